@@ -23,10 +23,7 @@ static const struct verb {
     const char *name;
     bool has_argument; /* or several, which are sent as one text */
 } verbs[] = {
-    { "status", false },
-    { "start", false },
-    { "stop", false },
-    { "snapshot", false },
+    { "status", false }, { "start", false }, { "stop", false }, { "snapshot", false }, { "set", true },
 };
 
 static const struct verb *find_verb(const char *name)
@@ -70,6 +67,8 @@ static int print_answer(const char *verb, const struct krait_json *json, const s
         return ctl_print_status(json, look, out);
     if (strcmp(verb, "snapshot") == 0)
         return ctl_print_snapshot(json, out);
+    if (strcmp(verb, "set") == 0)
+        return ctl_print_set(json, out);
     return ctl_print_switch(json, verb, out);
 }
 
@@ -95,8 +94,8 @@ static int show(const struct options *options, const char *verb, const struct kr
 }
 
 /* The request's text: the collector is in another folder. */
-static int put_request(const struct options *options, const char *verb, struct krait_buf *request,
-                       struct krait_err *err)
+static int put_request(const struct options *options, const char *verb, int argc, char **argv,
+                       struct krait_buf *request, struct krait_err *err)
 {
     KRAIT_AUTO_FREE char *here = getcwd(NULL, 0);
     krait_buf_str(request, verb);
@@ -106,6 +105,8 @@ static int put_request(const struct options *options, const char *verb, struct k
         krait_buf_fmt(request, " %s", options->output);
     else if (options->output)
         krait_buf_fmt(request, " %s/%s", here ? here : "", options->output);
+    for (int i = 2; i < argc; i++)
+        krait_buf_fmt(request, "%c%s", i == 2 ? ' ' : '\n', argv[i]);
     return request->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
@@ -115,7 +116,7 @@ static int run_ctl(void *values, int argc, char **argv)
     uint64_t inode;
     KRAIT_AUTO_BUF answer = { 0 }, request = { 0 };
     const char *verb = argc > 1 ? argv[1] : "status";
-    if (check_words(argc, argv, &err) || put_request(values, verb, &request, &err))
+    if (check_words(argc, argv, &err) || put_request(values, verb, argc, argv, &request, &err))
         return krait_cmd_usage(&krait_cmd_ctl, &err);
     if (krait_ctl_find(argv[0], &inode, &err) || krait_ctl_ask(inode, request.data, &answer, &err) ||
         show(values, verb, &answer, &err))
@@ -133,7 +134,7 @@ static const struct krait_opt opts[] = {
 
 const struct krait_cmd krait_cmd_ctl = {
     .name = "ctl",
-    .operands = "PID|DIR [status|start|stop|snapshot]",
+    .operands = "PID|DIR [status|start|stop|snapshot|set KEY=VALUE...]",
     .summary = "Control a running recording: switch it on and off, look at it",
     .description =
         "Asks the krait record that records process PID, or that has this PID, or that writes the folder DIR.\n\n"
@@ -146,11 +147,15 @@ const struct krait_cmd krait_cmd_ctl = {
         "later.\n\n"
         "snapshot writes what the recording holds as a recording of its own, with --last its newest part, while the programs "
         "run on. See docs/flight.md.\n\n"
+        "set changes what is recorded from now on: include=GLOB and exclude=GLOB (each may be repeated, and replaces all that "
+        "there were; without a glob, none is left), overhead=PERCENT (0: no limit) and c-calls=on|off.\n\n"
         "Only the user who records, and root, can control a recording. See docs/control.md.",
     .examples = "krait ctl 4711\n"
                 "# Leave out what the program does at first\n"
                 "krait ctl 4711 stop\n"
                 "krait ctl 4711 start\n"
+                "# Look closer at one module, at no more than 5 % of the program's time\n"
+                "krait ctl 4711 set include='app.orders*' overhead=5\n"
                 "# What happened just now, of krait record --last 10s\n"
                 "krait ctl 4711 snapshot -o slow && krait report slow\n"
                 "# For a monitor: lost events of a recording, by its folder\n"

@@ -13,6 +13,7 @@ int ctl_print_status(const struct krait_json *status, const struct krait_table_l
                      struct krait_buf *out);
 /* One line. */
 int ctl_print_snapshot(const struct krait_json *snapshot, struct krait_buf *out);
+int ctl_print_set(const struct krait_json *status, struct krait_buf *out);
 /* `verb`: start or stop. One line, and one for each process that has not followed. */
 int ctl_print_switch(const struct krait_json *status, const char *verb, struct krait_buf *out);
 

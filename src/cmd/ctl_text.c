@@ -56,6 +56,9 @@ static void put_recorded(const struct krait_json *status, struct krait_buf *out)
             krait_fmt_safe(out, item->kind == KRAIT_JSON_TEXT ? item->text : "");
         }
     }
+    const struct krait_json *overhead = krait_json_get(recorded, "max_overhead");
+    if (overhead && !(overhead->kind == KRAIT_JSON_UNSIGNED && !overhead->number))
+        krait_buf_str(out, ", a limited slowdown (--max-overhead)");
     krait_buf_char(out, '\n');
 }
 
@@ -182,5 +185,11 @@ int ctl_print_snapshot(const struct krait_json *snapshot, struct krait_buf *out)
                   krait_fmt_ns(took, number(snapshot, "took_ns")));
     krait_fmt_safe(out, text(snapshot, "snapshot"));
     krait_buf_char(out, '\n');
+    return out->failed ? -ENOMEM : 0;
+}
+
+int ctl_print_set(const struct krait_json *status, struct krait_buf *out)
+{
+    put_recorded(status, out);
     return out->failed ? -ENOMEM : 0;
 }

@@ -90,6 +90,21 @@ void krait_agent_remove_hooks(struct krait_interp *in)
         krait_profile_remove(in);
 }
 
+static void read_options(struct krait_agent *agent)
+{
+    const struct krait_control *control = agent->writer.shm.control;
+    agent->c_calls = control->flags & KRAIT_RECORD_C_CALLS;
+    agent->call_sites = control->flags & KRAIT_RECORD_CALL_SITES;
+    agent->gil = control->flags & KRAIT_RECORD_GIL;
+    agent->tasks = control->flags & KRAIT_RECORD_TASKS;
+    krait_filters_read(agent);
+    krait_optional_read();
+    krait_args_read();
+    /* The short hooks read the counter and nothing else. */
+    agent->selective = agent->filter_count || control->max_overhead_ppm || krait_args_results ||
+                       agent->call_sites || !agent->writer.counter;
+}
+
 static int install_hooks(struct krait_interp *in, const char **why)
 {
     in->hooked = true; /* first: audit events on the way look at it */
@@ -117,6 +132,11 @@ static int install(struct krait_interp *in, const char **why)
 int krait_agent_install_again(struct krait_interp *in, const char **why)
 {
     krait_tasks_forget(in);
+    if (krait_writer_has_changed(&krait_agent.writer)) {
+        krait_writer_note_changes(&krait_agent.writer);
+        krait_codes_forget(in);
+        read_options(&krait_agent);
+    }
     return install_hooks(in, why);
 }
 
@@ -253,21 +273,6 @@ static void on_raw_fork(void)
     krait_writer_lost(&krait_agent.writer, KRAIT_lost_reason_raw_fork, 1);
     krait_thread_resync(KRAIT_RESYNC_GO_ON);
     on_fork();
-}
-
-static void read_options(struct krait_agent *agent)
-{
-    const struct krait_control *control = agent->writer.shm.control;
-    agent->c_calls = control->flags & KRAIT_RECORD_C_CALLS;
-    agent->call_sites = control->flags & KRAIT_RECORD_CALL_SITES;
-    agent->gil = control->flags & KRAIT_RECORD_GIL;
-    agent->tasks = control->flags & KRAIT_RECORD_TASKS;
-    krait_filters_read(agent);
-    krait_optional_read();
-    krait_args_read();
-    /* The short hooks read the counter and nothing else. */
-    agent->selective = agent->filter_count || control->max_overhead_ppm || krait_args_results ||
-                       agent->call_sites || !agent->writer.counter;
 }
 
 static int start_here(enum krait_event_enum_value origin, const char **why)

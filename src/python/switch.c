@@ -44,12 +44,17 @@ static bool is_off(void)
     return atomic_load_explicit(&krait_agent.off, memory_order_relaxed);
 }
 
+/* To install and to remove hooks raises audit events, which look at the state too; and the GIL may be dropped meanwhile. */
+static atomic_flag switching = ATOMIC_FLAG_INIT;
+
 /* ---- off ---- */
 
 /* GIL held. The thread's own open calls and all others' end here; the program goes on without hooks. */
 static void switch_off(struct krait_interp *in)
 {
     struct krait_agent *agent = &krait_agent;
+    if (atomic_flag_test_and_set(&switching))
+        return;
     atomic_store(&agent->off, 1);
     atomic_store(&agent->running, 0);
     atomic_fetch_add(&agent->epoch, 1);
@@ -60,6 +65,7 @@ static void switch_off(struct krait_interp *in)
     agent->writer.settles = false;
     if (agent->writer.proc)
         atomic_store(&agent->writer.proc->off, 1);
+    atomic_flag_clear(&switching);
     krait_switch_arm();
 }
 
@@ -67,9 +73,10 @@ bool krait_switch_is_off(struct krait_interp *in)
 {
     const struct krait_agent *agent = &krait_agent;
     if (KRAIT_LIKELY(atomic_load_explicit(&agent->running, memory_order_relaxed))) {
-        if (KRAIT_LIKELY(!krait_writer_is_off(&agent->writer)) || atomic_load(&agent->forked))
+        bool changes = krait_writer_is_off(&agent->writer) || krait_writer_has_changed(&agent->writer);
+        if (KRAIT_LIKELY(!changes) || atomic_load(&agent->forked))
             return false;
-        switch_off(in);
+        switch_off(in); /* what has changed is read when it is switched on again, at once */
     } else if (is_off()) {
         krait_agent_remove_hooks(in); /* of another interpreter than the one that noticed */
     }
@@ -125,11 +132,10 @@ static void switch_on(void)
         krait_gil_watch(in); /* last: others may stop the recording */
 }
 
-/* GIL held; keeps errno and the exception. To install hooks raises audit events, which look too. */
+/* GIL held; keeps errno and the exception. */
 static void look(void)
 {
-    static atomic_flag looking = ATOMIC_FLAG_INIT;
-    if (atomic_flag_test_and_set(&looking))
+    if (atomic_flag_test_and_set(&switching))
         return;
     struct krait_kept kept = krait_keep();
     if (is_off() && !krait_writer_stopped(&krait_agent.writer))
@@ -137,7 +143,7 @@ static void look(void)
     else if (is_off() && !krait_writer_is_off(&krait_agent.writer))
         atomic_store(&krait_agent.off, 0); /* over */
     krait_restore(&kept);
-    atomic_flag_clear(&looking);
+    atomic_flag_clear(&switching);
 }
 
 void krait_switch_look(void)
@@ -261,6 +267,7 @@ void krait_switch_forked(void)
     if (atomic_exchange(&waker.phase, GONE) != GONE)
         atomic_fetch_sub(&krait_agent.inside, 1);
     atomic_store(&waker.left_for_fork, false);
+    atomic_flag_clear(&switching); /* another thread may have held it */
     krait_agent.writer.reserved = false;
 }
 

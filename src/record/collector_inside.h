@@ -204,6 +204,12 @@ void krait_proc_command(int pid, struct krait_buf *command);
 
 /* Answers requests as far as that is possible at once. */
 void krait_ctl_round(struct krait_collector *c);
+/* The next event of each thread takes the slow path. */
+void krait_ctl_hasten(struct krait_collector *c);
+/* Changes what is recorded: lines of key=value. Returns -EINVAL for others; err says why. */
+int krait_ctl_set(struct krait_collector *c, const char *items, struct krait_err *err);
+/* Whether all processes that are on record what was set last. */
+bool krait_ctl_is_set(struct krait_collector *c);
 /* Notes what has changed since the last call, for the status. */
 void krait_ctl_note_switch(struct krait_collector *c);
 /* The status as a JSON object. */

@@ -37,7 +37,7 @@ static bool answer_status(struct krait_collector *c, const char *argument, uint6
 
 /* The next event of each thread takes the slow path, where the state is looked at. Its writer may set the window at the same
  * time; then the clock's next window does the same. */
-static void hasten(struct krait_collector *c)
+void krait_ctl_hasten(struct krait_collector *c)
 {
     for (uint32_t r = 0; r < krait_collector_rings_used(c); r++) {
         if (c->rings[r].known && c->rings[r].kind == KRAIT_RING_THREAD)
@@ -50,7 +50,7 @@ static bool switch_to(struct krait_collector *c, bool on)
     bool done = krait_switch(c->shm.control, on);
     krait_ctl_note_switch(c);
     if (done && !on)
-        hasten(c);
+        krait_ctl_hasten(c);
     return done;
 }
 
@@ -106,14 +106,25 @@ static bool answer_snapshot(struct krait_collector *c, const char *argument, uin
     return true;
 }
 
+/* The first call sets; the next ones wait. */
+static bool answer_set(struct krait_collector *c, const char *argument, uint64_t age_ns,
+                       struct krait_buf *answer)
+{
+    struct krait_err err = { 0 };
+    if (!answer->len && krait_ctl_set(c, argument, &err)) {
+        refuse(answer, err.text);
+        return true;
+    }
+    krait_ctl_status(c, answer);
+    return krait_ctl_is_set(c) || age_ns >= STOP_NS;
+}
+
 static const struct {
     const char *word;
     answer_fn *answer;
 } requests[] = {
-    { "status", answer_status },
-    { "start", answer_start },
-    { "stop", answer_stop },
-    { "snapshot", answer_snapshot },
+    { "status", answer_status },     { "start", answer_start }, { "stop", answer_stop },
+    { "snapshot", answer_snapshot }, { "set", answer_set },
 };
 
 static bool answer(struct krait_collector *c, struct krait_ctl_client *client)

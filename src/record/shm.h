@@ -55,7 +55,7 @@
 #include <stdio.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 11u                   /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 12u                   /* agent and collector must agree */
 #define KRAIT_ENV_SESSION "KRAIT_SESSION"
 
 enum {
@@ -142,6 +142,7 @@ struct krait_control {
     _Atomic uint32_t sleeping; /* 1 while the collector naps; a futex */
     _Atomic uint32_t
         ring_used; /* rings below this index have been taken at least once; the collector looks at these */
+    _Atomic uint32_t changes; /* of flags, max_overhead_ppm and filters, since the recording began */
     _Atomic uint32_t proc_used;
     _Atomic uint32_t chunk_used;
     _Atomic uint32_t
@@ -170,6 +171,7 @@ struct krait_proc {
     _Atomic uint64_t lost[KRAIT_COUNT_lost_reason];
     _Atomic uint32_t next_code; /* ids are handed out from 1 */
     _Atomic uint32_t off;       /* 1: its hooks are switched off */
+    _Atomic uint32_t changes;   /* krait_control.changes when it began to record what that says */
 } __attribute__((aligned(64)));
 
 /* Bits of a ring's `resync`: why the stack must be stated before the next event. */

@@ -417,8 +417,9 @@ int krait_writer_join(struct krait_writer *writer)
         atomic_store(&proc->lost[r], 0);
     atomic_store(&proc->next_code, 1);
     atomic_store(&proc->off, 0);
-    atomic_store(&proc->state, KRAIT_SLOT_OPEN);
     writer->proc = proc;
+    krait_writer_note_changes(writer);
+    atomic_store(&proc->state, KRAIT_SLOT_OPEN);
     return 0;
 }
 
@@ -641,6 +642,18 @@ static bool collector_exists(const struct krait_writer *writer)
 bool krait_writer_stopped(const struct krait_writer *writer)
 {
     return !session_runs(writer);
+}
+
+bool krait_writer_has_changed(const struct krait_writer *writer)
+{
+    return writer->proc && atomic_load_explicit(&writer->shm.control->changes, memory_order_relaxed) !=
+                               atomic_load_explicit(&writer->proc->changes, memory_order_relaxed);
+}
+
+void krait_writer_note_changes(struct krait_writer *writer)
+{
+    if (writer->proc)
+        atomic_store(&writer->proc->changes, atomic_load(&writer->shm.control->changes));
 }
 
 bool krait_writer_is_off(const struct krait_writer *writer)

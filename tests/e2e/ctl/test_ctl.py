@@ -142,10 +142,13 @@ def test_stacks_balance_and_results_stay_however_often(told, python, rounds):
         app.process.stdin.flush()
         app.ctl("stop")
         app.ctl("start")
+        app.ctl("set", f"exclude={'*gen' if i % 2 else ''}")
         assert app.process.stdout.readline().strip() == expected
         if i == 3:
             before = eval(app.tell("facts()"))
-    after = eval(app.tell("facts()"))
+    app.tell("0")
+    wait_for(lambda: app.status()["set"], "the change")
+    after = eval(wait_for(lambda: (text := app.tell("facts()")).startswith("(1,") and text, "the end of the thread"))
     assert after[0] == 1 and after[1] == before[1] and after[2] <= before[2] + 8, "no thread, file or mapping stays"
     recording = app.end()
     recording.main.check_balanced(ended=False)
@@ -425,9 +428,58 @@ def test_without_children_a_forked_child_stays_off(told, python):
 
 
 def test_the_page_says_what_is_printed(krait, any_python, tmp_path):
-    status, stop, start, later, part = (run.stdout for run in run_page("control.md", krait, any_python, tmp_path).values())
+    status, stop, start, later, changed, part = (run.stdout for run in run_page("control.md", krait, any_python, tmp_path).values())
     assert "Recording is on for" in later and "begun" in later
+    assert changed == "  records    calls, --include __main__.spin, a limited slowdown (--max-overhead)\n"
     assert "__main__.serve" in part and "load" not in part
     assert re.match(r"Recording is on for [\d.]+ m?s\n  folder ", status)
     assert (stop, start) == ("Recording is off in 1 process\n", "Recording is on in 1 process\n")
     wait_for(lambda: not list(tmp_path.glob("*/.control")), "their ends")
+
+
+def test_what_is_recorded_can_be_changed(told, python):
+    app = told(python)
+    app.tell("first()")
+    said = app.ctl("set", "exclude=__main__.second", "exclude=__main__.first")
+    assert said.strip() == "records    calls, --exclude __main__.second, --exclude __main__.first"
+    app.tell("0")
+    wait_for(lambda: app.status()["set"], "the change")
+    app.tell("first()")
+    app.tell("second()")
+    app.tell("third()")
+    app.ctl("set", "exclude=", "c-calls=off", "overhead=50")
+    app.tell("0")
+    wait_for(lambda: app.status()["set"], "the change")
+    app.tell("second()")
+    recorded = app.status()["recorded"]
+    assert (recorded["exclude"], recorded["c_calls"], recorded["max_overhead"]) == ([], False, 50)
+    recording = app.end()
+    recording.check(ended=False)
+    calls = recording.calls()
+    assert (calls["first"], calls["second"], calls["third"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("words, reason", [
+    ([], "set what? As in"),
+    (["tea=5"], "is none of include=GLOB, exclude=GLOB, overhead=PERCENT, c-calls=on|off"),
+    (["overhead=much"], "'overhead=much' is no percentage"),
+    (["c-calls=maybe"], "is neither on nor off"),
+    (["include=" + "x" * 9000], "the globs take more than"),
+])
+def test_what_cannot_be_set_says_why(told, any_python, words, reason):
+    app = told(any_python)
+    before = app.status()["recorded"]
+    assert reason in app.ctl("set", *words, code=1)
+    assert app.status()["recorded"] == before
+    app.end()
+
+
+@pytest.mark.few_pythons
+def test_what_is_set_holds_for_what_is_switched_on_later(told, python):
+    app = told(python, "--idle")
+    app.ctl("set", "include=__main__.*", "c-calls=off")
+    app.ctl("start")
+    app.tell("third()")
+    recording = app.end()
+    assert {c.module for c in recording.main.codes.values() if c.kind == "python"} == {"__main__"}
+    assert recording.calls()["third"] == 1

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * krait ctl PID set: other filters and another budget for a recording that runs. The collector writes them into the
+ * control page and counts control->changes; a process that sees a new count in a slow path switches itself off, and its
+ * waking thread switches it on with what the page says then (python/switch.c).
+ *
+ *   set include=app*\nexclude=test*\noverhead=5\nc-calls=off
+ *
+ * Each key replaces what there was of it; include= and exclude= without a glob leave none.
+ */
+#include "base/buf.h"
+#include "record/collector_inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct change {
+    struct krait_buf globs; /* strings as in control->filters */
+    bool kinds[128];        /* that are replaced: of enum krait_filter_kind */
+    uint32_t set, clear;    /* flags */
+    bool has_overhead;
+    double overhead;
+};
+
+static int bad(const char *item, const char *what, struct krait_err *err)
+{
+    return krait_err_set(err, -EINVAL, "set: '%s' %s", item, what);
+}
+
+static int set_globs(struct change *change, enum krait_filter_kind kind, const char *value)
+{
+    char c = (char)kind;
+    change->kinds[kind] = true;
+    if (!*value)
+        return 0;
+    krait_buf_add(&change->globs, &c, 1);
+    krait_buf_add(&change->globs, value, strlen(value) + 1);
+    return 0;
+}
+
+static int set_overhead(struct change *change, const char *item, const char *value, struct krait_err *err)
+{
+    char *end;
+    change->overhead = strtod(value, &end);
+    change->has_overhead = true;
+    if (!*value || *end || !(change->overhead >= 0 && change->overhead <= 100))
+        return bad(item, "is no percentage from 0 to 100", err);
+    return 0;
+}
+
+static int set_flag(struct change *change, uint32_t flag, const char *item, const char *value,
+                    struct krait_err *err)
+{
+    bool on = strcmp(value, "on") == 0;
+    if (!on && strcmp(value, "off") != 0)
+        return bad(item, "is neither on nor off", err);
+    *(on ? &change->set : &change->clear) |= flag;
+    return 0;
+}
+
+static int set_item(struct change *change, const char *item, struct krait_err *err)
+{
+    const char *equals = strchr(item, '=');
+    const char *value = equals ? equals + 1 : "";
+    size_t n = equals ? (size_t)(equals - item) : 0;
+    if (n == strlen("include") && memcmp(item, "include", n) == 0)
+        return set_globs(change, KRAIT_FILTER_INCLUDE, value);
+    if (n == strlen("exclude") && memcmp(item, "exclude", n) == 0)
+        return set_globs(change, KRAIT_FILTER_EXCLUDE, value);
+    if (n == strlen("overhead") && memcmp(item, "overhead", n) == 0)
+        return set_overhead(change, item, value, err);
+    if (n == strlen("c-calls") && memcmp(item, "c-calls", n) == 0)
+        return set_flag(change, KRAIT_RECORD_C_CALLS, item, value, err);
+    return bad(item, "is none of include=GLOB, exclude=GLOB, overhead=PERCENT, c-calls=on|off", err);
+}
+
+/* What is kept of the filters, and then the new ones. */
+static int put_filters(const struct krait_control *control, const struct change *change, char *to,
+                       struct krait_err *err)
+{
+    char old[KRAIT_FILTER_BYTES];
+    size_t at = change->globs.len;
+    memcpy(old, control->filters, sizeof(old));
+    old[sizeof(old) - 2] = old[sizeof(old) - 1] = '\0';
+    memset(to, 0, KRAIT_FILTER_BYTES);
+    if (at > KRAIT_FILTER_BYTES - 2)
+        return krait_err_set(err, -E2BIG, "set: the globs take more than %d bytes", KRAIT_FILTER_BYTES - 2);
+    if (at)
+        memcpy(to, change->globs.data, at);
+    for (const char *s = old; *s; s += strlen(s) + 1) {
+        size_t n = strlen(s) + 1;
+        if ((unsigned char)*s < sizeof(change->kinds) && change->kinds[(unsigned char)*s])
+            continue;
+        if (at + n > KRAIT_FILTER_BYTES - 2)
+            return krait_err_set(err, -E2BIG, "set: the globs take more than %d bytes",
+                                 KRAIT_FILTER_BYTES - 2);
+        memcpy(to + at, s, n);
+        at += n;
+    }
+    return 0;
+}
+
+static int apply(struct krait_collector *c, const struct change *change, struct krait_err *err)
+{
+    struct krait_control *control = c->shm.control;
+    char filters[KRAIT_FILTER_BYTES];
+    int rc = change->globs.failed ? krait_err_set(err, -ENOMEM, "out of memory")
+                                  : put_filters(control, change, filters, err);
+    if (rc)
+        return rc;
+    memcpy(control->filters, filters, sizeof(filters));
+    control->flags = (control->flags | change->set) & ~change->clear;
+    if (change->has_overhead)
+        control->max_overhead_ppm = (uint32_t)(change->overhead * 1e4);
+    atomic_store(&control->filters_met, UINT64_MAX); /* the command line's are others */
+    atomic_fetch_add(&control->changes, 1);
+    krait_ctl_hasten(c);
+    return 0;
+}
+
+int krait_ctl_set(struct krait_collector *c, const char *items, struct krait_err *err)
+{
+    struct change change = { 0 };
+    KRAIT_AUTO_FREE char *copy = strdup(items);
+    char *save = NULL;
+    int rc = copy ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    if (!rc && !*items)
+        rc = krait_err_set(err, -EINVAL, "set what? As in: krait ctl PID set include='app*' overhead=5");
+    for (char *item = rc ? NULL : strtok_r(copy, "\n", &save); item && !rc;
+         item = strtok_r(NULL, "\n", &save))
+        rc = set_item(&change, item, err);
+    rc = rc ? rc : apply(c, &change, err);
+    krait_buf_done(&change.globs);
+    return rc;
+}
+
+bool krait_ctl_is_set(struct krait_collector *c)
+{
+    uint32_t changes = atomic_load(&c->shm.control->changes);
+    for (uint32_t i = 0; i < krait_collector_procs_used(c); i++) {
+        const struct krait_proc *slot = &c->shm.procs[i];
+        if (krait_slot_state(atomic_load(&slot->state)) == KRAIT_SLOT_OPEN && !atomic_load(&slot->off) &&
+            atomic_load(&slot->changes) != changes)
+            return false;
+    }
+    return true;
+}

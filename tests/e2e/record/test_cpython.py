@@ -25,6 +25,8 @@ UNREPORTED_BEGINS = 1
 # for hung after 200 where some twelve others wanted the two CPUs.
 HANGS_AFTER = 400
 ALWAYS = [(3, 11), (3, 13)]
+# With --log of everything, which reads each record and each warning.
+LOGGING = ["test_logging", "test_asyncio", "test_warnings"]
 
 
 def cases():
@@ -34,6 +36,12 @@ def cases():
         yield pytest.param(python, QUICK, id=f"{param.id}-quick", marks=[*param.marks, *long])
         for module in SLOW if python else []:
             yield pytest.param(python, [module], id=f"{param.id}-{module}", marks=[*param.marks, pytest.mark.long])
+
+
+def logging_cases():
+    for param in python_params():
+        for module in LOGGING:
+            yield pytest.param(param.values[0], [module], id=f"{param.id}-{module}", marks=[*param.marks, pytest.mark.long])
 
 
 def outcome(path):
@@ -60,6 +68,16 @@ def explain(theirs, ours):
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("python, modules", list(cases()))
 def test_cpythons_own_tests_give_the_same_results(record, tmp_path, python, modules):
+    run_both(record, tmp_path, python, modules)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("python, modules", list(logging_cases()))
+def test_cpythons_own_tests_give_the_same_results_with_all_log_records(record, tmp_path, python, modules):
+    run_both(record, tmp_path, python, modules, "--log=")
+
+
+def run_both(record, tmp_path, python, modules, *options):
     there = [m for m in modules if python.run("-c", f"import test.{m}").returncode == 0]
     if not there:
         pytest.skip(f"{python} does not ship {', '.join(modules)}")
@@ -69,7 +87,7 @@ def test_cpythons_own_tests_give_the_same_results(record, tmp_path, python, modu
     for attempt in (1, 2):  # some fail by themselves on a busy machine: a difference counts when a second pair has one too
         results = [tmp_path / f"plain{attempt}.xml", tmp_path / f"traced{attempt}.xml"]
         plain = python.run(*arguments, results[0], *there, timeout=900, cwd=tmp_path)
-        traced = record(python, *arguments, results[1], *there, timeout=900, options=["--lossless"])
+        traced = record(python, *arguments, results[1], *there, timeout=900, options=["--lossless", *options])
         theirs, ours = map(outcome, results)
         if not explain(theirs, ours):
             break

@@ -16,6 +16,19 @@ def test_every_command_of_the_tutorial_works(krait, any_python, tmp_path, alone)
         assert (tmp_path / name).stat().st_size > 1000, name
 
 
+def test_the_tutorial_compares_two_implementations(krait, any_python, tmp_path, alone):
+    runs = {command: run.stdout for command, run in run_page("tutorial.md", krait, any_python, tmp_path).items() if " both " in command + " "}
+    record, compare, plot, why = runs
+    assert "--kernel" in record and "--log" in record and "--plot" in plot
+    medians = dict(re.findall(r"^ +10(?: +\S+ \S+){3} +(\S+ \S+) .* (\w+)$", runs[compare], re.M)[i][::-1] for i in (0, 1))
+    assert set(medians) == {"iterative", "recursive"}
+    (ratio,) = re.findall(r"^The ratio of the medians is ([\d.]+)\.$", runs[compare], re.M)
+    assert float(ratio) > 3 or float(ratio) < 1 / 3  # it stands out whatever else the machine does
+    assert "95 % confidence" in runs[compare]
+    assert (tmp_path / "both.svg").read_text().count("iterative") and "recursive" in (tmp_path / "both.svg").read_text()
+    assert re.search(r"^__main__.recursive .* in 10 calls$", runs[why], re.M) and runs[why].count(" after the start, MainThread ") == 3
+
+
 def test_the_tutorials_program_does_what_its_text_says_and_the_change_mends_it(record, report, python, tmp_path):
     """On each version: its calls do not depend on the machine, and nothing waits."""
     text = dict((i[1], b) for i, b in blocks(page_text("tutorial.md")) if i[0] == "python")["shop.py"]

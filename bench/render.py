@@ -363,6 +363,35 @@ def intervals_text(data):
     )
 
 
+# ---- sampling ----
+
+SAMPLING_AIM = 0.02  # at 1 kHz
+
+
+def sampling_text(data):
+    text = (
+        "## Sampling from outside\n\nA program of short calls in turns, directly, as generators and through map(), beside nothing and beside each sampler (`bench/sampling.py`):"
+        " how much less it gets done in a second of\nwall time, and in one of its CPU time; samples a second; samples whose stack never was, d() below a(). %d runs in turn, medians;"
+        " noise is that of the runs' wall time.\npy-spy %s; Austin's binary needs a newer libc than this machine has.\n" % (data["reps"], data["py-spy"])
+    )
+    for version, found in data["rows"].items():
+        rows = []
+        for row in found:
+            share = lambda key: "%.1f %%" % (100 * row[key])
+            rest = ["%.0f" % row["per_second"], "%d of %d" % (row["wrong"], row["samples"])] if row["rate"] else ["", ""]
+            rows.append(["%s, %d Hz" % (row["tool"], row["rate"]) if row["rate"] else "nothing", share("wall"), share("cpu"), share("noise"), *rest])
+        text += "\nCPython %s:\n\n%s" % (version, table(["", "slower, wall", "slower, CPU", "noise", "samples/s", "never were"], rows))
+        for row in found:
+            if row["tool"] == "krait" and row["rate"] == 1000:
+                noise = max(found[0]["noise"], row["noise"])
+                text += "\n" + goal("krait at 1 and 10 kHz on CPython %s: no stack that never was." % version, not any(r.get("wrong") for r in found if r["tool"] == "krait"))
+                if noise > SAMPLING_AIM:
+                    text += "- Whether krait at 1 kHz slows it by 2 %% at most cannot be told: the runs of one kind differ by %.0f %%.\n" % (100 * noise)
+                else:
+                    text += goal("krait at 1 kHz on CPython %s: slower by %.1f %% (at most 2)." % (version, 100 * row["wall"]), row["wall"] <= SAMPLING_AIM)
+    return text
+
+
 # ---- what a program says about itself ----
 
 SAY_AIM, SILENT_AIM = 150, 30  # ns, recorded and not
@@ -651,6 +680,7 @@ def page(results):
         ("kernel", kernel_text),
         ("governor", governor_text),
         ("view", view_text),
+        ("sampling", sampling_text),
     )
     for name, render in parts:
         if name in results:

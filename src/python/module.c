@@ -23,6 +23,10 @@ KRAIT_PUBLIC void krait_agent_again(void);
 KRAIT_PUBLIC void krait_agent_thread_state(unsigned key, const void *value);
 /* The path of the recording that this process is part of by this copy of the agent, or NULL. GIL held. */
 KRAIT_PUBLIC const char *krait_agent_session(void);
+/* What another build's package calls, where this agent records: krait.mark and the like into its module, and what
+ * krait.Handler gives. The number is of the interface: another one gets another name. GIL held. */
+KRAIT_PUBLIC int krait_agent_notes_1(PyObject *made);
+KRAIT_PUBLIC PyObject *krait_agent_log_1(PyObject *self, PyObject *record);
 
 int krait_agent_enter(const char *session, const char **why)
 {
@@ -93,20 +97,25 @@ static int is_other_copy(struct dl_phdr_info *object, size_t size, void *data)
     return other;
 }
 
-/* The recording that this process is part of by another copy of the agent, or NULL. */
-static const char *other_session(void)
+/* A function of another copy of the agent; NULL: there is none, or it has no such function. */
+static void *of_other(const char *name)
 {
     struct copy copy;
     if (!dladdr(&krait_agent, &copy.ours) || !dl_iterate_phdr(is_other_copy, &copy))
         return NULL;
     void *agent = dlopen(copy.path, RTLD_NOW | RTLD_NOLOAD);
-    const char *(*ask)(void) = NULL;
+    void *function = agent ? dlsym(agent, name) : NULL;
     if (agent)
-        *(void **)&ask = dlsym(agent, "krait_agent_session");
-    const char *session = ask ? ask() : NULL;
-    if (agent)
-        dlclose(agent);
-    return session;
+        dlclose(agent); /* it was there before, and stays */
+    return function;
+}
+
+/* The recording that this process is part of by another copy of the agent, or NULL. */
+static const char *other_session(void)
+{
+    const char *(*ask)(void);
+    *(void **)&ask = of_other("krait_agent_session");
+    return ask ? ask() : NULL;
 }
 
 static const char *any_session(void)
@@ -172,12 +181,41 @@ PyDoc_STRVAR(
     "Records one of logging's records: krait.Handler. Nothing happens where this process is not recorded,\n"
     "or where --log has just recorded it.");
 
-static PyObject *agent_log(PyObject *self, PyObject *record)
+PyObject *krait_agent_log_1(PyObject *self, PyObject *record)
 {
     struct krait_interp *in = krait_agent_interp();
     if (in && krait_agent_records(in) && !krait_log_handle(in, record))
         return NULL;
     Py_RETURN_NONE;
+}
+
+static PyCFunction others_log; /* of a copy that records; NULL: there was none at the import */
+
+static PyObject *agent_log(PyObject *self, PyObject *record)
+{
+    return others_log ? others_log(self, record) : krait_agent_log_1(self, record);
+}
+
+int krait_agent_notes_1(PyObject *made)
+{
+    return krait_notes_add_functions(made);
+}
+
+/* Marks go to who records this process: it may be another build than this package. */
+static int add_notes(PyObject *made)
+{
+    int (*others)(PyObject * made) = NULL;
+    if (!is_part() && other_session()) {
+        *(void **)&others = of_other("krait_agent_notes_1");
+        *(void **)&others_log = of_other("krait_agent_log_1");
+        if (!others &&
+            PyErr_WarnEx(PyExc_RuntimeWarning,
+                         "krait: what records this program is another build than the package krait "
+                         "and does not take its marks, spans and counters; install both of one build",
+                         1))
+            return -1;
+    }
+    return others ? others(made) : krait_notes_add_functions(made);
 }
 
 PyDoc_STRVAR(
@@ -236,7 +274,7 @@ PyMODINIT_FUNC PyInit__agent(void)
         return NULL;
     }
     PyObject *made = PyModule_Create(&module);
-    if (made && krait_notes_add_functions(made))
+    if (made && add_notes(made))
         Py_CLEAR(made);
     return made;
 }

@@ -308,6 +308,39 @@ def test_a_second_copy_of_krait_sees_that_the_first_records(record, python, tmp_
     assert run.check().calls()["f"] == 1 and not (tmp_path / "inner").exists()
 
 
+def test_marks_of_a_second_copy_are_recorded_by_the_first(record, python, tmp_path):
+    shutil.copytree(BUILD / "python" / "krait", tmp_path / "copy" / "krait", ignore=shutil.ignore_patterns("__pycache__", "*.p"))
+    run = record.text(
+        python,
+        """
+        import logging, sys, krait
+        assert sys.argv[1] in krait.__file__
+        krait.mark("here", n=1)
+        with krait.span("work") as span: span.set(done=True)
+        @krait.span("call")
+        def f(): pass
+        f()
+        krait.counter("queue", 2); krait.flow(3)
+        logging.getLogger().addHandler(krait.Handler())
+        logging.getLogger().warning("logged")
+        """,
+        tmp_path / "copy",
+        env={"PYTHONPATH": str(tmp_path / "copy")},
+    )
+    notes = run.notes("user:mark", "span:begin", "span:end", "user:counter", "user:flow", "log:record")
+    assert [n["event"] for n in notes] == ["user:mark", *["span:begin", "span:end"] * 2, "user:counter", "user:flow", "log:record"]
+    assert notes[0]["fields"] == '{"n":1}' and notes[2]["fields"] == '{"done":true}' and notes[-1]["message"] == "logged"
+
+
+@pytest.mark.few_pythons
+def test_a_recorder_of_a_build_that_takes_no_marks_is_said(python, tmp_path):
+    (tmp_path / "other.c").write_text('const char *krait_agent_session(void) { return "session"; }')
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "_agent.abi3.so", tmp_path / "other.c"], check=True, timeout=60)
+    program = f"import ctypes; ctypes.CDLL('{tmp_path}/_agent.abi3.so'); import krait; krait.mark('here'); print(krait.is_recording())"
+    done = python.run("-c", program, env={**os.environ, **PACKAGE})
+    assert done.stdout == "True\n" and "RuntimeWarning: krait: what records this program is another build than the package krait" in done.stderr
+
+
 @pytest.mark.few_pythons
 def test_a_recording_is_finished_when_its_program_has_ended(record, python, tmp_path, info):
     """Without krait.stop(), and with exit functions that run after krait's own."""

@@ -54,9 +54,6 @@ int krait_intervals_compare(
 int krait_intervals_plot(struct intervals *intervals); /* behind the table, or into a file */
 int krait_intervals_graph(struct intervals *intervals); /* of states, into a file */
 
-/* Whether rows have keys: of --by key, or states. */
-bool krait_intervals_have_keys(const struct intervals *intervals);
-
 /* How many rules are shown, of all kinds, and of one. */
 uint32_t krait_intervals_shown(const struct intervals *intervals);
 uint32_t krait_intervals_of_kind(const struct intervals *intervals, enum krait_rule_kind kind);

@@ -228,7 +228,8 @@ int krait_intervals_print(struct intervals *intervals, struct krait_sheet *sheet
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }
 
-bool krait_intervals_have_keys(const struct intervals *intervals)
+/* Whether rows have keys: of --by key, or states. */
+static bool have_keys(const struct intervals *intervals)
 {
     bool have = false;
     for (uint32_t i = 0; i < intervals->rules.count; i++) {
@@ -242,8 +243,7 @@ bool krait_intervals_have_keys(const struct intervals *intervals)
 struct krait_sheet krait_intervals_sheet(const struct intervals *intervals)
 {
     return (struct krait_sheet){ .columns = row_columns,
-                                 .column_count =
-                                     KRAIT_ARRAY_LEN(row_columns) - !krait_intervals_have_keys(intervals) };
+                                 .column_count = KRAIT_ARRAY_LEN(row_columns) - !have_keys(intervals) };
 }
 
 int krait_intervals_table(struct intervals *intervals)

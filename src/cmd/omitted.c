@@ -14,7 +14,8 @@ static int by_calls(const void *a, const void *b)
     return (x->calls < y->calls) - (x->calls > y->calls);
 }
 
-struct krait_trace_omitted *krait_omitted_sorted(const struct krait_trace *trace)
+/* A copy of trace->omitted, those with the most recorded calls first; NULL if there is none, or no memory. */
+static struct krait_trace_omitted *sorted_omitted(const struct krait_trace *trace)
 {
     uint32_t n = trace->omitted_count;
     struct krait_trace_omitted *omitted = n ? calloc(n, sizeof(*omitted)) : NULL;
@@ -27,7 +28,7 @@ struct krait_trace_omitted *krait_omitted_sorted(const struct krait_trace *trace
 
 void krait_omitted_list(struct krait_buf *out, const struct krait_trace *trace, uint32_t most)
 {
-    KRAIT_AUTO_FREE struct krait_trace_omitted *omitted = krait_omitted_sorted(trace);
+    KRAIT_AUTO_FREE struct krait_trace_omitted *omitted = sorted_omitted(trace);
     uint32_t n = omitted ? KRAIT_MIN(trace->omitted_count, most) : 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct krait_func *func = &trace->funcs[omitted[i].func];

@@ -8,9 +8,6 @@
 #include "base/buf.h"
 #include "trace/trace.h"
 
-/* A copy of trace->omitted, those with the most recorded calls first; NULL if there is none, or no memory. */
-struct krait_trace_omitted *krait_omitted_sorted(const struct krait_trace *trace);
-
 /* "leaf (C) (after 31 calls), step (after 2 calls), ...": as many as `most`; safe for a terminal. */
 void krait_omitted_list(struct krait_buf *out, const struct krait_trace *trace, uint32_t most);
 

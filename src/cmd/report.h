@@ -131,8 +131,6 @@ struct report_column {
 };
 
 uint64_t krait_report_number(const void *row, const struct report_column *column);
-/* Whether the recording is of samples, which do not know what the column tells: calls and how long each took. */
-bool krait_report_unknown(const struct report *report, const struct report_column *column);
 /* Cells: a time, its share of the whole, a count, the part of a state. */
 void krait_report_cell_ns(const struct report_spot *at, const struct report_column *column);
 void krait_report_cell_share(const struct report_spot *at, const struct report_column *column);

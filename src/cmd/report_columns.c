@@ -13,7 +13,8 @@ uint64_t krait_report_number(const void *row, const struct report_column *column
     return *(const uint64_t *)((const char *)row + column->offset);
 }
 
-bool krait_report_unknown(const struct report *report, const struct report_column *column)
+/* Whether the recording is of samples, which do not know what the column tells: calls and how long each took. */
+static bool is_unknown(const struct report *report, const struct report_column *column)
 {
     static const char *const of_calls[] = { "calls", "runs", "raised", "mean", "min", "max", "p50", "p99" };
     bool sampled = report->trace && report->trace->samples.rate;
@@ -59,7 +60,7 @@ uint32_t krait_report_columns_choose(const struct report_column **chosen, const 
         if (of_state &&
             (!wall_ns || !krait_report_wall_shows(report, (enum krait_wall_state)from[i].offset, wall_ns)))
             continue;
-        if (krait_report_unknown(report, &from[i]))
+        if (is_unknown(report, &from[i]))
             continue;
         if (of_state || present & 1U << from[i].when)
             chosen[n++] = &from[i];
@@ -114,7 +115,7 @@ void krait_report_columns_csv(struct krait_buf *out, const struct report_column 
     const struct report_column *column;
     char name[KRAIT_FMT_SIZE];
     for (uint32_t n = 0; (column = column_at(columns, count, n)); n++) {
-        if (row && krait_report_unknown(report, column))
+        if (row && is_unknown(report, column))
             krait_buf_char(out, ',');
         else if (row)
             krait_buf_fmt(out, ",%llu", (unsigned long long)krait_report_number(row, column));
@@ -129,6 +130,6 @@ void krait_report_columns_json(struct krait_buf *out, const struct report_column
     const struct report_column *column;
     char name[KRAIT_FMT_SIZE];
     for (uint32_t n = 0; (column = column_at(columns, count, n)); n++)
-        krait_json_key_u64_or_null(out, key_of(report, column, name), !krait_report_unknown(report, column),
+        krait_json_key_u64_or_null(out, key_of(report, column, name), !is_unknown(report, column),
                                    krait_report_number(row, column));
 }

@@ -42,7 +42,8 @@ static const char *pass_name(const char *at, const char *end)
     return NULL;
 }
 
-bool krait_fields_next(struct krait_fields *fields, struct krait_field *field)
+/* The next field of all groups. False behind the last one, and where the text is none of fields. */
+static bool next_field(struct krait_fields *fields, struct krait_field *field)
 {
     const char *at = fields->at, *end = fields->end;
     while (at < end && (*at == ' ' || *at == ',' || *at == '{' || *at == '}'))
@@ -94,7 +95,7 @@ static bool is_one_of(const char *name, size_t n, const char *words)
 
 bool krait_fields_find(struct krait_fields *fields, const char *names, struct krait_field *field)
 {
-    while (krait_fields_next(fields, field)) {
+    while (next_field(fields, field)) {
         if (is_one_of(field->name, field->name_len, names))
             return true;
     }
@@ -202,7 +203,7 @@ bool krait_fields_get(struct krait_fields fields, const char *path, struct krait
     for (;;) {
         size_t length = strcspn(path, ".");
         do {
-            if (!krait_fields_next(&fields, &field))
+            if (!next_field(&fields, &field))
                 return false;
         } while (field.name_len != length || memcmp(field.name, path, length) != 0);
         path += length + (path[length] == '.');

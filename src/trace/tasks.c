@@ -40,7 +40,8 @@ static const struct {
     { "trio._subprocess", NULL, KRAIT_TASK_CHILD },
 };
 
-enum krait_task_state krait_task_waits_for(const struct krait_func *func)
+/* What a coroutine waits for. */
+static enum krait_task_state waits_for(const struct krait_func *func)
 {
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(waits); i++) {
         if (strcmp(waits[i].module, func->module) == 0 &&
@@ -187,7 +188,7 @@ static int wake(struct pass *pass, uint64_t key, uint64_t t_ns, uint32_t by)
 static enum krait_task_state state_at(const struct pass *pass, uint32_t code)
 {
     uint32_t func = code < pass->image->code_count ? pass->image->code_func[code] : KRAIT_NO_ID;
-    return func == KRAIT_NO_ID ? KRAIT_TASK_FUTURE : krait_task_waits_for(&pass->trace->funcs[func]);
+    return func == KRAIT_NO_ID ? KRAIT_TASK_FUTURE : waits_for(&pass->trace->funcs[func]);
 }
 
 static int leave(struct pass *pass, const struct krait_payload_task_leave *event, uint32_t task,

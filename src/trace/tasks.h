@@ -34,7 +34,4 @@ extern const char *const krait_task_state_names[KRAIT_TASK_STATES];
 /* Whether the program gave it a name. Task-7, which asyncio makes up, is none, and "?" stands for an empty or unknown one. */
 bool krait_task_has_name(const struct krait_task *task);
 
-/* What a coroutine waits for. */
-enum krait_task_state krait_task_waits_for(const struct krait_func *func);
-
 #endif

@@ -57,9 +57,6 @@ struct krait_timeline_part *krait_timeline_add_part(struct krait_timeline_lane *
 bool krait_timeline_share_lane(const struct krait_track *a, const struct krait_track *b);
 
 double krait_timeline_x(const struct krait_drawing *d, uint64_t t_ns);
-/* "12.3 ms", counted from the timeline's zero. */
-void krait_timeline_time(const struct krait_drawing *d, uint64_t t_ns);
-
 /* Of a lane's states and parts: how high each is, and drawing it at d->y. */
 double krait_timeline_states_height(const struct krait_timeline_lane *lane);
 int krait_timeline_draw_states(struct krait_drawing *d, const struct krait_timeline_lane *lane);

@@ -69,7 +69,8 @@ uint32_t krait_width_of(const char *text, size_t n)
     return columns;
 }
 
-const char *krait_width_ellipsis(bool utf8)
+/* What a mark of something left out looks like: "…" where the terminal takes UTF-8, else "..". */
+static const char *ellipsis(bool utf8)
 {
     return utf8 ? "\xe2\x80\xa6" : "..";
 }
@@ -128,7 +129,7 @@ static bool shorten_brackets(struct krait_buf *out, const char *text, uint32_t c
     if (rest > columns)
         return false;
     krait_buf_add(out, text, before + krait_width_fit(open, (size_t)(close - open), columns - rest));
-    krait_buf_str(out, krait_width_ellipsis(utf8));
+    krait_buf_str(out, ellipsis(utf8));
     krait_buf_add(out, close, after);
     return true;
 }
@@ -151,7 +152,7 @@ void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t colum
     size_t tail = choose_tail(text, n, columns - mark - head);
     uint32_t head_columns = columns - mark - krait_width_of(text + tail, n - tail);
     krait_buf_add(out, text, krait_width_fit(text, n, head_columns));
-    krait_buf_str(out, krait_width_ellipsis(utf8));
+    krait_buf_str(out, ellipsis(utf8));
     krait_buf_add(out, text + tail, n - tail);
 }
 

@@ -15,9 +15,6 @@ uint32_t krait_width_of(const char *text, size_t n);
 /* Bytes of the longest beginning that takes at most `columns`. */
 size_t krait_width_fit(const char *text, size_t n, uint32_t columns);
 
-/* What a mark of something left out looks like: "…" where the terminal takes UTF-8, else "..". */
-const char *krait_width_ellipsis(bool utf8);
-
 /* Appends text in at most `columns`. What is too long loses of what it has in brackets, or else its middle; what
  * follows the cut begins, if it can, at a component of a dotted name or path, since a name's end says most. */
 void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t columns, bool utf8);

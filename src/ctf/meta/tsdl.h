@@ -105,8 +105,6 @@ bool krait_tsdl_boolean(struct krait_tsdl_parser *p, const struct krait_tsdl_val
 /* -- types -- */
 void krait_tsdl_push(struct krait_tsdl_parser *p, struct krait_type_scope *scope);
 void krait_tsdl_pop(struct krait_tsdl_parser *p);
-struct krait_fc *krait_tsdl_lookup(struct krait_tsdl_parser *p, enum krait_type_space space,
-                                   const char *name);
 /* A type: integer { }, struct x { }, a name of several words. */
 struct krait_fc *krait_tsdl_type(struct krait_tsdl_parser *p);
 /* At the word struct, variant or enum. */

@@ -36,7 +36,7 @@ static struct krait_type_entry *find_in(const struct krait_type_scope *scope, en
     return entry;
 }
 
-struct krait_fc *krait_tsdl_lookup(struct krait_tsdl_parser *p, enum krait_type_space space, const char *name)
+static struct krait_fc *look_up(struct krait_tsdl_parser *p, enum krait_type_space space, const char *name)
 {
     for (const struct krait_type_scope *scope = p->scope; scope; scope = scope->parent) {
         const struct krait_type_entry *entry = find_in(scope, space, name);
@@ -93,9 +93,9 @@ static const char *unqualified(struct krait_tsdl_parser *p, const char *name)
 /* A copy of what was declared under that name; fails when there is none. */
 static struct krait_fc *named(struct krait_tsdl_parser *p, enum krait_type_space space, const char *name)
 {
-    struct krait_fc *fc = p->rc ? NULL : krait_tsdl_lookup(p, space, name);
+    struct krait_fc *fc = p->rc ? NULL : look_up(p, space, name);
     if (!fc && !p->rc && space == KRAIT_TYPE_ALIAS)
-        fc = krait_tsdl_lookup(p, space, unqualified(p, name));
+        fc = look_up(p, space, unqualified(p, name));
     if (!fc && !p->rc)
         krait_tsdl_fail(p, -EBADMSG, "type '%s' is not declared", name);
     return krait_tsdl_fc_copy(p, fc);

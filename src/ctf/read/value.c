@@ -41,8 +41,9 @@ static int node_init(struct krait_node *node, struct krait_arena *arena, const s
     return rc;
 }
 
-const struct krait_node *krait_node_new(struct krait_arena *arena, const struct krait_fc *fc,
-                                        const char *name)
+/* All memory is the arena's. NULL when it is out. */
+static const struct krait_node *new_node(struct krait_arena *arena, const struct krait_fc *fc,
+                                         const char *name)
 {
     struct krait_node *node = KRAIT_ARENA_NEW(arena, struct krait_node);
     return node && !node_init(node, arena, fc, name) ? node : NULL;
@@ -473,7 +474,7 @@ static int route_element(struct route *r, const struct krait_fc **at)
     if (!hop)
         return -EINVAL;
     *at = (*at)->elem;
-    hop->element = krait_node_new(r->arena, *at, "");
+    hop->element = new_node(r->arena, *at, "");
     r->in_element = true;
     r->rest = end + 1;
     if (*r->rest == '.' && r->rest[1])
@@ -546,7 +547,7 @@ static const struct krait_fc *begin_route(struct route *r, const struct krait_ct
 static int finish_route(struct route *r, struct krait_locator *locator, const struct krait_fc *at,
                         const char *name)
 {
-    locator->node = krait_node_new(r->arena, at, name);
+    locator->node = new_node(r->arena, at, name);
     locator->hops = krait_arena_alloc(r->arena, KRAIT_MAX(r->hop_count, 1u) * sizeof(*locator->hops));
     if (!locator->node || !locator->hops)
         return route_oom(r);

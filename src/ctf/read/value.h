@@ -25,10 +25,6 @@ struct krait_node {
     uint32_t kid_count;
 };
 
-/* All memory is the arena's. NULL when it is out. */
-const struct krait_node *krait_node_new(struct krait_arena *arena, const struct krait_fc *fc,
-                                        const char *name);
-
 /* A value of the cursor's current event. Valid until the cursor moves. */
 struct krait_value {
     const struct krait_node *node;

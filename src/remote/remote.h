@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "base/map.h"
-#include "remote/layout.h"
+#include "remote/compat.h"
 #include "remote/still.h"
 #include "remote/thread.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the fields of CPython's structs lie, for each version from 3.8 on; layout.c is the only file here that knows
+ * Where the fields of CPython's structs lie, for each version from 3.8 on; with compat.c the only file here that knows
  * versions. From 3.13 on the interpreter holds the offsets itself, in the table _Py_DebugOffsets at the begin of _PyRuntime.
  * Then only the places in that table are known here.
  */
-#ifndef KRAIT_REMOTE_LAYOUT_H
-#define KRAIT_REMOTE_LAYOUT_H
+#ifndef KRAIT_REMOTE_COMPAT_H
+#define KRAIT_REMOTE_COMPAT_H
 
 #include "base/err.h"
 

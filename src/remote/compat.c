@@ -4,7 +4,7 @@
  * Include/cpython/pystate.h, code.h, frameobject.h of each version; places in the table are of
  * Include/internal/pycore_debug_offsets.h (3.13: pycore_runtime.h).
  */
-#include "remote/layout.h"
+#include "remote/compat.h"
 
 #include "remote/memory.h"
 

@@ -190,6 +190,7 @@ def test_waiting_for_anything_else_is_no_wait_for_the_gil(record, python):
     assert len(waits) < 20 and sum(w.seconds for w in waits) < 0.35  # of its 0.6 seconds
 
 
+@pytest.mark.few_pythons
 def test_a_thread_that_takes_the_gil_back_after_a_system_call_waits(record, python):
     run = burning(
         record,

@@ -63,6 +63,7 @@ def portrait(text):
     return re.sub(r" at 0x\w+|0x\w+", "", text)
 
 
+@pytest.mark.few_pythons
 def test_a_program_sees_its_logging_as_it_is(record, python):
     alone = python.run(record.script(SELF_PORTRAIT), cwd=record.folder)
     assert alone.returncode == 0, alone.stderr
@@ -302,6 +303,7 @@ def test_handlers_that_raise(record, python):
     assert run.stdout == "handler\n" * 3 and len(run.notes("log:record")) == 3
 
 
+@pytest.mark.few_pythons
 def test_tasks_threads_and_forks(record, python):
     program = """
         import asyncio, logging, os, sys, threading

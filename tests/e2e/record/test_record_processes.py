@@ -133,6 +133,7 @@ def test_threads_and_their_names(record, python):
     assert {"MainThread", "worker 0", "worker 1", "worker 2", "worker 3"} <= names
 
 
+@pytest.mark.few_pythons
 def test_a_thread_that_is_renamed_while_it_runs(record, python, info):
     run = record.text(
         python,

@@ -162,6 +162,7 @@ def test_steps_end_by_what_ended_them(record, python):
 
 
 
+@pytest.mark.few_pythons
 def test_a_wait_is_ended_by_a_wake_before_the_task_goes_on(record, python):
     run = record.text(python, PROGRAM)
     waits, ended = {}, 0

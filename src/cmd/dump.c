@@ -191,7 +191,7 @@ static int run_dump(void *values, int argc, char **argv)
 
 static const struct krait_opt dump_opts[] = {
     { "children", 'c', KRAIT_OPT_FLAG, NULL, offsetof(struct dump_options, children),
-      "Dump the Python programs among the processes that PID has started, too" },
+      "Dump also the Python programs that PID started" },
     { "locals", 'l', KRAIT_OPT_FLAG, NULL, offsetof(struct dump_options, locals),
       "Print the local variables of each function, shortened" },
     { "repeat", 0, KRAIT_OPT_UINT, "N", offsetof(struct dump_options, repeat),
@@ -211,12 +211,11 @@ const struct krait_cmd krait_cmd_dump = {
         "Prints where each thread of running Python programs (CPython " KRAIT_PYTHON_SPAN
         ") is: its call stack, "
         "innermost function first, with file and line; whether it runs, waits for the GIL or sleeps in a system call; "
-        "and which thread holds the GIL. From Python 3.14 on the tasks of asyncio follow, with what each awaits.\n\n"
+        "and which thread holds the GIL. From Python 3.14 on, the tasks of asyncio follow, with what each awaits.\n\n"
         "krait reads the memory of the process from outside and neither stops nor changes it. The program can be one "
         "that was started without krait. Each stack is one that the thread really had: krait reads it on the thread's "
-        "CPU, which the thread waits for meanwhile, some microseconds. Stacks of different threads are taken one after the other.\n\n"
-        "Programs of other users, and on many systems programs that the shell did not start as its children, can be "
-        "read by root only.",
+        "CPU, for which the thread waits some microseconds. It reads the stacks of different threads one after the other.\n\n"
+        "Only root can read programs of other users, and on many systems programs that krait did not start.",
     .examples = "krait dump 4711\n"
                 "# A server with all its worker processes\n"
                 "krait dump --children $(pgrep -o gunicorn)\n"

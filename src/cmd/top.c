@@ -456,13 +456,13 @@ static const struct krait_opt top_opts[] = {
     { "gil", 'g', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, gil),
       "Count only threads that hold the GIL" },
     { "by", 0, KRAIT_OPT_CHOICE, "thread|process", offsetof(struct top_options, by),
-      "Have rows of each thread, or of each process" },
+      "Show a row for each function of each thread, or of each process" },
     { "lines", 'l', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, lines),
-      "Have a row for each line of code, not for each function" },
+      "Show a row for each line of code, not for each function" },
     { "filter", 'f', KRAIT_OPT_STR, "PATTERN", offsetof(struct top_options, filter),
-      "Show functions alone whose name or file matches: a name or a part of it between dots, a glob, or re:REGEX" },
+      "Show only functions whose name or file matches PATTERN: a name or a part of it between dots, a glob, or re:REGEX" },
     { "children", 'c', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, children),
-      "Read the Python programs among the processes that PID starts, too" },
+      "Read also the Python programs that PID starts" },
     { "classic", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, classic),
       "Print the columns function, total time, share of the time, share in functions that it called, share in itself, "
       "file, line" },
@@ -487,9 +487,9 @@ const struct krait_cmd krait_cmd_top = {
         "changes the program.\n\n"
         "With --children it reads a whole server, such as gunicorn with its workers. Instead of a PID it takes a command, "
         "which it runs and reads with all its processes; in a terminal, the command's output follows when krait ends.\n\n"
-        "In a terminal the table is shown anew every second, until q is pressed; ? lists the other keys. When krait or "
+        "In a terminal krait updates the table every second until you press q; ? lists the other keys. When krait or "
         "the program ends, the table of the whole time stays. Elsewhere krait prints a table every second.\n\n"
-        "Times are estimates from samples: of n samples in which a function was met, expect an error of about the "
+        "Times are estimates from samples: if a function is in n samples, expect an error of about the "
         "square root of n.",
     .examples = "krait top 4711\n"
                 "krait top -- python3 app.py --its-option\n"

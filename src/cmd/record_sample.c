@@ -169,8 +169,7 @@ int krait_record_sample_run(struct krait_record_sample *sample, const int *statu
     sample->ended = rc == -ESRCH;
     int finished = finish(sample, sampler, status, err);
     krait_sampler_free(sampler);
-    if (finished || !rc || sample->ended)
-        return finished;
-    *err = why;
-    return rc;
+    if (rc && !sample->ended) /* as when it executes a program that is no Python */
+        krait_terminal_say(NULL, 2, "The recording ends here: %s", why.text);
+    return finished;
 }

@@ -28,7 +28,8 @@ int krait_record_sample_check(struct krait_record_sample *sample, const struct k
 int krait_record_sample_prepare(struct krait_record_sample *sample, const char *command,
                                 struct krait_err *err);
 /* Samples until it is over, the process has ended, or --for. `status`: the command's wait status once it is over, or NULL.
- * Returns 0, or a negative errno with err set: nothing was recorded, or the end of it could not be written. */
+ * Returns 0, or a negative errno with err set: nothing was recorded, or the end of it could not be written. An end before its time
+ * is told on stderr. */
 int krait_record_sample_run(struct krait_record_sample *sample, const int *status, struct krait_err *err);
 
 #endif

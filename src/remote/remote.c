@@ -294,15 +294,39 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
     return thread->failed ? 0 : rc;
 }
 
+/* What is known of threads that were there before: mostly they are in the same order. */
+static void keep_known(struct krait_remote_stacks *stacks, const struct krait_remote_thread *before,
+                       uint32_t count)
+{
+    for (uint32_t i = 0; i < stacks->thread_count; i++) {
+        struct krait_remote_thread *thread = &stacks->threads[i];
+        for (uint32_t k = 0; k < count; k++) {
+            const struct krait_remote_thread *old = &before[(i + k) % count];
+            if (old->addr != thread->addr || old->tid != thread->tid)
+                continue;
+            thread->proved = old->proved;
+            thread->switches = old->switches;
+            break;
+        }
+    }
+}
+
 /* Which threads there are, and what the kernel says of them. */
 static int find_threads(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags)
 {
+    uint32_t count = flags & KRAIT_READ_AGAIN ? stacks->thread_count : 0;
+    KRAIT_AUTO_FREE struct krait_remote_thread *before = calloc(count + 1, sizeof(*before));
+    if (!before)
+        return -ENOMEM;
+    if (count)
+        memcpy(before, stacks->threads, count * sizeof(*before));
     stacks->thread_count = 0;
     int rc = list_threads(remote, stacks);
     if (!rc)
         rc = krait_tasks_read(&stacks->tasks, remote->pid, flags & KRAIT_READ_CALLS);
     if (!rc)
         number_threads(remote, stacks, &stacks->tasks);
+    keep_known(stacks, before, count);
     return rc;
 }
 
@@ -317,7 +341,7 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
 {
     KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
     stacks->frame_count = stacks->coroutine_count = 0;
-    int rc = flags & KRAIT_READ_AGAIN ? 0 : find_threads(remote, stacks, flags);
+    int rc = flags & KRAIT_READ_KNOWN ? 0 : find_threads(remote, stacks, flags);
     for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
         struct krait_remote_thread *thread = &stacks->threads[i];
         bool wanted = (thread->runs || !(flags & KRAIT_READ_RUNNING)) &&

@@ -108,7 +108,8 @@ enum krait_read_flags {
     KRAIT_READ_HOLDER = 1 << 2,  /* the stacks of those alone that hold the GIL */
     KRAIT_READ_PROVED = 1 << 3,  /* proved stacks alone; others fail */
     KRAIT_READ_WAITS = 1 << 5,   /* also whether threads that sleep wait for the GIL */
-    KRAIT_READ_AGAIN = 1 << 4,   /* the threads of the call before, as far as they have run since */
+    KRAIT_READ_AGAIN = 1 << 4,   /* threads of the call before only as far as they have run since */
+    KRAIT_READ_KNOWN = 1 << 6,   /* only the threads of the call before */
 };
 
 /* Reads all threads that have a Python state. `stacks` is zeroed or of an earlier call, whose frames it replaces; codes

@@ -20,7 +20,7 @@
 #include <sched.h>
 #include <sys/types.h>
 
-enum { KRAIT_STILL_FILES = 64 };
+enum { KRAIT_STILL_FILES = 256 };
 enum { KRAIT_CPU_SETS = 8 }; /* of 1024 CPUs each: more than the kernel can have (NR_CPUS) */
 
 struct krait_still {

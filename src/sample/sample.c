@@ -36,11 +36,13 @@ struct krait_sampler {
     struct krait_tsdl_samples samples;
     struct krait_tsdl_recording recording;
     uint64_t metadata_bytes;
+    int spare_fds; /* how many more streams may stay open */
 };
 
 enum {
     FIND_NS = 50 * KRAIT_NS_PER_MS, /* how often threads are looked for */
     FLUSH_NS = KRAIT_NS_PER_S,
+    OPEN_STREAMS = 256,
 };
 
 /* -- opening -- */
@@ -99,7 +101,8 @@ static int open_dir(struct krait_sampler *s, const char *parent, struct krait_er
                                               .command = command.data ? command.data : "",
                                               .clock = &s->clock,
                                               .recording = &s->recording,
-                                              .metadata_bytes = &s->metadata_bytes };
+                                              .metadata_bytes = &s->metadata_bytes,
+                                              .spare_fds = &s->spare_fds };
     int rc = krait_tracedir_new(&s->dir, &options, err);
     rc = rc ? rc : krait_sample_stream_open(&s->definitions, s->dir, 0, err);
     return rc ? rc : put_start(s, options.command, err);
@@ -113,6 +116,7 @@ int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_opt
     if (!s)
         return krait_err_set(err, -ENOMEM, "out of memory");
     s->samples.rate = options->rate;
+    s->spare_fds = OPEN_STREAMS;
     s->recording.samples = &s->samples;
     int rc = krait_remote_open(&s->remote, options->pid, err);
     rc = rc ? rc : krait_folder_make(options->dir, &made, err);
@@ -274,7 +278,7 @@ int krait_sampler_round(struct krait_sampler *s, struct krait_err *err)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     bool finds = s->stale || !s->samples.rounds || now - s->found_ns >= FIND_NS;
-    uint32_t flags = KRAIT_READ_PROVED | KRAIT_READ_WAITS | (finds ? 0 : KRAIT_READ_AGAIN);
+    uint32_t flags = KRAIT_READ_PROVED | KRAIT_READ_WAITS | KRAIT_READ_AGAIN | (finds ? 0 : KRAIT_READ_KNOWN);
     int rc = krait_remote_read(s->remote, &s->stacks, flags, err);
     if (rc)
         return rc;

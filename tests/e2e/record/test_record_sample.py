@@ -161,6 +161,29 @@ def test_a_command_is_sampled_from_its_beginning_and_its_status_is_kraits(krait,
     assert re.search(r"\bexit 7\b", run("info", tmp_path / "trace").stdout)
 
 
+@pytest.mark.few_pythons
+def test_a_command_that_becomes_another_program_is_recorded_up_to_then(krait, run, python, tmp_path):
+    source = "import os, time\ndef work():\n    end = time.time() + 0.4\n    while time.time() < end: pass\nwork()\nos.execvp('sh', ['sh', '-c', 'sleep 0.2; exit 3'])\n"
+    words = [*python.prefix, krait, "record", "--sample", "-o", tmp_path / "trace", "--", python.exe, "-c", source]
+    ended = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 3 and "The recording ends here: " in ended.stderr
+    assert functions(run, tmp_path / "trace")["work"]["total_ns"] > 0.3e9
+
+
+def test_many_threads_that_sleep_cost_next_to_nothing(programs, sample, run, any_python):
+    app = programs.start(
+        any_python,
+        """
+        import os, threading, time
+        for _ in range(200): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        print(os.getpid(), flush=True)
+        time.sleep(60)
+        """,
+    )
+    samples = json.loads(run("info", "--json", sample(app.pid, rate=100, time="1500ms")).stdout)["samples"]
+    assert samples["taken"] > 20 * 201 and samples["dropped"] < samples["taken"] / 100
+
+
 def test_what_cannot_be_sampled_is_told_and_leaves_no_folder(krait, programs, any_python, tmp_path):
     folder = tmp_path / "trace"
 

@@ -236,3 +236,8 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(synth, krait, declare, 
 def test_wrong_usage_is_explained(krait, tmp_path, command, status, why):
     done = subprocess.run([krait, *command], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == status and why in done.stderr
+
+
+def test_a_trace_without_the_events_is_told(synth, krait):
+    done = subprocess.run([krait, "intervals", synth(marks((0, 0, "x"))), "-f", "cpus"], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-2:] == ["no event is what 'cpu' looks for", "no event is what 'kHz' looks for"]

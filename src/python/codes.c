@@ -527,7 +527,8 @@ struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, Py
     struct krait_code *slot = finish(in, code, KRAIT_code_kind_python, take, &t);
     if (slot && is_coroutine)
         slot->flags |= KRAIT_CODE_TASK;
-    uint64_t args = krait_args_asked && slot && slot->id ? krait_args_of(t.module, t.name, t.file) : 0;
+    bool may_have_args = krait_args_asked && slot && slot->id && is_function(code);
+    uint64_t args = may_have_args ? krait_args_of(t.module, t.name, t.file) : 0;
     bool changes = args || krait_map_get(&in->args, (uintptr_t)code); /* another had its address */
     if (changes && krait_map_put(&in->args, (uintptr_t)code, args) == 0 && args)
         slot = set_aside(in, slot);

@@ -166,6 +166,52 @@ def test_functions_come_and_go_and_forks_go_on(record, python):
     assert sorted((args["x"] for _, args in told(run)), key=str) == sorted([*range(2000), "child", "parent"], key=str)
 
 
+def test_what_is_no_function_is_left_alone(record, python):
+    """The bodies of modules and classes have no arguments: what they call locals is the program's own."""
+    run = record.text(
+        python,
+        """
+        x = 1
+        class C:
+            x = 2
+            def f(self, x): return self.x + x
+        assert x == 1 and C.x == 2 and C().f(3) == 5 and (lambda x: x)(4) == 4
+        """,
+        options=["--args", "*(x) -> return"],
+    ).check(ended=False)
+    assert [args for code, args in told(run) if code in ("C.f", "<lambda>")] == [{"x": 3}, {"x": 4}]
+    assert not [code for code, _ in told(run) if code in ("<module>", "C")]
+
+
+def test_a_functions_locals_are_its_own(record, python):
+    run = record.text(
+        python,
+        """
+        import gc, sys, weakref
+        class Big: pass
+        def f(big, n):
+            seen = locals()
+            assert set(seen) == {"big", "n"} and sys._getframe().f_locals["n"] == n
+            gone = weakref.ref(big)
+            del seen, big
+            gc.collect()
+            return gone() is None
+        def g(n):
+            def inner(): return n
+            n += 1
+            return inner()
+        assert f(Big(), 1) in (True, False) and g(1) == 2
+        def h(big):
+            gone = weakref.ref(big)
+            del big
+            return gone() is None
+        print(h(Big()))
+        """,
+        options=["--args", "f(big, n)", "--args", "g(n)", "--args", "h(big)"],
+    ).check(ended=False)
+    assert run.stdout == python.run(record.folder / "app.py").stdout != "" and len(told(run)) == 3
+
+
 @pytest.mark.parametrize(
     "spec, why",
     [

@@ -33,7 +33,11 @@ static inline bool krait_columns_have_spans(uint8_t kind)
 }
 
 /* A batch of the track, while it is walked. Returns 0 or -ENOMEM. */
-int krait_columns_add(struct krait_columns *columns, const struct krait_batch *batch, uint64_t origin_ns);
+int krait_columns_add(struct krait_columns *columns, const struct krait_trace *trace,
+                      const struct krait_batch *batch, uint64_t origin_ns);
+
+/* Whether a mark of that name is drawn: the begins and ends of spans are not, which are slices too. */
+bool krait_columns_take_mark(const struct krait_trace *trace, uint32_t name);
 /* All is there: puts it into order, with depths. Returns 0 or -ENOMEM. */
 int krait_columns_finish(struct krait_columns *columns);
 void krait_columns_done(struct krait_columns *columns);

@@ -118,6 +118,8 @@ static void add_instants(const struct krait_filling *f, struct krait_timeline_pa
 {
     for (uint32_t i = 0; i < batch->n; i++) {
         struct krait_timeline_bin *bin = &part->bins[bin_of(f, batch->t_ns[i])];
+        if (!krait_columns_take_mark(f->trace, batch->name[i]))
+            continue;
         if (!bin->count++)
             bin->name = batch->name[i];
     }
@@ -145,7 +147,7 @@ static int on_batch(void *ctx, const struct krait_track *track, const struct kra
     case KRAIT_TRACK_STATES:
         return add_states(part, batch);
     case KRAIT_TRACK_SLICES:
-        return krait_columns_add(&f->columns[id], batch, f->timeline->range.from_ns);
+        return krait_columns_add(&f->columns[id], f->trace, batch, f->timeline->range.from_ns);
     case KRAIT_TRACK_INSTANTS:
         add_instants(f, part, batch);
         return 0;

@@ -7,6 +7,7 @@ import { button, el } from './dom';
 import { Lane, Lanes, Part } from './lanes';
 import { Call, Trace, Track, label, place, returned, stateWords } from './model';
 import { Notes } from './notes';
+import { Said } from './said';
 import { Overlay, askWakeups } from './overlay';
 import { Frame, Painter, levelOf, shifted, shorten } from './paint';
 import { Palette, palette } from './palette';
@@ -19,6 +20,7 @@ import { count, counted, duration, moment, share, tickLabel, tickStep } from './
 const WINDOW = 1000000n; // nanoseconds in which a wake-up is looked for first
 const DROPS_TOLD = 6; // functions in the tip of a place where some were dropped
 const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4;
+const MARK_PIXELS = 5, MARKS_TOLD = 4; // how near the pointer is to a mark; how many the tip tells of
 
 /** What lies under the pointer. */
 interface Hit { lane: Lane; part: Part; depth: number; slice: Slice | null; begin: bigint; bin: { level: number; tile: number; bin: number; busy: number } | null }
@@ -27,6 +29,7 @@ export class Timeline {
   readonly element: HTMLElement;
   readonly lanes: Lanes;
   readonly overlay: Overlay;
+  readonly said: Said;
   private canvas = el('canvas', { class: 'lanes', role: 'img', 'aria-label': 'Timeline. The panels below have its contents as tables.' });
   private axis = el('canvas', { class: 'axis', 'aria-hidden': 'true' });
   private names = el('div', { class: 'names', role: 'tree', 'aria-label': 'Lanes' });
@@ -40,6 +43,7 @@ export class Timeline {
   private dark: boolean;
 
   constructor(private trace: Trace, private store: Store, private api: Api, private notes: Notes, alignment: Alignment) {
+    this.said = new Said(trace, api);
     this.lanes = new Lanes(trace, store, alignment);
     this.painter = new Painter(trace, store, api, this.lanes);
     this.overlay = new Overlay(trace, store, this.lanes, () => this.draw());
@@ -509,6 +513,10 @@ export class Timeline {
       this.placeTip(event);
       return;
     }
+    if (hit?.part.track.kind === 'instants') {
+      this.markTip(hit, event);
+      return;
+    }
     if (!hit || (!hit.slice && !hit.bin)) {
       this.hideTip();
       return;
@@ -516,6 +524,28 @@ export class Timeline {
     if (hit.slice) this.sliceTip(hit, hit.slice);
     else if (hit.bin) this.binTip(hit, hit.bin);
     this.placeTip(event);
+  }
+
+  /** What the marks under the pointer say: the server knows which they are. */
+  private markTip(hit: Hit, event: PointerEvent): void {
+    const { span } = this.store.view.range, level = levelOf(span, this.width), room = MARK_PIXELS * span / this.width, id = hit.part.track.id;
+    const at = this.timeAt(event.offsetX) + hit.lane.shift, inTile = Number(at - hit.begin), tile = this.api.peek(id, level, Number(hit.begin / BigInt(tileLength(level))));
+    if (!tile?.marks.some((mark) => Math.abs((mark.bin + 0.5) * 2 ** level - inTile) <= room)) {
+      this.hideTip();
+      return;
+    }
+    const { signal } = this.tipAsk = new AbortController(), reach = BigInt(Math.ceil(room + 2 ** level)), from = at > reach ? at - reach : 0n;
+    ask<{ marks: { name: number; at: string }[]; more: number }>('marks', { from, until: at + reach, tracks: id, limit: MARKS_TOLD }, signal).then(async ({ marks, more }) => {
+      const names = await Promise.all(marks.map((mark) => this.api.texts.wait(mark.name)));
+      const show = (): void => {
+        if (signal.aborted || !marks.length) return;
+        const same = (i: number): number => marks.slice(0, i).filter((mark) => mark.at === marks[i].at && mark.name === marks[i].name).length;
+        const lines = marks.map((mark, i) => `${names[i]}  ${this.said.get(id, mark.name, BigInt(mark.at), same(i), show)}`.trim());
+        this.fillTip([...lines, more ? `and ${count(more)} more` : '', `at ${moment(BigInt(marks[0].at))}`]);
+        this.placeTip(event);
+      };
+      show();
+    }).catch(() => undefined);
   }
 
   private fillTip(lines: string[]): void {

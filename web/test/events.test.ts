@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { commands, fieldsText, valueText } from '../src/panels/events';
+import { commands } from '../src/panels/events';
+import { fieldsText, saidText, valueText } from '../src/said';
 import { equal, test } from './harness';
 
 test('fields are names and values, enumerations their labels', () => {
@@ -17,4 +18,11 @@ test('commands that export a range name all folders and hold the filter as one w
     "krait cut 'a b' --from 0.500000000 --until 1.500000000 -o part2",
     "krait cat --json --begin 1.500000000 --end 2.499999999 --filter 'name == \"it'\\''s\"' app 'a b' > events.json",
   ]);
+});
+
+test('log records say level, logger and message', () => {
+  equal(saidText({ payload: { msg: 'hello', logger_name: 'app.db', int_loglevel: 30, lineno: 4 } }), 'WARNING app.db: hello');
+  equal(saidText({ payload: { level: 25, logger: { value: 3, label: 'app' }, message: 'x' } }), 'level 25 app: x');
+  equal(saidText({ payload: { text: 'a', n: 2 } }), 'text = "a", n = 2');
+  equal(saidText({}), '');
 });

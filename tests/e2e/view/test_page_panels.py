@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from browser import browser, opened
+from conftest import BUILD
 from kernel_made import begins, ends, event, switch, wake
 from kernel_made import write as write_kernel
 
@@ -175,3 +176,25 @@ def test_a_range_is_played_step_by_step(open_page, krait, tmp_path):
     page.page.keyboard.press(" ")
     page.wait()
     assert 0 < float(page.text(".play-time").split()[0]) < 1
+
+
+def test_log_records_say_level_logger_and_message(krait, chromium, tmp_path):
+    def said(us, level, text):
+        return event(us, "lttng_python:event", msg=text, logger_name="app.db", int_loglevel=level, **{"vtid of context": 7})
+
+    folder = write_kernel(tmp_path / "ust", [said(0, 20, "begins"), said(50, 40, "<b>fails</b>"), said(50, 10, "ends")], domain="ust")
+    with opened(krait, chromium, folder, "#r=0,60000;p=marks") as page:
+        page.page.get_by_text("INFO app.db: begins").wait_for()
+        page.page.get_by_text("ERROR app.db: <b>fails</b>").wait_for()
+        page.page.get_by_text("DEBUG app.db: ends").wait_for()
+        box = page.page.locator("canvas.lanes").bounding_box()
+        page.page.mouse.move(box["x"] + 2, box["y"] + 26 + 3 + 6)
+        page.page.locator(".timeline .tip").get_by_text("INFO app.db: begins").wait_for()
+
+
+def test_spans_are_slices_and_no_marks_too(krait, chromium, record, any_python):
+    code = "import krait, time\nkrait.mark('a', n=1)\nwith krait.span('work'): time.sleep(0.01)\n"
+    run = record.text(any_python, code, env={"PYTHONPATH": str(BUILD / "python")})
+    with opened(krait, chromium, run.path, "#p=marks") as page:
+        assert [row[1] for row in page.rows()] == ["user:mark"]
+        page.page.get_by_text('text = "a"').first.wait_for()

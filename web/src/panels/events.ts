@@ -6,12 +6,10 @@ import { VirtualList, button, el } from '../dom';
 import { Running, jobText } from '../jobs';
 import { Trace, clip } from '../model';
 import { Context, Panel, timeParams } from '../panel';
+import { CatEvent, fieldsText } from '../said';
 import { threadAt } from '../threads';
 import { count, counted, moment, seconds } from '../time';
 
-type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
-type Fields = Record<string, Value>;
-export interface CatEvent { time_ns: string; event: string; vpid?: number; packet_context?: Fields; common_context?: Fields; payload?: Fields }
 interface Found { time: string | null; nth: number; damage: string | null }
 interface Answer { events: CatEvent[]; next: { from: string; skip: number } | null; damage: string | null }
 
@@ -20,18 +18,6 @@ const PAGE = 500, AHEAD = 100, WAIT = 250, MOST = 20000, PAGE_MOST = 5000, STEPS
 let list: VirtualList, note: HTMLElement, input: HTMLInputElement, words: HTMLInputElement, outcome: HTMLElement, place: HTMLInputElement, current: Context;
 let events: CatEvent[] = [], next: Answer['next'] = null, begin = 0n, until = 0n, loading = false, chosen = -1, turn = 0, timer = 0;
 let front = 0n; // all events of the range from then on are here, up to `next`
-
-/** "fd = 3, name = open": an enumeration by its label; integers of 64 bits come as texts. */
-export function valueText(value: Value): string {
-  if (value === null || typeof value !== 'object') return typeof value === 'string' && !/^-?\d+$/.test(value) ? JSON.stringify(value) : String(value);
-  if (value instanceof Array) return `[${value.map(valueText).join(', ')}]`;
-  if ('label' in value && 'value' in value) return value.label === null ? valueText(value.value) : String(value.label);
-  return `{ ${fieldsText(value)} }`;
-}
-
-export function fieldsText(fields: Fields | undefined): string {
-  return Object.entries(fields ?? {}).map(([name, value]) => `${name} = ${valueText(value)}`).join(', ');
-}
 
 /** The thread that an event is of, or the CPU. */
 function whereOf(event: CatEvent): string {

@@ -8,9 +8,15 @@ import { Table } from '../table';
 import { trackName } from '../threads';
 import { count, counted, moment } from '../time';
 
-interface Mark { track: number; name: number; at: bigint }
+interface Mark { track: number; name: number; at: bigint; nth: number } // nth: of those of the same name and time
 const MOST = 2000;
-let table: Table<Mark>, note: HTMLElement;
+let table: Table<Mark>, note: HTMLElement, timer = 0;
+
+/** Once for all that come together. */
+function drawLater(): void {
+  clearTimeout(timer);
+  timer = window.setTimeout(() => table.redraw(), 30);
+}
 
 export const marks: Panel = {
   id: 'marks', title: 'Marks', key: '7', ofRange: true,
@@ -21,6 +27,7 @@ export const marks: Panel = {
     table = new Table<Mark>(context.store, 'marks', [
       { title: 'time', width: '160px', text: (mark) => moment(mark.at), sort: (mark) => -Number(mark.at) },
       { title: 'event', width: 'minmax(200px, 2fr)', left: true, text, sort: text },
+      { title: 'what it says', width: 'minmax(200px, 3fr)', left: true, text: (mark) => context.timeline.said.get(mark.track, mark.name, mark.at, mark.nth, drawLater) },
       { title: 'where', width: 'minmax(140px, 1fr)', left: true, text: where, sort: where },
     ], 0, (mark) => {
       const { span } = context.store.view.range;
@@ -33,6 +40,11 @@ export const marks: Panel = {
   async update(context, signal) {
     const answer = await ask<{ marks: Mark[]; more: number }>('marks', { ...trackParams(context), limit: MOST }, signal);
     note.textContent = answer.more ? `the first ${count(answer.marks.length)}; ${count(answer.more)} more in the range` : `${counted(answer.marks.length, 'event')} in the range`;
-    table.set(answer.marks.map((mark) => ({ ...mark, at: BigInt(mark.at) })));
+    const same = new Map<string, number>();
+    table.set(answer.marks.map((mark) => {
+      const key = `${mark.track}/${mark.name}/${mark.at}`, nth = same.get(key) ?? 0;
+      same.set(key, nth + 1);
+      return { ...mark, at: BigInt(mark.at), nth };
+    }));
   },
 };

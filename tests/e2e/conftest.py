@@ -99,7 +99,7 @@ def pytest_generate_tests(metafunc):
 def is_for_few(item, few):
     """few_pythons on one value of a parameter: that one is for the few, the others are for all."""
     python = getattr(item, "callspec", None) and item.callspec.params.get("python")
-    return not python or str(python) in few or not item.get_closest_marker("few_pythons")
+    return not python or python.number in few or not item.get_closest_marker("few_pythons")
 
 
 def one_of_each_hook(params):
@@ -367,7 +367,7 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: "test_cpython" not in item.nodeid and "test_record_vm" not in item.nodeid)
     if config.getoption("--long"):
         return
-    few = {str(p.values[0]) for p in one_of_each_hook(python_params())}
+    few = {p.values[0].number for p in one_of_each_hook(python_params()) if p.values[0]}
     is_kept = {i: not i.get_closest_marker("long") and is_for_few(i, few) for i in items}
     config.hook.pytest_deselected(items=[i for i in items if not is_kept[i]])
     items[:] = [i for i in items if is_kept[i]]

@@ -10,6 +10,7 @@
 #include "base/shell.h"
 #include "cmd/cmds.h"
 #include "cmd/omitted.h"
+#include "cmd/record_attach.h"
 #include "cmd/record_before.h"
 #include "cmd/record_kernel.h"
 #include "cmd/record_sample.h"
@@ -289,13 +290,15 @@ static void print_unmet(const struct krait_collector *collector, const struct kr
     }
 }
 
-static void print_figures(const struct krait_collector_summary *s, const char *dir)
+static void print_figures(const struct krait_collector_summary *s,
+                          const struct krait_recording_values *values, const char *dir)
 {
     char duration[KRAIT_FMT_SIZE], events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE];
     const char *bold = krait_terminal_colour(stderr, KRAIT_BOLD);
     const char *plain = krait_terminal_colour(stderr, KRAIT_PLAIN);
-    const char *what =
-        s->limit ? "recorded the command for" : "the command took"; /* it goes on: no end is known */
+    const char *what = values->pid ? "recorded the process for"
+                       : s->limit  ? "recorded the command for"
+                                   : "the command took"; /* it goes on: no end is known */
     fprintf(stderr, "krait: %s %s%s%s; %u process%s, %u thread%s, %s, %s", what, bold,
             krait_fmt_ns(duration, s->duration_ns), plain, s->processes, s->processes == 1 ? "" : "es",
             s->threads, s->threads == 1 ? "" : "s", krait_fmt_counted(events, s->events, "event"),
@@ -349,7 +352,7 @@ static void print_summary(const struct krait_collector *collector, const struct 
 {
     char why[128];
     bool refused = krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
-    print_figures(s, dir);
+    print_figures(s, values, dir);
     print_lost(s);
     if (values->max_overhead > 0 && s->processes && dir)
         print_omitted(dir);
@@ -629,11 +632,39 @@ static int sample(struct krait_recording_values *values, int argc, char **argv)
     return sample_command(&sample, command);
 }
 
+/* ---- attaching ---- */
+
+/* Returns the wait status of krait itself. */
+static int attach(struct krait_recording_values *values, int argc)
+{
+    char name[64];
+    struct krait_err err = { 0 };
+    struct krait_record_attach attach = { .values = values, .over = is_interrupted };
+    if (krait_record_attach_check(&attach, argc, &err))
+        return W_EXITCODE(krait_cmd_usage(&krait_cmd_record, &err), 0);
+    struct recorded r = { .values = values };
+    snprintf(name, sizeof(name), "%d", attach.pid);
+    int rc = krait_record_attach_library(&attach, &err);
+    rc = rc ? rc : krait_recording_open(&r.collector, values, name, attach.pid, r.dir, sizeof(r.dir), &err);
+    if (!rc) {
+        catch_signals(values);
+        krait_collector_hasten();
+        rc = krait_record_attach_run(&attach, r.collector, &err);
+    }
+    bool in_vain = !rc && finish(r.collector, NULL, values, r.dir);
+    if (!rc && !values->quiet)
+        krait_record_attach_print(&attach);
+    krait_collector_free(r.collector);
+    if (rc)
+        return W_EXITCODE(krait_cmd_fail(&krait_cmd_record, &err), 0);
+    return W_EXITCODE(in_vain ? KRAIT_EXIT_NOT_RECORDED : 0, 0);
+}
+
 static int run(void *values, int argc, char **argv)
 {
     struct krait_recording_values *v = values;
-    bool samples = v->sample.count || v->pid || v->outside;
-    int status = samples ? sample(v, argc, argv) : record(v, argc, argv);
+    bool samples = v->sample.count || v->outside;
+    int status = samples ? sample(v, argc, argv) : v->pid ? attach(v, argc) : record(v, argc, argv);
     krait_recording_done(v);
     return pass_on(status);
 }
@@ -653,8 +684,10 @@ static const struct krait_opt opts[] = {
         "sample", 0, SOME, "[RATE]", sample,
         "Read the threads' stacks RATE times a second, at most 10000 (default: 1000), instead of recording "
         "each call; see docs/sampling.md"),
-    KRAIT_RECORDING_OPT("pid", 0, STR, "PID", pid,
-                        "With --sample: sample the running process PID, up to its end, --for or Ctrl-C"),
+    KRAIT_RECORDING_OPT(
+        "pid", 0, STR, "PID", pid,
+        "Record, or with --sample sample, the running process PID, up to its end, --for or Ctrl-C; see "
+        "docs/attach.md"),
     KRAIT_RECORDING_OPT(
         "outside", 0, FLAG, NULL, outside,
         "With --sample: read the program from outside, without loading anything into it (so far the only "
@@ -724,6 +757,8 @@ const struct krait_cmd krait_cmd_record = {
                 "krait record --last 10s --snapshot-signal SIGUSR1 -- python3 server.py\n"
                 "# A server that records nothing until it is told to\n"
                 "krait record --idle --toggle-signal SIGUSR2 -- gunicorn app:wsgi\n"
+                "# Ten seconds of a program that runs already\n"
+                "krait record --pid 4711 --for 10s -o trace\n"
                 "# Watch it while it runs; when it has ended, Ctrl-C ends the page\n"
                 "krait record --view -- python3 app.py\n"
                 "# What the kernel did meanwhile: scheduling and interrupts\n"

@@ -49,7 +49,7 @@ int krait_record_sample_check(struct krait_record_sample *sample, const struct k
 {
     sample->values = values;
     if (!values->sample.count)
-        return krait_err_set(err, -EINVAL, "--pid and --outside need --sample");
+        return krait_err_set(err, -EINVAL, "--outside needs --sample");
     if (!is_all_that_goes(values))
         return krait_err_set(err, -EINVAL,
                              "--sample goes with --output, --pid, --outside, --for and --quiet alone");

@@ -287,7 +287,8 @@ static int start_here(enum krait_event_enum_value origin, const char **why)
         return rc;
     say_process(in, origin);
     krait_threads_seed(in);
-    if (origin == KRAIT_process_origin_attach) /* by krait.start() */
+    bool by_program = origin == KRAIT_process_origin_attach && PyEval_GetFrame(); /* krait.start() */
+    if (by_program)
         krait_thread_seed(in);
     return 0;
 }

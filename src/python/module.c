@@ -13,11 +13,15 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <signal.h>
 #include <string.h>
 
 /* Called by native/preload.c at the first sign of a running interpreter. GIL held; keeps the current
  * exception. Returns 0, or a negative errno with *why a static text. */
 KRAIT_PUBLIC int krait_agent_enter(const char *session, const char **why);
+/* Called by the stub of attach/, in a thread that ends afterwards. No GIL. */
+KRAIT_PUBLIC void krait_agent_attach(const char *session);
+KRAIT_PUBLIC void krait_agent_detach(const char *session);
 KRAIT_PUBLIC void krait_agent_audit(const char *event, PyObject *args);
 KRAIT_PUBLIC void krait_agent_again(void);
 KRAIT_PUBLIC void krait_agent_thread_state(unsigned key, const void *value);
@@ -36,6 +40,38 @@ int krait_agent_enter(const char *session, const char **why)
     int rc = krait_agent_start(session, KRAIT_process_origin_exec, why);
     PyErr_Restore(type, value, traceback);
     return rc;
+}
+
+/* The program's signals are for its own threads. */
+static void block_signals(void)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+}
+
+void krait_agent_attach(const char *session)
+{
+    const char *why;
+    block_signals();
+    if (!Py_IsInitialized())
+        return;
+    PyGILState_STATE state = PyGILState_Ensure();
+    krait_agent_start(session, KRAIT_process_origin_attach, &why);
+    PyGILState_Release(state);
+}
+
+/* Ends the recording of that path, and no other one. */
+void krait_agent_detach(const char *session)
+{
+    block_signals();
+    if (!Py_IsInitialized())
+        return;
+    PyGILState_STATE state = PyGILState_Ensure();
+    const char *here = krait_agent_session();
+    if (here && strcmp(here, session) == 0)
+        krait_agent_stop();
+    PyGILState_Release(state);
 }
 
 /* Some audited thing happens: perhaps the first in a new interpreter. GIL held. */

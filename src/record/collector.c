@@ -358,6 +358,11 @@ void krait_collector_ended(struct krait_collector *c, int pid, enum krait_event_
     }
 }
 
+bool krait_collector_owner_seen(const struct krait_collector *c)
+{
+    return c->owner_seen;
+}
+
 bool krait_collector_owner_left(const struct krait_collector *c)
 {
     bool records = false;

@@ -116,6 +116,8 @@ void krait_collector_child(struct krait_collector *collector, int pid);
 void krait_collector_ended(struct krait_collector *collector, int pid, enum krait_event_enum_value how,
                            int status);
 
+/* Whether the owner is or was recorded. */
+bool krait_collector_owner_seen(const struct krait_collector *collector);
 /* Whether the owner was recorded, even if only briefly, and is not recorded any more. */
 bool krait_collector_owner_left(const struct krait_collector *collector);
 

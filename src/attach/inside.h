@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of attach/ share.
+ */
+#ifndef KRAIT_ATTACH_INSIDE_H
+#define KRAIT_ATTACH_INSIDE_H
+
+#include "attach/attach.h"
+#include "base/base.h"
+
+struct krait_range {
+    uint64_t begin, end;
+};
+
+enum krait_target_function {
+    KRAIT_TARGET_CREATE,
+    KRAIT_TARGET_DETACH,
+    KRAIT_TARGET_DLOPEN,
+    KRAIT_TARGET_DLSYM,
+    KRAIT_TARGET_FUNCTIONS
+};
+
+struct krait_ranges {
+    struct krait_range items[32];
+    uint32_t count;
+};
+
+struct krait_target {
+    pid_t pid;
+    uint64_t functions[KRAIT_TARGET_FUNCTIONS];
+    uint64_t room;             /* for the stub */
+    struct krait_ranges holds; /* code that holds locks of libc or of the loader while it calls other code */
+    struct krait_ranges libc;  /* all of libc's code, which may hold them itself */
+};
+
+/* Finds out all of it. */
+int krait_target_find(struct krait_target *target, pid_t pid, struct krait_err *err);
+/* The mapping that `address` is in; false where there is none. */
+bool krait_target_mapping(pid_t pid, uint64_t address, struct krait_range *mapping);
+
+enum { KRAIT_THREAD_UNSAFE = 1 };
+/* Sends a thread to target->room if it is at a safe place. Returns 0, KRAIT_THREAD_UNSAFE or a negative errno; then the
+ * thread goes on as if nothing had been. */
+int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *paused_ns);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is mapped in the process. Files are opened as it sees them, as in remote/find.c.
+ */
+#include "attach/inside.h"
+#include "attach/stub.h"
+#include "remote/elf.h"
+#include "remote/remote.h"
+
+#include <limits.h>
+#include <link.h>
+#include <string.h>
+
+/* Functions of libc that hold its locks while they call others: of malloc, of fork, of the list of threads. They are no
+ * longer than this (glibc 2.17 to 2.42). */
+static const struct {
+    const char *name;
+    uint64_t bytes;
+} holding[] = {
+    { "malloc", 0x500 },         { "free", 0x400 },          { "calloc", 0x500 },
+    { "realloc", 0x600 },        { "memalign", 0x200 },      { "mallinfo", 0x300 },
+    { "posix_memalign", 0x200 }, { "aligned_alloc", 0x200 }, { "malloc_trim", 0x400 },
+    { "mallinfo2", 0x300 },      { "malloc_stats", 0x300 },  { "fork", 0x600 },
+    { "pthread_exit", 0x100 },   { "mallopt", 0x300 },       { "pthread_create", 0x1000 },
+    { "vfork", 0x80 },
+};
+
+static const char *const functions[] = {
+    [KRAIT_TARGET_CREATE] = "pthread_create",
+    [KRAIT_TARGET_DETACH] = "pthread_detach",
+    [KRAIT_TARGET_DLOPEN] = "dlopen",
+    [KRAIT_TARGET_DLSYM] = "dlsym",
+};
+
+static void add(struct krait_ranges *ranges, uint64_t begin, uint64_t end)
+{
+    if (ranges->count < KRAIT_ARRAY_LEN(ranges->items))
+        ranges->items[ranges->count++] = (struct krait_range){ begin, end };
+}
+
+static void look_at_libc(struct krait_target *target, const struct krait_elf *elf, uint64_t load)
+{
+    uint64_t address;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(functions); i++) {
+        if (!target->functions[i] && krait_elf_symbol(elf, functions[i], &address))
+            target->functions[i] = load + address;
+    }
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(holding); i++) {
+        if (krait_elf_symbol(elf, holding[i].name, &address))
+            add(&target->holds, load + address, load + address + holding[i].bytes);
+    }
+}
+
+/* The last page of a file's code is mapped whole: behind the code nothing refers to it. */
+static void look_for_room(struct krait_target *target, const struct krait_elf *elf, uint64_t load)
+{
+    enum { PAGE = 4096 };
+    ElfW(Ehdr) head;
+    memcpy(&head, elf->bytes, sizeof(head));
+    for (unsigned i = 0; i < head.e_phnum; i++) {
+        ElfW(Phdr) part;
+        uint64_t at = head.e_phoff + (uint64_t)i * sizeof(part);
+        if (at > elf->size || elf->size - at < sizeof(part))
+            return;
+        memcpy(&part, elf->bytes + at, sizeof(part));
+        uint64_t end = (load + part.p_vaddr + part.p_filesz + 15) & ~15ull;
+        bool is_code = part.p_type == PT_LOAD && (part.p_flags & (PF_X | PF_W)) == PF_X;
+        struct krait_range mapping;
+        if (!target->room && is_code && part.p_filesz == part.p_memsz && end % PAGE &&
+            PAGE - end % PAGE >= KRAIT_STUB_MAX && krait_target_mapping(target->pid, end, &mapping))
+            target->room = end;
+    }
+}
+
+static bool begins(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    return strncmp(slash ? slash + 1 : path, name, strlen(name)) == 0;
+}
+
+static bool is_libc(const char *path)
+{
+    static const char *const libraries[] = { "libc.so.", "libc-2.", "libpthread", "libdl" };
+    bool found = false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(libraries); i++)
+        found |= begins(path, libraries[i]);
+    return found;
+}
+
+/* The loader, or an allocator that is used instead of libc's. */
+static bool is_loader(const char *path)
+{
+    static const char *const names[] = { "ld-", "libjemalloc", "libtcmalloc", "libmimalloc" };
+    bool found = false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names); i++)
+        found |= begins(path, names[i]);
+    return found;
+}
+
+static void look_at_file(struct krait_target *target, const char *path, uint64_t begin)
+{
+    char full[PATH_MAX + 64];
+    struct krait_elf elf = { 0 };
+    snprintf(full, sizeof(full), "/proc/%d/root%s", target->pid, path);
+    if (krait_elf_open(&elf, full))
+        return;
+    ElfW(Ehdr) head;
+    memcpy(&head, elf.bytes, sizeof(head));
+    uint64_t load = head.e_type == ET_EXEC ? 0 : begin - elf.base;
+    if (is_libc(path))
+        look_at_libc(target, &elf, load);
+    if (!target->room)
+        look_for_room(target, &elf, load);
+    krait_elf_done(&elf);
+}
+
+/* One line of /proc/PID/maps (proc(5)). */
+struct line {
+    struct krait_range range;
+    char rights[5];
+    unsigned long long offset;
+    char path[PATH_MAX];
+};
+
+static bool next_line(FILE *maps, struct line *line)
+{
+    char text[PATH_MAX + 128];
+    unsigned long long begin, end;
+    if (!fgets(text, sizeof(text), maps))
+        return false;
+    line->path[0] = '\0';
+    if (sscanf(text, "%llx-%llx %4s %llx %*s %*s %4095[^\n]", &begin, &end, line->rights, &line->offset,
+               line->path) < 4)
+        return false;
+    line->range = (struct krait_range){ begin, end };
+    return true;
+}
+
+static FILE *open_maps(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+    return fopen(path, "re");
+}
+
+bool krait_target_mapping(pid_t pid, uint64_t address, struct krait_range *mapping)
+{
+    struct line line;
+    KRAIT_AUTO_FILE FILE *maps = open_maps(pid);
+    while (maps && next_line(maps, &line)) {
+        if (address < line.range.begin || address >= line.range.end)
+            continue;
+        *mapping = line.range;
+        return true;
+    }
+    return false;
+}
+
+int krait_target_find(struct krait_target *target, pid_t pid, struct krait_err *err)
+{
+    struct line line;
+    *target = (struct krait_target){ .pid = pid };
+    KRAIT_AUTO_FILE FILE *maps = open_maps(pid);
+    if (!maps)
+        return krait_err_errno(err, "cannot read what is mapped in process %d", pid);
+    while (next_line(maps, &line)) {
+        if (line.path[0] == '/' && !line.offset)
+            look_at_file(target, line.path, line.range.begin);
+        bool is_code = strchr(line.rights, 'x');
+        if (is_code && is_loader(line.path))
+            add(&target->holds, line.range.begin, line.range.end);
+        if (is_code && is_libc(line.path))
+            add(&target->libc, line.range.begin, line.range.end);
+    }
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(functions); i++) {
+        if (!target->functions[i])
+            return krait_err_set(err, -ENOTSUP,
+                                 "process %d has no %s of glibc (it is linked statically, or with musl); run "
+                                 "it by krait record -- COMMAND",
+                                 pid, functions[i]);
+    }
+    return target->room ? 0
+                        : krait_err_set(err, -ENOSPC,
+                                        "no file of process %d has room behind its code; run it by krait "
+                                        "record -- COMMAND",
+                                        pid);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One thread is stopped; all others run on, and give back what locks they hold. So only the locks matter that this
+ * thread holds itself: of malloc, of the loader, of libc's list of threads.
+ */
+#include "attach/inside.h"
+#include "attach/stub.h"
+#include "base/clock.h"
+#include "remote/memory.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#ifdef __x86_64__
+
+#include <cpuid.h>
+
+/* ---- the safe place ---- */
+
+static bool is_in(const struct krait_ranges *ranges, uint64_t address)
+{
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        if (address >= ranges->items[i].begin && address < ranges->items[i].end)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a call instruction is before it: E8 with 4 bytes, or FF /2 in its lengths (Intel's manual, volume 2, CALL). */
+static bool is_return(pid_t pid, uint64_t address)
+{
+    static const unsigned lengths[] = { 2, 3, 4, 6, 7 };
+    uint8_t before[7];
+    if (krait_memory_read(pid, address - sizeof(before), before, sizeof(before)))
+        return true;
+    bool found = before[2] == 0xe8;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(lengths); i++) {
+        const uint8_t *at = before + sizeof(before) - lengths[i];
+        found |= at[0] == 0xff && (at[1] >> 3 & 7) == 2;
+    }
+    return found;
+}
+
+/* Whether it waits in the kernel, in a call that a signal breaks off: libc waits in these with no lock that a thread's
+ * begin needs. */
+static bool waits(const struct user_regs_struct *regs)
+{
+    enum { RESTARTSYS = 512, RESTART_BLOCK = 516 };
+    long rc = -(long)regs->rax;
+    return (long)regs->orig_rax >= 0 && rc >= RESTARTSYS && rc <= RESTART_BLOCK;
+}
+
+/* Elsewhere than in libc, or waiting; and no word of the innermost part of the stack leads back into code that holds locks.
+ * That code calls nothing of a program's, so its frames are among these. Words that are left over from earlier calls
+ * refuse more places than they need to. */
+static bool is_safe(const struct krait_target *target, const struct user_regs_struct *regs,
+                    const struct krait_range *stack)
+{
+    enum { DEPTH = 32 * 1024, RED_ZONE = 128 };
+    uint64_t words[DEPTH / sizeof(uint64_t)];
+    uint64_t from = (regs->rsp - RED_ZONE) & ~7ull;
+    size_t bytes = (size_t)KRAIT_MIN((uint64_t)DEPTH, stack->end - from);
+    if (is_in(&target->holds, regs->rip) || (is_in(&target->libc, regs->rip) && !waits(regs)) ||
+        krait_memory_read(target->pid, from, words, bytes))
+        return false;
+    for (size_t i = 0; i < bytes / sizeof(uint64_t); i++) {
+        if (is_in(&target->holds, words[i]) && is_return(target->pid, words[i]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the frame ---- */
+
+static size_t vectors_size(void)
+{
+    unsigned a, size, c, d; /* leaf 13: EBX is what XSAVE needs for what the kernel has enabled */
+    return __get_cpuid_count(13, 0, &a, &size, &c, &d) && (c || size) ? size : 0;
+}
+
+/* As the kernel does before it goes back to user mode (arch/x86/kernel/signal.c, arch_do_signal_or_restart); the stub
+ * goes back by itself, without the kernel. */
+static void restart_call(struct user_regs_struct *regs)
+{
+    enum { RESTARTSYS = 512, RESTARTNOINTR = 513, RESTARTNOHAND = 514, RESTART_BLOCK = 516, CALL = 2 };
+    enum { RESTART_SYSCALL = 219 };
+    long rc = -(long)regs->rax;
+    if ((long)regs->orig_rax < 0)
+        return;
+    if (rc == RESTARTSYS || rc == RESTARTNOINTR || rc == RESTARTNOHAND)
+        regs->rax = regs->orig_rax;
+    else if (rc == RESTART_BLOCK)
+        regs->rax = RESTART_SYSCALL;
+    else
+        return;
+    regs->rip -= CALL;
+}
+
+static int write_frame(const struct krait_target *target, const struct user_regs_struct *r, uint64_t at)
+{
+    enum { VECTORS_HEADER = 576 };
+    uint8_t bytes[sizeof(struct krait_stub_frame) + VECTORS_HEADER] = { 0 };
+    struct krait_stub_frame frame = {
+        .registers = { r->r15, r->r14, r->r13, r->r12, r->rbp, r->rbx, r->r11, r->r10, r->r9, r->r8, r->rax,
+                       r->rcx, r->rdx, r->rsi, r->rdi },
+        .iret = { r->rip, r->cs, r->eflags, r->rsp, r->ss },
+    };
+    memcpy(bytes, &frame, sizeof(frame));
+    struct iovec from = { bytes, sizeof(bytes) }, to = { (void *)at, sizeof(bytes) };
+    ssize_t n = process_vm_writev(target->pid, &from, 1, &to, 1, 0);
+    return n == (ssize_t)sizeof(bytes) ? 0 : -EFAULT;
+}
+
+static int send_stopped(const struct krait_target *target, pid_t tid)
+{
+    enum { NEEDED = 48 * 1024, RED_ZONE = 128, USER_CS = 0x33 };
+    struct user_regs_struct regs;
+    struct krait_range stack;
+    size_t vectors = vectors_size();
+    if (ptrace(PTRACE_GETREGS, tid, NULL, &regs))
+        return -errno;
+    if (regs.cs != USER_CS || !vectors)
+        return -ENOTSUP;
+    if (!krait_target_mapping(target->pid, regs.rsp, &stack) || regs.rsp - stack.begin < NEEDED ||
+        !is_safe(target, &regs, &stack))
+        return KRAIT_THREAD_UNSAFE;
+    restart_call(&regs);
+    uint64_t at = (regs.rsp - RED_ZONE - sizeof(struct krait_stub_frame) - vectors) & ~63ull;
+    int rc = write_frame(target, &regs, at);
+    if (rc)
+        return rc;
+    regs.rip = target->room;
+    regs.rsp = regs.rbx = at;
+    regs.orig_rax = (unsigned long long)-1;
+    return ptrace(PTRACE_SETREGS, tid, NULL, &regs) ? -errno : 0;
+}
+
+#else
+
+static int send_stopped(const struct krait_target *target, pid_t tid)
+{
+    return -ENOTSUP;
+}
+
+#endif
+
+/* ---- stopping ---- */
+
+/* Waits until it has stopped as asked; signals that come meanwhile are passed on. */
+static int wait_for_stop(pid_t tid)
+{
+    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 40 * KRAIT_NS_PER_MS;
+    while (krait_clock_ns(CLOCK_MONOTONIC) < end) {
+        int status;
+        pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+        if (got < 0)
+            return -errno;
+        if (!got)
+            nanosleep(&(struct timespec){ 0, 20000 }, NULL);
+        else if (!WIFSTOPPED(status))
+            return -ESRCH;
+        else if (status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP)
+            return 0;
+        else if (status >> 16 == PTRACE_EVENT_STOP)
+            return -EBUSY; /* the whole program is stopped, by SIGSTOP */
+        else
+            ptrace(PTRACE_CONT, tid, NULL, (void *)(long)WSTOPSIG(status));
+    }
+    return -EAGAIN;
+}
+
+int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *paused_ns)
+{
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+        return -errno;
+    uint64_t begin = krait_clock_ns(CLOCK_MONOTONIC);
+    int rc = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) ? -errno : wait_for_stop(tid);
+    rc = rc ? rc : send_stopped(target, tid);
+    if (ptrace(PTRACE_DETACH, tid, NULL, NULL) && rc == 0)
+        rc = -errno;
+    *paused_ns = KRAIT_MAX(*paused_ns, krait_clock_ns(CLOCK_MONOTONIC) - begin);
+    return rc;
+}

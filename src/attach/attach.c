@@ -69,7 +69,10 @@ static int try_threads(const struct krait_target *target, uint64_t *paused_ns)
     while (dir && rc && (entry = readdir(dir))) {
         int tid = atoi(entry->d_name);
         int tried = tid > 0 ? krait_thread_send(target, tid, paused_ns) : -ESRCH;
-        if (tried != -ESRCH) /* a thread that has ended meanwhile */
+        bool ends =
+            tried == -ESRCH ||
+            (tried == -EPERM && tid != target->pid); /* ptrace(2) says EPERM of a thread that is ending */
+        if (!ends)
             rc = tried;
     }
     if (dir)

@@ -54,17 +54,19 @@ static bool waits(const struct user_regs_struct *regs)
     return (long)regs->orig_rax >= 0 && rc >= RESTARTSYS && rc <= RESTART_BLOCK;
 }
 
-/* Elsewhere than in libc, or waiting; and no word of the innermost part of the stack leads back into code that holds locks.
- * That code calls nothing of a program's, so its frames are among these. Words that are left over from earlier calls
+/* Waiting, or elsewhere than in libc while no word of the innermost part of the stack leads back into code that holds locks. That code calls nothing of a program's, so its frames are among these. Words that are left over from earlier calls
  * refuse more places than they need to. */
 static bool is_safe(const struct krait_target *target, const struct user_regs_struct *regs,
                     const struct krait_range *stack)
 {
-    enum { DEPTH = 32 * 1024, RED_ZONE = 128 };
+    enum { DEPTH = 16 * 1024, RED_ZONE = 128 };
     uint64_t words[DEPTH / sizeof(uint64_t)];
     uint64_t from = (regs->rsp - RED_ZONE) & ~7ull;
     size_t bytes = (size_t)KRAIT_MIN((uint64_t)DEPTH, stack->end - from);
-    if (is_in(&target->holds, regs->rip) || (is_in(&target->libc, regs->rip) && !waits(regs)) ||
+    bool waiting = waits(regs) && !is_in(&target->holds, regs->rip);
+    if (waiting)
+        return true;
+    if (is_in(&target->holds, regs->rip) || is_in(&target->libc, regs->rip) ||
         krait_memory_read(target->pid, from, words, bytes))
         return false;
     for (size_t i = 0; i < bytes / sizeof(uint64_t); i++) {

@@ -92,15 +92,18 @@ static int wait_for_begin(struct krait_record_attach *attach, struct krait_colle
 static void leave(struct krait_record_attach *attach, struct krait_collector *collector)
 {
     struct krait_err ignored = { 0 };
-    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 2 * KRAIT_NS_PER_S;
-    if (krait_collector_owner_left(collector) || !is_alive(attach->pid) ||
-        call_agent(attach, collector, "krait_agent_detach", &ignored))
+    if (krait_collector_owner_left(collector) || !is_alive(attach->pid))
         return;
+    attach->stayed = call_agent(attach, collector, "krait_agent_detach", &ignored) != 0;
+    if (attach->stayed)
+        return;
+    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 2 * KRAIT_NS_PER_S;
     while (!krait_collector_owner_left(collector) && is_alive(attach->pid) &&
            krait_clock_ns(CLOCK_MONOTONIC) < end) {
         krait_collector_round(collector);
         nanosleep(&(struct timespec){ 0, KRAIT_NS_PER_MS }, NULL);
     }
+    attach->stayed = !krait_collector_owner_left(collector) && is_alive(attach->pid);
 }
 
 int krait_record_attach_run(struct krait_record_attach *attach, struct krait_collector *collector,
@@ -125,4 +128,10 @@ void krait_record_attach_print(const struct krait_record_attach *attach)
     char ns[KRAIT_FMT_SIZE];
     krait_terminal_say(NULL, 2, "One thread of process %d was paused for %s at most", attach->pid,
                        krait_fmt_ns(ns, attach->paused_ns));
+    if (attach->stayed)
+        krait_terminal_say(
+            KRAIT_RED, 2,
+            "Process %d could not be told to detach: its hooks end when it next calls a function; "
+            "the recording's memory stays mapped",
+            attach->pid);
 }

@@ -16,6 +16,7 @@ struct krait_record_attach {
     pid_t pid;
     char library[PATH_MAX]; /* the agent's */
     uint64_t paused_ns;
+    bool stayed; /* it could not be told that the recording has ended */
 };
 
 /* -EINVAL where options do not go together, with err set; sets pid. */

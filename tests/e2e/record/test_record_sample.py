@@ -194,7 +194,7 @@ def test_what_cannot_be_sampled_is_told_and_leaves_no_folder(krait, programs, an
     refused(1, "no process", "--sample", "--pid", 99999999, "-o", folder)
     refused(125, "which is no Python", "--sample", "-o", folder, "--", "sleep", "0.1")
     refused(127, "nowhere", "--sample", "-o", folder, "--", "nowhere")
-    refused(2, "--pid and --outside need --sample", "--pid", 1, "-o", folder)
+    refused(2, "--outside needs --sample", "--outside", "-o", folder)
     refused(2, "is no rate from 1 to 10000", "--sample", "20000", "--pid", 1, "-o", folder)
     refused(2, "goes with --output", "--sample", "--gc", "--pid", 1, "-o", folder)
     refused(2, "exclude each other", "--sample", "--pid", 1, "-o", folder, "--", "true")

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait record --pid: exact recordings of programs that run already."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+from pages import run_page
+from running import wait_for
+
+SPIN = """
+import os
+def inner(n): return n + 1
+def outer():
+    n = 0
+    for i in range(1000): n = inner(n)
+    return n
+print(os.getpid(), flush=True)
+while not os.path.exists("stop"):
+    assert outer() == 1000
+print("done", True, flush=True)
+"""
+
+JOIN = """
+import os, threading, time
+def inner(n): return n + 1
+def work():
+    n = 0
+    while not os.path.exists("stop"):
+        for i in range(1000): n = inner(n)
+        time.sleep(0.001)
+thread = threading.Thread(target=work)
+thread.start()
+print(os.getpid(), flush=True)
+thread.join()
+print("done", True, flush=True)
+"""
+
+WAITS = """
+import os, select, threading
+def inner(n): return n + 1
+def sit(): return select.select([], [], [], 0.05)
+print(os.getpid(), flush=True)
+while not os.path.exists("stop"):
+    sit()
+    for i in range(1000): inner(i)
+print("done", True, flush=True)
+"""
+
+DEEP = """
+import os, sys
+sys.setrecursionlimit(5000)
+def inner(n): return n + 1
+def down(n): return down(n - 1) if n else spin()
+def spin():
+    while not os.path.exists("stop"):
+        for i in range(1000): inner(i)
+print(os.getpid(), flush=True)
+down(500)
+print("done", True, flush=True)
+"""
+
+PROGRAMS = {"spin": SPIN, "join": JOIN, "waits": WAITS, "deep": DEEP}
+
+
+@pytest.fixture
+def attach(krait, tmp_path):
+    """attach(pid, *options): starts krait record --pid; returns the process and the folder."""
+    count = 0
+
+    def begin(pid, *options):
+        nonlocal count
+        count += 1
+        folder = tmp_path / f"attached{count}"
+        words = [krait, "record", "--pid", pid, "-o", folder, *options]
+        return subprocess.Popen([str(w) for w in words], stderr=subprocess.PIPE, text=True), folder
+
+    return begin
+
+
+def ended(app, tmp_path):
+    """What the program says when it is told to end."""
+    (tmp_path / "stop").touch()
+    said = app.process.stdout.read()
+    assert app.process.wait(30) == 0
+    return said
+
+
+def has(pid):
+    """What a recording must give back: descriptors, threads, and the recording's memory."""
+    maps = open(f"/proc/{pid}/maps").read()
+    return sorted(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task")), maps.count("memfd:")
+
+
+def functions(run, folder):
+    return {f["name"].rpartition(".")[2]: f for f in json.loads(run("report", "--json", "--limit", 0, folder).stdout)["functions"]}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_running_program_is_recorded_again_and_again_and_left_as_it_was(programs, attach, run, python, tmp_path, name):
+    app = programs.start(python, PROGRAMS[name])
+    before = has(app.pid)
+    for _ in range(3):
+        krait, folder = attach(app.pid, "--for", "300ms")
+        said = krait.communicate(timeout=60)[1]
+        assert krait.returncode == 0, said
+        assert "was paused for" in said and "detach" not in said, said
+        assert functions(run, folder)["inner"]["calls"] > 100
+        assert not json.loads(run("info", "--json", folder).stdout).get("problems")
+        wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
+    assert ended(app, tmp_path) == "done True\n"
+
+
+def test_ctrl_c_ends_the_recording_and_not_the_program(programs, attach, run, python, tmp_path):
+    app = programs.start(python, SPIN)
+    krait, folder = attach(app.pid, "--include", "__main__")
+    time.sleep(1)
+    krait.send_signal(signal.SIGINT)
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0, said
+    assert "inner" in functions(run, folder)
+    assert ended(app, tmp_path) == "done True\n"
+
+
+def test_the_end_of_the_program_ends_the_recording(programs, attach, run, python, tmp_path):
+    app = programs.start(python, SPIN)
+    krait, folder = attach(app.pid)
+    time.sleep(1)
+    assert ended(app, tmp_path) == "done True\n"
+    assert krait.wait(60) == 0
+    assert "inner" in functions(run, folder)
+
+
+def test_krait_may_be_killed_at_any_instant(programs, attach, run, python, tmp_path):
+    app = programs.start(python, JOIN)
+    for _ in range(10):
+        krait, _ = attach(app.pid)
+        time.sleep(random.uniform(0, 0.1))
+        krait.kill()
+        krait.communicate()
+    assert ended(app, tmp_path) == "done True\n"
+
+
+def test_what_cannot_be_attached_is_refused_with_the_reason(attach, python, krait, tmp_path):
+    other = subprocess.Popen(["sleep", "60"])
+    for pid, reason in ((other.pid, "Python"), (999999999, "no process"), ("x", "is no PID")):
+        refused, folder = attach(pid)
+        said = refused.communicate(timeout=60)[1]
+        assert refused.returncode and reason in said and not folder.exists()
+    assert other.poll() is None
+    other.kill()
+    other.wait()
+
+
+def test_a_stopped_program_is_refused_with_the_remedy(programs, attach, python, tmp_path):
+    app = programs.start(python, SPIN)
+    os.kill(app.pid, signal.SIGSTOP)
+    wait_for(lambda: open(f"/proc/{app.pid}/stat").read().rpartition(")")[2].split()[0] == "T", "the stop")
+    krait, _ = attach(app.pid)
+    assert "kill -CONT" in krait.communicate(timeout=60)[1] and krait.returncode
+    os.kill(app.pid, signal.SIGCONT)
+    assert ended(app, tmp_path) == "done True\n"
+
+
+def test_options_of_a_command_do_not_go_with_a_process(attach):
+    for option in ("--wait", "--idle", "--kernel"):
+        krait, _ = attach(1, option)
+        assert f"{option} does not go with --pid" in krait.communicate(timeout=60)[1] and krait.returncode == 2
+
+
+def test_the_page_holds(krait, any_python, tmp_path):
+    runs = run_page("attach.md", krait, any_python, tmp_path)
+    assert any("handle" in run.stdout for run in runs.values())

@@ -82,7 +82,7 @@ static int try_threads(const struct krait_target *target, uint64_t *paused_ns)
 
 static int refuse(pid_t pid, int rc, struct krait_err *err)
 {
-    if (rc == KRAIT_THREAD_UNSAFE || rc == -EAGAIN)
+    if (rc == KRAIT_THREAD_UNSAFE || rc == -ETIMEDOUT)
         return krait_err_set(err, -EBUSY,
                              "process %d was at no safe place for 10 s: each thread was in malloc, in the "
                              "loader, in the kernel, or deep in its stack; try again",
@@ -105,8 +105,8 @@ int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *er
         return rc;
     do {
         rc = try_threads(&target, &call->paused_ns);
-        if (rc > 0 || rc == -EAGAIN)
+        if (rc > 0)
             nanosleep(&(struct timespec){ 0, 3000000 }, NULL);
-    } while ((rc > 0 || rc == -EAGAIN) && krait_clock_ns(CLOCK_MONOTONIC) < end);
+    } while (rc > 0 && krait_clock_ns(CLOCK_MONOTONIC) < end);
     return rc ? refuse(pid, rc, err) : 0;
 }

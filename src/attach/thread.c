@@ -152,10 +152,11 @@ static int send_stopped(const struct krait_target *target, pid_t tid)
 
 /* ---- stopping ---- */
 
-/* Waits until it has stopped as asked; signals that come meanwhile are passed on. */
+/* Waits until it has stopped as asked; signals that come meanwhile are passed on. It stops when it next has a CPU, or
+ * leaves a system call that nothing breaks off. One that does not stop in time cannot be let go before krait ends. */
 static int wait_for_stop(pid_t tid)
 {
-    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 40 * KRAIT_NS_PER_MS;
+    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 2 * KRAIT_NS_PER_S;
     while (krait_clock_ns(CLOCK_MONOTONIC) < end) {
         int status;
         pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
@@ -172,15 +173,15 @@ static int wait_for_stop(pid_t tid)
         else
             ptrace(PTRACE_CONT, tid, NULL, (void *)(long)WSTOPSIG(status));
     }
-    return -EAGAIN;
+    return -ETIMEDOUT;
 }
 
 int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *paused_ns)
 {
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
         return -errno;
-    uint64_t begin = krait_clock_ns(CLOCK_MONOTONIC);
     int rc = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) ? -errno : wait_for_stop(tid);
+    uint64_t begin = krait_clock_ns(CLOCK_MONOTONIC);
     rc = rc ? rc : send_stopped(target, tid);
     if (ptrace(PTRACE_DETACH, tid, NULL, NULL) && rc == 0)
         rc = -errno;

@@ -97,12 +97,18 @@ static bool is_loader(const char *path)
     return found;
 }
 
-static void look_at_file(struct krait_target *target, const char *path, uint64_t begin)
+static void look_at_file(struct krait_target *target, const char *path, uint64_t begin, uint64_t end)
 {
     char full[PATH_MAX + 64];
     struct krait_elf elf = { 0 };
     snprintf(full, sizeof(full), "/proc/%d/root%s", target->pid, path);
-    if (krait_elf_open(&elf, full))
+    int rc = krait_elf_open(&elf, full);
+    if (rc) { /* a process with a root of its own (chroot) names files as krait does */
+        snprintf(full, sizeof(full), "/proc/%d/map_files/%llx-%llx", target->pid, (unsigned long long)begin,
+                 (unsigned long long)end);
+        rc = krait_elf_open(&elf, full);
+    }
+    if (rc)
         return;
     ElfW(Ehdr) head;
     memcpy(&head, elf.bytes, sizeof(head));
@@ -165,7 +171,7 @@ int krait_target_find(struct krait_target *target, pid_t pid, struct krait_err *
         return krait_err_errno(err, "cannot read what is mapped in process %d", pid);
     while (next_line(maps, &line)) {
         if (line.path[0] == '/' && !line.offset)
-            look_at_file(target, line.path, line.range.begin);
+            look_at_file(target, line.path, line.range.begin, line.range.end);
         bool is_code = strchr(line.rights, 'x');
         if (is_code && is_loader(line.path))
             add(&target->holds, line.range.begin, line.range.end);

@@ -11,8 +11,8 @@
 #include <link.h>
 #include <string.h>
 
-/* Functions of libc that hold its locks while they call others: of malloc, of fork, of the list of threads. They are no
- * longer than this (glibc 2.17 to 2.42). */
+/* Functions of libc that hold its locks while they call others: of malloc, of fork, of the list of threads. Each
+ * number is above the function's length in the symbol table of Debian 12's glibc 2.36, with room for other versions. */
 static const struct {
     const char *name;
     uint64_t bytes;

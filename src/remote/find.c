@@ -292,9 +292,11 @@ static int refuse_files(const struct search *search, struct krait_err *err)
             "%s, the Python of process %d, has no symbols (they were stripped); run the program with a "
             "Python that has them",
             search->path, pid);
-    return krait_err_set(err, -ENOEXEC,
-                         "process %d runs %s, which is no Python; if a child of it is, use --children", pid,
-                         search->path[0] ? search->path : "no file that can be read");
+    return krait_err_set(
+        err, -ENOEXEC,
+        "process %d runs %s, which is no Python; if a child of it is, name that one, or use --children, which "
+        "dump and top have",
+        pid, search->path[0] ? search->path : "no file that can be read");
 }
 
 /* The library comes first: an executable that is linked with it has none of the symbols. Then the executable, which is the first

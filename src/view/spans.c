@@ -115,10 +115,12 @@ static bool start_block(struct krait_spans_reader *reader)
 bool krait_spans_next(struct krait_spans_reader *reader, struct krait_tile_call *out)
 {
     const struct krait_spans *spans = reader->spans;
-    const uint8_t *end = spans->bytes + spans->byte_count;
     uint64_t gap, length, name, value, depth;
-    if (reader->next >= spans->count || (reader->next % BLOCK == 0 && !start_block(reader)) ||
-        !take(&reader->at, end, &gap) || !take(&reader->at, end, &length) || !take(&reader->at, end, &name) ||
+    if (reader->next >= spans->count)
+        return false; /* of none there are no bytes */
+    const uint8_t *end = spans->bytes + spans->byte_count;
+    if ((reader->next % BLOCK == 0 && !start_block(reader)) || !take(&reader->at, end, &gap) ||
+        !take(&reader->at, end, &length) || !take(&reader->at, end, &name) ||
         !take(&reader->at, end, &value) || !take(&reader->at, end, &depth))
         return false;
     uint64_t begin = reader->last_end + (uint64_t)unfold_sign(gap);

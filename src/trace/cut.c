@@ -76,7 +76,8 @@ static char *dir_of(const struct cutting *c, const struct krait_ctf_trace *trace
 static int make_dirs(char *dir, size_t there, struct krait_err *err)
 {
     for (char *slash = dir + there; slash; *slash = '/') {
-        slash = strchr(slash + 1, '/');
+        slash = *slash ? strchr(slash + 1, '/')
+                       : NULL; /* there is nothing behind a folder that is `there` itself */
         if (slash)
             *slash = '\0';
         if (mkdir(dir, 0777) && errno != EEXIST)

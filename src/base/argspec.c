@@ -37,15 +37,6 @@ static bool is_in_name(char c)
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-static bool copy(char *to, size_t size, const char *from, size_t n)
-{
-    if (n >= size)
-        return false;
-    memcpy(to, from, n);
-    to[n] = '\0';
-    return true;
-}
-
 static int read_path(struct reading *r, char *path)
 {
     const char *from = r->at;
@@ -57,7 +48,9 @@ static int read_path(struct reading *r, char *path)
         while (is_in_name(*r->at))
             r->at++;
     } while (*r->at == '.');
-    return copy(path, KRAIT_ARGSPEC_PATH, from, (size_t)(r->at - from)) ? 0 : fail(r, "a name is too long");
+    return krait_copy_text(path, KRAIT_ARGSPEC_PATH, from, (size_t)(r->at - from))
+               ? 0
+               : fail(r, "a name is too long");
 }
 
 static int read_how(struct reading *r, enum krait_argspec_how *how)
@@ -119,8 +112,9 @@ static int read_glob(struct reading *r)
         n--;
     if (!n)
         return fail(r, "the function is missing");
-    return copy(r->spec->glob, sizeof(r->spec->glob), from, n) ? 0
-                                                               : fail(r, "the function's name is too long");
+    return krait_copy_text(r->spec->glob, sizeof(r->spec->glob), from, n)
+               ? 0
+               : fail(r, "the function's name is too long");
 }
 
 int krait_argspec_read(struct krait_argspec *out, const char *text, struct krait_err *err)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define KRAIT_LIKELY(x)                  __builtin_expect(!!(x), 1)
@@ -46,6 +47,16 @@ static inline void krait_close_file(FILE **f)
 {
     if (*f)
         fclose(*f);
+}
+
+/* n bytes of text and a NUL into `to`, which has `size`. False, and nothing is changed, where they do not fit. */
+static inline bool krait_copy_text(char *to, size_t size, const char *from, size_t n)
+{
+    if (n >= size)
+        return false;
+    memcpy(to, from, n);
+    to[n] = '\0';
+    return true;
 }
 
 #define KRAIT_AUTO_FREE  KRAIT_CLEANUP(krait_free_ptr)

@@ -98,7 +98,7 @@ struct source {
     struct krait_trace *trace;
     struct krait_calltree *tree;
     struct krait_wall *wall; /* for --state; NULL without */
-    bool is_folded, counts_samples;
+    bool counts_samples;     /* of a file of folded stacks */
 };
 
 static void source_done(struct source *source)
@@ -112,8 +112,7 @@ static int source_open(struct source *source, const struct flame_options *o, con
                        size_t count, struct krait_err *err)
 {
     source->path = paths[0];
-    source->is_folded = krait_folded_is_file(paths[0]);
-    if (source->is_folded)
+    if (krait_folded_is_file(paths[0]))
         return krait_flame_folded_open(&source->tree, &source->trace, &source->counts_samples, paths[0],
                                        o->folded_unit, err);
     unsigned alone = o->state || o->diff.count ? 0 : KRAIT_CALLS_ALONE;

@@ -66,6 +66,49 @@ const struct krait_track *krait_intervals_track(const struct intervals_of *of, u
 /* A track's thread, or a stream's own name. */
 const char *krait_intervals_thread(const struct krait_track *track);
 
+/* Columns of a rule's name and a key's text, which are members of the row. */
+#define INTERVALS_NAME_COLUMNS(row, name_member, key_member)                                \
+    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },                          \
+      "name",                                                                               \
+      KRAIT_SHEET_NAME,                                                                     \
+      0,                                                                                    \
+      krait_sheet_name_at,                                                                  \
+      offsetof(row, name_member) },                                                         \
+    {                                                                                       \
+        { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 }, "key", KRAIT_SHEET_NAME, \
+            KRAIT_SHEET_DASH, krait_sheet_name_at, offsetof(row, key_member)                \
+    }
+
+/* Of what is listed: its rule, its key and its thread, as a member `place` of the row. */
+struct intervals_place {
+    uint64_t tid, pid;
+    const char *name, *key, *thread, *process;
+};
+
+struct intervals_place krait_intervals_place(const struct intervals_of *of, const struct krait_track *track,
+                                             const char *name, uint32_t key);
+
+#define INTERVALS_PLACE_COLUMNS(row)                                                                   \
+    INTERVALS_NAME_COLUMNS(row, place.name, place.key),                                                \
+        { { "process", KRAIT_COLUMN_LEFT, 0, 3 },                                                      \
+          "process",                                                                                   \
+          KRAIT_SHEET_NAME,                                                                            \
+          KRAIT_SHEET_DASH,                                                                            \
+          krait_sheet_name_at,                                                                         \
+          offsetof(row, place.process) },                                                              \
+        { { "pid", 0, 0, 2 },      "pid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, krait_sheet_number_at, \
+          offsetof(row, place.pid) },                                                                  \
+        { { "thread", KRAIT_COLUMN_LEFT, 0, 1 },                                                       \
+          "thread",                                                                                    \
+          KRAIT_SHEET_NAME,                                                                            \
+          KRAIT_SHEET_DASH,                                                                            \
+          krait_sheet_name_at,                                                                         \
+          offsetof(row, place.thread) },                                                               \
+    {                                                                                                  \
+        { "tid", 0, 0, 2 }, "tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, krait_sheet_number_at,        \
+            offsetof(row, place.tid)                                                                   \
+    }
+
 /* A row of a table. */
 struct intervals_row {
     struct krait_interval_row row;

@@ -13,7 +13,6 @@ struct signal_row {
 
 #define REAL(member)  krait_sheet_real_at, offsetof(struct signal_row, row.member)
 #define COUNT(member) krait_sheet_number_at, offsetof(struct signal_row, row.member)
-#define NAME(member)  krait_sheet_name_at, offsetof(struct signal_row, member)
 
 static const struct krait_sheet_column row_columns[] = {
     { { "values", 0, 0, 0 }, "values", KRAIT_SHEET_COUNT, 0, COUNT(count) },
@@ -37,17 +36,11 @@ static const struct krait_sheet_column row_columns[] = {
       KRAIT_SHEET_COUNT,
       KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH,
       COUNT(no_key) },
-    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 }, "name", KRAIT_SHEET_NAME, 0, NAME(name) },
-    { { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 },
-      "key",
-      KRAIT_SHEET_NAME,
-      KRAIT_SHEET_DASH,
-      NAME(key) },
+    INTERVALS_NAME_COLUMNS(struct signal_row, name, key),
 };
 
 #undef REAL
 #undef COUNT
-#undef NAME
 
 static bool have_keys(const struct intervals *intervals)
 {
@@ -79,36 +72,26 @@ int krait_signals_table(struct intervals *intervals)
 /* -- each number -- */
 
 struct listed {
-    uint64_t t_ns, tid, pid; /* t_ns: after the trace's begin */
+    uint64_t t_ns; /* after the trace's begin */
     double value;
-    const char *name, *key, *thread, *process;
+    struct intervals_place place;
 };
 
-#define NUMBER(member) krait_sheet_number_at, offsetof(struct listed, member)
-#define NAME(member)   krait_sheet_name_at, offsetof(struct listed, member)
-
 static const struct krait_sheet_column list_columns[] = {
-    { { "time", 0, 0, 0 }, "t_ns", KRAIT_SHEET_TIME, 0, NUMBER(t_ns) },
+    { { "time", 0, 0, 0 },
+      "t_ns",
+      KRAIT_SHEET_TIME,
+      0,
+      krait_sheet_number_at,
+      offsetof(struct listed, t_ns) },
     { { "value", 0, 0, 0 },
       "value",
       KRAIT_SHEET_REAL,
       0,
       krait_sheet_real_at,
       offsetof(struct listed, value) },
-    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 }, "name", KRAIT_SHEET_NAME, 0, NAME(name) },
-    { { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 },
-      "key",
-      KRAIT_SHEET_NAME,
-      KRAIT_SHEET_DASH,
-      NAME(key) },
-    { { "process", KRAIT_COLUMN_LEFT, 0, 3 }, "process", KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, NAME(process) },
-    { { "pid", 0, 0, 2 }, "pid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, NUMBER(pid) },
-    { { "thread", KRAIT_COLUMN_LEFT, 0, 1 }, "thread", KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, NAME(thread) },
-    { { "tid", 0, 0, 2 }, "tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, NUMBER(tid) },
+    INTERVALS_PLACE_COLUMNS(struct listed),
 };
-
-#undef NUMBER
-#undef NAME
 
 int krait_signals_list(struct intervals *intervals)
 {
@@ -119,16 +102,14 @@ int krait_signals_list(struct intervals *intervals)
         const struct krait_sample *sample = &found->samples[i];
         const struct krait_track *track = krait_intervals_track(&intervals->of, sample->track);
         const uint64_t zero_ns = intervals->of.zero_ns;
-        krait_sheet_add(&sheet, &(struct listed){
-                                    .t_ns = sample->t_ns - KRAIT_MIN(zero_ns, sample->t_ns),
-                                    .tid = track->of == KRAIT_OF_THREAD ? track->number : KRAIT_SHEET_NONE,
-                                    .pid = track->pid ? track->pid : KRAIT_SHEET_NONE,
-                                    .value = sample->value,
-                                    .name = intervals->rules.items[found->signals[sample->row].rule].name,
-                                    .key = krait_intervals_key(&intervals->of, sample->key),
-                                    .thread = krait_intervals_thread(track),
-                                    .process = track->process_name,
-                                });
+        krait_sheet_add(&sheet,
+                        &(struct listed){
+                            .t_ns = sample->t_ns - KRAIT_MIN(zero_ns, sample->t_ns),
+                            .value = sample->value,
+                            .place = krait_intervals_place(
+                                &intervals->of, track,
+                                intervals->rules.items[found->signals[sample->row].rule].name, sample->key),
+                        });
     }
     return krait_intervals_print(intervals, &sheet, "t_ns", "values");
 }

@@ -63,18 +63,7 @@ static const struct krait_sheet_column row_columns[] = {
     { { "no key", 0, 0, 0 }, "no_key", KRAIT_SHEET_COUNT, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, ROW(no_key) },
     { { "starts", 0, 0, 0 }, "starts", KRAIT_SHEET_COUNT, KRAIT_SHEET_DATA, ROW(starts) },
     { { "stops", 0, 0, 0 }, "stops", KRAIT_SHEET_COUNT, KRAIT_SHEET_DATA, ROW(stops) },
-    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },
-      "name",
-      KRAIT_SHEET_NAME,
-      0,
-      krait_sheet_name_at,
-      offsetof(struct intervals_row, name) },
-    { { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 },
-      "key",
-      KRAIT_SHEET_NAME,
-      KRAIT_SHEET_DASH,
-      krait_sheet_name_at,
-      offsetof(struct intervals_row, key) },
+    INTERVALS_NAME_COLUMNS(struct intervals_row, name, key),
 };
 
 #undef ROW
@@ -83,8 +72,9 @@ static const struct krait_sheet_column row_columns[] = {
 
 /* An interval as a row. */
 struct listed {
-    uint64_t begin_ns, duration_ns, tid, pid; /* begin: after the trace's */
-    const char *name, *key, *thread, *process, *end_thread;
+    uint64_t begin_ns, duration_ns; /* begin: after the trace's */
+    struct intervals_place place;
+    const char *end_thread;
 };
 
 #define NUMBER(member) krait_sheet_number_at, offsetof(struct listed, member)
@@ -93,16 +83,7 @@ struct listed {
 static const struct krait_sheet_column list_columns[] = {
     { { "begin", 0, 0, 0 }, "begin_ns", KRAIT_SHEET_TIME, 0, NUMBER(begin_ns) },
     { { "duration", 0, 0, 0 }, "duration_ns", KRAIT_SHEET_NS, 0, NUMBER(duration_ns) },
-    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 }, "name", KRAIT_SHEET_NAME, 0, NAME(name) },
-    { { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 },
-      "key",
-      KRAIT_SHEET_NAME,
-      KRAIT_SHEET_DASH,
-      NAME(key) },
-    { { "process", KRAIT_COLUMN_LEFT, 0, 3 }, "process", KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, NAME(process) },
-    { { "pid", 0, 0, 2 }, "pid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, NUMBER(pid) },
-    { { "thread", KRAIT_COLUMN_LEFT, 0, 1 }, "thread", KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, NAME(thread) },
-    { { "tid", 0, 0, 2 }, "tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, NUMBER(tid) },
+    INTERVALS_PLACE_COLUMNS(struct listed),
     { { "ends in", KRAIT_COLUMN_LEFT, 0, 4 },
       "end_thread",
       KRAIT_SHEET_NAME,
@@ -124,6 +105,19 @@ const char *krait_intervals_thread(const struct krait_track *track)
     return track->of == KRAIT_OF_THREAD ? track->thread_name : track->name;
 }
 
+struct intervals_place krait_intervals_place(const struct intervals_of *of, const struct krait_track *track,
+                                             const char *name, uint32_t key)
+{
+    return (struct intervals_place){
+        .pid = track->pid ? track->pid : KRAIT_SHEET_NONE,
+        .tid = track->of == KRAIT_OF_THREAD ? track->number : KRAIT_SHEET_NONE,
+        .name = name,
+        .key = krait_intervals_key(of, key),
+        .process = track->process_name,
+        .thread = krait_intervals_thread(track),
+    };
+}
+
 static struct listed listed_of(const struct intervals *intervals, const struct krait_interval *interval)
 {
     const struct intervals_of *of = &intervals->of;
@@ -132,12 +126,8 @@ static struct listed listed_of(const struct intervals *intervals, const struct k
     return (struct listed){
         .begin_ns = interval->begin_ns - KRAIT_MIN(of->zero_ns, interval->begin_ns),
         .duration_ns = interval->end_ns - interval->begin_ns,
-        .pid = begin->pid ? begin->pid : KRAIT_SHEET_NONE,
-        .tid = begin->of == KRAIT_OF_THREAD ? begin->number : KRAIT_SHEET_NONE,
-        .name = krait_intervals_name(intervals, &of->found.rows[interval->row]),
-        .key = krait_intervals_key(of, interval->key),
-        .process = begin->process_name,
-        .thread = krait_intervals_thread(begin),
+        .place = krait_intervals_place(
+            of, begin, krait_intervals_name(intervals, &of->found.rows[interval->row]), interval->key),
         .end_thread = begin == end ? NULL : krait_intervals_thread(end),
     };
 }

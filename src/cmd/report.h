@@ -70,6 +70,11 @@ int krait_report_marks(struct report *report, struct krait_trace *trace, struct 
 int krait_report_await(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_spans(struct report *report, struct krait_trace *trace, struct krait_err *err);
+/* Walks the tracks that `takes` takes, in one pass, and keeps the first damage. `takes` is asked of each of the trace's
+ * tracks, by index: 1 takes it, 0 does not; a negative errno ends all, and is returned, as is what `fn` returns. */
+typedef int krait_report_takes_fn(void *ctx, uint32_t track);
+int krait_report_walk_tracks(struct report *report, struct krait_range range, krait_report_takes_fn *takes,
+                             krait_batch_fn *fn, void *ctx);
 /* Prints their rows in the format that is asked for; `what` they are: "marks". Returns 0 or -ENOMEM. */
 int krait_report_sheet(struct report *report, const struct krait_sheet *sheet, const char *what);
 

@@ -90,27 +90,16 @@ static int take_states(void *ctx, const struct krait_track *track, const struct 
     return 0;
 }
 
-static int walk(struct awaiting *a)
+/* A task of a chosen process has a row. */
+static int takes(void *ctx, uint32_t index)
 {
-    struct report *report = a->report;
-    const struct krait_trace *trace = report->trace;
-    KRAIT_AUTO_FREE uint32_t *chosen = calloc((size_t)trace->track_count + 1, sizeof(*chosen));
-    uint32_t count = 0;
-    if (!chosen)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < trace->track_count; i++) {
-        const struct krait_track *track = &trace->tracks[i];
-        if (track->of != KRAIT_OF_TASK || track->kind != KRAIT_TRACK_STATES ||
-            !krait_select_named(&report->options->select.processes, track->process_name, track->pid))
-            continue;
-        a->rows[track->key] = (struct row){ .id = track->number, .track = i, .process = track->process_name };
-        if (krait_map_put(&a->by_id, key_of(track->process, track->number), track->key + 1))
-            return -ENOMEM;
-        chosen[count++] = i;
-    }
-    const struct krait_range range = { 0, a->at_ns + 1 };
-    return krait_tracks_walk(trace, chosen, count, range, take_states, a, report->damage,
-                             sizeof(report->damage));
+    struct awaiting *a = ctx;
+    const struct krait_track *track = &a->report->trace->tracks[index];
+    if (track->of != KRAIT_OF_TASK || track->kind != KRAIT_TRACK_STATES ||
+        !krait_select_named(&a->report->options->select.processes, track->process_name, track->pid))
+        return 0;
+    a->rows[track->key] = (struct row){ .id = track->number, .track = index, .process = track->process_name };
+    return krait_map_put(&a->by_id, key_of(track->process, track->number), track->key + 1) ? -ENOMEM : 1;
 }
 
 /* -- the tree -- */
@@ -171,7 +160,8 @@ int krait_report_await(struct report *report, struct krait_trace *trace, struct 
     report->zero_ns = krait_trace_zero(trace);
     a.at_ns = krait_select_range(&at, trace).from_ns;
     a.rows = calloc((size_t)trace->task_count + 1, sizeof(*a.rows));
-    rc = a.rows ? walk(&a) : -ENOMEM;
+    const struct krait_range until = { 0, a.at_ns + 1 };
+    rc = a.rows ? krait_report_walk_tracks(report, until, takes, take_states, &a) : -ENOMEM;
     rc = rc ? rc : fill(&a, &sheet);
     rc = rc ? rc
             : krait_report_sheet(report, &sheet,

@@ -17,6 +17,24 @@ void krait_report_keep_damage(struct report *report, const char *damage)
         snprintf(report->damage, sizeof(report->damage), "%s", damage);
 }
 
+int krait_report_walk_tracks(struct report *report, struct krait_range range, krait_report_takes_fn *takes,
+                             krait_batch_fn *fn, void *ctx)
+{
+    const struct krait_trace *trace = report->trace;
+    KRAIT_AUTO_FREE uint32_t *chosen = calloc((size_t)trace->track_count + 1, sizeof(*chosen));
+    uint32_t count = 0;
+    if (!chosen)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < trace->track_count; i++) {
+        int taken = takes(ctx, i);
+        if (taken < 0)
+            return taken;
+        if (taken)
+            chosen[count++] = i;
+    }
+    return krait_tracks_walk(trace, chosen, count, range, fn, ctx, report->damage, sizeof(report->damage));
+}
+
 void krait_report_note_nothing(struct report *report)
 {
     krait_buf_fmt(

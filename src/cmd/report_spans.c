@@ -129,27 +129,14 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
     return rc;
 }
 
-static bool has_spans(const struct krait_track *track)
+static int takes(void *ctx, uint32_t index)
 {
-    return track->kind == KRAIT_TRACK_SLICES &&
-           (track->importer == KRAIT_IMPORTER_krait_spans || track->importer == KRAIT_IMPORTER_krait_args);
-}
-
-static int walk_all(struct spans *spans)
-{
-    struct report *report = spans->report;
-    const struct krait_trace *trace = report->trace;
-    KRAIT_AUTO_FREE uint32_t *chosen = calloc((size_t)trace->track_count + 1, sizeof(*chosen));
-    uint32_t count = 0;
-    if (!chosen)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < trace->track_count; i++) {
-        const struct krait_track *track = &trace->tracks[i];
-        if (has_spans(track) && krait_select_place((void *)&report->options->select, trace, track))
-            chosen[count++] = i;
-    }
-    return krait_tracks_walk(trace, chosen, count, report->range, add_batch, spans, report->damage,
-                             sizeof(report->damage));
+    const struct spans *spans = ctx;
+    const struct krait_track *track = &spans->report->trace->tracks[index];
+    bool has_spans = track->kind == KRAIT_TRACK_SLICES && (track->importer == KRAIT_IMPORTER_krait_spans ||
+                                                           track->importer == KRAIT_IMPORTER_krait_args);
+    return has_spans &&
+           krait_select_place((void *)&spans->report->options->select, spans->report->trace, track);
 }
 
 static void sum_up(struct row *row)
@@ -182,7 +169,7 @@ int krait_report_spans(struct report *report, struct krait_trace *trace, struct 
         return rc;
     report->zero_ns = krait_trace_zero(trace);
     report->range = krait_select_range(&report->options->select, trace);
-    rc = walk_all(&spans);
+    rc = krait_report_walk_tracks(report, report->range, takes, add_batch, &spans);
     for (uint32_t i = 0; i < spans.count && !rc; i++) {
         sum_up(&spans.rows[i]);
         krait_sheet_add(&sheet, &spans.rows[i]);

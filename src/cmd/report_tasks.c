@@ -147,36 +147,26 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
     return 0;
 }
 
-/* Groups the tasks of the chosen processes, and keeps their tracks in `chosen`. */
-static int choose(struct tasks *tasks, uint32_t *chosen, uint32_t *count)
+/* Groups the tasks of the chosen processes. */
+static int takes(void *ctx, uint32_t index)
 {
-    struct report *report = tasks->report;
-    const struct krait_trace *trace = report->trace;
-    for (uint32_t i = 0; i < trace->track_count; i++) {
-        const struct krait_track *track = &trace->tracks[i];
-        if (track->of != KRAIT_OF_TASK ||
-            !krait_select_named(&report->options->select.processes, track->process_name, track->pid))
-            continue;
-        if (group(tasks, &trace->tasks[track->key], &tasks->row_of[track->key]))
-            return -ENOMEM;
-        tasks->rows[tasks->row_of[track->key]].tasks++;
-        chosen[(*count)++] = i;
-    }
-    return 0;
+    struct tasks *tasks = ctx;
+    const struct report *report = tasks->report;
+    const struct krait_track *track = &report->trace->tracks[index];
+    if (track->of != KRAIT_OF_TASK ||
+        !krait_select_named(&report->options->select.processes, track->process_name, track->pid))
+        return 0;
+    if (group(tasks, &report->trace->tasks[track->key], &tasks->row_of[track->key]))
+        return -ENOMEM;
+    tasks->rows[tasks->row_of[track->key]].tasks++;
+    return 1;
 }
 
 static int walk_all(struct tasks *tasks)
 {
     struct report *report = tasks->report;
-    const struct krait_trace *trace = report->trace;
-    KRAIT_AUTO_FREE uint32_t *chosen = calloc((size_t)trace->track_count + 1, sizeof(*chosen));
-    uint32_t count = 0;
-    tasks->row_of = calloc((size_t)trace->task_count + 1, sizeof(*tasks->row_of));
-    int rc = chosen && tasks->row_of ? 0 : -ENOMEM;
-    rc = rc ? rc : choose(tasks, chosen, &count);
-    return rc ? rc
-              : krait_tracks_walk(trace, chosen, count, report->range, add_batch, tasks, report->damage,
-                                  sizeof(report->damage));
+    tasks->row_of = calloc((size_t)report->trace->task_count + 1, sizeof(*tasks->row_of));
+    return tasks->row_of ? krait_report_walk_tracks(report, report->range, takes, add_batch, tasks) : -ENOMEM;
 }
 
 int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err)

@@ -331,19 +331,12 @@ static int add_flows(void *ctx, const struct krait_track *track, const struct kr
 
 static int add_tracks(struct chrome *chrome, uint32_t thread)
 {
-    static const struct {
-        enum krait_track_kind kind;
-        const char *name;
-        krait_batch_fn *fn;
-    } kinds[] = { { KRAIT_TRACK_STATES, "GIL", add_waits },
-                  { KRAIT_TRACK_INSTANTS, NULL, add_marks },
-                  { KRAIT_TRACK_SLICES, NULL, add_spans },
-                  { KRAIT_TRACK_COUNTER, NULL, add_values },
-                  { KRAIT_TRACK_FLOWS, NULL, add_flows } };
-    int rc = 0;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(kinds) && !rc; i++)
-        rc = krait_export_tracks(chrome->job, thread, kinds[i].kind, kinds[i].name, kinds[i].fn, chrome);
-    return rc;
+    static const struct krait_export_kind kinds[] = { { KRAIT_TRACK_STATES, "GIL", add_waits },
+                                                      { KRAIT_TRACK_INSTANTS, NULL, add_marks },
+                                                      { KRAIT_TRACK_SLICES, NULL, add_spans },
+                                                      { KRAIT_TRACK_COUNTER, NULL, add_values },
+                                                      { KRAIT_TRACK_FLOWS, NULL, add_flows } };
+    return krait_export_kinds(chrome->job, thread, kinds, KRAIT_ARRAY_LEN(kinds), chrome);
 }
 
 static int add_thread(void *ctx, uint32_t index)

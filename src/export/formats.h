@@ -25,6 +25,17 @@ int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_call_
 int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krait_track_kind kind,
                         const char *name, krait_batch_fn *fn, void *ctx);
 
+/* What a format makes of tracks of a kind. */
+struct krait_export_kind {
+    enum krait_track_kind kind;
+    const char *name; /* NULL: whatever they are called */
+    krait_batch_fn *fn;
+};
+
+/* krait_export_tracks for each of these, one after the other. */
+int krait_export_kinds(struct krait_export_job *job, uint32_t thread, const struct krait_export_kind *kinds,
+                       size_t count, void *ctx);
+
 /* Whether a mark is of what spans' and counters' own tracks show. */
 bool krait_export_is_elsewhere(const struct krait_track *track, const char *name);
 

@@ -527,18 +527,11 @@ static int add_values(void *ctx, const struct krait_track *track, const struct k
 
 static int add_tracks(struct perfetto *perfetto, uint32_t index)
 {
-    static const struct {
-        enum krait_track_kind kind;
-        const char *name;
-        krait_batch_fn *fn;
-    } kinds[] = { { KRAIT_TRACK_STATES, "GIL", add_waits },
-                  { KRAIT_TRACK_INSTANTS, NULL, add_marks },
-                  { KRAIT_TRACK_SLICES, NULL, add_spans },
-                  { KRAIT_TRACK_COUNTER, NULL, add_values } };
-    int rc = 0;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(kinds) && !rc; i++)
-        rc = krait_export_tracks(perfetto->job, index, kinds[i].kind, kinds[i].name, kinds[i].fn, perfetto);
-    return rc;
+    static const struct krait_export_kind kinds[] = { { KRAIT_TRACK_STATES, "GIL", add_waits },
+                                                      { KRAIT_TRACK_INSTANTS, NULL, add_marks },
+                                                      { KRAIT_TRACK_SLICES, NULL, add_spans },
+                                                      { KRAIT_TRACK_COUNTER, NULL, add_values } };
+    return krait_export_kinds(perfetto->job, index, kinds, KRAIT_ARRAY_LEN(kinds), perfetto);
 }
 
 /* Of streams that are no thread's, in a sequence of their own. */

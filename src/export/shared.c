@@ -50,6 +50,15 @@ int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krai
     return rc;
 }
 
+int krait_export_kinds(struct krait_export_job *job, uint32_t thread, const struct krait_export_kind *kinds,
+                       size_t count, void *ctx)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc; i++)
+        rc = krait_export_tracks(job, thread, kinds[i].kind, kinds[i].name, kinds[i].fn, ctx);
+    return rc;
+}
+
 bool krait_export_is_elsewhere(const struct krait_track *track, const char *name)
 {
     static const uint32_t events[] = { KRAIT_EVENT_span_begin, KRAIT_EVENT_span_end, KRAIT_EVENT_user_counter,

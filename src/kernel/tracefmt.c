@@ -15,15 +15,6 @@ static bool number_of(const char *line, size_t n, const char *key, uint32_t *num
     return end != at + strlen(key) && value <= UINT32_MAX;
 }
 
-static bool copy(char *to, size_t size, const char *from, size_t n)
-{
-    if (n >= size)
-        return false;
-    memcpy(to, from, n);
-    to[n] = '\0';
-    return true;
-}
-
 /* "unsigned int fd", "char comm[16]", "__data_loc char[] name", "void * p": the name is the last word. */
 static bool parse_declaration(struct krait_tracefmt_field *field, const char *text, size_t n)
 {
@@ -39,8 +30,8 @@ static bool parse_declaration(struct krait_tracefmt_field *field, const char *te
     size_t type_end = start;
     while (type_end > 0 && text[type_end - 1] == ' ')
         type_end--;
-    copy(field->type, sizeof(field->type), text, KRAIT_MIN(type_end, sizeof(field->type) - 1));
-    return end > start && copy(field->name, sizeof(field->name), text + start, end - start);
+    krait_copy_text(field->type, sizeof(field->type), text, KRAIT_MIN(type_end, sizeof(field->type) - 1));
+    return end > start && krait_copy_text(field->name, sizeof(field->name), text + start, end - start);
 }
 
 static bool parse_field(struct krait_tracefmt *format, const char *line, size_t n)
@@ -65,7 +56,7 @@ static bool parse_line(struct krait_tracefmt *format, const char *line, size_t n
 {
     static const char name[] = "name: ", field[] = "field:";
     if (n > strlen(name) && memcmp(line, name, strlen(name)) == 0)
-        return copy(format->name, sizeof(format->name), line + strlen(name), n - strlen(name));
+        return krait_copy_text(format->name, sizeof(format->name), line + strlen(name), n - strlen(name));
     if (memmem(line, n, "ID: ", 4) == line)
         return number_of(line, n, "ID: ", &format->id);
     const char *at = memmem(line, n, field, strlen(field));

@@ -137,28 +137,20 @@ def test_a_log_record_of_a_level(app, python):
 
 
 @pytest.mark.few_pythons
-def test_a_wait_for_the_gil(app, python):
-    app = app(python, "gil>50ms")
-    app.tell("wait_for_the_gil()")
-    first_of(app)
-    app.end()
-
-
-@pytest.mark.few_pythons
-def test_an_event_loop_that_stands_still(app, python):
-    app = app(python, "loop>100ms")
-    app.tell("stall(0)")
-    assert not snapshots(app)
-    app.tell("stall(0.2)")
-    first_of(app)
-    app.end()
-
-
-def test_much_memory(app, any_python):
-    app = app(any_python, "memory>300M")
-    app.tell("take(1000)")
-    assert not snapshots(app)
-    app.tell("take(400_000_000)")
+@pytest.mark.parametrize(
+    "trigger, less, enough",
+    [
+        ("gil>50ms", None, "wait_for_the_gil()"),
+        ("loop>100ms", "stall(0)", "stall(0.2)"),
+        ("memory>300M", "take(1000)", "take(400_000_000)"),
+    ],
+)
+def test_what_is_beyond_a_limit(app, python, trigger, less, enough):
+    app = app(python, trigger)
+    if less:
+        app.tell(less)
+        assert not snapshots(app)
+    app.tell(enough)
     first_of(app)
     app.end()
 

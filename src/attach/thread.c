@@ -45,8 +45,7 @@ static bool is_return(pid_t pid, uint64_t address)
     return found;
 }
 
-/* Whether it waits in the kernel, in a call that a signal breaks off: libc waits in these with no lock that a thread's
- * begin needs. */
+/* Whether it waits in the kernel, in a call that a signal breaks off. */
 static bool waits(const struct user_regs_struct *regs)
 {
     enum { RESTARTSYS = 512, RESTART_BLOCK = 516 };
@@ -54,19 +53,19 @@ static bool waits(const struct user_regs_struct *regs)
     return (long)regs->orig_rax >= 0 && rc >= RESTARTSYS && rc <= RESTART_BLOCK;
 }
 
-/* Waiting, or elsewhere than in libc while no word of the innermost part of the stack leads back into code that holds locks. That code calls nothing of a program's, so its frames are among these. Words that are left over from earlier calls
- * refuse more places than they need to. */
+/* No word of the innermost part of the stack leads back into code that holds locks, and it is not in libc unless it waits
+ * there. That code calls nothing of a program's, so its frames are among the innermost. Words that are left over from
+ * earlier calls refuse more places than they need to. Of a thread that waits they do not change, so fewer are looked at:
+ * libc waits for its own locks a few frames away from what wants them. */
 static bool is_safe(const struct krait_target *target, const struct user_regs_struct *regs,
                     const struct krait_range *stack)
 {
-    enum { DEPTH = 16 * 1024, RED_ZONE = 128 };
+    enum { DEPTH = 16 * 1024, DEPTH_WAITING = 4 * 1024, RED_ZONE = 128 };
     uint64_t words[DEPTH / sizeof(uint64_t)];
     uint64_t from = (regs->rsp - RED_ZONE) & ~7ull;
-    size_t bytes = (size_t)KRAIT_MIN((uint64_t)DEPTH, stack->end - from);
-    bool waiting = waits(regs) && !is_in(&target->holds, regs->rip);
-    if (waiting)
-        return true;
-    if (is_in(&target->holds, regs->rip) || is_in(&target->libc, regs->rip) ||
+    bool waiting = waits(regs);
+    size_t bytes = (size_t)KRAIT_MIN(waiting ? (uint64_t)DEPTH_WAITING : (uint64_t)DEPTH, stack->end - from);
+    if (is_in(&target->holds, regs->rip) || (!waiting && is_in(&target->libc, regs->rip)) ||
         krait_memory_read(target->pid, from, words, bytes))
         return false;
     for (size_t i = 0; i < bytes / sizeof(uint64_t); i++) {

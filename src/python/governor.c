@@ -289,11 +289,12 @@ static void *sleep_and_wake(void *arg)
     struct timespec nap = { .tv_sec = (time_t)(in->governor.pause_ns / KRAIT_NS_PER_S),
                             .tv_nsec = (long)(in->governor.pause_ns % KRAIT_NS_PER_S) };
     nanosleep(&nap, NULL);
-    if (!Py_IsInitialized()) /* from the moment the interpreter begins to end */
+    PyGILState_STATE state;
+    if (!Py_IsInitialized() ||
+        !krait_worker_enter(&state)) /* from the moment the interpreter begins to end */
         return NULL;
-    PyGILState_STATE state = PyGILState_Ensure();
     resume_recording(in);
-    PyGILState_Release(state);
+    krait_worker_leave(state);
     return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "python/compat.h"
 #include "python/log.h"
 #include "python/optional.h"
+#include "python/worker.h"
 #include "record/switch.h"
 
 #include <dlfcn.h>
@@ -54,24 +55,24 @@ void krait_agent_attach(const char *session)
 {
     const char *why;
     block_signals();
-    if (!Py_IsInitialized())
+    PyGILState_STATE state;
+    if (!Py_IsInitialized() || !krait_worker_enter(&state))
         return;
-    PyGILState_STATE state = PyGILState_Ensure();
     krait_agent_start(session, KRAIT_process_origin_attach, &why);
-    PyGILState_Release(state);
+    krait_worker_leave(state);
 }
 
 /* Ends the recording of that path, and no other one. */
 void krait_agent_detach(const char *session)
 {
     block_signals();
-    if (!Py_IsInitialized())
+    PyGILState_STATE state;
+    if (!Py_IsInitialized() || !krait_worker_enter(&state))
         return;
-    PyGILState_STATE state = PyGILState_Ensure();
     const char *here = krait_agent_session();
     if (here && strcmp(here, session) == 0)
         krait_agent_stop();
-    PyGILState_Release(state);
+    krait_worker_leave(state);
 }
 
 /* Some audited thing happens: perhaps the first in a new interpreter. GIL held. */

@@ -195,12 +195,12 @@ static void *wait_until_on(void *arg)
     prctl(PR_SET_NAME, "krait");
     pthread_cleanup_push(on_end, NULL); /* CPython up to 3.13 ends a thread that takes the GIL too late */
     do {
-        if (!wake_up() || !Py_IsInitialized())
+        PyGILState_STATE state;
+        if (!wake_up() || !Py_IsInitialized() || !krait_worker_enter(&state))
             break;
-        PyGILState_STATE state = PyGILState_Ensure();
         if (is_off()) /* else the memory may be gone */
             look();
-        PyGILState_Release(state);
+        krait_worker_leave(state);
     } while (sleeps_on());
     pthread_cleanup_pop(1);
     return NULL;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/worker.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 
 int krait_worker_start(void *(*work)(void *), void *arg, size_t stack_bytes)
 {
@@ -21,4 +23,71 @@ int krait_worker_start(void *(*work)(void *), void *arg, size_t stack_bytes)
     pthread_attr_destroy(&attr);
     errno = saved;
     return rc;
+}
+
+/* ---- in Python ---- */
+
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* of thread states */
+static __thread bool is_making_excluded;
+
+/* A fork waits some microseconds for a state that is being made. From Python 3.13 on it holds the lock of the list
+ * itself (PyOS_BeforeFork), and who makes a state may wait for that: then the fork waits no longer than this. */
+static void before_fork(void)
+{
+    enum { PATIENCE_NS = 20 * 1000 * 1000, SECOND_NS = 1000 * 1000 * 1000 };
+    int saved = errno;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += PATIENCE_NS;
+    until.tv_sec += until.tv_nsec / SECOND_NS;
+    until.tv_nsec %= SECOND_NS;
+    is_making_excluded = pthread_mutex_timedlock(&making, &until) == 0;
+    errno = saved;
+}
+
+static void after_fork(void)
+{
+    if (is_making_excluded)
+        pthread_mutex_unlock(&making);
+    is_making_excluded = false;
+}
+
+static void after_fork_in_child(void)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    making = fresh; /* its owner may not be here */
+    is_making_excluded = false;
+}
+
+/* A fork that has begun before is not held up: it is over a moment later. */
+static void watch_forks(void)
+{
+    enum { MOMENT_NS = 20 * 1000 * 1000 };
+    pthread_atfork(before_fork, after_fork, after_fork_in_child);
+    nanosleep(&(struct timespec){ .tv_nsec = MOMENT_NS }, NULL);
+}
+
+bool krait_worker_enter(PyGILState_STATE *state)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    PyInterpreterState *(*main_interp)(void);
+    *(void **)&main_interp = dlsym(RTLD_DEFAULT, "PyInterpreterState_Main"); /* no part of the stable ABI */
+    if (!main_interp || PyGILState_GetThisThreadState()) {
+        *state = PyGILState_Ensure();
+        return true;
+    }
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&making);
+    PyThreadState *made = PyThreadState_New(main_interp());
+    pthread_mutex_unlock(&making);
+    if (!made)
+        return false;
+    PyEval_RestoreThread(made);
+    *state = PyGILState_UNLOCKED; /* it counts as ensured once: the last release deletes it */
+    return true;
+}
+
+void krait_worker_leave(PyGILState_STATE state)
+{
+    PyGILState_Release(state);
 }

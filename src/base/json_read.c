@@ -352,3 +352,21 @@ const struct krait_json *krait_json_get(const struct krait_json *object, const c
         item = item->next;
     return item;
 }
+
+uint64_t krait_json_number(const struct krait_json *object, const char *key)
+{
+    const struct krait_json *value = krait_json_get(object, key);
+    return value && value->kind == KRAIT_JSON_UNSIGNED ? value->number : 0;
+}
+
+const char *krait_json_string(const struct krait_json *object, const char *key)
+{
+    const struct krait_json *value = krait_json_get(object, key);
+    return value && value->kind == KRAIT_JSON_TEXT ? value->text : "";
+}
+
+const struct krait_json *krait_json_items(const struct krait_json *object, const char *key)
+{
+    const struct krait_json *value = krait_json_get(object, key);
+    return value && value->kind == KRAIT_JSON_ARRAY ? value->first : NULL;
+}

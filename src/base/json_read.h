@@ -48,5 +48,9 @@ int krait_json_read(struct krait_json **out, struct krait_arena *arena, const ch
 
 /* The object's member, or NULL. */
 const struct krait_json *krait_json_get(const struct krait_json *object, const char *key);
+/* The same by kind: 0, "" and NULL where it lacks the member, or that is of another kind. */
+uint64_t krait_json_number(const struct krait_json *object, const char *key);
+const char *krait_json_string(const struct krait_json *object, const char *key);
+const struct krait_json *krait_json_items(const struct krait_json *object, const char *key);
 
 #endif

@@ -5,24 +5,6 @@
 
 #include <string.h>
 
-static uint64_t number(const struct krait_json *object, const char *key)
-{
-    const struct krait_json *value = krait_json_get(object, key);
-    return value && value->kind == KRAIT_JSON_UNSIGNED ? value->number : 0;
-}
-
-static const char *text(const struct krait_json *object, const char *key)
-{
-    const struct krait_json *value = krait_json_get(object, key);
-    return value && value->kind == KRAIT_JSON_TEXT ? value->text : "";
-}
-
-static const struct krait_json *items(const struct krait_json *object, const char *key)
-{
-    const struct krait_json *value = krait_json_get(object, key);
-    return value && value->kind == KRAIT_JSON_ARRAY ? value->first : NULL;
-}
-
 static bool is_true(const struct krait_json *object, const char *key)
 {
     const struct krait_json *value = krait_json_get(object, key);
@@ -51,7 +33,7 @@ static void put_recorded(const struct krait_json *status, struct krait_buf *out)
             krait_buf_fmt(out, ", %s", unusual[i].words);
     }
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(lists); i++) {
-        for (const struct krait_json *item = items(recorded, lists[i]); item; item = item->next) {
+        for (const struct krait_json *item = krait_json_items(recorded, lists[i]); item; item = item->next) {
             krait_buf_fmt(out, ", --%s ", lists[i]);
             krait_fmt_safe(out, item->kind == KRAIT_JSON_TEXT ? item->text : "");
         }
@@ -80,14 +62,14 @@ static void add_process(struct krait_table *table, const struct krait_json *proc
 {
     char pid[24];
     KRAIT_AUTO_BUF command = { 0 };
-    const char *state = text(process, "state");
-    snprintf(pid, sizeof(pid), "%llu", (unsigned long long)number(process, "pid"));
-    krait_fmt_safe(&command, krait_fmt_command(text(process, "command")));
+    const char *state = krait_json_string(process, "state");
+    snprintf(pid, sizeof(pid), "%llu", (unsigned long long)krait_json_number(process, "pid"));
+    krait_fmt_safe(&command, krait_fmt_command(krait_json_string(process, "command")));
     krait_table_cell(table, pid, KRAIT_STYLE_NONE, 0);
     krait_table_cell(table, state, strcmp(state, "on") == 0 ? KRAIT_STYLE_NONE : KRAIT_STYLE_DIM, 0);
-    add_count(table, number(process, "threads"));
-    add_count(table, number(process, "events"));
-    uint64_t lost = number(process, "lost");
+    add_count(table, krait_json_number(process, "threads"));
+    add_count(table, krait_json_number(process, "events"));
+    uint64_t lost = krait_json_number(process, "lost");
     char cell[KRAIT_FMT_SIZE];
     krait_table_cell(table, lost ? krait_fmt_count(cell, lost) : "-",
                      lost ? KRAIT_STYLE_HOT : KRAIT_STYLE_DIM, 0);
@@ -101,9 +83,9 @@ static int put_processes(const struct krait_json *status, const struct krait_tab
     int rc = krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns));
     if (rc)
         return rc;
-    for (const struct krait_json *p = items(status, "processes"); p; p = p->next)
+    for (const struct krait_json *p = krait_json_items(status, "processes"); p; p = p->next)
         add_process(table, p);
-    if (items(status, "processes"))
+    if (krait_json_items(status, "processes"))
         krait_buf_char(out, '\n');
     rc = krait_table_print(table, look, out);
     krait_table_free(table);
@@ -123,9 +105,10 @@ static void put_state(const struct krait_json *status, const struct krait_table_
                       struct krait_buf *out)
 {
     char since[KRAIT_FMT_SIZE], whole[KRAIT_FMT_SIZE];
-    const char *state = text(status, "state");
+    const char *state = krait_json_string(status, "state");
     const char *bold = look->colour ? KRAIT_BOLD : "", *plain = look->colour ? KRAIT_PLAIN : "";
-    uint64_t since_ns = number(status, "since_ns"), duration_ns = number(status, "duration_ns");
+    uint64_t since_ns = krait_json_number(status, "since_ns"),
+             duration_ns = krait_json_number(status, "duration_ns");
     krait_buf_fmt(out, "Recording is %s%s%s for %s", bold, state, plain, krait_fmt_ns(since, since_ns));
     if (duration_ns > since_ns + since_ns / 100)
         krait_buf_fmt(out, ", begun %s ago", krait_fmt_ns(whole, duration_ns));
@@ -137,17 +120,18 @@ int ctl_print_status(const struct krait_json *status, const struct krait_table_l
 {
     char a[KRAIT_FMT_SIZE], b[KRAIT_FMT_SIZE], line[4 * KRAIT_FMT_SIZE];
     put_state(status, look, out);
-    put_line(out, "folder", text(status, "folder"));
-    snprintf(line, sizeof(line), "%s, %s/s", krait_fmt_counted(a, number(status, "events"), "event"),
-             krait_fmt_count(b, number(status, "events_per_s")));
+    put_line(out, "folder", krait_json_string(status, "folder"));
+    snprintf(line, sizeof(line), "%s, %s/s",
+             krait_fmt_counted(a, krait_json_number(status, "events"), "event"),
+             krait_fmt_count(b, krait_json_number(status, "events_per_s")));
     put_line(out, "recorded", line);
-    put_line(out, "on disk", krait_fmt_bytes(a, number(status, "bytes")));
-    if (number(status, "dropped")) {
+    put_line(out, "on disk", krait_fmt_bytes(a, krait_json_number(status, "bytes")));
+    if (krait_json_number(status, "dropped")) {
         snprintf(line, sizeof(line), "%s, the oldest",
-                 krait_fmt_counted(a, number(status, "dropped"), "event"));
+                 krait_fmt_counted(a, krait_json_number(status, "dropped"), "event"));
         put_line(out, "dropped", line);
     }
-    uint64_t lost = number(status, "lost");
+    uint64_t lost = krait_json_number(status, "lost");
     put_line(out, "lost", lost ? krait_fmt_counted(a, lost, "event") : "nothing");
     put_recorded(status, out);
     return put_processes(status, look, out) || out->failed ? -ENOMEM : 0;
@@ -161,16 +145,17 @@ int ctl_print_switch(const struct krait_json *status, const char *verb, struct k
     const char *wanted = on ? "on" : "off";
     char count[KRAIT_FMT_SIZE];
     uint64_t follow = 0;
-    for (const struct krait_json *p = items(status, "processes"); p; p = p->next)
-        follow += strcmp(text(p, "state"), wanted) == 0 || (!on && strcmp(text(p, "state"), "ready") == 0);
+    for (const struct krait_json *p = krait_json_items(status, "processes"); p; p = p->next)
+        follow += strcmp(krait_json_string(p, "state"), wanted) == 0 ||
+                  (!on && strcmp(krait_json_string(p, "state"), "ready") == 0);
     krait_buf_fmt(out, "Recording is %s in %s\n", wanted, krait_fmt_counted(count, follow, "process"));
-    for (const struct krait_json *p = items(status, "processes"); p; p = p->next) {
-        const char *state = text(p, "state");
+    for (const struct krait_json *p = krait_json_items(status, "processes"); p; p = p->next) {
+        const char *state = krait_json_string(p, "state");
         if (strcmp(state, wanted) == 0 || (!on && strcmp(state, "ready") == 0))
             continue;
-        krait_buf_fmt(out, "  %llu follows when it %s: ", (unsigned long long)number(p, "pid"),
+        krait_buf_fmt(out, "  %llu follows when it %s: ", (unsigned long long)krait_json_number(p, "pid"),
                       on ? "lets go of the GIL" : "runs Python");
-        krait_fmt_safe(out, krait_fmt_command(text(p, "command")));
+        krait_fmt_safe(out, krait_fmt_command(krait_json_string(p, "command")));
         krait_buf_char(out, '\n');
     }
     return out->failed ? -ENOMEM : 0;
@@ -181,9 +166,10 @@ int ctl_print_switch(const struct krait_json *status, const char *verb, struct k
 int ctl_print_snapshot(const struct krait_json *snapshot, struct krait_buf *out)
 {
     char bytes[KRAIT_FMT_SIZE], took[KRAIT_FMT_SIZE];
-    krait_buf_fmt(out, "Snapshot of %s, written in %s: ", krait_fmt_bytes(bytes, number(snapshot, "bytes")),
-                  krait_fmt_ns(took, number(snapshot, "took_ns")));
-    krait_fmt_safe(out, text(snapshot, "snapshot"));
+    krait_buf_fmt(
+        out, "Snapshot of %s, written in %s: ", krait_fmt_bytes(bytes, krait_json_number(snapshot, "bytes")),
+        krait_fmt_ns(took, krait_json_number(snapshot, "took_ns")));
+    krait_fmt_safe(out, krait_json_string(snapshot, "snapshot"));
     krait_buf_char(out, '\n');
     return out->failed ? -ENOMEM : 0;
 }

@@ -3,9 +3,11 @@
 
 #include "attach/attach.h"
 #include "base/fmt.h"
+#include "base/json_read.h"
 #include "cmd/pid.h"
 #include "cmd/record_before.h"
 #include "cmd/terminal.h"
+#include "record/ctl.h"
 #include "remote/remote.h"
 
 #include <signal.h>
@@ -37,6 +39,36 @@ int krait_record_attach_check(struct krait_record_attach *attach, int argc, stru
     return rc ? rc : krait_recording_check(v, err);
 }
 
+/* A process that was forked out of a recorded one still maps that recording, and may be no part of it. */
+static bool is_in(const struct krait_json *status, pid_t pid)
+{
+    for (const struct krait_json *row = krait_json_items(status, "processes"); row; row = row->next) {
+        if (krait_json_number(row, "pid") == (uint64_t)pid)
+            return true;
+    }
+    return false;
+}
+
+/* -EALREADY where another recording has the process. Whoever does not answer says nothing of it: the agent looks again. */
+static int check_free(pid_t pid, struct krait_err *err)
+{
+    char operand[16];
+    uint64_t inode;
+    struct krait_err ignored;
+    KRAIT_AUTO_BUF answer = { 0 };
+    KRAIT_CLEANUP(krait_arena_done) struct krait_arena arena = { 0 };
+    struct krait_json *status;
+    snprintf(operand, sizeof(operand), "%d", pid);
+    if (krait_ctl_find(operand, &inode, &ignored) || krait_ctl_ask(inode, "status", &answer, &ignored) ||
+        krait_json_read(&status, &arena, answer.data, answer.len, 0, &ignored) || !is_in(status, pid))
+        return 0;
+    return krait_err_set(err, -EALREADY,
+                         "process %d is recorded already, by process %d into %s; krait ctl %d status shows "
+                         "that recording, krait ctl %d snapshot copies it, and a process is in one at a time",
+                         pid, (int)krait_json_number(status, "collector"),
+                         krait_json_string(status, "folder"), pid, pid);
+}
+
 int krait_record_attach_library(struct krait_record_attach *attach, struct krait_err *err)
 {
     struct krait_remote *remote = NULL;
@@ -44,7 +76,8 @@ int krait_record_attach_library(struct krait_record_attach *attach, struct krait
     if (rc)
         return rc;
     krait_remote_free(remote);
-    rc = krait_record_find_preload(attach->library, sizeof(attach->library) - sizeof(AGENT), err);
+    rc = check_free(attach->pid, err);
+    rc = rc ? rc : krait_record_find_preload(attach->library, sizeof(attach->library) - sizeof(AGENT), err);
     if (!rc)
         strcpy(strrchr(attach->library, '/') + 1, AGENT);
     return rc;
@@ -79,7 +112,7 @@ static int wait_for_begin(struct krait_record_attach *attach, struct krait_colle
             return krait_err_set(err, -EINTR, "interrupted before the recording had begun");
         if (krait_clock_ns(CLOCK_MONOTONIC) > end)
             return krait_err_set(err, -ETIMEDOUT,
-                                 "process %d did not begin to record within %d s: it is recorded already, "
+                                 "process %d did not begin to record within %d s: "
                                  "C code holds the GIL, or the agent cannot be loaded there (%s)",
                                  attach->pid, SECONDS, attach->library);
         krait_collector_round(collector);

@@ -351,7 +351,9 @@ int krait_agent_start(const char *session, enum krait_event_enum_value origin, c
 {
     if (atomic_load(&krait_agent.running) || atomic_load(&krait_agent.off)) {
         *why = "a recording is already running in this process";
-        return -EALREADY;
+        if (!krait_writer_is_over(&krait_agent.writer))
+            return -EALREADY;
+        krait_agent_stop(); /* its collector was killed */
     }
     *why = "the recording's collector cannot be reached";
     leave_mapping(); /* of a recording that was given up */

@@ -43,38 +43,6 @@ int krait_agent_enter(const char *session, const char **why)
     return rc;
 }
 
-/* The program's signals are for its own threads. */
-static void block_signals(void)
-{
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, NULL);
-}
-
-void krait_agent_attach(const char *session)
-{
-    const char *why;
-    block_signals();
-    PyGILState_STATE state;
-    if (!Py_IsInitialized() || !krait_worker_enter(&state))
-        return;
-    krait_agent_start(session, KRAIT_process_origin_attach, &why);
-    krait_worker_leave(state);
-}
-
-/* Ends the recording of that path, and no other one. */
-void krait_agent_detach(const char *session)
-{
-    block_signals();
-    PyGILState_STATE state;
-    if (!Py_IsInitialized() || !krait_worker_enter(&state))
-        return;
-    const char *here = krait_agent_session();
-    if (here && strcmp(here, session) == 0)
-        krait_agent_stop();
-    krait_worker_leave(state);
-}
-
 /* Some audited thing happens: perhaps the first in a new interpreter. GIL held. */
 void krait_agent_audit(const char *event, PyObject *args)
 {
@@ -159,6 +127,52 @@ static const char *any_session(void)
 {
     const char *ours = krait_agent_session();
     return ours ? ours : other_session();
+}
+
+/* ---- attaching ---- */
+
+/* The program's signals are for its own threads. */
+static void block_signals(void)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+}
+
+/* Tells the collector of a recording that this process is no part of. */
+static void refuse(const char *session, const char *why)
+{
+    struct krait_writer writer;
+    if (krait_writer_map(&writer, session))
+        return;
+    krait_writer_refuse(&writer, why);
+    krait_writer_unmap(&writer);
+}
+
+void krait_agent_attach(const char *session)
+{
+    const char *why = "another copy of krait records it already";
+    block_signals();
+    PyGILState_STATE state;
+    if (!Py_IsInitialized() || !krait_worker_enter(&state))
+        return;
+    int rc = other_session() ? -EALREADY : krait_agent_start(session, KRAIT_process_origin_attach, &why);
+    if (rc == -EALREADY)
+        refuse(session, why);
+    krait_worker_leave(state);
+}
+
+/* Ends the recording of that path, and no other one. */
+void krait_agent_detach(const char *session)
+{
+    block_signals();
+    PyGILState_STATE state;
+    if (!Py_IsInitialized() || !krait_worker_enter(&state))
+        return;
+    const char *here = krait_agent_session();
+    if (here && strcmp(here, session) == 0)
+        krait_agent_stop();
+    krait_worker_leave(state);
 }
 
 /* ---- krait._agent ---- */

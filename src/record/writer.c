@@ -662,9 +662,19 @@ bool krait_writer_is_off(const struct krait_writer *writer)
 }
 
 /* In another PID namespace the collector's number says nothing, but it beats. */
+static bool has_collector(const struct krait_writer *writer)
+{
+    return writer->apart ? collector_beats(writer) : collector_exists(writer);
+}
+
 bool krait_writer_running(const struct krait_writer *writer)
 {
-    return session_runs(writer) && (writer->apart ? collector_beats(writer) : collector_exists(writer));
+    return session_runs(writer) && has_collector(writer);
+}
+
+bool krait_writer_is_over(const struct krait_writer *writer)
+{
+    return !(session_runs(writer) || krait_writer_is_off(writer)) || !has_collector(writer);
 }
 
 /* --lossless: waits for the collector as long as it lives. Killed it is mostly gone at once; but it may be

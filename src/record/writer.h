@@ -117,6 +117,8 @@ uint32_t krait_writer_new_code(struct krait_writer *writer);
 bool krait_writer_running(const struct krait_writer *writer);
 /* Whether the recording is over, or off: one load. */
 bool krait_writer_stopped(const struct krait_writer *writer);
+/* Whether nobody collects any more, also where it is switched off. */
+bool krait_writer_is_over(const struct krait_writer *writer);
 /* Whether what is to be recorded has changed since this process joined, or since krait_writer_note_changes: one load. */
 bool krait_writer_has_changed(const struct krait_writer *writer);
 void krait_writer_note_changes(struct krait_writer *writer);

@@ -160,6 +160,30 @@ def test_what_cannot_be_attached_is_refused_with_the_reason(attach, python, krai
     other.wait()
 
 
+@pytest.mark.few_pythons
+def test_a_process_that_is_recorded_already_is_refused_with_who_records_it(programs, attach, run, python, krait, tmp_path):
+    app = programs.start(python, SPIN, before=(krait, "record", "-q", "-o", tmp_path / "first", "--"))
+    refused, folder = attach(app.pid)
+    said = refused.communicate(timeout=60)[1]
+    assert refused.returncode == 1 and not folder.exists()
+    assert f"by process {app.process.pid} into {tmp_path / 'first'}" in said and f"krait ctl {app.pid} status" in said
+    assert ended(app, tmp_path) == "done True\n"
+    assert "inner" in functions(run, tmp_path / "first")
+
+
+def test_what_another_attach_left_when_it_was_killed_does_not_keep_the_next_out(programs, attach, run, python, tmp_path):
+    app = programs.start(python, WAITS)
+    first, folder = attach(app.pid)
+    wait_for(lambda: list(folder.glob("*/thread*")), "the first recording")
+    first.kill()
+    first.communicate()
+    second, folder = attach(app.pid, "--for", "300ms")
+    said = second.communicate(timeout=60)[1]
+    assert second.returncode == 0, said
+    assert functions(run, folder)["inner"]["calls"] > 100
+    assert ended(app, tmp_path) == "done True\n"
+
+
 def test_a_stopped_program_is_refused_with_the_remedy(programs, attach, python, tmp_path):
     app = programs.start(python, SPIN)
     os.kill(app.pid, signal.SIGSTOP)

@@ -288,6 +288,8 @@ static void legend_of_states(struct krait_drawing *d)
     }
     if (d->lost)
         swatch(d, &x, "lost", "events were lost");
+    if (d->dropped)
+        swatch(d, &x, "dropped", "dashed lines: --max-overhead dropped functions from there on");
 }
 
 static void foot(struct krait_drawing *d)
@@ -332,6 +334,11 @@ int krait_timeline_svg(struct krait_buf *to, const struct krait_timeline *timeli
         if (draw_lane(&d, lane))
             return -ENOMEM;
     }
+    double bottom = d.y;
+    d.y = head_height(timeline) + RULER;
+    if (krait_timeline_draw_drops(&d, bottom))
+        return -ENOMEM;
+    d.y = bottom;
     foot(&d);
     return to->failed ? -ENOMEM : 0;
 }

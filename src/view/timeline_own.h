@@ -26,7 +26,7 @@ struct krait_drawing {
     uint64_t hue_ns[KRAIT_HUES + 1];   /* how long calls of each lasted, for the legend */
     uint32_t hue_func[KRAIT_HUES + 1]; /* one of its functions */
     uint64_t looks_seen;               /* bits by krait_class_looks */
-    bool folded, lost;                 /* there are such */
+    bool folded, lost, dropped;        /* there are such */
 };
 
 /* How many bins the tiles of a picture have, and how long each is. */
@@ -66,6 +66,8 @@ void krait_timeline_draw_part(struct krait_drawing *d, const struct krait_timeli
 /* Where events of the lane's thread were lost, over all of the lane. */
 void krait_timeline_draw_losses(struct krait_drawing *d, const struct krait_timeline_lane *lane,
                                 double height);
+/* When --max-overhead dropped functions: dashed lines from d->y down to `bottom`. Returns 0 or -ENOMEM. */
+int krait_timeline_draw_drops(struct krait_drawing *d, double bottom);
 
 /* Its share of the time that each hue's calls take, into d. */
 void krait_timeline_weigh(struct krait_drawing *d, const struct krait_timeline_part *part);

@@ -450,6 +450,59 @@ void krait_timeline_draw_losses(struct krait_drawing *d, const struct krait_time
     }
 }
 
+/* ---- functions that were dropped ---- */
+
+enum { DROPS_TOLD = 6 }; /* functions in the title of a line; the page tells as many */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct krait_trace_omitted *const *x = a, *const *y = b;
+    return ((*x)->first_ns > (*y)->first_ns) - ((*x)->first_ns < (*y)->first_ns);
+}
+
+static void draw_drop(struct krait_drawing *d, const struct krait_trace_omitted *const *drops, uint32_t count,
+                      double x, double bottom)
+{
+    const char *head = "dropped by --max-overhead from here on:\n";
+    krait_buf_fmt(d->to, "<path class=\"drop\" d=\"M%.1f %.0fV%.0f\"><title>%s", x, d->y, bottom, head);
+    for (uint32_t i = 0; i < count && i < DROPS_TOLD; i++) {
+        xml_func(d->to, &d->timeline->trace->funcs[drops[i]->func]);
+        krait_buf_str(d->to, ", after ");
+        say_counted(d->to, drops[i]->calls, " call\n", " calls\n");
+    }
+    if (count > DROPS_TOLD) {
+        krait_buf_str(d->to, "and ");
+        say_counted(d->to, count - DROPS_TOLD, " more", " more");
+    }
+    krait_buf_str(d->to, "</title></path>\n");
+    d->dropped = true;
+}
+
+/* One line for those of a pixel. */
+int krait_timeline_draw_drops(struct krait_drawing *d, double bottom)
+{
+    const struct krait_trace *trace = d->timeline->trace;
+    const struct krait_range *range = &d->timeline->range;
+    uint32_t count = 0;
+    KRAIT_AUTO_FREE const struct krait_trace_omitted **drops =
+        calloc(trace->omitted_count + 1, sizeof(*drops));
+    if (!drops)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < trace->omitted_count; i++) {
+        const struct krait_trace_omitted *omitted = &trace->omitted[i];
+        if (omitted->first_ns >= range->from_ns && omitted->first_ns <= range->to_ns)
+            drops[count++] = omitted;
+    }
+    qsort(drops, count, sizeof(*drops), by_time);
+    for (uint32_t i = 0, end; i < count; i = end) {
+        double x = floor(krait_timeline_x(d, drops[i]->first_ns));
+        for (end = i + 1; end < count && krait_timeline_x(d, drops[end]->first_ns) < x + 1;)
+            end++;
+        draw_drop(d, drops + i, end - i, x + 0.5, bottom);
+    }
+    return 0;
+}
+
 /* ---- parts ---- */
 
 /* A thread's states and calls have a row all the same. */

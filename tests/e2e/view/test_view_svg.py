@@ -104,6 +104,19 @@ def test_a_part_of_the_time_opens_what_was_folded(view, synth):
     assert "10 calls" in said
 
 
+def test_where_functions_were_dropped_is_a_dashed_line(view, synth):
+    calls = "0us call 1\n100us call 2\n200us return\n400us omit 2 12345\n400us omit 3 1\n1000us return\n"
+    root, _ = view(synth(CODES + calls))
+    (line,) = [path for path in root.iter(f"{SVG}path") if path.get("class") == "drop"]
+    (left, width) = next((x, width) for _, x, _, width, lines in rects(root, "call") if lines[0] == "app.main [+dropped]")
+    assert float(re.match(r"M([\d.]+) ", line.get("d"))[1]) == pytest.approx(left + 0.4 * width, abs=1)
+    told = line.find(f"{SVG}title").text.replace("\u202f", ",").split("\n")
+    assert told[:3] == ["dropped by --max-overhead from here on:", "app.load, after 12,345 calls", "time.sleep (C), after 1 call"]
+    assert any("dropped functions from there on" in text for text in texts(root))
+    root, _ = view(synth(CODES + calls), "--from", "500us", "--until", "900us")
+    assert not [path for path in root.iter(f"{SVG}path") if path.get("class") == "drop"]
+
+
 def test_what_the_kernel_says_is_above_the_calls(view, both):
     trace = both(SLEEP_CALLS, [*SLEEP_EVENTS, switch(300, 5, 0)])
     root, _ = view(trace, "--from", "100us", "--until", "200us")

@@ -361,6 +361,10 @@ static void selective_c(struct krait_interp *in, PyObject *code, int what, PyObj
 static int selective_event(struct krait_interp *in, PyObject *frame, int what, PyObject *arg)
 {
     PyObject *code = krait_frame_code_fast(frame);
+    if (KRAIT_UNLIKELY(in->governor.paused)) { /* a thread was born as the pause began, without the GIL */
+        krait_profile_remove(in);
+        return 0;
+    }
     if (KRAIT_UNLIKELY(in->scan_threads))
         scan_threads(in);
     if (what == WHAT_CALL) {
@@ -429,8 +433,8 @@ static int find_tstate_key(void)
 void krait_profile_thread_state(unsigned key, const void *value)
 {
     struct krait_interp *in = watched.in;
-    if ((int)key != watched.key || !value || !in || !atomic_load(&in->agent->running))
-        return;
+    if ((int)key != watched.key || !value || !in || !atomic_load(&in->agent->running) || in->governor.paused)
+        return; /* the end of a pause gives it to all */
     if (krait_tstate_is_of(value, in->interp))
         krait_tstate_set_profile((void *)value, the_hook(in->agent), in->profile_obj);
 }
@@ -439,9 +443,11 @@ void krait_profile_thread_state(unsigned key, const void *value)
  * thread state anew; without it nobody else does. No other thread uses the state. */
 void krait_profile_forked(void)
 {
-    const struct krait_interp *in = watched.in;
-    if (in && in->governor.paused && watched.key >= 0)
-        krait_profile_thread_state((unsigned)watched.key, pthread_getspecific((pthread_key_t)watched.key));
+    struct krait_interp *in = watched.in;
+    if (!in || !in->governor.paused || watched.key < 0)
+        return;
+    in->governor.paused = false;
+    krait_profile_thread_state((unsigned)watched.key, pthread_getspecific((pthread_key_t)watched.key));
 }
 
 static PyObject *profile_obj_call(PyObject *self, PyObject *args, PyObject *kwargs);

@@ -145,7 +145,8 @@ void krait_thread_resync(enum krait_resync why)
 static void break_ring(struct krait_ring *ring)
 {
     atomic_fetch_or(&ring->resync, KRAIT_RESYNC_GO_ON);
-    ring->limit = ring->limit ? ring->cur : NULL;
+    if (ring->cur < ring->limit) /* else it has been moved, or the room beyond it is being used up */
+        ring->limit = ring->cur;
 }
 
 static void look_ring(struct krait_ring *ring)

@@ -6,7 +6,7 @@ A second reader, on purpose: what the recorder wrote is judged without krait's o
 
 import re
 import struct
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -235,7 +235,11 @@ class Process:
         without a beginning: python:frame tells Python's frames alone. Unless it is `told`, the shape is checked alone.
         """
         lines, stack, said, left = [] if told else None, [], [], {}  # said: the python:frame events of the run that goes on
+        omitted = deque((e.time, e.fields["id"]) for e in self.definitions if e.name == "code:omit")
         for e in thread.read():
+            while omitted and omitted[0][0] <= e.time:  # another thread may have left it out in mid-call
+                stack = [s for s in stack if s[1] != omitted[0][1]]
+                omitted.popleft()
             if step := STEPS.get(e.name):
                 kind, what, begins = step
                 if begins:
@@ -262,7 +266,8 @@ class Process:
     def resync(stack, said, depth):
         """The stack after a run of python:frame and its python:stack: what is said replaces what is known.
 
-        A run that begins above depth 0 follows no loss: C functions that are open stay so.
+        A run that begins above depth 0 follows no loss: C functions that are open stay so. Any other may leave one open in
+        each frame, whose end then has no beginning.
         """
         if said and said[0].fields["depth"]:
             for e in said:
@@ -271,7 +276,7 @@ class Process:
                 if place == len(stack) or stack[place][1] != e.code:
                     stack = stack[:place] + [("said", e.code)]
             return stack
-        frames = [s for s in stack if s[0] != "c"]
+        frames = [("said", code) for kind, code in stack if kind != "c"]
         for e in said:
             at = e.fields["depth"]
             if at >= len(frames) or frames[at][1] != e.code:

@@ -174,6 +174,39 @@ def test_a_call_that_a_pause_begins_at_is_not_recorded(record, report, tree_of, 
     assert callers == {("leaf", "step"), ("step", "<module>"), ("other", "<module>")}
 
 
+@pytest.mark.parametrize("percent", ["0.5", "5"])
+def test_threads_that_are_born_and_wait_in_pauses_nest(record, python, percent):
+    """Before 3.12 a pause takes the hook from all threads: one that is born in it has none, and where one is paused often
+    while it waits for the GIL, what it writes of that stays in its packet."""
+    run = record.text(
+        python,
+        """
+        import threading, time
+        def leaf(x):
+            return x
+        def numbers(n):
+            for i in range(n):
+                yield leaf(i)
+        def work():
+            while time.monotonic() < end:
+                sum(numbers(100))
+                len([leaf(i) for i in range(100)])
+                thread = threading.Thread(target=leaf, args=(1,))
+                thread.start()
+                thread.join()
+        def waits():
+            while time.monotonic() < end:
+                sum(numbers(100))
+        end = time.monotonic() + 1
+        threads = [threading.Thread(target=f) for f in (work, waits, waits, waits)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        """,
+        options=("--max-overhead", percent),
+    )
+    run.main.check_balanced(ended=False)
+
+
 @drops
 def test_many_short_functions_are_dropped_together(record, overview, python):
     run = record.text(

@@ -5,10 +5,10 @@
 #include "cmd/cmd.h"
 
 #include "base/json.h"
-#include "base/pythons.h"
 #include "cmd/terminal.h"
 #include "kernel/probe.h"
 #include "kernel/pythons.h"
+#include "python/compat/versions.h"
 
 #include <string.h>
 #include <sys/utsname.h>

@@ -6,10 +6,10 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/pythons.h"
 #include "cmd/cmd.h"
 #include "cmd/pid.h"
 #include "cmd/terminal.h"
+#include "python/compat/versions.h"
 
 #include <string.h>
 

@@ -6,7 +6,6 @@
  * then on the command is the user's: what goes wrong with the recording is told, and the command runs on.
  */
 #include "base/fmt.h"
-#include "base/pythons.h"
 #include "base/shell.h"
 #include "cmd/cmds.h"
 #include "cmd/omitted.h"
@@ -16,6 +15,7 @@
 #include "cmd/record_sample.h"
 #include "cmd/terminal.h"
 #include "cmd/watching.h"
+#include "python/compat/versions.h"
 
 #include <limits.h>
 #include <signal.h>

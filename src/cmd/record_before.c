@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/record_before.h"
 
-#include "base/pythons.h"
 #include "base/shell.h"
+#include "python/compat/versions.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -179,7 +179,7 @@ static bool is_too_old(const struct image *image, char *version, size_t size)
     memcpy(name, library ? library : "", KRAIT_MIN(room, sizeof(name) - 1));
     if (sscanf(name, "libpython%d.%d", &major, &minor) == 2) {
         snprintf(version, size, " %d.%d", major, minor);
-        return major < 3 || (major == 3 && minor < KRAIT_PYTHON_MINOR_MIN);
+        return krait_python_age(major, minor) < 0;
     }
     *version = '\0';
     return image_find(image, "PyGILState_GetThisThreadState") && !image_find(image, "PySys_AddAuditHook");

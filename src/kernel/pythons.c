@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/pythons.h"
+#include "python/compat/versions.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -261,9 +261,9 @@ const char *krait_python_refusal(const struct krait_python *python)
         return "does not start: run it by hand to see why";
     if (strcmp(python->implementation, "CPython") != 0)
         return "not CPython: install CPython " KRAIT_PYTHON_SPAN;
-    if (python->major < 3 || python->minor < KRAIT_PYTHON_MINOR_MIN)
+    if (krait_python_age(python->major, python->minor) < 0)
         return "too old: install CPython " KRAIT_PYTHON_SPAN;
-    if (python->major > 3 || python->minor > KRAIT_PYTHON_MINOR_MAX)
+    if (krait_python_age(python->major, python->minor) > 0)
         return "newer than this krait knows: update krait, or use CPython " KRAIT_PYTHON_SPAN;
     if (python->free_threaded)
         return "free-threaded: use the build with the GIL";
@@ -274,5 +274,5 @@ const char *krait_python_refusal(const struct krait_python *python)
 
 const char *krait_python_hook(const struct krait_python *python)
 {
-    return python->minor >= KRAIT_PYTHON_MONITORING ? "sys.monitoring" : "PyEval_SetProfile";
+    return krait_python_hook_name(python->minor);
 }

@@ -9,8 +9,8 @@
  * linked: most programs have none. A program that loads Python while it runs (PyInstaller's do, and servers
  * with modules) is known by the calls that Python makes then.
  */
-#include "base/pythons.h"
 #include "native/native.h"
+#include "python/compat/versions.h"
 
 #include "record/shm.h"
 

@@ -7,7 +7,7 @@
 
 #include "python/annotate_native.h"
 #include "python/codes.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 #include "python/gil.h"
 #include "python/optional.h"
 #include "python/tasks.h"

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "python/codes.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 #include "python/notes.h"
 #include "python/text.h"
 

@@ -4,7 +4,7 @@
 #include "base/argspec.h"
 #include "base/json.h"
 #include "python/codes.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 #include "python/notes.h"
 #include "python/text.h"
 

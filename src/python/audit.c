@@ -4,7 +4,7 @@
  * never does. It runs amid C functions, so that nothing of the program's is called for an argument's text.
  */
 #include "python/codes.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 #include "python/notes.h"
 #include "python/optional.h"
 #include "python/text.h"

@@ -10,7 +10,7 @@
 #include "python/codes.h"
 
 #include "python/args.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 #include "python/tasks.h"
 #include "python/text.h"
 

@@ -6,7 +6,7 @@
 #define KRAIT_PYTHON_CODES_H
 
 #include "python/agent.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 
 /* Addresses are multiples of at least 16; the multiplication moves the other bits to the top. */
 static inline uint32_t krait_code_hash(const struct krait_interp *in, const void *key)

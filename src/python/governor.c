@@ -15,7 +15,7 @@
  */
 #include "python/choice.h"
 #include "python/codes.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 #include "python/worker.h"
 
 #include <signal.h>

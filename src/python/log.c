@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "python/codes.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 
 #include <fnmatch.h>
 #include <limits.h>

@@ -8,7 +8,7 @@
 #include "python/log_inside.h"
 
 #include "python/codes.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 
 #include <string.h>
 

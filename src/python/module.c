@@ -5,7 +5,7 @@
  */
 #include "python/agent.h"
 #include "python/annotate.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 #include "python/log.h"
 #include "python/optional.h"
 #include "python/worker.h"

@@ -12,7 +12,7 @@
  */
 #include "python/args.h"
 #include "python/codes.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 #include "python/patch.h"
 #include "python/tasks.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/patch.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 
 #include <link.h>
 

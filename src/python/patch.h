@@ -14,7 +14,7 @@
 #define KRAIT_PYTHON_PATCH_H
 
 #include "python/agent.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 
 struct krait_patch {
     const char *name;

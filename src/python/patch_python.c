@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "python/compat.h"
+#include "python/compat/running.h"
 #include "python/patch.h"
 
 #include <structmember.h>

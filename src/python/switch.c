@@ -14,7 +14,7 @@
 #include "record/switch.h"
 
 #include "python/annotate_native.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 #include "python/gil.h"
 #include "python/optional.h"
 #include "python/tasks.h"

@@ -2,7 +2,7 @@
 #include "python/text.h"
 
 #include "base/json.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 
 #include <string.h>
 

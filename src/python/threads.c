@@ -5,7 +5,7 @@
  */
 #include "base/array.h"
 #include "python/codes.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 #include "python/gil.h"
 #include "python/tasks.h"
 #include "record/frames.h"

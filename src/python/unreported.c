@@ -20,7 +20,7 @@
  * Not known: that a tool of a higher number raises in PY_THROW, or in RAISE itself.
  */
 #include "python/codes.h"
-#include "python/compat.h"
+#include "python/compat/running.h"
 #include "python/packet.h"
 
 static uint8_t resume_opcode;

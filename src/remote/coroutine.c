@@ -14,15 +14,7 @@
 
 #include <string.h>
 
-enum { TASKS_MAX = 100000, CHAIN_MAX = 200, TASK_TRIES = 50, STACK_TAGS = 3, WRAPPED = 16 };
-
-/* The first bytes of that table: all are uint64_t. */
-struct asyncio_table {
-    uint64_t task_size, task_name, task_awaited_by, task_is_task, task_awaited_by_is_set, task_coro,
-        task_node;
-    uint64_t interp_size, interp_head;
-    uint64_t thread_size, running_loop, running_task, thread_head;
-};
+enum { TASKS_MAX = 100000, CHAIN_MAX = 200, TASK_TRIES = 50 };
 
 enum { NOTE_BYTES = 96, NOTES_MAX = 3 * CHAIN_MAX + 1 };
 
@@ -100,8 +92,9 @@ static uint64_t generator_of(struct reading *reading, uint64_t object)
         return 0;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(types); i++) {
         if (strcmp(types[i].type, type) == 0)
-            return !types[i].wraps || !read_noted(reading, object + WRAPPED, &object, sizeof(object)) ? object
-                                                                                                      : 0;
+            return !types[i].wraps || !read_noted(reading, object + KRAIT_WRAPPED, &object, sizeof(object))
+                       ? object
+                       : 0;
     }
     return 0;
 }
@@ -118,7 +111,7 @@ static int read_frame(struct reading *reading, uint64_t generator, struct krait_
     int rc = size <= sizeof(bytes) ? read_noted(reading, generator + begin, bytes, size) : -EAGAIN;
     if (rc)
         return rc;
-    uint64_t code = krait_memory_number(bytes + in + at[KRAIT_AT_FRAME_CODE], 8) & ~(uint64_t)STACK_TAGS;
+    uint64_t code = krait_memory_number(bytes + in + at[KRAIT_AT_FRAME_CODE], 8) & ~KRAIT_REFERENCE_TAGS;
     uint64_t instruction = krait_memory_number(bytes + in + at[KRAIT_AT_FRAME_INSTRUCTION], 8);
     uint64_t stack = krait_memory_number(bytes + in + at[KRAIT_AT_FRAME_STACK], 8);
     *frame = (struct krait_raw_frame){ generator + at[KRAIT_AT_GENERATOR_FRAME], code,
@@ -128,7 +121,7 @@ static int read_frame(struct reading *reading, uint64_t generator, struct krait_
     if (*state == layout->version->states.awaits || *state == layout->version->states.awaits_too)
         rc =
             read_noted(reading, stack - layout->version->awaited * sizeof(uint64_t), awaits, sizeof(*awaits));
-    *awaits &= ~(uint64_t)STACK_TAGS;
+    *awaits &= ~KRAIT_REFERENCE_TAGS;
     return rc;
 }
 
@@ -168,7 +161,7 @@ static int add_task(struct krait_remote *remote, struct krait_remote_stacks *sta
 
 /* Reads one task. One that runs has its frames in its thread's stack, too. */
 static int read_task(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                     const struct asyncio_table *table, struct krait_remote_task *task)
+                     const struct krait_asyncio_table *table, struct krait_remote_task *task)
 {
     KRAIT_AUTO_BUF name = { 0 };
     KRAIT_AUTO_FREE struct reading *reading = malloc(sizeof(*reading));
@@ -197,8 +190,8 @@ static int read_task(struct krait_remote *remote, struct krait_remote_stacks *st
 }
 
 /* The addresses of a thread's tasks. -EAGAIN: the ring changed. */
-static int list_tasks(const struct krait_remote *remote, const struct asyncio_table *table, uint64_t head,
-                      uint64_t **tasks, uint32_t *cap, uint32_t *count)
+static int list_tasks(const struct krait_remote *remote, const struct krait_asyncio_table *table,
+                      uint64_t head, uint64_t **tasks, uint32_t *cap, uint32_t *count)
 {
     uint64_t node = 0, back = 0;
     int rc = read_number(remote, head, &node);
@@ -220,7 +213,7 @@ static int list_tasks(const struct krait_remote *remote, const struct asyncio_ta
 }
 
 static int add_thread(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                      const struct asyncio_table *table, const struct krait_remote_thread *thread)
+                      const struct krait_asyncio_table *table, const struct krait_remote_thread *thread)
 {
     KRAIT_AUTO_FREE uint64_t *tasks = NULL;
     uint32_t cap = 0, count = 0;
@@ -239,7 +232,7 @@ static int add_thread(struct krait_remote *remote, struct krait_remote_stacks *s
 
 int krait_remote_read_tasks(struct krait_remote *remote, struct krait_remote_stacks *stacks)
 {
-    struct asyncio_table table;
+    struct krait_asyncio_table table;
     enum { SIZE_MOST = 1 << 20 };
     stacks->coroutine_count = 0;
     if (remote->layout.at[KRAIT_AT_GENERATOR_FRAME] == KRAIT_NOWHERE)

@@ -4,7 +4,7 @@
  * files are opened as the process sees them, so that it may be in a container, and may have been replaced on disk.
  */
 #include "base/array.h"
-#include "base/pythons.h"
+#include "python/compat/versions.h"
 #include "remote/elf.h"
 #include "remote/memory.h"
 #include "remote/stack.h"
@@ -204,14 +204,14 @@ static void move_symbols(struct symbols *found, const struct krait_elf *elf, con
 
 static int read_version(struct krait_remote *remote, const struct symbols *found, unsigned *number)
 {
-    uint64_t hex = 0; /* PY_VERSION_HEX: Include/patchlevel.h */
+    uint64_t hex = 0;
     *number = found->by_symbol;
     if (!found->version && !found->by_symbol) /* 3.13 and later have it in the table of offsets too */
-        return krait_memory_read(remote->pid, found->runtime + 8, &hex, sizeof(hex));
+        return krait_memory_read(remote->pid, found->runtime + KRAIT_TABLE_VERSION, &hex, sizeof(hex));
     int rc = found->version ? krait_memory_read(remote->pid, found->version, &hex, sizeof(hex)) : 0;
-    *number = hex ? (unsigned)(hex >> 16) : *number;
+    *number = hex ? krait_version_number(hex) : *number;
     snprintf(remote->version, sizeof(remote->version), hex ? "%u.%u.%u" : "%u.%u", *number >> 8,
-             *number & 255, (unsigned)(hex >> 8 & 255));
+             *number & 255, krait_version_micro(hex));
     return rc;
 }
 

@@ -5,7 +5,7 @@
 #ifndef KRAIT_REMOTE_LINES_H
 #define KRAIT_REMOTE_LINES_H
 
-#include "remote/compat.h"
+#include "python/compat/layout.h"
 
 /* The line of the instruction at `offset` bytes of a code object that begins in line `first`; `first` for an instruction
  * before the code, 0 if the table gives it no line. Any bytes may be in the table. */

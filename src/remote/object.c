@@ -77,22 +77,22 @@ static void show_bytes(const struct value *value, struct krait_buf *out)
     krait_buf_str(out, n < size ? "'..." : "'");
 }
 
-/* Digits of 30 bits, lowest first: Include/cpython/longintrepr.h. */
 static void show_int(const struct value *value, struct krait_buf *out)
 {
-    enum { DIGIT_BITS = 30, TAG_BITS = 3, TAG_SIGN = 3, TAG_NEGATIVE = 2, EXACT = 2 };
+    enum { EXACT = 2 };
     int64_t size = (int64_t)head_number(value, KRAIT_OBJECT_SIZE);
     bool tagged = value->remote->layout.version->int_has_tag;
-    bool negative = tagged ? (size & TAG_SIGN) == TAG_NEGATIVE : size < 0;
-    uint64_t count = tagged ? (uint64_t)size >> TAG_BITS : (uint64_t)(size < 0 ? -size : size);
+    bool negative = tagged ? (size & KRAIT_INT_TAG_SIGN) == KRAIT_INT_TAG_NEGATIVE : size < 0;
+    uint64_t count = tagged ? (uint64_t)size >> KRAIT_INT_TAG_BITS : (uint64_t)(size < 0 ? -size : size);
     uint64_t number = 0;
     if (count > EXACT) {
         krait_buf_fmt(out, "%s<int of about %llu bits>", negative ? "-" : "",
-                      (unsigned long long)count * DIGIT_BITS);
+                      (unsigned long long)count * KRAIT_INT_DIGIT_BITS);
         return;
     }
     for (uint64_t i = count; i > 0; i--)
-        number = number << DIGIT_BITS | krait_memory_number(value->head + KRAIT_INT_DIGITS + 4 * (i - 1), 4);
+        number = number << KRAIT_INT_DIGIT_BITS |
+                 krait_memory_number(value->head + KRAIT_INT_DIGITS + 4 * (i - 1), 4);
     krait_buf_fmt(out, "%s%llu", negative ? "-" : "", (unsigned long long)number);
 }
 
@@ -215,8 +215,6 @@ void krait_object_show(const struct krait_remote *remote, uint64_t addr, struct 
 
 /* -- local variables -- */
 
-enum { STACK_TAGS = 3 }; /* in references of 3.14 and later: Include/internal/pycore_stackref.h */
-
 struct names {
     uint64_t items[KRAIT_LOCALS_MAX];
     uint32_t count;
@@ -241,7 +239,7 @@ static bool runs(const struct krait_remote *remote, const struct krait_remote_fr
     uint64_t code = 0;
     int rc = krait_memory_read(remote->pid, frame->addr + remote->layout.at[KRAIT_AT_FRAME_CODE], &code,
                                sizeof(code));
-    return !rc && (code & ~(uint64_t)STACK_TAGS) == frame->code->addr;
+    return !rc && (code & ~KRAIT_REFERENCE_TAGS) == frame->code->addr;
 }
 
 int krait_locals_read(const struct krait_remote *remote, const struct krait_remote_frame *frame,
@@ -258,7 +256,7 @@ int krait_locals_read(const struct krait_remote *remote, const struct krait_remo
                                names.count * sizeof(*values));
     for (uint32_t i = 0; i < names.count && !rc; i++) {
         at[i] = text.len;
-        values[i] &= ~(uint64_t)STACK_TAGS;
+        values[i] &= ~KRAIT_REFERENCE_TAGS;
         krait_object_text(remote, names.items[i], KRAIT_TEXT_MAX, &text);
         krait_buf_char(&text, '\0');
         if (values[i])

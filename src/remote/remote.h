@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "base/map.h"
-#include "remote/compat.h"
+#include "python/compat/layout.h"
 #include "remote/still.h"
 #include "remote/thread.h"
 

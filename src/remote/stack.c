@@ -285,11 +285,9 @@ static int64_t instruction_of(const struct krait_remote *remote, const char *fra
                                              : (int64_t)(int32_t)at * units[kind];
 }
 
-enum { TAGS = 3 }; /* in references of 3.14 and later: Include/internal/pycore_stackref.h */
-
 static struct krait_raw_frame raw_frame(const struct krait_remote *remote, const char *frame, uint64_t addr)
 {
-    uint64_t code = field(remote, frame, KRAIT_AT_FRAME_CODE, sizeof(code)) & ~(uint64_t)TAGS;
+    uint64_t code = field(remote, frame, KRAIT_AT_FRAME_CODE, sizeof(code)) & ~KRAIT_REFERENCE_TAGS;
     return (struct krait_raw_frame){ addr, code, instruction_of(remote, frame, code) };
 }
 

@@ -57,11 +57,13 @@ def test_a_tree_that_keeps_the_rules_is_taken(tree):
         ("src/trace/a.c", 'void f(void)\n{\n    puts("x");\n}\n', "4: puts: only src/cmd prints to the user and ends the process"),
         ("src/trace/a.c", "void f(void)\n{\n    fflush(stdout);\n}\n", "4: stdout: only src/cmd prints to the user and ends the process"),
         ("src/base/a.c", "void f(void)\n{\n    exit(1);\n}\n", "4: exit: only src/cmd prints to the user and ends the process"),
-        ("src/python/a.c", "#if PY_VERSION_HEX\n#endif\n", "2: PY_VERSION_HEX: only compat.c asks for the version of Python"),
-        ("src/record/a.c", "int v = 0x030c0000;\n", "2: 0x030c0000: only compat.c asks for the version of Python"),
+        ("src/python/a.c", "#if PY_VERSION_HEX\n#endif\n", "2: PY_VERSION_HEX: only python/compat knows versions of Python"),
+        ("src/record/a.c", "int v = 0x030c0000;\n", "2: 0x030c0000: only python/compat knows versions of Python"),
+        ("src/cmd/a.c", "bool b = p->minor >= 12;\n", "2: minor >=: only python/compat knows versions of Python"),
+        ("src/remote/a.c", "/* Include/internal/pycore_frame.h */\n", "2: pycore_frame: only python/compat knows structs of CPython's internal headers"),
         ("src/base/a.c", "int n;\n" * 800, "801: 801 lines; over 800 it wants a split"),
     ],
-    ids=["include up", "include of a verb", "without a folder", "Python.h", "puts", "stdout", "exit", "version macro", "version number", "length"],
+    ids=["include up", "include of a verb", "without a folder", "Python.h", "puts", "stdout", "exit", "version macro", "version number", "minor version", "internal header", "length"],
 )
 def test_what_a_source_file_must_not(tree, name, text, wrong):
     assert tree({name: LICENSE + text}) == [f"{name}:{wrong}"]

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the fields of CPython's structs lie, for each version from 3.8 on; with compat.c the only file here that knows
- * versions. From 3.13 on the interpreter holds the offsets itself, in the table _Py_DebugOffsets at the begin of _PyRuntime.
- * Then only the places in that table are known here.
+ * Where the fields of CPython's structs lie in another process, for each version from 3.8 on. From 3.13 on the interpreter
+ * holds the offsets itself, in the table _Py_DebugOffsets at the begin of _PyRuntime. Then only the places in that table are
+ * known here.
  */
-#ifndef KRAIT_REMOTE_COMPAT_H
-#define KRAIT_REMOTE_COMPAT_H
+#ifndef KRAIT_PYTHON_COMPAT_LAYOUT_H
+#define KRAIT_PYTHON_COMPAT_LAYOUT_H
 
 #include "base/err.h"
 
@@ -114,6 +114,38 @@ enum {
     KRAIT_OWNER_NONE = 3, /* frames of this owner and greater ones are no function's */
 };
 
+/* Bits of a reference on a frame's stack that are no part of the address; 0 before 3.14: Include/internal/pycore_stackref.h. */
+#define KRAIT_REFERENCE_TAGS ((uint64_t)3)
+
+/* An int, Include/cpython/longintrepr.h: digits, lowest first. From 3.12 on the size has a tag (int_has_tag). */
+enum {
+    KRAIT_INT_DIGIT_BITS = 30,
+    KRAIT_INT_TAG_BITS = 3,
+    KRAIT_INT_TAG_SIGN = 3,
+    KRAIT_INT_TAG_NEGATIVE = 2
+};
+
+/* The first bytes of the table of offsets that the C part of asyncio holds from 3.14 on: _AsyncioDebug in
+ * Modules/_asynciomodule.c. */
+struct krait_asyncio_table {
+    uint64_t task_size, task_name, task_awaited_by, task_is_task, task_awaited_by_is_set, task_coro,
+        task_node;
+    uint64_t interp_size, interp_head;
+    uint64_t thread_size, running_loop, running_task, thread_head;
+};
+enum { KRAIT_WRAPPED = 16 }; /* what PyCoroWrapper and PyAsyncGenASend are of: Objects/genobject.c */
+
+/* PY_VERSION_HEX, Include/patchlevel.h, as a number like 0x030d, and the rest of it. */
+static inline unsigned krait_version_number(uint64_t hex)
+{
+    return (unsigned)(hex >> 16);
+}
+
+static inline unsigned krait_version_micro(uint64_t hex)
+{
+    return (unsigned)(hex >> 8 & 255);
+}
+
 /* Symbols that tell the version where Py_Version is missing (before 3.11): the newest that is there counts. */
 struct krait_version_symbol {
     const char *symbol;
@@ -124,7 +156,8 @@ extern const struct krait_version_symbol krait_version_symbols[]; /* newest firs
 /* The row of a version; NULL if krait does not know it. */
 const struct krait_layout_of *krait_layout_find(unsigned number);
 
-enum { KRAIT_TABLE_SIZE = 832 }; /* bytes of _Py_DebugOffsets that krait reads */
+/* Of _Py_DebugOffsets: how many bytes krait reads; where PY_VERSION_HEX is. */
+enum { KRAIT_TABLE_SIZE = 832, KRAIT_TABLE_VERSION = 8 };
 
 /* Fills the offsets; `table` holds the first KRAIT_TABLE_SIZE bytes of _PyRuntime. Returns 0, or -ENOTSUP with *why set. */
 int krait_layout_fill(struct krait_layout *layout, const struct krait_layout_of *version, const void *table,

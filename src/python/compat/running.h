@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every difference between CPython 3.8 and 3.15 that the agent must know; compat.c is the only file that knows them.
+ * Every difference between CPython 3.8 and 3.15 that the agent must know, of the interpreter that has loaded it.
  *
  * The agent is built once, for the stable ABI of 3.8. Functions outside of it are looked up by name at run time.
  * Where a struct must be read (only before 3.12, whose layouts no longer change), its offsets come from a table, and
  * are checked against the interpreter's own answers before the first use. "borrowed" and "new reference" mean the
  * same as in CPython's documentation.
  */
-#ifndef KRAIT_PYTHON_COMPAT_H
-#define KRAIT_PYTHON_COMPAT_H
+#ifndef KRAIT_PYTHON_COMPAT_RUNNING_H
+#define KRAIT_PYTHON_COMPAT_RUNNING_H
 
 #include <Python.h>
 
@@ -45,7 +45,7 @@ enum {
     KRAIT_ML_NAME = 0,           /* PyMethodDef.ml_name */
     /* The same: Include/cpython/object.h. */
     KRAIT_TYPE_VECTORCALL_OFFSET = 56, /* PyTypeObject.tp_vectorcall_offset */
-    /* Before 3.12, for those who need them as constants; the others read struct krait_layout. */
+    /* Before 3.12, for those who need them as constants; the others read struct krait_hook_layout. */
     KRAIT_FRAME_CODE = 32,
     KRAIT_FRAME_INNER_311 = 24,
     KRAIT_CODE_FLAGS = 36,
@@ -54,7 +54,7 @@ enum {
 
 typedef int krait_profile_fn(PyObject *obj, PyObject *frame, int what, PyObject *arg);
 
-/* The properties of one version: a row of the table in compat.c. */
+/* The properties of one version: a row of the table in running.c. */
 struct krait_version {
     int number; /* 0x0308 ... */
     /* what the interpreter adds around a callback, for a begin and its end, as measured by bench/ */
@@ -76,7 +76,7 @@ struct krait_version {
      * and has its own events); 0: there is no such opcode. */
     uint8_t call_without_end;
     /* Offsets before 3.12. */
-    struct krait_layout {
+    struct krait_hook_layout {
         uint16_t frame_code;     /* in PyFrameObject; with frame_inner, in what that points to */
         uint16_t frame_inner;    /* 0: none */
         uint16_t frame_back;     /* 3.8 */
@@ -150,7 +150,7 @@ static inline int krait_int_at(const void *p, size_t offset)
 /* The frame's code object, borrowed, before 3.12. Hot path. */
 static inline PyObject *krait_frame_code_fast(PyObject *frame)
 {
-    const struct krait_layout *l = &krait_compat.version.layout;
+    const struct krait_hook_layout *l = &krait_compat.version.layout;
     const void *at = l->frame_inner ? krait_at(frame, l->frame_inner) : frame;
     return krait_at(at, l->frame_code);
 }

@@ -4,9 +4,11 @@
  * Include/cpython/pystate.h, code.h, frameobject.h of each version; places in the table are of
  * Include/internal/pycore_debug_offsets.h (3.13: pycore_runtime.h).
  */
-#include "remote/compat.h"
+#include "python/compat/layout.h"
 
-#include "remote/memory.h"
+#include "python/compat/versions.h"
+
+#include <string.h>
 
 enum { NOWHERE = KRAIT_NOWHERE, FIXED = 0x8000 }; /* FIXED: in a row with a table, the offset itself */
 
@@ -147,6 +149,8 @@ static const struct krait_layout_of versions[] = {
               [KRAIT_AT_TEXT_WIDE] = FIXED | 56 } },
 };
 
+_Static_assert(KRAIT_ARRAY_LEN(versions) == KRAIT_PYTHON_COUNT, "a row a version");
+
 const struct krait_version_symbol krait_version_symbols[] = {
     { "PyIter_Send", 0x030a },               /* Include/abstract.h */
     { "PyObject_CallNoArgs", 0x0309 },       /* Include/abstract.h */
@@ -165,6 +169,13 @@ const struct krait_layout_of *krait_layout_find(unsigned number)
 
 enum { COOKIE_SIZE = 8, TABLE_FREE_THREADED = 16, OFFSET_MOST = 1 << 24 };
 
+static uint64_t number_at(const char *table, size_t at)
+{
+    uint64_t number;
+    memcpy(&number, table + at, sizeof(number));
+    return number;
+}
+
 int krait_layout_fill(struct krait_layout *layout, const struct krait_layout_of *version, const void *table,
                       const char **why)
 {
@@ -174,14 +185,14 @@ int krait_layout_fill(struct krait_layout *layout, const struct krait_layout_of 
         *why = "its table of offsets is not where it should be (is it still starting?)";
         return -ENOTSUP;
     }
-    if (version->has_table && krait_memory_number(bytes + TABLE_FREE_THREADED, 8)) {
+    if (version->has_table && number_at(bytes, TABLE_FREE_THREADED)) {
         *why = "it is a free-threaded build of Python, which krait does not read";
         return -ENOTSUP;
     }
     for (size_t i = 0; i < KRAIT_AT_COUNT; i++) {
         uint16_t at = version->at[i];
         bool is_place = version->has_table && at < FIXED;
-        uint64_t offset = is_place ? krait_memory_number(bytes + at, 8) : at == NOWHERE ? at : at & ~FIXED;
+        uint64_t offset = is_place ? number_at(bytes, at) : at == NOWHERE ? at : at & ~FIXED;
         if (offset > OFFSET_MOST) {
             *why = "its table of offsets makes no sense";
             return -ENOTSUP;

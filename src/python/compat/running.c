@@ -3,9 +3,9 @@
  * Offsets are of 64-bit release builds: Include/cpython/pystate.h, Include/frameobject.h (3.11:
  * Include/internal/pycore_frame.h), Include/cpython/code.h of each version.
  */
-#include "python/compat.h"
+#include "python/compat/running.h"
 
-#include "base/pythons.h"
+#include "python/compat/versions.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -52,8 +52,7 @@ static const struct krait_version versions[] = {
     { 0x030f, KRAIT_FROM_312, .signals_first = true },
 };
 
-_Static_assert(KRAIT_ARRAY_LEN(versions) == KRAIT_PYTHON_MINOR_MAX - KRAIT_PYTHON_MINOR_MIN + 1,
-               "a row a version");
+_Static_assert(KRAIT_ARRAY_LEN(versions) == KRAIT_PYTHON_COUNT, "a row a version");
 
 static void *find(const char *name)
 {
@@ -137,13 +136,13 @@ static long attr_long(PyObject *obj, const char *name)
 
 static int lasti_bytes(PyObject *frame)
 {
-    const struct krait_layout *l = &krait_compat.version.layout;
+    const struct krait_hook_layout *l = &krait_compat.version.layout;
     return krait_int_at(frame, l->frame_lasti) * l->lasti_scale;
 }
 
 int krait_compat_check_layout(PyObject *frame, krait_profile_fn *fn, const char **why)
 {
-    const struct krait_layout *l = &krait_compat.version.layout;
+    const struct krait_hook_layout *l = &krait_compat.version.layout;
     const void *tstate = PyThreadState_Get();
     PyObject *code = PyObject_GetAttrString(frame, "f_code");
     bool holds = code && sizeof(PyObject) == 16 &&
@@ -164,7 +163,7 @@ int krait_compat_check_layout(PyObject *frame, krait_profile_fn *fn, const char 
 /* 3.11: prev_instr points at the instruction itself, two bytes: opcode and argument. */
 static const uint8_t *instruction(PyObject *frame, PyObject *code)
 {
-    const struct krait_layout *l = &krait_compat.version.layout;
+    const struct krait_hook_layout *l = &krait_compat.version.layout;
     if (l->frame_inner)
         return krait_at(krait_at(frame, l->frame_inner), l->frame_lasti);
     int lasti = lasti_bytes(frame);
@@ -202,14 +201,14 @@ static bool is_async_generator(PyObject *code)
 /* Its innermost instruction is the yield of an `await`: something is thrown through it. */
 static bool is_waiting(const void *inner)
 {
-    const struct krait_layout *l = &krait_compat.version.layout;
+    const struct krait_hook_layout *l = &krait_compat.version.layout;
     const uint8_t *at = krait_at(inner, l->frame_lasti);
     return krait_code_suspends(krait_at(inner, l->frame_code)) && at[0] == OP_YIELD_VALUE;
 }
 
 static const void *inner_back(PyObject *frame)
 {
-    const struct krait_layout *l = &krait_compat.version.layout;
+    const struct krait_hook_layout *l = &krait_compat.version.layout;
     return krait_at(krait_at(frame, l->frame_inner), l->frame_previous);
 }
 
@@ -279,7 +278,7 @@ PyObject *krait_method_called(PyObject *method, PyObject *code, PyObject *offset
 
 void krait_tstate_set_profile(void *tstate, krait_profile_fn *fn, PyObject *obj)
 {
-    const struct krait_layout *l = &krait_compat.version.layout;
+    const struct krait_hook_layout *l = &krait_compat.version.layout;
     char *ts = tstate;
     if (krait_at(ts, l->ts_profilefunc))
         return;
@@ -292,7 +291,7 @@ void krait_tstate_set_profile(void *tstate, krait_profile_fn *fn, PyObject *obj)
 
 void krait_tstate_clear_profile(void *tstate, krait_profile_fn *fn)
 {
-    const struct krait_layout *l = &krait_compat.version.layout;
+    const struct krait_hook_layout *l = &krait_compat.version.layout;
     char *ts = tstate;
     if (krait_at(ts, l->ts_profilefunc) != (void *)fn)
         return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/declared.h"
 
+#include "base/array.h"
 #include "base/suggest.h"
 #include "base/toml.h"
 
@@ -12,6 +13,7 @@ struct reader {
     const char *section, *name; /* of what is read */
     struct krait_interval_rule *rule;
     struct krait_trigger *trigger; /* of it, that is read */
+    struct krait_rule_lane *lane;  /* that is read */
     struct krait_err *err;
 };
 
@@ -431,13 +433,69 @@ static int read_signal(struct reader *r, const struct krait_toml *table)
     return read_triggers(r, table, KRAIT_TRIGGER_VALUE, signal_keys, KRAIT_ARRAY_LEN(signal_keys));
 }
 
+/* -- lanes -- */
+
+/* A name, or an array of such. */
+static int read_names(struct reader *r, const struct krait_toml *value, const char *const **names,
+                      uint32_t *count)
+{
+    uint32_t all = count_texts(value);
+    const char **own = krait_arena_alloc(&r->rules->arena, ((size_t)all + 1) * sizeof(*own));
+    if (!all)
+        return refuse(r, value, "it has to be a name, or an array of such");
+    if (!own)
+        return out_of_memory(r);
+    *count = 0;
+    for (const struct krait_toml *item = first_of(value); item && *count < all; item = item->next) {
+        own[*count] = krait_arena_strdup(&r->rules->arena, item->text);
+        if (!own[(*count)++])
+            return out_of_memory(r);
+    }
+    *names = own;
+    return 0;
+}
+
+static int take_show(struct reader *r, const struct krait_toml *value)
+{
+    r->lane->line = value->line;
+    return read_names(r, value, &r->lane->names, &r->lane->count);
+}
+
+static int take_lane_key(struct reader *r, const struct krait_toml *value)
+{
+    return read_names(r, value, &r->lane->keys, &r->lane->key_count);
+}
+
+static const struct key lane_keys[] = { { "show", take_show }, { "key", take_lane_key } };
+
+static int read_lane(struct reader *r, const struct krait_toml *table)
+{
+    struct krait_rules *rules = r->rules;
+    struct krait_rule_lane lane = { .title = krait_arena_strdup(&rules->arena, table->key) };
+    r->name = table->key;
+    r->lane = &lane;
+    if (table->kind != KRAIT_TOML_TABLE)
+        return refuse(r, table, "it has to be a table: [lane.%s]", r->name);
+    int rc = take_keys(r, table, lane_keys, KRAIT_ARRAY_LEN(lane_keys));
+    if (rc)
+        return rc;
+    if (!lane.count)
+        return refuse(r, table, "it needs the key 'show': the names of what it draws");
+    lane.rules = krait_arena_alloc(&rules->arena, lane.count * sizeof(*lane.rules));
+    if (!lane.title || !lane.rules || !KRAIT_GROW(rules->lanes, rules->lane_cap, rules->lane_count + 1))
+        return out_of_memory(r);
+    rules->lanes[rules->lane_count++] = lane;
+    return 0;
+}
+
 static const struct section {
     const char *name;
     enum krait_rule_kind kind;
-    int (*read)(struct reader *r, const struct krait_toml *table);
+    int (*read)(struct reader *r, const struct krait_toml *table); /* NULL: it is of lanes */
 } sections[] = { { "interval", KRAIT_RULE_PAIRS, read_interval },
                  { "state", KRAIT_RULE_STATES, read_states },
-                 { "signal", KRAIT_RULE_SIGNAL, read_signal } };
+                 { "signal", KRAIT_RULE_SIGNAL, read_signal },
+                 { "lane", 0, NULL } };
 
 static const char *section_name(const void *list, size_t i)
 {
@@ -481,7 +539,7 @@ static int read_section(struct reader *r, const struct krait_toml *table)
     if (table->kind != KRAIT_TOML_TABLE)
         return refuse(r, table, "it needs a name: [%s.NAME]", r->section);
     for (const struct krait_toml *named = table->first; named && !rc; named = named->next)
-        rc = read_rule(r, &sections[i], named);
+        rc = sections[i].read ? read_rule(r, &sections[i], named) : read_lane(r, named);
     r->section = r->name = NULL;
     return rc;
 }
@@ -511,6 +569,27 @@ static int find_outer(struct reader *r, uint32_t first, struct krait_interval_ru
     return 0;
 }
 
+/* The rules of a lane, by their names. */
+static int find_shown(struct reader *r, uint32_t first, struct krait_rule_lane *lane)
+{
+    const struct krait_toml at = { .line = lane->line, .key = "show" };
+    const struct krait_interval_rule *all = r->rules->items + first;
+    uint32_t count = r->rules->count - first;
+    r->section = "lane";
+    r->name = lane->title;
+    lane->first = first;
+    lane->end = r->rules->count;
+    for (uint32_t i = 0; i < lane->count; i++) {
+        uint32_t rule = 0;
+        while (rule < count && strcmp(all[rule].name, lane->names[i]) != 0)
+            rule++;
+        if (rule == count)
+            return refuse_name(r, &at, "interval, state or signal", lane->names[i], rule_name, all, count);
+        lane->rules[i] = first + rule;
+    }
+    return 0;
+}
+
 /* Follows each rule outward: who meets itself is in a circle. */
 static int check_circles(struct reader *r, uint32_t first)
 {
@@ -532,7 +611,7 @@ static int check_circles(struct reader *r, uint32_t first)
 
 static int read_all(struct reader *r, const struct krait_toml *root, const char **about)
 {
-    uint32_t first = r->rules->count;
+    uint32_t first = r->rules->count, lanes = r->rules->lane_count;
     int rc = 0;
     for (const struct krait_toml *table = root->first; table && !rc; table = table->next) {
         if (strcmp(table->key, "about") != 0) {
@@ -549,6 +628,8 @@ static int read_all(struct reader *r, const struct krait_toml *root, const char 
             krait_err_set(r->err, -EBADMSG, "%s: it declares nothing: no interval, state or signal", r->path);
     for (uint32_t i = first; i < r->rules->count && !rc; i++)
         rc = r->rules->items[i].within_name ? find_outer(r, first, &r->rules->items[i]) : 0;
+    for (uint32_t i = lanes; i < r->rules->lane_count && !rc; i++)
+        rc = find_shown(r, first, &r->rules->lanes[i]);
     return rc ? rc : check_circles(r, first);
 }
 

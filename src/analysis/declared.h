@@ -11,6 +11,8 @@
  *                                               event = "app:oven"
  *                                               where = { heat = "> 200" }
  *                                               state = "hot"
+ *   [lane.kitchen]
+ *   show = ["oven", "waiting"]
  */
 #ifndef KRAIT_ANALYSIS_DECLARED_H
 #define KRAIT_ANALYSIS_DECLARED_H

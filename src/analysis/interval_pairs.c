@@ -13,6 +13,7 @@ struct open {
     } * starts;
     uint32_t first, end, cap;
     uint32_t key; /* of states: the state that it is in */
+    uint32_t rule, lane;
 };
 
 struct pairs {
@@ -54,7 +55,7 @@ static struct open *open_of(struct pairs *pairs, const struct krait_edge *edge)
         return &pairs->opens[*known];
     if (!KRAIT_GROW(pairs->opens, pairs->cap, pairs->count + 1) || krait_map_put(map, place, pairs->count))
         return NULL;
-    pairs->opens[pairs->count] = (struct open){ .key = edge->key };
+    pairs->opens[pairs->count] = (struct open){ .key = edge->key, .rule = edge->rule, .lane = edge->lane };
     return &pairs->opens[pairs->count++];
 }
 
@@ -142,6 +143,19 @@ static int update_state(struct pairs *pairs, struct open *open, const struct kra
     return 0;
 }
 
+/* For lanes: the state that it is in, up to here. */
+static int add_stay(struct pairs *pairs, const struct open *open, uint64_t end_ns)
+{
+    struct krait_intervals *intervals = pairs->intervals;
+    if (!pairs->options->wants_stays || open->first == open->end)
+        return 0;
+    if (!KRAIT_GROW(intervals->stays, intervals->stay_cap, intervals->stay_count + 1))
+        return -ENOMEM;
+    intervals->stays[intervals->stay_count++] =
+        (struct krait_stay){ open->starts[open->first].t_ns, end_ns, open->rule, open->key, open->lane };
+    return 0;
+}
+
 /* The state before ends. */
 static int add_state(struct pairs *pairs, struct open *open, const struct krait_edge *edge)
 {
@@ -150,6 +164,7 @@ static int add_state(struct pairs *pairs, struct open *open, const struct krait_
         return update_state(pairs, open, edge);
     int rc =
         is_first || edge->key == KRAIT_NO_ID ? 0 : count_transition(pairs, edge->rule, open->key, edge->key);
+    rc = rc ? rc : add_stay(pairs, open, edge->t_ns);
     rc = rc || is_first ? rc : add_stop(pairs, open, edge);
     open->key = edge->key;
     if (edge->key == KRAIT_NO_ID) /* in none from then on */
@@ -187,7 +202,9 @@ int krait_intervals_pair(struct krait_intervals *intervals, struct krait_map *ro
                            .transition_of =
                                calloc((size_t)options->rule_count + 1, sizeof(*pairs.transition_of)) };
     int rc = pairs.open_of && pairs.transition_of ? pair_all(&pairs, edges, count) : -ENOMEM;
-    for (uint32_t i = 0; i < pairs.count && !rc; i++)
+    for (uint32_t i = 0; i < pairs.count && !rc; i++) {
+        rc = is_of_states(&pairs, pairs.opens[i].rule) ? add_stay(&pairs, &pairs.opens[i], UINT64_MAX) : 0;
         drop(&pairs, &pairs.opens[i]);
+    }
     return rc;
 }

@@ -116,3 +116,18 @@ int krait_intervals_sum(struct krait_intervals *intervals)
     }
     return rc;
 }
+
+bool krait_intervals_has_found(const struct krait_intervals *intervals, uint32_t rule)
+{
+    for (uint32_t i = 0; i < intervals->row_count; i++) {
+        const struct krait_interval_row *row = &intervals->rows[i];
+        if (row->rule == rule && (row->starts || row->stops || row->no_key))
+            return true;
+    }
+    for (uint32_t i = 0; i < intervals->signal_count; i++) {
+        const struct krait_signal_row *row = &intervals->signals[i];
+        if (row->rule == rule && (row->count || row->no_number || row->no_key))
+            return true;
+    }
+    return false;
+}

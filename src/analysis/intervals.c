@@ -37,17 +37,16 @@ struct search {
     struct krait_map signals; /* krait_signals_row */
     struct krait_edge *edges;
     size_t edge_count, edge_cap;
-    bool has_args;             /* calls have arguments */
-    bool is_mixed;             /* a lane may have edges of more than one track */
-    struct krait_strtab lanes; /* of streams */
-    struct krait_said said;    /* the event that is looked at */
-    struct krait_map threads;  /* by number: the track of what the kernel saw of it */
-    struct krait_pipe *pipe;   /* to the thread that searches messages; NULL: this one does */
+    bool has_args;            /* calls have arguments */
+    bool is_mixed;            /* a lane may have edges of more than one track */
+    struct krait_said said;   /* the event that is looked at */
+    struct krait_map threads; /* by number: the track of what the kernel saw of it */
+    struct krait_pipe *pipe;  /* to the thread that searches messages; NULL: this one does */
 };
 
 enum { PASSED = 1024 }; /* messages at once, from one thread to the other */
 
-enum { OF_THREADS = 1u << 31 }; /* lanes that are threads; the others are ids in `lanes` */
+enum { OF_THREADS = 1u << 31 }; /* lanes that are threads; the others are ids in krait_intervals.places */
 
 static void search_done(struct search *search)
 {
@@ -59,7 +58,6 @@ static void search_done(struct search *search)
     free(search->edges);
     krait_map_done(&search->rows);
     krait_map_done(&search->signals);
-    krait_strtab_done(&search->lanes);
     krait_map_done(&search->threads);
     krait_buf_done(&search->said.text);
     krait_buf_done(&search->said.own);
@@ -85,7 +83,8 @@ static uint32_t stream_lane(struct search *search, const struct krait_track *tra
         if (krait_fields_find(&at, "vtid tid thread pthread_id", &field))
             krait_buf_fmt(&lane, " / %.*s", (int)field.value_len, field.value);
     }
-    return lane.failed ? KRAIT_NO_ID : krait_strtab_add(&search->lanes, lane.data ? lane.data : "", lane.len);
+    return lane.failed ? KRAIT_NO_ID
+                       : krait_strtab_add(&search->intervals->places, lane.data ? lane.data : "", lane.len);
 }
 
 /* Parts of the event that just fired a trigger as a key: what a template or else a group says; KRAIT_NO_ID: the event has
@@ -129,8 +128,9 @@ static int find_state(struct search *search, const struct krait_trigger *trigger
     if (!rc && search->sought[edge->rule].is_keyed) {
         const char *key = search->intervals->keys.texts[edge->key];
         KRAIT_AUTO_BUF lane = { 0 };
-        krait_buf_fmt(&lane, "key %s", key);
-        edge->lane = lane.failed ? KRAIT_NO_ID : krait_strtab_add(&search->lanes, lane.data, lane.len);
+        krait_buf_fmt(&lane, "%s%s", KRAIT_PLACE_KEY, key);
+        edge->lane =
+            lane.failed ? KRAIT_NO_ID : krait_strtab_add(&search->intervals->places, lane.data, lane.len);
         rc = edge->lane == KRAIT_NO_ID ? -ENOMEM : 0;
     }
     rc = rc ? rc : find_key(search, trigger, &trigger->what, krait_trigger_what_group(trigger), &edge->key);
@@ -596,7 +596,7 @@ static int add_change(void *ctx, const char *attribute, const char *value, bool 
     KRAIT_AUTO_BUF state = { 0 };
     krait_buf_fmt(&state, "%s = %s", attribute, value ? value : "");
     edge.updates = updates;
-    edge.lane = krait_strtab_add(&search->lanes, attribute, strlen(attribute));
+    edge.lane = krait_strtab_add(&search->intervals->places, attribute, strlen(attribute));
     edge.key = value && !state.failed ? krait_strtab_add(&search->intervals->keys, state.data, state.len)
                                       : KRAIT_NO_ID;
     if (edge.lane == KRAIT_NO_ID || (value && edge.key == KRAIT_NO_ID) ||
@@ -704,5 +704,20 @@ void krait_intervals_done(struct krait_intervals *intervals)
     free(intervals->transitions);
     free(intervals->samples);
     free(intervals->signals);
+    free(intervals->stays);
     krait_strtab_done(&intervals->keys);
+    krait_strtab_done(&intervals->places);
+}
+
+uint32_t krait_stay_place(const struct krait_intervals *intervals, const struct krait_stay *stay,
+                          const char **text)
+{
+    size_t lead = strlen(KRAIT_PLACE_KEY);
+    if (stay->place & OF_THREADS) {
+        *text = NULL;
+        return stay->place & ~OF_THREADS;
+    }
+    *text = intervals->places.texts[stay->place];
+    *text += strncmp(*text, KRAIT_PLACE_KEY, lead) == 0 ? lead : 0;
+    return KRAIT_NO_ID;
 }

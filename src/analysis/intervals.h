@@ -65,6 +65,7 @@ struct krait_interval_options {
     struct krait_range range;
     bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
     void *ctx;
+    bool wants_stays; /* krait_intervals.stays */
 };
 
 struct krait_interval {
@@ -87,6 +88,13 @@ struct krait_interval_row {
 struct krait_transition {
     uint32_t rule, from, to; /* keys */
     uint64_t count;
+};
+
+/* A state of one thread or key, for lanes: also the last one, which no other followed. */
+struct krait_stay {
+    uint64_t begin_ns, end_ns; /* UINT64_MAX: it has no end */
+    uint32_t rule, state;      /* state: a key */
+    uint32_t place;            /* whose: krait_stay_place */
 };
 
 /* A number of a signal. */
@@ -118,7 +126,10 @@ struct krait_intervals {
     size_t sample_count, sample_cap;
     struct krait_signal_row *signals;
     uint32_t signal_count, signal_cap;
-    struct krait_strtab keys;    /* and states */
+    struct krait_strtab keys;   /* and states */
+    struct krait_strtab places; /* what is no thread of the trace: keys, streams, attributes */
+    struct krait_stay *stays;   /* as they end; those of a place in the order of time */
+    size_t stay_count, stay_cap;
     uint64_t messages, given_up; /* read; searches that took too many steps */
 };
 
@@ -131,6 +142,13 @@ int krait_intervals_find(struct krait_intervals *intervals, const struct krait_t
                          const struct krait_interval_options *options, char *damage, size_t size,
                          struct krait_err *err);
 void krait_intervals_done(struct krait_intervals *intervals);
+
+/* Whose a state is: the thread's index, and a NULL text; or KRAIT_NO_ID, and the key, stream or attribute. */
+uint32_t krait_stay_place(const struct krait_intervals *intervals, const struct krait_stay *stay,
+                          const char **text);
+
+/* Whether an event was what a rule looks for. */
+bool krait_intervals_has_found(const struct krait_intervals *intervals, uint32_t rule);
 
 /* The duration at a share of them, nearest rank; `ns` is put in another order. */
 uint64_t krait_interval_quantile(uint64_t *ns, size_t count, double share);

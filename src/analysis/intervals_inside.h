@@ -8,6 +8,8 @@
 
 #include "analysis/intervals.h"
 
+#define KRAIT_PLACE_KEY "key " /* what stands before a key among the places */
+
 /* An event that matches; of one that matches both, the stop comes first. */
 struct krait_edge {
     uint64_t t_ns;

@@ -13,6 +13,7 @@ void krait_rules_done(struct krait_rules *rules)
         krait_provider_free(rules->items[i].provider);
     }
     free(rules->items);
+    free(rules->lanes);
     krait_arena_done(&rules->arena);
     krait_buf_done(&rules->notes);
     *rules = (struct krait_rules){ 0 };

@@ -8,9 +8,22 @@
 #include "analysis/intervals.h"
 #include "base/arena.h"
 
+/* A lane that a file declares: which of its rules it draws. */
+struct krait_rule_lane {
+    const char *title;
+    const char *const *names; /* of rules; as indices in `rules` when the file was read */
+    uint32_t *rules, count;
+    const char *const *keys; /* globs: only intervals, states and values of these keys; none: all */
+    uint32_t key_count;
+    uint32_t first, end; /* the rules of its file: those that no lane names are not drawn */
+    uint32_t line;       /* where the file has the names */
+};
+
 struct krait_rules { /* zeroed memory has none */
     struct krait_interval_rule *items;
     uint32_t count, cap;
+    struct krait_rule_lane *lanes;
+    uint32_t lane_count, lane_cap;
     struct krait_arena arena; /* what they point to, patterns aside */
     struct krait_buf notes;   /* lines for the user: what is left out of files */
 };

@@ -2,8 +2,11 @@
 #include "cmd/analysis_files.h"
 
 #include "analysis/provider.h"
+#include "analysis/rule_lanes.h"
 #include "base/suggest.h"
 #include "base/xml.h"
+#include "cmd/ending.h"
+#include "cmd/terminal.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -124,4 +127,36 @@ int krait_analysis_rules(struct krait_rules *rules, const struct krait_opt_list 
         rc = rc ? rc : krait_analysis_file_rules(&file, names->items[i], rules, NULL, err);
     }
     return rc;
+}
+
+static bool takes(void *select, const struct krait_trace *trace, const struct krait_track *track)
+{
+    return krait_select_place(select, trace, track);
+}
+
+/* "krait view: warning: ...", a line each. */
+static void tell(const char *verb, const struct krait_buf *notes)
+{
+    const char *at = notes->data;
+    for (size_t n; at && *at; at += n + (at[n] == '\n')) {
+        n = strcspn(at, "\n");
+        fprintf(stderr, "krait %s: warning: %.*s\n", verb, (int)n, at);
+    }
+}
+
+int krait_analysis_lanes(const struct krait_select *select, struct krait_trace *trace,
+                         struct krait_trace *onto, const char *verb, struct krait_err *err)
+{
+    KRAIT_CLEANUP(krait_rules_done) struct krait_rules rules = { 0 };
+    KRAIT_CLEANUP(krait_lanes_done) struct krait_lanes lanes = { 0 };
+    const struct krait_rule_lanes_options options = { takes, (void *)select };
+    if (!select->analyses.count)
+        return 0;
+    int rc = krait_analysis_rules(&rules, &select->analyses, err);
+    rc = rc ? rc : krait_rule_lanes_make(&lanes, trace, &rules, &options, NULL, 0, err);
+    if (rc)
+        return rc;
+    krait_buf_char(&rules.notes, '\0');
+    tell(verb, &rules.notes);
+    return krait_trace_add_lanes(onto, &lanes) ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }

@@ -7,7 +7,7 @@
 #define KRAIT_CMD_ANALYSIS_FILES_H
 
 #include "analysis/declared.h"
-#include "cmd/opts.h"
+#include "cmd/select.h"
 
 /* One that was found. */
 struct krait_analysis_file {
@@ -31,5 +31,11 @@ char *krait_analysis_folder(void);
 /* Adds the rules of all that were named. Returns 0 or a negative errno with err set. */
 int krait_analysis_rules(struct krait_rules *rules, const struct krait_opt_list *names,
                          struct krait_err *err);
+
+/* Makes lanes of what the files declare, as tracks of `onto`, whose tracks were found: none without files. What they
+ * find comes from `trace`, which may be the same. Tells `verb`'s user what was not found. Returns 0 or a negative errno
+ * with err set. */
+int krait_analysis_lanes(const struct krait_select *select, struct krait_trace *trace,
+                         struct krait_trace *onto, const char *verb, struct krait_err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include "export/export.h"
 
 #include "base/fmt.h"
+#include "cmd/analysis_files.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
 #include "cmd/progress.h"
@@ -112,6 +113,9 @@ static int check_usage(const struct export_options *o, struct krait_err *err)
         return krait_err_set(err, -EINVAL,
                              "-o -: %s is binary, and standard output is a terminal; give a file, or a pipe",
                              o->to);
+    if (o->select.analyses.count && !o->select.within && !(flags & KRAIT_EXPORT_HAS_TRACKS))
+        return krait_err_set(err, -EINVAL, "-f: --to %s has no lanes; --to chrome and --to perfetto have",
+                             o->to);
     uint32_t states;
     int rc = o->state ? krait_state_parse(o->state, &states, err) : 0;
     return rc ? rc : krait_select_check(&o->select, err);
@@ -159,6 +163,8 @@ static int export_trace(struct export_options *o, const char *path, struct krait
     rc = rc ? rc : load_states(o, path, trace, &wall, &job.what, err);
     if (!rc && format->flags & KRAIT_EXPORT_HAS_TRACKS)
         rc = krait_tracks_find_kinds(trace, KRAIT_EXPORT_TRACKS, err);
+    if (!rc && format->flags & KRAIT_EXPORT_HAS_TRACKS)
+        rc = krait_analysis_lanes(&o->select, trace, trace, "export", err);
     struct krait_progress progress;
     krait_progress_begin(&progress, "export", trace);
     if (!rc)
@@ -185,6 +191,7 @@ static int run_export(void *values, int argc, char **argv)
     struct export_options *o = values;
     struct krait_err err = { 0 };
     KRAIT_AUTO_BUF name = { 0 };
+    o->select.shows_analyses = true;
     int wrong = argc < 1 ? krait_err_set(&err, -EINVAL,
                                          "no recording given; name the folder that `krait "
                                          "record` wrote")
@@ -230,6 +237,8 @@ const struct krait_cmd krait_cmd_export = {
                 "krait export trace -o trace.speedscope.json\n"
                 "# Only the calls, without the kernel events\n"
                 "krait export trace --to perfetto --no-kernel -o calls.pftrace\n"
+                "# With tracks for what a file declares\n"
+                "krait export trace --to perfetto -f ./orders.toml -o orders.pftrace\n"
                 "# Half a second of one thread, for speedscope\n"
                 "krait export trace --to speedscope --thread MainThread --from 1s --until 1.5s -o "
                 "main.speedscope.json\n"

@@ -282,28 +282,12 @@ static void note_no_match(struct intervals *intervals, const char *option, const
                   krait_select_scope(&intervals->options->select));
 }
 
-/* Whether an event was what a rule looks for. */
-static bool has_found(const struct krait_intervals *found, uint32_t rule)
-{
-    for (uint32_t i = 0; i < found->row_count; i++) {
-        const struct krait_interval_row *row = &found->rows[i];
-        if (row->rule == rule && (row->starts || row->stops || row->no_key))
-            return true;
-    }
-    for (uint32_t i = 0; i < found->signal_count; i++) {
-        const struct krait_signal_row *row = &found->signals[i];
-        if (row->rule == rule && (row->count || row->no_number || row->no_key))
-            return true;
-    }
-    return false;
-}
-
 /* Rules of files that found nothing. */
 static void note_declared(struct intervals *intervals)
 {
     for (uint32_t i = 0; i < intervals->rules.count; i++) {
         const struct krait_interval_rule *rule = &intervals->rules.items[i];
-        if (rule->given[0] || rule->is_hidden || has_found(&intervals->of.found, i))
+        if (rule->given[0] || rule->is_hidden || krait_intervals_has_found(&intervals->of.found, i))
             continue;
         krait_buf_str(&intervals->notes, "no event is what '");
         krait_fmt_safe(&intervals->notes, rule->name);

@@ -116,6 +116,8 @@ bool krait_select_track(void *ctx, const struct krait_trace *trace, const struct
 {
     const struct krait_select *select = ctx;
     (void)trace;
+    if (track->of == KRAIT_OF_LANE) /* its events were chosen */
+        return true;
     if (track->of != KRAIT_OF_THREAD)
         return !select->threads.count && !select->processes.count;
     return krait_select_named(&select->threads, track->thread_name ? track->thread_name : "",

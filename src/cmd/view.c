@@ -6,6 +6,7 @@
 #include "base/fmt.h"
 #include "base/outfile.h"
 #include "base/shell.h"
+#include "cmd/analysis_files.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
 #include "cmd/progress.h"
@@ -338,6 +339,7 @@ static int make(struct drawn *d, const struct view_options *o, int argc, char **
     rc = rc ? rc : krait_select_some(&o->select, d->trace, err);
     rc = rc ? rc : krait_tracks_find(d->trace, err);
     rc = rc ? rc : krait_within((void *)&o->select, d->trace, "view", err);
+    rc = rc ? rc : krait_analysis_lanes(&o->select, d->trace, d->trace, "view", err);
     rc = rc ? rc : set_range(d, o, err);
     rc = rc ? rc : krait_state_wall(&d->wall, d->trace, "view", err);
     if (rc)
@@ -401,6 +403,7 @@ static int run(void *values, int argc, char **argv)
     struct krait_err err = { 0 };
     int status = 0;
     KRAIT_CLEANUP(drawn_done) struct drawn d = { 0 };
+    o->select.shows_analyses = true;
     if (check_usage(o, argc, &err))
         status = krait_cmd_usage(&krait_cmd_view, &err);
     else if (draws(o)      ? make(&d, o, argc, argv, &err)
@@ -423,6 +426,8 @@ const struct krait_cmd krait_cmd_view = {
         "traces, and other CTF traces.\n\n"
         "krait prints the page's link and opens a browser if there is one. Without --listen, only this machine can "
         "reach the page, and nobody without the link.\n\n"
+        "With -f, lanes that declared analyses describe stand above the others: intervals, states and signals "
+        "(docs/analyses.md).\n\n"
         "With --svg, krait draws the timeline into a file instead. --from and --until show a part of the time.\n\n"
         "Calls that are too short for the picture are folded into lower boxes, which are darker the busier they "
         "are. They show exact sums, not samples. Zoom in to unfold them.",
@@ -433,6 +438,8 @@ const struct krait_cmd krait_cmd_view = {
                 "krait view krait-app --svg timeline.svg\n"
                 "# Everything in one file, to send to somebody\n"
                 "krait view krait-app --html report.html\n"
+                "# With lanes for system calls, and for what a file of one's own declares\n"
+                "krait view krait-app -f syscalls -f ./orders.toml\n"
                 "# Ten milliseconds of one thread\n"
                 "krait view krait-app --svg part.svg --thread MainThread --from 1.2s --until 1.21s\n",
     .opts = view_opts,

@@ -2,6 +2,7 @@
  *
  * `krait view --perfetto`: the trace for ui.perfetto.dev, by way of this machine alone.
  */
+#include "cmd/analysis_files.h"
 #include "cmd/ending.h"
 #include "cmd/progress.h"
 #include "cmd/terminal.h"
@@ -61,6 +62,7 @@ static int export_trace(const struct view_options *o, char **paths, size_t count
     rc = rc ? rc : krait_within((void *)&o->select, trace, "view", err);
     rc = rc ? rc : krait_select_some(&o->select, trace, err);
     rc = rc ? rc : krait_tracks_find_kinds(trace, KRAIT_EXPORT_TRACKS, err);
+    rc = rc ? rc : krait_analysis_lanes(&o->select, trace, trace, "view", err);
     int fd = rc ? rc : open_temporary(path, sizeof(path), err);
     if (fd >= 0) {
         close(fd); /* the export replaces the file */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
+#include "cmd/analysis_files.h"
 #include "cmd/ending.h"
 #include "cmd/terminal.h"
 #include "cmd/view.h"
@@ -66,6 +67,19 @@ static void close_shown(struct krait_view *view, struct krait_trace *trace)
     krait_trace_close(trace);
 }
 
+/* By the recording opened once more: the index's cache wants that nobody has walked the one that is shown. */
+static int add_lanes(struct krait_trace *trace, const struct shown *shown, struct krait_err *err)
+{
+    struct krait_trace *own = NULL;
+    if (!shown->o->select.analyses.count)
+        return 0;
+    int rc = krait_trace_open(&own, shown->of.paths, shown->of.path_count, 0, err);
+    rc = rc ? rc : krait_tracks_find(trace, err);
+    rc = rc ? rc : krait_analysis_lanes(&shown->o->select, own, trace, "view", err);
+    krait_trace_close(own);
+    return rc;
+}
+
 /* Opens the recording as it is now. What is asked before it is opened is whether it goes on: so nothing is missed. */
 static int open_shown(struct krait_server_trace *out, const struct shown *shown, struct krait_err *err)
 {
@@ -81,6 +95,7 @@ static int open_shown(struct krait_server_trace *out, const struct shown *shown,
         now.trace->progress = krait_running_progress;
     if (!rc && !now.growing)
         krait_ending_warn("view", now.trace, now.trace->damage, "");
+    rc = rc ? rc : add_lanes(now.trace, shown, err);
     rc = rc ? rc : krait_view_open(&now.view, now.trace, &of, err);
     if (rc)
         krait_trace_close(now.trace);

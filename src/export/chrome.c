@@ -487,6 +487,45 @@ static int add_kernel(struct chrome *chrome)
     return chrome->kernel ? krait_kernel_slices_walk(chrome->kernel, &sink) : 0;
 }
 
+/* -- lanes that analyses made: rows of a process of their own -- */
+
+static int begin_lane(void *ctx, const struct krait_track *track)
+{
+    struct chrome *chrome = ctx;
+    uint32_t pid = chrome->ids.lanes, tid = track->key + 1;
+    KRAIT_AUTO_BUF name = { 0 };
+    krait_export_lane_name(&name, track);
+    if (track->key == 0)
+        add_name(chrome, "process_name", pid, tid, "Declared lanes");
+    if (!name.failed)
+        add_name(chrome, "thread_name", pid, tid, name.data);
+    krait_buf_clear(&chrome->where);
+    krait_buf_fmt(&chrome->where, KRAIT_JSON_NEXT("pid") "%u" KRAIT_JSON_NEXT("tid") "%u", pid, tid);
+    return chrome->where.failed || name.failed ? -ENOMEM : 0;
+}
+
+static int add_lane_slices(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct chrome *chrome = ctx;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        add_complete(chrome, krait_track_text(chrome->job->trace, batch->name[i]), "lane", chrome->ids.lanes,
+                     track->key + 1);
+        add_span(chrome, batch->t_ns[i], batch->end_ns[i]);
+        krait_buf_char(&chrome->out->buf, '}');
+        if (krait_outfile_spill(chrome->out))
+            return chrome->out->error;
+    }
+    return 0;
+}
+
+static int add_lanes(struct chrome *chrome)
+{
+    static const struct krait_export_kind kinds[] = { { KRAIT_TRACK_SLICES, NULL, add_lane_slices },
+                                                      { KRAIT_TRACK_STATES, NULL, add_lane_slices },
+                                                      { KRAIT_TRACK_COUNTER, NULL, add_values } };
+    return krait_export_lanes(chrome->job, begin_lane, kinds, KRAIT_ARRAY_LEN(kinds), chrome);
+}
+
 /* -- all of it -- */
 
 /* A number that a double may not hold, as text. */
@@ -516,6 +555,7 @@ static int write_all(struct chrome *chrome, struct krait_err *err)
     add_head(chrome);
     int rc = krait_export_each_thread(chrome->job, add_thread, chrome);
     rc = rc ? rc : add_kernel(chrome);
+    rc = rc ? rc : add_lanes(chrome);
     ADD(buf, "\n]}\n");
     return rc ? krait_err_set(err, rc, "cannot read the calls") : 0;
 }

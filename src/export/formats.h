@@ -36,6 +36,13 @@ struct krait_export_kind {
 int krait_export_kinds(struct krait_export_job *job, uint32_t thread, const struct krait_export_kind *kinds,
                        size_t count, void *ctx);
 
+/* The same of lanes that analyses made, which are not of any thread: `begin` names each track before it is walked. */
+int krait_export_lanes(struct krait_export_job *job, int (*begin)(void *ctx, const struct krait_track *track),
+                       const struct krait_export_kind *kinds, size_t count, void *ctx);
+
+/* What such a track is called: its lane's title, and behind it its own name where that is another. */
+void krait_export_lane_name(struct krait_buf *to, const struct krait_track *track);
+
 /* Whether a mark is of what spans' and counters' own tracks show. */
 bool krait_export_is_elsewhere(const struct krait_track *track, const char *name);
 
@@ -104,7 +111,7 @@ static inline void krait_export_text_add(struct krait_buf *buf, const struct kra
  * number that Linux does not give (its highest is 2^22, PID_MAX_LIMIT in linux/threads.h). */
 struct krait_export_ids {
     uint32_t *pids, *tids; /* by index of process and thread */
-    uint32_t none;         /* one that no process has */
+    uint32_t none, lanes;  /* two that no process has */
 };
 
 /* By the kernel's own numbers where `kernel` is not NULL. */

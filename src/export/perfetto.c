@@ -17,6 +17,7 @@
  * Marks are instants of their thread's track, or of a track for each stream of another tracer's; what they say
  * is an annotation, "fields". Those of krait.flow are of the flow of their id, between which Perfetto draws arrows. Spans,
  * imports and runs of the garbage collector are slices of tracks below the thread's, counters are tracks of theirs.
+ * Lanes that analyses made are tracks below one of theirs.
  *
  * Of the kernel's part, ftrace.h writes what Perfetto knows as the kernel's events, in one sequence. System
  * calls, and functions of the kernel's, are slices of the threads' tracks, in another sequence: as sys_enter
@@ -37,6 +38,7 @@
 #include "export/perfetto_packet.h"
 #include "export/proto.h"
 #include "trace/importer.h"
+#include "trace/lanes.h"
 
 #include <string.h>
 
@@ -411,23 +413,37 @@ static uint64_t own_track(const struct krait_trace *trace, const struct krait_tr
     return waits_track(trace, trace->thread_count) + (uint64_t)(track - trace->tracks);
 }
 
-static void describe(struct perfetto *perfetto, const struct krait_track *track)
+/* What all lanes stand below. */
+static uint64_t lanes_track(const struct krait_trace *trace)
 {
-    const struct krait_trace *trace = perfetto->job->trace;
+    return own_track(trace, trace->tracks + trace->track_count);
+}
+
+static void add_descriptor(struct perfetto *perfetto, const char *name, uint64_t uuid, uint64_t parent,
+                           bool is_counter)
+{
     struct krait_buf *buf = &perfetto->out->buf;
-    if (perfetto->described == track)
-        return;
     size_t packet = krait_pb_begin(buf, TRACE_PACKET);
     krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
     size_t descriptor = krait_pb_begin(buf, PACKET_TRACK_DESCRIPTOR);
-    krait_pb_u64(buf, TRACK_UUID, own_track(trace, track));
-    krait_pb_cstr(buf, TRACK_NAME, track->name);
-    if (track->thread != KRAIT_NO_ID)
-        krait_pb_u64(buf, TRACK_PARENT, thread_track(trace, track->thread));
-    if (track->kind == KRAIT_TRACK_COUNTER)
+    krait_pb_u64(buf, TRACK_UUID, uuid);
+    krait_pb_cstr(buf, TRACK_NAME, name);
+    if (parent)
+        krait_pb_u64(buf, TRACK_PARENT, parent);
+    if (is_counter)
         krait_pb_end(buf, krait_pb_begin(buf, TRACK_COUNTER));
     krait_pb_end(buf, descriptor);
     krait_pb_end(buf, packet);
+}
+
+static void describe(struct perfetto *perfetto, const struct krait_track *track)
+{
+    const struct krait_trace *trace = perfetto->job->trace;
+    if (perfetto->described == track)
+        return;
+    add_descriptor(perfetto, track->name, own_track(trace, track),
+                   track->thread != KRAIT_NO_ID ? thread_track(trace, track->thread) : 0,
+                   track->kind == KRAIT_TRACK_COUNTER);
     perfetto->described = track;
 }
 
@@ -548,6 +564,34 @@ static int add_groups(struct perfetto *perfetto)
     return krait_export_tracks(perfetto->job, KRAIT_NO_ID, KRAIT_TRACK_INSTANTS, NULL, add_marks, perfetto);
 }
 
+static int begin_lane(void *ctx, const struct krait_track *track)
+{
+    struct perfetto *perfetto = ctx;
+    const struct krait_trace *trace = perfetto->job->trace;
+    KRAIT_AUTO_BUF name = { 0 };
+    krait_export_lane_name(&name, track);
+    if (!name.failed)
+        add_descriptor(perfetto, name.data, own_track(trace, track), lanes_track(trace),
+                       track->kind == KRAIT_TRACK_COUNTER);
+    perfetto->described = track;
+    return name.failed ? -ENOMEM : 0;
+}
+
+/* Lanes that analyses made, in a sequence of their own. States are slices. */
+static int add_lanes(struct perfetto *perfetto)
+{
+    static const struct krait_export_kind kinds[] = { { KRAIT_TRACK_SLICES, NULL, add_spans },
+                                                      { KRAIT_TRACK_STATES, NULL, add_spans },
+                                                      { KRAIT_TRACK_COUNTER, NULL, add_values } };
+    const struct krait_trace *trace = perfetto->job->trace;
+    if (krait_trace_recorded_tracks(trace) == trace->track_count)
+        return 0;
+    next_sequence(perfetto);
+    krait_pb_end(&perfetto->out->buf, begin_sequence(perfetto));
+    add_descriptor(perfetto, "Declared lanes", lanes_track(trace), 0, false);
+    return krait_export_lanes(perfetto->job, begin_lane, kinds, KRAIT_ARRAY_LEN(kinds), perfetto);
+}
+
 static int add_thread(void *ctx, uint32_t index)
 {
     struct perfetto *perfetto = ctx;
@@ -651,6 +695,7 @@ static int write_all(struct perfetto *perfetto, struct krait_err *err)
         return krait_err_set(err, -ENOMEM, "out of memory for %u functions", trace->func_count);
     int rc = krait_export_each_thread(perfetto->job, add_thread, perfetto);
     rc = rc ? rc : add_groups(perfetto);
+    rc = rc ? rc : add_lanes(perfetto);
     rc = rc ? rc : add_kernel(perfetto);
     return rc ? krait_err_set(err, rc, "cannot read the calls") : 0;
 }

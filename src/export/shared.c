@@ -3,6 +3,7 @@
 
 #include "event/event.h"
 #include "trace/importer.h"
+#include "trace/lanes.h"
 
 #include <string.h>
 
@@ -42,8 +43,8 @@ int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krai
     int rc = 0;
     for (uint32_t i = own ? own->first_track : 0; i < end && !rc; i++) {
         const struct krait_track *track = &trace->tracks[i];
-        bool is_kernels = track->importer == KRAIT_IMPORTER_kernel;
-        if (track->thread == thread && track->kind == kind && !is_kernels &&
+        bool is_others = track->importer == KRAIT_IMPORTER_kernel || track->of == KRAIT_OF_LANE;
+        if (track->thread == thread && track->kind == kind && !is_others &&
             (!name || strcmp(track->name, name) == 0))
             rc = krait_track_walk(trace, i, job->what.range, fn, ctx, job->damage, sizeof(job->damage));
     }
@@ -57,6 +58,36 @@ int krait_export_kinds(struct krait_export_job *job, uint32_t thread, const stru
     for (size_t i = 0; i < count && !rc; i++)
         rc = krait_export_tracks(job, thread, kinds[i].kind, kinds[i].name, kinds[i].fn, ctx);
     return rc;
+}
+
+static int walk_lane(struct krait_export_job *job, uint32_t track, const struct krait_export_kind *kinds,
+                     size_t count, void *ctx)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc; i++) {
+        if (kinds[i].kind == job->trace->tracks[track].kind)
+            rc = krait_track_walk(job->trace, track, job->what.range, kinds[i].fn, ctx, job->damage,
+                                  sizeof(job->damage));
+    }
+    return rc;
+}
+
+int krait_export_lanes(struct krait_export_job *job, int (*begin)(void *ctx, const struct krait_track *track),
+                       const struct krait_export_kind *kinds, size_t count, void *ctx)
+{
+    const struct krait_trace *trace = job->trace;
+    int rc = 0;
+    for (uint32_t i = krait_trace_recorded_tracks(trace); i < trace->track_count && !rc; i++) {
+        rc = begin(ctx, &trace->tracks[i]);
+        rc = rc ? rc : walk_lane(job, i, kinds, count, ctx);
+    }
+    return rc;
+}
+
+void krait_export_lane_name(struct krait_buf *to, const struct krait_track *track)
+{
+    bool is_other = strcmp(track->name, track->thread_name) != 0;
+    krait_buf_fmt(to, "%s%s%s", track->thread_name, is_other ? ": " : "", is_other ? track->name : "");
 }
 
 bool krait_export_is_elsewhere(const struct krait_track *track, const char *name)
@@ -212,7 +243,8 @@ static bool give_ids(struct krait_export_ids *ids, const struct krait_trace *tra
             return false;
     }
     ids->none = free_id(taken, 0, 0, &made_up);
-    return ids->none;
+    ids->lanes = free_id(taken, 0, 0, &made_up);
+    return ids->none && ids->lanes;
 }
 
 int krait_export_ids_init(struct krait_export_ids *ids, const struct krait_trace *trace,

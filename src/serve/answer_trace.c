@@ -94,7 +94,8 @@ static void put_tracks(struct krait_buf *out, const struct krait_serving *servin
     static const char *const places[] = { [KRAIT_OF_THREAD] = "thread",
                                           [KRAIT_OF_CPU] = "cpu",
                                           [KRAIT_OF_TASK] = "task",
-                                          [KRAIT_OF_GROUP] = "group" };
+                                          [KRAIT_OF_GROUP] = "group",
+                                          [KRAIT_OF_LANE] = "lane" };
     const struct krait_trace *trace = serving->trace;
     krait_json_key_open(out, "tracks", '[');
     for (uint32_t i = 0; i < trace->track_count; i++) {

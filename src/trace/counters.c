@@ -3,34 +3,23 @@
  * Counters that a program sets (krait.counter) as tracks. A counter is its process's: any thread may set it. Its track
  * stands at the thread that sets it first.
  *
- * Tracks have whole numbers, programs any. So the values of a counter that has others are multiplied by a power of ten,
- * which its track's `parts` and unit say.
+ * Tracks have whole numbers, programs any: see parts.h.
  */
 #include "base/array.h"
 #include "event/payload.h"
 #include "trace/import.h"
+#include "trace/parts.h"
 #include "trace/thread_events.h"
 
 #include <math.h>
 
 enum { BATCH = 1024 };
 
-/* What a counter's values are multiplied by: the first that makes them whole, or the last that they have room for. */
-static const struct {
-    uint32_t parts;
-    const char *unit;
-} scales[] = { { 1, "" }, { 1000, "× 10⁻³" }, { 1000000, "× 10⁻⁶" }, { 1000000000, "× 10⁻⁹" } };
-
-enum { SCALES = KRAIT_ARRAY_LEN(scales) };
-
-#define MOST_VALUE 9e15 /* below 2^53: a double has all whole numbers up to it */
-
 /* A track's key is the index. */
 struct counter {
     uint32_t process, thread, name; /* the thread that sets it first; krait_track_text */
     uint64_t since_ns;
-    double most;      /* of its values without their signs */
-    unsigned unwhole; /* bits of scales that leave a rest */
+    struct krait_parts parts;
     uint32_t threads; /* how many set it */
     uint32_t seen_in; /* the last of them, plus 1 */
 };
@@ -63,7 +52,7 @@ static bool read_value(const struct krait_image *image, struct krait_cursor *pay
         return false;
     const uint64_t *known = krait_map_get(&image->names, event.name);
     *name = known ? (uint32_t)*known : KRAIT_NO_ID;
-    *value = KRAIT_MAX(KRAIT_MIN(event.value, MOST_VALUE), -MOST_VALUE);
+    *value = KRAIT_MAX(KRAIT_MIN(event.value, KRAIT_PARTS_MOST), -KRAIT_PARTS_MOST);
     return known;
 }
 
@@ -100,11 +89,7 @@ static int note_value(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor
     struct counter *counter = find_counter(f, name, t_ns);
     if (!counter)
         return -ENOMEM;
-    counter->most = KRAIT_MAX(counter->most, fabs(value));
-    for (unsigned i = 0; i < SCALES; i++) {
-        double scaled = value * scales[i].parts;
-        counter->unwhole |= (scaled != rint(scaled)) << i;
-    }
+    krait_parts_take(&counter->parts, value);
     counter->threads += counter->seen_in != f->thread + 1;
     counter->seen_in = f->thread + 1;
     if (t_ns < counter->since_ns) {
@@ -112,15 +97,6 @@ static int note_value(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor
         counter->thread = f->thread;
     }
     return 0;
-}
-
-static unsigned scale_of(const struct counter *counter)
-{
-    unsigned scale = 0;
-    while (scale + 1 < SCALES && counter->unwhole >> scale & 1 &&
-           counter->most * scales[scale + 1].parts <= MOST_VALUE)
-        scale++;
-    return scale;
 }
 
 static int add_track(struct krait_trace *trace, const struct counter *counter, uint32_t key)
@@ -132,8 +108,7 @@ static int add_track(struct krait_trace *trace, const struct counter *counter, u
         return -ENOMEM;
     track->flags = trace->threads[counter->thread].flags & KRAIT_TRACK_LOST;
     track->key = key;
-    track->parts = scales[scale_of(counter)].parts;
-    track->unit = scales[scale_of(counter)].unit;
+    track->parts = krait_parts_of(&counter->parts, &track->unit);
     return 0;
 }
 

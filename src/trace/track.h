@@ -61,6 +61,7 @@ enum krait_track_of {
     KRAIT_OF_CPU,
     KRAIT_OF_TASK,  /* of asyncio or trio: trace->tasks */
     KRAIT_OF_GROUP, /* named by `name` alone: a stream of another tracer's */
+    KRAIT_OF_LANE,  /* made by an analysis (lanes.h): `number` is the lane, `thread_name` its title */
 };
 
 enum krait_track_flags {

@@ -5,6 +5,7 @@
 #include "view/cache.h"
 
 #include "base/outfile.h"
+#include "trace/lanes.h"
 #include "trace/places.h"
 #include "view/cache_own.h"
 
@@ -214,6 +215,7 @@ static bool is_kept(const struct krait_view *view, uint32_t track)
 static int put_all(struct storing *s)
 {
     const struct krait_view *view = s->view;
+    uint32_t recorded = krait_trace_recorded_tracks(view->trace);
     struct krait_cache_head head = {
         .magic = KRAIT_CACHE_MAGIC,
         .version = KRAIT_CACHE_VERSION,
@@ -223,16 +225,16 @@ static int put_all(struct storing *s)
         .length_ns = view->length_ns,
         .texts = view->text_count,
         .funcs = view->trace->func_count,
-        .trace_tracks = view->trace->track_count,
+        .trace_tracks = recorded,
     };
     for (uint32_t i = 0; i < view->text_count; i++)
         head.text_bytes += strlen(view->texts[i]) + 1;
     head.text_bytes = (head.text_bytes + 7) & ~(uint64_t)7;
-    for (uint32_t i = 0; i < view->trace->track_count; i++)
+    for (uint32_t i = 0; i < recorded; i++)
         head.tracks += is_kept(view, i);
     put(s, &head, 1, sizeof(head));
     put_texts(s);
-    for (uint32_t i = 0; i < view->trace->track_count && !s->out.error && !s->out.buf.failed; i++) {
+    for (uint32_t i = 0; i < recorded && !s->out.error && !s->out.buf.failed; i++) {
         if (is_kept(view, i))
             put_track(s, i);
     }

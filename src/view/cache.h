@@ -14,7 +14,7 @@
  *
  * Everything is stored as it is in the memory of the machine that wrote it, in multiples of 8 bytes. It is mapped,
  * not copied. The exceptions are texts, which end with NUL, and places, which the trace copies. The sum is over all
- * words before it.
+ * words before it. Lanes that analyses made (trace/lanes.h) are not in it: they are the last tracks, and cost little.
  *
  * Identity: the names, sizes and modification times of all files of the trace, the version of krait, and that of this
  * format. A file with another identity, a wrong sum, or contents that no index has is not used; the index is built

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "trace/importer.h"
+#include "trace/lanes.h"
 #include "trace/places.h"
 #include "view/classes.h"
 
@@ -196,8 +197,8 @@ static bool read_track(struct reading *r, uint32_t at)
 
 static bool read_tracks(struct reading *r)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < r->view->trace->track_count; i++) {
+    uint32_t count = 0, recorded = krait_trace_recorded_tracks(r->view->trace);
+    for (uint32_t i = 0; i < recorded; i++) {
         if (r->view->tracks[i].state != KRAIT_VIEW_WAITS)
             continue;
         count++;
@@ -234,7 +235,8 @@ static bool is_ours(const struct krait_view *view, const struct krait_cache_head
     return head->magic == KRAIT_CACHE_MAGIC && head->version == KRAIT_CACHE_VERSION &&
            head->pointer_bytes == sizeof(void *) && head->identity[0] == view->identity[0] &&
            head->identity[1] == view->identity[1] && head->small == view->small &&
-           head->funcs == view->trace->func_count && head->trace_tracks == view->trace->track_count &&
+           head->funcs == view->trace->func_count &&
+           head->trace_tracks == krait_trace_recorded_tracks(view->trace) &&
            head->length_ns <= KRAIT_PYRAMID_TIME_MAX && head->text_bytes % 8 == 0 && size % 8 == 0;
 }
 
@@ -250,11 +252,17 @@ static void accept(struct krait_view *view, struct reading *r)
 {
     view->text_count = r->head->texts;
     view->length_ns = r->head->length_ns;
+    uint32_t recorded = krait_trace_recorded_tracks(view->trace);
     view->job_count = view->other_count = 0;
+    view->others_work = view->work = 0;
     for (uint32_t i = 0; i < view->trace->track_count; i++) {
         struct krait_view_track *track = &view->tracks[i];
         if (track->state != KRAIT_VIEW_WAITS)
             continue;
+        if (i >= recorded) { /* lanes are built each time: they may be others */
+            view->others[view->other_count++] = i;
+            continue;
+        }
         free(track->columns);
         *track = r->tracks[i];
         track->state = KRAIT_VIEW_READY;

@@ -151,7 +151,8 @@ int krait_view_open(struct krait_view **out, struct krait_trace *trace,
     rc = plan(view, err);
     if (!rc) {
         rc = load(view, options);
-        rc = rc == -ENOENT ? build(view, options->threads, err) : rc;
+        view->has_cache &= rc == -ENOENT; /* nothing to store */
+        rc = rc == -ENOENT || (!rc && view->other_count) ? build(view, options->threads, err) : rc;
     }
     if (rc) {
         krait_view_close(view);

@@ -61,11 +61,12 @@ static void track_cell(struct krait_buf *to, const struct krait_page *page, uint
         thread_cell(to, page, track->thread);
         return;
     }
-    if (track->of != KRAIT_OF_GROUP)
+    if (track->of < KRAIT_OF_GROUP)
         snprintf(number, sizeof(number), "%u", track->number);
     name_cell(to,
               track->of == KRAIT_OF_CPU     ? "CPU"
               : track->of == KRAIT_OF_GROUP ? track->name
+              : track->of == KRAIT_OF_LANE  ? track->thread_name
                                             : track->thread_name,
               number);
 }

@@ -54,6 +54,9 @@ static void group_name(struct krait_buf *to, const struct krait_timeline *timeli
     case KRAIT_TIMELINE_CPUS:
         krait_buf_str(to, "CPUs");
         break;
+    case KRAIT_TIMELINE_LANES:
+        krait_buf_str(to, "Declared lanes");
+        break;
     default:
         krait_buf_str(to, "Events");
         break;
@@ -98,7 +101,7 @@ static const char *lane_name(const struct krait_timeline *timeline, const struct
 static void lane_label(struct krait_drawing *d, const struct krait_timeline_lane *lane)
 {
     const struct krait_track *track = track_of(d->timeline, lane);
-    bool has_number = track->of != KRAIT_OF_GROUP && track->of != KRAIT_OF_TASK;
+    bool has_number = track->of <= KRAIT_OF_CPU;
     size_t columns = (size_t)((GUTTER - 20) / COLUMN);
     KRAIT_AUTO_BUF name = { 0 };
     krait_text_clean(&name, lane_name(d->timeline, lane));

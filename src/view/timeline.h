@@ -37,6 +37,7 @@ enum krait_timeline_group {
     KRAIT_TIMELINE_THREADS,  /* the only ones of such processes */
     KRAIT_TIMELINE_CPUS,
     KRAIT_TIMELINE_EVENTS, /* streams of other traces */
+    KRAIT_TIMELINE_LANES,  /* that analyses made; above all others */
 };
 
 /* Of a bin of instants: how many, and what the first is. Of a counter: its values. */

@@ -192,6 +192,8 @@ static struct krait_timeline_lane *lane_for(struct krait_filling *f, uint32_t id
         return add_lane(f, KRAIT_TIMELINE_CPUS, 0, id);
     case KRAIT_OF_GROUP:
         return add_lane(f, KRAIT_TIMELINE_EVENTS, 0, id);
+    case KRAIT_OF_LANE:
+        return add_lane(f, KRAIT_TIMELINE_LANES, 0, id);
     default:
         return track->process != KRAIT_NO_ID ? add_lane(f, KRAIT_TIMELINE_PROCESS, track->process, id)
                                              : add_lane(f, KRAIT_TIMELINE_KPROCESS, track->pid, id);
@@ -319,7 +321,7 @@ static int join_singles(struct krait_timeline *timeline)
 static uint32_t rank_of(const struct krait_timeline *timeline, const struct krait_timeline_lane *lane)
 {
     bool first = lane->group == KRAIT_TIMELINE_CPUS && !timeline->trace->process_count;
-    return first ? 0 : 1u + lane->group;
+    return lane->group == KRAIT_TIMELINE_LANES ? 0 : first ? 1 : 2u + lane->group;
 }
 
 struct place {

@@ -102,7 +102,8 @@ struct drawn {
 static double row_of(const struct krait_track *track)
 {
     bool is_cpu = track->of == KRAIT_OF_CPU;
-    return track->kind == KRAIT_TRACK_STATES     ? is_cpu ? CPU_STATES : LANE_STATES
+    bool is_named = is_cpu || track->of == KRAIT_OF_LANE; /* its states have names worth reading */
+    return track->kind == KRAIT_TRACK_STATES     ? is_named ? CPU_STATES : LANE_STATES
            : track->kind == KRAIT_TRACK_INSTANTS ? MARKS
            : track->kind == KRAIT_TRACK_COUNTER  ? COUNTER
            : is_cpu                              ? THIN
@@ -527,12 +528,14 @@ double krait_timeline_part_height(const struct krait_timeline *timeline,
     return row_of(track) * (has_rows ? KRAIT_MAX(part->tile.depths, 1u) : 1) + BELOW;
 }
 
-/* What stands before the lane's calls and states needs no name. */
+/* What stands before the lane's calls and states needs no name; nor does what the lane is called by. */
 static void part_label(const struct drawn *p)
 {
     struct krait_drawing *d = p->d;
     KRAIT_AUTO_BUF name = { 0 };
-    if (p->track->kind != KRAIT_TRACK_SLICES && p->track->kind != KRAIT_TRACK_COUNTER)
+    bool is_lane = p->track->of == KRAIT_OF_LANE;
+    if (is_lane ? strcmp(p->track->name, p->track->thread_name) == 0
+                : p->track->kind != KRAIT_TRACK_SLICES && p->track->kind != KRAIT_TRACK_COUNTER)
         return;
     krait_text_clean(&name, p->track->name);
     krait_buf_fmt(d->to, "<text class=\"name part\" x=\"%.0f\" y=\"%.0f\">", d->left - 8,

@@ -48,6 +48,7 @@ function laneTitle(trace: Trace, track: Track): [string, string] {
     return [known?.name || track.threadName || 'thread', String(known?.tid ?? track.number)];
   }
   if (track.of === 'task') return [track.threadName || track.name, 'task'];
+  if (track.of === 'lane') return [track.threadName, ''];
   return [track.name, track.of];
 }
 
@@ -62,7 +63,7 @@ function groupOf(trace: Trace, track: Track, by: Grouping): [string, string, str
     if (process) return [`p${track.process}`, processTitle(process), String(process.pid), false];
     return trace.processes.length ? ['rest', 'Rest of the machine', '', true] : [`m${track.pid}`, track.processName || 'process', String(track.pid), false];
   }
-  return ['others', 'Events', '', false];
+  return track.of === 'lane' ? ['lanes', 'Declared lanes', '', false] : ['others', 'Events', '', false];
 }
 
 const PART_ORDER: Record<string, number> = { states: 0, instants: 1, calls: 2, slices: 3, counter: 4 };
@@ -75,7 +76,7 @@ function groups(trace: Trace, by: Grouping): Group[] {
     const [key, title, hint, closed] = groupOf(trace, track, by);
     const group = found.get(key) ?? { key, title, hint, lanes: [], closed };
     found.set(key, group);
-    const laneKey = `${key}/${track.of === 'thread' ? threadKey(track) : track.of === 'cpu' ? (by === 'cpu' ? `c${track.id}` : `c${track.number}`) : `o${track.id}`}`;
+    const laneKey = `${key}/${track.of === 'thread' ? threadKey(track) : track.of === 'cpu' ? (by === 'cpu' ? `c${track.id}` : `c${track.number}`) : track.of === 'lane' ? `l${track.number}` : `o${track.id}`}`;
     let lane = lanes.get(laneKey);
     if (!lane) {
       const [laneName, laneHint] = track.of === 'cpu' && by === 'cpu' ? [track.name, ''] : laneTitle(trace, track);
@@ -85,7 +86,7 @@ function groups(trace: Trace, by: Grouping): Group[] {
     }
     lane.tracks.push(track);
   }
-  const order = (g: Group): number => (g.key.startsWith('cpu') ? (trace.processes.length && by !== 'cpu' ? 1 : -1) : g.key === 'others' ? 2 : g.key === 'rest' ? 3 : 0);
+  const order = (g: Group): number => (g.key === 'lanes' ? -2 : g.key.startsWith('cpu') ? (trace.processes.length && by !== 'cpu' ? 1 : -1) : g.key === 'others' ? 2 : g.key === 'rest' ? 3 : 0);
   return joinSingles([...found.values()], trace).sort((a, b) => order(a) - order(b));
 }
 

@@ -31,7 +31,7 @@ export function trackName(trace: Trace, id: number): string {
   if (!track) return '';
   if (track.of === 'cpu') return `CPU ${track.number}`;
   if (track.of === 'group') return track.name;
-  if (track.of === 'task') return track.threadName;
+  if (track.of === 'task' || track.of === 'lane') return track.threadName;
   const thread = track.thread !== null ? trace.threads[track.thread] : null;
   return `${thread?.name || track.threadName} ${thread?.tid ?? track.number}`.trim();
 }

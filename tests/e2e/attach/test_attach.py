@@ -10,60 +10,9 @@ import time
 
 import pytest
 
+from attached_programs import DEEP, JOIN, SPIN, WAITS
 from pages import run_page
 from running import wait_for
-
-SPIN = """
-import os
-def inner(n): return n + 1
-def outer():
-    n = 0
-    for i in range(1000): n = inner(n)
-    return n
-print(os.getpid(), flush=True)
-while not os.path.exists("stop"):
-    assert outer() == 1000
-print("done", True, flush=True)
-"""
-
-JOIN = """
-import os, threading, time
-def inner(n): return n + 1
-def work():
-    n = 0
-    while not os.path.exists("stop"):
-        for i in range(1000): n = inner(n)
-        time.sleep(0.001)
-thread = threading.Thread(target=work)
-thread.start()
-print(os.getpid(), flush=True)
-thread.join()
-print("done", True, flush=True)
-"""
-
-WAITS = """
-import os, select, threading
-def inner(n): return n + 1
-def sit(): return select.select([], [], [], 0.05)
-print(os.getpid(), flush=True)
-while not os.path.exists("stop"):
-    sit()
-    for i in range(1000): inner(i)
-print("done", True, flush=True)
-"""
-
-DEEP = """
-import os, sys
-sys.setrecursionlimit(5000)
-def inner(n): return n + 1
-def down(n): return down(n - 1) if n else spin()
-def spin():
-    while not os.path.exists("stop"):
-        for i in range(1000): inner(i)
-print(os.getpid(), flush=True)
-down(500)
-print("done", True, flush=True)
-"""
 
 PROGRAMS = {"spin": SPIN, "join": JOIN, "waits": WAITS, "deep": DEEP}
 

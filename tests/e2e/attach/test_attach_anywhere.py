@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""krait record --pid at random instants of programs that are in malloc, in the loader, or in fork most of the time."""
+"""krait record --pid at random instants, of made programs and of real ones: they go on, and their results are as without it."""
 
 import os
 import random
@@ -8,77 +8,100 @@ import time
 
 import pytest
 
+from attached_programs import PLAIN, REAL, WAITS
 from recording import Recording
 from running import wait_for
 
-# Each counts what it did, and says at the end whether all of it was right.
-ALLOCATES = """
-import os, threading
-wrong = []
-def churn(seed):
-    while not os.path.exists("stop"):
-        blocks = [bytes([seed]) * n for n in (700, 5000, 70000, 300000)]
-        if any(set(b) != {seed} for b in blocks): wrong.append(seed)
-threads = [threading.Thread(target=churn, args=(n,)) for n in range(3)]
-for t in threads: t.start()
-print(os.getpid(), flush=True)
-for t in threads: t.join()
-print("done", not wrong, flush=True)
-"""
-
-LOADS = """
-import _ctypes, ctypes, os, threading
-wrong = []
-def load():
-    while not os.path.exists("stop"):
-        handle = _ctypes.dlopen("libm.so.6", 2)
-        if not _ctypes.dlsym(handle, "cos"): wrong.append(1)
-        _ctypes.dlclose(handle)
-thread = threading.Thread(target=load)
-thread.start()
-print(os.getpid(), flush=True)
-load()
-thread.join()
-print("done", not wrong, flush=True)
-"""
-
-FORKS = """
-import os
-wrong = []
-def child(n): return n % 7
-print(os.getpid(), flush=True)
-n = 0
-while not os.path.exists("stop"):
-    n += 1
-    pid = os.fork()
-    if not pid: os._exit(child(n))
-    if os.waitpid(pid, 0)[1] >> 8 != n % 7: wrong.append(n)
-print("done", not wrong, flush=True)
-"""
-
-PROGRAMS = {"allocates": ALLOCATES, "loads": LOADS, "forks": FORKS}
+# Each way to record has hooks of its own.
+OPTIONS = ([], ["--call-sites"], ["--log", "--gc", "--audit", "--imports"], ["--include", "__main__"], ["--no-gil"], ["--args", "*(n)"])
 
 
 def has(pid):
-    return len(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task")), open(f"/proc/{pid}/maps").read().count("memfd:")
+    """What a recording must give back. What the program itself opens and begins is its own."""
+    return len(os.listdir(f"/proc/{pid}/task")), open(f"/proc/{pid}/maps").read().count("memfd:")
+
+
+class Attacher:
+    """Attaches to one program."""
+
+    def __init__(self, krait, pid, folder):
+        self.krait, self.pid, self.folder, self.count = krait, pid, folder, 0
+
+    def start(self, *options):
+        self.count += 1
+        self.trace = self.folder / f"trace{self.count}"
+        words = [self.krait, "record", "--pid", self.pid, "--max-size", "4M", "-o", self.trace, *options]
+        return subprocess.Popen([str(w) for w in words], stderr=subprocess.PIPE, text=True)
+
+    def record(self):
+        """Returns whether there is a recording: in a program that is at no safe place there is none."""
+        krait = self.start("--for", f"{random.choice((10, 30, 100))}ms", *random.choice(OPTIONS))
+        said = krait.communicate(timeout=60)[1]
+        assert krait.returncode == 0 or "no safe place" in said or "matched no function" in said, said
+        if not krait.returncode:
+            Recording(self.trace).check(ended=False)
+        return krait.returncode == 0
+
+    def kill(self):
+        """The earlier the more often."""
+        krait = self.start()
+        time.sleep(random.random() ** 2 / 7)
+        krait.kill()
+        krait.communicate()
+
+
+def finish(app, folder):
+    (folder / "stop").touch()
+    said = app.process.stdout.read()
+    assert (app.process.wait(60), said) == (0, "done True\n")
+
+
+def at_random(app, krait, tmp_path, rounds):
+    attacher, recorded = Attacher(krait, app.pid, tmp_path), 0
+    for _ in range(rounds):
+        time.sleep(random.random() / 20)
+        recorded += attacher.record()
+        wait_for(lambda: has(app.pid)[1] == 0, "the end of what the recording needed")
+    for _ in range(rounds // 4):
+        attacher.kill()
+    finish(app, tmp_path)
+    assert recorded
 
 
 @pytest.mark.few_pythons
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", PLAIN)
 def test_at_any_instant_the_program_goes_on(programs, krait, python, tmp_path, rounds, name):
-    app = programs.start(python, PROGRAMS[name])
-    before, recorded = has(app.pid), 0
-    for n in range(rounds(4, 100)):
-        time.sleep(random.random() / 20)
-        folder = tmp_path / f"trace{n}"
-        words = [krait, "record", "--pid", app.pid, "--for", "50ms", "--max-size", "20M", "-o", folder]
-        done = subprocess.run([str(w) for w in words], stderr=subprocess.PIPE, text=True, timeout=60)
-        if done.returncode:
-            assert "no safe place" in done.stderr, done.stderr
-        else:
-            recorded += 1
-            Recording(folder).check(ended=False)
-        wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
-    (tmp_path / "stop").touch()
-    said = app.process.stdout.read()
-    assert (app.process.wait(30), said) == (0, "done True\n") and recorded
+    at_random(programs.start(python, PLAIN[name]), krait, tmp_path, rounds(4, 45))
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_at_any_instant_a_real_program_goes_on(programs, krait, any_python, venv, tmp_path, name):
+    source, packages = REAL[name]
+    at_random(programs.start(venv(any_python, *packages), source), krait, tmp_path, 4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", REAL)
+def test_at_many_instants_a_real_program_goes_on(programs, krait, python, venv, tmp_path, name):
+    source, packages = REAL[name]
+    at_random(programs.start(venv(python, *packages), source), krait, tmp_path, 45)
+
+
+@pytest.mark.few_pythons
+def test_a_hundred_recordings_leave_nothing(programs, krait, python, tmp_path, rounds):
+    """The first leaves the agent, and the stack and heap of a thread, for the next ones."""
+    app = programs.start(python, WAITS)
+
+    def holds():
+        lines = open(f"/proc/{app.pid}/maps").read().splitlines()
+        return has(app.pid), len(os.listdir(f"/proc/{app.pid}/fd")), len(lines)
+
+    attacher, seen = Attacher(krait, app.pid, tmp_path), []
+    for _ in range(rounds(12, 100)):
+        krait_process = attacher.start("--for", "20ms")
+        said = krait_process.communicate(timeout=60)[1]
+        assert krait_process.returncode == 0, said
+        wait_for(lambda: has(app.pid) == (1, 0), "the end of what the recording needed")
+        seen.append(holds())
+    assert max(seen[5:]) == max(seen[:5]), seen
+    finish(app, tmp_path)

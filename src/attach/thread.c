@@ -7,13 +7,13 @@
 #include "attach/stub.h"
 #include "base/clock.h"
 #include "remote/memory.h"
+#include "remote/stop.h"
 
 #include <elf.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
-#include <sys/wait.h>
 
 #ifdef __x86_64__
 
@@ -149,41 +149,14 @@ static int send_stopped(const struct krait_target *target, pid_t tid)
 
 #endif
 
-/* ---- stopping ---- */
-
-/* Waits until it has stopped as asked; signals that come meanwhile are passed on. It stops when it next has a CPU, or
- * leaves a system call that nothing breaks off. One that does not stop in time cannot be let go before krait ends. */
-static int wait_for_stop(pid_t tid)
-{
-    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 2 * KRAIT_NS_PER_S;
-    while (krait_clock_ns(CLOCK_MONOTONIC) < end) {
-        int status;
-        pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
-        if (got < 0)
-            return -errno;
-        if (!got)
-            nanosleep(&(struct timespec){ 0, 20000 }, NULL);
-        else if (!WIFSTOPPED(status))
-            return -ESRCH;
-        else if (status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP)
-            return 0;
-        else if (status >> 16 == PTRACE_EVENT_STOP)
-            return -EBUSY; /* the whole program is stopped, by SIGSTOP */
-        else
-            ptrace(PTRACE_CONT, tid, NULL, (void *)(long)WSTOPSIG(status));
-    }
-    return -ETIMEDOUT;
-}
-
 int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *paused_ns)
 {
-    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
-        return -errno;
-    int rc = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) ? -errno : wait_for_stop(tid);
+    int rc = krait_stop_begin(tid);
+    if (rc)
+        return rc;
     uint64_t begin = krait_clock_ns(CLOCK_MONOTONIC);
-    rc = rc ? rc : send_stopped(target, tid);
-    if (ptrace(PTRACE_DETACH, tid, NULL, NULL) && rc == 0)
-        rc = -errno;
+    rc = send_stopped(target, tid);
+    int gone = krait_stop_end(tid);
     *paused_ns = KRAIT_MAX(*paused_ns, krait_clock_ns(CLOCK_MONOTONIC) - begin);
-    return rc;
+    return rc ? rc : gone;
 }

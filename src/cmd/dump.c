@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct dump_options {
-    bool json, children, locals;
+    bool json, children, locals, native;
     uint64_t repeat, every_ns;
 };
 
@@ -78,13 +78,14 @@ static int dump_one(struct dump *dump, uint32_t i, struct krait_err *err)
 {
     KRAIT_AUTO_BUF out = { 0 };
     struct krait_remote *remote = dump->remotes[i];
-    int rc = krait_remote_read(remote, &dump->stacks, KRAIT_READ_CALLS, err);
+    uint32_t flags = KRAIT_READ_CALLS | (dump->options->native ? KRAIT_READ_NATIVE : 0);
+    int rc = krait_remote_read(remote, &dump->stacks, flags, err);
     if (rc)
         return rc;
     rc = krait_remote_read_tasks(remote, &dump->stacks);
     if (rc && rc != -ENOTSUP && rc != -ENOENT && rc != -EFAULT)
         return krait_remote_refusal(remote->pid, rc, err);
-    struct dump_process process = { remote, &dump->stacks, dump->options->locals };
+    struct dump_process process = { remote, &dump->stacks, dump->options->locals, dump->options->native };
     if (dump->options->json) {
         dump_json(&process, &out);
     } else {
@@ -194,6 +195,8 @@ static const struct krait_opt dump_opts[] = {
       "Dump also the Python programs that PID started" },
     { "locals", 'l', KRAIT_OPT_FLAG, NULL, offsetof(struct dump_options, locals),
       "Print the local variables of each function, shortened" },
+    { "native", 'n', KRAIT_OPT_FLAG, NULL, offsetof(struct dump_options, native),
+      "Print also native frames, of C and C++; stops threads that run for less than 1 ms, longer on a busy machine" },
     { "repeat", 0, KRAIT_OPT_UINT, "N", offsetof(struct dump_options, repeat),
       "Dump N times, one after the other (default: 1)" },
     { "every", 0, KRAIT_OPT_TIME, "TIME", offsetof(struct dump_options, every_ns),
@@ -212,7 +215,8 @@ const struct krait_cmd krait_cmd_dump = {
         ") is: its call stack, "
         "innermost function first, with file and line; whether it runs, waits for the GIL or sleeps in a system call; "
         "and which thread holds the GIL. From Python 3.14 on, the tasks of asyncio follow, with what each awaits.\n\n"
-        "krait reads the memory of the process from outside and neither stops nor changes it. The program can be one "
+        "krait reads the memory of the process from outside and neither stops nor changes it, except that --native stops "
+        "threads that run. The program can be one "
         "that was started without krait. Each stack is one that the thread really had: krait reads it on the thread's "
         "CPU, for which the thread waits some microseconds. It reads the stacks of different threads one after the other.\n\n"
         "Only root can read programs of other users, and on many systems programs that krait did not start.",

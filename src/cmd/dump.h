@@ -12,7 +12,7 @@
 struct dump_process {
     const struct krait_remote *remote;
     const struct krait_remote_stacks *stacks;
-    bool locals;
+    bool locals, native;
 };
 
 /* What a thread is doing: the keys of JSON's "state". */

@@ -9,6 +9,11 @@ static const char *const state_names[] = {
     [DUMP_ENDED] = "ended",     [DUMP_UNKNOWN] = "unknown",
 };
 
+static const char *const native_results[] = { [KRAIT_NATIVE_NONE] = NULL,
+                                              [KRAIT_NATIVE_WHOLE] = "whole",
+                                              [KRAIT_NATIVE_CUT] = "cut",
+                                              [KRAIT_NATIVE_APART] = "apart" };
+
 static void add_local(void *ctx, const char *name, const char *value)
 {
     struct krait_buf *out = ctx;
@@ -40,6 +45,10 @@ static void add_frame(struct krait_buf *out, const struct dump_process *process,
     krait_json_key_u64_or_null(out, "line", frame->line > 0, (uint64_t)frame->line);
     krait_json_key_u64_or_null(out, "first_line", frame->code->first_line > 0,
                                (uint64_t)frame->code->first_line);
+    if (process->native)
+        krait_json_key_bool(out, "native", frame->code->native);
+    if (process->native && frame->code->native)
+        krait_json_key_u64(out, "offset", frame->addr - frame->code->addr);
     if (process->locals)
         add_locals(out, process->remote, frame);
     krait_buf_char(out, '}');
@@ -70,6 +79,8 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
     krait_json_key_bool(out, "holds_gil", thread->holds_gil);
     krait_json_key_bool(out, "read", !thread->failed);
     krait_json_key_bool(out, "proved", thread->proved);
+    if (process->native)
+        krait_json_key_text_or_null(out, "native", native_results[thread->native]);
     add_frames(out, process, thread->first, thread->count);
     krait_buf_char(out, '}');
 }

@@ -116,7 +116,8 @@ static void add_frame(struct krait_buf *out, const struct krait_table_look *look
         snprintf(again, sizeof(again), "  (%u times)", times);
     uint32_t taken = INDENT + name_columns + GAP + (uint32_t)strlen(line) + (uint32_t)strlen(again);
     uint32_t rest = look->width > taken ? look->width - taken : look->width ? 1 : 0;
-    krait_buf_fmt(out, "%*s", INDENT, "");
+    bool dim_name = look->colour && frame->code->native;
+    krait_buf_fmt(out, "%*s%s", INDENT, "", dim_name ? KRAIT_DIM : "");
     add_cell(out, frame->code->name, name_columns, true, look->utf8);
     krait_buf_fmt(out, "%*s%s", GAP, "", look->colour ? KRAIT_DIM : "");
     add_cell(out, frame->code->file, rest, false, look->utf8);
@@ -156,6 +157,13 @@ static void add_frames(struct krait_buf *out, const struct dump_process *process
     }
 }
 
+static const char *const native_notes[] = {
+    [KRAIT_NATIVE_NONE] = "    its native frames could not be read\n",
+    [KRAIT_NATIVE_WHOLE] = "",
+    [KRAIT_NATIVE_CUT] = "    its outer native frames are missing: a file has no call frame information\n",
+    [KRAIT_NATIVE_APART] = "    its native frames do not fit to the Python ones, which follow them\n",
+};
+
 static void add_thread(struct krait_buf *out, const struct dump_process *process,
                        const struct krait_table_look *look, const struct krait_remote_thread *thread)
 {
@@ -167,6 +175,8 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
         krait_buf_fmt(out, "%*sruns no Python function\n", INDENT, "");
     else if (!thread->proved)
         krait_buf_fmt(out, "%*snot proved: krait could not keep it from running meanwhile\n", INDENT, "");
+    if (process->native)
+        krait_buf_str(out, native_notes[thread->native]);
     add_frames(out, process, look, thread->first, thread->count);
 }
 

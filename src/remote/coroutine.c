@@ -115,7 +115,7 @@ static int read_frame(struct reading *reading, uint64_t generator, struct krait_
     uint64_t instruction = krait_memory_number(bytes + in + at[KRAIT_AT_FRAME_INSTRUCTION], 8);
     uint64_t stack = krait_memory_number(bytes + in + at[KRAIT_AT_FRAME_STACK], 8);
     *frame = (struct krait_raw_frame){ generator + at[KRAIT_AT_GENERATOR_FRAME], code,
-                                       (int64_t)(instruction - code - at[KRAIT_AT_CODE_BYTES]) };
+                                       (int64_t)(instruction - code - at[KRAIT_AT_CODE_BYTES]), true, 0 };
     *state = (int8_t)bytes[0];
     *awaits = 0;
     if (*state == layout->version->states.awaits || *state == layout->version->states.awaits_too)

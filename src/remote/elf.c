@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -42,15 +44,22 @@ static bool is_named(const struct krait_elf *elf, const ElfW(Shdr) * strings, ui
     return text && memcmp(text, name, n) == 0;
 }
 
-static uint64_t find_base(const struct krait_elf *elf)
+/* Copies program header i; false if there is none. */
+static bool part_at(const struct krait_elf *elf, unsigned i, ElfW(Phdr) * part)
 {
     ElfW(Ehdr) head = head_of(elf);
-    for (unsigned i = 0; i < head.e_phnum && head.e_phentsize == sizeof(ElfW(Phdr)); i++) {
-        ElfW(Phdr) part;
-        const void *at = inside(elf, head.e_phoff + (uint64_t)i * sizeof(part), 1, sizeof(part));
-        if (!at)
-            break;
-        memcpy(&part, at, sizeof(part));
+    if (i >= head.e_phnum || head.e_phentsize != sizeof(*part))
+        return false;
+    const void *at = inside(elf, head.e_phoff + (uint64_t)i * sizeof(*part), 1, sizeof(*part));
+    if (at)
+        memcpy(part, at, sizeof(*part));
+    return at;
+}
+
+static uint64_t find_base(const struct krait_elf *elf)
+{
+    ElfW(Phdr) part;
+    for (unsigned i = 0; part_at(elf, i, &part); i++) {
         if (part.p_type == PT_LOAD)
             return part.p_vaddr - part.p_offset;
     }
@@ -81,6 +90,23 @@ int krait_elf_open(struct krait_elf *elf, const char *path)
     }
     opened.base = find_base(&opened);
     *elf = opened;
+    return 0;
+}
+
+int krait_elf_open_vdso(struct krait_elf *elf)
+{
+    const char *from = (const char *)getauxval(AT_SYSINFO_EHDR);
+    ElfW(Ehdr) head;
+    if (!from)
+        return -ENOENT;
+    memcpy(&head, from, sizeof(head));
+    size_t size = head.e_shoff + (size_t)head.e_shnum * head.e_shentsize; /* the section headers come last */
+    char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED)
+        return -errno;
+    memcpy(bytes, from, size);
+    *elf = (struct krait_elf){ .bytes = bytes, .size = size };
+    elf->base = find_base(elf);
     return 0;
 }
 
@@ -132,6 +158,116 @@ bool krait_elf_section(const struct krait_elf *elf, const char *name, uint64_t *
         if (is_named(elf, &names, section.sh_name, name)) {
             *address = section.sh_addr;
             return true;
+        }
+    }
+    return false;
+}
+
+/* -- by address -- */
+
+/* The segment that `address` is linked into. */
+static bool find_load(const struct krait_elf *elf, uint64_t address, ElfW(Phdr) * part)
+{
+    bool found = false;
+    for (unsigned i = 0; !found && part_at(elf, i, part); i++)
+        found = part->p_type == PT_LOAD && address - part->p_vaddr < part->p_memsz;
+    return found;
+}
+
+const void *krait_elf_bytes(const struct krait_elf *elf, uint64_t address, size_t *size)
+{
+    ElfW(Phdr) part;
+    if (!find_load(elf, address, &part) || address - part.p_vaddr >= part.p_filesz)
+        return NULL;
+    uint64_t skipped = address - part.p_vaddr;
+    const char *at = inside(elf, part.p_offset, part.p_filesz, 1);
+    *size = at ? part.p_filesz - skipped : 0;
+    return at ? at + skipped : NULL;
+}
+
+bool krait_elf_is_code(const struct krait_elf *elf, uint64_t address)
+{
+    ElfW(Phdr) part;
+    return find_load(elf, address, &part) && part.p_flags & PF_X;
+}
+
+static bool find_part(const struct krait_elf *elf, uint32_t type, ElfW(Phdr) * part)
+{
+    bool found = false;
+    for (unsigned i = 0; !found && part_at(elf, i, part); i++)
+        found = part->p_type == type;
+    return found;
+}
+
+bool krait_elf_frames(const struct krait_elf *elf, uint64_t *address)
+{
+    ElfW(Phdr) part;
+    bool found = find_part(elf, PT_GNU_EH_FRAME, &part);
+    if (found)
+        *address = part.p_vaddr;
+    return found;
+}
+
+/* The name in a symbol table of the function around `address`. */
+static bool find_around(const struct krait_elf *elf, const ElfW(Shdr) * table, uint64_t address,
+                        const char **name, uint64_t *begin)
+{
+    ElfW(Shdr) strings;
+    ElfW(Sym) symbol;
+    uint64_t count = table->sh_size / sizeof(symbol);
+    const char *symbols = inside(elf, table->sh_offset, count, sizeof(symbol));
+    if (!symbols || !section_at(elf, table->sh_link, &strings))
+        return false;
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy(&symbol, symbols + i * sizeof(symbol), sizeof(symbol));
+        unsigned type = symbol.st_info & 15;
+        if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) ||
+            address - symbol.st_value >= KRAIT_MAX(symbol.st_size, 1u) || symbol.st_name >= strings.sh_size)
+            continue;
+        uint64_t rest = strings.sh_size - symbol.st_name;
+        const char *text = inside(elf, strings.sh_offset + symbol.st_name, rest, 1);
+        if (!text || !*text || !memchr(text, 0, rest))
+            continue;
+        *name = text;
+        *begin = symbol.st_value;
+        return true;
+    }
+    return false;
+}
+
+bool krait_elf_function_at(const struct krait_elf *elf, uint64_t address, const char **name, uint64_t *begin)
+{
+    static const uint32_t kinds[] = { SHT_SYMTAB, SHT_DYNSYM };
+    for (size_t k = 0; k < KRAIT_ARRAY_LEN(kinds); k++) {
+        ElfW(Shdr) section;
+        for (unsigned i = 0; section_at(elf, i, &section); i++) {
+            if (section.sh_type == kinds[k] && find_around(elf, &section, address, name, begin))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool krait_elf_build_id(const struct krait_elf *elf, char id[KRAIT_BUILD_ID_MAX])
+{
+    ElfW(Phdr) part;
+    ElfW(Nhdr) note;
+    for (unsigned i = 0; part_at(elf, i, &part); i++) {
+        const char *at = part.p_type == PT_NOTE ? inside(elf, part.p_offset, part.p_filesz, 1) : NULL;
+        for (uint64_t left = part.p_filesz; at && left >= sizeof(note);) {
+            memcpy(&note, at, sizeof(note));
+            uint64_t name = (note.n_namesz + 3ull) & ~3ull,
+                     size = sizeof(note) + name + ((note.n_descsz + 3ull) & ~3ull);
+            if (size > left)
+                break;
+            const char *bytes = at + sizeof(note) + name;
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz && note.n_descsz < KRAIT_BUILD_ID_MAX / 2) {
+                for (unsigned k = 0; k < note.n_descsz; k++)
+                    snprintf(id + 2 * k, 3, "%02x", (uint8_t)bytes[k]);
+                return true;
+            }
+            at += size;
+            left -= size;
         }
     }
     return false;

@@ -3,10 +3,10 @@
  * Where the interpreter is. Its symbols are in libpython or in the executable; /proc/PID/maps says where these lie. The
  * files are opened as the process sees them, so that it may be in a container, and may have been replaced on disk.
  */
-#include "base/array.h"
 #include "python/compat/versions.h"
-#include "remote/elf.h"
+#include "remote/maps.h"
 #include "remote/memory.h"
+#include "remote/native.h"
 #include "remote/stack.h"
 
 #include <limits.h>
@@ -95,75 +95,9 @@ int krait_remote_refusal(pid_t pid, int rc, struct krait_err *err)
     return krait_err_set(err, rc, "cannot read the memory of process %d: %s", pid, strerror(-rc));
 }
 
-/* -- mapped files -- */
+/* -- the files that it may be in -- */
 
-/* A mapping of a file's first byte. */
-struct mapped {
-    uint64_t begin, end;
-    char *path; /* as the process names it */
-};
-
-struct mapped_list {
-    struct mapped *items;
-    uint32_t count, cap;
-    bool any; /* there are mappings */
-};
-
-static void mapped_list_done(struct mapped_list *list)
-{
-    for (uint32_t i = 0; i < list->count; i++)
-        free(list->items[i].path);
-    free(list->items);
-}
-
-static int add_mapping(struct mapped_list *list, char *line)
-{
-    unsigned long long begin, end, offset;
-    int path = 0;
-    line[strcspn(line, "\n")] = '\0';
-    list->any = true;
-    if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %n", &begin, &end, &offset, &path) < 3 || offset || !path ||
-        line[path] != '/')
-        return 0;
-    if (!KRAIT_GROW(list->items, list->cap, list->count + 1))
-        return -ENOMEM;
-    char *copy = strdup(line + path);
-    list->items[list->count] = (struct mapped){ begin, end, copy };
-    list->count += copy != NULL;
-    return copy ? 0 : -ENOMEM;
-}
-
-static int read_maps(pid_t pid, struct mapped_list *list)
-{
-    char path[64], *line = NULL;
-    size_t cap = 0;
-    int rc = 0;
-    snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
-    if (!file)
-        return -errno;
-    while (!rc && getline(&line, &cap, file) > 0)
-        rc = add_mapping(list, line);
-    rc = rc ? rc : ferror(file) ? -errno : 0;
-    free(line);
-    return rc ? rc : list->any ? 0 : -ESRCH;
-}
-
-/* The very file that is mapped, even if it was deleted or lies in another mount namespace; that link is for root alone, others
- * go by the path. */
-static int open_mapped(pid_t pid, const struct mapped *mapped, struct krait_elf *elf)
-{
-    char path[PATH_MAX + 64];
-    snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", pid, (unsigned long long)mapped->begin,
-             (unsigned long long)mapped->end);
-    int rc = krait_elf_open(elf, path);
-    if (!rc || rc == -ENOEXEC)
-        return rc;
-    snprintf(path, sizeof(path), "/proc/%d/root%s", pid, mapped->path);
-    return krait_elf_open(elf, path);
-}
-
-static bool is_library(const struct mapped *mapped)
+static bool is_library(const struct krait_mapped *mapped)
 {
     const char *slash = strrchr(mapped->path, '/');
     return slash && strncmp(slash + 1, "libpython", strlen("libpython")) == 0;
@@ -194,7 +128,8 @@ static bool find_symbols(const struct krait_elf *elf, struct symbols *found)
 }
 
 /* From addresses in the file to addresses in the process. */
-static void move_symbols(struct symbols *found, const struct krait_elf *elf, const struct mapped *mapped)
+static void move_symbols(struct symbols *found, const struct krait_elf *elf,
+                         const struct krait_mapped *mapped)
 {
     uint64_t moved = mapped->begin - elf->base;
     found->runtime += moved;
@@ -245,12 +180,12 @@ struct search {
 };
 
 /* Returns 1 if it is in that file, 0 if not, or an error. */
-static int look_in(struct search *search, const struct mapped *mapped, struct krait_err *err)
+static int look_in(struct search *search, const struct krait_mapped *mapped, struct krait_err *err)
 {
     struct krait_remote *remote = search->remote;
     struct symbols found;
     KRAIT_CLEANUP(krait_elf_done) struct krait_elf elf = { 0 };
-    int rc = open_mapped(remote->pid, mapped, &elf);
+    int rc = krait_maps_open(remote->pid, mapped, &elf);
     if (rc)
         search->why = rc == -ENOEXEC ? search->why : rc;
     if (rc || !*search->path)
@@ -303,9 +238,9 @@ static int refuse_files(const struct search *search, struct krait_err *err)
  * file that is mapped. */
 static int find_python(struct krait_remote *remote, struct krait_err *err)
 {
-    KRAIT_CLEANUP(mapped_list_done) struct mapped_list list = { 0 };
+    KRAIT_CLEANUP(krait_maps_done) struct krait_maps list = { 0 };
     struct search search = { .remote = remote };
-    int rc = read_maps(remote->pid, &list);
+    int rc = krait_maps_read(remote->pid, &list);
     if (rc)
         return krait_remote_refusal(remote->pid, rc, err);
     for (int libraries = 1; libraries >= 0; libraries--) {
@@ -320,17 +255,17 @@ static int find_python(struct krait_remote *remote, struct krait_err *err)
 int krait_find_section(const struct krait_remote *remote, const char *prefix, const char *section,
                        uint64_t *address)
 {
-    KRAIT_CLEANUP(mapped_list_done) struct mapped_list list = { 0 };
-    int rc = read_maps(remote->pid, &list);
+    KRAIT_CLEANUP(krait_maps_done) struct krait_maps list = { 0 };
+    int rc = krait_maps_read(remote->pid, &list);
     bool found = false;
     for (uint32_t i = 0; i < list.count && !rc && !found; i++) {
         KRAIT_CLEANUP(krait_elf_done) struct krait_elf elf = { 0 };
-        const struct mapped *mapped = &list.items[i];
+        const struct krait_mapped *mapped = &list.items[i];
         const char *slash = strrchr(mapped->path, '/');
         bool wanted =
             strcmp(mapped->path, remote->file) == 0 || strncmp(slash + 1, prefix, strlen(prefix)) == 0;
-        found =
-            wanted && !open_mapped(remote->pid, mapped, &elf) && krait_elf_section(&elf, section, address);
+        found = wanted && !krait_maps_open(remote->pid, mapped, &elf) &&
+                krait_elf_section(&elf, section, address);
         if (found)
             *address += mapped->begin - elf.base;
     }
@@ -356,6 +291,7 @@ void krait_remote_free(struct krait_remote *remote)
     if (!remote)
         return;
     free(remote->file);
+    krait_natives_free(remote->natives);
     krait_still_done(&remote->still);
     krait_map_done(&remote->codes);
     krait_arena_done(&remote->arena);

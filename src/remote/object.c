@@ -250,6 +250,8 @@ int krait_locals_read(const struct krait_remote *remote, const struct krait_remo
     uint64_t values[KRAIT_LOCALS_MAX];
     size_t at[KRAIT_LOCALS_MAX];
     struct names names = { .count = 0 };
+    if (frame->code->native)
+        return 0;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(lists); i++)
         add_names(remote, frame->code->addr, lists[i], &names);
     int rc = krait_memory_read(remote->pid, frame->addr + remote->layout.at[KRAIT_AT_FRAME_LOCALS], values,

@@ -4,7 +4,9 @@
 #include "base/array.h"
 #include "remote/lines.h"
 #include "remote/memory.h"
+#include "remote/native.h"
 #include "remote/stack.h"
+#include "remote/stop.h"
 
 #include <time.h>
 
@@ -198,7 +200,9 @@ static void number_threads(struct krait_remote *remote, struct krait_remote_stac
 static void make_frame(const struct krait_remote *remote, const struct krait_raw_frame *raw,
                        const struct krait_remote_code *code, struct krait_remote_frame *frame)
 {
-    *frame = (struct krait_remote_frame){ .code = code, .addr = raw->addr };
+    *frame = (struct krait_remote_frame){
+        .code = code, .addr = raw->addr, .entry = raw->entry, .mark = raw->mark
+    };
     if (code)
         frame->line = krait_lines_find(remote->layout.version->lines, code->lines, code->lines_size,
                                        code->first_line, raw->offset);
@@ -239,41 +243,72 @@ static bool waits_for_gil(struct krait_remote *remote, const struct krait_remote
     return krait_remote_waits_for_gil(thread, &task);
 }
 
+static int copy_stack(struct krait_remote *remote, struct krait_remote_stacks *stacks,
+                      struct krait_stack_reader *reader, struct krait_remote_thread *thread)
+{
+    thread->count = reader->count = 0;
+    int rc = thread->addr ? krait_stack_copy(remote, reader, thread->addr) : 0;
+    rc = rc ? rc : add_frames(remote, stacks, reader);
+    thread->count = rc ? 0 : reader->count;
+    return rc;
+}
+
 /* Reads a stack and its names while the thread does not run. -EAGAIN: it did, or is between two stacks; try again. */
 static int read_still(struct krait_remote *remote, struct krait_remote_stacks *stacks,
                       struct krait_stack_reader *reader, struct krait_remote_thread *thread, uint32_t flags)
 {
     enum { TRIES = 50, NAP_NS = 50 * KRAIT_NS_PER_US };
-    int rc = thread->tid ? -EAGAIN : -ESRCH;
+    int rc = thread->tid ? -EAGAIN : -ESRCH, native = -EBUSY;
     for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
         if (i)
             nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
         rc = krait_still_begin(&remote->still, remote->pid, thread->tid);
         if (rc)
             continue;
-        rc = krait_stack_copy(remote, reader, thread->addr);
-        if (!rc)
-            rc = add_frames(remote, stacks, reader);
+        rc = copy_stack(remote, stacks, reader, thread);
         if (flags & KRAIT_READ_WAITS)
             thread->gil_wait = waits_for_gil(remote, thread);
+        if (!rc && flags & KRAIT_READ_NATIVE)
+            native = krait_native_walk_waiting(remote, thread->tid);
         if (!krait_still_end(&remote->still) || rc == -EFAULT)
             rc = -EAGAIN;
     }
-    return rc;
+    return !rc && !native ? krait_native_merge(remote, stacks, thread) : rc;
+}
+
+/* The same of one that ptrace(2) stops, for its registers. */
+static int read_stopped(struct krait_remote *remote, struct krait_remote_stacks *stacks,
+                        struct krait_stack_reader *reader, struct krait_remote_thread *thread)
+{
+    enum { TRIES = 20, NAP_NS = 100 * KRAIT_NS_PER_US };
+    int rc = thread->tid ? -EAGAIN : -ESRCH;
+    for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
+        if (i) /* it was between two stacks */
+            nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+        rc = krait_stop_begin(thread->tid);
+        if (rc)
+            break;
+        rc = copy_stack(remote, stacks, reader, thread);
+        if (!rc)
+            rc = krait_native_walk_stopped(remote, thread->tid);
+        krait_stop_end(thread->tid);
+    }
+    return rc ? rc : krait_native_merge(remote, stacks, thread);
 }
 
 /* The same while it runs. */
 static int read_checked(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                        struct krait_stack_reader *reader, const struct krait_remote_thread *thread)
+                        struct krait_stack_reader *reader, struct krait_remote_thread *thread)
 {
     enum { TRIES = 20 };
-    int rc = -EAGAIN;
+    int rc = thread->addr ? -EAGAIN : -ESRCH;
     for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
         rc = krait_stack_read(remote, reader, thread->addr);
         if (rc)
             break;
         rc = add_frames(remote, stacks, reader);
     }
+    thread->count = rc ? 0 : reader->count;
     return rc;
 }
 
@@ -281,7 +316,13 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
                       struct krait_stack_reader *reader, struct krait_remote_thread *thread, uint32_t flags)
 {
     thread->first = stacks->frame_count;
+    thread->native = KRAIT_NATIVE_NONE;
     int rc = read_still(remote, stacks, reader, thread, flags);
+    bool stop = flags & KRAIT_READ_NATIVE && thread->native == KRAIT_NATIVE_NONE && rc != -ENOMEM;
+    if (stop && read_stopped(remote, stacks, reader, thread) == 0)
+        rc = 0;
+    else if (stop && !rc) /* as it was before */
+        rc = read_still(remote, stacks, reader, thread, flags & ~(uint32_t)KRAIT_READ_NATIVE);
     thread->proved = !rc;
     thread->state = remote->still.state;
     thread->switches = rc || remote->still.from_status ? 0 : remote->still.count;
@@ -289,9 +330,28 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
         rc = flags & KRAIT_READ_PROVED ? -EAGAIN : read_checked(remote, stacks, reader, thread);
     thread->failed = rc == -EAGAIN;
     remote->failures += thread->failed;
-    thread->count = rc ? 0 : reader->count;
+    thread->count = rc ? 0 : thread->count;
     stacks->frame_count += thread->count;
     return thread->failed ? 0 : rc;
+}
+
+/* Threads that have no Python state, as of numerical libraries. */
+static int add_others(struct krait_remote_stacks *stacks)
+{
+    uint32_t known = stacks->thread_count;
+    for (uint32_t i = 0; i < stacks->tasks.count; i++) {
+        const struct krait_os_task *task = &stacks->tasks.items[i];
+        bool is_new = true;
+        for (uint32_t k = 0; k < known && is_new; k++)
+            is_new = stacks->threads[k].tid != task->tid;
+        if (!is_new)
+            continue;
+        if (!KRAIT_GROW(stacks->threads, stacks->thread_cap, stacks->thread_count + 1))
+            return -ENOMEM;
+        stacks->threads[stacks->thread_count++] =
+            (struct krait_remote_thread){ .tid = task->tid, .runs = task->state == 'R' };
+    }
+    return 0;
 }
 
 /* What is known of threads that were there before: mostly they are in the same order. */
@@ -326,6 +386,8 @@ static int find_threads(struct krait_remote *remote, struct krait_remote_stacks 
         rc = krait_tasks_read(&stacks->tasks, remote->pid, flags & KRAIT_READ_CALLS);
     if (!rc)
         number_threads(remote, stacks, &stacks->tasks);
+    if (!rc && flags & KRAIT_READ_NATIVE)
+        rc = add_others(stacks);
     keep_known(stacks, before, count);
     return rc;
 }
@@ -342,6 +404,8 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
     KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
     stacks->frame_count = stacks->coroutine_count = 0;
     int rc = flags & KRAIT_READ_KNOWN ? 0 : find_threads(remote, stacks, flags);
+    if (!rc && flags & KRAIT_READ_NATIVE)
+        rc = krait_native_prepare(remote);
     for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
         struct krait_remote_thread *thread = &stacks->threads[i];
         bool wanted = (thread->runs || !(flags & KRAIT_READ_RUNNING)) &&

@@ -30,27 +30,41 @@ struct krait_remote_code {
     int32_t first_line;
     const uint8_t *lines;
     size_t lines_size;
+    bool
+        native; /* a function of a native file; then `name` is its symbol, or file+0x1f40, and `addr` where it begins there */
 };
 
 struct krait_remote_frame {
     const struct krait_remote_code *code;
     int32_t line; /* 0: none */
-    uint64_t addr;
+    bool entry;   /* C code called it */
+    uint64_t
+        mark; /* of such a one, from 3.12 on: an address in the native frame of the interpreter's loop that runs it */
+    uint64_t addr; /* of the frame; of a native one the instruction */
+};
+
+/* What came of KRAIT_READ_NATIVE. */
+enum krait_native_result {
+    KRAIT_NATIVE_NONE, /* not wanted, or not read */
+    KRAIT_NATIVE_WHOLE,
+    KRAIT_NATIVE_CUT,   /* its outer part is missing: a file without call frame information */
+    KRAIT_NATIVE_APART, /* it does not fit to the Python functions, which follow it */
 };
 
 struct krait_remote_thread {
-    uint64_t addr;   /* of its PyThreadState */
+    uint64_t addr;   /* of its PyThreadState; 0: it has none */
     uint64_t ident;  /* threading.get_ident() */
     pid_t tid;       /* the kernel's number; 0: not known */
     uint64_t interp; /* 0: the main interpreter */
     uint64_t gil;    /* address of its GIL; 0: not known */
     bool holds_gil;
-    bool runs;         /* on a CPU, or ready for one */
-    bool failed;       /* its stack could not be read while it ran */
-    bool proved;       /* the thread did not run while its stack was read */
-    bool same;         /* of KRAIT_READ_AGAIN: it has not run since; it has no frames here */
-    char state;        /* of a proved one, just before: proc(5) */
-    bool gil_wait;     /* of KRAIT_READ_WAITS and a proved one: it waits for the GIL */
+    bool runs;     /* on a CPU, or ready for one */
+    bool failed;   /* its stack could not be read while it ran */
+    bool proved;   /* the thread did not run while its stack was read */
+    bool same;     /* of KRAIT_READ_AGAIN: it has not run since; it has no frames here */
+    char state;    /* of a proved one, just before: proc(5) */
+    bool gil_wait; /* of KRAIT_READ_WAITS and a proved one: it waits for the GIL */
+    enum krait_native_result native;
     uint64_t switches; /* of a proved one: krait_still_count; 0: not known */
     uint32_t first;    /* its frames in krait_remote_stacks.frames, innermost first */
     uint32_t count;
@@ -91,7 +105,8 @@ struct krait_remote {
     uint64_t asyncio;    /* address of the table of offsets of asyncio's C part; 0: not met yet */
     uint32_t tid_offset; /* of the kernel's number in struct pthread, once it is known; before 3.11 */
     struct krait_still still;
-    struct krait_map codes; /* address -> struct krait_remote_code * */
+    struct krait_natives *natives; /* native.h; NULL: not used yet */
+    struct krait_map codes;        /* address -> struct krait_remote_code * */
     struct krait_arena arena;
     uint64_t tries,
         failures; /* copies of stacks that were made; threads without a stack because of KRAIT_TRIES_MAX */
@@ -110,6 +125,9 @@ enum krait_read_flags {
     KRAIT_READ_WAITS = 1 << 5,   /* also whether threads that sleep wait for the GIL */
     KRAIT_READ_AGAIN = 1 << 4,   /* threads of the call before only as far as they have run since */
     KRAIT_READ_KNOWN = 1 << 6,   /* only the threads of the call before */
+    KRAIT_READ_NATIVE =
+        1
+        << 7, /* also native frames, and threads without a Python state; stops threads that run for a moment */
 };
 
 /* Reads all threads that have a Python state. `stacks` is zeroed or of an earlier call, whose frames it replaces; codes

@@ -288,7 +288,9 @@ static int64_t instruction_of(const struct krait_remote *remote, const char *fra
 static struct krait_raw_frame raw_frame(const struct krait_remote *remote, const char *frame, uint64_t addr)
 {
     uint64_t code = field(remote, frame, KRAIT_AT_FRAME_CODE, sizeof(code)) & ~KRAIT_REFERENCE_TAGS;
-    return (struct krait_raw_frame){ addr, code, instruction_of(remote, frame, code) };
+    bool entry = !has(remote, KRAIT_AT_FRAME_OWNER) ||
+                 (has(remote, KRAIT_AT_FRAME_ENTRY) && field(remote, frame, KRAIT_AT_FRAME_ENTRY, 1));
+    return (struct krait_raw_frame){ addr, code, instruction_of(remote, frame, code), entry, 0 };
 }
 
 /* Follows the chain in a copy. -EAGAIN: it is not one that was. */
@@ -308,6 +310,10 @@ static int follow(const struct copy *copy, struct krait_raw_frame **frames, uint
         if (!KRAIT_GROW(*frames, *cap, *count + 1))
             return -ENOMEM;
         (*frames)[*count] = raw_frame(remote, frame, addr);
+        if (*count && is_mark(remote, frame) && !(*frames)[*count - 1].entry) {
+            (*frames)[*count - 1].entry = true;
+            (*frames)[*count - 1].mark = addr;
+        }
         *count += !is_mark(remote, frame);
         addr = field(remote, frame, KRAIT_AT_FRAME_BACK, sizeof(addr));
         above = frame;

@@ -11,6 +11,8 @@ struct krait_raw_frame {
     uint64_t addr;
     uint64_t code;  /* the code object */
     int64_t offset; /* of the instruction, in bytes; negative: not begun */
+    bool entry;     /* C code called it */
+    uint64_t mark;  /* as in krait_remote_frame */
 };
 
 /* What one thread's stack is read with; zeroed at first, and used for one thread after the other. */

@@ -16,7 +16,9 @@ static const struct krait_remote_code outer = { .name = "outer", .file = "a.py",
 /* A thread of the process in outer, line 3, in inner, which called itself, lines 12 and 11. */
 static void read_once(struct krait_sums *sums, pid_t pid)
 {
-    struct krait_remote_frame frames[] = { { &inner, 12, 0 }, { &inner, 11, 0 }, { &outer, 3, 0 } };
+    struct krait_remote_frame frames[] = { { .code = &inner, .line = 12 },
+                                           { .code = &inner, .line = 11 },
+                                           { .code = &outer, .line = 3 } };
     struct krait_os_task task = { .tid = pid, .name = "python3" };
     struct krait_remote_thread thread = { .ident = 7, .tid = pid, .holds_gil = true, .count = 3 };
     struct krait_remote_stacks stacks = {

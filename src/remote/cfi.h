@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Call frame information: where a function, at one of its instructions, has put the registers of its caller. Compilers write it
+ * to .eh_frame for exceptions (Linux Standard Base, Core, "Exception Frames"; DWARF 5, 6.4), so that stripped files have it too.
+ */
+#ifndef KRAIT_REMOTE_CFI_H
+#define KRAIT_REMOTE_CFI_H
+
+#include "remote/elf.h"
+
+/* DWARF's numbers of registers: System V ABI for x86-64, figure 3.36; DWARF for the Arm 64-bit Architecture, 4.1. */
+#if defined(__x86_64__)
+enum { KRAIT_CFI_REGISTERS = 17, KRAIT_CFI_SP = 7, KRAIT_CFI_PC = 16, KRAIT_CFI_KEPT = 0xf0c8 };
+#elif defined(__aarch64__)
+enum { KRAIT_CFI_REGISTERS = 33, KRAIT_CFI_SP = 31, KRAIT_CFI_PC = 32, KRAIT_CFI_KEPT = 0x7ff80000 };
+#else
+#error "no numbers of registers for this machine"
+#endif
+
+enum krait_cfi_kind {
+    KRAIT_CFI_SAME,      /* the caller's value is still in it */
+    KRAIT_CFI_UNDEFINED, /* it is lost; of the return address: nobody called */
+    KRAIT_CFI_OFFSET,    /* at CFA + offset */
+    KRAIT_CFI_VALUE,     /* is CFA + offset */
+    KRAIT_CFI_REGISTER,  /* is in the register `of`; of the CFA: that register + offset */
+    KRAIT_CFI_AT_EXPRESSION,
+    KRAIT_CFI_EXPRESSION,
+};
+
+struct krait_cfi_rule {
+    enum krait_cfi_kind kind;
+    uint32_t of;
+    int64_t offset;
+    const uint8_t *expression; /* in the file */
+    size_t size;
+};
+
+struct krait_cfi_row {
+    struct krait_cfi_rule
+        cfa; /* the address of the caller's frame: KRAIT_CFI_REGISTER or KRAIT_CFI_EXPRESSION */
+    struct krait_cfi_rule registers[KRAIT_CFI_REGISTERS];
+};
+
+struct krait_cfi {
+    uint64_t begin; /* of the function, as linked */
+    struct krait_cfi_row row;
+    uint32_t return_address; /* the register that has it */
+    bool is_signal;          /* the kernel made the frame: its caller was interrupted, not in a call */
+};
+
+/* The rules of the function at `address`, as linked, at that instruction. Returns 0; -ENODATA: the file has none for it; -EINVAL: what
+ * it has is damaged, or of a kind that compilers do not write. */
+int krait_cfi_find(const struct krait_elf *elf, uint64_t address, struct krait_cfi *cfi);
+
+/* -- reading the encodings -- */
+
+struct krait_cursor;
+/* LEB128 numbers (DWARF 5, 7.6). False at the end of the bytes. */
+bool krait_cfi_unsigned(struct krait_cursor *at, uint64_t *value);
+bool krait_cfi_signed(struct krait_cursor *at, int64_t *value);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "remote/maps.h"
+
+#include "base/array.h"
+
+#include <limits.h>
+#include <string.h>
+
+void krait_maps_done(struct krait_maps *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        free(list->items[i].path);
+    free(list->items);
+}
+
+static int add_mapping(struct krait_maps *list, char *line)
+{
+    unsigned long long begin, end, offset;
+    int path = 0;
+    line[strcspn(line, "\n")] = '\0';
+    list->any = true;
+    if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %n", &begin, &end, &offset, &path) < 3 || offset || !path ||
+        line[path] != '/')
+        return 0;
+    if (!KRAIT_GROW(list->items, list->cap, list->count + 1))
+        return -ENOMEM;
+    char *copy = strdup(line + path);
+    list->items[list->count] = (struct krait_mapped){ begin, end, copy };
+    list->count += copy != NULL;
+    return copy ? 0 : -ENOMEM;
+}
+
+int krait_maps_read(pid_t pid, struct krait_maps *list)
+{
+    char path[64], *line = NULL;
+    size_t cap = 0;
+    int rc = 0;
+    snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
+    if (!file)
+        return -errno;
+    while (!rc && getline(&line, &cap, file) > 0)
+        rc = add_mapping(list, line);
+    rc = rc ? rc : ferror(file) ? -errno : 0;
+    free(line);
+    return rc ? rc : list->any ? 0 : -ESRCH;
+}
+
+int krait_maps_open(pid_t pid, const struct krait_mapped *mapped, struct krait_elf *elf)
+{
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", pid, (unsigned long long)mapped->begin,
+             (unsigned long long)mapped->end);
+    int rc = krait_elf_open(elf, path);
+    if (!rc || rc == -ENOEXEC)
+        return rc;
+    snprintf(path, sizeof(path), "/proc/%d/root%s", pid, mapped->path);
+    return krait_elf_open(elf, path);
+}

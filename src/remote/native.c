@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "remote/native.h"
+
+#include "base/array.h"
+#include "remote/maps.h"
+#include "remote/memory.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+
+enum { FRAMES_MAX = 50000 };
+
+/* A mapped file, opened when an address in it is met. */
+struct module {
+    struct krait_elf elf, debug; /* debug: its symbols, where they are in a file of their own */
+    uint64_t moved;
+    bool tried, debug_tried;
+};
+
+enum { VDSO = UINT32_MAX }; /* as the index of a file */
+
+struct place {
+    uint64_t pc, sp;
+    bool called;
+};
+
+struct krait_natives {
+    struct krait_maps maps;
+    struct module *modules; /* of maps.items */
+    struct module vdso;
+    struct krait_map places,
+        functions;       /* by address -> struct krait_remote_code *; by where the function begins */
+    struct place *found; /* the walk's frames, innermost first */
+    uint32_t count, cap;
+    bool whole;
+};
+
+/* -- files -- */
+
+static void close_modules(struct krait_natives *natives)
+{
+    for (uint32_t i = 0; natives->modules && i < natives->maps.count; i++) {
+        krait_elf_done(&natives->modules[i].elf);
+        krait_elf_done(&natives->modules[i].debug);
+    }
+    free(natives->modules);
+    krait_maps_done(&natives->maps);
+    natives->modules = NULL;
+    natives->maps = (struct krait_maps){ 0 };
+}
+
+void krait_natives_free(struct krait_natives *natives)
+{
+    if (!natives)
+        return;
+    close_modules(natives);
+    krait_elf_done(&natives->vdso.elf);
+    krait_map_done(&natives->places);
+    krait_map_done(&natives->functions);
+    free(natives->found);
+    free(natives);
+}
+
+static bool are_same(const struct krait_maps *a, const struct krait_maps *b)
+{
+    bool same = a->count == b->count;
+    for (uint32_t i = 0; i < a->count && same; i++)
+        same = a->items[i].begin == b->items[i].begin && strcmp(a->items[i].path, b->items[i].path) == 0;
+    return same;
+}
+
+/* Names stay as long as the files do. */
+static int read_modules(struct krait_remote *remote)
+{
+    struct krait_natives *natives = remote->natives;
+    struct krait_maps maps = { 0 };
+    int rc = krait_maps_read(remote->pid, &maps);
+    struct module *modules = rc ? NULL : calloc(maps.count + 1, sizeof(*modules));
+    if (!modules || (natives->modules && are_same(&maps, &natives->maps))) {
+        rc = rc || modules ? rc : -ENOMEM;
+        krait_maps_done(&maps);
+        free(modules);
+        return rc;
+    }
+    close_modules(natives);
+    krait_map_done(&natives->places);
+    krait_map_done(&natives->functions);
+    natives->places = natives->functions = (struct krait_map){ 0 };
+    natives->modules = modules;
+    natives->maps = maps;
+    return 0;
+}
+
+/* The kernel tells where it has mapped its code there: the auxiliary vector, proc(5). */
+static void find_vdso(const struct krait_remote *remote, struct module *vdso)
+{
+    ElfW(auxv_t) entry;
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/auxv", remote->pid);
+    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
+    while (file && fread(&entry, sizeof(entry), 1, file) == 1 && entry.a_type != AT_NULL) {
+        if (entry.a_type == AT_SYSINFO_EHDR && !krait_elf_open_vdso(&vdso->elf))
+            vdso->moved = entry.a_un.a_val - vdso->elf.base;
+    }
+    vdso->tried = vdso->debug_tried = true;
+}
+
+int krait_native_prepare(struct krait_remote *remote)
+{
+    if (remote->natives)
+        return 0;
+    remote->natives = calloc(1, sizeof(*remote->natives));
+    if (remote->natives)
+        find_vdso(remote, &remote->natives->vdso);
+    return remote->natives ? read_modules(remote) : -ENOMEM;
+}
+
+/* The file that has the code at an address; NULL: none that can be read. */
+static struct module *find_module(const struct krait_remote *remote, uint64_t pc, uint32_t *index)
+{
+    struct krait_natives *natives = remote->natives;
+    uint32_t low = 0, high = natives->maps.count;
+    *index = VDSO;
+    if (natives->vdso.elf.bytes && krait_elf_is_code(&natives->vdso.elf, pc - natives->vdso.moved))
+        return &natives->vdso;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (natives->maps.items[mid].begin <= pc)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (!low)
+        return NULL;
+    *index = low - 1;
+    const struct krait_mapped *mapped = &natives->maps.items[low - 1];
+    struct module *module = &natives->modules[low - 1];
+    if (!module->tried && !krait_maps_open(remote->pid, mapped, &module->elf))
+        module->moved = mapped->begin - module->elf.base;
+    module->tried = true;
+    return module->elf.bytes && krait_elf_is_code(&module->elf, pc - module->moved) ? module : NULL;
+}
+
+/* A library may have been loaded since. */
+static struct module *find_module_again(struct krait_remote *remote, uint64_t pc, uint32_t *index)
+{
+    struct module *module = find_module(remote, pc, index);
+    return module || read_modules(remote) ? module : find_module(remote, pc, index);
+}
+
+/* -- walking -- */
+
+static int add_place(struct krait_natives *natives, const struct krait_registers *registers)
+{
+    if (!KRAIT_GROW(natives->found, natives->cap, natives->count + 1))
+        return -ENOMEM;
+    uint64_t sp = registers->value[KRAIT_CFI_SP];
+    natives->found[natives->count++] = (struct place){ krait_registers_pc(registers), sp, registers->called };
+    return 0;
+}
+
+/* A walk that ends too early is cut, unless other registers would help. */
+static int walk(struct krait_remote *remote, struct krait_registers *registers)
+{
+    struct krait_natives *natives = remote->natives;
+    bool again = false;
+    int rc = 0;
+    natives->count = 0;
+    while (!rc && natives->count < FRAMES_MAX) {
+        uint32_t index;
+        uint64_t pc = krait_registers_pc(registers) - registers->called;
+        struct module *module =
+            again ? find_module(remote, pc, &index) : find_module_again(remote, pc, &index);
+        again |= !module;
+        rc = add_place(natives, registers);
+        if (!rc)
+            rc = module ? krait_unwind_step(registers, &module->elf, module->moved, remote->pid) : -ENODATA;
+    }
+    natives->whole = rc == -ENOENT;
+    return rc == -ENOENT || rc == -ENODATA || rc == -EINVAL || rc == -EFAULT ? 0 : rc;
+}
+
+/* The last two words are stack pointer and place: "running", "-1 SP PC" or "NUMBER six arguments SP PC" (proc(5)). */
+static int read_waiting(pid_t pid, pid_t tid, struct krait_registers *registers)
+{
+    char path[96], text[256];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
+    size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    text[n] = '\0';
+    char *pc = strrchr(text, ' ');
+    if (!n)
+        return file ? -ESRCH : -errno;
+    if (!pc)
+        return -EBUSY;
+    *pc = '\0';
+    char *sp = strrchr(text, ' ');
+    *registers = (struct krait_registers){ .known = 1ull << KRAIT_CFI_SP | 1ull << KRAIT_CFI_PC };
+    registers->value[KRAIT_CFI_SP] = sp ? strtoull(sp + 1, NULL, 16) : 0;
+    registers->value[KRAIT_CFI_PC] = strtoull(pc + 1, NULL, 16);
+    return registers->value[KRAIT_CFI_SP] ? 0 : -EBUSY;
+}
+
+int krait_native_walk_waiting(struct krait_remote *remote, pid_t tid)
+{
+    struct krait_registers registers;
+    int rc = read_waiting(remote->pid, tid, &registers);
+    return rc ? rc : walk(remote, &registers);
+}
+
+#if defined(__x86_64__)
+static void take_registers(const struct user_regs_struct *r, struct krait_registers *registers)
+{
+    const uint64_t values[] = { r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
+                                r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip };
+    memcpy(registers->value, values, sizeof(values));
+}
+#else
+static void take_registers(const struct user_regs_struct *r, struct krait_registers *registers)
+{
+    memcpy(registers->value, r->regs, sizeof(r->regs));
+    registers->value[KRAIT_CFI_SP] = r->sp;
+    registers->value[KRAIT_CFI_PC] = r->pc;
+}
+#endif
+
+int krait_native_walk_stopped(struct krait_remote *remote, pid_t tid)
+{
+    struct user_regs_struct regs;
+    struct iovec to = { &regs, sizeof(regs) };
+    struct krait_registers registers = { .known = ~0ull };
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to))
+        return -errno;
+    if (to.iov_len != sizeof(regs))
+        return -ENOTSUP; /* a program of 32 bits */
+    take_registers(&regs, &registers);
+    return walk(remote, &registers);
+}
+
+/* -- names -- */
+
+/* Where distributions put the symbols of a stripped file (GDB's manual, "Separate Debug Files"). */
+static const struct krait_elf *symbols_of(const struct krait_remote *remote, struct module *module)
+{
+    char id[KRAIT_BUILD_ID_MAX], path[2 * KRAIT_BUILD_ID_MAX + 64];
+    if (!module->debug_tried && krait_elf_build_id(&module->elf, id)) {
+        snprintf(path, sizeof(path), "/proc/%d/root/usr/lib/debug/.build-id/%.2s/%s.debug", remote->pid, id,
+                 id + 2);
+        krait_elf_open(&module->debug, path);
+    }
+    module->debug_tried = true;
+    return module->debug.bytes ? &module->debug : &module->elf;
+}
+
+static bool find_function(const struct krait_remote *remote, struct module *module, uint64_t address,
+                          const char **name, uint64_t *begin)
+{
+    struct krait_cfi cfi;
+    *name = NULL;
+    if (krait_elf_function_at(symbols_of(remote, module), address, name, begin) ||
+        krait_elf_function_at(&module->elf, address, name, begin))
+        return true;
+    bool found = !krait_cfi_find(&module->elf, address, &cfi);
+    *begin = found ? cfi.begin : address;
+    return false;
+}
+
+static const struct krait_remote_code *make_function(struct krait_remote *remote, const char *file,
+                                                     const char *name, uint64_t begin, uint64_t linked)
+{
+    uint64_t *known = krait_map_get(&remote->natives->functions, begin);
+    if (known)
+        return (const void *)(uintptr_t)*known;
+    struct krait_remote_code *code = KRAIT_ARENA_NEW(&remote->arena, struct krait_remote_code);
+    KRAIT_AUTO_BUF made = { 0 };
+    const char *slash = strrchr(file, '/');
+    if (!name && *file == '/')
+        krait_buf_fmt(&made, "%s+", slash + 1);
+    if (!name)
+        krait_buf_fmt(&made, "0x%llx", (unsigned long long)linked);
+    name = name ? name : made.data;
+    if (!code || !name)
+        return NULL;
+    code->addr = begin;
+    code->native = true;
+    code->name = krait_arena_strndup(&remote->arena, name, strlen(name));
+    code->file = krait_arena_strndup(&remote->arena, file, strlen(file));
+    bool ok = code->name && code->file;
+    return ok && !krait_map_put(&remote->natives->functions, begin, (uint64_t)(uintptr_t)code) ? code : NULL;
+}
+
+/* The function at an address; NULL: out of memory. */
+static const struct krait_remote_code *name_place(struct krait_remote *remote, const struct place *place)
+{
+    uint64_t pc = place->pc - place->called, begin = pc;
+    uint64_t *known = krait_map_get(&remote->natives->places, pc);
+    if (known)
+        return (const void *)(uintptr_t)*known;
+    uint32_t index = 0;
+    const char *name = NULL;
+    struct module *module = find_module(remote, pc, &index);
+    if (module)
+        find_function(remote, module, pc - module->moved, &name, &begin);
+    const char *file = !module         ? "[no file]"
+                       : index == VDSO ? "[vdso]"
+                                       : remote->natives->maps.items[index].path;
+    uint64_t moved = module ? module->moved : 0;
+    const struct krait_remote_code *code = make_function(remote, file, name, begin + moved, begin);
+    return code && !krait_map_put(&remote->natives->places, pc, (uint64_t)(uintptr_t)code) ? code : NULL;
+}
+
+/* -- together with Python's -- */
+
+struct merge {
+    struct krait_remote_frame *to; /* room for all */
+    uint32_t count;
+    const struct krait_remote_frame *python;
+    uint32_t python_count, used;
+    bool has_marks, fits;
+};
+
+/* Compilers append .cold, .lto_priv.0 and such to the names of parts. */
+static bool is_named_loop(const struct krait_remote_code *code)
+{
+    static const char loop[] = "_PyEval_EvalFrameDefault";
+    size_t n = sizeof(loop) - 1;
+    return strncmp(code->name, loop, n) == 0 && (!code->name[n] || code->name[n] == '.');
+}
+
+/* Whether native frame i is the interpreter's loop. */
+static bool is_loop(const struct krait_natives *natives, const struct merge *merge, uint32_t i,
+                    const struct krait_remote_code *code)
+{
+    uint32_t k = merge->used;
+    while (k < merge->python_count && !merge->python[k].entry)
+        k++;
+    uint64_t mark = k < merge->python_count ? merge->python[k].mark : 0;
+    if (!mark && !merge->has_marks)
+        return is_named_loop(code);
+    return mark >= natives->found[i].sp && i + 1 < natives->count && mark < natives->found[i + 1].sp;
+}
+
+/* The Python functions that one activation of the loop runs. */
+static void add_run(struct merge *merge)
+{
+    merge->fits &= merge->used < merge->python_count;
+    while (merge->used < merge->python_count) {
+        const struct krait_remote_frame *frame = &merge->python[merge->used++];
+        merge->to[merge->count++] = *frame;
+        if (frame->entry)
+            break;
+    }
+}
+
+static void add_rest(struct merge *merge)
+{
+    while (merge->used < merge->python_count)
+        merge->to[merge->count++] = merge->python[merge->used++];
+}
+
+/* How native and Python frames go together. */
+enum way { BETWEEN, BETWEEN_BUT_FIRST, BEFORE, WAYS };
+
+/* BETWEEN_BUT_FIRST: the innermost loop has not begun its function, or has ended it. */
+static int add_natives(struct krait_remote *remote, struct merge *merge, enum way way)
+{
+    uint32_t loops = 0;
+    const struct krait_natives *natives = remote->natives;
+    merge->count = merge->used = 0;
+    merge->fits = true;
+    for (uint32_t i = 0; i < natives->count; i++) {
+        const struct krait_remote_code *code = name_place(remote, &natives->found[i]);
+        if (!code)
+            return -ENOMEM;
+        if (way != BEFORE && is_loop(natives, merge, i, code) && loops++ >= (uint32_t)way)
+            add_run(merge);
+        else
+            merge->to[merge->count++] =
+                (struct krait_remote_frame){ .code = code, .addr = natives->found[i].pc };
+    }
+    merge->fits &= !natives->whole || merge->used == merge->python_count;
+    merge->fits &= way != BETWEEN_BUT_FIRST || natives->whole; /* else what does not fit may be missing */
+    add_rest(merge);
+    return 0;
+}
+
+int krait_native_merge(struct krait_remote *remote, struct krait_remote_stacks *stacks,
+                       struct krait_remote_thread *thread)
+{
+    const struct krait_natives *natives = remote->natives;
+    uint32_t most = thread->count + natives->count;
+    KRAIT_AUTO_FREE struct krait_remote_frame *python = calloc(thread->count + 1, sizeof(*python));
+    if (!python || !KRAIT_GROW(stacks->frames, stacks->frame_cap, thread->first + most + 1))
+        return -ENOMEM;
+    memcpy(python, stacks->frames + thread->first, thread->count * sizeof(*python));
+    struct merge merge = { .to = stacks->frames + thread->first,
+                           .python = python,
+                           .python_count = thread->count,
+                           .has_marks = thread->count && python[thread->count - 1].mark };
+    bool fits = false;
+    int rc = 0;
+    for (enum way way = BETWEEN; way < WAYS && !rc && !fits; way++) {
+        rc = add_natives(remote, &merge, way);
+        fits = merge.fits && way != BEFORE;
+    }
+    thread->native = !fits ? KRAIT_NATIVE_APART : natives->whole ? KRAIT_NATIVE_WHOLE : KRAIT_NATIVE_CUT;
+    thread->count = rc ? 0 : merge.count;
+    return rc;
+}

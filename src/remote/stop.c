@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "remote/stop.h"
+
+#include "base/clock.h"
+
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+/* Waits until it has stopped as asked; signals that come meanwhile are passed on. It stops when it next has a CPU, or
+ * leaves a system call that nothing breaks off. One that does not stop in time cannot be let go before krait ends. */
+static int wait_for_stop(pid_t tid)
+{
+    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 2 * KRAIT_NS_PER_S;
+    while (krait_clock_ns(CLOCK_MONOTONIC) < end) {
+        int status;
+        pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+        if (got < 0)
+            return -errno;
+        if (!got)
+            nanosleep(&(struct timespec){ 0, 20000 }, NULL);
+        else if (!WIFSTOPPED(status))
+            return -ESRCH;
+        else if (status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP)
+            return 0;
+        else if (status >> 16 == PTRACE_EVENT_STOP)
+            return -EBUSY; /* the whole program is stopped, by SIGSTOP */
+        else
+            ptrace(PTRACE_CONT, tid, NULL, (void *)(long)WSTOPSIG(status));
+    }
+    return -ETIMEDOUT;
+}
+
+int krait_stop_begin(pid_t tid)
+{
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+        return -errno;
+    int rc = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) ? -errno : wait_for_stop(tid);
+    if (rc)
+        krait_stop_end(tid);
+    return rc;
+}
+
+int krait_stop_end(pid_t tid)
+{
+    return ptrace(PTRACE_DETACH, tid, NULL, NULL) ? -errno : 0;
+}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait dump --native: frames of C functions, merged with the Python ones."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from pairs import PAIRS, never_was
+from running import wait_for
+
+# Python calls C, which calls Python: qsort() of the C library, through ctypes.
+THROUGH_QSORT = """
+import ctypes, os, threading, time
+waits = threading.Event()
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+def compare(a, b):
+    print(os.getpid(), flush=True)
+    waits.wait()
+    return 0
+def sort():
+    libc = ctypes.CDLL(None)
+    libc.qsort.argtypes = None
+    libc.qsort((ctypes.c_int * 2)(2, 1), 2, 4, compare)
+sort()
+"""
+
+
+@pytest.fixture
+def native_dumps(krait):
+    def read(*words):
+        run = subprocess.run([krait, "dump", "--json", "--native", *map(str, words)], capture_output=True, text=True, timeout=120)
+        assert run.returncode == 0 and not run.stderr, run.stderr
+        return [json.loads(line) for line in run.stdout.splitlines()]
+
+    return read
+
+
+def python_names(thread):
+    return [f["function"].rpartition(".")[2] for f in thread["frames"] if not f["native"]]
+
+
+def place(frames, name):
+    return next(i for i, f in enumerate(frames) if f["function"].rpartition(".")[2] == name and not f["native"])
+
+
+def test_native_frames_stand_between_the_python_functions_that_they_are_between(programs, native_dumps, python):
+    app = programs.start(python, THROUGH_QSORT)
+    (dump,) = wait_for(lambda: [d for d in native_dumps(app.pid) if d["threads"][0]["system_call"] == "futex"], "the wait")
+    (thread,) = dump["threads"]
+    frames = thread["frames"]
+    assert thread["native"] == "whole" and thread["proved"]
+    assert python_names(thread)[-3:] == ["compare", "sort", "<module>"]
+    between = frames[place(frames, "compare") + 1 : place(frames, "sort")]
+    assert all(f["native"] and f["line"] is None for f in between)
+    files = [f["file"].rpartition("/")[2] for f in between]
+    assert re.search(r"ctypes.*libffi.*libc\.so.*libffi.*ctypes", " ".join(files)), files
+    assert any("qsort" in f["function"] or "msort" in f["function"] for f in between)
+    assert frames[0]["native"] and "libc.so" in frames[0]["file"]
+    outer = frames[place(frames, "<module>") + 1 :]
+    assert {"Py_BytesMain", "_start"} <= {f["function"] for f in outer} and all(f["offset"] >= 0 for f in outer)
+
+
+def test_a_thread_that_runs_has_the_native_frames_of_one_moment(programs, native_dumps, python):
+    seen = set()
+    for loop in ("plain", "through_c"):
+        app = programs.start(python, PAIRS, loop)
+        threads = [t for d in native_dumps(app.pid, "--repeat", 60) for t in d["threads"]]
+        app.end()
+        assert [(t["native"], t["proved"]) for t in threads] == [("whole", True)] * 60
+        assert not [t for t in threads if never_was(python_names(t))]
+        assert all(f["native"] for t in threads for f in t["frames"][place(t["frames"], "<module>") + 1 :])
+        for frames in (t["frames"] for t in threads):
+            called = [i for i, f in enumerate(frames) if f["function"] in ("fa", "fc") and not f["native"]]
+            assert not called or frames[called[0] + 1]["native"], "map() calls it"
+            seen |= {f["function"] for f in frames}
+    assert {"fa", "fc", "plain", "through_c"} & seen
+
+
+@pytest.mark.few_pythons
+def test_a_thread_that_waits_is_not_stopped_and_a_stopped_program_stays_so(programs, native_dumps, python):
+    app = programs.start(python, THROUGH_QSORT)
+    wait_for(lambda: native_dumps(app.pid)[0]["threads"][0]["system_call"], "the wait")
+    switches = re.findall(r"^\w*voluntary.*", open(f"/proc/{app.pid}/status").read(), re.M)
+    native_dumps(app.pid, "--repeat", 20)
+    assert re.findall(r"^\w*voluntary.*", open(f"/proc/{app.pid}/status").read(), re.M) == switches
+    os.kill(app.pid, signal.SIGSTOP)
+    wait_for(lambda: "T (stopped)" in open(f"/proc/{app.pid}/status").read(), "the stop")
+    (thread,) = native_dumps(app.pid)[0]["threads"]
+    assert thread["state"] == "stopped" and python_names(thread)[-3:] == ["compare", "sort", "<module>"]
+    assert "T (stopped)" in open(f"/proc/{app.pid}/status").read()
+
+
+@pytest.mark.few_pythons
+def test_threads_that_run_no_python_are_shown_too(programs, native_dumps, python):
+    app = programs.start(
+        python,
+        """
+        import ctypes, os, time
+        libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
+        assert not libc.pthread_create(ctypes.byref(thread), None, libc.pause, None)
+        print(os.getpid(), flush=True)
+        time.sleep(60)
+        """,
+    )
+    _, other = wait_for(lambda: [d["threads"] for d in native_dumps(app.pid) if len(d["threads"]) == 2 and d["threads"][1]["system_call"] == "pause"], "it")[0]
+    assert other["native"] == "whole" and [f["native"] for f in other["frames"]] and "pause" in other["frames"][0]["function"]
+
+
+def test_as_text_native_frames_stand_in_the_stack_with_their_file(programs, run, any_python):
+    app = programs.start(any_python, THROUGH_QSORT)
+    text = wait_for(lambda: (t := run("dump", "--native", app.pid).stdout) and "sleeps in futex" in t and t, "the wait")
+    assert re.search(r"^    compare +/.*app1\.py:7\n(    \S+ +/\S+\n)+    sort +/.*app1\.py:12\n(    \S+ +/\S+\n)*    <module> +/.*app1\.py:13\n(    \S+ +/\S+\n)+\Z", text, re.M), text
+
+
+def test_a_thread_that_another_tracer_has_keeps_its_python_stack(programs, run, any_python, krait):
+    """A second tracer is refused: ptrace(2)."""
+    app = programs.start(any_python, "import os\nprint(os.getpid(), flush=True)\nwhile True: pass\n")
+    tracer = subprocess.Popen(
+        [any_python.exe, "-c", f"import ctypes, sys, time; assert not ctypes.CDLL(None).ptrace(0x4206, {app.pid}, 0, 0); print('', flush=True); time.sleep(60)"],
+        stdout=subprocess.PIPE,
+    )
+    if not tracer.stdout.readline():
+        pytest.skip("no right to trace")
+    text = run("dump", "--native", app.pid).stdout
+    tracer.kill()
+    tracer.wait()
+    tracer.stdout.close()
+    assert "its native frames could not be read\n    <module>" in text

@@ -39,7 +39,7 @@ static void tree(struct krait_buf *to, const struct krait_flame *flame)
         const struct krait_flame_node *node = &flame->nodes[i];
         number(to, last_depth + 1 - node->depth);
         number(to, node->name);
-        for (int s = 0; s <= flame->has_other; s++) {
+        for (int s = 0; s < (flame->has_other ? 2 : 1); s++) {
             number(to, node->side[s].self_ns);
             number(to, node->side[s].calls);
         }

@@ -95,6 +95,15 @@ static void put_switch(struct krait_ring *ring, uint64_t t, uint16_t from, uint1
         ring->window = UINT64_MAX;
 }
 
+/* Where it cannot be said whole, the next event goes on with it. */
+static void say_new_stack(struct krait_interp *in, uint64_t t)
+{
+    struct krait_kept kept = krait_keep();
+    krait_thread_resync(KRAIT_RESYNC_STACK);
+    krait_thread_say_stack(in, t, KRAIT_TOP_IS_OLD);
+    krait_restore(&kept);
+}
+
 /* Returns false where that cannot be said: then nothing is known of any stack. */
 static bool say_switch(struct krait_interp *in, const void *origin, const void *target)
 {
@@ -115,8 +124,8 @@ static bool say_switch(struct krait_interp *in, const void *origin, const void *
     put_switch(ring, t, number_of(all, from), known ? number_of(all, to) : 0);
     if (known || begins)
         atomic_fetch_and_explicit(&ring->resync, ~(uint32_t)KRAIT_RESYNC_STACK, memory_order_relaxed);
-    if (!known && !begins)
-        krait_thread_resync(KRAIT_RESYNC_STACK);
+    else /* now: where all that it does is left out, no event of its own would say it before it leaves again */
+        say_new_stack(in, t);
     return true;
 }
 

@@ -394,10 +394,10 @@ static int sampled_event(struct krait_interp *in, PyObject *frame, int what, PyO
 {
     enum { MOST = 32 }; /* times what an event takes; longer ones were interrupted */
     struct krait_governor *g = &in->governor;
-    uint64_t idle = g->idle, begin = krait_writer_now(&in->agent->writer);
+    uint64_t idle = g->idle, looked = g->look_ticks, begin = krait_writer_now(&in->agent->writer);
     int rc = selective_event(in, frame, what, arg);
     uint64_t took = krait_writer_now(&in->agent->writer) - begin;
-    if (g->idle == idle + 1 && took < MOST * in->agent->event_ticks) {
+    if (g->idle == idle + 1 && g->look_ticks == looked && took < MOST * in->agent->event_ticks) {
         g->idle_sampled_ticks += took;
         g->idle_samples++;
     }

@@ -140,6 +140,8 @@ def test_a_stack_that_is_known_is_not_said_again_for_greenlets_without_events(kr
     names = Counter(event.name for thread in run.main.threads for event in thread.events)
     assert run.lost == 0 and names["python:switch"] == 3000
     assert names["python:frame"] < 200, names
+    unknown = [e for thread in run.main.threads for e in thread.events if e.name == "python:switch" and not e.fields["to"]]
+    assert len(unknown) < 20
     assert parents_of(run.main, "leaf") == ["rounds"] * 300
 
 

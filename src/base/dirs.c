@@ -21,6 +21,16 @@ void krait_dir_remove(const char *path)
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+void krait_dir_make_for(const char *path)
+{
+    KRAIT_AUTO_FREE char *part = strdup(path);
+    for (char *slash = part ? strchr(part + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(part, 0700);
+        *slash = '/';
+    }
+}
+
 /* ---- an archive ---- */
 
 enum { BLOCK = 512, NAME = 100, PREFIX = 155 };

@@ -20,7 +20,8 @@ static void endpoint_row(const struct krait_endpoint *endpoint, FILE *to)
 {
     static const char *const types[] = { [KRAIT_ENDPOINT_JSON] = "JSON",
                                          [KRAIT_ENDPOINT_BYTES] = "bytes",
-                                         [KRAIT_ENDPOINT_KEPT] = "JSON; `PUT` keeps" };
+                                         [KRAIT_ENDPOINT_KEPT] = "JSON; `PUT` keeps",
+                                         [KRAIT_ENDPOINT_SENT] = "JSON, to `POST`" };
     fprintf(to, "| `%s` | ", endpoint->name);
     parameters(endpoint, to);
     fprintf(to, " | %s | %s |\n", types[endpoint->type], endpoint->doc);

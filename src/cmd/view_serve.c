@@ -18,6 +18,7 @@
 
 #define FOLLOW_NS KRAIT_NS_PER_S          /* between two looks at a recording that goes on, at least */
 #define FIRST_NS  (100 * KRAIT_NS_PER_MS) /* between two looks for its first process */
+#define CHANGED   SIGUSR2                 /* what is declared is another */
 #define NAP_NS    (20 * KRAIT_NS_PER_MS)  /* between two looks at its index */
 
 extern char **environ;
@@ -56,8 +57,12 @@ static bool is_from_here(const char *address)
 struct shown {
     const struct view_options *o;
     struct krait_view_options of;
-    sigset_t ends;  /* signals that end the server, or a browser that was started, or the recording */
-    bool recording; /* krait record, which started this, has not said yet that it is over */
+    sigset_t ends; /* signals that end the server, or a browser that was started, or the recording */
+    struct krait_select select; /* of lanes: options' files, and the one beside the recording */
+    char *beside;               /* that one's path */
+    char *analyses;             /* the user's folder */
+    bool changed;               /* atomic: the page has changed what is declared */
+    bool recording;             /* krait record, which started this, has not said yet that it is over */
     struct krait_server *server;
 };
 
@@ -68,20 +73,34 @@ static void close_shown(struct krait_view *view, struct krait_trace *trace)
 }
 
 /* By the recording opened once more: the index's cache wants that nobody has walked the one that is shown. */
-static int add_lanes(struct krait_trace *trace, const struct shown *shown, struct krait_err *err)
+static int make_lanes(struct krait_trace *trace, const struct shown *shown, struct krait_err *err)
 {
     struct krait_trace *own = NULL;
-    if (!shown->o->select.analyses.count)
+    if (!shown->select.analyses.count)
         return 0;
     int rc = krait_trace_open(&own, shown->of.paths, shown->of.path_count, 0, err);
     rc = rc ? rc : krait_tracks_find(trace, err);
-    rc = rc ? rc : krait_analysis_lanes(&shown->o->select, own, trace, "view", err);
+    rc = rc ? rc : krait_analysis_lanes(&shown->select, own, trace, "view", err);
     krait_trace_close(own);
     return rc;
 }
 
+/* Of the files that -f names, and of the page's, where there is one: if that one does not fit, it is left out. */
+static int add_lanes(struct krait_trace *trace, struct shown *shown, struct krait_err *err)
+{
+    struct krait_opt_list *files = &shown->select.analyses;
+    bool has_pages = access(shown->beside, R_OK) == 0;
+    files->count = shown->o->select.analyses.count + has_pages;
+    int rc = make_lanes(trace, shown, err);
+    if (!rc || rc == -ENOMEM || !has_pages)
+        return rc;
+    fprintf(stderr, "krait view: warning: %s\n", err->text);
+    files->count--;
+    return make_lanes(trace, shown, err);
+}
+
 /* Opens the recording as it is now. What is asked before it is opened is whether it goes on: so nothing is missed. */
-static int open_shown(struct krait_server_trace *out, const struct shown *shown, struct krait_err *err)
+static int open_shown(struct krait_server_trace *out, struct shown *shown, struct krait_err *err)
 {
     struct krait_view_options of = shown->of;
     struct krait_server_trace now = { .growing =
@@ -115,10 +134,18 @@ static bool is_ended(struct shown *shown, uint64_t ns)
     while (signal == SIGCHLD && waitpid(-1, NULL, WNOHANG) > 0)
         ;
     shown->recording = shown->recording && signal != KRAIT_VIEW_RECORDED;
-    return signal > 0 && signal != SIGCHLD && signal != KRAIT_VIEW_RECORDED;
+    return signal > 0 && signal != SIGCHLD && signal != KRAIT_VIEW_RECORDED && signal != CHANGED;
 }
 
-/* Shows more of a recording that goes on. Returns whether the server is ended. */
+/* From a thread of the server's: the main thread waits for signals. */
+static void on_changed(void *ctx)
+{
+    struct shown *shown = ctx;
+    __atomic_store_n(&shown->changed, true, __ATOMIC_RELAXED);
+    kill(getpid(), CHANGED);
+}
+
+/* Shows more of a recording that goes on, or other lanes. Returns whether the server is ended. */
 static bool show_more(struct shown *shown, bool *growing)
 {
     struct krait_server_trace next;
@@ -148,8 +175,12 @@ static void follow(struct shown *shown, bool growing)
         ended = ended || show_more(shown, &growing);
         pause_ns = KRAIT_MAX(FOLLOW_NS, 10 * (krait_clock_ns(CLOCK_MONOTONIC) - begin_ns));
     }
-    while (!ended)
-        ended = is_ended(shown, UINT32_MAX * KRAIT_NS_PER_S);
+    while (!ended) {
+        if (__atomic_exchange_n(&shown->changed, false, __ATOMIC_RELAXED))
+            ended = show_more(shown, &growing);
+        else
+            ended = is_ended(shown, UINT32_MAX * KRAIT_NS_PER_S);
+    }
 }
 
 /* The recording has no process yet. Returns as open_shown does, or -EINTR. */
@@ -188,7 +219,10 @@ static int serve(struct shown *shown, struct krait_err *err)
     const struct krait_server_options options = { .address = o->listen,
                                                   .port = (uint16_t)o->port,
                                                   .paths = shown->of.paths,
-                                                  .path_count = shown->of.path_count };
+                                                  .path_count = shown->of.path_count,
+                                                  .analyses = shown->analyses,
+                                                  .changed = on_changed,
+                                                  .ctx = shown };
     int rc = wait_for_first(&first, shown, err);
     if (rc)
         return rc == -EINTR ? 0 : rc;
@@ -203,9 +237,25 @@ static int serve(struct shown *shown, struct krait_err *err)
     return 0;
 }
 
+/* Names the files of lanes; the last is the page's. */
+static int prepare(struct shown *shown)
+{
+    const struct krait_opt_list *own = &shown->o->select.analyses;
+    shown->analyses = krait_analysis_folder();
+    shown->select = shown->o->select;
+    shown->select.analyses.items = calloc(own->count + 1, sizeof(*own->items));
+    if (!shown->select.analyses.items ||
+        asprintf(&shown->beside, "%s/" KRAIT_DECLARED_BESIDE, shown->of.paths[0]) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < own->count; i++)
+        shown->select.analyses.items[i] = own->items[i];
+    shown->select.analyses.items[own->count] = shown->beside;
+    return 0;
+}
+
 int krait_view_serve(const struct view_options *options, char **paths, size_t count, struct krait_err *err)
 {
-    static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, KRAIT_VIEW_RECORDED };
+    static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, KRAIT_VIEW_RECORDED, CHANGED };
     struct shown shown = { .o = options,
                            .recording = options->follow,
                            .of = { .paths = (const char *const *)paths, .path_count = count } };
@@ -217,7 +267,10 @@ int krait_view_serve(const struct view_options *options, char **paths, size_t co
                     &before); /* the threads that are made now leave them to is_ended */
     if (options->follow)
         prctl(PR_SET_PDEATHSIG, SIGTERM); /* of krait record, which has no page without a recording */
-    int rc = serve(&shown, err);
+    int rc = prepare(&shown) ? krait_err_set(err, -ENOMEM, "out of memory") : serve(&shown, err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    free(shown.select.analyses.items);
+    free(shown.beside);
+    free(shown.analyses);
     return rc;
 }

@@ -22,6 +22,7 @@ static const struct {
 #define JSON    KRAIT_ENDPOINT_JSON
 #define BYTES   KRAIT_ENDPOINT_BYTES
 #define KEPT    KRAIT_ENDPOINT_KEPT
+#define SENT    KRAIT_ENDPOINT_SENT
 static const struct krait_endpoint endpoints[] = {
 #define KRAIT_ENDPOINT(name, type, params, doc) { #name, type, params, doc, krait_answer_##name },
 #include "serve/endpoints.def"
@@ -31,6 +32,7 @@ static const struct krait_endpoint endpoints[] = {
 #undef JSON
 #undef BYTES
 #undef KEPT
+#undef SENT
 
 const struct krait_endpoint *krait_request_endpoint(uint32_t i)
 {

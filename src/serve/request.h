@@ -23,7 +23,12 @@ struct krait_request;
 
 struct krait_endpoint {
     const char *name;
-    enum krait_endpoint_type { KRAIT_ENDPOINT_JSON, KRAIT_ENDPOINT_BYTES, KRAIT_ENDPOINT_KEPT } type;
+    enum krait_endpoint_type {
+        KRAIT_ENDPOINT_JSON,
+        KRAIT_ENDPOINT_BYTES,
+        KRAIT_ENDPOINT_KEPT,
+        KRAIT_ENDPOINT_SENT
+    } type;
     uint32_t params; /* bits by enum krait_param */
     const char *doc; /* what it answers */
     /* Appends the answer. Returns 0, or a negative errno with err set: -EINVAL 400, -ENOENT 404, others 500. */
@@ -44,7 +49,7 @@ struct krait_request {
     uint32_t id_count;
     char text[KRAIT_REQUEST_TEXT_MAX + 1],
         words[KRAIT_REQUEST_TEXT_MAX + 1]; /* of the parameters of that name */
-    const char *body;                      /* of PUT, not owned; else NULL */
+    const char *body;                      /* of PUT and POST, not owned; else NULL */
     size_t body_len;
 };
 

@@ -21,8 +21,7 @@ struct krait_server {
     struct mg_context *civetweb;
     pthread_mutex_t lock;
     struct krait_serving *shown; /* under the lock: what answers that begin are made from */
-    const char *const *paths;
-    size_t path_count;
+    struct krait_server_options options;
     bool ends; /* atomic: nothing is answered any more */
     char token[KRAIT_HTTP_TOKEN_SIZE];
     char address[INET6_ADDRSTRLEN];
@@ -112,7 +111,7 @@ static int send_error(struct mg_connection *conn, int status, const char *text)
     return send_answer(conn, status, "application/json", body.data, body.failed ? 0 : body.len);
 }
 
-/* What a PUT sends, of a length that it tells. Returns 0 or the status to answer with. */
+/* What a PUT or POST sends, of a length that it tells. Returns 0 or the status to answer with. */
 static int read_body(const struct krait_server *server, struct mg_connection *conn, struct krait_buf *body)
 {
     char part[8192];
@@ -186,7 +185,24 @@ static int make_answer(struct krait_server *server, const struct mg_request_info
     return rc;
 }
 
-static int answer_api(struct krait_server *server, struct mg_connection *conn, const char *name, bool is_put)
+/* The type of endpoint that takes a method with something sent; others are only asked. */
+static const struct sending {
+    const char *method;
+    enum krait_endpoint_type type;
+} sendings[] = { { "PUT", KRAIT_ENDPOINT_KEPT }, { "POST", KRAIT_ENDPOINT_SENT } };
+
+/* NULL: the method sends nothing. */
+static const struct sending *sending_of(const char *method)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(sendings); i++) {
+        if (strcmp(sendings[i].method, method) == 0)
+            return &sendings[i];
+    }
+    return NULL;
+}
+
+static int answer_api(struct krait_server *server, struct mg_connection *conn, const char *name,
+                      const struct sending *sending)
 {
     KRAIT_CLEANUP(krait_request_done) struct krait_request request = { 0 };
     KRAIT_AUTO_BUF out = { 0 };
@@ -196,12 +212,12 @@ static int answer_api(struct krait_server *server, struct mg_connection *conn, c
     int rc = krait_request_parse(&request, name, info->query_string, &err);
     if (rc)
         return send_error(conn, status_of(rc), err.text);
-    if (is_put && request.endpoint->type != KRAIT_ENDPOINT_KEPT)
+    if (sending && request.endpoint->type != sending->type)
         return send_error(conn, 405, "this is not changed");
-    int status = is_put ? read_body(server, conn, &body) : 0;
+    int status = sending ? read_body(server, conn, &body) : 0;
     if (status)
         return send_error(conn, status, "what was sent has no length, is too long, or is not whole");
-    request.body = is_put ? body.len ? body.data : "" : NULL;
+    request.body = sending ? body.len ? body.data : "" : NULL;
     request.body_len = body.len;
     rc = make_answer(server, info, &request, &out);
     bool is_bytes = !rc && request.endpoint->type == KRAIT_ENDPOINT_BYTES;
@@ -273,12 +289,13 @@ static int on_request(struct mg_connection *conn)
     }
     if (__atomic_load_n(&server->ends, __ATOMIC_RELAXED))
         return send_error(conn, 503, "the server ends");
-    bool is_api = strncmp(path, "api/", 4) == 0, is_put = strcmp(info->request_method, "PUT") == 0;
+    bool is_api = strncmp(path, "api/", 4) == 0;
+    const struct sending *sending = sending_of(info->request_method);
     bool is_get = strcmp(info->request_method, "GET") == 0 || strcmp(info->request_method, "HEAD") == 0;
-    if (!is_get && !(is_put && is_api))
+    if (!is_get && !(sending && is_api))
         return send_error(conn, 405, "the server takes GET, and PUT of what it keeps");
     if (is_api)
-        return answer_api(server, conn, path + 4, is_put);
+        return answer_api(server, conn, path + 4, sending);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(assets); i++) {
         if (strcmp(assets[i].path, path) == 0) {
             return send_answer(conn, 200, assets[i].type, assets[i].data, *assets[i].len);
@@ -323,8 +340,11 @@ static int make_serving(struct krait_serving **out, const struct krait_server *s
         return rc;
     (*out)->growing = shown->growing;
     (*out)->close = shown->close;
-    (*out)->paths = server->paths;
-    (*out)->path_count = server->path_count;
+    (*out)->paths = server->options.paths;
+    (*out)->path_count = server->options.path_count;
+    (*out)->analyses = server->options.analyses;
+    (*out)->changed = server->options.changed;
+    (*out)->changed_ctx = server->options.ctx;
     return 0;
 }
 
@@ -343,8 +363,7 @@ int krait_server_new(struct krait_server **out, const struct krait_server_trace 
     struct krait_server *server = calloc(1, sizeof(*server));
     if (!server)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    server->paths = options->paths;
-    server->path_count = options->path_count;
+    server->options = *options;
     pthread_mutex_init(&server->lock, NULL);
     the_server = server;
     int rc = krait_http_load(&server->http, err);

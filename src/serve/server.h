@@ -15,6 +15,9 @@
 #include "base/err.h"
 #include "view/index.h"
 
+/* Where the page keeps declared analyses, in the recording's folder: for krait_declared_read. */
+#define KRAIT_DECLARED_BESIDE ".krait-lanes.toml"
+
 struct krait_server; /* opaque */
 
 struct krait_server_options {
@@ -22,6 +25,11 @@ struct krait_server_options {
     uint16_t port;            /* 0: any that is free */
     const char *const *paths; /* of the trace, as it was opened; they must outlive the server */
     size_t path_count;
+    const char *analyses; /* the user's folder of declared analyses; NULL: there is none */
+    /* The page has changed declared analyses: the recording is to be shown anew, with their lanes. From any thread, soon
+     * done; or NULL. */
+    void (*changed)(void *ctx);
+    void *ctx;
 };
 
 /* What is shown. */

@@ -31,6 +31,9 @@ struct krait_serving {
     struct krait_gil_holders *gil; /* who had the GIL; NULL: nobody has asked yet */
     const char *const *paths;      /* of the trace, as it was opened; notes are kept in the first */
     size_t path_count;
+    const char *analyses;       /* the user's folder of declared analyses; NULL: none */
+    void (*changed)(void *ctx); /* what is declared beside the recording, or there, is another; or NULL */
+    void *changed_ctx;
     struct krait_ctf_reader *reader; /* all events; NULL: nobody has asked yet */
     pthread_mutex_t one;             /* who makes the wall or the reader, or writes notes */
 };

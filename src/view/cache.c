@@ -4,6 +4,7 @@
  */
 #include "view/cache.h"
 
+#include "base/dirs.h"
 #include "base/outfile.h"
 #include "trace/lanes.h"
 #include "trace/places.h"
@@ -105,16 +106,6 @@ static void paths_of(const struct krait_view *view, char *paths[2])
 {
     paths[0] = beside(view);
     paths[1] = in_users_folder(view);
-}
-
-static void make_folders(const char *path)
-{
-    KRAIT_AUTO_FREE char *part = strdup(path);
-    for (char *slash = part ? strchr(part + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(part, 0700);
-        *slash = '/';
-    }
 }
 
 int krait_cache_load(struct krait_view *view)
@@ -266,7 +257,7 @@ void krait_cache_store(struct krait_view *view)
     paths_of(view, paths);
     if (!paths[0] || store_at(view, paths[0])) {
         if (paths[1]) {
-            make_folders(paths[1]);
+            krait_dir_make_for(paths[1]);
             store_at(view, paths[1]);
         }
     }

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Declared analyses that are made in the page: what they would find, and the files that keep them. A definition is the
+ * text of a TOML file (analysis/declared.h).
+ */
+#include "analysis/declared.h"
+#include "base/dirs.h"
+#include "base/json.h"
+#include "base/outfile.h"
+#include "serve/server.h"
+#include "serve/serving.h"
+#include "view/source.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define P(name) (1u << KRAIT_PARAM_##name)
+
+enum { FIRST = 5, FIRST_MOST = 100, NAME_MOST = 64 };
+
+/* A definition, and what it finds. */
+struct found {
+    struct krait_rules rules;
+    struct krait_intervals of;
+};
+
+static void found_done(struct found *found)
+{
+    krait_intervals_done(&found->of);
+    krait_rules_done(&found->rules);
+}
+
+static bool takes_all(void *ctx, const struct krait_trace *trace, const struct krait_track *track)
+{
+    return track->of != KRAIT_OF_LANE;
+}
+
+static int bad_request(struct krait_err *err)
+{
+    return err->code = -EINVAL;
+}
+
+/* Reads what was sent, and looks for it. What is wrong with it is -EINVAL. */
+static int find(struct found *found, struct krait_serving *serving, const struct krait_request *request,
+                struct krait_err *err)
+{
+    int rc = krait_declared_read(&found->rules, "definition", request->body, request->body_len, NULL, err);
+    if (rc)
+        return rc == -ENOMEM ? rc : bad_request(err);
+    const struct krait_interval_options options = { .rules = found->rules.items,
+                                                    .rule_count = found->rules.count,
+                                                    .range = krait_serving_range(serving, request),
+                                                    .takes = takes_all,
+                                                    .wants_stays = true };
+    krait_view_lock(serving->view);
+    rc = krait_intervals_find(&found->of, serving->trace, &options, NULL, 0, err);
+    krait_view_unlock(serving->view);
+    return rc == -ENOENT ? bad_request(err) : rc;
+}
+
+/* -- preview -- */
+
+/* Nanoseconds from the origin, as a text. */
+static void put_time(struct krait_buf *out, const struct krait_serving *serving, const char *key, uint64_t ns)
+{
+    krait_json_key(out, key);
+    krait_buf_fmt(out, "\"%llu\"", (unsigned long long)(ns - KRAIT_MIN(ns, serving->origin_ns)));
+}
+
+static void put_key(struct krait_buf *out, const struct krait_intervals *of, uint32_t key)
+{
+    krait_json_key_text_or_null(out, "key", key == KRAIT_NO_ID ? NULL : of->keys.texts[key]);
+}
+
+static void put_track(struct krait_buf *out, uint32_t track)
+{
+    krait_json_key_u64_or_null(out, "track", track != KRAIT_NO_ID, track);
+}
+
+static void put_intervals(struct krait_buf *out, const struct krait_serving *serving,
+                          const struct krait_intervals *of, uint32_t rule, uint64_t limit)
+{
+    for (size_t i = 0; i < of->count && limit; i++) {
+        const struct krait_interval *item = &of->items[i];
+        if (of->rows[item->row].rule != rule)
+            continue;
+        krait_json_item(out, "\n{");
+        put_time(out, serving, "begin", item->begin_ns);
+        put_time(out, serving, "until", item->end_ns);
+        put_key(out, of, item->key);
+        put_track(out, item->begin_track);
+        krait_buf_char(out, '}');
+        limit--;
+    }
+}
+
+static void put_samples(struct krait_buf *out, const struct krait_serving *serving,
+                        const struct krait_intervals *of, uint32_t rule, uint64_t limit)
+{
+    for (size_t i = 0; i < of->sample_count && limit; i++) {
+        const struct krait_sample *sample = &of->samples[i];
+        if (of->signals[sample->row].rule != rule)
+            continue;
+        krait_json_item(out, "\n{");
+        put_time(out, serving, "begin", sample->t_ns);
+        krait_json_key(out, "value");
+        krait_json_real(out, sample->value);
+        put_key(out, of, sample->key);
+        put_track(out, sample->track);
+        krait_buf_char(out, '}');
+        limit--;
+    }
+}
+
+/* Of all rows of a rule. */
+static void put_counts(struct krait_buf *out, const struct krait_intervals *of, uint32_t rule)
+{
+    struct krait_interval_row sum = { .min_ns = UINT64_MAX };
+    for (uint32_t i = 0; i < of->row_count; i++) {
+        const struct krait_interval_row *row = &of->rows[i];
+        if (row->rule != rule)
+            continue;
+        sum.count += row->count;
+        sum.total_ns += row->total_ns;
+        sum.min_ns = row->count ? KRAIT_MIN(sum.min_ns, row->min_ns) : sum.min_ns;
+        sum.max_ns = KRAIT_MAX(sum.max_ns, row->max_ns);
+        sum.no_stop += row->no_stop;
+        sum.no_start += row->no_start;
+        sum.no_key += row->no_key;
+    }
+    krait_json_key_u64(out, "count", sum.count);
+    krait_json_key_u64(out, "total", sum.total_ns);
+    krait_json_key_u64(out, "min", sum.count ? sum.min_ns : 0);
+    krait_json_key_u64(out, "max", sum.max_ns);
+    krait_json_key_u64(out, "noStop", sum.no_stop);
+    krait_json_key_u64(out, "noStart", sum.no_start);
+    krait_json_key_u64(out, "noKey", sum.no_key);
+}
+
+static void put_signal(struct krait_buf *out, const struct krait_intervals *of, uint32_t rule)
+{
+    uint64_t count = 0, no_number = 0, no_key = 0;
+    for (uint32_t i = 0; i < of->signal_count; i++) {
+        const struct krait_signal_row *row = &of->signals[i];
+        if (row->rule != rule)
+            continue;
+        count += row->count;
+        no_number += row->no_number;
+        no_key += row->no_key;
+    }
+    krait_json_key_u64(out, "count", count);
+    krait_json_key_u64(out, "noNumber", no_number);
+    krait_json_key_u64(out, "noKey", no_key);
+}
+
+static void put_rule(struct krait_buf *out, const struct krait_serving *serving, const struct found *found,
+                     uint32_t rule, uint64_t limit)
+{
+    const struct krait_interval_rule *of = &found->rules.items[rule];
+    bool is_signal = of->kind == KRAIT_RULE_SIGNAL;
+    krait_json_item(out, "\n{");
+    krait_json_key_text(out, "name", of->name);
+    krait_json_key_text(out, "kind",
+                        is_signal                       ? "signal"
+                        : of->kind == KRAIT_RULE_STATES ? "state"
+                                                        : "interval");
+    if (is_signal)
+        put_signal(out, &found->of, rule);
+    else
+        put_counts(out, &found->of, rule);
+    krait_json_key_open(out, "first", '[');
+    if (is_signal)
+        put_samples(out, serving, &found->of, rule, limit);
+    else
+        put_intervals(out, serving, &found->of, rule, limit);
+    krait_buf_str(out, "]}");
+}
+
+int krait_answer_preview(struct krait_serving *serving, const struct krait_request *request,
+                         struct krait_buf *out, struct krait_err *err)
+{
+    KRAIT_CLEANUP(found_done) struct found found = { 0 };
+    uint64_t limit = KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, FIRST), (uint64_t)FIRST_MOST);
+    if (!request->body)
+        return krait_err_set(err, -EINVAL, "preview: POST the text of a definition");
+    int rc = find(&found, serving, request, err);
+    if (rc)
+        return rc;
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "messages", found.of.messages);
+    krait_json_key_u64(out, "givenUp", found.of.given_up);
+    krait_json_key_open(out, "rules", '[');
+    for (uint32_t i = 0; i < found.rules.count; i++)
+        put_rule(out, serving, &found, i, limit);
+    krait_buf_str(out, "]}\n");
+    return 0;
+}
+
+/* -- the files -- */
+
+/* A name of letters, digits, '-' and '_': it names a file of the user's folder, and no other. */
+static bool is_name(const char *name)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)name[n]) || name[n] == '-' || name[n] == '_')
+        n++;
+    return n && n <= NAME_MOST && !name[n];
+}
+
+/* Where the definitions are kept: beside the recording, or by a name in the user's folder. */
+static int path_of(struct krait_buf *path, const struct krait_serving *serving,
+                   const struct krait_request *request, struct krait_err *err)
+{
+    if (!krait_request_has(request, KRAIT_PARAM_file))
+        krait_buf_fmt(path, "%s/" KRAIT_DECLARED_BESIDE, serving->paths[0]);
+    else if (!is_name(request->text))
+        return krait_err_set(err, -EINVAL, "a name has letters, digits, - and _, at most %d", NAME_MOST);
+    else if (!serving->analyses)
+        return krait_err_set(err, -EINVAL,
+                             "there is no folder for analyses: neither HOME nor XDG_CONFIG_HOME is set");
+    else
+        krait_buf_fmt(path, "%s/%s.toml", serving->analyses, request->text);
+    krait_buf_char(path, '\0');
+    return path->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+/* An empty definition takes the file away. */
+static int write_file(const char *path, const struct krait_request *request, struct krait_err *err)
+{
+    KRAIT_AUTO_OUTFILE file = KRAIT_OUTFILE_INIT;
+    if (!request->body_len)
+        return unlink(path) && errno != ENOENT ? krait_err_errno(err, "%s", path) : 0;
+    krait_dir_make_for(path);
+    int rc = krait_outfile_open(&file, path, err);
+    if (rc)
+        return rc;
+    krait_buf_add(&file.buf, request->body, request->body_len);
+    return krait_outfile_commit(&file, err);
+}
+
+/* Only what is right is kept. */
+static int keep(struct krait_serving *serving, const struct krait_request *request, const char *path,
+                struct krait_err *err)
+{
+    KRAIT_CLEANUP(found_done) struct found found = { 0 };
+    int rc = request->body_len ? find(&found, serving, request, err) : 0;
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&serving->one);
+    rc = write_file(path, request, err);
+    pthread_mutex_unlock(&serving->one);
+    if (!rc && serving->changed)
+        serving->changed(serving->changed_ctx);
+    return rc ? -EIO : 0;
+}
+
+int krait_answer_declared(struct krait_serving *serving, const struct krait_request *request,
+                          struct krait_buf *out, struct krait_err *err)
+{
+    KRAIT_AUTO_BUF path = { 0 };
+    KRAIT_AUTO_BUF text = { 0 };
+    struct stat of;
+    int rc = path_of(&path, serving, request, err);
+    if (!rc && request->body)
+        rc = keep(serving, request, path.data, err);
+    if (rc)
+        return rc;
+    krait_source_file(path.data, KRAIT_REQUEST_BODY_MAX, &text, &of); /* or there is none yet */
+    krait_buf_char(&text, '\0');
+    krait_buf_char(out, '{');
+    krait_json_key_text(out, "path", path.data);
+    krait_json_key_text(out, "text", text.failed ? "" : text.data);
+    krait_json_key_u64(out, "generation", serving->generation);
+    krait_buf_str(out, "}\n");
+    return 0;
+}

@@ -3,10 +3,12 @@
 
 #include "attach/stub.h"
 #include "base/clock.h"
+#include "base/fmt.h"
 #include "remote/remote.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <string.h>
 
 /* A number in /proc/PID/status; 0 where it is not there. */
@@ -58,8 +60,42 @@ static int write_stub(const struct krait_target *target, const struct krait_atta
     return 0;
 }
 
+/* The threads that were stopped until one was at a safe place. */
+struct tries {
+    struct krait_attach_call *call;
+    uint32_t count;
+};
+
+static KRAIT_PRINTF(2, 3) void tell(const struct krait_attach_call *call, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+    if (!call->step)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    call->step(call->ctx, text);
+}
+
+static int try_thread(const struct krait_target *target, struct tries *tries, int tid)
+{
+    char ns[KRAIT_FMT_SIZE];
+    uint64_t stopped_ns;
+    int rc = krait_thread_send(target, tid, &stopped_ns);
+    tries->call->paused_ns = KRAIT_MAX(tries->call->paused_ns, stopped_ns);
+    tries->count += stopped_ns != 0;
+    if (!rc)
+        tell(tries->call, "thread %d was stopped for %s, and starts a thread that calls %s", tid,
+             krait_fmt_ns(ns, stopped_ns), tries->call->function);
+    else if (rc == KRAIT_THREAD_UNSAFE && tries->count <= 8) /* it may be thousands */
+        tell(tries->call, "thread %d was stopped for %s, at no safe place", tid,
+             krait_fmt_ns(ns, stopped_ns));
+    return rc;
+}
+
 /* Tries each thread once. */
-static int try_threads(const struct krait_target *target, uint64_t *paused_ns)
+static int try_threads(const struct krait_target *target, struct tries *tries)
 {
     char path[64];
     int rc = -ESRCH;
@@ -68,7 +104,7 @@ static int try_threads(const struct krait_target *target, uint64_t *paused_ns)
     struct dirent *entry;
     while (dir && rc && (entry = readdir(dir))) {
         int tid = atoi(entry->d_name);
-        int tried = tid > 0 ? krait_thread_send(target, tid, paused_ns) : -ESRCH;
+        int tried = tid > 0 ? try_thread(target, tries, tid) : -ESRCH;
         bool ends =
             tried == -ESRCH ||
             (tried == -EPERM && tid != target->pid); /* ptrace(2) says EPERM of a thread that is ending */
@@ -94,19 +130,34 @@ static int refuse(pid_t pid, int rc, struct krait_err *err)
     return krait_remote_refusal(pid, rc, err);
 }
 
+/* A process of many threads is looked at as long as it takes, and then again. */
+static int try_for_a_while(struct krait_target *target, struct tries *tries, struct krait_err *err)
+{
+    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 10 * KRAIT_NS_PER_S;
+    int rc;
+    do {
+        rc = krait_target_look(target, err);
+        if (rc)
+            return rc;
+        rc = try_threads(target, tries);
+        if (rc > 0)
+            nanosleep(&(struct timespec){ 0, 3000000 }, NULL);
+    } while (rc > 0 && krait_clock_ns(CLOCK_MONOTONIC) < end);
+    if (tries->count > 1)
+        tell(tries->call, "threads were stopped %u times in all", tries->count);
+    return rc ? refuse(target->pid, rc, err) : 0;
+}
+
 int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *err)
 {
-    struct krait_target target;
-    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 10 * KRAIT_NS_PER_S;
+    KRAIT_CLEANUP(krait_target_done) struct krait_target target = { 0 };
+    struct tries tries = { call, 0 };
     int rc = check(pid, err);
     rc = rc ? rc : krait_target_find(&target, pid, err);
     rc = rc ? rc : write_stub(&target, call, err);
     if (rc)
         return rc;
-    do {
-        rc = try_threads(&target, &call->paused_ns);
-        if (rc > 0)
-            nanosleep(&(struct timespec){ 0, 3000000 }, NULL);
-    } while (rc > 0 && krait_clock_ns(CLOCK_MONOTONIC) < end);
-    return rc ? refuse(pid, rc, err) : 0;
+    tell(call, "the way into process %d lies at %#llx, behind the code of a file", pid,
+         (unsigned long long)target.room);
+    return try_for_a_while(&target, &tries, err);
 }

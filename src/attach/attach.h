@@ -25,6 +25,8 @@ struct krait_attach_call {
     const char *library;  /* its path */
     const char *function; /* void function(const char *argument), in it */
     const char *argument;
+    void (*step)(void *ctx, const char *text); /* is told what is done; may be NULL */
+    void *ctx;
     uint64_t paused_ns; /* set: how long a thread of the process was stopped at most */
 };
 

@@ -31,16 +31,23 @@ struct krait_target {
     uint64_t room;             /* for the stub */
     struct krait_ranges holds; /* code that holds locks of libc or of the loader while it calls other code */
     struct krait_ranges libc;  /* all of libc's code, which may hold them itself */
+    struct {
+        struct krait_range *items; /* what may be written to, in ascending order: the threads' stacks */
+        uint32_t count, cap;
+    } data;
 };
 
 /* Finds out all of it. */
 int krait_target_find(struct krait_target *target, pid_t pid, struct krait_err *err);
-/* The mapping that `address` is in; false where there is none. */
-bool krait_target_mapping(pid_t pid, uint64_t address, struct krait_range *mapping);
+/* Looks again at what may be written to: what is looked up there while a thread is stopped is read before. */
+int krait_target_look(struct krait_target *target, struct krait_err *err);
+/* The mapping of it that `address` is in; NULL where there is none. */
+const struct krait_range *krait_target_data(const struct krait_target *target, uint64_t address);
+void krait_target_done(struct krait_target *target);
 
 enum { KRAIT_THREAD_UNSAFE = 1 };
 /* Sends a thread to target->room if it is at a safe place. Returns 0, KRAIT_THREAD_UNSAFE or a negative errno; then the
- * thread goes on as if nothing had been. */
-int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *paused_ns);
+ * thread goes on as if nothing had been. *stopped_ns is how long it was stopped. */
+int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *stopped_ns);
 
 #endif

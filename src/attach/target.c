@@ -4,6 +4,7 @@
  */
 #include "attach/inside.h"
 #include "attach/stub.h"
+#include "base/array.h"
 #include "remote/elf.h"
 #include "remote/remote.h"
 
@@ -51,6 +52,45 @@ static void look_at_libc(struct krait_target *target, const struct krait_elf *el
     }
 }
 
+/* One line of /proc/PID/maps (proc(5)). */
+struct line {
+    struct krait_range range;
+    char rights[5];
+    unsigned long long offset;
+    char path[PATH_MAX];
+};
+
+static bool next_line(FILE *maps, struct line *line)
+{
+    char text[PATH_MAX + 128];
+    unsigned long long begin, end;
+    if (!fgets(text, sizeof(text), maps))
+        return false;
+    line->path[0] = '\0';
+    if (sscanf(text, "%llx-%llx %4s %llx %*s %*s %4095[^\n]", &begin, &end, line->rights, &line->offset,
+               line->path) < 4)
+        return false;
+    line->range = (struct krait_range){ begin, end };
+    return true;
+}
+
+static FILE *open_maps(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+    return fopen(path, "re");
+}
+
+static bool is_mapped(pid_t pid, uint64_t address)
+{
+    struct line line;
+    bool found = false;
+    KRAIT_AUTO_FILE FILE *maps = open_maps(pid);
+    while (!found && maps && next_line(maps, &line))
+        found = address >= line.range.begin && address < line.range.end;
+    return found;
+}
+
 /* The last page of a file's code is mapped whole: behind the code nothing refers to it. */
 static void look_for_room(struct krait_target *target, const struct krait_elf *elf, uint64_t load)
 {
@@ -65,9 +105,8 @@ static void look_for_room(struct krait_target *target, const struct krait_elf *e
         memcpy(&part, elf->bytes + at, sizeof(part));
         uint64_t end = (load + part.p_vaddr + part.p_filesz + 15) & ~15ull;
         bool is_code = part.p_type == PT_LOAD && (part.p_flags & (PF_X | PF_W)) == PF_X;
-        struct krait_range mapping;
         if (!target->room && is_code && part.p_filesz == part.p_memsz && end % PAGE &&
-            PAGE - end % PAGE >= KRAIT_STUB_MAX && krait_target_mapping(target->pid, end, &mapping))
+            PAGE - end % PAGE >= KRAIT_STUB_MAX && is_mapped(target->pid, end))
             target->room = end;
     }
 }
@@ -120,46 +159,33 @@ static void look_at_file(struct krait_target *target, const char *path, uint64_t
     krait_elf_done(&elf);
 }
 
-/* One line of /proc/PID/maps (proc(5)). */
-struct line {
-    struct krait_range range;
-    char rights[5];
-    unsigned long long offset;
-    char path[PATH_MAX];
-};
-
-static bool next_line(FILE *maps, struct line *line)
-{
-    char text[PATH_MAX + 128];
-    unsigned long long begin, end;
-    if (!fgets(text, sizeof(text), maps))
-        return false;
-    line->path[0] = '\0';
-    if (sscanf(text, "%llx-%llx %4s %llx %*s %*s %4095[^\n]", &begin, &end, line->rights, &line->offset,
-               line->path) < 4)
-        return false;
-    line->range = (struct krait_range){ begin, end };
-    return true;
-}
-
-static FILE *open_maps(pid_t pid)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-    return fopen(path, "re");
-}
-
-bool krait_target_mapping(pid_t pid, uint64_t address, struct krait_range *mapping)
+int krait_target_look(struct krait_target *target, struct krait_err *err)
 {
     struct line line;
-    KRAIT_AUTO_FILE FILE *maps = open_maps(pid);
-    while (maps && next_line(maps, &line)) {
-        if (address < line.range.begin || address >= line.range.end)
+    KRAIT_AUTO_FILE FILE *maps = open_maps(target->pid);
+    if (!maps)
+        return krait_err_errno(err, "cannot read what is mapped in process %d", target->pid);
+    target->data.count = 0;
+    while (next_line(maps, &line)) {
+        if (line.rights[1] != 'w')
             continue;
-        *mapping = line.range;
-        return true;
+        if (!KRAIT_GROW(target->data.items, target->data.cap, target->data.count + 1))
+            return krait_err_set(err, -ENOMEM, "out of memory");
+        target->data.items[target->data.count++] = line.range;
     }
-    return false;
+    return 0;
+}
+
+const struct krait_range *krait_target_data(const struct krait_target *target, uint64_t address)
+{
+    const struct krait_range *items = target->data.items;
+    uint32_t i = KRAIT_PARTITION_POINT(at, target->data.count, items[at].end <= address);
+    return i < target->data.count && items[i].begin <= address ? &items[i] : NULL;
+}
+
+void krait_target_done(struct krait_target *target)
+{
+    free(target->data.items);
 }
 
 int krait_target_find(struct krait_target *target, pid_t pid, struct krait_err *err)

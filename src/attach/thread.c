@@ -120,14 +120,13 @@ static int send_stopped(const struct krait_target *target, pid_t tid)
 {
     enum { NEEDED = 48 * 1024, RED_ZONE = 128, USER_CS = 0x33 };
     struct user_regs_struct regs;
-    struct krait_range stack;
     size_t vectors = vectors_size();
     if (ptrace(PTRACE_GETREGS, tid, NULL, &regs))
         return -errno;
     if (regs.cs != USER_CS || !vectors)
         return -ENOTSUP;
-    if (!krait_target_mapping(target->pid, regs.rsp, &stack) || regs.rsp - stack.begin < NEEDED ||
-        !is_safe(target, &regs, &stack))
+    const struct krait_range *stack = krait_target_data(target, regs.rsp);
+    if (!stack || regs.rsp - stack->begin < NEEDED || !is_safe(target, &regs, stack))
         return KRAIT_THREAD_UNSAFE;
     restart_call(&regs);
     uint64_t at = (regs.rsp - RED_ZONE - sizeof(struct krait_stub_frame) - vectors) & ~63ull;
@@ -149,14 +148,15 @@ static int send_stopped(const struct krait_target *target, pid_t tid)
 
 #endif
 
-int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *paused_ns)
+int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *stopped_ns)
 {
-    int rc = krait_stop_begin(tid);
+    uint64_t before_ns;
+    *stopped_ns = 0;
+    int rc = krait_stop_begin(tid, &before_ns);
     if (rc)
         return rc;
-    uint64_t begin = krait_clock_ns(CLOCK_MONOTONIC);
     rc = send_stopped(target, tid);
     int gone = krait_stop_end(tid);
-    *paused_ns = KRAIT_MAX(*paused_ns, krait_clock_ns(CLOCK_MONOTONIC) - begin);
+    *stopped_ns = krait_clock_ns(CLOCK_MONOTONIC) - before_ns;
     return rc ? rc : gone;
 }

@@ -709,6 +709,9 @@ static const struct krait_opt opts[] = {
                         "(default: until COMMAND has ended)"),
     KRAIT_RECORDING_OPT("view", 0, FLAG, NULL, view,
                         "Open the recording in a browser at once, as krait view does; the page follows"),
+    KRAIT_RECORDING_OPT(
+        "verbose", 'v', FLAG, NULL, verbose,
+        "With --pid: print each step, and for how long which thread of the process was paused"),
     KRAIT_RECORDING_OPT("quiet", 'q', FLAG, NULL, quiet, "Print nothing at the end"),
     KRAIT_OPTS_END,
 };

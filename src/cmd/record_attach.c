@@ -88,10 +88,18 @@ static bool is_alive(pid_t pid)
     return kill(pid, 0) == 0 || errno == EPERM;
 }
 
+static void print_step(void *ctx, const char *text)
+{
+    krait_terminal_say(NULL, 0, "krait record: %s", text);
+}
+
 static int call_agent(struct krait_record_attach *attach, struct krait_collector *collector,
                       const char *function, struct krait_err *err)
 {
-    struct krait_attach_call call = { attach->library, function, krait_collector_session(collector), 0 };
+    struct krait_attach_call call = { .library = attach->library,
+                                      .function = function,
+                                      .argument = krait_collector_session(collector),
+                                      .step = attach->values->verbose ? print_step : NULL };
     int rc = krait_attach(attach->pid, &call, err);
     attach->paused_ns = KRAIT_MAX(attach->paused_ns, call.paused_ns);
     return rc;
@@ -139,20 +147,32 @@ static void leave(struct krait_record_attach *attach, struct krait_collector *co
     attach->stayed = !krait_collector_owner_left(collector) && is_alive(attach->pid);
 }
 
+static void print_duration(const struct krait_record_attach *attach, const char *what, uint64_t since_ns)
+{
+    char ns[KRAIT_FMT_SIZE];
+    if (attach->values->verbose && !attach->stayed)
+        krait_terminal_say(NULL, 0, "krait record: %s, after %s", what,
+                           krait_fmt_ns(ns, krait_clock_ns(CLOCK_MONOTONIC) - since_ns));
+}
+
 int krait_record_attach_run(struct krait_record_attach *attach, struct krait_collector *collector,
                             struct krait_err *err)
 {
+    uint64_t begin_ns = krait_clock_ns(CLOCK_MONOTONIC);
     int rc = call_agent(attach, collector, "krait_agent_attach", err);
     rc = rc ? rc : wait_for_begin(attach, collector, err);
     if (rc)
         return rc;
+    print_duration(attach, "the process is recorded", begin_ns);
     while (!attach->over(NULL) && is_alive(attach->pid) && !krait_collector_owner_left(collector) &&
            !krait_collector_limit(collector, 0)) {
         krait_collector_nap(collector);
         krait_collector_round(collector);
         krait_collector_keep_newest(collector, 0);
     }
+    begin_ns = krait_clock_ns(CLOCK_MONOTONIC);
     leave(attach, collector);
+    print_duration(attach, "the recording has left the process", begin_ns);
     return 0;
 }
 

@@ -89,6 +89,8 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
         return krait_err_set(err, -EINVAL, "--max-threads is too large");
     if (values->keep && !values->max_size)
         return krait_err_set(err, -EINVAL, "--keep needs --max-size");
+    if (values->verbose && (!values->pid || values->sample.count))
+        return krait_err_set(err, -EINVAL, "--verbose needs --pid, without --sample");
     if (values->kernel_functions && !values->kernel)
         return krait_err_set(err, -EINVAL, "--kernel-functions needs --kernel");
     if (values->kernel_ring_size && !values->kernel)

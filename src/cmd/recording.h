@@ -11,8 +11,8 @@
 struct krait_recording_values {
     const char *output;
     struct krait_opt_list include, exclude, log, audit, args, snapshot_on;
-    bool no_c_calls, no_children, no_gil, no_tasks, call_sites, lossless, gc, imports, quiet, wait, view,
-        idle;
+    bool no_c_calls, no_children, no_gil, no_tasks, call_sites, lossless, gc, imports, quiet, verbose, wait,
+        view, idle;
     double max_overhead;
     uint64_t ring_size, buffer_size, max_threads, duration, max_size;
     struct krait_opt_last last;

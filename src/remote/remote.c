@@ -281,11 +281,12 @@ static int read_stopped(struct krait_remote *remote, struct krait_remote_stacks 
                         struct krait_stack_reader *reader, struct krait_remote_thread *thread)
 {
     enum { TRIES = 20, NAP_NS = 100 * KRAIT_NS_PER_US };
+    uint64_t before_ns;
     int rc = thread->tid ? -EAGAIN : -ESRCH;
     for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
         if (i) /* it was between two stacks */
             nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
-        rc = krait_stop_begin(thread->tid);
+        rc = krait_stop_begin(thread->tid, &before_ns);
         if (rc)
             break;
         rc = copy_stack(remote, stacks, reader, thread);

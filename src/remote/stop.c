@@ -8,33 +8,34 @@
 
 /* Waits until it has stopped as asked; signals that come meanwhile are passed on. It stops when it next has a CPU, or
  * leaves a system call that nothing breaks off. One that does not stop in time cannot be let go before krait ends. */
-static int wait_for_stop(pid_t tid)
+static int wait_for_stop(pid_t tid, uint64_t *before_ns)
 {
-    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 2 * KRAIT_NS_PER_S;
-    while (krait_clock_ns(CLOCK_MONOTONIC) < end) {
+    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC), end = now + 2 * KRAIT_NS_PER_S;
+    for (*before_ns = now; now < end; now = krait_clock_ns(CLOCK_MONOTONIC)) {
         int status;
         pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
         if (got < 0)
             return -errno;
-        if (!got)
+        if (!got) {
+            *before_ns = now;
             nanosleep(&(struct timespec){ 0, 20000 }, NULL);
-        else if (!WIFSTOPPED(status))
+        } else if (!WIFSTOPPED(status)) {
             return -ESRCH;
-        else if (status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP)
-            return 0;
-        else if (status >> 16 == PTRACE_EVENT_STOP)
-            return -EBUSY; /* the whole program is stopped, by SIGSTOP */
-        else
+        } else if (status >> 16 ==
+                   PTRACE_EVENT_STOP) { /* of the whole program, by SIGSTOP, unless it is a trap */
+            return WSTOPSIG(status) == SIGTRAP ? 0 : -EBUSY;
+        } else {
             ptrace(PTRACE_CONT, tid, NULL, (void *)(long)WSTOPSIG(status));
+        }
     }
     return -ETIMEDOUT;
 }
 
-int krait_stop_begin(pid_t tid)
+int krait_stop_begin(pid_t tid, uint64_t *before_ns)
 {
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
         return -errno;
-    int rc = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) ? -errno : wait_for_stop(tid);
+    int rc = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) ? -errno : wait_for_stop(tid, before_ns);
     if (rc)
         krait_stop_end(tid);
     return rc;

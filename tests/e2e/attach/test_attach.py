@@ -4,6 +4,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -30,6 +31,11 @@ def attach(krait, tmp_path):
         return subprocess.Popen([str(w) for w in words], stderr=subprocess.PIPE, text=True), folder
 
     return begin
+
+
+@pytest.fixture
+def run_krait_record(krait):
+    return lambda *words: subprocess.run([krait, "record", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
 
 
 def ended(app, tmp_path):
@@ -107,6 +113,23 @@ def test_what_cannot_be_attached_is_refused_with_the_reason(attach, python, krai
     assert other.poll() is None
     other.kill()
     other.wait()
+
+
+@pytest.mark.few_pythons
+def test_verbose_tells_each_step_and_each_pause(programs, attach, python, tmp_path):
+    app = programs.start(python, SPIN)
+    krait, _ = attach(app.pid, "--for", "100ms", "-v")
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0, said
+    for function in ("krait_agent_attach", "krait_agent_detach"):
+        assert re.search(rf"krait record: thread {app.pid} was stopped for [0-9.]+ .s, and starts a thread that calls {function}\n", said), said
+    assert re.search(r"the process is recorded, after [0-9.]+ ", said) and re.search(r"has left the process, after [0-9.]+ ", said)
+    assert ended(app, tmp_path) == "done True\n"
+
+
+def test_verbose_is_for_a_running_process(run_krait_record):
+    done = run_krait_record("-v", "--", "true")
+    assert done.returncode == 2 and "--verbose needs --pid" in done.stderr
 
 
 @pytest.mark.few_pythons

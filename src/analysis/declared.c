@@ -302,11 +302,11 @@ static const struct key state_keys[] = { { "message", take_message },
                                          { "where", take_where },
                                          { "key", take_key },
                                          { "state", take_state } };
-static const struct key signal_keys[] = { { "message", take_message },
-                                          { "event", take_event },
-                                          { "where", take_where },
-                                          { "key", take_key },
-                                          { "value", take_value } };
+static const struct key signal_keys[] = {
+    { "message", take_message }, { "event", take_event }, { "where", take_where },
+    { "key", take_key },         { "by", NULL },          { "after", NULL },
+    { "value", take_value }
+};
 
 /* One more trigger of the rule. A text alone is its message. */
 static int read_trigger(struct reader *r, const struct krait_toml *value, enum krait_trigger_role role,
@@ -428,9 +428,28 @@ static int read_states(struct reader *r, const struct krait_toml *table)
     return read_triggers(r, table, KRAIT_TRIGGER_STATE, state_keys, KRAIT_ARRAY_LEN(state_keys));
 }
 
+/* The event before a value that names it by its parts; it has the value's key if it has none of its own. */
+static int read_after(struct reader *r, const struct krait_toml *table)
+{
+    const struct krait_toml *after = krait_toml_get(table, "after"), *by = krait_toml_get(table, "by");
+    const struct krait_toml *key = krait_toml_get(table, "key");
+    if (!after && !by)
+        return 0;
+    if (!after || !by)
+        return refuse(r, after ? after : by,
+                      "'after' and 'by' go together: 'by' names parts of the event before");
+    int rc = read_trigger(r, after, KRAIT_TRIGGER_AFTER, edge_keys, KRAIT_ARRAY_LEN(edge_keys));
+    rc = rc || !key || r->trigger->key.count ? rc : take_key(r, key);
+    return rc ? rc : take_by(r, by);
+}
+
 static int read_signal(struct reader *r, const struct krait_toml *table)
 {
-    return read_triggers(r, table, KRAIT_TRIGGER_VALUE, signal_keys, KRAIT_ARRAY_LEN(signal_keys));
+    int rc = read_triggers(r, table, KRAIT_TRIGGER_VALUE, signal_keys, KRAIT_ARRAY_LEN(signal_keys));
+    for (const struct krait_toml *at = first_of(table); at && !rc;
+         at = table->kind == KRAIT_TOML_ARRAY ? at->next : NULL)
+        rc = read_after(r, at);
+    return rc;
 }
 
 /* -- lanes -- */
@@ -519,7 +538,7 @@ static int read_rule(struct reader *r, const struct section *section, const stru
     if (table->kind != KRAIT_TOML_TABLE && !is_array)
         return refuse(r, table, "it has to be a table: [%s.%s]", r->section, r->name);
     for (const struct krait_toml *at = table->first; at; at = at->next)
-        triggers++;
+        triggers += 2; /* a signal's may have an event before it each */
     if (is_known(r, table->key))
         return refuse(r, table, "there is another one of that name");
     r->rule = krait_rules_add(r->rules, section->kind, table->key, triggers);

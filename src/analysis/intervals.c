@@ -41,6 +41,7 @@ struct search {
     bool is_mixed;            /* a lane may have edges of more than one track */
     struct krait_said said;   /* the event that is looked at */
     struct krait_map threads; /* by number: the track of what the kernel saw of it */
+    struct krait_map labels;  /* by rule and key or lane: the label of the next value; KRAIT_NO_ID: none */
     struct krait_pipe *pipe;  /* to the thread that searches messages; NULL: this one does */
 };
 
@@ -59,6 +60,7 @@ static void search_done(struct search *search)
     krait_map_done(&search->rows);
     krait_map_done(&search->signals);
     krait_map_done(&search->threads);
+    krait_map_done(&search->labels);
     krait_buf_done(&search->said.text);
     krait_buf_done(&search->said.own);
 }
@@ -157,6 +159,15 @@ static int add_edge(struct search *search, const struct krait_trigger *trigger, 
     return 0;
 }
 
+/* Whether the values of a signal are named by an event before. */
+static bool has_after(const struct krait_interval_rule *rule)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < rule->trigger_count; i++)
+        any |= rule->triggers[i].role == KRAIT_TRIGGER_AFTER;
+    return any;
+}
+
 /* A whole text as a number; NAN where it is none. */
 static double number_of(const char *text, size_t n)
 {
@@ -183,14 +194,51 @@ static double value_of(struct search *search, const struct krait_trigger *trigge
     return part ? number_of(part, n) : NAN;
 }
 
+/* Where the label of a rule's next value is kept. Returns as find_place does. */
+static int label_place(struct search *search, const struct krait_trigger *trigger, struct krait_edge *edge,
+                       uint64_t *place)
+{
+    int rc = find_place(search, trigger, edge);
+    uint32_t of = search->sought[edge->rule].is_keyed ? edge->key : edge->lane;
+    *place = (uint64_t)edge->rule << 32 | of;
+    return rc;
+}
+
+/* An event that names the next value. */
+static int keep_label(struct search *search, const struct krait_trigger *trigger, struct krait_edge edge)
+{
+    uint64_t place;
+    uint32_t label;
+    int rc = label_place(search, trigger, &edge, &place);
+    rc = rc ? rc : find_key(search, trigger, &trigger->by, 0, &label);
+    rc = rc ? rc : krait_map_put(&search->labels, place, label);
+    return rc == -ENOENT ? 0 : rc;
+}
+
+/* The label that is kept for a value, which takes it; KRAIT_NO_ID: none. */
+static int take_label(struct search *search, const struct krait_trigger *trigger, struct krait_edge edge,
+                      uint32_t *label)
+{
+    uint64_t place;
+    *label = KRAIT_NO_ID;
+    int rc = label_place(search, trigger, &edge, &place);
+    uint64_t *kept = rc ? NULL : krait_map_get(&search->labels, place);
+    if (kept) {
+        *label = (uint32_t)*kept;
+        *kept = KRAIT_NO_ID;
+    }
+    return rc == -ENOENT ? 0 : rc;
+}
+
 /* An event that fired a value. */
 static int add_sample(struct search *search, const struct krait_trigger *trigger, struct krait_edge edge)
 {
     struct krait_sample sample = { .t_ns = edge.t_ns, .track = edge.track, .key = KRAIT_NO_ID };
-    bool is_keyed = search->sought[edge.rule].is_keyed;
-    const struct krait_template *key = trigger->by.count ? &trigger->by : &trigger->key;
-    int rc = is_keyed || trigger->by.count
-                 ? find_key(search, trigger, key, krait_trigger_key_group(trigger), &sample.key)
+    bool is_after = has_after(&search->options->rules[edge.rule]);
+    bool is_keyed = search->sought[edge.rule].is_keyed || is_after;
+    int rc = is_after ? take_label(search, trigger, edge, &sample.key)
+             : is_keyed
+                 ? find_key(search, trigger, &trigger->key, krait_trigger_key_group(trigger), &sample.key)
                  : 0;
     sample.value = value_of(search, trigger);
     return rc ? rc
@@ -225,8 +273,9 @@ static int take_others(struct search *search, const struct krait_interval_rule *
         const struct krait_trigger *trigger = &rule->triggers[i];
         if (!krait_trigger_fires(trigger, &search->said))
             continue;
-        rc = trigger->role == KRAIT_TRIGGER_VALUE ? add_sample(search, trigger, *edge)
-                                                  : add_edge(search, trigger, *edge);
+        rc = trigger->role == KRAIT_TRIGGER_VALUE   ? add_sample(search, trigger, *edge)
+             : trigger->role == KRAIT_TRIGGER_AFTER ? keep_label(search, trigger, *edge)
+                                                    : add_edge(search, trigger, *edge);
     }
     return rc;
 }

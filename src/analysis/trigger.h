@@ -20,6 +20,7 @@ enum krait_trigger_role {
     KRAIT_TRIGGER_STOP,
     KRAIT_TRIGGER_STATE, /* begins one */
     KRAIT_TRIGGER_VALUE, /* has a number */
+    KRAIT_TRIGGER_AFTER, /* names the next value of the same key or thread */
 };
 
 /* Texts and parts of the event, one after the other. */

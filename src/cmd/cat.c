@@ -5,7 +5,9 @@
 #include "base/fmt.h"
 #include "cmd/cmds.h"
 #include "cmd/csv_dir.h"
+#include "cmd/select.h"
 #include "cmd/timearg.h"
+#include "cmd/within.h"
 #include "ctf/read/compare.h"
 #include "ctf/read/merge.h"
 #include "ctf/read/range.h"
@@ -24,6 +26,7 @@ struct cat_options {
     const char *filter;
     bool json, csv, number;
     const char *csv_dir;
+    struct krait_select select; /* --within, and its --analysis */
 };
 
 static const struct krait_opt cat_opts[] = {
@@ -48,6 +51,10 @@ static const struct krait_opt cat_opts[] = {
       "Skip events before TIME: [YYYY-MM-DD ]hh:mm[:ss[.nnnnnnnnn]], YYYY-MM-DD, or seconds since the "
       "clock's origin" },
     { "end", 'e', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, end), "Skip events after TIME" },
+    { "within", 0, KRAIT_OPT_STR, "NAME[:N]", offsetof(struct cat_options, select.within),
+      "Print only events inside one interval, such as serve:slowest; see krait report --help" },
+    { "analysis", 0, KRAIT_OPT_LIST, "FILE", offsetof(struct cat_options, select.analyses),
+      "With --within: read declared analyses, as -f of other verbs; may be repeated" },
     { "filter", 0, KRAIT_OPT_STR, "EXPR", offsetof(struct cat_options, filter),
       "Print only events that match, such as 'name == \"sched_*\" && (prev_tid == 0 || $ctx.procname == "
       "bash)'" },
@@ -336,15 +343,34 @@ static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct k
     return rc;
 }
 
+/* --within in place of --begin and --end. The event that ends the interval is in it. */
+static int know_interval(struct cat *cat, struct krait_select *select, const char *const *paths, size_t count,
+                         struct krait_err *err)
+{
+    struct krait_trace *trace = NULL;
+    if (!select->within)
+        return 0;
+    int rc = krait_trace_open(&trace, paths, count, 0, err);
+    rc = rc ? rc : krait_within(select, trace, "cat", err);
+    if (!rc) {
+        struct krait_range range = krait_select_range(select, trace);
+        cat->begin_ns = (int64_t)range.from_ns;
+        cat->end_ns = (int64_t)range.to_ns;
+    }
+    krait_trace_close(trace);
+    return rc;
+}
+
 /* Of a range, few packets may be needed: index files tell of the others, unless they are wrong. */
-static int open_range(struct cat *cat, struct krait_ctf_reader **out, const char *const *paths, size_t count,
-                      struct krait_ctf_options *ctf, struct krait_err *err)
+static int open_range(struct cat *cat, struct krait_select *select, struct krait_ctf_reader **out,
+                      const char *const *paths, size_t count, struct krait_ctf_options *ctf,
+                      struct krait_err *err)
 {
     struct krait_ctf_reader *reader = NULL;
-    ctf->indexes = cat->begin.given || cat->end.given;
+    ctf->indexes = cat->begin.given || cat->end.given || select->within;
     int rc = krait_ctf_open(&reader, paths, count, ctf, err);
-    if (!rc)
-        rc = know_range(cat, reader, err);
+    rc = rc ? rc : know_range(cat, reader, err);
+    rc = rc ? rc : know_interval(cat, select, paths, count, err);
     if (!rc && ctf->indexes && !krait_ctf_settle(reader, cat->begin_ns, cat->end_ns)) {
         krait_ctf_close(reader);
         reader = NULL;
@@ -374,6 +400,10 @@ static int parse_options(const struct cat_options *opts, struct cat *cat, struct
     cat->plain = cat->text && !cat->filter;
     if (!rc && cat->json + cat->csv + !!opts->csv_dir > 1)
         rc = krait_err_set(err, -EINVAL, "--json, --csv and --csv-dir exclude each other");
+    if (!rc && opts->select.within && (opts->begin || opts->end))
+        rc = krait_err_set(err, -EINVAL, "--within does not go with --begin and --end: it is a range itself");
+    if (!rc && opts->select.analyses.count && !opts->select.within)
+        rc = krait_err_set(err, -EINVAL, "--analysis declares what --within may name; use both");
     if (!rc && opts->number && !cat->json)
         rc = krait_err_set(err, -EINVAL, "--time-number needs --json");
     return rc;
@@ -392,10 +422,10 @@ static int run_cat(void *values, int argc, char **argv)
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
-    const char *csv_dir = ((const struct cat_options *)values)->csv_dir;
-    int rc = open_range(&cat, &reader, (const char *const *)argv, (size_t)argc, &ctf, &err);
-    if (!rc && csv_dir)
-        rc = krait_csv_dir_open(&cat.dir, csv_dir, &err);
+    struct cat_options *opts = values;
+    int rc = open_range(&cat, &opts->select, &reader, (const char *const *)argv, (size_t)argc, &ctf, &err);
+    if (!rc && opts->csv_dir)
+        rc = krait_csv_dir_open(&cat.dir, opts->csv_dir, &err);
     if (!rc)
         rc = cat_reader(&cat, reader, &err);
     krait_buf_done(&cat.out);
@@ -404,6 +434,7 @@ static int run_cat(void *values, int argc, char **argv)
     krait_csv_dir_done(&cat.dir);
     krait_filter_free(cat.filter);
     krait_ctf_close(reader);
+    krait_select_done(&opts->select);
     if (!rc || rc == -EPIPE)
         return 0;
     krait_cmd_fail(&krait_cmd_cat, &err);

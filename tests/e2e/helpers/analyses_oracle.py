@@ -52,7 +52,7 @@ class Pairs:
 def analyse(trace):
     of = defaultdict(Pairs)
     values = defaultdict(lambda: defaultdict(list))
-    cpus = {}
+    cpus, fds = {}, {}
     for ns, name, f, cpu, tid in read(trace):
         if name.startswith("syscall_entry_") and tid is not None:
             of["syscall"].begin(tid, name[len("syscall_entry_") :], ns)
@@ -60,14 +60,15 @@ def analyse(trace):
                 of["futex"].begin(tid, str(f["uaddr"]), ns)
             if IO.match(name) and f.get("fd", -1) >= 0:
                 of["io"].begin(tid, f"{tid} {f['fd']}", ns)
+                fds[tid] = f["fd"]
         elif name.startswith("syscall_exit_") and tid is not None:
             of["syscall"].end(tid, ns)
             if name == "syscall_exit_futex":
                 of["futex"].end(tid, ns)
             if IO.match(name):
                 of["io"].end(tid, ns)
-                if f["ret"] >= 0:
-                    values["bytes"][str(tid)].append(f["ret"])
+                if f["ret"] >= 0 and tid in fds:
+                    values["bytes"][f"{tid} {fds.pop(tid)}"].append(f["ret"])
         elif name == "irq_handler_entry":
             of["interrupt"].begin((cpu, f["irq"]), f"{f['irq']} {f['name']}", ns)
         elif name == "irq_handler_exit":

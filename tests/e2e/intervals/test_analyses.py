@@ -241,3 +241,13 @@ def test_wrong_usage_is_explained(krait, tmp_path, command, status, why):
 def test_a_trace_without_the_events_is_told(synth, krait):
     done = subprocess.run([krait, "intervals", synth(marks((0, 0, "x"))), "-f", "cpus"], capture_output=True, text=True, check=True)
     assert done.stderr.splitlines()[-2:] == ["no event is what 'cpu' looks for", "no event is what 'kHz' looks for"]
+
+
+def test_a_value_is_named_by_the_event_before_it(krait, synth, declare):
+    folder = synth(marks((0, 0, "open a"), (0, 10, "got 5"), (1, 15, "open b"), (0, 20, "got 6"), (1, 30, "got 7"), (0, 40, "open a"), (0, 50, "got 8")))
+    own = declare("[signal.bytes]\nmessage = 'got (\\d+)'\nafter = 'open (?P<file>\\w+)'\nby = 'file'\n")
+    rows = verb_json(krait, "intervals", folder, "-f", own)["signals"]
+    assert {row["key"]: (row["values"], row["total"]) for row in rows if row["values"]} == {"a": (2, 13), "b": (1, 7)}
+    assert sum(row["no_key"] for row in rows) == 1  # 6 comes after no other
+    done = subprocess.run([krait, "analyses", declare("[signal.x]\nmessage = '(1)'\nby = 'a'\n")], capture_output=True, text=True)
+    assert done.returncode == 1 and "signal.x.by: 'after' and 'by' go together" in done.stderr

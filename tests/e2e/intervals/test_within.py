@@ -2,11 +2,13 @@
 """--within: every verb looks at one interval alone."""
 
 import json
+import re
 import subprocess
 
 import pytest
 
 from conftest import BUILD, verb_json
+from test_intervals import marks
 
 CALLS = "process 4711 python3\nexit 0 0\ncode 1 python app main app.py 1\ncode 2 python app work app.py 9\ncode 3 python app leaf app.py 12\nthread 4711 MainThread\n0 call 1\n"
 TIMES = ((10, 20), (30, 75), (80, 85))
@@ -89,3 +91,18 @@ def test_it_is_a_range_itself(folder, krait, tmp_path):
     for verb, *more in ("report", "--from", "1us"), ("view", "--no-open"), ("report", "--diff", folder):
         done = subprocess.run([krait, verb, folder, "--within", "work:1", *map(str, more)], capture_output=True, text=True)
         assert done.returncode == 2 and "--within" in done.stderr
+
+
+def test_cat_prints_what_is_inside_of_an_interval(krait, synth, tmp_path):
+    folder = synth(marks((0, 0, "go 1"), (0, 10, "a"), (1, 15, "b"), (0, 20, "done 1"), (0, 30, "c"), (0, 40, "go 2"), (0, 90, "d"), (0, 99, "done 2")))
+    (tmp_path / "own.toml").write_text("[interval.job]\nstart = 'go (?P<key>\\d+)'\nstop = 'done (?P<key>\\d+)'\n")
+
+    def texts(*options):
+        done = subprocess.run([krait, "cat", folder, *options], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return re.findall(r'text = "([^"]+)"', done.stdout)
+
+    assert texts("--within", "job:1", "--analysis", tmp_path / "own.toml") == ["go 1", "a", "b", "done 1"]
+    assert texts("--within", "go .. done:slowest") == ["go 2", "d", "done 2"]
+    for wrong in (["--analysis", tmp_path / "own.toml"], ["--within", "job:1", "--begin", "0"]):
+        assert subprocess.run([krait, "cat", folder, *wrong], capture_output=True).returncode == 2

@@ -202,6 +202,7 @@ void krait_kernel_finish(struct krait_kernel *k, struct krait_kernel_summary *su
     k->source->finish(k, summary);
     for (size_t i = 0; i < k->cpu_count; i++)
         krait_kernel_finish_stream(k, &k->streams[i], summary);
+    krait_kernel_classes_drop_unseen(&k->classes);
     if (krait_kernel_describe(k, &err) && !k->trouble.code)
         k->trouble = err;
     close_source(k, &summary->left);

@@ -197,6 +197,7 @@ int krait_kernel_classes_add(struct krait_kernel_classes *classes, const struct 
         .ops = keep(classes, draft.ops, draft.op_count * sizeof(*draft.ops)),
         .tid_at = offset_of(format, "pid"),
         .flags_at = offset_of(format, "clone_flags"),
+        .is_mark = row && row->group == KRAIT_KERNEL_MARKS,
     };
     if (!ok || !class.name || !class.fields || !class.ops)
         return -ENOMEM;
@@ -271,6 +272,14 @@ int krait_kernel_classes_load(struct krait_kernel_classes *classes, int dir, uin
                              "this kernel has none of the events; boot one with CONFIG_EVENT_TRACING and "
                              "CONFIG_FTRACE_SYSCALLS");
     return 0;
+}
+
+void krait_kernel_classes_drop_unseen(struct krait_kernel_classes *classes)
+{
+    for (size_t i = 0; i < classes->count; i++) {
+        if (classes->items[i].is_mark && !classes->items[i].seen)
+            classes->items[i].name = "";
+    }
 }
 
 void krait_kernel_classes_done(struct krait_kernel_classes *classes)

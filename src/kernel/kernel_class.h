@@ -23,6 +23,7 @@ enum krait_kernel_group {
     KRAIT_KERNEL_POWER,
     KRAIT_KERNEL_GROUPS,
     KRAIT_KERNEL_FUNCTIONS = KRAIT_KERNEL_GROUPS, /* not one to be named: --kernel-functions */
+    KRAIT_KERNEL_MARKS,                           /* the same: what programs say, which is always recorded */
 };
 
 /* Types of LTTng's fields, as the metadata names them. */
@@ -55,6 +56,7 @@ struct krait_kernel_class {
     const struct krait_kernel_field *fields;
     const struct krait_kernel_op *ops;
     uint32_t tid_at, flags_at; /* of task_newtask: where they lie */
+    bool is_mark, seen;        /* of KRAIT_KERNEL_MARKS; there was one */
 };
 
 enum { KRAIT_KERNEL_OUT_MAX = 32 * 1024 }; /* no class has a larger out_max */
@@ -81,6 +83,9 @@ int krait_kernel_classes_add(struct krait_kernel_classes *classes, const struct 
 /* One class that krait writes itself; the fields stay the caller's. Returns its id, or -ENOMEM. */
 int krait_kernel_classes_declare(struct krait_kernel_classes *classes, const char *name,
                                  const struct krait_kernel_field *fields, uint16_t field_count);
+/* Takes the marks' classes without an event out of the metadata that is written from now on, so that readers
+ * need not look for any. */
+void krait_kernel_classes_drop_unseen(struct krait_kernel_classes *classes);
 void krait_kernel_classes_done(struct krait_kernel_classes *classes);
 
 /* Switches the events of the groups on in the instance. */

@@ -22,6 +22,7 @@ static const struct {
     [KRAIT_KHOW_X64] = { KRAIT_KTYPE_X64, 8, KRAIT_KOP_NUMBER },
     [KRAIT_KHOW_COMM] = { KRAIT_KTYPE_COMM, COMM_BYTES, KRAIT_KOP_COPY },
     [KRAIT_KHOW_STR] = { KRAIT_KTYPE_STR, 0, KRAIT_KOP_TEXT },
+    [KRAIT_KHOW_LINE] = { KRAIT_KTYPE_STR, 0, KRAIT_KOP_LINE },
     [KRAIT_KHOW_PRIO] = { KRAIT_KTYPE_I32, 4, KRAIT_KOP_PRIO },
     [KRAIT_KHOW_RWBS] = { KRAIT_KTYPE_U32, 4, KRAIT_KOP_RWBS },
     [KRAIT_KHOW_TGID] = { KRAIT_KTYPE_I32, 4, KRAIT_KOP_TGID },
@@ -59,7 +60,7 @@ bool krait_kernel_op_make(struct krait_kernel_op *op, enum krait_kernel_how how,
     };
     if (how == KRAIT_KHOW_COMM || how == KRAIT_KHOW_STR)
         return make_text(op, how, from);
-    if (how == KRAIT_KHOW_RWBS)
+    if (how == KRAIT_KHOW_RWBS || how == KRAIT_KHOW_LINE)
         return from->is_array;
     if (op->kind == KRAIT_KOP_NUMBER && op->bytes == op->out)
         op->kind = KRAIT_KOP_COPY;
@@ -71,7 +72,7 @@ uint32_t krait_kernel_op_max(const struct krait_kernel_op *op)
 {
     if (op->kind == KRAIT_KOP_TEXT)
         return KRAIT_MIN(op->bytes, (uint32_t)TEXT_MAX) + 1;
-    if (op->kind == KRAIT_KOP_TEXT_LOC)
+    if (op->kind == KRAIT_KOP_TEXT_LOC || op->kind == KRAIT_KOP_LINE)
         return TEXT_MAX + 1;
     return op->kind == KRAIT_KOP_COPY ? op->bytes : op->out;
 }
@@ -155,6 +156,15 @@ static uint8_t *put_text(uint8_t *to, const uint8_t *from, size_t n)
     to = store(to, from, n);
     *to = '\0';
     return to + 1;
+}
+
+static uint8_t *put_line(uint8_t *to, const uint8_t *from, size_t n)
+{
+    uint8_t *end = put_text(to, from, n);
+    if (end - to < 2 || end[-2] != '\n')
+        return end;
+    end[-2] = '\0';
+    return end - 1;
 }
 
 /* "0x7ffc01abcdef" */
@@ -242,6 +252,8 @@ uint8_t *krait_kernel_op_run(const struct krait_kernel_op *op, struct krait_kern
     case KRAIT_KOP_TEXT_LOC:
         from = located(event, n, (uint32_t)load(from, 4, false), &bytes);
         return put_text(to, from, bytes);
+    case KRAIT_KOP_LINE:
+        return put_line(to, from, n - KRAIT_MIN(n, (size_t)op->offset));
     case KRAIT_KOP_COMM_LOC:
         from = located(event, n, (uint32_t)load(from, 4, false), &bytes);
         return put_comm(to, from, bytes);

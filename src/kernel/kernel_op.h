@@ -18,6 +18,7 @@ enum krait_kernel_how {
     KRAIT_KHOW_X64,
     KRAIT_KHOW_COMM,
     KRAIT_KHOW_STR,
+    KRAIT_KHOW_LINE,
     KRAIT_KHOW_PRIO,
     KRAIT_KHOW_RWBS,
     KRAIT_KHOW_TGID,
@@ -33,6 +34,7 @@ enum krait_kernel_op_kind {
     KRAIT_KOP_RWBS,       /* letters in `bytes` become flags */
     KRAIT_KOP_TEXT,       /* of at most `bytes`, becomes a string */
     KRAIT_KOP_TEXT_LOC,   /* the same by __data_loc */
+    KRAIT_KOP_LINE,       /* the same up to the event's end, without a newline there */
     KRAIT_KOP_COMM_LOC,   /* by __data_loc, becomes 16 bytes */
     KRAIT_KOP_COMM_SHORT, /* `bytes`, fewer than 16, become 16 */
     KRAIT_KOP_ADDRESS,    /* of 8 bytes becomes a string */

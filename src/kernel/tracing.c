@@ -86,6 +86,8 @@ static int set_up(struct tracing *k, uint64_t ring_bytes, struct krait_err *err)
     /* Names of tasks for the kernel's own text, kept at each switch under a lock; events have them anyhow. Took 0.6
      * to 0.9 us of 9 from a byte sent to another process and back. A kernel without the option has no such cost. */
     krait_tracefs_write(k->instance, "trace_options", "norecord-cmd");
+    /* What is written to the machine's trace_marker comes here too; Linux 6.16 and later. */
+    krait_tracefs_write(k->instance, "trace_options", "copy_trace_marker");
     int rc = set_clock(k, err);
     return rc ? rc : configure(k, "buffer_size_kb", kb, err);
 }
@@ -228,6 +230,7 @@ static int open_all(struct tracing *k, const struct krait_kernel_record_options 
     int rc = krait_kernel_groups_parse(options->groups, &groups, err);
     if (rc)
         return rc;
+    groups |= 1u << KRAIT_KERNEL_MARKS;
     k->root = krait_tracefs_open(err);
     if (k->root < 0)
         return k->root;
@@ -295,6 +298,8 @@ static void take_event(struct tracing *k, struct cpu *cpu, uint64_t time, const 
         krait_kernel_convert(&k->kernel.classes, class, event, n, NULL);
         return;
     }
+    if (KRAIT_UNLIKELY(class->is_mark))
+        k->kernel.classes.items[class->id].seen = true;
     uint8_t *to =
         krait_kernel_stream_begin(cpu->stream, class->id, time, krait_kernel_tid(event), class->out_max, &rc);
     krait_kernel_note(&k->kernel, rc);

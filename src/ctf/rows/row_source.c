@@ -180,7 +180,7 @@ void krait_row_fill(struct krait_row_source *source, struct krait_row_chunk *chu
 
 /* -- back to an event -- */
 
-int krait_row_seek(struct krait_ctf_cursor *cursor, const struct krait_row *row, const uint64_t *cells)
+int krait_row_find(struct krait_ctf_cursor *cursor, int64_t ns, const uint64_t *cells)
 {
     uint64_t address = cells[KRAIT_ROW_ADDRESS];
     uint32_t number = (uint32_t)(cells[KRAIT_ROW_ORIGIN] >> 32);
@@ -188,7 +188,12 @@ int krait_row_seek(struct krait_ctf_cursor *cursor, const struct krait_row *row,
     const struct krait_ctf_packet *packet = &stream->packets[number];
     uintptr_t begin = (uintptr_t)(krait_ctf_file_of(stream, packet)->bytes + packet->offset);
     uint64_t byte = (address & (((uint64_t)1 << KRAIT_ROW_ADDRESS_BITS) - 1)) - begin;
-    int rc = krait_ctf_seek(cursor, stream, number, byte * 8 + (address >> KRAIT_ROW_ADDRESS_BITS), row->ns);
+    return krait_ctf_seek(cursor, stream, number, byte * 8 + (address >> KRAIT_ROW_ADDRESS_BITS), ns);
+}
+
+int krait_row_seek(struct krait_ctf_cursor *cursor, const struct krait_row *row, const uint64_t *cells)
+{
+    int rc = krait_row_find(cursor, row->ns, cells);
     return rc ? rc : krait_ctf_event_skip(cursor);
 }
 

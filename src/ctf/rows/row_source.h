@@ -35,8 +35,10 @@ void krait_row_source_done(struct krait_row_source *source);
  * ends the stream: cursor.err has it. hot path, no GIL */
 void krait_row_fill(struct krait_row_source *source, struct krait_row_chunk *chunk);
 
-/* Makes the event of a row the current one of a cursor of the same reader, and skips its fields. `cells` are those of
- * the row. Returns as krait_ctf_seek. */
+/* Makes the event of a row, at its time, the current one of a cursor of the same reader. `cells` are those of the row.
+ * Returns as krait_ctf_seek. */
+int krait_row_find(struct krait_ctf_cursor *cursor, int64_t ns, const uint64_t *cells);
+/* The same, and skips its fields. */
 int krait_row_seek(struct krait_ctf_cursor *cursor, const struct krait_row *row, const uint64_t *cells);
 
 /* What krait_row_count adds up. */

@@ -129,7 +129,9 @@ static void know_fields(struct krait_kernel_event_class *cls, const struct krait
     }
     if (needs_first && !cls->cell[0])
         cls->kind = KRAIT_KERNEL_EVENT_NONE;
-    cls->tid_cell = is_perfs ? cell_of(row, true, "perf_tid", 8) : cell_of(row, false, "tid", 3);
+    cls->tid_cell = is_perfs ? 0 : cell_of(row, false, "tid", 3);
+    if (!cls->tid_cell)
+        cls->tid_cell = cell_of(row, true, "perf_tid", 8);
     cls->cpu_cell = is_perfs ? cell_of(row, true, "perf_cpu", 8) : cell_of(row, true, "cpu_id", 6);
 }
 
@@ -263,13 +265,19 @@ int64_t krait_kernel_events_first(struct krait_kernel_events *k)
 
 /* -- the CPU -- */
 
-/* Goes to the event whose row it is, so that its packet can be asked. */
-static int go_to(struct krait_kernel_events *k, const struct krait_row *row, const uint64_t *cells)
+static int ready_at(struct krait_kernel_events *k)
 {
     if (!k->has_at && krait_ctf_cursor_init(&k->at, k->reader, NULL))
         return -ENOMEM;
     k->has_at = true;
-    return krait_row_seek(&k->at, row, cells);
+    return 0;
+}
+
+/* Goes to the event whose row it is, so that its packet can be asked. */
+static int go_to(struct krait_kernel_events *k, const struct krait_row *row, const uint64_t *cells)
+{
+    int rc = ready_at(k);
+    return rc ? rc : krait_row_seek(&k->at, row, cells);
 }
 
 static KRAIT_COLD void know_cpu(struct krait_kernel_events *k, struct lane *lane, const struct krait_row *row,
@@ -481,6 +489,19 @@ const char *krait_kernel_events_label(const struct krait_kernel_events *k,
                        : NULL;
     }
     return NULL;
+}
+
+const char *krait_kernel_events_name(const struct krait_kernel_events *k, const struct krait_kernel_event *ev)
+{
+    return k->rows->classes[ev->cls->index].event->name;
+}
+
+int krait_kernel_events_go(struct krait_kernel_events *k, const struct krait_kernel_event *ev,
+                           struct krait_ctf_cursor **out)
+{
+    int rc = ready_at(k);
+    *out = &k->at;
+    return rc ? rc : krait_row_find(&k->at, ev->ns, ev->cells);
 }
 
 int64_t krait_kernel_events_end(const struct krait_kernel_events *k)

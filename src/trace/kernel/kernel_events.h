@@ -10,6 +10,7 @@
 #define KRAIT_TRACE_KERNEL_EVENTS_H
 
 #include "ctf/meta/metadata.h"
+#include "ctf/read/cursor.h"
 #include "trace/trace.h"
 
 enum krait_kernel_event_kind {
@@ -83,6 +84,14 @@ struct krait_kernel_events; /* opaque */
  * or has no such field. Lives as long as `events`. */
 const char *krait_kernel_events_label(const struct krait_kernel_events *events,
                                       const struct krait_kernel_event *ev, unsigned field);
+
+/* What an event is called, as the trace says. */
+const char *krait_kernel_events_name(const struct krait_kernel_events *events,
+                                     const struct krait_kernel_event *ev);
+/* During a walk: goes to an event of it with a cursor of the events' own, which is before the fields. It finds the event
+ * anew, so it is for rare ones. Returns 0 or a negative errno. */
+int krait_kernel_events_go(struct krait_kernel_events *events, const struct krait_kernel_event *ev,
+                           struct krait_ctf_cursor **out);
 
 typedef void krait_kernel_event_handler(void *ctx, const struct krait_kernel_event *event);
 

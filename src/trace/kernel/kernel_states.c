@@ -458,6 +458,16 @@ static void on_function(void *ctx, const struct krait_kernel_event *ev)
         m->watch->function(m->watch->ctx, t, ev, m->now);
 }
 
+/* -- marks -- */
+
+/* Says nothing of what the thread does. */
+static void on_mark(void *ctx, const struct krait_kernel_event *ev)
+{
+    struct krait_kthread *t = krait_kernel_thread_of(ctx, krait_kernel_event_tid(ev));
+    if (t)
+        t->says = true;
+}
+
 /* -- interrupts -- */
 
 static void on_cause(void *ctx, const struct krait_kernel_event *ev)
@@ -637,6 +647,7 @@ static krait_kernel_event_handler *const handlers[KRAIT_KERNEL_EVENT_KINDS] = {
     [KRAIT_KERNEL_EVENT_END] = on_cpu_event,
     [KRAIT_KERNEL_EVENT_FAULT] = on_cpu_event,
     [KRAIT_KERNEL_EVENT_NAMED] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_MARK] = on_mark,
 };
 
 /* Kinds that a watcher may ask for as they are. */

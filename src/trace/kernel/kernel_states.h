@@ -159,6 +159,7 @@ struct krait_kthread {
     int64_t born_ns, gone_ns; /* 0, INT64_MAX: it was there before the trace, and is at its end */
     bool is_kernel;           /* a thread of the kernel's own, as far as known */
     bool makes_calls, wakes;  /* it was seen to enter a system call; to wake or make a thread */
+    bool says;                /* it wrote to trace_marker, or passed a probe */
     bool runs_functions;      /* of the kernel's, where that is asked for (krait_kernel_options) */
     bool kept;                /* its intervals are asked for: */
     struct krait_kinterval *intervals;

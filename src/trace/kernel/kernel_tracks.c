@@ -8,7 +8,8 @@ struct finding {
     struct krait_kernel_events *events;
     const struct krait_kernel_known *known;
     uint32_t *recorded; /* by the kernel's process: the trace's that it is, plus 1 */
-    uint8_t flags;      /* of all tracks */
+    uint8_t flags;      /* of all tracks; the same */
+    uint8_t importer;
 };
 
 static int add_track(struct finding *f, struct krait_track track, enum krait_track_kind kind,
@@ -19,7 +20,7 @@ static int add_track(struct finding *f, struct krait_track track, enum krait_tra
         return -ENOMEM;
     *added = track;
     added->kind = (uint8_t)kind;
-    added->importer = KRAIT_IMPORTER_kernel;
+    added->importer = f->importer;
     added->flags = f->flags;
     added->host = krait_kernel_events_env(f->events, "hostname");
     added->name = name;
@@ -55,21 +56,28 @@ bool krait_kernel_is_thread_states(const struct krait_track *track)
            track->kind == KRAIT_TRACK_STATES;
 }
 
-static int add_thread(struct finding *f, const struct krait_kthread *t)
+/* In the place of a thread; false: memory is out. */
+static bool place_in(struct finding *f, const struct krait_kthread *t, struct krait_track *track)
 {
     uint32_t thread = krait_own_thread_at(&f->known->own, t, UINT64_MAX);
     const struct krait_kprocess *process =
         t->process == KRAIT_NO_ID ? NULL : &f->known->states->processes[t->process];
-    const struct krait_track track = { .of = KRAIT_OF_THREAD,
-                                       .process = process_of(f, t, thread),
-                                       .thread = thread,
-                                       .number = (uint32_t)t->tid,
-                                       .pid = process ? (uint32_t)process->pid : 0,
-                                       .process_name = krait_arena_strdup(&f->trace->impl->arena,
-                                                                          process ? process->name : ""),
-                                       .thread_name = krait_arena_strdup(&f->trace->impl->arena, t->name),
-                                       .key = t->index };
-    int rc = track.process_name && track.thread_name ? 0 : -ENOMEM;
+    *track = (struct krait_track){ .of = KRAIT_OF_THREAD,
+                                   .process = process_of(f, t, thread),
+                                   .thread = thread,
+                                   .number = (uint32_t)t->tid,
+                                   .pid = process ? (uint32_t)process->pid : 0,
+                                   .process_name = krait_arena_strdup(&f->trace->impl->arena,
+                                                                      process ? process->name : ""),
+                                   .thread_name = krait_arena_strdup(&f->trace->impl->arena, t->name),
+                                   .key = t->index };
+    return track->process_name && track->thread_name;
+}
+
+static int add_thread(struct finding *f, const struct krait_kthread *t)
+{
+    struct krait_track track;
+    int rc = place_in(f, t, &track) ? 0 : -ENOMEM;
     rc = rc ? rc : add_track(f, track, KRAIT_TRACK_STATES, "state", "");
     if (t->makes_calls)
         rc = rc ? rc : add_track(f, track, KRAIT_TRACK_SLICES, KRAIT_KERNEL_CALLS, "");
@@ -78,6 +86,14 @@ static int add_thread(struct finding *f, const struct krait_kthread *t)
     if (t->wakes)
         rc = rc ? rc : add_track(f, track, KRAIT_TRACK_FLOWS, "wake-ups", "");
     return rc;
+}
+
+static int add_said(struct finding *f, const struct krait_kthread *t)
+{
+    struct krait_track track;
+    if (!t->says)
+        return 0;
+    return place_in(f, t, &track) ? add_track(f, track, KRAIT_TRACK_INSTANTS, "marks", "") : -ENOMEM;
 }
 
 static int add_cpu(struct finding *f, uint32_t cpu)
@@ -99,15 +115,22 @@ static int add_cpu(struct finding *f, uint32_t cpu)
     return rc;
 }
 
+/* What is known of threads, which costs a run over all events. */
+static int know(struct finding *f, struct krait_err *err)
+{
+    int rc = krait_trace_kernel_known(f->trace, &f->known, err);
+    if (rc)
+        return rc;
+    f->flags = krait_kernel_events_lost(f->events) ? KRAIT_TRACK_LOST : 0;
+    return find_processes(f);
+}
+
 static int find_all(struct finding *f, struct krait_err *err)
 {
-    int rc = krait_trace_kernel(f->trace, &f->events, err);
-    rc = rc ? rc : krait_trace_kernel_known(f->trace, &f->known, err);
+    int rc = know(f, err);
     if (rc)
         return rc;
     const struct krait_kernel_states *states = f->known->states;
-    f->flags = krait_kernel_events_lost(f->events) ? KRAIT_TRACK_LOST : 0;
-    rc = find_processes(f);
     for (uint32_t i = 0; !rc && i < states->thread_count; i++)
         rc = add_thread(f, states->threads[i]);
     for (uint32_t i = 0; !rc && i < states->cpu_count; i++)
@@ -115,15 +138,37 @@ static int find_all(struct finding *f, struct krait_err *err)
     return rc;
 }
 
-int krait_kernel_tracks_find(struct krait_trace *trace, struct krait_err *err)
+static int find_said(struct finding *f, struct krait_err *err)
 {
-    struct finding f = { .trace = trace };
+    if (!krait_kernel_events_has(f->events, KRAIT_KERNEL_EVENT_MARK))
+        return 0;
+    int rc = know(f, err);
+    for (uint32_t i = 0; !rc && i < f->known->states->thread_count; i++)
+        rc = add_said(f, f->known->states->threads[i]);
+    return rc;
+}
+
+static int find(struct krait_trace *trace, enum krait_importer_id importer,
+                int (*of)(struct finding *f, struct krait_err *err), struct krait_err *err)
+{
+    struct finding f = { .trace = trace, .importer = (uint8_t)importer };
     struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
     struct krait_err why = { 0 };
-    int rc = trace->has_kernel ? find_all(&f, &why) : 0;
+    int rc = trace->has_kernel ? krait_trace_kernel(trace, &f.events, &why) : 0;
+    rc = rc || !f.events ? rc : of(&f, &why);
     free(f.recorded);
     bool is_damaged = f.events && krait_kernel_events_damage(f.events)->code;
     if (rc && rc != -ENOMEM && (rc != -ENODATA || is_damaged))
         krait_damage_say(&damage, "%s", why.text);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : 0;
+}
+
+int krait_kernel_tracks_find(struct krait_trace *trace, struct krait_err *err)
+{
+    return find(trace, KRAIT_IMPORTER_kernel, find_all, err);
+}
+
+int krait_kernel_said_find(struct krait_trace *trace, struct krait_err *err)
+{
+    return find(trace, KRAIT_IMPORTER_kernel_said, find_said, err);
 }

@@ -7,6 +7,7 @@
  *             SLICES "functions"      of the kernel's, in system calls and outside, where they were recorded; of a range,
  *                                     those that begin in it
  *             FLOWS "wake-ups"        from when it woke a thread until that ran; to that thread's states
+ *             INSTANTS "marks"        what it wrote to trace_marker, and the probes that it passed (kernel_said.c)
  *   CPU       STATES "threads"        who has it, by the name; value: its number; gaps where it idles or is unknown
  *             SLICES "interrupts"     by the device's name, or the soft interrupt's number
  *             COUNTER "frequency"     in kHz
@@ -27,5 +28,7 @@
 /* Of struct krait_importer: a part that cannot be read has no tracks, which trace->damage says. */
 int krait_kernel_tracks_find(struct krait_trace *trace, struct krait_err *err);
 krait_tracks_walk_fn krait_kernel_tracks_walk;
+/* The same of marks alone. */
+int krait_kernel_said_find(struct krait_trace *trace, struct krait_err *err);
 
 #endif

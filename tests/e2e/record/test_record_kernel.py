@@ -172,6 +172,52 @@ def test_a_sleep_is_a_switch_away_and_a_wake_up_by_the_timer(kernel, events):
     right_once(record, lambda made: assert_sleep(*made))
 
 
+MARKING = r"""
+import os, sys, threading
+marker = os.open(sys.argv[1], os.O_WRONLY)
+def work(n):
+    os.write(marker, b"begin %d" % n)
+    os.write(marker, b"end %d\n" % n)
+thread = threading.Thread(target=work, args=(7,), name="worker")
+thread.start(); thread.join()
+work(8)
+os.write(marker, b'"\xff\\ ' + b"x" * 900)
+os.system("echo of a shell > " + sys.argv[1])
+"""
+
+
+@pytest.fixture
+def marked(krait, tmp_path, any_python):
+    """A recording of a program that writes to the machine's trace_marker."""
+    if in_tracefs("test -e options/copy_trace_marker").returncode:
+        pytest.skip("this kernel does not pass trace_marker on to instances: Linux 6.16 does")
+    (tmp_path / "marking.py").write_text(MARKING)
+    run = in_tracefs(f"cd {tmp_path}; {krait} record -q --kernel=sched -o trace -- {any_python.exe} marking.py /mnt/trace_marker")
+    assert run.returncode == 0, run.stderr
+    return tmp_path / "trace"
+
+
+def test_texts_written_to_trace_marker_are_marks_of_their_threads(marked, krait, events):
+    texts = [(tid(e), e["payload"]["text"]) for e in events(marked, "name == ftrace_print")]
+    main, worker, shell = texts[2][0], texts[0][0], texts[-1][0]
+    assert [t for t in texts if not t[1].startswith('"')] == [
+        (worker, "begin 7"), (worker, "end 7"), (main, "begin 8"), (main, "end 8"), (shell, "of a shell"),
+    ]  # fmt: skip
+    odd = texts[4][1]
+    assert odd[0] == '"' and odd.endswith("\\ " + "x" * 900)
+    assert len({main, worker, shell}) == 3
+    command = [krait, "intervals", marked, "--start", r"^begin (\d)", "--stop", r"^end (\d)", "--key", "1", "--list", "--json"]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert [(i["tid"], i["thread"], i["key"]) for i in found["list"]] == [(worker, "worker", "7"), (main, "MainThread", "8")]
+    run = subprocess.run([krait, "report", marked, "--by", "mark", "--json"], check=True, capture_output=True, text=True)
+    assert [(m["name"], m["marks"], m["tracks"]) for m in json.loads(run.stdout)["marks"]] == [("ftrace_print", 6, 3)]
+
+
+def test_a_recording_without_marks_does_not_declare_them(kernel, events):
+    run = kernel("pass\n", groups="sched")
+    assert "ftrace_print" not in (run.path / "kernel" / "metadata").read_text()
+
+
 def test_processes_and_threads_have_their_makers(kernel, events):
     run = kernel(
         """

@@ -182,18 +182,19 @@ const struct krait_cmd krait_cmd_analyses = {
     .operands = "[NAME|FILE...]",
     .summary = "List declared analyses, or print and check them",
     .description =
-        "A declared analysis is a TOML file that names intervals, states and signals: which events begin and end "
-        "them, what tells them apart, what they are called. Give it to other verbs with -f: krait intervals shows all "
-        "of it, and --within takes the names of its intervals.\n\n"
-        "Without an operand, krait lists the analyses of the user's folder ($XDG_CONFIG_HOME/krait/analyses, by default "
-        "~/.config/krait/analyses) and the built-in ones. With names or files, krait checks them and prints their text, "
-        "from which one can make another.\n\n"
+        "A declared analysis is a TOML file that names intervals, states and signals: which events begin and "
+        "end them, which field distinguishes them, and what they are called. Give the file to other verbs "
+        "with -f: krait intervals shows everything in it, and --within takes the names of its intervals.\n\n"
+        "Without an operand, krait lists the analyses of the user's folder ($XDG_CONFIG_HOME/krait/analyses, "
+        "by default "
+        "~/.config/krait/analyses) and the built-in ones. With names or files, krait checks them and prints "
+        "their text, as a start for your own.\n\n"
         "docs/analyses.md has all keys.",
-    .examples = "# What there is\n"
+    .examples = "# List them\n"
                 "krait analyses\n"
                 "# Time in each system call, by the kernel's events\n"
                 "krait intervals trace -f syscalls\n"
-                "# Whether a file is right\n"
+                "# Check a file\n"
                 "krait analyses orders.toml\n",
     .opts = analyses_opts,
     .values_size = sizeof(struct analyses_options),

@@ -59,11 +59,11 @@ static const struct krait_opt cat_opts[] = {
       "Print only events that match, such as 'name == \"sched_*\" && (prev_tid == 0 || $ctx.procname == "
       "bash)'" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, json),
-      "Print one JSON object a line; times, and integers of more than 53 bits, are strings" },
+      "Print one JSON object per line; times, and integers of more than 53 bits, are strings" },
     { "csv", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, csv),
-      "Print CSV: one column a field if --filter selects one event name, else the scopes as JSON" },
+      "Print CSV: one column for each field if --filter selects one event name, else the scopes as JSON" },
     { "csv-dir", 0, KRAIT_OPT_STR, "DIR", offsetof(struct cat_options, csv_dir),
-      "Write one CSV file for each event name into the new folder DIR, with one column a field" },
+      "Write one CSV file for each event name into the new folder DIR, with one column for each field" },
     { "time-number", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, number),
       "With --json: print times as numbers; readers that store numbers as doubles round them" },
     KRAIT_OPTS_END,
@@ -446,15 +446,15 @@ const struct krait_cmd krait_cmd_cat = {
     .operands = "TRACE...",
     .summary = "Print the events of any CTF trace as text",
     .description =
-        "Prints one event a line in the order of time, as babeltrace2 does. Reads krait's recordings and any "
+        "Prints one event per line in the order of time, as babeltrace2 does. Reads krait's recordings and any "
         "other trace in CTF 1.8 or CTF 2 (LTTng, barectf, Zephyr ...).\n\n"
         "TRACE is a folder with a file named `metadata`, or a folder that contains such folders. krait "
         "merges several traces if their clocks can be compared.\n\n"
         "--filter takes comparisons (== != < <= > >=) of fields with numbers or text, combined with &&, ||, "
         "! and parentheses. `name` is the event's name, * in a text matches anything, and $ctx. looks only "
         "at contexts. docs/cat.md has the rules and describes the output of --json.\n\n"
-        "krait reports events that the tracer discarded on stderr. If a trace is damaged, krait prints what "
-        "is whole, then the reason, and exits with status 1.",
+        "krait reports events that the tracer discarded on stderr. If a trace is damaged, krait prints the "
+        "intact events, then the reason, and exits with status 1.",
     .examples = "krait cat trace\n"
                 "# The events between two times\n"
                 "krait cat --begin 14:03:07 --end 14:03:07.5 trace\n"

@@ -126,7 +126,8 @@ static int run_ctl(void *values, int argc, char **argv)
 
 static const struct krait_opt opts[] = {
     { "output", 'o', KRAIT_OPT_STR, "DIR", offsetof(struct options, output),
-      "With snapshot: write it to DIR, made anew (default: beside the recording, as FOLDER-snapshot-1)" },
+      "With snapshot: write it to DIR, a folder that does not exist or is empty (default: beside the "
+      "recording, as FOLDER-snapshot-1)" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct options, json), "Print the answer as a JSON object" },
     { "quiet", 'q', KRAIT_OPT_FLAG, NULL, offsetof(struct options, quiet), "Print nothing but errors" },
     KRAIT_OPTS_END,
@@ -137,19 +138,23 @@ const struct krait_cmd krait_cmd_ctl = {
     .operands = "PID|DIR [status|start|stop|snapshot|set KEY=VALUE...]",
     .summary = "Control a running recording: switch it on and off, look at it",
     .description =
-        "Asks the krait record that records process PID, or that has this PID, or that writes the folder DIR.\n\n"
-        "status, the default, prints whether the recording is on, since when, how much it has recorded and lost, what it "
-        "records, and its processes. stop switches it off: the programs run on without hooks, at full speed, and what they "
-        "do is not recorded. start switches it on again in all threads of all processes, which state their call stacks "
-        "then. Programs started while it is off are ready to be switched on.\n\n"
-        "A process is switched off when it next runs Python, and on when it next lets go of the GIL. start waits up to "
-        "two seconds for that, and stop for half a second; both print which processes have not followed yet: those do "
-        "later.\n\n"
-        "snapshot writes what the recording holds as a recording of its own, with --last its newest part, while the programs "
-        "run on. See docs/flight.md.\n\n"
-        "set changes what is recorded from now on: include=GLOB and exclude=GLOB (each may be repeated, and replaces all that "
-        "there were; without a glob, none is left), overhead=PERCENT (0: no limit) and c-calls=on|off.\n\n"
-        "Only the user who records, and root, can control a recording. See docs/control.md.",
+        "Talks to the krait record that records the process PID, that has this PID itself, or that writes "
+        "the folder DIR.\n\n"
+        "status, the default, prints whether the recording is on, since when, how much it has recorded and "
+        "lost, what it "
+        "records, and its processes. stop switches it off: krait records nothing, and the programs run on "
+        "without hooks, at full speed. start switches it on again in all threads of all processes; the "
+        "recording then continues with their call stacks. Programs that start while it is off are ready to "
+        "be switched on.\n\n"
+        "stop takes effect in a process when it next runs Python, start when one of its threads next "
+        "releases the GIL. start waits up to two seconds for that, stop half a second. Both print the "
+        "processes that will follow later.\n\n"
+        "snapshot copies what was recorded so far, or with --last the newest part, into a recording of its "
+        "own, while the programs run on. See docs/flight.md.\n\n"
+        "set changes what is recorded from now on: include=GLOB and exclude=GLOB (each may be repeated, and "
+        "replaces all earlier globs; without a glob, it only removes them), overhead=PERCENT (0: no limit) "
+        "and c-calls=on|off.\n\n"
+        "Only the user who records and root can control a recording. See docs/control.md.",
     .examples = "krait ctl 4711\n"
                 "# Leave out what the program does at first\n"
                 "krait ctl 4711 stop\n"

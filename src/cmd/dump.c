@@ -196,7 +196,8 @@ static const struct krait_opt dump_opts[] = {
     { "locals", 'l', KRAIT_OPT_FLAG, NULL, offsetof(struct dump_options, locals),
       "Print the local variables of each function, shortened" },
     { "native", 'n', KRAIT_OPT_FLAG, NULL, offsetof(struct dump_options, native),
-      "Print also native frames, of C and C++; stops threads that run for less than 1 ms, longer on a busy machine" },
+      "Print also native frames, of C and C++; stops each running thread for less than 1 ms, or longer on a "
+      "busy machine" },
     { "repeat", 0, KRAIT_OPT_UINT, "N", offsetof(struct dump_options, repeat),
       "Dump N times, one after the other (default: 1)" },
     { "every", 0, KRAIT_OPT_TIME, "TIME", offsetof(struct dump_options, every_ns),
@@ -213,12 +214,15 @@ const struct krait_cmd krait_cmd_dump = {
     .description =
         "Prints where each thread of running Python programs (CPython " KRAIT_PYTHON_SPAN
         ") is: its call stack, "
-        "innermost function first, with file and line; whether it runs, waits for the GIL or sleeps in a system call; "
+        "innermost function first, with file and line; whether it runs, waits for the GIL or sleeps in a "
+        "system call; "
         "and which thread holds the GIL. From Python 3.14 on, the tasks of asyncio follow, with what each awaits.\n\n"
-        "krait reads the memory of the process from outside and neither stops nor changes it, except that --native stops "
+        "krait reads the memory of the process from outside and neither stops nor changes it, except that "
+        "--native stops "
         "threads that run. The program can be one "
-        "that was started without krait. Each stack is one that the thread really had: krait reads it on the thread's "
-        "CPU, for which the thread waits some microseconds. It reads the stacks of different threads one after the other.\n\n"
+        "that was started without krait. Each stack is one that the thread really had: krait reads it on the "
+        "thread's CPU, while the thread waits some microseconds for that CPU. krait reads the stacks of "
+        "different threads one after the other.\n\n"
         "Only root can read programs of other users, and on many systems programs that krait did not start.",
     .examples = "krait dump 4711\n"
                 "# A server with all its worker processes\n"

@@ -47,7 +47,7 @@ static const struct krait_opt export_opts[] = {
       "For folded: count only the time in these states, separated by commas; needs a recording made with "
       "--kernel, except for gil" },
     { "no-kernel", 0, KRAIT_OPT_FLAG, NULL, AT(no_kernel),
-      "For chrome and perfetto: leave out what the kernel recorded" },
+      "For chrome and perfetto: leave out the kernel events" },
     KRAIT_SELECT_OPTS(struct export_options, select),
     KRAIT_OPTS_END,
 };
@@ -224,16 +224,16 @@ const struct krait_cmd krait_cmd_export = {
     .operands = "DIR...",
     .summary = "Write recordings in another tool's format",
     .description =
-        "Writes a recording, or a function trace of LTTng, in the format of another tool; several folders are written as one recording. The "
-        "file is "
-        "complete or not there at all. docs/export.md describes the formats:"
+        "Writes a recording, or a function trace of LTTng, in the format of another tool; several folders "
+        "are written as one recording. krait writes the whole file or none. docs/export.md describes the "
+        "formats:"
 #include "export/exports.def"
     ,
     .examples = "# A flame graph made by FlameGraph\n"
                 "krait export trace --to folded -o - | flamegraph.pl > flame.svg\n"
                 "# For ui.perfetto.dev: trace.pftrace\n"
                 "krait export trace --to perfetto\n"
-                "# The file's name chooses the format\n"
+                "# The file's name selects the format\n"
                 "krait export trace -o trace.speedscope.json\n"
                 "# Only the calls, without the kernel events\n"
                 "krait export trace --to perfetto --no-kernel -o calls.pftrace\n"

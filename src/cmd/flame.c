@@ -53,10 +53,10 @@ static const struct krait_opt flame_opts[] = {
     { "idle", 0, KRAIT_OPT_FLAG, NULL, AT(idle),
       "Draw a server's idle waits too: event loops, accept, workers at an empty queue, joins" },
     { "folded-unit", 0, KRAIT_OPT_CHOICE, KRAIT_FOLDED_UNITS, AT(folded_unit),
-      "What the numbers in a file of folded stacks are (default: samples; us if Austin wrote the file)" },
+      "Unit of the numbers in a file of folded stacks (default: samples; us if Austin wrote the file)" },
     { "icicle", 0, KRAIT_OPT_FLAG, NULL, AT(icicle),
       "Put the root on top and grow downwards (default for graphs of more than 200 rows)" },
-    { "inverted", 'i', KRAIT_OPT_FLAG, NULL, AT(inverted), "Same as --icicle" },
+    { "inverted", 'i', KRAIT_OPT_FLAG, NULL, AT(inverted), "Do the same as --icicle" },
     { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Set the title (default: the recorded command)" },
     { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width),
       "Set a fixed width (default: the width of the window)" },
@@ -626,7 +626,8 @@ const struct krait_cmd krait_cmd_flame = {
     .operands = "DIR|FILE...",
     .summary = "Draw a flame graph",
     .description =
-        "Draws an interactive flame graph of a recording, or of a function trace of LTTng. Each frame is a function, as wide as its time; the "
+        "Draws an interactive flame graph of a recording, or of a function trace of LTTng. Each frame is a "
+        "function, as wide as its time; the "
         "functions that it called stand on it. The file needs nothing else: it is an SVG image, or a page "
         "with -o x.html. In a browser, click a frame to zoom, press / to search by regular expression, and ? "
         "to list all keys.\n\n"

@@ -412,21 +412,23 @@ static const struct krait_opt intervals_opts[] = {
     { "call", 'c', KRAIT_OPT_LIST, "FUNCTION", OPT(calls),
       "Take each call of a function as an interval, named as in report --filter; may be repeated" },
     { "span", 0, KRAIT_OPT_LIST, "NAME", OPT(spans),
-      "Take each span of this name as an interval: krait.span, an import, a run of the garbage collector, or where the "
-      "kernel was recorded a system call; a glob, as in report --filter; may be repeated" },
+      "Take each span of this name as an interval: of krait.span, an import, a run of the garbage collector, "
+      "or, if the kernel was recorded, a system call. NAME is a glob, as in report --filter; may be repeated" },
     { "state", 0, KRAIT_OPT_LIST, "REGEX", OPT(states),
-      "Take the group `state` of the pattern, or its first, as the state that begins at the message and ends at the next "
-      "message that matches; may be repeated" },
+      "Take the pattern's group `state`, or its first group, as the state that begins at each matching "
+      "message and ends at the next one; may be repeated" },
     { "signal", 0, KRAIT_OPT_LIST, "REGEX", OPT(signals),
-      "Take the number in the group `value` of the pattern, or in its first, as a value that holds until the next; may "
-      "be repeated" },
+      "Take the number in the pattern's group `value`, or in its first group, as a value that holds until "
+      "the next matching message; may be repeated" },
     { "value", 0, KRAIT_OPT_STR, "FIELD", OPT(value),
       "With --signal: the group or the field of the event that has the number" },
     { "name", 0, KRAIT_OPT_LIST, "NAME", OPT(names),
-      "Name the intervals, first those of --start and --stop, then those of --call, --span, --state and --signal; may be "
+      "Name the intervals, first those of --start and --stop, then those of --call, --span, --state and "
+      "--signal; may be "
       "repeated" },
     { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
-      "Pair only messages that have the same text in a group of the patterns, by its name or number, or in a field of "
+      "Pair only messages that have the same text in a group of the patterns, by its name or number, or in a "
+      "field of "
       "the event, such as extra.order; in any thread or process (default: the group named key)" },
     { "nested", 0, KRAIT_OPT_FLAG, NULL, OPT(nested), "End the newest open start (default: the oldest)" },
     { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "Replace the open start by a new one" },
@@ -435,10 +437,12 @@ static const struct krait_opt intervals_opts[] = {
       "With -f: show only what is declared by this name, a glob; may be repeated" },
     { "list", 'l', KRAIT_OPT_FLAG, NULL, OPT(list), "Show each interval, or each value" },
     { "compare", 0, KRAIT_OPT_TWO, "A B", OPT(compare),
-      "Compare two intervals by name or key, or, without TRACE, the same intervals of the recordings A and B: ratio and "
+      "Compare two intervals by name or key, or, without TRACE, the same intervals of the recordings A and "
+      "B: ratio and "
       "difference of the means, with confidence intervals" },
     { "plot", 0, KRAIT_OPT_STR, "FILE", OPT(plot),
-      "Draw the durations or values over time, and their histogram, into FILE, SVG or PNG by its suffix; - draws into the "
+      "Draw the durations or values over time, and their histogram, into FILE, SVG or PNG by its suffix; - "
+      "draws into the "
       "terminal" },
     { "transitions", 0, KRAIT_OPT_FLAG, NULL, OPT(transitions),
       "With --state: show how often a state followed another" },
@@ -463,7 +467,8 @@ const struct krait_cmd krait_cmd_intervals = {
     .description =
         "Pairs messages that begin and end a piece of work, and shows how long that took: count, total, minimum, "
         "mean, median, percentiles, maximum, standard deviation, and how many messages have no partner.\n\n"
-        "A signal is a number in a message, such as the length of a queue; its values have count, minimum, mean, median, "
+        "A signal is a number in a message, such as the length of a queue; its values have count, minimum, "
+        "mean, median, "
         "percentiles, maximum, and rate.\n\n"
         "Messages are log records (krait record --log), krait.mark() and other notes of a recording, and the "
         "events of any other CTF trace, such as LTTng's Python agent. The message of an event is its field "

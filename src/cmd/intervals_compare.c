@@ -123,7 +123,7 @@ static void say_limits(const struct comparison *c, struct krait_buf *out)
         out,
         c->is_of_recordings
             ? "This compares two recordings; whether others would give the same, only more of them tell.\n"
-            : "This is about these intervals; whether another run would give the same, only more runs tell.\n");
+            : "This holds for these intervals. Only more runs show whether another run gives the same.\n");
 }
 
 /* -- both -- */

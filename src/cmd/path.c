@@ -333,8 +333,7 @@ static const struct krait_opt path_opts[] = {
       "Choose among processes with this name or id; may be repeated" },
     KRAIT_SELECT_TO_OPT(struct path_options, select),
     { "memory", 0, KRAIT_OPT_SIZE, "SIZE", OPT(memory),
-      "Keep up to SIZE of what happens during one wait; krait forgets the oldest part of a longer wait "
-      "(default: 256M)" },
+      "Keep up to SIZE of events during one wait; krait forgets the oldest part of a longer wait (default: 256M)" },
     { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print CSV, times in nanoseconds" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in nanoseconds" },
     KRAIT_OPTS_END,
@@ -347,13 +346,15 @@ const struct krait_cmd krait_cmd_path = {
     .description =
         "Reads the kernel events of a recording (krait record --kernel), or a kernel trace recorded by "
         "LTTng.\n\n"
-        "While a thread runs, the path is on that thread. While it waits, the path is on what ended the "
-        "wait: the thread that woke it (the waker) while the waker was running, and what the waker waited "
-        "for in turn; or a timer, the disk, the network. krait follows the wakeups backward, through threads "
+        "While a thread runs, the path is on that thread. While it waits, the path is on the cause that "
+        "ended the wait: the thread that woke it (the waker) while the waker was running, and whatever the "
+        "waker waited for; or a timer, the disk, the network. krait follows the wakeups backward, through "
+        "threads "
         "and interrupts, and shows how much of the time each of them accounts for. To make the thread "
         "faster, make something on its path faster.\n\n"
-        "--thread chooses the thread: a number, or a name that only one thread has. The default is the main "
-        "thread of the recorded program. --call chooses both the thread and the time. Times count from the "
+        "--thread selects the thread, by its number or by a name that no other thread has. The default is "
+        "the main thread of the recorded program. --call selects both the thread and the time. Times count "
+        "from the "
         "first event of the kernel or of the program, whichever is earlier.",
     .examples = "krait path trace\n"
                 "# Why did this call take so long?\n"

@@ -671,10 +671,10 @@ static int run(void *values, int argc, char **argv)
 
 static const struct krait_opt opts[] = {
 #include "cmd/recording.def"
-    KRAIT_RECORDING_OPT("kernel", 0, MAYBE, "[=GROUPS]", kernel,
-                        "Record the kernel too: sched, syscalls, irq, net, block, power, or those of them "
-                        "named, with commas between (without root: the program's own switches and page "
-                        "faults)"),
+    KRAIT_RECORDING_OPT(
+        "kernel", 0, MAYBE, "[=GROUPS]", kernel,
+        "Record the kernel too: all GROUPS, or those named, separated by commas: sched, syscalls, irq, net, "
+        "block, power (without root: the program's own switches and page faults)"),
     KRAIT_RECORDING_OPT("kernel-functions", 0, STR, "GLOB", kernel_functions,
                         "With --kernel: record entry and exit of the kernel functions whose names match, "
                         "such as 'vfs_*'"),
@@ -686,12 +686,12 @@ static const struct krait_opt opts[] = {
         "each call; see docs/sampling.md"),
     KRAIT_RECORDING_OPT(
         "pid", 0, STR, "PID", pid,
-        "Record, or with --sample sample, the running process PID, up to its end, --for or Ctrl-C; see "
-        "docs/attach.md"),
+        "Record the running process PID, or sample it with --sample, until it ends, for the time of --for, "
+        "or until Ctrl-C; see docs/attach.md"),
     KRAIT_RECORDING_OPT(
         "outside", 0, FLAG, NULL, outside,
-        "With --sample: read the program from outside, without loading anything into it (so far the only "
-        "way, and the default)"),
+        "With --sample: read the program from outside, without loading anything into it (the default, and so "
+        "far the only way)"),
     KRAIT_RECORDING_OPT(
         "idle", 0, FLAG, NULL, idle,
         "Begin switched off: record nothing, at no cost, until krait ctl PID start, the signal of "
@@ -731,7 +731,8 @@ const struct krait_cmd krait_cmd_record = {
         "Globs of --include and --exclude match a function's module, its qualified name, both joined by "
         "a dot, or its file. Excluded functions cost nothing on Python 3.12 and later.\n\n"
         "krait records each wait for the GIL with the thread that held it; see docs/gil.md. It also "
-        "records which task of asyncio or trio runs; see docs/tasks.md. --log, --audit, --gc and --imports: see docs/logging.md; --args: see docs/args.md.\n\n"
+        "records which task of asyncio or trio runs; see docs/tasks.md. For --log, --audit, --gc and "
+        "--imports, see docs/logging.md; for --args, docs/args.md.\n\n"
         "When a ring is full, krait drops events and counts them; the summary says how many and why. "
         "The summary's duration is COMMAND's, from its start to its end or to where --for or --max-size "
         "ended the recording; that of krait info is from the first event to the last.\n\n"
@@ -768,10 +769,9 @@ const struct krait_cmd krait_cmd_record = {
                 "krait record --kernel=sched,irq -- python3 app.py\n",
     .exit_status =
         "That of COMMAND; killed by a signal, krait ends by the same signal. 127 when COMMAND is "
-        "not found, 126 when it cannot be run, 2 for wrong usage. 125 when it cannot be recorded: it "
-        "is not run then, as where the folder of -o is not empty or krait is not installed whole; "
-        "or it ended with 0, but no function matched --include, or its Python is one that krait does "
-        "not record.",
+        "not found, 126 when it cannot be run, 2 for wrong usage. 125 when krait does not run it, because "
+        "the folder of -o is not empty or a part of krait is missing. 125 also when it ended with 0 but no "
+        "function matched --include, or krait does not record its Python.",
     .opts = opts,
     .stop_at_operand = true,
     .values_size = sizeof(struct krait_recording_values),

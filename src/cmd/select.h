@@ -41,7 +41,7 @@ struct krait_select {
           "Read declared analyses, by file (TOML, or Trace Compass's XML) or name (krait analyses lists them), whose intervals --within may name; may be repeated" }, \
     {                                                                                                                                                                 \
         "within", 0, KRAIT_OPT_STR, "NAME[:N]", offsetof(values, member.within),                                                                                      \
-            "Only what is inside one interval: of a span, a function, or 'START .. STOP' messages, its N-th, slowest, "                                               \
+            "Show only what is inside one interval: of a span, a function, or 'START .. STOP' messages; its N-th, slowest, "                                          \
             "fastest or last, such as serve:slowest"                                                                                                                  \
     }
 

@@ -460,11 +460,13 @@ static const struct krait_opt top_opts[] = {
     { "lines", 'l', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, lines),
       "Show a row for each line of code, not for each function" },
     { "filter", 'f', KRAIT_OPT_STR, "PATTERN", offsetof(struct top_options, filter),
-      "Show only functions whose name or file matches PATTERN: a name or a part of it between dots, a glob, or re:REGEX" },
+      "Show only functions whose name or file matches PATTERN: a name or a part of it between dots, a glob, "
+      "or re:REGEX" },
     { "children", 'c', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, children),
       "Read also the Python programs that PID starts" },
     { "classic", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, classic),
-      "Print the columns function, total time, share of the time, share in functions that it called, share in itself, "
+      "Print the columns function, total time, share of the time, share in functions that it called, share "
+      "in itself, "
       "file, line" },
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", offsetof(struct top_options, sort),
       "Sort by own, total, own_ns, total_ns, function, line or file (default: own)" },
@@ -482,11 +484,14 @@ const struct krait_cmd krait_cmd_top = {
     .description =
         "Reads the call stacks of a running Python program (CPython " KRAIT_PYTHON_SPAN
         ") many times a second from "
-        "outside, and shows which functions were running: in own, the share of the time that the function itself was "
-        "running; in total, with all that it called; then both in seconds since the beginning. krait neither stops nor "
+        "outside, and shows which functions were running. own is the share of the time that the function "
+        "itself was running, total the share with everything that it called; own time and total time are the "
+        "same in seconds since the beginning. krait neither stops nor "
         "changes the program.\n\n"
-        "With --children it reads a whole server, such as gunicorn with its workers. Instead of a PID it takes a command, "
-        "which it runs and reads with all its processes; in a terminal, the command's output follows when krait ends.\n\n"
+        "With --children it reads a whole server, such as gunicorn with its workers. Instead of a PID it "
+        "takes a command, "
+        "which it runs and reads with all its processes; in a terminal, the command's output follows when "
+        "krait ends.\n\n"
         "In a terminal krait updates the table every second until you press q; ? lists the other keys. When krait or "
         "the program ends, the table of the whole time stays. Elsewhere krait prints a table every second.\n\n"
         "Times are estimates from samples: if a function is in n samples, expect an error of about the "

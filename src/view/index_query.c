@@ -297,6 +297,10 @@ int krait_view_busy(struct krait_view *view, const struct krait_view_query *quer
     struct answer answer;
     struct busy busy = { ns, flags };
     int rc = start(&answer, view, query);
+    answer.depths = 1; /* only the outermost are asked for */
+    if (!rc)
+        krait_tile_init(&answer.tile, answer.from_ns, (uint64_t)1 << answer.shift, answer.bins,
+                        answer.depths);
     return rc ? rc : fill_and_then(&answer, add_busy, NULL, &busy);
 }
 

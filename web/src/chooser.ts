@@ -13,24 +13,28 @@ export class Chooser {
   private at = 0;
   private asked = 0;
 
-  constructor(title: string, private find: (text: string) => Promise<Choice[]>) {
+  /** `keep` hears what stands in the line, so that a link has it; nothing once the box is closed. */
+  constructor(title: string, private find: (text: string) => Promise<Choice[]>, private keep: (text: string) => void = () => undefined) {
     this.input.placeholder = title;
     this.input.setAttribute('aria-label', title);
     document.body.append(this.dialog);
     this.input.addEventListener('input', () => { void this.update(); });
     this.input.addEventListener('keydown', (event) => this.key(event));
+    this.dialog.addEventListener('close', () => this.keep(''));
     this.dialog.addEventListener('click', (event) => { if (event.target === this.dialog) this.dialog.close(); });
   }
 
-  open(): void {
-    this.input.value = '';
+  open(text = ''): void {
+    this.input.value = text;
     if (!this.dialog.open) this.dialog.showModal();
     this.input.focus();
     void this.update();
   }
 
   private async update(): Promise<void> {
-    const turn = ++this.asked, found = await this.find(this.input.value.trim());
+    const turn = ++this.asked, text = this.input.value.trim();
+    this.keep(text);
+    const found = await this.find(text);
     if (turn !== this.asked) return;
     this.choices = found;
     this.at = 0;

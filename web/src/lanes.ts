@@ -106,7 +106,8 @@ export class Lanes {
   active: Set<number> | null = null; // tracks of threads that ran in the range, where only these are shown
   private deepest = new Map<number, number>(); // by track: rows that it has needed so far
   private found: Group[] = [];
-  private heights = new Map<number, number>(); // by track: see heightOf
+  private heights: Map<number, number> | null = null; // by track, once somebody asks: see heightOf
+  private grouped: { tracks: Track[]; by: Grouping; groups: Group[] } | null = null; // what a layout begins with
 
   constructor(private trace: Trace, private store: Store, readonly alignment: Alignment) {
     this.layout();
@@ -132,12 +133,12 @@ export class Lanes {
     this.stale = false;
     let top = 0;
     const pins: Lane[] = [];
-    this.found = this.arranged(this.aligned(groups(this.trace, by)));
+    this.found = this.arranged(this.aligned(this.groupsBy(by)));
     for (const group of this.found) {
-      const hit = (text: string): boolean => !wanted || text.toLowerCase().includes(wanted);
-      const groupHit = hit(`${group.title} ${group.hint}`);
+      const hit = ({ title, hint }: { title: string; hint: string }): boolean => !wanted || `${title} ${hint}`.toLowerCase().includes(wanted);
+      const groupHit = hit(group);
       const isActive = (lane: Group['lanes'][0]): boolean => !this.active || lane.tracks.some((track) => this.active?.has(track.id));
-      const own = group.lanes.filter((lane) => (groupHit || hit(`${lane.title} ${lane.hint}`)) && isActive(lane));
+      const own = group.lanes.filter((lane) => (groupHit || hit(lane)) && isActive(lane));
       if (!own.length) continue;
       const closed = collapsed.includes(group.key) !== group.closed;
       this.lanes.push({ key: group.key, title: group.title, hint: group.hint, level: 0, parts: [], top, height: HEAD, group: group.key, collapsed: closed, pinned: false, hidden: 0, shift: this.shiftOf(own[0].tracks[0]), tracks: own.flatMap((lane) => lane.tracks) });
@@ -156,28 +157,36 @@ export class Lanes {
       }
     }
     this.place(pins);
-    this.findHeights();
+    this.heights = null;
+  }
+
+  /** Copies, which the caller may change: of 100,000 lanes making them takes longer than all the rest of a layout. */
+  private groupsBy(by: Grouping): Group[] {
+    const { tracks } = this.trace;
+    if (this.grouped?.tracks !== tracks || this.grouped.by !== by) this.grouped = { tracks, by, groups: groups(this.trace, by) };
+    return this.grouped.groups.map((group) => ({ ...group, lanes: [...group.lanes] }));
   }
 
   /** Where lines to a track end: below the strip of its lane's states; of a lane that is not shown, in its group's head. */
   heightOf(track: number): number | undefined {
+    this.heights ??= this.findHeights();
     return this.heights.get(track);
   }
 
-  private findHeights(): void {
-    const heads = new Map<string, number>(), shown = new Map<string, number>();
+  private findHeights(): Map<number, number> {
+    const heads = new Map<string, number>(), shown = new Map<string, number>(), heights = new Map<number, number>();
     for (const lane of this.lanes) {
       const first = lane.parts[0];
       if (lane.level === 0) heads.set(lane.key, lane.top + HEAD / 2);
       else shown.set(lane.key, lane.top + (first ? first.top + Math.min(first.rowHeight, STRIP) - 2 : 0));
     }
-    this.heights.clear();
     for (const group of this.found) {
       for (const lane of group.lanes) {
         const at = shown.get(lane.key) ?? heads.get(group.key);
-        for (const track of lane.tracks) if (at !== undefined) this.heights.set(track.id, at);
+        for (const track of lane.tracks) if (at !== undefined) heights.set(track.id, at);
       }
     }
+    return heights;
   }
 
   /** Of recordings side by side only what has a begin of its own; the folder tells them apart. */

@@ -22,6 +22,7 @@ import { Timeline, isDark } from './timeline';
 import { counted, duration } from './time';
 
 const WAIT = 180, POLL = 500, FOLLOW = 1000; // ms: after the last change; between two looks at the index, and at a recording that goes on
+const PICTURE = 2000, LOOK = 15; // ms that the first panel waits for the picture at most; between two looks whether it is there
 
 class Page {
   private context: Context;
@@ -55,7 +56,7 @@ class Page {
     const timeline = new Timeline(trace, store, api, notes, alignment);
     this.context = { trace, store, api, timeline, notes, wait: (work) => this.wait(work) };
     this.minimap = new Minimap(trace, store, api, alignment);
-    this.search = new Chooser('Search functions and threads', (text) => this.findAll(text));
+    this.search = new Chooser('Search functions and threads', (text) => this.findAll(text), (text) => store.look('search', text));
     this.palette = new Chooser('Commands', (text) => this.findCommand(text));
     this.build();
     this.offer();
@@ -220,12 +221,20 @@ class Page {
     this.filter.value = store.view.filter;
     addEventListener('resize', () => this.applyLooks());
     this.showChosen();
+    this.openSearch();
     this.later(true);
   }
 
   private openLink(): void {
     this.context.store.open(location.hash.slice(1));
     this.filter.value = this.context.store.view.filter;
+    this.openSearch();
+  }
+
+  /** A link that was copied while the search box was open has its text. */
+  private openSearch(): void {
+    const { search } = this.context.store.view.looks;
+    if (search) this.search.open(search);
   }
 
   private activeTimer = 0;
@@ -265,9 +274,19 @@ class Page {
     if (this.shown !== panel.id) this.body.replaceChildren(this.made.get(panel.id) as HTMLElement);
     this.shown = panel.id;
     await this.wait(async (signal) => {
-      if (!missing) await panel.update(this.context, signal);
+      await this.picture;
+      if (!missing && !signal.aborted) await panel.update(this.context, signal);
       this.context.timeline.draw();
     });
+  }
+
+  private picture = this.drawn();
+
+  /** The picture comes first: the sums of a table take the CPUs that its tiles need. */
+  private async drawn(): Promise<void> {
+    const end = performance.now() + PICTURE;
+    do await new Promise((done) => setTimeout(done, LOOK));
+    while (!this.context.timeline.settled && performance.now() < end);
   }
 
   private async wait(work: (signal: AbortSignal) => Promise<void>): Promise<void> {

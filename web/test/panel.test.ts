@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Trace } from '../src/model';
 import { idRanges } from '../src/panel';
+import { fieldRows } from '../src/panels/details';
 import { threadAt, trackName } from '../src/threads';
 import { equal, test } from './harness';
 
@@ -27,4 +28,13 @@ test('a number that was given again means the thread that lives then', () => {
 
 test('a track is named by its thread', () => {
   equal([0, 1, 2, 9].map((id) => trackName(TRACE, id)), ['again 7', 'CPU 3', '8', '']);
+});
+
+test('recorded arguments are rows, and no digit is lost', () => {
+  equal(fieldRows('{"item":"a, \\"b\\": }","n":12345678901234567890,"deep":[{"x":1},2],"return":null}'),
+    [['item', '"a, \\"b\\": }"'], ['n', '12345678901234567890'], ['deep', '[{"x":1},2]'], ['return', 'null']]);
+  equal(fieldRows('{}'), []);
+  equal(fieldRows(''), []);
+  equal(fieldRows('{"cut":'), [['', '{"cut":']]);
+  equal(fieldRows('no JSON'), [['', 'no JSON']]);
 });

@@ -298,6 +298,21 @@ def test_a_link_has_what_fills_the_flame_graph(open_page):
     assert "app.core.step: callers above" in page.text(".crumbs")
 
 
+def test_a_link_has_what_is_searched_for(open_page):
+    page, link, _ = open_page()
+    page.press("/")
+    page.page.keyboard.type("core.st")
+    page.page.locator("#choices li").first.wait_for()
+    assert ";l=search:core.st" in page.address()
+    copied = page.address()
+    page.press("Escape")
+    assert "search" not in page.address()
+    page.page.goto("about:blank")
+    page.page.goto(f"{link}#{copied}")
+    assert page.page.locator("dialog[open] #choices li").first.inner_text().startswith("app.core.step")
+    assert page.page.locator("dialog[open] input").input_value() == "core.st"
+
+
 def test_a_link_has_the_order_of_a_table_dark_and_light_and_the_height_of_the_panels(open_page):
     page, link, _ = open_page()
     light = page.page.evaluate("() => getComputedStyle(document.body).backgroundColor")

@@ -198,3 +198,18 @@ def test_spans_are_slices_and_no_marks_too(krait, chromium, record, any_python):
     with opened(krait, chromium, run.path, "#p=marks") as page:
         assert [row[1] for row in page.rows()] == ["user:mark"]
         page.page.get_by_text('text = "a"').first.wait_for()
+
+
+def test_details_of_a_call_have_its_recorded_arguments(krait, chromium, record, any_python):
+    code = "def add(item, n): return [item] * 2\nadd('<b>pen</b>', 12345678901234567890)\n"
+    run = record.text(any_python, code, options=["--args", "add(item, n) -> return"])
+    with opened(krait, chromium, run.path) as page:
+        page.press("/")
+        page.page.keyboard.type("__main__.add")
+        page.page.locator("#choices li").filter(has_text="__main__.add").first.wait_for()
+        page.press("Enter")
+        page.page.locator(".note .actions button").first.click()
+        page.wait().press("2")
+        page.page.locator(".fields tr").nth(2).wait_for()
+        rows = [row.inner_text().split("\t") for row in page.page.locator(".fields tr").all()]
+        assert rows == [["item", '"<b>pen</b>"'], ["n", "12345678901234567890"], ["return", '["<b>pen</b>","<b>pen</b>"]']]

@@ -308,6 +308,21 @@ def test_spans_counters_and_flows_are_tracks_of_their_thread(serve, synth):
     assert (by, int(begin), tracks[to]["number"], int(end)) == (at["flows"], 20_000, 101, 40_000)
 
 
+def test_the_fields_of_a_slice_go_by_its_exact_extent(serve, record, any_python):
+    run = record.text(any_python, "def add(item, n): return item * n\nadd('pen', 2)\nadd('ink', 3)\n", options=["--args", "add(item, n) -> return"])
+    server = serve(run.path)
+    track = next(t["id"] for t in server.trace["tracks"] if t["name"] == "arguments")
+    (func,) = [f for f in server.api("search", text="__main__.add", limit=5)["funcs"]]
+    calls = sorted(server.api("calls", func=func, limit=5)["calls"], key=lambda c: int(c["begin"]))
+    told = [server.api("fields", track=track, **{"from": c["begin"], "until": c["end"]})["list"] for c in calls]
+    assert [[json.loads(each["fields"]) for each in list] for list in told] == [[{"item": "pen", "n": 2, "return": "penpen"}], [{"item": "ink", "n": 3, "return": "inkinkink"}]]
+    assert told[0][0]["name"] == "__main__.add"
+    begin, end = int(calls[0]["begin"]), int(calls[0]["end"])
+    for extent in ((begin, end - 1), (begin + 1, end), (begin - 1, end), (end, begin), (0, 2**64 - 1)):
+        assert server.api("fields", track=track, **{"from": extent[0], "until": extent[1]})["list"] == []
+    assert "slices" in server.api("fields", 404, track=calls[0]["track"], **{"from": 0, "until": 1})["error"]
+
+
 def test_states_are_krait_states(krait, serve, both):
     trace = both(CALLS, KERNEL)
     server = serve(trace)

@@ -4,7 +4,7 @@
 import { ApiError, ask, readCall } from '../api';
 import { button, el } from '../dom';
 import { Segment, askWakeups } from '../overlay';
-import { Call, label, place, returned, stateWords } from '../model';
+import { Call, clip, label, place, returned, stateWords } from '../model';
 import { palette, wallRole } from '../palette';
 import { Context, Panel } from '../panel';
 import { sourceOf } from './source';
@@ -76,6 +76,42 @@ function waits(list: Wait[]): HTMLElement {
     el('th', { class: 'left' }, 'system call'), el('th', { class: 'left' }, 'woken or held up by'))), body);
 }
 
+/** {"item": "pen", "return": 2} as rows; what is no such object, as it is. Values stay the text that they are: Python's integers are longer than a double's. */
+export function fieldRows(text: string): [string, string][] {
+  const rows: [string, string][] = [];
+  let depth = 0, start = 1, quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (c === '"') quoted = !quoted;
+    if (quoted) i += c === '\\' ? 1 : 0;
+    else depth += c === '{' || c === '[' ? 1 : c === '}' || c === ']' ? -1 : 0;
+    if (quoted || !((c === ',' && depth === 1) || (c === '}' && depth === 0)) || !text.slice(start, i).trim()) continue;
+    const member = /^\s*"((?:[^"\\]|\\.)*)"\s*:\s*(.*)$/s.exec(text.slice(start, i));
+    if (!member) return [['', text]];
+    rows.push([member[1], member[2]]);
+    start = i + 1;
+  }
+  return rows.length || !text || text === '{}' ? rows : [['', text]];
+}
+
+/** What was recorded with a slice of that extent: of those the one of that name. */
+async function fieldsOf(track: number, call: Call, name: string): Promise<[string, string][]> {
+  const { list } = await ask<{ list: { name: string; fields: string }[] }>('fields', { track, from: call.begin, until: call.end });
+  return fieldRows((list.find((each) => each.name === name) ?? list[0])?.fields ?? '');
+}
+
+function fieldsSection(title: string, rows: [string, string][]): HTMLElement {
+  return section(title, el('table', { class: 'plain fields' }, el('tbody', {}, ...rows.map(([key, value]) => el('tr', {}, el('th', { class: 'left', scope: 'row' }, key), el('td', { class: 'left' }, clip(value)))))));
+}
+
+/** A call's arguments and result, where record --args recorded them: a slice of the same extent has them. */
+async function argumentsSection(context: Context, call: Call, name: string): Promise<HTMLElement | null> {
+  const { tracks } = context.trace, { thread } = tracks[call.track];
+  const track = tracks.find((each) => each.kind === 'slices' && each.name === 'arguments' && each.thread === thread);
+  const rows = track ? await fieldsOf(track.id, call, name) : [];
+  return rows.length ? fieldsSection('Arguments', rows) : null;
+}
+
 interface Sum { segment: Segment; ns: number; count: number; longest: number }
 
 /** A path's time by thread and by what it did, the most first; `segment` is the longest of each. */
@@ -128,6 +164,8 @@ async function show(context: Context, answer: Answer, signal: AbortSignal): Prom
       button('Select its time', 'Tables then show it alone', () => context.store.select(context.timeline.rangeOf(answer))),
       button('All calls of it', 'Histogram and list', () => { context.store.setFunc(answer.func); context.store.openPanel('finder'); }), pathButton(context)));
   const parts: HTMLElement[] = [head], path = await pathSection(context);
+  const told = await argumentsSection(context, answer, label({ ...func, holds: false }));
+  if (told) parts.push(told);
   if (path) parts.push(path);
   if (answer.wall && Object.keys(answer.wall).length) parts.push(section('Where its time went', wallBar(answer.wall, length)));
   if (answer.waits?.length) parts.push(section('What it waited for', waits(answer.waits)));
@@ -169,10 +207,11 @@ async function showSpan(context: Context, call: Call): Promise<void> {
   }
   if (track.kind === 'states') facts.push(...(await wakerFacts(context, call, name)));
   if (blamed || (track.kind === 'states' && name.startsWith('blocked'))) actions.append(button(blamed ? 'Go to that thread' : 'Go to the waker', '[', () => { context.timeline.toBlamed().catch(() => undefined); }));
+  const told = track.kind === 'slices' && track.of !== 'cpu' && track.name !== 'system calls' ? await fieldsOf(track.id, call, name) : [];
   const onPath = track.of === 'thread' ? pathButton(context) : null, path = await pathSection(context);
   if (onPath) actions.append(onPath);
   box.replaceChildren(el('div', { class: 'call-head' }, el('h2', {}, track.of === 'thread' ? stateWords(name) : name), el('div', { class: 'quiet' }, `${track.name ? `${track.name}, ` : ''}${where}`),
-    el('dl', {}, ...facts.flatMap(([title, text]) => [el('dt', {}, title), el('dd', {}, text)])), actions), ...(path ? [path] : []));
+    el('dl', {}, ...facts.flatMap(([title, text]) => [el('dt', {}, title), el('dd', {}, text)])), actions), ...(told.length ? [fieldsSection(track.name === 'arguments' ? 'Arguments' : 'Fields', told)] : []), ...(path ? [path] : []));
 }
 
 async function updateSpan(context: Context, chosen: { track: number; depth: number; at: bigint }): Promise<void> {

@@ -7,6 +7,7 @@
 
 #include "attach/attach.h"
 #include "base/base.h"
+#include "remote/elf.h"
 
 struct krait_range {
     uint64_t begin, end;
@@ -32,6 +33,13 @@ struct krait_target {
     struct krait_ranges holds; /* code that holds locks of libc or of the loader while it calls other code */
     struct krait_ranges libc;  /* all of libc's code, which may hold them itself */
     struct {
+        struct krait_target_file {
+            struct krait_elf elf;
+            uint64_t begin, moved; /* its first byte; what was added to its addresses */
+        } * items;                 /* in ascending order */
+        uint32_t count, cap;
+    } files;
+    struct {
         struct krait_range *items; /* what may be written to, in ascending order: the threads' stacks */
         uint32_t count, cap;
     } data;
@@ -43,6 +51,8 @@ int krait_target_find(struct krait_target *target, pid_t pid, struct krait_err *
 int krait_target_look(struct krait_target *target, struct krait_err *err);
 /* The mapping of it that `address` is in; NULL where there is none. */
 const struct krait_range *krait_target_data(const struct krait_target *target, uint64_t address);
+/* The file that the code at `address` is of, if it is a file's; else any one or NULL. */
+const struct krait_target_file *krait_target_file(const struct krait_target *target, uint64_t address);
 void krait_target_done(struct krait_target *target);
 
 enum { KRAIT_THREAD_UNSAFE = 1 };

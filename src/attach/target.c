@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <link.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* Functions of libc that hold its locks while they call others: of malloc, of fork, of the list of threads. Each
  * number is above the function's length in the symbol table of Debian 12's glibc 2.36, with room for other versions. */
@@ -156,7 +157,22 @@ static void look_at_file(struct krait_target *target, const char *path, uint64_t
         look_at_libc(target, &elf, load);
     if (!target->room)
         look_for_room(target, &elf, load);
-    krait_elf_done(&elf);
+    if (!KRAIT_GROW(target->files.items, target->files.cap, target->files.count + 1)) {
+        krait_elf_done(&elf);
+        return;
+    }
+    target->files.items[target->files.count++] = (struct krait_target_file){ elf, begin, load };
+}
+
+/* Where the main thread's stack ends when it has grown as far as it may: the kernel maps it as the thread goes there. */
+static uint64_t grown_stack(pid_t pid, const struct krait_range *mapped)
+{
+    enum { AT_MOST = 1 << 20 };
+    struct rlimit limit;
+    if (prlimit(pid, RLIMIT_STACK, NULL, &limit))
+        return mapped->begin;
+    uint64_t allowed = limit.rlim_cur - KRAIT_MIN(limit.rlim_cur, mapped->end - mapped->begin);
+    return mapped->begin - KRAIT_MIN(allowed, (uint64_t)AT_MOST);
 }
 
 int krait_target_look(struct krait_target *target, struct krait_err *err)
@@ -171,6 +187,8 @@ int krait_target_look(struct krait_target *target, struct krait_err *err)
             continue;
         if (!KRAIT_GROW(target->data.items, target->data.cap, target->data.count + 1))
             return krait_err_set(err, -ENOMEM, "out of memory");
+        if (strcmp(line.path, "[stack]") == 0)
+            line.range.begin = grown_stack(target->pid, &line.range);
         target->data.items[target->data.count++] = line.range;
     }
     return 0;
@@ -183,8 +201,18 @@ const struct krait_range *krait_target_data(const struct krait_target *target, u
     return i < target->data.count && items[i].begin <= address ? &items[i] : NULL;
 }
 
+const struct krait_target_file *krait_target_file(const struct krait_target *target, uint64_t address)
+{
+    uint32_t behind =
+        KRAIT_PARTITION_POINT(at, target->files.count, target->files.items[at].begin <= address);
+    return behind ? &target->files.items[behind - 1] : NULL;
+}
+
 void krait_target_done(struct krait_target *target)
 {
+    for (uint32_t i = 0; i < target->files.count; i++)
+        krait_elf_done(&target->files.items[i].elf);
+    free(target->files.items);
     free(target->data.items);
 }
 

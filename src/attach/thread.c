@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "remote/memory.h"
 #include "remote/stop.h"
+#include "remote/unwind.h"
 
 #include <elf.h>
 #include <string.h>
@@ -53,11 +54,40 @@ static bool waits(const struct user_regs_struct *regs)
     return (long)regs->orig_rax >= 0 && rc >= RESTARTSYS && rc <= RESTART_BLOCK;
 }
 
-/* No word of the innermost part of the stack leads back into code that holds locks, and it is not in libc unless it waits
- * there. That code calls nothing of a program's, so its frames are among the innermost. Words that are left over from
- * earlier calls refuse more places than they need to. Of a thread that waits they do not change, so fewer are looked at:
- * libc waits for its own locks a few frames away from what wants them. */
-static bool is_safe(const struct krait_target *target, const struct user_regs_struct *regs,
+/* Whether a word of the stack may lead back into code that holds locks. */
+static bool leads_back(const struct krait_target *target, const uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (is_in(&target->holds, words[i]) && is_return(target->pid, words[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the stack, unwound from where it stands up to the address `end`, has no frame of such code. What cannot be
+ * unwound proves nothing. */
+static bool is_unwound(const struct krait_target *target, pid_t tid, uint64_t end)
+{
+    enum { FRAMES = 1000 }; /* some microseconds each */
+    struct krait_registers registers;
+    int rc = krait_registers_read(tid, &registers);
+    for (int i = 0; i < FRAMES && !rc; i++) {
+        uint64_t pc = krait_registers_pc(&registers);
+        const struct krait_target_file *file = krait_target_file(target, pc);
+        if (registers.value[KRAIT_CFI_SP] >= end)
+            return true;
+        if (!file || is_in(&target->holds, pc))
+            return false;
+        rc = krait_unwind_step(&registers, &file->elf, file->moved, target->pid);
+    }
+    return rc == -ENOENT;
+}
+
+/* It is not in libc unless it waits there, and no word of the innermost part of the stack leads back into code that holds
+ * locks. That code calls nothing of a program's, so its frames are among the innermost. Words that are left over from
+ * earlier calls may look as if one did; then the frames themselves are looked at. Of a thread that waits fewer are: libc
+ * waits for its own locks a few frames away from what wants them. */
+static bool is_safe(const struct krait_target *target, pid_t tid, const struct user_regs_struct *regs,
                     const struct krait_range *stack)
 {
     enum { DEPTH = 16 * 1024, DEPTH_WAITING = 4 * 1024, RED_ZONE = 128 };
@@ -68,11 +98,7 @@ static bool is_safe(const struct krait_target *target, const struct user_regs_st
     if (is_in(&target->holds, regs->rip) || (!waiting && is_in(&target->libc, regs->rip)) ||
         krait_memory_read(target->pid, from, words, bytes))
         return false;
-    for (size_t i = 0; i < bytes / sizeof(uint64_t); i++) {
-        if (is_in(&target->holds, words[i]) && is_return(target->pid, words[i]))
-            return false;
-    }
-    return true;
+    return !leads_back(target, words, bytes / sizeof(uint64_t)) || is_unwound(target, tid, from + bytes);
 }
 
 /* ---- the frame ---- */
@@ -113,7 +139,7 @@ static int write_frame(const struct krait_target *target, const struct user_regs
     memcpy(bytes, &frame, sizeof(frame));
     struct iovec from = { bytes, sizeof(bytes) }, to = { (void *)at, sizeof(bytes) };
     ssize_t n = process_vm_writev(target->pid, &from, 1, &to, 1, 0);
-    return n == (ssize_t)sizeof(bytes) ? 0 : -EFAULT;
+    return n == (ssize_t)sizeof(bytes) ? 0 : KRAIT_THREAD_UNSAFE; /* a stack that has yet to grow */
 }
 
 static int send_stopped(const struct krait_target *target, pid_t tid)
@@ -126,7 +152,7 @@ static int send_stopped(const struct krait_target *target, pid_t tid)
     if (regs.cs != USER_CS || !vectors)
         return -ENOTSUP;
     const struct krait_range *stack = krait_target_data(target, regs.rsp);
-    if (!stack || regs.rsp - stack->begin < NEEDED || !is_safe(target, &regs, stack))
+    if (!stack || regs.rsp - stack->begin < NEEDED || !is_safe(target, tid, &regs, stack))
         return KRAIT_THREAD_UNSAFE;
     restart_call(&regs);
     uint64_t at = (regs.rsp - RED_ZONE - sizeof(struct krait_stub_frame) - vectors) & ~63ull;

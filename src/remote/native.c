@@ -212,33 +212,11 @@ int krait_native_walk_waiting(struct krait_remote *remote, pid_t tid)
     return rc ? rc : walk(remote, &registers);
 }
 
-#if defined(__x86_64__)
-static void take_registers(const struct user_regs_struct *r, struct krait_registers *registers)
-{
-    const uint64_t values[] = { r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
-                                r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip };
-    memcpy(registers->value, values, sizeof(values));
-}
-#else
-static void take_registers(const struct user_regs_struct *r, struct krait_registers *registers)
-{
-    memcpy(registers->value, r->regs, sizeof(r->regs));
-    registers->value[KRAIT_CFI_SP] = r->sp;
-    registers->value[KRAIT_CFI_PC] = r->pc;
-}
-#endif
-
 int krait_native_walk_stopped(struct krait_remote *remote, pid_t tid)
 {
-    struct user_regs_struct regs;
-    struct iovec to = { &regs, sizeof(regs) };
-    struct krait_registers registers = { .known = ~0ull };
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to))
-        return -errno;
-    if (to.iov_len != sizeof(regs))
-        return -ENOTSUP; /* a program of 32 bits */
-    take_registers(&regs, &registers);
-    return walk(remote, &registers);
+    struct krait_registers registers;
+    int rc = krait_registers_read(tid, &registers);
+    return rc ? rc : walk(remote, &registers);
 }
 
 /* -- names -- */

@@ -4,6 +4,11 @@
 #include "base/cursor.h"
 #include "remote/memory.h"
 
+#include <elf.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+
 /* -- expressions: DWARF 5, 2.5. Linkers write them for the PLT, libc for frames of signals. -- */
 
 enum { STACK_MAX = 32 };
@@ -240,4 +245,35 @@ int krait_unwind_step(struct krait_registers *registers, const struct krait_elf 
         return -EINVAL;
     *registers = caller;
     return krait_registers_pc(&caller) ? 0 : -ENOENT;
+}
+
+/* -- the first -- */
+
+#if defined(__x86_64__)
+static void take_registers(const struct user_regs_struct *r, struct krait_registers *registers)
+{
+    const uint64_t values[] = { r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
+                                r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip };
+    memcpy(registers->value, values, sizeof(values));
+}
+#else
+static void take_registers(const struct user_regs_struct *r, struct krait_registers *registers)
+{
+    memcpy(registers->value, r->regs, sizeof(r->regs));
+    registers->value[KRAIT_CFI_SP] = r->sp;
+    registers->value[KRAIT_CFI_PC] = r->pc;
+}
+#endif
+
+int krait_registers_read(pid_t tid, struct krait_registers *registers)
+{
+    struct user_regs_struct regs;
+    struct iovec to = { &regs, sizeof(regs) };
+    *registers = (struct krait_registers){ .known = ~0ull };
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to))
+        return -errno;
+    if (to.iov_len != sizeof(regs))
+        return -ENOTSUP; /* a program of 32 bits */
+    take_registers(&regs, registers);
+    return 0;
 }

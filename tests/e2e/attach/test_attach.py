@@ -63,9 +63,6 @@ def test_a_running_program_is_recorded_again_and_again_and_left_as_it_was(progra
     for _ in range(3):
         krait, folder = attach(app.pid, "--for", "300ms")
         said = krait.communicate(timeout=60)[1]
-        if name == "deep" and python.number < (3, 11) and krait.returncode == 1:  # before 3.11, each call takes a piece of the C stack, where old words lie
-            assert "no safe place" in said
-            break
         assert krait.returncode == 0, said
         assert "was paused for" in said and "detach" not in said, said
         assert functions(run, folder)["inner"]["calls"] > 100

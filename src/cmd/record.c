@@ -488,7 +488,8 @@ static int run_recorded(struct recorded *r)
     catch_signals(r->values);
     if (r->values->wait)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
-    r->kernel = krait_record_kernel_open(r->values, r->dir, krait_collector_clock(r->collector));
+    r->kernel =
+        krait_record_kernel_open(r->values, r->command[0], r->dir, krait_collector_clock(r->collector));
     int status = start(r->command, &pid);
     if (status) {
         krait_kernel_discard(r->kernel);
@@ -678,6 +679,11 @@ static const struct krait_opt opts[] = {
     KRAIT_RECORDING_OPT("kernel-functions", 0, STR, "GLOB", kernel_functions,
                         "With --kernel: record entry and exit of the kernel functions whose names match, "
                         "such as 'vfs_*'"),
+    KRAIT_RECORDING_OPT(
+        "usdt", 0, LIST, "PROBE", usdt,
+        "With --kernel: record a static probe (USDT) of the command's file, 'PROVIDER:NAME' with globs, or of "
+        "another, 'FILE:PROVIDER:NAME'; 'python:gc__start(generation)' names its arguments, and "
+        "'file:str' is a text; may be repeated"),
     KRAIT_RECORDING_OPT("kernel-ring-size", 0, SIZE, "SIZE", kernel_ring_size,
                         "Memory of each CPU's ring of kernel events (default: 4M)"),
     KRAIT_RECORDING_OPT(

@@ -248,7 +248,7 @@ static int check_file(const char *path, struct krait_err *err)
 }
 
 /* As execvp(3) looks: the first that may be executed, or else the first that is there. Returns 0 or an errno. */
-static int look_up(const char *file, char *path, size_t size)
+int krait_record_look_up(const char *file, char *path, size_t size)
 {
     KRAIT_AUTO_FREE char *folders = strdup(getenv("PATH") ? getenv("PATH") : "/bin:/usr/bin");
     struct stat stat_;
@@ -296,7 +296,7 @@ void krait_record_hint(const char *file, struct krait_err *err)
 int krait_record_check_command(const char *file, struct krait_err *err)
 {
     char path[PATH_MAX];
-    int why = look_up(file, path, sizeof(path));
+    int why = krait_record_look_up(file, path, sizeof(path));
     if (!why)
         return check_file(path, err);
     if (why == ENOENT && !strchr(file, '/'))

@@ -18,6 +18,8 @@ enum {
 /* The path of the library to preload. The agent has to lie beside it. */
 int krait_record_find_preload(char *path, size_t size, struct krait_err *err);
 
+/* The file that a command's name stands for, on PATH if it has no slash. Returns 0 or an errno. */
+int krait_record_look_up(const char *file, char *path, size_t size);
 /* Whether `file` can be started as a command and recorded. Returns 0 or the status to exit with. */
 int krait_record_check_command(const char *file, struct krait_err *err);
 

@@ -2,23 +2,37 @@
 #include "cmd/record_kernel.h"
 
 #include "base/fmt.h"
+#include "cmd/record_probes.h"
 #include "cmd/terminal.h"
 
 #include <stdarg.h>
 
+static void say_probes(const struct krait_err *note)
+{
+    if (note->code)
+        krait_terminal_say(NULL, 0, "krait record: the probes are not recorded: %s", note->text);
+}
+
 /* The whole machine, or else what is this user's. */
-struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values, const char *dir,
+struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values,
+                                              const char *command, const char *dir,
                                               const struct krait_clock *clock)
 {
     struct krait_kernel *kernel = NULL;
-    struct krait_err whole = { 0 }, own = { 0 }, functions = { 0 };
+    struct krait_err whole = { 0 }, own = { 0 }, functions = { 0 }, probes = { 0 };
+    KRAIT_CLEANUP(krait_record_probes_done) struct krait_record_probes found = { 0 };
     struct krait_kernel_record_options options = { .scope = KRAIT_KERNEL_WHOLE,
                                                    .dir = dir,
                                                    .groups = values->kernel,
                                                    .functions = values->kernel_functions,
                                                    .functions_note = &functions,
                                                    .ring_bytes = values->kernel_ring_size,
+                                                   .probes_note = &probes,
                                                    .clock = clock };
+    if (values->kernel && !krait_record_probes_find(&found, &values->usdt, command, &probes)) {
+        options.probes = found.items;
+        options.probe_count = found.count;
+    }
     if (!values->kernel || !krait_kernel_open(&kernel, &options, &whole)) {
         if (functions.code)
             krait_terminal_say(
@@ -27,8 +41,11 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
                     ? "krait record: of the kernel's functions, %s. See: krait doctor"
                     : "krait record: the kernel's functions are not recorded: %s. See: krait doctor",
                 functions.text);
+        say_probes(&probes);
         return kernel;
     }
+    if (values->usdt.count)
+        say_probes(probes.code ? &probes : &whole);
     options.scope = KRAIT_KERNEL_OWN;
     if (!krait_kernel_open(&kernel, &options, &own))
         krait_terminal_say(

@@ -9,8 +9,9 @@
 #include "cmd/recording.h"
 #include "kernel/kernel.h"
 
-/* NULL when it is not asked for, or cannot be: said on stderr. `dir` is the recording's folder. */
-struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values, const char *dir,
+/* NULL when it is not asked for, or cannot be: said on stderr. `command` is the program; `dir` is the recording's folder. */
+struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values,
+                                              const char *command, const char *dir,
                                               const struct krait_clock *clock);
 /* Prints a guess where the command that cannot be run is the name of a group: --kernel sched. */
 void krait_record_kernel_guess(const struct krait_recording_values *values, const char *command);

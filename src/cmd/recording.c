@@ -93,6 +93,8 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
         return krait_err_set(err, -EINVAL, "--verbose needs --pid, without --sample");
     if (values->kernel_functions && !values->kernel)
         return krait_err_set(err, -EINVAL, "--kernel-functions needs --kernel");
+    if (values->usdt.count && !values->kernel)
+        return krait_err_set(err, -EINVAL, "--usdt needs --kernel");
     if (values->kernel_ring_size && !values->kernel)
         return krait_err_set(err, -EINVAL, "--kernel-ring-size needs --kernel");
     if (values->kernel_ring_size && values->kernel_ring_size < 4096)
@@ -156,4 +158,5 @@ void krait_recording_done(struct krait_recording_values *values)
     krait_opt_list_done(&values->log);
     krait_opt_list_done(&values->audit);
     krait_opt_list_done(&values->args);
+    krait_opt_list_done(&values->usdt);
 }

@@ -24,6 +24,7 @@ struct krait_recording_values {
     const char *kernel;           /* groups of events; NULL: the kernel is not recorded */
     const char *kernel_functions; /* a pattern */
     uint64_t kernel_ring_size;
+    struct krait_opt_list usdt; /* [FILE:]PROVIDER:NAME[(NAME, ...)] */
 };
 
 /* A row of recording.def, in a table of options. */

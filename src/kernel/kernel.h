@@ -26,6 +26,14 @@ struct krait_kernel;
 
 enum krait_kernel_scope { KRAIT_KERNEL_WHOLE, KRAIT_KERNEL_OWN };
 
+/* A place in a program or library that becomes an event. */
+struct krait_kernel_probe {
+    const char *name;           /* of the event */
+    const char *path;           /* of the file, without blanks */
+    uint64_t offset, semaphore; /* in the file; 0: it has no semaphore */
+    const char *arguments;      /* " arg1=%bx:u64", as uprobe events take them */
+};
+
 struct krait_kernel_record_options {
     enum krait_kernel_scope scope;
     const char *dir;       /* the recording's folder, which exists; DIR/kernel is made */
@@ -33,6 +41,9 @@ struct krait_kernel_record_options {
     const char *functions; /* a pattern of the kernel's functions; NULL: none */
     /* set to why there are none of them, or (-ENOTSUP) no ends; the rest is recorded */
     struct krait_err *functions_note;
+    const struct krait_kernel_probe *probes;
+    uint32_t probe_count;
+    struct krait_err *probes_note;   /* set to why there are none of them; the rest is recorded */
     uint64_t ring_bytes;             /* of each CPU; 0: 4 MiB, for the own scope what a user may lock */
     const struct krait_clock *clock; /* the recording's; as long as the source lives */
 };

@@ -131,6 +131,28 @@ static bool draft_syscall(struct krait_kernel_classes *classes, struct draft *dr
     return ok;
 }
 
+/* Of a probe: as wide as it was asked for. */
+static enum krait_kernel_how how_of_value(const struct krait_tracefmt_field *field)
+{
+    if (field->is_data_loc)
+        return KRAIT_KHOW_STR;
+    if (field->size <= 4)
+        return field->is_signed ? KRAIT_KHOW_I32 : KRAIT_KHOW_U32;
+    return field->is_signed ? KRAIT_KHOW_I64 : KRAIT_KHOW_U64;
+}
+
+static bool draft_probe(struct krait_kernel_classes *classes, struct draft *draft,
+                        const struct krait_tracefmt *format)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < format->field_count; i++) {
+        const struct krait_tracefmt_field *field = &format->fields[i];
+        if (is_argument(field))
+            ok = add_field(classes, draft, field->name, how_of_value(field), field);
+    }
+    return ok;
+}
+
 /* sys_enter_openat: syscall_entry_openat. */
 static const char *syscall_name(struct krait_kernel_classes *classes, const char *name)
 {
@@ -184,7 +206,10 @@ int krait_kernel_classes_add(struct krait_kernel_classes *classes, const struct 
 {
     struct draft draft = { 0 };
     const struct row *row = name ? row_find(format->name) : NULL;
-    bool ok = row ? draft_row(classes, &draft, row, format) : draft_syscall(classes, &draft, format);
+    bool is_probe = name && !row;
+    bool ok = row        ? draft_row(classes, &draft, row, format)
+              : is_probe ? draft_probe(classes, &draft, format)
+                         : draft_syscall(classes, &draft, format);
     if (draft.out_max > KRAIT_KERNEL_OUT_MAX)
         return -E2BIG;
     struct krait_kernel_class class = {
@@ -197,7 +222,7 @@ int krait_kernel_classes_add(struct krait_kernel_classes *classes, const struct 
         .ops = keep(classes, draft.ops, draft.op_count * sizeof(*draft.ops)),
         .tid_at = offset_of(format, "pid"),
         .flags_at = offset_of(format, "clone_flags"),
-        .is_mark = row && row->group == KRAIT_KERNEL_MARKS,
+        .is_mark = is_probe || (row && row->group == KRAIT_KERNEL_MARKS),
     };
     if (!ok || !class.name || !class.fields || !class.ops)
         return -ENOMEM;
@@ -231,6 +256,13 @@ static int load_event(struct krait_kernel_classes *classes, int dir, const char 
         return 0;
     rc = krait_kernel_classes_add(classes, &format, name);
     return rc == -E2BIG ? 0 : rc;
+}
+
+int krait_kernel_classes_probe(struct krait_kernel_classes *classes, int dir, const char *path,
+                               const char *name)
+{
+    const char *own = krait_arena_strdup(&classes->arena, name);
+    return own ? load_event(classes, dir, path, own) : -ENOMEM;
 }
 
 static int is_syscall(const struct dirent *entry)
@@ -291,7 +323,7 @@ void krait_kernel_classes_done(struct krait_kernel_classes *classes)
     krait_arena_done(&classes->arena);
 }
 
-static int enable_event(int dir, const char *path, struct krait_err *err)
+int krait_kernel_enable_event(int dir, const char *path, struct krait_err *err)
 {
     char file[160];
     snprintf(file, sizeof(file), "events/%s/enable", path);
@@ -306,10 +338,10 @@ int krait_kernel_enable(int dir, uint32_t groups, struct krait_err *err)
     int rc = 0;
     for (size_t i = 0; !rc && i < KRAIT_ARRAY_LEN(rows); i++) {
         if (rows[i].path && (groups >> rows[i].group & 1))
-            rc = enable_event(dir, rows[i].path, err);
+            rc = krait_kernel_enable_event(dir, rows[i].path, err);
     }
     if (!rc && (groups >> KRAIT_KERNEL_SYSCALLS & 1))
-        rc = enable_event(dir, "syscalls", err);
+        rc = krait_kernel_enable_event(dir, "syscalls", err);
     return rc;
 }
 

@@ -56,7 +56,7 @@ struct krait_kernel_class {
     const struct krait_kernel_field *fields;
     const struct krait_kernel_op *ops;
     uint32_t tid_at, flags_at; /* of task_newtask: where they lie */
-    bool is_mark, seen;        /* of KRAIT_KERNEL_MARKS; there was one */
+    bool is_mark, seen;        /* of KRAIT_KERNEL_MARKS, or a probe; there was one */
 };
 
 enum { KRAIT_KERNEL_OUT_MAX = 32 * 1024 }; /* no class has a larger out_max */
@@ -80,6 +80,9 @@ int krait_kernel_classes_load(struct krait_kernel_classes *classes, int dir, uin
 /* One class, from a format and a row's LTTng name: for system calls name is NULL. */
 int krait_kernel_classes_add(struct krait_kernel_classes *classes, const struct krait_tracefmt *format,
                              const char *name);
+/* One class of a probe, with all its fields: of the event below events/, by this name, which is copied. */
+int krait_kernel_classes_probe(struct krait_kernel_classes *classes, int dir, const char *path,
+                               const char *name);
 /* One class that krait writes itself; the fields stay the caller's. Returns its id, or -ENOMEM. */
 int krait_kernel_classes_declare(struct krait_kernel_classes *classes, const char *name,
                                  const struct krait_kernel_field *fields, uint16_t field_count);
@@ -90,6 +93,8 @@ void krait_kernel_classes_done(struct krait_kernel_classes *classes);
 
 /* Switches the events of the groups on in the instance. */
 int krait_kernel_enable(int dir, uint32_t groups, struct krait_err *err);
+/* One event below events/; that this kernel has none is no failure. */
+int krait_kernel_enable_event(int dir, const char *path, struct krait_err *err);
 
 /* The class of one of the ring's events; NULL when it is of no class, or cut short. */
 const struct krait_kernel_class *krait_kernel_class_of(const struct krait_kernel_classes *classes,

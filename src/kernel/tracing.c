@@ -6,6 +6,7 @@
 #include "kernel/statedump.h"
 #include "kernel/steal.h"
 #include "kernel/tracefs.h"
+#include "kernel/uprobes.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -38,6 +39,7 @@ struct tracing {
     bool stopped;
     struct cpu *cpus;   /* as many as the kernel has streams */
     const char *tracer; /* of functions; NULL: they are not recorded */
+    uint32_t probes;    /* in programs that are set */
     size_t page_bytes;
     uint8_t *pages; /* PIPE_BYTES of them */
     uint64_t flushed_ns;
@@ -213,9 +215,36 @@ static void start_functions(struct tracing *k, const struct krait_kernel_record_
                       "instances; newer ones have");
 }
 
-static int load(struct tracing *k, uint32_t groups, struct krait_err *err)
+/* The probes' events and classes. Without them the rest is recorded. */
+static void set_probes(struct tracing *k, const struct krait_kernel_record_options *options)
+{
+    if (!options->probe_count ||
+        krait_uprobes_add(k->root, options->probes, options->probe_count, options->probes_note))
+        return;
+    k->probes = options->probe_count;
+    for (uint32_t i = 0; i < k->probes; i++) {
+        char path[64];
+        krait_uprobe_path(path, sizeof(path), i);
+        if (krait_kernel_classes_probe(&k->kernel.classes, k->instance, path, options->probes[i].name))
+            krait_err_set(options->probes_note, -ENOMEM, "out of memory");
+    }
+}
+
+static void start_probes(struct tracing *k, struct krait_err *note)
+{
+    for (uint32_t i = 0; i < k->probes; i++) {
+        char path[64];
+        krait_uprobe_path(path, sizeof(path), i);
+        krait_kernel_enable_event(k->instance, path, note);
+    }
+}
+
+static int load(struct tracing *k, uint32_t groups, const struct krait_kernel_record_options *options,
+                struct krait_err *err)
 {
     int rc = krait_kernel_classes_load(&k->kernel.classes, k->instance, groups, err);
+    if (!rc)
+        set_probes(k, options);
     int steal = rc ? 0 : krait_steal_declare(&k->kernel.classes);
     k->steal = (uint16_t)steal;
     if (!rc && (steal < 0 || krait_statedump_declare(&k->dump, &k->kernel.classes)))
@@ -235,6 +264,7 @@ static int open_all(struct tracing *k, const struct krait_kernel_record_options 
     if (k->root < 0)
         return k->root;
     krait_tracefs_sweep(k->root);
+    krait_uprobes_sweep(k->root);
     k->instance = krait_tracefs_make_instance(k->root, err);
     if (k->instance < 0)
         return k->instance;
@@ -252,11 +282,13 @@ static int open_all(struct tracing *k, const struct krait_kernel_record_options 
         rc = make_streams(k, err);
     groups |= find_functions(k, options);
     if (!rc)
-        rc = load(k, groups, err);
+        rc = load(k, groups, options, err);
     if (!rc)
         rc = start(k, groups, err);
-    if (!rc)
+    if (!rc) {
         start_functions(k, options);
+        start_probes(k, options->probes_note);
+    }
     return rc ? rc : open_rings(k, err);
 }
 
@@ -279,6 +311,7 @@ static void close_tracing(struct krait_kernel *kernel, struct krait_err *err)
     if (k->instance >= 0) {
         close(k->instance);
         krait_tracefs_remove_instance(k->root, err);
+        krait_uprobes_remove(k->root, k->probes); /* the instance had them on */
     }
     krait_close_fd(&k->root);
     krait_kernel_stream_done(&k->dump_stream);

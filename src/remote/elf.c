@@ -149,18 +149,35 @@ bool krait_elf_symbol(const struct krait_elf *elf, const char *name, uint64_t *a
     return false;
 }
 
-bool krait_elf_section(const struct krait_elf *elf, const char *name, uint64_t *address)
+static bool find_section(const struct krait_elf *elf, const char *name, ElfW(Shdr) * section)
 {
-    ElfW(Shdr) names, section;
+    ElfW(Shdr) names;
     if (!section_at(elf, head_of(elf).e_shstrndx, &names))
         return false;
-    for (unsigned i = 0; section_at(elf, i, &section); i++) {
-        if (is_named(elf, &names, section.sh_name, name)) {
-            *address = section.sh_addr;
+    for (unsigned i = 0; section_at(elf, i, section); i++) {
+        if (is_named(elf, &names, section->sh_name, name))
             return true;
-        }
     }
     return false;
+}
+
+bool krait_elf_section(const struct krait_elf *elf, const char *name, uint64_t *address)
+{
+    ElfW(Shdr) section;
+    bool found = find_section(elf, name, &section);
+    if (found)
+        *address = section.sh_addr;
+    return found;
+}
+
+const void *krait_elf_section_bytes(const struct krait_elf *elf, const char *name, size_t *size)
+{
+    ElfW(Shdr) section;
+    const void *bytes = find_section(elf, name, &section) && section.sh_type != SHT_NOBITS
+                            ? inside(elf, section.sh_offset, section.sh_size, 1)
+                            : NULL;
+    *size = bytes ? section.sh_size : 0;
+    return bytes;
 }
 
 /* -- by address -- */
@@ -183,6 +200,15 @@ const void *krait_elf_bytes(const struct krait_elf *elf, uint64_t address, size_
     const char *at = inside(elf, part.p_offset, part.p_filesz, 1);
     *size = at ? part.p_filesz - skipped : 0;
     return at ? at + skipped : NULL;
+}
+
+bool krait_elf_offset(const struct krait_elf *elf, uint64_t address, uint64_t *offset)
+{
+    ElfW(Phdr) part;
+    bool found = find_load(elf, address, &part);
+    if (found)
+        *offset = address - part.p_vaddr + part.p_offset;
+    return found;
 }
 
 bool krait_elf_is_code(const struct krait_elf *elf, uint64_t address)

@@ -25,6 +25,11 @@ void krait_elf_done(struct krait_elf *elf);
 bool krait_elf_symbol(const struct krait_elf *elf, const char *name, uint64_t *address);
 bool krait_elf_section(const struct krait_elf *elf, const char *name, uint64_t *address);
 
+/* The bytes of a section, which are in the file; NULL if there are none. */
+const void *krait_elf_section_bytes(const struct krait_elf *elf, const char *name, size_t *size);
+/* Where in the file the byte is that is linked for `address`, also one that only is there once it is loaded. */
+bool krait_elf_offset(const struct krait_elf *elf, uint64_t address, uint64_t *offset);
+
 /* Finds the function that has the instruction at `address`: its name, in the file, and where it begins. */
 bool krait_elf_function_at(const struct krait_elf *elf, uint64_t address, const char **name, uint64_t *begin);
 

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait record --usdt: static probes by name, those that Debian's python3 has, as marks with their arguments."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("alone")
+PYTHON = "/usr/bin/python3"
+IN_TRACEFS = ["unshare", "-m", "sh", "-c", 'mount -t tracefs nodev /mnt && cd /mnt && eval "$0"']
+PROGRAM = """
+import gc, sys, threading
+gc.disable()
+def collect():
+    gc.collect(0)
+    gc.collect(1)
+sys.audit("shop.order", 7)
+thread = threading.Thread(target=collect, name="worker")
+thread.start(); thread.join()
+"""
+
+
+def probes_set():
+    run = subprocess.run([*IN_TRACEFS, "cat uprobe_events"], capture_output=True, text=True, timeout=60)
+    return [line for line in run.stdout.splitlines() if line.startswith("p:krait_")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tracefs():
+    if os.geteuid() != 0:
+        pytest.skip("probes need root")
+    if subprocess.run([*IN_TRACEFS, "test -e uprobe_events"]).returncode:
+        pytest.skip("this kernel has no uprobe events")
+    notes = subprocess.run(["readelf", "-n", PYTHON], capture_output=True, text=True).stdout
+    if "gc__start" not in notes:
+        pytest.skip(f"{PYTHON} has no probes")
+
+
+@pytest.fixture
+def usdt(krait, tmp_path):
+    """usdt(probe, ...): a recording of PROGRAM with these."""
+
+    def run(*probes, program=PROGRAM):
+        (tmp_path / "program.py").write_text(program)
+        options = [word for probe in probes for word in ("--usdt", probe)]
+        command = [krait, "record", "-q", "--kernel=sched", *options, "-o", "trace", "--", PYTHON, "-I", "-S", "program.py"]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done, tmp_path / "trace"
+
+    return run
+
+
+def payloads(events, trace, name):
+    return [(e["common_context"]["tid"], e["payload"]) for e in events(trace, f'name == "usdt:python:{name}"')]
+
+
+def test_arguments_are_named_and_texts_are_read(usdt, events, krait):
+    done, trace = usdt("python:gc__start(generation)", "python:audit(event:str)", "python:import__find__load__*(module:str, found)")
+    assert not done.stderr and not probes_set()
+    collected = {}
+    for tid, payload in payloads(events, trace, "gc__start"):
+        collected.setdefault(tid, []).append(payload)
+    ordered = [(tid, p) for tid, p in payloads(events, trace, "audit") if p["event"] == "shop.order"]
+    assert len(ordered) == 1 and set(ordered[0][1]) == {"event", "arg2"}
+    assert [{"generation": 0}, {"generation": 1}] in [p for tid, p in collected.items() if tid != ordered[0][0]]  # of the worker
+    assert {"module": "threading", "found": 1} in [p for _, p in payloads(events, trace, "import__find__load__done")]
+    run = subprocess.run([krait, "report", trace, "--by", "mark", "--json"], capture_output=True, text=True, check=True)
+    assert {"usdt:python:gc__start", "usdt:python:audit"} <= {m["name"] for m in json.loads(run.stdout)["marks"]}
+
+
+def test_probes_are_the_ends_of_intervals(usdt, krait):
+    _, trace = usdt(f"{Path(PYTHON).resolve()}:python:gc__*")
+    command = [krait, "intervals", trace, "--start", "^usdt:python:gc__start", "--stop", "^usdt:python:gc__done", "--list", "--json"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [i["thread"] for i in json.loads(run.stdout)["list"]].count("worker") == 2
+
+
+@pytest.mark.parametrize(
+    ("probe", "why"),
+    [
+        ("python:gc_start", "has no probe 'python:gc_start'; did you mean 'python:gc__start'?"),
+        ("/bin/true:a:b", "has no probe 'a:b'; readelf -n"),
+        ("nothing", "'nothing' is not [FILE:]PROVIDER:NAME"),
+        ("python:audit(event", "'python:audit(event' is not"),
+        ("/no/such:a:b", "cannot read /no/such: No such file"),
+        ("/etc/passwd:a:b", "it is no program or library"),
+        ("python:audit(a-b)", "the kernel does not take the probe usdt:python:audit"),
+    ],
+)
+def test_a_probe_that_cannot_be_set_is_said_and_the_rest_is_recorded(usdt, probe, why):
+    done, trace = usdt(probe, program="pass")
+    text = " ".join(done.stderr.split())
+    assert "the probes are not recorded: " in text and why in text
+    assert (trace / "kernel").is_dir() and not probes_set()
+
+
+def test_without_the_kernel_it_is_wrong_usage(krait):
+    run = subprocess.run([krait, "record", "--usdt", "python:audit", "--", PYTHON], capture_output=True, text=True)
+    assert run.returncode != 0 and "--usdt needs --kernel" in run.stderr
+
+
+def test_the_next_recording_takes_away_what_a_killed_one_left(usdt, krait, tmp_path):
+    program = "print('up', flush=True)\nimport time\ntime.sleep(60)\n"
+    command = [krait, "record", "-q", "--kernel=sched", "--usdt", "python:gc__start", "-o", tmp_path / "killed", "--", PYTHON, "-c", program]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout.readline() == "up\n"
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert probes_set()
+    usdt("python:gc__start", program="pass")
+    assert not probes_set()

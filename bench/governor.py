@@ -23,6 +23,7 @@ GOVERNED = "krait --max-overhead 5"
 SMALL_SHARE = 0.01
 LONGER = 3  # than the programs run elsewhere: what the start takes is the part of others
 ROOTS = "Runner.bench_"
+PAUSE = "krait", "<paused by --max-overhead>"  # src/event/event.h
 
 # name -> loops
 MORE = {
@@ -102,6 +103,8 @@ def recorded_shares(data, dropped):
     """{function: its share of the time}; C functions and dropped functions count with their callers."""
     owner, times = {}, {}
     for row in data["report"]["tree"]:  # parents come first
+        if (row["module"], row["name"]) == PAUSE:  # nobody's time
+            continue
         above = owner.get(row["parent"])
         owner[row["id"]] = above if above and (row["kind"] == "c" or key(row) in dropped) else key(row)
         times[owner[row["id"]]] = times.get(owner[row["id"]], 0) + row["self_ns"]

@@ -465,6 +465,8 @@ bool krait_agent_may_record(struct krait_interp *in, enum krait_begin_what top)
     }
     if (KRAIT_UNLIKELY(forked) && !krait_agent_rejoin(in))
         return false;
+    if (KRAIT_UNLIKELY(in->governor.paused)) /* the event at which it began */
+        return false;
     if (krait_this_ring == &krait_no_ring && !krait_thread_begin(in))
         return false;
     krait_greenlets_see();
@@ -556,13 +558,23 @@ static uint32_t id_at_site(struct krait_interp *in, const struct krait_code *slo
     return id;
 }
 
+/* Of the budget of --max-overhead too. */
+static struct krait_code *define(struct krait_interp *in, const void *key, PyObject *code, PyObject *callable)
+{
+    uint64_t begin = krait_writer_now(&in->agent->writer);
+    struct krait_code *slot =
+        code ? krait_code_define(in, code, NULL) : krait_code_define_c(in, key, callable);
+    in->governor.said_ticks += krait_writer_now(&in->agent->writer) - begin;
+    return slot;
+}
+
 bool krait_slow_begin(struct krait_interp *in, uint32_t event, PyObject *code)
 {
     struct krait_kept kept = krait_keep();
     bool ready = krait_agent_may_record(in, KRAIT_TOP_IS_NEW); /* first: after a fork it takes the ids away */
     struct krait_code *slot = ready ? krait_code_find(in, code) : NULL;
     if (ready && !krait_code_is_defined(slot))
-        slot = krait_code_define(in, code, NULL);
+        slot = define(in, code, code, NULL);
     bool omit = slot && slot->flags & KRAIT_CODE_OMIT;
     if (omit)
         krait_thread_suppress(in);
@@ -578,7 +590,7 @@ bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *calla
     bool ready = krait_agent_may_record(in, KRAIT_TOP_IS_OLD);
     struct krait_code *slot = ready ? krait_code_find(in, key) : NULL;
     if (ready && !krait_code_is_defined(slot))
-        slot = krait_code_define_c(in, key, callable);
+        slot = define(in, key, NULL, callable);
     bool omit = slot && slot->flags & KRAIT_CODE_OMIT;
     if (ready && !omit)
         write_begin(in, KRAIT_EVENT_c_call, id_at_site(in, slot, key, callable, KRAIT_TOP_IS_OLD),
@@ -616,7 +628,7 @@ struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code)
 {
     struct krait_kept kept = krait_keep();
     struct krait_code *slot =
-        krait_agent_may_record(in, KRAIT_TOP_IS_OLD) ? krait_code_define(in, code, NULL) : NULL;
+        krait_agent_may_record(in, KRAIT_TOP_IS_OLD) ? define(in, code, code, NULL) : NULL;
     krait_restore(&kept);
     return slot;
 }

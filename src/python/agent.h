@@ -106,7 +106,8 @@ struct krait_interp {
         struct krait_budget budget;
         uint64_t look_ticks;   /* time of the last look */
         uint64_t looked_ticks; /* what it took */
-        uint64_t said_ticks;   /* time for stating stacks since then, because greenlets switch */
+        uint64_t said_ticks;   /* time for stating stacks and for naming functions since then */
+        uint64_t switch_ticks; /* ... and for switches of greenlets */
         struct krait_durations *durations;
         uint32_t drops, returns; /* functions that were dropped, and how many of them are recorded again */
         uint32_t round;          /* of probes */
@@ -120,7 +121,7 @@ struct krait_interp {
         } probes[16]; /* calls that are being timed */
         uint32_t probe_count;
         bool looking;
-        /* Before 3.12: pauses, in which no thread has the hook. */
+        /* Pauses, in which no thread has a hook. */
         uint64_t pause_ns;
         bool paused;
         uint32_t pauses,
@@ -346,6 +347,12 @@ void krait_governor_know(struct krait_interp *in, uint32_t id, const void *key, 
 /* Before an event of `bytes` bytes: if it will close the packet of this thread, reads the rest of the packet. GIL
  * held. */
 void krait_governor_read_closing(struct krait_interp *in, size_t bytes);
+/* Ends a pause. GIL held. */
+void krait_governor_resume(struct krait_interp *in);
+/* Counts a switch of greenlets, which took krait so long. */
+void krait_governor_count_switch(struct krait_interp *in, uint64_t ticks);
+/* Before a fork: whose child would have no hooks and nobody to end the pause. GIL held. */
+void krait_governor_audit(const char *event);
 /* Begins to time a call of a dropped function. At the end of the call the function may be recorded again. */
 void krait_governor_probe_begin(struct krait_interp *in, const struct krait_code *slot);
 void krait_governor_probe_end(struct krait_interp *in, struct krait_code *slot);
@@ -388,12 +395,14 @@ void krait_monitoring_remove(struct krait_interp *in);
 void krait_monitoring_see_tasks(struct krait_interp *in);
 /* Goes on without RAISE. GIL held. */
 void krait_monitoring_drop_raise(struct krait_interp *in);
+/* Take all hooks out, and put them in again. GIL held. */
+void krait_monitoring_pause(struct krait_interp *in);
+void krait_monitoring_resume(struct krait_interp *in);
 /* Enables all hooks again that were disabled at single places. GIL held. */
 void krait_monitoring_restart(void);
 int krait_profile_install(struct krait_interp *in, const char **why);
 void krait_profile_remove(struct krait_interp *in);
-/* Remove the hook from all threads and end their open calls in the recording; install it again. GIL held. */
-void krait_profile_pause(struct krait_interp *in);
+/* Gives all threads the hook again after krait_profile_remove. GIL held. */
 void krait_profile_resume(struct krait_interp *in);
 /* One interpreter has ended; all have, and with them the audit hooks. */
 void krait_profile_forget(const struct krait_interp *in);

@@ -83,6 +83,11 @@ void krait_audit_is_fed(void)
     is_told = true;
 }
 
+bool krait_audit_is_told(void)
+{
+    return is_told;
+}
+
 void krait_audit_forget_hook(void)
 {
     is_told = false;
@@ -90,6 +95,7 @@ void krait_audit_forget_hook(void)
 
 static int on_audit(const char *event, PyObject *args, void *data)
 {
+    krait_governor_audit(event);
     struct krait_interp *in = krait_agent.asks ? krait_agent_interp() : NULL;
     if (in)
         krait_audit_tell(in, event, args);

@@ -2,8 +2,8 @@
 #include "python/budget.h"
 
 enum {
-    CREDIT_US = 2000,        /* at first */
-    CREDIT_MAX_US = 1000000, /* the budget of so much time is kept for later, and as much is owed at most */
+    CREDIT_US = 2000,       /* at first */
+    CREDIT_MAX_US = 200000, /* the budget of so much time is kept for later, and as much is owed at most */
     PERIOD_US = 200000,
 };
 
@@ -24,7 +24,7 @@ int64_t krait_budget_share(const struct krait_budget *b, uint64_t ticks, uint32_
     return (int64_t)((unsigned __int128)ticks * b->ppm * percent / 100000000);
 }
 
-void krait_budget_settle(struct krait_budget *b, uint64_t passed, uint64_t spent)
+void krait_budget_settle(struct krait_budget *b, uint64_t passed, uint64_t spent, uint64_t fixed)
 {
     int64_t most = krait_budget_share(b, krait_budget_us(b, CREDIT_MAX_US), 100) +
                    (int64_t)krait_budget_us(b, CREDIT_US);
@@ -32,11 +32,20 @@ void krait_budget_settle(struct krait_budget *b, uint64_t passed, uint64_t spent
     b->credit = KRAIT_MIN(KRAIT_MAX(b->credit, -most), most);
     b->period_ticks += passed;
     b->period_spent += spent;
+    b->period_fixed += fixed;
 }
 
 bool krait_budget_is_exceeded(const struct krait_budget *b)
 {
     return b->credit < 0 && (int64_t)b->period_spent > krait_budget_share(b, b->period_ticks, 100);
+}
+
+bool krait_budget_needs_pause(const struct krait_budget *b)
+{
+    enum { LEAST_US = 10000, OWED_US = 1000 };
+    return b->credit < -(int64_t)krait_budget_us(b, OWED_US) &&
+           b->period_ticks > krait_budget_us(b, LEAST_US) &&
+           (int64_t)b->period_fixed > krait_budget_share(b, b->period_ticks, 100);
 }
 
 uint64_t krait_budget_aim(const struct krait_budget *b)
@@ -54,6 +63,7 @@ static void begin_period(struct krait_budget *b)
 {
     b->period_ticks = 0;
     b->period_spent = 0;
+    b->period_fixed = 0;
 }
 
 void krait_budget_forgive(struct krait_budget *b)

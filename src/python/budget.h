@@ -23,6 +23,7 @@ struct krait_budget {
     int64_t credit;        /* ticks that recording may still take; below 0: owed */
     uint64_t period_ticks; /* how long the period has lasted */
     uint64_t period_spent; /* ticks that recording took in it */
+    uint64_t period_fixed; /* ... for what no drop of a function saves */
 };
 
 /* A budget of `ppm` millionths of the time, with an initial credit, because at first every function is new. */
@@ -34,11 +35,15 @@ uint64_t krait_budget_us(const struct krait_budget *b, uint64_t us);
 /* How much of `ticks` may be spent: `percent` of the budget. */
 int64_t krait_budget_share(const struct krait_budget *b, uint64_t ticks, uint32_t percent);
 
-/* `passed` ticks have passed, of which recording took `spent`. */
-void krait_budget_settle(struct krait_budget *b, uint64_t passed, uint64_t spent);
+/* `passed` ticks have passed, of which recording took `spent`, and `fixed` of these for what no drop saves. */
+void krait_budget_settle(struct krait_budget *b, uint64_t passed, uint64_t spent, uint64_t fixed);
 
 /* Whether functions must be dropped: the credit is used up, and the period costs more than the budget. */
 bool krait_budget_is_exceeded(const struct krait_budget *b);
+
+/* Whether dropping functions cannot keep the budget: a millisecond and more is owed, and what no drop saves takes more
+ * than the budget, in a period that has lasted for a while. */
+bool krait_budget_needs_pause(const struct krait_budget *b);
 
 /* What the period may cost once functions were dropped, ticks. */
 uint64_t krait_budget_aim(const struct krait_budget *b);

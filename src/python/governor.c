@@ -16,6 +16,7 @@
 #include "python/choice.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
+#include "python/optional.h"
 #include "python/worker.h"
 
 #include <signal.h>
@@ -268,19 +269,54 @@ static void begin_round(struct krait_interp *in, uint64_t now)
         krait_monitoring_restart();
 }
 
-/* ---- before 3.12: pauses ----
+/* ---- pauses ----
  *
- * There the hook cannot be taken out of single functions, and costs most of what recording costs even for
- * those that are left out. So it is taken off all threads until the budget allows for more. What is recorded
- * between two pauses is complete; the pause is recorded as a call of a function of its own. A short-lived
- * thread ends it: it asks for the GIL as any thread does. A pending call would not do: where another thread
- * than the main one adds it, 3.9 to 3.11 leave the eval breaker as it is (_Py_ThreadCanHandlePendingCalls in
- * COMPUTE_EVAL_BREAKER, Python/ceval.c), and a program of one thread never gets to it. */
+ * Before 3.12 the hook cannot be taken out of single functions, and costs most of what recording costs even for
+ * those that are left out. From 3.12 on there is what no function can be left out for: exceptions, switches of
+ * greenlets, and functions that are all just long enough to be kept. So all hooks are taken off until the budget
+ * allows for more. What is recorded between two pauses is complete; the pause is recorded as a call of a function of
+ * its own. A short-lived thread ends it: it asks for the GIL as any thread does. A pending call would not do: where
+ * another thread than the main one adds it, 3.9 to 3.11 leave the eval breaker as it is
+ * (_Py_ThreadCanHandlePendingCalls in COMPUTE_EVAL_BREAKER, Python/ceval.c), and a program of one thread never gets
+ * to it. */
 
-static void resume_recording(struct krait_interp *in)
+/* What it was called from goes on through it. */
+static void take_hooks_off(struct krait_interp *in)
 {
-    if (atomic_load(&in->agent->running) && !atomic_load(&in->agent->forked) && !in->ended)
+    struct krait_governor *g = &in->governor;
+    if (!g->pause_id)
+        g->pause_id =
+            krait_code_define_name(in, KRAIT_code_kind_python, KRAIT_PAUSE_MODULE, KRAIT_PAUSE_NAME);
+    if (krait_this_ring != &krait_no_ring)
+        krait_thread_say_stack(in, krait_writer_now(&in->agent->writer), KRAIT_TOP_IS_NEW);
+    g->pauses++;
+    g->pause_ticks = g->resume_ticks = krait_writer_now(&in->agent->writer);
+    krait_thread_say_pause(in, g->pause_ticks);
+    g->paused = true;
+    if (krait_compat.version.monitoring)
+        krait_monitoring_pause(in);
+    else
+        krait_profile_remove(in);
+    krait_threads_break();
+}
+
+void krait_governor_resume(struct krait_interp *in)
+{
+    if (!in->governor.paused)
+        return;
+    in->governor.paused = false;
+    in->governor.resume_ticks = krait_writer_now(&in->agent->writer);
+    if (krait_compat.version.monitoring)
+        krait_monitoring_resume(in);
+    else
         krait_profile_resume(in);
+}
+
+void krait_governor_audit(const char *event)
+{
+    struct krait_interp *in = strncmp(event, "os.fork", strlen("os.fork")) ? NULL : krait_agent_interp();
+    if (in && krait_compat.version.monitoring && krait_agent_records(in))
+        krait_governor_resume(in);
 }
 
 static void *sleep_and_wake(void *arg)
@@ -293,19 +329,36 @@ static void *sleep_and_wake(void *arg)
     if (!Py_IsInitialized() ||
         !krait_worker_enter(&state)) /* from the moment the interpreter begins to end */
         return NULL;
-    resume_recording(in);
+    if (atomic_load(&in->agent->running) && !atomic_load(&in->agent->forked) && !in->ended)
+        krait_governor_resume(in);
     krait_worker_leave(state);
     return NULL;
 }
 
+/* From 3.12 on the interpreter instruments all code anew. */
+static uint64_t pause_us(const struct krait_interp *in)
+{
+    enum { LEAST_US = 100000 };
+    const struct krait_governor *g = &in->governor;
+    uint64_t anew = krait_compat.version.monitoring ? g->durations->known * PROBE_CODE_US : 0;
+    return LEAST_US + krait_budget_pause_us(&g->budget) + anew * 1000000 / g->budget.ppm;
+}
+
+/* From 3.12 on only where dropping comes nowhere near the budget. Not where the child of a fork would stay without
+ * hooks, and in other interpreters than the first, which the thread that ends the pause is of. */
+static bool may_pause(const struct krait_interp *in)
+{
+    return !krait_compat.version.monitoring ||
+           (in->id == 0 && krait_audit_is_told() && krait_budget_needs_pause(&in->governor.budget));
+}
+
 static void pause_recording(struct krait_interp *in)
 {
-    enum { LEAST_PAUSE_MS = 100, STACK_BYTES = 64 * 1024 };
-    in->governor.pause_ns =
-        krait_budget_pause_us(&in->governor.budget) * KRAIT_NS_PER_US + LEAST_PAUSE_MS * KRAIT_NS_PER_MS;
+    enum { STACK_BYTES = 64 * 1024 };
+    in->governor.pause_ns = pause_us(in) * KRAIT_NS_PER_US;
     krait_durations_pause(in->governor.durations);
     if (krait_worker_start(sleep_and_wake, in, STACK_BYTES) == 0)
-        krait_profile_pause(in);
+        take_hooks_off(in);
 }
 
 /* ---- the look ---- */
@@ -337,6 +390,20 @@ static void age_samples(struct krait_governor *g)
     g->idle_sampled_ticks /= 2;
 }
 
+void krait_governor_count_switch(struct krait_interp *in, uint64_t ticks)
+{
+    enum {
+        TRACE_NS = 145, /* greenlet's part: it makes two tuples and calls a function (docs/benchmarks.md) */
+        MOST = 32,      /* times what an event takes; longer ones were interrupted */
+    };
+    uint64_t freq = in->agent->writer.shm.control->clock_freq;
+    in->governor.switch_ticks +=
+        KRAIT_MIN(ticks, MOST * in->agent->event_ticks) + TRACE_NS * freq / KRAIT_NS_PER_S;
+    struct krait_kept kept = krait_keep();
+    krait_governor_count_idle(in);
+    krait_restore(&kept);
+}
+
 /* Counts what was spent since the last look, and what was allowed. */
 static void settle(struct krait_interp *in, uint64_t now)
 {
@@ -344,15 +411,17 @@ static void settle(struct krait_interp *in, uint64_t now)
     uint64_t hooks = g->window - (uint64_t)KRAIT_MAX(g->left, (int64_t)0);
     uint64_t events = hooks > g->idle ? hooks - g->idle : 0;
     uint64_t stolen = g->durations->stolen, passed = now - g->look_ticks;
-    uint64_t measured = g->looked_ticks + g->said_ticks;
-    measured -= KRAIT_MIN(measured, stolen); /* most likely, when it took so long */
-    passed -= KRAIT_MIN(passed, stolen);     /* the program did nothing then */
-    uint64_t spent = events * in->agent->event_ticks + g->idle * idle_ticks(in) + measured;
+    /* Stolen most likely from what took long. */
+    uint64_t looked = g->looked_ticks - KRAIT_MIN(g->looked_ticks, stolen);
+    uint64_t said = g->said_ticks - KRAIT_MIN(g->said_ticks, stolen);
+    passed -= KRAIT_MIN(passed, stolen); /* the program did nothing then */
+    uint64_t fixed = g->idle * idle_ticks(in) + said + g->switch_ticks;
+    uint64_t spent = events * in->agent->event_ticks + looked + fixed;
     g->durations->stolen = 0;
     age_samples(g);
-    krait_budget_settle(&g->budget, passed, spent);
+    krait_budget_settle(&g->budget, passed, spent, fixed);
     g->idle = 0;
-    g->said_ticks = 0;
+    g->said_ticks = g->switch_ticks = 0;
     g->look_ticks = now;
 }
 
@@ -378,7 +447,7 @@ static void spend_less(struct krait_interp *in)
         krait_budget_forgive(&g->budget);
         g->window = FIRST_WINDOW;
         next_period(g);
-    } else if (!krait_compat.version.monitoring) {
+    } else if (may_pause(in)) {
         pause_recording(in);
     }
 }

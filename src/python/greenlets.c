@@ -135,28 +135,69 @@ static void tell_switch(PyObject *origin, PyObject *target)
     if (!in || krait_this_ring == &krait_no_ring || !atomic_load(&krait_agent.running))
         return;
     int saved_errno = errno;
-    uint64_t begin = krait_writer_now(&in->agent->writer);
+    uint64_t begin = krait_writer_now(&in->agent->writer), said = in->governor.said_ticks;
     if (!say_switch(in, origin, target)) {
         krait_greenlets_forget();
         krait_thread_resync(KRAIT_RESYNC_GO_ON);
     }
-    in->governor.said_ticks += krait_writer_now(&in->agent->writer) - begin + in->agent->hook_ticks;
+    said = in->governor.said_ticks - said;
+    krait_governor_count_switch(in, krait_writer_now(&in->agent->writer) - begin - said);
     errno = saved_errno;
+}
+
+/* greenlet's C part, if the program has imported it; borrowed. */
+static PyObject *greenlet_module(void)
+{
+    PyObject *modules = PySys_GetObject("modules");
+    return modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, "greenlet._greenlet") : NULL;
+}
+
+/* greenlet's original of a patched function. New reference or NULL. */
+static PyObject *call_real(PyObject *module, PyCFunction real, const char *name, PyObject *argument)
+{
+    PyObject *args = argument ? PyTuple_Pack(1, argument) : NULL;
+    if (argument && !args)
+        return NULL;
+    PyObject *function = real ? NULL : PyObject_GetAttrString(module, name);
+    PyObject *result = real ? real(module, args) : function ? PyObject_CallObject(function, args) : NULL;
+    Py_XDECREF(function);
+    Py_XDECREF(args);
+    return result;
 }
 
 /* Since the last look: then the trace function is in, and a switch need not look for it again. */
 static __thread bool just_called;
 
+static PyObject *tell_program(PyObject *program, PyObject *args)
+{
+    if (program != Py_None)
+        return PyObject_CallObject(program, args);
+    Py_INCREF(program);
+    return program;
+}
+
+/* While recording pauses, greenlet calls nothing of ours; the first slow path after it puts the function in again. */
+static void leave_this_thread(PyObject *program)
+{
+    PyObject *module = greenlet_module();
+    PyObject *done = module ? call_real(module, real_settrace, "settrace", program) : NULL;
+    Py_XDECREF(done);
+    PyErr_Clear();
+}
+
 /* GIL held; called by greenlet in the greenlet that was switched to, with hooks off. Where the program's
  * function raises, greenlet takes ours away too: the next event comes by the slow path, which sees to that. */
 static PyObject *on_switch(PyObject *program, PyObject *args)
 {
+    struct krait_interp *in = krait_agent_interp();
+    if (in && in->governor.paused) {
+        leave_this_thread(program);
+        return tell_program(program, args);
+    }
     PyObject *pair = PyTuple_Size(args) == 2 ? PyTuple_GetItem(args, 1) : NULL;
     if (pair && PyTuple_Check(pair) && PyTuple_Size(pair) == 2)
         tell_switch(PyTuple_GetItem(pair, 0), PyTuple_GetItem(pair, 1));
-    PyObject *result = program == Py_None ? Py_None : PyObject_CallObject(program, args);
-    if (program == Py_None)
-        Py_INCREF(result);
+    PyObject *result = tell_program(program, args);
     just_called = result != NULL;
     if (!result)
         krait_thread_resync(KRAIT_RESYNC_GO_ON);
@@ -210,26 +251,6 @@ static const struct krait_patch patches[] = {
 };
 
 /* ---- putting it in ---- */
-
-/* greenlet's C part, if the program has imported it; borrowed. */
-static PyObject *greenlet_module(void)
-{
-    PyObject *modules = PySys_GetObject("modules");
-    return modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, "greenlet._greenlet") : NULL;
-}
-
-/* greenlet's original of a patched function. New reference or NULL. */
-static PyObject *call_real(PyObject *module, PyCFunction real, const char *name, PyObject *argument)
-{
-    PyObject *args = argument ? PyTuple_Pack(1, argument) : NULL;
-    if (argument && !args)
-        return NULL;
-    PyObject *function = real ? NULL : PyObject_GetAttrString(module, name);
-    PyObject *result = real ? real(module, args) : function ? PyObject_CallObject(function, args) : NULL;
-    Py_XDECREF(function);
-    Py_XDECREF(args);
-    return result;
-}
 
 /* Returns whether it had to be done. */
 static bool trace_this_thread(PyObject *module)

@@ -627,6 +627,20 @@ void krait_monitoring_drop_raise(struct krait_interp *in)
     PyErr_Clear();
 }
 
+void krait_monitoring_pause(struct krait_interp *in)
+{
+    PyObject *monitoring = get_monitoring();
+    if (monitoring)
+        set_events(monitoring, in, 0);
+}
+
+void krait_monitoring_resume(struct krait_interp *in)
+{
+    PyObject *monitoring = get_monitoring();
+    if (monitoring)
+        set_events(monitoring, in, in->events);
+}
+
 /* Where frozen modules know old versions of the monitored events: each restart is a new version. */
 static void pass_old_versions(const struct krait_interp *in)
 {
@@ -698,7 +712,7 @@ static int look_at_tool(void *arg)
 {
     struct krait_interp *in = arg;
     PyObject *monitoring = get_monitoring();
-    bool is_here = krait_compat.interp_get() == in->interp && !in->ended;
+    bool is_here = krait_compat.interp_get() == in->interp && !in->ended && !in->governor.paused;
     if (monitoring && is_here && atomic_load(&in->agent->running) && !is_as_left(monitoring, in))
         take_back(monitoring, in);
     return 0;

@@ -37,6 +37,8 @@ void krait_audit_read(void);
 void krait_audit_see(void);
 /* The preloaded library tells them. */
 void krait_audit_is_fed(void);
+/* Whether audit events come here. */
+bool krait_audit_is_told(void);
 /* Audit hooks have gone with Python's end. */
 void krait_audit_forget_hook(void);
 /* Of an audit hook: `args` is a tuple or NULL. */

@@ -591,27 +591,8 @@ void krait_profile_forget_all(void)
     audited = false;
 }
 
-/* What has just begun ends with the pause; what it was called from goes on through it. */
-void krait_profile_pause(struct krait_interp *in)
-{
-    struct krait_governor *g = &in->governor;
-    if (!g->pause_id)
-        g->pause_id =
-            krait_code_define_name(in, KRAIT_code_kind_python, KRAIT_PAUSE_MODULE, KRAIT_PAUSE_NAME);
-    if (krait_this_ring != &krait_no_ring)
-        krait_thread_say_stack(in, krait_writer_now(&in->agent->writer), KRAIT_TOP_IS_NEW);
-    g->pauses++;
-    g->pause_ticks = g->resume_ticks = krait_writer_now(&in->agent->writer);
-    krait_thread_say_pause(in, g->pause_ticks);
-    g->paused = true;
-    krait_profile_remove(in);
-    krait_threads_break();
-}
-
 void krait_profile_resume(struct krait_interp *in)
 {
-    in->governor.paused = false;
-    in->governor.resume_ticks = krait_writer_now(&in->agent->writer);
     scan_threads(in);
 }
 

@@ -457,8 +457,8 @@ static void put_pause(struct krait_interp *in, struct krait_ring *ring, uint64_t
 {
     struct krait_writer *writer = &in->agent->writer;
     enum { BYTES = sizeof(struct krait_event_extended) + 4 };
-    if (krait_writer_room(writer, ring, t, BYTES) != KRAIT_ROOM_NONE)
-        krait_writer_put(ring, t, event, in->governor.pause_id);
+    if (krait_writer_room(writer, ring, t, BYTES) != KRAIT_ROOM_NONE) /* the packet may be of a later event */
+        krait_writer_put(ring, KRAIT_MAX(t, krait_writer_begin(writer, ring)), event, in->governor.pause_id);
     ring->pauses++;
 }
 

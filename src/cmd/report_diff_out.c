@@ -300,7 +300,8 @@ static void put_json(const struct diff *d, const uint32_t *order, uint32_t shown
         krait_func_row_json_holds(out, row->holds_dropped);
         krait_buf_char(out, '}');
     }
-    krait_buf_str(out, "],\"recordings\":[");
+    krait_buf_char(out, ']');
+    krait_json_key_open(out, "recordings", '[');
     krait_buf_add(out, d->each.data, d->each.len);
     krait_buf_str(out, "]}\n");
     out->failed |= d->each.failed;

@@ -173,6 +173,15 @@ static void name_cell(struct krait_table *table, const char *name, unsigned flag
     krait_table_cell(table, text.data ? text.data : "", is_dash ? KRAIT_STYLE_DIM : KRAIT_STYLE_NONE, 0);
 }
 
+static void count_cell(struct krait_table *table, uint64_t n, bool is_alarm)
+{
+    char text[KRAIT_FMT_SIZE];
+    if (is_alarm)
+        krait_table_cell(table, n ? krait_fmt_count(text, n) : "-", n ? KRAIT_STYLE_HOT : KRAIT_STYLE_DIM, 0);
+    else
+        krait_cell_count(table, n);
+}
+
 static void real_cell(struct krait_table *table, double real)
 {
     char text[KRAIT_FMT_SIZE];
@@ -199,7 +208,7 @@ static void add_cell(struct krait_table *table, const struct krait_sheet_column 
         time_cell(table, cell->number);
         return;
     case KRAIT_SHEET_COUNT:
-        krait_cell_count(table, cell->number);
+        count_cell(table, cell->number, column->flags & KRAIT_SHEET_ALARM);
         return;
     case KRAIT_SHEET_NUMBER:
         number_cell(table, cell->number, column->flags & KRAIT_SHEET_DASH);

@@ -22,12 +22,13 @@ static void put_counter(struct krait_buf *out, uint32_t track, const struct krai
 int krait_answer_counters(struct krait_serving *serving, const struct krait_request *request,
                           struct krait_buf *out, struct krait_err *err)
 {
+    static const char *const columns[] = {
+        "track", "changes", "min", "mean", "max", "first", "last", "known"
+    };
     struct krait_range range = krait_serving_range(serving, request);
     range = (struct krait_range){ range.from_ns - serving->origin_ns, range.to_ns - serving->origin_ns };
     int rc = 0;
-    krait_buf_str(
-        out, "{\"columns\":[\"track\",\"changes\",\"min\",\"mean\",\"max\",\"first\",\"last\",\"known\"],"
-             "\"rows\":[");
+    krait_serving_columns(out, columns, KRAIT_ARRAY_LEN(columns), "rows");
     for (uint32_t i = 0; i < serving->trace->track_count && !rc; i++) {
         struct krait_counter_sum counter = { .range = range };
         if (serving->trace->tracks[i].kind != KRAIT_TRACK_COUNTER ||

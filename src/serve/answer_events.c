@@ -113,11 +113,23 @@ int krait_serving_events(struct krait_serving *serving, const struct krait_reque
     return rc;
 }
 
+static void put_no_events(struct krait_buf *out)
+{
+    krait_buf_char(out, '{');
+    krait_json_key_open(out, "events", '[');
+    krait_buf_char(out, ']');
+    krait_json_key_null(out, "next");
+    krait_json_key_u64(out, "looked_at", 0);
+    krait_json_key_null(out, "damage");
+    krait_buf_str(out, "}\n");
+}
+
 /* What it begins with is the caller's place. */
 static void put_page(struct krait_buf *out, struct page *page, struct krait_ctf_merge *merge,
                      const struct krait_serving *serving, struct krait_range range)
 {
-    krait_buf_str(out, "{\"events\":[");
+    krait_buf_char(out, '{');
+    krait_json_key_open(out, "events", '[');
     bool more = fill_page(page, merge, range);
     krait_buf_char(out, ']');
     if (more) {
@@ -157,7 +169,7 @@ int krait_answer_events(struct krait_serving *serving, const struct krait_reques
         krait_ctf_merge_range(merge, (int64_t)range.from_ns, (int64_t)range.to_ns - 1);
         put_page(out, &page, merge, serving, range);
     } else {
-        krait_buf_str(out, "{\"events\":[],\"next\":null,\"looked_at\":0,\"damage\":null}\n");
+        put_no_events(out);
     }
     krait_ctf_merge_free(merge);
     return 0;

@@ -40,6 +40,7 @@ static void put_pair(struct krait_buf *out, const struct krait_gil_pair *pair)
 int krait_answer_gil(struct krait_serving *serving, const struct krait_request *request,
                      struct krait_buf *out, struct krait_err *err)
 {
+    static const char *const columns[] = { "waiter", "holder", "count", "ns", "longest", "from" };
     struct krait_range range = krait_serving_range(serving, request);
     KRAIT_CLEANUP(pairs_done)
     struct pairs p = { .of = { .trace = serving->trace,
@@ -52,8 +53,7 @@ int krait_answer_gil(struct krait_serving *serving, const struct krait_request *
         if (is_meant(serving, request, i))
             rc = krait_view_each(serving->view, i, p.of.range, add_wait, &p);
     }
-    krait_buf_str(out,
-                  "{\"columns\":[\"waiter\",\"holder\",\"count\",\"ns\",\"longest\",\"from\"],\"rows\":[");
+    krait_serving_columns(out, columns, KRAIT_ARRAY_LEN(columns), "rows");
     for (uint32_t i = 0; i < p.of.count; i++)
         put_pair(out, &p.of.items[i]);
     krait_buf_str(out, "]}\n");

@@ -237,11 +237,12 @@ static int walk_wakeups(struct wakeups *w, struct krait_range range)
 int krait_answer_wakeups(struct krait_serving *serving, const struct krait_request *request,
                          struct krait_buf *out, struct krait_err *err)
 {
+    static const char *const columns[] = { "track", "at", "to", "until" };
     struct wakeups w = { .out = out, .serving = serving };
     w.left = KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, WAKEUPS), (uint64_t)WAKEUPS_MAX);
     if (krait_request_has(request, KRAIT_PARAM_track) && !(w.of = thread_track(serving, request, err)))
         return err->code;
-    krait_buf_str(out, "{\"columns\":[\"track\",\"at\",\"to\",\"until\"],\"wakeups\":[");
+    krait_serving_columns(out, columns, KRAIT_ARRAY_LEN(columns), "wakeups");
     int rc = walk_wakeups(&w, krait_serving_range(serving, request));
     krait_buf_char(out, ']');
     krait_json_key_u64(out, "more", w.more);

@@ -71,11 +71,12 @@ static void put_row(struct krait_buf *out, const uint64_t *numbers, size_t count
 int krait_answer_states(struct krait_serving *serving, const struct krait_request *request,
                         struct krait_buf *out, struct krait_err *err)
 {
+    static const char *const columns[] = { "track", "name", "count", "ns", "longest" };
     KRAIT_CLEANUP(sums_done)
     struct sums sums = { .of = { .by_track = true,
                                  .range = since_origin(serving, krait_serving_range(serving, request)) } };
     int rc = each_entry(serving, request, KRAIT_TRACK_STATES, NULL, &sums.track, add_entry, &sums, err);
-    krait_buf_str(out, "{\"columns\":[\"track\",\"name\",\"count\",\"ns\",\"longest\"],\"rows\":[");
+    krait_serving_columns(out, columns, KRAIT_ARRAY_LEN(columns), "rows");
     for (uint32_t i = 0; i < sums.of.count; i++) {
         const struct krait_name_sum *sum = &sums.of.items[i];
         const uint64_t numbers[] = { sum->track, sum->name, sum->count, sum->ns, sum->longest_ns };
@@ -88,13 +89,13 @@ int krait_answer_states(struct krait_serving *serving, const struct krait_reques
 int krait_answer_syscalls(struct krait_serving *serving, const struct krait_request *request,
                           struct krait_buf *out, struct krait_err *err)
 {
+    static const char *const columns[] = { "name", "count", "errors", "ns", "longest",
+                                           "min",  "p50",   "p90",    "p99" };
     KRAIT_CLEANUP(sums_done)
     struct sums sums = { .of.range = since_origin(serving, krait_serving_range(serving, request)) };
     int rc =
         each_entry(serving, request, KRAIT_TRACK_SLICES, "system calls", &sums.track, add_entry, &sums, err);
-    krait_buf_str(out,
-                  "{\"columns\":[\"name\",\"count\",\"errors\",\"ns\",\"longest\",\"min\",\"p50\",\"p90\","
-                  "\"p99\"],\"rows\":[");
+    krait_serving_columns(out, columns, KRAIT_ARRAY_LEN(columns), "rows");
     for (uint32_t i = 0; i < sums.of.count; i++) {
         const struct krait_name_sum *sum = &sums.of.items[i];
         const uint64_t numbers[] = { sum->name,

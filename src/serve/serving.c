@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/serving.h"
 
+#include "base/json.h"
 #include "ctf/read/reader.h"
 #include "trace/gil_holders.h"
 
@@ -83,4 +84,16 @@ struct krait_wall *krait_serving_wall(struct krait_serving *serving)
             NULL; /* why is said by the recording's other views: here times are simply not split */
     serving->has_wall = true;
     return serving->wall;
+}
+
+void krait_serving_columns(struct krait_buf *out, const char *const *names, size_t count, const char *rows)
+{
+    krait_buf_char(out, '{');
+    krait_json_key_open(out, "columns", '[');
+    for (size_t i = 0; i < count; i++) {
+        krait_json_item(out, "");
+        krait_json_cstr(out, names[i]);
+    }
+    krait_buf_char(out, ']');
+    krait_json_key_open(out, rows, '[');
 }

@@ -53,6 +53,10 @@ bool krait_serving_takes(void *request, const struct krait_trace *trace, uint32_
 bool krait_serving_takes_track(const struct krait_serving *serving, const struct krait_request *request,
                                uint32_t track);
 
+/* Begins a table in an answer: an object with `columns`, their names, and the array `rows`, or what it is called, which the
+ * caller fills and closes. */
+void krait_serving_columns(struct krait_buf *out, const char *const *names, size_t count, const char *rows);
+
 /* An entry of krait_view_each's, for sums. */
 static inline struct krait_entry krait_serving_entry(const struct krait_tile_call *entry)
 {

@@ -655,6 +655,25 @@ static int add_change(void *ctx, const char *attribute, const char *value, bool 
     return 0;
 }
 
+/* A segment of a pattern: an interval, of the row of its name. */
+static int add_segment(void *ctx, const char *name, uint64_t begin_ns, uint64_t end_ns)
+{
+    struct changing *changing = ctx;
+    struct search *search = changing->search;
+    const struct krait_range *range = &search->options->range;
+    uint32_t rule = search->options->rules[changing->edge.rule].segments, row;
+    uint32_t key = krait_strtab_add(&search->intervals->keys, name, strlen(name));
+    if (!rule || begin_ns < range->from_ns || end_ns > range->to_ns)
+        return 0;
+    if (key == KRAIT_NO_ID ||
+        krait_intervals_row(search->intervals, &search->rows, search->options, rule - 1, key, &row))
+        return -ENOMEM;
+    search->intervals->rows[row].starts++;
+    search->intervals->rows[row].stops++;
+    return krait_intervals_add(
+        search->intervals, (struct krait_interval){ begin_ns, end_ns, row, key, KRAIT_NO_ID, KRAIT_NO_ID });
+}
+
 static int provide(void *ctx, const struct krait_raw_event *event)
 {
     struct changing changing = { .search = ctx };
@@ -672,7 +691,8 @@ static int provide(void *ctx, const struct krait_raw_event *event)
             .t_ns = event->t_ns, .track = KRAIT_NO_ID, .rule = (uint16_t)i, .label = KRAIT_NO_ID
         };
         if (options->rules[i].provider)
-            rc = krait_provider_event(options->rules[i].provider, &search->said, add_change, &changing);
+            rc = krait_provider_event(options->rules[i].provider, &search->said, event->t_ns, add_change,
+                                      add_segment, &changing);
     }
     return rc;
 }

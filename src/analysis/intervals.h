@@ -53,8 +53,9 @@ struct krait_interval_rule {
     const char *key;                 /* of spans: a field */
     bool by_key;                     /* a row for each key, or for what the triggers' `by` names */
     struct krait_provider *provider; /* in place of triggers, of states: provider.h */
-    bool is_hidden;                  /* only there for others that are within it */
-    uint32_t within;                 /* only inside one of this rule's: its index plus 1; 0: anywhere */
+    uint32_t segments;       /* of a pattern: the index, plus 1, of the rule that its segments are of */
+    bool is_hidden;          /* only there for others that are within it */
+    uint32_t within;         /* only inside one of this rule's: its index plus 1; 0: anywhere */
     const char *within_name; /* its name, and the line of that, where a file declares it; as `given` */
     uint32_t line;
 };

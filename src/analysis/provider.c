@@ -5,32 +5,28 @@
  */
 #include "analysis/provider.h"
 
+#include "analysis/pattern.h"
 #include "analysis/provider_own.h"
 #include "base/array.h"
 #include "base/json.h"
 
 #include <fnmatch.h>
+#include <limits.h>
 #include <string.h>
-
-/* An event on its way through a provider. */
-struct run {
-    struct krait_provider *provider;
-    struct krait_said *said;
-    krait_provider_fn *fn;
-    void *ctx;
-    struct krait_trigger plain; /* has no pattern: its parts are the event's */
-};
 
 void krait_provider_reset(struct krait_provider *provider)
 {
     for (uint32_t i = 0; i < provider->state_cap; i++)
         provider->states[i] = KRAIT_NO_ID;
+    if (provider->pattern)
+        krait_pattern_reset(provider->pattern);
 }
 
 void krait_provider_free(struct krait_provider *provider)
 {
     if (!provider)
         return;
+    krait_pattern_free(provider->pattern);
     krait_strtab_done(&provider->paths);
     krait_strtab_done(&provider->values);
     free(provider->states);
@@ -63,7 +59,15 @@ static const char *current(const struct krait_provider *provider, const struct k
     return value == KRAIT_NO_ID ? NULL : provider->values.texts[value];
 }
 
-static int set_state(struct run *run, const struct krait_buf *path, const char *value, bool updates)
+/* A scenario's attributes are its own. */
+static int tell(struct krait_run *run, const char *path, const char *value, bool updates)
+{
+    static const char own[] = KRAIT_PROVIDER_SCENARIOS "/";
+    bool is_own = run->provider->pattern && strncmp(path, own, sizeof(own) - 1) == 0;
+    return is_own ? 0 : run->fn(run->ctx, path, value, updates);
+}
+
+static int set_state(struct krait_run *run, const struct krait_buf *path, const char *value, bool updates)
 {
     struct krait_provider *provider = run->provider;
     uint32_t id = value ? krait_strtab_add(&provider->values, value, strlen(value)) : KRAIT_NO_ID;
@@ -73,11 +77,10 @@ static int set_state(struct run *run, const struct krait_buf *path, const char *
     if (*state == id)
         return 0;
     *state = id;
-    return run->fn(run->ctx, path->data ? path->data : "", value, updates);
+    return tell(run, path->data ? path->data : "", value, updates);
 }
 
-/* Takes an attribute and all below it away. */
-static int delete_states(struct run *run, const struct krait_buf *path)
+int krait_provider_delete(struct krait_run *run, const struct krait_buf *path)
 {
     struct krait_provider *provider = run->provider;
     int rc = 0;
@@ -88,24 +91,36 @@ static int delete_states(struct run *run, const struct krait_buf *path)
         if (!below || provider->states[i] == KRAIT_NO_ID)
             continue;
         provider->states[i] = KRAIT_NO_ID;
-        rc = run->fn(run->ctx, text, NULL, false);
+        rc = tell(run, text, NULL, false);
     }
     return rc;
 }
 
 /* -- what elements stand for -- */
 
-static bool add_path(struct run *run, const struct krait_xml *first, struct krait_buf *path);
+static bool add_path(struct krait_run *run, const struct krait_xml *first, struct krait_buf *path);
 
-/* A field of the event, or else what Trace Compass knows of all events: "cpu". */
-static bool get_field(struct run *run, const char *name, struct krait_buf *to)
+/* A field of the event, or else what Trace Compass knows of all events: its columns "CPU", "TID", "Timestamp". */
+static bool get_field(struct krait_run *run, const char *name, struct krait_buf *to)
 {
-    return krait_trigger_get(&run->plain, name, run->said, to) ||
-           (strcmp(name, "cpu") == 0 && krait_trigger_get(&run->plain, "$cpu", run->said, to));
+    static const struct {
+        const char *name, *part;
+    } known[] = { { "cpu", "$cpu" }, { "tid", "$thread" } };
+    if (krait_trigger_get(&run->plain, name, run->said, to))
+        return true;
+    if (strcasecmp(name, "timestamp") == 0) {
+        krait_buf_fmt(to, "%llu", (unsigned long long)run->t_ns);
+        return true;
+    }
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(known); i++) {
+        if (strcasecmp(name, known[i].name) == 0)
+            return krait_trigger_get(&run->plain, known[i].part, run->said, to);
+    }
+    return false;
 }
 
 /* The value of the attribute that the elements within name. */
-static bool get_query(struct run *run, const struct krait_xml *element, struct krait_buf *to)
+static bool get_query(struct krait_run *run, const struct krait_xml *element, struct krait_buf *to)
 {
     KRAIT_AUTO_BUF path = { 0 };
     const char *value = add_path(run, krait_xml_first(element, "stateAttribute"), &path)
@@ -115,7 +130,7 @@ static bool get_query(struct run *run, const struct krait_xml *element, struct k
     return value;
 }
 
-static bool add_location(struct run *run, const char *id, struct krait_buf *path)
+static bool add_location(struct krait_run *run, const char *id, struct krait_buf *path)
 {
     for (const struct krait_xml *at = krait_xml_first(run->provider->root, "location"); at;
          at = krait_xml_next(at, "location")) {
@@ -125,9 +140,27 @@ static bool add_location(struct run *run, const char *id, struct krait_buf *path
     return false;
 }
 
-static bool add_part(struct run *run, const struct krait_xml *attribute, struct krait_buf *path)
+/* "#CurrentScenario", and the number that the scenario has in the pool at the path so far; false: it is neither. */
+static bool add_scenario(struct krait_run *run, const char *type, const char *value, struct krait_buf *path)
+{
+    bool is_pool = strcmp(type, "pool") == 0;
+    if (!run->scenario || (!is_pool && strcmp(value, "#CurrentScenario") != 0))
+        return false;
+    if (!is_pool) {
+        krait_pattern_path(run->scenario, path);
+        return true;
+    }
+    uint32_t number = krait_pattern_pool(run->scenario, path->data ? path->data : "", path->len);
+    path->failed |= number == KRAIT_NO_ID;
+    krait_buf_fmt(path, "/%u", number);
+    return true;
+}
+
+static bool add_part(struct krait_run *run, const struct krait_xml *attribute, struct krait_buf *path)
 {
     const char *type = krait_xml_get(attribute, "type"), *value = krait_xml_get(attribute, "value");
+    if (add_scenario(run, type, value, path))
+        return true;
     if (strcmp(type, "location") == 0)
         return add_location(run, value, path);
     if (path->len)
@@ -141,7 +174,7 @@ static bool add_part(struct run *run, const struct krait_xml *attribute, struct 
 }
 
 /* The path of some stateAttribute elements. False: the event or the state lacks a part. */
-static bool add_path(struct run *run, const struct krait_xml *first, struct krait_buf *path)
+static bool add_path(struct krait_run *run, const struct krait_xml *first, struct krait_buf *path)
 {
     for (const struct krait_xml *at = first; at; at = krait_xml_next(at, "stateAttribute")) {
         if (!add_part(run, at, path))
@@ -178,23 +211,71 @@ static const char *mapped(const struct krait_provider *provider, const char *gro
     return value;
 }
 
+bool krait_provider_script(const char *text, struct krait_provider_script *out)
+{
+    int end = 0;
+    *out = (struct krait_provider_script){ .until = UINT_MAX };
+    if (sscanf(text, " %63[A-Za-z0-9_] . substring ( %u )%n", out->name, &out->from, &end) == 2 && end)
+        return !text[(size_t)end + strspn(text + end, " ;")];
+    end = 0;
+    return sscanf(text, " %63[A-Za-z0-9_] . substring ( %u , %u )%n", out->name, &out->from, &out->until,
+                  &end) == 3 &&
+           end && !text[(size_t)end + strspn(text + end, " ;")];
+}
+
+/* Part of the value that one of the elements within has. */
+static bool get_script(struct krait_run *run, const struct krait_xml *element, struct krait_buf *to)
+{
+    KRAIT_AUTO_BUF whole = { 0 };
+    struct krait_provider_script script;
+    if (!krait_provider_script(krait_xml_get(element, "value"), &script))
+        return false;
+    const struct krait_xml *at = krait_xml_first(element, "stateValue");
+    while (at && strcmp(krait_xml_get(at, "id"), script.name) != 0)
+        at = krait_xml_next(at, "stateValue");
+    if (!at || !krait_provider_value(run, at, &whole))
+        return false;
+    size_t until = KRAIT_MIN((size_t)script.until, whole.len), from = KRAIT_MIN((size_t)script.from, until);
+    krait_buf_add(to, whole.data ? whole.data + from : "", until - from);
+    return true;
+}
+
+/* The newest of the stack that the elements within name. */
+static bool peek(struct krait_run *run, const struct krait_xml *element, struct krait_buf *to)
+{
+    KRAIT_AUTO_BUF path = { 0 };
+    const char *depth = add_path(run, krait_xml_first(element, "stateAttribute"), &path)
+                            ? current(run->provider, &path)
+                            : NULL;
+    if (!depth)
+        return false;
+    krait_buf_fmt(&path, "/%s", depth);
+    const char *value = path.failed ? NULL : current(run->provider, &path);
+    krait_buf_str(to, value ? value : "");
+    return value;
+}
+
 /* What a stateValue or a field has, unmapped; false: nothing, which is null. */
-static bool get_plain(struct run *run, const struct krait_xml *element, struct krait_buf *to)
+static bool get_plain(struct krait_run *run, const struct krait_xml *element, struct krait_buf *to)
 {
     const char *type = krait_xml_get(element, "type"), *value = krait_xml_get(element, "value");
     if (is_a(element, "field"))
         return get_field(run, krait_xml_get(element, "name"), to);
+    if (strcmp(krait_xml_get(element, "stack"), "peek") == 0)
+        return peek(run, element, to);
     if (strcmp(type, "null") == 0 || strcmp(type, "delete") == 0)
         return false;
     if (strcmp(type, "eventField") == 0)
         return get_field(run, value, to);
     if (strcmp(type, "query") == 0)
         return get_query(run, element, to);
+    if (strcmp(type, "script") == 0)
+        return get_script(run, element, to);
     krait_buf_str(to, strcmp(type, "eventName") == 0 ? run->said->name : defined(run->provider, value));
     return true;
 }
 
-static bool get_value(struct run *run, const struct krait_xml *element, struct krait_buf *to)
+bool krait_provider_value(struct krait_run *run, const struct krait_xml *element, struct krait_buf *to)
 {
     KRAIT_AUTO_BUF plain = { 0 };
     const char *group = krait_xml_get(element, "mappingGroup");
@@ -228,29 +309,75 @@ static bool holds_order(const char *op, int order)
                                    : order == 0;
 }
 
+uint64_t krait_provider_unit(const struct krait_xml *element)
+{
+    static const struct {
+        const char *name;
+        uint64_t ns;
+    } units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(units); i++) {
+        if (strcmp(units[i].name, krait_xml_get(element, "unit")) == 0)
+            return units[i].ns;
+    }
+    return 0;
+}
+
+static uint64_t number_of(const struct krait_run *run, const struct krait_xml *element, const char *key,
+                          uint64_t unit)
+{
+    return strtoull(defined(run->provider, krait_xml_get(element, key)), NULL, 10) * unit;
+}
+
+/* <in begin="" end=""/> or <out .../>: when the event is. */
+static bool holds_range(struct krait_run *run, const struct krait_xml *range)
+{
+    uint64_t unit = krait_provider_unit(range);
+    bool is_in = run->t_ns >= number_of(run, range->first, "begin", unit) &&
+                 run->t_ns <= number_of(run, range->first, "end", unit);
+    return strcmp(range->first->name, "out") == 0 ? !is_in : is_in;
+}
+
+/* <less since="STATE" value=""/>, <equal> or <more>: the time since the scenario came into a state. */
+static bool holds_elapsed(struct krait_run *run, const struct krait_xml *elapsed)
+{
+    const struct krait_xml *of = elapsed->first;
+    uint64_t since_ns, value = number_of(run, of, "value", krait_provider_unit(elapsed));
+    if (!run->scenario || !krait_pattern_since(run->scenario, krait_xml_get(of, "since"), &since_ns))
+        return false;
+    uint64_t ns = run->t_ns - since_ns;
+    return strcmp(of->name, "less") == 0    ? ns < value
+           : strcmp(of->name, "equal") == 0 ? ns == value
+                                            : ns > value;
+}
+
 /* A field, an attribute's state or a value, and the value that it is compared with, which is last. */
-static bool holds_condition(struct run *run, const struct krait_xml *condition)
+static bool holds_condition(struct krait_run *run, const struct krait_xml *condition)
 {
     KRAIT_AUTO_BUF a = { 0 };
     KRAIT_AUTO_BUF b = { 0 };
     const struct krait_xml *first = condition->first, *last = first;
     const char *op = krait_xml_get(condition, "operator");
+    if (is_a(first, "timerange"))
+        return holds_range(run, first);
+    if (is_a(first, "elapsedTime"))
+        return holds_elapsed(run, first);
     while (last->next)
         last = last->next;
-    bool has_a = is_a(first, "stateAttribute") ? get_query(run, condition, &a) : get_value(run, first, &a);
-    bool has_b = get_value(run, last, &b);
+    bool has_a =
+        is_a(first, "stateAttribute") ? get_query(run, condition, &a) : krait_provider_value(run, first, &a);
+    bool has_b = krait_provider_value(run, last, &b);
     if (!has_a || !has_b)
         return strcmp(op, "ne") == 0 ? has_a != has_b : (!*op || strcmp(op, "eq") == 0) && has_a == has_b;
     return holds_order(op, compare(a.data ? a.data : "", b.data ? b.data : ""));
 }
 
-static bool holds(struct run *run, const struct krait_xml *element)
+bool krait_provider_holds(struct krait_run *run, const struct krait_xml *element)
 {
     if (is_a(element, "condition"))
         return holds_condition(run, element);
     bool is_or = is_a(element, "or"), result = !is_or;
     for (const struct krait_xml *at = element->first; at; at = at->next)
-        result = is_or ? result || holds(run, at) : result && holds(run, at);
+        result = is_or ? result || krait_provider_holds(run, at) : result && krait_provider_holds(run, at);
     return is_a(element, "not") ? !result : result;
 }
 
@@ -264,25 +391,50 @@ static void add_to(struct krait_buf *value, const char *before)
     krait_json_real(value, sum);
 }
 
-static int change(struct run *run, const struct krait_xml *element)
+/* The states of a stack are those of the attributes 1, 2, 3 ... below its own, which has their number. */
+static int change_stack(struct krait_run *run, struct krait_buf *path, const char *how, const char *value)
+{
+    char depth[16];
+    const char *before = current(run->provider, path);
+    unsigned long n = before ? strtoul(before, NULL, 10) : 0;
+    size_t own = path->len;
+    bool pushes = strcmp(how, "push") == 0;
+    unsigned long to = pushes ? n + 1 : strcmp(how, "popAll") == 0 || !n ? 0 : n - 1;
+    int rc = 0;
+    for (unsigned long at = pushes ? n + 1 : n; at > (pushes ? n : to) && !rc; at--) {
+        krait_buf_fmt(path, "/%lu", at);
+        rc = path->failed ? -ENOMEM : set_state(run, path, pushes ? value : NULL, false);
+        path->len = own;
+    }
+    snprintf(depth, sizeof(depth), "%lu", to);
+    krait_buf_add(path, "", 1); /* ends the text where the path does */
+    path->len = own;
+    return rc ? rc : set_state(run, path, to ? depth : NULL, false);
+}
+
+int krait_provider_change(struct krait_run *run, const struct krait_xml *element)
 {
     KRAIT_AUTO_BUF path = { 0 };
     KRAIT_AUTO_BUF value = { 0 };
     const struct krait_xml *condition = krait_xml_first(element, "if");
     if (condition) {
-        const struct krait_xml *then = krait_xml_first(element, holds(run, condition) ? "then" : "else");
-        return then ? change(run, then) : 0;
+        const struct krait_xml *then =
+            krait_xml_first(element, krait_provider_holds(run, condition) ? "then" : "else");
+        return then ? krait_provider_change(run, then) : 0;
     }
     const struct krait_xml *of = krait_xml_first(element, "stateValue");
     if (!add_path(run, krait_xml_first(element, "stateAttribute"), &path))
         return path.failed ? -ENOMEM : 0;
-    if (strcmp(krait_xml_get(of, "type"), "delete") == 0)
-        return delete_states(run, &path);
-    bool has = get_value(run, of, &value);
+    bool has_stack = *krait_xml_get(of, "stack");
+    if (strcmp(krait_xml_get(of, "type"), "delete") == 0 && !has_stack)
+        return krait_provider_delete(run, &path);
+    bool has = krait_provider_value(run, of, &value);
     if (strcmp(krait_xml_get(of, "increment"), "true") == 0 && has)
         add_to(&value, current(run->provider, &path));
     if (value.failed)
         return -ENOMEM;
+    if (has_stack)
+        return change_stack(run, &path, krait_xml_get(of, "stack"), has && value.data ? value.data : "");
     return set_state(run, &path, has ? value.data ? value.data : "" : NULL,
                      strcmp(krait_xml_get(of, "update"), "true") == 0);
 }
@@ -294,6 +446,8 @@ static bool handles(const struct krait_xml *handler, const char *event)
 
 bool krait_provider_may(const struct krait_provider *provider, const char *event)
 {
+    if (provider->pattern)
+        return krait_pattern_may(provider->pattern, event);
     for (const struct krait_xml *at = krait_xml_first(provider->root, "eventHandler"); at;
          at = krait_xml_next(at, "eventHandler")) {
         if (handles(at, event))
@@ -302,18 +456,22 @@ bool krait_provider_may(const struct krait_provider *provider, const char *event
     return false;
 }
 
-int krait_provider_event(struct krait_provider *provider, struct krait_said *said, krait_provider_fn *fn,
-                         void *ctx)
+int krait_provider_event(struct krait_provider *provider, struct krait_said *said, uint64_t t_ns,
+                         krait_provider_fn *fn, krait_segment_fn *segment, void *ctx)
 {
-    struct run run = { .provider = provider, .said = said, .fn = fn, .ctx = ctx };
+    struct krait_run run = {
+        .provider = provider, .said = said, .t_ns = t_ns, .fn = fn, .segment = segment, .ctx = ctx
+    };
     int rc = 0;
+    if (provider->pattern)
+        return krait_pattern_event(provider->pattern, &run);
     for (const struct krait_xml *handler = krait_xml_first(provider->root, "eventHandler"); handler && !rc;
          handler = krait_xml_next(handler, "eventHandler")) {
         if (!handles(handler, said->name))
             continue;
         for (const struct krait_xml *at = krait_xml_first(handler, "stateChange"); at && !rc;
              at = krait_xml_next(at, "stateChange"))
-            rc = change(&run, at);
+            rc = krait_provider_change(&run, at);
     }
     return rc;
 }

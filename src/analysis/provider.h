@@ -17,7 +17,7 @@
 
 struct krait_provider;
 
-/* Adds a rule of states for each provider of a text. What is not supported is left out, and told in rules->notes by its
+/* Adds a rule of states for each provider of a text, and one of intervals for each pattern that has segments. What is not supported is left out, and told in rules->notes by its
  * line. -EBADMSG: it is no XML of data-driven analyses, or has no provider; -ENOMEM. */
 int krait_provider_read(struct krait_rules *rules, const char *path, const char *text, size_t n,
                         const char **about, struct krait_err *err);
@@ -33,8 +33,11 @@ bool krait_provider_may(const struct krait_provider *provider, const char *event
  * began. */
 typedef int krait_provider_fn(void *ctx, const char *attribute, const char *value, bool updates);
 
-/* The next event, in order of time. Returns 0, what fn returned, or -ENOMEM. */
-int krait_provider_event(struct krait_provider *provider, struct krait_said *said, krait_provider_fn *fn,
-                         void *ctx);
+/* A pattern has found a segment. */
+typedef int krait_segment_fn(void *ctx, const char *name, uint64_t begin_ns, uint64_t end_ns);
+
+/* The next event, in order of time. Returns 0, what one of the functions returned, or -ENOMEM. */
+int krait_provider_event(struct krait_provider *provider, struct krait_said *said, uint64_t t_ns,
+                         krait_provider_fn *fn, krait_segment_fn *segment, void *ctx);
 
 #endif

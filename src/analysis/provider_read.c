@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads state providers, and takes out what krait does not know, so that the rest can be run without a doubt.
+ * Reads state providers and patterns, and takes out what krait does not know, so that the rest can be run without a doubt.
  */
+#include "analysis/pattern.h"
 #include "analysis/provider_own.h"
 
 #include "base/fmt.h"
@@ -11,8 +12,9 @@
 struct checker {
     struct krait_rules *rules;
     const char *path;
-    const struct krait_xml *provider;
-    uint32_t depth; /* of locations in locations */
+    const struct krait_xml *provider, *fsm; /* that is read; the state machine in it */
+    uint32_t depth;                         /* of locations in locations */
+    bool is_pattern;                        /* it has scenarios, and pools */
 };
 
 enum { DEEPEST_LOCATION = 16 };
@@ -72,7 +74,8 @@ static bool check_attributes(struct checker *c, const struct krait_xml *first)
         if (strcmp(at->name, "stateAttribute") != 0)
             continue;
         const char *type = krait_xml_get(at, "type");
-        well = is_one_of(type, types) ? true : refuse_type(c, at);
+        bool is_pool = c->is_pattern && strcmp(type, "pool") == 0;
+        well = is_pool || is_one_of(type, types) ? true : refuse_type(c, at);
         if (well && strcmp(type, "location") == 0)
             well = check_location(c, at);
         if (well && strcmp(type, "query") == 0)
@@ -81,21 +84,54 @@ static bool check_attributes(struct checker *c, const struct krait_xml *first)
     return well;
 }
 
+static bool check_values(struct checker *c, const struct krait_xml *first);
+
 static bool check_value(struct checker *c, const struct krait_xml *value)
 {
     static const char *const types[] = { "int",        "long",      "double", "string", "null",
                                          "eventField", "eventName", "query",  "delete", NULL };
+    static const char *const stacks[] = { "", "push", "pop", "popAll", "peek", NULL };
+    struct krait_provider_script script;
+    if (strcmp(krait_xml_get(value, "type"), "script") == 0)
+        return krait_provider_script(krait_xml_get(value, "value"), &script)
+                   ? check_values(c, value->first)
+                   : refuse(c, value, "with a script", "");
     if (!is_one_of(krait_xml_get(value, "type"), types))
         return refuse_type(c, value);
-    if (*krait_xml_get(value, "stack"))
+    if (!is_one_of(krait_xml_get(value, "stack"), stacks))
         return refuse(c, value, "stack", "");
     return check_attributes(c, value->first);
 }
 
+/* Those within a script. */
+static bool check_values(struct checker *c, const struct krait_xml *first)
+{
+    bool well = true;
+    for (const struct krait_xml *at = first; at && well; at = at->next)
+        well = strcmp(at->name, "stateValue") != 0 || check_value(c, at);
+    return well;
+}
+
 /* -- conditions -- */
+
+/* <timerange> and <elapsedTime>, with what they compare. */
+static bool check_time(struct checker *c, const struct krait_xml *element)
+{
+    static const char *const ranges[] = { "in", "out", NULL }, *const elapsed[] = { "less", "equal", "more",
+                                                                                    NULL };
+    bool is_range = strcmp(element->name, "timerange") == 0;
+    if (element->first && is_one_of(element->first->name, is_range ? ranges : elapsed) &&
+        krait_provider_unit(element))
+        return true;
+    return refuse(c, element, "", "");
+}
 
 static bool check_condition(struct checker *c, const struct krait_xml *element)
 {
+    static const char *const times[] = { "timerange", "elapsedTime", NULL };
+    if (c->is_pattern && strcmp(element->name, "condition") == 0 && element->first &&
+        is_one_of(element->first->name, times))
+        return check_time(c, element->first);
     static const char *const inner[] = { "and", "or", "not", "if", NULL };
     static const char *const operators[] = { "", "eq", "ne", "ge", "gt", "le", "lt", NULL };
     bool is_condition = strcmp(element->name, "condition") == 0, well = true, has_value = false;
@@ -154,6 +190,131 @@ static uint32_t check_handler(struct checker *c, struct krait_xml *handler)
     return kept;
 }
 
+/* -- patterns -- */
+
+typedef bool check_fn(struct checker *c, struct krait_xml *element);
+
+/* Keeps the elements that a function finds right. Returns how many stay. */
+static uint32_t check_all(struct checker *c, struct krait_xml *in, check_fn *check)
+{
+    uint32_t kept = 0;
+    for (struct krait_xml **at = &in->first; *at;) {
+        bool well = check(c, *at);
+        kept += well;
+        if (well)
+            at = &(*at)->next;
+        else
+            *at = (*at)->next;
+    }
+    return kept;
+}
+
+/* <begin>, and <end> or <duration>: values. */
+static bool check_times(struct checker *c, const struct krait_xml *times)
+{
+    bool well = true;
+    for (const struct krait_xml *at = times->first; at && well; at = at->next)
+        well = check_value(c, at);
+    return well;
+}
+
+static bool check_segment(struct checker *c, const struct krait_xml *segment)
+{
+    static const char *const parts[] = { "segType", "segTime", "segContent", NULL };
+    for (const struct krait_xml *at = segment->first; at; at = at->next) {
+        if (!is_one_of(at->name, parts))
+            return refuse(c, at, "", "");
+        if (strcmp(at->name, "segTime") == 0 && !check_times(c, at))
+            return false;
+    }
+    const struct krait_xml *type = krait_xml_first(segment, "segType");
+    const struct krait_xml *name = type ? krait_xml_first(type, "segName") : NULL;
+    const struct krait_xml *value = name ? krait_xml_first(name, "stateValue") : NULL;
+    if (!value && !(type && *krait_xml_get(type, "segName")))
+        return refuse(c, segment, "without a name", "");
+    return !value || check_value(c, value);
+}
+
+static bool check_step(struct checker *c, struct krait_xml *step)
+{
+    if (strcmp(step->name, "segment") == 0)
+        return check_segment(c, step);
+    return strcmp(step->name, "stateChange") == 0 ? check_change(c, step) : refuse(c, step, "", "");
+}
+
+/* "a:b": each has to be there. */
+static bool check_names(struct checker *c, const struct krait_xml *at, const char *key, const char *kind)
+{
+    const char *names = krait_xml_get(at, key);
+    for (size_t n; *names; names += n + (names[n] == ':')) {
+        n = strcspn(names, ":");
+        KRAIT_AUTO_BUF value = { 0 };
+        krait_buf_fmt(&value, "=\"%.*s\", which is not there,", (int)n, names);
+        if (!krait_pattern_find(c->provider, kind, names, n))
+            return refuse(c, at, key, value.data ? value.data : "");
+    }
+    return true;
+}
+
+static bool check_transition(struct checker *c, struct krait_xml *at)
+{
+    static const char *const others[] = { "onentry", "onexit", NULL };
+    if (is_one_of(at->name, others))
+        return check_names(c, at, "action", "action");
+    if (strcmp(at->name, "transition") != 0)
+        return refuse(c, at, "", "");
+    if (*krait_xml_get(at, "saveStoredFields") || *krait_xml_get(at, "clearStoredFields"))
+        refuse(c, at, "with stored fields", "");
+    if (!krait_pattern_state(c->fsm, krait_xml_get(at, "target")))
+        return refuse(c, at, "without a target", "");
+    return check_names(c, at, "cond", "test") && check_names(c, at, "action", "action");
+}
+
+static bool check_state(struct checker *c, struct krait_xml *at)
+{
+    static const char *const states[] = { "state", "initialState", NULL }, *const quiet[] = { "final",
+                                                                                              "initial",
+                                                                                              NULL };
+    if (is_one_of(at->name, states))
+        check_all(c, at, check_transition);
+    else if (strcmp(at->name, "precondition") == 0)
+        return check_names(c, at, "cond", "test");
+    else if (!is_one_of(at->name, quiet))
+        return refuse(c, at, "", "");
+    return true;
+}
+
+/* What handlers are made of: tests, actions, and last the machines, which name them. */
+static bool check_part(struct checker *c, struct krait_xml *at)
+{
+    if (strcmp(at->name, "test") == 0) {
+        const struct krait_xml *condition = krait_xml_first(at, "if");
+        return condition ? check_condition(c, condition) : refuse(c, at, "without <if>", "");
+    }
+    if (strcmp(at->name, "action") == 0)
+        return check_all(c, at, check_step);
+    return strcmp(at->name, "fsm") == 0 ? true : refuse(c, at, "", "");
+}
+
+static bool check_machine(struct checker *c, struct krait_xml *at)
+{
+    if (strcmp(at->name, "fsm") != 0)
+        return true;
+    c->fsm = at;
+    check_all(c, at, check_state);
+    return krait_pattern_first(at) ? true : refuse(c, at, "without a first state", "");
+}
+
+static uint32_t check_pattern(struct checker *c, struct krait_xml *pattern)
+{
+    struct krait_xml *handler = (struct krait_xml *)krait_xml_first(pattern, "patternHandler");
+    c->provider = pattern;
+    c->is_pattern = true;
+    uint32_t kept = handler && check_all(c, handler, check_part) ? check_all(c, handler, check_machine) : 0;
+    c->is_pattern = false;
+    return kept && krait_xml_first(handler, "fsm");
+}
+
 static uint32_t check_provider(struct checker *c, struct krait_xml *provider)
 {
     static const char *const quiet[] = { "head", "definedValue", "location", "mappingGroup", NULL };
@@ -177,25 +338,69 @@ static const char *label_of(const struct krait_xml *provider)
     return label ? krait_xml_get(label, "value") : "";
 }
 
+/* Whether one of a pattern's actions has an element like this: a segment, or a change that others are told of. */
+static bool has_step(const struct krait_xml *pattern, const char *name)
+{
+    const struct krait_xml *handler = krait_xml_first(pattern, "patternHandler");
+    for (const struct krait_xml *at = handler ? krait_xml_first(handler, "action") : NULL; at;
+         at = krait_xml_next(at, "action")) {
+        for (const struct krait_xml *step = krait_xml_first(at, name); step;
+             step = krait_xml_next(step, name)) {
+            const struct krait_xml *attribute = krait_xml_first(step, "stateAttribute");
+            if (!attribute || strcmp(krait_xml_get(attribute, "value"), "#CurrentScenario") != 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static struct krait_interval_rule *add_rule(struct checker *c, enum krait_rule_kind kind, const char *id,
+                                            const char *what)
+{
+    const char *name = krait_arena_fmt(&c->rules->arena, "%s%s", id, what);
+    return name ? krait_rules_add(c->rules, kind, name, 0) : NULL;
+}
+
+/* Of a pattern, its segments have its name, if it has any. */
+static int add_segments(struct checker *c, struct krait_provider *provider, const char *id)
+{
+    uint32_t of_states = c->rules->count - 1;
+    provider->pattern = krait_pattern_new(provider->root);
+    if (!provider->pattern)
+        return -ENOMEM;
+    c->rules->items[of_states].is_hidden = !has_step(provider->root, "stateChange");
+    if (!has_step(provider->root, "segment"))
+        return 0;
+    struct krait_interval_rule *rule = add_rule(c, KRAIT_RULE_PAIRS, id, "");
+    if (!rule)
+        return -ENOMEM;
+    rule->by_key = true;
+    c->rules->items[of_states].segments = c->rules->count;
+    return 0;
+}
+
 static int add_provider(struct checker *c, struct krait_xml *element, struct krait_err *err)
 {
-    const char *id = krait_xml_get(element, "id");
+    bool is_pattern = strcmp(element->name, "pattern") == 0;
+    const char *id = *krait_xml_get(element, "id") ? krait_xml_get(element, "id") : "provider";
     struct krait_provider *provider = calloc(1, sizeof(*provider));
     struct krait_interval_rule *rule =
-        provider ? krait_rules_add(c->rules, KRAIT_RULE_STATES, *id ? id : "provider", 0) : NULL;
+        provider
+            ? add_rule(c, KRAIT_RULE_STATES, id, is_pattern && has_step(element, "segment") ? " states" : "")
+            : NULL;
     if (!rule) {
         free(provider);
         return krait_err_set(err, -ENOMEM, "out of memory");
     }
     provider->root = element;
     rule->provider = provider;
-    return 0;
+    return is_pattern && add_segments(c, provider, id) ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 static int read_elements(struct checker *c, const struct krait_xml *root, const char **about,
                          struct krait_err *err)
 {
-    static const char *const views[] = { "timeGraphView", "xyView", NULL };
+    static const char *const views[] = { "timeGraphView", "xyView", "callstack", "head", NULL };
     uint32_t kept = 0;
     int rc = 0;
     if (strcmp(root->name, "tmfxml") != 0)
@@ -203,18 +408,20 @@ static int read_elements(struct checker *c, const struct krait_xml *root, const 
                              "%s:%u: <%s> is no data-driven analysis, which begins with <tmfxml>", c->path,
                              root->line, root->name);
     for (struct krait_xml *at = root->first; at && !rc; at = at->next) {
-        if (strcmp(at->name, "stateProvider") != 0) {
+        bool is_pattern = strcmp(at->name, "pattern") == 0;
+        if (!is_pattern && strcmp(at->name, "stateProvider") != 0) {
             if (!is_one_of(at->name, views)) /* how Trace Compass draws states changes none of them */
                 refuse(c, at, "", "");
             continue;
         }
-        kept += check_provider(c, at);
-        rc = add_provider(c, at, err);
+        uint32_t own = is_pattern ? check_pattern(c, at) : check_provider(c, at);
+        kept += own;
+        rc = own || !is_pattern ? add_provider(c, at, err) : 0;
         if (!rc && about && !**about)
             *about = label_of(at);
     }
     if (!rc && !kept)
-        rc = krait_err_set(err, -EBADMSG, "%s: it has no state provider whose changes krait supports",
+        rc = krait_err_set(err, -EBADMSG, "%s: it has no state provider or pattern that krait supports",
                            c->path);
     return rc;
 }

@@ -80,6 +80,8 @@ struct krait_trace_impl {
     unsigned needs;      /* enum krait_trace_needs */
     uint32_t has_tracks; /* whose were asked for: bits of importers */
     bool has_calls;      /* the tracks of calls are among them */
+    bool has_raw_first;  /* raw_first_ns was looked up */
+    uint64_t raw_first_ns;
 };
 
 /* A trace that has nothing but the functions that are not known; the caller closes it. Returns 0 or -ENOMEM. */

@@ -186,3 +186,23 @@ int krait_kernel_raw_walk(const struct krait_trace *trace, const struct krait_ra
         return rc == -ENOMEM ? rc : 0;
     return take_events(raw, &kept);
 }
+
+static bool wants_any(void *ctx, const char *name)
+{
+    return true;
+}
+
+static int take_first(void *ctx, const struct krait_raw_event *event)
+{
+    *(uint64_t *)ctx = event->t_ns;
+    return 1;
+}
+
+uint64_t krait_kernel_raw_first(const struct krait_trace *trace)
+{
+    uint64_t first_ns = 0;
+    const struct krait_raw_walk walk = {
+        .ctx = &first_ns, .range = KRAIT_RANGE_ALL, .wants = wants_any, .take = take_first
+    };
+    return krait_kernel_raw_walk(trace, &walk, NULL, 0) == 1 ? first_ns : 0;
+}

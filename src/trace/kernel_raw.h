@@ -29,4 +29,7 @@ struct krait_raw_walk {
 int krait_kernel_raw_walk(const struct krait_trace *trace, const struct krait_raw_walk *walk, char *damage,
                           size_t size);
 
+/* When the first of them is, whatever it is; 0 where there is none. */
+uint64_t krait_kernel_raw_first(const struct krait_trace *trace);
+
 #endif

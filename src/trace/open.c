@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "trace/kernel/kernel.h"
+#include "trace/kernel_raw.h"
 #include "trace/own.h"
 
 #include <string.h>
@@ -306,11 +307,21 @@ void krait_trace_close(struct krait_trace *trace)
 
 /* -- reading -- */
 
+/* Of a kernel trace without any of the events that states need. Looked up once. */
+static uint64_t raw_first(const struct krait_trace *trace)
+{
+    struct krait_trace_impl *impl = trace->impl;
+    if (!impl->has_raw_first)
+        impl->raw_first_ns = krait_kernel_raw_first(trace);
+    impl->has_raw_first = true;
+    return impl->raw_first_ns;
+}
+
 uint64_t krait_trace_zero(const struct krait_trace *trace)
 {
     int64_t first = krait_kernel_first(trace);
     if (!trace->process_count)
-        return trace->has_kernel ? (uint64_t)first : trace->begin_ns;
+        return !trace->has_kernel ? trace->begin_ns : first == INT64_MAX ? raw_first(trace) : (uint64_t)first;
     return KRAIT_MIN(trace->begin_ns, (uint64_t)KRAIT_MAX(first, 0));
 }
 

@@ -118,7 +118,7 @@ def test_what_is_not_supported_is_told_by_line_and_left_out(tmp_path, states):
     xml = provider(
         """<eventHandler eventName="sched_switch">
 <stateChange><stateAttribute type="constant" value="a"/><stateValue type="script" value="x"/></stateChange>
-<stateChange><stateAttribute type="constant" value="b"/><stateValue type="int" value="1" stack="push"/></stateChange>
+<stateChange><stateAttribute type="constant" value="b"/><stateValue type="int" value="1" stack="bottom"/></stateChange>
 <stateChange><stateAttribute type="self"/><stateValue type="int" value="1"/></stateChange>
 <stateChange><stateAttribute type="location" value="none"/><stateValue type="int" value="1"/></stateChange>
 <stateChange><stateAttribute type="constant" value="c"/><stateValue type="int" value="1"/><futureTime type="int" value="1"/></stateChange>
@@ -148,7 +148,7 @@ def test_what_is_not_supported_is_told_by_line_and_left_out(tmp_path, states):
         ("<tmfxml>", "own.xml: line 1: no element found"),
         ("", "own.xml: line 1: no element found"),
         ("<trace/>", "own.xml:1: <trace> is no data-driven analysis, which begins with <tmfxml>"),
-        ("<tmfxml/>", "own.xml: it has no state provider whose changes krait supports"),
+        ("<tmfxml/>", "own.xml: it has no state provider or pattern that krait supports"),
         ("<a>" * 1000, "elements are nested too deep"),
         (provider('<eventHandler eventName="x"><stateChange><stateAttribute type="location" value="l"/><stateValue type="int" value="1"/></stateChange></eventHandler>', '<location id="l"><stateAttribute type="location" value="l"/></location>'), "that stands for itself"),
         ('<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + "".join(f'<!ENTITY {b} "&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};">' for a, b in zip("abcdefghi", "bcdefghij")) + ']><tmfxml a="&j;"/>', "own.xml: line 1: "),
@@ -159,3 +159,51 @@ def test_what_is_no_analysis_is_refused(krait, tmp_path, text, why):
     (tmp_path / "own.xml").write_text(text)
     done = subprocess.run([krait, "analyses", tmp_path / "own.xml"], capture_output=True, text=True, timeout=20)
     assert done.returncode == 1 and why in done.stderr
+
+
+PATTERN = """<tmfxml><pattern id="requests" version="0"><patternHandler%s>
+  <test id="same"><if><condition><stateValue type="query"><stateAttribute type="constant" value="#CurrentScenario"/><stateAttribute type="constant" value="id"/></stateValue>
+    <stateValue type="eventField" value="id"/></condition></if></test>
+  <test id="late"><if><condition><elapsedTime unit="us"><more since="open" value="50"/></elapsedTime></condition></if></test>
+  <action id="begin">
+    <stateChange><stateAttribute type="constant" value="#CurrentScenario"/><stateAttribute type="constant" value="id"/><stateValue type="eventField" value="id"/></stateChange>
+    <stateChange><stateAttribute type="constant" value="Open"/><stateAttribute type="pool"/><stateValue type="eventField" value="id"/></stateChange>
+    <stateChange><stateAttribute type="constant" value="Stack"/><stateValue type="script" value="s.substring(4)" stack="push"><stateValue id="s" type="eventName"/></stateValue></stateChange>
+  </action>
+  <action id="tell"><segment><segType><segName><stateValue type="eventField" value="how"/></segName></segType></segment>
+    <stateChange><stateAttribute type="constant" value="Stack"/><stateValue type="null" stack="pop"/></stateChange></action>
+  <action id="slow"><segment><segType segName="slow"/></segment></action>
+  <fsm id="one"%s><state id="waits"><transition event="req_begin" target="open" action="begin"/></state>
+    <state id="open"><transition event="req_end" cond="same:late" target="done" action="tell:slow"/><transition event="req_end" cond="same" target="done" action="tell"/></state>
+    <final id="done"/></fsm>
+</patternHandler></pattern></tmfxml>"""
+REQUESTS = [("begin", 10, 1), ("begin", 20, 2), ("end", 40, 1), ("begin", 50, 3), ("end", 90, 2), ("end", 95, 3), ("end", 99, 9)]
+
+
+@pytest.fixture
+def requests(krait, tmp_path):
+    """requests(text): the segments (name, begin, duration) and states by attribute, in us, and what was said."""
+
+    def of(text):
+        kernel_made.write(tmp_path / "trace", [event(us, f"req_{what}", 0, id=number, how="ok" if number % 2 else "odd") for what, us, number in REQUESTS])
+        (tmp_path / "own.xml").write_text(text)
+        listed = verb_json(krait, "intervals", tmp_path / "trace", "-f", tmp_path / "own.xml", "--list")["list"]
+        rows = sorted((row["begin_ns"] // 1000 + 10, row["duration_ns"] // 1000, row["key"]) for row in listed)
+        said = subprocess.run([krait, "analyses", tmp_path / "own.xml"], capture_output=True, text=True).stderr
+        return [(key, begin, ns) for begin, ns, key in rows if " = " not in key], [(key, begin, ns) for begin, ns, key in rows if " = " in key], said
+
+    return of
+
+
+def test_a_pattern_tells_segments_and_states(requests):
+    segments, states, said = requests(PATTERN % ("", ""))
+    assert segments == [("ok", 10, 30), ("odd", 20, 70), ("slow", 20, 70), ("ok", 50, 45)] and said == ""
+    assert {s for s in states if s[0].startswith("Open")} == {("Open/0 = 1", 10, 30), ("Open/1 = 2", 20, 70), ("Open/0 = 3", 50, 45)}
+    assert ("Stack/2 = begin", 20, 20) in states  # a stack: its second place, from the second push to the first pop
+
+
+def test_what_a_pattern_names_has_to_be_there(requests):
+    _, _, said = requests(PATTERN.replace('cond="same:late"', 'cond="same:lat"') % (' initial="one"', ' multiple="true"'))
+    assert "<transition cond=\"lat\", which is not there,> is not supported" in said
+    segments, _, _ = requests(PATTERN % ("", ' multiple="false"'))
+    assert segments == [("ok", 10, 30)]

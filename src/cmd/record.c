@@ -664,7 +664,7 @@ static int attach(struct krait_recording_values *values, int argc)
 static int run(void *values, int argc, char **argv)
 {
     struct krait_recording_values *v = values;
-    bool samples = v->sample.count || v->outside;
+    bool samples = v->sample.count || v->outside || v->children || v->native_stacks;
     int status = samples ? sample(v, argc, argv) : v->pid ? attach(v, argc) : record(v, argc, argv);
     krait_recording_done(v);
     return pass_on(status);
@@ -698,6 +698,12 @@ static const struct krait_opt opts[] = {
         "outside", 0, FLAG, NULL, outside,
         "With --sample: read the program from outside, without loading anything into it (the default, and so "
         "far the only way)"),
+    KRAIT_RECORDING_OPT(
+        "children", 0, FLAG, NULL, children,
+        "With --sample: sample also the Python programs that it starts, and those that it has started"),
+    KRAIT_RECORDING_OPT(
+        "native-stacks", 0, FLAG, NULL, native_stacks,
+        "With --sample: sample native frames too, of C and C++; stops threads that run for a moment at each sample"),
     KRAIT_RECORDING_OPT(
         "idle", 0, FLAG, NULL, idle,
         "Begin switched off: record nothing, at no cost, until krait ctl PID start, the signal of "

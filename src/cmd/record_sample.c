@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/record_sample.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "cmd/pid.h"
 #include "cmd/terminal.h"
 #include "record/folder.h"
-#include "sample/sample.h"
+#include "remote/remote.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -39,7 +41,7 @@ static bool is_all_that_goes(const struct krait_recording_values *values)
     rest.output = NULL;
     rest.sample = none.sample;
     rest.pid = NULL;
-    rest.outside = rest.quiet = false;
+    rest.outside = rest.quiet = rest.children = rest.native_stacks = false;
     rest.duration = 0;
     return memcmp(&rest, &none, sizeof(rest)) == 0;
 }
@@ -49,10 +51,12 @@ int krait_record_sample_check(struct krait_record_sample *sample, const struct k
 {
     sample->values = values;
     if (!values->sample.count)
-        return krait_err_set(err, -EINVAL, "--outside needs --sample");
+        return krait_err_set(err, -EINVAL, "--outside, --children and --native-stacks need --sample");
     if (!is_all_that_goes(values))
-        return krait_err_set(err, -EINVAL,
-                             "--sample goes with --output, --pid, --outside, --for and --quiet alone");
+        return krait_err_set(
+            err, -EINVAL,
+            "--sample goes with --output, --pid, --outside, --children, --native-stacks, --for and "
+            "--quiet alone");
     if (values->pid && argc)
         return krait_err_set(err, -EINVAL, "--pid and a command exclude each other");
     if (!values->pid && !argc)
@@ -78,14 +82,109 @@ static void sleep_until(uint64_t ns)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-/* A command becomes Python at some time, or never: a shell first, then what it executes. */
+static struct krait_sampler_options options_of(const struct krait_record_sample *sample, pid_t pid)
+{
+    return (struct krait_sampler_options){
+        .dir = sample->dir, .native = sample->values->native_stacks, .pid = pid, .rate = sample->rate
+    };
+}
+
+/* -- what it starts -- */
+
+struct krait_record_child {
+    pid_t pid;
+    struct krait_sampler *sampler;
+};
+
+static void add_sums(struct krait_record_sample *sample, const struct krait_sampler_summary *of)
+{
+    struct krait_sampler_summary *sums = &sample->sums;
+    sums->samples += of->samples;
+    sums->dropped += of->dropped;
+    sums->bytes += of->bytes;
+    sums->threads += of->threads;
+    sums->duration_ns = KRAIT_MAX(sums->duration_ns, of->duration_ns);
+    sample->processes++;
+}
+
+/* Writes the rest of a child's, and forgets it: it has ended, or executed a program that is no Python. */
+static int close_child(struct krait_record_sample *sample, uint32_t i, enum krait_event_enum_value how,
+                       const char *limit, struct krait_err *err)
+{
+    struct krait_sampler_summary summary;
+    struct krait_record_child child = sample->children[i];
+    int rc = krait_sampler_finish(child.sampler, how, -1, limit, &summary, err);
+    krait_sampler_free(child.sampler);
+    sample->children[i] = sample->children[--sample->child_count];
+    if (!rc)
+        add_sums(sample, &summary);
+    return rc;
+}
+
+static bool is_sampled(const struct krait_record_sample *sample, pid_t pid)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < sample->child_count && !found; i++)
+        found = sample->children[i].pid == pid;
+    return found;
+}
+
+/* One that cannot be read is no Python, or not yet one, or has ended: it is tried again at the next look. */
+static int add_child(struct krait_record_sample *sample, pid_t pid)
+{
+    struct krait_err why = { 0 };
+    struct krait_sampler_options options = options_of(sample, pid);
+    options.joins = true;
+    if (!KRAIT_GROW(sample->children, sample->child_cap, sample->child_count + 1))
+        return -ENOMEM;
+    struct krait_record_child *child = &sample->children[sample->child_count];
+    *child = (struct krait_record_child){ .pid = pid };
+    if (!krait_sampler_new(&child->sampler, &options, &why))
+        sample->child_count++;
+    return 0;
+}
+
+static int look_for_children(struct krait_record_sample *sample, uint64_t now)
+{
+    enum { LOOK_NS = 100 * KRAIT_NS_PER_MS };
+    KRAIT_CLEANUP(krait_pids_done) struct krait_pids pids = { 0 };
+    if (!sample->values->children || now - sample->looked_ns < LOOK_NS)
+        return 0;
+    sample->looked_ns = now;
+    int rc = krait_pids_add_children(&pids, sample->pid);
+    for (uint32_t i = 0; i < pids.count && !rc; i++) {
+        if (!is_sampled(sample, pids.items[i]))
+            rc = add_child(sample, pids.items[i]);
+    }
+    return rc;
+}
+
+static int sample_children(struct krait_record_sample *sample, uint64_t now, struct krait_err *err)
+{
+    int rc = look_for_children(sample, now);
+    if (rc)
+        return krait_err_set(err, rc, "out of memory");
+    for (uint32_t i = sample->child_count; i-- && !rc;) {
+        struct krait_err why = { 0 };
+        if (krait_sampler_round(sample->children[i].sampler, &why))
+            rc = close_child(sample, i, KRAIT_process_end_gone, NULL, err);
+    }
+    return rc;
+}
+
+/* A command becomes Python at some time, or never: a shell first, then what it executes. With --children it need not: then there is
+ * no sampler for it. */
 static int open_sampler(struct krait_record_sample *sample, struct krait_sampler **sampler,
                         struct krait_err *err)
 {
-    struct krait_sampler_options options = { sample->dir, sample->pid, sample->rate };
+    struct krait_sampler_options options = options_of(sample, sample->pid);
     int rc;
     do {
         rc = krait_sampler_new(sampler, &options, err);
+        if (rc && rc != -ENOMEM && rc != -EEXIST)
+            look_for_children(sample, krait_clock_ns(CLOCK_MONOTONIC));
+        if (sample->child_count)
+            return 0;
         if (rc && !sample->values->pid)
             sleep_until(krait_clock_ns(CLOCK_MONOTONIC) + KRAIT_NS_PER_MS);
     } while (rc && !sample->values->pid && rc != -ENOMEM && rc != -EEXIST && !sample->over(sample->ctx));
@@ -99,11 +198,15 @@ static int take_samples(struct krait_record_sample *sample, struct krait_sampler
     uint64_t begin = krait_clock_ns(CLOCK_MONOTONIC), due = begin, now = begin;
     uint64_t most = sample->values->duration;
     int rc = 0;
+    sample->random = (uint32_t)begin;
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     while (!rc && !sample->over(sample->ctx) && (!most || now - begin < most)) {
-        rc = krait_sampler_round(sampler, err);
+        rc = sampler                                  ? krait_sampler_round(sampler, err)
+             : kill(sample->pid, 0) && errno == ESRCH ? -ESRCH
+                                                      : 0;
+        rc = rc ? rc : sample_children(sample, now, err);
         now = krait_clock_ns(CLOCK_MONOTONIC);
-        due = KRAIT_MAX(due + krait_sampler_gap(sampler), now);
+        due = KRAIT_MAX(due + krait_remote_gap(&sample->random, sample->rate), now);
         sleep_until(most ? KRAIT_MIN(due, begin + most) : due);
         now = krait_clock_ns(CLOCK_MONOTONIC);
     }
@@ -114,10 +217,19 @@ static int take_samples(struct krait_record_sample *sample, struct krait_sampler
 
 static void print_summary(const struct krait_record_sample *sample, const struct krait_sampler_summary *s)
 {
+    char who[96];
+    uint32_t started = sample->processes - sample->itself;
+    if (!sample->itself)
+        snprintf(who, sizeof(who), "%u process%s that %d started", started, started == 1 ? "" : "es",
+                 sample->pid);
+    else if (started)
+        snprintf(who, sizeof(who), "process %d and %u that it started", sample->pid, started);
+    else
+        snprintf(who, sizeof(who), "process %d", sample->pid);
     char duration[KRAIT_FMT_SIZE], threads[KRAIT_FMT_SIZE], samples[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE];
     const char *bold = krait_terminal_colour(stderr, KRAIT_BOLD);
     const char *plain = krait_terminal_colour(stderr, KRAIT_PLAIN);
-    fprintf(stderr, "krait: sampled process %d for %s%s%s; %s, %s, %s in %s", sample->pid, bold,
+    fprintf(stderr, "krait: sampled %s for %s%s%s; %s, %s, %s in %s", who, bold,
             krait_fmt_ns(duration, s->duration_ns), plain, krait_fmt_counted(threads, s->threads, "thread"),
             krait_fmt_counted(samples, s->samples, "sample"), krait_fmt_bytes(bytes, s->bytes), bold);
     krait_terminal_safe(stderr, sample->dir);
@@ -138,7 +250,7 @@ static void wait_for_status(struct krait_record_sample *sample)
 static int finish(struct krait_record_sample *sample, struct krait_sampler *sampler, const int *status,
                   struct krait_err *err)
 {
-    struct krait_sampler_summary summary;
+    struct krait_sampler_summary summary = { 0 };
     char limit[KRAIT_FMT_SIZE], ns[KRAIT_FMT_SIZE];
     if (status && sample->ended)
         wait_for_status(sample);
@@ -149,9 +261,15 @@ static int finish(struct krait_record_sample *sample, struct krait_sampler *samp
     int code = !over ? -1 : WIFSIGNALED(*status) ? WTERMSIG(*status) : WEXITSTATUS(*status);
     snprintf(limit, sizeof(limit), "--for %s", krait_fmt_ns(ns, sample->values->duration));
     bool limited = sample->values->duration && !over && !sample->ended;
-    int rc = krait_sampler_finish(sampler, how, code, limited ? limit : NULL, &summary, err);
+    const char *limited_by = limited ? limit : NULL;
+    int rc = sampler ? krait_sampler_finish(sampler, how, code, limited_by, &summary, err) : 0;
+    while (sample->child_count && !rc)
+        rc = close_child(sample, sample->child_count - 1, KRAIT_process_end_stop, limited_by, err);
+    sample->itself = sampler;
+    if (sampler)
+        add_sums(sample, &summary);
     if (!rc && !sample->values->quiet)
-        print_summary(sample, &summary);
+        print_summary(sample, &sample->sums);
     return rc;
 }
 
@@ -169,6 +287,9 @@ int krait_record_sample_run(struct krait_record_sample *sample, const int *statu
     sample->ended = rc == -ESRCH;
     int finished = finish(sample, sampler, status, err);
     krait_sampler_free(sampler);
+    for (uint32_t i = 0; i < sample->child_count; i++) /* of an error */
+        krait_sampler_free(sample->children[i].sampler);
+    free(sample->children);
     if (rc && !sample->ended) /* as when it executes a program that is no Python */
         krait_terminal_say(NULL, 2, "The recording ends here: %s", why.text);
     return finished;

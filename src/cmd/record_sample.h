@@ -7,7 +7,9 @@
 
 #include "cmd/recording.h"
 
+#include "sample/sample.h"
 #include <limits.h>
+
 #include <sys/types.h>
 
 struct krait_record_sample {
@@ -18,7 +20,12 @@ struct krait_record_sample {
     bool made_dir;
     bool (*over)(void *ctx); /* whether the command has ended, or the user wants an end */
     void *ctx;
-    bool ended; /* the process has */
+    bool ended;                          /* the process has */
+    bool itself;                         /* it was sampled, not what it started alone */
+    struct krait_record_child *children; /* of --children */
+    uint32_t child_count, child_cap, processes, random;
+    uint64_t looked_ns; /* when they were looked for */
+    struct krait_sampler_summary sums;
 };
 
 /* -EINVAL where options do not go together, with err set; sets rate and pid. */

@@ -20,9 +20,9 @@ struct krait_recording_values {
     const char *keep;                            /* first or newest; NULL: first */
     struct krait_opt_list sample;                /* rates; none: every call is recorded */
     const char *pid;                             /* of a process that runs already */
-    bool outside;
-    const char *kernel;           /* groups of events; NULL: the kernel is not recorded */
-    const char *kernel_functions; /* a pattern */
+    bool outside, children, native_stacks;       /* with --sample */
+    const char *kernel;                          /* groups of events; NULL: the kernel is not recorded */
+    const char *kernel_functions;                /* a pattern */
     uint64_t kernel_ring_size;
     struct krait_opt_list usdt; /* [FILE:]PROVIDER:NAME[(NAME, ...)] */
 };

@@ -230,7 +230,7 @@ static int refuse_files(const struct search *search, struct krait_err *err)
     return krait_err_set(
         err, -ENOEXEC,
         "process %d runs %s, which is no Python; if a child of it is, name that one, or use --children, which "
-        "dump and top have",
+        "dump, top and record --sample have",
         pid, search->path[0] ? search->path : "no file that can be read");
 }
 

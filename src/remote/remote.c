@@ -263,6 +263,8 @@ static int read_still(struct krait_remote *remote, struct krait_remote_stacks *s
         if (i)
             nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
         rc = krait_still_begin(&remote->still, remote->pid, thread->tid);
+        if (!rc && flags & KRAIT_READ_NATIVE && remote->still.state == 'R')
+            return -EBUSY; /* its registers are told when it is stopped alone */
         if (rc)
             continue;
         rc = copy_stack(remote, stacks, reader, thread);
@@ -322,7 +324,7 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
     bool stop = flags & KRAIT_READ_NATIVE && thread->native == KRAIT_NATIVE_NONE && rc != -ENOMEM;
     if (stop && read_stopped(remote, stacks, reader, thread) == 0)
         rc = 0;
-    else if (stop && !rc) /* as it was before */
+    else if (stop) /* without them */
         rc = read_still(remote, stacks, reader, thread, flags & ~(uint32_t)KRAIT_READ_NATIVE);
     thread->proved = !rc;
     thread->state = remote->still.state;

@@ -53,12 +53,14 @@ int krait_sample_code(struct krait_sample_codes *codes, struct krait_sample_stre
     }
     KRAIT_AUTO_BUF module = { 0 };
     uint8_t payload[KRAIT_PAYLOAD_MAX];
-    add_module(&module, code->file);
+    if (!code->native)
+        add_module(&module, code->file);
     *id = ++codes->count;
     if (module.failed || krait_map_put(&codes->ids, (uintptr_t)code, *id))
         return krait_err_set(err, -ENOMEM, "out of memory");
     struct krait_payload_code_define define = { .id = *id,
-                                                .kind = KRAIT_code_kind_python,
+                                                .kind =
+                                                    code->native ? KRAIT_code_kind_c : KRAIT_code_kind_python,
                                                 .line = (uint32_t)KRAIT_MAX(code->first_line, 0),
                                                 .module = module.data ? module.data : "",
                                                 .qualname = code->name,

@@ -29,7 +29,7 @@ struct krait_sampler {
     struct krait_sample_codes codes;
     struct sampled *threads;
     uint32_t count, cap;
-    uint32_t random;
+    uint32_t flags;
     uint64_t round, begin_ns, end_ns, found_ns, flushed_ns;
     bool stale; /* the threads may be others by now */
     struct krait_clock clock;
@@ -116,13 +116,14 @@ int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_opt
     if (!s)
         return krait_err_set(err, -ENOMEM, "out of memory");
     s->samples.rate = options->rate;
+    s->flags =
+        KRAIT_READ_PROVED | KRAIT_READ_WAITS | KRAIT_READ_AGAIN | (options->native ? KRAIT_READ_NATIVE : 0);
     s->spare_fds = OPEN_STREAMS;
     s->recording.samples = &s->samples;
     int rc = krait_remote_open(&s->remote, options->pid, err);
-    rc = rc ? rc : krait_folder_make(options->dir, &made, err);
+    rc = rc || options->joins ? rc : krait_folder_make(options->dir, &made, err);
     if (!rc) {
         krait_clock_init(&s->clock);
-        s->random = (uint32_t)krait_clock_counter();
         rc = open_dir(s, options->dir, err);
     }
     if (rc) {
@@ -133,11 +134,6 @@ int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_opt
     }
     *out = s;
     return 0;
-}
-
-uint64_t krait_sampler_gap(struct krait_sampler *s)
-{
-    return krait_remote_gap(&s->random, s->samples.rate);
 }
 
 /* -- threads -- */
@@ -227,6 +223,15 @@ static enum krait_event_enum_value state_of(const struct krait_remote_thread *th
     return thread->gil_wait ? KRAIT_sample_state_gil : KRAIT_sample_state_blocked;
 }
 
+/* The line of the innermost Python function. */
+static uint32_t line_of(const struct krait_remote_frame *frames, uint32_t count)
+{
+    uint32_t i = 0;
+    while (i < count && frames[i].code->native)
+        i++;
+    return i < count ? (uint32_t)KRAIT_MAX(frames[i].line, 0) : 0;
+}
+
 static int add_thread(struct krait_sampler *s, const struct krait_remote_thread *thread,
                       struct krait_err *err)
 {
@@ -243,7 +248,7 @@ static int add_thread(struct krait_sampler *s, const struct krait_remote_thread 
         return 0;
     if (!thread->same) {
         to->state = state_of(thread);
-        to->line = thread->count ? (uint32_t)KRAIT_MAX(frames->line, 0) : 0;
+        to->line = line_of(frames, thread->count);
     }
     s->samples.taken++;
     rc = put_sample(to, t, err);
@@ -278,7 +283,7 @@ int krait_sampler_round(struct krait_sampler *s, struct krait_err *err)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     bool finds = s->stale || !s->samples.rounds || now - s->found_ns >= FIND_NS;
-    uint32_t flags = KRAIT_READ_PROVED | KRAIT_READ_WAITS | KRAIT_READ_AGAIN | (finds ? 0 : KRAIT_READ_KNOWN);
+    uint32_t flags = s->flags | (finds ? 0 : KRAIT_READ_KNOWN);
     int rc = krait_remote_read(s->remote, &s->stacks, flags, err);
     if (rc)
         return rc;

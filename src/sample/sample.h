@@ -18,8 +18,10 @@ struct krait_sampler;
 
 struct krait_sampler_options {
     const char *dir; /* of the recording: made, or empty */
+    bool joins;      /* the folder is there, with other processes in it */
+    bool native;     /* native frames too: KRAIT_READ_NATIVE */
     pid_t pid;
-    uint64_t rate; /* rounds a second; what is said of the recording, and what krait_sampler_gap goes by */
+    uint64_t rate; /* rounds a second; what is said of the recording */
 };
 
 struct krait_sampler_summary {
@@ -35,9 +37,6 @@ void krait_sampler_free(struct krait_sampler *sampler);
 
 /* Returns 0, or a negative errno with err set: -ESRCH if the process has ended. */
 int krait_sampler_round(struct krait_sampler *sampler, struct krait_err *err);
-
-/* Nanoseconds until the next round. */
-uint64_t krait_sampler_gap(struct krait_sampler *sampler);
 
 /* Writes the rest. `how` and `status` as of process:exit; `limit`: the option that ended it, or NULL. Returns 0, or a negative
  * errno with err set. */

@@ -170,6 +170,51 @@ def test_a_command_that_becomes_another_program_is_recorded_up_to_then(krait, ru
     assert functions(run, tmp_path / "trace")["work"]["total_ns"] > 0.3e9
 
 
+@pytest.mark.few_pythons
+def test_native_frames_stand_between_the_python_ones_of_a_sample(programs, sample, run, python):
+    app = programs.start(python, PAIRS, "through_c")
+    folder = sample(app.pid, "--native-stacks", time="700ms")
+    app.end()
+    stacks = [line.rpartition(" ")[0].split(";")[2:] for line in run("export", "--to", "folded", "-o", "-", folder).stdout.splitlines()]
+    python_names = [[name.rpartition(".")[2] for name in stack if name.startswith("app1.")][::-1] for stack in stacks]
+    assert len(stacks) > 20 and not [s for s in python_names if s and never_was(s)]
+    assert all(stack[0] == "_start" for stack in stacks)
+    below = {stack[i - 1] for stack in stacks for i, name in enumerate(stack) if name.rpartition(".")[2] in ("fa", "fc")}
+    assert below and not [name for name in below if name.startswith("app1.")]  # map() calls them
+
+
+@pytest.mark.few_pythons
+def test_children_are_sampled_too_as_processes_of_their_own(krait, run, python, tmp_path):
+    script = tmp_path / "app.py"
+    script.write_text(
+        """
+import os, subprocess, sys, time
+def spin():
+    end = time.time() + 1
+    while time.time() < end: pass
+def forked(): spin()
+def started(): spin()
+if sys.argv[1:]:
+    started()
+else:
+    other = subprocess.Popen([sys.executable, __file__, "other"])
+    if not os.fork():
+        forked()
+        os._exit(0)
+    subprocess.run(["sleep", "0.1"])
+    other.wait()
+    os.wait()
+"""
+    )
+    words = [*python.prefix, krait, "record", "--sample", "200", "--children", "-o", tmp_path / "trace", "--", python.exe, script]
+    ended = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0 and " and 2 that it started for " in ended.stderr, ended.stderr
+    found = functions(run, tmp_path / "trace")
+    assert found["forked"]["total_ns"] > 0.4e9 and found["started"]["total_ns"] > 0.4e9
+    processes = json.loads(run("info", "--json", tmp_path / "trace").stdout)["process_list"]
+    assert len(processes) == 3 == len({p["pid"] for p in processes})
+
+
 def test_many_threads_that_sleep_cost_next_to_nothing(programs, sample, run, any_python):
     app = programs.start(
         any_python,
@@ -194,7 +239,8 @@ def test_what_cannot_be_sampled_is_told_and_leaves_no_folder(krait, programs, an
     refused(1, "no process", "--sample", "--pid", 99999999, "-o", folder)
     refused(125, "which is no Python", "--sample", "-o", folder, "--", "sleep", "0.1")
     refused(127, "nowhere", "--sample", "-o", folder, "--", "nowhere")
-    refused(2, "--outside needs --sample", "--outside", "-o", folder)
+    for option in "--outside", "--children", "--native-stacks":
+        refused(2, "--native-stacks need --sample", option, "-o", folder)
     refused(2, "is no rate from 1 to 10000", "--sample", "20000", "--pid", 1, "-o", folder)
     refused(2, "goes with --output", "--sample", "--gc", "--pid", 1, "-o", folder)
     refused(2, "exclude each other", "--sample", "--pid", 1, "-o", folder, "--", "true")

@@ -10,6 +10,7 @@
 #include "cmd/pid.h"
 #include "cmd/terminal.h"
 #include "python/compat/versions.h"
+#include "remote/locks.h"
 
 #include <string.h>
 
@@ -82,6 +83,7 @@ static int dump_one(struct dump *dump, uint32_t i, struct krait_err *err)
     int rc = krait_remote_read(remote, &dump->stacks, flags, err);
     if (rc)
         return rc;
+    krait_remote_read_locks(remote, &dump->stacks);
     rc = krait_remote_read_tasks(remote, &dump->stacks);
     if (rc && rc != -ENOTSUP && rc != -ENOENT && rc != -EFAULT)
         return krait_remote_refusal(remote->pid, rc, err);
@@ -214,11 +216,10 @@ const struct krait_cmd krait_cmd_dump = {
     .description =
         "Prints where each thread of running Python programs (CPython " KRAIT_PYTHON_SPAN
         ") is: its call stack, "
-        "innermost function first, with file and line; whether it runs, waits for the GIL or sleeps in a "
-        "system call; "
-        "and which thread holds the GIL. From Python 3.14 on, the tasks of asyncio follow, with what each awaits.\n\n"
-        "krait reads the memory of the process from outside and neither stops nor changes it, except that "
-        "--native stops "
+        "innermost function first, with file and line; whether it runs, waits for the GIL or sleeps in a system call; "
+        "which thread holds the GIL; which lock a thread "
+        "waits for, and which thread holds it if that is an RLock; and threads that are deadlocked. From Python 3.14 on, the tasks of asyncio follow, with what each awaits.\n\n"
+        "krait reads the memory of the process from outside and neither stops nor changes it, except that --native stops "
         "threads that run. The program can be one "
         "that was started without krait. Each stack is one that the thread really had: krait reads it on the "
         "thread's CPU, while the thread waits some microseconds for that CPU. krait reads the stacks of "

@@ -63,6 +63,23 @@ static void add_frames(struct krait_buf *out, const struct dump_process *process
     krait_buf_char(out, ']');
 }
 
+static void add_lock(struct krait_buf *out, const struct krait_remote_thread *thread)
+{
+    static const char *const kinds[] = { [KRAIT_LOCK_PLAIN] = "Lock", [KRAIT_LOCK_REENTRANT] = "RLock" };
+    const struct krait_lock *lock = &thread->waits_for;
+    krait_json_key(out, "waits_for");
+    if (!lock->kind) {
+        krait_buf_str(out, "null");
+    } else {
+        krait_buf_char(out, '{');
+        krait_json_key_text(out, "lock", kinds[lock->kind]);
+        krait_json_key_u64(out, "id", lock->addr);
+        krait_json_key_u64_or_null(out, "owner", lock->owner, (uint64_t)lock->owner);
+        krait_buf_char(out, '}');
+    }
+    krait_json_key_bool(out, "deadlocked", thread->deadlocked);
+}
+
 static void add_thread(struct krait_buf *out, const struct dump_process *process,
                        const struct krait_remote_thread *thread)
 {
@@ -79,6 +96,7 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
     krait_json_key_bool(out, "holds_gil", thread->holds_gil);
     krait_json_key_bool(out, "read", !thread->failed);
     krait_json_key_bool(out, "proved", thread->proved);
+    add_lock(out, thread);
     if (process->native)
         krait_json_key_text_or_null(out, "native", native_results[thread->native]);
     add_frames(out, process, thread->first, thread->count);

@@ -51,6 +51,22 @@ static const char *state_colour(const struct krait_table_look *look, const struc
     return look->colour ? colours[dump_state_of(thread, task)] : "";
 }
 
+static void add_lock(struct krait_buf *out, const struct krait_table_look *look,
+                     const struct krait_remote_thread *thread)
+{
+    static const char *const kinds[] = { [KRAIT_LOCK_PLAIN] = "Lock", [KRAIT_LOCK_REENTRANT] = "RLock" };
+    const struct krait_lock *lock = &thread->waits_for;
+    if (!lock->kind)
+        return;
+    krait_buf_fmt(out, "%*swaits for the %s at 0x%llx", INDENT, "", kinds[lock->kind],
+                  (unsigned long long)lock->addr);
+    if (lock->owner)
+        krait_buf_fmt(out, ", which thread %d holds", lock->owner);
+    if (thread->deadlocked)
+        krait_buf_fmt(out, "%s  deadlock%s", look->colour ? KRAIT_RED : "", look->colour ? KRAIT_PLAIN : "");
+    krait_buf_char(out, '\n');
+}
+
 static void add_heading(struct krait_buf *out, const struct dump_process *process,
                         const struct krait_table_look *look, const struct krait_remote_thread *thread)
 {
@@ -68,6 +84,7 @@ static void add_heading(struct krait_buf *out, const struct dump_process *proces
     krait_buf_fmt(out, "%s  %s", plain, state_colour(look, thread, task));
     add_state(out, thread, task);
     krait_buf_fmt(out, "%s\n", plain);
+    add_lock(out, look, thread);
 }
 
 /* -- its frames -- */

@@ -395,7 +395,7 @@ static int find_threads(struct krait_remote *remote, struct krait_remote_stacks 
     return rc;
 }
 
-static bool has_not_run(struct krait_remote *remote, const struct krait_remote_thread *thread)
+bool krait_remote_has_not_run(struct krait_remote *remote, const struct krait_remote_thread *thread)
 {
     return thread->proved && thread->switches &&
            krait_still_count(&remote->still, remote->pid, thread->tid) == thread->switches;
@@ -413,7 +413,7 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
         struct krait_remote_thread *thread = &stacks->threads[i];
         bool wanted = (thread->runs || !(flags & KRAIT_READ_RUNNING)) &&
                       (thread->holds_gil || !(flags & KRAIT_READ_HOLDER));
-        thread->same = flags & KRAIT_READ_AGAIN && has_not_run(remote, thread);
+        thread->same = flags & KRAIT_READ_AGAIN && krait_remote_has_not_run(remote, thread);
         if (thread->same)
             thread->count = 0;
         else if (wanted)

@@ -51,6 +51,15 @@ enum krait_native_result {
     KRAIT_NATIVE_APART, /* it does not fit to the Python functions, which follow it */
 };
 
+enum krait_lock_kind { KRAIT_LOCK_NONE, KRAIT_LOCK_PLAIN, KRAIT_LOCK_REENTRANT };
+
+/* A lock of the module threading: Lock or RLock. */
+struct krait_lock {
+    enum krait_lock_kind kind;
+    uint64_t addr; /* id(lock) */
+    pid_t owner;   /* the thread that holds an RLock; 0: not known */
+};
+
 struct krait_remote_thread {
     uint64_t addr;   /* of its PyThreadState; 0: it has none */
     uint64_t ident;  /* threading.get_ident() */
@@ -65,8 +74,10 @@ struct krait_remote_thread {
     char state;    /* of a proved one, just before: proc(5) */
     bool gil_wait; /* of KRAIT_READ_WAITS and a proved one: it waits for the GIL */
     enum krait_native_result native;
-    uint64_t switches; /* of a proved one: krait_still_count; 0: not known */
-    uint32_t first;    /* its frames in krait_remote_stacks.frames, innermost first */
+    struct krait_lock waits_for; /* of krait_remote_read_locks */
+    bool deadlocked;             /* it waits for a lock of a thread that waits, in the end, for one of it */
+    uint64_t switches;           /* of a proved one: krait_still_count; 0: not known */
+    uint32_t first;              /* its frames in krait_remote_stacks.frames, innermost first */
     uint32_t count;
 };
 
@@ -134,6 +145,9 @@ enum krait_read_flags {
  * live as long as `remote`. Returns 0, or what krait_remote_open does. */
 int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags,
                       struct krait_err *err);
+
+/* Whether a proved thread has not run since its stack was read. */
+bool krait_remote_has_not_run(struct krait_remote *remote, const struct krait_remote_thread *thread);
 
 /* Whether the thread waits for the GIL: `task` is what the kernel says of it, with its system call. */
 bool krait_remote_waits_for_gil(const struct krait_remote_thread *thread, const struct krait_os_task *task);

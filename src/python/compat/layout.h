@@ -71,11 +71,18 @@ enum krait_lines {
     KRAIT_LINES_LOCATIONS, /* Objects/locations.md of 3.11, InternalDocs/code_objects.md */
 };
 
+/* What a lock of the module threading holds (Modules/_threadmodule.c). */
+enum krait_locks {
+    KRAIT_LOCKS_SEMAPHORE, /* a pointer to a semaphore */
+    KRAIT_LOCKS_MUTEX,     /* a PyMutex */
+};
+
 struct krait_layout_of {
     uint16_t number; /* 0x0308 */
     enum krait_instruction instruction;
     enum krait_link link;
     enum krait_lines lines;
+    enum krait_locks locks;
     bool gil_in_runtime;
     bool int_has_tag; /* 3.12: the number of digits is shifted by 3 bits, the sign is in them */
     bool has_table;   /* `at` holds places in _Py_DebugOffsets */

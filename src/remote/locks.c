@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A thread that waits for a lock is in acquire() or __enter__() of it, so the lock is on the innermost function's evaluation
+ * stack: as it is, or as what a bound method belongs to.
+ *
+ * Before 3.14 a lock holds the address of a semaphore, which is the futex that the kernel says the thread waits for: whatever lies on
+ * the stack, the lock is the one with that address. From 3.14 on the thread waits in the interpreter's parking lot
+ * (Python/parking_lot.c); there it is the lock that is called, as far as the stack says what is called, if its mutex has waiters.
+ *
+ *     threading.Lock    before 3.14  semaphore                          from 3.14 on  mutex
+ *     threading.RLock                semaphore  owner  count                          mutex  owner  count - 1
+ */
+#include "remote/locks.h"
+
+#include "remote/memory.h"
+#include "remote/object.h"
+
+#include <string.h>
+
+enum { LOCK = 16, OWNER = 24, COUNT = 32, BOUND_TO = 24, DESCRIPTOR_NAME = 24, HEAD = 40 };
+
+static bool is_kind(const struct krait_remote *remote, uint64_t object, enum krait_lock_kind *kind)
+{
+    static const struct {
+        const char *type;
+        enum krait_lock_kind kind;
+    } kinds[] = { { "_thread.lock", KRAIT_LOCK_PLAIN }, { "_thread.RLock", KRAIT_LOCK_REENTRANT } };
+    char type[KRAIT_TYPE_NAME_MAX];
+    if (!krait_object_type(remote, object, type))
+        return false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(kinds); i++) {
+        if (strcmp(type, kinds[i].type) != 0)
+            continue;
+        *kind = kinds[i].kind;
+        return true;
+    }
+    return false;
+}
+
+static bool read_word(const struct krait_remote *remote, uint64_t addr, uint64_t *word)
+{
+    return addr % sizeof(void *) == 0 && krait_memory_read(remote->pid, addr, word, sizeof(*word)) == 0;
+}
+
+/* -- before 3.14 -- */
+
+/* Whether the lock at `object` has this semaphore. */
+static bool has_semaphore(const struct krait_remote *remote, uint64_t object, uint64_t semaphore,
+                          struct krait_lock *lock)
+{
+    uint64_t found = 0;
+    if (object < LOCK || !read_word(remote, object + LOCK, &found) || found != semaphore ||
+        !is_kind(remote, object, &lock->kind))
+        return false;
+    lock->addr = object;
+    return true;
+}
+
+/* Slots of the frame: its locals, then its stack. How many there are does not matter: what lies behind them is not believed either. */
+static void find_semaphore(const struct krait_remote *remote, uint64_t slots, uint64_t semaphore,
+                           struct krait_lock *lock)
+{
+    enum { SLOTS = 256, LEAST = 16 };
+    uint64_t words[SLOTS];
+    size_t count = SLOTS;
+    while (count >= LEAST && krait_memory_read(remote->pid, slots, words, count * sizeof(*words)))
+        count /= 2;
+    for (size_t i = 0; count >= LEAST && i < count && !lock->kind; i++) {
+        uint64_t bound_to = 0;
+        if (!has_semaphore(remote, words[i], semaphore, lock) && words[i] &&
+            read_word(remote, words[i] + BOUND_TO, &bound_to))
+            has_semaphore(remote, bound_to, semaphore, lock);
+    }
+}
+
+/* -- from 3.14 on -- */
+
+static bool is_acquire(const struct krait_remote *remote, uint64_t object)
+{
+    static const char *const names[] = { "acquire", "__enter__", "acquire_lock" };
+    char type[KRAIT_TYPE_NAME_MAX];
+    uint64_t text = 0;
+    KRAIT_AUTO_BUF name = { 0 };
+    bool is_method = krait_object_type(remote, object, type) && strcmp(type, "method_descriptor") == 0 &&
+                     read_word(remote, object + DESCRIPTOR_NAME, &text) &&
+                     krait_object_text(remote, text, KRAIT_TYPE_NAME_MAX, &name) == 0;
+    bool found = false;
+    for (size_t i = 0; is_method && name.data && i < KRAIT_ARRAY_LEN(names); i++)
+        found |= strcmp(name.data, names[i]) == 0;
+    return found;
+}
+
+/* Include/cpython/pylock.h: the two low bits of a mutex that is locked and has threads that wait. */
+static bool has_waiters(const struct krait_remote *remote, uint64_t object)
+{
+    enum { LOCKED_AND_PARKED = 3 };
+    uint64_t bits = 0;
+    return read_word(remote, object + LOCK, &bits) && (bits & LOCKED_AND_PARKED) == LOCKED_AND_PARKED;
+}
+
+/* acquire(lock, blocking, timeout) lies at the top of the stack. */
+static void find_mutex(const struct krait_remote *remote, uint64_t frame, struct krait_lock *lock)
+{
+    enum { SLOTS = 5 };
+    uint64_t top = 0, words[SLOTS];
+    if (!read_word(remote, frame + remote->layout.at[KRAIT_AT_FRAME_STACK], &top) || top < sizeof(words) ||
+        krait_memory_read(remote->pid, top - sizeof(words), words, sizeof(words)))
+        return;
+    for (size_t i = SLOTS - 1; i > 0 && !lock->kind; i--) {
+        uint64_t object = words[i] & ~KRAIT_REFERENCE_TAGS;
+        if (is_acquire(remote, words[i - 1] & ~KRAIT_REFERENCE_TAGS) && has_waiters(remote, object) &&
+            is_kind(remote, object, &lock->kind))
+            lock->addr = object;
+    }
+}
+
+/* -- threads -- */
+
+/* The thread that has the lock; the count says whether one has. */
+static void find_owner(const struct krait_remote *remote, const struct krait_remote_stacks *stacks,
+                       struct krait_lock *lock)
+{
+    uint64_t owner = 0, count = 1;
+    bool counts = remote->layout.version->locks == KRAIT_LOCKS_SEMAPHORE;
+    if (!read_word(remote, lock->addr + OWNER, &owner) ||
+        (counts && !read_word(remote, lock->addr + COUNT, &count)) || !count)
+        return;
+    for (uint32_t i = 0; i < stacks->thread_count; i++) {
+        if (owner && stacks->threads[i].ident == owner)
+            lock->owner = stacks->threads[i].tid;
+    }
+}
+
+static void find_lock(struct krait_remote *remote, const struct krait_remote_stacks *stacks,
+                      struct krait_remote_thread *thread)
+{
+    struct krait_os_task task = { .tid = thread->tid };
+    const struct krait_remote_frame *frame = stacks->frames + thread->first, *end = frame + thread->count;
+    struct krait_lock lock = { 0 };
+    while (frame < end && frame->code->native)
+        frame++;
+    if (frame == end || !thread->proved)
+        return;
+    krait_task_read_call(
+        &task, remote->pid); /* now: after its stack was read, before it is seen not to have run since */
+    const char *call = krait_task_call_name(task.call);
+    if (!call || strcmp(call, "futex") != 0)
+        return;
+    if (remote->layout.version->locks == KRAIT_LOCKS_SEMAPHORE)
+        find_semaphore(remote, frame->addr + remote->layout.at[KRAIT_AT_FRAME_LOCALS], task.arg, &lock);
+    else
+        find_mutex(remote, frame->addr, &lock);
+    if (lock.kind == KRAIT_LOCK_REENTRANT)
+        find_owner(remote, stacks, &lock);
+    if (krait_remote_has_not_run(remote, thread) && lock.owner != thread->tid)
+        thread->waits_for = lock;
+}
+
+/* The thread that a thread waits for; thread_count: none that is known. */
+static uint32_t next_of(const struct krait_remote_stacks *stacks, uint32_t i)
+{
+    pid_t owner = stacks->threads[i].waits_for.owner;
+    uint32_t k = owner ? 0 : stacks->thread_count;
+    while (k < stacks->thread_count && stacks->threads[k].tid != owner)
+        k++;
+    return k;
+}
+
+/* Each waits for one other, so a thread is in a ring if one comes back to it. */
+static bool is_in_ring(const struct krait_remote_stacks *stacks, uint32_t i)
+{
+    uint32_t at = next_of(stacks, i);
+    for (uint32_t steps = 1; at < stacks->thread_count && at != i && steps < stacks->thread_count; steps++)
+        at = next_of(stacks, at);
+    return at == i;
+}
+
+/* Nobody in it has gone on while all of it was read. */
+static bool stands_still(struct krait_remote *remote, const struct krait_remote_stacks *stacks, uint32_t i)
+{
+    bool still = krait_remote_has_not_run(remote, &stacks->threads[i]);
+    for (uint32_t at = next_of(stacks, i); at != i && still; at = next_of(stacks, at))
+        still = krait_remote_has_not_run(remote, &stacks->threads[at]);
+    return still;
+}
+
+void krait_remote_read_locks(struct krait_remote *remote, struct krait_remote_stacks *stacks)
+{
+    for (uint32_t i = 0; i < stacks->thread_count; i++) {
+        stacks->threads[i].waits_for = (struct krait_lock){ 0 };
+        stacks->threads[i].deadlocked = false;
+    }
+    for (uint32_t i = 0; i < stacks->thread_count; i++)
+        find_lock(remote, stacks, &stacks->threads[i]);
+    for (uint32_t i = 0; i < stacks->thread_count; i++)
+        stacks->threads[i].deadlocked = is_in_ring(stacks, i) && stands_still(remote, stacks, i);
+}

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait dump: the locks that threads wait for, who holds them, deadlocks."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from running import wait_for
+
+LOCKS = """
+import os, threading, time
+first, second, plain, held = threading.RLock(), threading.RLock(), threading.Lock(), threading.RLock()
+both = threading.Barrier(2)
+
+class Owner:
+    lock = second
+
+def one():
+    with first:
+        both.wait()
+        with Owner.lock:
+            pass
+
+def two():
+    with second:
+        with second:
+            both.wait()
+            first.acquire(True, 3600)
+
+def wants_plain():
+    with plain:
+        pass
+
+def wants_held():
+    held.acquire()
+
+def sleeps():
+    both  # a thread that waits for no lock
+    threading.Event().wait()
+
+plain.acquire()
+held.acquire()
+threads = [threading.Thread(target=f, daemon=True) for f in (one, two, wants_plain, wants_held, sleeps)]
+for t in threads: t.start()
+while not all(t.ident for t in threads): time.sleep(0.01)
+time.sleep(0.2)
+print(os.getpid(), [id(lock) for lock in (first, second, plain, held)], flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def settled(krait, programs):
+    """settled(python): the ids of the locks, and by function the threads that wait for them."""
+
+    def start(python, *options):
+        app = programs.start(python, LOCKS)
+
+        def look():
+            run = subprocess.run([krait, "dump", "--json", *options, str(app.pid)], capture_output=True, text=True, timeout=60)
+            threads = json.loads(run.stdout)["threads"]
+            by_name = {}
+            for t in threads:
+                names = [f["function"].rpartition(".")[2] for f in t["frames"]]
+                for name in ("one", "two", "wants_plain", "wants_held", "sleeps", "<module>"):
+                    if name in names:
+                        by_name[name] = t
+            return by_name if sum(t["system_call"] == "futex" for t in by_name.values()) == 5 else None
+
+        return app, json.loads(app.ready), wait_for(look, "the locks")
+
+    return start
+
+
+def test_the_lock_that_a_thread_waits_for_and_its_owner_are_told(settled, python):
+    _, (first, second, plain, held), threads = settled(python)
+    tid = {name: t["tid"] for name, t in threads.items()}
+    assert threads["one"]["waits_for"] == {"lock": "RLock", "id": second, "owner": tid["two"]}
+    assert threads["two"]["waits_for"] == {"lock": "RLock", "id": first, "owner": tid["one"]}
+    assert threads["wants_held"]["waits_for"] == {"lock": "RLock", "id": held, "owner": tid["<module>"]}
+    assert threads["wants_plain"]["waits_for"] == {"lock": "Lock", "id": plain, "owner": None}
+    assert threads["sleeps"]["waits_for"]["lock"] == "Lock"  # of the event: nobody holds it
+    assert threads["<module>"]["waits_for"] is None
+    assert {name for name, t in threads.items() if t["deadlocked"]} == {"one", "two"}
+
+
+@pytest.mark.few_pythons
+def test_native_frames_do_not_hide_the_lock(settled, python):
+    _, (first, *_), threads = settled(python, "--native")
+    assert threads["two"]["waits_for"]["id"] == first and threads["two"]["deadlocked"]
+
+
+@pytest.mark.few_pythons
+def test_as_text_a_deadlock_stands_below_the_threads_that_are_in_it(settled, run, python):
+    app, (first, second, plain, held), threads = settled(python)
+    text = run("dump", app.pid).stdout
+    found = re.findall(r"^    waits for the (\w+) at 0x(\w+)(?:, which thread (\d+) holds)?(  deadlock)?$", text, re.M)
+    by_id = {int(address, 16): (kind, owner, bool(ring)) for kind, address, owner, ring in found}
+    assert by_id[first] == ("RLock", str(threads["one"]["tid"]), True) and by_id[second] == ("RLock", str(threads["two"]["tid"]), True)
+    assert by_id[held] == ("RLock", str(app.pid), False) and by_id[plain] == ("Lock", "", False)
+
+
+@pytest.mark.few_pythons
+def test_locks_that_change_hands_all_the_time_are_no_deadlock(programs, krait, python):
+    app = programs.start(
+        python,
+        """
+        import os, threading
+        first, second = threading.RLock(), threading.RLock()
+        def work():
+            while True:
+                with first:
+                    with second:
+                        pass
+        for _ in range(4): threading.Thread(target=work, daemon=True).start()
+        print(os.getpid(), flush=True)
+        threading.Event().wait()
+        """,
+    )
+    words = [krait, "dump", "--json", "--repeat", "100", str(app.pid)]
+    run = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    threads = [t for line in run.stdout.splitlines() for t in json.loads(line)["threads"]]
+    waits = [t for t in threads if t["waits_for"] and t["waits_for"]["lock"] == "RLock"]
+    assert waits and not [t for t in threads if t["deadlocked"]]
+    assert not [t for t in waits if t["waits_for"]["owner"] == t["tid"]]

@@ -30,13 +30,20 @@ def _options(words):
     return options
 
 
+SCRIPT = "__main__.<module>"
+
+
 def _counted(lines, options):
-    """Folded lines of nanoseconds as lines of counts, without the process, which is one."""
+    """Folded lines of nanoseconds as lines of counts, without the process, which is one, and without what the interpreter itself runs
+    in the main thread before and after the script."""
     for line in lines:
         stack, _, ns = line.rstrip("\n").rpartition(" ")
         count = int(ns) / 1e9 / options.interval
         thread, _, frames = stack.partition(";")[2].partition(";")
-        stack = thread.rpartition(" ")[0] + ";" + frames
+        name = thread.rpartition(" ")[0]
+        if name == "MainThread" and frames.partition(";")[0] != SCRIPT:
+            continue
+        stack = name + ";" + frames
         if count >= 0.5 and options.filter.search(stack):
             yield "%s %d\n" % (stack, round(count))
 

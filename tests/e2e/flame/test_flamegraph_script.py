@@ -31,6 +31,7 @@ def test_a_script_is_run_and_its_stacks_are_counted(python, tmp_path):
     assert (run.returncode, run.stdout) == (3, "['a', '-b']\n"), run.stderr
     counts = {stack: int(n) for stack, n in (line.rsplit(" ", 1) for line in (tmp_path / "perf.log").read_text().splitlines())}
     assert counts["MainThread;__main__.<module>;__main__.load"] >= 79
+    assert all(stack.startswith("MainThread;__main__.<module>") for stack in counts if stack.startswith("MainThread"))
     (worker,) = [n for stack, n in counts.items() if re.match(r"worker;.*;__main__\.other;__main__\.load$", stack)]
     assert worker >= 39
     only = python.run("-m", "krait.flamegraph", "-f", "^worker;.*load", tmp_path / "app.py", env=ENV)

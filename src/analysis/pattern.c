@@ -386,8 +386,19 @@ static int move(struct krait_scenario *scenario, struct krait_run *run, bool *mo
 
 /* -- machines -- */
 
+/* Scenarios whose end never comes: each event looks at all. */
+enum { MOST_SCENARIOS = 4096 };
+
+static void abandon_oldest(struct machine *machine)
+{
+    scenario_free(machine->scenarios[0]);
+    memmove(machine->scenarios, machine->scenarios + 1, --machine->count * sizeof(*machine->scenarios));
+}
+
 static int add_pending(struct krait_pattern *pattern, struct machine *machine)
 {
+    if (machine->count == MOST_SCENARIOS)
+        abandon_oldest(machine);
     struct krait_scenario *scenario = calloc(1, sizeof(*scenario));
     if (!scenario || !KRAIT_GROW(machine->scenarios, machine->cap, machine->count + 1)) {
         free(scenario);

@@ -391,12 +391,14 @@ static void add_to(struct krait_buf *value, const char *before)
     krait_json_real(value, sum);
 }
 
+enum { DEEPEST_STACK = 1 << 16 }; /* what else stands in its attribute is no depth */
+
 /* The states of a stack are those of the attributes 1, 2, 3 ... below its own, which has their number. */
 static int change_stack(struct krait_run *run, struct krait_buf *path, const char *how, const char *value)
 {
     char depth[16];
     const char *before = current(run->provider, path);
-    unsigned long n = before ? strtoul(before, NULL, 10) : 0;
+    unsigned long n = before ? KRAIT_MIN(strtoul(before, NULL, 10), (unsigned long)DEEPEST_STACK) : 0;
     size_t own = path->len;
     bool pushes = strcmp(how, "push") == 0;
     unsigned long to = pushes ? n + 1 : strcmp(how, "popAll") == 0 || !n ? 0 : n - 1;

@@ -416,6 +416,8 @@ static int read_elements(struct checker *c, const struct krait_xml *root, const 
         }
         uint32_t own = is_pattern ? check_pattern(c, at) : check_provider(c, at);
         kept += own;
+        if (is_pattern && !own)
+            refuse(c, at, "without a state machine", "");
         rc = own || !is_pattern ? add_provider(c, at, err) : 0;
         if (!rc && about && !**about)
             *about = label_of(at);

@@ -131,14 +131,14 @@ def test_what_is_not_supported_is_told_by_line_and_left_out(tmp_path, states):
     assert found == {"kept": [("5", 0, 10)]}
     lines = [line.split(".xml:")[1].split(" is not supported")[0] for line in notes.splitlines()]
     assert lines == [
-        '4: <stateValue type="script">',
+        "4: <stateValue with a script>",
         "5: <stateValue stack>",
         '6: <stateAttribute type="self">',
         '7: <stateAttribute of no location="none">',
         "8: <futureTime>",
         "9: <stateChange without an attribute and a value>",
         "10: <condition without a value to compare with>",
-        "12: <pattern>",
+        "12: <pattern without a state machine>",
     ]
 
 

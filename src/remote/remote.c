@@ -304,8 +304,8 @@ static int read_checked(struct krait_remote *remote, struct krait_remote_stacks 
                         struct krait_stack_reader *reader, struct krait_remote_thread *thread)
 {
     enum { TRIES = 20 };
-    int rc = thread->addr ? -EAGAIN : -ESRCH;
-    for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
+    int rc = -EAGAIN;
+    for (int i = 0; i < TRIES && rc == -EAGAIN && thread->addr; i++) {
         rc = krait_stack_read(remote, reader, thread->addr);
         if (rc)
             break;
@@ -326,6 +326,8 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
         rc = 0;
     else if (stop) /* without them */
         rc = read_still(remote, stacks, reader, thread, flags & ~(uint32_t)KRAIT_READ_NATIVE);
+    if (!thread->addr && rc == -ESRCH)
+        thread->tid = 0; /* it has ended */
     thread->proved = !rc;
     thread->state = remote->still.state;
     thread->switches = rc || remote->still.from_status ? 0 : remote->still.count;
@@ -401,6 +403,17 @@ bool krait_remote_has_not_run(struct krait_remote *remote, const struct krait_re
            krait_still_count(&remote->still, remote->pid, thread->tid) == thread->switches;
 }
 
+/* Threads without Python come and go at any time. */
+static void leave_out_ended(struct krait_remote_stacks *stacks)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < stacks->thread_count; i++) {
+        stacks->threads[count] = stacks->threads[i];
+        count += stacks->threads[i].addr || stacks->threads[i].tid;
+    }
+    stacks->thread_count = count;
+}
+
 int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags,
                       struct krait_err *err)
 {
@@ -420,6 +433,7 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
             rc = read_stack(remote, stacks, &reader, thread, flags);
     }
     krait_still_leave(&remote->still);
+    leave_out_ended(stacks);
     return rc ? krait_remote_refusal(remote->pid, rc, err) : 0;
 }
 

@@ -130,3 +130,23 @@ def test_a_thread_that_another_tracer_has_keeps_its_python_stack(programs, run, 
     tracer.wait()
     tracer.stdout.close()
     assert "its native frames could not be read\n    <module>" in text
+
+
+@pytest.mark.few_pythons
+def test_threads_without_python_that_come_and_go_do_no_harm(programs, native_dumps, python):
+    app = programs.start(
+        python,
+        """
+        import ctypes, os
+        libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
+        print(os.getpid(), flush=True)
+        while True:
+            for _ in range(3):
+                libc.pthread_create(ctypes.byref(thread), None, libc.usleep, ctypes.c_void_p(200))
+                libc.pthread_detach(thread)
+            libc.usleep(300)
+        """,
+    )
+    seen = native_dumps(app.pid, "--repeat", 150)
+    assert len(seen) == 150 and all(d["threads"][0]["tid"] == app.pid for d in seen)
+    assert any(len(d["threads"]) > 1 for d in seen)

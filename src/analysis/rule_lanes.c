@@ -224,21 +224,50 @@ static size_t end_of_place(const struct krait_stay *stays, size_t count, size_t 
     return end;
 }
 
+/* One whose states these are. */
+struct place {
+    const struct krait_stay *stays;
+    size_t count;
+    const char *name; /* in the lanes' arena */
+};
+
+/* "cpu 2" before "cpu 10". */
+static int by_name(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return strverscmp(x->name, y->name);
+}
+
+/* Those that the lane takes, by name. */
+static int find_places(struct making *m, const struct krait_stay *stays, size_t count, struct place *places,
+                       uint32_t *found)
+{
+    for (size_t i = 0, end; i < count; i = end) {
+        KRAIT_AUTO_BUF name = { 0 };
+        end = end_of_place(stays, count, i);
+        place_name(m, &stays[i], &name);
+        const char *own = name.failed ? NULL : krait_arena_strdup(&m->lanes->arena, name.data);
+        if (!own)
+            return -ENOMEM;
+        if (takes_key(m, own))
+            places[(*found)++] = (struct place){ stays + i, end - i, own };
+    }
+    if (*found)
+        qsort(places, *found, sizeof(*places), by_name);
+    return 0;
+}
+
 static int add_states(struct making *m, uint32_t rule)
 {
     KRAIT_AUTO_FREE struct krait_stay *stays = malloc((m->found.stay_count + 1) * sizeof(*stays));
     size_t count = stays ? sort_stays(m, rule, stays) : 0;
-    int rc = stays ? krait_runs_sort(stays, count, sizeof(*stays), by_place) : -ENOMEM;
-    uint32_t places = 0;
-    for (size_t i = 0, end; i < count && !rc; i = end) {
-        KRAIT_AUTO_BUF place = { 0 };
-        end = end_of_place(stays, count, i);
-        place_name(m, &stays[i], &place);
-        rc = place.failed ? -ENOMEM : 0;
-        if (!rc && takes_key(m, place.data) && places++ < KRAIT_RULE_LANES_MOST)
-            rc = put_states(m, stays + i, end - i, place.data, end - i == count);
-    }
-    return rc ? rc : out_of_room(m, rule, places);
+    KRAIT_AUTO_FREE struct place *places = malloc((count + 1) * sizeof(*places));
+    uint32_t found = 0;
+    int rc = stays && places ? krait_runs_sort(stays, count, sizeof(*stays), by_place) : -ENOMEM;
+    rc = rc ? rc : find_places(m, stays, count, places, &found);
+    for (uint32_t i = 0; i < KRAIT_MIN(found, (uint32_t)KRAIT_RULE_LANES_MOST) && !rc; i++)
+        rc = put_states(m, places[i].stays, places[i].count, places[i].name, places[i].count == count);
+    return rc ? rc : out_of_room(m, rule, found);
 }
 
 /* -- signals -- */

@@ -209,9 +209,9 @@ static int finish_part(struct krait_filling *f, struct krait_timeline_part *part
 static int note_end(void *to_ns, const struct krait_track *track, const struct krait_batch *batch)
 {
     uint64_t *end = to_ns;
-    (void)track;
+    bool has_ends = track->of == KRAIT_OF_LANE && batch->end_ns;
     if (batch->n)
-        *end = KRAIT_MAX(*end, batch->t_ns[batch->n - 1] + 1);
+        *end = KRAIT_MAX(*end, (has_ends ? batch->end_ns : batch->t_ns)[batch->n - 1] + 1);
     return 0;
 }
 
@@ -219,7 +219,7 @@ int krait_timeline_find_end(struct krait_timeline *timeline, const struct krait_
 {
     int rc = 0;
     for (uint32_t i = 0; i < trace->track_count && !rc; i++) {
-        if (trace->tracks[i].of == KRAIT_OF_GROUP)
+        if (trace->tracks[i].of == KRAIT_OF_GROUP || trace->tracks[i].of == KRAIT_OF_LANE)
             rc = krait_track_walk(trace, i, KRAIT_RANGE_ALL, note_end, to_ns, timeline->damage,
                                   sizeof(timeline->damage));
     }

@@ -104,3 +104,9 @@ def test_what_is_wrong_is_said(krait, shop, declare, tmp_path):  # noqa: F811
     code, text = said("view", shop, "-f", declare("[signal.none]\nmessage = 'never (\\d+)'\n"), "--svg", tmp_path / "x.svg")
     assert code == 0 and "no event is what 'none' looks for" in text
     assert said("export", shop, "-f", "syscalls", "--to", "folded", "-o", "-")[0] == 2
+
+
+def test_keys_stand_in_the_order_of_their_numbers(view, synth, declare):  # noqa: F811
+    folder = synth(marks(*((0, 10 * i, f"cpu {n} busy") for i, n in enumerate([10, 2, 1, 10, 2, 1]))))
+    root, _ = view(folder, "-f", declare("[state.cpu]\nmessage = 'cpu (?P<key>\\d+) (?P<state>\\w+)'\n"))
+    assert [name.rsplit(" ", 1)[0] for name in lanes(root)] == ["cpu 1", "cpu 2", "cpu 10"]

@@ -32,7 +32,9 @@ int krait_select_check(const struct krait_select *select, struct krait_err *err)
         return krait_err_set(err, -EINVAL,
                              "--within does not go with --from and --until: it is a range itself");
     if (select->analyses.count && !select->within && !select->shows_analyses)
-        return krait_err_set(err, -EINVAL, "-f declares what --within may name; use both");
+        return krait_err_set(err, -EINVAL,
+                             "-f declares what --within may name; use both. krait intervals, view and "
+                             "export show what it declares without");
     int rc = parse_range(select, &from, &until, err);
     if (!rc && from >= until)
         rc = krait_err_set(err, -EINVAL, "the range is empty: %s is not before %s",

@@ -94,7 +94,9 @@ static int add_lanes(struct krait_trace *trace, struct shown *shown, struct krai
     int rc = make_lanes(trace, shown, err);
     if (!rc || rc == -ENOMEM || !has_pages)
         return rc;
-    fprintf(stderr, "krait view: warning: %s\n", err->text);
+    fputs("krait view: warning: ", stderr);
+    krait_terminal_safe(stderr, err->text);
+    fputc('\n', stderr);
     files->count--;
     return make_lanes(trace, shown, err);
 }

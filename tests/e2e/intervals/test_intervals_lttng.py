@@ -86,3 +86,35 @@ def test_intervals_of_lttngs_python_agent_are_those_that_the_program_measured(lt
     assert found.keys() == {f"{name} {i}" for name, i in measured}
     for (name, i), around in measured.items():  # the program's own clock is read outside of both records
         assert 2_000_000 * (1 + int(i) % 3) <= found[f"{name} {i}"] <= around
+
+
+TELLING = """
+import ctypes
+ust = ctypes.CDLL("liblttng-ust.so.1")
+def log(level, text):  # what the macro tracelog() calls (lttng/tracelog.h)
+    getattr(ust, "lttng_ust__tracelog_LTTNG_UST_TRACEPOINT_LOGLEVEL_" + level)(b"app.c", 7, b"work", b"%s", text)
+for i in range(3):
+    ust.lttng_ust__tracef(b"begin %d", i)  # tracef() (lttng/tracef.h)
+    log("WARNING", b'a "warning"')
+    ust.lttng_ust__tracef(b"end %d", i)
+log("INFO", b"done")
+"""
+
+
+def test_tracef_and_tracelog_are_marks_with_their_message(lttng, krait):
+    (lttng.home / "app.py").write_text(TELLING)
+    client = ("lttng", "--no-sessiond", "--quiet")
+    lttng(*client, "create", "krait", "-o", lttng.home / "trace")
+    lttng(*client, "enable-event", "--userspace", "lttng_ust_tracef:*,lttng_ust_tracelog:*")
+    lttng(*client, "start")
+    lttng("/usr/bin/python3", "app.py")
+    lttng(*client, "stop")
+    lttng(*client, "destroy")
+    trace = lttng.home / "trace"
+    marks = {m["name"]: m["marks"] for m in verb_json(krait, "report", trace, "--by", "mark")["marks"]}
+    level = "lttng_ust_tracelog:LTTNG_UST_TRACEPOINT_LOGLEVEL_"
+    assert marks == {"lttng_ust_tracef:event": 6, level + "WARNING": 3, level + "INFO": 1}
+    pairs = ("--start", r"^begin (?P<key>\d)$", "--stop", r"^end (?P<key>\d)$", "--list")
+    assert [row["key"] for row in verb_json(krait, "intervals", trace, *pairs)["list"]] == ["0", "1", "2"]
+    warned = ("--start", r'^a "warning"$', "--stop", "^done$", "--latest")
+    assert verb_json(krait, "intervals", trace, *warned)["rows"][0]["intervals"] == 1

@@ -37,12 +37,12 @@ static void check_shape(const struct shape *shape, uint32_t events)
 
 static void of_short_calls(void **state)
 {
-    check_shape(&(struct shape){ .step = 100, .depth = 8 }, 150000);
+    check_shape(&(struct shape){ .step = 100, .depth = 8 }, 40000);
 }
 
 static void of_calls_of_all_lengths(void **state)
 {
-    check_shape(&(struct shape){ .step = 2000, .pause = 50, .depth = 20 }, 100000);
+    check_shape(&(struct shape){ .step = 2000, .pause = 50, .depth = 20 }, 30000);
 }
 
 static void of_calls_far_apart(void **state)
@@ -52,18 +52,18 @@ static void of_calls_far_apart(void **state)
 
 static void of_generators(void **state)
 {
-    check_shape(&(struct shape){ .step = 300, .pause = 500, .depth = 6, .generators = true }, 60000);
+    check_shape(&(struct shape){ .step = 300, .pause = 500, .depth = 6, .generators = true }, 30000);
 }
 
 static void of_losses_and_times_that_go_back(void **state)
 {
     check_shape(&(struct shape){ .step = 300, .pause = 800, .depth = 6, .losses = true, .back = true },
-                80000);
+                30000);
 }
 
 static void of_greenlets(void **state)
 {
-    check_shape(&(struct shape){ .step = 300, .pause = 800, .depth = 6, .greenlets = true }, 250000);
+    check_shape(&(struct shape){ .step = 300, .pause = 800, .depth = 6, .greenlets = true }, 60000);
 }
 
 static void of_many_calls_without_length(void **state)
@@ -72,7 +72,7 @@ static void of_many_calls_without_length(void **state)
     made_thread(made, 10);
     made->t = 5000;
     made_begin(made, KRAIT_EVENT_python_call, 1);
-    for (uint32_t i = 0; i < 1000000; i++) {
+    for (uint32_t i = 0; i < 200000; i++) {
         made_begin(made, KRAIT_EVENT_c_call, 3);
         made_end(made, KRAIT_EVENT_c_return);
     }
@@ -86,9 +86,9 @@ static void of_a_call_of_a_year(void **state)
     struct made *made = made_new();
     made_thread(made, 10);
     made_begin(made, KRAIT_EVENT_python_call, 1);
-    run(made, &(struct shape){ .step = 100, .depth = 4 }, 40000, 5);
+    run(made, &(struct shape){ .step = 100, .depth = 4 }, 20000, 5);
     made->t += 365 * 86400 * KRAIT_NS_PER_S;
-    run(made, &(struct shape){ .step = 100, .depth = 4 }, 40000, 5);
+    run(made, &(struct shape){ .step = 100, .depth = 4 }, 20000, 5);
     index_equals_walk(made, 2);
 }
 

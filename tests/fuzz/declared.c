@@ -10,6 +10,11 @@ static int ignore(void *ctx, const char *attribute, const char *value, bool upda
     return 0;
 }
 
+static int ignore_segment(void *ctx, const char *name, uint64_t begin_ns, uint64_t end_ns)
+{
+    return 0;
+}
+
 static void run(struct krait_rules *rules)
 {
     static const char *const names[] = { "sched_switch", "syscall_entry_read", "x" };
@@ -27,7 +32,7 @@ static void run(struct krait_rules *rules)
                     krait_trigger_fill(&rule->triggers[t], &rule->triggers[t].key, &said, &text);
             }
             if (rule->provider)
-                krait_provider_event(rule->provider, &said, ignore, NULL);
+                krait_provider_event(rule->provider, &said, n, ignore, ignore_segment, NULL);
         }
     }
     krait_buf_done(&said.text);

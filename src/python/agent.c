@@ -453,7 +453,7 @@ bool krait_agent_records(const struct krait_interp *in)
            in->starts == atomic_load_explicit(&agent->starts, memory_order_relaxed) && !in->ended;
 }
 
-bool krait_agent_may_record(struct krait_interp *in, enum krait_begin_what top)
+bool krait_agent_may_note(struct krait_interp *in, enum krait_begin_what top)
 {
     const struct krait_agent *agent = in->agent;
     if (krait_switch_is_off(in) || !krait_agent_records(in))
@@ -465,15 +465,20 @@ bool krait_agent_may_record(struct krait_interp *in, enum krait_begin_what top)
     }
     if (KRAIT_UNLIKELY(forked) && !krait_agent_rejoin(in))
         return false;
-    if (KRAIT_UNLIKELY(in->governor.paused)) /* the event at which it began */
-        return false;
     if (krait_this_ring == &krait_no_ring && !krait_thread_begin(in))
         return false;
-    krait_greenlets_see();
     krait_optional_see(in);
-    if (KRAIT_UNLIKELY(krait_unreported_pending()))
-        put_unreported_resume(in, top);
+    if (KRAIT_LIKELY(!in->governor.paused)) {
+        krait_greenlets_see();
+        if (KRAIT_UNLIKELY(krait_unreported_pending()))
+            put_unreported_resume(in, top);
+    }
     return !krait_thread_is_suppressed(in, top);
+}
+
+bool krait_agent_may_record(struct krait_interp *in, enum krait_begin_what top)
+{
+    return krait_agent_may_note(in, top) && !in->governor.paused; /* by the event at which the pause began */
 }
 
 void krait_agent_count_lost(struct krait_interp *in, const struct krait_ring *ring)

@@ -221,8 +221,10 @@ void krait_restore(struct krait_kept *kept);
 
 /* Whether this interpreter takes part in the recording that runs. */
 bool krait_agent_records(const struct krait_interp *in);
-/* Whether this thread records; makes sure of its ring. */
+/* Whether this thread records calls; makes sure of its ring. */
 bool krait_agent_may_record(struct krait_interp *in, enum krait_begin_what top);
+/* Whether it records what is no call: in pauses too. */
+bool krait_agent_may_note(struct krait_interp *in, enum krait_begin_what top);
 /* An event of this thread is lost: once in a while it asks whether anybody is there at all. */
 void krait_agent_count_lost(struct krait_interp *in, const struct krait_ring *ring);
 
@@ -351,8 +353,9 @@ void krait_governor_read_closing(struct krait_interp *in, size_t bytes);
 void krait_governor_resume(struct krait_interp *in);
 /* Counts a switch of greenlets, which took krait so long. */
 void krait_governor_count_switch(struct krait_interp *in, uint64_t ticks);
-/* Before a fork: whose child would have no hooks and nobody to end the pause. GIL held. */
-void krait_governor_audit(const char *event);
+/* Ends a pause before a fork, whose child would have no hooks and nobody to end the pause, and where a module is imported
+ * that has to be patched. GIL held. */
+void krait_governor_audit(const char *event, PyObject *args);
 /* Begins to time a call of a dropped function. At the end of the call the function may be recorded again. */
 void krait_governor_probe_begin(struct krait_interp *in, const struct krait_code *slot);
 void krait_governor_probe_end(struct krait_interp *in, struct krait_code *slot);

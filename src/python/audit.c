@@ -95,7 +95,7 @@ void krait_audit_forget_hook(void)
 
 static int on_audit(const char *event, PyObject *args, void *data)
 {
-    krait_governor_audit(event);
+    krait_governor_audit(event, args);
     struct krait_interp *in = krait_agent.asks ? krait_agent_interp() : NULL;
     if (in)
         krait_audit_tell(in, event, args);

@@ -312,10 +312,13 @@ void krait_governor_resume(struct krait_interp *in)
         krait_profile_resume(in);
 }
 
-void krait_governor_audit(const char *event)
+void krait_governor_audit(const char *event, PyObject *args)
 {
-    struct krait_interp *in = strncmp(event, "os.fork", strlen("os.fork")) ? NULL : krait_agent_interp();
-    if (in && krait_compat.version.monitoring && krait_agent_records(in))
+    struct krait_interp *in = *event == 'o' || *event == 'i' ? krait_agent_interp() : NULL;
+    if (!in || !in->governor.paused || !krait_agent_records(in))
+        return;
+    bool forks = krait_compat.version.monitoring && strncmp(event, "os.fork", strlen("os.fork")) == 0;
+    if (forks || krait_optional_is_imported(in, event, args))
         krait_governor_resume(in);
 }
 
@@ -345,9 +348,12 @@ static uint64_t pause_us(const struct krait_interp *in)
 }
 
 /* From 3.12 on only where dropping comes nowhere near the budget. Not where the child of a fork would stay without
- * hooks, and in other interpreters than the first, which the thread that ends the pause is of. */
+ * hooks, and in other interpreters than the first, which the thread that ends the pause is of. Not while a module is
+ * imported that has to be patched: nothing of it would be recorded after the pause either, and during it. */
 static bool may_pause(const struct krait_interp *in)
 {
+    if (krait_optional_awaits(in))
+        return false;
     return !krait_compat.version.monitoring ||
            (in->id == 0 && krait_audit_is_told() && krait_budget_needs_pause(&in->governor.budget));
 }

@@ -48,7 +48,7 @@ void krait_agent_audit(const char *event, PyObject *args)
 {
     krait_switch_look();
     krait_agent_see_interp();
-    krait_governor_audit(event);
+    krait_governor_audit(event, args);
     struct krait_interp *in = krait_agent.asks ? krait_agent_interp() : NULL;
     if (in)
         krait_audit_tell(in, event, args);

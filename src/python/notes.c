@@ -21,7 +21,7 @@ bool krait_note_begin(struct krait_note *note, struct krait_interp *in, struct k
 {
     *note = (struct krait_note){ .in = in, .moment = moment, .kept = krait_keep() };
     open_notes++;
-    return krait_agent_may_record(in, KRAIT_TOP_IS_OLD);
+    return krait_agent_may_note(in, KRAIT_TOP_IS_OLD);
 }
 
 /* The clock's window at this thread's last note that went the long way, which looks at what the program has imported. */

@@ -33,6 +33,48 @@ void krait_optional_see(struct krait_interp *in)
     PyErr_Restore(type, value, traceback);
 }
 
+/* Those whose functions log.c and warnings.c patch. */
+static const char *const awaited[] = { "logging", "warnings", "threading" };
+
+/* importlib's own mark, which import looks at too (import_ensure_initialized, Python/import.c). */
+static bool is_initializing(const char *name)
+{
+    PyObject *modules = PySys_GetObject("modules");
+    PyObject *module = modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, name) : NULL;
+    PyObject *spec =
+        module && PyModule_Check(module) ? PyDict_GetItemString(PyModule_GetDict(module), "__spec__") : NULL;
+    bool is_plain = spec && PyType_GetSlot(Py_TYPE(spec), Py_tp_getattro) == (void *)PyObject_GenericGetAttr;
+    PyObject *mark = is_plain ? PyObject_GetAttrString(spec, "_initializing") : NULL;
+    bool is_set = mark == Py_True;
+    Py_XDECREF(mark);
+    PyErr_Clear();
+    return is_set;
+}
+
+bool krait_optional_awaits(const struct krait_interp *in)
+{
+    if (!(in->agent->asks & KRAIT_RECORD_LOG))
+        return false;
+    bool any = false;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(awaited); i++)
+        any = any || is_initializing(awaited[i]);
+    PyErr_Restore(type, value, traceback);
+    return any;
+}
+
+bool krait_optional_is_imported(const struct krait_interp *in, const char *event, PyObject *args)
+{
+    bool is_import = in->agent->asks & KRAIT_RECORD_LOG && strcmp(event, "import") == 0;
+    PyObject *name = is_import && args && PyTuple_Check(args) ? PyTuple_GetItem(args, 0) : NULL;
+    for (size_t i = 0; name && PyUnicode_Check(name) && i < KRAIT_ARRAY_LEN(awaited); i++) {
+        if (PyUnicode_CompareWithASCIIString(name, awaited[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 void krait_optional_end(struct krait_interp *in)
 {
     krait_log_end(in);

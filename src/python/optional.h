@@ -18,6 +18,10 @@
 void krait_optional_read(void);
 /* Patches what the program has imported since the last call of this. */
 void krait_optional_see(struct krait_interp *in);
+/* Whether the program is just importing a module that has to be patched: the next hook sees to it. */
+bool krait_optional_awaits(const struct krait_interp *in);
+/* Whether an audit event tells that such an import begins. */
+bool krait_optional_is_imported(const struct krait_interp *in, const char *event, PyObject *args);
 /* The recording ends. */
 void krait_optional_end(struct krait_interp *in);
 /* For another recording. */

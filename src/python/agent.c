@@ -621,11 +621,20 @@ void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception)
     krait_restore(&kept);
 }
 
-void krait_slow_say_top(struct krait_interp *in, uint64_t t)
+void krait_slow_resume(struct krait_interp *in, uint64_t t, uint32_t id)
 {
     struct krait_kept kept = krait_keep();
-    if (krait_agent_may_record(in, KRAIT_TOP_IS_OLD))
-        krait_thread_say_top(in, t);
+    bool ready = krait_agent_may_record(in, KRAIT_TOP_IS_NEW);
+    if (ready && !atomic_load_explicit(&krait_this_ring->resync, memory_order_relaxed)) /* else it is said */
+        write_event(in, t, KRAIT_EVENT_python_resume, id, KRAIT_TOP_IS_NEW);
+    krait_restore(&kept);
+}
+
+void krait_slow_say_top(struct krait_interp *in, uint64_t t, enum krait_begin_what top)
+{
+    struct krait_kept kept = krait_keep();
+    if (krait_agent_may_record(in, top))
+        krait_thread_say_top(in, t, top);
     krait_restore(&kept);
 }
 

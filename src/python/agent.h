@@ -204,8 +204,11 @@ bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *calla
 void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event);
 /* The innermost Python function ends by `exception`, at time t. */
 void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception);
-/* Says the innermost frame alone, if it is recorded: it is open from time t on, if it was not before. */
-void krait_slow_say_top(struct krait_interp *in, uint64_t t);
+/* The caller of the innermost frame, which has ended, is a generator that goes on from time t. */
+void krait_slow_resume(struct krait_interp *in, uint64_t t, uint32_t id);
+/* Says the innermost frame alone (KRAIT_TOP_IS_NEW: its caller), if it is recorded: it is open from time t on, if it was
+ * not before. */
+void krait_slow_say_top(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
 /* Defines a function that begins or ends without an event; returns its slot or NULL. */
 struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code);
 
@@ -274,8 +277,8 @@ bool krait_thread_is_suppressed(struct krait_interp *in, enum krait_begin_what t
 void krait_thread_look_at_name(struct krait_interp *in);
 /* Writes the current Python frames of this thread. Returns false if the ring was full. */
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
-/* Writes only the innermost frame: nothing was lost below it. */
-void krait_thread_say_top(struct krait_interp *in, uint64_t t);
+/* Writes only the innermost frame, or with KRAIT_TOP_IS_NEW its caller: nothing was lost below it. */
+void krait_thread_say_top(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
 /* Writes that the recording pauses from t on. Each thread writes the end of the pause before its next event, and its
  * begin if it has not done so. */
 void krait_thread_say_pause(struct krait_interp *in, uint64_t t);
@@ -318,6 +321,9 @@ bool krait_unreported_pending(void);
  * does not show it, writes the frame (krait_slow_say_top), which makes it so, and returns true. Reads the whole packet:
  * for rare cases. GIL held, and no exception set. */
 KRAIT_COLD bool krait_has_begun(struct krait_interp *in, uint64_t t, PyObject *frame, PyObject *code);
+/* 3.11: a signal handler that ran in `frame` has raised where a generator goes on (krait_frame_interrupts). The generator
+ * may catch it: its resume is recorded, if CPython did not report it. GIL held, and no exception set. */
+KRAIT_COLD void krait_unreported_interrupted(struct krait_interp *in, PyObject *frame);
 
 /* ---- greenlets.c ---- */
 /* Makes greenlet report this thread's switches, once the program has imported greenlet. GIL held. */

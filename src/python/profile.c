@@ -154,6 +154,13 @@ static void note_thrown(struct krait_interp *in, PyObject *frame, PyObject *code
         krait_unreported_goes_on(krait_writer_now(&in->agent->writer), krait_frame_back_code(frame));
 }
 
+/* 3.11: after the end of a signal handler that raises. */
+static inline void note_interrupted(struct krait_interp *in, PyObject *frame, const PyObject *value)
+{
+    if (!value && krait_frame_interrupts(frame))
+        krait_unreported_interrupted(in, frame);
+}
+
 /* Every event in the general way: generators, new functions, functions whose place in the table is another's,
  * and whatever the ring has no room for. */
 static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, int what, PyObject *arg)
@@ -180,6 +187,7 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
         if (next)
             put_begin(in, next, KRAIT_EVENT_python_resume);
         note_thrown(in, frame, code, arg);
+        note_interrupted(in, frame, arg);
         break;
     case WHAT_C_CALL:
         key = krait_code_key(arg);
@@ -381,6 +389,7 @@ static int selective_event(struct krait_interp *in, PyObject *frame, int what, P
             selective_end(in, code, event);
         }
         note_thrown(in, frame, code, arg);
+        note_interrupted(in, frame, arg);
         if (next && !code_left_out(in, next))
             selective_begin(in, next, KRAIT_EVENT_python_resume);
     } else if (in->agent->c_calls) {

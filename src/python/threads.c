@@ -564,15 +564,15 @@ bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begi
     return all;
 }
 
-void krait_thread_say_top(struct krait_interp *in, uint64_t t)
+void krait_thread_say_top(struct krait_interp *in, uint64_t t, enum krait_begin_what top)
 {
     KRAIT_CLEANUP(frames_done) struct frames frames = { 0 };
     struct krait_ring *ring = krait_this_ring;
-    PyObject *top = krait_thread_frame(KRAIT_TOP_IS_OLD);
-    Py_XINCREF(top);
-    bool whole = frames_from(in, top, &frames); /* names what is new */
-    bool is_recorded = top && !is_left_out(in, top) && frames.n;
-    Py_XDECREF(top);
+    PyObject *frame = krait_thread_frame(top);
+    Py_XINCREF(frame);
+    bool whole = frames_from(in, frame, &frames); /* names what is new */
+    bool is_recorded = frame && !is_left_out(in, frame) && frames.n;
+    Py_XDECREF(frame);
     if (!whole || !is_recorded || ring != krait_this_ring || atomic_load(&ring->resync))
         return; /* the next event says the whole stack, or there is none */
     size_t i = frames.n - 1;

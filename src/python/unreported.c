@@ -11,13 +11,15 @@
  * before, and what tools with a lower number raise, after the begin was told.
  *
  * 3.11 has no RAISE: there, unwinds of functions that have not begun are dropped (profile.c,
- * krait_has_begun).
+ * krait_has_begun). A generator may also catch what a signal handler raises as it is resumed. Its resume is told when
+ * the handler's frame unwinds, whose caller stands at a RESUME.
  *
  * What has begun, the thread's open packet tells. Where it cannot, since the begin may be in an earlier packet,
  * or be the caller's in a function that calls itself, the thread says this one frame: it is there, begun before
  * or now, and its end ends it. The frames below are not said, so that C functions among them stay open.
  *
- * Not known: that a tool of a higher number raises in PY_THROW, or in RAISE itself.
+ * Not known: that a tool of a higher number raises in PY_THROW, or in RAISE itself; and on 3.11, that a generator
+ * catches what a handler written in C or a trace function raises as it is resumed.
  */
 #include "python/codes.h"
 #include "python/compat/running.h"
@@ -264,20 +266,47 @@ static bool calls_itself(PyObject *frame, const PyObject *code)
 }
 
 /* The frame's end is then right, whether its begin was told or not. */
-static bool say_frame(struct krait_interp *in, uint64_t t)
+static bool say_frame(struct krait_interp *in, uint64_t t, enum krait_begin_what top)
 {
-    krait_slow_say_top(in, t);
+    krait_slow_say_top(in, t, top);
     return true;
+}
+
+static bool has_begun(struct krait_interp *in, uint64_t t, PyObject *frame, PyObject *code,
+                      enum krait_begin_what top)
+{
+    struct opened opened;
+    if (!read_packet(&opened) || !opened.depth || opened.deeper)
+        return say_frame(in, t, top);
+    if (opened.code[opened.depth - 1] != id_of_begin(in, frame, code))
+        return false;
+    return !calls_itself(frame, code) || say_frame(in, t, top); /* it may be the caller's begin */
 }
 
 bool krait_has_begun(struct krait_interp *in, uint64_t t, PyObject *frame, PyObject *code)
 {
-    struct opened opened;
-    if (!read_packet(&opened) || !opened.depth || opened.deeper)
-        return say_frame(in, t);
-    if (opened.code[opened.depth - 1] != id_of_begin(in, frame, code))
-        return false;
-    return !calls_itself(frame, code) || say_frame(in, t); /* it may be the caller's begin */
+    return has_begun(in, t, frame, code, KRAIT_TOP_IS_OLD);
+}
+
+/* ---- who was interrupted ---- */
+
+static bool is_left_out(struct krait_interp *in, PyObject *code)
+{
+    const struct krait_code *slot = krait_code_find(in, code);
+    if (!krait_code_is_defined(slot))
+        slot = krait_slow_look(in, code);
+    return !slot || slot->flags & KRAIT_CODE_OMIT;
+}
+
+void krait_unreported_interrupted(struct krait_interp *in, PyObject *frame)
+{
+    PyObject *generator = krait_frame_back(frame);
+    PyObject *code = generator ? krait_frame_code(generator) : NULL;
+    uint64_t t = krait_writer_now(&in->agent->writer);
+    if (code && !is_left_out(in, code) && !has_begun(in, t, generator, code, KRAIT_TOP_IS_NEW))
+        krait_slow_resume(in, t, id_of_begin(in, generator, code));
+    Py_XDECREF(code);
+    Py_XDECREF(generator);
 }
 
 /* ---- what is raised ---- */
@@ -288,10 +317,10 @@ static bool has_just_begun(struct krait_interp *in, uint64_t t, PyObject *frame,
 {
     struct opened opened;
     if (!read_packet(&opened))
-        return say_frame(in, t);
+        return say_frame(in, t, KRAIT_TOP_IS_OLD);
     if (!opened.last || opened.last != id_of_begin(in, frame, code))
         return false;
-    return !calls_itself(frame, code) || say_frame(in, t);
+    return !calls_itself(frame, code) || say_frame(in, t, KRAIT_TOP_IS_OLD);
 }
 
 static bool handlers_run_after_begin(void)
@@ -304,10 +333,10 @@ static bool is_unreported(struct krait_interp *in, PyObject *code)
 {
     PyObject *frame = (PyObject *)PyEval_GetFrame(); /* borrowed */
     PyObject *running = frame ? krait_frame_code(frame) : NULL;
-    bool (*has_begun)(struct krait_interp *, uint64_t, PyObject *, PyObject *) =
+    bool (*begun)(struct krait_interp *, uint64_t, PyObject *, PyObject *) =
         handlers_run_after_begin() ? krait_has_begun : has_just_begun;
     uint64_t t = krait_writer_now(&in->agent->writer);
-    bool unreported = running == code && !has_begun(in, t, frame, code);
+    bool unreported = running == code && !begun(in, t, frame, code);
     Py_XDECREF(running);
     return unreported;
 }

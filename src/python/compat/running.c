@@ -219,6 +219,17 @@ PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code)
     return waits && is_waiting(back) ? krait_at(back, krait_compat.version.layout.frame_code) : NULL;
 }
 
+/* The functions that the handler calls have callers that stand at calls. */
+bool krait_frame_interrupts(PyObject *frame)
+{
+    const struct krait_hook_layout *l = &krait_compat.version.layout;
+    const void *back = krait_has_inner_frames() ? inner_back(frame) : NULL;
+    if (!back || !krait_code_suspends(krait_at(back, l->frame_code)))
+        return false;
+    const uint8_t *at = krait_at(back, l->frame_lasti);
+    return (at[0] == OP_RESUME || at[0] == OP_RESUME_QUICK) && at[1] != 0;
+}
+
 PyObject *krait_frame_back_code(PyObject *frame)
 {
     const void *back = inner_back(frame);

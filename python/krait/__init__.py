@@ -9,6 +9,9 @@
     ...
     krait.stop()
 
+    with krait.attach(pid) as other:  # a program that runs already
+        ...
+
 Then look at it from the shell: krait report trace
 """
 import atexit as _atexit
@@ -23,7 +26,7 @@ import _thread
 import time as _time
 import warnings as _warnings
 
-__all__ = ["start", "stop", "pause", "resume", "snapshot", "recording", "is_recording", "mark", "span", "counter", "flow", "command", "Handler"]
+__all__ = ["start", "stop", "pause", "resume", "snapshot", "recording", "attach", "is_recording", "mark", "span", "counter", "flow", "command", "Handler"]
 __version__ = "0.1.0"
 
 # Of the recording that start() began: its folder, the collector's file, and the process that began it.
@@ -76,13 +79,13 @@ def command():
     raise FileNotFoundError("the krait command is not beside its Python package; set KRAIT to its path")
 
 
-def _check(path, options):
+def _check(path, options, caller="krait.start"):
     """Of wrong use, what needs no collector to tell."""
     if path is not None:
         _os.fspath(path)
     for name in options:
         if name not in _OPTIONS:
-            raise TypeError(f"krait.start: no option {name!r}; there are {', '.join(_OPTIONS)}")
+            raise TypeError(f"{caller}: no option {name!r}; there are {', '.join(_OPTIONS)}")
 
 
 def _option_words(options):
@@ -145,10 +148,10 @@ def _start(path, options):
     return folder
 
 
-def _reason(said):
+def _reason(said, typed="krait collect"):
     """What went wrong, without the name and the help of a command that the caller did not type."""
     lines = [line for line in said.strip().splitlines() if not line.startswith("Try: ")]
-    prefix = "krait collect: "
+    prefix = typed + ": "
     said = "\n".join(line[len(prefix):] if line.startswith(prefix) else line for line in lines)
     return _re.sub("--[a-z][a-z-]*", _argument, said.replace("; choose another with -o", "; choose another path"))
 
@@ -227,6 +230,20 @@ def _at_exit():
     """A recording that start() began here is on disk when the program has ended; it is not waited for for ever."""
     if _state["dir"] is not None and _state["pid"] == _os.getpid():
         _stop(_PATIENCE)
+
+
+def attach(pid, path=None, **options):
+    """Begin to record the running process `pid`, another one, into the folder `path`, as `krait record --pid` does.
+
+    Returns when the process is recorded. The result has `pid`, `path` (the folder), stop(), wait(timeout=None), which waits for the end of
+    for_="10s", max_size="1G" or of the process, and `summary`, what krait said at the end. As a context manager it stops at the end of
+    the block; else the recording ends with the script. Options are those of start(). Raises RuntimeError with krait's reason when the
+    process cannot be recorded; it is then left as it was. Raises FileNotFoundError when the krait command is not there.
+    """
+    _check(path, options, "krait.attach")
+    from krait._attach import Attachment
+
+    return Attachment(pid, path, options)
 
 
 def pause():

@@ -1,0 +1,131 @@
+"""krait.attach: another process, recorded from a script by the command `krait record --pid` of this installation.
+
+Nothing here needs the native part: the script itself is not recorded.
+"""
+import atexit
+import itertools
+import operator
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+import krait
+
+_CALLER = "krait.attach"
+_COMMAND = "krait record"
+
+
+class Attachment:
+    """A recording of another process: what krait.attach() returns. Use it as a context manager, or call stop()."""
+
+    def __init__(self, pid, path, options):
+        self.pid = operator.index(pid)
+        if self.pid == os.getpid():
+            raise ValueError("%s: process %d is the caller; krait.start() records it" % (_CALLER, self.pid))
+        folder = os.path.abspath(_free_folder(self.pid) if path is None else os.fsdecode(path))
+        words = [krait.command(), "record", "--pid", str(self.pid), "-o", folder] + krait._option_words(options)
+        self.path, self.summary = None, None
+        self._owner, self._failure = os.getpid(), None
+        self._said = tempfile.TemporaryFile()  # no pipe: nobody reads one while the script works
+        try:
+            self._krait = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._said)
+            self._begin(folder)
+        except BaseException:
+            self._abandon()
+            raise
+        atexit.register(self._at_exit)
+
+    def _begin(self, folder):
+        """Waits until the process is recorded. How long it tries is up to the command."""
+        while not any(row["pid"] == self.pid for row in _status(self._krait.pid).get("processes", ())):
+            if self._krait.poll() is not None:  # it has failed, or was so short that nobody saw it
+                self.wait()
+                break
+            time.sleep(0.002)
+        self.path = folder
+
+    def _abandon(self):
+        process = getattr(self, "_krait", None)
+        if process is not None and process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+        self._said.close()
+
+    def _end(self):
+        """Keeps what the command has said; once."""
+        if self.summary is not None:
+            return
+        self._said.seek(0)
+        self.summary = os.fsdecode(self._said.read())
+        self._said.close()
+        atexit.unregister(self._at_exit)
+        if self._krait.returncode:
+            reason = krait._reason(self.summary, _COMMAND) or "it ended with status %d" % self._krait.returncode
+            self._failure = RuntimeError("%s(%d): %s" % (_CALLER, self.pid, reason))
+
+    def wait(self, timeout=None):
+        """Wait until the recording ends by itself: after `for_` or at `max_size`, or with the process. Returns the folder's path.
+
+        Raises TimeoutError if it goes on after `timeout` seconds, and RuntimeError with krait's reason if it has failed.
+        """
+        try:
+            self._krait.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError("%s(%d): the recording goes on after %g s; stop() ends it" % (_CALLER, self.pid, timeout)) from None
+        self._end()
+        if self._failure:
+            raise self._failure
+        return self.path
+
+    def stop(self):
+        """End the recording and wait until it is on disk; the process runs on. Returns the folder's path.
+
+        Nothing more happens if it has ended already. Raises RuntimeError with krait's reason if it has failed.
+        """
+        if self.summary is None and self._krait.poll() is None:
+            self._krait.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def _at_exit(self):
+        if self._owner != os.getpid():  # a fork of the script
+            return
+        try:
+            self.stop()
+        except RuntimeError as e:
+            krait._warn(str(e))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *raised):
+        try:
+            self.stop()
+        except RuntimeError as e:
+            if kind is None:
+                raise
+            krait._warn(str(e))  # what the body raised matters more
+
+    def __repr__(self):
+        return "<krait.attach(%d) into %r, %s>" % (self.pid, self.path, "ended" if self._krait.poll() is not None else "recording")
+
+
+def _free_folder(pid):
+    """A name as the command chooses one, in the current folder."""
+    name = "krait-%d-%s" % (pid, time.strftime("%Y%m%d-%H%M%S"))
+    names = itertools.chain([name], ("%s-%d" % (name, n) for n in itertools.count(2)))
+    return next(n for n in names if not os.path.lexists(n))
+
+
+def _status(collector):
+    """What the recording of this process of krait's says of itself: docs/control.md. Empty before it listens and after it ends."""
+    folder = "/proc/%d/fd" % collector
+    try:
+        for name in os.listdir(folder):
+            path = os.path.join(folder, name)
+            if os.readlink(path).startswith("/memfd:krait"):
+                return krait._ask(os.stat(path).st_ino, b"status")
+    except (OSError, ValueError):
+        pass
+    return {}

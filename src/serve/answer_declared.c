@@ -114,45 +114,82 @@ static void put_samples(struct krait_buf *out, const struct krait_serving *servi
     }
 }
 
-/* Of all rows of a rule. */
-static void put_counts(struct krait_buf *out, const struct krait_intervals *of, uint32_t rule)
+/* A number that the analysis may not have: of too few. */
+static void put_real(struct krait_buf *out, const char *key, double value)
 {
-    struct krait_interval_row sum = { .min_ns = UINT64_MAX };
-    for (uint32_t i = 0; i < of->row_count; i++) {
-        const struct krait_interval_row *row = &of->rows[i];
-        if (row->rule != rule)
-            continue;
-        sum.count += row->count;
-        sum.total_ns += row->total_ns;
-        sum.min_ns = row->count ? KRAIT_MIN(sum.min_ns, row->min_ns) : sum.min_ns;
-        sum.max_ns = KRAIT_MAX(sum.max_ns, row->max_ns);
-        sum.no_stop += row->no_stop;
-        sum.no_start += row->no_start;
-        sum.no_key += row->no_key;
-    }
-    krait_json_key_u64(out, "count", sum.count);
-    krait_json_key_u64(out, "total", sum.total_ns);
-    krait_json_key_u64(out, "min", sum.count ? sum.min_ns : 0);
-    krait_json_key_u64(out, "max", sum.max_ns);
-    krait_json_key_u64(out, "noStop", sum.no_stop);
-    krait_json_key_u64(out, "noStart", sum.no_start);
-    krait_json_key_u64(out, "noKey", sum.no_key);
+    krait_json_key(out, key);
+    krait_json_real(out, value);
 }
 
-static void put_signal(struct krait_buf *out, const struct krait_intervals *of, uint32_t rule)
+static void put_row(struct krait_buf *out, const struct krait_intervals *of,
+                    const struct krait_interval_row *row)
 {
-    uint64_t count = 0, no_number = 0, no_key = 0;
-    for (uint32_t i = 0; i < of->signal_count; i++) {
-        const struct krait_signal_row *row = &of->signals[i];
-        if (row->rule != rule)
-            continue;
-        count += row->count;
-        no_number += row->no_number;
-        no_key += row->no_key;
+    krait_json_item(out, "\n{");
+    put_key(out, of, row->key);
+    krait_json_key_u64(out, "count", row->count);
+    krait_json_key_u64(out, "total", row->total_ns);
+    krait_json_key_u64(out, "min", row->min_ns);
+    put_real(out, "mean", row->mean_ns);
+    krait_json_key_u64(out, "median", row->median_ns);
+    krait_json_key_u64(out, "p90", row->p90_ns);
+    krait_json_key_u64(out, "p99", row->p99_ns);
+    krait_json_key_u64(out, "max", row->max_ns);
+    put_real(out, "deviation", row->deviation_ns);
+    krait_json_key_u64(out, "noStop", row->no_stop);
+    krait_json_key_u64(out, "noStart", row->no_start);
+    krait_json_key_u64(out, "noKey", row->no_key);
+    krait_buf_char(out, '}');
+}
+
+static void put_signal_row(struct krait_buf *out, const struct krait_intervals *of,
+                           const struct krait_signal_row *row)
+{
+    krait_json_item(out, "\n{");
+    put_key(out, of, row->key);
+    krait_json_key_u64(out, "count", row->count);
+    put_real(out, "total", row->total);
+    put_real(out, "min", row->min);
+    put_real(out, "mean", row->mean);
+    put_real(out, "median", row->median);
+    put_real(out, "p90", row->p90);
+    put_real(out, "p99", row->p99);
+    put_real(out, "max", row->max);
+    put_real(out, "deviation", row->deviation);
+    put_real(out, "last", row->last);
+    put_real(out, "perSecond", row->per_s);
+    krait_json_key_u64(out, "noNumber", row->no_number);
+    krait_json_key_u64(out, "noKey", row->no_key);
+    krait_buf_char(out, '}');
+}
+
+/* As krait intervals has them, a row for each name, key or state; and which state followed which how often. */
+static void put_rows(struct krait_buf *out, const struct krait_intervals *of, uint32_t rule)
+{
+    krait_json_key_open(out, "rows", '[');
+    for (uint32_t i = 0; i < of->row_count; i++) {
+        const struct krait_interval_row *row = &of->rows[i];
+        bool has_any = row->starts || row->stops || row->no_start || row->no_key;
+        if (row->rule == rule &&
+            (row->key == KRAIT_NO_ID || has_any)) /* else a state that became another one */
+            put_row(out, of, row);
     }
-    krait_json_key_u64(out, "count", count);
-    krait_json_key_u64(out, "noNumber", no_number);
-    krait_json_key_u64(out, "noKey", no_key);
+    for (uint32_t i = 0; i < of->signal_count; i++) {
+        if (of->signals[i].rule == rule)
+            put_signal_row(out, of, &of->signals[i]);
+    }
+    krait_buf_char(out, ']');
+    krait_json_key_open(out, "transitions", '[');
+    for (uint32_t i = 0; i < of->transition_count; i++) {
+        const struct krait_transition *next = &of->transitions[i];
+        if (next->rule != rule)
+            continue;
+        krait_json_item(out, "\n{");
+        krait_json_key_text(out, "from", of->keys.texts[next->from]);
+        krait_json_key_text(out, "to", of->keys.texts[next->to]);
+        krait_json_key_u64(out, "count", next->count);
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, ']');
 }
 
 static void put_rule(struct krait_buf *out, const struct krait_serving *serving, const struct found *found,
@@ -166,10 +203,7 @@ static void put_rule(struct krait_buf *out, const struct krait_serving *serving,
                         is_signal                       ? "signal"
                         : of->kind == KRAIT_RULE_STATES ? "state"
                                                         : "interval");
-    if (is_signal)
-        put_signal(out, &found->of, rule);
-    else
-        put_counts(out, &found->of, rule);
+    put_rows(out, &found->of, rule);
     krait_json_key_open(out, "first", '[');
     if (is_signal)
         put_samples(out, serving, &found->of, rule, limit);

@@ -7,7 +7,7 @@ import { addNote } from './panels/notes';
 export interface Command { keys: string[]; words: string; group: string; run: (context: Context) => void }
 
 /** Keys are by place on the keyboard (KeyboardEvent.code) for movement, so that WASD is where it is on every layout; else by what is printed on them. */
-export function commands(offered: Panel[], ui: { search: () => void; help: () => void; palette: () => void; theme: () => void; filter: () => void }): Command[] {
+export function commands(offered: Panel[], ui: { search: () => void; help: () => void; palette: () => void; theme: () => void; filter: () => void; declare: () => void }): Command[] {
   const go = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Move', run });
   const call = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Calls', run });
   const other = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Page', run });
@@ -44,6 +44,7 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
     call('Select the time on the screen', ['code:KeyV'], (c) => c.store.select({ ...c.store.view.range })),
     other('Clear the selection', ['Escape'], (c) => { c.store.selectCall(null); c.store.select(null); c.store.setFunc(null); }),
     other('Search functions and threads', ['/'], ui.search),
+    other('Make a lane of intervals, states or a signal; of a selected range from its first message to its last', ['code:KeyN'], ui.declare),
     other('Filter lanes', ['code:KeyL'], ui.filter),
     other('Commands', ['Ctrl+k'], ui.palette),
     other('Light or dark', ['code:KeyT'], ui.theme),

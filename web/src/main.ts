@@ -3,10 +3,11 @@
 
 import { activeOf } from './active';
 import { Alignment } from './align';
-import { Api, ask, askTrace } from './api';
+import { Api, ApiError, ask, askTrace } from './api';
 import { Choice, Chooser } from './chooser';
 import { button, el } from './dom';
 import { Command, commandOf, commands, keyText } from './keys';
+import { LaneDialog } from './lane_dialog';
 import { shortCommand } from './lanes';
 import { Minimap } from './minimap';
 import { Func, Trace, clip, label, place } from './model';
@@ -21,8 +22,8 @@ import { Store, decode } from './store';
 import { Timeline, isDark } from './timeline';
 import { counted, duration } from './time';
 
-const WAIT = 180, POLL = 500, FOLLOW = 1000; // ms: after the last change; between two looks at the index, and at a recording that goes on
-const PICTURE = 2000, LOOK = 15; // ms that the first panel waits for the picture at most; between two looks whether it is there
+const WAIT = 180, POLL = 500, FOLLOW = 1000, REMADE_POLL = 60; // ms: after the last change; between two looks at the index, at a recording that goes on, at lanes that are made
+const PICTURE = 2000, LOOK = 15, REMADE = 120000; // ms that the first panel waits for the picture at most; between two looks whether it is there; until declared lanes are there
 
 class Page {
   private context: Context;
@@ -35,6 +36,7 @@ class Page {
   private list: Command[] = [];
   private search: Chooser;
   private palette: Chooser;
+  private maker = new LaneDialog((generation, name) => { void this.showMade(generation, name); });
   private body = el('div', { class: 'panel-body', role: 'tabpanel', id: 'panel' });
   private offered: Panel[] = [];
   private below!: HTMLElement;
@@ -72,6 +74,7 @@ class Page {
     this.list = commands(this.offered, {
       search: () => this.search.open(), palette: () => this.palette.open(),
       help: () => this.help.showModal(), theme: () => this.theme(), filter: () => this.filter.focus(),
+      declare: () => { void this.maker.open(this.context.store.view.selected); },
     });
     this.buildHelp();
   }
@@ -88,7 +91,7 @@ class Page {
     const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: trace.title }, title),
       this.length, this.state, el('span', { class: 'space' }), this.filter,
       button('Active', 'Hide what is empty on the screen: threads that did not run, CPUs that idled, lanes without events (R)', () => { this.context.store.view.active = !this.context.store.view.active; this.context.store.tell('range'); }, 'active'),
-      this.align, button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
+      this.align, button('New lane', 'Make a lane of intervals, states or a signal (N)', () => { void this.maker.open(this.context.store.view.selected); }, 'declare'), button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
     const tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
     tabs.addEventListener('keydown', (event) => this.stepTab(event));
     for (const panel of panels) {
@@ -325,6 +328,35 @@ class Page {
     this.later(true);
   }
 
+  /** The server shows the recording anew once declared lanes have changed; the one that was made is then in sight. */
+  private async showMade(generation: number, name: string | undefined): Promise<void> {
+    this.remaking++;
+    this.state.textContent = 'making the lanes';
+    try {
+      await this.growFrom(generation);
+      this.state.textContent = '';
+    } catch (error) {
+      this.state.textContent = error instanceof Error ? error.message : String(error);
+    }
+    this.context.timeline.lanes.forget(); // a lane may be as it was but in another number of rows
+    const track = this.context.trace.tracks.find((each) => each.of === 'lane' && (each.threadName === name || each.threadName.startsWith(`${name} `)));
+    if (track) this.context.timeline.revealTrack(track.id);
+    this.remaking--;
+  }
+
+  private async growFrom(generation: number): Promise<void> {
+    const end = performance.now() + REMADE;
+    for (;;) {
+      const next = await askTrace();
+      if (next.generation !== this.context.trace.generation) await this.grow(next);
+      if (next.generation !== generation) return;
+      if (performance.now() > end) throw new ApiError('the lanes are kept, but cannot be shown: the terminal of krait view may say why');
+      await new Promise((done) => setTimeout(done, REMADE_POLL));
+    }
+  }
+
+  private remaking = 0;
+
   private async sameFunction(func: Func): Promise<number | null> {
     const { funcs } = await ask<{ funcs: number[] }>('search', { text: func.name, limit: 1000 });
     for (const id of funcs) {
@@ -372,7 +404,7 @@ class Page {
   }
 
   get settled(): boolean {
-    return this.context.timeline.settled && !this.context.store.settling && !this.body.classList.contains('asking');
+    return this.context.timeline.settled && !this.context.store.settling && !this.remaking && !this.body.classList.contains('asking');
   }
 
   private async findAll(text: string): Promise<Choice[]> {

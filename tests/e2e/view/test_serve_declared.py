@@ -3,6 +3,7 @@
 
 import json
 import os
+import subprocess
 import time
 
 import pytest
@@ -50,16 +51,34 @@ def wait_for_generation(server, before):
 def test_a_preview_counts_what_a_definition_finds(serve):
     server = serve()
     found = send(server, "preview?limit=2", SHOP)
-    rules = {rule["name"]: rule for rule in found["rules"]}
-    order, oven, waiting = rules["order"], rules["oven"], rules["waiting"]
+    order, oven, waiting = found["rules"]
     assert found["messages"] == len(TOLD) and [rule["kind"] for rule in found["rules"]] == ["interval", "state", "signal"]
-    assert (order["count"], order["total"], order["min"], order["max"], order["noStop"]) == (3, 600_000, 100_000, 300_000, 0)
+    (row,) = order["rows"]
+    assert (row["count"], row["total"], row["min"], row["max"], row["noStop"]) == (3, 600_000, 100_000, 300_000, 0)
     assert [(int(f["until"]) - int(f["begin"]), f["key"]) for f in order["first"]] == [(200_000, "1"), (300_000, "2")]
-    assert (oven["count"], oven["noStop"]) == (1, 2) and [f["key"] for f in oven["first"]] == ["hot"]
-    assert waiting["count"] == 2 and [f["value"] for f in waiting["first"]] == [2, 1.5]
+    assert [(row["key"], row["count"], row["noStop"]) for row in oven["rows"]] == [("hot", 1, 0), ("warm", 0, 1), ("off", 0, 1)]
+    assert [f["key"] for f in oven["first"]] == ["hot"] and oven["transitions"] == [{"from": "hot", "to": "warm", "count": 1}]
+    assert waiting["rows"][0]["count"] == 2 and [f["value"] for f in waiting["first"]] == [2, 1.5]
     begin = int(order["first"][0]["begin"])
-    assert send(server, f"preview?from={begin + 350_000}", SHOP)["rules"][0]["count"] == 1
+    assert send(server, f"preview?from={begin + 350_000}", SHOP)["rules"][0]["rows"][0]["count"] == 1
     assert lanes(server) == []  # nothing is kept
+
+
+def test_a_preview_has_the_numbers_of_krait_intervals(serve, krait):
+    server = serve()
+    (server.folder / "shop.toml").write_text(SHOP)
+    printed = json.loads(subprocess.run([krait, "intervals", server.folder, "-f", server.folder / "shop.toml", "--json"], check=True, capture_output=True).stdout)
+    rules = send(server, "preview", SHOP)["rules"]
+    names = ["total", "min", "mean", "median", "p90", "p99", "max", "deviation"]
+
+    def shown(row, unit):
+        return [row.get(f"{name}{unit}") for name in names]
+
+    def own(row, ndigits):
+        return [round(row[name], ndigits) for name in names]
+
+    assert [own(row, None) for rule in rules for row in rule["rows"] if rule["kind"] != "signal"] == [shown(row, "_ns") for row in printed["rows"]]
+    assert [own(row, 9) for row in rules[2]["rows"]] == [[round(n, 9) for n in shown(row, "")] for row in printed["signals"]]
 
 
 def test_what_the_page_keeps_is_shown_and_stays(serve, krait):

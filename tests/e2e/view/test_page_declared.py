@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lanes that the reader of the page of `krait view` declares: the dialog, its preview, and what is kept."""
+
+import json
+import subprocess
+
+import pytest
+from browser import Page, ask, browser, served
+from test_intervals import marks
+from test_view_declared import TOLD
+
+ORDER = {"start": "take (?P<key>\\d+)", "stop": "send (?P<key>\\d+)"}
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as made:
+        yield made
+
+
+@pytest.fixture
+def shop(synth):
+    return synth(marks(*TOLD))
+
+
+@pytest.fixture
+def open_page(krait, chromium, shop):
+    """open_page(hash, options...): the shop's page; what went wrong on it is none, but for definitions that are wrong."""
+    opened = []
+
+    def show(hash="", *options):
+        server = served(krait, shop, *options)
+        page = Page(chromium.new_page(viewport={"width": 1280, "height": 800}))
+        opened.append((server, page))
+        page.page.goto(server.__enter__() + hash)
+        return page.wait()
+
+    yield show
+    for server, page in opened:
+        page.page.close()
+        server.__exit__(None, None, None)
+        assert [error for error in page.errors if "400" not in error] == []
+
+
+def fill(page, **values):
+    for name, value in values.items():
+        page.page.fill(f"#maker-{name}", value)
+
+
+def previewed(page, text):
+    """Waits until the preview begins like this; its statistics, and its last table."""
+    page.page.locator(".maker-sum", has_text=text).wait_for()
+    return page.page.locator(".maker-found dd").all_inner_texts(), [row.split("\t") for row in page.page.locator(".maker-found table").last.inner_text().split("\n")]
+
+
+def names(page):
+    return page.page.locator(".lane .title").all_inner_texts()
+
+
+def kept(shop):
+    path = shop / ".krait-lanes.toml"
+    return path.read_text() if path.exists() else None
+
+
+def add(page):
+    page.page.keyboard.press("Enter")
+    page.page.locator("dialog.maker[open]").wait_for(state="detached")
+    return page.wait()
+
+
+def test_a_lane_is_made_changed_and_removed_with_the_keyboard(open_page, shop, krait):
+    page = open_page()
+    page.press("n")
+    page.page.keyboard.type(ORDER["start"])
+    page.page.keyboard.press("Tab")
+    page.page.keyboard.type(ORDER["stop"])
+    statistics, first = previewed(page, f"3 intervals in {len(TOLD)} messages")
+    assert statistics == ["3", "600.0 us", "200.0 us", "100.0 us", "200.0 us", "300.0 us", "300.0 us", "300.0 us", "100.0 us"]
+    assert first[0] == ["begin", "duration", "key"] and [row[1:] for row in first[1:]] == [["200.0 us", "1"], ["300.0 us", "2"], ["100.0 us", "3"]]
+    add(page)
+    assert names(page)[:2] == ["Declared lanes", "interval"]
+    assert kept(shop) == "[interval.interval]\nstart = 'take (?P<key>\\d+)'\nstop = 'send (?P<key>\\d+)'\n"
+    page.press("n")  # a state beside it
+    page.page.locator("#maker-interval").focus()
+    page.page.keyboard.press("ArrowRight")
+    fill(page, message="oven is (\\w+)", name="the oven")
+    previewed(page, "1 stay in 12 messages; 2 without a stop")
+    page.page.locator("#maker-name").focus()
+    add(page)
+    assert names(page)[:4] == ["Declared lanes", "interval", "the oven T0", "the oven T1"]
+    found = json.loads(subprocess.run([krait, "intervals", shop, "-f", shop / ".krait-lanes.toml", "--json"], check=True, capture_output=True).stdout)
+    assert [(row["name"], row["intervals"]) for row in found["rows"]][0] == ("interval", 3)
+
+    again = open_page()  # by another server
+    assert names(again)[:4] == ["Declared lanes", "interval", "the oven T0", "the oven T1"]
+    again.press("n")
+    again.page.get_by_role("button", name="Change the lane interval").click()
+    fill(again, name="sale", stop="the end", key="")
+    previewed(again, "1 interval in 12 messages; 2 without a stop")
+    fill(again, start="take \\d", stop="send \\d")
+    again.page.select_option("#maker-pairing", "nested")
+    previewed(again, "3 intervals")
+    again.page.locator("#maker-name").focus()
+    add(again)
+    assert names(again)[1] == "sale" and "pairing = 'nested'" in kept(shop) and "interval.interval" not in kept(shop)
+    again.press("n")
+    for lane in ("sale", "the oven"):
+        again.page.get_by_role("button", name=f"Remove the lane {lane}").press("Enter")
+        again.page.get_by_role("button", name=f"Remove the lane {lane}").wait_for(state="detached")
+    again.page.keyboard.press("Escape")
+    again.wait()
+    assert "Declared lanes" not in names(again) and kept(shop) is None
+
+
+def test_what_is_wrong_is_said_at_its_field(open_page, shop):
+    page = open_page()
+    page.page.get_by_role("button", name="New lane").click()
+    errors = page.page.locator("dialog.maker .error:not(:empty)")
+    page.page.keyboard.press("Enter")
+    assert errors.all_inner_texts() == ["A pattern is needed."]
+    assert page.page.evaluate("() => document.activeElement.id") == "maker-start"
+    fill(page, start="ta(ke", stop="send")
+    page.page.locator("#maker-start[aria-invalid]").wait_for()
+    (said,) = errors.all_inner_texts()
+    assert said.startswith("no regular expression:") and "byte 6" in said
+    described = page.page.locator("#maker-start").get_attribute("aria-describedby").split()
+    assert said in [page.text(f"#{each}") for each in described]
+    page.page.locator("#maker-signal").check()
+    fill(page, message="wait")
+    page.page.locator("#maker-message[aria-invalid]").wait_for()
+    assert "round brackets" in errors.all_inner_texts()[0]
+    fill(page, message="([\\d.]+) wait", name="")
+    statistics, first = previewed(page, "2 values")
+    assert statistics[:4] == ["2", "3.5", "1.75", "1.5"] and [row[1] for row in first[1:]] == ["2", "1.5"]
+    page.page.keyboard.press("Enter")
+    assert errors.all_inner_texts() == ["A name is needed."] and kept(shop) is None
+    page.page.keyboard.press("Escape")
+    page.page.locator("dialog.maker[open]").wait_for(state="detached")
+    page.press("Control+k")
+    page.page.keyboard.type("make a lane")
+    page.page.locator(".chooser li").first.wait_for()
+    page.press("Enter")
+    assert page.text("#maker-title") == "New lane" and page.page.input_value("#maker-start") == ""
+    page.page.keyboard.press("Escape")
+
+
+def test_a_range_from_one_message_to_another_fills_the_patterns_in(open_page, shop, krait):
+    def time_of(text):
+        (event,) = (event for event in ask(link, "events", limit=1000)["events"] if text in json.dumps(event["payload"]))
+        return int(event["time_ns"]) - int(ask(link, "trace")["origin"])
+
+    with served(krait, shop) as link:
+        begin, until = time_of("take 1"), time_of("send 1")
+    (shop / ".krait-lanes.toml").write_text("# mine\n[interval.interval]\nstart = { event = 'x' }\nstop = 'y'\n")
+    page = open_page(f"#s={begin},{until - begin}")
+    page.press("n")
+    page.page.wait_for_function("() => document.querySelector('#maker-stop').value")
+    assert page.page.input_value("#maker-start") == ORDER["start"] and page.page.input_value("#maker-stop") == ORDER["stop"]
+    assert page.page.input_value("#maker-name") == "interval-2" and page.text(".maker-kept").split("\n")[1].split("\t")[:3] == ["interval", "interval", "by hand"]
+    fill(page, name="interval")
+    page.page.keyboard.press("Enter")
+    page.page.locator("#maker-name[aria-invalid]").wait_for()
+    fill(page, name='an "order"')
+    add(page)
+    assert kept(shop).startswith("# mine\n[interval.interval]\nstart = { event = 'x' }\n") and "[interval.'an \"order\"']" in kept(shop)
+    assert 'an "order"' in names(page)

@@ -35,7 +35,7 @@ static bool is_alive(pid_t pid)
 
 static void collect(struct krait_collector *collector, pid_t owner)
 {
-    while (is_alive(owner) && !krait_collector_owner_left(collector) &&
+    while (is_alive(owner) && !krait_collector_left(collector, owner) &&
            !krait_collector_limit(collector, 0)) {
         krait_collector_nap(collector);
         krait_collector_round(collector);
@@ -49,7 +49,7 @@ static int child(struct krait_recording_values *values, pid_t owner)
     struct krait_collector *collector = NULL;
     char dir[PATH_MAX];
     if (krait_recording_check(values, &err) ||
-        krait_recording_open(&collector, values, "python", owner, dir, sizeof(dir), &err))
+        krait_recording_open(&collector, values, "python", dir, sizeof(dir), &err))
         return krait_cmd_fail(&krait_cmd_collect, &err);
     KRAIT_AUTO_FREE char *full = realpath(dir, NULL);
     printf("%s\n%s\n", krait_collector_session(collector), full ? full : dir);

@@ -121,8 +121,9 @@ int ctl_print_status(const struct krait_json *status, const struct krait_table_l
                      struct krait_buf *out)
 {
     char a[KRAIT_FMT_SIZE], b[KRAIT_FMT_SIZE], line[4 * KRAIT_FMT_SIZE];
+    const char *folder = krait_json_string(status, "folder");
     put_state(status, look, out);
-    put_line(out, "folder", krait_json_string(status, "folder"));
+    put_line(out, "folder", *folder ? folder : "none: watched by krait top");
     snprintf(line, sizeof(line), "%s, %s/s",
              krait_fmt_counted(a, krait_json_number(status, "events"), "event"),
              krait_fmt_count(b, krait_json_number(status, "events_per_s")));

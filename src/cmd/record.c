@@ -2,16 +2,16 @@
  *
  * krait record: runs a command with the agent preloaded and collects what it writes, until the command ends.
  *
- * What keeps the recording from being made is told before the command runs, which then does not (record_before.h). From
+ * What keeps the recording from being made is told before the command runs, which then does not (before_recording.h). From
  * then on the command is the user's: what goes wrong with the recording is told, and the command runs on.
  */
 #include "base/fmt.h"
 #include "base/shell.h"
+#include "cmd/before_recording.h"
 #include "cmd/cmds.h"
 #include "cmd/omitted.h"
-#include "cmd/record_attach.h"
-#include "cmd/record_before.h"
 #include "cmd/record_kernel.h"
+#include "cmd/record_pid.h"
 #include "cmd/record_sample.h"
 #include "cmd/terminal.h"
 #include "cmd/watching.h"
@@ -26,20 +26,6 @@
 #include <sys/wait.h>
 
 extern char **environ;
-
-static int set_environment(const struct krait_collector *collector, const char *preload,
-                           const struct krait_recording_values *values, struct krait_err *err)
-{
-    const char *before = getenv("LD_PRELOAD");
-    KRAIT_AUTO_FREE char *all = NULL;
-    if (asprintf(&all, "%s%s%s", before ? before : "", before && *before ? ":" : "", preload) < 0)
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    setenv("KRAIT_SESSION", krait_collector_address(collector), 1);
-    if (values->no_children)
-        setenv("KRAIT_NO_CHILDREN", "1", 1);
-    setenv("LD_PRELOAD", all, 1);
-    return 0;
-}
 
 /* ---- running the command ---- */
 
@@ -130,7 +116,7 @@ static int spawn(pid_t *pid, char **argv, const sigset_t *blocked, struct krait_
         return 0;
     errno = rc;
     krait_err_errno(err, "cannot run %s", argv[0]);
-    krait_record_hint(argv[0], err);
+    krait_before_hint(argv[0], err);
     return -rc;
 }
 
@@ -442,12 +428,11 @@ struct recorded {
 static int open_recorded(struct recorded *r, struct krait_err *err)
 {
     char preload[PATH_MAX];
-    int rc = krait_record_find_preload(preload, sizeof(preload), err);
-    rc = rc ? rc
-            : krait_recording_open(&r->collector, r->values, r->command[0], 0, r->dir, sizeof(r->dir), err);
+    int rc = krait_before_find_preload(preload, sizeof(preload), err);
+    rc = rc ? rc : krait_recording_open(&r->collector, r->values, r->command[0], r->dir, sizeof(r->dir), err);
     if (!rc && r->values->view)
         rc = krait_watching_start(&viewer, r->dir, err); /* before its environment is the command's */
-    return rc ? rc : set_environment(r->collector, preload, r->values, err);
+    return rc ? rc : krait_before_set_environment(r->collector, preload, !r->values->no_children, err);
 }
 
 /* Starts the command. Returns 0, or the wait status of a shell's that cannot. What krait did before takes a
@@ -522,7 +507,7 @@ static int check_before(const struct krait_recording_values *values, int argc, c
     int rc =
         argc ? krait_recording_check(values, &err)
              : krait_err_set(&err, -EINVAL, "no command to record; as in: krait record -- python3 app.py");
-    int status = rc ? 2 : krait_record_check_command(argv[0], &err);
+    int status = rc ? 2 : krait_before_check_command(argv[0], &err);
     if (status)
         krait_cmd_fail(&krait_cmd_record, &err);
     if (status == KRAIT_EXIT_NOT_FOUND)
@@ -594,7 +579,7 @@ static int sample_command(struct krait_record_sample *sample, char **argv)
 {
     struct krait_err err = { 0 };
     struct sampled command = { 0 };
-    int status = krait_record_check_command(argv[0], &err);
+    int status = krait_before_check_command(argv[0], &err);
     if (!status && krait_record_sample_prepare(sample, argv[0], &err))
         status = KRAIT_EXIT_NOT_RECORDED;
     if (status) {
@@ -640,21 +625,21 @@ static int attach(struct krait_recording_values *values, int argc)
 {
     char name[64];
     struct krait_err err = { 0 };
-    struct krait_record_attach attach = { .values = values, .over = is_interrupted };
-    if (krait_record_attach_check(&attach, argc, &err))
+    struct krait_record_pid attach = { .values = values, .attaching.over = is_interrupted };
+    if (krait_record_pid_check(&attach, argc, &err))
         return W_EXITCODE(krait_cmd_usage(&krait_cmd_record, &err), 0);
     struct recorded r = { .values = values };
-    snprintf(name, sizeof(name), "%d", attach.pid);
-    int rc = krait_record_attach_library(&attach, &err);
-    rc = rc ? rc : krait_recording_open(&r.collector, values, name, attach.pid, r.dir, sizeof(r.dir), &err);
+    snprintf(name, sizeof(name), "%d", attach.attaching.pid);
+    int rc = krait_record_pid_prepare(&attach, &err);
+    rc = rc ? rc : krait_recording_open(&r.collector, values, name, r.dir, sizeof(r.dir), &err);
     if (!rc) {
         catch_signals(values);
         krait_collector_hasten();
-        rc = krait_record_attach_run(&attach, r.collector, &err);
+        rc = krait_record_pid_run(&attach, r.collector, &err);
     }
     bool in_vain = !rc && finish(r.collector, NULL, values, r.dir);
     if (!rc && !values->quiet)
-        krait_record_attach_print(&attach);
+        krait_record_pid_print(&attach);
     krait_collector_free(r.collector);
     if (rc)
         return W_EXITCODE(krait_cmd_fail(&krait_cmd_record, &err), 0);

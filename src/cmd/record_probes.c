@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/suggest.h"
-#include "cmd/record_before.h"
+#include "cmd/before_recording.h"
 #include "remote/probes.h"
 
 #include <fnmatch.h>
@@ -30,7 +30,7 @@ struct search {
 static int find_command(const char *command, struct spec *spec, struct krait_err *err)
 {
     char path[PATH_MAX];
-    if (krait_record_look_up(command, path, sizeof(path)) || !realpath(path, spec->path))
+    if (krait_before_look_up(command, path, sizeof(path)) || !realpath(path, spec->path))
         return krait_err_set(err, -ENOENT, "cannot find the file of %s: name it in --usdt FILE:PROVIDER:NAME",
                              command);
     return 0;

@@ -140,12 +140,11 @@ void krait_recording_dir(const struct krait_recording_values *values, const char
 }
 
 int krait_recording_open(struct krait_collector **out, struct krait_recording_values *values,
-                         const char *command, int owner, char *dir, size_t size, struct krait_err *err)
+                         const char *command, char *dir, size_t size, struct krait_err *err)
 {
     krait_recording_dir(values, command, dir, size);
     struct krait_collector_options options = options_of(values);
     options.dir = dir;
-    options.owner = owner;
     return krait_collector_new(out, &options, err);
 }
 

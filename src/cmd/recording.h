@@ -44,9 +44,8 @@ void krait_recording_dir(const struct krait_recording_values *values, const char
 void krait_recording_done(struct krait_recording_values *values);
 
 /* Makes the collector, of values that krait_recording_check has found right. `dir` is a buffer for the
- * default folder's name, made from `command`; `owner` is the process that asked for the recording itself, or
- * 0. */
+ * default folder's name, made from `command`. */
 int krait_recording_open(struct krait_collector **out, struct krait_recording_values *values,
-                         const char *command, int owner, char *dir, size_t size, struct krait_err *err);
+                         const char *command, char *dir, size_t size, struct krait_err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * krait top: which functions of a running Python program take the time, live.
+ * krait top: which functions of a running Python program take the time, live: by samples from outside, or every call by
+ * the recorder's rings (top_exact.c), which a key switches.
  */
 #include "cmd/top.h"
 
@@ -17,7 +18,9 @@
 enum {
     RATE_USUAL = 100,
     RATE_MOST = 10000,
-    FIRST_PART = 5 /* of an interval: a screen is not empty for long */
+    OVERHEAD_USUAL = 5,
+    OVERHEAD_ALL = 100, /* percent: no limit */
+    FIRST_PART = 5      /* of an interval: a screen is not empty for long */
 };
 
 extern const struct krait_cmd krait_cmd_top;
@@ -26,6 +29,8 @@ struct top {
     const struct top_options *options;
     struct top_processes processes;
     struct krait_sums sums;
+    struct top_exact *exact; /* NULL: not needed yet */
+    bool is_exact;           /* shows that; else the samples */
     struct krait_match *match;
     struct top_screen *screen; /* NULL: tables one after the other */
     struct krait_err err;      /* why it ended */
@@ -34,6 +39,7 @@ struct top {
     bool idle, gil, lines, paused, quit, helps;
     uint64_t rate, interval_ns, tables;
     uint64_t due_ns, last_ns; /* of the next reading, the one before */
+    uint64_t end_ns;          /* of the interval */
     uint64_t find_ns;         /* when processes are looked for again */
     uint64_t cpu_at, own_ns;  /* when CPU time was read, and what krait had used */
     double cpu, own_cpu;
@@ -44,6 +50,7 @@ struct top {
     char *filter;           /* NULL: none */
     struct krait_buf typed; /* of a filter that is being typed */
     bool types;
+    char note[sizeof(((struct krait_err *)NULL)->text)]; /* instead of the keys, up to the next one */
     struct krait_buf command;
     char python[32];
 };
@@ -52,6 +59,9 @@ static void top_done(struct top *top)
 {
     top_screen_close(top->screen);
     top_command_end(&top->processes);
+    top_exact_finish(top->exact);
+    top_release_signals();
+    top_exact_free(top->exact);
     top_processes_done(&top->processes);
     krait_sums_done(&top->sums);
     krait_match_free(top->match);
@@ -76,6 +86,14 @@ static void note_program(struct top *top)
         return;
     krait_buf_clear(&top->command);
     krait_buf_str(&top->command, now.data);
+}
+
+/* What the program said itself, where nobody has looked at it from outside. */
+static void note_recorded(struct top *top)
+{
+    const char *python = krait_live_python(top_exact_live(top->exact));
+    if (*python)
+        snprintf(top->python, sizeof(top->python), "%s", python);
 }
 
 /* Processes are looked for often until there is one, then once an interval at most. */
@@ -116,12 +134,88 @@ static void read_cpu(struct top *top)
     top->own_ns = own;
 }
 
+/* -- every call -- */
+
+static int open_exact(struct top *top)
+{
+    double most = top->options->max_overhead > 0 ? top->options->max_overhead : OVERHEAD_USUAL;
+    if (top->exact)
+        return 0;
+    top_catch_signals(); /* it leaves the processes as they were */
+    return top_exact_open(&top->exact, most < OVERHEAD_ALL ? most : 0, top->processes.with_children,
+                          &top->err);
+}
+
+/* The reason why a process that was named is not recorded; it is tried again the next time. */
+static int named_failure(struct top *top)
+{
+    for (uint32_t i = 0; i < top->processes.count; i++) {
+        const struct top_process *process = &top->processes.items[i];
+        const struct krait_err *why = process->is_named ? top_exact_failure(top->exact, process->pid) : NULL;
+        if (!why)
+            continue;
+        top->err = *why;
+        top_exact_forget_failures(top->exact);
+        return top->err.code;
+    }
+    return 0;
+}
+
+/* All processes that there are begin to be recorded; waits until they have. */
+static int begin_exact(struct top *top)
+{
+    int rc = open_exact(top);
+    if (rc)
+        return rc;
+    top_exact_switch(top->exact, true);
+    if (top_exact_join(top->exact, &top->processes, true))
+        return krait_err_set(&top->err, -ENOMEM, "out of memory");
+    while (!rc && top_exact_begins(top->exact)) {
+        top_exact_round(top->exact, true);
+        rc = named_failure(top);
+    }
+    rc = rc ? rc : named_failure(top);
+    if (!rc)
+        top_exact_reset(top->exact);
+    return rc;
+}
+
+static void begin_interval(struct top *top)
+{
+    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
+    top->end_ns = now + top->interval_ns / (top->screen ? FIRST_PART : 1);
+    top->due_ns = top->last_ns = now;
+}
+
+static void switch_exact(struct top *top)
+{
+    struct krait_err none = { 0 };
+    if (top->is_exact) {
+        top_exact_switch(top->exact, false);
+        krait_sums_reset(&top->sums);
+        top->is_exact = false;
+    } else if (begin_exact(top)) {
+        snprintf(top->note, sizeof(top->note), "%s", top->err.text);
+        top->err = none;
+        if (top->exact)
+            top_exact_switch(top->exact, false);
+    } else {
+        top->is_exact = true;
+    }
+    if (top_check_sort(top->sort, top->is_exact, &none))
+        top->sort = "own";
+    begin_interval(top);
+}
+
 /* -- showing -- */
 
 static struct top_view view_of(const struct top *top, bool whole)
 {
     return (struct top_view){ .processes = &top->processes,
                               .sums = &top->sums,
+                              .live = top->is_exact ? top_exact_live(top->exact) : NULL,
+                              .lost = top->is_exact ? top_exact_lost(top->exact) : 0,
+                              .failed = top->is_exact ? top_exact_failures(top->exact) : 0,
                               .sort = top->sort,
                               .command = top->command.len ? top->command.data : NULL,
                               .python = top->python,
@@ -163,10 +257,19 @@ static void add_keys(struct krait_buf *keys, const struct top *top)
         krait_buf_str(keys, "_   Enter shows them, Esc all");
         return;
     }
-    krait_buf_fmt(keys, "%sq quit  p %s  s sort (%s)  ? keys  l %s  t by %s  i %s  g %s  / filter  r reset",
-                  top->paused ? "PAUSED  " : "", top->paused ? "go on" : "pause", top->sort,
-                  top->lines ? "functions" : "lines", groups[top->by],
-                  top->idle ? "no sleeping" : "sleeping too", top->gil ? "all threads" : "GIL only");
+    if (*top->note) {
+        krait_fmt_safe(keys, top->note);
+        return;
+    }
+    krait_buf_fmt(keys, "%sq quit  p %s  s sort (%s)  ? keys  x %s", top->paused ? "PAUSED  " : "",
+                  top->paused ? "go on" : "pause", top->sort, top->is_exact ? "samples" : "exact");
+    if (!top->is_exact)
+        krait_buf_fmt(keys, "  l %s", top->lines ? "functions" : "lines");
+    krait_buf_fmt(keys, "  t %s", groups[top->by]);
+    if (!top->is_exact)
+        krait_buf_fmt(keys, "  i %s  g %s", top->idle ? "no sleeping" : "sleeping too",
+                      top->gil ? "all threads" : "GIL only");
+    krait_buf_str(keys, "  / filter  r reset");
 }
 
 static void add_help(struct krait_buf *text)
@@ -174,11 +277,12 @@ static void add_help(struct krait_buf *text)
     static const char *const keys[][2] = {
         { "q", "quit; the table of the whole time stays on the terminal" },
         { "p", "pause, go on" },
-        { "s", "sort by the next of own, total, own time, total time" },
-        { "l", "rows are lines of code, or functions" },
+        { "s", "sort by the next column" },
+        { "x", "count every call, or take samples again" },
+        { "l", "samples: rows are lines of code, or functions" },
         { "t", "rows of each thread, of each process, of all together" },
-        { "i", "count threads that sleep too, or those alone that run" },
-        { "g", "count the thread that holds the GIL alone, or all" },
+        { "i", "samples: count threads that sleep too, or those alone that run" },
+        { "g", "samples: count the thread that holds the GIL alone, or all" },
         { "/", "show functions of a name or file alone; Esc shows all again" },
         { "r", "begin anew" },
     };
@@ -210,6 +314,8 @@ static int show(struct top *top)
 {
     read_cpu(top);
     int rc = 0;
+    if (top->is_exact)
+        note_recorded(top);
     if (top->screen)
         show_screen(top);
     else
@@ -261,9 +367,14 @@ static void obey(struct top *top, char key)
     if (key == 't')
         top->by = (top->by + 1) % TOP_BY_COUNT;
     if (key == 's')
-        top->sort = top_next_sort(top->sort);
-    if (key == 'r')
+        top->sort = top_next_sort(top->sort, top->is_exact);
+    if (key == 'x')
+        switch_exact(top);
+    if (key == 'r') {
         krait_sums_reset(&top->sums);
+        if (top->is_exact)
+            top_exact_reset(top->exact);
+    }
     if (key == '/') {
         krait_buf_clear(&top->typed);
         top->types = true;
@@ -275,6 +386,7 @@ static void press(struct top *top, char key)
     top->quit |= key == 'q' && !top->types && !top->helps;
     if (!key || top->quit)
         return;
+    *top->note = '\0';
     if (top->types)
         type(top, key);
     else if (top->helps)
@@ -284,14 +396,36 @@ static void press(struct top *top, char key)
     show_screen(top);
 }
 
+static void wait_for_key(struct top *top, uint64_t until_ns)
+{
+    char key = top_screen_wait(top->screen, until_ns, &top->quit);
+    if (top->screen && !top->quit)
+        press(top, key);
+}
+
+/* The rings are emptied all the time, also while the table is paused. */
+static int step_exact(struct top *top)
+{
+    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
+    uint64_t found_at = top->find_ns;
+    wait_for_key(top, 0);
+    if (top->quit || !top->is_exact)
+        return 0;
+    top_exact_round(top->exact, now < top->end_ns);
+    int rc = find_processes(top, now);
+    if (!rc && top->find_ns != found_at && top_exact_join(top->exact, &top->processes, false))
+        return krait_err_set(&top->err, -ENOMEM, "out of memory");
+    return rc;
+}
+
 /* One reading at the time that it is due; later, if the one before took longer. While it is paused the sums stay. */
-static int step(struct top *top, uint64_t end)
+static int step_samples(struct top *top)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     top->due_ns = KRAIT_MAX(top->due_ns, now);
-    char key = top_screen_wait(top->screen, KRAIT_MIN(top->due_ns, end), &top->quit);
-    if (top->screen && !top->quit)
-        press(top, key);
+    wait_for_key(top, KRAIT_MIN(top->due_ns, top->end_ns));
+    if (top->exact) /* somebody may ask it something (krait ctl) */
+        top_exact_round(top->exact, false);
     now = krait_clock_ns(CLOCK_MONOTONIC);
     if (top->paused)
         top->last_ns = now;
@@ -301,21 +435,30 @@ static int step(struct top *top, uint64_t end)
     return top->paused ? 0 : take_sample(top);
 }
 
+static void end_interval(struct top *top)
+{
+    top->end_ns += top->interval_ns;
+    if (top->is_exact)
+        top_exact_turn(top->exact);
+    else
+        krait_sums_turn(&top->sums);
+}
+
 static int run_loop(struct top *top)
 {
     uint64_t most = top->options->once ? 1 : top->options->batch;
-    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + top->interval_ns / (top->screen ? FIRST_PART : 1);
     int rc = 0;
-    top->due_ns = top->last_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    begin_interval(top);
     read_cpu(top);
     while (!rc && !top->quit && (top->screen || !most || top->tables < most)) {
-        rc = step(top, end);
-        if (rc || top->quit || krait_clock_ns(CLOCK_MONOTONIC) < end)
+        rc = top->is_exact ? step_exact(top) : step_samples(top);
+        if (rc || top->quit || krait_clock_ns(CLOCK_MONOTONIC) < top->end_ns)
             continue;
-        end += top->interval_ns;
-        if (top->paused)
+        if (top->paused) {
+            top->end_ns += top->interval_ns;
             continue;
-        krait_sums_turn(&top->sums);
+        }
+        end_interval(top);
         rc = show(top);
     }
     return rc;
@@ -342,7 +485,12 @@ static int finish(struct top *top, int rc)
     struct krait_err why = top->err;
     top_screen_close(top->screen);
     top->screen = NULL;
-    if ((was_screen || died) && top->sums.all.rounds) {
+    if (top->is_exact) {
+        top_exact_finish(top->exact);
+        note_recorded(top);
+    }
+    bool has_sums = top->is_exact || top->sums.all.rounds;
+    if ((was_screen || died) && has_sums) {
         top->cpu = -1;
         print_table(top, true);
     }
@@ -353,7 +501,7 @@ static int finish(struct top *top, int rc)
     if (top->processes.command)
         return command_status(top);
     krait_terminal_say(NULL, 0, "krait top: process %d has ended", top->pid);
-    return top->sums.all.rounds ? 0 : 1;
+    return has_sums ? 0 : 1;
 }
 
 /* -- the command line -- */
@@ -365,9 +513,14 @@ static int check_options(const struct top_options *options, struct krait_err *er
         return krait_err_set(err, -EINVAL, "--once and --batch exclude each other");
     if (options->rate > RATE_MOST)
         return krait_err_set(err, -EINVAL, "--rate is at most %d samples a second", RATE_MOST);
+    if (options->max_overhead < 0 || options->max_overhead > OVERHEAD_ALL)
+        return krait_err_set(err, -EINVAL, "--max-overhead is a percentage from 0 to 100");
+    if (options->exact && (options->lines || options->idle || options->gil || options->rate))
+        return krait_err_set(err, -EINVAL,
+                             "--lines, --idle, --gil and --rate are of samples, not of --exact");
     int rc = options->filter ? krait_match_new(&match, options->filter, err) : 0;
     krait_match_free(match);
-    return rc || !options->sort ? rc : top_check_sort(options->sort, err);
+    return rc || !options->sort ? rc : top_check_sort(options->sort, options->exact, err);
 }
 
 static bool wants_screen(const struct top_options *options)
@@ -399,17 +552,35 @@ static enum top_by by_of(const char *by)
     return !by ? TOP_BY_NOTHING : *by == 't' ? TOP_BY_THREAD : TOP_BY_PROCESS;
 }
 
-/* Whoever is read: named ones now, so that what is wrong with them is told; a command's Python has not begun yet. */
-static int begin(struct top *top, char **argv)
+/* What stands behind the operands in argv are options of krait. */
+static int start_command(struct top *top, int argc, char **argv, bool quiet)
 {
-    bool is_command = !is_number(argv[0]);
+    KRAIT_AUTO_FREE char **command = calloc((size_t)argc + 1, sizeof(*command));
+    if (!command)
+        return krait_err_set(&top->err, -ENOMEM, "out of memory");
+    memcpy(command, argv, (size_t)argc * sizeof(*command));
+    return top_command_start(&top->processes, command, quiet, &top->err);
+}
+
+/* Whoever is read: named ones now, so that what is wrong with them is told; a command's Python has not begun yet. */
+static int begin(struct top *top, int argc, char **argv)
+{
+    bool is_command = !is_number(argv[0]), is_exact = top->options->exact;
     bool wants = wants_screen(top->options);
-    int rc = is_command ? top_command_start(&top->processes, argv, wants, &top->err) : 0;
+    top->processes.with_children |= is_command;
+    int rc = is_exact && is_command ? open_exact(top) : 0;
+    if (!rc && top->exact)
+        rc = top_exact_preload(top->exact, &top->err);
+    if (!rc && is_command)
+        rc = start_command(top, argc, argv, wants);
     if (is_command && !rc)
         top->pid = top->processes.command;
     rc = rc ? rc : find_processes(top, krait_clock_ns(CLOCK_MONOTONIC));
     if (rc == -ESRCH && !top->err.code)
-        return is_command ? 0 : krait_err_set(&top->err, -ESRCH, "there is no process %d", top->pid);
+        rc = is_command ? 0 : krait_err_set(&top->err, -ESRCH, "there is no process %d", top->pid);
+    if (!rc && is_exact)
+        rc = begin_exact(top);
+    top->is_exact = !rc && is_exact;
     if (!rc && wants && top_screen_open(&top->screen))
         top->screen = NULL;
     return rc;
@@ -438,12 +609,17 @@ static int run_top(void *values, int argc, char **argv)
         return krait_cmd_usage(&krait_cmd_top, &top.err);
     if (options->filter)
         set_filter(&top, options->filter);
-    if (begin(&top, argv))
+    if (begin(&top, argc, argv))
         return krait_cmd_fail(&krait_cmd_top, &top.err);
     return finish(&top, run_loop(&top));
 }
 
 static const struct krait_opt top_opts[] = {
+    { "exact", 'x', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, exact),
+      "Count every call, by krait's recorder in the program, instead of taking samples" },
+    { "max-overhead", 0, KRAIT_OPT_DOUBLE, "PERCENT", offsetof(struct top_options, max_overhead),
+      "With every call: limit the slowdown to about PERCENT by no longer recording small, frequently called "
+      "functions (default: 5; 100: record all)" },
     { "once", '1', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, once), "Print one table and end" },
     { "batch", 'b', KRAIT_OPT_UINT, "N", offsetof(struct top_options, batch),
       "Print N tables, one after the other, and end" },
@@ -469,7 +645,8 @@ static const struct krait_opt top_opts[] = {
       "in itself, "
       "file, line" },
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", offsetof(struct top_options, sort),
-      "Sort by own, total, own_ns, total_ns, function, line or file (default: own)" },
+      "Sort by own, total, own_ns, total_ns, function, line or file, with --exact also by calls, calls_per_s or "
+      "mean_ns (default: own)" },
     { "limit", 'n', KRAIT_OPT_UINT, "N", offsetof(struct top_options, limit),
       "Print the first N functions (default: all that fit)" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, json),
@@ -495,9 +672,13 @@ const struct krait_cmd krait_cmd_top = {
         "In a terminal krait updates the table every second until you press q; ? lists the other keys. When krait or "
         "the program ends, the table of the whole time stays. Elsewhere krait prints a table every second.\n\n"
         "Times are estimates from samples: if a function is in n samples, expect an error of about the "
-        "square root of n.",
+        "square root of n.\n\n"
+        "With --exact, or the key x, krait counts every call instead: its recorder goes into the program and "
+        "leaves it when krait ends. Times are wall time then.",
     .examples = "krait top 4711\n"
                 "krait top -- python3 app.py --its-option\n"
+                "# Every call, with calls per second and means\n"
+                "krait top --exact 4711\n"
                 "# A server with its worker processes\n"
                 "krait top --children --by process $(pgrep -o gunicorn)\n"
                 "# The lines of one module that take the time\n"

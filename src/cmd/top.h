@@ -2,17 +2,21 @@
  *
  * Inside of `krait top`.
  *
- *     processes ──read──▶ krait_sums ──merge──▶ rows ──▶ sheet ──▶ terminal, text, JSON
+ *     processes ──read──▶ krait_sums ─┐
+ *                                     ├─merge──▶ rows ──▶ sheet ──▶ terminal, text, JSON
+ *     rings ────tap─────▶ krait_live ─┘
  */
 #ifndef KRAIT_CMD_TOP_H
 #define KRAIT_CMD_TOP_H
 
 #include "analysis/match.h"
 #include "cmd/sheet.h"
+#include "live/live.h"
 #include "remote/sums.h"
 
 struct top_options {
-    bool once, idle, gil, json, classic, lines, children;
+    bool once, idle, gil, json, classic, lines, children, exact;
+    double max_overhead;
     uint64_t batch, rate, interval_ns, limit;
     const char *sort, *by, *filter;
 };
@@ -26,6 +30,7 @@ struct top_process {
     uint64_t cpu_ns;      /* that it had used when it was asked last */
     uint64_t program;     /* what it ran when it could not be opened: device and inode, mixed */
     uint32_t tries;       /* to open it as that */
+    uint32_t age;         /* how often it was looked for since it was opened */
     bool ended, is_named; /* named: not found as a child */
 };
 
@@ -64,6 +69,7 @@ enum top_by { TOP_BY_NOTHING, TOP_BY_THREAD, TOP_BY_PROCESS, TOP_BY_COUNT };
 struct top_view {
     const struct top_processes *processes;
     const struct krait_sums *sums;
+    struct krait_live *live; /* NULL: sums are of samples */
     const char *sort;
     const char *command;             /* of the program; NULL: none */
     const char *python;              /* its version; "" */
@@ -78,6 +84,8 @@ struct top_view {
     double own_cpu;  /* of krait itself */
     uint64_t memory; /* of the program, in bytes; 0: not known */
     uint64_t rate;   /* readings a second */
+    uint64_t lost;   /* events; with live */
+    uint32_t failed; /* processes that cannot be recorded; with live */
     uint32_t limit;  /* rows; 0: all */
 };
 
@@ -87,11 +95,19 @@ uint32_t top_process_count(const struct top_processes *processes);
 
 /* -- top_rows.c -- */
 
+/* Texts are those of the sums. */
 struct top_row {
-    const struct krait_sums_place *place;
-    const struct krait_sums_thread *thread; /* whose pid alone counts by process */
-    struct krait_sum all, shown;
+    const char *name, *file, *thread_name;
+    uint32_t line;
+    pid_t pid, tid;                   /* whose it is, as far as rows are of one; 0: not known */
+    uint64_t own_ns, total_ns, calls; /* since the beginning; calls of live sums alone */
+    uint64_t own, total;              /* shares of the time that is shown, in millionths */
+    uint64_t shown_calls;             /* in that time */
+    double calls_s;
 };
+
+/* Of live sums, for the time that is shown. */
+struct krait_live_figures top_figures(const struct top_view *view);
 
 /* The rows of a view, which the caller frees. Returns 0 or -ENOMEM. */
 int top_rows(const struct top_view *view, struct top_row **rows, uint32_t *count);
@@ -99,18 +115,54 @@ int top_rows(const struct top_view *view, struct top_row **rows, uint32_t *count
 /* -- top_table.c -- */
 
 /* Returns 0, -ENOMEM, or -EINVAL with the keys there are. */
-int top_check_sort(const char *key, struct krait_err *err);
+int top_check_sort(const char *key, bool exact, struct krait_err *err);
 /* The next key after `sort`, for a key of the keyboard. */
-const char *top_next_sort(const char *sort);
+const char *top_next_sort(const char *sort, bool exact);
 /* Heading and table. */
 int top_text(const struct top_view *view, const struct krait_table_look *look, struct krait_buf *out);
 /* One line of JSON. */
 int top_json(const struct top_view *view, struct krait_buf *out);
 
+/* -- top_exact.c: every call -- */
+
+struct top_exact;
+
+/* A recording of no file, which nothing takes part in yet; `children`: what is forked is recorded too. */
+int top_exact_open(struct top_exact **out, double max_overhead, bool children, struct krait_err *err);
+/* Leaves the processes; the sums stay. NULL is fine, also for the next one. */
+void top_exact_finish(struct top_exact *exact);
+void top_exact_free(struct top_exact *exact);
+struct krait_live *top_exact_live(const struct top_exact *exact);
+uint64_t top_exact_lost(const struct top_exact *exact);
+
+/* What this process starts from now on is recorded from its first moment. */
+int top_exact_preload(struct top_exact *exact, struct krait_err *err);
+/* Attaches to processes that are read and not recorded. Returns 0 or -ENOMEM. */
+int top_exact_join(struct top_exact *exact, const struct top_processes *processes, bool at_once);
+/* Whether one of them has not begun yet. */
+bool top_exact_begins(const struct top_exact *exact);
+/* Why a process cannot be recorded; NULL: it is, or it was not tried. How many there are. */
+const struct krait_err *top_exact_failure(const struct top_exact *exact, pid_t pid);
+uint32_t top_exact_failures(const struct top_exact *exact);
+/* They are tried again. */
+void top_exact_forget_failures(struct top_exact *exact);
+
+/* Reads what is there; after a nap, if there is time for one. */
+void top_exact_round(struct top_exact *exact, bool nap);
+/* Ends an interval. */
+void top_exact_turn(struct top_exact *exact);
+void top_exact_reset(struct top_exact *exact);
+/* Switches the recording off in the processes, at no cost for them, and on again. */
+void top_exact_switch(struct top_exact *exact, bool on);
+
 /* -- top_screen.c -- */
 
 struct top_screen;
 
+/* From now on signals that end krait ask it to end. */
+void top_catch_signals(void);
+void top_release_signals(void);
+bool top_is_asked_to_end(void);
 /* Takes the terminal: another screen, keys without Enter. Returns 0 or a negative errno. */
 int top_screen_open(struct top_screen **out);
 /* Gives it back as it was. NULL is fine. */

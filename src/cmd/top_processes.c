@@ -206,6 +206,7 @@ int top_processes_find(struct top_processes *processes, struct krait_sums *sums,
             continue;
         }
         alive |= process->is_named || process->remote;
+        process->age += process->remote != NULL;
         if (process->remote)
             continue;
         int rc = try_open(process, &why);

@@ -5,67 +5,136 @@
 #include "base/array.h"
 #include "cmd/top.h"
 
+enum { MILLION = 1000000 };
+
 struct merging {
     const struct top_view *view;
-    const struct krait_sums_table *table;
     struct top_row *rows;
     uint32_t count, cap;
-    struct krait_map index; /* place and group -> row */
+    struct krait_map index; /* what and whose -> row */
 };
 
-static uint64_t key_of(const struct merging *m, const struct krait_sums_row *row)
+static uint64_t key_of(const struct merging *m, uint32_t what, uint32_t thread, pid_t pid)
 {
-    const uint32_t groups[TOP_BY_COUNT] = {
-        [TOP_BY_THREAD] = row->thread,
-        [TOP_BY_PROCESS] = (uint32_t)m->view->sums->threads[row->thread].pid,
-    };
-    return (uint64_t)row->place << 32 | groups[m->view->by];
+    const uint32_t groups[TOP_BY_COUNT] = { [TOP_BY_THREAD] = thread, [TOP_BY_PROCESS] = (uint32_t)pid };
+    return (uint64_t)what << 32 | groups[m->view->by];
 }
 
-static struct top_row *row_for(struct merging *m, const struct krait_sums_row *from)
+/* What has that key already, or else a new row like `first`. NULL without memory. */
+static struct top_row *row_for(struct merging *m, uint64_t key, const struct top_row *first)
 {
-    uint64_t key = key_of(m, from);
     const uint64_t *known = krait_map_get(&m->index, key);
     if (known)
         return &m->rows[*known];
     if (!KRAIT_GROW(m->rows, m->cap, m->count + 1) || krait_map_put(&m->index, key, m->count))
         return NULL;
-    m->rows[m->count] = (struct top_row){
-        .place = &m->table->places[from->place],
-        .thread = &m->view->sums->threads[from->thread],
-    };
+    m->rows[m->count] = *first;
     return &m->rows[m->count++];
 }
 
-static void add(struct krait_sum *to, const struct krait_sum *more)
+static bool is_shown(const struct merging *m, const char *module, const char *name, const char *file)
 {
-    to->own += more->own;
-    to->total += more->total;
+    return !m->view->match || krait_match_func(m->view->match, module, name, file);
 }
 
-static bool is_shown(const struct merging *m, const struct krait_sums_row *row)
+/* -- samples: each stands for the time from one to the next -- */
+
+static uint64_t time_of(const struct krait_sums_rounds *all, uint64_t stacks)
 {
-    const struct krait_sums_place *place = &m->table->places[row->place];
-    return row->all.total &&
-           (!m->view->match || krait_match_func(m->view->match, "", place->name, place->file));
+    return (uint64_t)((double)stacks * (double)all->ns / (double)KRAIT_MAX(all->rounds, 1u));
+}
+
+static void share_samples(struct merging *m)
+{
+    const struct krait_sums *sums = m->view->sums;
+    const struct krait_sums_rounds *rounds = m->view->whole ? &sums->all : &sums->last;
+    for (uint32_t i = 0; i < m->count; i++) {
+        struct top_row *row = &m->rows[i];
+        row->own_ns = time_of(&sums->all, row->own_ns);
+        row->total_ns = time_of(&sums->all, row->total_ns);
+        row->own = row->own * MILLION / KRAIT_MAX(rounds->rounds, 1u);
+        row->total = row->total * MILLION / KRAIT_MAX(rounds->rounds, 1u);
+    }
+}
+
+static int add_samples(struct merging *m)
+{
+    const struct krait_sums *sums = m->view->sums;
+    const struct krait_sums_table *table = m->view->lines ? &sums->lines : &sums->functions;
+    for (uint32_t i = 0; i < table->count; i++) {
+        const struct krait_sums_row *from = &table->rows[i];
+        const struct krait_sums_place *place = &table->places[from->place];
+        const struct krait_sums_thread *thread = &sums->threads[from->thread];
+        if (!from->all.total || !is_shown(m, "", place->name, place->file))
+            continue;
+        const struct top_row first = { .name = place->name,
+                                       .file = place->file,
+                                       .line = place->line > 0 ? (uint32_t)place->line : 0,
+                                       .pid = thread->pid,
+                                       .tid = thread->tid,
+                                       .thread_name = thread->name };
+        struct top_row *to = row_for(m, key_of(m, from->place, from->thread, thread->pid), &first);
+        if (!to)
+            return -ENOMEM;
+        const struct krait_sum *shown = m->view->whole ? &from->all : &from->last;
+        to->own += shown->own;
+        to->total += shown->total;
+        to->own_ns += from->all.own;
+        to->total_ns += from->all.total;
+    }
+    share_samples(m);
+    return 0;
+}
+
+/* -- calls -- */
+
+static int add_call(void *ctx, const struct krait_live_row *from)
+{
+    struct merging *m = ctx;
+    const struct krait_live_func *func = from->func;
+    if (func->is_pause || !is_shown(m, func->module, func->name, func->file))
+        return 0;
+    const struct top_row first = { .name = func->label,
+                                   .file = func->file,
+                                   .line = func->line,
+                                   .pid = from->thread->pid,
+                                   .tid = from->thread->tid,
+                                   .thread_name = from->thread->name };
+    struct top_row *to = row_for(m, key_of(m, from->func_id, from->thread_id, from->thread->pid), &first);
+    if (!to)
+        return -ENOMEM;
+    const struct krait_live_sum *shown = m->view->whole ? &from->all : &from->last;
+    to->own += shown->own;
+    to->total += shown->total;
+    to->shown_calls += shown->calls;
+    to->own_ns += from->all.own;
+    to->total_ns += from->all.total;
+    to->calls += from->all.calls;
+    return 0;
+}
+
+static int add_calls(struct merging *m)
+{
+    uint64_t ns = KRAIT_MAX(top_figures(m->view).ns, 1u);
+    int rc = krait_live_each(m->view->live, add_call, m);
+    for (uint32_t i = 0; i < m->count; i++) {
+        struct top_row *row = &m->rows[i];
+        row->own = (uint64_t)((double)row->own * MILLION / (double)ns);
+        row->total = (uint64_t)((double)row->total * MILLION / (double)ns);
+        row->calls_s = (double)row->shown_calls * 1e9 / (double)ns;
+    }
+    return rc;
+}
+
+struct krait_live_figures top_figures(const struct top_view *view)
+{
+    return view->whole ? krait_live_figures_all(view->live) : krait_live_figures_last(view->live);
 }
 
 int top_rows(const struct top_view *view, struct top_row **rows, uint32_t *count)
 {
-    struct merging m = { .view = view, .table = view->lines ? &view->sums->lines : &view->sums->functions };
-    int rc = 0;
-    for (uint32_t i = 0; i < m.table->count && !rc; i++) {
-        const struct krait_sums_row *from = &m.table->rows[i];
-        if (!is_shown(&m, from))
-            continue;
-        struct top_row *to = row_for(&m, from);
-        if (!to) {
-            rc = -ENOMEM;
-            continue;
-        }
-        add(&to->all, &from->all);
-        add(&to->shown, view->whole ? &from->all : &from->last);
-    }
+    struct merging m = { .view = view };
+    int rc = view->live ? add_calls(&m) : add_samples(&m);
     krait_map_done(&m.index);
     *rows = m.rows;
     *count = m.count;

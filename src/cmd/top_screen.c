@@ -14,15 +14,36 @@
 
 struct top_screen {
     struct termios before;
-    struct sigaction actions[4];
 };
 
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+static struct sigaction before[KRAIT_ARRAY_LEN(ending)];
+static bool are_caught;
 static volatile sig_atomic_t is_asked_to_end;
 
 static void ask_to_end(int number)
 {
     is_asked_to_end = 1;
+}
+
+void top_catch_signals(void)
+{
+    const struct sigaction action = { .sa_handler = ask_to_end };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(ending) && !are_caught; i++)
+        sigaction(ending[i], &action, &before[i]);
+    are_caught = true;
+}
+
+void top_release_signals(void)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(ending) && are_caught; i++)
+        sigaction(ending[i], &before[i], NULL);
+    are_caught = false;
+}
+
+bool top_is_asked_to_end(void)
+{
+    return is_asked_to_end;
 }
 
 static void send(const char *bytes, size_t n)
@@ -45,10 +66,7 @@ int top_screen_open(struct top_screen **out)
         free(screen);
         return -errno;
     }
-    struct sigaction action = { .sa_handler = ask_to_end };
-    is_asked_to_end = 0;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(ending); i++)
-        sigaction(ending[i], &action, &screen->actions[i]);
+    top_catch_signals();
     struct termios keys = screen->before;
     keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     keys.c_cc[VMIN] = 0;
@@ -65,8 +83,6 @@ void top_screen_close(struct top_screen *screen)
         return;
     send("\033[?25h\033[?1049l", 14);
     tcsetattr(STDIN_FILENO, TCSADRAIN, &screen->before);
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(ending); i++)
-        sigaction(ending[i], &screen->actions[i], NULL);
     free(screen);
 }
 

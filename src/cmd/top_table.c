@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { MILLION = 1000000 };
-
 /* -- columns -- */
 
 static const struct krait_sums_rounds *rounds_of(const struct top_view *view)
@@ -15,101 +13,112 @@ static const struct krait_sums_rounds *rounds_of(const struct top_view *view)
     return view->whole ? &view->sums->all : &view->sums->last;
 }
 
-enum { OWN, TOTAL, DESCENDANTS };
-
-static struct krait_sheet_cell get_share(void *of, const void *row, size_t which)
+static struct krait_sheet_cell get_descendants(void *of, const void *row, size_t unused)
 {
-    const struct krait_sum *sum = &((const struct top_row *)row)->shown;
-    uint64_t rounds = rounds_of(of)->rounds;
-    const uint64_t counts[] = {
-        [OWN] = sum->own, [TOTAL] = sum->total, [DESCENDANTS] = sum->total - sum->own
-    };
-    return krait_sheet_number(counts[which] * MILLION / KRAIT_MAX(rounds, 1u));
-}
-
-/* A reading stands for the time from one to the next. */
-static struct krait_sheet_cell get_time(void *of, const void *row, size_t which)
-{
-    const struct top_view *view = of;
-    const struct krait_sums_rounds *all = &view->sums->all;
-    const struct krait_sum *sum = &((const struct top_row *)row)->all;
-    double each = (double)all->ns / (double)KRAIT_MAX(all->rounds, 1u);
-    return krait_sheet_number((uint64_t)((double)(which == OWN ? sum->own : sum->total) * each));
+    const struct top_row *r = row;
+    return krait_sheet_number(r->total > r->own ? r->total - r->own : 0);
 }
 
 static struct krait_sheet_cell get_line(void *of, const void *row, size_t unused)
 {
-    int32_t line = ((const struct top_row *)row)->place->line;
-    return krait_sheet_number(line > 0 ? (uint64_t)line : KRAIT_SHEET_NONE);
+    uint32_t line = ((const struct top_row *)row)->line;
+    return krait_sheet_number(line ? line : KRAIT_SHEET_NONE);
 }
 
-static struct krait_sheet_cell get_text(void *of, const void *row, size_t offset)
+static struct krait_sheet_cell get_mean(void *of, const void *row, size_t unused)
 {
-    const struct krait_sums_place *place = ((const struct top_row *)row)->place;
-    return krait_sheet_name_at(of, place, offset);
+    const struct top_row *r = row;
+    return krait_sheet_number(r->calls ? r->total_ns / r->calls : 0);
 }
 
-enum { PROCESS, THREAD };
-
-static struct krait_sheet_cell get_id(void *of, const void *row, size_t which)
+static struct krait_sheet_cell get_rate(void *of, const void *row, size_t unused)
 {
-    const struct krait_sums_thread *thread = ((const struct top_row *)row)->thread;
-    pid_t id = which == PROCESS ? thread->pid : thread->tid;
+    return krait_sheet_number((uint64_t)(((const struct top_row *)row)->calls_s + 0.5));
+}
+
+static struct krait_sheet_cell get_id(void *of, const void *row, size_t offset)
+{
+    pid_t id = *(const pid_t *)(const void *)((const char *)row + offset);
     return krait_sheet_number(id > 0 ? (uint64_t)id : KRAIT_SHEET_NONE);
-}
-
-static struct krait_sheet_cell get_thread_name(void *of, const void *row, size_t unused)
-{
-    return krait_sheet_name(((const struct top_row *)row)->thread->name);
 }
 
 #define LEFT (KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN)
 
-#define NAME_OF(member) 0, get_text, offsetof(struct krait_sums_place, member)
+#define NAME_OF(member)   0, krait_sheet_name_at, offsetof(struct top_row, member)
+#define NUMBER_OF(member) krait_sheet_number_at, offsetof(struct top_row, member)
 
 static const struct krait_sheet_column columns[] = {
-    { { "own", 0, 0, 0 }, "own", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, get_share, OWN },
-    { { "total", 0, 0, 0 }, "total", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, get_share, TOTAL },
-    { { "own time", 0, 0, 1 }, "own_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, get_time, OWN },
-    { { "total time", 0, 0, 2 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, get_time, TOTAL },
+    { { "own", 0, 0, 0 }, "own", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(own) },
+    { { "total", 0, 0, 0 }, "total", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(total) },
+    { { "own time", 0, 0, 1 }, "own_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(own_ns) },
+    { { "total time", 0, 0, 2 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(total_ns) },
     { { "function", LEFT, 16, 0 }, "function", KRAIT_SHEET_NAME, NAME_OF(name) },
     { { "line", 0, 0, 3 }, "line", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, get_line, 0 },
     { { "file", LEFT, 12, 0 }, "file", KRAIT_SHEET_NAME, NAME_OF(file) },
 };
 
+/* Of every call. */
+static const struct krait_sheet_column exact_columns[] = {
+    { { "own", 0, 0, 0 }, "own", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(own) },
+    { { "total", 0, 0, 0 }, "total", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(total) },
+    { { "calls/s", 0, 0, 0 }, "calls_per_s", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, get_rate, 0 },
+    { { "mean", 0, 0, 2 }, "mean_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, get_mean, 0 },
+    { { "calls", 0, 0, 5 }, "calls", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, NUMBER_OF(calls) },
+    { { "own time", 0, 0, 3 }, "own_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(own_ns) },
+    { { "total time", 0, 0, 4 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(total_ns) },
+    { { "function", LEFT, 16, 0 }, "function", KRAIT_SHEET_NAME, NAME_OF(name) },
+    { { "line", 0, 0, 6 }, "line", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, get_line, 0 },
+    { { "file", LEFT, 12, 1 }, "file", KRAIT_SHEET_NAME, NAME_OF(file) },
+};
+
 /* The table that the tool of 2005 printed. */
 static const struct krait_sheet_column classic_columns[] = {
     { { "function", LEFT, 16, 0 }, "function", KRAIT_SHEET_NAME, NAME_OF(name) },
-    { { "total time", 0, 0, 0 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, get_time, TOTAL },
-    { { "%", 0, 0, 0 }, "total", KRAIT_SHEET_SHARE, 0, get_share, TOTAL },
-    { { "descendants", 0, 0, 1 }, "descendants", KRAIT_SHEET_SHARE, 0, get_share, DESCENDANTS },
-    { { "itself", 0, 0, 0 }, "own", KRAIT_SHEET_SHARE, 0, get_share, OWN },
-    { { "own time", 0, 0, 0 }, "own_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DATA, get_time, OWN },
+    { { "total time", 0, 0, 0 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(total_ns) },
+    { { "%", 0, 0, 0 }, "total", KRAIT_SHEET_SHARE, 0, NUMBER_OF(total) },
+    { { "descendants", 0, 0, 1 }, "descendants", KRAIT_SHEET_SHARE, 0, get_descendants, 0 },
+    { { "itself", 0, 0, 0 }, "own", KRAIT_SHEET_SHARE, 0, NUMBER_OF(own) },
+    { { "own time", 0, 0, 0 }, "own_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DATA, NUMBER_OF(own_ns) },
     { { "file", LEFT, 12, 0 }, "file", KRAIT_SHEET_NAME, NAME_OF(file) },
     { { "line", 0, 0, 2 }, "line", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, get_line, 0 },
 };
 
 /* Before the others, where rows are of one. */
 static const struct krait_sheet_column process_column = {
-    { "process", 0, 0, 0 }, "process", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, get_id, PROCESS
+    { "process", 0, 0, 0 }, "process", KRAIT_SHEET_NUMBER,
+    KRAIT_SHEET_DASH,       get_id,    offsetof(struct top_row, pid)
 };
 static const struct krait_sheet_column thread_columns[] = {
-    { { "thread", 0, 0, 0 }, "thread", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, get_id, THREAD },
-    { { "name", LEFT, 8, 1 }, "thread_name", KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, get_thread_name, 0 },
+    { { "thread", 0, 0, 0 },
+      "thread",
+      KRAIT_SHEET_NUMBER,
+      KRAIT_SHEET_DASH,
+      get_id,
+      offsetof(struct top_row, tid) },
+    { { "name", LEFT, 8, 1 },
+      "thread_name",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      krait_sheet_name_at,
+      offsetof(struct top_row, thread_name) },
 };
 
-int top_check_sort(const char *key, struct krait_err *err)
+int top_check_sort(const char *key, bool exact, struct krait_err *err)
 {
-    struct krait_sheet sheet = { .columns = columns, .column_count = KRAIT_ARRAY_LEN(columns) };
+    struct krait_sheet sheet = { .columns = exact ? exact_columns : columns,
+                                 .column_count =
+                                     exact ? KRAIT_ARRAY_LEN(exact_columns) : KRAIT_ARRAY_LEN(columns) };
     return krait_sheet_sort(&sheet, key, err);
 }
 
-const char *top_next_sort(const char *sort)
+const char *top_next_sort(const char *sort, bool exact)
 {
-    static const char *const keys[] = { "own", "total", "own_ns", "total_ns" };
-    size_t next = 0;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(keys); i++)
-        next = strcmp(sort, keys[i]) == 0 ? (i + 1) % KRAIT_ARRAY_LEN(keys) : next;
+    static const char *const keys[] = { "own",         "total", "own_ns", "total_ns",
+                                        "calls_per_s", "calls", "mean_ns" };
+    enum { OF_SAMPLES = 4 };
+    size_t next = 0, count = exact ? KRAIT_ARRAY_LEN(keys) : OF_SAMPLES;
+    for (size_t i = 0; i < count; i++)
+        next = strcmp(sort, keys[i]) == 0 ? (i + 1) % count : next;
     return keys[next];
 }
 
@@ -122,15 +131,37 @@ static void add_columns(struct krait_sheet_column *to, uint32_t *count, const st
     *count += (uint32_t)n;
 }
 
+/* At the end, those that there were; else those that there are. */
+static uint32_t processes_of(const struct top_view *view)
+{
+    if (!view->live)
+        return top_process_count(view->processes);
+    return view->whole ? krait_live_processes_all(view->live) : krait_live_processes(view->live);
+}
+
+static uint32_t threads_of(const struct top_view *view)
+{
+    if (!view->live)
+        return top_thread_count(view->processes);
+    return view->whole ? krait_live_threads_all(view->live) : krait_live_threads(view->live);
+}
+
+static bool has_processes(const struct top_view *view)
+{
+    return view->live ? krait_live_processes_all(view->live) > 1 : top_process_count(view->processes) > 1;
+}
+
 static uint32_t choose_columns(const struct top_view *view, struct krait_sheet_column *to)
 {
     uint32_t count = 0;
-    if (view->by == TOP_BY_PROCESS || (view->by == TOP_BY_THREAD && top_process_count(view->processes) > 1))
+    if (view->by == TOP_BY_PROCESS || (view->by == TOP_BY_THREAD && has_processes(view)))
         add_columns(to, &count, &process_column, 1);
     if (view->by == TOP_BY_THREAD)
         add_columns(to, &count, thread_columns, KRAIT_ARRAY_LEN(thread_columns));
     if (view->classic)
         add_columns(to, &count, classic_columns, KRAIT_ARRAY_LEN(classic_columns));
+    else if (view->live)
+        add_columns(to, &count, exact_columns, KRAIT_ARRAY_LEN(exact_columns));
     else
         add_columns(to, &count, columns, KRAIT_ARRAY_LEN(columns));
     return count;
@@ -160,7 +191,7 @@ static void add_command(const struct top_view *view, const struct krait_table_lo
     KRAIT_AUTO_BUF safe = { 0 };
     char count[KRAIT_FMT_SIZE];
     size_t before = out->len;
-    uint32_t processes = top_process_count(view->processes);
+    uint32_t processes = processes_of(view);
     krait_fmt_safe(&safe, view->command ? view->command : "");
     if (processes > 1)
         krait_buf_fmt(out, "%s of ", krait_fmt_counted(count, processes, "process"));
@@ -178,25 +209,71 @@ static void add_command(const struct top_view *view, const struct krait_table_lo
     out->failed |= safe.failed;
 }
 
-static void add_rounds(const struct top_view *view, const struct krait_table_look *look,
-                       struct krait_buf *out)
+/* What samples tell. */
+static void add_rounds(const struct top_view *view, struct krait_buf *line)
 {
     const struct krait_sums_rounds *now = rounds_of(view), *all = &view->sums->all;
     char text[KRAIT_FMT_SIZE], count[KRAIT_FMT_SIZE];
-    KRAIT_AUTO_BUF line = { 0 };
-    krait_buf_fmt(&line, "%s, %s", krait_fmt_ns(text, all->ns),
+    krait_buf_fmt(line, "%s, %s", krait_fmt_ns(text, all->ns),
                   krait_fmt_counted(count, all->rounds, "sample"));
     if (view->cpu >= 0)
-        krait_buf_fmt(&line, ", CPU %.0f%%", view->cpu * 100);
-    krait_buf_fmt(&line, ", GIL held %s", krait_fmt_share(text, now->gil, now->rounds));
-    krait_buf_fmt(&line, ", %s, %.1f counted",
+        krait_buf_fmt(line, ", CPU %.0f%%", view->cpu * 100);
+    krait_buf_fmt(line, ", GIL held %s", krait_fmt_share(text, now->gil, now->rounds));
+    krait_buf_fmt(line, ", %s, %.1f counted",
                   krait_fmt_counted(count, top_thread_count(view->processes), "thread"),
                   (double)now->stacks / (double)KRAIT_MAX(now->rounds, 1u));
     if (view->memory)
-        krait_buf_fmt(&line, ", memory %s", krait_fmt_bytes(text, view->memory));
+        krait_buf_fmt(line, ", memory %s", krait_fmt_bytes(text, view->memory));
     if (all->failures)
-        krait_buf_fmt(&line, ", not read %s",
+        krait_buf_fmt(line, ", not read %s",
                       krait_fmt_share(text, all->failures, all->failures + all->stacks));
+}
+
+/* What is not in the table: an exact one says what it has not seen. */
+static void add_gaps(const struct top_view *view, const struct krait_live_figures *now,
+                     struct krait_buf *line)
+{
+    char text[KRAIT_FMT_SIZE];
+    uint32_t dropped = krait_live_dropped(view->live);
+    if (view->lost)
+        krait_buf_fmt(line, ", lost %s", krait_fmt_counted(text, view->lost, "event"));
+    if (dropped)
+        krait_buf_fmt(line, ", --max-overhead dropped %s", krait_fmt_counted(text, dropped, "function"));
+    if (now->pauses)
+        krait_buf_fmt(line, ", --max-overhead paused for %s", krait_fmt_ns(text, now->pauses));
+    if (view->failed)
+        krait_buf_fmt(line, ", %s not recorded", krait_fmt_counted(text, view->failed, "process"));
+}
+
+/* What every call tells. */
+static void add_figures(const struct top_view *view, struct krait_buf *line)
+{
+    const struct krait_live_figures now = top_figures(view), all = krait_live_figures_all(view->live);
+    char text[KRAIT_FMT_SIZE], count[KRAIT_FMT_SIZE];
+    double seconds = (double)KRAIT_MAX(now.ns, 1u) / 1e9;
+    krait_buf_fmt(line, "%s, exact: %s/s", krait_fmt_ns(text, all.ns),
+                  krait_fmt_counted(count, (uint64_t)((double)now.events / seconds), "event"));
+    if (view->cpu >= 0)
+        krait_buf_fmt(line, ", CPU %.0f%%", view->cpu * 100);
+    krait_buf_fmt(line, ", GIL waits %s", krait_fmt_share(text, now.gil_wait, now.ns));
+    if (now.gc)
+        krait_buf_fmt(line, ", GC %s", krait_fmt_share(text, now.gc, now.ns));
+    if (now.longest)
+        krait_buf_fmt(line, ", longest task step %s", krait_fmt_ns(text, now.longest));
+    krait_buf_fmt(line, ", %s", krait_fmt_counted(count, threads_of(view), "thread"));
+    if (view->memory)
+        krait_buf_fmt(line, ", memory %s", krait_fmt_bytes(text, view->memory));
+    add_gaps(view, &now, line);
+}
+
+static void add_heading(const struct top_view *view, const struct krait_table_look *look,
+                        struct krait_buf *out)
+{
+    KRAIT_AUTO_BUF line = { 0 };
+    if (view->live)
+        add_figures(view, &line);
+    else
+        add_rounds(view, &line);
     if (view->cpu >= 0)
         krait_buf_fmt(&line, "; krait itself CPU %.1f%%", view->own_cpu * 100);
     if (view->filter) {
@@ -209,6 +286,8 @@ static void add_rounds(const struct top_view *view, const struct krait_table_loo
 
 static const char *nothing_text(const struct top_view *view)
 {
+    if (view->live)
+        return view->match ? "no function that was called is one of these\n" : "no function was called\n";
     if (!top_process_count(view->processes) && !view->sums->all.stacks)
         return "no Python runs yet\n";
     return view->match && view->sums->all.stacks ? "no function that was met is one of these\n"
@@ -221,7 +300,7 @@ int top_text(const struct top_view *view, const struct krait_table_look *look, s
     struct krait_sheet_column chosen[COLUMNS_MOST];
     int rc = make_sheet(view, chosen, &sheet);
     add_command(view, look, out);
-    add_rounds(view, look, out);
+    add_heading(view, look, out);
     krait_buf_str(out, "\n\n");
     if (!sheet.rows)
         krait_buf_str(out, nothing_text(view));
@@ -231,18 +310,9 @@ int top_text(const struct top_view *view, const struct krait_table_look *look, s
 
 /* -- for programs -- */
 
-int top_json(const struct top_view *view, struct krait_buf *out)
+static void add_json_samples(const struct top_view *view, struct krait_buf *out)
 {
-    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = { 0 };
     const struct krait_sums_rounds *now = rounds_of(view);
-    struct krait_sheet_column chosen[COLUMNS_MOST];
-    int rc = make_sheet(view, chosen, &sheet);
-    krait_buf_char(out, '{');
-    krait_json_key_u64(out, "pid", (uint64_t)view->pid);
-    krait_json_key_text_or_null(out, "command", view->command);
-    krait_json_key_text(out, "python", view->python);
-    krait_json_key_u64(out, "processes", top_process_count(view->processes));
-    krait_json_key_u64(out, "memory", view->memory);
     krait_json_key_u64(out, "rate", view->rate);
     krait_json_key_u64(out, "time_ns", view->sums->all.ns);
     krait_json_key_u64(out, "samples", view->sums->all.rounds);
@@ -251,6 +321,43 @@ int top_json(const struct top_view *view, struct krait_buf *out)
     krait_json_key_u64(out, "interval_gil_held", now->gil);
     krait_json_key_u64(out, "not_read", view->sums->all.failures);
     krait_json_key_u64(out, "threads", top_thread_count(view->processes));
+}
+
+static void add_json_figures(const struct top_view *view, struct krait_buf *out)
+{
+    const struct krait_live_figures now = top_figures(view), all = krait_live_figures_all(view->live);
+    krait_json_key_u64(out, "time_ns", all.ns);
+    krait_json_key_u64(out, "events", all.events);
+    krait_json_key_u64(out, "interval_ns", now.ns);
+    krait_json_key_u64(out, "interval_events", now.events);
+    krait_json_key_u64(out, "interval_gil_wait_ns", now.gil_wait);
+    krait_json_key_u64(out, "interval_gil_waits", now.gil_waits);
+    krait_json_key_u64(out, "interval_gc_ns", now.gc);
+    krait_json_key_u64(out, "interval_steps", now.steps);
+    krait_json_key_u64(out, "interval_longest_step_ns", now.longest);
+    krait_json_key_u64(out, "interval_paused_ns", now.pauses);
+    krait_json_key_u64(out, "dropped_functions", krait_live_dropped(view->live));
+    krait_json_key_u64(out, "lost", view->lost);
+    krait_json_key_u64(out, "not_recorded", view->failed);
+    krait_json_key_u64(out, "threads", threads_of(view));
+}
+
+int top_json(const struct top_view *view, struct krait_buf *out)
+{
+    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = { 0 };
+    struct krait_sheet_column chosen[COLUMNS_MOST];
+    int rc = make_sheet(view, chosen, &sheet);
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "pid", (uint64_t)view->pid);
+    krait_json_key_text_or_null(out, "command", view->command);
+    krait_json_key_text(out, "python", view->python);
+    krait_json_key_bool(out, "exact", view->live != NULL);
+    krait_json_key_u64(out, "processes", processes_of(view));
+    krait_json_key_u64(out, "memory", view->memory);
+    if (view->live)
+        add_json_figures(view, out);
+    else
+        add_json_samples(view, out);
     krait_json_key(out, "functions");
     rc = rc ? rc : krait_sheet_json(&sheet, view->limit, out);
     krait_buf_str(out, "}\n");

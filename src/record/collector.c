@@ -72,7 +72,7 @@ static int make_dir(struct krait_collector *c, uint32_t i, struct krait_err *err
     KRAIT_CLEANUP(krait_proc_names_done) struct krait_proc_names names = { 0 };
     krait_proc_names_first(proc, c->shm.procs[i].image, &names);
     struct krait_tracedir_options options = {
-        .parent = c->dir,
+        .parent = c->dir, /* NULL with a tap */
         .name = names.comm.len ? names.comm.data
                 : *name        ? name
                                : "process",
@@ -103,11 +103,15 @@ static void take_in(struct krait_collector *c, uint32_t i, int pid)
     proc->pidfd = c->spare_fds > 0 ? (int)syscall(SYS_pidfd_open, proc->pid, 0) : -1;
     c->spare_fds -= proc->pidfd >= 0;
     c->total.processes++;
-    c->owner_seen |= proc->pid == c->owner;
+    proc->definitions_ring = UINT32_MAX;
+    const uint64_t *begun = krait_map_get(&c->begun, (uint64_t)pid);
+    krait_map_put(&c->begun, (uint64_t)pid, begun ? *begun + 1 : 1);
     struct krait_err err = { 0 };
     if (make_dir(c, i, &err)) {
         proc->refused = true;
         krait_collector_note_trouble(c, &err);
+    } else if (c->tap) {
+        c->tap->process_begins(c->tap->ctx, i, pid);
     }
 }
 
@@ -160,6 +164,8 @@ static void put_exit(struct krait_collector *c, struct krait_collected_proc *pro
 static void forget_proc(struct krait_collector *c, uint32_t i)
 {
     struct krait_collected_proc *proc = &c->procs[i];
+    if (proc->dir && c->tap)
+        c->tap->process_ends(c->tap->ctx, i);
     krait_tracedir_free(proc->dir);
     krait_triggers_forget_proc(c, i);
     if (proc->pidfd >= 0) {
@@ -196,7 +202,8 @@ static void finish_proc(struct krait_collector *c, uint32_t i, enum krait_event_
 {
     complete_proc(c, i, how, status);
     const char *path = krait_tracedir_path(c->procs[i].dir);
-    krait_buf_add(&c->ended, path, strlen(path) + 1);
+    if (!c->tap)
+        krait_buf_add(&c->ended, path, strlen(path) + 1);
     krait_drain_give_back(c, i);
     forget_proc(c, i);
     atomic_store(&c->shm.procs[i].state, KRAIT_SLOT_FREE);
@@ -293,6 +300,12 @@ static void answer_door(struct krait_collector *c)
     }
 }
 
+void krait_collector_take_open(struct krait_collector *c)
+{
+    krait_drain_open(c);
+    c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
+}
+
 bool krait_collector_round(struct krait_collector *c)
 {
     krait_collector_beat(c);
@@ -302,10 +315,9 @@ bool krait_collector_round(struct krait_collector *c)
     krait_ctl_round(c);
     krait_drain_shrink(c);
     if (krait_clock_ns(CLOCK_MONOTONIC) - c->opened_ns >= c->open_ns) {
-        krait_drain_open(c);
+        krait_collector_take_open(c);
         krait_drain_unlock(c);
         krait_limits_look_at_disk(c);
-        c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
     }
     for (uint32_t i = 0; i < krait_collector_procs_used(c); i++) {
         if (!c->procs[i].dir)
@@ -358,17 +370,28 @@ void krait_collector_ended(struct krait_collector *c, int pid, enum krait_event_
     }
 }
 
-bool krait_collector_owner_seen(const struct krait_collector *c)
+uint32_t krait_collector_begins(const struct krait_collector *c, int pid)
 {
-    return c->owner_seen;
+    const uint64_t *begun = krait_map_get(&c->begun, (uint64_t)pid);
+    return begun ? (uint32_t)*begun : 0;
 }
 
-bool krait_collector_owner_left(const struct krait_collector *c)
+bool krait_collector_has(const struct krait_collector *c, int pid)
 {
-    bool records = false;
+    bool has = false;
     for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++)
-        records |= c->procs[i].dir && c->procs[i].pid == c->owner;
-    return c->owner_seen && !records;
+        has |= c->procs[i].dir && c->procs[i].pid == pid;
+    return has;
+}
+
+bool krait_collector_left(const struct krait_collector *c, int pid)
+{
+    return krait_collector_begins(c, pid) && !krait_collector_has(c, pid);
+}
+
+bool krait_collector_is_on(const struct krait_collector *c)
+{
+    return atomic_load(&c->shm.control->state) == KRAIT_SESSION_RUN;
 }
 
 int krait_collector_refusal(const struct krait_collector *c, size_t i, char *why, size_t size)

@@ -11,23 +11,25 @@
 #include "event/event.h"
 
 struct krait_collector;
+struct krait_tap;
 
 /* How much of a thread's last events may be missing when the collector is killed. */
 #define KRAIT_COLLECTOR_OPEN_NS KRAIT_NS_PER_S
 
 struct krait_collector_options {
-    const char *dir;       /* the recording's folder; made, with its parents; must be empty or absent */
-    uint64_t ring_bytes;   /* of each thread's ring; 0: 2 MiB */
-    uint64_t buffer_bytes; /* by which rings that are full may grow, in all; 0: not at all */
-    uint32_t rings;        /* 0: 4096, or what limits of memory allow */
-    uint32_t flags;        /* enum krait_record_flags */
-    uint64_t duration_ns;  /* after which the recording ends; 0: with the program */
-    uint64_t max_bytes;    /* that it may take on disk; 0: any number. 1 MiB at least */
-    bool keep_newest;      /* of max_bytes: drop the oldest packets instead of ending the recording */
+    const char
+        *dir; /* the recording's folder; made, with its parents; must be empty or absent. NULL with a tap */
+    const struct krait_tap *tap;  /* reads the events instead (tap.h); outlives the collector; NULL: none */
+    uint64_t ring_bytes;          /* of each thread's ring; 0: 2 MiB */
+    uint64_t buffer_bytes;        /* by which rings that are full may grow, in all; 0: not at all */
+    uint32_t rings;               /* 0: 4096, or what limits of memory allow */
+    uint32_t flags;               /* enum krait_record_flags */
+    uint64_t duration_ns;         /* after which the recording ends; 0: with the program */
+    uint64_t max_bytes;           /* that it may take on disk; 0: any number. 1 MiB at least */
+    bool keep_newest;             /* of max_bytes: drop the oldest packets instead of ending the recording */
     uint64_t last_ns, last_bytes; /* keep what is so old, or so much, at least; 0: see keep_newest */
     bool idle;                    /* begin switched off */
     uint64_t open_ns;             /* how often open packets are written; 0: KRAIT_COLLECTOR_OPEN_NS */
-    int owner;                    /* the process that asked for the recording itself; 0: none */
     double max_overhead;          /* percent; 0: no governor */
     struct krait_collector_words {
         const char *const *items;
@@ -116,10 +118,17 @@ void krait_collector_child(struct krait_collector *collector, int pid);
 void krait_collector_ended(struct krait_collector *collector, int pid, enum krait_event_enum_value how,
                            int status);
 
-/* Whether the owner is or was recorded. */
-bool krait_collector_owner_seen(const struct krait_collector *collector);
-/* Whether the owner was recorded, even if only briefly, and is not recorded any more. */
-bool krait_collector_owner_left(const struct krait_collector *collector);
+/* How often the recording of a process with this number began, even if only briefly. */
+uint32_t krait_collector_begins(const struct krait_collector *collector, int pid);
+/* Whether the process is recorded, as of the last round; and whether it was, and is not any more. */
+bool krait_collector_has(const struct krait_collector *collector, int pid);
+bool krait_collector_left(const struct krait_collector *collector, int pid);
+/* Events that were lost until now, for any reason. */
+uint64_t krait_collector_lost(struct krait_collector *collector);
+/* Takes what the open packets of all threads hold already, without waiting for the next time. */
+void krait_collector_take_open(struct krait_collector *collector);
+/* Whether processes are told to record, or are switched off for now. */
+bool krait_collector_is_on(const struct krait_collector *collector);
 
 /* The i-th process that could not be recorded: returns its pid and writes the reason to `why` (terminated, at most size
  * bytes); 0 if there are no more. */

@@ -10,10 +10,12 @@
 #define KRAIT_RECORD_COLLECTOR_INSIDE_H
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "record/collector.h"
 #include "record/ctl.h"
 #include "record/door.h"
 #include "record/shm.h"
+#include "record/tap.h"
 #include "record/tracedir.h"
 #include "record/triggers.h"
 
@@ -33,7 +35,8 @@ struct krait_collected_proc {
     uint64_t image;             /* krait_proc.image */
     enum krait_event_enum_value how;
     int status;
-    bool refused; /* its folder could not be created: its events are counted as lost */
+    uint32_t definitions_ring; /* UINT32_MAX: not known yet */
+    bool refused;              /* its folder could not be created: its events are counted as lost */
 };
 
 /* And about a ring. */
@@ -72,8 +75,9 @@ struct krait_collector {
     } rate;
     char session[64];
     char address[64 + 1 + KRAIT_DOOR_KEY]; /* the session, and the key of the socket */
-    char *dir;
-    bool dir_made;          /* this collector created it and has not removed it since */
+    const struct krait_tap *tap;           /* NULL: packets go to files */
+    char *dir;                             /* NULL with a tap */
+    bool dir_made;                         /* this collector created it and has not removed it since */
     char *reserve;          /* a file that is removed to make room for the metadata when the disk is full */
     uint64_t reserve_bytes; /* its size; counts as part of the recording */
     struct krait_clock clock;
@@ -82,7 +86,8 @@ struct krait_collector {
     struct krait_collected_proc procs[KRAIT_PROCS_MAX];
     struct krait_collected_ring *rings;
     uint32_t (*chunk_taken)[KRAIT_PACKETS_MAX]; /* of chunks, as a ring's `taken` */
-    struct krait_ready *ready;                  /* room for all packets of a ring */
+    struct krait_ready *ready[2];               /* room for all packets of a ring, by enum krait_ring_kind */
+    struct krait_map begun;                     /* of a pid: how often such a process began to be recorded */
     struct krait_buf ended;                     /* folders of processes that have ended, each with its NUL */
     struct krait_collector_summary total;
     struct krait_tsdl_recording recording;
@@ -104,9 +109,7 @@ struct krait_collector {
     uint32_t procs_used, rings_used,
         chunks_used; /* the most that were ever seen in use: the shared number may shrink by mistake */
     int spare_fds;   /* how many more files may be kept open */
-    int owner;
-    int child; /* 0, or the process whose end krait_collector_ended reports */
-    bool owner_seen;
+    int child;       /* 0, or the process whose end krait_collector_ended reports */
     bool busy_nap;
 };
 

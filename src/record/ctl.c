@@ -91,7 +91,9 @@ static bool answer_snapshot(struct krait_collector *c, const char *argument, uin
 {
     struct krait_collector_snapshot made;
     struct krait_err err = { 0 };
-    if (*argument && *argument != '/')
+    if (c->tap)
+        refuse(answer, "krait top keeps no events that a snapshot could be made of");
+    else if (*argument && *argument != '/')
         refuse(answer, "a snapshot's folder needs its whole path");
     else if (krait_collector_snapshot(c, *argument ? argument : NULL, &made, &err))
         refuse(answer, err.text);
@@ -290,7 +292,7 @@ void krait_ctl_open(struct krait_ctl *ctl, const char *dir, int memfd)
         return;
     }
     ctl->fd = fd;
-    ctl->file = write_file(dir, st.st_ino);
+    ctl->file = dir ? write_file(dir, st.st_ino) : NULL;
 }
 
 void krait_ctl_close(struct krait_ctl *ctl)

@@ -85,7 +85,7 @@ static uint64_t count_lost(struct krait_collector *c, uint32_t i)
     return sum;
 }
 
-static uint64_t count_all_lost(struct krait_collector *c)
+uint64_t krait_collector_lost(struct krait_collector *c)
 {
     uint64_t lost = 0;
     for (uint32_t reason = 0; reason < KRAIT_COUNT_lost_reason; reason++)
@@ -166,18 +166,18 @@ void krait_ctl_status(struct krait_collector *c, struct krait_buf *out)
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     uint32_t state = atomic_load(&c->shm.control->state);
     const char *word = state < KRAIT_ARRAY_LEN(states) ? states[state] : NULL;
-    KRAIT_AUTO_FREE char *folder = realpath(c->dir, NULL);
+    KRAIT_AUTO_FREE char *folder = c->dir ? realpath(c->dir, NULL) : NULL;
     krait_buf_clear(out);
     krait_buf_char(out, '{');
     krait_json_key_text(out, "state", word ? word : "ending");
     krait_json_key_u64(out, "since_ns", now - c->switched.since_ns);
     krait_json_key_u64(out, "duration_ns", now - c->begin_ns);
-    krait_json_key_text(out, "folder", folder ? folder : c->dir);
+    krait_json_key_text_or_null(out, "folder", folder ? folder : c->dir);
     krait_json_key_u64(out, "collector", (uint64_t)getpid());
     krait_json_key_u64(out, "events", c->total.events);
     krait_json_key_u64(out, "events_per_s", events_per_s(c));
     krait_json_key_u64(out, "bytes", c->total.bytes + c->metadata_bytes);
-    krait_json_key_u64(out, "lost", count_all_lost(c));
+    krait_json_key_u64(out, "lost", krait_collector_lost(c));
     krait_json_key_u64(out, "dropped", c->recording.dropped_events);
     krait_json_key_u64(out, "threads", count_threads(c, UINT32_MAX));
     krait_json_key_bool(out, "set", krait_ctl_is_set(c));

@@ -141,6 +141,12 @@ static void write_thread_events(struct krait_collector *c, uint32_t r, const str
                                 const uint8_t *events, size_t n)
 {
     struct krait_collected_proc *proc = &c->procs[c->rings[r].proc];
+    if (c->tap) {
+        uint64_t count = c->tap->events(c->tap->ctx, r, head, events, n);
+        proc->events += count;
+        c->total.events += count;
+        return;
+    }
     if (!krait_limits_allow(c, sizeof(*head) + n)) {
         proc->over_limit += krait_packet_count_events(events, n);
         return;
@@ -197,6 +203,8 @@ static void write_definitions(struct krait_collector *c, uint32_t r, uint32_t pa
     krait_tracedir_order(copy, n, &proc->definition_time, krait_clock_now(&c->clock));
     size_t whole = krait_tracedir_define(proc->dir, copy, n, &first, &last);
     krait_triggers_define(c, c->rings[r].proc, copy, whole);
+    if (c->tap)
+        c->tap->defines(c->tap->ctx, c->rings[r].proc, copy, whole);
     head.timestamp_begin = first;
     head.timestamp_end = last;
     krait_collector_write(c, proc, proc->definitions, &head, copy, whole);
@@ -230,11 +238,17 @@ static size_t list_bank(const struct krait_collector *c, uint32_t r, uint32_t pl
     return n;
 }
 
+/* A ring of definitions has a list of its own: it may be read in the middle of another's. */
+static struct krait_ready *list_of(struct krait_collector *c, uint32_t r)
+{
+    return c->ready[c->rings[r].kind == KRAIT_RING_DEFINITIONS];
+}
+
 static size_t list_ready(struct krait_collector *c, uint32_t r, uint64_t *last)
 {
     size_t n = 0;
     for (uint32_t place = 0; place != UINT32_MAX; place = next_bank(c, r, place))
-        n += list_bank(c, r, place, c->ready + n, last);
+        n += list_bank(c, r, place, list_of(c, r) + n, last);
     return n;
 }
 
@@ -253,17 +267,33 @@ static void take_packet(struct krait_collector *c, uint32_t r, const struct krai
                               ~(1ull << packet->place % KRAIT_PACKETS_MAX), memory_order_release);
 }
 
+static bool take_ready(struct krait_collector *c, uint32_t r, bool may_pause);
+static void take_open_definitions(struct krait_collector *c, uint32_t r);
+
+/* A tap gets the definitions before the events that they belong to: whoever writes these has written those. */
+static void take_definitions_first(struct krait_collector *c, uint32_t r)
+{
+    uint32_t definitions = c->procs[c->rings[r].proc].definitions_ring;
+    if (!c->tap || c->rings[r].kind == KRAIT_RING_DEFINITIONS || definitions == UINT32_MAX)
+        return;
+    take_ready(c, definitions, false);
+    take_open_definitions(c, definitions);
+}
+
 /* Closed packets in their order. Returns whether there were any. Several words are not read at one instant: of two
  * packets, the later one may be seen alone. But whoever has seen it sees the earlier one too when it looks again. */
 static bool take_ready(struct krait_collector *c, uint32_t r, bool may_pause)
 {
+    struct krait_ready *list = list_of(c, r);
     uint64_t last = 0, later = 0;
     size_t n = list_ready(c, r, &last);
     if (n && next_bank(c, r, 0) != UINT32_MAX)
         n = list_ready(c, r, &later);
-    qsort(c->ready, n, sizeof(*c->ready), by_seq);
-    for (size_t i = 0; i < n && c->ready[i].seq <= last && !(may_pause && krait_limits_pause(c)); i++)
-        take_packet(c, r, &c->ready[i]);
+    if (n)
+        take_definitions_first(c, r);
+    qsort(list, n, sizeof(*list), by_seq);
+    for (size_t i = 0; i < n && list[i].seq <= last && !(may_pause && krait_limits_pause(c)); i++)
+        take_packet(c, r, &list[i]);
     return n;
 }
 
@@ -283,6 +313,10 @@ static bool get_to_know(struct krait_collector *c, uint32_t r)
         .kind = __atomic_load_n(&head->kind, __ATOMIC_RELAXED),
         .tid = __atomic_load_n(&head->tid, __ATOMIC_RELAXED),
     };
+    if (ring->kind == KRAIT_RING_DEFINITIONS)
+        c->procs[proc].definitions_ring = r;
+    else if (c->tap)
+        c->tap->thread_begins(c->tap->ctx, r, proc, ring->tid);
     return true;
 }
 
@@ -308,6 +342,7 @@ static void take_rest(struct krait_collector *c, uint32_t r)
     if (!open)
         return;
     struct krait_packet_head *head = packet_head(c, r, packet);
+    take_definitions_first(c, r);
     head->timestamp_end = krait_clock_now(&c->clock);
     head->events_discarded = atomic_load_explicit(&c->shm.rings[r].discarded, memory_order_relaxed);
     c->rings[r].next_seq = head->packet_seq_num + 1;
@@ -320,6 +355,10 @@ static void forget_ring(struct krait_collector *c, uint32_t r)
     struct krait_collected_ring *ring = &c->rings[r];
     if (ring->stream)
         krait_tracedir_stream_close(c->procs[ring->proc].dir, ring->stream);
+    if (c->tap && ring->known && ring->kind != KRAIT_RING_DEFINITIONS)
+        c->tap->thread_ends(c->tap->ctx, r);
+    if (ring->known && c->procs[ring->proc].definitions_ring == r)
+        c->procs[ring->proc].definitions_ring = UINT32_MAX;
     krait_triggers_forget_ring(c, r);
     *ring = (struct krait_collected_ring){ 0 };
 }
@@ -422,8 +461,10 @@ bool krait_drain_rings(struct krait_collector *c)
 static void take_open_events(struct krait_collector *c, uint32_t r)
 {
     uint32_t packet, bytes;
-    if (open_packet(c, r, &packet, &bytes) && !has_ready(c, r))
-        write_open_events(c, r, packet, bytes);
+    if (!open_packet(c, r, &packet, &bytes) || has_ready(c, r))
+        return;
+    take_definitions_first(c, r);
+    write_open_events(c, r, packet, bytes);
 }
 
 void krait_drain_open(struct krait_collector *c)
@@ -499,7 +540,7 @@ static void discard_ready(struct krait_collector *c, uint32_t r)
     uint64_t last = 0;
     size_t n = list_ready(c, r, &last);
     for (size_t i = 0; i < n; i++) {
-        uint32_t place = c->ready[i].place;
+        uint32_t place = list_of(c, r)[i].place;
         c->total.lost[KRAIT_lost_reason_disk] += events_in(c, r, place, packet_bytes(c, r, place));
         atomic_fetch_and_explicit(bank_of(c, r, place).ready, ~(1ull << place % KRAIT_PACKETS_MAX),
                                   memory_order_release);

@@ -56,7 +56,7 @@ void krait_limits_look_at_disk(struct krait_collector *c)
 {
     char room[KRAIT_FMT_SIZE];
     struct statvfs disk;
-    if (*c->warning || statvfs(c->dir, &disk))
+    if (!c->dir || *c->warning || statvfs(c->dir, &disk))
         return;
     uint64_t left = (uint64_t)disk.f_bavail * disk.f_frsize;
     if (left < LITTLE_ROOM)

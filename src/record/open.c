@@ -202,6 +202,13 @@ static int count_spare_fds(void)
     return limit.rlim_cur > 8 ? (int)(limit.rlim_cur - 8) / 2 : 0;
 }
 
+static int make_folder(struct krait_collector *c, const char *dir, struct krait_err *err)
+{
+    c->dir = strdup(dir);
+    return c->dir ? krait_folder_make(c->dir, &c->dir_made, err)
+                  : krait_err_set(err, -ENOMEM, "out of memory");
+}
+
 int krait_collector_new(struct krait_collector **out, const struct krait_collector_options *options,
                         struct krait_err *err)
 {
@@ -210,7 +217,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
         return krait_err_set(err, -ENOMEM, "out of memory");
     c->fd = c->door.fd = -1;
     krait_ctl_init(&c->ctl);
-    c->owner = options->owner;
+    c->tap = options->tap;
     c->spare_fds = count_spare_fds();
     for (size_t i = 0; i < KRAIT_PROCS_MAX; i++)
         c->procs[i].pidfd = -1;
@@ -225,9 +232,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     c->begin_ns = c->program_ns = c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
     c->switched.since_ns = c->rate.before_ns = c->rate.now_ns = c->trimmed_ns = c->begin_ns;
     c->open_ns = options->open_ns ? options->open_ns : KRAIT_COLLECTOR_OPEN_NS;
-    c->dir = strdup(options->dir);
-    int rc =
-        c->dir ? krait_folder_make(c->dir, &c->dir_made, err) : krait_err_set(err, -ENOMEM, "out of memory");
+    int rc = c->tap ? 0 : make_folder(c, options->dir, err);
     if (!rc)
         rc = make_shm(c, options, err);
     if (!rc)
@@ -237,16 +242,20 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     if (!rc) {
         c->rings = calloc(c->shm.ring_max, sizeof(*c->rings));
         c->chunk_taken = calloc(c->shm.chunk_max + 1, sizeof(*c->chunk_taken));
-        c->ready = calloc((c->shm.chunk_max + 1) * (size_t)KRAIT_PACKETS_MAX, sizeof(*c->ready));
-        rc = c->rings && c->chunk_taken && c->ready ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+        for (size_t i = 0; i < KRAIT_ARRAY_LEN(c->ready); i++)
+            c->ready[i] = calloc((c->shm.chunk_max + 1) * (size_t)KRAIT_PACKETS_MAX, sizeof(**c->ready));
+        rc = c->rings && c->chunk_taken && c->ready[0] && c->ready[1]
+                 ? 0
+                 : krait_err_set(err, -ENOMEM, "out of memory");
     }
-    if (!rc && access(c->dir, W_OK | X_OK) < 0)
+    if (!rc && c->dir && access(c->dir, W_OK | X_OK) < 0)
         rc = krait_folder_refused(err, "write in", c->dir);
     if (rc) {
         krait_collector_free(c);
         return rc;
     }
-    make_reserve(c);
+    if (c->dir)
+        make_reserve(c);
     krait_limits_look_at_disk(c);
     krait_door_open(&c->door);
     krait_ctl_open(&c->ctl, c->dir, c->fd);
@@ -285,7 +294,9 @@ void krait_collector_free(struct krait_collector *c)
     krait_triggers_free(c->triggers);
     krait_buf_done(&c->ended);
     free(c->reserve);
-    free(c->ready);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(c->ready); i++)
+        free(c->ready[i]);
+    krait_map_done(&c->begun);
     free(c->chunk_taken);
     free(c->rings);
     free(c->dir);

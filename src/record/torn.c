@@ -62,6 +62,8 @@ static void drop_in_file(void *sum, const char *folder, const char *path)
 uint64_t krait_torn_drop(struct krait_collector *c, const struct krait_collected_proc *proc)
 {
     uint64_t dropped = 0;
+    if (c->tap)
+        return 0;
     krait_collector_each_file(krait_tracedir_path(proc->dir), "thread-", drop_in_file, &dropped);
     c->total.events -= KRAIT_MIN(c->total.events, dropped);
     return dropped;

@@ -134,6 +134,8 @@ static int write_metadata(struct krait_tracedir *dir, const struct krait_tsdl_co
                           struct krait_err *err)
 {
     KRAIT_AUTO_BUF text = { 0 };
+    if (!dir->path)
+        return 0;
     metadata_text(dir, contents, &text);
     int rc = put_metadata(dir->path, &text, err);
     if (rc)
@@ -174,7 +176,7 @@ int krait_tracedir_new(struct krait_tracedir **out, const struct krait_tracedir_
     int rc = dir->name && dir->command ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc)
         rc = krait_traceid_new(dir->uuid, err);
-    if (!rc)
+    if (!rc && options->parent)
         rc = make_dir(dir, options->parent, err);
     if (!rc)
         rc = write_metadata(dir, NULL, err);
@@ -251,18 +253,19 @@ int krait_tracedir_stream(struct krait_tracedir *dir, uint32_t tid, struct krait
 {
     bool has_room = KRAIT_GROW(dir->streams, dir->stream_cap, dir->stream_count + 1);
     struct krait_stream *stream = calloc(1, sizeof(*stream));
-    if (!has_room || !stream || stream_path(dir, tid, &stream->path) < 0) {
+    if (!has_room || !stream || (dir->path && stream_path(dir, tid, &stream->path) < 0)) {
         free(stream);
         return krait_err_set(err, -ENOMEM, "out of memory");
     }
     stream->fd = -1;
-    int fd = stream_open(stream);
-    if (fd < 0) {
+    int fd = dir->path ? stream_open(stream) : -1;
+    if (dir->path && fd < 0) {
         int rc = krait_err_errno(err, "cannot make %s", stream->path);
         stream_free(dir, stream);
         return rc;
     }
-    stream_keep(dir, stream, fd);
+    if (fd >= 0)
+        stream_keep(dir, stream, fd);
     stream->tid = tid;
     stream->instance = dir->next_instance++;
     dir->streams[dir->stream_count++] = stream;
@@ -420,7 +423,7 @@ int krait_tracedir_write(struct krait_tracedir *dir, struct krait_stream *stream
                          const struct krait_packet_head *head, const void *events, size_t n,
                          struct krait_err *err)
 {
-    if (!n)
+    if (!n || !dir->path)
         return 0;
     struct krait_tsdl_contents contents = dir->contents;
     uint64_t count = count_events(events, n, &contents);
@@ -510,7 +513,7 @@ size_t krait_tracedir_define(struct krait_tracedir *dir, const uint8_t *events, 
         if (payload.at == events + sizeof(struct krait_event_extended))
             *first = head.t;
         *last = head.t;
-        if (head.id == KRAIT_EVENT_code_define)
+        if (head.id == KRAIT_EVENT_code_define && dir->path)
             learn_code(dir, payload);
         if (head.id == KRAIT_EVENT_process_start)
             learn_command(dir, payload);

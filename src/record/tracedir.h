@@ -25,7 +25,7 @@ struct krait_stream {
 };
 
 struct krait_tracedir_options {
-    const char *parent; /* the recording's folder; exists */
+    const char *parent; /* the recording's folder; exists. NULL: nothing is written */
     const char *name;   /* the command's name; characters that file names cannot have are replaced */
     uint32_t pid;
     const char *command; /* command line; may be empty */

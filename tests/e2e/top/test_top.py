@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait top: shares that the program itself knows, tables, keys, ends."""
 
+import codecs
 import fcntl
 import json
 import os
@@ -210,11 +211,11 @@ class Screen:
         fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "LC_ALL": "C.UTF-8"}
         self.run = subprocess.Popen([krait, "top", "--interval", "200ms", *map(str, words)], stdin=side, stdout=side, stderr=side, env=env)
-        self.side, self.text = side, ""
+        self.side, self.text, self.decoder = side, "", codecs.getincrementaldecoder("utf-8")()
 
     def read(self):
         if select.select([self.main], [], [], 0.05)[0]:
-            self.text += os.read(self.main, 65536).decode()
+            self.text += self.decoder.decode(os.read(self.main, 65536))
         return self.text
 
     def wait_for(self, what):
@@ -264,9 +265,9 @@ def test_the_screen_obeys_its_keys(programs, krait, any_python):
 def test_other_keys_change_what_rows_are(programs, krait, any_python):
     app = programs.start(any_python, BUSY)
     screen = Screen(krait, app.pid, columns=140)
-    screen.wait_for(r" spin .*l lines  t by threads .* / filter")
+    screen.wait_for(r" spin .*l lines  t threads .* / filter")
     screen.press("t")
-    screen.wait_for(r"thread  name .* spin .*t by processes")
+    screen.wait_for(r"thread  name .* spin .*t processes")
     screen.press("l")
     screen.wait_for(r" spin .*l functions")
     screen.press("/shortX\x7f")
@@ -319,8 +320,9 @@ def test_the_last_table_stays_when_the_program_or_krait_is_ended(programs, krait
 
 
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
-    once, batch, as_json, holders, classic, lines, processes = run_page("top.md", krait, any_python, tmp_path).values()
+    once, exact, batch, as_json, holders, classic, lines, calls, processes = run_page("top.md", krait, any_python, tmp_path).values()
     assert re.search(r"^ *\d+\.\d%.* parse +10 ", once.stdout, re.M) and batch.stdout.count("process ") == 2
     assert json.loads(as_json.stdout)["rate"] == 1000 and " spin " in holders.stdout
+    assert re.search(r", exact: .*calls/s.* parse +10 ", exact.stdout, re.S) and json.loads(calls.stdout.splitlines()[-1])["exact"]
     assert "descendants" in classic.stdout
     assert re.search(r"^ *\d+ .* parse +11 ", lines.stdout, re.M) and re.search(r"^2 processes of ", processes.stdout)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/record_before.h"
+#include "cmd/before_recording.h"
 
 #include "base/shell.h"
 #include "python/compat/versions.h"
@@ -86,7 +86,7 @@ static int check_whole(const char *path, struct krait_err *err)
     return rc;
 }
 
-int krait_record_find_preload(char *path, size_t size, struct krait_err *err)
+int krait_before_find_preload(char *path, size_t size, struct krait_err *err)
 {
     char dir[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 32);
@@ -111,6 +111,20 @@ int krait_record_find_preload(char *path, size_t size, struct krait_err *err)
                          "install krait whole (make install, or pip install), or link to the command "
                          "instead of copying it",
                          command ? command : "krait", *dir ? dir : "/");
+}
+
+int krait_before_set_environment(const struct krait_collector *collector, const char *preload, bool children,
+                                 struct krait_err *err)
+{
+    const char *before = getenv("LD_PRELOAD");
+    KRAIT_AUTO_FREE char *all = NULL;
+    if (asprintf(&all, "%s%s%s", before ? before : "", before && *before ? ":" : "", preload) < 0)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    setenv("KRAIT_SESSION", krait_collector_address(collector), 1);
+    if (!children)
+        setenv("KRAIT_NO_CHILDREN", "1", 1);
+    setenv("LD_PRELOAD", all, 1);
+    return 0;
 }
 
 /* -- the command -- */
@@ -248,7 +262,7 @@ static int check_file(const char *path, struct krait_err *err)
 }
 
 /* As execvp(3) looks: the first that may be executed, or else the first that is there. Returns 0 or an errno. */
-int krait_record_look_up(const char *file, char *path, size_t size)
+int krait_before_look_up(const char *file, char *path, size_t size)
 {
     KRAIT_AUTO_FREE char *folders = strdup(getenv("PATH") ? getenv("PATH") : "/bin:/usr/bin");
     struct stat stat_;
@@ -282,7 +296,7 @@ static bool is_script(const char *file)
     return named || (dot && (strcmp(dot, ".py") == 0 || strcmp(dot, ".pyz") == 0));
 }
 
-void krait_record_hint(const char *file, struct krait_err *err)
+void krait_before_hint(const char *file, struct krait_err *err)
 {
     KRAIT_AUTO_BUF name = { 0 };
     krait_shell_file(&name, file);
@@ -293,16 +307,16 @@ void krait_record_hint(const char *file, struct krait_err *err)
              name.data);
 }
 
-int krait_record_check_command(const char *file, struct krait_err *err)
+int krait_before_check_command(const char *file, struct krait_err *err)
 {
     char path[PATH_MAX];
-    int why = krait_record_look_up(file, path, sizeof(path));
+    int why = krait_before_look_up(file, path, sizeof(path));
     if (!why)
         return check_file(path, err);
     if (why == ENOENT && !strchr(file, '/'))
         krait_err_set(err, -why, "cannot run %s: no such command on PATH", file);
     else
         krait_err_set(err, -why, "cannot run %s: %s", file, strerror(why));
-    krait_record_hint(file, err);
+    krait_before_hint(file, err);
     return why == ENOENT ? KRAIT_EXIT_NOT_FOUND : KRAIT_EXIT_CANNOT_RUN;
 }

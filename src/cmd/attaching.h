@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Into a process that runs already, and out of it: `krait record --pid` and `krait top --exact`.
+ */
+#ifndef KRAIT_CMD_ATTACHING_H
+#define KRAIT_CMD_ATTACHING_H
+
+#include "record/collector.h"
+
+#include <limits.h>
+#include <sys/types.h>
+
+struct krait_attaching {
+    pid_t pid;
+    bool (*over)(void *ctx);                   /* whether the user wants an end; NULL: nobody asks */
+    void (*step)(void *ctx, const char *text); /* is told what is done; NULL: nobody is */
+    void *ctx;
+    const char *library;   /* the agent's path */
+    uint64_t asked_ns;     /* when the process was told to load it */
+    uint64_t paused_ns;    /* how long a thread of the process was stopped at most */
+    uint32_t begun_before; /* how often it had been recorded before */
+    bool stayed;           /* it could not be told that the recording has ended */
+};
+
+/* The agent's path, of at most `size` bytes. Returns 0, or why there is none, with err set. */
+int krait_attaching_find(char *library, size_t size, struct krait_err *err);
+/* Whether the process is one to record: a Python, ours, and in no other recording. */
+int krait_attaching_check(pid_t pid, struct krait_err *err);
+
+/* Makes the process load the agent, which then begins to record: krait_attaching_has_begun tells. */
+int krait_attaching_begin(struct krait_attaching *attaching, struct krait_collector *collector,
+                          struct krait_err *err);
+/* 1: it is recorded; 0: not yet; or why it will not be, with err set. Between calls, the collector needs rounds. */
+int krait_attaching_has_begun(const struct krait_attaching *attaching,
+                              const struct krait_collector *collector, struct krait_err *err);
+/* The same, and waits for it. */
+int krait_attaching_wait(const struct krait_attaching *attaching, struct krait_collector *collector,
+                         struct krait_err *err);
+/* Out of it again. Where it does not leave, as while C code holds the GIL, it ends its part when it next looks. */
+void krait_attaching_leave(struct krait_attaching *attaching, struct krait_collector *collector);
+
+bool krait_attaching_is_alive(pid_t pid);
+
+#endif

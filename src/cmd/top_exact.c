@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every call instead of samples: krait's recorder goes into the program, and its rings are read here, in place.
+ */
+#include "base/array.h"
+#include "cmd/attaching.h"
+#include "cmd/before_recording.h"
+#include "cmd/top.h"
+#include "record/shm.h"
+
+#include <string.h>
+
+enum { BUFFER_BYTES = 256 * 1024 * 1024 };
+
+/* A process that krait has attached to, or could not. */
+struct attached {
+    struct krait_attaching attaching;
+    enum { BEGINS, RECORDED, FAILED } state;
+    struct krait_err err; /* of FAILED */
+};
+
+struct top_exact {
+    struct krait_collector *collector;
+    struct krait_live *live;
+    struct attached *items;
+    uint32_t count, cap;
+    bool preloaded; /* the command loads the recorder itself, and what it starts does */
+    bool finished;
+    char library[PATH_MAX];
+};
+
+int top_exact_open(struct top_exact **out, double max_overhead, bool children, struct krait_err *err)
+{
+    struct top_exact *exact = calloc(1, sizeof(*exact));
+    if (!exact || krait_live_new(&exact->live)) {
+        free(exact);
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    }
+    const struct krait_collector_options options = {
+        .tap = krait_live_tap(exact->live),
+        .buffer_bytes = BUFFER_BYTES,
+        .flags = KRAIT_RECORD_C_CALLS | KRAIT_RECORD_GIL | KRAIT_RECORD_TASKS | KRAIT_RECORD_GC |
+                 (children ? KRAIT_RECORD_CHILDREN : 0),
+        .max_overhead = max_overhead,
+        .open_ns = KRAIT_NS_PER_S / 10,
+    };
+    int rc = krait_collector_new(&exact->collector, &options, err);
+    if (rc) {
+        top_exact_free(exact);
+        return rc;
+    }
+    krait_live_set_clock(exact->live, krait_collector_clock(exact->collector));
+    *out = exact;
+    return 0;
+}
+
+void top_exact_free(struct top_exact *exact)
+{
+    if (!exact)
+        return;
+    krait_collector_free(exact->collector);
+    krait_live_free(exact->live);
+    free(exact->items);
+    free(exact);
+}
+
+struct krait_live *top_exact_live(const struct top_exact *exact)
+{
+    return exact->live;
+}
+
+uint64_t top_exact_lost(const struct top_exact *exact)
+{
+    return krait_collector_lost(exact->collector);
+}
+
+int top_exact_preload(struct top_exact *exact, struct krait_err *err)
+{
+    char preload[PATH_MAX];
+    int rc = krait_before_find_preload(preload, sizeof(preload), err);
+    exact->preloaded = !rc;
+    return rc ? rc : krait_before_set_environment(exact->collector, preload, true, err);
+}
+
+/* -- attaching -- */
+
+static struct attached *find(const struct top_exact *exact, pid_t pid)
+{
+    for (uint32_t i = 0; i < exact->count; i++) {
+        if (exact->items[i].attaching.pid == pid)
+            return &exact->items[i];
+    }
+    return NULL;
+}
+
+static bool is_asked_to_end(void *ctx)
+{
+    return top_is_asked_to_end();
+}
+
+static void fail(struct attached *attached, const struct krait_err *err)
+{
+    attached->state = FAILED;
+    attached->err = *err;
+}
+
+/* Returns 0 or -ENOMEM; why the process is not recorded is kept. */
+static int attach(struct top_exact *exact, pid_t pid)
+{
+    struct krait_err err = { 0 };
+    if (!KRAIT_GROW(exact->items, exact->cap, exact->count + 1))
+        return -ENOMEM;
+    struct attached *attached = &exact->items[exact->count++];
+    *attached = (struct attached){ .attaching = { .pid = pid, .over = is_asked_to_end } };
+    int rc = *exact->library ? 0 : krait_attaching_find(exact->library, sizeof(exact->library), &err);
+    attached->attaching.library = exact->library;
+    rc = rc ? rc : krait_attaching_check(pid, &err);
+    rc = rc ? rc : krait_attaching_begin(&attached->attaching, exact->collector, &err);
+    if (rc)
+        fail(attached, &err);
+    return 0;
+}
+
+int top_exact_join(struct top_exact *exact, const struct top_processes *processes, bool at_once)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < processes->count && !exact->preloaded && !rc; i++) {
+        const struct top_process *process = &processes->items[i];
+        /* What a recorded process forks is recorded from its first moment: it gets a second to say so. */
+        bool is_due = at_once || process->age > 1;
+        if (process->remote && is_due && !find(exact, process->pid) &&
+            !krait_collector_has(exact->collector, process->pid))
+            rc = attach(exact, process->pid);
+    }
+    return rc;
+}
+
+static void look_at_beginning(struct top_exact *exact)
+{
+    for (uint32_t i = 0; i < exact->count; i++) {
+        struct attached *attached = &exact->items[i];
+        struct krait_err err = { 0 };
+        if (attached->state != BEGINS)
+            continue;
+        int rc = krait_attaching_has_begun(&attached->attaching, exact->collector, &err);
+        if (rc > 0)
+            attached->state = RECORDED;
+        else if (rc < 0)
+            fail(attached, &err);
+    }
+}
+
+bool top_exact_begins(const struct top_exact *exact)
+{
+    for (uint32_t i = 0; i < exact->count; i++) {
+        if (exact->items[i].state == BEGINS)
+            return true;
+    }
+    return false;
+}
+
+const struct krait_err *top_exact_failure(const struct top_exact *exact, pid_t pid)
+{
+    const struct attached *attached = find(exact, pid);
+    return attached && attached->state == FAILED ? &attached->err : NULL;
+}
+
+void top_exact_forget_failures(struct top_exact *exact)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < exact->count; i++) {
+        if (exact->items[i].state != FAILED)
+            exact->items[kept++] = exact->items[i];
+    }
+    exact->count = kept;
+}
+
+uint32_t top_exact_failures(const struct top_exact *exact)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < exact->count; i++)
+        n += exact->items[i].state == FAILED && krait_attaching_is_alive(exact->items[i].attaching.pid);
+    return n;
+}
+
+/* -- while it runs -- */
+
+void top_exact_round(struct top_exact *exact, bool nap)
+{
+    if (nap)
+        krait_collector_nap(exact->collector);
+    krait_collector_round(exact->collector);
+    look_at_beginning(exact);
+}
+
+/* Takes all that there is; returns a time that none of it is after. */
+static uint64_t catch_up(struct top_exact *exact)
+{
+    krait_collector_round(exact->collector);
+    krait_collector_take_open(exact->collector);
+    return krait_clock_now(krait_collector_clock(exact->collector));
+}
+
+void top_exact_turn(struct top_exact *exact)
+{
+    krait_live_turn(exact->live, catch_up(exact));
+}
+
+void top_exact_reset(struct top_exact *exact)
+{
+    krait_live_reset(exact->live, catch_up(exact));
+}
+
+void top_exact_switch(struct top_exact *exact, bool on)
+{
+    if (krait_collector_is_on(exact->collector) == on)
+        return;
+    uint64_t now = catch_up(exact);
+    if (on) {
+        krait_live_resume(exact->live, now);
+    } else {
+        krait_live_turn(exact->live, now);
+        krait_live_pause(exact->live, now);
+    }
+    krait_collector_toggle(exact->collector);
+}
+
+void top_exact_finish(struct top_exact *exact)
+{
+    struct krait_collector_summary ignored;
+    if (!exact || exact->finished)
+        return;
+    exact->finished = true;
+    if (krait_collector_is_on(exact->collector))
+        top_exact_turn(exact);
+    for (uint32_t i = 0; i < exact->count; i++) {
+        if (exact->items[i].state != FAILED)
+            krait_attaching_leave(&exact->items[i].attaching, exact->collector);
+    }
+    krait_collector_finish(exact->collector, &ignored);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From events to sums: the loop that has to keep up with all programs at once.
+ */
+#include "base/array.h"
+#include "live/inside.h"
+#include "record/tracedir.h"
+
+enum {
+    DEPTH_MAX = 1 << 22,
+    LEFT_MAX = 1 << 16,
+    CODES_MAX = 1 << 24,
+};
+
+/* ---- the stack ---- */
+
+static inline void advance(struct live_thread *th, uint64_t t)
+{
+    if (t <= th->t)
+        return;
+    th->rows[th->stack.items[th->stack.len - 1] >> 1].all.own += t - th->t;
+    th->t = t;
+}
+
+static bool has_room(struct live_thread *th)
+{
+    return th->stack.len < DEPTH_MAX && KRAIT_GROW(th->stack.items, th->stack.cap, th->stack.len + 1);
+}
+
+/* At the time that is counted up to. */
+static void push(struct live_thread *th, uint32_t open)
+{
+    struct live_row *row = &th->rows[open >> 1];
+    if (!has_room(th))
+        return;
+    if (!row->depth++)
+        row->entered = th->t;
+    th->stack.items[th->stack.len++] = open;
+}
+
+static void pop(struct live_thread *th)
+{
+    struct live_row *row = &th->rows[th->stack.items[--th->stack.len] >> 1];
+    if (!--row->depth)
+        row->all.total += th->t - row->entered;
+}
+
+static bool top_is_c(const struct live_thread *th)
+{
+    return th->stack.len > 1 && th->stack.items[th->stack.len - 1] & 1;
+}
+
+void live_cut(struct live_thread *th, uint32_t len)
+{
+    while (th->stack.len > KRAIT_MAX(len, 1u))
+        pop(th);
+}
+
+static void cut_c(struct live_thread *th)
+{
+    while (top_is_c(th))
+        pop(th);
+}
+
+static void end_call(struct live_thread *th, uint64_t t, bool is_c)
+{
+    advance(th, t);
+    if (!is_c)
+        cut_c(th);
+    if (th->stack.len > 1 && top_is_c(th) == is_c)
+        pop(th);
+}
+
+static void begin_call(struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t code, bool is_c,
+                       bool counts)
+{
+    uint32_t row = live_row_of(live, th, code < CODES_MAX ? code : 0);
+    advance(th, t);
+    th->rows[row].all.calls += counts;
+    push(th, live_open(row, is_c));
+}
+
+/* ---- a stack that is stated ---- */
+
+/* Where the Python call of that depth is in the stack; its length if there is none. Calls come in the order of depth. */
+static uint32_t place_of(struct live_thread *th, uint32_t depth)
+{
+    if (th->run_depth > depth || th->run_at > th->stack.len)
+        th->run_at = 1, th->run_depth = 0;
+    while (th->run_at < th->stack.len) {
+        bool is_c = th->stack.items[th->run_at] & 1;
+        if (!is_c && th->run_depth == depth)
+            break;
+        th->run_depth += !is_c;
+        th->run_at++;
+    }
+    return th->run_at;
+}
+
+/* What has gone has ended when the gap began. */
+static void cut_to_depth(struct live_thread *th, uint32_t depth)
+{
+    live_cut(th, place_of(th, depth));
+    cut_c(th);
+    th->run_at = KRAIT_MIN(th->run_at, th->stack.len);
+}
+
+static void live_frame(struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t code,
+                       uint32_t depth)
+{
+    bool below_is_right = depth && !th->in_run;
+    uint32_t row = live_row_of(live, th, code < CODES_MAX ? code : 0);
+    if (!th->in_run)
+        th->run_at = 1, th->run_depth = 0;
+    th->in_run = true;
+    uint32_t at = place_of(th, depth);
+    if (at < th->stack.len && th->stack.items[at] >> 1 == row)
+        return;
+    if (!below_is_right || at < th->stack.len || th->run_depth != depth)
+        cut_to_depth(th, depth);
+    advance(th, t);
+    push(th, live_open(row, false));
+}
+
+static void settle_stack(struct live_thread *th, uint64_t t, uint32_t depth)
+{
+    if (!th->in_run)
+        th->run_at = 1, th->run_depth = 0;
+    th->in_run = false;
+    cut_to_depth(th, depth);
+    advance(th, t);
+}
+
+/* ---- greenlets and functions that are left out ---- */
+
+static bool keep_left(struct live_thread *th, uint32_t number)
+{
+    uint32_t before = th->left_cap;
+    if (number >= LEFT_MAX || !KRAIT_GROW(th->left, th->left_cap, number + 1))
+        return false;
+    memset(th->left + before, 0, (th->left_cap - before) * sizeof(*th->left));
+    struct live_stack *left = &th->left[number];
+    if (!KRAIT_GROW(left->items, left->cap, th->stack.len))
+        return false;
+    left->len = th->stack.len;
+    memcpy(left->items, th->stack.items, th->stack.len * sizeof(*left->items));
+    return true;
+}
+
+static void switch_stack(struct live_thread *th, uint64_t t, uint32_t from, uint32_t to)
+{
+    advance(th, t);
+    keep_left(th, from);
+    const struct live_stack *next = to && to < th->left_cap ? &th->left[to] : NULL;
+    uint32_t same = 1, len = next ? next->len : 1;
+    while (same < KRAIT_MIN(th->stack.len, len) && th->stack.items[same] == next->items[same])
+        same++;
+    live_cut(th, same);
+    for (uint32_t i = same; i < len; i++)
+        push(th, next->items[i]);
+}
+
+static void omit_in(struct live_stack *stack, uint32_t row)
+{
+    uint32_t kept = 1;
+    for (uint32_t i = 1; i < stack->len; i++) {
+        if (stack->items[i] >> 1 != row)
+            stack->items[kept++] = stack->items[i];
+    }
+    stack->len = stack->len ? kept : 0;
+}
+
+/* From here on the code's ends are not recorded: where it is open it ends, and what it has called goes on. */
+static void omit(struct live_thread *th, uint64_t t, uint32_t code)
+{
+    uint32_t number = code < th->index_cap ? th->index[code] : 0;
+    struct live_row *row = &th->rows[number];
+    advance(th, t);
+    if (!number)
+        return;
+    for (uint32_t i = 0; i < th->left_cap; i++)
+        omit_in(&th->left[i], number);
+    omit_in(&th->stack, number);
+    if (row->depth)
+        row->all.total += th->t - row->entered;
+    row->depth = 0;
+}
+
+static KRAIT_COLD void apply_omits(struct krait_live *live, struct live_thread *th, uint64_t t)
+{
+    const struct live_process *proc = &live->procs[th->slot];
+    while (th->omitted < proc->omit_count && proc->omits[th->omitted].t <= t) {
+        const struct live_omit *next = &proc->omits[th->omitted++];
+        omit(th, next->t, next->code);
+    }
+    th->border = th->omitted < proc->omit_count ? proc->omits[th->omitted].t : UINT64_MAX;
+}
+
+/* ---- what is no call ---- */
+
+static uint64_t time_since(uint64_t *since, uint64_t t)
+{
+    uint64_t passed = *since && t > *since ? t - *since : 0;
+    *since = 0;
+    return passed;
+}
+
+static void step_ends(struct krait_live *live, struct live_thread *th, uint64_t t)
+{
+    bool was_in_step = th->step_t;
+    uint64_t passed = time_since(&th->step_t, t);
+    live->now.steps += was_in_step;
+    live->now.longest = KRAIT_MAX(live->now.longest, passed);
+}
+
+static void span_event(struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t id,
+                       struct krait_cursor payload)
+{
+    struct krait_payload_span_begin begin;
+    struct krait_payload_span_end end;
+    if (id == KRAIT_EVENT_span_begin && krait_read_span_begin(&payload, &begin) &&
+        begin.category == KRAIT_span_category_gc) {
+        th->gc_t = t;
+        th->gc_id = begin.id;
+    } else if (id == KRAIT_EVENT_span_end && krait_read_span_end(&payload, &end) && end.id == th->gc_id) {
+        live->now.gc += time_since(&th->gc_t, t);
+    }
+}
+
+static void other_event(struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t id,
+                        struct krait_cursor payload)
+{
+    switch (id) {
+    case KRAIT_EVENT_gil_wait:
+        th->wait_t = t;
+        live->now.gil_waits++;
+        break;
+    case KRAIT_EVENT_gil_take:
+    case KRAIT_EVENT_gil_switch:
+        live->now.gil_wait += time_since(&th->wait_t, t);
+        break;
+    case KRAIT_EVENT_task_run:
+        step_ends(live, th, 0);
+        live->now.steps -= th->step_t != 0;
+        th->step_t = t;
+        break;
+    case KRAIT_EVENT_task_leave:
+        step_ends(live, th, t);
+        break;
+    default:
+        span_event(live, th, t, id, payload);
+        break;
+    }
+}
+
+/* ---- events ---- */
+
+enum {
+    SHORT_BYTES = 8, /* of the longest: header and code */
+    CALLS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_c_call,
+    IN_C = 1 << KRAIT_EVENT_c_call | 1 << KRAIT_EVENT_c_return | 1 << KRAIT_EVENT_c_raise |
+           1 << KRAIT_EVENT_c_raise_of,
+    LONG_ENDS = 1 << KRAIT_EVENT_python_unwind_of | 1 << KRAIT_EVENT_c_raise_of,
+};
+
+static bool stack_event(struct krait_live *live, struct live_thread *th, const struct krait_event_head *head,
+                        struct krait_cursor payload)
+{
+    struct krait_payload_python_frame frame;
+    struct krait_payload_python_stack settle;
+    struct krait_payload_python_deep_frame deep_frame;
+    struct krait_payload_python_deep_stack deep_settle;
+    struct krait_payload_python_switch change;
+    if (head->id == KRAIT_EVENT_python_frame && krait_read_python_frame(&payload, &frame))
+        live_frame(live, th, head->t, frame.code, frame.depth);
+    else if (head->id == KRAIT_EVENT_python_deep_frame && krait_read_python_deep_frame(&payload, &deep_frame))
+        live_frame(live, th, head->t, deep_frame.code, deep_frame.depth);
+    else if (head->id == KRAIT_EVENT_python_stack && krait_read_python_stack(&payload, &settle))
+        settle_stack(th, head->t, settle.depth);
+    else if (head->id == KRAIT_EVENT_python_deep_stack &&
+             krait_read_python_deep_stack(&payload, &deep_settle))
+        settle_stack(th, head->t, deep_settle.depth);
+    else if (head->id == KRAIT_EVENT_python_switch && krait_read_python_switch(&payload, &change))
+        switch_stack(th, head->t, change.from, change.to);
+    else
+        return false;
+    return true;
+}
+
+/* Any event. False where the bytes are none. */
+static KRAIT_COLD bool any_event(struct krait_live *live, struct live_thread *th, struct krait_cursor *events,
+                                 struct krait_event_head *head)
+{
+    struct krait_cursor payload;
+    struct krait_payload_python_call begin; /* of one field, as all begins */
+    if (!krait_packet_event(events, head, &payload))
+        return false;
+    uint32_t bit = krait_event_bit(head->id);
+    th->in_run &= !(bit & (KRAIT_CALL_BEGINS | KRAIT_CALL_ENDS));
+    if (head->t >= th->border)
+        apply_omits(live, th, head->t);
+    if (bit & KRAIT_CALL_BEGINS && krait_read_python_call(&payload, &begin))
+        begin_call(live, th, head->t, begin.code, bit & IN_C, bit & CALLS);
+    else if (bit & KRAIT_CALL_ENDS)
+        end_call(th, head->t, bit & IN_C);
+    else if (!stack_event(live, th, head, payload))
+        other_event(live, th, head->t, head->id, payload);
+    return true;
+}
+
+/* As many events as are begins and ends in the compact form that balance, of codes that have a row. The state is in
+ * registers, as in trace/walk.c. Returns how many they are. hot path */
+static uint64_t short_events(struct live_thread *th, struct krait_cursor *cursor,
+                             struct krait_event_head *before)
+{
+    const uint32_t *const index = th->index;
+    const uint32_t index_cap = th->index_cap, cap = th->stack.cap;
+    struct live_row *const rows = th->rows;
+    uint32_t *const stack = th->stack.items;
+    const uint64_t border = th->border;
+    const uint8_t *at = cursor->at;
+    uint64_t ticks = before->t, t = th->t, count = 0;
+    uint32_t len = th->stack.len, top = stack[len - 1];
+    while (cursor->end - at >= SHORT_BYTES) {
+        uint64_t word;
+        uint32_t code;
+        memcpy(&word, at, sizeof(word));
+        const struct krait_event_head head = krait_head_unpack(krait_head_split(word, &code), ticks);
+        const uint32_t bit = 1u << head.id;
+        if (KRAIT_UNLIKELY(!(bit & (KRAIT_CALL_BEGINS | KRAIT_CALL_ENDS)) || head.t >= border))
+            break;
+        uint64_t now = KRAIT_MAX(head.t, t);
+        bool is_c = bit & IN_C;
+        if (bit & KRAIT_CALL_BEGINS) {
+            uint32_t number = KRAIT_LIKELY(code < index_cap) ? index[code] : 0;
+            if (KRAIT_UNLIKELY(!number || len == cap))
+                break;
+            rows[top >> 1].all.own += now - t;
+            struct live_row *row = &rows[number];
+            row->all.calls += (bit & CALLS) != 0;
+            if (!row->depth++)
+                row->entered = now;
+            stack[len++] = top = live_open(number, is_c);
+            at += 8;
+        } else {
+            if (KRAIT_UNLIKELY(len == 1 || (top & 1) != is_c))
+                break;
+            struct live_row *row = &rows[top >> 1];
+            row->all.own += now - t;
+            if (!--row->depth)
+                row->all.total += now - row->entered;
+            top = stack[--len - 1];
+            at += bit & LONG_ENDS ? 8 : 4;
+        }
+        t = now;
+        ticks = head.t;
+        count++;
+    }
+    cursor->at = at;
+    before->t = ticks;
+    th->t = t;
+    th->stack.len = len;
+    return count;
+}
+
+uint64_t live_fold(void *ctx, uint32_t ring, const struct krait_packet_head *packet, const uint8_t *events,
+                   size_t n)
+{
+    struct krait_live *live = ctx;
+    const uint64_t *known = krait_map_get(&live->rings, ring);
+    struct krait_cursor at = { events, events + n };
+    struct krait_event_head head = { .t = packet->timestamp_begin };
+    uint64_t count = 0;
+    if (!known || !*known)
+        return krait_packet_count_events(events, n);
+    struct live_thread *th = (struct live_thread *)(uintptr_t)*known;
+    if (!th->t)
+        th->t = packet->timestamp_begin;
+    const struct live_process *proc = &live->procs[th->slot];
+    th->border = th->omitted < proc->omit_count ? proc->omits[th->omitted].t : UINT64_MAX;
+    for (bool more = true; more;) {
+        if (!th->in_run)
+            count += short_events(th, &at, &head);
+        more = any_event(live, th, &at, &head);
+        count += more;
+    }
+    live->now.events += count;
+    return count;
+}
+
+void live_settle(struct krait_live *live, struct live_thread *th, uint64_t t)
+{
+    if (!th->t || t <= th->t)
+        return;
+    advance(th, t);
+    for (uint32_t i = 1; i < th->stack.len; i++) {
+        struct live_row *row = &th->rows[th->stack.items[i] >> 1];
+        if (row->entered < t) {
+            row->all.total += t - row->entered;
+            row->entered = t;
+        }
+    }
+    if (th->wait_t && th->wait_t < t) {
+        live->now.gil_wait += t - th->wait_t;
+        th->wait_t = t;
+    }
+    if (th->step_t && th->step_t < t) /* it goes on */
+        live->now.longest = KRAIT_MAX(live->now.longest, t - th->step_t);
+}

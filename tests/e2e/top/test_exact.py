@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait top --exact: every call counted, as krait report counts them in a recording; into a running program and out of it."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from running import wait_for
+from test_top import BUSY, Screen, rows
+
+ALL = ("--max-overhead", "100")
+
+# Calls of every kind, as many each time it runs.
+CALLS = """
+import sys, threading
+def leaf(n): return n
+def loop(n):
+    for i in range(n): leaf(i)
+def recursive(n): return recursive(n - 1) if n else 0
+def generate():
+    for i in range(300): yield i
+def fails(): raise ValueError
+def caught():
+    try: fails()
+    except ValueError: pass
+    try: int("x")
+    except ValueError: pass
+async def step(): return leaf(1)
+async def steps():
+    for i in range(20): await step()
+threads = [threading.Thread(target=loop, args=(200,)) for i in range(3)]
+for t in threads: t.start()
+for t in threads: t.join()
+loop(500)
+recursive(40)
+sum(generate())
+for i in range(5): caught()
+try: steps().send(None)
+except StopIteration: pass
+"""
+
+
+@pytest.fixture
+def exact(krait):
+    """exact(*words): the tables of `krait top --exact --json`."""
+
+    def read(*words, code=0):
+        run = subprocess.run([krait, "top", "--exact", "--json", *map(str, words)], capture_output=True, text=True, timeout=120)
+        assert run.returncode == code, run.stderr
+        return [json.loads(line) for line in run.stdout.splitlines()]
+
+    return read
+
+
+def test_a_commands_calls_are_those_of_its_recording(exact, record, report, python):
+    recorded = {f["name"]: f["calls"] for f in report(record.text(python, CALLS).path) if f["file"].endswith("app.py")}
+    table = exact("--batch", "99", *ALL, "--", *python.prefix, python.exe, record.folder / "app.py")[-1]
+    counted = {f["function"]: f["calls"] for f in table["functions"] if f["file"].endswith("app.py")}
+    assert counted == recorded and counted["leaf"] == 1120 and counted["recursive"] == 41
+    assert table["exact"] and not table["lost"] and table["threads"] == 4 and table["processes"] == 1
+    found = {f["function"]: f for f in table["functions"] if f["file"].endswith("app.py") or f["function"] == "sum"}
+    assert found["recursive"]["total_ns"] <= found["<module>"]["total_ns"] and found["recursive"]["own_ns"] <= found["recursive"]["total_ns"]
+    assert found["generate"]["calls"] == 1 and found["sum"]["calls"] == 1 and found["fails"]["calls"] == 5
+
+
+@pytest.mark.few_pythons
+def test_a_running_program_is_counted_and_left_as_it_was(programs, exact, python):
+    app = programs.start(python, BUSY)
+    before = len(os.listdir(f"/proc/{app.pid}/fd"))
+    for _ in range(2):  # again and again
+        tables = exact("--batch", "2", "--interval", "300ms", *ALL, app.pid)
+        found = rows(tables[-1])
+        assert len(tables) == 2 and tables[-1]["interval_events"] > 0 and tables[-1]["time_ns"] > tables[0]["time_ns"]
+        assert abs(found["spin"]["calls"] - found["long"]["calls"] - found["short"]["calls"]) <= 1
+        assert found["waits"]["total"] == pytest.approx(1, abs=0.01), "an open call counts as long as it lasts"
+        assert found["long"]["total_ns"] > found["short"]["total_ns"] and found["spin"]["total"] <= 1
+        assert found["recursive"]["calls"] == pytest.approx(6 * found["long"]["calls"], abs=6)
+        wait_for(lambda: len(os.listdir(f"/proc/{app.pid}/fd")) == before, "its descriptors as they were")
+    assert app.process.poll() is None
+
+
+def test_threads_and_processes_have_rows_of_their_own(exact, any_python, tmp_path):
+    (tmp_path / "app.py").write_text("import subprocess, sys\nif not sys.argv[1:]: subprocess.run([sys.executable, __file__, 'x'])\n" + CALLS)
+    words = ("--batch", "99", *ALL, "--by")
+    by_thread = exact(*words, "thread", "--", *any_python.prefix, any_python.exe, tmp_path / "app.py")[-1]
+    leaves = [f for f in by_thread["functions"] if f["function"] == "leaf"]
+    assert sorted(f["calls"] for f in leaves) == [200] * 6 + [520] * 2 and len({f["process"] for f in leaves}) == 2
+    assert {f["thread_name"] for f in leaves} >= {"MainThread", "Thread-1 (loop)"} and by_thread["threads"] == 8
+    by_process = exact(*words, "process", "--", *any_python.prefix, any_python.exe, tmp_path / "app.py")[-1]
+    assert [f["calls"] for f in by_process["functions"] if f["function"] == "leaf"] == [1120, 1120] and by_process["processes"] == 2
+
+
+def test_a_server_is_joined_with_its_workers(programs, exact, any_python):
+    app = programs.start(any_python, BUSY.replace("print(os.getpid()", "import ctypes\nif not os.fork(): ctypes.CDLL(None).prctl(1, 9)\nelse: print(os.getpid()"))
+    (table,) = exact("--once", "--children", "--by", "process", *ALL, app.pid)
+    spins = [f for f in table["functions"] if f["function"] == "spin"]
+    assert table["processes"] == 2 and len({f["process"] for f in spins}) == 2 and all(f["calls"] for f in spins)
+    (alone,) = exact("--once", *ALL, app.pid)
+    assert alone["processes"] == 1
+
+
+LOOP = """
+import asyncio, gc, time
+async def slow():
+    time.sleep(0.06)
+    gc.collect()
+async def main():
+    for i in range(3): await asyncio.gather(slow(), asyncio.sleep(0))
+asyncio.run(main())
+"""
+
+
+def test_the_heading_tells_of_the_event_loop_and_the_collector(exact, run, any_python, tmp_path):
+    (tmp_path / "app.py").write_text(LOOP)
+    words = (*any_python.prefix, any_python.exe, tmp_path / "app.py")
+    tables = exact("--batch", "99", *ALL, "--", *words)
+    assert max(t["interval_longest_step_ns"] for t in tables) >= 60e6 and tables[-1]["interval_steps"] >= 9 and tables[-1]["interval_gc_ns"] > 0
+    text = run("top", "--exact", *ALL, "--", *words).stdout
+    assert re.search(r", exact: [\d,]+ events/s, .*GIL waits .*GC .*longest task step ", text)
+
+
+def test_what_max_overhead_leaves_out_is_told(programs, krait, python):
+    """The recorder drops functions, or pauses: then not every call is there, and the heading says so."""
+    app = programs.start(python, "import os\nprint(os.getpid(), flush=True)\ndef f(): pass\nwhile True:\n for i in range(1000): f()\n")
+    with subprocess.Popen([krait, "top", "--exact", "--max-overhead", "1", "--interval", "200ms", str(app.pid)], stdout=subprocess.PIPE, text=True) as top:
+        told = next(line for line in top.stdout if re.search(r"--max-overhead (dropped \d+ functions?|paused for )", line))
+        top.terminate()
+        assert "exact: " in told and "paused by" not in top.stdout.read() and top.wait(timeout=30) == 0
+
+
+def test_a_process_is_watched_once(programs, krait, run, any_python):
+    app = programs.start(any_python, BUSY)
+    with subprocess.Popen([krait, "top", "--exact", "--interval", "100ms", str(app.pid)], stdout=subprocess.PIPE, text=True) as top:
+        assert top.stdout.readline()
+        assert f"watched already by krait top, process {top.pid}" in run("top", "--exact", "--once", app.pid, code=1).stderr
+        assert "keeps no events" in run("ctl", app.pid, "snapshot", code=1).stderr
+        assert json.loads(run("ctl", app.pid, "status", "--json").stdout)["folder"] is None
+        assert "watched by krait top" in run("ctl", app.pid, "status").stdout
+        top.terminate()
+        top.stdout.read()
+        assert top.wait(timeout=30) == 0
+    assert run("ctl", app.pid, "status", code=1).stderr
+    assert app.process.poll() is None
+
+
+@pytest.mark.parametrize(
+    "words, why",
+    [
+        (["--exact", "--lines", "1"], "are of samples, not of --exact"),
+        (["--exact", "--rate", "100", "1"], "are of samples, not of --exact"),
+        (["--exact", "--max-overhead", "101", "1"], "a percentage from 0 to 100"),
+        (["--sort", "calls", "1"], "calls"),
+    ],
+)
+def test_wrong_usage(run, words, why):
+    assert why in run("top", *words, code=2).stderr
+
+
+def test_what_cannot_be_recorded_is_told(run, programs):
+    app = programs.add(["sh", "-c", "echo $$; exec sleep 60"])
+    wait_for(lambda: "sleep" in os.readlink(f"/proc/{app.pid}/exe"), "sleep")
+    assert "which is no Python" in run("top", "--exact", app.pid, code=1).stderr
+
+
+def test_a_key_switches_between_samples_and_every_call(programs, krait, any_python):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, "--max-overhead", "100", app.pid, columns=120)
+    screen.wait_for(r"samples, .* spin .*x exact")
+    screen.press("x")
+    screen.wait_for(r"exact: [\d,]+ events/s.*own +total +calls/s.* spin .*x samples")
+    screen.press("s")
+    screen.wait_for(r"sort \(total\)")
+    screen.press("t")
+    screen.wait_for(r"thread  name .* MainThread .* spin ")
+    screen.press("r")
+    screen.wait_for(r"\x1b\[H.* spin ")
+    screen.press("x")
+    screen.wait_for(r"samples, .* spin .*x exact")
+    screen.press("x")
+    screen.wait_for(r"exact: .* spin ")
+    screen.press("q")
+    assert screen.end() == 0
+    assert re.search(r"\x1b\[\?1049lprocess .*exact: .* spin ", screen.text, re.S) and app.process.poll() is None
+
+
+def test_the_last_table_stays_when_the_program_is_killed(programs, krait, any_python):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, "--exact", *ALL, app.pid)
+    screen.wait_for(r"exact: .* spin ")
+    app.process.kill()
+    app.process.wait()
+    assert screen.end() == 0
+    assert re.search(r"\x1b\[\?1049lprocess .*exact: .* spin .*has ended", screen.text, re.S)
+
+
+def test_the_options_of_krait_are_not_the_commands(run, any_python, tmp_path):
+    (tmp_path / "app.py").write_text("import sys\nprint(sys.argv[1:], file=sys.stderr)\n")
+    done = run("top", "--exact", "--limit", "3", "--", *any_python.prefix, any_python.exe, tmp_path / "app.py", "--its-own")
+    assert "['--its-own']" in done.stderr

@@ -369,10 +369,7 @@ static void note_nothing(const struct making *m)
 /* The end of all that is known: a state that no other follows lasts until then. */
 static uint64_t end_of(const struct making *m)
 {
-    const struct krait_kernel_known *known;
-    uint64_t end_ns = m->trace->end_ns;
-    if (m->trace->has_kernel && !krait_trace_kernel_known(m->trace, &known, NULL))
-        end_ns = KRAIT_MAX(end_ns, (uint64_t)known->states->end_ns);
+    uint64_t end_ns = KRAIT_MAX(m->trace->end_ns, krait_kernel_last(m->trace));
     for (size_t i = 0; i < m->found.stay_count; i++)
         end_ns = KRAIT_MAX(end_ns, m->found.stays[i].begin_ns + 1);
     return end_ns;

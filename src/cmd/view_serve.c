@@ -78,7 +78,7 @@ static int make_lanes(struct krait_trace *trace, const struct shown *shown, stru
     struct krait_trace *own = NULL;
     if (!shown->select.analyses.count)
         return 0;
-    int rc = krait_trace_open(&own, shown->of.paths, shown->of.path_count, 0, err);
+    int rc = krait_trace_open(&own, shown->of.paths, shown->of.path_count, KRAIT_MACHINES_APART, err);
     rc = rc ? rc : krait_tracks_find(trace, err);
     rc = rc ? rc : krait_analysis_lanes(&shown->select, own, trace, "view", err);
     krait_trace_close(own);
@@ -109,7 +109,7 @@ static int open_shown(struct krait_server_trace *out, struct shown *shown, struc
                                           shown->recording || krait_trace_grows(of.paths, of.path_count),
                                       .close = close_shown };
     of.flags |= now.growing ? KRAIT_VIEW_NO_CACHE : 0;
-    int rc = krait_trace_open(&now.trace, of.paths, of.path_count, 0, err);
+    int rc = krait_trace_open(&now.trace, of.paths, of.path_count, KRAIT_MACHINES_APART, err);
     if (!rc && krait_trace_find_holders(now.trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc)

@@ -56,7 +56,7 @@ static void path_names_done(struct path_names *names)
     free(names->tracks);
 }
 
-static int path_names_init(struct path_names *names, const struct krait_trace *trace,
+static int path_names_init(struct path_names *names, const struct krait_trace *trace, uint32_t machine,
                            const struct krait_kernel_states *states)
 {
     if (krait_own_threads_init(&names->own, trace, states))
@@ -67,7 +67,8 @@ static int path_names_init(struct path_names *names, const struct krait_trace *t
     memset(names->tracks, 0xff, (size_t)states->thread_count * sizeof(*names->tracks));
     for (uint32_t i = 0; i < trace->track_count; i++) {
         const struct krait_track *track = &trace->tracks[i];
-        if (krait_kernel_is_thread_states(track) && track->key < states->thread_count)
+        if (krait_kernel_is_thread_states(track) && track->machine == machine &&
+            track->key < states->thread_count)
             names->tracks[track->key] = i;
     }
     return 0;
@@ -107,11 +108,11 @@ static void put_segment(struct krait_buf *out, const struct krait_serving *servi
     krait_buf_char(out, ']');
 }
 
-static int put_path(struct krait_buf *out, const struct krait_serving *serving,
+static int put_path(struct krait_buf *out, const struct krait_serving *serving, uint32_t machine,
                     const struct krait_critical_path *path)
 {
     KRAIT_CLEANUP(path_names_done) struct path_names names = { 0 };
-    if (path_names_init(&names, serving->trace, path->states))
+    if (path_names_init(&names, serving->trace, machine, path->states))
         return -ENOMEM;
     krait_buf_char(out, '{');
     krait_json_key_u64(out, "tid", (uint64_t)path->states->threads[path->thread]->tid);
@@ -146,7 +147,7 @@ static int follow(struct krait_critical_path **path, const struct krait_serving 
     struct krait_kernel_events *events = NULL;
     struct krait_gil_holders *gil = NULL;
     struct krait_path_options options = { 0 };
-    int rc = krait_trace_kernel(serving->trace, &events, err);
+    int rc = krait_trace_kernel_of(serving->trace, track->machine, &events, err);
     rc = rc ? rc : kernels_number(serving, track, range.from_ns, &options.tid, err);
     if (!rc && krait_gil_holders_new(&gil, serving->trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
@@ -174,7 +175,7 @@ int krait_answer_path(struct krait_serving *serving, const struct krait_request 
     krait_view_lock(serving->view);
     rc = follow(&path, serving, track, krait_serving_range(serving, request), err);
     krait_view_unlock(serving->view);
-    if (!rc && put_path(out, serving, path))
+    if (!rc && put_path(out, serving, track->machine, path))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     krait_critical_path_free(path);
     return rc;
@@ -191,7 +192,8 @@ struct wakeups {
 
 static bool is_same_thread(const struct krait_track *a, const struct krait_track *b)
 {
-    return a->of == b->of && a->number == b->number && strcmp(a->host, b->host) == 0;
+    return a->of == b->of && a->machine == b->machine && a->number == b->number &&
+           strcmp(a->host, b->host) == 0;
 }
 
 static int add_wakeups(void *ctx, const struct krait_track *track, const struct krait_batch *batch)

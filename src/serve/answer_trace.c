@@ -7,7 +7,7 @@
 #include "base/shell.h"
 #include "serve/running.h"
 #include "serve/serving.h"
-#include "trace/track.h"
+#include "trace/kernel/kernel.h"
 #include "view/classes.h"
 
 #include <string.h>
@@ -26,15 +26,15 @@ static uint64_t since(const struct krait_serving *serving, uint64_t t_ns)
     return t_ns > serving->origin_ns ? t_ns - serving->origin_ns : 0;
 }
 
-/* Which of the folders that were opened has a process: the last one that its folder lies in, or is. */
-static uint32_t recording_of(const struct krait_serving *serving, const struct krait_process *process)
+/* Which of the folders that were opened has a trace's: the last one that it lies in, or is. */
+static uint32_t recording_of(const struct krait_serving *serving, const char *dir)
 {
     uint32_t found = 0;
     for (uint32_t i = 0; i < serving->path_count; i++) {
         size_t n = strlen(serving->paths[i]);
         while (n > 1 && serving->paths[i][n - 1] == '/')
             n--;
-        if (strncmp(process->dir, serving->paths[i], n) == 0 && (process->dir[n] == '/' || !process->dir[n]))
+        if (strncmp(dir, serving->paths[i], n) == 0 && (dir[n] == '/' || !dir[n]))
             found = i;
     }
     return found;
@@ -53,7 +53,7 @@ static void put_processes(struct krait_buf *out, const struct krait_serving *ser
         krait_json_key_text(out, "command", p->command);
         krait_json_key_text(out, "runtime", p->runtime);
         krait_json_key_text(out, "host", p->host);
-        krait_json_key_u64(out, "recording", recording_of(serving, p));
+        krait_json_key_u64(out, "recording", recording_of(serving, p->dir));
         krait_json_key_text(out, "end", p->end);
         json_ns(out, "begin", since(serving, p->begin_ns));
         json_ns(out, "until", since(serving, p->end_ns));
@@ -74,6 +74,23 @@ static void put_threads(struct krait_buf *out, const struct krait_serving *servi
         krait_json_key_text(out, "name", t->name);
         json_ns(out, "begin", since(serving, t->begin_ns));
         json_ns(out, "until", since(serving, t->end_ns));
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, ']');
+}
+
+/* Of kernel traces without a program's part; none where there is one machine alone. */
+static void put_machines(struct krait_buf *out, const struct krait_serving *serving)
+{
+    uint32_t count = krait_kernel_machines(serving->trace);
+    krait_json_key_open(out, "machines", '[');
+    for (uint32_t i = 0; count > 1 && i < count; i++) {
+        const struct krait_range range = krait_kernel_range(serving->trace, i);
+        krait_json_item(out, "\n{");
+        krait_json_key_u64(out, "recording", recording_of(serving, krait_kernel_dir(serving->trace, i)));
+        krait_json_key_text(out, "host", krait_kernel_host(serving->trace, i));
+        json_ns(out, "begin", since(serving, range.from_ns));
+        json_ns(out, "until", since(serving, range.to_ns));
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');
@@ -107,6 +124,7 @@ static void put_tracks(struct krait_buf *out, const struct krait_serving *servin
         put_id(out, "process", t->process);
         put_id(out, "thread", t->thread);
         krait_json_key_u64(out, "number", t->number);
+        krait_json_key_u64(out, "machine", t->machine);
         krait_json_key_u64(out, "pid", t->pid);
         krait_json_key_text(out, "processName", t->process_name ? t->process_name : "");
         krait_json_key_text(out, "threadName", t->thread_name ? t->thread_name : "");
@@ -206,6 +224,7 @@ int krait_answer_trace(struct krait_serving *serving, const struct krait_request
     krait_json_key_bool(out, "kernel", trace->has_kernel);
     put_processes(out, serving);
     put_threads(out, serving);
+    put_machines(out, serving);
     put_tracks(out, serving);
     put_classes(out);
     put_missing(out, serving);

@@ -30,7 +30,7 @@ bool krait_folder_is_kraits(const struct krait_folder *folder)
     return strcmp(krait_folder_tracer(folder), "krait") == 0;
 }
 
-static int add_folder(struct krait_folders *folders, const char *dir)
+static int add_folder(struct krait_folders *folders, const char *dir, uint32_t path)
 {
     struct stat st;
     if (stat(dir, &st) < 0)
@@ -41,7 +41,7 @@ static int add_folder(struct krait_folders *folders, const char *dir)
     }
     if (!KRAIT_GROW(folders->items, folders->cap, folders->count + 1))
         return -ENOMEM;
-    struct krait_folder folder = { .dir = strdup(dir), .dev = st.st_dev, .ino = st.st_ino };
+    struct krait_folder folder = { .dir = strdup(dir), .dev = st.st_dev, .ino = st.st_ino, .path = path };
     if (!folder.dir)
         return -ENOMEM;
     int rc = krait_ctf_metadata_open(&folder.metadata, dir, &folder.err);
@@ -124,7 +124,7 @@ static bool is_empty(const char *path)
     return empty;
 }
 
-static int find_path(struct krait_folders *folders, const char *path, struct krait_err *err)
+static int find_path(struct krait_folders *folders, const char *path, uint32_t number, struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_names_done) struct krait_names dirs = { 0 };
     uint32_t first = folders->count;
@@ -143,7 +143,7 @@ static int find_path(struct krait_folders *folders, const char *path, struct kra
         return rc;
     qsort(dirs.list, dirs.count, sizeof(*dirs.list), by_name);
     for (size_t i = 0; i < dirs.count && !rc; i++) {
-        rc = add_folder(folders, dirs.list[i]);
+        rc = add_folder(folders, dirs.list[i], number);
         if (rc)
             krait_err_set(err, rc, "%s: %s", dirs.list[i], strerror(-rc));
     }
@@ -155,7 +155,7 @@ int krait_folders_find(struct krait_folders *folders, const char *const *paths, 
 {
     int rc = 0;
     for (size_t i = 0; !rc && i < count; i++)
-        rc = find_path(folders, paths[i], err);
+        rc = find_path(folders, paths[i], (uint32_t)i, err);
     if (!rc && !folders->count)
         rc = krait_err_set(err, -EINVAL, "no recording given");
     return rc;

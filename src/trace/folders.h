@@ -25,6 +25,7 @@ struct krait_folder {
     char *dir;
     struct krait_ctf_metadata *metadata; /* NULL: it cannot be read, */
     struct krait_err err;                /* and this is why */
+    uint32_t path;                       /* below which of the given paths it lies */
     dev_t dev;
     ino_t ino;
 };

@@ -78,6 +78,7 @@ struct krait_trace_impl {
     struct krait_err unread;       /* the first folder whose metadata cannot be read; code 0: none */
     uint32_t func_cap, process_cap, thread_cap, task_cap, lost_cap, track_cap;
     unsigned needs;      /* enum krait_trace_needs */
+    bool machines_apart; /* KRAIT_MACHINES_APART, and there is nothing but kernel traces */
     uint32_t has_tracks; /* whose were asked for: bits of importers */
     bool has_calls;      /* the tracks of calls are among them */
     bool has_raw_first;  /* raw_first_ns was looked up */

@@ -59,7 +59,7 @@ static int make_lanes(struct walk *w, const struct krait_track *const *tracks, u
                       const struct krait_walking *walking)
 {
     const struct krait_kernel_known *known;
-    int rc = krait_trace_kernel_known(w->trace, &known, NULL);
+    int rc = krait_trace_kernel_known_of(w->trace, tracks[0]->machine, &known, NULL);
     w->lanes = rc ? NULL : calloc(count, sizeof(*w->lanes));
     for (w->count = 0; !rc && w->lanes && w->count < count; w->count++) {
         const struct krait_track *track = tracks[w->count];
@@ -79,11 +79,12 @@ static void walk_done(struct walk *w)
     krait_buf_done(&w->text);
 }
 
-static int walk_all(const struct krait_trace *trace, const struct krait_track *const *tracks, uint32_t count,
-                    const struct krait_walking *walking)
+static int walk_machine(const struct krait_trace *trace, uint32_t machine,
+                        const struct krait_track *const *tracks, uint32_t count,
+                        const struct krait_walking *walking)
 {
     KRAIT_CLEANUP(walk_done) struct walk w = { .trace = trace, .damage = walking->damage };
-    int rc = krait_trace_kernel(trace, &w.events, NULL);
+    int rc = krait_trace_kernel_of(trace, machine, &w.events, NULL);
     rc = rc ? rc : make_lanes(&w, tracks, count, walking);
     if (rc)
         return rc;
@@ -103,6 +104,12 @@ static int walk_all(const struct krait_trace *trace, const struct krait_track *c
     if (krait_kernel_events_damage(w.events)->code)
         krait_damage_say(&w.damage, "%s", krait_kernel_events_damage(w.events)->text);
     return w.rc;
+}
+
+static int walk_all(const struct krait_trace *trace, const struct krait_track *const *tracks, uint32_t count,
+                    const struct krait_walking *walking)
+{
+    return krait_kernel_each_machine(trace, tracks, count, walking, walk_machine);
 }
 
 const struct krait_importer krait_importer_kernel_said = { .takes = krait_kernel_takes,

@@ -208,10 +208,20 @@ static void note_other(struct krait_trace *trace, const struct krait_folders *fo
     }
 }
 
+/* Beside a program's part, the kernel's of all recordings are one machine: their calls are told apart by processes. */
+static bool are_machines_apart(const struct krait_trace *trace, const struct krait_folders *folders)
+{
+    bool apart = trace->impl->needs & KRAIT_MACHINES_APART;
+    for (uint32_t i = 0; i < folders->count && apart; i++)
+        apart = !folders->items[i].metadata || krait_kernel_takes(&folders->items[i]);
+    return apart;
+}
+
 static int open_folders(struct krait_trace *trace, const struct krait_folders *folders)
 {
     int rc = 0;
     note_unread(trace, folders);
+    trace->impl->machines_apart = are_machines_apart(trace, folders);
     for (uint32_t i = 0; i < KRAIT_IMPORTERS && !rc; i++)
         rc = open_source(trace, krait_importers[i], folders);
     if (!trace->process_count)

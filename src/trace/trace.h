@@ -130,6 +130,8 @@ enum krait_trace_needs {
     KRAIT_NEEDS_CALLS = 1 << 0,  /* a process, whose calls were recorded */
     KRAIT_NEEDS_KERNEL = 1 << 1, /* what the kernel recorded */
     KRAIT_CALLS_ALONE = 1 << 2,  /* who opens it does not ask what the kernel lost: it need not be read */
+    /* Of paths with nothing but kernel traces, each recording is a machine of its own (kernel/machines.h). */
+    KRAIT_MACHINES_APART = 1 << 3,
 };
 
 /* Opens traces, whoever recorded them, as one (folders.h says what may lie where). Errors: -ENOENT no such

@@ -79,6 +79,7 @@ struct krait_track {
     uint32_t process; /* index among the trace's; KRAIT_NO_ID: of none of them */
     uint32_t thread;  /* the same */
     uint32_t number;  /* of the thread, or of the CPU; else 0 */
+    uint32_t machine; /* of the kernel's tracks: which of its machines (kernel/machines.h); else 0 */
     uint32_t pid;     /* of the process, also of one that did not record itself; 0: of none, or not known */
     const char *host; /* the machine's name; may be empty, as the next two */
     const char *process_name, *thread_name;

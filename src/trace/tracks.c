@@ -25,8 +25,10 @@ static int add_calls(struct krait_trace *trace)
 static int by_place(const void *a, const void *b)
 {
     const struct krait_track *x = a, *y = b;
-    const uint32_t of_x[] = { x->process, x->of, x->pid, x->thread, x->number, x->kind, x->importer, x->key };
-    const uint32_t of_y[] = { y->process, y->of, y->pid, y->thread, y->number, y->kind, y->importer, y->key };
+    const uint32_t of_x[] = { x->process, x->machine, x->of,       x->pid, x->thread,
+                              x->number,  x->kind,    x->importer, x->key };
+    const uint32_t of_y[] = { y->process, y->machine, y->of,       y->pid, y->thread,
+                              y->number,  y->kind,    y->importer, y->key };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_x); i++) {
         if (of_x[i] != of_y[i])
             return of_x[i] < of_y[i] ? -1 : 1;

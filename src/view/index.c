@@ -124,11 +124,8 @@ static int build(struct krait_view *view, unsigned threads, struct krait_err *er
 /* Up to the last that is known before anything is indexed. */
 static uint64_t first_length(const struct krait_view *view)
 {
-    const struct krait_kernel_known *known;
-    uint64_t length = krait_view_since(view, KRAIT_MAX(view->trace->end_ns, view->origin_ns));
-    if (!view->trace->has_kernel || krait_trace_kernel_known(view->trace, &known, NULL))
-        return length;
-    return KRAIT_MAX(length, krait_view_since(view, (uint64_t)known->states->end_ns));
+    uint64_t end_ns = KRAIT_MAX(view->trace->end_ns, krait_kernel_last(view->trace));
+    return krait_view_since(view, KRAIT_MAX(end_ns, view->origin_ns));
 }
 
 int krait_view_open(struct krait_view **out, struct krait_trace *trace,

@@ -5,12 +5,12 @@ import { Trace, Track } from './model';
 
 /** By track: a number that all tracks of a thread share; of other tracks -1. */
 function threadNumbers(tracks: Track[]): Int32Array {
-  const found = new Map<number, Map<number, number>>(), numbers = new Int32Array(tracks.length).fill(-1);
+  const found = new Map<string, Map<number, number>>(), numbers = new Int32Array(tracks.length).fill(-1);
   let count = 0;
   tracks.forEach((track, i) => {
     if (track.of !== 'thread') return;
-    const ofProcess = found.get(track.pid) ?? new Map<number, number>();
-    found.set(track.pid, ofProcess);
+    const process = `${track.machine}.${track.pid}`, ofProcess = found.get(process) ?? new Map<number, number>();
+    found.set(process, ofProcess);
     const number = ofProcess.get(track.number) ?? count++;
     ofProcess.set(track.number, number);
     numbers[i] = number;

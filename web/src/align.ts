@@ -2,15 +2,16 @@
 // Several recordings side by side: each is drawn as if it had begun at 0. What the server is asked, and selected calls,
 // keep the recording's own times; lanes have a shift.
 
-import { Trace, Track } from './model';
+import { Trace, Track, machineOf } from './model';
 
 export interface Recording { begin: bigint; until: bigint; folder: string }
 
-/** By folder, in the order in which they were opened, from the first event of a thread on; those without threads have no begin of their own. */
+/** By folder, in the order in which they were opened, from the first event of a thread, or of a machine, on; those without have no begin of their own. */
 export function recordingsOf(trace: Trace): (Recording | undefined)[] {
   const found: (Recording | undefined)[] = [];
-  for (const { process, begin, until } of trace.threads) {
-    const { recording } = trace.processes[process], known = found[recording];
+  const parts = [...trace.machines, ...trace.threads.map(({ process, begin, until }) => ({ recording: trace.processes[process].recording, begin, until }))];
+  for (const { recording, begin, until } of parts) {
+    const known = found[recording];
     if (!known) found[recording] = { begin, until, folder: trace.folders[recording] ?? '' };
     else {
       known.begin = begin < known.begin ? begin : known.begin;
@@ -37,6 +38,8 @@ export class Alignment {
   }
 
   recordingOf(track: Track): number | undefined {
+    const machine = machineOf(this.trace, track);
+    if (machine !== undefined) return this.trace.machines[machine].recording;
     return track.process === null ? undefined : this.trace.processes[track.process].recording;
   }
 

@@ -38,10 +38,10 @@ export async function askTrace(): Promise<Trace> {
   const trace = await ask<Trace>('trace');
   trace.origin = BigInt(trace.origin);
   trace.duration = BigInt(trace.duration);
-  for (const item of [...trace.processes, ...trace.threads]) {
+  for (const item of [...trace.processes, ...trace.threads, ...trace.machines]) {
     item.begin = BigInt(item.begin);
     item.until = BigInt(item.until);
-    item.name = clip(item.name);
+    if ('name' in item) item.name = clip(item.name);
   }
   for (const each of trace.dropped) each.at = BigInt(each.at);
   for (const track of trace.tracks) {

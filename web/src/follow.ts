@@ -24,7 +24,7 @@ export function movesOf(before: Trace, after: Trace): Moves {
   const process = (p: Process | undefined): string => (p ? `${p.host}/${p.pid}/${p.begin}` : '');
   const thread = (t: Thread | undefined, at: 'before' | 'after'): string => (t ? `${process(of[at].processes[t.process])}/${t.tid}/${t.begin}` : '');
   const track = (t: Track, at: 'before' | 'after'): string =>
-    `${t.kind}/${t.of}/${t.pid}/${t.number}/${thread(t.thread === null ? undefined : of[at].threads[t.thread], at)}/${t.name}`;
+    `${t.kind}/${t.of}/${t.machine}/${t.pid}/${t.number}/${thread(t.thread === null ? undefined : of[at].threads[t.thread], at)}/${t.name}`;
   const processes = places(before.processes, after.processes, process), threads = places(before.threads, after.threads, thread), tracks = places(before.tracks, after.tracks, track);
   const lists: Record<string, (number | undefined)[]> = { p: processes, t: threads, o: tracks };
   const part = (text: string): string => text.replace(/^([pto])(\d+)$/, (all, kind: string, number: string) => (lists[kind][Number(number)] === undefined ? all : kind + lists[kind][Number(number)]));

@@ -2,7 +2,7 @@
 // Which lanes there are, in which order, and how high each is.
 
 import { Alignment } from './align';
-import { Process, Trace, Track, clip } from './model';
+import { Process, Trace, Track, clip, machineOf } from './model';
 import { Grouping, Store } from './store';
 
 export const ROW = 16, STRIP = 9, HEAD = 26, GAP = 7, COUNTER = 30, CPU_ROW = 14;
@@ -35,7 +35,7 @@ function processTitle(process: Process): string {
   return clip(shortCommand(process.command)) || process.name || 'process';
 }
 
-interface Group { key: string; title: string; hint: string; lanes: { key: string; title: string; hint: string; tracks: Track[] }[]; closed: boolean }
+interface Group { key: string; title: string; hint: string; lanes: { key: string; title: string; hint: string; tracks: Track[] }[]; closed: boolean; machine?: number }
 
 function threadKey(track: Track): string {
   return track.thread !== null ? `t${track.thread}` : `k${track.pid}.${track.number}`;
@@ -73,8 +73,9 @@ function groups(trace: Trace, by: Grouping): Group[] {
   const lanes = new Map<string, Group['lanes'][0]>();
   for (const track of trace.tracks) {
     if (track.kind === 'flows') continue;
-    const [key, title, hint, closed] = groupOf(trace, track, by);
-    const group = found.get(key) ?? { key, title, hint, lanes: [], closed };
+    const [ofKind, title, hint, closed] = groupOf(trace, track, by), machine = machineOf(trace, track);
+    const key = machine === undefined ? ofKind : `m${machine}.${ofKind}`;
+    const group = found.get(key) ?? { key, title, hint, lanes: [], closed, machine };
     found.set(key, group);
     const laneKey = `${key}/${track.of === 'thread' ? threadKey(track) : track.of === 'cpu' ? (by === 'cpu' ? `c${track.id}` : `c${track.number}`) : track.of === 'lane' ? `l${track.number}` : `o${track.id}`}`;
     let lane = lanes.get(laneKey);
@@ -86,17 +87,29 @@ function groups(trace: Trace, by: Grouping): Group[] {
     }
     lane.tracks.push(track);
   }
-  const order = (g: Group): number => (g.key === 'lanes' ? -2 : g.key.startsWith('cpu') ? (trace.processes.length && by !== 'cpu' ? 1 : -1) : g.key === 'others' ? 2 : g.key === 'rest' ? 3 : 0);
-  return joinSingles([...found.values()], trace).sort((a, b) => order(a) - order(b));
+  const isOfCpus = (g: Group): boolean => g.lanes[0].tracks[0].of === 'cpu';
+  const order = (g: Group): number => (g.key === 'lanes' ? -2 : isOfCpus(g) ? (trace.processes.length && by !== 'cpu' ? 1 : -1) : g.key === 'others' ? 2 : g.key === 'rest' ? 3 : 0);
+  const machine = (g: Group): number => g.machine ?? (order(g) < 0 ? -1 : Infinity);
+  return joinSingles([...found.values()], trace).sort((a, b) => (machine(a) === machine(b) ? order(a) - order(b) : machine(a) - machine(b)));
 }
 
-/** Of a whole machine: processes of one thread need no head each. */
+/** Of a whole machine: processes of one thread need no head each, and threads whose process is not known have none. */
 function joinSingles(list: Group[], trace: Trace): Group[] {
-  const isSingle = (g: Group): boolean => !trace.processes.length && g.key.startsWith('m') && g.lanes.length === 1;
-  const singles = list.filter(isSingle);
-  if (singles.length < 2) return list;
-  const joined: Group = { key: 'threads', title: 'Threads', hint: String(singles.length), lanes: singles.flatMap((g) => g.lanes), closed: false };
-  return [...list.filter((g) => !isSingle(g)), joined];
+  const singles = new Map<number | undefined, Group[]>(), isUnknown = (g: Group): boolean => /^(m\d+\.)?m0$/.test(g.key);
+  for (const group of trace.processes.length ? [] : list) {
+    if (!isUnknown(group) && (group.lanes.length > 1 || !/^(m\d+\.)?m\d+$/.test(group.key))) continue;
+    const known = singles.get(group.machine) ?? [];
+    known.push(group);
+    singles.set(group.machine, known);
+  }
+  for (const [machine, of] of singles) {
+    const lanes = of.flatMap((g) => g.lanes);
+    if (of.length < 2 && !isUnknown(of[0])) continue;
+    const joined: Group = { key: machine === undefined ? 'threads' : `m${machine}.threads`, title: 'Threads', hint: String(lanes.length), lanes, closed: false, machine };
+    const gone = new Set(of);
+    list = [...list.filter((g) => !gone.has(g)), joined];
+  }
+  return list;
 }
 
 export class Lanes {
@@ -191,13 +204,21 @@ export class Lanes {
 
   /** Of recordings side by side only what has a begin of its own; the folder tells them apart. */
   private aligned(found: Group[]): Group[] {
-    if (!this.store.view.aligned) return found;
+    const { aligned } = this.store.view;
     for (const group of found) {
-      group.lanes = group.lanes.filter((lane) => lane.tracks.every((track) => track.process !== null));
+      if (aligned) group.lanes = group.lanes.filter((lane) => lane.tracks.every((track) => this.alignment.recordingOf(track) !== undefined));
       const recording = group.lanes.length ? this.alignment.recordingOf(group.lanes[0].tracks[0]) : undefined;
-      if (group.key.startsWith('p') && recording !== undefined) group.hint += ` in ${lastPart(this.trace.folders[recording])}`;
+      if (group.machine !== undefined || (aligned && group.key.startsWith('p') && recording !== undefined)) group.hint += `${group.hint ? ' ' : ''}in ${this.placeOf(group.machine, recording ?? 0)}`;
     }
+    if (!aligned) return found;
     return found.filter((group) => group.lanes.length);
+  }
+
+  /** "krait-app"; of a machine where others are of other hosts with its name. */
+  private placeOf(machine: number | undefined, recording: number): string {
+    const { machines, folders } = this.trace, { host } = machines[machine ?? 0] ?? { host: '' };
+    const folder = lastPart(folders[recording]);
+    return machine !== undefined && host && machines.some((other) => other.host !== host) ? `${folder} of ${clip(host)}` : folder;
   }
 
   /** What is added to a time on the screen to have the track's own. */

@@ -6,9 +6,11 @@ export interface Thread { process: number; tid: number; name: string; begin: big
 export type TrackKind = 'calls' | 'slices' | 'states' | 'instants' | 'counter' | 'flows';
 export interface Track {
   id: number; kind: TrackKind; of: 'thread' | 'cpu' | 'task' | 'group' | 'lane';
-  process: number | null; thread: number | null; number: number; pid: number;
+  process: number | null; thread: number | null; number: number; pid: number; machine: number;
   processName: string; threadName: string; name: string; unit: string; flags: number;
 }
+/** Of kernel traces alone: what threads and CPUs are numbered in. */
+export interface Machine { recording: number; host: string; begin: bigint; until: bigint }
 export interface StateClass { name: string; role: string }
 export interface Trace {
   version: string; title: string; folders: string[]; origin: bigint; // folders: as words for a shell
@@ -16,13 +18,18 @@ export interface Trace {
   index: { share: number; done: boolean; cached: boolean; whole: boolean; bytes: number; took: number };
   growing: boolean; generation: number; // whether the recording goes on; how often the server has shown more of it
   traceBytes: number; funcs: number; texts: number; kernel: boolean;
-  processes: Process[]; threads: Thread[]; tracks: Track[]; classes: StateClass[];
+  processes: Process[]; threads: Thread[]; tracks: Track[]; machines: Machine[]; classes: StateClass[];
   lost: { count: number; reason: string; advice: string }[];
   dropped: { func: number; reason: string; calls: number; at: bigint }[];
   damage: string | null;
 }
 export interface Func { id: number; name: string; module: string; file: string; line: number; kind: number; hue: number; holds: boolean }
 export interface Call { track: number; func: number; depth: number; begin: bigint; end: bigint; begins: number; ends: number; value?: number }
+
+/** Of which of several machines a track is. */
+export function machineOf(trace: Pick<Trace, 'machines'>, track: Track): number | undefined {
+  return trace.machines.length && (track.of === 'thread' || track.of === 'cpu') ? track.machine : undefined;
+}
 
 const TEXT_MOST = 400;
 

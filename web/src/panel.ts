@@ -90,8 +90,15 @@ export function showBase({ store }: Context): void {
   store.show(base.range.from, base.range.from + BigInt(Math.round(base.range.span)), 0.02);
 }
 
-/** The same, of the tracks of the chosen lanes; where none is chosen, of all but the rest of the machine. */
-export function trackParams(context: Context): { from: bigint; until: bigint; tracks: string | undefined; own: number } {
-  const tracks = context.timeline.lanes.chosenTracks()?.map((track) => track.id);
-  return { ...timeParams(context), tracks: tracks && idRanges(tracks), own: 1 };
+type TrackParams = TimeParams & { tracks: string | undefined; own: number };
+
+/** Of the tracks of some lanes; where none are meant, of all but the rest of the machine. */
+export function sideParams(context: Context, { range, only }: Base): TrackParams {
+  const tracks = context.timeline.lanes.chosenTracks(only)?.map((track) => track.id);
+  return { ...timesOf(range, context.timeline.lanes.tableShift(only)), tracks: tracks && idRanges(tracks), own: 1 };
+}
+
+/** The selected range, or what is on the screen, of the tracks of the chosen lanes. */
+export function trackParams(context: Context): TrackParams {
+  return sideParams(context, { range: context.store.asked, only: context.store.view.only });
 }

@@ -70,15 +70,15 @@ export async function spanNext(fetch: Fetch, trace: Trace, call: Call, forward: 
 }
 
 /** The track of a kind that is a thread's: of the one that has the number at that moment. */
-export function trackOf(trace: Trace, tid: number, kind: string, at: bigint): number | undefined {
+export function trackOf(trace: Trace, tid: number, kind: string, at: bigint, machine = 0): number | undefined {
   const own = threadAt(trace, tid, at), isIt = (t: Track): boolean => (t.thread !== null ? t.thread === own : t.number === tid);
-  return trace.tracks.find((t) => t.of === 'thread' && t.kind === kind && isIt(t))?.id;
+  return trace.tracks.find((t) => t.of === 'thread' && t.kind === kind && t.machine === machine && isIt(t))?.id;
 }
 
 /** What a CPU did at a moment, of the one that a thread had. */
-export async function cpuOf(fetch: Fetch, trace: Trace, tid: number, at: bigint): Promise<Call | null> {
+export async function cpuOf(fetch: Fetch, trace: Trace, tid: number, at: bigint, machine = 0): Promise<Call | null> {
   for (const track of trace.tracks) {
-    if (track.of !== 'cpu' || track.kind !== 'states') continue;
+    if (track.of !== 'cpu' || track.kind !== 'states' || track.machine !== machine) continue;
     const found = await spanAt(fetch, track.id, at);
     if (found?.value === tid) return found;
   }
@@ -86,9 +86,9 @@ export async function cpuOf(fetch: Fetch, trace: Trace, tid: number, at: bigint)
 }
 
 /** What a thread did at a moment: its innermost call, else its state. */
-export async function doneBy(fetch: Fetch, trace: Trace, tid: number, at: bigint): Promise<Call | null> {
+export async function doneBy(fetch: Fetch, trace: Trace, tid: number, at: bigint, machine = 0): Promise<Call | null> {
   for (const kind of ['calls', 'states']) {
-    const track = trackOf(trace, tid, kind, at), found = track === undefined ? null : await spanAt(fetch, track, at);
+    const track = trackOf(trace, tid, kind, at, machine), found = track === undefined ? null : await spanAt(fetch, track, at);
     if (found) return found;
   }
   return null;

@@ -649,8 +649,8 @@ export class Timeline {
     return ask<Call>('next', { track: track.id, at, depth: 0, forward: 1 }).then((call) => readCall(call, track.id)).catch(() => null);
   }
 
-  private async goTo(tid: number, at: bigint): Promise<void> {
-    const found = await doneBy((track, level, index) => this.api.fetchTile(track, level, index), this.trace, tid, at);
+  private async goTo({ machine }: Track, tid: number, at: bigint): Promise<void> {
+    const found = await doneBy((track, level, index) => this.api.fetchTile(track, level, index), this.trace, tid, at, machine);
     if (found) this.go(found);
   }
 
@@ -658,9 +658,9 @@ export class Timeline {
   async toOther(): Promise<void> {
     const call = this.store.detail, track = call && this.trace.tracks[call.track];
     if (!call || !track) return;
-    if (track.of === 'cpu' && track.kind === 'states' && call.value) await this.goTo(call.value, call.begin);
+    if (track.of === 'cpu' && track.kind === 'states' && call.value) await this.goTo(track, call.value, call.begin);
     if (track.of !== 'thread') return;
-    const found = await cpuOf((id, level, index) => this.api.fetchTile(id, level, index), this.trace, track.number, call.begin);
+    const found = await cpuOf((id, level, index) => this.api.fetchTile(id, level, index), this.trace, track.number, call.begin, track.machine);
     if (found) this.go(found);
   }
 
@@ -670,8 +670,8 @@ export class Timeline {
     if (!call || track?.kind !== 'states' || track.of !== 'thread') return;
     const { list } = await askWakeups(call.track, call.end, call.end + 1n);
     const woken = list.find((w) => this.trace.tracks[w.to].number === track.number);
-    if (woken) await this.goTo(this.trace.tracks[woken.by].number, woken.at);
-    else if (call.value) await this.goTo(call.value, call.begin);
+    if (woken) await this.goTo(track, this.trace.tracks[woken.by].number, woken.at);
+    else if (call.value) await this.goTo(track, call.value, call.begin);
   }
 
   /** To what the selected thread's next wake-up of another set going, from the begin of the selection on. */
@@ -682,7 +682,7 @@ export class Timeline {
       const own = (await askWakeups(call.track, from, from + length)).list.filter((w) => this.trace.tracks[w.by].number === track.number);
       if (!own.length) continue;
       const first = own.reduce((a, b) => (b.at < a.at ? b : a));
-      await this.goTo(this.trace.tracks[first.to].number, first.runs);
+      await this.goTo(track, this.trace.tracks[first.to].number, first.runs);
       return;
     }
   }

@@ -6,11 +6,11 @@ import { Store, View } from '../src/store';
 import { equal, test } from './harness';
 
 const track = (id: number, kind: Track['kind'], of: Track['of'], number: number, process: number | null, thread: number | null): Track =>
-  ({ id, kind, of, process, thread, number, pid: process === null ? 0 : 100 + process, processName: '', threadName: '', name: kind, unit: '', flags: 0 });
+  ({ id, kind, of, process, thread, number, machine: 0, pid: process === null ? 0 : 100 + process, processName: '', threadName: '', name: kind, unit: '', flags: 0 });
 const process = (pid: number) => ({ pid, command: `p${pid}`, name: '', recording: pid - 100 });
 const thread = (of: number, tid: number) => ({ process: of, tid, name: `t${tid}`, begin: 1000n + BigInt(of) * 10n, until: 1100n + BigInt(of) * 11n });
 const trace = {
-  folders: ['first', 'second'],
+  folders: ['first', 'second'], machines: [],
   processes: [process(100), process(101)], threads: [thread(0, 1), thread(0, 2), thread(1, 3)],
   tracks: [track(0, 'calls', 'thread', 1, 0, 0), track(1, 'states', 'thread', 1, 0, 0), track(2, 'calls', 'thread', 2, 0, 1), track(3, 'calls', 'thread', 3, 1, 2),
     track(4, 'states', 'cpu', 0, null, null), track(5, 'counter', 'cpu', 0, null, null), track(6, 'states', 'cpu', 1, null, null), track(7, 'states', 'thread', 9, null, null)],
@@ -85,4 +85,25 @@ test('tasks stand below the threads of their process, by name', () => {
   trace.tracks.pop();
   equal(titles(shown.lanes).slice(3, 6), ['P101', 't3', 'worker Task-7']);
   equal(titles(byKind.lanes).includes('TASKS'), true);
+});
+
+const onMachine = (machine: number, made: Track): Track => ({ ...made, machine });
+const machines = {
+  folders: ['/t/monday', '/t/tuesday/'], processes: [], threads: [],
+  machines: [{ recording: 0, host: 'web', begin: 100n, until: 300n }, { recording: 1, host: 'web', begin: 9000n, until: 9050n }],
+  tracks: [onMachine(0, track(0, 'states', 'thread', 7, null, null)), onMachine(0, { ...track(1, 'states', 'thread', 8, null, null), pid: 8 }), onMachine(0, track(2, 'states', 'cpu', 0, null, null)),
+    onMachine(1, track(3, 'states', 'thread', 7, null, null)), onMachine(1, track(4, 'states', 'cpu', 0, null, null))],
+} as unknown as Trace;
+
+test('two kernel traces have lanes of their own, and each its begin', () => {
+  const view = { filter: '', group: 'process', collapsed: [], pinned: [], deep: [], only: [], order: [], aligned: false } as unknown as View;
+  const lanes = new Lanes(machines, { view } as unknown as Store, new Alignment(machines));
+  const heads = (): string[] => lanes.lanes.filter((lane) => !lane.level).map((lane) => `${lane.title} ${lane.hint}`);
+  equal(heads(), ['CPUs in monday', 'Threads 2 in monday', 'CPUs in tuesday', 'Threads 1 in tuesday']);
+  equal(lanes.alignment.offered, true);
+  view.aligned = true;
+  lanes.layout();
+  equal(lanes.lanes.map((lane) => lane.shift), [100n, 100n, 100n, 100n, 100n, 9000n, 9000n, 9000n, 9000n]);
+  view.only = [lanes.groupsOf(1)[0]];
+  equal([lanes.tableShift(), lanes.chosenTracks()?.map((each) => each.id), lanes.alignment.span], [9000n, [4], 200]);
 });

@@ -2,17 +2,25 @@
 #include "trace/kernel/kernel.h"
 
 #include "trace/kernel/kernel_tracks.h"
+#include "trace/kernel/machines.h"
 #include "trace/lttng_functions.h"
 
 #include <string.h>
 
-struct kernel {
-    const char **dirs;
+struct machine {
+    const char **dirs; /* some of the kernel's */
     uint32_t count;
     struct krait_kernel_events *events; /* NULL until they are asked for */
     struct krait_kernel_known known;    /* states NULL: the same */
     bool has_first;
     int64_t first_ns;
+};
+
+struct kernel {
+    const char **dirs; /* by machine */
+    uint32_t count;
+    struct machine *machines;
+    uint32_t machine_count;
 };
 
 bool krait_kernel_takes(const struct krait_folder *folder)
@@ -22,34 +30,59 @@ bool krait_kernel_takes(const struct krait_folder *folder)
                         krait_kernel_events_takes(metadata));
 }
 
-static int open_events(struct kernel *kernel, struct krait_err *err)
+static int open_events(struct machine *machine, struct krait_err *err)
 {
-    if (!kernel)
+    if (!machine)
         return krait_err_set(err, -ENODATA, "nothing was recorded in the kernel");
-    return kernel->events ? 0 : krait_kernel_events_open(&kernel->events, kernel->dirs, kernel->count, err);
+    return machine->events ? 0
+                           : krait_kernel_events_open(&machine->events, machine->dirs, machine->count, err);
 }
 
-int krait_trace_kernel(const struct krait_trace *trace, struct krait_kernel_events **out,
-                       struct krait_err *err)
+static struct machine *machine_of(const struct krait_trace *trace, uint32_t machine)
 {
-    struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
-    int rc = open_events(kernel, err);
-    rc = rc ? rc : krait_kernel_events_prepare(kernel->events, err);
+    const struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
+    return kernel && machine < kernel->machine_count ? &kernel->machines[machine] : NULL;
+}
+
+uint32_t krait_kernel_machines(const struct krait_trace *trace)
+{
+    const struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
+    return kernel ? kernel->machine_count : 0;
+}
+
+const char *krait_kernel_dir(const struct krait_trace *trace, uint32_t number)
+{
+    const struct machine *machine = machine_of(trace, number);
+    return machine ? machine->dirs[0] : "";
+}
+
+const char *krait_kernel_host(const struct krait_trace *trace, uint32_t number)
+{
+    struct krait_err ignored;
+    struct machine *machine = machine_of(trace, number);
+    return open_events(machine, &ignored) ? "" : krait_kernel_events_env(machine->events, "hostname");
+}
+
+int krait_trace_kernel_of(const struct krait_trace *trace, uint32_t number, struct krait_kernel_events **out,
+                          struct krait_err *err)
+{
+    struct machine *machine = machine_of(trace, number);
+    int rc = open_events(machine, err);
+    rc = rc ? rc : krait_kernel_events_prepare(machine->events, err);
     if (!rc)
-        *out = kernel->events;
+        *out = machine->events;
     return rc;
 }
 
-int krait_trace_kernel_known(const struct krait_trace *trace, const struct krait_kernel_known **out,
-                             struct krait_err *err)
+int krait_trace_kernel_known_of(const struct krait_trace *trace, uint32_t number,
+                                const struct krait_kernel_known **out, struct krait_err *err)
 {
     const struct krait_kernel_options all = { .until_ns = UINT64_MAX, .functions = true };
     struct krait_kernel_events *events = NULL;
-    int rc = krait_trace_kernel(trace, &events, err);
+    int rc = krait_trace_kernel_of(trace, number, &events, err);
     if (rc)
         return rc;
-    struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
-    struct krait_kernel_known *known = &kernel->known;
+    struct krait_kernel_known *known = &machine_of(trace, number)->known;
     if (!known->states) {
         rc = krait_kernel_states_new(&known->states, events, &all, err);
         if (!rc && krait_own_threads_init(&known->own, trace, known->states))
@@ -60,6 +93,23 @@ int krait_trace_kernel_known(const struct krait_trace *trace, const struct krait
     return rc;
 }
 
+int krait_kernel_each_machine(const struct krait_trace *trace, const struct krait_track *const *tracks,
+                              uint32_t count, const struct krait_walking *walking,
+                              krait_machine_walk_fn *walk)
+{
+    KRAIT_AUTO_FREE const struct krait_track **own = calloc((size_t)count + 1, sizeof(*own));
+    int rc = own ? 0 : -ENOMEM;
+    for (uint32_t m = 0; m < krait_kernel_machines(trace) && !rc; m++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            if (tracks[i]->machine == m)
+                own[n++] = tracks[i];
+        }
+        rc = n ? walk(trace, m, own, n, walking) : 0;
+    }
+    return rc;
+}
+
 const char *const *krait_kernel_dirs(const struct krait_trace *trace, uint32_t *count)
 {
     const struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
@@ -67,28 +117,66 @@ const char *const *krait_kernel_dirs(const struct krait_trace *trace, uint32_t *
     return kernel ? kernel->dirs : NULL;
 }
 
+static int64_t first_of(struct machine *machine)
+{
+    struct krait_err ignored;
+    if (open_events(machine, &ignored))
+        return INT64_MAX;
+    if (!machine->has_first)
+        machine->first_ns = krait_kernel_events_first(machine->events);
+    machine->has_first = true;
+    return machine->first_ns;
+}
+
 int64_t krait_kernel_first(const struct krait_trace *trace)
 {
-    struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
-    struct krait_err ignored;
-    if (open_events(kernel, &ignored))
-        return INT64_MAX;
-    if (!kernel->has_first)
-        kernel->first_ns = krait_kernel_events_first(kernel->events);
-    kernel->has_first = true;
-    return kernel->first_ns;
+    const struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
+    int64_t first = INT64_MAX;
+    for (uint32_t i = 0; kernel && i < kernel->machine_count; i++)
+        first = KRAIT_MIN(first, first_of(&kernel->machines[i]));
+    return first;
+}
+
+struct krait_range krait_kernel_range(const struct krait_trace *trace, uint32_t number)
+{
+    const struct machine *machine = machine_of(trace, number);
+    const struct krait_kernel_states *states = machine ? machine->known.states : NULL;
+    if (!states)
+        return (struct krait_range){ 0, 0 };
+    return (struct krait_range){ (uint64_t)KRAIT_MAX(states->begin_ns, 0), (uint64_t)states->end_ns };
+}
+
+uint64_t krait_kernel_last(const struct krait_trace *trace)
+{
+    const struct krait_kernel_known *known;
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < krait_kernel_machines(trace); i++) {
+        if (!krait_trace_kernel_known_of(trace, i, &known, NULL))
+            last = KRAIT_MAX(last, (uint64_t)known->states->end_ns);
+    }
+    return last;
+}
+
+/* How many events the disk refused, which krait alone tells; else -1. */
+static int64_t refused_of(const struct machine *machine, struct krait_folder *const *folders, uint32_t count)
+{
+    int64_t refused = -1;
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t j = 0; j < machine->count; j++) {
+            if (strcmp(machine->dirs[j], folders[i]->dir) == 0)
+                refused = KRAIT_MAX(refused, krait_ctf_env_int(folders[i]->metadata, "disk_refused", -1));
+        }
+    }
+    return refused;
 }
 
 /* What the tracer lost. Where that cannot be read, those who ask for the events are told why. */
-static int sum_lost(struct krait_trace *trace, struct kernel *kernel, struct krait_folder *const *folders)
+static int sum_lost(struct krait_trace *trace, struct machine *machine, int64_t refused)
 {
     struct krait_err ignored;
-    if (open_events(kernel, &ignored))
+    if (open_events(machine, &ignored))
         return ignored.code == -ENOMEM ? -ENOMEM : 0;
-    int64_t refused = -1; /* krait alone tells it */
-    for (uint32_t i = 0; i < kernel->count; i++)
-        refused = KRAIT_MAX(refused, krait_ctf_env_int(folders[i]->metadata, "disk_refused", -1));
-    uint64_t lost = krait_kernel_events_lost(kernel->events), on_disk = KRAIT_MIN((uint64_t)refused, lost);
+    uint64_t lost = krait_kernel_events_lost(machine->events), on_disk = KRAIT_MIN((uint64_t)refused, lost);
     if (refused < 0) {
         struct krait_trace_lost by_other = KRAIT_LTTNG_LOST(lost);
         by_other.of_kernel = true;
@@ -109,32 +197,72 @@ static int sum_lost(struct krait_trace *trace, struct kernel *kernel, struct kra
                                .of_kernel = true });
 }
 
-static int open_kernel(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,
-                       struct krait_err *err)
+/* Which folders are of which machine; *count: how many there are. */
+static int find_machines(const struct krait_trace *trace, struct krait_folder *const *folders, uint32_t *of,
+                         uint32_t count, uint32_t *machines)
+{
+    int rc = trace->impl->machines_apart ? krait_kernel_machines_find(of, folders, count) : 1;
+    *machines = rc < 0 ? 0 : (uint32_t)rc;
+    return rc < 0 ? rc : 0;
+}
+
+/* Its folders one after the other. */
+static int put_dirs(struct krait_trace *trace, struct kernel *kernel, struct krait_folder *const *folders,
+                    const uint32_t *of, uint32_t count)
+{
+    for (uint32_t m = 0; m < kernel->machine_count; m++) {
+        struct machine *machine = &kernel->machines[m];
+        *machine = (struct machine){ .dirs = &kernel->dirs[kernel->count] };
+        for (uint32_t i = 0; i < count; i++) {
+            if (of[i] != m)
+                continue;
+            machine->dirs[machine->count] = krait_arena_strdup(&trace->impl->arena, folders[i]->dir);
+            if (!machine->dirs[machine->count++])
+                return -ENOMEM;
+            kernel->count++;
+        }
+    }
+    return 0;
+}
+
+static int make_kernel(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count)
 {
     struct krait_arena *arena = &trace->impl->arena;
     struct kernel *kernel = krait_arena_alloc(arena, sizeof(*kernel));
-    const char **dirs = krait_arena_alloc(arena, count * sizeof(*dirs));
-    if (!kernel || !dirs)
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    for (uint32_t i = 0; i < count; i++) {
-        dirs[i] = krait_arena_strdup(arena, folders[i]->dir);
-        if (!dirs[i])
-            return krait_err_set(err, -ENOMEM, "out of memory");
-    }
-    *kernel = (struct kernel){ .dirs = dirs, .count = count };
-    trace->impl->source[KRAIT_IMPORTER_kernel] = kernel;
-    trace->has_kernel = true;
+    KRAIT_AUTO_FREE uint32_t *of = calloc(count, sizeof(*of));
+    uint32_t machines = 0;
+    int rc = kernel && of ? find_machines(trace, folders, of, count, &machines) : -ENOMEM;
+    if (rc)
+        return rc;
+    *kernel = (struct kernel){ .dirs = krait_arena_alloc(arena, count * sizeof(*kernel->dirs)),
+                               .machines = krait_arena_alloc(arena, machines * sizeof(*kernel->machines)),
+                               .machine_count = machines };
+    rc = kernel->dirs && kernel->machines ? put_dirs(trace, kernel, folders, of, count) : -ENOMEM;
+    if (!rc)
+        trace->impl->source[KRAIT_IMPORTER_kernel] = kernel;
+    return rc;
+}
+
+static int open_kernel(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,
+                       struct krait_err *err)
+{
+    int rc = make_kernel(trace, folders, count);
+    trace->has_kernel = !rc;
     bool asked = !(trace->impl->needs & KRAIT_CALLS_ALONE);
-    return asked && sum_lost(trace, kernel, folders) ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+    for (uint32_t m = 0; asked && !rc && m < krait_kernel_machines(trace); m++)
+        rc = sum_lost(trace, machine_of(trace, m), refused_of(machine_of(trace, m), folders, count));
+    return rc ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 static void close_kernel(void *source)
 {
     struct kernel *kernel = source;
-    krait_own_threads_done(&kernel->known.own);
-    krait_kernel_states_free(kernel->known.states);
-    krait_kernel_events_close(kernel->events);
+    for (uint32_t i = 0; i < kernel->machine_count; i++) {
+        struct machine *machine = &kernel->machines[i];
+        krait_own_threads_done(&machine->known.own);
+        krait_kernel_states_free(machine->known.states);
+        krait_kernel_events_close(machine->events);
+    }
 }
 
 const struct krait_importer krait_importer_kernel = { .takes = krait_kernel_takes,

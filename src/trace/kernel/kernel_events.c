@@ -263,6 +263,30 @@ int64_t krait_kernel_events_first(struct krait_kernel_events *k)
     return first;
 }
 
+static bool reaches(struct krait_ctf_reader *reader, const struct krait_ctf_stream *stream, int64_t ns)
+{
+    struct krait_ctf_cursor cursor;
+    bool found = false;
+    if (krait_ctf_cursor_init(&cursor, reader, stream))
+        return false;
+    krait_ctf_cursor_range(&cursor, ns, INT64_MAX);
+    while (!found && krait_ctf_next(&cursor) == 1) {
+        found = cursor.ns >= ns;
+        if (krait_ctf_event_skip(&cursor))
+            break;
+    }
+    krait_ctf_cursor_done(&cursor);
+    return found;
+}
+
+bool krait_kernel_events_reach(struct krait_kernel_events *k, int64_t ns)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < k->reader->stream_count && !found; i++)
+        found = reaches(k->reader, k->reader->streams[i], ns);
+    return found;
+}
+
 /* -- the CPU -- */
 
 static int ready_at(struct krait_kernel_events *k)

@@ -126,6 +126,9 @@ const char *krait_kernel_events_env(const struct krait_kernel_events *events, co
  * packets that have events. */
 int64_t krait_kernel_events_first(struct krait_kernel_events *events);
 
+/* Whether there is an event at a time or later. Reads few packets where they tell their times. */
+bool krait_kernel_events_reach(struct krait_kernel_events *events, int64_t ns);
+
 /* Calls handlers[kind] for each event, in the order of time, those without a handler aside; `begin` once before all
  * of them, with the time of the first event of any kind; `from` once before the events from from_ns on, with that
  * time. Times are nanoseconds after the first event. Events at until_ns and later are left out, and when `done`

@@ -10,6 +10,7 @@ struct finding {
     uint32_t *recorded; /* by the kernel's process: the trace's that it is, plus 1 */
     uint8_t flags;      /* of all tracks; the same */
     uint8_t importer;
+    uint32_t machine;
 };
 
 static int add_track(struct finding *f, struct krait_track track, enum krait_track_kind kind,
@@ -22,6 +23,7 @@ static int add_track(struct finding *f, struct krait_track track, enum krait_tra
     added->kind = (uint8_t)kind;
     added->importer = f->importer;
     added->flags = f->flags;
+    added->machine = f->machine;
     added->host = krait_kernel_events_env(f->events, "hostname");
     added->name = name;
     added->unit = unit;
@@ -118,7 +120,7 @@ static int add_cpu(struct finding *f, uint32_t cpu)
 /* What is known of threads, which costs a run over all events. */
 static int know(struct finding *f, struct krait_err *err)
 {
-    int rc = krait_trace_kernel_known(f->trace, &f->known, err);
+    int rc = krait_trace_kernel_known_of(f->trace, f->machine, &f->known, err);
     if (rc)
         return rc;
     f->flags = krait_kernel_events_lost(f->events) ? KRAIT_TRACK_LOST : 0;
@@ -148,19 +150,30 @@ static int find_said(struct finding *f, struct krait_err *err)
     return rc;
 }
 
-static int find(struct krait_trace *trace, enum krait_importer_id importer,
-                int (*of)(struct finding *f, struct krait_err *err), struct krait_err *err)
+typedef int find_fn(struct finding *f, struct krait_err *err);
+
+static int find_on(struct krait_trace *trace, enum krait_importer_id importer, uint32_t machine, find_fn *of,
+                   struct krait_err *err)
 {
-    struct finding f = { .trace = trace, .importer = (uint8_t)importer };
+    struct finding f = { .trace = trace, .importer = (uint8_t)importer, .machine = machine };
     struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
     struct krait_err why = { 0 };
-    int rc = trace->has_kernel ? krait_trace_kernel(trace, &f.events, &why) : 0;
-    rc = rc || !f.events ? rc : of(&f, &why);
+    int rc = krait_trace_kernel_of(trace, machine, &f.events, &why);
+    rc = rc ? rc : of(&f, &why);
     free(f.recorded);
     bool is_damaged = f.events && krait_kernel_events_damage(f.events)->code;
     if (rc && rc != -ENOMEM && (rc != -ENODATA || is_damaged))
         krait_damage_say(&damage, "%s", why.text);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : 0;
+}
+
+static int find(struct krait_trace *trace, enum krait_importer_id importer, find_fn *of,
+                struct krait_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < krait_kernel_machines(trace) && !rc; i++)
+        rc = find_on(trace, importer, i, of, err);
+    return rc;
 }
 
 int krait_kernel_tracks_find(struct krait_trace *trace, struct krait_err *err)

@@ -49,6 +49,7 @@ struct walk {
     struct krait_kernel_nest nest; /* first: its functions' ctx. Its slices are CALLS and FUNCTIONS */
     const struct krait_trace *trace;
     const struct krait_walking *walking;
+    uint32_t machine;
     struct lane *lanes;
     uint32_t lane_count, room; /* of each lane's columns */
     void *columns;
@@ -376,7 +377,7 @@ static int find_states(struct walk *w)
     int rc = 0;
     for (uint32_t i = 0; i < w->trace->track_count && w->at[WAKEUPS].count && !rc; i++) {
         const struct krait_track *track = &w->trace->tracks[i];
-        if (krait_kernel_is_thread_states(track))
+        if (krait_kernel_is_thread_states(track) && track->machine == w->machine)
             rc = put(&w->states_of, track->key, i);
     }
     return rc;
@@ -428,12 +429,13 @@ static int run(struct walk *w, struct krait_kernel_events *events)
                                  after(w->walking->range.to_ns, first));
 }
 
-int krait_kernel_tracks_walk(const struct krait_trace *trace, const struct krait_track *const *tracks,
-                             uint32_t count, const struct krait_walking *walking)
+static int walk_machine(const struct krait_trace *trace, uint32_t machine,
+                        const struct krait_track *const *tracks, uint32_t count,
+                        const struct krait_walking *walking)
 {
-    KRAIT_CLEANUP(walk_done) struct walk w = { .trace = trace, .walking = walking };
+    KRAIT_CLEANUP(walk_done) struct walk w = { .trace = trace, .walking = walking, .machine = machine };
     struct krait_kernel_events *events;
-    int rc = krait_trace_kernel(trace, &events, NULL);
+    int rc = krait_trace_kernel_of(trace, machine, &events, NULL);
     rc = rc ? rc : make_lanes(&w, tracks, count);
     rc = rc ? rc : find_states(&w);
     if (rc)
@@ -444,4 +446,10 @@ int krait_kernel_tracks_walk(const struct krait_trace *trace, const struct krait
     if (krait_kernel_events_damage(events)->code)
         krait_damage_say(&damage, "%s", krait_kernel_events_damage(events)->text);
     return rc;
+}
+
+int krait_kernel_tracks_walk(const struct krait_trace *trace, const struct krait_track *const *tracks,
+                             uint32_t count, const struct krait_walking *walking)
+{
+    return krait_kernel_each_machine(trace, tracks, count, walking, walk_machine);
 }

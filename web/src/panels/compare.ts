@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between two ranges, or between the lanes of two recordings: a row for each function, the largest change first.
+// What differs between two ranges, or between the lanes of two recordings, the largest change first: a row for each function, or
+// without calls for each state and system call.
 
 import { ask } from '../api';
 import { button, el } from '../dom';
@@ -7,6 +8,7 @@ import { label, place } from '../model';
 import { Base, Context, Panel, baseParams, showBase, sides, toggleBase } from '../panel';
 import { Column, Table } from '../table';
 import { count, counted, duration } from '../time';
+import { Change, hasStates, kernelChanges, makeChanges, setChanges } from './compare_kernel';
 import { hasCalls } from './functions';
 
 interface Answer { self: number; rows: number[][] }
@@ -54,7 +56,7 @@ function percent(by: number): string {
   return `${(100 * by).toFixed(1)} pp`;
 }
 
-let table: Table<Difference>, note: HTMLElement, empty: HTMLElement, begin: HTMLButtonElement, back: HTMLButtonElement, most = 1;
+let table: Table<Difference>, kernel: Table<Change>, note: HTMLElement, empty: HTMLElement, begin: HTMLButtonElement, back: HTMLButtonElement, most = 1;
 
 function columns(context: Context): Column<Difference>[] {
   const name = (row: Difference): string => {
@@ -88,24 +90,30 @@ function drawHead(context: Context): void {
   begin.textContent = base ? 'End comparison' : 'Compare';
   back.hidden = !base;
   empty.hidden = !!compared;
-  table.element.hidden = !compared;
+  table.element.hidden = !compared || !hasCalls(context.trace);
+  kernel.element.hidden = !compared || hasCalls(context.trace);
   note.textContent = compared ? `now: ${sideText(context, compared.now)}; before: ${sideText(context, compared.before)}` : '';
 }
 
 export const compare: Panel = {
-  id: 'compare', title: 'Compare', key: 'code:KeyB', ofRange: true, offered: hasCalls,
+  id: 'compare', title: 'Compare', key: 'code:KeyB', ofRange: true, offered: (trace) => hasCalls(trace) || hasStates(trace),
   make(context) {
     table = new Table<Difference>(context.store, 'compare', columns(context), 1, (row) => context.store.setFunc(row.func), 'Functions of two ranges, and how they differ');
+    kernel = makeChanges(context, signed);
     note = el('span', {});
     begin = button('Compare', 'Compare what you choose from now on with this', () => toggleBase(context));
     back = button('Show what was before', 'The range and the lanes that this is compared with', () => showBase(context));
-    empty = el('p', { class: 'empty' }, 'Choose a range of time, and lanes by a click on their names if not all are meant: a thread, a process, one of several recordings. Press Compare. What you then choose is compared with it: here function by function, and in the flame graph by colour.');
-    return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, begin, back, note), empty, table.element);
+    empty = el('p', { class: 'empty' }, 'Choose a range of time, and lanes by a click on their names if not all are meant: a thread, a process, one of several recordings. Press Compare. What you then choose is compared with it: here function by function, and in the flame graph by colour; without calls by state and system call.');
+    return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, begin, back, note), empty, table.element, kernel.element);
   },
   async update(context, signal) {
     const compared = sides(context);
     drawHead(context);
     if (!compared) return;
+    if (!hasCalls(context.trace)) {
+      setChanges(kernel, await kernelChanges(context, compared, signal));
+      return;
+    }
     const [now, before] = await Promise.all([compared.now, compared.before].map((side) => ask<Answer>('functions', baseParams(context, side), signal)));
     const found = differences(now, before), names = new Map<number, string>();
     for (const { func } of found) {

@@ -33,5 +33,7 @@ struct krait_attach_call {
 /* Starts it and does not wait for its end. Returns 0, or a negative errno with err saying why not, and what to do; then
  * nothing has changed in the process. */
 int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *err);
+/* Whether the process maps a file of that name. */
+bool krait_attach_has_loaded(pid_t pid, const char *name);
 
 #endif

@@ -137,6 +137,16 @@ static bool is_loader(const char *path)
     return found;
 }
 
+bool krait_attach_has_loaded(pid_t pid, const char *name)
+{
+    struct line line;
+    bool found = false;
+    KRAIT_AUTO_FILE FILE *maps = open_maps(pid);
+    while (!found && maps && next_line(maps, &line))
+        found = begins(line.path, name);
+    return found;
+}
+
 static void look_at_file(struct krait_target *target, const char *path, uint64_t begin, uint64_t end)
 {
     char full[PATH_MAX + 64];

@@ -11,6 +11,7 @@
 #include "remote/unwind.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -127,6 +128,16 @@ static void restart_call(struct user_regs_struct *regs)
     regs->rip -= CALL;
 }
 
+/* Where the stack has yet to grow there: a write by this way makes it grow, as far as its limit allows (Linux,
+ * __access_remote_vm in mm/memory.c; process_vm_writev does not since 6.5). */
+static bool write_growing(pid_t pid, uint64_t at, const void *bytes, size_t n)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+    KRAIT_AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC);
+    return fd >= 0 && pwrite(fd, bytes, n, (off_t)at) == (ssize_t)n;
+}
+
 static int write_frame(const struct krait_target *target, const struct user_regs_struct *r, uint64_t at)
 {
     enum { VECTORS_HEADER = 576 };
@@ -139,7 +150,8 @@ static int write_frame(const struct krait_target *target, const struct user_regs
     memcpy(bytes, &frame, sizeof(frame));
     struct iovec from = { bytes, sizeof(bytes) }, to = { (void *)at, sizeof(bytes) };
     ssize_t n = process_vm_writev(target->pid, &from, 1, &to, 1, 0);
-    return n == (ssize_t)sizeof(bytes) ? 0 : KRAIT_THREAD_UNSAFE; /* a stack that has yet to grow */
+    bool written = n == (ssize_t)sizeof(bytes) || write_growing(target->pid, at, bytes, sizeof(bytes));
+    return written ? 0 : KRAIT_THREAD_UNSAFE;
 }
 
 static int send_stopped(const struct krait_target *target, pid_t tid)

@@ -105,6 +105,20 @@ static bool has_refused(const struct krait_collector *collector, pid_t pid, char
     return false;
 }
 
+/* A process that was told to begin, and did not for so long. */
+static int refuse_slow(const struct krait_attaching *a, int seconds, struct krait_err *err)
+{
+    if (krait_attach_has_loaded(a->pid, AGENT))
+        return krait_err_set(err, -ETIMEDOUT,
+                             "process %d did not begin to record within %d s, because C code holds the GIL; "
+                             "krait dump %d shows it. Try again when it is done",
+                             a->pid, seconds, a->pid);
+    return krait_err_set(err, -ETIMEDOUT,
+                         "process %d did not load krait's agent within %d s; it may not read %s, or another "
+                         "thread of it holds the lock of the dynamic loader",
+                         a->pid, seconds, a->library);
+}
+
 int krait_attaching_has_begun(const struct krait_attaching *a, const struct krait_collector *collector,
                               struct krait_err *err)
 {
@@ -119,10 +133,7 @@ int krait_attaching_has_begun(const struct krait_attaching *a, const struct krai
     if (a->over && a->over(a->ctx))
         return krait_err_set(err, -EINTR, "interrupted before the recording had begun");
     if (krait_clock_ns(CLOCK_MONOTONIC) - a->asked_ns > SECONDS * KRAIT_NS_PER_S)
-        return krait_err_set(err, -ETIMEDOUT,
-                             "process %d did not begin to record within %d s: "
-                             "C code holds the GIL, or the agent cannot be loaded there (%s)",
-                             a->pid, SECONDS, a->library);
+        return refuse_slow(a, SECONDS, err);
     return 0;
 }
 
@@ -141,17 +152,26 @@ int krait_attaching_wait(const struct krait_attaching *a, struct krait_collector
     return KRAIT_MIN(rc, 0);
 }
 
+static bool has_left(const struct krait_attaching *a, const struct krait_collector *collector)
+{
+    return krait_collector_left(collector, a->pid) || !krait_attaching_is_alive(a->pid);
+}
+
+static enum krait_attaching_end leave(struct krait_attaching *a, struct krait_collector *collector)
+{
+    enum { SECONDS = 2 };
+    struct krait_err ignored = { 0 };
+    if (has_left(a, collector))
+        return KRAIT_ATTACHING_LEFT;
+    if (call_agent(a, collector, "krait_agent_detach", &ignored))
+        return KRAIT_ATTACHING_STAYS;
+    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + SECONDS * KRAIT_NS_PER_S;
+    while (!has_left(a, collector) && krait_clock_ns(CLOCK_MONOTONIC) < end)
+        round_and_nap(collector);
+    return has_left(a, collector) ? KRAIT_ATTACHING_LEFT : KRAIT_ATTACHING_WAITS;
+}
+
 void krait_attaching_leave(struct krait_attaching *a, struct krait_collector *collector)
 {
-    struct krait_err ignored = { 0 };
-    if (krait_collector_left(collector, a->pid) || !krait_attaching_is_alive(a->pid))
-        return;
-    a->stayed = call_agent(a, collector, "krait_agent_detach", &ignored) != 0;
-    if (a->stayed)
-        return;
-    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 2 * KRAIT_NS_PER_S;
-    while (!krait_collector_left(collector, a->pid) && krait_attaching_is_alive(a->pid) &&
-           krait_clock_ns(CLOCK_MONOTONIC) < end)
-        round_and_nap(collector);
-    a->stayed = !krait_collector_left(collector, a->pid) && krait_attaching_is_alive(a->pid);
+    a->end = leave(a, collector);
 }

@@ -10,6 +10,12 @@
 #include <limits.h>
 #include <sys/types.h>
 
+enum krait_attaching_end {
+    KRAIT_ATTACHING_LEFT,
+    KRAIT_ATTACHING_WAITS, /* it leaves as soon as C code lets the GIL go */
+    KRAIT_ATTACHING_STAYS, /* it could not be told, and leaves when it sees for itself that the recording is over */
+};
+
 struct krait_attaching {
     pid_t pid;
     bool (*over)(void *ctx);                   /* whether the user wants an end; NULL: nobody asks */
@@ -19,7 +25,7 @@ struct krait_attaching {
     uint64_t asked_ns;     /* when the process was told to load it */
     uint64_t paused_ns;    /* how long a thread of the process was stopped at most */
     uint32_t begun_before; /* how often it had been recorded before */
-    bool stayed;           /* it could not be told that the recording has ended */
+    enum krait_attaching_end end;
 };
 
 /* The agent's path, of at most `size` bytes. Returns 0, or why there is none, with err set. */
@@ -36,7 +42,8 @@ int krait_attaching_has_begun(const struct krait_attaching *attaching,
 /* The same, and waits for it. */
 int krait_attaching_wait(const struct krait_attaching *attaching, struct krait_collector *collector,
                          struct krait_err *err);
-/* Out of it again. Where it does not leave, as while C code holds the GIL, it ends its part when it next looks. */
+/* Out of it again; sets end. Bounded: a thread of the process that was told goes on to wait for the GIL when krait has
+ * ended. */
 void krait_attaching_leave(struct krait_attaching *attaching, struct krait_collector *collector);
 
 bool krait_attaching_is_alive(pid_t pid);

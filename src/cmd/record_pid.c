@@ -45,7 +45,7 @@ int krait_record_pid_prepare(struct krait_record_pid *record, struct krait_err *
 static void print_duration(const struct krait_record_pid *record, const char *what, uint64_t since_ns)
 {
     char ns[KRAIT_FMT_SIZE];
-    if (record->values->verbose && !record->attaching.stayed)
+    if (record->values->verbose && record->attaching.end == KRAIT_ATTACHING_LEFT)
         krait_terminal_say(NULL, 0, "krait record: %s, after %s", what,
                            krait_fmt_ns(ns, krait_clock_ns(CLOCK_MONOTONIC) - since_ns));
 }
@@ -75,12 +75,18 @@ int krait_record_pid_run(struct krait_record_pid *record, struct krait_collector
 void krait_record_pid_print(const struct krait_record_pid *record)
 {
     char ns[KRAIT_FMT_SIZE];
-    krait_terminal_say(NULL, 2, "One thread of process %d was paused for %s at most", record->attaching.pid,
-                       krait_fmt_ns(ns, record->attaching.paused_ns));
-    if (record->attaching.stayed)
+    const struct krait_attaching *attaching = &record->attaching;
+    krait_terminal_say(NULL, 2, "One thread of process %d was paused for %s at most", attaching->pid,
+                       krait_fmt_ns(ns, attaching->paused_ns));
+    if (attaching->end == KRAIT_ATTACHING_WAITS)
+        krait_terminal_say(KRAIT_RED, 2,
+                           "C code holds the GIL of process %d: its hooks, and the recording's memory, go as "
+                           "soon as that lets the GIL go",
+                           attaching->pid);
+    if (attaching->end == KRAIT_ATTACHING_STAYS)
         krait_terminal_say(
             KRAIT_RED, 2,
-            "Process %d could not be told to detach: its hooks end when it next calls a function; "
-            "the recording's memory stays mapped",
-            record->attaching.pid);
+            "Process %d could not be told to detach: its hooks, and the recording's memory, go "
+            "when it next calls Python functions",
+            attaching->pid);
 }

@@ -11,6 +11,7 @@
 #include "python/gil.h"
 #include "python/optional.h"
 #include "python/tasks.h"
+#include "python/worker.h"
 
 struct krait_agent krait_agent;
 
@@ -412,6 +413,7 @@ void krait_agent_stop(void)
 {
     struct krait_agent *agent = &krait_agent;
     struct krait_interp *in = krait_compat.interp_get ? find_interp(krait_compat.interp_get()) : NULL;
+    atomic_store(&agent->leaves, false);
     if (in && atomic_load(&agent->running)) {
         krait_thread_settle(in);
         krait_agent_remove_hooks(in);
@@ -424,6 +426,27 @@ void krait_agent_stop(void)
         i->definitions = NULL;
     krait_writer_leave(&agent->writer);
     leave_mapping();
+}
+
+/* The calling thread may stand in a hook, which goes on with the mapping: it cannot be the one that unmaps. */
+static void *leave(void *none)
+{
+    PyGILState_STATE state;
+    if (!Py_IsInitialized() || !krait_worker_enter(&state))
+        return NULL;
+    bool over = !atomic_load(&krait_agent.running) && !atomic_load(&krait_agent.off);
+    if (over && atomic_exchange(&krait_agent.leaves, false)) /* else it is another recording by now */
+        krait_agent_stop();
+    krait_worker_leave(state);
+    return NULL;
+}
+
+void krait_agent_leave_later(struct krait_interp *in)
+{
+    enum { STACK_BYTES = 1 << 20 };
+    krait_agent_give_up(in);
+    if (atomic_load(&krait_agent.leaves))
+        krait_worker_start(leave, NULL, STACK_BYTES);
 }
 
 /* ---- the slow path of an event ---- */
@@ -486,7 +509,7 @@ void krait_agent_count_lost(struct krait_interp *in, const struct krait_ring *ri
     enum { ASK_EVERY = 4096 };
     const struct krait_writer *writer = &in->agent->writer;
     if (krait_writer_stopped(writer) || (ring->discarded % ASK_EVERY == 1 && !krait_writer_running(writer)))
-        krait_agent_give_up(in);
+        krait_agent_leave_later(in);
 }
 
 /* This thread's ring, with room for an event of so many bytes at time *t, which may become later; NULL where the event

@@ -150,9 +150,10 @@ struct krait_agent {
     _Atomic uint32_t epoch;  /* counts begins and ends of recording: what a thread kept is of one epoch */
     enum krait_event_enum_value origin; /* of a process that has been off since it began */
     _Atomic uint32_t next_task;
-    uint32_t lives;     /* how often the program has finalised Python */
-    _Atomic int inside; /* slow paths that are under way, in all threads */
-    _Atomic int forked; /* the process is a copy: join anew before the next event */
+    uint32_t lives;      /* how often the program has finalised Python */
+    _Atomic int inside;  /* slow paths that are under way, in all threads */
+    _Atomic int forked;  /* the process is a copy: join anew before the next event */
+    _Atomic bool leaves; /* attached to from outside: where nobody tells it to, it leaves by itself */
 };
 
 extern struct krait_agent krait_agent;
@@ -185,6 +186,9 @@ int krait_agent_install_again(struct krait_interp *in, const char **why);
 void krait_agent_remove_hooks(struct krait_interp *in);
 /* Ends this process's recording because nobody reads it. GIL held. */
 void krait_agent_give_up(struct krait_interp *in);
+/* The same, and leaves the recording by a thread of the agent's own, where the process was attached to: krait was killed,
+ * or found no way to tell it. GIL held. */
+void krait_agent_leave_later(struct krait_interp *in);
 
 /* ---- slow paths of the hooks ---- */
 

@@ -160,18 +160,20 @@ void krait_agent_attach(const char *session)
     int rc = other_session() ? -EALREADY : krait_agent_start(session, KRAIT_process_origin_attach, &why);
     if (rc == -EALREADY)
         refuse(session, why);
+    else if (!rc)
+        atomic_store(&krait_agent.leaves, true);
     krait_worker_leave(state);
 }
 
-/* Ends the recording of that path, and no other one. */
+/* Ends the recording of that path, and no other one; also where the hooks have ended by themselves before it had the
+ * GIL, and only the memory is left. */
 void krait_agent_detach(const char *session)
 {
     block_signals();
     PyGILState_STATE state;
     if (!Py_IsInitialized() || !krait_worker_enter(&state))
         return;
-    const char *here = krait_agent_session();
-    if (here && strcmp(here, session) == 0)
+    if (strcmp(krait_agent.writer.path, session) == 0)
         krait_agent_stop();
     krait_worker_leave(state);
 }

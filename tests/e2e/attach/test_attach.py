@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from attached_programs import DEEP, JOIN, SPIN, WAITS
+from attached_programs import DEEP, HOLDS, JOIN, SPIN, WAITS
 from pages import run_page
 from running import wait_for
 
@@ -110,6 +110,72 @@ def test_what_cannot_be_attached_is_refused_with_the_reason(attach, python, krai
     assert other.poll() is None
     other.kill()
     other.wait()
+
+
+def hold_gil(folder, seconds):
+    (folder / "new").write_text(str(seconds))
+    (folder / "new").rename(folder / "hold")
+    wait_for(lambda: (folder / "holding").exists(), "the call that holds the GIL")
+
+
+@pytest.mark.few_pythons
+def test_a_gil_that_c_code_holds_does_not_hold_krait(programs, attach, run, python, tmp_path):
+    """The hooks and the memory go when it is over; krait tells so, and does not wait for that."""
+    app = programs.start(python, HOLDS)
+    before = has(app.pid)
+    krait, folder = attach(app.pid)
+    wait_for(lambda: list(folder.glob("*/thread*")), "the recording")
+    hold_gil(tmp_path, 5)
+    krait.send_signal(signal.SIGINT)
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0 and f"C code holds the GIL of process {app.pid}: its hooks" in said, said
+    assert (tmp_path / "holding").exists()
+    assert functions(run, folder)["inner"]["calls"] > 100
+    wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
+    assert ended(app, tmp_path) == "done True\n"
+
+
+@pytest.mark.few_pythons
+@pytest.mark.long
+def test_a_gil_that_c_code_holds_for_long_keeps_krait_out(programs, attach, run, python, tmp_path):
+    app = programs.start(python, HOLDS)
+    before = has(app.pid)
+    hold_gil(tmp_path, 15)
+    krait, folder = attach(app.pid)
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 1 and "because C code holds the GIL; krait dump" in said, said
+    assert (tmp_path / "holding").exists() and not folder.exists()
+    wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
+    assert ended(app, tmp_path) == "done True\n"
+
+
+def test_a_process_that_cannot_be_told_leaves_the_recording_by_itself(programs, attach, run, python, tmp_path):
+    """Here it is stopped when the recording ends."""
+    app = programs.start(python, WAITS)
+    before = has(app.pid)
+    krait, folder = attach(app.pid)
+    wait_for(lambda: list(folder.glob("*/thread*")), "the recording")
+    os.kill(app.pid, signal.SIGSTOP)
+    wait_for(lambda: open(f"/proc/{app.pid}/stat").read().rpartition(")")[2].split()[0] == "T", "the stop")
+    krait.send_signal(signal.SIGINT)
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0 and "could not be told to detach" in said, said
+    assert has(app.pid) != before
+    os.kill(app.pid, signal.SIGCONT)
+    wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
+    assert ended(app, tmp_path) == "done True\n"
+
+
+def test_a_krait_that_is_killed_leaves_nothing_in_a_program_that_runs(programs, attach, python, tmp_path):
+    """The program notices when it has filled its ring, which nobody empties."""
+    app = programs.start(python, SPIN)
+    before = has(app.pid)
+    krait, folder = attach(app.pid, "--ring-size", "256K", "--buffer-size", "1")
+    wait_for(lambda: list(folder.glob("*/thread*")), "the recording")
+    krait.kill()
+    krait.communicate()
+    wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
+    assert ended(app, tmp_path) == "done True\n"
 
 
 @pytest.mark.few_pythons

@@ -141,6 +141,23 @@ while not os.path.exists("stop"):
 print("done", not wrong, flush=True)
 """
 
+# C code that holds the GIL for as many seconds as the file `hold` says.
+HOLDS = """
+import ctypes, os, time
+def inner(n): return n + 1
+def hold(seconds): return ctypes.PyDLL(None).usleep(int(seconds * 1e6))
+print(os.getpid(), flush=True)
+while not os.path.exists("stop"):
+    for i in range(1000): inner(i)
+    time.sleep(0.001)
+    if os.path.exists("hold"):
+        seconds = float(open("hold").read())
+        os.rename("hold", "holding")
+        hold(seconds)
+        os.unlink("holding")
+print("done", True, flush=True)
+"""
+
 PIP = """
 import hashlib, os, site, sys, zipfile
 from pip._internal.cli.main import main as pip

@@ -644,12 +644,12 @@ void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception)
     krait_restore(&kept);
 }
 
-void krait_slow_resume(struct krait_interp *in, uint64_t t, uint32_t id)
+void krait_slow_resume(struct krait_interp *in, uint64_t t, uint32_t id, enum krait_begin_what top)
 {
     struct krait_kept kept = krait_keep();
-    bool ready = krait_agent_may_record(in, KRAIT_TOP_IS_NEW);
+    bool ready = krait_agent_may_record(in, top);
     if (ready && !atomic_load_explicit(&krait_this_ring->resync, memory_order_relaxed)) /* else it is said */
-        write_event(in, t, KRAIT_EVENT_python_resume, id, KRAIT_TOP_IS_NEW);
+        write_event(in, t, KRAIT_EVENT_python_resume, id, top);
     krait_restore(&kept);
 }
 

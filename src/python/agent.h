@@ -208,8 +208,8 @@ bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *calla
 void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event);
 /* The innermost Python function ends by `exception`, at time t. */
 void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception);
-/* The caller of the innermost frame, which has ended, is a generator that goes on from time t. */
-void krait_slow_resume(struct krait_interp *in, uint64_t t, uint32_t id);
+/* The innermost frame, or with KRAIT_TOP_IS_NEW its caller, is of a generator that goes on from time t. */
+void krait_slow_resume(struct krait_interp *in, uint64_t t, uint32_t id, enum krait_begin_what top);
 /* Says the innermost frame alone (KRAIT_TOP_IS_NEW: its caller), if it is recorded: it is open from time t on, if it was
  * not before. */
 void krait_slow_say_top(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
@@ -328,6 +328,8 @@ KRAIT_COLD bool krait_has_begun(struct krait_interp *in, uint64_t t, PyObject *f
 /* 3.11: a signal handler that ran in `frame` has raised where a generator goes on (krait_frame_interrupts). The generator
  * may catch it: its resume is recorded, if CPython did not report it. GIL held, and no exception set. */
 KRAIT_COLD void krait_unreported_interrupted(struct krait_interp *in, PyObject *frame);
+/* 3.11: the same for signal.default_int_handler, which is written in C and has no frame. GIL held. */
+void krait_unreported_patch_handler(void);
 
 /* ---- greenlets.c ---- */
 /* Makes greenlet report this thread's switches, once the program has imported greenlet. GIL held. */

@@ -578,6 +578,8 @@ int krait_profile_install(struct krait_interp *in, const char **why)
     if (rc)
         return rc;
     scan_threads(in);
+    if (krait_has_inner_frames())
+        krait_unreported_patch_handler();
     if (!watched.in) {
         watched.key = find_tstate_key();
         watched.in = in;

@@ -19,11 +19,13 @@
  * or now, and its end ends it. The frames below are not said, so that C functions among them stay open.
  *
  * Not known: that a tool of a higher number raises in PY_THROW, or in RAISE itself; and on 3.11, that a generator
- * catches what a handler written in C or a trace function raises as it is resumed.
+ * catches what a trace function, or a handler written in C other than signal.default_int_handler, raises as it is
+ * resumed.
  */
 #include "python/codes.h"
 #include "python/compat/running.h"
 #include "python/packet.h"
+#include "python/patch.h"
 
 static uint8_t resume_opcode;
 
@@ -298,15 +300,49 @@ static bool is_left_out(struct krait_interp *in, PyObject *code)
     return !slot || slot->flags & KRAIT_CODE_OMIT;
 }
 
+/* Steals the generator's frame. */
+static void say_resumed(struct krait_interp *in, PyObject *frame, enum krait_begin_what top)
+{
+    PyObject *code = krait_this_ring == &krait_no_ring ? NULL : krait_frame_code(frame);
+    uint64_t t = krait_writer_now(&in->agent->writer);
+    if (code && !is_left_out(in, code) && !has_begun(in, t, frame, code, top))
+        krait_slow_resume(in, t, id_of_begin(in, frame, code), top);
+    Py_XDECREF(code);
+    Py_DECREF(frame);
+}
+
 void krait_unreported_interrupted(struct krait_interp *in, PyObject *frame)
 {
-    PyObject *generator = krait_frame_back(frame);
-    PyObject *code = generator ? krait_frame_code(generator) : NULL;
-    uint64_t t = krait_writer_now(&in->agent->writer);
-    if (code && !is_left_out(in, code) && !has_begun(in, t, generator, code, KRAIT_TOP_IS_NEW))
-        krait_slow_resume(in, t, id_of_begin(in, generator, code));
-    Py_XDECREF(code);
-    Py_XDECREF(generator);
+    say_resumed(in, krait_frame_back(frame), KRAIT_TOP_IS_NEW);
+}
+
+static PyCFunction real_handler;
+
+static PyObject *on_int_handler(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *result = ((krait_fastcall_fn *)(void (*)(void))real_handler)(module, args, nargs);
+    struct krait_interp *in = krait_agent_interp();
+    if (result || !in || !krait_agent_records(in) || in->governor.paused)
+        return result;
+    struct krait_kept kept = krait_keep();
+    PyObject *frame = krait_thread_frame(KRAIT_TOP_IS_OLD);
+    if (frame && krait_frame_is_interrupted(frame))
+        say_resumed(in, frame, KRAIT_TOP_IS_OLD);
+    else
+        Py_XDECREF(frame);
+    krait_restore(&kept);
+    return NULL;
+}
+
+void krait_unreported_patch_handler(void)
+{
+    static const struct krait_patch patches[] = {
+        { "default_int_handler", (PyCFunction)(void (*)(void))on_int_handler, &real_handler,
+          KRAIT_METH_FASTCALL },
+    };
+    PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "_signal"); /* borrowed */
+    if (module && !real_handler)
+        krait_patch(module, patches, KRAIT_ARRAY_LEN(patches));
 }
 
 /* ---- what is raised ---- */

@@ -219,15 +219,24 @@ PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code)
     return waits && is_waiting(back) ? krait_at(back, krait_compat.version.layout.frame_code) : NULL;
 }
 
+static bool is_resuming(const void *inner)
+{
+    const struct krait_hook_layout *l = &krait_compat.version.layout;
+    const uint8_t *at = krait_at(inner, l->frame_lasti);
+    bool resumes = (at[0] == OP_RESUME || at[0] == OP_RESUME_QUICK) && at[1] != 0;
+    return resumes && krait_code_suspends(krait_at(inner, l->frame_code));
+}
+
+bool krait_frame_is_interrupted(PyObject *frame)
+{
+    return krait_has_inner_frames() && is_resuming(krait_at(frame, KRAIT_FRAME_INNER_311));
+}
+
 /* The functions that the handler calls have callers that stand at calls. */
 bool krait_frame_interrupts(PyObject *frame)
 {
-    const struct krait_hook_layout *l = &krait_compat.version.layout;
     const void *back = krait_has_inner_frames() ? inner_back(frame) : NULL;
-    if (!back || !krait_code_suspends(krait_at(back, l->frame_code)))
-        return false;
-    const uint8_t *at = krait_at(back, l->frame_lasti);
-    return (at[0] == OP_RESUME || at[0] == OP_RESUME_QUICK) && at[1] != 0;
+    return back && is_resuming(back);
 }
 
 PyObject *krait_frame_back_code(PyObject *frame)

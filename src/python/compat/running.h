@@ -177,8 +177,9 @@ PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code);
  * asend() returned. Its caller then does not await it; the coroutine that does also continues without a `call`, and no
  * frame shows which one that is. */
 bool krait_frame_ends_throw(PyObject *frame, PyObject *code, const PyObject *value);
-/* 3.11: whether the frame's caller is a generator or coroutine that stands at the RESUME where it goes on: this is a
- * signal handler. */
+/* 3.11: whether the frame is of a generator or coroutine and stands at the RESUME where it goes on: a signal handler runs. */
+bool krait_frame_is_interrupted(PyObject *frame);
+/* 3.11: whether that is so of the frame's caller: this is a signal handler. */
 bool krait_frame_interrupts(PyObject *frame);
 /* 3.11: the code, borrowed, of the frame's caller; or NULL. */
 PyObject *krait_frame_back_code(PyObject *frame);

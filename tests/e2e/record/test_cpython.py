@@ -17,10 +17,6 @@ SLOW = ["test_threading", "test_subprocess", "test_asyncio", "test_concurrent_fu
 COUNT_ALLOCATIONS = ["test_memory_error_in_PyErr_PrintEx", "test_exec_set_nomemory_hang"]
 # Waits for ever in a virtual machine whose host does not answer.
 NEEDS_THE_HOST = ["ThreadedVSOCKSocketStreamTest"]
-# 3.11 alone: a signal's handler raises at the instant at which a generator is resumed that catches it; CPython then tells of
-# its end and not of its begin. One test does that, and others may by chance: so many threads of a run may be out of balance.
-RAISES_AT_RESUME = ["test_raise_and_yield_from"]
-UNREPORTED_BEGINS = 1
 # Seconds in one test file. Python 3.11's test_asyncio.test_events takes 11 of CPU time, mostly gc.collect(), and was taken
 # for hung after 200 where some twelve others wanted the two CPUs.
 HANGS_AFTER = 400
@@ -81,8 +77,7 @@ def run_both(record, tmp_path, python, modules, *options):
     there = [m for m in modules if python.run("-c", f"import test.{m}").returncode == 0]
     if not there:
         pytest.skip(f"{python} does not ship {', '.join(modules)}")
-    tells_all = python.number != (3, 11)
-    ignored = [word for name in [*COUNT_ALLOCATIONS, *NEEDS_THE_HOST, *([] if tells_all else RAISES_AT_RESUME)] for word in ("--ignore", name)]
+    ignored = [word for name in [*COUNT_ALLOCATIONS, *NEEDS_THE_HOST] for word in ("--ignore", name)]
     arguments = ["-m", "test", "--timeout", str(HANGS_AFTER), *ignored, "--junit-xml"]
     for attempt in (1, 2):  # some fail by themselves on a busy machine: a difference counts when a second pair has one too
         results = [tmp_path / f"plain{attempt}.xml", tmp_path / f"traced{attempt}.xml"]
@@ -96,4 +91,4 @@ def run_both(record, tmp_path, python, modules, *options):
     assert traced.status == plain.returncode
     assert traced.lost == 0
     wrong = [text for process in traced.processes if cpython_tells_all(process) for text in process.unbalanced()]
-    assert len(wrong) <= (0 if tells_all else UNREPORTED_BEGINS), "\n".join(wrong)
+    assert not wrong, "\n".join(wrong)

@@ -22,7 +22,7 @@ LONG_EVENTS = 50  # src/python/governor.c: a function whose calls last longer is
 GOVERNED = "krait --max-overhead 5"
 SMALL_SHARE = 0.01
 LONGER = 3  # than the programs run elsewhere: what the start takes is the part of others
-ROOTS = "Runner.bench_"
+STUB = str(lib.HERE / "stub" / "pyperf.py")  # its functions are the roots
 PAUSE = "krait", "<paused by --max-overhead>"  # src/event/event.h
 
 # name -> loops
@@ -58,27 +58,33 @@ def sample():
     stacks = json.loads((lib.SCRATCH / "other.stacks").read_text())
     found = []
     for count, frames in stacks:
-        names = [frame[2] for frame in frames]
-        first = next((i for i, name in enumerate(names) if name.startswith(ROOTS)), None)
+        functions = [tuple(frame) for frame in frames]
+        first = next((i for i, function in enumerate(functions) if is_root(function)), None)
         if first is not None:
-            found.append(([tuple(frame) for frame in frames[first:]], count))
+            found.append((functions[first:], count))
     return found
 
 
 def timed(rows):
-    """What bench/stub/pyperf.py times: no imports, no start. Its own functions are the roots."""
+    """What bench/stub/pyperf.py times: no imports, no start."""
     inside, kept = set(), []
     for row in rows:  # parents come first
-        if row["parent"] in inside or row["name"].startswith(ROOTS):
+        if row["parent"] in inside or is_root(key(row)):
             inside.add(row["id"])
             kept.append(row)
     return kept
 
 
 def key(row):
-    """As samples name it. By its line too: generator expressions of one function have one name. C functions, which samples do
-    not name, have a module instead of a file."""
-    return row["module"] if row["kind"] == "c" else row["file"], row["line"], row["name"]
+    """As samples name it: before 3.11 code objects have no qualified name. By its line too: generator expressions of one function
+    have one name. C functions, which samples do not name, have a module instead of a file."""
+    if row["kind"] == "c":
+        return row["module"], row["line"], row["name"]
+    return row["file"], row["line"], row["name"].split(".")[-1]
+
+
+def is_root(function):
+    return function[0] == STUB and function[2].startswith("bench_")
 
 
 def measure(python, tool, name, loops):

@@ -135,13 +135,14 @@ def floor_module():
 
 
 def sampler_module(python):
-    """Builds the sampler for this interpreter alone."""
-    code = "import sys, sysconfig; assert sys.version_info[:2] == (3, 13); print(sysconfig.get_path('include'))"
-    answer = quiet([*python.prefix, python.path, "-c", code])
-    if answer.returncode:
-        sys.exit("bench: the sampler that the governor is judged with is for Python 3.13 (--python 3.13)")
-    flags = ["-shared", "-fPIC", "-I", answer.stdout.strip()]
-    return compile_c("krait_sampler.so", [HERE / "sampler.c"], flags)
+    """Builds the sampler for this interpreter alone, in a folder of its own (bench/runner.py)."""
+    answer = quiet([*python.prefix, python.path, "-c", "import sysconfig; print(sysconfig.get_path('include'))"])
+    include = pathlib.Path(answer.stdout.strip())
+    if python.numbers > (3, 13) or not (include / "Python.h").exists():
+        sys.exit("bench: the sampler that the governor is judged with is for Python 3.8 to 3.13 with its headers (--python 3.13)")
+    folder = OUT / ("sampler-%d.%d" % python.numbers)
+    folder.mkdir(parents=True, exist_ok=True)
+    return compile_c(folder / "krait_sampler.so", [HERE / "sampler.c"], ["-shared", "-fPIC", "-I", include])
 
 
 def krait_can_record():

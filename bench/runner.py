@@ -83,7 +83,7 @@ def start_trace0(c_calls):
 
 
 def start_sampler():
-    sys.path.insert(0, os.environ["KRAIT_BENCH_BUILD"])
+    sys.path.insert(0, "%s/sampler-%d.%d" % (os.environ["KRAIT_BENCH_BUILD"], *sys.version_info[:2]))
     import krait_sampler
 
     def stop():
@@ -95,7 +95,7 @@ def start_sampler():
             counts[stack] = counts.get(stack, 0) + 1
             at += words[at] + 1
         # Line 0: the interpreter's own frame around an __init__.
-        names = {k: [c.co_filename, c.co_firstlineno, c.co_qualname] for k, c in codes.items() if c.co_firstlineno}
+        names = {k: [c.co_filename, c.co_firstlineno, c.co_name] for k, c in codes.items() if c.co_firstlineno}
         stacks = [[n, [names[k] for k in reversed(memoryview(s).cast("Q")) if k in names]] for s, n in counts.items()]
         with open(os.environ["KRAIT_BENCH_OUT"] + ".stacks", "w") as f:
             json.dump(stacks, f)

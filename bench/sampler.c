@@ -6,7 +6,7 @@
  * whole at each instruction, and notes the code objects. Nothing is hooked, and the program runs as fast as before
  * but for the interrupts. Functions written in C have no frame: their time is their caller's.
  *
- * It reads the interpreter's own structures, so it is compiled with the headers of the very version that it runs in: 3.13.
+ * It reads the interpreter's own structures, so it is compiled with the headers of the very version that it runs in: 3.8 to 3.13.
  *
  *     import krait_sampler
  *     krait_sampler.start(100)       microseconds of wall time from sample to sample
@@ -17,7 +17,10 @@
 #define Py_BUILD_CORE_MODULE
 #include <Python.h>
 /* needs that before it */
+#include <frameobject.h>
+#if PY_VERSION_HEX >= 0x030b0000
 #include <internal/pycore_frame.h>
+#endif
 #include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -32,9 +35,32 @@ static size_t used;
 static PyThreadState *thread;
 static timer_t timer;
 
-static int is_python(const struct _PyInterpreterFrame *frame)
+/* The innermost frame, each frame's caller, and its code; NULL: of the interpreter's own frames. */
+#if PY_VERSION_HEX >= 0x030d0000
+typedef struct _PyInterpreterFrame frame_type;
+#define INNERMOST     thread->current_frame
+#define CALLER(frame) (frame)->previous
+#define CODE(frame)   (frame)->f_executable
+#elif PY_VERSION_HEX >= 0x030b0000
+typedef struct _PyInterpreterFrame frame_type;
+#define INNERMOST     thread->cframe->current_frame
+#define CALLER(frame) (frame)->previous
+#define CODE(frame)   (PyObject *)(frame)->f_code
+#else
+typedef struct _frame frame_type;
+#define INNERMOST     thread->frame
+#define CALLER(frame) (frame)->f_back
+#define CODE(frame)   (PyObject *)(frame)->f_code
+#endif
+
+static PyObject *code_of(const frame_type *frame)
 {
-    return frame->owner != FRAME_OWNED_BY_CSTACK && PyCode_Check(frame->f_executable);
+#if PY_VERSION_HEX >= 0x030c0000
+    if (frame->owner == FRAME_OWNED_BY_CSTACK)
+        return NULL;
+#endif
+    PyObject *code = CODE(frame);
+    return PyCode_Check(code) ? code : NULL;
 }
 
 static void on_signal(int number)
@@ -43,11 +69,12 @@ static void on_signal(int number)
     if (used + DEPTH_MAX + 1 > WORDS)
         return;
     uint64_t *to = samples + used, n = 0;
-    for (const struct _PyInterpreterFrame *f = thread->current_frame; f && n < DEPTH_MAX; f = f->previous) {
-        if (!is_python(f))
+    for (const frame_type *f = INNERMOST; f && n < DEPTH_MAX; f = CALLER(f)) {
+        PyObject *code = code_of(f);
+        if (!code)
             continue;
-        Py_INCREF(f->f_executable); /* for good: it is looked at in the end */
-        to[++n] = (uintptr_t)f->f_executable;
+        Py_INCREF(code); /* for good: it is looked at in the end */
+        to[++n] = (uintptr_t)code;
     }
     to[0] = n;
     used += n + 1;

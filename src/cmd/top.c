@@ -42,7 +42,8 @@ struct top {
     uint64_t end_ns;          /* of the interval */
     uint64_t find_ns;         /* when processes are looked for again */
     uint64_t cpu_at, own_ns;  /* when CPU time was read, and what krait had used */
-    double cpu, own_cpu;
+    double cpu, own_cpu, cost;
+    uint64_t cost_ns; /* until now */
     uint64_t memory;
     uint32_t rows; /* of the last table where there was a screen */
     uint32_t random;
@@ -129,6 +130,9 @@ static void read_cpu(struct top *top)
     bool known = top->cpu_at && now > top->cpu_at;
     top->cpu = known ? used / ns : -1;
     top->own_cpu = known ? (double)(own - top->own_ns) / ns : -1;
+    uint64_t cost_ns = top->is_exact ? top_exact_cost(top->exact) : 0;
+    top->cost = known && top->is_exact && used > 0 ? (double)(cost_ns - top->cost_ns) / used : -1;
+    top->cost_ns = cost_ns;
     top->memory = top_processes_memory(&top->processes);
     top->cpu_at = now;
     top->own_ns = own;
@@ -202,8 +206,8 @@ static void switch_exact(struct top *top)
     } else {
         top->is_exact = true;
     }
-    if (top_check_sort(top->sort, top->is_exact, &none))
-        top->sort = "own";
+    if (!top->is_exact && top->by == TOP_BY_TASK)
+        top->by = TOP_BY_NOTHING;
     begin_interval(top);
 }
 
@@ -228,6 +232,8 @@ static struct top_view view_of(const struct top *top, bool whole)
                               .whole = whole,
                               .cpu = top->cpu,
                               .own_cpu = top->own_cpu,
+                              .cost = top->cost,
+                              .cost_ns = top->cost_ns,
                               .memory = top->memory,
                               .rate = top->rate,
                               .limit = top->options->limit ? (uint32_t)top->options->limit : top->rows };
@@ -248,9 +254,15 @@ static int print_table(struct top *top, bool whole)
     return 0;
 }
 
+/* Samples do not tell tasks. */
+static enum top_by next_by(const struct top *top)
+{
+    return (top->by + 1) % (top->is_exact ? TOP_BY_COUNT : TOP_BY_TASK);
+}
+
 static void add_keys(struct krait_buf *keys, const struct top *top)
 {
-    static const char *const groups[] = { "threads", "processes", "all" }; /* that the key leads to */
+    static const char *const groups[] = { "all", "threads", "processes", "tasks" };
     if (top->types) {
         krait_buf_str(keys, "functions: ");
         krait_fmt_safe(keys, top->typed.len ? top->typed.data : "");
@@ -265,7 +277,7 @@ static void add_keys(struct krait_buf *keys, const struct top *top)
                   top->paused ? "go on" : "pause", top->sort, top->is_exact ? "samples" : "exact");
     if (!top->is_exact)
         krait_buf_fmt(keys, "  l %s", top->lines ? "functions" : "lines");
-    krait_buf_fmt(keys, "  t %s", groups[top->by]);
+    krait_buf_fmt(keys, "  t %s", groups[next_by(top)]);
     if (!top->is_exact)
         krait_buf_fmt(keys, "  i %s  g %s", top->idle ? "no sleeping" : "sleeping too",
                       top->gil ? "all threads" : "GIL only");
@@ -280,7 +292,7 @@ static void add_help(struct krait_buf *text)
         { "s", "sort by the next column" },
         { "x", "count every call, or take samples again" },
         { "l", "samples: rows are lines of code, or functions" },
-        { "t", "rows of each thread, of each process, of all together" },
+        { "t", "rows of threads, processes, all together; of every call also tasks" },
         { "i", "samples: count threads that sleep too, or those alone that run" },
         { "g", "samples: count the thread that holds the GIL alone, or all" },
         { "/", "show functions of a name or file alone; Esc shows all again" },
@@ -357,6 +369,14 @@ static void type(struct top *top, char key)
     }
 }
 
+/* Other rows may not have the column that they are sorted by. */
+static void keep_sort(struct top *top)
+{
+    struct krait_err ignored;
+    if (top_check_sort(top->sort, top->is_exact, top->by, &ignored))
+        top->sort = top_next_sort(NULL, top->is_exact, top->by);
+}
+
 static void obey(struct top *top, char key)
 {
     top->paused ^= key == 'p' || key == ' ';
@@ -365,11 +385,12 @@ static void obey(struct top *top, char key)
     top->lines ^= key == 'l' || key == 'L';
     top->helps = key == '?' || key == 'h';
     if (key == 't')
-        top->by = (top->by + 1) % TOP_BY_COUNT;
+        top->by = next_by(top);
     if (key == 's')
-        top->sort = top_next_sort(top->sort, top->is_exact);
+        top->sort = top_next_sort(top->sort, top->is_exact, top->by);
     if (key == 'x')
         switch_exact(top);
+    keep_sort(top);
     if (key == 'r') {
         krait_sums_reset(&top->sums);
         if (top->is_exact)
@@ -491,7 +512,7 @@ static int finish(struct top *top, int rc)
     }
     bool has_sums = top->is_exact || top->sums.all.rounds;
     if ((was_screen || died) && has_sums) {
-        top->cpu = -1;
+        top->cpu = top->cost = -1;
         print_table(top, true);
     }
     if (!rc)
@@ -506,6 +527,15 @@ static int finish(struct top *top, int rc)
 
 /* -- the command line -- */
 
+static enum top_by by_of(const char *by)
+{
+    static const char *const words[] = { "", "thread", "process", "task" };
+    enum top_by found = TOP_BY_NOTHING;
+    for (size_t i = 0; by && i < KRAIT_ARRAY_LEN(words); i++)
+        found = strcmp(by, words[i]) == 0 ? (enum top_by)i : found;
+    return found;
+}
+
 static int check_options(const struct top_options *options, struct krait_err *err)
 {
     struct krait_match *match = NULL;
@@ -518,9 +548,11 @@ static int check_options(const struct top_options *options, struct krait_err *er
     if (options->exact && (options->lines || options->idle || options->gil || options->rate))
         return krait_err_set(err, -EINVAL,
                              "--lines, --idle, --gil and --rate are of samples, not of --exact");
+    if (by_of(options->by) == TOP_BY_TASK && (!options->exact || options->classic))
+        return krait_err_set(err, -EINVAL, "--by task needs --exact, without --classic");
     int rc = options->filter ? krait_match_new(&match, options->filter, err) : 0;
     krait_match_free(match);
-    return rc || !options->sort ? rc : top_check_sort(options->sort, options->exact, err);
+    return rc || !options->sort ? rc : top_check_sort(options->sort, options->exact, by_of(options->by), err);
 }
 
 static bool wants_screen(const struct top_options *options)
@@ -545,11 +577,6 @@ static int add_pids(struct top *top, int argc, char **argv)
             return krait_err_set(&top->err, -ENOMEM, "out of memory");
     }
     return 0;
-}
-
-static enum top_by by_of(const char *by)
-{
-    return !by ? TOP_BY_NOTHING : *by == 't' ? TOP_BY_THREAD : TOP_BY_PROCESS;
 }
 
 /* What stands behind the operands in argv are options of krait. */
@@ -593,7 +620,7 @@ static int run_top(void *values, int argc, char **argv)
     struct top top = {
         .options = options,
         .processes = { .with_children = options->children, .output = -1 },
-        .sort = options->sort ? options->sort : "own",
+        .sort = options->sort ? options->sort : top_next_sort(NULL, options->exact, by_of(options->by)),
         .by = by_of(options->by),
         .idle = options->idle,
         .gil = options->gil,
@@ -631,8 +658,9 @@ static const struct krait_opt top_opts[] = {
       "Count threads that sleep too, not only those that run" },
     { "gil", 'g', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, gil),
       "Count only threads that hold the GIL" },
-    { "by", 0, KRAIT_OPT_CHOICE, "thread|process", offsetof(struct top_options, by),
-      "Show a row for each function of each thread, or of each process" },
+    { "by", 0, KRAIT_OPT_CHOICE, "thread|process|task", offsetof(struct top_options, by),
+      "Show a row for each function of each thread, or of each process; with --exact, task: for the tasks of each "
+      "coroutine or name" },
     { "lines", 'l', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, lines),
       "Show a row for each line of code, not for each function" },
     { "filter", 'f', KRAIT_OPT_STR, "PATTERN", offsetof(struct top_options, filter),

@@ -64,7 +64,7 @@ uint64_t top_processes_memory(const struct top_processes *processes);
 
 /* -- what a table shows -- */
 
-enum top_by { TOP_BY_NOTHING, TOP_BY_THREAD, TOP_BY_PROCESS, TOP_BY_COUNT };
+enum top_by { TOP_BY_NOTHING, TOP_BY_THREAD, TOP_BY_PROCESS, TOP_BY_TASK, TOP_BY_COUNT };
 
 struct top_view {
     const struct top_processes *processes;
@@ -77,16 +77,18 @@ struct top_view {
     const char *filter;              /* its text */
     pid_t pid;                       /* of the program */
     enum top_by by;
-    bool lines;      /* a row is a line, not a function */
-    bool classic;    /* the columns of --classic */
-    bool whole;      /* shares of all the time, not of the last interval */
-    double cpu;      /* of the program, in CPUs, in that time; negative: not known */
-    double own_cpu;  /* of krait itself */
-    uint64_t memory; /* of the program, in bytes; 0: not known */
-    uint64_t rate;   /* readings a second */
-    uint64_t lost;   /* events; with live */
-    uint32_t failed; /* processes that cannot be recorded; with live */
-    uint32_t limit;  /* rows; 0: all */
+    bool lines;       /* a row is a line, not a function */
+    bool classic;     /* the columns of --classic */
+    bool whole;       /* shares of all the time, not of the last interval */
+    double cpu;       /* of the program, in CPUs, in that time; negative: not known */
+    double own_cpu;   /* of krait itself */
+    double cost;      /* of the program's CPU time, what recording takes; negative: not known */
+    uint64_t cost_ns; /* of the program's CPU time since the beginning; with live */
+    uint64_t memory;  /* of the program, in bytes; 0: not known */
+    uint64_t rate;    /* readings a second */
+    uint64_t lost;    /* events; with live */
+    uint32_t failed;  /* processes that cannot be recorded; with live */
+    uint32_t limit;   /* rows; 0: all */
 };
 
 /* Threads that Python knows in all processes; processes that are read. */
@@ -103,6 +105,7 @@ struct top_row {
     uint64_t own_ns, total_ns, calls; /* since the beginning; calls of live sums alone */
     uint64_t own, total;              /* shares of the time that is shown, in millionths */
     uint64_t shown_calls;             /* in that time */
+    uint64_t tasks, longest_ns;       /* by task */
     double calls_s;
 };
 
@@ -115,9 +118,9 @@ int top_rows(const struct top_view *view, struct top_row **rows, uint32_t *count
 /* -- top_table.c -- */
 
 /* Returns 0, -ENOMEM, or -EINVAL with the keys there are. */
-int top_check_sort(const char *key, bool exact, struct krait_err *err);
+int top_check_sort(const char *key, bool exact, enum top_by by, struct krait_err *err);
 /* The next key after `sort`, for a key of the keyboard. */
-const char *top_next_sort(const char *sort, bool exact);
+const char *top_next_sort(const char *sort, bool exact, enum top_by by);
 /* Heading and table. */
 int top_text(const struct top_view *view, const struct krait_table_look *look, struct krait_buf *out);
 /* One line of JSON. */
@@ -133,6 +136,8 @@ int top_exact_open(struct top_exact **out, double max_overhead, bool children, s
 void top_exact_finish(struct top_exact *exact);
 void top_exact_free(struct top_exact *exact);
 struct krait_live *top_exact_live(const struct top_exact *exact);
+/* What recording has cost the program until now, ns of its CPU time: krait_collector_cost. */
+uint64_t top_exact_cost(const struct top_exact *exact);
 uint64_t top_exact_lost(const struct top_exact *exact);
 
 /* What this process starts from now on is recorded from its first moment. */

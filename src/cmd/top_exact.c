@@ -40,7 +40,7 @@ int top_exact_open(struct top_exact **out, double max_overhead, bool children, s
         .tap = krait_live_tap(exact->live),
         .buffer_bytes = BUFFER_BYTES,
         .flags = KRAIT_RECORD_C_CALLS | KRAIT_RECORD_GIL | KRAIT_RECORD_TASKS | KRAIT_RECORD_GC |
-                 (children ? KRAIT_RECORD_CHILDREN : 0),
+                 KRAIT_RECORD_COST | (children ? KRAIT_RECORD_CHILDREN : 0),
         .max_overhead = max_overhead,
         .open_ns = KRAIT_NS_PER_S / 10,
     };
@@ -67,6 +67,11 @@ void top_exact_free(struct top_exact *exact)
 struct krait_live *top_exact_live(const struct top_exact *exact)
 {
     return exact->live;
+}
+
+uint64_t top_exact_cost(const struct top_exact *exact)
+{
+    return krait_collector_cost(exact->collector);
 }
 
 uint64_t top_exact_lost(const struct top_exact *exact)

@@ -126,6 +126,32 @@ static int add_calls(struct merging *m)
     return rc;
 }
 
+static int add_task(void *ctx, const struct krait_live_task *from)
+{
+    struct merging *m = ctx;
+    const struct krait_live_func *func = from->func;
+    const struct krait_live_steps *shown = m->view->whole ? &from->all : &from->last;
+    uint64_t ns = KRAIT_MAX(top_figures(m->view).ns, 1u);
+    if (!from->all.running || !is_shown(m, func->module, func->name, func->file))
+        return 0;
+    if (!KRAIT_GROW(m->rows, m->cap, m->count + 1))
+        return -ENOMEM;
+    m->rows[m->count++] = (struct top_row){
+        .name = func->label,
+        .file = func->file,
+        .line = func->line,
+        .thread_name = *from->name ? from->name : NULL,
+        .own = (uint64_t)((double)shown->running * MILLION / (double)ns),
+        .calls_s = (double)shown->steps * 1e9 / (double)ns,
+        .calls = from->all.steps,
+        .own_ns = from->all.running,
+        .total_ns = from->all.running,
+        .longest_ns = shown->longest,
+        .tasks = from->tasks,
+    };
+    return 0;
+}
+
 struct krait_live_figures top_figures(const struct top_view *view)
 {
     return view->whole ? krait_live_figures_all(view->live) : krait_live_figures_last(view->live);
@@ -134,7 +160,9 @@ struct krait_live_figures top_figures(const struct top_view *view)
 int top_rows(const struct top_view *view, struct top_row **rows, uint32_t *count)
 {
     struct merging m = { .view = view };
-    int rc = view->live ? add_calls(&m) : add_samples(&m);
+    int rc = !view->live               ? add_samples(&m)
+             : view->by == TOP_BY_TASK ? krait_live_each_task(view->live, add_task, &m)
+                                       : add_calls(&m);
     krait_map_done(&m.index);
     *rows = m.rows;
     *count = m.count;

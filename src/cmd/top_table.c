@@ -103,23 +103,67 @@ static const struct krait_sheet_column thread_columns[] = {
       offsetof(struct top_row, thread_name) },
 };
 
-int top_check_sort(const char *key, bool exact, struct krait_err *err)
+/* Of steps of tasks, by task. */
+static const struct krait_sheet_column task_columns[] = {
+    { { "running", 0, 0, 0 }, "running", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(own) },
+    { { "steps/s", 0, 0, 0 }, "steps_per_s", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, get_rate, 0 },
+    { { "longest", 0, 0, 0 }, "longest_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(longest_ns) },
+    { { "mean", 0, 0, 2 }, "mean_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, get_mean, 0 },
+    { { "steps", 0, 0, 4 }, "steps", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, NUMBER_OF(calls) },
+    { { "running time", 0, 0, 3 }, "running_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(own_ns) },
+    { { "tasks", 0, 0, 1 }, "tasks", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, NUMBER_OF(tasks) },
+    { { "name", LEFT, 8, 0 },
+      "name",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      krait_sheet_name_at,
+      offsetof(struct top_row, thread_name) },
+    { { "coroutine", LEFT, 16, 0 }, "coroutine", KRAIT_SHEET_NAME, NAME_OF(name) },
+    { { "line", 0, 0, 5 }, "line", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, get_line, 0 },
+    { { "file", LEFT, 12, 1 }, "file", KRAIT_SHEET_NAME, NAME_OF(file) },
+};
+
+/* The columns behind those that say whose a row is, and in what order the key `s` goes through them. */
+struct shown {
+    const struct krait_sheet_column *columns;
+    uint32_t count;
+    const char *const *sorts;
+    uint32_t sort_count;
+};
+
+static const char *const sample_sorts[] = { "own", "total", "own_ns", "total_ns" };
+static const char *const exact_sorts[] = { "own",         "total", "own_ns", "total_ns",
+                                           "calls_per_s", "calls", "mean_ns" };
+static const char *const task_sorts[] = { "running", "longest_ns", "running_ns", "steps_per_s",
+                                          "steps",   "mean_ns",    "tasks" };
+
+#define SHOWN(columns, sorts)                                            \
+    {                                                                    \
+        columns, KRAIT_ARRAY_LEN(columns), sorts, KRAIT_ARRAY_LEN(sorts) \
+    }
+
+static struct shown shown_of(bool exact, enum top_by by)
 {
-    struct krait_sheet sheet = { .columns = exact ? exact_columns : columns,
-                                 .column_count =
-                                     exact ? KRAIT_ARRAY_LEN(exact_columns) : KRAIT_ARRAY_LEN(columns) };
+    static const struct shown samples = SHOWN(columns, sample_sorts),
+                              calls = SHOWN(exact_columns, exact_sorts),
+                              tasks = SHOWN(task_columns, task_sorts);
+    return !exact ? samples : by == TOP_BY_TASK ? tasks : calls;
+}
+
+int top_check_sort(const char *key, bool exact, enum top_by by, struct krait_err *err)
+{
+    struct shown shown = shown_of(exact, by);
+    struct krait_sheet sheet = { .columns = shown.columns, .column_count = shown.count };
     return krait_sheet_sort(&sheet, key, err);
 }
 
-const char *top_next_sort(const char *sort, bool exact)
+const char *top_next_sort(const char *sort, bool exact, enum top_by by)
 {
-    static const char *const keys[] = { "own",         "total", "own_ns", "total_ns",
-                                        "calls_per_s", "calls", "mean_ns" };
-    enum { OF_SAMPLES = 4 };
-    size_t next = 0, count = exact ? KRAIT_ARRAY_LEN(keys) : OF_SAMPLES;
-    for (size_t i = 0; i < count; i++)
-        next = strcmp(sort, keys[i]) == 0 ? (i + 1) % count : next;
-    return keys[next];
+    struct shown shown = shown_of(exact, by);
+    size_t next = 0;
+    for (size_t i = 0; sort && i < shown.sort_count; i++)
+        next = strcmp(sort, shown.sorts[i]) == 0 ? (i + 1) % shown.sort_count : next;
+    return shown.sorts[next];
 }
 
 enum { COLUMNS_MOST = 16 };
@@ -158,12 +202,11 @@ static uint32_t choose_columns(const struct top_view *view, struct krait_sheet_c
         add_columns(to, &count, &process_column, 1);
     if (view->by == TOP_BY_THREAD)
         add_columns(to, &count, thread_columns, KRAIT_ARRAY_LEN(thread_columns));
+    struct shown shown = shown_of(view->live != NULL, view->by);
     if (view->classic)
         add_columns(to, &count, classic_columns, KRAIT_ARRAY_LEN(classic_columns));
-    else if (view->live)
-        add_columns(to, &count, exact_columns, KRAIT_ARRAY_LEN(exact_columns));
     else
-        add_columns(to, &count, columns, KRAIT_ARRAY_LEN(columns));
+        add_columns(to, &count, shown.columns, shown.count);
     return count;
 }
 
@@ -276,6 +319,8 @@ static void add_heading(const struct top_view *view, const struct krait_table_lo
         add_rounds(view, &line);
     if (view->cpu >= 0)
         krait_buf_fmt(&line, "; krait itself CPU %.1f%%", view->own_cpu * 100);
+    if (view->live && view->cost >= 0)
+        krait_buf_fmt(&line, ", recording costs the program %.1f%%", view->cost * 100);
     if (view->filter) {
         krait_buf_str(&line, "; only ");
         krait_fmt_safe(&line, view->filter);
@@ -286,6 +331,8 @@ static void add_heading(const struct top_view *view, const struct krait_table_lo
 
 static const char *nothing_text(const struct top_view *view)
 {
+    if (view->by == TOP_BY_TASK)
+        return view->match ? "no task that ran is one of these\n" : "no task has run\n";
     if (view->live)
         return view->match ? "no function that was called is one of these\n" : "no function was called\n";
     if (!top_process_count(view->processes) && !view->sums->all.stacks)
@@ -338,6 +385,7 @@ static void add_json_figures(const struct top_view *view, struct krait_buf *out)
     krait_json_key_u64(out, "interval_paused_ns", now.pauses);
     krait_json_key_u64(out, "dropped_functions", krait_live_dropped(view->live));
     krait_json_key_u64(out, "lost", view->lost);
+    krait_json_key_u64(out, "cost_ns", view->cost_ns);
     krait_json_key_u64(out, "not_recorded", view->failed);
     krait_json_key_u64(out, "threads", threads_of(view));
 }
@@ -358,7 +406,7 @@ int top_json(const struct top_view *view, struct krait_buf *out)
         add_json_figures(view, out);
     else
         add_json_samples(view, out);
-    krait_json_key(out, "functions");
+    krait_json_key(out, view->by == TOP_BY_TASK ? "tasks" : "functions");
     rc = rc ? rc : krait_sheet_json(&sheet, view->limit, out);
     krait_buf_str(out, "}\n");
     return rc ? rc : out->failed ? -ENOMEM : 0;

@@ -205,14 +205,6 @@ static uint64_t time_since(uint64_t *since, uint64_t t)
     return passed;
 }
 
-static void step_ends(struct krait_live *live, struct live_thread *th, uint64_t t)
-{
-    bool was_in_step = th->step_t;
-    uint64_t passed = time_since(&th->step_t, t);
-    live->now.steps += was_in_step;
-    live->now.longest = KRAIT_MAX(live->now.longest, passed);
-}
-
 static void span_event(struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t id,
                        struct krait_cursor payload)
 {
@@ -230,6 +222,7 @@ static void span_event(struct krait_live *live, struct live_thread *th, uint64_t
 static void other_event(struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t id,
                         struct krait_cursor payload)
 {
+    struct krait_payload_task_run run;
     switch (id) {
     case KRAIT_EVENT_gil_wait:
         th->wait_t = t;
@@ -240,12 +233,11 @@ static void other_event(struct krait_live *live, struct live_thread *th, uint64_
         live->now.gil_wait += time_since(&th->wait_t, t);
         break;
     case KRAIT_EVENT_task_run:
-        step_ends(live, th, 0);
-        live->now.steps -= th->step_t != 0;
-        th->step_t = t;
+        if (krait_read_task_run(&payload, &run))
+            live_task_runs(live, th, t, run.task);
         break;
     case KRAIT_EVENT_task_leave:
-        step_ends(live, th, t);
+        live_task_ends_step(live, th, t);
         break;
     default:
         span_event(live, th, t, id, payload);
@@ -404,6 +396,5 @@ void live_settle(struct krait_live *live, struct live_thread *th, uint64_t t)
         live->now.gil_wait += t - th->wait_t;
         th->wait_t = t;
     }
-    if (th->step_t && th->step_t < t) /* it goes on */
-        live->now.longest = KRAIT_MAX(live->now.longest, t - th->step_t);
+    live_task_settle(live, th, t);
 }

@@ -47,6 +47,24 @@ struct live_omit {
     uint32_t code;
 };
 
+struct live_task {
+    uint32_t code; /* of its coroutine; 0: not known */
+    const char *name;
+    uint32_t group; /* KRAIT_NO_ID: it has not run */
+};
+
+struct live_steps {
+    uint64_t steps, running;
+};
+
+struct live_group {
+    uint32_t func;
+    const char *name;
+    uint64_t tasks;
+    struct live_steps all, mark, last; /* as of a row */
+    uint64_t longest, last_longest, all_longest;
+};
+
 struct live_process {
     pid_t pid;       /* 0: none in this slot */
     uint32_t *funcs; /* by code id */
@@ -55,6 +73,8 @@ struct live_process {
     uint32_t omit_count, omit_cap;
     struct krait_live_thread *names; /* of threads that are not there yet, too */
     uint32_t name_count, name_cap;
+    struct live_task *tasks; /* by id */
+    uint32_t task_cap;
 };
 
 struct live_thread {
@@ -75,6 +95,8 @@ struct live_thread {
     uint64_t wait_t, gc_t,
         step_t; /* since when it waits for the GIL, collects, is in a step; 0: it does not */
     uint64_t gc_id;
+    uint32_t task;  /* of the step */
+    uint64_t ran_t; /* up to here the step is counted */
 };
 
 struct krait_live {
@@ -88,6 +110,9 @@ struct krait_live {
     struct krait_live_func *funcs;
     uint32_t func_count, func_cap;
     struct krait_strtab func_keys, texts;
+    struct live_group *groups; /* of tasks */
+    uint32_t group_count, group_cap;
+    struct krait_strtab group_keys;
     struct krait_live_figures now, last, all; /* in ticks; `now` is the interval that goes on */
     uint64_t turned;
     uint32_t dropped, threads_begun, processes_begun;
@@ -99,6 +124,21 @@ struct krait_live {
 
 /* The row of a code, which is made; 0 without memory. */
 uint32_t live_row_of(struct krait_live *live, struct live_thread *thread, uint32_t code);
+
+const char *live_keep_text(struct krait_live *live, const char *text);
+uint64_t live_ns(const struct krait_live *live, uint64_t ticks);
+/* Never NULL. */
+const struct krait_live_func *live_func(const struct krait_live *live, uint32_t id);
+
+/* ---- tasks.c ---- */
+
+void live_define_task(struct krait_live *live, struct live_process *proc,
+                      const struct krait_payload_task_define *task);
+void live_task_runs(struct krait_live *live, struct live_thread *thread, uint64_t t, uint32_t task);
+void live_task_ends_step(struct krait_live *live, struct live_thread *thread, uint64_t t);
+void live_task_settle(struct krait_live *live, struct live_thread *thread, uint64_t t);
+void live_turn_groups(struct krait_live *live);
+void live_reset_groups(struct krait_live *live);
 
 /* ---- fold.c ---- */
 

@@ -12,7 +12,7 @@
 
 enum { ENDED_MAX = 256 }; /* threads that are kept with sums of their own */
 
-static uint64_t to_ns(const struct krait_live *live, uint64_t ticks)
+uint64_t live_ns(const struct krait_live *live, uint64_t ticks)
 {
     return (uint64_t)((double)ticks * 1e9 / (double)live->clock->freq);
 }
@@ -24,7 +24,7 @@ static bool is_pause(const struct krait_payload_code_define *code)
     return strcmp(code->module, KRAIT_PAUSE_MODULE) == 0 && strcmp(code->qualname, KRAIT_PAUSE_NAME) == 0;
 }
 
-static const char *keep_text(struct krait_live *live, const char *text)
+const char *live_keep_text(struct krait_live *live, const char *text)
 {
     uint32_t id = krait_strtab_add(&live->texts, text, strlen(text));
     live->failed |= id == KRAIT_NO_ID;
@@ -37,9 +37,9 @@ static const char *keep_label(struct krait_live *live, const struct krait_payloa
     bool is_plain =
         code->kind != KRAIT_code_kind_c || !*code->module || strcmp(code->module, "builtins") == 0;
     if (is_plain)
-        return keep_text(live, code->qualname);
+        return live_keep_text(live, code->qualname);
     snprintf(label, sizeof(label), "%s.%s", code->module, code->qualname);
-    return keep_text(live, label);
+    return live_keep_text(live, label);
 }
 
 /* The same function in another process, or under another code id, has the same number. */
@@ -57,9 +57,9 @@ static uint32_t func_of(struct krait_live *live, const struct krait_payload_code
         return KRAIT_NO_ID;
     }
     live->funcs[live->func_count++] = (struct krait_live_func){
-        .module = keep_text(live, code->module),
-        .name = keep_text(live, code->qualname),
-        .file = keep_text(live, code->file),
+        .module = live_keep_text(live, code->module),
+        .name = live_keep_text(live, code->qualname),
+        .file = live_keep_text(live, code->file),
         .label = keep_label(live, code),
         .line = code->line,
         .is_c = code->kind == KRAIT_code_kind_c,
@@ -85,6 +85,15 @@ static uint32_t func_of_code(const struct krait_live *live, uint32_t slot, uint3
 {
     const struct live_process *proc = &live->procs[slot];
     return code < proc->func_cap ? proc->funcs[code] : KRAIT_NO_ID;
+}
+
+static const struct krait_live_func no_name = {
+    .module = "", .name = "<unknown>", .file = "", .label = "<unknown>"
+};
+
+const struct krait_live_func *live_func(const struct krait_live *live, uint32_t id)
+{
+    return id == KRAIT_NO_ID ? &no_name : &live->funcs[id];
 }
 
 /* ---- threads ---- */
@@ -271,6 +280,7 @@ static void process_ends(void *ctx, uint32_t slot)
     free(proc->funcs);
     free(proc->omits);
     free(proc->names);
+    free(proc->tasks);
     *proc = (struct live_process){ 0 };
 }
 
@@ -304,6 +314,7 @@ static void defines(void *ctx, uint32_t slot, const uint8_t *events, size_t n)
     struct krait_payload_code_omit left_out;
     struct krait_payload_thread_name name;
     struct krait_payload_process_start start;
+    struct krait_payload_task_define task;
     while (krait_packet_event(&at, &head, &payload)) {
         if (head.id == KRAIT_EVENT_code_define && krait_read_code_define(&payload, &code))
             define_code(live, proc, &code);
@@ -313,6 +324,8 @@ static void defines(void *ctx, uint32_t slot, const uint8_t *events, size_t n)
             set_name(live, proc, name.vtid, name.name);
         else if (head.id == KRAIT_EVENT_process_start && krait_read_process_start(&payload, &start))
             note_python(live, start.runtime);
+        else if (head.id == KRAIT_EVENT_task_define && krait_read_task_define(&payload, &task))
+            live_define_task(live, proc, &task);
     }
 }
 
@@ -344,6 +357,7 @@ void krait_live_free(struct krait_live *live)
         free(live->procs[i].funcs);
         free(live->procs[i].omits);
         free(live->procs[i].names);
+        free(live->procs[i].tasks);
     }
     for (uint32_t i = 0; i < live->thread_count; i++)
         free_thread(live->threads[i]);
@@ -351,6 +365,8 @@ void krait_live_free(struct krait_live *live)
     krait_map_done(&live->rings);
     krait_strtab_done(&live->func_keys);
     krait_strtab_done(&live->texts);
+    krait_strtab_done(&live->group_keys);
+    free(live->groups);
     free(live->threads);
     free(live->funcs);
     free(live);
@@ -408,6 +424,7 @@ void krait_live_turn(struct krait_live *live, uint64_t now)
     }
     if (live->gone)
         turn_thread(live, live->gone);
+    live_turn_groups(live);
     live->now.ns = now > live->turned ? now - live->turned : 0;
     live->turned = now;
     add_figures(&live->all, &live->now);
@@ -428,6 +445,7 @@ void krait_live_reset(struct krait_live *live, uint64_t now)
         reset_thread(live->threads[i]);
     if (live->gone)
         reset_thread(live->gone);
+    live_reset_groups(live);
     live->all = live->last = (struct krait_live_figures){ 0 };
 }
 
@@ -449,12 +467,8 @@ void krait_live_resume(struct krait_live *live, uint64_t now)
 
 static struct krait_live_sum sum_of(const struct krait_live *live, const struct live_ticks *ticks)
 {
-    return (struct krait_live_sum){ ticks->calls, to_ns(live, ticks->own), to_ns(live, ticks->total) };
+    return (struct krait_live_sum){ ticks->calls, live_ns(live, ticks->own), live_ns(live, ticks->total) };
 }
-
-static const struct krait_live_func no_name = {
-    .module = "", .name = "<unknown>", .file = "", .label = "<unknown>"
-};
 
 static int each_of(struct krait_live *live, const struct live_thread *th, uint32_t id, krait_live_row_fn *fn,
                    void *ctx)
@@ -463,7 +477,7 @@ static int each_of(struct krait_live *live, const struct live_thread *th, uint32
     for (uint32_t i = 1; i < th->row_count && !rc; i++) {
         const struct live_row *row = &th->rows[i];
         const struct krait_live_row shown = {
-            .func = row->func == KRAIT_NO_ID ? &no_name : &live->funcs[row->func],
+            .func = live_func(live, row->func),
             .func_id = row->func,
             .thread_id = id,
             .thread = &th->about,
@@ -489,7 +503,7 @@ static struct krait_live_figures in_ns(const struct krait_live *live, struct kra
     uint64_t *const times[] = { &figures.ns, &figures.gil_wait, &figures.gc, &figures.longest,
                                 &figures.pauses };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(times); i++)
-        *times[i] = to_ns(live, *times[i]);
+        *times[i] = live_ns(live, *times[i]);
     return figures;
 }
 

@@ -70,6 +70,21 @@ struct krait_live_row {
 typedef int krait_live_row_fn(void *ctx, const struct krait_live_row *row);
 int krait_live_each(struct krait_live *live, krait_live_row_fn *fn, void *ctx);
 
+struct krait_live_steps {
+    uint64_t steps, running, longest; /* times in ns */
+};
+
+/* Tasks of one name, or without a name of their own those of one coroutine. */
+struct krait_live_task {
+    const struct krait_live_func *func; /* the coroutine */
+    const char *name;                   /* "": nobody chose one */
+    uint64_t tasks;                     /* how many have run since the last reset */
+    struct krait_live_steps all, last;
+};
+
+typedef int krait_live_task_fn(void *ctx, const struct krait_live_task *task);
+int krait_live_each_task(struct krait_live *live, krait_live_task_fn *fn, void *ctx);
+
 /* What is no function's, of the last interval or of all the time since the reset. Times in ns. */
 struct krait_live_figures {
     uint64_t ns;        /* how long it was */

@@ -81,10 +81,15 @@ void krait_governor_init(struct krait_interp *in)
     krait_durations_free(g->durations);
     /* After fork the events that krait asks for are those of before. */
     *g = (struct krait_governor){ .left = INT64_MAX, .no_raise = g->no_raise };
-    if (!control->max_overhead_ppm)
+    if (!control->max_overhead_ppm && !(control->flags & KRAIT_RECORD_COST))
         return;
     agent->hook_ticks = krait_compat.version.hook_ns * control->clock_freq / KRAIT_NS_PER_S;
     agent->event_ticks = measure_ticks(agent) + agent->hook_ticks;
+    if (agent->writer.proc)
+        atomic_store(&agent->writer.proc->event_ticks,
+                     (uint32_t)KRAIT_MIN(agent->event_ticks, (uint64_t)UINT32_MAX));
+    if (!control->max_overhead_ppm)
+        return;
     g->durations = krait_durations_new(agent->event_ticks);
     if (!g->durations) /* nothing is dropped */
         return;

@@ -125,6 +125,9 @@ bool krait_collector_has(const struct krait_collector *collector, int pid);
 bool krait_collector_left(const struct krait_collector *collector, int pid);
 /* Events that were lost until now, for any reason. */
 uint64_t krait_collector_lost(struct krait_collector *collector);
+/* How long recording has taken in the processes until now, ns: their events, by what an event costs as the agent
+ * measured it there (KRAIT_RECORD_COST). Without what it costs in cache misses and for hooks of dropped functions. */
+uint64_t krait_collector_cost(const struct krait_collector *collector);
 /* Takes what the open packets of all threads hold already, without waiting for the next time. */
 void krait_collector_take_open(struct krait_collector *collector);
 /* Whether processes are told to record, or are switched off for now. */

@@ -55,7 +55,7 @@
 #include <stdio.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 12u                   /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 13u                   /* agent and collector must agree */
 #define KRAIT_ENV_SESSION "KRAIT_SESSION"
 
 enum {
@@ -78,6 +78,7 @@ enum krait_record_flags {
     KRAIT_RECORD_AUDIT = 1 << 9,
     KRAIT_RECORD_GC = 1 << 10,
     KRAIT_RECORD_IMPORTS = 1 << 11,
+    KRAIT_RECORD_COST = 1 << 12, /* agents measure what an event costs: event_ticks */
     KRAIT_RECORD_ASKED = KRAIT_RECORD_LOG | KRAIT_RECORD_AUDIT | KRAIT_RECORD_GC | KRAIT_RECORD_IMPORTS,
 };
 
@@ -169,9 +170,10 @@ struct krait_proc {
     /* Where its stack begins, which changes when it executes another program (proc(5), the 28th number of stat). */
     uint64_t image;
     _Atomic uint64_t lost[KRAIT_COUNT_lost_reason];
-    _Atomic uint32_t next_code; /* ids are handed out from 1 */
-    _Atomic uint32_t off;       /* 1: its hooks are switched off */
-    _Atomic uint32_t changes;   /* krait_control.changes when it began to record what that says */
+    _Atomic uint32_t next_code;   /* ids are handed out from 1 */
+    _Atomic uint32_t off;         /* 1: its hooks are switched off */
+    _Atomic uint32_t event_ticks; /* what recording a call and its end costs; 0: not measured */
+    _Atomic uint32_t changes;     /* krait_control.changes when it began to record what that says */
 } __attribute__((aligned(64)));
 
 /* Bits of a ring's `resync`: why the stack must be stated before the next event. */

@@ -417,6 +417,7 @@ int krait_writer_join(struct krait_writer *writer)
         atomic_store(&proc->lost[r], 0);
     atomic_store(&proc->next_code, 1);
     atomic_store(&proc->off, 0);
+    atomic_store(&proc->event_ticks, 0);
     writer->proc = proc;
     krait_writer_note_changes(writer);
     atomic_store(&proc->state, KRAIT_SLOT_OPEN);

@@ -122,6 +122,30 @@ def test_the_heading_tells_of_the_event_loop_and_the_collector(exact, run, any_p
     assert re.search(r", exact: [\d,]+ events/s, .*GIL waits .*GC .*longest task step ", text)
 
 
+TASKS = """
+import asyncio
+async def handle(n):
+    for i in range(4): await asyncio.sleep(0)
+async def main():
+    await asyncio.gather(*(handle(i) for i in range(3)), asyncio.create_task(handle(9), name="last"))
+asyncio.run(main())
+"""
+
+
+@pytest.mark.few_pythons
+def test_tasks_have_rows_by_their_names_and_coroutines(exact, run, python, tmp_path):
+    (tmp_path / "app.py").write_text(TASKS)
+    words = (*ALL, "--by", "task", "--", *python.prefix, python.exe, tmp_path / "app.py")
+    table = exact("--batch", "99", *words)[-1]
+    found = {(t["coroutine"], t["name"]): t for t in table["tasks"] if t["file"].endswith("app.py")}
+    assert set(found) == {("handle", None), ("handle", "last"), ("main", None)} and "functions" not in table
+    unnamed, named = found["handle", None], found["handle", "last"]
+    assert (unnamed["tasks"], unnamed["steps"], named["tasks"], named["steps"]) == (3, 15, 1, 5)
+    assert unnamed["mean_ns"] <= unnamed["running_ns"] and table["cost_ns"] > 0
+    text = run("top", "--exact", *words).stdout
+    assert re.search(r"running +steps/s +longest +mean +steps +running time +tasks +name +coroutine", text) and re.search(r"5 .* 1  last +handle +3 ", text)
+
+
 def test_what_max_overhead_leaves_out_is_told(programs, krait, python):
     """The recorder drops functions, or pauses: then not every call is there, and the heading says so."""
     app = programs.start(python, "import os\nprint(os.getpid(), flush=True)\ndef f(): pass\nwhile True:\n for i in range(1000): f()\n")
@@ -150,6 +174,7 @@ def test_a_process_is_watched_once(programs, krait, run, any_python):
     "words, why",
     [
         (["--exact", "--lines", "1"], "are of samples, not of --exact"),
+        (["--by", "task", "1"], "--by task needs --exact"),
         (["--exact", "--rate", "100", "1"], "are of samples, not of --exact"),
         (["--exact", "--max-overhead", "101", "1"], "a percentage from 0 to 100"),
         (["--sort", "calls", "1"], "calls"),

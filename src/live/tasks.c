@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps of tasks, added up for each name, or for each coroutine where nobody chose a name.
+ */
+#include "base/array.h"
+#include "live/inside.h"
+
+#include <stdio.h>
+
+enum { TASKS_MAX = 1 << 24 };
+
+/* "Task-7" of asyncio, and "?": nobody chose it. */
+static bool is_chosen(const char *name)
+{
+    static const char prefix[] = "Task-";
+    bool is_numbered = strncmp(name, prefix, sizeof(prefix) - 1) == 0 &&
+                       !name[sizeof(prefix) - 1 + strspn(name + sizeof(prefix) - 1, "0123456789")];
+    return *name && !is_numbered && strcmp(name, "?") != 0;
+}
+
+void live_define_task(struct krait_live *live, struct live_process *proc,
+                      const struct krait_payload_task_define *task)
+{
+    uint32_t before = proc->task_cap;
+    if (task->id >= TASKS_MAX)
+        return;
+    if (!KRAIT_GROW(proc->tasks, proc->task_cap, task->id + 1)) {
+        live->failed = true;
+        return;
+    }
+    for (uint32_t i = before; i < proc->task_cap; i++)
+        proc->tasks[i] = (struct live_task){ .group = KRAIT_NO_ID };
+    proc->tasks[task->id] = (struct live_task){
+        .code = task->coroutine,
+        .name = is_chosen(task->name) ? live_keep_text(live, task->name) : "",
+        .group = KRAIT_NO_ID,
+    };
+}
+
+/* The sums of tasks of that name and coroutine; KRAIT_NO_ID without memory. */
+static uint32_t group_of(struct krait_live *live, uint32_t func, const char *name)
+{
+    char key[KRAIT_PAYLOAD_MAX + 16];
+    int n = snprintf(key, sizeof(key), "%u\n%s", func, name);
+    uint32_t known = live->group_keys.len;
+    uint32_t id = krait_strtab_add(&live->group_keys, key, (size_t)n);
+    if (id == KRAIT_NO_ID || id < known)
+        return id;
+    if (!KRAIT_GROW(live->groups, live->group_cap, id + 1)) {
+        live->failed = true;
+        return KRAIT_NO_ID;
+    }
+    live->groups[live->group_count++] = (struct live_group){ .func = func, .name = name };
+    return id;
+}
+
+/* The coroutine is what was defined, or what runs as the task's first step. */
+static struct live_group *group_of_task(struct krait_live *live, const struct live_thread *th, uint32_t id)
+{
+    struct live_process *proc = &live->procs[th->slot];
+    struct live_task *task = id < proc->task_cap ? &proc->tasks[id] : NULL;
+    if (!task)
+        return NULL;
+    if (task->group == KRAIT_NO_ID) {
+        uint32_t row = th->stack.items[th->stack.len - 1] >> 1;
+        uint32_t func = task->code < proc->func_cap ? proc->funcs[task->code] : KRAIT_NO_ID;
+        func = task->code && func != KRAIT_NO_ID ? func : th->rows[row].func;
+        task->group = group_of(live, func, task->name ? task->name : "");
+        if (task->group != KRAIT_NO_ID)
+            live->groups[task->group].tasks++;
+    }
+    return task->group == KRAIT_NO_ID ? NULL : &live->groups[task->group];
+}
+
+/* What the step has run since the last time that was counted. */
+static void count_running(struct krait_live *live, struct live_thread *th, uint64_t t)
+{
+    struct live_group *group = group_of_task(live, th, th->task);
+    if (!th->step_t || t <= th->ran_t)
+        return;
+    if (group) {
+        group->all.running += t - th->ran_t;
+        group->longest = KRAIT_MAX(group->longest, t - th->step_t);
+    }
+    live->now.longest = KRAIT_MAX(live->now.longest, t - th->step_t);
+    th->ran_t = t;
+}
+
+void live_task_ends_step(struct krait_live *live, struct live_thread *th, uint64_t t)
+{
+    struct live_group *group = th->step_t ? group_of_task(live, th, th->task) : NULL;
+    count_running(live, th, t);
+    live->now.steps += th->step_t != 0;
+    if (group)
+        group->all.steps++;
+    th->step_t = 0;
+}
+
+void live_task_runs(struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t task)
+{
+    if (th->step_t) /* whose end was lost */
+        live_task_ends_step(live, th, th->ran_t);
+    th->task = task;
+    th->step_t = th->ran_t = t;
+    group_of_task(live, th, task);
+}
+
+void live_task_settle(struct krait_live *live, struct live_thread *th, uint64_t t)
+{
+    count_running(live, th, t);
+}
+
+void live_turn_groups(struct krait_live *live)
+{
+    for (uint32_t i = 0; i < live->group_count; i++) {
+        struct live_group *group = &live->groups[i];
+        group->last.steps = group->all.steps - group->mark.steps;
+        group->last.running = group->all.running - group->mark.running;
+        group->mark = group->all;
+        group->last_longest = group->longest;
+        group->all_longest = KRAIT_MAX(group->all_longest, group->longest);
+        group->longest = 0;
+    }
+}
+
+void live_reset_groups(struct krait_live *live)
+{
+    for (uint32_t i = 0; i < live->group_count; i++)
+        live->groups[i] = (struct live_group){ .func = live->groups[i].func, .name = live->groups[i].name };
+}
+
+static struct krait_live_steps steps_of(const struct krait_live *live, const struct live_steps *from,
+                                        uint64_t longest)
+{
+    return (struct krait_live_steps){ from->steps, live_ns(live, from->running), live_ns(live, longest) };
+}
+
+int krait_live_each_task(struct krait_live *live, krait_live_task_fn *fn, void *ctx)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < live->group_count && !rc; i++) {
+        const struct live_group *group = &live->groups[i];
+        const struct krait_live_task task = {
+            .func = live_func(live, group->func),
+            .name = group->name,
+            .tasks = group->tasks,
+            .all = steps_of(live, &group->all, group->all_longest),
+            .last = steps_of(live, &group->last, group->last_longest),
+        };
+        rc = fn(ctx, &task);
+    }
+    return rc;
+}

@@ -173,7 +173,7 @@ const struct krait_cmd krait_cmd_info = {
         "event_classes (a list of name and count), streams, packets, and kernel (events, streams, lost and, by "
         "CPU, stolen_ns of a recording's kernel part, or null). For krait's own recordings it also has "
         "finished (false if a "
-        "process's end is missing) and process_list: pid, name, command, runtime, threads, duration_ns, end "
+        "process's end is missing), args_unmet (texts of --args that matched no recorded function) and process_list: pid, name, command, runtime, threads, duration_ns, end "
         "(exit, signal, exec, gone, stop or null) and status (exit status, signal or null).",
     .examples = "krait info trace\n"
                 "krait info --json trace | python3 -m json.tool\n",

@@ -40,6 +40,8 @@ uint64_t krait_info_most_of(const struct info *info, const char *name);
 /* Losses: of recordings by reason, of other traces as their packets tell. Some have a count of 0. */
 uint32_t krait_info_loss_count(const struct info *info);
 struct loss krait_info_loss_at(const struct info *info, uint32_t i);
+/* What --args said, a line each; empty where there is none. */
+const char *krait_info_args_of(const struct info *info);
 /* The option that ended the recording before its program; empty where none did. */
 const char *krait_info_limit_of(const struct info *info);
 uint64_t krait_info_duration(const struct info *info);

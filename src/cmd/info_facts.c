@@ -31,12 +31,23 @@ struct loss krait_info_loss_at(const struct info *info, uint32_t i)
                           info->count.lost_packets };
 }
 
+/* The first trace that has a text of this name; "" where none has. */
+static const char *text_of(const struct info *info, const char *name)
+{
+    const char *text = "";
+    for (uint32_t i = 0; info->trace && !*text && i < info->reader->trace_count; i++)
+        text = krait_ctf_env_text(info->reader->traces[i]->metadata, name, "");
+    return text;
+}
+
 const char *krait_info_limit_of(const struct info *info)
 {
-    const char *limit = "";
-    for (uint32_t i = 0; info->trace && !*limit && i < info->reader->trace_count; i++)
-        limit = krait_ctf_env_text(info->reader->traces[i]->metadata, "recording_limit", "");
-    return limit;
+    return text_of(info, "recording_limit");
+}
+
+const char *krait_info_args_of(const struct info *info)
+{
+    return text_of(info, "recording_args");
 }
 
 uint64_t krait_info_duration(const struct info *info)

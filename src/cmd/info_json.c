@@ -3,6 +3,7 @@
  * `krait info --json`.
  */
 #include "base/json.h"
+#include "cmd/args_unmet.h"
 #include "cmd/info.h"
 #include "cmd/omitted.h"
 
@@ -97,6 +98,8 @@ void krait_info_json(struct info *info)
     krait_json_key_u64_or_null(out, "dropped", info->trace, krait_info_most_of(info, "dropped_events"));
     if (info->trace)
         krait_omitted_json(out, info->trace);
+    if (info->trace)
+        krait_args_unmet_json(out, info->trace, krait_info_args_of(info));
     if (info->trace)
         krait_info_processes_json(info);
     krait_buf_str(out, "}\n");

@@ -3,6 +3,7 @@
  * `krait info` for people.
  */
 #include "base/fmt.h"
+#include "cmd/args_unmet.h"
 #include "cmd/ending.h"
 #include "cmd/info.h"
 #include "cmd/omitted.h"
@@ -268,6 +269,22 @@ static void print_omitted(struct info *info)
     krait_buf_char(&info->out, '\n');
 }
 
+static void print_args_unmet(struct info *info)
+{
+    KRAIT_AUTO_FREE char *copy = strdup(krait_info_args_of(info));
+    char *save = NULL;
+    for (char *text = copy ? strtok_r(copy, "\n", &save) : NULL; text; text = strtok_r(NULL, "\n", &save)) {
+        KRAIT_AUTO_BUF said = { 0 };
+        KRAIT_AUTO_BUF safe = { 0 };
+        if (!krait_args_unmet(&said, info->trace, text))
+            continue;
+        krait_fmt_safe(&safe, said.data ? said.data : "");
+        label(info, "--args");
+        krait_width_wrap(&info->out, safe.data ? safe.data : "", INDENT, INDENT, info->columns);
+        krait_buf_char(&info->out, '\n');
+    }
+}
+
 static void print_unfinished(struct info *info)
 {
     uint32_t n = krait_ending_unfinished(info->trace);
@@ -305,6 +322,7 @@ void krait_info_text(struct info *info)
     print_losses(info);
     if (info->trace) {
         print_omitted(info);
+        print_args_unmet(info);
         print_unfinished(info);
         print_newer(info);
         krait_info_processes(info);

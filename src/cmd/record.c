@@ -7,6 +7,7 @@
  */
 #include "base/fmt.h"
 #include "base/shell.h"
+#include "cmd/args_unmet.h"
 #include "cmd/before_recording.h"
 #include "cmd/cmds.h"
 #include "cmd/omitted.h"
@@ -347,6 +348,8 @@ static void print_summary(const struct krait_collector *collector, const struct 
     print_refusals(collector);
     if (s->processes)
         print_unmet(collector, values);
+    if (s->processes && dir)
+        krait_args_unmet_say(&values->args, dir);
     if (s->dropped_events) {
         char count[KRAIT_FMT_SIZE];
         krait_record_line("", "dropped", "%s of the program's, the oldest: %s",

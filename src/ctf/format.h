@@ -44,6 +44,8 @@
  * gil:wait the threads have; other_events has the ids of all events of the trace that concern neither calls
  * nor the GIL, with blanks between, so that a reader of marks need not look for them where there are none.
  *
+ * recording_args has what --args said, a line each; recording_limit the option that ended the recording.
+ *
  * A recording of samples (events python:sample) has an env entry sampled, "outside": krait read the threads' stacks from its
  * own process. Its python:frame and python:stack say the stack at a moment; up to the next the thread counts as having
  * it. sample_rate is how many were asked for a second, samples and samples_dropped how many there are, and how many

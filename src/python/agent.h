@@ -346,8 +346,6 @@ const char *krait_filters_next(const struct krait_agent *agent, const char *befo
 void krait_filters_read(struct krait_agent *agent);
 bool krait_filters_take(const struct krait_agent *agent, const char *module, const char *name,
                         const char *file);
-/* Whether the function is meant by a glob. */
-bool krait_filter_matches(const char *glob, const char *module, const char *name, const char *file);
 /* For C functions: only --exclude applies. */
 bool krait_filters_take_c(const struct krait_agent *agent, const char *module, const char *name);
 

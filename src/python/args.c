@@ -2,6 +2,7 @@
 #include "python/args.h"
 
 #include "base/argspec.h"
+#include "base/func_glob.h"
 #include "base/json.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
@@ -33,7 +34,7 @@ uint64_t krait_args_of(const char *module, const char *name, const char *file)
 {
     uint64_t which = krait_agent.tasks ? krait_work_of(module, name) : 0;
     for (uint32_t i = 0; i < spec_count; i++)
-        which |= krait_filter_matches(specs[i].glob, module, name, file) ? 1ull << i : 0;
+        which |= krait_func_glob_matches(specs[i].glob, module, name, file) ? 1ull << i : 0;
     return which;
 }
 

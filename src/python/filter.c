@@ -4,9 +4,9 @@
  * taken if an include matches, or there is none, and no exclude does. C functions have no file and belong to
  * who calls them: for them --exclude alone counts.
  */
+#include "base/func_glob.h"
 #include "python/agent.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 const char *krait_filters_next(const struct krait_agent *agent, const char *before,
@@ -37,14 +37,6 @@ void krait_filters_read(struct krait_agent *agent)
     read_kind(agent, KRAIT_FILTER_EXCLUDE);
 }
 
-bool krait_filter_matches(const char *glob, const char *module, const char *name, const char *file)
-{
-    char full[2048];
-    snprintf(full, sizeof(full), "%s.%s", module, name);
-    return fnmatch(glob, module, 0) == 0 || fnmatch(glob, name, 0) == 0 || fnmatch(glob, full, 0) == 0 ||
-           (*file && fnmatch(glob, file, 0) == 0);
-}
-
 /* Who mistyped a glob is told at the end. */
 static void note_met(const struct krait_agent *agent, size_t filter)
 {
@@ -61,7 +53,7 @@ bool krait_filters_take(const struct krait_agent *agent, const char *module, con
     bool included = false;
     for (size_t i = 0; i < agent->filter_count; i++) {
         const struct krait_code_filter *filter = &agent->filters[i];
-        bool match = krait_filter_matches(filter->glob, module, name, file);
+        bool match = krait_func_glob_matches(filter->glob, module, name, file);
         if (match)
             note_met(agent, i);
         if (!filter->include && match)
@@ -75,7 +67,7 @@ bool krait_filters_take(const struct krait_agent *agent, const char *module, con
 bool krait_filters_take_c(const struct krait_agent *agent, const char *module, const char *name)
 {
     for (size_t i = 0; i < agent->filter_count; i++) {
-        if (!agent->filters[i].include && krait_filter_matches(agent->filters[i].glob, module, name, ""))
+        if (!agent->filters[i].include && krait_func_glob_matches(agent->filters[i].glob, module, name, ""))
             return false;
     }
     return true;

@@ -92,6 +92,7 @@ struct krait_collector {
     struct krait_buf ended;                     /* folders of processes that have ended, each with its NUL */
     struct krait_collector_summary total;
     struct krait_tsdl_recording recording;
+    struct krait_buf args;           /* what `recording` tells of them */
     uint64_t duration_ns, max_bytes; /* 0: no limit */
     uint64_t beside_bytes;           /* on disk, of other recorders */
     uint64_t metadata_bytes;         /* on disk */

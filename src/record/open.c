@@ -75,6 +75,16 @@ static int add_filters(struct krait_control *control, const struct krait_collect
     return rc;
 }
 
+/* What the metadata tells of --args: krait info compares it with the functions that there are. */
+static int keep_args(struct krait_collector *c, const struct krait_collector_words *args,
+                     struct krait_err *err)
+{
+    for (size_t i = 0; i < args->count; i++)
+        krait_buf_fmt(&c->args, "%s%s", i ? "\n" : "", args->items[i]);
+    c->recording.args = c->args.data;
+    return c->args.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
 /* How many parts, of `wanted`, may be without taking more than 1 / `share` of what this process may have of
  * memory or file size. */
 static uint32_t affordable(unsigned share, uint32_t wanted, uint64_t bytes)
@@ -189,7 +199,8 @@ static int make_shm(struct krait_collector *c, const struct krait_collector_opti
     krait_collector_beat(c);
     c->switched.state = options->idle ? KRAIT_SESSION_OFF : KRAIT_SESSION_RUN;
     atomic_store(&c->shm.control->state, c->switched.state);
-    return add_filters(c->shm.control, options, err);
+    rc = keep_args(c, &options->args, err);
+    return rc ? rc : add_filters(c->shm.control, options, err);
 }
 
 /* Half of the files that may be open are kept open, after a few for other ends; the rest are opened when they
@@ -293,6 +304,7 @@ void krait_collector_free(struct krait_collector *c)
     krait_collector_drop_empty(c);
     krait_triggers_free(c->triggers);
     krait_buf_done(&c->ended);
+    krait_buf_done(&c->args);
     free(c->reserve);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(c->ready); i++)
         free(c->ready[i]);

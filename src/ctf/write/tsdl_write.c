@@ -65,17 +65,19 @@ static void add_samples(struct krait_buf *out, const struct krait_tsdl_samples *
         (unsigned long long)samples->ns);
 }
 
-static void add_limit(struct krait_buf *out, const char *limit)
+static void add_text(struct krait_buf *out, const char *name, const char *text)
 {
-    krait_buf_str(out, "    recording_limit = ");
-    krait_tsdl_write_literal(out, limit);
+    krait_buf_fmt(out, "    %s = ", name);
+    krait_tsdl_write_literal(out, text);
     krait_buf_str(out, ";\n");
 }
 
 static void add_recording(struct krait_buf *out, const struct krait_tsdl_recording *recording)
 {
     if (recording->limit)
-        add_limit(out, recording->limit);
+        add_text(out, "recording_limit", recording->limit);
+    if (recording->args)
+        add_text(out, "recording_args", recording->args);
     if (recording->samples) {
         add_samples(out, recording->samples);
         return;

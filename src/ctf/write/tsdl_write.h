@@ -36,6 +36,7 @@ struct krait_tsdl_recording {
     uint64_t buffer_bytes;                    /* by how much rings may grow, all together */
     uint64_t grown_bytes;                     /* by how much they have grown at most */
     uint64_t dropped_events;                  /* old ones, dropped to make room for newer ones */
+    const char *args;                         /* what --args said, a line each; NULL: nothing */
     const char *limit;                        /* the option that ended it: "--for 5s"; NULL: none did */
     const struct krait_tsdl_samples *samples; /* NULL: each call was recorded */
 };

@@ -47,6 +47,16 @@ def returned(run):
     return [(n["code"], json.loads(n["result"])) for n in run.notes("call:result")]
 
 
+@pytest.mark.parametrize("pattern, near", [("Cart.ad(item)", "Cart.add"), ("__main__.Cart.addd -> return", "__main__.Cart.add"), ("nothing.like.it(x)", None)])
+def test_a_pattern_that_matches_no_function_is_told(krait, record, python, pattern, near):
+    run = record.text(python, PROGRAM, options=["--args", "other(x)", "--args", pattern])
+    told = f"--args '{pattern}' matched no recorded function" + (f"; did you mean '{near}'?" if near else "")
+    assert [line.strip() for line in run.stderr.splitlines() if "--args" in line] == [told]
+    info = [krait, "info", str(run.path)]
+    assert told in " ".join(subprocess.run(info, capture_output=True, text=True, timeout=60).stdout.split())
+    assert json.loads(subprocess.run([*info, "--json"], capture_output=True, text=True, timeout=60).stdout)["args_unmet"] == [pattern]
+
+
 def test_named_arguments_are_recorded_without_running_the_program(record, python):
     spec = "Cart.add(item, n, rest, more, self.kind, self.size, self.owner.slot, self.owner, self.heavy, self.missing, missing)"
     run = record.text(python, PROGRAM, options=["--args", spec, "--args", "__main__.other( x ) -> return"]).check(ended=False)

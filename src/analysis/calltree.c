@@ -197,8 +197,8 @@ static int walk_threads(struct builder *b, const struct krait_trace *trace,
         b->current = b->top;
         int rc = options->wall ? start_split(b, options->wall, i) : 0;
         rc = rc ? rc
-                : krait_trace_walk(trace, i, options->range, take, b, b->tree->damage,
-                                   sizeof(b->tree->damage));
+                : krait_ranges_walk(trace, i, options->range, options->ranges, take, b, b->tree->damage,
+                                    sizeof(b->tree->damage));
         if (rc)
             return rc;
     }

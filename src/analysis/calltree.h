@@ -8,6 +8,7 @@
 
 #include "analysis/wall.h"
 #include "trace/folded.h"
+#include "trace/ranges.h"
 
 /* Node 0 is the root (func KRAIT_NO_ID): its self_ns is 0, or with options.roots what lies outside of them, as a
  * group's is. Children hang on first_child/next_sibling, in order of first call. Nodes lie parent before child in
@@ -46,6 +47,7 @@ enum krait_tree_group {
 
 struct krait_calltree_options {
     struct krait_range range;
+    const struct krait_ranges *ranges; /* of it these alone; NULL: all */
     enum krait_tree_group group;
     /* Python's import machinery, a dozen frames for each module, becomes one node "<import>" (see
      * KRAIT_IMPORT_LABEL): frames of importlib._bootstrap and _bootstrap_external that follow each other,

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/hist.h"
+#include "trace/ranges.h"
 #include "trace/stack.h"
 
 #include <math.h>
@@ -240,8 +241,9 @@ static int walk_threads(struct build *b, struct krait_profile *profile)
         b->group = options->by == KRAIT_BY_THREAD ? i : b->trace->threads[i].process;
         int rc = start_thread(b, i);
         rc = rc ? rc
-                : krait_trace_walk(b->trace, i, options->range, b->holds ? on_marked_ops : b->take, b,
-                                   profile->damage, sizeof(profile->damage));
+                : krait_ranges_walk(b->trace, i, options->range, options->ranges,
+                                    b->holds ? on_marked_ops : b->take, b, profile->damage,
+                                    sizeof(profile->damage));
         if (rc)
             return rc;
     }

@@ -71,6 +71,7 @@ struct krait_profile {
 
 struct krait_profile_options {
     struct krait_range range;
+    const struct krait_ranges *ranges; /* of it these alone; NULL: all */
     enum krait_profile_by by;
     /* Whether a thread is taken; NULL takes all. */
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);

@@ -151,6 +151,7 @@ static int export_trace(struct export_options *o, const char *path, struct krait
         .trace = trace,
         .zero_ns = krait_trace_zero(trace),
         .what = { .range = krait_select_range(&o->select, trace),
+                  .ranges = &o->select.parts,
                   .fold_imports = o->fold_imports,
                   .take_thread = krait_select_thread,
                   .ctx = &o->select },
@@ -209,6 +210,7 @@ static int run_export(void *values, int argc, char **argv)
     rc = rc ? rc : krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, KRAIT_NEEDS_CALLS, &err);
     if (!rc && krait_trace_find_holders(trace))
         rc = krait_err_set(&err, -ENOMEM, "out of memory");
+    o->select.sums_parts = krait_export_find(o->to)->flags & KRAIT_EXPORT_SUMS;
     rc = rc ? rc : krait_within(&o->select, trace, "export", &err);
     rc = rc ? rc : export_trace(o, argv[0], trace, &err);
     krait_trace_close(trace);

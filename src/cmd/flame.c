@@ -119,7 +119,9 @@ static int source_open(struct source *source, const struct flame_options *o, con
     int rc = krait_trace_open(&source->trace, paths, count, KRAIT_NEEDS_CALLS | alone, err);
     if (!rc && krait_trace_find_holders(source->trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
-    rc = rc ? rc : krait_within((void *)&o->select, source->trace, "flame", err);
+    struct krait_select *select = (void *)&o->select;
+    select->sums_parts = true;
+    rc = rc ? rc : krait_within(select, source->trace, "flame", err);
     rc = rc ? rc : krait_select_some(&o->select, source->trace, err);
     /* of a comparison, time on the CPU where it is known */
     bool wanted = o->state || (o->diff.count && source->trace && source->trace->has_kernel);
@@ -134,6 +136,7 @@ static int source_tree(struct source *source, const struct flame_options *o, uin
 {
     struct krait_calltree_options options = {
         .range = krait_select_range(&o->select, source->trace),
+        .ranges = &o->select.parts,
         .group = !o->by          ? KRAIT_TREE_MERGED
                  : *o->by == 't' ? KRAIT_TREE_BY_THREAD
                                  : KRAIT_TREE_BY_PROCESS,

@@ -81,12 +81,12 @@ static int check_tree(const struct report *report, struct krait_err *err)
 }
 
 static const struct report_of_tracks of_tracks[] = {
-    { "mark", krait_report_marks, false, false },
-    { "task", krait_report_tasks, true, true },
-    { "span", krait_report_spans, true, false },
+    { "mark", krait_report_marks, .sums_parts = true },
+    { "task", krait_report_tasks, .sorts = true, .needs_calls = true },
+    { "span", krait_report_spans, .sorts = true, .sums_parts = true },
 };
 
-static const struct report_of_tracks of_moment = { "task --at", krait_report_await, false, true };
+static const struct report_of_tracks of_moment = { "task --at", krait_report_await, .needs_calls = true };
 
 static void choose_rows(struct report *report)
 {
@@ -219,7 +219,9 @@ static int report_one(struct report *report, struct krait_trace **trace, char **
     unsigned needs = report->of_tracks && !report->of_tracks->needs_calls ? 0 : KRAIT_NEEDS_CALLS;
     int rc = krait_trace_open(trace, (const char *const *)paths, count, needs, err);
     report->trace = *trace;
-    rc = rc ? rc : krait_within((void *)&report->options->select, *trace, "report", err);
+    struct krait_select *select = (void *)&report->options->select;
+    select->sums_parts = report->of_tracks ? report->of_tracks->sums_parts : !report->options->why;
+    rc = rc ? rc : krait_within(select, *trace, "report", err);
     if (!rc && report->of_tracks)
         return report->of_tracks->make(report, *trace, err);
     if (!rc && krait_trace_find_holders(*trace))

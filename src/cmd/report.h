@@ -33,6 +33,7 @@ struct report_of_tracks {
     const char *by;
     int (*make)(struct report *report, struct krait_trace *trace, struct krait_err *err);
     bool sorts, needs_calls; /* takes --sort; needs a trace that has calls */
+    bool sums_parts;         /* of struct krait_select */
 };
 
 /* What every part needs. */

@@ -53,6 +53,8 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
     struct marks *marks = ctx;
     for (uint32_t i = 0; i < batch->n; i++) {
         uint32_t name = batch->name[i], had = marks->count;
+        if (!krait_ranges_have(&marks->report->options->select.parts, batch->t_ns[i]))
+            continue;
         if (name >= had) {
             if (!KRAIT_GROW(marks->items, marks->cap, name + 1))
                 return -ENOMEM;

@@ -480,6 +480,7 @@ int krait_report_rows(struct report *report, struct krait_err *err)
 {
     struct krait_profile_options options = {
         .range = report->range,
+        .ranges = &report->options->select.parts,
         .by = report->by,
         .take_thread = krait_select_thread,
         .ctx = (void *)&report->options->select,

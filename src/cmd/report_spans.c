@@ -122,9 +122,14 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
     const char *kind = kind_of(track);
     int rc = 0;
     for (uint32_t i = 0; i < batch->n && !rc; i++) {
+        bool is_in;
+        uint64_t ns = krait_ranges_overlap(&spans->report->options->select.parts, batch->t_ns[i],
+                                           batch->end_ns[i], &is_in);
+        if (!is_in)
+            continue;
         const char *key = key_of(spans, batch->text ? batch->text[i] : "");
         struct row *row = row_of(spans, kind, batch->name[i], key);
-        rc = row ? krait_spread_add(&row->spread, batch->end_ns[i] - batch->t_ns[i]) : -ENOMEM;
+        rc = row ? krait_spread_add(&row->spread, ns) : -ENOMEM;
     }
     return rc;
 }

@@ -27,6 +27,7 @@ int krait_report_tree_new(struct krait_calltree **tree, struct report *report, s
         return krait_err_set(err, -ENOMEM, "out of memory");
     struct krait_calltree_options options = {
         .range = report->range,
+        .ranges = &report->options->select.parts,
         .group = report->by == KRAIT_BY_THREAD    ? KRAIT_TREE_BY_THREAD
                  : report->by == KRAIT_BY_PROCESS ? KRAIT_TREE_BY_PROCESS
                                                   : KRAIT_TREE_MERGED,

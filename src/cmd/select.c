@@ -185,6 +185,7 @@ int krait_select_some(const struct krait_select *select, const struct krait_trac
 void krait_select_done(struct krait_select *select)
 {
     krait_opt_list_done(&select->analyses);
+    free(select->parts.items);
     free(select->owned[0]);
     free(select->owned[1]);
     krait_opt_list_done(&select->threads);

@@ -8,6 +8,7 @@
 
 #include "cmd/opts.h"
 #include "trace/kernel/kernel_states.h"
+#include "trace/ranges.h"
 #include "trace/track.h"
 
 struct krait_select {
@@ -15,6 +16,8 @@ struct krait_select {
     const char *within;                       /* an interval in place of these: within.h */
     char *owned[2];                           /* its range as from and until */
     struct krait_opt_list analyses;           /* files that declare what `within` may name */
+    struct krait_ranges parts;                /* all intervals of that name, where it has no number */
+    bool sums_parts;                          /* the verb takes them */
     bool shows_analyses;                      /* it shows them even without `within` */
     struct krait_opt_list threads, processes; /* globs; empty takes all */
 };
@@ -42,7 +45,7 @@ struct krait_select {
     {                                                                                                                                                                 \
         "within", 0, KRAIT_OPT_STR, "NAME[:N]", offsetof(values, member.within),                                                                                      \
             "Show only what is inside one interval: of a span, a function, or 'START .. STOP' messages; its N-th, slowest, "                                          \
-            "fastest or last, such as serve:slowest"                                                                                                                  \
+            "fastest or last, such as serve:slowest. Without N: inside any of them, where the output is sums"                                                         \
     }
 
 #define KRAIT_SELECT_OPTS(values, member)                                         \

@@ -12,7 +12,7 @@
 /* --within as it was given: NAME[:WHICH]. */
 struct asked {
     char *name;
-    const char *which; /* NULL: there has to be one alone */
+    const char *which; /* NULL: all, or where the verb cannot take them, the one that there is */
 };
 
 static size_t first(const struct krait_intervals *found)
@@ -185,8 +185,8 @@ static int pick(const struct search *search, const struct asked *asked, size_t *
     if (!asked->which && count > 1)
         return krait_err_set(
             err, -EINVAL,
-            "--within: there are %zu of '%s'; name one: '%s:1' to '%s:%zu', '%s:slowest', '%s:fastest', "
-            "'%s:last'",
+            "--within: there are %zu of '%s', and only krait report and flame and summed exports take them "
+            "all; name one: '%s:1' to '%s:%zu', '%s:slowest', '%s:fastest', '%s:last'",
             count, asked->name, asked->name, asked->name, count, asked->name, asked->name, asked->name);
     *index = 0;
     for (size_t i = 0; asked->which && i < KRAIT_ARRAY_LEN(words); i++) {
@@ -203,8 +203,8 @@ static int pick(const struct search *search, const struct asked *asked, size_t *
     return 0;
 }
 
-static int set_range(struct krait_select *select, const struct krait_trace *trace,
-                     const struct krait_interval *at, struct krait_err *err)
+static int set_range(struct krait_select *select, const struct krait_trace *trace, struct krait_range at,
+                     struct krait_err *err)
 {
     uint64_t zero_ns = krait_trace_zero(trace);
     for (int i = 0; i < 2; i++) { /* of another recording, where several are compared */
@@ -212,9 +212,9 @@ static int set_range(struct krait_select *select, const struct krait_trace *trac
         select->owned[i] = NULL;
     }
     if (asprintf(&select->owned[0], "%lluns",
-                 (unsigned long long)(at->begin_ns - KRAIT_MIN(zero_ns, at->begin_ns))) < 0 ||
-        asprintf(&select->owned[1], "%lluns",
-                 (unsigned long long)(at->end_ns - KRAIT_MIN(zero_ns, at->end_ns))) < 0)
+                 (unsigned long long)(at.from_ns - KRAIT_MIN(zero_ns, at.from_ns))) < 0 ||
+        asprintf(&select->owned[1], "%lluns", (unsigned long long)(at.to_ns - KRAIT_MIN(zero_ns, at.to_ns))) <
+            0)
         return krait_err_set(err, -ENOMEM, "out of memory");
     select->from = select->owned[0];
     select->until = select->owned[1];
@@ -240,12 +240,60 @@ static void say(const struct search *search, const struct asked *asked, size_t i
     fputc('\n', stderr);
 }
 
+/* The one that is asked for. */
+static int take_one(struct search *search, const struct asked *asked, const char *verb, struct krait_err *err)
+{
+    size_t index;
+    int rc = pick(search, asked, &index, err);
+    if (rc)
+        return rc;
+    const struct krait_interval *at = &search->found.items[index];
+    rc = set_range(search->select, search->trace, (struct krait_range){ at->begin_ns, at->end_ns }, err);
+    if (!rc)
+        say(search, asked, index, verb);
+    return rc;
+}
+
+static void say_all(const struct search *search, const struct asked *asked, uint64_t sum_ns, const char *verb)
+{
+    uint64_t together_ns = krait_ranges_sum(&search->select->parts);
+    char sum[KRAIT_FMT_SIZE], together[KRAIT_FMT_SIZE];
+    fprintf(stderr, "krait %s: within ", verb);
+    krait_terminal_safe(stderr, asked->name);
+    fprintf(stderr, ", all %zu: %s", search->found.count, krait_fmt_ns(sum, sum_ns));
+    if (together_ns != sum_ns)
+        fprintf(stderr, "; they overlap, and cover %s", krait_fmt_ns(together, together_ns));
+    fputc('\n', stderr);
+}
+
+/* What happened in any of them. Time that several cover counts once. */
+static int take_all(struct search *search, const struct asked *asked, const char *verb, struct krait_err *err)
+{
+    const struct krait_intervals *found = &search->found;
+    struct krait_ranges *parts = &search->select->parts;
+    uint64_t sum_ns = 0;
+    if (found->count > UINT32_MAX || !(parts->items = calloc(found->count, sizeof(*parts->items))))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < found->count; i++) {
+        parts->items[i] = (struct krait_range){ found->items[i].begin_ns, found->items[i].end_ns };
+        sum_ns += duration(&found->items[i]);
+    }
+    parts->count = (uint32_t)found->count;
+    krait_ranges_join(parts);
+    if (!parts->count)
+        return krait_err_set(err, -ENOENT, "--within: the %zu of '%s' last no time", found->count,
+                             asked->name);
+    say_all(search, asked, sum_ns, verb);
+    return set_range(search->select, search->trace,
+                     (struct krait_range){ parts->items[0].from_ns, parts->items[parts->count - 1].to_ns },
+                     err);
+}
+
 int krait_within(struct krait_select *select, struct krait_trace *trace, const char *verb,
                  struct krait_err *err)
 {
     KRAIT_CLEANUP(search_done) struct search search = { .select = select, .trace = trace };
     struct asked asked = { 0 };
-    size_t index;
     if (!select->within)
         return 0;
     int rc = read_asked(&asked, select->within, err);
@@ -262,9 +310,8 @@ int krait_within(struct krait_select *select, struct krait_trace *trace, const c
     rc = declared != KRAIT_NO_ID ? find_declared(&search, declared, err)
          : dots                  ? find_messages(&search, name, dots, err)
                                  : find_named(&search, name, err);
-    rc = rc ? rc : pick(&search, &asked, &index, err);
-    rc = rc ? rc : set_range(select, trace, &search.found.items[index], err);
-    if (!rc)
-        say(&search, &asked, index, verb);
-    return rc;
+    if (rc)
+        return rc;
+    bool all = select->sums_parts && !asked.which && search.found.count > 1;
+    return all ? take_all(&search, &asked, verb, err) : take_one(&search, &asked, verb, err);
 }

@@ -42,6 +42,7 @@ enum krait_export_flags {
     KRAIT_EXPORT_FOLDS_IMPORTS = 1 << 2, /* takes a tree with nodes that are no functions */
     KRAIT_EXPORT_HAS_KERNEL = 1 << 3,    /* holds what the kernel recorded */
     KRAIT_EXPORT_HAS_STATE = 1 << 4,     /* heeds job.what.states */
+    KRAIT_EXPORT_SUMS = 1 << 6,          /* of stacks, without their times: several ranges go into one */
     KRAIT_EXPORT_HAS_TRACKS = 1 << 5,    /* needs tracks: krait_tracks_find_kinds of KRAIT_EXPORT_TRACKS */
 };
 

@@ -75,7 +75,6 @@ def test_a_span_comes_before_a_function(record, krait, python):
 @pytest.mark.parametrize(
     "within, status, why",
     [
-        ("work", 1, "there are 3 of 'work'; name one: 'work:1' to 'work:3', 'work:slowest'"),
         ("work:4", 1, "there are 3 of 'work', and no number 4"),
         ("work:0", 1, "no number 0"),
         ("nobody:1", 1, "there is no span 'nobody'"),
@@ -85,6 +84,52 @@ def test_a_span_comes_before_a_function(record, krait, python):
 def test_what_is_no_interval_is_explained(folder, krait, within, status, why):
     done = subprocess.run([krait, "report", folder, "--within", within], capture_output=True, text=True)
     assert done.returncode == status and why in done.stderr
+
+
+def test_a_verb_that_shows_one_alone_lists_them(folder, krait, tmp_path):
+    for words in (["cut", folder, "-o", tmp_path / "part"], ["report", folder, "--why", "leaf"], ["export", folder, "--to", "chrome", "-o", "-"], ["report", folder, "--by", "task"]):
+        done = subprocess.run([krait, *words, "--within", "work"], capture_output=True, text=True)
+        assert done.returncode == 1 and "there are 3 of 'work'" in done.stderr and "name one: 'work:1' to 'work:3', 'work:slowest'" in done.stderr
+
+
+def test_without_a_number_all_of_them_are_summed_up(folder, krait, tmp_path):
+    def run(*words):
+        done = subprocess.run([krait, *map(str, words), "--within", "work"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "within work, all 3: 60.00 us\n" in done.stderr
+        return done.stdout
+
+    assert functions(krait, folder, "work") == {"main": 60, "work": 60, "leaf": 6}
+    assert functions(krait, folder, "Start .. Stop") == {"main": 60, "work": 60, "leaf": 6}
+    rows = {f["name"]: (f["calls"], f["min_ns"], f["max_ns"]) for f in verb_json(krait, "report", folder, "--within", "work")["functions"]}
+    assert rows["work"] == (3, 5_000, 45_000) and rows["main"][0] == 0
+    folded = dict(line.rsplit(" ", 1) for line in run("export", folder, "--to", "folded", "-o", "-").splitlines())
+    assert {stack.split(";")[-1]: int(n) for stack, n in folded.items()} == {"app.work": 54_000, "app.leaf": 6_000}
+    assert "app.work" in run("report", folder, "--tree")
+    assert run("flame", folder, "-o", tmp_path / "f.svg") == ""
+    (row,) = verb_json(krait, "report", folder, "--within", "work", "--by", "mark")["marks"]
+    assert row["marks"] == 3  # the end of an interval is no part of it
+
+
+def test_time_that_several_of_them_cover_counts_once(krait, synth):
+    text = "process 4711 python3\nexit 0 0\ncode 1 python app main app.py 1\ncode 2 python app work app.py 9\n"
+    text += "thread 4711 MainThread\n0 call 1\n10us call 2\n30us return\n50us return\nthread 4712 Other\n0 call 1\n20us call 2\n40us return\n50us return\n"
+    folder = synth(text)
+    done = subprocess.run([krait, "report", folder, "--json", "--within", "work"], capture_output=True, text=True)
+    assert "within work, all 2: 40.00 us; they overlap, and cover 30.00 us\n" in done.stderr
+    assert {f["name"]: f["total_ns"] for f in json.loads(done.stdout)["functions"]} == {"main": 60_000, "work": 40_000}
+
+
+def test_states_are_split_in_each_of_them(both, krait):
+    kernel = [
+        (0, 0, "sched_switch", dict(prev_comm="swapper/0", prev_tid=0, prev_prio=20, prev_state=0, next_comm="python3", next_tid=4711, next_prio=20)),
+        (50, 0, "sched_switch", dict(prev_comm="python3", prev_tid=4711, prev_prio=20, prev_state=1, next_comm="swapper/0", next_tid=0, next_prio=20)),
+        (78, 0, "sched_switch", dict(prev_comm="swapper/0", prev_tid=0, prev_prio=20, prev_state=0, next_comm="python3", next_tid=4711, next_prio=20)),
+        (95, 0, "sched_switch", dict(prev_comm="python3", prev_tid=4711, prev_prio=20, prev_state=1, next_comm="swapper/0", next_tid=0, next_prio=20)),
+    ]
+    folder = both(CALLS + "".join(f"{b}us call 2\n{e}us return\n" for b, e in TIMES) + "100us return\n", kernel)
+    (row,) = [f for f in verb_json(krait, "report", folder, "--within", "work")["functions"] if f["name"] == "work"]
+    assert row["total_ns"] == 60_000 and row["wall_total_ns"]["on_cpu"] == 35_000
 
 
 def test_it_is_a_range_itself(folder, krait, tmp_path):

@@ -65,7 +65,8 @@ def test_shares_are_those_of_the_program(programs, top, python):
     assert 0.65 < found["long"]["total"] / found["spin"]["total"] < 0.85
     assert found["spin"]["own"] == found["spin"]["total"] > 0
     assert found["short"]["own"] < 0.02  # a look may meet it on its way into spin or out of it
-    assert found["recursive"]["total"] == found["long"]["total"] <= 1 and "waits" not in found
+    assert found["long"]["total"] <= found["recursive"]["total"] <= 1 and "waits" not in found
+    assert found["recursive"]["total"] == pytest.approx(found["long"]["total"], abs=0.05)  # a look may meet it on its way into long
     for row in found.values():
         assert row["own_ns"] == pytest.approx(row["own"] * table["time_ns"], rel=0.01)
         assert row["total_ns"] == pytest.approx(row["total"] * table["time_ns"], rel=0.01)

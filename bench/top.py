@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What krait top takes of a CPU for itself while a program calls as fast as it can: by ways to look and frames a second.
+
+    python bench/top.py [PYTHON [SECONDS]]      prints a table
+
+Each way watches the same running program. krait's own CPU time is what the kernel has counted when it has ended.
+"""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+
+import lib
+
+PROGRAM = """
+import os
+def f(): pass
+def g():
+    for i in range(1000): f(); len("x")
+print(os.getpid(), flush=True)
+while True: g()
+"""
+EVERY_CALL = ["--exact", "--max-overhead", "100"]
+WAYS = [
+    ("krait record, into files", None, 0),
+    ("every call, terminal", EVERY_CALL, 1),
+    ("every call, terminal", EVERY_CALL, 10),
+    ("every call, --json", [*EVERY_CALL, "--json"], 10),
+    ("every call, --classic", [*EVERY_CALL, "--classic"], 10),
+    ("every call, --max-overhead 5, terminal", ["--exact"], 10),
+    ("samples, 100 Hz, terminal", [], 1),
+    ("samples, 100 Hz, terminal", [], 10),
+    ("samples, 1000 Hz, terminal", ["--rate", "1000"], 10),
+]
+
+
+def words_of(options, frames, pid, folder, seconds):
+    if options is None:
+        return [lib.KRAIT, "record", "-q", "--pid", pid, "--for", "%ds" % seconds, "-o", folder]
+    return [lib.KRAIT, "top", *options, "--interval", "%dms" % (1000 // frames), pid]
+
+
+def run(options, frames, pid, folder, seconds):
+    """(what it printed, its CPU time, how long it ran)"""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
+    piped = options is None or "--json" in options or "--classic" in options
+    out = subprocess.PIPE if piped else side
+    begin = time.monotonic()
+    child = subprocess.Popen([str(w) for w in words_of(options, frames, pid, folder, seconds)], stdin=side, stdout=out, stderr=subprocess.DEVNULL)
+    os.close(side)
+    text = []
+    fd = child.stdout.fileno() if piped else main
+    reader = threading.Thread(target=read_all, args=(fd, text))
+    reader.start()
+    if options is not None:
+        time.sleep(seconds)
+        child.send_signal(signal.SIGTERM)
+    _, _, used = os.wait4(child.pid, 0)
+    took = time.monotonic() - begin
+    reader.join()
+    os.close(main)
+    return b"".join(text).decode(), used.ru_utime + used.ru_stime, took
+
+
+def read_all(fd, text):
+    try:
+        while more := os.read(fd, 1 << 20):
+            text.append(more)
+    except OSError:  # EIO: the terminal's other end is closed
+        pass
+
+
+def events_per_second(options, text, folder):
+    """Of the whole time. Of a recording: how many there are."""
+    if options is None:
+        return json.loads(lib.quiet([lib.KRAIT, "info", "--json", folder]).stdout)["events"]
+    if "--json" in options:
+        last = json.loads(text.splitlines()[-1])
+        return last["events"] * 1e9 / last["time_ns"]
+    found = [int(n.replace(",", "")) for n in re.findall(r"exact: ([\d,]+) events?/s", text)]
+    return sum(found) / len(found) if found else 0
+
+
+def main():
+    python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
+    seconds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    lib.OUT.mkdir(parents=True, exist_ok=True)
+    program = subprocess.Popen([python, "-c", PROGRAM], stdout=subprocess.PIPE, text=True)
+    pid = int(program.stdout.readline())
+    print("| way | frames/s | million events/s | krait's CPU | ns an event |\n|---|---:|---:|---:|---:|")
+    try:
+        for number, (name, options, frames) in enumerate(WAYS):
+            folder = lib.OUT / ("top-%d-%d" % (os.getpid(), number))
+            text, used, took = run(options, frames, pid, folder, seconds)
+            events = events_per_second(options, text, folder) / (took if options is None else 1)
+            each = "%.1f" % (used / took / events * 1e9) if events > 1e6 else ""
+            print("| %s | %s | %.1f | %.1f %% | %s |" % (name, frames or "", events / 1e6, used / took * 100, each), flush=True)
+            lib.quiet(["rm", "-rf", folder])
+    finally:
+        program.kill()
+        program.wait()
+
+
+main()

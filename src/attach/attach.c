@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attach/attach.h"
 
+#include "attach/inside.h"
 #include "attach/stub.h"
 #include "base/clock.h"
 #include "base/fmt.h"
@@ -37,25 +38,37 @@ static int check(pid_t pid, struct krait_err *err)
     if (status_number(pid, "Seccomp") == FILTERED)
         return krait_err_set(err, -EPERM,
                              "process %d has a seccomp filter, which may end it for what krait would do; run "
-                             "it by krait record -- COMMAND",
-                             pid);
+                             "it by krait record -- COMMAND, or sample it from outside: krait record "
+                             "--sample --pid %d",
+                             pid, pid);
     return 0;
 }
 
-/* The mapping is private, so that only this process sees it; ptrace's rights allow it (proc(5), /proc/PID/mem). */
-static int write_stub(const struct krait_target *target, const struct krait_attach_call *call,
-                      struct krait_err *err)
+static const char *base_name(const char *path)
 {
-    uint8_t bytes[KRAIT_STUB_MAX];
-    char path[64];
-    size_t n = krait_stub_make(bytes, target, call);
-    if (!n)
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The mapping is private, so that only this process sees it; ptrace's rights allow it (proc(5), /proc/PID/mem). */
+static int write_stub(struct krait_stub *stub, const struct krait_target *target, enum krait_bring how,
+                      const struct krait_attach_call *call, struct krait_err *err)
+{
+    char path[64], memfd[KRAIT_BRING_NAME];
+    krait_bring_name(memfd);
+    struct krait_stub_call made = {
+        .function = call->function,
+        .argument = call->argument,
+        .path = how == KRAIT_BRING_LOADED ? base_name(call->library) : call->library, /* by its DT_SONAME */
+        .memfd = how == KRAIT_BRING_MEMFD ? memfd : NULL,
+    };
+    if (!krait_stub_make(stub, target, &made))
         return krait_err_set(err, -ENOTSUP,
                              "krait attaches on x86-64, and where the path of its agent is shorter: %s",
                              call->library);
     snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
     KRAIT_AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0 || pwrite(fd, bytes, n, (off_t)target->room) != (ssize_t)n)
+    if (fd < 0 || pwrite(fd, stub->bytes, stub->size, (off_t)target->room) != (ssize_t)stub->size)
         return krait_err_errno(err, "cannot write to the memory of process %d", target->pid);
     return 0;
 }
@@ -152,12 +165,18 @@ int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *er
 {
     KRAIT_CLEANUP(krait_target_done) struct krait_target target = { 0 };
     struct tries tries = { call, 0 };
+    struct krait_stub stub;
     int rc = check(pid, err);
     rc = rc ? rc : krait_target_find(&target, pid, err);
-    rc = rc ? rc : write_stub(&target, call, err);
+    int how = rc ? rc : krait_bring_how(pid, call->library, err);
+    rc = how < 0 ? how : write_stub(&stub, &target, (enum krait_bring)how, call, err);
     if (rc)
         return rc;
     tell(call, "the way into process %d lies at %#llx, behind the code of a file", pid,
          (unsigned long long)target.room);
-    return try_for_a_while(&target, &tries, err);
+    rc = try_for_a_while(&target, &tries, err);
+    if (rc || how != KRAIT_BRING_MEMFD)
+        return rc;
+    tell(call, "the process does not see %s; krait brings it along by a memfd", call->library);
+    return krait_bring(&target, &stub, call->library, err);
 }

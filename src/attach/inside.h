@@ -55,6 +55,27 @@ const struct krait_range *krait_target_data(const struct krait_target *target, u
 const struct krait_target_file *krait_target_file(const struct krait_target *target, uint64_t address);
 void krait_target_done(struct krait_target *target);
 
+/* ---- bring.c ---- */
+
+struct krait_stub;
+
+enum { KRAIT_BRING_NAME = 32 };
+
+enum krait_bring {
+    KRAIT_BRING_NOT,    /* the process opens the file itself */
+    KRAIT_BRING_LOADED, /* it was brought before: its name is enough */
+    KRAIT_BRING_MEMFD,
+};
+/* How the process gets the library. Returns enum krait_bring or a negative errno. */
+int krait_bring_how(pid_t pid, const char *library, struct krait_err *err);
+/* The name of the memfd that krait looks for. */
+void krait_bring_name(char name[KRAIT_BRING_NAME]);
+/* Waits until a thread of the process has made it, and writes the library into it. */
+int krait_bring(const struct krait_target *target, const struct krait_stub *stub, const char *library,
+                struct krait_err *err);
+
+/* ---- thread.c ---- */
+
 enum { KRAIT_THREAD_UNSAFE = 1 };
 /* Sends a thread to target->room if it is at a safe place. Returns 0, KRAIT_THREAD_UNSAFE or a negative errno; then the
  * thread goes on as if nothing had been. *stopped_ns is how long it was stopped. */

@@ -32,19 +32,51 @@ __asm__(".pushsection .rodata\n"
         "    iretq\n"
         "krait_stub_thread:\n"
         "    pushq %rbx\n"
-        "    movq 48+krait_stub_data(%rip), %rdi\n"
+        "    pushq %r12\n"
+        "    subq $24, %rsp\n"
+        "    movl $-1, %ebx\n" /* the memfd */
+        "    movq 56+krait_stub_data(%rip), %rdi\n"
+        "    testq %rdi, %rdi\n"
+        "    jz 2f\n"
+        "    movl $1, %esi\n"   /* MFD_CLOEXEC */
+        "    movl $319, %eax\n" /* memfd_create */
+        "    syscall\n"
+        "    testl %eax, %eax\n"
+        "    js 5f\n"
+        "    movl %eax, %ebx\n"
+        "    movl $5000, %r12d\n"
+        "1:  cmpq $0, 64+krait_stub_data(%rip)\n"
+        "    jne 2f\n"
+        "    movq $0, (%rsp)\n"
+        "    movq $1000000, 8(%rsp)\n"
+        "    movq %rsp, %rdi\n"
+        "    xorl %esi, %esi\n"
+        "    movl $35, %eax\n" /* nanosleep */
+        "    syscall\n"
+        "    decl %r12d\n"
+        "    jnz 1b\n"
+        "    jmp 3f\n"
+        "2:  movq 48+krait_stub_data(%rip), %rdi\n"
         "    movl $2, %esi\n" /* RTLD_NOW */
         "    callq *16+krait_stub_data(%rip)\n"
-        "    testq %rax, %rax\n"
-        "    jz 1f\n"
-        "    movq %rax, %rdi\n"
+        "    movq %rax, %r12\n"
+        "3:  testl %ebx, %ebx\n"
+        "    js 4f\n"
+        "    movl %ebx, %edi\n"
+        "    movl $3, %eax\n" /* close */
+        "    syscall\n"
+        "4:  testq %r12, %r12\n"
+        "    jz 5f\n"
+        "    movq %r12, %rdi\n"
         "    movq 32+krait_stub_data(%rip), %rsi\n"
         "    callq *24+krait_stub_data(%rip)\n"
         "    testq %rax, %rax\n"
-        "    jz 1f\n"
+        "    jz 5f\n"
         "    movq 40+krait_stub_data(%rip), %rdi\n"
         "    callq *%rax\n"
-        "1:  xorl %eax, %eax\n"
+        "5:  xorl %eax, %eax\n"
+        "    addq $24, %rsp\n"
+        "    popq %r12\n"
         "    popq %rbx\n"
         "    retq\n"
         "    .balign 8\n"
@@ -54,33 +86,40 @@ __asm__(".pushsection .rodata\n"
 
 extern const uint8_t krait_stub_begin[], krait_stub_end[];
 
-size_t krait_stub_make(uint8_t *bytes, const struct krait_target *target,
-                       const struct krait_attach_call *call)
+bool krait_stub_make(struct krait_stub *stub, const struct krait_target *target,
+                     const struct krait_stub_call *call)
 {
-    const char *const texts[] = { call->function, call->argument, call->library };
+    enum { PATH = 2, READY = KRAIT_TARGET_FUNCTIONS + 4 };
+    static const char later[KRAIT_STUB_PATH] = { 0 };
+    const char *const texts[] = { call->function, call->argument, call->memfd ? later : call->path,
+                                  call->memfd };
     size_t code = (size_t)(krait_stub_end - krait_stub_begin);
-    uint64_t data[KRAIT_TARGET_FUNCTIONS + KRAIT_ARRAY_LEN(texts)];
+    uint64_t data[READY + 1] = { 0 };
     size_t at = code + sizeof(data);
-    memcpy(bytes, krait_stub_begin, code);
+    *stub = (struct krait_stub){ .ready_at = code + READY * sizeof(uint64_t) };
+    memcpy(stub->bytes, krait_stub_begin, code);
     memcpy(data, target->functions, sizeof(target->functions));
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(texts); i++) {
-        size_t n = strlen(texts[i]) + 1;
+        size_t n = texts[i] == later ? sizeof(later) : texts[i] ? strlen(texts[i]) + 1 : 0;
         if (n > KRAIT_STUB_MAX - at)
-            return 0;
-        memcpy(bytes + at, texts[i], n);
-        data[KRAIT_TARGET_FUNCTIONS + i] = target->room + at;
+            return false;
+        if (n)
+            memcpy(stub->bytes + at, texts[i], n);
+        data[KRAIT_TARGET_FUNCTIONS + i] = n ? target->room + at : 0;
+        stub->path_at = i == PATH ? at : stub->path_at;
         at += n;
     }
-    memcpy(bytes + code, data, sizeof(data));
-    return at;
+    memcpy(stub->bytes + code, data, sizeof(data));
+    stub->size = at;
+    return true;
 }
 
 #else
 
-size_t krait_stub_make(uint8_t *bytes, const struct krait_target *target,
-                       const struct krait_attach_call *call)
+bool krait_stub_make(struct krait_stub *stub, const struct krait_target *target,
+                     const struct krait_stub_call *call)
 {
-    return 0;
+    return false;
 }
 
 #endif

@@ -74,14 +74,12 @@ bool krait_attaching_is_alive(pid_t pid)
     return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-static int call_agent(struct krait_attaching *a, struct krait_collector *collector, const char *function,
+static int call_agent(struct krait_attaching *a, const char *function, const char *argument,
                       struct krait_err *err)
 {
-    struct krait_attach_call call = { .library = a->library,
-                                      .function = function,
-                                      .argument = krait_collector_session(collector),
-                                      .step = a->step,
-                                      .ctx = a->ctx };
+    struct krait_attach_call call = {
+        .library = a->library, .function = function, .argument = argument, .step = a->step, .ctx = a->ctx
+    };
     int rc = krait_attach(a->pid, &call, err);
     a->paused_ns = KRAIT_MAX(a->paused_ns, call.paused_ns);
     return rc;
@@ -90,8 +88,11 @@ static int call_agent(struct krait_attaching *a, struct krait_collector *collect
 int krait_attaching_begin(struct krait_attaching *a, struct krait_collector *collector, struct krait_err *err)
 {
     a->begun_before = krait_collector_begins(collector, a->pid);
+    int rc = krait_collector_admit(collector, a->pid, err);
+    if (rc)
+        return rc;
     a->asked_ns = krait_clock_ns(CLOCK_MONOTONIC);
-    return call_agent(a, collector, "krait_agent_attach", err);
+    return call_agent(a, "krait_agent_attach", krait_collector_address(collector), err);
 }
 
 /* The reason that the process has told, if it has. */
@@ -163,7 +164,7 @@ static enum krait_attaching_end leave(struct krait_attaching *a, struct krait_co
     struct krait_err ignored = { 0 };
     if (has_left(a, collector))
         return KRAIT_ATTACHING_LEFT;
-    if (call_agent(a, collector, "krait_agent_detach", &ignored))
+    if (call_agent(a, "krait_agent_detach", krait_collector_session(collector), &ignored))
         return KRAIT_ATTACHING_STAYS;
     uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + SECONDS * KRAIT_NS_PER_S;
     while (!has_left(a, collector) && krait_clock_ns(CLOCK_MONOTONIC) < end)

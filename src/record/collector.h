@@ -66,6 +66,9 @@ void krait_collector_free(struct krait_collector *collector);
 /* Removes the recording's folder if the collector created it and it is empty. Returns whether it did. */
 bool krait_collector_drop_empty(struct krait_collector *collector);
 
+/* Before a process that runs already is told the address: it may join, also as another user and from another network
+ * namespace. The address may be a new one then. Returns 0, or -EPERM with err set where it cannot reach the recording. */
+int krait_collector_admit(struct krait_collector *collector, pid_t pid, struct krait_err *err);
 /* The path of the recording's memory. */
 const char *krait_collector_session(const struct krait_collector *collector);
 /* The value of KRAIT_SESSION for programs to record: the path, and the key of the collector's socket (door.h). */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/door.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 static int make_key(char key[KRAIT_DOOR_KEY + 1])
@@ -29,6 +32,42 @@ void krait_door_open(struct krait_door *door)
     }
     door->key[0] = '\0';
     close(fd);
+}
+
+/* Its network namespace; setns(2) moves this thread alone, and a socket stays where it was made. */
+static int open_inside(struct krait_door *door, int there)
+{
+    KRAIT_AUTO_CLOSE int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (here < 0 || setns(there, CLONE_NEWNET))
+        return -EPERM;
+    krait_door_open(door);
+    setns(here, CLONE_NEWNET);
+    return door->fd < 0 ? -EPERM : 0;
+}
+
+static bool is_our_network(int there)
+{
+    struct stat of_theirs, of_ours;
+    return fstat(there, &of_theirs) || stat("/proc/self/ns/net", &of_ours) ||
+           of_theirs.st_ino == of_ours.st_ino;
+}
+
+int krait_door_admit(struct krait_door *door, pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+    KRAIT_AUTO_CLOSE int there = open(path, O_RDONLY | O_CLOEXEC);
+    if (!is_our_network(there)) {
+        struct krait_door made;
+        if (open_inside(&made, there))
+            return -EPERM;
+        krait_door_close(door);
+        memcpy(made.guests, door->guests, sizeof(made.guests));
+        made.guest_count = door->guest_count;
+        *door = made;
+    }
+    door->guests[door->guest_count++ % KRAIT_ARRAY_LEN(door->guests)] = pid;
+    return 0;
 }
 
 /* Files that came with a question are not wanted. */
@@ -87,9 +126,12 @@ static void answer_to(const struct krait_door *door, int memfd, struct sockaddr_
 }
 
 /* Other users than the recording's, but for root, have no business in it. */
-static bool may_join(const struct ucred *who)
+static bool may_join(const struct krait_door *door, const struct ucred *who)
 {
-    return who->uid == geteuid() || !who->uid;
+    bool is_guest = false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(door->guests); i++)
+        is_guest |= door->guests[i] == who->pid;
+    return who->uid == geteuid() || !who->uid || is_guest;
 }
 
 bool krait_door_answer(const struct krait_door *door, int memfd, struct ucred *refused)
@@ -117,8 +159,8 @@ bool krait_door_answer(const struct krait_door *door, int memfd, struct ucred *r
     if (!known || !is_question(door, &asked, n) || who.pid <= 0)
         return true;
     bool joins = asked.wish == KRAIT_DOOR_JOIN;
-    answer_to(door, joins && may_join(&who) ? memfd : -1, &from, message.msg_namelen, who.pid);
-    if (joins && !may_join(&who))
+    answer_to(door, joins && may_join(door, &who) ? memfd : -1, &from, message.msg_namelen, who.pid);
+    if (joins && !may_join(door, &who))
         *refused = who;
     return true;
 }

@@ -220,6 +220,11 @@ static int make_folder(struct krait_collector *c, const char *dir, struct krait_
                   : krait_err_set(err, -ENOMEM, "out of memory");
 }
 
+static void note_address(struct krait_collector *c)
+{
+    snprintf(c->address, sizeof(c->address), "%s%s%s", c->session, *c->door.key ? "@" : "", c->door.key);
+}
+
 int krait_collector_new(struct krait_collector **out, const struct krait_collector_options *options,
                         struct krait_err *err)
 {
@@ -271,8 +276,30 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     krait_door_open(&c->door);
     krait_ctl_open(&c->ctl, c->dir, c->fd);
     snprintf(c->session, sizeof(c->session), "/proc/%d/fd/%d", getpid(), c->fd);
-    snprintf(c->address, sizeof(c->address), "%s%s%s", c->session, *c->door.key ? "@" : "", c->door.key);
+    note_address(c);
     *out = c;
+    return 0;
+}
+
+static bool is_our_proc(pid_t pid)
+{
+    char path[64];
+    struct stat of_theirs, of_ours;
+    snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+    return stat(path, &of_theirs) || stat("/proc/self/ns/pid", &of_ours) ||
+           of_theirs.st_ino == of_ours.st_ino;
+}
+
+int krait_collector_admit(struct krait_collector *c, pid_t pid, struct krait_err *err)
+{
+    int rc = krait_door_admit(&c->door, pid);
+    note_address(c);
+    if (rc && !is_our_proc(pid))
+        return krait_err_set(
+            err, rc,
+            "process %d is in a network and a PID namespace of its own, from where it cannot "
+            "reach krait; run krait as root, or in that container",
+            pid);
     return 0;
 }
 

@@ -237,4 +237,4 @@ def test_options_of_a_command_do_not_go_with_a_process(attach):
 
 def test_the_page_holds(krait, any_python, tmp_path):
     runs = run_page("attach.md", krait, any_python, tmp_path)
-    assert all("handle" in run.stdout for command, run in runs.items() if " report " in command) and len(runs) == 4
+    assert all("handle" in run.stdout for command, run in runs.items() if " report " in command) and len(runs) == 6

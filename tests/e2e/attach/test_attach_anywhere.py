@@ -89,19 +89,21 @@ def test_at_many_instants_a_real_program_goes_on(programs, krait, python, venv, 
 
 @pytest.mark.few_pythons
 def test_a_hundred_recordings_leave_nothing(programs, krait, python, tmp_path, rounds):
-    """The first leaves the agent, and the stack and heap of a thread, for the next ones."""
+    """The first leaves the agent, and the stack and heap of a thread, for the next ones. Now and then two threads of krait's meet:
+    then libc makes a second stack and heap, and keeps them. What leaks in each recording grows with their number."""
     app = programs.start(python, WAITS)
 
     def holds():
         lines = open(f"/proc/{app.pid}/maps").read().splitlines()
-        return has(app.pid), len(os.listdir(f"/proc/{app.pid}/fd")), len(lines)
+        return len(os.listdir(f"/proc/{app.pid}/fd")), len(lines)
 
     attacher, seen = Attacher(krait, app.pid, tmp_path), []
-    for _ in range(rounds(12, 100)):
+    for _ in range(rounds(20, 100)):
         krait_process = attacher.start("--for", "20ms")
         said = krait_process.communicate(timeout=60)[1]
         assert krait_process.returncode == 0, said
         wait_for(lambda: has(app.pid) == (1, 0), "the end of what the recording needed")
         seen.append(holds())
-    assert max(seen[5:]) == max(seen[:5]), seen
+    files, maps = zip(*seen)
+    assert len(set(files)) == 1 and maps[-1] - maps[4] < len(maps[5:]) / 2, seen
     finish(app, tmp_path)

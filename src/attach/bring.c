@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A library for a process that does not see its file: it has another root (chroot, a container), or another user, whom
+ * a folder above the file may keep out.
+ */
+#include "attach/inside.h"
+#include "attach/stub.h"
+#include "base/clock.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MEMFD "krait-agent"
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+static bool is_ours(pid_t pid)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d", pid); /* is its user's: proc(5) */
+    return stat(path, &st) == 0 && st.st_uid == geteuid();
+}
+
+int krait_bring_how(pid_t pid, const char *library, struct krait_err *err)
+{
+    char path[PATH_MAX + 64];
+    if (krait_attach_has_loaded(pid, "memfd:" MEMFD))
+        return KRAIT_BRING_LOADED;
+    snprintf(path, sizeof(path), "/proc/%d/root%s", pid, library);
+    if (is_ours(pid) && is_same_file(path, library))
+        return KRAIT_BRING_NOT;
+    snprintf(path, sizeof(path), "/proc/%d/root/proc/version", pid);
+    if (access(path, F_OK) == 0)
+        return KRAIT_BRING_MEMFD;
+    return krait_err_set(
+        err, -ENOTSUP,
+        "process %d has a root folder of its own without /proc, so that it cannot load krait's "
+        "agent; mount /proc there, or run it by krait record -- COMMAND",
+        pid);
+}
+
+void krait_bring_name(char name[KRAIT_BRING_NAME])
+{
+    snprintf(name, KRAIT_BRING_NAME, MEMFD "-%d", getpid());
+}
+
+/* The number of the process's descriptor, or -1. */
+static int find_memfd(pid_t pid)
+{
+    char folder[64], wanted[KRAIT_BRING_NAME + 8], target[PATH_MAX];
+    int found = -1;
+    struct dirent *entry;
+    snprintf(wanted, sizeof(wanted), "/memfd:" MEMFD "-%d ", getpid());
+    snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
+    DIR *dir = opendir(folder);
+    while (dir && found < 0 && (entry = readdir(dir))) {
+        ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target));
+        if (n > (ssize_t)strlen(wanted) && memcmp(target, wanted, strlen(wanted)) == 0)
+            found = atoi(entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+static int wait_for_memfd(pid_t pid)
+{
+    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 3 * KRAIT_NS_PER_S; /* the thread waits for five */
+    int fd;
+    while ((fd = find_memfd(pid)) < 0 && krait_clock_ns(CLOCK_MONOTONIC) < end)
+        nanosleep(&(struct timespec){ 0, KRAIT_NS_PER_MS }, NULL);
+    return fd;
+}
+
+static bool copy_into(int to, int from)
+{
+    char bytes[64 * 1024];
+    ssize_t n;
+    while ((n = read(from, bytes, sizeof(bytes))) > 0) {
+        if (write(to, bytes, (size_t)n) != n)
+            return false;
+    }
+    return n == 0;
+}
+
+/* First the path, then that it is there. */
+static bool tell_path(const struct krait_target *target, const struct krait_stub *stub, int memfd)
+{
+    char path[64], text[KRAIT_STUB_PATH] = { 0 };
+    uint64_t ready = 1;
+    snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
+    snprintf(text, sizeof(text), "/proc/self/fd/%d", memfd);
+    KRAIT_AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC);
+    return fd >= 0 &&
+           pwrite(fd, text, sizeof(text), (off_t)(target->room + stub->path_at)) == (ssize_t)sizeof(text) &&
+           pwrite(fd, &ready, sizeof(ready), (off_t)(target->room + stub->ready_at)) ==
+               (ssize_t)sizeof(ready);
+}
+
+int krait_bring(const struct krait_target *target, const struct krait_stub *stub, const char *library,
+                struct krait_err *err)
+{
+    char path[64];
+    int memfd = wait_for_memfd(target->pid);
+    if (memfd < 0)
+        return krait_err_set(err, -ETIMEDOUT, "process %d made no memfd for krait's agent within 3 s",
+                             target->pid);
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", target->pid, memfd);
+    KRAIT_AUTO_CLOSE int to = open(path, O_WRONLY | O_CLOEXEC);
+    KRAIT_AUTO_CLOSE int from = open(library, O_RDONLY | O_CLOEXEC);
+    if (to < 0 || from < 0 || !copy_into(to, from))
+        return krait_err_errno(err, "cannot bring %s into process %d", library, target->pid);
+    if (!tell_path(target, stub, memfd))
+        return krait_err_errno(err, "cannot write to the memory of process %d", target->pid);
+    return 0;
+}

@@ -63,7 +63,7 @@ class Page {
     this.build();
     this.offer();
     this.listen();
-    this.follow().catch(() => { this.state.textContent = 'krait view has ended: nothing more can be loaded'; });
+    this.follow(trace).catch(() => { this.state.textContent = 'krait view has ended: nothing more can be loaded'; });
     void notes.load();
   }
 
@@ -283,7 +283,7 @@ class Page {
     });
   }
 
-  private picture = this.drawn();
+  private picture = this.drawn().then(() => this.minimap.begin());
 
   /** The picture comes first: the sums of a table take the CPUs that its tiles need. */
   private async drawn(): Promise<void> {
@@ -385,10 +385,10 @@ class Page {
   }
 
   /** As long as the index is built, or the recording goes on. */
-  private async follow(): Promise<void> {
+  private async follow(first: Trace): Promise<void> {
     let before = -1;
-    for (;;) {
-      const next = await askTrace(), { index, growing } = next, { trace } = this.context;
+    for (let next = { ...first }; ; next = await askTrace()) {
+      const { index, growing } = next, { trace } = this.context;
       this.state.textContent = growing ? 'recording' : index.done ? (index.whole ? '' : 'the index is not whole') : `indexing ${Math.round(index.share * 100)}%`;
       this.state.classList.toggle('recording', growing);
       if (next.generation !== trace.generation) await this.grow(next);

@@ -29,6 +29,14 @@ export class Minimap {
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
+  private begun = false;
+
+  /** Its sums come after the picture, whose tiles need the CPUs that they take. */
+  begin(): void {
+    this.begun = true;
+    this.draw();
+  }
+
   /** How busy each pixel is: of all threads together, by what is outermost in them. */
   private density(width: number): Float64Array {
     const { span } = this.store.whole, level = levelOf(span, width), out = new Float64Array(width);
@@ -49,7 +57,7 @@ export class Minimap {
     const parts = new Map<number, Track[]>();
     for (const track of this.tracks) {
       const begin = Number(this.alignment.beginOf(track));
-      if (track.process !== null) parts.set(begin, [...(parts.get(begin) ?? []), track]);
+      if (this.alignment.recordingOf(track) !== undefined) parts.set(begin, [...(parts.get(begin) ?? []), track]);
     }
     return parts;
   }
@@ -61,7 +69,7 @@ export class Minimap {
 
   draw(): void {
     const width = Math.max(this.canvas.clientWidth, 1), colours = palette(isDark()), context = sized(this.canvas, width, HEIGHT);
-    const sums = this.density(width), most = Math.max(...sums, 1e-9), { from, span } = this.store.view.range;
+    const sums = this.begun ? this.density(width) : new Float64Array(width), most = Math.max(...sums, 1e-9), { from, span } = this.store.view.range;
     context.clearRect(0, 0, width, HEIGHT);
     context.fillStyle = colours.state('run');
     for (let x = 0; x < width; x++) {

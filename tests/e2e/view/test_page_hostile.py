@@ -62,13 +62,14 @@ def test_a_kernel_trace_with_names_of_ten_kilobytes(krait, tmp_path, chromium):
         assert max(map(len, page.page.locator(".lane .title").all_inner_texts())) < 500
 
 
-def test_ten_thousand_threads(krait, tmp_path, chromium):
+@pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.long)])
+def test_many_threads(krait, tmp_path, chromium, count):
     events = [
         (us, 0, "sched_switch", {"prev_comm": "idle", "prev_tid": before, "prev_state": 1, "next_comm": f"t{after}", "next_tid": after})
-        for i in range(10_000)
+        for i in range(count)
         for us, before, after in ((2 * i, 0, 10 + i), (2 * i + 1, 10 + i, 0))
     ]
     with opened(krait, chromium, write_kernel(tmp_path / "kernel", events)) as page:
-        assert page.page.evaluate("() => window.krait.context.timeline.lanes.lanes.length") > 10_000
+        assert page.page.evaluate("() => window.krait.context.timeline.lanes.lanes.length") > count
         assert page.page.locator(".lane").count() < 100  # only those on the screen are there
         assert_sane(page)

@@ -19,6 +19,7 @@ import { redrawFlame } from './panels/flame';
 import { redrawPlay } from './panels/play';
 import { panels } from './panels/index';
 import { Store, decode } from './store';
+import { threadCount } from './threads';
 import { Timeline, isDark } from './timeline';
 import { counted, duration } from './time';
 
@@ -111,7 +112,7 @@ class Page {
   /** What changes while the recording goes on. */
   private showLength(): void {
     const { trace } = this.context;
-    this.length.textContent = `${duration(Number(trace.duration))}, ${counted(trace.threads.length, 'thread')}`;
+    this.length.textContent = `${duration(Number(trace.duration))}, ${counted(threadCount(trace), 'thread')}`;
     this.missing.replaceChildren(...this.warnings());
     this.align.hidden = !this.context.timeline.lanes.alignment.offered;
   }

@@ -4,6 +4,11 @@
 
 import { Thread, Trace, Track } from './model';
 
+/** Those that recorded themselves; of a kernel trace all. */
+export function threadCount({ threads, tracks }: Pick<Trace, 'threads' | 'tracks'>): number {
+  return threads.length || tracks.filter((track) => track.of === 'thread' && track.kind === 'states').length;
+}
+
 /** How far a moment lies outside of a life. */
 function distance(life: { begin: bigint; until: bigint }, at: bigint): bigint {
   return at < life.begin ? life.begin - at : at > life.until ? at - life.until : 0n;

@@ -48,10 +48,9 @@ struct krait_profile_row {
     uint64_t self_ns, total_ns;
     uint64_t self_error_ns; /* of samples: 19 of 20 times self_ns is off by less; else 0 */
     uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns;
-    const uint64_t *
-        durations; /* of runs: how many lasted 2^i ns and less than twice that, 64 of them; NULL: not asked for */
-    uint64_t resumed;                /* runs of generators and coroutines that began after a yield */
-    uint64_t raised;                 /* runs that ended by an exception */
+    const uint64_t *durations; /* 64 counts: runs of 2^i ns and less than twice that; NULL: not asked for */
+    uint64_t resumed;          /* runs of generators and coroutines that began after a yield */
+    uint64_t raised;           /* runs that ended by an exception */
     struct krait_raised *exceptions; /* by type, the most frequent first */
     uint32_t exception_count;
     /* a function of it ran that holds the time of dropped ones: krait_trace_find_holders */

@@ -16,8 +16,7 @@ struct krait_pattern;
 struct krait_scenario;
 
 struct krait_provider {
-    struct krait_xml
-        *root; /* the element stateProvider, without what is not supported; in the rules' arena */
+    struct krait_xml *root; /* the element stateProvider, only with supported parts; in the rules' arena */
     struct krait_strtab paths, values;
     uint32_t *states, state_cap;   /* a value by path; KRAIT_NO_ID: none */
     struct krait_pattern *pattern; /* NULL: it has handlers of events */

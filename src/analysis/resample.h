@@ -18,8 +18,8 @@ enum { KRAIT_RESAMPLE_LEAST = 3 }; /* fewer say nothing about chance */
 struct krait_resampled {
     double ratio, ratio_low, ratio_high;                /* of the second mean to the first */
     double difference, difference_low, difference_high; /* of the second mean less the first, ns */
-    bool
-        is_known; /* both sets have KRAIT_RESAMPLE_LEAST and a mean above 0; else only ratio and difference are set */
+    /* Both sets have KRAIT_RESAMPLE_LEAST values and a mean above 0. Otherwise only ratio and difference are set. */
+    bool is_known;
 };
 
 /* Durations in ns, in their order of time. Returns 0 or -ENOMEM. */

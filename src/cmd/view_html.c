@@ -35,8 +35,7 @@ enum { FLAMES = KRAIT_ARRAY_LEN(flame_kinds) };
 struct sums {
     struct krait_profile *functions, *threads;
     struct krait_track_sums tracks;
-    struct krait_calltree
-        *trees[FLAMES]; /* NULL: there is no such flame graph, or it has the tree of the first */
+    struct krait_calltree *trees[FLAMES]; /* NULL: no such flame graph, or it uses the tree of the first */
 };
 
 static void sums_done(struct sums *sums)

@@ -15,7 +15,7 @@ struct krait_kernel_source {
     const char *tracer; /* what the metadata says of who recorded */
     const char *file;   /* what the folder has beside streams and metadata; NULL: nothing */
     size_t size;        /* of the struct that has the kernel for a member */
-    /* As those of kernel.h. `open` has a kernel whose members are as krait_kernel_init left them. */
+    /* As those of kernel.h. `open` gets a kernel that krait_kernel_open has prepared. */
     int (*open)(struct krait_kernel *kernel, const struct krait_kernel_record_options *options,
                 struct krait_err *err);
     bool (*round)(struct krait_kernel *kernel);

@@ -36,8 +36,7 @@ struct krait_cfi_rule {
 };
 
 struct krait_cfi_row {
-    struct krait_cfi_rule
-        cfa; /* the address of the caller's frame: KRAIT_CFI_REGISTER or KRAIT_CFI_EXPRESSION */
+    struct krait_cfi_rule cfa; /* the caller's frame address: KRAIT_CFI_REGISTER or KRAIT_CFI_EXPRESSION */
     struct krait_cfi_rule registers[KRAIT_CFI_REGISTERS];
 };
 

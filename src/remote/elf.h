@@ -11,8 +11,7 @@
 struct krait_elf {
     const char *bytes; /* mapped; NULL: not open */
     size_t size;
-    uint64_t
-        base; /* the address that the first byte of the file is linked for: what is added when it is loaded at 0 */
+    uint64_t base; /* the address that the first byte of the file is linked for */
 };
 
 /* Returns 0; -ENOEXEC: it is not such a file; or the reason why it cannot be read. */

@@ -2,11 +2,11 @@
  *
  * A running CPython, read from outside: its threads and their call stacks.
  *
- * The process goes on while it is read, so that what is copied piece by piece may never have been at one time. A
- * stack is proved if its thread did not run while it was copied (remote/still.h). Where this cannot be had, a stack counts if the
- * kernel copied it as one piece (frames lie together, about 100 bytes each), if each frame in it shows that it is in a
- * call (enum krait_link), and if a second copy has the same frames; callers that were reached through C code show it from Python
- * 3.14 on alone. What cannot be read so in KRAIT_TRIES_MAX copies is left out, and counted.
+ * The process keeps running while krait reads it, so pieces that are copied one after the other need not belong together. A
+ * stack is proved if its thread did not run while it was copied (remote/still.h). If krait cannot prove a stack, it accepts it
+ * if the kernel copied it in one piece (frames lie together, about 100 bytes each), if each frame shows that it is in a call
+ * (enum krait_link), and if a second copy has the same frames. Callers that were reached through C code show it only from
+ * Python 3.14 on. krait leaves out, and counts, stacks that it cannot read in KRAIT_TRIES_MAX copies.
  */
 #ifndef KRAIT_REMOTE_REMOTE_H
 #define KRAIT_REMOTE_REMOTE_H
@@ -30,16 +30,16 @@ struct krait_remote_code {
     int32_t first_line;
     const uint8_t *lines;
     size_t lines_size;
-    bool
-        native; /* a function of a native file; then `name` is its symbol, or file+0x1f40, and `addr` where it begins there */
+    /* A function of a native file: `name` is its symbol or file+0x1f40, `addr` is where it begins in the file. */
+    bool native;
 };
 
 struct krait_remote_frame {
     const struct krait_remote_code *code;
     int32_t line; /* 0: none */
     bool entry;   /* C code called it */
-    uint64_t
-        mark; /* of such a one, from 3.12 on: an address in the native frame of the interpreter's loop that runs it */
+    /* If `entry`, from 3.12 on: an address in the native frame of the interpreter's loop that runs the function. */
+    uint64_t mark;
     uint64_t addr; /* of the frame; of a native one the instruction */
 };
 
@@ -119,8 +119,8 @@ struct krait_remote {
     struct krait_natives *natives; /* native.h; NULL: not used yet */
     struct krait_map codes;        /* address -> struct krait_remote_code * */
     struct krait_arena arena;
-    uint64_t tries,
-        failures; /* copies of stacks that were made; threads without a stack because of KRAIT_TRIES_MAX */
+    uint64_t tries;    /* copies of stacks */
+    uint64_t failures; /* threads whose stack could not be read in KRAIT_TRIES_MAX copies */
 };
 
 /* Finds the interpreter. Returns 0, or a negative errno with the reason and the remedy: -ESRCH no such process, -EPERM
@@ -130,15 +130,14 @@ void krait_remote_free(struct krait_remote *remote);
 
 enum krait_read_flags {
     KRAIT_READ_CALLS = 1 << 0,   /* also the system calls that threads are in */
-    KRAIT_READ_RUNNING = 1 << 1, /* the stacks of those threads alone that run; others have no frames */
-    KRAIT_READ_HOLDER = 1 << 2,  /* the stacks of those alone that hold the GIL */
-    KRAIT_READ_PROVED = 1 << 3,  /* proved stacks alone; others fail */
-    KRAIT_READ_WAITS = 1 << 5,   /* also whether threads that sleep wait for the GIL */
-    KRAIT_READ_AGAIN = 1 << 4,   /* threads of the call before only as far as they have run since */
-    KRAIT_READ_KNOWN = 1 << 6,   /* only the threads of the call before */
-    KRAIT_READ_NATIVE =
-        1
-        << 7, /* also native frames, and threads without a Python state; stops threads that run for a moment */
+    KRAIT_READ_RUNNING = 1 << 1, /* only the stacks of running threads; the others have no frames */
+    KRAIT_READ_HOLDER = 1 << 2,  /* only the stacks of threads that hold the GIL */
+    KRAIT_READ_PROVED = 1 << 3,  /* only proved stacks; the others fail */
+    KRAIT_READ_AGAIN = 1 << 4,   /* skip threads that have not run since the previous call */
+    KRAIT_READ_WAITS = 1 << 5,   /* also whether sleeping threads wait for the GIL */
+    KRAIT_READ_KNOWN = 1 << 6,   /* only the threads of the previous call */
+    /* Also native frames, and threads without a Python state. Stops running threads for a moment. */
+    KRAIT_READ_NATIVE = 1 << 7,
 };
 
 /* Reads all threads that have a Python state. `stacks` is zeroed or of an earlier call, whose frames it replaces; codes

@@ -80,9 +80,8 @@ struct krait_timeline {
     uint32_t over_limit; /* threads that were not kept; krait_timeline_keep adds to it */
     uint32_t deepest;    /* call, where deeper ones than are drawn; else 0 */
     uint32_t threads;    /* that have lanes */
-    uint32_t
-        unrecorded; /* threads that only the kernel's part knows, beside recorded ones: they have no lanes */
-    char damage[1024]; /* the first that was met */
+    uint32_t unrecorded; /* threads without lanes, because only the kernel's part has them */
+    char damage[1024];   /* the first that was met */
 };
 
 struct krait_timeline_options {

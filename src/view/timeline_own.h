@@ -25,7 +25,7 @@ struct krait_drawing {
     const uint8_t *hues;               /* by func (view/classes.h) */
     uint64_t hue_ns[KRAIT_HUES + 1];   /* how long calls of each lasted, for the legend */
     uint32_t hue_func[KRAIT_HUES + 1]; /* one of its functions */
-    uint64_t looks_seen;               /* bits by krait_class_looks */
+    uint64_t looks_seen;               /* a bit for each of krait_looks */
     bool folded, lost, dropped;        /* there are such */
 };
 

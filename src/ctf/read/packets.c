@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/read/packets.h"
 
+#include "base/array.h"
 #include "ctf/format.h"
 #include "ctf/meta/model.h"
 #include "ctf/read/file.h"
@@ -118,25 +119,18 @@ struct krait_ctf_counters krait_ctf_counters_of(const struct krait_ctf_stream *s
     return stream->counters ? stream->counters[i] : (struct krait_ctf_counters){ 0 };
 }
 
-/* By much at once: the system moves pages without a copy, and gives memory only where it is written. */
+/* Makes room for one more packet, and for its counters if there are any. */
 static int grow_packets(struct krait_ctf_stream *stream)
 {
-    uint32_t cap = stream->packet_cap ? stream->packet_cap * 2 : 8;
-    struct krait_ctf_packet *packets = realloc(stream->packets, cap * sizeof(*packets));
-    if (!packets)
+    uint32_t need = stream->packet_count + 1, packets = stream->packet_cap, counters = packets;
+    if (!KRAIT_GROW(stream->packets, packets, need) ||
+        (stream->counters && !KRAIT_GROW(stream->counters, counters, need)))
         return -ENOMEM;
-    stream->packets = packets;
-    if (stream->counters) {
-        struct krait_ctf_counters *counters = realloc(stream->counters, cap * sizeof(*counters));
-        if (!counters)
-            return -ENOMEM;
-        stream->counters = counters;
-    }
-    stream->packet_cap = cap;
+    stream->packet_cap = stream->counters ? KRAIT_MIN(packets, counters) : packets;
     return 0;
 }
 
-/* From the first packet on that says one. */
+/* The array exists from the first packet on that has a counter; packets before it have zeros. */
 static int put_counters(struct krait_ctf_stream *stream, const struct krait_ctf_head *head, uint32_t at)
 {
     const uint32_t counters = 1u << KRAIT_MEANING_SEQ | 1u << KRAIT_MEANING_DISCARDED;
@@ -168,14 +162,8 @@ static int put_packet(struct krait_ctf_stream *stream, const struct krait_ctf_he
 static int insert_packet(struct krait_ctf_stream *stream, const struct krait_ctf_head *head)
 {
     int64_t ns = packet_ns(&head->packet, stream->cls);
-    uint32_t from = 0, to = stream->packet_count;
-    while (from < to) {
-        uint32_t mid = from + (to - from) / 2;
-        if (packet_ns(&stream->packets[mid], stream->cls) < ns)
-            from = mid + 1;
-        else
-            to = mid;
-    }
+    uint32_t from = (uint32_t)KRAIT_PARTITION_POINT(i, stream->packet_count,
+                                                    packet_ns(&stream->packets[i], stream->cls) < ns);
     if (from < stream->packet_count && same_packet(stream, from, head))
         return 0;
     return put_packet(stream, head, from);

@@ -2,8 +2,8 @@
  *
  * `krait report NEW... --diff OLD...`: which functions' time changed, and whether that can be told from chance.
  *
- * Each folder is one recording, a repeat of the same work. What is compared is time on the CPU where each of
- * them tells it, for what a program waits for is other programs' affair too; else wall time.
+ * Each folder is one recording, a repeat of the same work. krait compares on-CPU time if every recording has it,
+ * because waits depend on other programs too; otherwise wall time.
  */
 #include "cmd/report_diff.h"
 #include "analysis/profile.h"

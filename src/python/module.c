@@ -14,6 +14,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
@@ -140,6 +141,39 @@ static void block_signals(void)
     pthread_sigmask(SIG_SETMASK, &all, NULL);
 }
 
+/* One that begins drops the GIL on its way, where it imports: one that shall end it waits until it has begun. Taken before
+ * the GIL, by the agent's own threads alone. */
+static pthread_mutex_t attaching = PTHREAD_MUTEX_INITIALIZER;
+
+static void free_in_child(void)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    attaching = fresh; /* its owner is not here */
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, free_in_child);
+}
+
+static bool enter(PyGILState_STATE *state)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    block_signals();
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&attaching);
+    if (Py_IsInitialized() && krait_worker_enter(state))
+        return true;
+    pthread_mutex_unlock(&attaching);
+    return false;
+}
+
+static void leave(PyGILState_STATE state)
+{
+    krait_worker_leave(state);
+    pthread_mutex_unlock(&attaching);
+}
+
 /* Tells the collector of a recording that this process is no part of. */
 static void refuse(const char *session, const char *why)
 {
@@ -153,29 +187,27 @@ static void refuse(const char *session, const char *why)
 void krait_agent_attach(const char *session)
 {
     const char *why = "another copy of krait records it already";
-    block_signals();
     PyGILState_STATE state;
-    if (!Py_IsInitialized() || !krait_worker_enter(&state))
+    if (!enter(&state))
         return;
     int rc = other_session() ? -EALREADY : krait_agent_start(session, KRAIT_process_origin_attach, &why);
     if (rc == -EALREADY)
         refuse(session, why);
     else if (!rc)
         atomic_store(&krait_agent.leaves, true);
-    krait_worker_leave(state);
+    leave(state);
 }
 
 /* Ends the recording of that path, and no other one; also where the hooks have ended by themselves before it had the
  * GIL, and only the memory is left. */
 void krait_agent_detach(const char *session)
 {
-    block_signals();
     PyGILState_STATE state;
-    if (!Py_IsInitialized() || !krait_worker_enter(&state))
+    if (!enter(&state))
         return;
     if (strcmp(krait_agent.writer.path, session) == 0)
         krait_agent_stop();
-    krait_worker_leave(state);
+    leave(state);
 }
 
 /* ---- krait._agent ---- */

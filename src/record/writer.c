@@ -323,7 +323,8 @@ static pid_t own_pid(const struct krait_writer *writer)
 
 void krait_writer_refuse(struct krait_writer *writer, const char *why)
 {
-    krait_shm_refuse(writer->shm.control, own_pid(writer), why);
+    if (writer->shm.base) /* the recording may have been ended meanwhile */
+        krait_shm_refuse(writer->shm.control, own_pid(writer), why);
 }
 
 /* ---- process slots and rings ---- */

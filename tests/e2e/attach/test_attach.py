@@ -179,6 +179,19 @@ def test_a_krait_that_is_killed_leaves_nothing_in_a_program_that_runs(programs, 
 
 
 @pytest.mark.few_pythons
+def test_the_end_may_come_while_the_recording_begins(programs, attach, python, tmp_path, rounds):
+    """With these options its begin imports modules, and drops the GIL meanwhile."""
+    app = programs.start(python, WAITS.replace("sit()\n    for", "import json; sit()\n    for"))
+    before = has(app.pid)
+    for _ in range(rounds(8, 100)):
+        krait, _ = attach(app.pid, "--for", "1ms", "--log", "--gc", "--audit", "--imports")
+        said = krait.communicate(timeout=60)[1]
+        assert krait.returncode == 0, said
+    wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
+    assert ended(app, tmp_path) == "done True\n"
+
+
+@pytest.mark.few_pythons
 def test_verbose_tells_each_step_and_each_pause(programs, attach, python, tmp_path):
     app = programs.start(python, SPIN)
     krait, _ = attach(app.pid, "--for", "100ms", "-v")

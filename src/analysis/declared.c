@@ -361,6 +361,9 @@ static int take_match(struct reader *r, const struct krait_toml *value)
     if (r->rule->match)
         return refuse(r, value, "an interval has either a call or a span");
     int rc = krait_rules_match(r->rules, r->rule, value->text, &why);
+    r->rule->declared_at = krait_arena_fmt(&r->rules->arena, "%s:%u", r->path, value->line);
+    if (!rc && !r->rule->declared_at)
+        rc = -ENOMEM;
     r->rule->kind = strcmp(value->key, "call") == 0 ? KRAIT_RULE_CALLS : KRAIT_RULE_SPANS;
     return rc == -EINVAL ? refuse(r, value, "%s", why.text) : rc ? out_of_memory(r) : 0;
 }

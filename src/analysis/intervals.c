@@ -6,6 +6,7 @@
 
 #include "analysis/intervals_inside.h"
 #include "analysis/provider.h"
+#include "analysis/rules.h"
 #include "base/array.h"
 #include "base/pipe.h"
 #include "base/runs.h"
@@ -505,8 +506,11 @@ static int begin_rule(struct search *search, uint32_t rule, struct krait_err *er
     if (of->kind != KRAIT_RULE_CALLS || is_of_arguments(search, of))
         return 0;
     sought->calls = calloc((size_t)search->trace->func_count + 1, sizeof(*sought->calls));
-    return sought->calls ? krait_match_mark(sought->calls, search->trace, of->match, err)
-                         : krait_err_set(err, -ENOMEM, "out of memory");
+    int rc = sought->calls ? krait_match_mark(sought->calls, search->trace, of->match, err)
+                           : krait_err_set(err, -ENOMEM, "out of memory");
+    return rc == -ENOENT && of->declared_at && search->options->notes
+               ? krait_rules_leave_out(search->options->notes, of, err)
+               : rc;
 }
 
 static unsigned kinds_of(const struct krait_interval_rule *rule)

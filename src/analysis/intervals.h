@@ -24,6 +24,7 @@
 
 #include "analysis/match.h"
 #include "analysis/trigger.h"
+#include "base/buf.h"
 #include "trace/track.h"
 
 /* Which of the open starts a stop ends. */
@@ -50,6 +51,7 @@ struct krait_interval_rule {
     struct krait_trigger *triggers;
     uint32_t trigger_count;
     struct krait_match *match;       /* of which function, or which spans */
+    const char *declared_at;         /* FILE:LINE of that, where a file declares it */
     const char *key;                 /* of spans: a field */
     bool by_key;                     /* a row for each key, or for what the triggers' `by` names */
     struct krait_provider *provider; /* in place of triggers, of states: provider.h */
@@ -67,6 +69,8 @@ struct krait_interval_options {
     bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
     void *ctx;
     bool wants_stays; /* krait_intervals.stays */
+    /* Gets a line for each rule of a file that is left out: no function has its name. NULL: that is an error. */
+    struct krait_buf *notes;
 };
 
 struct krait_interval {

@@ -390,7 +390,8 @@ int krait_rule_lanes_make(struct krait_lanes *lanes, struct krait_trace *trace, 
                                                  .range = KRAIT_RANGE_ALL,
                                                  .takes = options->takes,
                                                  .ctx = options->ctx,
-                                                 .wants_stays = true };
+                                                 .wants_stays = true,
+                                                 .notes = &rules->notes };
     int rc = krait_tracks_find_kinds(trace, krait_intervals_kinds(rules->items, rules->count), err);
     rc = rc ? rc : krait_intervals_find(&m.found, trace, &what, damage, size, err);
     if (rc)

@@ -3,6 +3,7 @@
 
 #include "analysis/provider.h"
 #include "base/array.h"
+#include "base/fmt.h"
 
 void krait_rules_done(struct krait_rules *rules)
 {
@@ -58,4 +59,16 @@ struct krait_template krait_rules_part(struct krait_rules *rules, const char *pa
         return (struct krait_template){ 0 };
     *piece = (struct krait_template_piece){ own, true };
     return (struct krait_template){ piece, 1 };
+}
+
+int krait_rules_leave_out(struct krait_buf *notes, const struct krait_interval_rule *rule,
+                          struct krait_err *err)
+{
+    krait_fmt_safe(notes, rule->declared_at);
+    krait_buf_str(notes, ": '");
+    krait_fmt_safe(notes, rule->name);
+    krait_buf_str(notes, "' is left out: ");
+    krait_fmt_safe(notes, err->text);
+    krait_buf_char(notes, '\n');
+    return notes->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }

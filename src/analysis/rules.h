@@ -42,6 +42,11 @@ int krait_rules_trigger(struct krait_interval_rule *rule, enum krait_trigger_rol
 int krait_rules_match(struct krait_rules *rules, struct krait_interval_rule *rule, const char *pattern,
                       struct krait_err *err);
 
+/* A line in `notes` for a rule that is not looked for, and why: other rules of its file are not wrong because a program
+ * has no such function. Returns 0 or -ENOMEM. */
+int krait_rules_leave_out(struct krait_buf *notes, const struct krait_interval_rule *rule,
+                          struct krait_err *err);
+
 /* A template of one part of the event. Its count is 0 when memory is out. */
 struct krait_template krait_rules_part(struct krait_rules *rules, const char *part);
 

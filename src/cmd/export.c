@@ -207,7 +207,9 @@ static int run_export(void *values, int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     struct krait_trace *trace = NULL;
     int rc = name.len ? check_free(o->output, &err) : 0;
-    rc = rc ? rc : krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, KRAIT_NEEDS_CALLS, &err);
+    /* what a file declares needs no calls: other tracers' events, and the kernel's */
+    unsigned needs = o->select.analyses.count && !o->select.within ? 0 : KRAIT_NEEDS_CALLS;
+    rc = rc ? rc : krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, needs, &err);
     if (!rc && krait_trace_find_holders(trace))
         rc = krait_err_set(&err, -ENOMEM, "out of memory");
     o->select.sums_parts = krait_export_find(o->to)->flags & KRAIT_EXPORT_SUMS;

@@ -230,7 +230,7 @@ static int make_rules(struct intervals *intervals, struct krait_err *err)
 
 /* -- what is found -- */
 
-int krait_intervals_read(const struct intervals *intervals, struct intervals_of *of, const char *const *paths,
+int krait_intervals_read(struct intervals *intervals, struct intervals_of *of, const char *const *paths,
                          size_t count)
 {
     struct krait_err *err = intervals->err;
@@ -251,6 +251,7 @@ int krait_intervals_read(const struct intervals *intervals, struct intervals_of 
         .range = krait_select_range(&o->select, of->trace),
         .takes = (bool (*)(void *, const struct krait_trace *, const struct krait_track *))krait_select_place,
         .ctx = (void *)&o->select,
+        .notes = &intervals->notes,
     };
     of->zero_ns = krait_trace_zero(of->trace);
     krait_progress_begin(&progress, "intervals", of->trace);

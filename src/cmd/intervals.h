@@ -36,7 +36,7 @@ struct intervals {
 };
 
 /* Reads traces. Returns 0 or a negative errno with intervals->err set. */
-int krait_intervals_read(const struct intervals *intervals, struct intervals_of *of, const char *const *paths,
+int krait_intervals_read(struct intervals *intervals, struct intervals_of *of, const char *const *paths,
                          size_t count);
 void krait_intervals_of_done(struct intervals_of *of);
 

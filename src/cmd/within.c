@@ -97,7 +97,12 @@ static int find_all(struct search *search, const struct krait_interval_rule *rul
                     struct krait_err *err)
 {
     const struct krait_interval_options options = {
-        .rules = rules, .rule_count = count, .range = KRAIT_RANGE_ALL, .takes = takes, .ctx = search->select
+        .rules = rules,
+        .rule_count = count,
+        .range = KRAIT_RANGE_ALL,
+        .takes = takes,
+        .ctx = search->select,
+        .notes = &search->declared.notes,
     };
     int rc = krait_tracks_find_kinds(search->trace, krait_intervals_kinds(rules, count), err);
     return rc ? rc : krait_intervals_find(&search->found, search->trace, &options, NULL, 0, err);
@@ -289,6 +294,14 @@ static int take_all(struct search *search, const struct asked *asked, const char
                      err);
 }
 
+static void tell_notes(struct krait_buf *notes)
+{
+    struct krait_err ignored;
+    if (notes->len)
+        krait_terminal_print(&(struct krait_buf){ 0 }, notes, "", &ignored);
+    krait_buf_clear(notes);
+}
+
 int krait_within(struct krait_select *select, struct krait_trace *trace, const char *verb,
                  struct krait_err *err)
 {
@@ -302,14 +315,14 @@ int krait_within(struct krait_select *select, struct krait_trace *trace, const c
         return rc;
     const char *dots = strstr(name, " .. ");
     rc = krait_analysis_rules(&search.declared, &select->analyses, err);
-    if (search.declared.notes.len)
-        krait_terminal_print(&(struct krait_buf){ 0 }, &search.declared.notes, "", err);
+    tell_notes(&search.declared.notes);
     if (rc)
         return rc;
     uint32_t declared = declared_rule(&search.declared, name);
     rc = declared != KRAIT_NO_ID ? find_declared(&search, declared, err)
          : dots                  ? find_messages(&search, name, dots, err)
                                  : find_named(&search, name, err);
+    tell_notes(&search.declared.notes);
     if (rc)
         return rc;
     bool all = select->sums_parts && !asked.which && search.found.count > 1;

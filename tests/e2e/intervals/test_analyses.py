@@ -3,6 +3,7 @@
 
 import os
 import random
+import re
 import subprocess
 
 import kernel_made
@@ -251,3 +252,34 @@ def test_a_value_is_named_by_the_event_before_it(krait, synth, declare):
     assert sum(row["no_key"] for row in rows) == 1  # 6 comes after no other
     done = subprocess.run([krait, "analyses", declare("[signal.x]\nmessage = '(1)'\nby = 'a'\n")], capture_output=True, text=True)
     assert done.returncode == 1 and "signal.x.by: 'after' and 'by' go together" in done.stderr
+
+
+# -- functions that a program does not have, traces without calls --
+
+MIXED = """
+[interval.work]
+call = "main.work"
+
+[interval.other]
+call = "nobody.knows"
+"""
+
+
+@pytest.mark.parametrize("words", [["intervals"], ["export", "--to", "chrome", "-o", "out.json"], ["view", "--svg", "out.svg"], ["report", "--within", "work"]])
+def test_a_rule_of_an_unknown_function_is_left_out(synth, krait, declare, tmp_path, words):
+    folder = synth("process 7 python3\ncode 1 python main work app.py 1\nthread 7\n0us call 1\n10us return\n")
+    done = subprocess.run([krait, words[0], folder, "-f", declare(MIXED), *words[1:]], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "own.toml:6: 'other' is left out: no function 'nobody.knows' in the trace" in " ".join(done.stderr.split())
+    if words == ["intervals"]:
+        assert re.search(r"\b1\b.*work", done.stdout)
+
+
+@pytest.mark.parametrize("to", ["chrome", "perfetto"])
+def test_export_takes_a_trace_without_calls(krait, tmp_path, to):
+    folder = made(tmp_path / "made")
+    done = subprocess.run([krait, "export", folder, "-f", "syscalls", "--to", to, "-o", tmp_path / "out"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "out").read_bytes()
+    assert b"syscall" in text and b"read" in text
+    assert subprocess.run([krait, "export", folder, "--to", to, "-o", tmp_path / "other"], capture_output=True).returncode == 1

@@ -50,7 +50,8 @@ struct live_omit {
 struct live_task {
     uint32_t code; /* of its coroutine; 0: not known */
     const char *name;
-    uint32_t group; /* KRAIT_NO_ID: it has not run */
+    uint32_t group;  /* KRAIT_NO_ID: it has not run */
+    uint32_t counts; /* the `resets` during which it was counted, + 1; 0: never */
 };
 
 struct live_steps {
@@ -115,7 +116,7 @@ struct krait_live {
     struct krait_strtab group_keys;
     struct krait_live_figures now, last, all; /* in ticks; `now` is the interval that goes on */
     uint64_t turned;
-    uint32_t dropped, threads_begun, processes_begun;
+    uint32_t dropped, threads_begun, processes_begun, resets;
     char python[32];
     bool failed; /* memory was out: something is not counted */
 };

@@ -66,10 +66,13 @@ static struct live_group *group_of_task(struct krait_live *live, const struct li
         uint32_t func = task->code < proc->func_cap ? proc->funcs[task->code] : KRAIT_NO_ID;
         func = task->code && func != KRAIT_NO_ID ? func : th->rows[row].func;
         task->group = group_of(live, func, task->name ? task->name : "");
-        if (task->group != KRAIT_NO_ID)
-            live->groups[task->group].tasks++;
     }
-    return task->group == KRAIT_NO_ID ? NULL : &live->groups[task->group];
+    if (task->group == KRAIT_NO_ID)
+        return NULL;
+    struct live_group *group = &live->groups[task->group];
+    group->tasks += task->counts != live->resets + 1;
+    task->counts = live->resets + 1;
+    return group;
 }
 
 /* What the step has run since the last time that was counted. */
@@ -125,6 +128,7 @@ void live_turn_groups(struct krait_live *live)
 
 void live_reset_groups(struct krait_live *live)
 {
+    live->resets++;
     for (uint32_t i = 0; i < live->group_count; i++)
         live->groups[i] = (struct live_group){ .func = live->groups[i].func, .name = live->groups[i].name };
 }

@@ -146,6 +146,20 @@ def test_tasks_have_rows_by_their_names_and_coroutines(exact, run, python, tmp_p
     assert re.search(r"running +steps/s +longest +mean +steps +running time +tasks +name +coroutine", text) and re.search(r"5 .* 1  last +handle +3 ", text)
 
 
+def test_tasks_that_ran_before_krait_came_count_once(programs, exact, any_python):
+    app = programs.start(any_python, """
+        import asyncio, os
+        async def turns():
+            while True: await asyncio.sleep(0.001)
+        async def main():
+            await asyncio.gather(turns(), turns())
+        print(os.getpid(), flush=True)
+        asyncio.run(main())
+    """)
+    tables = exact("--batch", "2", "--interval", "300ms", "--by", "task", *ALL, app.pid)
+    assert [[t["tasks"] for t in table["tasks"] if t["coroutine"] == "turns"] for table in tables] == [[2], [2]]
+
+
 def test_what_max_overhead_leaves_out_is_told(programs, krait, python):
     """The recorder drops functions, or pauses: then not every call is there, and the heading says so."""
     app = programs.start(python, "import os\nprint(os.getpid(), flush=True)\ndef f(): pass\nwhile True:\n for i in range(1000): f()\n")

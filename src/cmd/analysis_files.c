@@ -145,7 +145,8 @@ static void tell(const char *verb, const struct krait_buf *notes)
 }
 
 int krait_analysis_lanes(const struct krait_select *select, struct krait_trace *trace,
-                         struct krait_trace *onto, const char *verb, struct krait_err *err)
+                         struct krait_trace *onto, const char *verb, struct krait_rules *kept,
+                         struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_rules_done) struct krait_rules rules = { 0 };
     KRAIT_CLEANUP(krait_lanes_done) struct krait_lanes lanes = { 0 };
@@ -158,5 +159,11 @@ int krait_analysis_lanes(const struct krait_select *select, struct krait_trace *
         return rc;
     krait_buf_char(&rules.notes, '\0');
     tell(verb, &rules.notes);
-    return krait_trace_add_lanes(onto, &lanes) ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+    if (krait_trace_add_lanes(onto, &lanes))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    if (kept) {
+        *kept = rules;
+        rules = (struct krait_rules){ 0 };
+    }
+    return 0;
 }

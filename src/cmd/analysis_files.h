@@ -33,9 +33,10 @@ int krait_analysis_rules(struct krait_rules *rules, const struct krait_opt_list 
                          struct krait_err *err);
 
 /* Makes lanes of what the files declare, as tracks of `onto`, whose tracks were found: none without files. What they
- * find comes from `trace`, which may be the same. Tells `verb`'s user what was not found. Returns 0 or a negative errno
- * with err set. */
+ * find comes from `trace`, which may be the same. Tells `verb`'s user what was not found. `kept` (may be NULL) gets the
+ * rules. Returns 0 or a negative errno with err set. */
 int krait_analysis_lanes(const struct krait_select *select, struct krait_trace *trace,
-                         struct krait_trace *onto, const char *verb, struct krait_err *err);
+                         struct krait_trace *onto, const char *verb, struct krait_rules *kept,
+                         struct krait_err *err);
 
 #endif

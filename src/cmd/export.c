@@ -165,7 +165,7 @@ static int export_trace(struct export_options *o, const char *path, struct krait
     if (!rc && format->flags & KRAIT_EXPORT_HAS_TRACKS)
         rc = krait_tracks_find_kinds(trace, KRAIT_EXPORT_TRACKS, err);
     if (!rc && format->flags & KRAIT_EXPORT_HAS_TRACKS)
-        rc = krait_analysis_lanes(&o->select, trace, trace, "export", err);
+        rc = krait_analysis_lanes(&o->select, trace, trace, "export", NULL, err);
     struct krait_progress progress;
     krait_progress_begin(&progress, "export", trace);
     if (!rc)

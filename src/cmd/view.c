@@ -339,7 +339,7 @@ static int make(struct drawn *d, const struct view_options *o, int argc, char **
     rc = rc ? rc : krait_select_some(&o->select, d->trace, err);
     rc = rc ? rc : krait_tracks_find(d->trace, err);
     rc = rc ? rc : krait_within((void *)&o->select, d->trace, "view", err);
-    rc = rc ? rc : krait_analysis_lanes(&o->select, d->trace, d->trace, "view", err);
+    rc = rc ? rc : krait_analysis_lanes(&o->select, d->trace, d->trace, "view", NULL, err);
     rc = rc ? rc : set_range(d, o, err);
     rc = rc ? rc : krait_state_wall(&d->wall, d->trace, "view", err);
     if (rc)

@@ -62,7 +62,7 @@ static int export_trace(const struct view_options *o, char **paths, size_t count
     rc = rc ? rc : krait_within((void *)&o->select, trace, "view", err);
     rc = rc ? rc : krait_select_some(&o->select, trace, err);
     rc = rc ? rc : krait_tracks_find_kinds(trace, KRAIT_EXPORT_TRACKS, err);
-    rc = rc ? rc : krait_analysis_lanes(&o->select, trace, trace, "view", err);
+    rc = rc ? rc : krait_analysis_lanes(&o->select, trace, trace, "view", NULL, err);
     int fd = rc ? rc : open_temporary(path, sizeof(path), err);
     if (fd >= 0) {
         close(fd); /* the export replaces the file */

@@ -72,33 +72,45 @@ static void close_shown(struct krait_view *view, struct krait_trace *trace)
     krait_trace_close(trace);
 }
 
+/* One that the server did not take. */
+static void give_up(struct krait_server_trace *shown)
+{
+    krait_rules_done(&shown->rules);
+    shown->close(shown->view, shown->trace);
+}
+
 /* By the recording opened once more: the index's cache wants that nobody has walked the one that is shown. */
-static int make_lanes(struct krait_trace *trace, const struct shown *shown, struct krait_err *err)
+static int make_lanes(struct krait_server_trace *now, const struct shown *shown, struct krait_err *err)
 {
     struct krait_trace *own = NULL;
     if (!shown->select.analyses.count)
         return 0;
     int rc = krait_trace_open(&own, shown->of.paths, shown->of.path_count, KRAIT_MACHINES_APART, err);
-    rc = rc ? rc : krait_tracks_find(trace, err);
-    rc = rc ? rc : krait_analysis_lanes(&shown->select, own, trace, "view", err);
+    rc = rc ? rc : krait_tracks_find(now->trace, err);
+    rc = rc ? rc : krait_analysis_lanes(&shown->select, own, now->trace, "view", &now->rules, err);
     krait_trace_close(own);
     return rc;
 }
 
 /* Of the files that -f names, and of the page's, where there is one: if that one does not fit, it is left out. */
-static int add_lanes(struct krait_trace *trace, struct shown *shown, struct krait_err *err)
+static int add_lanes(struct krait_server_trace *now, struct shown *shown, struct krait_err *err)
 {
     struct krait_opt_list *files = &shown->select.analyses;
     bool has_pages = access(shown->beside, R_OK) == 0;
     files->count = shown->o->select.analyses.count + has_pages;
-    int rc = make_lanes(trace, shown, err);
+    int rc = make_lanes(now, shown, err);
     if (!rc || rc == -ENOMEM || !has_pages)
         return rc;
     fputs("krait view: warning: ", stderr);
     krait_terminal_safe(stderr, err->text);
     fputc('\n', stderr);
     files->count--;
-    return make_lanes(trace, shown, err);
+    return make_lanes(now, shown, err);
+}
+
+static bool takes(void *select, const struct krait_trace *trace, const struct krait_track *track)
+{
+    return krait_select_place(select, trace, track);
 }
 
 /* Opens the recording as it is now. What is asked before it is opened is whether it goes on: so nothing is missed. */
@@ -107,6 +119,8 @@ static int open_shown(struct krait_server_trace *out, struct shown *shown, struc
     struct krait_view_options of = shown->of;
     struct krait_server_trace now = { .growing =
                                           shown->recording || krait_trace_grows(of.paths, of.path_count),
+                                      .takes = takes,
+                                      .takes_ctx = &shown->select,
                                       .close = close_shown };
     of.flags |= now.growing ? KRAIT_VIEW_NO_CACHE : 0;
     int rc = krait_trace_open(&now.trace, of.paths, of.path_count, KRAIT_MACHINES_APART, err);
@@ -116,12 +130,14 @@ static int open_shown(struct krait_server_trace *out, struct shown *shown, struc
         now.trace->progress = krait_running_progress;
     if (!rc && !now.growing)
         krait_ending_warn("view", now.trace, now.trace->damage, "");
-    rc = rc ? rc : add_lanes(now.trace, shown, err);
+    rc = rc ? rc : add_lanes(&now, shown, err);
     rc = rc ? rc : krait_view_open(&now.view, now.trace, &of, err);
-    if (rc)
+    if (rc) {
+        krait_rules_done(&now.rules);
         krait_trace_close(now.trace);
-    else
+    } else {
         *out = now;
+    }
     return rc;
 }
 
@@ -160,7 +176,7 @@ static bool show_more(struct shown *shown, bool *growing)
         krait_view_progress(next.view, &progress);
     while (!progress.is_done && !(ended = is_ended(shown, NAP_NS)));
     if (ended || krait_server_show(shown->server, &next))
-        next.close(next.view, next.trace);
+        give_up(&next);
     else
         *growing = next.growing;
     return ended;
@@ -230,7 +246,7 @@ static int serve(struct shown *shown, struct krait_err *err)
         return rc == -EINTR ? 0 : rc;
     rc = krait_server_new(&shown->server, &first, &options, err);
     if (rc) {
-        first.close(first.view, first.trace);
+        give_up(&first);
         return rc;
     }
     say_link(shown);

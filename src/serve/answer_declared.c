@@ -7,6 +7,7 @@
 #include "base/dirs.h"
 #include "base/json.h"
 #include "base/outfile.h"
+#include "serve/grid.h"
 #include "serve/server.h"
 #include "serve/serving.h"
 #include "view/source.h"
@@ -162,15 +163,19 @@ static void put_signal_row(struct krait_buf *out, const struct krait_intervals *
     krait_buf_char(out, '}');
 }
 
+/* Not a state that became another one. */
+static bool is_told(const struct krait_interval_row *row)
+{
+    return row->key == KRAIT_NO_ID || row->starts || row->stops || row->no_start || row->no_key;
+}
+
 /* As krait intervals has them, a row for each name, key or state; and which state followed which how often. */
 static void put_rows(struct krait_buf *out, const struct krait_intervals *of, uint32_t rule)
 {
     krait_json_key_open(out, "rows", '[');
     for (uint32_t i = 0; i < of->row_count; i++) {
         const struct krait_interval_row *row = &of->rows[i];
-        bool has_any = row->starts || row->stops || row->no_start || row->no_key;
-        if (row->rule == rule &&
-            (row->key == KRAIT_NO_ID || has_any)) /* else a state that became another one */
+        if (row->rule == rule && is_told(row))
             put_row(out, of, row);
     }
     for (uint32_t i = 0; i < of->signal_count; i++) {
@@ -192,20 +197,25 @@ static void put_rows(struct krait_buf *out, const struct krait_intervals *of, ui
     krait_buf_char(out, ']');
 }
 
-static void put_rule(struct krait_buf *out, const struct krait_serving *serving, const struct found *found,
-                     uint32_t rule, uint64_t limit)
+static void put_name(struct krait_buf *out, const struct krait_interval_rule *of)
 {
-    const struct krait_interval_rule *of = &found->rules.items[rule];
     bool is_signal = of->kind == KRAIT_RULE_SIGNAL;
-    krait_json_item(out, "\n{");
     krait_json_key_text(out, "name", of->name);
     krait_json_key_text(out, "kind",
                         is_signal                       ? "signal"
                         : of->kind == KRAIT_RULE_STATES ? "state"
                                                         : "interval");
+}
+
+static void put_rule(struct krait_buf *out, const struct krait_serving *serving, const struct found *found,
+                     uint32_t rule, uint64_t limit)
+{
+    const struct krait_interval_rule *of = &found->rules.items[rule];
+    krait_json_item(out, "\n{");
+    put_name(out, of);
     put_rows(out, &found->of, rule);
     krait_json_key_open(out, "first", '[');
-    if (is_signal)
+    if (of->kind == KRAIT_RULE_SIGNAL)
         put_samples(out, serving, &found->of, rule, limit);
     else
         put_intervals(out, serving, &found->of, rule, limit);
@@ -230,6 +240,133 @@ int krait_answer_preview(struct krait_serving *serving, const struct krait_reque
         put_rule(out, serving, &found, i, limit);
     krait_buf_str(out, "]}\n");
     return 0;
+}
+
+/* -- what is shown -- */
+
+/* Numbers of a signal in one column of the range. */
+struct column {
+    uint64_t count;
+    double min, max, last;
+};
+
+static bool takes_shown(void *ctx, const struct krait_trace *trace, const struct krait_track *track)
+{
+    const struct krait_serving *serving = ctx;
+    return track->of != KRAIT_OF_LANE &&
+           (!serving->takes || serving->takes(serving->takes_ctx, trace, track));
+}
+
+/* The place of a row among those of its rule that are answered. */
+static uint32_t row_number(const struct krait_intervals *of, uint32_t row)
+{
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < row; i++)
+        number += of->rows[i].rule == of->rows[row].rule && is_told(&of->rows[i]);
+    return number;
+}
+
+static int put_cells(struct krait_buf *out, const struct krait_serving *serving,
+                     const struct krait_intervals *of, uint32_t rule, struct krait_grid *grid)
+{
+    int rc = 0;
+    uint32_t row = KRAIT_NO_ID, number = 0;
+    for (size_t i = 0; i < of->count && !rc; i++) {
+        const struct krait_interval *item = &of->items[i];
+        if (of->rows[item->row].rule != rule)
+            continue;
+        number = item->row == row ? number : row_number(of, item->row);
+        row = item->row;
+        const struct krait_grid_point point = { .begin_ns = item->begin_ns - serving->origin_ns,
+                                                .end_ns = item->end_ns - serving->origin_ns,
+                                                .track = item->begin_track,
+                                                .name = number };
+        rc = krait_grid_add(grid, &point);
+    }
+    if (!rc)
+        krait_grid_put(out, grid);
+    return rc;
+}
+
+static int put_columns(struct krait_buf *out, const struct krait_serving *serving,
+                       const struct krait_intervals *of, uint32_t rule, const struct krait_grid *grid)
+{
+    KRAIT_AUTO_FREE struct column *columns = calloc(grid->columns + 1, sizeof(*columns));
+    double length = (double)KRAIT_MAX(grid->range.to_ns - grid->range.from_ns, 1ull);
+    if (!columns)
+        return -ENOMEM;
+    for (size_t i = 0; i < of->sample_count; i++) {
+        const struct krait_sample *sample = &of->samples[i];
+        uint64_t t_ns = sample->t_ns - serving->origin_ns;
+        if (of->signals[sample->row].rule != rule)
+            continue;
+        double share = (double)(t_ns - KRAIT_MIN(grid->range.from_ns, t_ns)) / length;
+        uint64_t at = KRAIT_MIN((uint64_t)(share * (double)grid->columns), grid->columns);
+        struct column *column = &columns[at];
+        column->min = column->count && column->min < sample->value ? column->min : sample->value;
+        column->max = column->count && column->max > sample->value ? column->max : sample->value;
+        column->last = sample->value;
+        column->count++;
+    }
+    krait_json_key_open(out, "values", '[');
+    for (uint64_t i = 0; i <= grid->columns; i++) {
+        if (!columns[i].count)
+            continue;
+        krait_json_item(out, "\n[");
+        krait_buf_fmt(out, "%llu,%llu,", (unsigned long long)i, (unsigned long long)columns[i].count);
+        krait_json_real(out, columns[i].min);
+        krait_buf_char(out, ',');
+        krait_json_real(out, columns[i].max);
+        krait_buf_char(out, ',');
+        krait_json_real(out, columns[i].last);
+        krait_buf_char(out, ']');
+    }
+    krait_buf_char(out, ']');
+    return 0;
+}
+
+static int put_picture(struct krait_buf *out, const struct krait_serving *serving,
+                       const struct krait_request *request, const struct krait_intervals *of, uint32_t rule)
+{
+    struct krait_range range = krait_serving_range(serving, request);
+    KRAIT_CLEANUP(krait_grid_done)
+    struct krait_grid grid = {
+        .range = { range.from_ns - serving->origin_ns, range.to_ns - serving->origin_ns },
+        .columns = krait_grid_columns(krait_request_number(request, KRAIT_PARAM_columns, KRAIT_GRID_COLUMNS))
+    };
+    return serving->rules.items[rule].kind == KRAIT_RULE_SIGNAL ? put_columns(out, serving, of, rule, &grid)
+                                                                : put_cells(out, serving, of, rule, &grid);
+}
+
+int krait_answer_intervals(struct krait_serving *serving, const struct krait_request *request,
+                           struct krait_buf *out, struct krait_err *err)
+{
+    const uint64_t pictured = krait_request_number(request, KRAIT_PARAM_rule, UINT64_MAX);
+    KRAIT_CLEANUP(krait_intervals_done) struct krait_intervals of = { 0 };
+    const struct krait_interval_options options = { .rules = serving->rules.items,
+                                                    .rule_count = serving->rules.count,
+                                                    .range = krait_serving_range(serving, request),
+                                                    .takes = takes_shown,
+                                                    .ctx = serving };
+    int rc = 0;
+    krait_view_lock(serving->view);
+    if (serving->rules.count)
+        rc = krait_intervals_find(&of, serving->trace, &options, NULL, 0, err);
+    krait_view_unlock(serving->view);
+    if (rc)
+        return rc;
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "messages", of.messages);
+    krait_json_key_open(out, "rules", '[');
+    for (uint32_t i = 0; i < serving->rules.count && !rc; i++) {
+        krait_json_item(out, "\n{");
+        put_name(out, &serving->rules.items[i]);
+        put_rows(out, &of, i);
+        rc = i == pictured ? put_picture(out, serving, request, &of, i) : 0;
+        krait_buf_char(out, '}');
+    }
+    krait_buf_str(out, "]}\n");
+    return rc ? krait_err_set(err, rc, "out of memory") : 0;
 }
 
 /* -- the files -- */

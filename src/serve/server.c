@@ -340,6 +340,9 @@ static int make_serving(struct krait_serving **out, const struct krait_server *s
         return rc;
     (*out)->growing = shown->growing;
     (*out)->close = shown->close;
+    (*out)->rules = shown->rules;
+    (*out)->takes = shown->takes;
+    (*out)->takes_ctx = shown->takes_ctx;
     (*out)->paths = server->options.paths;
     (*out)->path_count = server->options.path_count;
     (*out)->analyses = server->options.analyses;
@@ -374,7 +377,9 @@ int krait_server_new(struct krait_server **out, const struct krait_server_trace 
     rc = rc ? rc : start(server, port, err);
     if (rc) {
         if (server->shown)
-            server->shown->close = NULL; /* it is not taken */
+            server->shown->close = NULL; /* it is not taken, */
+        if (server->shown)
+            server->shown->rules = (struct krait_rules){ 0 }; /* nor are they */
         krait_server_free(server);
         return rc;
     }

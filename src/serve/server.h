@@ -12,6 +12,7 @@
 #ifndef KRAIT_SERVE_SERVER_H
 #define KRAIT_SERVE_SERVER_H
 
+#include "analysis/rules.h"
 #include "base/err.h"
 #include "view/index.h"
 
@@ -37,6 +38,10 @@ struct krait_server_trace {
     struct krait_view *view; /* of `trace` */
     struct krait_trace *trace;
     bool growing; /* the recording goes on: what is recorded until then is shown, and more will follow */
+    struct krait_rules rules; /* of the lanes; taken with it, and freed when it is closed */
+    /* Which tracks they are of; NULL: all. */
+    bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
+    void *takes_ctx;
     /* Closes both, once nobody is answered from them any more, from any thread; NULL: they outlive the server. */
     void (*close)(struct krait_view *view, struct krait_trace *trace);
 };

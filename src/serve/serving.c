@@ -26,6 +26,7 @@ void krait_serving_free(struct krait_serving *serving)
     krait_wall_free(serving->wall);
     krait_gil_holders_free(serving->gil);
     krait_ctf_close(serving->reader);
+    krait_rules_done(&serving->rules);
     pthread_mutex_destroy(&serving->one);
     if (serving->close)
         serving->close(serving->view, serving->trace);

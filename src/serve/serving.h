@@ -6,6 +6,7 @@
 #ifndef KRAIT_SERVE_SERVING_H
 #define KRAIT_SERVE_SERVING_H
 
+#include "analysis/rules.h"
 #include "analysis/track_sums.h"
 #include "analysis/wall.h"
 #include "serve/request.h"
@@ -25,9 +26,12 @@ struct krait_serving {
                   struct krait_trace *trace); /* of both, at the end; NULL: the caller's */
     struct krait_view *view;
     struct krait_trace *trace; /* the view's */
-    uint64_t origin_ns;        /* times in requests and answers count from it */
-    struct krait_wall *wall;   /* what threads did; NULL: the trace does not say, or nobody has asked yet */
-    bool has_wall;             /* somebody has asked */
+    struct krait_rules rules;  /* of declared lanes; used under the view's lock */
+    bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
+    void *takes_ctx;         /* which tracks these are of; NULL: all */
+    uint64_t origin_ns;      /* times in requests and answers count from it */
+    struct krait_wall *wall; /* what threads did; NULL: the trace does not say, or nobody has asked yet */
+    bool has_wall;           /* somebody has asked */
     struct krait_gil_holders *gil; /* who had the GIL; NULL: nobody has asked yet */
     const char *const *paths;      /* of the trace, as it was opened; notes are kept in the first */
     size_t path_count;

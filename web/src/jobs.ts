@@ -11,7 +11,7 @@ export interface Running { name: string; share: number; took: number }
 
 const WORDS: Record<string, string> = {
   functions: 'function table', flame: 'flame graph', call: 'details of the call', calls: 'calls of the function', states: 'states', syscalls: 'system calls',
-  marks: 'marks', events: 'events', find: 'search of events', cut: 'part of the trace', path: 'critical path', wakeups: 'wakeups', gil: 'waits for the GIL', counters: 'counters',
+  marks: 'marks', events: 'events', find: 'search of events', cut: 'part of the trace', path: 'critical path', wakeups: 'wakeups', gil: 'waits for the GIL', counters: 'counters', intervals: 'declared intervals',
 };
 
 /** "function table 43%, 2.1 s". */

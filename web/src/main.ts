@@ -342,6 +342,10 @@ class Page {
     this.context.timeline.lanes.forget(); // a lane may be as it was but in another number of rows
     const track = this.context.trace.tracks.find((each) => each.of === 'lane' && (each.threadName === name || each.threadName.startsWith(`${name} `)));
     if (track) this.context.timeline.revealTrack(track.id);
+    if (track && name) {
+      this.context.store.pick('declared', name);
+      this.context.store.openPanel('intervals');
+    }
     this.remaking--;
   }
 

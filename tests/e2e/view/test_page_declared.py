@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 from browser import Page, ask, browser, served
+from test_analyses import declare  # noqa: F401  (a fixture)
 from test_intervals import marks
-from test_view_declared import TOLD
+from test_view_declared import SHOP, TOLD
 
 ORDER = {"start": "take (?P<key>\\d+)", "stop": "send (?P<key>\\d+)"}
 
@@ -164,3 +165,38 @@ def test_a_range_from_one_message_to_another_fills_the_patterns_in(open_page, sh
     add(page)
     assert kept(shop).startswith("# mine\n[interval.interval]\nstart = { event = 'x' }\n") and "[interval.'an \"order\"']" in kept(shop)
     assert 'an "order"' in names(page)
+
+
+def test_a_panel_has_the_numbers_of_krait_intervals(open_page, shop, krait, declare):  # noqa: F811
+    def printed(*options):
+        return json.loads(subprocess.run([krait, "intervals", shop, "-f", own, "--json", *options], check=True, capture_output=True).stdout)
+
+    own = declare(SHOP)
+    page = open_page("#p=intervals", "-f", own)
+    shown = {(row[0], row[1]): row[2:] for row in page.rows()}
+    for row in printed()["rows"]:
+        times = [f"{row[f'{name}_ns'] / 1000:.1f} us" if row["intervals"] else "-" for name in ("total", "mean", "min", "median", "p90", "p99", "max")]
+        deviation = f"{row['deviation_ns'] / 1000:.1f} us" if row["intervals"] > 1 else "-"
+        left = [str(row[name] or "-") for name in ("no_stop", "no_start", "no_key")]
+        assert shown[row["name"], row.get("key") or "-"] == [str(row["intervals"]), *times, deviation, *left, "-", "-", "-"]
+    (signal,) = printed()["signals"]
+    assert shown["waiting", "-"][:4] == ["2", "3.5", "1.75", "1.5"] and shown["waiting", "-"][-2:] == ["1.5", f"{signal['per_s']:.6g}"]
+    label = page.page.locator(".over .scatter:visible")
+    assert "order: 3 intervals" in label.get_attribute("aria-label")
+    assert page.page.locator(".bars").get_attribute("aria-label") == "How long they lasted, from 98.30 us to 327.7 us"
+    page.page.locator(".row", has_text="oven").first.click()
+    page.press("Shift")
+    assert "oven: 1 stay" in label.get_attribute("aria-label") and page.text(".transitions tbody").split("\t") == ["1", "100.0%", "hot", "warm"]
+    page.page.locator(".row", has_text="waiting").click()
+    page.press("Shift")
+    assert "values of waiting" in label.get_attribute("aria-label") and page.page.locator(".bars:visible").count() == 0
+    assert "declared:waiting" in page.address()
+
+    found = printed("--list", "--only", "order")["list"]
+    (row,) = printed("--from", f"{(found[2]['begin_ns'] - 1000) / 1e9:.9f}", "--only", "order")["rows"]
+    zero = page.page.evaluate("async () => (await (await fetch('api/trace')).json()).origin")
+    begin = printed()["begin_ns"] + found[2]["begin_ns"] - 1000 - int(zero)
+    page.page.goto(page.page.url.split("#")[0] + f"#s={begin},500000;p=intervals")
+    page.page.wait_for_timeout(600)
+    page.wait()
+    assert {r[0]: r[2:4] for r in page.rows()}["order"] == [str(row["intervals"]), f"{row['total_ns'] / 1000:.1f} us"] == ["1", "100.0 us"]

@@ -4,49 +4,24 @@
 import { ask, readCall } from '../api';
 import { button, el } from '../dom';
 import { Call, label, place } from '../model';
-import { palette } from '../palette';
 import { Context, Panel, rangeParams } from '../panel';
 import { hasCalls } from './functions';
+import { Bar, drawHistogram, scaleOf } from './histogram';
 import { Table } from '../table';
 import { count, counted, duration, moment } from '../time';
-import { isDark, sized } from '../timeline';
 
 interface Answer { matched: number; histogram: [number, number, number][]; calls: Call[]; fastest: Call | null }
 
-const HEIGHT = 132, FOOT = 18;
 let title: HTMLElement, canvas: HTMLCanvasElement, table: Table<Call>, note: HTMLElement;
-let histogram: [number, number, number][] = [], brush: [number, number] | null = null, current: Context, ends: HTMLElement;
-
-/** Where a duration stands: the axis is logarithmic. */
-function scale(): { low: number; high: number; x: (ns: number, width: number) => number; ns: (x: number, width: number) => number } {
-  const low = Math.log2(Math.max(histogram[0]?.[0] ?? 1, 1)), high = Math.max(Math.log2(Math.max(histogram[histogram.length - 1]?.[1] ?? 2, 2)), low + 1);
-  return { low, high, x: (ns, width) => (Math.log2(Math.max(ns, 1)) - low) / (high - low) * width, ns: (x, width) => 2 ** (low + x / width * (high - low)) };
-}
+let histogram: Bar[] = [], brush: [number, number] | null = null, current: Context, ends: HTMLElement;
 
 function draw(): void {
-  const width = Math.max(canvas.clientWidth, 1), context = sized(canvas, width, HEIGHT), colours = palette(isDark()), { x, low, high } = scale();
-  context.clearRect(0, 0, width, HEIGHT);
-  const most = Math.max(...histogram.map((bucket) => bucket[2]), 1);
-  for (const [begin, end, n] of histogram) {
-    const left = x(begin, width), right = Math.max(x(end, width), left + 2);
-    const height = Math.max(Math.log2(1 + n) / Math.log2(1 + most) * (HEIGHT - FOOT - 6), 2);
-    const inside = !brush || (begin < brush[1] && end > brush[0]);
-    context.fillStyle = inside ? colours.accent : colours.rule;
-    context.fillRect(left, HEIGHT - FOOT - height, Math.max(right - left - 1, 1), height);
-  }
-  context.fillStyle = colours.quiet;
-  context.font = '11px system-ui, sans-serif';
-  context.textBaseline = 'middle';
-  for (let power = Math.ceil(low / 3.3219 - 0.001); power * 3.3219 <= high + 0.001; power++) {
-    const at = x(10 ** power, width);
-    context.fillRect(at, HEIGHT - FOOT, 1, 4);
-    context.fillText(duration(10 ** power).replace(/\.0+ /, ' '), Math.min(at + 3, width - 44), HEIGHT - 7);
-  }
+  drawHistogram(canvas, histogram, brush);
 }
 
 function listenToBrush(): void {
   let from: number | null = null;
-  const at = (event: PointerEvent): number => scale().ns(event.offsetX, Math.max(canvas.clientWidth, 1));
+  const at = (event: PointerEvent): number => scaleOf(histogram).ns(event.offsetX, Math.max(canvas.clientWidth, 1));
   canvas.addEventListener('pointerdown', (event) => {
     from = at(event);
     brush = null;

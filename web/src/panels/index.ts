@@ -10,10 +10,11 @@ import { finder } from './finder';
 import { flame } from './flame';
 import { functions } from './functions';
 import { gil } from './gil';
+import { intervals } from './intervals';
 import { marks } from './marks';
 import { notes } from './notes';
 import { play } from './play';
 import { states } from './states';
 import { syscalls } from './syscalls';
 
-export const panels: Panel[] = [functions, details, finder, flame, play, compare, states, syscalls, gil, counters, marks, eventTable, notes];
+export const panels: Panel[] = [functions, details, finder, flame, play, compare, states, syscalls, gil, counters, intervals, marks, eventTable, notes];

@@ -33,6 +33,11 @@ export function cellLines(cell: Cell, name: string, who: string): string[] {
   return [`${count(cell.count)} system calls${failed}`, `${duration(cell.ns)} in all; the longest: ${name}, ${longest}`, who];
 }
 
+/** So many columns of cells a picture of a width has. */
+export function roomIn(width: number): number {
+  return Math.max(Math.floor((width - LEFT - RIGHT) / CELL), 1);
+}
+
 /** The cells by time, then duration: what the arrow keys go through. */
 export function inOrder(cells: Cell[]): Cell[] {
   return [...cells].sort((a, b) => a.column - b.column || a.bucket - b.bucket);
@@ -63,7 +68,7 @@ export class Scatter {
 
   /** So many columns of cells are on the screen. */
   get room(): number {
-    return Math.max(Math.floor((this.element.clientWidth - LEFT - RIGHT) / CELL), 1);
+    return roomIn(this.element.clientWidth);
   }
 
   set(cells: Cell[], octave: number, columns: number, range: Range, label: string): void {

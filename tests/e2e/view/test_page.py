@@ -227,7 +227,7 @@ def test_everything_has_a_name_for_screen_readers(open_page):
     page, *_ = open_page()
     nameless = page.page.evaluate(
         "() => [...document.querySelectorAll('button, input, canvas:not([aria-hidden]), [role=table]')]"
-        ".filter((e) => !(e.textContent.trim() || e.getAttribute('aria-label') || e.title)).map((e) => e.outerHTML)"
+        ".filter((e) => !(e.textContent.trim() || e.getAttribute('aria-label') || e.title || [...(e.labels || [])].some((l) => l.textContent.trim()))).map((e) => e.outerHTML)"
     )
     assert nameless == []
 

@@ -54,7 +54,7 @@ export class LaneDialog {
   private errors = new Map<Key | 'name', HTMLElement>();
   private found = el('div', { class: 'maker-found', role: 'status', 'aria-label': 'What matches' });
   private kept = el('div', { class: 'maker-kept' });
-  private add = el('button', { type: 'submit', class: 'primary' });
+  private add = el('button', { type: 'submit', class: 'primary' }, 'Add');
   private problem = el('div', { class: 'error', role: 'alert' });
   private file: File = { head: '', sections: [] };
   private edited: Section | null = null;

@@ -92,7 +92,7 @@ static int add_call(void *ctx, const struct krait_live_row *from)
 {
     struct merging *m = ctx;
     const struct krait_live_func *func = from->func;
-    if (func->is_pause || !is_shown(m, func->module, func->name, func->file))
+    if (!is_shown(m, func->module, func->name, func->file))
         return 0;
     const struct top_row first = { .name = func->label,
                                    .file = func->file,

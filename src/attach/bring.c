@@ -81,6 +81,19 @@ static int wait_for_memfd(pid_t pid)
     return fd;
 }
 
+/* The memfd, and nothing else: the process, which may be another user's, can put any file in its place. No name leads to a
+ * memfd, and this one is empty still. */
+static int open_memfd(const char *path)
+{
+    struct stat at;
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || (fstat(fd, &at) == 0 && S_ISREG(at.st_mode) && at.st_nlink == 0 && at.st_size == 0))
+        return fd;
+    close(fd);
+    errno = EBADF;
+    return -1;
+}
+
 static bool copy_into(int to, int from)
 {
     char bytes[64 * 1024];
@@ -115,7 +128,7 @@ int krait_bring(const struct krait_target *target, const struct krait_stub *stub
         return krait_err_set(err, -ETIMEDOUT, "process %d made no memfd for krait's agent within 3 s",
                              target->pid);
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", target->pid, memfd);
-    KRAIT_AUTO_CLOSE int to = open(path, O_WRONLY | O_CLOEXEC);
+    KRAIT_AUTO_CLOSE int to = open_memfd(path);
     KRAIT_AUTO_CLOSE int from = open(library, O_RDONLY | O_CLOEXEC);
     if (to < 0 || from < 0 || !copy_into(to, from))
         return krait_err_errno(err, "cannot bring %s into process %d", library, target->pid);

@@ -257,30 +257,30 @@ static bool takes_shown(void *ctx, const struct krait_trace *trace, const struct
            (!serving->takes || serving->takes(serving->takes_ctx, trace, track));
 }
 
-/* The place of a row among those of its rule that are answered. */
-static uint32_t row_number(const struct krait_intervals *of, uint32_t row)
+/* The place of each row among those of the rule that are answered. NULL: no memory. */
+static uint32_t *row_numbers(const struct krait_intervals *of, uint32_t rule)
 {
-    uint32_t number = 0;
-    for (uint32_t i = 0; i < row; i++)
-        number += of->rows[i].rule == of->rows[row].rule && is_told(&of->rows[i]);
-    return number;
+    uint32_t *numbers = calloc((size_t)of->row_count + 1, sizeof(*numbers)), next = 0;
+    for (uint32_t i = 0; numbers && i < of->row_count; i++) {
+        numbers[i] = next;
+        next += of->rows[i].rule == rule && is_told(&of->rows[i]);
+    }
+    return numbers;
 }
 
 static int put_cells(struct krait_buf *out, const struct krait_serving *serving,
                      const struct krait_intervals *of, uint32_t rule, struct krait_grid *grid)
 {
-    int rc = 0;
-    uint32_t row = KRAIT_NO_ID, number = 0;
+    KRAIT_AUTO_FREE uint32_t *numbers = row_numbers(of, rule);
+    int rc = numbers ? 0 : -ENOMEM;
     for (size_t i = 0; i < of->count && !rc; i++) {
         const struct krait_interval *item = &of->items[i];
         if (of->rows[item->row].rule != rule)
             continue;
-        number = item->row == row ? number : row_number(of, item->row);
-        row = item->row;
         const struct krait_grid_point point = { .begin_ns = item->begin_ns - serving->origin_ns,
                                                 .end_ns = item->end_ns - serving->origin_ns,
                                                 .track = item->begin_track,
-                                                .name = number };
+                                                .name = numbers[item->row] };
         rc = krait_grid_add(grid, &point);
     }
     if (!rc)
@@ -343,11 +343,13 @@ int krait_answer_intervals(struct krait_serving *serving, const struct krait_req
 {
     const uint64_t pictured = krait_request_number(request, KRAIT_PARAM_rule, UINT64_MAX);
     KRAIT_CLEANUP(krait_intervals_done) struct krait_intervals of = { 0 };
+    KRAIT_AUTO_BUF notes = { 0 }; /* they were told where the lanes were made */
     const struct krait_interval_options options = { .rules = serving->rules.items,
                                                     .rule_count = serving->rules.count,
                                                     .range = krait_serving_range(serving, request),
                                                     .takes = takes_shown,
-                                                    .ctx = serving };
+                                                    .ctx = serving,
+                                                    .notes = &notes };
     int rc = 0;
     krait_view_lock(serving->view);
     if (serving->rules.count)

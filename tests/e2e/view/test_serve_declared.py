@@ -81,6 +81,13 @@ def test_a_preview_has_the_numbers_of_krait_intervals(serve, krait):
     assert [own(row, 9) for row in rules[2]["rows"]] == [[round(n, 9) for n in shown(row, "")] for row in printed["signals"]]
 
 
+def test_a_rule_of_an_unknown_function_hides_no_other(serve, tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text(SHOP + '\n[interval.nobody]\ncall = "nobody.knows"\n')
+    rules = serve("-f", own).api("intervals")["rules"]
+    assert len(rules) == 4 and any(rule.get("rows") for rule in rules)
+
+
 def test_what_the_page_keeps_is_shown_and_stays(serve, krait):
     server = serve()
     before = server.api("declared")

@@ -126,6 +126,19 @@ static int attach(struct top_exact *exact, pid_t pid)
     return 0;
 }
 
+/* The next process may be in another network namespace, to which the collector's door then moves. */
+static void wait_a_little(struct top_exact *exact, const struct attached *attached)
+{
+    enum { TRIES = 300 };
+    struct krait_err err = { 0 };
+    for (int i = 0; i < TRIES && attached->state == BEGINS && !top_is_asked_to_end(); i++) {
+        krait_collector_round(exact->collector);
+        if (krait_attaching_has_begun(&attached->attaching, exact->collector, &err))
+            return;
+        nanosleep(&(struct timespec){ 0, KRAIT_NS_PER_MS }, NULL);
+    }
+}
+
 int top_exact_join(struct top_exact *exact, const struct top_processes *processes, bool at_once)
 {
     int rc = 0;
@@ -134,8 +147,11 @@ int top_exact_join(struct top_exact *exact, const struct top_processes *processe
         /* What a recorded process forks is recorded from its first moment: it gets a second to say so. */
         bool is_due = at_once || process->age > 1;
         if (process->remote && is_due && !find(exact, process->pid) &&
-            !krait_collector_has(exact->collector, process->pid))
+            !krait_collector_has(exact->collector, process->pid)) {
             rc = attach(exact, process->pid);
+            if (!rc)
+                wait_a_little(exact, &exact->items[exact->count - 1]);
+        }
     }
     return rc;
 }

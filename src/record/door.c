@@ -22,7 +22,10 @@ void krait_door_open(struct krait_door *door)
 {
     struct sockaddr_un address;
     int on = 1, fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct stat network;
     *door = (struct krait_door){ .fd = -1 };
+    if (stat("/proc/thread-self/ns/net", &network) == 0)
+        door->network = network.st_ino;
     if (fd < 0)
         return;
     if (make_key(door->key) == 0 && setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0 &&
@@ -45,11 +48,10 @@ static int open_inside(struct krait_door *door, int there)
     return door->fd < 0 ? -EPERM : 0;
 }
 
-static bool is_our_network(int there)
+static bool is_seen_from(const struct krait_door *door, int there)
 {
-    struct stat of_theirs, of_ours;
-    return fstat(there, &of_theirs) || stat("/proc/self/ns/net", &of_ours) ||
-           of_theirs.st_ino == of_ours.st_ino;
+    struct stat network;
+    return !door->network || fstat(there, &network) || network.st_ino == door->network;
 }
 
 int krait_door_admit(struct krait_door *door, pid_t pid)
@@ -57,7 +59,7 @@ int krait_door_admit(struct krait_door *door, pid_t pid)
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
     KRAIT_AUTO_CLOSE int there = open(path, O_RDONLY | O_CLOEXEC);
-    if (!is_our_network(there)) {
+    if (!is_seen_from(door, there)) {
         struct krait_door made;
         if (open_inside(&made, there))
             return -EPERM;

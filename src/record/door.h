@@ -59,14 +59,16 @@ int krait_door_number(const char *key, pid_t *pid);
 struct krait_door {
     int fd; /* -1: there is none */
     char key[KRAIT_DOOR_KEY + 1];
+    ino_t network;    /* the namespace that it is in; 0: not known */
     pid_t guests[16]; /* the last ones that were attached to: each may join, whatever its user */
     uint32_t guest_count;
 };
 
 /* Opens a socket with a new key. If that fails, such processes are not recorded. */
 void krait_door_open(struct krait_door *door);
-/* Lets a process join that was attached to. One in another network namespace, where no socket of ours is seen, gets a
- * door there, with a new key. Returns 0, or -EPERM where krait may not make that; the door is then as before. */
+/* Lets a process join that was attached to. Where that is in another network namespace than the door, whose socket is not
+ * seen there, the door moves, and has a new key: who was admitted before has to have joined by then. Returns 0, or -EPERM
+ * where krait may not make that; the door is then as before. */
 int krait_door_admit(struct krait_door *door, pid_t pid);
 /* Answers one process that has asked since, with `memfd` if it wants that and may have it. Returns whether there was
  * one. *refused is who it was if it may not, else its pid is 0. */

@@ -130,8 +130,9 @@ static void read_cpu(struct top *top)
     bool known = top->cpu_at && now > top->cpu_at;
     top->cpu = known ? used / ns : -1;
     top->own_cpu = known ? (double)(own - top->own_ns) / ns : -1;
-    uint64_t cost_ns = top->is_exact ? top_exact_cost(top->exact) : 0;
-    top->cost = known && top->is_exact && used > 0 ? (double)(cost_ns - top->cost_ns) / used : -1;
+    uint64_t cost_ns = top->exact ? top_exact_cost(top->exact) : 0;
+    bool is_measured = known && top->is_exact && used > 0 && cost_ns >= top->cost_ns;
+    top->cost = is_measured ? (double)(cost_ns - top->cost_ns) / used : -1;
     top->cost_ns = cost_ns;
     top->memory = top_processes_memory(&top->processes);
     top->cpu_at = now;

@@ -78,9 +78,9 @@ static struct live_group *group_of_task(struct krait_live *live, const struct li
 /* What the step has run since the last time that was counted. */
 static void count_running(struct krait_live *live, struct live_thread *th, uint64_t t)
 {
-    struct live_group *group = group_of_task(live, th, th->task);
     if (!th->step_t || t <= th->ran_t)
         return;
+    struct live_group *group = group_of_task(live, th, th->task);
     if (group) {
         group->all.running += t - th->ran_t;
         group->longest = KRAIT_MAX(group->longest, t - th->step_t);

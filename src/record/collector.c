@@ -160,25 +160,15 @@ static void put_exit(struct krait_collector *c, struct krait_collected_proc *pro
     put_own_event(c, proc, KRAIT_EVENT_process_exit, payload, sizeof(payload));
 }
 
-/* event_ticks is of two events. */
-static uint64_t cost_of(const struct krait_collector *c, uint32_t i)
-{
-    return c->procs[i].events * atomic_load(&c->shm.procs[i].event_ticks) / 2;
-}
-
 uint64_t krait_collector_cost(const struct krait_collector *c)
 {
-    uint64_t ticks = c->cost_ticks;
-    for (uint32_t i = 0; i < c->procs_used; i++)
-        ticks += c->procs[i].dir ? cost_of(c, i) : 0;
-    return (uint64_t)((double)ticks * 1e9 / (double)c->clock.freq);
+    return (uint64_t)((double)c->cost_ticks * 1e9 / (double)c->clock.freq);
 }
 
 /* What the collector knows of the process goes; its slot is free when its owner cannot write in it any more. */
 static void forget_proc(struct krait_collector *c, uint32_t i)
 {
     struct krait_collected_proc *proc = &c->procs[i];
-    c->cost_ticks += proc->dir ? cost_of(c, i) : 0;
     if (proc->dir && c->tap)
         c->tap->process_ends(c->tap->ctx, i);
     krait_tracedir_free(proc->dir);

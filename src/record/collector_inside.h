@@ -87,7 +87,7 @@ struct krait_collector {
     struct krait_collected_ring *rings;
     uint32_t (*chunk_taken)[KRAIT_PACKETS_MAX]; /* of chunks, as a ring's `taken` */
     struct krait_ready *ready[2];               /* room for all packets of a ring, by enum krait_ring_kind */
-    uint64_t cost_ticks;                        /* of processes that are gone: krait_collector_cost */
+    uint64_t cost_ticks;                        /* with a tap: krait_collector_cost */
     struct krait_map begun;                     /* of a pid: how often such a process began to be recorded */
     struct krait_buf ended;                     /* folders of processes that have ended, each with its NUL */
     struct krait_collector_summary total;

@@ -145,6 +145,8 @@ static void write_thread_events(struct krait_collector *c, uint32_t r, const str
         uint64_t count = c->tap->events(c->tap->ctx, r, head, events, n);
         proc->events += count;
         c->total.events += count;
+        /* What is measured is of two events; agents measure it anew when they are switched on again. */
+        c->cost_ticks += count * atomic_load(&c->shm.procs[c->rings[r].proc].event_ticks) / 2;
         return;
     }
     if (!krait_limits_allow(c, sizeof(*head) + n)) {

@@ -146,8 +146,7 @@ def test_stacks_balance_and_results_stay_however_often(told, python, rounds):
         assert app.process.stdout.readline().strip() == expected
         if i == 3:
             before = eval(app.tell("facts()"))
-    app.tell("0")
-    wait_for(lambda: app.status()["set"], "the change")
+    wait_for(lambda: app.tell("0") and app.status()["set"], "the change")  # which events of the program bring
     after = eval(wait_for(lambda: (text := app.tell("facts()")).startswith("(1,") and text, "the end of the thread"))
     assert after[0] == 1 and after[1] == before[1] and after[2] <= before[2] + 8, "no thread, file or mapping stays"
     recording = app.end()

@@ -48,6 +48,7 @@ struct live_omit {
 };
 
 struct live_task {
+    uint32_t id;   /* 0: none in this place */
     uint32_t code; /* of its coroutine; 0: not known */
     const char *name;
     uint32_t group;  /* KRAIT_NO_ID: it has not run */
@@ -74,7 +75,7 @@ struct live_process {
     uint32_t omit_count, omit_cap;
     struct krait_live_thread *names; /* of threads that are not there yet, too */
     uint32_t name_count, name_cap;
-    struct live_task *tasks; /* by id */
+    struct live_task *tasks; /* by place_of(id) */
     uint32_t task_cap;
 };
 

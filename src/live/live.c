@@ -48,14 +48,13 @@ static uint32_t func_of(struct krait_live *live, const struct krait_payload_code
     char key[3 * KRAIT_PAYLOAD_MAX];
     int n = snprintf(key, sizeof(key), "%u\n%u\n%s\n%s\n%s", code->kind, code->line, code->file, code->module,
                      code->qualname);
-    uint32_t known = live->func_keys.len;
-    uint32_t id = krait_strtab_add(&live->func_keys, key, (size_t)n);
-    if (id == KRAIT_NO_ID || id < known)
-        return id;
-    if (!KRAIT_GROW(live->funcs, live->func_cap, id + 1)) {
+    if (!KRAIT_GROW(live->funcs, live->func_cap, live->func_count + 1)) {
         live->failed = true;
         return KRAIT_NO_ID;
     }
+    uint32_t id = krait_strtab_add(&live->func_keys, key, (size_t)n);
+    if (id == KRAIT_NO_ID || id < live->func_count)
+        return id;
     live->funcs[live->func_count++] = (struct krait_live_func){
         .module = live_keep_text(live, code->module),
         .name = live_keep_text(live, code->qualname),

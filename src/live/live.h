@@ -43,7 +43,7 @@ struct krait_live_func {
     uint32_t line;
     bool is_c;
     bool was_dropped; /* by --max-overhead: not all of its calls are counted */
-    bool is_pause;    /* no function: the time of pauses for --max-overhead, before Python 3.12 and later */
+    bool is_pause;    /* no function: the time of pauses for --max-overhead */
 };
 
 struct krait_live_thread {

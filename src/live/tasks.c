@@ -7,7 +7,16 @@
 
 #include <stdio.h>
 
-enum { TASKS_MAX = 1 << 24 };
+enum {
+    TASKS = 1 << 18,   /* of a process that are known: the newest */
+    GROUPS_MAX = 4096, /* with names of their own; a program may name each request's task */
+};
+
+/* The task's place, which it shares with those that are a multiple of TASKS older. */
+static uint32_t place_of(uint32_t id)
+{
+    return id % TASKS;
+}
 
 /* "Task-7" of asyncio, and "?": nobody chose it. */
 static bool is_chosen(const char *name)
@@ -21,18 +30,18 @@ static bool is_chosen(const char *name)
 void live_define_task(struct krait_live *live, struct live_process *proc,
                       const struct krait_payload_task_define *task)
 {
-    uint32_t before = proc->task_cap;
-    if (task->id >= TASKS_MAX)
-        return;
-    if (!KRAIT_GROW(proc->tasks, proc->task_cap, task->id + 1)) {
+    uint32_t before = proc->task_cap, place = place_of(task->id);
+    bool is_named = is_chosen(task->name) && live->group_count < GROUPS_MAX;
+    if (!KRAIT_GROW(proc->tasks, proc->task_cap, place + 1)) {
         live->failed = true;
         return;
     }
     for (uint32_t i = before; i < proc->task_cap; i++)
         proc->tasks[i] = (struct live_task){ .group = KRAIT_NO_ID };
-    proc->tasks[task->id] = (struct live_task){
+    proc->tasks[place] = (struct live_task){
+        .id = task->id,
         .code = task->coroutine,
-        .name = is_chosen(task->name) ? live_keep_text(live, task->name) : "",
+        .name = is_named ? live_keep_text(live, task->name) : "",
         .group = KRAIT_NO_ID,
     };
 }
@@ -42,29 +51,37 @@ static uint32_t group_of(struct krait_live *live, uint32_t func, const char *nam
 {
     char key[KRAIT_PAYLOAD_MAX + 16];
     int n = snprintf(key, sizeof(key), "%u\n%s", func, name);
-    uint32_t known = live->group_keys.len;
-    uint32_t id = krait_strtab_add(&live->group_keys, key, (size_t)n);
-    if (id == KRAIT_NO_ID || id < known)
-        return id;
-    if (!KRAIT_GROW(live->groups, live->group_cap, id + 1)) {
+    if (!KRAIT_GROW(live->groups, live->group_cap, live->group_count + 1)) {
         live->failed = true;
         return KRAIT_NO_ID;
     }
+    uint32_t id = krait_strtab_add(&live->group_keys, key, (size_t)n);
+    if (id == KRAIT_NO_ID || id < live->group_count)
+        return id;
     live->groups[live->group_count++] = (struct live_group){ .func = func, .name = name };
     return id;
+}
+
+/* What runs. */
+static uint32_t innermost(const struct live_thread *th)
+{
+    return th->rows[th->stack.items[th->stack.len - 1] >> 1].func;
 }
 
 /* The coroutine is what was defined, or what runs as the task's first step. */
 static struct live_group *group_of_task(struct krait_live *live, const struct live_thread *th, uint32_t id)
 {
     struct live_process *proc = &live->procs[th->slot];
-    struct live_task *task = id < proc->task_cap ? &proc->tasks[id] : NULL;
+    struct live_task *task = place_of(id) < proc->task_cap ? &proc->tasks[place_of(id)] : NULL;
     if (!task)
         return NULL;
+    if (task->id != id) { /* a newer one has its place */
+        uint32_t group = group_of(live, innermost(th), "");
+        return group == KRAIT_NO_ID ? NULL : &live->groups[group];
+    }
     if (task->group == KRAIT_NO_ID) {
-        uint32_t row = th->stack.items[th->stack.len - 1] >> 1;
         uint32_t func = task->code < proc->func_cap ? proc->funcs[task->code] : KRAIT_NO_ID;
-        func = task->code && func != KRAIT_NO_ID ? func : th->rows[row].func;
+        func = task->code && func != KRAIT_NO_ID ? func : innermost(th);
         task->group = group_of(live, func, task->name ? task->name : "");
     }
     if (task->group == KRAIT_NO_ID)

@@ -84,6 +84,20 @@ def test_a_process_in_namespaces_of_its_own_is_recorded(inside, krait, python, t
 
 
 @pytest.mark.few_pythons
+def test_all_processes_of_a_container_are_watched_at_once(inside, krait, python, tmp_path):
+    both = ["unshare", *NAMESPACES["a container's"], "sh", "-c", '"$@" & exec "$@"', "sh"]
+    app, pid = inside(both, python.exe)
+    child = wait_for(lambda: Path(f"/proc/{pid}/task/{pid}/children").read_text().split(), "the other one")[0]
+    wait_for(lambda: all("python" in os.readlink(f"/proc/{p}/exe") for p in (pid, child)), "Python")
+    words = [krait, "top", "--exact", "--json", "--once", "--by", "process", "--limit", "1000", str(pid), child]
+    table = json.loads(subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout)
+    assert {f["process"] for f in table["functions"] if f["function"] == "inner" and f["calls"] > 100} == {pid, int(child)}
+    assert not table["not_recorded"]
+    (tmp_path / "stop").touch()
+    app.process.wait(timeout=30)
+
+
+@pytest.mark.few_pythons
 def test_a_process_that_does_not_see_kraits_files_gets_the_agent_by_a_memfd(inside, krait, python, tmp_path):
     """It has an empty folder where krait's package is."""
     package = Path(krait).resolve().parent / "python"

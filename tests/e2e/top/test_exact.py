@@ -166,9 +166,9 @@ def test_what_max_overhead_leaves_out_is_told(programs, krait, python):
     with subprocess.Popen([krait, "top", "--exact", "--max-overhead", "1", "--interval", "200ms", str(app.pid)], stdout=subprocess.PIPE, text=True) as top:
         told = next(line for line in top.stdout if re.search(r"--max-overhead (dropped \d+ functions?|paused for )", line))
         top.terminate()
+        text = told + top.stdout.read()
         assert "exact: " in told and top.wait(timeout=30) == 0
-        # Pauses are a row, so that the table adds up.
-        assert ("paused for" in told) == any("<paused by --max-overhead>" in line for line in top.stdout)
+        assert ("paused for" in text) == ("<paused by --max-overhead>" in text)  # a row too, so that the table adds up
 
 
 def test_a_process_is_watched_once(programs, krait, run, any_python):
@@ -184,26 +184,6 @@ def test_a_process_is_watched_once(programs, krait, run, any_python):
         assert top.wait(timeout=30) == 0
     assert run("ctl", app.pid, "status", code=1).stderr
     assert app.process.poll() is None
-
-
-@pytest.mark.parametrize(
-    "words, why",
-    [
-        (["--exact", "--lines", "1"], "are of samples, not of --exact"),
-        (["--by", "task", "1"], "--by task needs --exact"),
-        (["--exact", "--rate", "100", "1"], "are of samples, not of --exact"),
-        (["--exact", "--max-overhead", "101", "1"], "a percentage from 0 to 100"),
-        (["--sort", "calls", "1"], "calls"),
-    ],
-)
-def test_wrong_usage(run, words, why):
-    assert why in run("top", *words, code=2).stderr
-
-
-def test_what_cannot_be_recorded_is_told(run, programs):
-    app = programs.add(["sh", "-c", "echo $$; exec sleep 60"])
-    wait_for(lambda: "sleep" in os.readlink(f"/proc/{app.pid}/exe"), "sleep")
-    assert "which is no Python" in run("top", "--exact", app.pid, code=1).stderr
 
 
 def test_a_key_switches_between_samples_and_every_call(programs, krait, any_python):

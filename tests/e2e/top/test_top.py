@@ -137,16 +137,22 @@ def test_when_the_program_ends_its_table_is_printed(programs, krait, any_python)
         (["--once", "--batch", "2", "1"], "exclude each other"),
         (["--rate", "10001", "1"], "at most 10000"),
         (["--sort", "nothing", "1"], "nothing"),
+        (["--exact", "--lines", "1"], "are of samples, not of --exact"),
+        (["--by", "task", "1"], "--by task needs --exact"),
+        (["--exact", "--rate", "100", "1"], "are of samples, not of --exact"),
+        (["--exact", "--max-overhead", "101", "1"], "a percentage from 0 to 100"),
+        (["--sort", "calls", "1"], "calls"),
     ],
 )
 def test_wrong_usage(run, words, why):
     assert why in run("top", *words, code=2).stderr
 
 
-def test_what_is_no_python_is_refused(programs, run):
+@pytest.mark.parametrize("exact", [[], ["--exact"]])
+def test_what_is_no_python_is_refused(programs, run, exact):
     app = programs.add(["sh", "-c", "echo $$; exec sleep 60"])
     wait_for(lambda: "sleep" in os.readlink(f"/proc/{app.pid}/exe"), "sleep")
-    assert "which is no Python" in run("top", app.pid, code=1).stderr
+    assert "which is no Python" in run("top", *exact, app.pid, code=1).stderr
 
 
 FORKING = BUSY.replace("print(os.getpid(), flush=True)", """

@@ -44,12 +44,6 @@ static int check(pid_t pid, struct krait_err *err)
     return 0;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* The mapping is private, so that only this process sees it; ptrace's rights allow it (proc(5), /proc/PID/mem). */
 static int write_stub(struct krait_stub *stub, const struct krait_target *target, enum krait_bring how,
                       const struct krait_attach_call *call, struct krait_err *err)
@@ -59,7 +53,7 @@ static int write_stub(struct krait_stub *stub, const struct krait_target *target
     struct krait_stub_call made = {
         .function = call->function,
         .argument = call->argument,
-        .path = how == KRAIT_BRING_LOADED ? base_name(call->library) : call->library, /* by its DT_SONAME */
+        .path = how == KRAIT_BRING_LOADED ? basename(call->library) : call->library, /* by its DT_SONAME */
         .memfd = how == KRAIT_BRING_MEMFD ? memfd : NULL,
     };
     if (!krait_stub_make(stub, target, &made))

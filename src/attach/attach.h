@@ -22,8 +22,8 @@
 #include <sys/types.h>
 
 struct krait_attach_call {
-    const char
-        *library; /* its path; where the process does not see that file, it is brought along by a memfd */
+    /* Its path. Where the process does not see that file, it is brought along by a memfd. */
+    const char *library;
     const char *function; /* void function(const char *argument), in it */
     const char *argument;
     void (*step)(void *ctx, const char *text); /* is told what is done; may be NULL */

@@ -53,7 +53,7 @@ bool krait_args_unmet(struct krait_buf *out, const struct krait_trace *trace, co
     return true;
 }
 
-/* The names that there are, the recording alone has. */
+/* Only the recording knows which functions there are. */
 void krait_args_unmet_say(const struct krait_opt_list *args, const char *dir)
 {
     struct krait_trace *trace = NULL;

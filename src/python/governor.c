@@ -354,7 +354,7 @@ static uint64_t pause_us(const struct krait_interp *in)
 
 /* From 3.12 on only where dropping comes nowhere near the budget. Not where the child of a fork would stay without
  * hooks, and in other interpreters than the first, which the thread that ends the pause is of. Not while a module is
- * imported that has to be patched: nothing of it would be recorded after the pause either, and during it. */
+ * being imported that has to be patched: it would stay as it is, also after the pause. */
 static bool may_pause(const struct krait_interp *in)
 {
     if (krait_optional_awaits(in))

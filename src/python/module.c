@@ -88,17 +88,11 @@ struct copy {
     char path[PATH_MAX];
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static int is_other_copy(struct dl_phdr_info *object, size_t size, void *data)
 {
     struct copy *copy = data;
     bool other = object->dlpi_addr != (uintptr_t)copy->ours.dli_fbase &&
-                 strcmp(base_name(object->dlpi_name), base_name(copy->ours.dli_fname)) == 0;
+                 strcmp(basename(object->dlpi_name), basename(copy->ours.dli_fname)) == 0;
     if (other)
         snprintf(copy->path, sizeof(copy->path), "%s", object->dlpi_name);
     return other;

@@ -38,15 +38,7 @@ uint64_t krait_ranges_sum(const struct krait_ranges *ranges)
 
 static uint32_t range_after(const struct krait_ranges *ranges, uint64_t t_ns)
 {
-    uint32_t low = 0, high = ranges->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (ranges->items[middle].to_ns > t_ns)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return (uint32_t)KRAIT_PARTITION_POINT(i, ranges->count, ranges->items[i].to_ns <= t_ns);
 }
 
 bool krait_ranges_have(const struct krait_ranges *ranges, uint64_t t_ns)

@@ -120,7 +120,7 @@ async function load(context: Context, signal?: AbortSignal): Promise<void> {
     rules = await load();
   }
   const lines = rules.flatMap((of, rule) => of.rows.map((row): Line => ({ rule, of, row })));
-  note.textContent = lines.length ? 'As krait intervals has them. Choose a row for its picture; a click on a point goes there.' : 'No lanes are declared: N makes one, and krait view -f FILE takes those of a file.';
+  note.textContent = lines.length ? 'The numbers of krait intervals. Choose a row to see its plot; click a point to go there.' : 'No lanes are declared: press N to make one, or open krait view with -f FILE.';
   table.set(lines);
   drawPicture({ from: range.from, span: Math.max(Number(range.until - range.from), 1) }, columns);
 }

@@ -191,11 +191,12 @@ enum krait_reader_kind {
     KRAIT_READER_UNSIGNED = 1,
     KRAIT_READER_SIGNED,
     KRAIT_READER_DOUBLE,
-    KRAIT_READER_TEXT,    /* strings, and arrays of characters; in the trace's own encoding */
-    KRAIT_READER_STRUCT,  /* children: its members */
-    KRAIT_READER_ARRAY,   /* children: its elements; sequences and CTF 2's blobs too */
-    KRAIT_READER_VARIANT, /* of fields, optional ones too: the kind is the chosen option's, known for each
-                            event. Of a child: an optional value that is not there */
+    KRAIT_READER_TEXT,   /* strings, and arrays of characters; in the trace's own encoding */
+    KRAIT_READER_STRUCT, /* children: its members */
+    KRAIT_READER_ARRAY,  /* children: its elements; sequences and CTF 2's blobs too */
+    /* of fields, optional ones too: the kind is the chosen option's, known for each event. Of a child: an
+     * optional value that is not there */
+    KRAIT_READER_VARIANT,
 };
 
 /* Looks a field up by its path, once per class; the handle is the reader's and fits events of `cls` alone.

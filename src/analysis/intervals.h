@@ -46,8 +46,7 @@ struct krait_interval_rule {
     enum krait_rule_kind kind;
     enum krait_pairing pairing;
     const char *name;
-    const char
-        *given[2]; /* its patterns as they were given, of a pair two; the finder does not look at them */
+    const char *given[2]; /* its patterns as they were given, of a pair two; the finder does not use them */
     struct krait_trigger *triggers;
     uint32_t trigger_count;
     struct krait_match *match;       /* of which function, or which spans */
@@ -85,8 +84,8 @@ struct krait_interval_row {
     uint64_t count, total_ns, min_ns, max_ns, median_ns, p90_ns, p99_ns;
     double mean_ns, deviation_ns; /* of a sample: by count - 1 */
     uint64_t starts, stops;       /* that match */
-    uint64_t no_stop, no_start,
-        no_key; /* starts without a stop, stops without a start, messages without the key */
+    uint64_t no_stop, no_start;   /* starts without a stop, stops without a start */
+    uint64_t no_key;              /* messages without the key */
 };
 
 /* How often a state followed another. */

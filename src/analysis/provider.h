@@ -17,8 +17,9 @@
 
 struct krait_provider;
 
-/* Adds a rule of states for each provider of a text, and one of intervals for each pattern that has segments. What is not supported is left out, and told in rules->notes by its
- * line. -EBADMSG: it is no XML of data-driven analyses, or has no provider; -ENOMEM. */
+/* Adds a rule of states for each provider of a text, and one of intervals for each pattern that has segments.
+ * What is not supported is left out, and told in rules->notes by its line. -EBADMSG: it is no XML of
+ * data-driven analyses, or has no provider; -ENOMEM. */
 int krait_provider_read(struct krait_rules *rules, const char *path, const char *text, size_t n,
                         const char **about, struct krait_err *err);
 void krait_provider_free(struct krait_provider *provider);

@@ -100,8 +100,9 @@ struct krait_track_sums_options {
     void *ctx;
 };
 
-/* Sums, those with the most time first. Walks the tracks that are taken once, from the trace's begin to its end: single entries are not cut at the range's
- * borders. Their tracks must have been found. Returns 0 or -ENOMEM; krait_track_sums_done in any case. */
+/* Sums, those with the most time first. Walks the tracks that are taken once, from the trace's begin to its
+ * end: single entries are not cut at the range's borders. Their tracks must have been found. Returns 0 or
+ * -ENOMEM; krait_track_sums_done in any case. */
 int krait_track_sums_make(struct krait_track_sums *out, const struct krait_trace *trace,
                           const struct krait_track_sums_options *options);
 void krait_track_sums_done(struct krait_track_sums *sums);

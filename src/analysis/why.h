@@ -13,8 +13,9 @@ struct krait_why_row {
     uint8_t state;  /* of waits: enum krait_wall_state */
     bool preempted; /* of RUNNABLE: it had a CPU and lost it; else it was woken */
     uint32_t call;  /* id of the system call, or of the one that waits; or KRAIT_NO_ID */
-    uint32_t by; /* of waits: the thread that woke it, had its CPU or had the GIL, for krait_wall_cause; 0: an
-                       interrupt, or not known; of RUNNABLE 0: its CPU was idle, KRAIT_RUN_UNKNOWN: not known */
+    /* Of waits: the thread that woke it, had its CPU or had the GIL, for krait_wall_cause; 0: an interrupt, or
+     * not known. Of RUNNABLE 0: its CPU was idle, KRAIT_RUN_UNKNOWN: not known. */
+    uint32_t by;
     uint64_t count, ns, longest_ns;
 };
 

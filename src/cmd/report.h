@@ -2,8 +2,8 @@
  *
  * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree (report_tree.c), callers and
  * callees (report_relatives.c), what threads did (report_wall.c), why calls took so long (report_why.c), marks
- * (report_marks.c), tasks (report_tasks.c), spans (report_spans.c), what changed between recordings (report_diff.c), and what these share (report_columns.c,
- * report_shared.c).
+ * (report_marks.c), tasks (report_tasks.c), spans (report_spans.c), what changed between recordings
+ * (report_diff.c), and what these share (report_columns.c, report_shared.c).
  */
 #ifndef KRAIT_CMD_REPORT_H
 #define KRAIT_CMD_REPORT_H

@@ -78,8 +78,9 @@ struct krait_sheet_cell krait_sheet_real_at(void *of, const void *row, size_t of
 struct krait_sheet_cell krait_sheet_number_at(void *of, const void *row, size_t offset);
 struct krait_sheet_cell krait_sheet_name_at(void *of, const void *row, size_t offset);
 
-/* By a column, or by several with commas between; their keys, also without _ns: numbers the greatest first, times, names and ids from the
- * least; then by the other columns. -EINVAL: no such column; err lists those that there are. */
+/* By a column, or by several with commas between; their keys, also without _ns: numbers the greatest first,
+ * times, names and ids from the least; then by the other columns. -EINVAL: no such column; err lists those
+ * that there are. */
 int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_err *err);
 
 /* Each appends the first `limit` rows (0: all). Return 0 or -ENOMEM. */

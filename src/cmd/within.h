@@ -10,11 +10,10 @@
 
 #include "cmd/select.h"
 
-/* Makes the interval that select->within names, if it names one, the selection's range, and says on stderr which it is.
- * If it names several, and the verb sums them up (sums_parts), they become select->parts, and the range goes from the first
- * to the last.
- * Threads and processes that are not selected have none. To be called before the range is asked for. Returns 0, -ENOENT,
- * -EINVAL or -ENOMEM, with err set. */
+/* Makes the interval that select->within names, if it names one, the selection's range, and says on stderr which it is. If
+ * it names several, and the verb sums them up (sums_parts), they become select->parts, and the range goes from the first to
+ * the last. Threads and processes that are not selected have none. To be called before the range is asked for. Returns 0,
+ * -ENOENT, -EINVAL or -ENOMEM, with err set. */
 int krait_within(struct krait_select *select, struct krait_trace *trace, const char *verb,
                  struct krait_err *err);
 

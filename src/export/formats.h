@@ -21,7 +21,8 @@ bool krait_export_takes(const struct krait_export_job *job, uint32_t thread);
 int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_call_batch_fn *fn, void *ctx);
 
 /* Walks the tracks of a thread that are of a kind and called so (NULL: whatever they are called), in the job's range;
- * KRAIT_NO_ID: those of no thread. Not those of the kernel's part. Keeps the first damage in the job. Of formats that have KRAIT_EXPORT_HAS_TRACKS. */
+ * KRAIT_NO_ID: those of no thread. Not those of the kernel's part. Keeps the first damage in the job. Of formats that
+ * have KRAIT_EXPORT_HAS_TRACKS. */
 int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krait_track_kind kind,
                         const char *name, krait_batch_fn *fn, void *ctx);
 

@@ -10,9 +10,8 @@
  * Names and locations are interned: said once a sequence, in the first packet that uses them.
  *
  * How a call began or ended other than by call and return is a debug annotation, "begin" or "end", and the type of the
- * exception that it was left by another, "exception". Waits for
- * the GIL are slices of a track of their own below the thread's, where it has any; "holder" is who had the
- * GIL.
+ * exception that it was left by another, "exception". Waits for the GIL are slices of a track of their own below the
+ * thread's, where it has any; "holder" is who had the GIL.
  *
  * Marks are instants of their thread's track, or of a track for each stream of another tracer's; what they say
  * is an annotation, "fields". Those of krait.flow are of the flow of their id, between which Perfetto draws arrows. Spans,

@@ -13,8 +13,8 @@
 #include "base/base.h"
 
 enum {
-    KRAIT_BUDGET_AIM =
-        60, /* percent of the budget; hooks that cannot be removed, and cache misses, cost the rest */
+    /* percent of the budget; hooks that cannot be removed, and cache misses, cost the rest */
+    KRAIT_BUDGET_AIM = 60,
 };
 
 struct krait_budget {

@@ -17,8 +17,7 @@ struct krait_tap;
 #define KRAIT_COLLECTOR_OPEN_NS KRAIT_NS_PER_S
 
 struct krait_collector_options {
-    const char
-        *dir; /* the recording's folder; made, with its parents; must be empty or absent. NULL with a tap */
+    const char *dir; /* the recording's folder: absent (made with its parents) or empty. NULL with a tap */
     const struct krait_tap *tap;  /* reads the events instead (tap.h); outlives the collector; NULL: none */
     uint64_t ring_bytes;          /* of each thread's ring; 0: 2 MiB */
     uint64_t buffer_bytes;        /* by which rings that are full may grow, in all; 0: not at all */

@@ -30,10 +30,9 @@ struct krait_tracedir_options {
     uint32_t pid;
     const char *command; /* command line; may be empty */
     const struct krait_clock *clock;
-    const struct krait_tsdl_recording
-        *recording;           /* must live as long as the trace is written; NULL: left out */
-    uint64_t *metadata_bytes; /* sum over all that share it; NULL: not counted */
-    int *spare_fds;           /* how many more streams may stay open, over all that share it; NULL: all */
+    const struct krait_tsdl_recording *recording; /* must outlive the trace's writer; NULL: left out */
+    uint64_t *metadata_bytes;                     /* sum over all that share it; NULL: not counted */
+    int *spare_fds; /* how many more streams may stay open, over all that share it; NULL: all */
 };
 
 /* The process has a new name, which the metadata gets. The folder keeps its name. */

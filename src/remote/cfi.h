@@ -47,8 +47,8 @@ struct krait_cfi {
     bool is_signal;          /* the kernel made the frame: its caller was interrupted, not in a call */
 };
 
-/* The rules of the function at `address`, as linked, at that instruction. Returns 0; -ENODATA: the file has none for it; -EINVAL: what
- * it has is damaged, or of a kind that compilers do not write. */
+/* The rules of the function at `address`, as linked, at that instruction. Returns 0; -ENODATA: the file has
+ * none for it; -EINVAL: what it has is damaged, or of a kind that compilers do not write. */
 int krait_cfi_find(const struct krait_elf *elf, uint64_t address, struct krait_cfi *cfi);
 
 /* -- reading the encodings -- */

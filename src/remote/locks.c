@@ -3,9 +3,10 @@
  * A thread that waits for a lock is in acquire() or __enter__() of it, so the lock is on the innermost function's evaluation
  * stack: as it is, or as what a bound method belongs to.
  *
- * Before 3.14 a lock holds the address of a semaphore, which is the futex that the kernel says the thread waits for: whatever lies on
- * the stack, the lock is the one with that address. From 3.14 on the thread waits in the interpreter's parking lot
- * (Python/parking_lot.c); there it is the lock that is called, as far as the stack says what is called, if its mutex has waiters.
+ * Before 3.14 a lock holds the address of a semaphore, which is the futex that the kernel says the thread waits
+ * for: whatever lies on the stack, the lock is the one with that address. From 3.14 on the thread waits in the
+ * interpreter's parking lot (Python/parking_lot.c); there it is the lock that is called, as far as the stack says
+ * what is called, if its mutex has waiters.
  *
  *     threading.Lock    before 3.14  semaphore                          from 3.14 on  mutex
  *     threading.RLock                semaphore  owner  count                          mutex  owner  count - 1
@@ -56,7 +57,8 @@ static bool has_semaphore(const struct krait_remote *remote, uint64_t object, ui
     return true;
 }
 
-/* Slots of the frame: its locals, then its stack. How many there are does not matter: what lies behind them is not believed either. */
+/* Slots of the frame: its locals, then its stack. How many there are does not matter: what lies behind them is not
+ * believed either. */
 static void find_semaphore(const struct krait_remote *remote, uint64_t slots, uint64_t semaphore,
                            struct krait_lock *lock)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The locks of the module threading that threads wait for, and who holds them as far as Python knows: an RLock keeps its owner, a Lock
- * does not (any thread may release it).
+ * The locks of the module threading that threads wait for, and who holds them as far as Python knows: an
+ * RLock keeps its owner, a Lock does not (any thread may release it).
  */
 #ifndef KRAIT_REMOTE_LOCKS_H
 #define KRAIT_REMOTE_LOCKS_H

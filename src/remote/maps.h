@@ -26,8 +26,8 @@ struct krait_maps {
 int krait_maps_read(pid_t pid, struct krait_maps *list);
 void krait_maps_done(struct krait_maps *list);
 
-/* Opens the very file that is mapped, even if it was deleted or lies in another mount namespace; that link is for root alone, others
- * go by the path. Returns what krait_elf_open does. */
+/* Opens the very file that is mapped, even if it was deleted or lies in another mount namespace; that link is
+ * for root alone, others go by the path. Returns what krait_elf_open does. */
 int krait_maps_open(pid_t pid, const struct krait_mapped *mapped, struct krait_elf *elf);
 
 #endif

@@ -6,8 +6,9 @@
  * proc(5)), and proves that it did not run meanwhile (remote/still.h). If this needs other registers, or the thread runs, krait
  * stops it by ptrace(2).
  *
- * The interpreter's loop is one native function, _PyEval_EvalFrameDefault. From 3.11 on, one activation of it runs a Python function
- * and all functions that this one calls without C code in between; before, only one function:
+ * The interpreter's loop is one native function, _PyEval_EvalFrameDefault. From 3.11 on, one activation of it
+ * runs a Python function and all functions that this one calls without C code in between; before, only one
+ * function:
  *
  *     read (libc) ── os_read ── _PyEval_EvalFrameDefault ── PyObject_Vectorcall ── ... ── _PyEval_EvalFrameDefault ── main
  *                                load, parse                                              main, <module>

@@ -23,9 +23,9 @@ static inline uint64_t krait_registers_pc(const struct krait_registers *register
 /* Those of a thread that ptrace(2) has stopped. -ENOTSUP: it runs a program of 32 bits. */
 int krait_registers_read(pid_t tid, struct krait_registers *registers);
 
-/* Goes on to the caller. `moved` is what was added to the file's addresses. Returns 0; -ENOENT: nobody called it; -ENODATA: the file has no
- * information; -ENXIO: this needs a register that is not known; -EFAULT, -ESRCH, -EPERM: the stack cannot be read; -EINVAL: it
- * makes no sense. */
+/* Goes on to the caller. `moved` is what was added to the file's addresses. Returns 0; -ENOENT: nobody called
+ * it; -ENODATA: the file has no information; -ENXIO: this needs a register that is not known; -EFAULT,
+ * -ESRCH, -EPERM: the stack cannot be read; -EINVAL: it makes no sense. */
 int krait_unwind_step(struct krait_registers *registers, const struct krait_elf *elf, uint64_t moved,
                       pid_t pid);
 

@@ -16,8 +16,9 @@ struct krait_cut {
     uint32_t parts; /* traces that are written: of krait's own, those of processes that lived in the range */
 };
 
-/* Writes the range of `trace` into the folder; trace->progress is told. Returns 0, or a negative errno with err set: -ENOMEM, those of reading
- * and writing. Half of it may then be there. Damage in the trace does not fail it: cut->copied.damage. */
+/* Writes the range of `trace` into the folder; trace->progress is told. Returns 0, or a negative errno with
+ * err set: -ENOMEM, those of reading and writing. Half of it may then be there. Damage in the trace does not
+ * fail it: cut->copied.damage. */
 int krait_trace_cut(struct krait_cut *cut, const struct krait_trace *trace, struct krait_err *err);
 
 #endif

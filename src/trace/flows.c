@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Flows that a program tells (krait.flow), and of work for executors: from each place that an id passes to the next one, in whatever thread and
- * process that is. Two places in one thread are none, since the thread goes on by itself.
+ * Flows that a program tells (krait.flow), and of work for executors: from each place that an id passes to
+ * the next one, in whatever thread and process that is. Two places in one thread are none, since the thread
+ * goes on by itself.
  */
 #include "base/array.h"
 #include "event/payload.h"

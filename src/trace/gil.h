@@ -44,9 +44,8 @@ struct krait_gil_turns {
 };
 
 /* Reads the waits of one thread that lie in the range, cut at its edges; `waits` is zeroed or has been read
- * into. A wait whose end is missing is left out. Goes once through
- * the thread's packets of that range, and one before.
- * Returns 0, -EINVAL where there is no such thread, or -ENOMEM; damage ends its packet and is
+ * into. A wait whose end is missing is left out. Goes once through the thread's packets of that range, and
+ * one before. Returns 0, -EINVAL where there is no such thread, or -ENOMEM; damage ends its packet and is
  * krait_trace_walk's to tell. */
 int krait_gil_waits_read(struct krait_gil_waits *waits, const struct krait_trace *trace, uint32_t thread,
                          struct krait_range range);

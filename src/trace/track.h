@@ -86,8 +86,7 @@ struct krait_track {
     uint32_t key;     /* the importer's own */
     const char *name; /* "calls", "GIL", "frequency"; of a group what it is called */
     const char *unit; /* of a counter: "kHz", "B"; else "" */
-    uint32_t
-        parts; /* of a counter: how many of its values make one of what it counts, which `unit` says; 0: it is one */
+    uint32_t parts;   /* of a counter: how many of its values make one `unit`; 0: one does */
 };
 
 struct krait_batch {
@@ -97,9 +96,9 @@ struct krait_batch {
     const struct krait_call_batch *calls; /* its other columns */
     const uint32_t *name;                 /* krait_track_text has its text */
     const int64_t *value;
-    const char *const
-        *text; /* of instants: what they say, harmless or not; may be empty. Of spans, which are slices,
-                              * their fields, a JSON object or empty; NULL for other slices */
+    /* Of instants: what they say, harmless or not; may be empty. Of spans, which are slices, their fields: a JSON
+     * object or empty. NULL for other slices. */
+    const char *const *text;
     const uint32_t *to; /* index among the tracks */
 };
 

@@ -100,8 +100,9 @@ void krait_view_spread(uint64_t *ns, struct krait_range range, uint64_t from_ns,
 int krait_view_at(struct krait_view *view, uint32_t track, uint64_t at_ns, struct krait_tile *out);
 
 /* The states, slices, instants or counter's values of a track that touch a range, in the order of their begins, whole;
- * times are behind the origin. A value of a counter ends where the next begins, the last one at UINT64_MAX. A value of fn's other than 0 ends it and is returned. Returns 0, -EINVAL where there is no such track, or
- * -EAGAIN while it is not built. */
+ * times are behind the origin. A value of a counter ends where the next begins, the last one at UINT64_MAX. A value of
+ * fn's other than 0 ends it and is returned. Returns 0, -EINVAL where there is no such track, or -EAGAIN while it is
+ * not built. */
 int krait_view_each(struct krait_view *view, uint32_t track, struct krait_range range,
                     int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx);
 

@@ -29,10 +29,9 @@ struct krait_page {
     const struct krait_trace *trace;
     const struct krait_profile *profile; /* of the range, with durations; rows by self time */
     const struct krait_profile *threads; /* the same by thread */
-    const struct krait_track_sums
-        *sums;                  /* the same of states, system calls, waits for the GIL and counters */
-    uint32_t rows, thread_rows; /* of them that the page has, at most */
-    uint32_t sources;           /* of how many functions it has the source; 0: of none */
+    const struct krait_track_sums *sums; /* the same of states, system calls, GIL waits and counters */
+    uint32_t rows, thread_rows;          /* of them that the page has, at most */
+    uint32_t sources;                    /* of how many functions it has the source; 0: of none */
     struct krait_range range;
     uint64_t zero_ns;            /* what times are told from */
     const char *title, *folders; /* untrusted, like all texts; folders: for commands that the page names */

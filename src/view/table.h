@@ -50,8 +50,8 @@ int krait_table_new(struct krait_table **out, const struct krait_column *columns
 void krait_table_free(struct krait_table *table);
 
 /* The next cell, row by row from the left. A blank at the end of right-aligned text is kept in line: what has a shorter
- * unit than the cells above it. Its last `bright` bytes stand out where there is colour, what
- * comes before them is dim; 0 for all alike. A failed allocation shows in krait_table_print. */
+ * unit than the cells above it. Its last `bright` bytes stand out where there is colour, what comes before them is dim;
+ * 0 for all alike. A failed allocation shows in krait_table_print. */
 void krait_table_cell(struct krait_table *table, const char *text, enum krait_style style, size_t bright);
 
 /* The first `bytes` of the cell that was added last stay when it is shortened. */

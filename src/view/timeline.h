@@ -94,8 +94,9 @@ struct krait_timeline_options {
     void *ctx;
 };
 
-/* Other tracers' streams do not say when they end: raises `to_ns` to behind the last event of these, and of lanes. Walks them, and notes the
- * first damage in `timeline`. The trace's tracks were found. Returns 0 or -ENOMEM. */
+/* Other tracers' streams do not say when they end: raises `to_ns` to behind the last event of these, and of
+ * lanes. Walks them, and notes the first damage in `timeline`. The trace's tracks were found. Returns 0 or
+ * -ENOMEM. */
 int krait_timeline_find_end(struct krait_timeline *timeline, const struct krait_trace *trace,
                             uint64_t *to_ns);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The door of a collector: who knows the recording's key gets its file, and nobody else. */
+ *
+ * The door of a collector: who knows the recording's key gets its file, and nobody else.
+ */
 #include "record/door.h"
 
 #include <fcntl.h>

@@ -90,8 +90,9 @@ struct krait_enum_map {
     struct krait_enum_range *pieces;
     uint32_t piece_count;
     const struct krait_enum_range **by_label; /* with `is_deep`: the ranges by label_id */
-    uint64_t first, span; /* if the values are close together: by_value[value - first], for `span` values */
-    const struct krait_enum_range **by_value; /* NULL: between the pieces */
+    /* if the values are close together: by_value[value - first], for `span` values; NULL: between the pieces */
+    uint64_t first, span;
+    const struct krait_enum_range **by_value;
 };
 
 /* Tags from lo to hi, both included, choose an option: signed or unsigned like the tag. Choices are ordered by value
@@ -128,10 +129,9 @@ struct krait_fc {
     uint8_t unit;       /* TSDL: bits of a bit field's unit, until its offset is known; else 0 */
     uint8_t depth;      /* of the types below it: bounds every recursion */
     uint32_t align;     /* bits, a power of two */
-    uint32_t slot; /* where the decoder stores an integer's value for other fields; KRAIT_NO_SLOT for most */
-    uint32_t ref_slot; /* SEQUENCE: slot of its length; VARIANT, OPTIONAL: of its tag */
-    uint32_t
-        home; /* TSDL: the number of a STRUCT; for a VARIANT, that of the STRUCT to search first for its tag */
+    uint32_t slot;      /* where the decoder stores an integer's value, or KRAIT_NO_SLOT */
+    uint32_t ref_slot;  /* SEQUENCE: slot of its length; VARIANT, OPTIONAL: of its tag */
+    uint32_t home; /* TSDL: the number of a STRUCT; of a VARIANT: the STRUCT to search first for its tag */
     union {
         const struct krait_ctf_clock *clock; /* INT, ENUM: the clock it is mapped to, or NULL */
         uint32_t count;                      /* STRUCT, VARIANT, OPTIONAL: members or options */
@@ -144,7 +144,8 @@ struct krait_fc {
     union {
         uint64_t length; /* ARRAY */
         const char *ref; /* SEQUENCE, VARIANT: the path as written; NULL for a variant without a tag */
-        const struct krait_ctf2_location *location; /* the same of CTF 2; OPTIONAL too */
+        /* the same of CTF 2; OPTIONAL too */
+        const struct krait_ctf2_location *location;
     };
     /* VARIANT, OPTIONAL: an OPTIONAL is absent if no choice contains its tag. */
     const struct krait_fc_choice *choices;

@@ -26,9 +26,8 @@
 
 enum {
     KRAIT_EMIT_BEYOND = 64,
-    KRAIT_EMIT_STEP_BITS =
-        48, /* of ticks from one event to the next: less than 1 << 16 events cannot wrap the
-                                  clock around */
+    /* of ticks from one event to the next: less than 1 << 16 events cannot wrap the clock around */
+    KRAIT_EMIT_STEP_BITS = 48,
 };
 
 /* One event. */

@@ -45,8 +45,8 @@ enum {
     KRAIT_ROW_NOWHERE = KRAIT_ROW_ORIGIN, /* cell of a step whose value nobody wants */
     KRAIT_ROW_ADDRESS_BITS = 61,
     KRAIT_ROW_MAX_CELLS = 4096, /* fields beyond these have no cell */
-    KRAIT_ROW_MAX_LOCATED =
-        256, /* of an irregular class, whose locators each contain the code to skip all fields before */
+    /* of an irregular class, whose locators each contain the code to skip all fields before */
+    KRAIT_ROW_MAX_LOCATED = 256,
     KRAIT_ROW_BEYOND = 32, /* cells after the last of a chunk that may be read */
 };
 

@@ -89,8 +89,8 @@ struct krait_layout_of {
     struct {          /* PyFrameState: Include/internal/pycore_frame.h */
         int8_t created, awaits, awaits_too, runs;
     } states;
-    uint8_t
-        awaited; /* slots from the top of a waiting coroutine's stack down to what it awaits: SEND in Python/bytecodes.c */
+    /* slots from the top of a waiting coroutine's stack down to what it awaits: SEND in Python/bytecodes.c */
+    uint8_t awaited;
     uint16_t at[KRAIT_AT_COUNT];
 };
 

@@ -29,10 +29,9 @@ void krait_kernel_hand_over_call(const struct krait_kernel_states *m, struct kra
 /* What a blocked thread waits for as far as that is known before it is woken; KRAIT_TS_BLOCKED: it is not. */
 enum krait_thread_state krait_kernel_told(const struct krait_kernel_states *m, const struct krait_kthread *t);
 
-/* The range is over, at m->end_ns, and events go on; m->is_over says when they need not. A thread leaves its
- * state, which was `as`; one that waited so long, until it ran just now, had waited for a page; a CPU's steal time is
- * read, before it is counted. Last, all
- * is as it was. */
+/* The range is over, at m->end_ns, and events go on; m->is_over says when they need not. A thread leaves its state,
+ * which was `as`; one that waited so long, until it ran just now, had waited for a page; a CPU's steal time is read,
+ * before it is counted. Last, all is as it was. */
 void krait_kernel_look_ahead(struct krait_kernel_states *m);
 void krait_kernel_ends_wait(struct krait_kernel_states *m, const struct krait_kthread *t,
                             enum krait_thread_state as);

@@ -304,8 +304,8 @@ struct krait_kernel_options {
     struct krait_kernel_watch *watch; /* NULL: nobody does */
     bool functions;                   /* threads' runs_functions is asked for */
     /* Whether a thread's intervals are kept: 40 bytes for each change of its state, and 16 for each switch of a
-     * CPU while it was ready for that. Asked when it is met;
-     * `index` is its place in `threads`, the same in each run over a trace. NULL: none are. */
+     * CPU while it was ready for that. Asked when it is met; `index` is its place in `threads`, the same in
+     * each run over a trace. NULL: none are. */
     bool (*keep)(void *ctx, uint32_t index, int32_t tid);
     void *ctx;
 };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/check_layers and tools/check_names: each rule refuses a small tree that breaks it, and nothing else in it."""
+"""tools/check_layers, tools/check_names and tools/check_comments: each rule refuses a small tree that breaks it, and nothing else in it."""
 
 import shutil
 import subprocess
@@ -32,7 +32,7 @@ def tree(tmp_path):
 
 
 def test_the_projects_own_tree_is_sound():
-    for tool in ("check_layers", "check_names"):
+    for tool in ("check_layers", "check_names", "check_comments"):
         done = subprocess.run([ROOT / "tools" / tool], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stdout) == (0, ""), tool
 
@@ -156,3 +156,44 @@ def test_a_private_word_is_refused_with_the_fields_word(tree, line):
 
 def test_a_word_that_only_contains_a_private_one_is_taken(tree):
     assert tree({"src/trace/a.h": LICENSE + "int shush, crownless, krait_leader;\n"}, "check_names") == []
+
+
+FULL = "word " * 20
+
+
+@pytest.mark.parametrize(
+    "text, wrong",
+    [
+        (f"/* {FULL}word\n * some words that\n * {FULL}word */\n", "3: a short line within a paragraph: 'word' has room in it"),
+        (f"/* {'word ' * 26}word */\n", "2: 140 characters; wrap a comment at 132"),
+        ("struct krait_a {\n    int a; /* one\n                 * two */\n};\n", "4: the comment of line 3 goes on in another column"),
+        ("struct krait_a {\n    const char\n        *a[2]; /* one */\n};\n", "3: a type alone: its name stands before a comment that is too long, on the next line"),
+        ("enum {\n    KRAIT_A =\n        48, /* one */\n};\n", "3: a type alone: its name stands before a comment that is too long, on the next line"),
+    ],
+    ids=["ragged", "wide", "goes on in another column", "type alone", "value alone"],
+)
+def test_a_comment_that_was_wrapped_by_a_tool(tree, text, wrong):
+    assert tree({"src/base/a.h": LICENSE + text}, "check_comments") == [f"src/base/a.h:{wrong}"]
+
+
+def test_comments_that_are_laid_out_by_hand(tree):
+    text = f"""/* {FULL}word.
+ * Returns 0.
+ *
+ *   int a = 0;
+ *   use(a);      {FULL}
+ *   ┌───┐
+ *   │ a │
+ *
+ * - one
+ * - {FULL}
+ */
+struct krait_a {{
+    int a; /* one
+            * two */
+}};
+const char *text = "/*", /* one
+                          * two */
+    *more;
+"""
+    assert tree({"src/base/a.h": LICENSE + text}, "check_comments") == []

@@ -3,6 +3,7 @@
  * Intervals and values that count only inside an interval of another rule.
  */
 #include "analysis/intervals_inside.h"
+#include "base/array.h"
 #include "base/runs.h"
 
 /* An outer rule's intervals, by their begin: each with the latest end of those up to it. */
@@ -37,15 +38,8 @@ static int find_outer(struct outer *outer, const struct krait_intervals *interva
 
 static bool is_inside(const struct outer *outer, uint64_t begin_ns, uint64_t end_ns)
 {
-    size_t low = 0, high = outer->count; /* the first that begins later */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (outer->spans[middle].begin_ns <= begin_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && outer->spans[low - 1].end_ns >= end_ns;
+    size_t behind = KRAIT_PARTITION_POINT(i, outer->count, outer->spans[i].begin_ns <= begin_ns);
+    return behind && outer->spans[behind - 1].end_ns >= end_ns;
 }
 
 static int keep_inside(struct krait_intervals *intervals, uint32_t rule, uint32_t within)

@@ -334,15 +334,9 @@ void krait_wall_track_done(struct krait_wall_track *track)
 
 const struct krait_wall_interval *krait_wall_at(const struct krait_wall_track *track, uint64_t t_ns)
 {
-    uint32_t low = 0, high = track->count - 1;
-    while (low < high) { /* the last that begins then or before */
-        uint32_t mid = high - (high - low) / 2;
-        if (track->items[mid].begin_ns <= t_ns)
-            low = mid;
-        else
-            high = mid - 1;
-    }
-    return &track->items[low];
+    /* the last that begins then or before */
+    size_t behind = KRAIT_PARTITION_POINT(i, track->count, track->items[i].begin_ns <= t_ns);
+    return &track->items[behind ? behind - 1 : 0];
 }
 
 /* -- what there is to say -- */

@@ -312,18 +312,12 @@ static uint64_t bytes_before(const struct krait_ctf_reader *ctf, int64_t ns)
 
 int64_t krait_reader_split(const struct krait_reader *reader, uint32_t part, uint32_t parts)
 {
-    int64_t from = INT64_MIN, to = INT64_MAX;
     if (!part || part >= parts)
-        return part ? to : from;
+        return part ? INT64_MAX : INT64_MIN;
     uint64_t wanted = (uint64_t)((double)bytes_before(reader->ctf, INT64_MAX) * part / parts);
-    while (from < to) {
-        int64_t mid = (from & to) + ((from ^ to) >> 1); /* the mean, rounded down, of any two */
-        if (bytes_before(reader->ctf, mid) < wanted)
-            from = mid + 1;
-        else
-            to = mid;
-    }
-    return from;
+    const uint64_t least = (uint64_t)INT64_MIN; /* times are counted from it, to have no sign */
+    return (int64_t)(least + KRAIT_PARTITION_POINT(
+                                 ns, UINT64_MAX, bytes_before(reader->ctf, (int64_t)(least + ns)) < wanted));
 }
 
 /* -- one event of a batch -- */

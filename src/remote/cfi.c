@@ -10,6 +10,7 @@
  */
 #include "remote/cfi.h"
 
+#include "base/array.h"
 #include "base/cursor.h"
 
 /* -- numbers -- */
@@ -103,6 +104,13 @@ static bool open_section(const struct krait_elf *elf, uint64_t address, struct s
     return at;
 }
 
+static int64_t number_at(const uint8_t *at)
+{
+    int32_t number;
+    memcpy(&number, at, sizeof(number));
+    return number;
+}
+
 /* The address of the FDE of the last function that begins at or before `address`. */
 static int find_fde(const struct krait_elf *elf, uint64_t address, uint64_t *fde)
 {
@@ -116,21 +124,11 @@ static int find_fde(const struct krait_elf *elf, uint64_t address, uint64_t *fde
         !read_pointer(&head, kinds[1], &frames) || !read_value(&head.bytes, kinds[2], &count) ||
         count > (uint64_t)(head.bytes.end - head.bytes.at) / ENTRY)
         return -EINVAL;
-    int64_t wanted = (int64_t)(address - begin), found = INT64_MIN;
-    uint64_t low = 0, high = count;
-    while (low < high) {
-        uint64_t mid = low + (high - low) / 2;
-        int32_t entry[2];
-        memcpy(entry, head.bytes.at + mid * ENTRY, sizeof(entry));
-        if (entry[0] <= wanted) {
-            found = entry[1];
-            low = mid + 1;
-        } else {
-            high = mid;
-        }
-    }
-    *fde = begin + (uint64_t)found;
-    return found == INT64_MIN ? -ENODATA : 0;
+    int64_t wanted = (int64_t)(address - begin);
+    uint64_t behind = KRAIT_PARTITION_POINT(i, count, number_at(head.bytes.at + i * ENTRY) <= wanted);
+    if (behind)
+        *fde = begin + (uint64_t)number_at(head.bytes.at + behind * ENTRY - sizeof(int32_t));
+    return behind ? 0 : -ENODATA;
 }
 
 /* The record at `address`: its bytes after the length. */

@@ -123,22 +123,16 @@ int krait_native_prepare(struct krait_remote *remote)
 static struct module *find_module(const struct krait_remote *remote, uint64_t pc, uint32_t *index)
 {
     struct krait_natives *natives = remote->natives;
-    uint32_t low = 0, high = natives->maps.count;
     *index = VDSO;
     if (natives->vdso.elf.bytes && krait_elf_is_code(&natives->vdso.elf, pc - natives->vdso.moved))
         return &natives->vdso;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (natives->maps.items[mid].begin <= pc)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (!low)
+    uint32_t behind =
+        (uint32_t)KRAIT_PARTITION_POINT(i, natives->maps.count, natives->maps.items[i].begin <= pc);
+    if (!behind)
         return NULL;
-    *index = low - 1;
-    const struct krait_mapped *mapped = &natives->maps.items[low - 1];
-    struct module *module = &natives->modules[low - 1];
+    *index = behind - 1;
+    const struct krait_mapped *mapped = &natives->maps.items[*index];
+    struct module *module = &natives->modules[*index];
     if (!module->tried && !krait_maps_open(remote->pid, mapped, &module->elf))
         module->moved = mapped->begin - module->elf.base;
     module->tried = true;

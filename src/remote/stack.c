@@ -221,19 +221,12 @@ static int take(const struct krait_remote *remote, struct krait_stack_reader *re
 
 static const char *frame_in(const struct copy *copy, uint64_t addr)
 {
-    uint32_t low = 0, high = copy->reader->region_count;
-    size_t size = frame_size(copy->remote);
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        const struct krait_stack_region *r = &copy->reader->regions[mid];
-        if (addr >= r->begin && addr + size <= r->end)
-            return copy->bytes + r->at + (addr - r->begin);
-        if (addr < r->begin)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return NULL;
+    const struct krait_stack_region *regions = copy->reader->regions;
+    uint32_t count = copy->reader->region_count;
+    size_t i = KRAIT_PARTITION_POINT(at, count, regions[at].end <= addr);
+    bool is_whole =
+        i < count && addr >= regions[i].begin && regions[i].end - addr >= frame_size(copy->remote);
+    return is_whole ? copy->bytes + regions[i].at + (addr - regions[i].begin) : NULL;
 }
 
 /* Whether a frame is what its place in the chain wants: enum krait_link. */

@@ -216,17 +216,13 @@ static int sort_threads(struct krait_trace *trace, uint32_t first)
 static struct krait_thread *named_thread(struct krait_thread **sorted, uint32_t n,
                                          const struct krait_naming *naming)
 {
-    uint32_t low = 0, high = n;
-    while (low < high) { /* first that is after (tid, t) */
-        uint32_t mid = low + (high - low) / 2;
-        bool after = sorted[mid]->tid > naming->tid ||
-                     (sorted[mid]->tid == naming->tid && sorted[mid]->begin_ns > naming->t_ns);
-        high = after ? mid : high;
-        low = after ? low : mid + 1;
-    }
-    if (low && sorted[low - 1]->tid == naming->tid)
-        return sorted[low - 1];
-    return low < n && sorted[low]->tid == naming->tid ? sorted[low] : NULL;
+    size_t behind =
+        KRAIT_PARTITION_POINT(i, n,
+                              sorted[i]->tid < naming->tid ||
+                                  (sorted[i]->tid == naming->tid && sorted[i]->begin_ns <= naming->t_ns));
+    if (behind && sorted[behind - 1]->tid == naming->tid)
+        return sorted[behind - 1];
+    return behind < n && sorted[behind]->tid == naming->tid ? sorted[behind] : NULL;
 }
 
 static int name_threads(struct krait_trace *trace, uint32_t first, const struct krait_image *image)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/copy/copy.h"
 
+#include "base/array.h"
 #include "ctf/copy/packet.h"
 #include "ctf/read/packets.h"
 #include "ctf/read/range.h"
@@ -44,15 +45,7 @@ int64_t krait_ctf_ns_rounded(const struct krait_ctf_clock *clock, uint64_t ticks
 
 uint64_t krait_ctf_ticks_from(const struct krait_ctf_clock *clock, int64_t ns, krait_copy_time_fn *time)
 {
-    uint64_t low = 0, high = UINT64_MAX;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (time(clock, middle) >= ns)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return KRAIT_PARTITION_POINT(ticks, UINT64_MAX, time(clock, ticks) < ns);
 }
 
 /* Of every event, whatever it is. */

@@ -2,6 +2,7 @@
  *
  * Enumerations: the labels of a value, found without going through all.
  */
+#include "base/array.h"
 #include "ctf/meta/cut.h"
 #include "ctf/meta/model.h"
 #include "ctf/scalar/text.h"
@@ -18,16 +19,9 @@ const struct krait_enum_range *krait_enum_search(const struct krait_enum_map *ma
                                                  bool is_signed)
 {
     uint64_t flip = is_signed ? (uint64_t)1 << 63 : 0; /* orders signed numbers as unsigned ones */
-    uint32_t from = 0, to = map->piece_count;
-    while (from < to) { /* the first that does not end before the value */
-        uint32_t mid = from + (to - from) / 2;
-        if ((map->pieces[mid].hi ^ flip) < (value ^ flip))
-            from = mid + 1;
-        else
-            to = mid;
-    }
-    bool found = from < map->piece_count && krait_enum_holds(&map->pieces[from], value, is_signed);
-    return found ? &map->pieces[from] : NULL;
+    size_t i = KRAIT_PARTITION_POINT(at, map->piece_count, (map->pieces[at].hi ^ flip) < (value ^ flip));
+    bool found = i < map->piece_count && krait_enum_holds(&map->pieces[i], value, is_signed);
+    return found ? &map->pieces[i] : NULL;
 }
 
 const char *krait_enum_label(const struct krait_fc *fc, uint64_t value)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/read/decode.h"
 
+#include "base/array.h"
 #include "ctf/read/take.h"
 
 static int skip_block(struct krait_decoder *d, const struct krait_program *program,
@@ -36,17 +37,9 @@ static int skip_elements(struct krait_decoder *d, const struct krait_program *pr
 uint32_t krait_decode_option(const struct krait_fc *fc, uint64_t tag)
 {
     uint64_t flip = fc->tag_signed ? (uint64_t)1 << 63 : 0; /* orders signed numbers as unsigned ones */
-    uint32_t from = 0, to = fc->choice_count;
-    while (from < to) { /* the first that does not end before the tag */
-        uint32_t mid = from + (to - from) / 2;
-        if ((fc->choices[mid].hi ^ flip) < (tag ^ flip))
-            from = mid + 1;
-        else
-            to = mid;
-    }
-    if (from < fc->choice_count &&
-        krait_range_holds(fc->choices[from].lo, fc->choices[from].hi, tag, fc->tag_signed))
-        return fc->choices[from].option;
+    size_t i = KRAIT_PARTITION_POINT(at, fc->choice_count, (fc->choices[at].hi ^ flip) < (tag ^ flip));
+    if (i < fc->choice_count && krait_range_holds(fc->choices[i].lo, fc->choices[i].hi, tag, fc->tag_signed))
+        return fc->choices[i].option;
     return fc->kind == KRAIT_FC_OPTIONAL ? 1 : KRAIT_NO_ID;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/rows/row_order.h"
 
+#include "base/array.h"
 #include "ctf/read/range.h"
 
 #include <string.h>
@@ -123,15 +124,7 @@ void krait_row_order_free(struct krait_row_order *o)
 /* The first row from `from` on that is at `ns` or later. */
 static uint32_t first_at(const struct krait_row_chunk *chunk, uint32_t from, int64_t ns)
 {
-    uint32_t to = chunk->count;
-    while (from < to) {
-        uint32_t mid = from + (to - from) / 2;
-        if (chunk->rows[mid].ns < ns)
-            from = mid + 1;
-        else
-            to = mid;
-    }
-    return from;
+    return from + (uint32_t)KRAIT_PARTITION_POINT(i, chunk->count - from, chunk->rows[from + i].ns < ns);
 }
 
 /* Damage in a packet that begins behind the time that is asked for is another part's. */

@@ -68,19 +68,17 @@ void krait_own_threads_done(struct krait_own_threads *own)
     *own = (struct krait_own_threads){ 0 };
 }
 
+static bool begins_by(const struct krait_thread *thread, uint32_t id, uint64_t t_ns)
+{
+    return thread->tid < id || (thread->tid == id && thread->begin_ns <= t_ns);
+}
+
 uint32_t krait_own_threads_last(const struct krait_own_threads *own, uint32_t id, uint64_t t_ns)
 {
     const struct krait_thread *threads = own->trace ? own->trace->threads : NULL;
-    uint32_t low = 0, high = own->trace ? own->trace->thread_count : 0;
-    while (low < high) { /* behind it */
-        uint32_t mid = low + (high - low) / 2;
-        const struct krait_thread *thread = &threads[own->sorted[mid]];
-        if (thread->tid < id || (thread->tid == id && thread->begin_ns <= t_ns))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low && threads[own->sorted[low - 1]].tid == id ? own->sorted[low - 1] : KRAIT_NO_ID;
+    uint32_t count = own->trace ? own->trace->thread_count : 0;
+    size_t behind = KRAIT_PARTITION_POINT(i, count, begins_by(&threads[own->sorted[i]], id, t_ns));
+    return behind && threads[own->sorted[behind - 1]].tid == id ? own->sorted[behind - 1] : KRAIT_NO_ID;
 }
 
 uint32_t krait_own_thread_at(const struct krait_own_threads *own, const struct krait_kthread *t,

@@ -194,6 +194,16 @@ void krait_json_key_text_or_null(struct krait_buf *buf, const char *key, const c
         krait_json_key_null(buf, key);
 }
 
+void krait_json_key_texts(struct krait_buf *buf, const char *key, const char *const *texts, size_t count)
+{
+    krait_json_key_open(buf, key, '[');
+    for (size_t i = 0; i < count; i++) {
+        krait_json_item(buf, "");
+        krait_json_cstr(buf, texts[i]);
+    }
+    krait_buf_char(buf, ']');
+}
+
 void krait_json_key_open(struct krait_buf *buf, const char *key, char bracket)
 {
     krait_json_key(buf, key);

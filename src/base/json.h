@@ -34,6 +34,9 @@ void krait_json_key_text_or_null(struct krait_buf *buf, const char *key, const c
 /* A key whose value is an object or an array ('{' or '[' in `bracket`), which the caller writes and closes. */
 void krait_json_key_open(struct krait_buf *buf, const char *key, char bracket);
 
+/* A key whose value is an array of texts. */
+void krait_json_key_texts(struct krait_buf *buf, const char *key, const char *const *texts, size_t count);
+
 /* Keys as string literals, for code in which every instruction counts: the first key of an object, with its '{', and
  * the others. */
 #define KRAIT_JSON_FIRST(key) "{\"" key "\":"

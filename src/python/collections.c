@@ -3,6 +3,7 @@
  * Runs of the garbage collector, with --gc: a span in the thread that it stops. CPython tells their begin and end to
  * those in gc.callbacks alone.
  */
+#include "base/json.h"
 #include "python/notes.h"
 #include "python/optional.h"
 #include "python/text.h"
@@ -29,8 +30,9 @@ static void begin(struct krait_interp *in, PyObject *info)
 static void end(struct krait_interp *in, PyObject *info)
 {
     char fields[128];
-    snprintf(fields, sizeof(fields), "{\"collected\":%ld,\"uncollectable\":%ld}", item(info, "collected"),
-             item(info, "uncollectable"));
+    snprintf(fields, sizeof(fields),
+             KRAIT_JSON_FIRST("collected") "%ld" KRAIT_JSON_NEXT("uncollectable") "%ld}",
+             item(info, "collected"), item(info, "uncollectable"));
     krait_note_end_span(in, open_span, fields);
     open_span = 0;
 }

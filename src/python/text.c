@@ -272,7 +272,7 @@ bool krait_text_object_add(struct krait_text_object *object, PyObject *key, PyOb
 void krait_text_object_end(struct krait_text_object *object)
 {
     if (object->left_out) {
-        krait_buf_str(object->to, object->open ? ",\"…\":" : "{\"…\":");
+        krait_buf_str(object->to, object->open ? KRAIT_JSON_NEXT("…") : KRAIT_JSON_FIRST("…"));
         add_rest(object->to, object->left_out);
     } else if (!object->open) {
         krait_buf_char(object->to, '{');

@@ -29,7 +29,6 @@ static const struct krait_track *thread_track(const struct krait_serving *servin
 /* Names may be anything, and NULL. */
 static void put_name(struct krait_buf *out, const char *name)
 {
-    krait_buf_char(out, ',');
     if (name)
         krait_json_cstr(out, name);
     else
@@ -78,7 +77,27 @@ static void put_track(struct krait_buf *out, const struct path_names *names,
                       const struct krait_kthread *thread)
 {
     uint32_t track = thread ? names->tracks[thread->index] : KRAIT_NO_ID;
-    krait_buf_fmt(out, track == KRAIT_NO_ID ? ",null" : ",%u", track);
+    krait_buf_fmt(out, track == KRAIT_NO_ID ? "null" : "%u", track);
+}
+
+/* Each column's name, and what writes it. */
+#define SEGMENT_COLUMNS(X)                                                                             \
+    X(begin, put_time(out, serving, s->begin_ns))                                                      \
+    X(end, put_time(out, serving, s->end_ns))                                                          \
+    X(kind, krait_json_cstr(out, kinds[s->kind]))                                                      \
+    X(depth, krait_json_u64(out, s->depth))                                                            \
+    X(tid, krait_buf_fmt(out, "%d", thread->tid))                                                      \
+    X(name, put_name(out, name_of(&names->own, thread)))                                               \
+    X(syscall, put_name(out, s->call == KRAIT_NO_ID ? NULL : states->calls.texts[s->call]))            \
+    X(device, put_name(out, s->device == KRAIT_NO_ID ? NULL : krait_kernel_device(states, s->device))) \
+    X(by_tid, krait_buf_fmt(out, by ? "%d" : "null", by ? by->tid : 0))                                \
+    X(by_name, put_name(out, by ? name_of(&names->own, by) : NULL))                                    \
+    X(track, put_track(out, names, thread))                                                            \
+    X(by_track, put_track(out, names, by))
+
+static void put_time(struct krait_buf *out, const struct krait_serving *serving, int64_t t_ns)
+{
+    krait_buf_fmt(out, "\"%lld\"", (long long)(t_ns - (int64_t)serving->origin_ns));
 }
 
 static void put_segment(struct krait_buf *out, const struct krait_serving *serving,
@@ -90,36 +109,32 @@ static void put_segment(struct krait_buf *out, const struct krait_serving *servi
         KRAIT_PATH_KINDS(X)
 #undef X
     };
-    const struct krait_kthread *thread = path->states->threads[s->thread];
+    const struct krait_kernel_states *states = path->states;
+    const struct krait_kthread *thread = states->threads[s->thread];
     const struct krait_competitor *had = s->had_count ? &path->had[s->had] : NULL;
-    const struct krait_kthread *by =
-        krait_kernel_cause(path->states, krait_competitors_longest(had, s->had_count));
+    const struct krait_kthread *by = krait_kernel_cause(states, krait_competitors_longest(had, s->had_count));
     krait_json_item(out, "\n[");
-    krait_buf_fmt(
-        out, "\"%lld\",\"%lld\",\"%s\",%u,%d", (long long)(s->begin_ns - (int64_t)serving->origin_ns),
-        (long long)(s->end_ns - (int64_t)serving->origin_ns), kinds[s->kind], s->depth, thread->tid);
-    put_name(out, name_of(&names->own, thread));
-    put_name(out, s->call == KRAIT_NO_ID ? NULL : path->states->calls.texts[s->call]);
-    put_name(out, s->device == KRAIT_NO_ID ? NULL : krait_kernel_device(path->states, s->device));
-    krait_buf_fmt(out, by ? ",%d" : ",null", by ? by->tid : 0);
-    put_name(out, by ? name_of(&names->own, by) : NULL);
-    put_track(out, names, thread);
-    put_track(out, names, by);
+#define X(column, put)        \
+    krait_json_item(out, ""); \
+    put;
+    SEGMENT_COLUMNS(X)
+#undef X
     krait_buf_char(out, ']');
 }
 
 static int put_path(struct krait_buf *out, const struct krait_serving *serving, uint32_t machine,
                     const struct krait_critical_path *path)
 {
+#define X(column, put) #column,
+    static const char *const columns[] = { SEGMENT_COLUMNS(X) };
+#undef X
     KRAIT_CLEANUP(path_names_done) struct path_names names = { 0 };
     if (path_names_init(&names, serving->trace, machine, path->states))
         return -ENOMEM;
     krait_buf_char(out, '{');
     krait_json_key_u64(out, "tid", (uint64_t)path->states->threads[path->thread]->tid);
     krait_json_key_u64(out, "forgotten", path->forgotten_ns);
-    krait_json_key_open(out, "columns", '[');
-    krait_buf_str(out, "\"begin\",\"end\",\"kind\",\"depth\",\"tid\",\"name\",\"syscall\",\"device\","
-                       "\"by_tid\",\"by_name\",\"track\",\"by_track\"]");
+    krait_json_key_texts(out, "columns", columns, KRAIT_ARRAY_LEN(columns));
     krait_json_key_open(out, "segments", '[');
     for (uint32_t i = 0; i < path->count; i++)
         put_segment(out, serving, path, &names, &path->segments[i]);

@@ -56,11 +56,25 @@ static void put_wall(struct krait_buf *out, uint32_t states, const uint64_t ns[K
 
 /* ---- the function table ---- */
 
+/* Each column's name, and its field of struct krait_profile_row. */
+#define FUNCTION_COLUMNS(X) \
+    X(func, func)           \
+    X(calls, calls)         \
+    X(self, self_ns)        \
+    X(total, total_ns)      \
+    X(min, min_ns)          \
+    X(mean, mean_ns)        \
+    X(p50, p50_ns)          \
+    X(p99, p99_ns)          \
+    X(max, max_ns)          \
+    X(runs, runs)           \
+    X(raised, raised)
+
 static void put_row(struct krait_buf *out, const struct krait_profile_row *row, uint32_t states)
 {
-    const uint64_t numbers[] = { row->func,   row->calls,   row->self_ns, row->total_ns,
-                                 row->min_ns, row->mean_ns, row->p50_ns,  row->p99_ns,
-                                 row->max_ns, row->runs,    row->raised };
+#define X(column, field) row->field,
+    const uint64_t numbers[] = { FUNCTION_COLUMNS(X) };
+#undef X
     krait_json_item(out, "\n[");
     put_numbers(out, numbers, KRAIT_ARRAY_LEN(numbers));
     if (row->wall) {
@@ -73,6 +87,9 @@ static void put_row(struct krait_buf *out, const struct krait_profile_row *row, 
 int krait_answer_functions(struct krait_serving *serving, const struct krait_request *request,
                            struct krait_buf *out, struct krait_err *err)
 {
+#define X(column, field) #column,
+    static const char *const columns[] = { FUNCTION_COLUMNS(X) };
+#undef X
     struct krait_profile *profile;
     pthread_mutex_lock(&serving->one);
     const struct krait_wall *wall = krait_serving_wall(serving);
@@ -92,10 +109,7 @@ int krait_answer_functions(struct krait_serving *serving, const struct krait_req
     krait_json_key_u64(out, "self", profile->self_ns);
     put_states(out, states);
     krait_json_key_text_or_null(out, "damage", profile->damage);
-    krait_json_key_open(out, "columns", '[');
-    krait_buf_str(
-        out,
-        "\"func\",\"calls\",\"self\",\"total\",\"min\",\"mean\",\"p50\",\"p99\",\"max\",\"runs\",\"raised\"]");
+    krait_json_key_texts(out, "columns", columns, KRAIT_ARRAY_LEN(columns));
     krait_json_key_open(out, "rows", '[');
     for (uint32_t i = 0; i < profile->count; i++)
         put_row(out, &profile->rows[i], states);

@@ -57,24 +57,40 @@ int krait_grid_add(struct krait_grid *grid, const struct krait_grid_point *point
     return 0;
 }
 
+/* Each column's name, how its number is written, and where the number is. Times, which need more than 53 bits, are
+ * texts. */
+#define CELL_COLUMNS(X)                    \
+    X(column, "%lld", column)              \
+    X(bucket, "%lld", bucket)              \
+    X(count, "%lld", count)                \
+    X(errors, "%lld", errors)              \
+    X(ns, "%lld", ns)                      \
+    X(track, "%lld", longest.track)        \
+    X(name, "%lld", longest.name)          \
+    X(depth, "%lld", longest.depth)        \
+    X(begin, "\"%lld\"", longest.begin_ns) \
+    X(end, "\"%lld\"", longest.end_ns)     \
+    X(returned, "%lld", longest.value)
+
 static void put_cell(struct krait_buf *out, const struct krait_grid_cell *cell)
 {
     krait_json_item(out, "\n[");
-    krait_buf_fmt(out, "%u,%u,%llu,%llu,%llu,%u,%u,%u,\"%llu\",\"%llu\",%lld]", cell->column, cell->bucket,
-                  (unsigned long long)cell->count, (unsigned long long)cell->errors,
-                  (unsigned long long)cell->ns, cell->longest.track, cell->longest.name, cell->longest.depth,
-                  (unsigned long long)cell->longest.begin_ns, (unsigned long long)cell->longest.end_ns,
-                  (long long)cell->longest.value);
+#define X(column, how, number) \
+    krait_json_item(out, "");  \
+    krait_buf_fmt(out, how, (long long)cell->number);
+    CELL_COLUMNS(X)
+#undef X
+    krait_buf_char(out, ']');
 }
 
 void krait_grid_put(struct krait_buf *out, const struct krait_grid *grid)
 {
+#define X(column, how, number) #column,
+    static const char *const columns[] = { CELL_COLUMNS(X) };
+#undef X
     krait_json_key_u64(out, "total", grid->total);
     krait_json_key_u64(out, "octave", KRAIT_GRID_OCTAVE);
-    krait_json_key_open(out, "columns", '[');
-    krait_buf_str(out,
-                  "\"column\",\"bucket\",\"count\",\"errors\",\"ns\",\"track\",\"name\",\"depth\",\"begin\","
-                  "\"end\",\"returned\"]");
+    krait_json_key_texts(out, "columns", columns, KRAIT_ARRAY_LEN(columns));
     krait_json_key_open(out, "cells", '[');
     for (uint32_t i = 0; i < grid->count; i++)
         put_cell(out, &grid->cells[i]);

@@ -90,11 +90,6 @@ struct krait_wall *krait_serving_wall(struct krait_serving *serving)
 void krait_serving_columns(struct krait_buf *out, const char *const *names, size_t count, const char *rows)
 {
     krait_buf_char(out, '{');
-    krait_json_key_open(out, "columns", '[');
-    for (size_t i = 0; i < count; i++) {
-        krait_json_item(out, "");
-        krait_json_cstr(out, names[i]);
-    }
-    krait_buf_char(out, ']');
+    krait_json_key_texts(out, "columns", names, count);
     krait_json_key_open(out, rows, '[');
 }

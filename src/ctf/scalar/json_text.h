@@ -5,9 +5,14 @@
 #ifndef KRAIT_CTF_SCALAR_JSON_TEXT_H
 #define KRAIT_CTF_SCALAR_JSON_TEXT_H
 
+#include "base/json.h"
 #include "ctf/scalar/text.h"
 
 enum { KRAIT_JSON_ESCAPE = 8 }; /* bytes of one character */
+
+/* KRAIT_JSON_FIRST and KRAIT_JSON_NEXT in a cell of CSV, whose quotes are doubled. */
+#define KRAIT_JSON_CELL_FIRST(key) "{\"\"" key "\"\":"
+#define KRAIT_JSON_CELL_NEXT(key)  ",\"\"" key "\"\":"
 
 /* Copies 16 bytes; returns how many of them precede the first that JSON must escape or that is not ASCII (NUL
  * included). */

@@ -342,10 +342,11 @@ static char *put_json_enum(const struct krait_step *s, char *to, uint64_t value,
                            const struct krait_label_text *label)
 {
     const char *quote = s->op->fc->bits <= KRAIT_JSON_EXACT_BITS ? "" : doubles_quotes(s) ? "\"\"" : "\"";
-    to = put_literal(to, doubles_quotes(s) ? "{\"\"value\"\":" : "{\"value\":");
+    to = put_literal(to, doubles_quotes(s) ? KRAIT_JSON_CELL_FIRST("value") : KRAIT_JSON_FIRST("value"));
     to = put_literal(put_decimal(s->op->fc, put_literal(to, quote), value), quote);
     if (!label)
-        return put_literal(to, doubles_quotes(s) ? ",\"\"label\"\":null}" : ",\"label\":null}");
+        return put_literal(to, doubles_quotes(s) ? KRAIT_JSON_CELL_NEXT("label") "null}"
+                                                 : KRAIT_JSON_NEXT("label") "null}");
     krait_text_copy(to, label->text, label->len);
     return to + label->len;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * docs/view_api.md, from the rows of what the server of `krait view` answers: `krait help endpoints`.
+ * `krait help endpoints`: writes docs/view_api.md from the tables of endpoints and parameters.
  */
 #include "cmd/help.h"
 #include "serve/request.h"
@@ -32,17 +32,17 @@ void krait_help_endpoints(FILE *to)
     const struct krait_endpoint *endpoint;
     fputs(
         "# What the server of `krait view` answers\n\n"
-        "After this page you can ask a running `krait view` yourself, from a script:\n\n"
+        "After this page you can query a running `krait view` from a script:\n\n"
         "    krait view krait-app --no-open >link &\n"
         "    url=$(cat link)\n"
         "    curl \"${url}api/trace\"\n"
         "    curl \"${url}api/functions?from=1000000000&until=1500000000\"\n\n"
-        "The table is made by `make reference` from the rows of `src/serve/endpoints.def` and `params.def`. These answers "
-        "are made\nfor krait's own page: they may change with each version.\n\n"
-        "`GET` takes the parameters of the endpoint's row and no others. Times are nanoseconds from the beginning of the "
-        "recording.\nIn JSON they are texts where they may be longer than a double holds exactly. An error is an object "
-        "with `error`: 400 for a\nparameter that is wrong, 404 for what is not there, 503 for what is not built yet or is "
-        "cancelled. An answer is cancelled when\nits connection is closed.\n\n"
+        "These answers are made for krait's own page and may change with each version. `make reference` writes the\n"
+        "tables from `src/serve/endpoints.def` and `params.def`.\n\n"
+        "An endpoint takes the parameters of its row and refuses others. Times are nanoseconds from the beginning of the\n"
+        "recording. JSON has a time as text if the number could be too large for a double. A request that fails returns an\n"
+        "object with the key `error`, and status 400 (a parameter is wrong), 404 (there is no such thing) or 503 (the index\n"
+        "is not complete yet, or the request was cancelled). To cancel a request, close its connection.\n\n"
         "| endpoint | parameters | answer | |\n|---|---|---|---|\n",
         to);
     for (uint32_t i = 0; (endpoint = krait_request_endpoint(i)); i++)

@@ -31,16 +31,15 @@ static int check(pid_t pid, struct krait_err *err)
     enum { FILTERED = 2 };
     int tracer = status_number(pid, "TracerPid");
     if (tracer)
-        return krait_err_set(err, -EBUSY,
-                             "process %d is traced by process %d (a debugger or strace), and a process has "
-                             "one tracer at a time; end that one",
-                             pid, tracer);
+        return krait_err_set(
+            err, -EBUSY,
+            "process %d is already traced by process %d (a debugger or strace); end that one first", pid,
+            tracer);
     if (status_number(pid, "Seccomp") == FILTERED)
-        return krait_err_set(err, -EPERM,
-                             "process %d has a seccomp filter, which may end it for what krait would do; run "
-                             "it by krait record -- COMMAND, or sample it from outside: krait record "
-                             "--sample --pid %d",
-                             pid, pid);
+        return krait_err_set(
+            err, -EPERM,
+            "process %d has a seccomp filter, which could kill it for the system calls that krait makes in it; start the program with krait record -- COMMAND, or sample it: krait record --sample --pid %d",
+            pid, pid);
     return 0;
 }
 
@@ -57,9 +56,10 @@ static int write_stub(struct krait_stub *stub, const struct krait_target *target
         .memfd = how == KRAIT_BRING_MEMFD ? memfd : NULL,
     };
     if (!krait_stub_make(stub, target, &made))
-        return krait_err_set(err, -ENOTSUP,
-                             "krait attaches on x86-64, and where the path of its agent is shorter: %s",
-                             call->library);
+        return krait_err_set(
+            err, -ENOTSUP,
+            "cannot attach: this machine is not x86-64, or the path of krait's agent is too long: %s",
+            call->library);
     snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
     KRAIT_AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0 || pwrite(fd, stub->bytes, stub->size, (off_t)target->room) != (ssize_t)stub->size)
@@ -133,7 +133,8 @@ static int refuse(pid_t pid, int rc, struct krait_err *err)
     if (rc == -EBUSY)
         return krait_err_set(err, rc, "process %d is stopped; continue it: kill -CONT %d", pid, pid);
     if (rc == -ENOTSUP)
-        return krait_err_set(err, rc, "process %d is no 64-bit program; krait attaches on x86-64", pid);
+        return krait_err_set(
+            err, rc, "process %d is not a 64-bit program; krait attaches only to x86-64 programs", pid);
     return krait_remote_refusal(pid, rc, err);
 }
 
@@ -151,7 +152,7 @@ static int try_for_a_while(struct krait_target *target, struct tries *tries, str
             nanosleep(&(struct timespec){ 0, 3000000 }, NULL);
     } while (rc > 0 && krait_clock_ns(CLOCK_MONOTONIC) < end);
     if (tries->count > 1)
-        tell(tries->call, "threads were stopped %u times in all", tries->count);
+        tell(tries->call, "krait stopped threads %u times in all", tries->count);
     return rc ? refuse(target->pid, rc, err) : 0;
 }
 
@@ -166,7 +167,7 @@ int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *er
     rc = how < 0 ? how : write_stub(&stub, &target, (enum krait_bring)how, call, err);
     if (rc)
         return rc;
-    tell(call, "the way into process %d lies at %#llx, behind the code of a file", pid,
+    tell(call, "krait writes its stub into process %d at %#llx, behind the code of a mapped file", pid,
          (unsigned long long)target.room);
     rc = try_for_a_while(&target, &tries, err);
     if (rc || how != KRAIT_BRING_MEMFD)

@@ -43,8 +43,7 @@ int krait_bring_how(pid_t pid, const char *library, struct krait_err *err)
         return KRAIT_BRING_MEMFD;
     return krait_err_set(
         err, -ENOTSUP,
-        "process %d has a root folder of its own without /proc, so that it cannot load krait's "
-        "agent; mount /proc there, or run it by krait record -- COMMAND",
+        "process %d has a root folder of its own without /proc, so it cannot load krait's agent; mount /proc there, or start the program with krait record -- COMMAND",
         pid);
 }
 

@@ -244,14 +244,15 @@ int krait_target_find(struct krait_target *target, pid_t pid, struct krait_err *
     }
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(functions); i++) {
         if (!target->functions[i])
-            return krait_err_set(err, -ENOTSUP,
-                                 "process %d has no %s of glibc (it is linked statically, or with musl); run "
-                                 "it by krait record -- COMMAND",
-                                 pid, functions[i]);
+            return krait_err_set(
+                err, -ENOTSUP,
+                "process %d has no %s of glibc (it is linked statically, or with musl); start the program with krait record -- COMMAND",
+                pid, functions[i]);
     }
-    return target->room ? 0
-                        : krait_err_set(err, -ENOSPC,
-                                        "no file of process %d has room behind its code; run it by krait "
-                                        "record -- COMMAND",
-                                        pid);
+    return target->room
+               ? 0
+               : krait_err_set(
+                     err, -ENOSPC,
+                     "process %d has no mapped file with room behind its code; start the program with krait record -- COMMAND",
+                     pid);
 }

@@ -46,8 +46,7 @@ static int refuse_permission(pid_t pid, struct krait_err *err)
             pid, yama_scope());
     return krait_err_set(
         err, -EPERM,
-        "process %d does not let itself be read (it has changed its user, or runs in a container or "
-        "a user namespace); run krait as root (sudo)",
+        "process %d may not be read (it has changed its user, or runs in a container or a user namespace); run krait as root (sudo)",
         pid);
 }
 
@@ -69,10 +68,10 @@ static int refuse_absence(pid_t pid, struct krait_err *err)
     int parent = 0;
     char state = process_state(pid, &parent);
     if (state == 'Z' || state == 'X')
-        return krait_err_set(err, -ESRCH, "process %d has ended and waits for its parent to notice", pid);
-    if (state && (pid == KERNEL || parent == KERNEL))
-        return krait_err_set(err, -ENOEXEC, "process %d is a thread of the kernel, which runs no Python",
+        return krait_err_set(err, -ESRCH, "process %d has ended, but its parent has not waited for it yet",
                              pid);
+    if (state && (pid == KERNEL || parent == KERNEL))
+        return krait_err_set(err, -ENOEXEC, "process %d is a kernel thread, which runs no Python", pid);
     if (state)
         return krait_err_set(err, -ESRCH, "process %d is ending", pid);
     return krait_err_set(err, -ESRCH, "no process %d; it has ended, or is in another PID namespace", pid);
@@ -89,8 +88,7 @@ int krait_remote_refusal(pid_t pid, int rc, struct krait_err *err)
     if (rc == -EFAULT)
         return krait_err_set(
             err, rc,
-            "process %d does not hold Python's state as CPython does (is it starting or ending, or a "
-            "debug build?)",
+            "cannot find CPython's state in process %d (is it starting or ending, or is it a debug build?)",
             pid);
     return krait_err_set(err, rc, "cannot read the memory of process %d: %s", pid, strerror(-rc));
 }
@@ -229,8 +227,7 @@ static int refuse_files(const struct search *search, struct krait_err *err)
             search->path, pid);
     return krait_err_set(
         err, -ENOEXEC,
-        "process %d runs %s, which is no Python; if a child of it is, name that one, or use --children, which "
-        "dump, top and record --sample have",
+        "process %d runs %s, which is not Python; if its children run Python, name one of them, or use --children with dump, top or record --sample",
         pid, search->path[0] ? search->path : "no file that can be read");
 }
 

@@ -48,8 +48,7 @@ static int cut_all(struct krait_serving *serving, struct krait_range range, cons
         return krait_err_set(err, -EINVAL, "no events lie in the range");
     char size[KRAIT_FMT_SIZE];
     if (sum.bytes > MOST_BYTES)
-        return krait_err_set(err, -EINVAL,
-                             "the part has %s, which is too much to hand out; use the command krait cut",
+        return krait_err_set(err, -EINVAL, "the range has %s, too much to send; use the command krait cut",
                              krait_fmt_bytes(size, sum.bytes));
     return krait_dir_tar(out, dir, krait_running_progress, NULL, err);
 }

@@ -228,7 +228,7 @@ int krait_answer_preview(struct krait_serving *serving, const struct krait_reque
     KRAIT_CLEANUP(found_done) struct found found = { 0 };
     uint64_t limit = KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, FIRST), (uint64_t)FIRST_MOST);
     if (!request->body)
-        return krait_err_set(err, -EINVAL, "preview: POST the text of a definition");
+        return krait_err_set(err, -EINVAL, "preview: send the text of a definition with POST");
     int rc = find(&found, serving, request, err);
     if (rc)
         return rc;
@@ -389,7 +389,8 @@ static int path_of(struct krait_buf *path, const struct krait_serving *serving,
     if (!krait_request_has(request, KRAIT_PARAM_file))
         krait_buf_fmt(path, "%s/" KRAIT_DECLARED_BESIDE, serving->paths[0]);
     else if (!is_name(request->text))
-        return krait_err_set(err, -EINVAL, "a name has letters, digits, - and _, at most %d", NAME_MOST);
+        return krait_err_set(err, -EINVAL, "a name has at most %d characters: letters, digits, - and _",
+                             NAME_MOST);
     else if (!serving->analyses)
         return krait_err_set(err, -EINVAL,
                              "there is no folder for analyses: neither HOME nor XDG_CONFIG_HOME is set");

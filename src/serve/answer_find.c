@@ -126,7 +126,7 @@ static int scan(struct find *find, uint64_t from_ns, uint64_t to_ns, struct krai
     if (!find->damage.code)
         find->damage = *krait_ctf_merge_damage(merge);
     krait_ctf_merge_free(merge);
-    return rc ? krait_err_set(err, rc, "nobody wants the answer any more") : 0;
+    return rc ? krait_err_set(err, rc, "the request was cancelled") : 0;
 }
 
 static int scan_back(struct find *find, struct krait_err *err)

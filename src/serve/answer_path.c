@@ -186,7 +186,8 @@ int krait_answer_path(struct krait_serving *serving, const struct krait_request 
     if (!track)
         return rc ? rc : err->code;
     if (!serving->trace->has_kernel)
-        return krait_err_set(err, -ENOENT, "the kernel was not recorded; krait record --kernel does");
+        return krait_err_set(err, -ENOENT,
+                             "the kernel was not recorded; record it with krait record --kernel");
     krait_view_lock(serving->view);
     rc = follow(&path, serving, track, krait_serving_range(serving, request), err);
     krait_view_unlock(serving->view);

@@ -11,8 +11,7 @@ int krait_http_load(const struct krait_http **out, struct krait_err *err)
     if (!library)
         return krait_err_set(
             err, -ENOENT,
-            "the page needs civetweb, which is not here; install it (Debian: libcivetweb1), or draw "
-            "a picture: --svg FILE");
+            "the page needs civetweb, which is not installed; install it (Debian: libcivetweb1), or draw a picture: --svg FILE");
 #define X(name)                                                                           \
     http.name = (__typeof__(http.name))dlsym(library, #name);                             \
     if (!http.name)                                                                       \
@@ -60,7 +59,7 @@ int krait_http_listen(struct mg_context **out, const struct krait_http *http, co
         return 0;
     int code = errno ? errno : EADDRINUSE;
     http->mg_exit_library();
-    return krait_err_set(err, -code, "%s: cannot listen there; another program may have that port", port);
+    return krait_err_set(err, -code, "cannot listen on %s; another program may have that port", port);
 }
 
 void krait_http_end(const struct krait_http *http, struct mg_context *civetweb)
@@ -73,7 +72,7 @@ int krait_http_token(char token[KRAIT_HTTP_TOKEN_SIZE], struct krait_err *err)
 {
     uint8_t bytes[KRAIT_HTTP_TOKEN_SIZE / 2];
     if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-        return krait_err_set(err, -EIO, "the kernel gives no random numbers");
+        return krait_err_set(err, -EIO, "cannot get random numbers from the kernel");
     for (size_t i = 0; i < sizeof(bytes); i++)
         snprintf(token + 2 * i, 3, "%02x", bytes[i]);
     return 0;

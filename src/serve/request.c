@@ -174,7 +174,7 @@ static int parse_param(struct krait_request *request, const char *at, const char
     const char *value = equals ? equals + 1 : end;
     uint32_t i = find_param(at, (size_t)((equals ? equals : end) - at));
     if (i == KRAIT_PARAMS || !(request->endpoint->params >> i & 1) || request->given >> i & 1)
-        return krait_err_set(err, -EINVAL, "%s: a parameter is not known here, or is given twice",
+        return krait_err_set(err, -EINVAL, "%s: a parameter is unknown, or is given twice",
                              request->endpoint->name);
     int rc = params[i].kind == IDS ? parse_ids(request, value, end)
              : params[i].kind == TEXT
@@ -182,8 +182,7 @@ static int parse_param(struct krait_request *request, const char *at, const char
              : parse_number(&request->numbers[i], value, end) ? 0
                                                               : -EINVAL;
     request->given |= 1u << i;
-    return rc ? krait_err_set(err, rc, "%s: %s has a value that it cannot have", request->endpoint->name,
-                              params[i].name)
+    return rc ? krait_err_set(err, rc, "%s: invalid value of %s", request->endpoint->name, params[i].name)
               : 0;
 }
 

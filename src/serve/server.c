@@ -167,7 +167,7 @@ static int run_answer(struct krait_server *server, const struct mg_request_info 
     int rc = request->endpoint->answer(serving, request, out, err);
     krait_running_end(&running);
     give_back(server, serving);
-    return rc == -ECANCELED ? krait_err_set(err, rc, "nobody wants the answer any more") : rc;
+    return rc == -ECANCELED ? krait_err_set(err, rc, "the request was cancelled") : rc;
 }
 
 /* The answer, or what is wrong, in `out`. */
@@ -213,10 +213,10 @@ static int answer_api(struct krait_server *server, struct mg_connection *conn, c
     if (rc)
         return send_error(conn, status_of(rc), err.text);
     if (sending && request.endpoint->type != sending->type)
-        return send_error(conn, 405, "this is not changed");
+        return send_error(conn, 405, "the endpoint does not take this method");
     int status = sending ? read_body(server, conn, &body) : 0;
     if (status)
-        return send_error(conn, status, "what was sent has no length, is too long, or is not whole");
+        return send_error(conn, status, "the body has no length, is too long, or is incomplete");
     request.body = sending ? body.len ? body.data : "" : NULL;
     request.body_len = body.len;
     rc = make_answer(server, info, &request, &out);
@@ -288,12 +288,12 @@ static int on_request(struct mg_connection *conn)
         return send_answer(conn, 403, "text/plain", "", 0);
     }
     if (__atomic_load_n(&server->ends, __ATOMIC_RELAXED))
-        return send_error(conn, 503, "the server ends");
+        return send_error(conn, 503, "the server is stopping");
     bool is_api = strncmp(path, "api/", 4) == 0;
     const struct sending *sending = sending_of(info->request_method);
     bool is_get = strcmp(info->request_method, "GET") == 0 || strcmp(info->request_method, "HEAD") == 0;
     if (!is_get && !(sending && is_api))
-        return send_error(conn, 405, "the server takes GET, and PUT of what it keeps");
+        return send_error(conn, 405, "the server takes GET, and for some endpoints PUT or POST");
     if (is_api)
         return answer_api(server, conn, path + 4, sending);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(assets); i++) {
@@ -327,7 +327,7 @@ static int start(struct krait_server *server, const char *port, struct krait_err
     if (rc)
         return rc;
     if (server->http->mg_get_server_ports(server->civetweb, 1, ports) != 1)
-        return krait_err_set(err, -EIO, "%s: the server does not tell its port", port);
+        return krait_err_set(err, -EIO, "cannot learn which port was opened for %s", port);
     server->port = (uint16_t)ports[0].port;
     return 0;
 }

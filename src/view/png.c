@@ -38,12 +38,12 @@ static int load(struct painters *p, struct krait_err *err)
     if (!gobject)
         return krait_err_set(
             err, -ENOENT,
-            "PNG needs librsvg, which is not here; install it (Debian: librsvg2-2), or draw SVG");
+            "PNG needs librsvg, which is not installed; install it (Debian: librsvg2-2), or draw SVG");
 #define TAKE(from, name)                               \
     p->name = (__typeof__(p->name))dlsym(from, #name); \
     if (!p->name)                                      \
     return krait_err_set(err, -ENOENT,                 \
-                         "librsvg or cairo has no function " #name ": too old a version; draw SVG")
+                         "librsvg or cairo lacks the function " #name ": too old a version; draw SVG")
     TAKE(rsvg, rsvg_handle_new_from_data);
     TAKE(rsvg, rsvg_handle_get_intrinsic_size_in_pixels);
     TAKE(rsvg, rsvg_handle_render_document);
@@ -97,8 +97,7 @@ int krait_png_of_svg(struct krait_buf *png, const struct krait_buf *svg, double 
     else if (ceil(width * scale) > SIDE_MAX || ceil(height * scale) > SIDE_MAX)
         rc = krait_err_set(
             err, -E2BIG,
-            "a picture of %.0f x %.0f pixels is too large for PNG; fewer threads (--limit), less depth "
-            "(--depth) or SVG",
+            "a picture of %.0f x %.0f pixels is too large for PNG; draw fewer threads (--limit) or less depth (--depth), or draw SVG",
             width * scale, height * scale);
     else
         rc = paint(&p, handle, png, (int)ceil(width * scale), (int)ceil(height * scale), err);

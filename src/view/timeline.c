@@ -277,7 +277,7 @@ static void legend_of_packages(struct krait_drawing *d)
     if (d->hue_ns[KRAIT_HUES])
         swatch(d, &x, "m12 s1", "others");
     if (d->folded)
-        swatch(d, &x, "m12 s1 b3", "lower boxes: many short calls, the darker the busier");
+        swatch(d, &x, "m12 s1 b3", "lower boxes: many short calls; darker means busier");
 }
 
 static void legend_of_states(struct krait_drawing *d)

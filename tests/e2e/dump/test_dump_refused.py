@@ -53,7 +53,7 @@ def test_a_process_that_is_not_there(refused):
 def test_a_process_that_runs_no_python(refused, programs):
     app = programs.add(["sh", "-c", "echo $$; exec sleep 60"])
     wait_for(lambda: "sleep" in os.readlink(f"/proc/{app.pid}/exe"), "sleep")
-    assert refused(app.pid).startswith(f"krait dump: process {app.pid} runs {os.path.realpath(shutil.which('sleep'))}, which is no Python")
+    assert refused(app.pid).startswith(f"krait dump: process {app.pid} runs {os.path.realpath(shutil.which('sleep'))}, which is not Python")
     assert "nor a child of it runs Python" in refused("--children", app.pid)
 
 
@@ -61,7 +61,7 @@ def test_a_process_that_has_ended_but_is_not_waited_for(refused, programs, any_p
     source = "import os, time\npid = os.fork()\nif not pid: os._exit(0)\nprint(pid, flush=True)\ntime.sleep(60)\n"
     app = programs.start(any_python, source)
     wait_for(lambda: "Z (zombie)" in open(f"/proc/{app.pid}/status").read(), "the end")
-    assert "has ended and waits for its parent" in refused(app.pid)
+    assert "has ended, but its parent has not waited" in refused(app.pid)
 
 
 def test_a_program_of_another_user(krait, everyones_krait, programs, any_python):
@@ -90,7 +90,7 @@ def test_a_program_that_may_not_be_read_by_its_own_user(everyones_krait, program
     [
         ("char PyCode_Type[8];", (), "runs a Python before 3.8; krait reads CPython 3.8 to 3.15"),
         ("char _PyRuntime[4096]; unsigned long Py_Version = 0x031000f0; char PyCode_Type[8];", (), "runs Python 3.16.0; krait reads CPython 3.8 to 3.15"),
-        ("char _PyRuntime[4096] = \"xdebugpy\"; unsigned long Py_Version = 0x030e00f0;", (), "does not hold Python's state as CPython does"),
+        ("char _PyRuntime[4096] = \"xdebugpy\"; unsigned long Py_Version = 0x030e00f0;", (), "cannot find CPython's state in process"),
         ("char _PyRuntime[4096] = \"xdebugpy\\0\\0\\0\\0\\0\\0\\0\\0\\1\"; unsigned long Py_Version = 0x030e00f0;", (), "free-threaded build"),
         ("char _PyRuntime[4096]; unsigned long Py_Version = 0x030d00f0;", (), "its table of offsets is not where it should be"),
         ("", ("-s",), "has no symbols (they were stripped)"),
@@ -101,7 +101,7 @@ def test_a_python_that_krait_does_not_read(refused, made_up, source, options, wh
 
 
 def test_what_has_no_symbols_and_another_name_is_no_python(refused, made_up):
-    assert "which is no Python" in refused(made_up("", name="server"))
+    assert "which is not Python" in refused(made_up("", name="server"))
 
 
 def test_a_program_that_ends_while_it_is_dumped(krait, programs, any_python):
@@ -119,7 +119,7 @@ def test_a_program_that_ends_while_it_is_dumped(krait, programs, any_python):
 def test_a_thread_of_the_kernel(refused):
     if not open("/proc/2/stat").read().startswith("2 (kthreadd)"):
         pytest.skip("the kernel's threads cannot be seen from here")
-    assert refused(2) == "krait dump: process 2 is a thread of the kernel, which runs no Python\n"
+    assert refused(2) == "krait dump: process 2 is a kernel thread, which runs no Python\n"
 
 
 def test_of_several_processes_those_that_can_be_read_are_dumped(krait, programs, any_python):

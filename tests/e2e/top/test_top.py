@@ -152,7 +152,7 @@ def test_wrong_usage(run, words, why):
 def test_what_is_no_python_is_refused(programs, run, exact):
     app = programs.add(["sh", "-c", "echo $$; exec sleep 60"])
     wait_for(lambda: "sleep" in os.readlink(f"/proc/{app.pid}/exe"), "sleep")
-    assert "which is no Python" in run("top", *exact, app.pid, code=1).stderr
+    assert "which is not Python" in run("top", *exact, app.pid, code=1).stderr
 
 
 FORKING = BUSY.replace("print(os.getpid(), flush=True)", """

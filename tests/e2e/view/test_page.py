@@ -687,7 +687,7 @@ def test_a_wait_says_who_ended_it_and_an_arrow_shows_it(open_page, both):
 def test_without_the_kernel_there_is_no_critical_path(open_page):
     page, *_ = open_page(hash="#r=0,100000000;p=details;c=0,0,0")
     page.press("p")
-    assert "the kernel was not recorded; krait record --kernel does" in page.text(".details")
+    assert "the kernel was not recorded; record it with krait record --kernel" in page.text(".details")
     assert all("404" in error for error in page.errors)
     page.errors.clear()
 

@@ -152,7 +152,7 @@ static int try_for_a_while(struct krait_target *target, struct tries *tries, str
             nanosleep(&(struct timespec){ 0, 3000000 }, NULL);
     } while (rc > 0 && krait_clock_ns(CLOCK_MONOTONIC) < end);
     if (tries->count > 1)
-        tell(tries->call, "krait stopped threads %u times in all", tries->count);
+        tell(tries->call, "threads were stopped %u times in all", tries->count);
     return rc ? refuse(target->pid, rc, err) : 0;
 }
 
@@ -167,7 +167,7 @@ int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *er
     rc = how < 0 ? how : write_stub(&stub, &target, (enum krait_bring)how, call, err);
     if (rc)
         return rc;
-    tell(call, "krait writes its stub into process %d at %#llx, behind the code of a mapped file", pid,
+    tell(call, "the stub lies in process %d at %#llx, behind the code of a mapped file", pid,
          (unsigned long long)target.room);
     rc = try_for_a_while(&target, &tries, err);
     if (rc || how != KRAIT_BRING_MEMFD)

@@ -6,11 +6,9 @@
  * the one after it, and the last event of a window that fits is taken: each event is read once.
  */
 #include "base/json.h"
-#include "ctf/read/filter.h"
-#include "ctf/read/merge.h"
-#include "ctf/text/pretty.h"
 #include "serve/running.h"
 #include "serve/serving.h"
+#include "trace/listing.h"
 
 #include <string.h>
 
@@ -21,9 +19,7 @@ enum {
 
 struct find {
     struct krait_serving *serving;
-    struct krait_filter *filter; /* NULL: all events */
-    struct krait_pretty pretty;
-    struct krait_buf line;
+    struct krait_listing_cursor *cursor;
     const char *words;
     struct krait_range range;
     uint64_t at_ns, skip; /* where the search begins: a time, and how many taken events of it come before */
@@ -33,37 +29,17 @@ struct find {
     /* The event that was found, and its number among the taken ones of its time. */
     bool found;
     uint64_t found_ns, found_nth;
-    struct krait_err damage;
 };
 
 static void find_done(struct find *find)
 {
-    krait_filter_free(find->filter);
-    krait_pretty_done(&find->pretty);
-    krait_buf_done(&find->line);
+    krait_listing_cursor_free(find->cursor);
 }
 
-static bool takes(const struct find *find, struct krait_ctf_cursor *cursor)
+static bool has_words(struct find *find)
 {
-    if (!find->filter)
-        return true;
-    if (krait_ctf_event_skip(cursor) || !krait_filter_wants(find->filter, cursor))
-        return false;
-    krait_ctf_event_rewind(cursor);
-    return true;
-}
-
-/* Passes the event's fields. The line's time is not searched: it is text before "] ". */
-static bool has_words(struct find *find, struct krait_ctf_cursor *cursor)
-{
-    find->line.len = 0;
-    if (krait_pretty_event(&find->pretty, cursor, &find->line))
-        return false;
-    krait_buf_char(&find->line, '\0');
-    if (find->line.failed)
-        return false;
-    const char *name = strstr(find->line.data, "] ");
-    return strcasestr(name ? name + 2 : find->line.data, find->words) != NULL;
+    const char *text = krait_listing_text(find->cursor);
+    return text && strcasestr(text, find->words);
 }
 
 /* Whether the taken event, the nth of its time, lies on the side that is searched. */
@@ -83,27 +59,21 @@ static bool goes_on(struct find *find, uint64_t ns)
     return krait_running_progress(NULL, (uint64_t)(share * (double)find->serving->trace->bytes));
 }
 
-static int scan_merge(struct find *find, struct krait_ctf_merge *merge, uint64_t from_ns, uint64_t to_ns)
+static int scan_range(struct find *find, uint64_t from_ns, uint64_t to_ns)
 {
-    struct krait_ctf_cursor *cursor;
+    int64_t t_ns;
     uint64_t last_ns = UINT64_MAX, of_last = 0;
     find->told_ns = from_ns;
-    while ((cursor = krait_ctf_merge_next(merge))) {
-        uint64_t ns = (uint64_t)cursor->ns;
-        if (cursor->ns < (int64_t)from_ns || cursor->ns >= (int64_t)to_ns) {
-            krait_ctf_event_skip(cursor);
-            continue;
-        }
+    while (krait_listing_next(find->cursor, &t_ns)) {
+        uint64_t ns = (uint64_t)t_ns;
         if (++find->looked_at % TICK == 0 && !goes_on(find, ns))
             return -ECANCELED;
         of_last = ns == last_ns ? of_last : 0;
         last_ns = ns;
-        if (!takes(find, cursor))
+        if (!krait_listing_wants(find->cursor))
             continue;
         uint64_t nth = of_last++;
-        if (!is_searched(find, ns, nth)) {
-            krait_ctf_event_skip(cursor);
-        } else if (has_words(find, cursor)) {
+        if (is_searched(find, ns, nth) && has_words(find)) {
             find->found = true;
             find->found_ns = ns;
             find->found_nth = nth;
@@ -117,15 +87,10 @@ static int scan_merge(struct find *find, struct krait_ctf_merge *merge, uint64_t
 /* The first event of the range that fits, or backward the last one. */
 static int scan(struct find *find, uint64_t from_ns, uint64_t to_ns, struct krait_err *err)
 {
-    struct krait_ctf_merge *merge = NULL;
-    int rc = krait_ctf_merge_new(&merge, find->serving->reader, err);
+    int rc = krait_listing_range(find->cursor, (int64_t)from_ns, (int64_t)to_ns, err);
     if (rc)
         return rc;
-    krait_ctf_merge_range(merge, (int64_t)from_ns, (int64_t)to_ns - 1);
-    rc = scan_merge(find, merge, from_ns, to_ns);
-    if (!find->damage.code)
-        find->damage = *krait_ctf_merge_damage(merge);
-    krait_ctf_merge_free(merge);
+    rc = scan_range(find, from_ns, to_ns);
     return rc ? krait_err_set(err, rc, "the request was cancelled") : 0;
 }
 
@@ -165,8 +130,6 @@ int krait_answer_find(struct krait_serving *serving, const struct krait_request 
     KRAIT_CLEANUP(find_done)
     struct find find = {
         .serving = serving,
-        .pretty = { .flags = KRAIT_PRETTY_SECONDS | KRAIT_PRETTY_NO_DELTA,
-                    .text = KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_CONTEXT_NAMES },
         .words = request->words,
         .range = range,
         .forward = forward,
@@ -176,7 +139,7 @@ int krait_answer_find(struct krait_serving *serving, const struct krait_request 
     if (krait_request_has(request, KRAIT_PARAM_at) &&
         __builtin_add_overflow(origin_ns, request->numbers[KRAIT_PARAM_at], &find.at_ns))
         find.at_ns = INT64_MAX;
-    rc = krait_serving_events(serving, request, &find.filter, err);
+    rc = krait_serving_events(serving, request, &find.cursor, err);
     rc = rc ? rc : search(&find, err);
     if (rc)
         return rc;
@@ -188,7 +151,8 @@ int krait_answer_find(struct krait_serving *serving, const struct krait_request 
         krait_buf_str(out, "null");
     krait_json_key_u64(out, "nth", find.found_nth);
     krait_json_key_u64(out, "looked_at", find.looked_at);
-    krait_json_key_text_or_null(out, "damage", find.damage.code ? find.damage.text : NULL);
+    const struct krait_err *damage = krait_listing_damage(find.cursor);
+    krait_json_key_text_or_null(out, "damage", damage->code ? damage->text : NULL);
     krait_buf_str(out, "}\n");
     return 0;
 }

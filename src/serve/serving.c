@@ -2,8 +2,8 @@
 #include "serve/serving.h"
 
 #include "base/json.h"
-#include "ctf/read/reader.h"
 #include "trace/gil_holders.h"
+#include "trace/listing.h"
 
 int krait_serving_new(struct krait_serving **out, struct krait_view *view, struct krait_trace *trace)
 {
@@ -25,7 +25,7 @@ void krait_serving_free(struct krait_serving *serving)
         return;
     krait_wall_free(serving->wall);
     krait_gil_holders_free(serving->gil);
-    krait_ctf_close(serving->reader);
+    krait_listing_close(serving->listing);
     krait_rules_done(&serving->rules);
     pthread_mutex_destroy(&serving->one);
     if (serving->close)
@@ -69,6 +69,16 @@ int krait_serving_holders(struct krait_serving *serving, const struct krait_gil_
     *out = serving->gil;
     pthread_mutex_unlock(&serving->one);
     return rc;
+}
+
+int krait_serving_events(struct krait_serving *serving, const struct krait_request *request,
+                         struct krait_listing_cursor **cursor, struct krait_err *err)
+{
+    const char *filter = krait_request_has(request, KRAIT_PARAM_text) ? request->text : NULL;
+    pthread_mutex_lock(&serving->one);
+    int rc = serving->listing ? 0 : krait_listing_open(&serving->listing, serving->trace, err);
+    pthread_mutex_unlock(&serving->one);
+    return rc ? rc : krait_listing_cursor_new(cursor, serving->listing, filter, err);
 }
 
 struct krait_wall *krait_serving_wall(struct krait_serving *serving)

@@ -14,9 +14,9 @@
 
 #include <pthread.h>
 
-struct krait_ctf_reader;
-struct krait_filter;
 struct krait_gil_holders;
+struct krait_listing;
+struct krait_listing_cursor;
 
 struct krait_serving {
     uint32_t refs;       /* answers that are made from it, and the server: under the server's lock */
@@ -38,8 +38,8 @@ struct krait_serving {
     const char *analyses;       /* the user's folder of declared analyses; NULL: none */
     void (*changed)(void *ctx); /* what is declared beside the recording, or there, is another; or NULL */
     void *changed_ctx;
-    struct krait_ctf_reader *reader; /* all events; NULL: nobody has asked yet */
-    pthread_mutex_t one;             /* who makes the wall or the reader, or writes notes */
+    struct krait_listing *listing; /* all events; NULL: nobody has asked yet */
+    pthread_mutex_t one;           /* who makes the wall or the listing, or writes notes */
 };
 
 /* Makes one, of an open trace that outlives it or is closed with it. Returns 0 or -ENOMEM. */
@@ -67,10 +67,10 @@ static inline struct krait_entry krait_serving_entry(const struct krait_tile_cal
     return (struct krait_entry){ entry->begin_ns, entry->end_ns, entry->value, entry->func };
 }
 
-/* Opens serving->reader, and makes the filter that the request names, if it names one. Returns 0, or a negative errno with
- * err set; *filter is the caller's in any case. */
+/* A cursor for all events, with the filter that the request names, if it names one. Returns 0, or a negative errno with err
+ * set. */
 int krait_serving_events(struct krait_serving *serving, const struct krait_request *request,
-                         struct krait_filter **filter, struct krait_err *err);
+                         struct krait_listing_cursor **cursor, struct krait_err *err);
 
 /* Who had the GIL while others waited, made once. Returns 0 or -ENOMEM. */
 int krait_serving_holders(struct krait_serving *serving, const struct krait_gil_holders **out);

@@ -8,6 +8,8 @@
 #include "ctf/read/find.h"
 
 #include <dirent.h>
+#include <ftw.h>
+#include <limits.h>
 #include <string.h>
 
 void krait_folders_done(struct krait_folders *folders)
@@ -159,4 +161,38 @@ int krait_folders_find(struct krait_folders *folders, const char *const *paths, 
     if (!rc && !folders->count)
         rc = krait_err_set(err, -EINVAL, "no recording given");
     return rc;
+}
+
+/* -- identity -- */
+
+/* The files of a folder in any order: what is known of each is summed up. nftw has no context. */
+static _Thread_local struct {
+    uint64_t sum, count;
+    size_t base; /* bytes of the path that it began with */
+} files;
+
+static int add_file(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+    char text[PATH_MAX + 128];
+    if (flag != FTW_F || strncmp(path + at->base, ".krait-", 7) == 0)
+        return 0;
+    int n = snprintf(text, sizeof(text), "%s %lld %lld.%09ld", path + files.base, (long long)st->st_size,
+                     (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
+    files.sum += krait_hash_bytes(text, (size_t)KRAIT_MIN(n, (int)sizeof(text) - 1));
+    files.count++;
+    return 0;
+}
+
+int krait_folders_identity(const char *const *paths, size_t count, uint64_t identity[2])
+{
+    identity[0] = identity[1] = 0;
+    for (size_t i = 0; i < count; i++) {
+        files.sum = files.count = 0;
+        files.base = strlen(paths[i]);
+        if (nftw(paths[i], add_file, 16, FTW_PHYS) < 0)
+            return -errno;
+        identity[0] = krait_hash_u64(identity[0] ^ files.sum);
+        identity[1] += files.count;
+    }
+    return 0;
 }

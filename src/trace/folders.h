@@ -42,6 +42,10 @@ int krait_folders_find(struct krait_folders *folders, const char *const *paths, 
                        struct krait_err *err);
 void krait_folders_done(struct krait_folders *folders);
 
+/* Two numbers that are others once a file below the paths is another, by its name, its size or its time. Files of krait's
+ * own beside a recording (.krait-...) do not count. Returns 0 or a negative errno. */
+int krait_folders_identity(const char *const *paths, size_t count, uint64_t identity[2]);
+
 /* What the metadata says of who recorded it: "krait", "lttng-ust", ...; "" where it does not. */
 const char *krait_folder_tracer(const struct krait_folder *folder);
 /* Whether a recording of krait's lies there: a process's part, or the kernel's. */

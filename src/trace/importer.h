@@ -74,8 +74,10 @@ struct krait_trace_impl {
     struct krait_strtab keys;      /* what makes a function distinct; its ids are the func ids */
     struct krait_strtab names;     /* of tracks' entries, by id */
     void *source[KRAIT_IMPORTERS]; /* of the importers, each its own */
-    struct krait_err no_calls;     /* why there are none; code 0: not known */
-    struct krait_err unread;       /* the first folder whose metadata cannot be read; code 0: none */
+    const char *const *paths;      /* as they were given */
+    size_t path_count;
+    struct krait_err no_calls; /* why there are none; code 0: not known */
+    struct krait_err unread;   /* the first folder whose metadata cannot be read; code 0: none */
     uint32_t func_cap, process_cap, thread_cap, task_cap, lost_cap, track_cap;
     unsigned needs;      /* enum krait_trace_needs */
     bool machines_apart; /* KRAIT_MACHINES_APART, and there is nothing but kernel traces */

@@ -269,6 +269,19 @@ int krait_trace_needs_calls(const struct krait_trace *trace, struct krait_err *e
     return trace->impl->no_calls.code ? trace->impl->no_calls.code : -EINVAL;
 }
 
+static int keep_paths(struct krait_trace_impl *impl, const char *const *paths, size_t count)
+{
+    const char **kept = krait_arena_alloc(&impl->arena, KRAIT_MAX(count, 1ul) * sizeof(*kept));
+    bool is_whole = kept != NULL;
+    for (size_t i = 0; i < count && is_whole; i++) {
+        kept[i] = krait_arena_strdup(&impl->arena, paths[i]);
+        is_whole = kept[i] != NULL;
+    }
+    impl->paths = kept;
+    impl->path_count = is_whole ? count : 0;
+    return is_whole ? 0 : -ENOMEM;
+}
+
 int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t count, unsigned needs,
                      struct krait_err *err)
 {
@@ -280,7 +293,8 @@ int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t 
     rc = krait_trace_new(&trace);
     if (!rc) {
         trace->impl->needs = needs;
-        rc = open_folders(trace, &folders);
+        rc = keep_paths(trace->impl, paths, count);
+        rc = rc ? rc : open_folders(trace, &folders);
     }
     rc = rc ? krait_err_set(err, rc, "out of memory") : check_needs(trace, needs, paths[0], err);
     if (rc)

@@ -6,12 +6,12 @@
 
 #include "base/dirs.h"
 #include "base/outfile.h"
+#include "trace/folders.h"
 #include "trace/lanes.h"
 #include "trace/places.h"
 #include "view/cache_own.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,38 +29,12 @@ uint64_t krait_cache_sum(uint64_t sum, const void *words, size_t bytes)
 
 /* ---- identity ---- */
 
-/* The files of a folder in any order: what is said of each is summed up. nftw has no context. */
-static _Thread_local struct {
-    uint64_t sum, count;
-    size_t base; /* bytes of the path that it began with */
-} files;
-
-static int add_file(const char *path, const struct stat *st, int flag, struct FTW *at)
-{
-    char text[PATH_MAX + 128];
-    if (flag != FTW_F || strncmp(path + at->base, ".krait-", 7) == 0)
-        return 0;
-    int n = snprintf(text, sizeof(text), "%s %lld %lld.%09ld", path + files.base, (long long)st->st_size,
-                     (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
-    files.sum += krait_hash_bytes(text, (size_t)KRAIT_MIN(n, (int)sizeof(text) - 1));
-    files.count++;
-    return 0;
-}
-
 int krait_cache_identity(const struct krait_view_options *options, uint64_t identity[2])
 {
-    uint64_t sum = krait_hash_bytes(KRAIT_VERSION, sizeof(KRAIT_VERSION)) + KRAIT_CACHE_VERSION, count = 0;
-    for (size_t i = 0; i < options->path_count; i++) {
-        files.sum = files.count = 0;
-        files.base = strlen(options->paths[i]);
-        if (nftw(options->paths[i], add_file, 16, FTW_PHYS) < 0)
-            return -errno;
-        sum = krait_hash_u64(sum ^ files.sum);
-        count += files.count;
-    }
-    identity[0] = sum;
-    identity[1] = count;
-    return 0;
+    uint64_t version = krait_hash_bytes(KRAIT_VERSION, sizeof(KRAIT_VERSION)) + KRAIT_CACHE_VERSION;
+    int rc = krait_folders_identity(options->paths, options->path_count, identity);
+    identity[0] = krait_hash_u64(identity[0] ^ version);
+    return rc;
 }
 
 /* ---- places ---- */

@@ -129,6 +129,25 @@ def test_a_verb_keeps_its_header_to_itself(tree):
 @pytest.mark.parametrize(
     "name, line, wrong",
     [
+        ("src/serve/a.c", "rc = krait_ctf_open(&a, paths);", "krait_ctf_open: serve/ reads the model (trace/), which opens what was recorded"),
+        ("src/view/a.c", "nftw(path, f, 1, 0);", "nftw: view/ reads the model (trace/), which opens what was recorded"),
+        ("src/export/a.c", "krait_trace_open(&a);", "krait_trace_open: export/ reads the model (trace/), which opens what was recorded"),
+        ("src/analysis/a.c", "opendir(path);", "opendir: analysis/ reads the model (trace/), which opens what was recorded"),
+        ("src/cmd/report_a.c", "krait_ctf_open(&a);", "krait_ctf_open: krait report reads the model (trace/), which opens what was recorded"),
+        ("src/serve/a.c", 'opendir("/proc/self/fd");', None),
+        ("src/cmd/report.c", "krait_trace_open(&a);", None),
+        ("src/cmd/cat.c", "krait_ctf_open(&a);", None),
+        ("src/view/a.c", "/* krait_trace_open() */", None),
+    ],
+)
+def test_who_opens_what_was_recorded(tree, name, line, wrong):
+    files = {"src/cmd/cmds.def": LICENSE + "KRAIT_CMD(report)\nKRAIT_CMD(cat)\n", name: LICENSE + line + "\n"}
+    assert tree(files) == ([f"{name}:2: {wrong}"] if wrong else [])
+
+
+@pytest.mark.parametrize(
+    "name, line, wrong",
+    [
         ("include/krait/trace_read.h", "int krait_open(void);", "krait_open: public names begin with krait_reader_"),
         ("src/trace/a.h", "int krait_reader_open(void);", "krait_reader_open: only include/krait and src/api have names that begin with krait_reader_"),
         ("include/krait/annotate.h", "int krait_reader_mark(void);", "krait_reader_mark: public names begin with krait_annotate_"),

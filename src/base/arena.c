@@ -87,3 +87,17 @@ char *krait_arena_fmt(struct krait_arena *arena, const char *fmt, ...)
     va_end(ap);
     return to;
 }
+
+void *krait_arena_grow(struct krait_arena *arena, void *array, uint32_t count, uint32_t *cap, size_t size)
+{
+    if (count < *cap)
+        return array;
+    uint32_t bigger = *cap ? *cap * 2 : 8;
+    void *to = krait_arena_alloc(arena, (size_t)bigger * size);
+    if (!to)
+        return NULL;
+    if (count)
+        memcpy(to, array, count * size);
+    *cap = bigger;
+    return to;
+}

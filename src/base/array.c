@@ -15,3 +15,16 @@ void *krait_grow(void *items, size_t *cap, size_t need, size_t size, size_t most
         *cap = wanted;
     return grown;
 }
+
+void *krait_array_trim(void *items, size_t *cap, size_t count, size_t size)
+{
+    if (!count) {
+        free(items);
+        *cap = 0;
+        return NULL;
+    }
+    void *trimmed = realloc(items, count * size);
+    if (trimmed)
+        *cap = count;
+    return trimmed ? trimmed : items;
+}

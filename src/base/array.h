@@ -45,6 +45,16 @@ void *krait_grow(void *items, size_t *cap, size_t need, size_t size, size_t most
          has_room_;                                                                 \
      }))
 
+/* Gives back the memory of what was appended one by one, behind the first `count` items; none are left of 0. Where that
+ * fails, the array stays as it was. */
+#define KRAIT_TRIM(items, cap, count)                                          \
+    do {                                                                       \
+        size_t cap_ = (cap);                                                   \
+        (items) = krait_array_trim((items), &cap_, (count), sizeof(*(items))); \
+        (cap) = (__typeof__(cap))cap_;                                         \
+    } while (0)
+void *krait_array_trim(void *items, size_t *cap, size_t count, size_t size);
+
 /* Binary search: in n items of which those that are before something come first, the index of the first one that is not
  * before it; n if all are. `is_before` is an expression about the item i.
  *

@@ -242,7 +242,7 @@ static int on_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 
 static bool calls_are_redirected;
 
-static void lead_calls(void)
+static void redirect_calls(void)
 {
     static const struct krait_got_call calls[] = {
         { "pthread_cond_signal", (void *)on_signal },
@@ -290,7 +290,7 @@ void krait_gil_watch(struct krait_interp *in)
         PTHREAD_ONCE_INIT; /* interpreters with GILs of their own may come at a time */
     if (!krait_agent.gil || in->gil)
         return;
-    pthread_once(&once, lead_calls);
+    pthread_once(&once, redirect_calls);
     struct krait_gil *gil = calls_are_redirected ? find() : NULL;
     if (in->gil) /* another thread has found it meanwhile */
         return;

@@ -742,7 +742,7 @@ static PyObject *on_free_tool_id(PyObject *monitoring, PyObject *tool)
     return result;
 }
 
-static void lead_tool_functions(PyObject *monitoring)
+static void patch_tool_functions(PyObject *monitoring)
 {
     static const struct krait_patch patches[] = {
         { "set_events", (PyCFunction)(void (*)(void))on_set_events, &real_set_events, KRAIT_METH_FASTCALL },
@@ -770,7 +770,7 @@ int krait_monitoring_install(struct krait_interp *in, const char **why)
             krait_monitoring_remove(in);
         else if (in->was_selective)
             krait_monitoring_restart();
-        lead_tool_functions(monitoring);
+        patch_tool_functions(monitoring);
         in->was_selective |= in->agent->selective;
     }
     PyErr_Clear();

@@ -328,17 +328,6 @@ static int by_begin(const void *a, const void *b)
     return (x->depth > y->depth) - (x->depth < y->depth);
 }
 
-/* What was appended one by one has more room than it needs. */
-static void *trim(void *items, size_t bytes)
-{
-    if (!bytes) {
-        free(items);
-        return NULL;
-    }
-    void *trimmed = realloc(items, bytes);
-    return trimmed ? trimmed : items;
-}
-
 int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid *out)
 {
     struct krait_pyramid *pyramid = &build->pyramid;
@@ -348,10 +337,8 @@ int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid
         return -ENOMEM;
     for (uint32_t i = 0; i < KRAIT_PYRAMID_LEVELS; i++) {
         struct krait_pyramid_level *level = &pyramid->levels[i];
-        level->cells = trim(level->cells, level->cell_count * sizeof(*level->cells));
-        level->calls = trim(level->calls, level->call_count * sizeof(*level->calls));
-        level->cell_cap = level->cell_count;
-        level->call_cap = level->call_count;
+        KRAIT_TRIM(level->cells, level->cell_cap, level->cell_count);
+        KRAIT_TRIM(level->calls, level->call_cap, level->call_count);
         if (level->call_count)
             qsort(level->calls, level->call_count, sizeof(*level->calls), by_begin);
     }

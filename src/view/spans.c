@@ -48,13 +48,8 @@ int krait_spans_add(struct krait_spans *spans, const struct krait_tile_call *spa
 
 void krait_spans_trim(struct krait_spans *spans)
 {
-    void *bytes = spans->byte_count ? realloc(spans->bytes, spans->byte_count) : NULL;
-    void *blocks =
-        spans->block_count ? realloc(spans->blocks, spans->block_count * sizeof(*spans->blocks)) : NULL;
-    spans->bytes = bytes ? bytes : spans->bytes;
-    spans->blocks = blocks ? blocks : spans->blocks;
-    spans->byte_cap = spans->byte_count;
-    spans->block_cap = spans->block_count;
+    KRAIT_TRIM(spans->bytes, spans->byte_cap, spans->byte_count);
+    KRAIT_TRIM(spans->blocks, spans->block_cap, spans->block_count);
 }
 
 void krait_spans_done(struct krait_spans *spans)

@@ -52,7 +52,7 @@ static void field_class_alias(struct krait_ctf2_parser *p, const struct krait_js
         return;
     uint32_t id = krait_strtab_add(&p->alias_names, name->text, strlen(name->text));
     const struct krait_json **aliases =
-        krait_model_grow(&p->json, p->aliases, p->alias_limit, &p->alias_cap, sizeof(*p->aliases));
+        krait_arena_grow(&p->json, p->aliases, p->alias_limit, &p->alias_cap, sizeof(*p->aliases));
     if (id == KRAIT_NO_ID || !aliases) {
         krait_ctf2_oom(p);
     } else if (id != p->alias_limit) {

@@ -3,27 +3,13 @@
 
 #include <string.h>
 
-void *krait_model_grow(struct krait_arena *arena, void *array, uint32_t count, uint32_t *cap, size_t size)
-{
-    if (count < *cap)
-        return array;
-    uint32_t bigger = *cap ? *cap * 2 : 8;
-    void *to = krait_arena_alloc(arena, (size_t)bigger * size);
-    if (!to)
-        return NULL;
-    if (count)
-        memcpy(to, array, count * size);
-    *cap = bigger;
-    return to;
-}
-
 /* -- classes -- */
 
 int krait_model_add_stream(struct krait_ctf_metadata *md, uint32_t *cap, struct krait_stream_class *stream)
 {
     if (krait_ctf_stream(md, stream->id))
         return -EEXIST;
-    void *streams = krait_model_grow(&md->arena, md->streams, md->stream_count, cap, sizeof(*md->streams));
+    void *streams = krait_arena_grow(&md->arena, md->streams, md->stream_count, cap, sizeof(*md->streams));
     if (!streams)
         return -ENOMEM;
     md->streams = streams;
@@ -44,7 +30,7 @@ int krait_model_add_event(struct krait_arena *arena, struct krait_stream_class *
                    : (stream->event_count & (stream->event_count - 1)) ? UINT32_MAX
                                                                        : stream->event_count;
     void *events =
-        krait_model_grow(arena, stream->events, stream->event_count, &cap, sizeof(*stream->events));
+        krait_arena_grow(arena, stream->events, stream->event_count, &cap, sizeof(*stream->events));
     if (!events)
         return -ENOMEM;
     stream->events = events;
@@ -78,7 +64,7 @@ int krait_model_add_clock(struct krait_ctf_metadata *md, uint32_t *cap, struct k
         return -ERANGE;
     clock->offset %= clock->freq;
     set_last(clock);
-    void *clocks = krait_model_grow(&md->arena, md->clocks, md->clock_count, cap, sizeof(*md->clocks));
+    void *clocks = krait_arena_grow(&md->arena, md->clocks, md->clock_count, cap, sizeof(*md->clocks));
     if (!clocks)
         return -ENOMEM;
     md->clocks = clocks;

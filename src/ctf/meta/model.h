@@ -17,10 +17,6 @@
  * LTTng's kernel tracer has about a thousand classes, and contexts of about ten fields. */
 #define KRAIT_CTF_MAX_CONTEXT_FIELDS (4 * KRAIT_CTF_MAX_FIELDS)
 
-/* Makes room for one more entry after `count` entries. In an arena, so the old array is not freed. Returns the array,
- * NULL when memory is out. */
-void *krait_model_grow(struct krait_arena *arena, void *array, uint32_t count, uint32_t *cap, size_t size);
-
 /* Each returns 0, -EEXIST for an id or name that is taken, or -ENOMEM. */
 int krait_model_add_stream(struct krait_ctf_metadata *md, uint32_t *cap, struct krait_stream_class *stream);
 int krait_model_add_event(struct krait_arena *arena, struct krait_stream_class *stream,

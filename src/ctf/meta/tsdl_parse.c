@@ -102,7 +102,7 @@ bool krait_tsdl_until(struct krait_tsdl_parser *p, char punct)
 
 void *krait_tsdl_grow(struct krait_tsdl_parser *p, void *array, uint32_t count, uint32_t *cap, size_t size)
 {
-    void *to = p->rc ? array : krait_model_grow(p->arena, array, count, cap, size);
+    void *to = p->rc ? array : krait_arena_grow(p->arena, array, count, cap, size);
     if (!to)
         krait_tsdl_oom(p);
     return to ? to : array;

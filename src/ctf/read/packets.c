@@ -352,7 +352,7 @@ int krait_ctf_list_packets(struct krait_ctf_reader *reader, const struct krait_c
 int krait_ctf_push(struct krait_arena *arena, void *list, uint32_t *count, uint32_t *cap, void *item)
 {
     void ***at = list;
-    void **grown = krait_model_grow(arena, *at, *count, cap, sizeof(*grown));
+    void **grown = krait_arena_grow(arena, *at, *count, cap, sizeof(*grown));
     if (!grown)
         return -ENOMEM;
     *at = grown;

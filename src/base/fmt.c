@@ -35,7 +35,8 @@ char *krait_fmt_ns(char *buf, uint64_t ns)
             return buf;
         }
     }
-    snprintf(buf, KRAIT_FMT_SIZE, "%.2f h", (double)ns / 3600e9);
+    bool is_days = ns >= 360000 * KRAIT_NS_PER_S;
+    snprintf(buf, KRAIT_FMT_SIZE, "%.2f %s", (double)ns / (is_days ? 86400e9 : 3600e9), is_days ? "d" : "h");
     return buf;
 }
 

@@ -328,8 +328,8 @@ struct collecting {
     uint64_t min_ns, max_ns;
     struct found *items; /* a heap: the fastest is first */
     uint32_t count, limit, cap;
-    struct found fastest; /* once one has matched */
-    uint64_t matched, buckets[BUCKETS];
+    struct found fastest;                                 /* once one has matched */
+    uint64_t matched, resumed, yielded, buckets[BUCKETS]; /* of a generator, each step is one */
 };
 
 static uint64_t length_of(const struct found *found)
@@ -401,6 +401,8 @@ static int collect(void *ctx, const struct krait_tile_call *call)
     c->buckets[bucket_of(ns)]++;
     if (ns < c->min_ns || ns > c->max_ns)
         return 0;
+    c->resumed += call->begin == KRAIT_OP_RESUME || call->begin == KRAIT_OP_THROW;
+    c->yielded += call->end == KRAIT_OP_YIELD;
     if (!c->matched++ || ns < length_of(&c->fastest))
         c->fastest = (struct found){ *call, c->track };
     return keep_call(c, call);
@@ -445,6 +447,8 @@ static void put_collected(struct krait_buf *out, const struct krait_serving *ser
 {
     krait_buf_char(out, '{');
     krait_json_key_u64(out, "matched", c->matched);
+    krait_json_key_u64(out, "resumed", c->resumed);
+    krait_json_key_u64(out, "yielded", c->yielded);
     krait_json_key_open(out, "histogram", '[');
     for (uint32_t i = 0; i < BUCKETS; i++) {
         if (!c->buckets[i])

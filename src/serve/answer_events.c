@@ -6,6 +6,7 @@
  * a long trace costs its packets and not all that is before it.
  */
 #include "base/json.h"
+#include "serve/running.h"
 #include "serve/serving.h"
 #include "trace/listing.h"
 
@@ -14,6 +15,7 @@ enum {
     ROWS_MAX = 5000,
     LOOKED_AT_MAX = 4 << 20, /* events for one page: with a filter that fits few, a page may be empty */
     BYTES_MAX = 8 << 20,
+    TICK = 4096, /* events between two looks at whether somebody waits for the answer */
 };
 
 struct page {
@@ -23,6 +25,7 @@ struct page {
     int64_t from_ns; /* where `skip` counts */
     int64_t last_ns;
     uint64_t of_last; /* events of last_ns that were passed */
+    bool cancelled;
 };
 
 static void page_done(struct page *page)
@@ -62,7 +65,10 @@ static bool fill_page(struct page *page)
         page->of_last++;
         if (t_ns == page->from_ns && page->of_last <= page->skip)
             continue;
-        page->looked_at++;
+        if (++page->looked_at % TICK == 0 && !krait_running_goes_on()) {
+            page->cancelled = true;
+            return false;
+        }
         add_event(page);
     }
     return false;
@@ -123,5 +129,5 @@ int krait_answer_events(struct krait_serving *serving, const struct krait_reques
         put_no_events(out);
     else
         put_page(out, &page, serving);
-    return 0;
+    return page.cancelled ? krait_err_set(err, -ECANCELED, "nobody wants the answer any more") : 0;
 }

@@ -99,11 +99,11 @@ function place() {
 
 const NARROW = '\u202f';
 const scaled = (x, u) => x.toFixed(x < 9.995 ? 2 : x < 99.95 ? 1 : 0) + NARROW + u;
+const TIMES = [[999.5e3, 1e3, '\u00b5s'], [999.5e6, 1e6, 'ms'], [600e9, 1e9, 's'], [5400e9, 60e9, 'min'], [360000e9, 3600e9, 'h'], [Infinity, 86400e9, 'd']];
 function duration(ns) {
   if (ns < 1000) return Math.round(ns) + NARROW + 'ns';
-  if (ns < 999.5e3) return scaled(ns / 1e3, '\u00b5s');
-  if (ns < 999.5e6) return scaled(ns / 1e6, 'ms');
-  return scaled(ns / 1e9, 's');
+  const [, size, unit] = TIMES.find(([below]) => ns < below);
+  return scaled(ns / size, unit);
 }
 const count = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ',');
 const plural = (n, one, many) => count(n) + ' ' + (n === 1 ? one : many);

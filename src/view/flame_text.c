@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 
+#include <math.h>
 #include <string.h>
 
 #define NARROW_SPACE "\u202f"
@@ -164,15 +165,19 @@ static void scaled(struct krait_buf *to, double x, const char *unit)
 
 void krait_text_duration(struct krait_buf *to, uint64_t ns)
 {
-    double x = (double)ns;
-    if (ns < 1000)
+    static const struct {
+        double below, size;
+        const char *unit;
+    } units[] = { { 999.5e3, 1e3, "\u00b5s" }, { 999.5e6, 1e6, "ms" },    { 600e9, 1e9, "s" },
+                  { 5400e9, 60e9, "min" },     { 360000e9, 3600e9, "h" }, { INFINITY, 86400e9, "d" } };
+    size_t i = 0;
+    if (ns < 1000) {
         krait_buf_fmt(to, "%u" NARROW_SPACE "ns", (unsigned)ns);
-    else if (x < 999.5e3)
-        scaled(to, x / 1e3, "\u00b5s");
-    else if (x < 999.5e6)
-        scaled(to, x / 1e6, "ms");
-    else
-        scaled(to, x / 1e9, "s");
+        return;
+    }
+    while ((double)ns >= units[i].below)
+        i++;
+    scaled(to, (double)ns / units[i].size, units[i].unit);
 }
 
 void krait_text_count(struct krait_buf *to, uint64_t n)

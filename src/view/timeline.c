@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fmt.h"
 #include "view/flame_text.h"
+#include "view/ticks.h"
 #include "view/timeline_own.h"
 
 #include <math.h>
@@ -19,6 +20,7 @@ enum { /* pixels */
        LANE_GAP = 8,
        LEGEND_ROW = 18,
        TICK = 90,       /* at least, between two labels */
+       CHARACTER = 6,   /* about, of a label */
        WIDE_COLUMN = 8, /* of a character of the heads' font, at most */
 };
 
@@ -159,44 +161,30 @@ static double height_of(const struct krait_timeline *timeline)
     return height;
 }
 
-/* 1, 2 or 5 times a power of ten. */
-static uint64_t round_step(double ns)
-{
-    double power = pow(10, floor(log10(fmax(ns, 1))));
-    double digit = ns / power;
-    return (uint64_t)(power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10));
-}
-
-static void tick_label(struct krait_buf *to, uint64_t ns, uint64_t step)
-{
-    static const struct unit {
-        uint64_t ns;
-        const char *text;
-    } units[] = { { 1000000000, "s" }, { 1000000, "ms" }, { 1000, "\u00b5s" }, { 1, "ns" } };
-    const struct unit *unit = units;
-    while (unit->ns > KRAIT_MAX(step * 10, (uint64_t)1) && unit->ns > 1)
-        unit++;
-    int digits = step >= unit->ns ? 0 : (int)ceil(log10((double)unit->ns / (double)step) - 1e-9);
-    krait_buf_fmt(to, "%.*f\u202f%s", digits, (double)ns / (double)unit->ns, unit->text);
-}
-
 static void ruler(struct krait_drawing *d, double bottom)
 {
     const struct krait_timeline *timeline = d->timeline;
     const struct krait_range *range = &timeline->range;
     uint64_t ns = range->to_ns - range->from_ns;
-    uint64_t step = round_step((double)ns * TICK / d->width);
+    uint64_t step = krait_tick_step((double)ns * TICK / d->width);
+    double free_x = -INFINITY;
     uint64_t since = range->from_ns - KRAIT_MIN(timeline->zero_ns, range->from_ns);
     uint64_t first = (since + step - 1) / step * step;
     for (uint64_t at = first; at - since <= ns; at += step) {
         double x = krait_timeline_x(d, range->from_ns + (at - since));
         krait_buf_fmt(d->to, "<line class=\"grid\" x1=\"%.2f\" x2=\"%.2f\" y1=\"%.0f\" y2=\"%.0f\"/>", x, x,
                       d->y + 18, bottom);
-        bool last = x > d->left + d->width - TICK / 3;
-        krait_buf_fmt(d->to, "<text class=\"time%s\" x=\"%.2f\" y=\"%.0f\">", last ? " last" : "", x,
-                      d->y + 12);
-        tick_label(d->to, at, step);
-        krait_buf_str(d->to, "</text>\n");
+        KRAIT_AUTO_BUF label = { 0 };
+        krait_tick_label(&label, at, step);
+        double size = (double)label.len * CHARACTER;
+        bool last = x > d->left + d->width - KRAIT_MAX((double)TICK / 3, size / 2);
+        double begin = x - (last ? size : size / 2);
+        d->to->failed |= label.failed;
+        if (label.failed || begin < free_x)
+            continue;
+        krait_buf_fmt(d->to, "<text class=\"time%s\" x=\"%.2f\" y=\"%.0f\">%.*s</text>\n",
+                      last ? " last" : "", x, d->y + 12, (int)label.len, label.data);
+        free_x = begin + size;
     }
     d->y += RULER;
 }

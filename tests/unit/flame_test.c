@@ -74,7 +74,10 @@ static void numbers_read_well_at_the_edges_of_units(void **state)
     expect_duration(9996, "10.0\u202f\u00b5s");
     expect_duration(999499, "999\u202f\u00b5s");
     expect_duration(999500, "1.00\u202fms");
-    expect_duration(3725000000000, "3725\u202fs");
+    expect_duration(599000000000, "599\u202fs");
+    expect_duration(3725000000000, "62.1\u202fmin");
+    expect_duration(3 * 3600000000000, "3.00\u202fh");
+    expect_duration(116 * 86400000000000, "116\u202fd");
     KRAIT_AUTO_BUF buf = { 0 };
     krait_text_count(&buf, 1234567);
     krait_text_count(&buf, UINT64_MAX);

@@ -116,12 +116,14 @@ static void durations_have_four_digits_and_a_unit(void **state)
         { 599 * KRAIT_NS_PER_S, "599.0 s" },
         { 600 * KRAIT_NS_PER_S, "10.00 min" },
         { 7200 * KRAIT_NS_PER_S, "2.00 h" },
+        { 359999 * KRAIT_NS_PER_S, "100.00 h" },
+        { 360000 * KRAIT_NS_PER_S, "4.17 d" },
     };
     char buf[KRAIT_FMT_SIZE];
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(rows); i++)
         assert_string_equal(krait_fmt_ns(buf, rows[i].ns), rows[i].text);
     krait_fmt_ns(buf, UINT64_MAX);
-    assert_non_null(strstr(buf, " h"));
+    assert_non_null(strstr(buf, " d"));
 }
 
 static void counts_bytes_and_shares_are_readable(void **state)

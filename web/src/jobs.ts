@@ -27,6 +27,7 @@ export class Jobs {
   private bar = el('progress', { max: '1', 'aria-label': 'How far the answer is' });
   private timer = 0;
   private token = 0;
+  private told: { share: number; words: string } | null = null; // by who asks
 
   /** Until `done` is called: `cancel` is what the reader may do meanwhile. */
   begin(cancel: () => void): () => void {
@@ -39,8 +40,9 @@ export class Jobs {
 
   /** In its place: that it was cancelled, and how to begin again. */
   cancelled(again: () => void): void {
+    const { told } = this;
     this.end();
-    this.element.replaceChildren(el('span', {}, 'cancelled: what is below is as it was before'), button('Ask again', 'Ask for it again', again));
+    this.element.replaceChildren(el('span', {}, told ? `cancelled: what is below was found by then (${told.words})` : 'cancelled: what is below is as it was before'), button('Ask again', 'Ask for it again', again));
     this.element.hidden = false;
   }
 
@@ -49,7 +51,20 @@ export class Jobs {
     return !this.element.hidden && this.bar.isConnected;
   }
 
+  /** How far all of the answers together are; `words`: what is said of it. */
+  tell(share: number, words: string): void {
+    this.told = { share, words };
+    if (this.running) this.show(share, words);
+  }
+
+  private show(share: number, words: string): void {
+    this.text.textContent = words;
+    if (share > 0) this.bar.value = Math.min(share, 1);
+    else this.bar.removeAttribute('value');
+  }
+
   private end(): void {
+    this.told = null;
     this.token++; // a look that is under way is not shown
     clearTimeout(this.timer);
     this.element.hidden = true;
@@ -63,9 +78,8 @@ export class Jobs {
     if (this.token !== token) return;
     const slowest = running.filter((job) => job.name !== 'tile').sort((a, b) => b.took - a.took);
     this.element.hidden = false;
-    this.text.textContent = slowest.map(jobText).join('; ') || 'waiting for the answer';
-    if (slowest.length && slowest[0].share > 0) this.bar.value = slowest[0].share;
-    else this.bar.removeAttribute('value');
+    if (this.told) this.show(this.told.share, this.told.words);
+    else this.show(slowest[0]?.share ?? 0, slowest.map(jobText).join('; ') || 'waiting for the answer');
     this.timer = window.setTimeout(() => { void this.look(token); }, POLL);
   }
 }

@@ -57,7 +57,7 @@ class Page {
     const api = new Api(() => this.redraw());
     const notes = new Notes(trace.origin, () => this.showNotes());
     const timeline = new Timeline(trace, store, api, notes, alignment);
-    this.context = { trace, store, api, timeline, notes, wait: (work) => this.wait(work) };
+    this.context = { trace, store, api, timeline, notes, wait: (work) => this.wait(work), tell: (share, words) => this.jobs.tell(share, words) };
     this.minimap = new Minimap(trace, store, api, alignment);
     this.search = new Chooser('Search functions and threads', (text) => this.findAll(text), (text) => store.look('search', text));
     this.palette = new Chooser('Commands', (text) => this.findCommand(text));

@@ -26,6 +26,14 @@ export interface Trace {
 export interface Func { id: number; name: string; module: string; file: string; line: number; kind: number; hue: number; holds: boolean }
 export interface Call { track: number; func: number; depth: number; begin: bigint; end: bigint; begins: number; ends: number; value?: number }
 
+const BEGINS: Record<number, string> = { 0: 'call', 1: 'resume', 2: 'throw', 3: 'begun before' }, ENDS: Record<number, string> = { 4: 'return', 5: 'yield', 6: 'exception', 7: 'end not recorded' }; // enum krait_op_kind
+
+/** "resume to yield": of a generator or coroutine, what a step goes from and to; '': it is no step. */
+export function stepWords(call: Pick<Call, 'begins' | 'ends'>): string {
+  const isStep = call.begins === 1 || call.begins === 2 || call.ends === 5;
+  return isStep ? `${BEGINS[call.begins]} to ${ENDS[call.ends]}` : '';
+}
+
 /** Of which of several machines a track is. */
 export function machineOf(trace: Pick<Trace, 'machines'>, track: Track): number | undefined {
   return trace.machines.length && (track.of === 'thread' || track.of === 'cpu') ? track.machine : undefined;

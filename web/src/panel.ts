@@ -12,6 +12,8 @@ export interface Context {
   trace: Trace; store: Store; api: Api; timeline: Timeline; notes: Notes;
   /** What the shown panel waits for instead of what it waited for before: with progress, until it is done or cancelled. */
   wait(work: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  /** How far that is, where several answers make it up. */
+  tell(share: number, words: string): void;
 }
 
 export interface Panel {

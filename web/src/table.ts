@@ -23,6 +23,13 @@ function fillParts(cell: HTMLElement, parts: [string, number][]): void {
   }
 }
 
+const GAP = 10, PADDING = 24; // pixels, as the style sheet has them
+
+/** How wide columns are at least: "80px", or "minmax(120px, 1fr)". */
+export function leastWidth(widths: string[]): number {
+  return widths.reduce((sum, width) => sum + Number(/(\d+)px/.exec(width)?.[1] ?? 0), 0) + GAP * (widths.length - 1) + PADDING;
+}
+
 export class Table<T> {
   readonly element: HTMLElement;
   private rows: T[] = [];
@@ -39,7 +46,7 @@ export class Table<T> {
     this.head = el('div', { class: 'table-head', role: 'row' });
     this.list = new VirtualList(22, (i) => this.makeRow(i), 'table-rows');
     this.element = el('div', { class: 'table', role: 'table', 'aria-label': label }, this.head, this.empty, this.list.element);
-    this.element.style.setProperty('--columns', columns.map((c) => c.width).join(' '));
+    this.setWidths();
     this.list.element.addEventListener('keydown', (event) => this.key(event));
     this.drawHead();
   }
@@ -55,8 +62,15 @@ export class Table<T> {
   setColumns(columns: Column<T>[]): void {
     this.columns = columns;
     this.readOrder();
-    this.element.style.setProperty('--columns', columns.map((c) => c.width).join(' '));
+    this.setWidths();
     this.drawHead();
+  }
+
+  /** Head and rows are laid out one by one: nothing in them may depend on what they contain. */
+  private setWidths(): void {
+    const widths = this.columns.map((column) => column.width);
+    this.element.style.setProperty('--columns', widths.join(' '));
+    this.element.style.setProperty('--least', `${leastWidth(widths)}px`);
   }
 
   redraw(): void {

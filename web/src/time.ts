@@ -2,15 +2,14 @@
 // Moments and durations. A moment is a bigint, nanoseconds from the recording's origin: a double would lose
 // nanoseconds after 104 days. What is relative to the range on the screen is a number.
 
-const UNITS: [string, number][] = [['s', 1e9], ['ms', 1e6], ['us', 1e3]];
+const UNITS: [string, number, number][] = [['us', 1e3, 999950], ['ms', 1e6, 999950000], ['s', 1e9, 600e9], ['min', 60e9, 5400e9], ['h', 3600e9, 360000e9], ['d', 86400e9, Infinity]]; // each with the size from which on the next one is used
 
-/** "1.234 ms": four digits, as krait's tables have them. */
+/** "1.234 ms", "27.30 min", "2.50 h", "116.00 d": as krait's tables have them (src/base/fmt.c). */
 export function duration(ns: number): string {
   const size = Math.abs(ns);
-  for (const [unit, scale] of UNITS) {
-    if (size >= scale * 0.9999995) return `${digits(ns / scale)} ${unit}`;
-  }
-  return `${Math.round(ns)} ns`;
+  if (Math.round(size) < 1000) return `${Math.round(ns)} ns`;
+  const [unit, scale] = UNITS.find(([, , below]) => size < below) ?? UNITS[UNITS.length - 1];
+  return `${scale > 60e9 ? (ns / scale).toFixed(2) : digits(ns / scale)} ${unit}`;
 }
 
 function digits(value: number): string {
@@ -35,8 +34,8 @@ export function count(n: number): string {
 }
 
 /** "1 call", "2,000 calls". */
-export function counted(n: number, noun: string): string {
-  return `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
+export function counted(n: number, noun: string, many = `${noun}s`): string {
+  return `${count(n)} ${n === 1 ? noun : many}`;
 }
 
 export function share(part: number, whole: number): string {
@@ -45,9 +44,11 @@ export function share(part: number, whole: number): string {
   return percent < 0.05 ? '<0.1%' : `${percent.toFixed(1)}%`;
 }
 
-/** A step of 1, 2 or 5 times a power of ten: the least with at most `most` of them in `span`. */
-export function tickStep(span: number, most: number): number {
-  const least = Math.max(span / Math.max(most, 1), 1);
+const SECOND = 1e9, MINUTE = 60e9, HOUR = 3600e9, DAY = 86400e9;
+const CLOCK_STEPS = [...[1, 2, 5, 10, 20, 30].map((n) => n * SECOND), ...[1, 2, 5, 10, 20, 30].map((n) => n * MINUTE), ...[1, 2, 3, 6, 12].map((n) => n * HOUR)];
+
+/** The least 1, 2 or 5 times a power of ten that is no less. */
+function roundUp(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least));
   for (const step of [1, 2, 5]) {
     if (step * power >= least) return step * power;
@@ -55,8 +56,60 @@ export function tickStep(span: number, most: number): number {
   return 10 * power;
 }
 
-/** What stands at a tick: as many digits as its step has. */
+/** The least step with at most `most` of them in `span`: round in ns, us, ms and s, from 10 s on as clocks and calendars divide time. */
+export function tickStep(span: number, most: number): number {
+  const least = Math.max(span / Math.max(most, 1), 1);
+  if (least <= SECOND) return roundUp(least);
+  return CLOCK_STEPS.find((step) => step >= least) ?? DAY * roundUp(Math.max(least / DAY, 1));
+}
+
+/**
+ * Durations of a logarithmic axis: powers of ten up to 10 s, then 1 m, 10 m, 1 h, 10 h, and days; where `apart`, the least
+ * distance of two in powers of ten, has room, what lies between these too.
+ */
+export function logTicks(low: number, high: number, apart = 1): number[] {
+  const powers = [...Array.from({ length: 11 }, (_, i) => 10 ** i), MINUTE, 10 * MINUTE, HOUR, 10 * HOUR, ...Array.from({ length: 6 }, (_, i) => DAY * 10 ** i)];
+  const between = apart < 0.3 ? [1, 2, 5] : [1], all = powers.flatMap((ns) => between.map((n) => ns * n));
+  return all.filter((ns, i) => ns >= low * 0.999 && ns <= high * 1.001 && (i + 1 === all.length || ns < all[i + 1]));
+}
+
+/** What stands at a tick of a logarithmic axis. */
+export function logLabel(ns: number): string {
+  const [unit, scale] = [['d', DAY], ['h', HOUR], ['m', MINUTE], ['s', SECOND], ['ms', 1e6], ['us', 1e3], ['ns', 1]].find((each) => ns >= (each[1] as number) * 0.999) ?? ['ns', 1];
+  return `${Math.round(ns / (scale as number))} ${unit}`;
+}
+
+const CLOCK: [string, bigint][] = [['d', 86400n], ['h', 3600n], ['m', 60n], ['s', 1n]];
+
+/** "5m 20s", "2h 46m", "115d 06h": from the greatest unit down to that of the step, and the parts of a second that it has. */
+function clockLabel(ns: bigint, step: number): string {
+  const places = step >= SECOND ? 0 : Math.round(9 - Math.floor(Math.log10(step) + 1e-9)), parts: string[] = [];
+  let rest = ns / 1000000000n;
+  for (const [unit, size] of CLOCK) {
+    const value = rest / size, isFirst = !parts.length;
+    rest %= size;
+    if (isFirst && !value) continue;
+    const fraction = unit === 's' && places ? `.${String(ns % 1000000000n).padStart(9, '0').slice(0, places)}` : '';
+    parts.push(`${String(value).padStart(isFirst ? 1 : 2, '0')}${fraction}${unit}`);
+    if (Number(size) * SECOND <= step && step % (Number(size) * SECOND) === 0) break;
+  }
+  return parts.join(' ');
+}
+
+/** A moment as a clock has it, from a minute on: "10d 02h 20m 00s". */
+export function clock(ns: bigint): string {
+  return ns >= 60000000000n ? clockLabel(ns, SECOND) : '';
+}
+
+/** "872400.000000000 s (10d 02h 20m 00s)": for people, and for --from. */
+export function momentText(ns: bigint): string {
+  const words = clock(ns);
+  return words ? `${moment(ns)} (${words})` : moment(ns);
+}
+
+/** What stands at a tick: as many digits as its step has (src/view/ticks.c). */
 export function tickLabel(ns: bigint, step: number): string {
+  if (ns >= 60000000000n) return clockLabel(ns, step);
   const [unit, scale] = step >= 1e9 || ns >= 1000000000n ? ['s', 1e9] : step >= 1e6 || ns >= 1000000n ? ['ms', 1e6]
     : step >= 1e3 || ns >= 1000n ? ['us', 1e3] : ['ns', 1] as [string, number];
   const whole = ns / BigInt(scale);
@@ -64,4 +117,23 @@ export function tickLabel(ns: bigint, step: number): string {
   if (!places || scale === 1) return `${whole} ${unit}`;
   const rest = String(ns % BigInt(scale)).padStart(String(scale).length - 1, '0').slice(0, places);
   return `${whole}.${rest} ${unit}`;
+}
+
+/** The ticks of a range that begin in it, at most about `most` of them. */
+export function timeTicks(from: bigint, span: number, most: number): { step: number; at: bigint[] } {
+  const step = Math.max(tickStep(span, most), 1), size = BigInt(step), at: bigint[] = [];
+  const first = from <= 0n ? 0n : (from + size - 1n) / size * size;
+  for (let tick = first, end = from + BigInt(Math.round(span)); tick <= end; tick += size) at.push(tick);
+  return { step, at };
+}
+
+/** Writes the labels of ticks, but for one that would run into the one before or behind `end`. */
+export function tickLabels(context: CanvasRenderingContext2D, ticks: [number, string][], y: number, end = Infinity): void {
+  let free = -Infinity;
+  for (const [x, text] of ticks) {
+    const behind = x + context.measureText(text).width;
+    if (x < free || behind > end) continue;
+    context.fillText(text, x, y);
+    free = behind + 8;
+  }
 }

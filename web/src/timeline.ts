@@ -15,7 +15,7 @@ import { Range, Store } from './store';
 import { BINS, CUT, LIVE, RESUMED, Slice, Tile, UNWOUND, YIELDS } from './tile';
 import { cpuOf, doneBy, spanAt, spanNext } from './spans';
 import { tileLength } from './api';
-import { count, counted, duration, moment, share, tickLabel, tickStep } from './time';
+import { count, counted, duration, moment, share, tickLabel, tickLabels, timeTicks } from './time';
 
 const WINDOW = 1000000n; // nanoseconds in which a wake-up is looked for first
 const DROPS_TOLD = 6; // functions in the tip of a place where some were dropped
@@ -151,11 +151,7 @@ export class Timeline {
   }
 
   private ticks(frame: Frame): { step: number; at: bigint[] } {
-    const step = Math.max(tickStep(frame.span, frame.width / TICK_PIXELS), 1), at: bigint[] = [], size = BigInt(step);
-    let tick = (frame.from / size) * size;
-    if (tick < 0n) tick = 0n;
-    for (const end = frame.from + BigInt(Math.round(frame.span)); tick <= end; tick += size) at.push(tick);
-    return { step, at };
+    return timeTicks(frame.from, frame.span, frame.width / TICK_PIXELS);
   }
 
   private grid(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {
@@ -173,9 +169,9 @@ export class Timeline {
       const x = Math.round(this.painter.x(tick, frame));
       context.fillStyle = colours.rule;
       context.fillRect(x, AXIS - 6, 1, 6);
-      context.fillStyle = colours.quiet;
-      context.fillText(tickLabel(tick, step), x + 4, AXIS / 2);
     }
+    context.fillStyle = colours.quiet;
+    tickLabels(context, at.map((tick) => [Math.round(this.painter.x(tick, frame)) + 4, tickLabel(tick, step)]), AXIS / 2, frame.width);
     this.drawNotes(context, frame, colours);
     this.drawDrops(context, frame, AXIS, colours);
     const selected = this.store.view.selected;

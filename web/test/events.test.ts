@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { commands } from '../src/panels/events';
+import { askAll, commands } from '../src/panels/events';
 import { fieldsText, saidText, valueText } from '../src/said';
 import { equal, test } from './harness';
 
@@ -25,4 +25,23 @@ test('log records say level, logger and message', () => {
   equal(saidText({ payload: { level: 25, logger: { value: 3, label: 'app' }, message: 'x' } }), 'level 25 app: x');
   equal(saidText({ payload: { text: 'a', n: 2 } }), 'text = "a", n = 2');
   equal(saidText({}), '');
+});
+
+test('a page of rare events is made of as many answers as it takes, up to the end', async () => {
+  const parts: Record<string, { events: number[]; next: { from: string; skip: number } | null }> = {
+    0: { events: [], next: { from: '40', skip: 1 } }, 40: { events: [41], next: { from: '80', skip: 2 } }, 80: { events: [81, 82], next: null },
+  };
+  const asked: [string, number, number][] = [], found: number[] = [];
+  const askPart = (from: bigint | string, skip: number, limit: number) => {
+    asked.push([String(from), skip, limit]);
+    return Promise.resolve({ ...parts[String(from)], damage: null });
+  };
+  const add = (answer: { events: number[] }): boolean => found.push(...answer.events) >= 0;
+  await askAll(askPart, { from: 0n, skip: 0 }, 5, add);
+  equal([asked, found], [[['0', 0, 5], ['40', 1, 5], ['80', 2, 4]], [41, 81, 82]]);
+  asked.length = 0;
+  await askAll(askPart, { from: 0n, skip: 0 }, 1, add);
+  equal(asked.length, 2);
+  await askAll(askPart, { from: 0n, skip: 0 }, 5, () => false);
+  equal(asked.length, 3);
 });

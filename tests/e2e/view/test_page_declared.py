@@ -173,14 +173,19 @@ def test_a_panel_has_the_numbers_of_krait_intervals(open_page, shop, krait, decl
 
     own = declare(SHOP)
     page = open_page("#p=intervals", "-f", own)
-    shown = {(row[0], row[1]): row[2:] for row in page.rows()}
+    titles = page.page.locator(".table-head .cell").all_inner_texts()
+    shown = {(row[0], row[1]): dict(zip(titles, row)) for row in page.rows()}
+    names = ["count", "total", "mean", "min", "median", "p90", "p99", "max", "std dev"]
+    assert titles == ["name", "key", *names, "no stop", "last", "per second"]  # columns in which no row has anything are left out
     for row in printed()["rows"]:
         times = [f"{row[f'{name}_ns'] / 1000:.1f} us" if row["intervals"] else "-" for name in ("total", "mean", "min", "median", "p90", "p99", "max")]
         deviation = f"{row['deviation_ns'] / 1000:.1f} us" if row["intervals"] > 1 else "-"
-        left = [str(row[name] or "-") for name in ("no_stop", "no_start", "no_key")]
-        assert shown[row["name"], row.get("key") or "-"] == [str(row["intervals"]), *times, deviation, *left, "-", "-", "-"]
+        found = shown[row["name"], row.get("key") or "-"]
+        assert [found[name] for name in names] == [str(row["intervals"]), *times, deviation] and row["no_key"] == row["no_start"] == 0
+        assert [found["no stop"], found["last"]] == [str(row["no_stop"] or "-"), "-"]
     (signal,) = printed()["signals"]
-    assert shown["waiting", "-"][:4] == ["2", "3.5", "1.75", "1.5"] and shown["waiting", "-"][-2:] == ["1.5", f"{signal['per_s']:.6g}"]
+    waiting = shown["waiting", "-"]
+    assert [waiting[name] for name in names[:4]] == ["2", "3.5", "1.75", "1.5"] and (waiting["last"], waiting["per second"]) == ("1.5", f"{signal['per_s']:.6g}")
     label = page.page.locator(".over .scatter:visible")
     assert "order: 3 intervals" in label.get_attribute("aria-label")
     assert page.page.locator(".bars").get_attribute("aria-label") == "How long they lasted, from 98.30 us to 327.7 us"

@@ -4,12 +4,12 @@
 import { ApiError, ask, readCall } from '../api';
 import { button, el } from '../dom';
 import { Segment, askWakeups } from '../overlay';
-import { Call, clip, label, place, returned, stateWords } from '../model';
+import { Call, clip, label, place, returned, stateWords, stepWords } from '../model';
 import { palette, wallRole } from '../palette';
 import { Context, Panel } from '../panel';
 import { sourceOf } from './source';
 import { spanAt } from '../spans';
-import { count, counted, duration, moment, share } from '../time';
+import { count, counted, duration, momentText, share } from '../time';
 import { isDark } from '../timeline';
 
 interface Wait { state: string; syscall: string; by: string; tid: number; count: number; ns: number; longest: number }
@@ -157,9 +157,10 @@ async function show(context: Context, answer: Answer, signal: AbortSignal): Prom
   const func = await context.api.funcs.wait(answer.func), length = Number(answer.end - answer.begin);
   if (!func) return;
   const head = el('div', { class: 'call-head' }, el('h2', {}, label(func)), el('div', { class: 'quiet' }, place(func)),
-    el('dl', {}, el('dt', {}, 'duration'), el('dd', {}, duration(length)), el('dt', {}, 'begin'), el('dd', {}, moment(answer.begin)),
+    el('dl', {}, el('dt', {}, 'duration'), el('dd', {}, duration(length)), el('dt', {}, 'begin'), el('dd', {}, momentText(answer.begin)),
       el('dt', {}, 'self'), el('dd', {}, answer.self === undefined ? '-' : `${duration(answer.self)} (${share(answer.self, length)})`),
-      el('dt', {}, 'depth'), el('dd', {}, String(answer.depth))),
+      el('dt', {}, 'depth'), el('dd', {}, String(answer.depth)),
+      ...(stepWords(answer) ? [el('dt', {}, 'step of a generator or coroutine'), el('dd', {}, stepWords(answer))] : [])),
     el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.timeline.showCall(answer)),
       button('Select its time', 'Tables then show it alone', () => context.store.select(context.timeline.rangeOf(answer))),
       button('All calls of it', 'Histogram and list', () => { context.store.setFunc(answer.func); context.store.openPanel('finder'); }), pathButton(context)));
@@ -193,7 +194,7 @@ async function wakerFacts(context: Context, call: Call, name: string): Promise<[
 async function showSpan(context: Context, call: Call): Promise<void> {
   const track = context.trace.tracks[call.track], length = Number(call.end - call.begin), value = call.value ?? 0, name = await context.api.texts.wait(call.func) ?? '';
   const thread = track.thread !== null ? context.trace.threads[track.thread] : null;
-  const facts: [string, string][] = [['duration', duration(length)], ['begin', moment(call.begin)], ['end', moment(call.end)]];
+  const facts: [string, string][] = [['duration', duration(length)], ['begin', momentText(call.begin)], ['end', momentText(call.end)]];
   if (track.kind === 'slices' && track.name === 'system calls') facts.push(['returned', returned(value)]);
   const where = track.of === 'cpu' ? `CPU ${track.number}` : `${thread?.name || track.threadName} ${thread?.tid ?? track.number}`;
   const actions = el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.timeline.showCall(call)),

@@ -15,13 +15,13 @@ interface Answer { events: CatEvent[]; next: { from: string; skip: number } | nu
 
 const CELL = 4000; // characters of fields that a row has
 const PAGE = 500, AHEAD = 100, WAIT = 250, MOST = 20000, PAGE_MOST = 5000, STEPS = 1000, ROW = 22, SAVE_POLL = 400; // MOST: rows that are here at a time
-let list: VirtualList, note: HTMLElement, input: HTMLInputElement, words: HTMLInputElement, outcome: HTMLElement, place: HTMLInputElement, current: Context;
+let list: VirtualList, note: HTMLElement, input: HTMLInputElement, words: HTMLInputElement, outcome: HTMLElement, place: HTMLInputElement, rest: HTMLElement, current: Context;
 let events: CatEvent[] = [], next: Answer['next'] = null, begin = 0n, until = 0n, loading = false, chosen = -1, turn = 0, timer = 0;
 let front = 0n; // all events of the range from then on are here, up to `next`
 
 /** The thread that an event is of, or the CPU. */
 function whereOf(event: CatEvent): string {
-  const tid = event.packet_context?.vtid ?? event.common_context?.vtid ?? event.common_context?.tid, cpu = event.packet_context?.cpu_id;
+  const id = event.packet_context?.vtid ?? event.common_context?.vtid ?? event.common_context?.tid, tid = typeof id === 'number' && id < 0 ? undefined : id, cpu = event.packet_context?.cpu_id;
   const thread = typeof tid === 'number' ? threadAt(current.trace, tid, timeOf(event), event.vpid) : undefined;
   const name = tid === undefined ? '' : `${thread === undefined ? '' : current.trace.threads[thread].name} ${tid}`.trim();
   return [name, cpu === undefined ? '' : `CPU ${cpu}`].filter((text) => text).join(', ');
@@ -74,10 +74,32 @@ function tell(damage: string | null): void {
   const whole = front <= begin && !next, from = events.length ? moment(timeOf(events[0])) : '';
   const text = whole ? counted(events.length, 'event') : front <= begin ? `the first ${count(events.length)} of the range; scroll for more` : `${count(events.length)} from ${from} on; scroll for more`;
   note.textContent = `${text}${damage ? `; damaged: ${damage}` : ''}`;
+  rest.hidden = !next || events.length * ROW > list.element.clientHeight;
 }
 
 function askEvents(from: bigint | string, skip: number, end: bigint, limit: number, signal?: AbortSignal): Promise<Answer> {
   return ask<Answer>('events', { from, skip, until: end, text: current.store.view.events || undefined, limit }, signal);
+}
+
+/**
+ * Up to `limit` events, however few the filter takes of those that are there: an answer covers a part of them, and the next one
+ * is asked for until there are enough or no more. `each` gets what an answer has; it says whether to go on.
+ */
+export async function askAll<E>(askPart: (from: bigint | string, skip: number, limit: number) => Promise<{ events: E[]; next: Answer['next']; damage: string | null }>, first: { from: bigint | string; skip: number }, limit: number,
+  each: (answer: { events: E[]; next: Answer['next']; damage: string | null }) => boolean): Promise<void> {
+  let at: { from: bigint | string; skip: number } | null = first, left = limit;
+  while (at && left > 0) {
+    const answer: { events: E[]; next: Answer['next']; damage: string | null } = await askPart(at.from, at.skip, left);
+    if (!each(answer)) return;
+    at = answer.next;
+    left -= answer.events.length;
+  }
+}
+
+/** How far the search for events that the filter takes is. */
+function tellSearch(at: string, from: bigint, end: bigint): void {
+  const share = Number(BigInt(at) - from) / Math.max(Number(end - from), 1);
+  current.tell(share, `events, ${counted(events.length, 'event')} so far, ${Math.floor(100 * share)}%`);
 }
 
 /** Runs unless another one has begun since; it is alone until it is done. */
@@ -93,32 +115,43 @@ async function alone(run: (isLast: () => boolean) => Promise<void>): Promise<voi
 
 function more(first: { from: bigint | string; skip: number }, signal?: AbortSignal, limit = PAGE): Promise<void> {
   return alone(async (isLast) => {
-    const answer = await askEvents(first.from, first.skip, until, limit, signal);
-    if (!isLast()) return;
-    events.push(...answer.events);
-    next = answer.next;
-    dropFront();
-    list.set(events.length);
-    tell(answer.damage);
+    await askAll((from, skip, left) => askEvents(from, skip, until, left, signal), first, limit, (answer) => {
+      if (!isLast()) return false;
+      events.push(...answer.events);
+      next = answer.next;
+      dropFront();
+      list.set(events.length);
+      tell(answer.damage);
+      if (next) tellSearch(next.from, begin, until);
+      return true;
+    });
   });
 }
 
 /** What lies before the first row: by time, since only the times of what is here tell how much a page is. */
-function earlier(): Promise<void> {
+function earlier(signal?: AbortSignal): Promise<void> {
   return alone(async (isLast) => {
     const shown = events.length > 1 ? timeOf(events[events.length - 1]) - timeOf(events[0]) : until - begin;
     let length = shown * BigInt(PAGE) / BigInt(2 * Math.max(events.length, 1)) + 1n;
     for (;;) {
-      const from = front - length > begin ? front - length : begin, answer = await askEvents(from, 0, front, PAGE);
+      const from = front - length > begin ? front - length : begin, found: CatEvent[] = [];
+      let isMore = false, damage: string | null = null;
+      await askAll((at, skip, left) => askEvents(at, skip, front, left, signal), { from, skip: 0 }, PAGE, (answer) => {
+        found.push(...answer.events);
+        isMore = !!answer.next;
+        damage = answer.damage;
+        if (answer.next) tellSearch(answer.next.from, from, front);
+        return isLast();
+      });
       if (!isLast()) return;
-      if (answer.next && length > 1n) {
+      if (isMore && length > 1n) {
         length = length / 4n + 1n;
         if (length === 2n) length = 1n;
         continue;
       }
-      putInFront(answer.events, from);
-      tell(answer.damage);
-      if (answer.events.length || from <= begin) return;
+      putInFront(found, from);
+      tell(damage);
+      if (found.length || from <= begin) return;
       length *= 8n;
     }
   });
@@ -161,8 +194,13 @@ function dropBack(): void {
 function scrolled(): void {
   const { scrollTop, clientHeight, scrollHeight } = list.element;
   if (loading) return;
-  if (next && scrollTop + clientHeight > scrollHeight - AHEAD * ROW) more(next).catch(() => undefined);
-  else if (front > begin && scrollTop < AHEAD * ROW) earlier().catch(() => undefined);
+  if (next && scrollTop + clientHeight > scrollHeight - AHEAD * ROW) goOn();
+  else if (front > begin && scrollTop < AHEAD * ROW) void current.wait((signal) => earlier(signal));
+}
+
+function goOn(): void {
+  const from = next;
+  if (from && !loading) void current.wait((signal) => more(from, signal));
 }
 
 /** The events from a time on, whatever was here. */
@@ -175,14 +213,14 @@ async function jump(from: bigint, signal?: AbortSignal, nth = 0): Promise<void> 
   list.set(0);
   await more({ from, skip: 0 }, signal, Math.min(nth + PAGE, PAGE_MOST));
   list.element.scrollTop = 0;
-  if (events.length * ROW < list.element.clientHeight && front > begin) await earlier(); // near the end
+  if (events.length * ROW < list.element.clientHeight && front > begin) await earlier(signal); // near the end
 }
 
 /** To a share of the range. */
 function goTo(share: number): void {
   clearTimeout(timer);
   const at = begin + (until - begin) * BigInt(share) / BigInt(STEPS);
-  timer = window.setTimeout(() => { jump(share === STEPS && at > begin ? at - 1n : at).catch(() => undefined); }, WAIT);
+  timer = window.setTimeout(() => { void current.wait((signal) => jump(share === STEPS && at > begin ? at - 1n : at, signal)); }, WAIT);
 }
 
 // ---- search ----
@@ -338,6 +376,8 @@ export const eventTable: Panel = {
   make(context) {
     current = context;
     note = el('span', { class: 'message' });
+    rest = button('Go on', 'Search the rest of the range for events that the filter takes', goOn);
+    rest.hidden = true;
     input = el('input', { type: 'search', class: 'event-filter', placeholder: 'Filter: name == "sched_switch" && payload.next_tid == 12', 'aria-label': 'Filter of events, as krait cat --filter', spellcheck: 'false' });
     input.addEventListener('input', () => {
       clearTimeout(timer);
@@ -357,7 +397,7 @@ export const eventTable: Panel = {
     list.element.addEventListener('keydown', key);
     const table = el('div', { class: 'table events', role: 'table', 'aria-rowcount': '-1', 'aria-label': 'Events of the range' }, makeHead(), list.element);
     table.style.setProperty('--columns', '130px minmax(110px, 1fr) minmax(110px, 0.8fr) minmax(160px, 4fr)');
-    return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, input, el('span', { class: 'bar-row search' }, words, ...steps), place, out, outcome, note), table, dialog);
+    return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, input, el('span', { class: 'bar-row search' }, words, ...steps), place, out, outcome, note, rest), table, dialog);
   },
   async update(context, signal) {
     const { from, until: end } = timeParams(context);

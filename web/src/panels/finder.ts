@@ -3,14 +3,14 @@
 
 import { ask, readCall } from '../api';
 import { button, el } from '../dom';
-import { Call, label, place } from '../model';
+import { Call, label, place, stepWords } from '../model';
 import { Context, Panel, rangeParams } from '../panel';
 import { hasCalls } from './functions';
-import { Bar, drawHistogram, scaleOf } from './histogram';
-import { Table } from '../table';
-import { count, counted, duration, moment } from '../time';
+import { Bar, LEFT, drawHistogram, scaleOf } from './histogram';
+import { Column, Table } from '../table';
+import { count, counted, duration, moment, momentText } from '../time';
 
-interface Answer { matched: number; histogram: [number, number, number][]; calls: Call[]; fastest: Call | null }
+interface Answer { matched: number; resumed: number; yielded: number; histogram: [number, number, number][]; calls: Call[]; fastest: Call | null }
 
 let title: HTMLElement, canvas: HTMLCanvasElement, table: Table<Call>, note: HTMLElement;
 let histogram: Bar[] = [], brush: [number, number] | null = null, current: Context, ends: HTMLElement;
@@ -21,7 +21,7 @@ function draw(): void {
 
 function listenToBrush(): void {
   let from: number | null = null;
-  const at = (event: PointerEvent): number => scaleOf(histogram).ns(event.offsetX, Math.max(canvas.clientWidth, 1));
+  const at = (event: PointerEvent): number => scaleOf(histogram).ns(event.offsetX - LEFT, Math.max(canvas.clientWidth - LEFT, 1));
   canvas.addEventListener('pointerdown', (event) => {
     from = at(event);
     brush = null;
@@ -55,6 +55,27 @@ function keyDown(event: KeyboardEvent): void {
   current.store.setBrush(brush);
 }
 
+/** How many; of a generator or a coroutine, that each step is one. */
+export function foundText(answer: Pick<Answer, 'matched' | 'resumed'> & { calls: unknown[] }, isSteps: boolean, part: [number, number] | null): string {
+  const chosen = part ? ` of ${duration(part[0])} to ${duration(part[1])}` : '', listed = answer.calls.length < answer.matched ? `; the ${count(answer.calls.length)} slowest are listed` : '';
+  const steps = isSteps ? ` Each is a step of a generator or coroutine, from its call or a resume to the next yield or its end, not its whole life; ${counted(answer.matched - answer.resumed, 'of them is a first step', 'of them are first steps')}.` : '';
+  return `${counted(answer.matched, isSteps ? 'step' : 'call')}${chosen} in the range${listed}.${steps} Drag over the histogram to choose a part.`;
+}
+
+function columns(context: Context, isSteps: boolean): Column<Call>[] {
+  const who = (call: Call): string => {
+    const track = context.trace.tracks[call.track], thread = track?.thread != null ? context.trace.threads[track.thread] : null;
+    return thread ? `${thread.name} ${thread.tid}` : '';
+  };
+  return [
+    { title: 'duration', width: '110px', text: (call) => duration(Number(call.end - call.begin)), sort: (call) => Number(call.end - call.begin) },
+    { title: 'begin', width: '160px', text: (call) => moment(call.begin), hint: (call) => momentText(call.begin), sort: (call) => Number(call.begin) },
+    { title: 'depth', width: '60px', text: (call) => String(call.depth), sort: (call) => call.depth },
+    ...(isSteps ? [{ title: 'step', width: '140px', left: true, text: stepWords, sort: stepWords }] : []),
+    { title: 'thread', width: 'minmax(160px, 1fr)', left: true, text: who, sort: who },
+  ];
+}
+
 async function load(context: Context, signal: AbortSignal | undefined): Promise<void> {
   const func = context.store.view.func;
   if (func === null) return;
@@ -65,8 +86,9 @@ async function load(context: Context, signal: AbortSignal | undefined): Promise<
   const known = await context.api.funcs.wait(func);
   const clear = button('\u2715', 'No function', () => { context.store.setFunc(null); }, 'link');
   title.replaceChildren(el('h2', {}, known ? label(known) : '?'), el('span', { class: 'quiet' }, known ? ` ${place(known)} ` : ''), clear);
-  note.textContent = `${counted(answer.matched, 'call')}${brush ? ` of ${duration(brush[0])} to ${duration(brush[1])}` : ''} in the range`
-    + (answer.calls.length < answer.matched ? `; the ${count(answer.calls.length)} slowest are listed` : '') + '. Drag over the histogram to choose a part.';
+  const isSteps = answer.resumed + answer.yielded > 0;
+  note.textContent = foundText(answer, isSteps, brush);
+  table.setColumns(columns(context, isSteps));
   const calls = answer.calls.map((call) => readCall(call, call.track));
   table.set(calls);
   showEnds(context, calls[0], answer.fastest);
@@ -97,16 +119,7 @@ export const finder: Panel = {
     ends = el('span', { class: 'actions' });
     canvas = el('canvas', { class: 'histogram', role: 'img', tabindex: '0', 'aria-label': 'How long the calls took; the arrow keys choose a part, with Shift more of it, Delete all; the table has each call' });
     canvas.addEventListener('keydown', keyDown);
-    const who = (call: Call): string => {
-      const track = context.trace.tracks[call.track], thread = track?.thread != null ? context.trace.threads[track.thread] : null;
-      return thread ? `${thread.name} ${thread.tid}` : '';
-    };
-    table = new Table<Call>(context.store, 'calls', [
-      { title: 'duration', width: '110px', text: (call) => duration(Number(call.end - call.begin)), sort: (call) => Number(call.end - call.begin) },
-      { title: 'begin', width: '150px', text: (call) => moment(call.begin), sort: (call) => Number(call.begin) },
-      { title: 'depth', width: '60px', text: (call) => String(call.depth), sort: (call) => call.depth },
-      { title: 'thread', width: 'minmax(160px, 1fr)', left: true, text: who, sort: who },
-    ], 0, (call) => go(context, call), 'Calls of the function');
+    table = new Table<Call>(context.store, 'calls', columns(context, false), 0, (call) => go(context, call), 'Calls of the function');
     listenToBrush();
     new ResizeObserver(() => draw()).observe(canvas);
     return el('div', { class: 'fill' }, title, canvas, el('div', { class: 'note bar-row' }, note, ends), table.element);

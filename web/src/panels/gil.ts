@@ -34,7 +34,7 @@ async function go(context: Context, pair: Pair): Promise<void> {
 }
 
 export const gil: Panel = {
-  id: 'gil', title: 'GIL', key: 'code:KeyI', ofRange: true,
+  id: 'gil', title: 'GIL', key: 'code:KeyU', ofRange: true,
   offered: (trace) => trace.tracks.some((track) => track.name === 'GIL' && track.kind === 'states'),
   make(context) {
     const name = (thread: number | null): string => (thread === null ? 'not known' : threadName(context.trace.threads[thread]));

@@ -8,19 +8,19 @@ import { Row, Rule, number } from '../found';
 import { palette } from '../palette';
 import { Context, Panel, timeParams } from '../panel';
 import { Range } from '../store';
-import { Table } from '../table';
+import { Column, Table, leastWidth } from '../table';
 import { trackName } from '../threads';
-import { count, counted, duration, tickLabel, tickStep } from '../time';
+import { count, counted, duration } from '../time';
 import { isDark, sized } from '../timeline';
 import { Bar, drawHistogram } from './histogram';
-import { Cell, CellRow, Scatter, bucketBegin, readCell, roomIn } from './scatter';
+import { Cell, CellRow, Scatter, bucketBegin, readCell, roomIn, timeAxis } from './scatter';
 
 type Value = [number, number, number, number, number]; // column, how many, least, greatest, last
 interface Shown extends Rule { cells?: CellRow[]; octave?: number; values?: Value[] }
 interface Line { rule: number; of: Shown; row: Row }
 
-const BARS = 84, LEFT = 58, FOOT = 20, TOP = 8; // pixels
-let table: Table<Line>, scatter: Scatter, bars: HTMLCanvasElement, curve: HTMLCanvasElement, over: HTMLElement, next: HTMLElement, note: HTMLElement;
+const BARS = 96, LEFT = 58, FOOT = 20, TOP = 8, SCROLLBAR = 70; // pixels; names are a little longer than the least
+let table: Table<Line>, scatter: Scatter, bars: HTMLCanvasElement, curve: HTMLCanvasElement, over: HTMLElement, next: HTMLElement, note: HTMLElement, beside: HTMLElement;
 let current: Context, rules: Shown[] = [], chosen = -1, histogram: Bar[] = [], drawn: { values: Value[]; columns: number; range: Range } | null = null;
 
 /** How long all of the cells took: the sums of each bucket. */
@@ -52,15 +52,7 @@ function drawCurve(): void {
     context.fillStyle = colours.quiet;
     context.fillText(number(value), LEFT - 6, y(value));
   }
-  context.textAlign = 'left';
-  const step = Math.max(tickStep(range.span, wide / 110), 1), size = BigInt(step);
-  for (let tick = (range.from / size + (range.from > 0n ? 1n : 0n)) * size; ; tick += size) {
-    const at = LEFT + Number(tick - range.from) / range.span * wide;
-    if (at > width - 40) break;
-    context.fillStyle = colours.quiet;
-    context.fillRect(Math.round(at), height - FOOT, 1, 4);
-    context.fillText(tickLabel(tick, step), at + 3, height - FOOT / 2 + 1);
-  }
+  timeAxis(context, range, { left: LEFT, width: wide, top: height - FOOT }, colours);
   context.fillStyle = colours.accent;
   values.forEach(([column, , least, most, last], i) => {
     const end = i + 1 < values.length ? values[i + 1][0] : columns;
@@ -121,6 +113,9 @@ async function load(context: Context, signal?: AbortSignal): Promise<void> {
   }
   const lines = rules.flatMap((of, rule) => of.rows.map((row): Line => ({ rule, of, row })));
   note.textContent = lines.length ? 'The numbers of krait intervals. Choose a row to see its plot; click a point to go there.' : 'No lanes are declared: press N to make one, or open krait view with -f FILE.';
+  const shownColumns = columnsOf(lines);
+  table.setColumns(shownColumns);
+  beside.style.setProperty('--table', `${leastWidth(shownColumns.map((column) => column.width)) + SCROLLBAR}px`);
   table.set(lines);
   drawPicture({ from: range.from, span: Math.max(Number(range.until - range.from), 1) }, columns);
 }
@@ -132,27 +127,40 @@ function choose(line: Line): void {
   if (line.rule !== chosen) load(current).catch(() => undefined);
 }
 
+function valueOf(title: string, of: (row: Row) => number | undefined | null, least = 1): Column<Line> {
+  return {
+    title, width: '58px', sort: ({ row }) => of(row) ?? -1,
+    text: ({ of: rule, row }) => { const found = of(row); return row.count < least || found === undefined || found === null ? '-' : rule.kind === 'signal' ? number(found) : duration(found); },
+  };
+}
+
+function countOf(title: string, of: (row: Row) => number | undefined): Column<Line> {
+  return { title, width: `${8 * title.length - 6}px`, sort: ({ row }) => of(row) ?? 0, text: ({ row }) => (of(row) ? count(of(row) as number) : '-') };
+}
+
+/** The columns of krait intervals, but for those in which no row has anything. */
+function columnsOf(lines: Line[]): Column<Line>[] {
+  const has = (of: (row: Row) => unknown): boolean => lines.some(({ row }) => !!of(row)), isSignal = lines.some(({ of }) => of.kind === 'signal');
+  const counts: [string, (row: Row) => number | undefined][] = [['no stop', (row) => row.noStop], ['no start', (row) => row.noStart], ['no key', (row) => row.noKey], ['no number', (row) => row.noNumber]];
+  return [
+    { title: 'name', width: 'minmax(70px, 1fr)', left: true, text: ({ of }) => of.name, sort: ({ of }) => of.name },
+    ...(has((row) => row.key) ? [{ title: 'key', width: 'minmax(50px, 110px)', left: true, text: ({ row }: Line) => row.key ?? '-', sort: ({ row }: Line) => row.key ?? '' }] : []),
+    { title: 'count', width: '50px', text: ({ row }) => count(row.count), sort: ({ row }) => row.count },
+    valueOf('total', (row) => row.total), valueOf('mean', (row) => row.mean), valueOf('min', (row) => row.min), valueOf('median', (row) => row.median), valueOf('p90', (row) => row.p90), valueOf('p99', (row) => row.p99),
+    valueOf('max', (row) => row.max), valueOf('std dev', (row) => row.deviation, 2), ...counts.filter(([, of]) => has(of)).map(([title, of]) => countOf(title, of)),
+    ...(isSignal ? [
+      { title: 'last', width: '50px', text: ({ row }: Line) => (row.count && row.last !== undefined ? number(row.last) : '-'), sort: ({ row }: Line) => row.last ?? -1 },
+      { title: 'per second', width: '76px', text: ({ row }: Line) => (row.count > 1 && row.perSecond !== undefined && row.perSecond !== null ? number(row.perSecond) : '-'), sort: ({ row }: Line) => row.perSecond ?? -1 },
+    ] : []),
+  ];
+}
+
 export const intervals: Panel = {
   id: 'intervals', title: 'Intervals', key: 'code:KeyI', ofRange: true,
   offered: (trace) => trace.tracks.some((track) => track.of === 'lane' || track.kind === 'instants'),
   make(context) {
     current = context;
-    const value = (title: string, width: number, of: (row: Row) => number | undefined | null, least = 1): object => ({
-      title, width: `${width}px`, sort: ({ row }: Line) => of(row) ?? -1,
-      text: ({ of: rule, row }: Line) => { const found = of(row); return row.count < least || found === undefined || found === null ? '-' : rule.kind === 'signal' ? number(found) : duration(found); },
-    });
-    const left = (title: string, of: (row: Row) => number | undefined): object => ({ title, width: '62px', sort: ({ row }: Line) => of(row) ?? 0, text: ({ row }: Line) => (of(row) ? count(of(row) as number) : '-') });
-    table = new Table<Line>(context.store, 'intervals', [
-      { title: 'name', width: 'minmax(90px, 1fr)', left: true, text: ({ of }) => of.name, sort: ({ of }) => of.name },
-      { title: 'key', width: 'minmax(60px, 110px)', left: true, text: ({ row }) => row.key ?? '-', sort: ({ row }) => row.key ?? '' },
-      { title: 'count', width: '54px', text: ({ row }) => count(row.count), sort: ({ row }) => row.count },
-      ...([['total', 72, (row) => row.total], ['mean', 72, (row) => row.mean], ['min', 72, (row) => row.min], ['median', 72, (row) => row.median], ['p90', 72, (row) => row.p90], ['p99', 72, (row) => row.p99],
-        ['max', 72, (row) => row.max]] as [string, number, (row: Row) => number][]).map(([title, width, of]) => value(title, width, of) as never),
-      value('std dev', 72, (row) => row.deviation, 2) as never,
-      left('no stop', (row) => row.noStop) as never, left('no start', (row) => row.noStart) as never, left('no key', (row) => row.noKey) as never, left('no number', (row) => row.noNumber) as never,
-      { title: 'last', width: '64px', text: ({ row }) => (row.count && row.last !== undefined ? number(row.last) : '-'), sort: ({ row }) => row.last ?? -1 },
-      { title: 'per second', width: '78px', text: ({ row }) => (row.count > 1 && row.perSecond !== undefined && row.perSecond !== null ? number(row.perSecond) : '-'), sort: ({ row }) => row.perSecond ?? -1 },
-    ], -1, choose, 'Declared intervals, states and signals of the range', (line) => line.rule === chosen);
+    table = new Table<Line>(context.store, 'intervals', columnsOf([]), -1, choose, 'Declared intervals, states and signals of the range', (line) => line.rule === chosen);
     scatter = new Scatter(cellLines, go);
     bars = el('canvas', { class: 'bars', role: 'img' });
     curve = el('canvas', { class: 'scatter', role: 'img', hidden: '' });
@@ -161,7 +169,8 @@ export const intervals: Panel = {
     new ResizeObserver(draw).observe(bars);
     over = el('div', { class: 'scatter-box over' }, scatter.element, curve);
     new ResizeObserver(draw).observe(over);
-    return el('div', { class: 'fill' }, el('div', { class: 'note' }, note), el('div', { class: 'beside declared' }, el('div', { class: 'fill' }, table.element, next), el('div', { class: 'fill' }, over, bars)));
+    beside = el('div', { class: 'beside declared' }, el('div', { class: 'fill' }, table.element, next), el('div', { class: 'fill' }, over, bars));
+    return el('div', { class: 'fill' }, el('div', { class: 'note' }, note), beside);
   },
   async update(context, signal) {
     await load(context, signal);

@@ -4,16 +4,16 @@
 
 import { el } from '../dom';
 import { Call } from '../model';
-import { palette } from '../palette';
+import { Palette, palette } from '../palette';
 import { Range } from '../store';
-import { count, duration, tickLabel, tickStep } from '../time';
+import { count, duration, logLabel, logTicks, tickLabel, tickLabels, timeTicks } from '../time';
 import { isDark, sized } from '../timeline';
 
 export type CellRow = [number, number, number, number, number, number, number, number, string, string, number];
 export interface Cell { column: number; bucket: number; count: number; errors: number; ns: number; longest: Call }
 
 export const CELL = 3; // pixels
-const FOOT = 20, LEFT = 58, TOP = 6, RIGHT = 10, DOT = 5;
+const FOOT = 20, LEFT = 58, TOP = 8, RIGHT = 10, DOT = 5;
 
 export function readCell(row: CellRow): Cell {
   const [column, bucket, calls, errors, ns, track, func, depth, begin, end, value] = row;
@@ -41,6 +41,16 @@ export function roomIn(width: number): number {
 /** The cells by time, then duration: what the arrow keys go through. */
 export function inOrder(cells: Cell[]): Cell[] {
   return [...cells].sort((a, b) => a.column - b.column || a.bucket - b.bucket);
+}
+
+/** The times below a picture. */
+export function timeAxis(context: CanvasRenderingContext2D, range: Range, box: { left: number; width: number; top: number }, colours: Palette): void {
+  const { step, at } = timeTicks(range.from, range.span, box.width / 90), x = (tick: bigint): number => box.left + Number(tick - range.from) / range.span * box.width;
+  context.textAlign = 'left';
+  context.fillStyle = colours.rule;
+  for (const tick of at) context.fillRect(Math.round(x(tick)), box.top, 1, 4);
+  context.fillStyle = colours.quiet;
+  tickLabels(context, at.map((tick) => [x(tick) + 3, tickLabel(tick, step)]), box.top + 11, box.left + box.width + 10);
 }
 
 export class Scatter {
@@ -109,9 +119,9 @@ export class Scatter {
     const width = this.width(), height = this.height(), context = sized(this.canvas, width, height), colours = palette(isDark()), scale = this.scale();
     context.clearRect(0, 0, width, height);
     this.axes(context, width, height, scale);
-    const most = Math.max(...this.cells.map((cell) => cell.count), 2);
+    const most = Math.max(...this.cells.map((cell) => cell.count), 2), more = Math.min(Math.floor(width * height / Math.max(this.cells.length, 1) / 500), 4); // few points in much room are larger
     this.cells.forEach((cell, i) => {
-      const [x, y] = this.place(cell, scale), size = cell.count === 1 ? DOT - 1 : DOT;
+      const [x, y] = this.place(cell, scale), size = (cell.count === 1 ? DOT - 1 : DOT) + more;
       context.globalAlpha = cell.count === 1 ? 0.7 : 0.55 + 0.45 * Math.log2(cell.count) / Math.log2(most);
       context.fillStyle = colours.accent;
       if (cell.errors) this.cross(context, x, y, colours.lost);
@@ -141,23 +151,14 @@ export class Scatter {
     context.font = '11px system-ui, sans-serif';
     context.textBaseline = 'middle';
     context.textAlign = 'right';
-    for (let power = Math.ceil(scale.low - 1e-9); power <= scale.high + 1e-9; power++) {
-      const y = TOP + (1 - (power - scale.low) / (scale.high - scale.low)) * high;
+    for (const ns of logTicks(10 ** scale.low, 10 ** scale.high)) {
+      const y = TOP + (1 - (Math.log10(ns) - scale.low) / (scale.high - scale.low)) * high;
       context.fillStyle = colours.rule;
       context.fillRect(LEFT, Math.round(y), wide, 1);
       context.fillStyle = colours.quiet;
-      context.fillText(duration(10 ** power).replace(/\.0+ /, ' '), LEFT - 6, y);
+      context.fillText(logLabel(ns), LEFT - 6, y);
     }
-    context.textAlign = 'left';
-    const step = Math.max(tickStep(this.range.span, wide / 110), 1), size = BigInt(step);
-    for (let tick = (this.range.from / size + (this.range.from > 0n ? 1n : 0n)) * size; ; tick += size) {
-      const x = LEFT + Number(tick - this.range.from) / this.range.span * wide;
-      if (x > width - 40) break;
-      context.fillStyle = colours.rule;
-      context.fillRect(Math.round(x), height - FOOT, 1, 4);
-      context.fillStyle = colours.quiet;
-      context.fillText(tickLabel(tick, step), x + 3, height - FOOT / 2 + 1);
-    }
+    timeAxis(context, this.range, { left: LEFT, width: wide, top: height - FOOT }, colours);
   }
 
   private near(x: number, y: number): number {

@@ -138,17 +138,22 @@ function countOf(title: string, of: (row: Row) => number | undefined): Column<Li
   return { title, width: `${8 * title.length - 6}px`, sort: ({ row }) => of(row) ?? 0, text: ({ row }) => (of(row) ? count(of(row) as number) : '-') };
 }
 
-/** The columns of krait intervals, but for those in which no row has anything. */
+const needed = new Set<string>(); // columns that have had something: they stay while the range changes
+
+/** The columns of krait intervals, but for those in which no row has had anything. */
 function columnsOf(lines: Line[]): Column<Line>[] {
-  const has = (of: (row: Row) => unknown): boolean => lines.some(({ row }) => !!of(row)), isSignal = lines.some(({ of }) => of.kind === 'signal');
+  const need = (title: string, is: (line: Line) => boolean): boolean => {
+    if (lines.some(is)) needed.add(title);
+    return needed.has(title);
+  };
   const counts: [string, (row: Row) => number | undefined][] = [['no stop', (row) => row.noStop], ['no start', (row) => row.noStart], ['no key', (row) => row.noKey], ['no number', (row) => row.noNumber]];
   return [
     { title: 'name', width: 'minmax(70px, 1fr)', left: true, text: ({ of }) => of.name, sort: ({ of }) => of.name },
-    ...(has((row) => row.key) ? [{ title: 'key', width: 'minmax(50px, 110px)', left: true, text: ({ row }: Line) => row.key ?? '-', sort: ({ row }: Line) => row.key ?? '' }] : []),
+    ...(need('key', ({ row }) => !!row.key) ? [{ title: 'key', width: 'minmax(50px, 110px)', left: true, text: ({ row }: Line) => row.key ?? '-', sort: ({ row }: Line) => row.key ?? '' }] : []),
     { title: 'count', width: '50px', text: ({ row }) => count(row.count), sort: ({ row }) => row.count },
     valueOf('total', (row) => row.total), valueOf('mean', (row) => row.mean), valueOf('min', (row) => row.min), valueOf('median', (row) => row.median), valueOf('p90', (row) => row.p90), valueOf('p99', (row) => row.p99),
-    valueOf('max', (row) => row.max), valueOf('std dev', (row) => row.deviation, 2), ...counts.filter(([, of]) => has(of)).map(([title, of]) => countOf(title, of)),
-    ...(isSignal ? [
+    valueOf('max', (row) => row.max), valueOf('std dev', (row) => row.deviation, 2), ...counts.filter(([title, of]) => need(title, ({ row }) => !!of(row))).map(([title, of]) => countOf(title, of)),
+    ...(need('last', ({ of }) => of.kind === 'signal') ? [
       { title: 'last', width: '50px', text: ({ row }: Line) => (row.count && row.last !== undefined ? number(row.last) : '-'), sort: ({ row }: Line) => row.last ?? -1 },
       { title: 'per second', width: '76px', text: ({ row }: Line) => (row.count > 1 && row.perSecond !== undefined && row.perSecond !== null ? number(row.perSecond) : '-'), sort: ({ row }: Line) => row.perSecond ?? -1 },
     ] : []),

@@ -106,7 +106,7 @@ def test_a_part_of_the_time_opens_what_was_folded(view, synth):
 
 def test_the_axis_of_a_long_recording_has_days_hours_and_minutes(view, synth):
     script = "process 5 python3 1 app\ncode 1 python app main app.py 1\nthread 5 T\n0 call 1\n{} return\nexit 0 0\n"
-    for days, ticks in (116, ["0\u202fs", "10d", "20d"]), (0.25, ["0\u202fs", "20m", "40m", "1h 00m"]), (0.001, ["0\u202fs", "10\u202fs"]):
+    for days, ticks in (116, ["0\u202fs", "10d", "20d"]), (0.25, ["0\u202fs", "30m", "1h 00m", "1h 30m"]), (0.001, ["0\u202fs", "10\u202fs"]):
         root, _ = view(synth(script.format(int(days * 86400e9)), f"of{days}"))
         assert [each.text for each in root.iter(f"{SVG}text") if "time" in each.get("class", "").split()][: len(ticks)] == ticks
 

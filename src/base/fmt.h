@@ -11,7 +11,8 @@
 
 enum { KRAIT_FMT_SIZE = 64 };
 
-/* Four digits and a unit: "999 ns", "1.234 us", "12.34 ms", "123.4 s"; "27.30 min" from 10 minutes on, "2.50 h" from 90, "4.17 d" from 100 hours. */
+/* Four digits and a unit: "999 ns", "1.234 us", "12.34 ms", "123.4 s"; "27.30 min" from 10 minutes on, "2.50 h" from
+ * 90, "4.17 d" from 100 hours. */
 char *krait_fmt_ns(char *buf, uint64_t ns);
 /* "1,234,567" */
 char *krait_fmt_count(char *buf, uint64_t n);

@@ -117,35 +117,6 @@ def test_the_finder_has_every_call_and_its_slowest_first(open_page):
     assert "c=0,2,59500000" in page.address()
 
 
-def test_the_finder_says_that_a_generator_has_steps(open_page):
-    page, link, _ = open_page("""
-process 5 python3 1 app
-code 1 python app main app.py 1
-code 2 python app rows app.py 5
-thread 5 MainThread
-0 call 1
-1ms call 2
-2ms yield
-3ms resume 2
-6ms yield
-7ms resume 2
-8ms return
-100ms return
-exit 0 0
-""", hash="#p=finder")
-    (func,) = ask(link, "search", text="rows")["funcs"]
-    page.page.goto("about:blank")
-    page.page.goto(f"{link}#p=finder;n={func}")
-    page.wait().press("Shift")
-    assert page.text(".note").startswith("3 steps in the range. Each is a step of a generator or coroutine") and "1 of them is a first step" in page.text(".note")
-    assert [(row[0], row[3]) for row in page.rows()] == [("3.000 ms", "resume to yield"), ("1.000 ms", "call to yield"), ("1.000 ms", "resume to return")]
-    page.page.locator(".table-rows .row").first.click()
-    page.press("2")
-    assert "resume to yield" in page.text(".details")
-    answer = ask(link, "calls", func=func)
-    assert (answer["matched"], answer["resumed"], answer["yielded"]) == (3, 2, 2)
-
-
 def test_a_part_of_the_histogram_lights_up_those_calls_and_is_in_the_address(open_page):
     page, link, _ = open_page(hash="#r=0,100000000;p=finder;n=4")
     assert page.text(".note .actions") == "Slowest: 100.0 us\nFastest: 1.000 us"

@@ -213,3 +213,32 @@ def test_details_of_a_call_have_its_recorded_arguments(krait, chromium, record, 
         page.page.locator(".fields tr").nth(2).wait_for()
         rows = [row.inner_text().split("\t") for row in page.page.locator(".fields tr").all()]
         assert rows == [["item", '"<b>pen</b>"'], ["n", "12345678901234567890"], ["return", '["<b>pen</b>","<b>pen</b>"]']]
+
+
+def test_the_finder_says_that_a_generator_has_steps(open_page, synth):
+    page = open_page(
+        synth("""
+process 5 python3 1 app
+code 1 python app main app.py 1
+code 2 python app rows app.py 5
+thread 5 MainThread
+0 call 1
+1ms call 2
+2ms yield
+3ms resume 2
+6ms yield
+7ms resume 2
+8ms return
+100ms return
+exit 0 0
+""")
+    )
+    page.press("/")
+    page.page.keyboard.type("rows")
+    page.page.wait_for_timeout(400)
+    page.press("Enter")
+    assert page.text(".note").startswith("3 steps in the range. Each is a step of a generator or coroutine") and "1 of them is a first step" in page.text(".note")
+    assert [(row[0], row[3]) for row in page.rows()] == [("3.000 ms", "resume to yield"), ("1.000 ms", "call to yield"), ("1.000 ms", "resume to return")]
+    page.page.locator(".table-rows .row").first.click()
+    page.press("2")
+    assert "resume to yield" in page.text(".details")

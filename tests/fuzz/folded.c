@@ -2,6 +2,10 @@
  *
  * A file of folded stacks: read into a call tree, and drawn.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* memfd_create */
+#endif
+
 #include "analysis/calltree.h"
 #include "view/flame.h"
 

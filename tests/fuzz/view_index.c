@@ -4,6 +4,10 @@
  * tiles of all tracks are made of it. An input that begins with 0 is such a file itself; else each 5 bytes change one
  * byte, or eight, of a good one.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* nftw */
+#endif
+
 #include "../unit/made_view.h"
 #include "view/cache_own.h"
 

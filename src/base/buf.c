@@ -7,7 +7,8 @@
 
 void krait_buf_done(struct krait_buf *buf)
 {
-    free(buf->data);
+    if (!buf->borrowed)
+        free(buf->data);
     *buf = (struct krait_buf){ 0 };
 }
 
@@ -30,9 +31,12 @@ char *krait_buf_room(struct krait_buf *buf, size_t n)
             goto fail;
         cap *= 2;
     }
-    char *data = realloc(buf->data, cap);
+    char *data = realloc(buf->borrowed ? NULL : buf->data, cap);
     if (!data)
         goto fail;
+    if (buf->borrowed)
+        memcpy(data, buf->data, buf->len + 1);
+    buf->borrowed = false;
     buf->data = data;
     buf->cap = cap;
     return data + buf->len;
@@ -55,16 +59,6 @@ void krait_buf_add(struct krait_buf *buf, const void *bytes, size_t n)
 void krait_buf_str(struct krait_buf *buf, const char *s)
 {
     krait_buf_add(buf, s, strlen(s));
-}
-
-void krait_buf_char(struct krait_buf *buf, char c)
-{
-    char *to = krait_buf_room(buf, 1);
-    if (!to)
-        return;
-    to[0] = c;
-    to[1] = '\0';
-    buf->len++;
 }
 
 void krait_buf_fmt(struct krait_buf *buf, const char *fmt, ...)

@@ -10,11 +10,19 @@
 #include "base/base.h"
 
 struct krait_buf {
-    char *data; /* owned; NULL while empty */
+    char *data; /* owned unless `borrowed`; NULL while empty */
     size_t len; /* bytes, without the NUL */
     size_t cap;
     bool failed;
+    bool borrowed; /* the memory is the caller's, until more is needed */
 };
+
+/* An empty one in an array of the caller's, most often on the stack: what fits there needs no allocation. The array lives
+ * as long as the buffer. */
+#define KRAIT_BUF_IN(array)                                                          \
+    {                                                                                \
+        .data = ((array)[0] = '\0', (array)), .cap = sizeof(array), .borrowed = true \
+    }
 
 void krait_buf_done(struct krait_buf *buf);
 void krait_buf_clear(struct krait_buf *buf); /* keeps the memory */
@@ -25,7 +33,15 @@ char *krait_buf_room(struct krait_buf *buf, size_t n);
 
 void krait_buf_add(struct krait_buf *buf, const void *bytes, size_t n);
 void krait_buf_str(struct krait_buf *buf, const char *s);
-void krait_buf_char(struct krait_buf *buf, char c);
+static inline void krait_buf_char(struct krait_buf *buf, char c)
+{
+    char *to = !buf->failed && buf->cap - buf->len > 1 ? buf->data + buf->len : krait_buf_room(buf, 1);
+    if (!to)
+        return;
+    to[0] = c;
+    to[1] = '\0';
+    buf->len++;
+}
 void krait_buf_fmt(struct krait_buf *buf, const char *fmt, ...) KRAIT_PRINTF(2, 3);
 
 /* Reads a whole file into buf. Returns 0 or a negative errno. */

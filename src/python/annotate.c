@@ -14,6 +14,7 @@ enum {
     TEXT_BYTES = 1024, /* of a mark */
     NAME_BYTES = 200,
     FIELDS_BYTES = 1600, /* with the others less than KRAIT_PAYLOAD_MAX */
+    FEW_BYTES = 256,     /* of most marks' fields: on the stack */
 };
 
 _Static_assert(TEXT_BYTES + FIELDS_BYTES + 300 < KRAIT_PAYLOAD_MAX,
@@ -103,8 +104,9 @@ static PyObject *mark(PyObject *self, PyObject *const *args, size_t nargs, PyObj
     struct krait_interp *in = recorded();
     if (!in)
         Py_RETURN_NONE;
+    char few[FEW_BYTES];
     KRAIT_AUTO_BUF own = { 0 };
-    KRAIT_AUTO_BUF fields = { 0 };
+    KRAIT_AUTO_BUF fields = KRAIT_BUF_IN(few);
     bool whole;
     const char *text = text_of(args[0], &own, TEXT_BYTES, &whole);
     if (!whole || (names && !add_fields(&fields, args + 1, names)))
@@ -184,7 +186,8 @@ static PyObject *flow(PyObject *self, PyObject *const *args, size_t nargs, PyObj
 enum { NESTED = 4 }; /* with statements of one span object in each other */
 
 struct span {
-    PyObject_HEAD PyObject *name;
+    PyObject_HEAD krait_vectorcall *call;
+    PyObject *name;
     PyObject *fields;     /* a dict, or NULL */
     PyObject *late;       /* the same, of set() */
     uint64_t ids[NESTED]; /* 0: began without a recording */
@@ -192,6 +195,7 @@ struct span {
 };
 
 static PyTypeObject *span_type;
+static krait_vectorcall span_call;
 
 static struct span *new_span(PyObject *name, PyObject *fields)
 {
@@ -200,6 +204,7 @@ static struct span *new_span(PyObject *name, PyObject *fields)
         return NULL;
     Py_INCREF(name);
     Py_XINCREF(fields);
+    span->call = span_call;
     span->name = name;
     span->fields = fields;
     return span;
@@ -234,11 +239,10 @@ static void span_dealloc(PyObject *self)
 {
     struct span *span = (struct span *)self;
     PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     Py_XDECREF(span->name);
     Py_XDECREF(span->fields);
     Py_XDECREF(span->late);
-    release(self);
+    PyObject_Free(self);
     Py_DECREF(type);
 }
 
@@ -271,16 +275,14 @@ static struct span *span_of(PyObject *const *args, size_t nargs)
     return NULL;
 }
 
-static PyObject *span_enter(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+static PyObject *enter_span(struct span *span)
 {
-    struct span *span = span_of(args, nargs);
-    if (!span)
-        return NULL;
     struct krait_interp *in = recorded();
     uint64_t id = 0;
     if (in) {
+        char few[FEW_BYTES];
         KRAIT_AUTO_BUF own = { 0 };
-        KRAIT_AUTO_BUF fields = { 0 };
+        KRAIT_AUTO_BUF fields = KRAIT_BUF_IN(few);
         bool whole;
         const char *name = text_of(span->name, &own, NAME_BYTES, &whole);
         if (!whole || (span->fields && !dict_fields(&fields, span->fields)))
@@ -292,6 +294,12 @@ static PyObject *span_enter(PyObject *self, PyObject *const *args, size_t nargs,
     span->depth++;
     Py_INCREF(span);
     return (PyObject *)span;
+}
+
+static PyObject *span_enter(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    struct span *span = span_of(args, nargs);
+    return span ? enter_span(span) : NULL;
 }
 
 /* set(**fields): for the end. */
@@ -324,12 +332,9 @@ static bool end_fields(struct krait_buf *to, struct span *span, PyObject *raised
     return whole;
 }
 
-/* __exit__(type, value, traceback) */
-static PyObject *span_exit(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+/* `raised`: the exception's type, or None. */
+static PyObject *leave_span(struct span *span, PyObject *raised)
 {
-    struct span *span = span_of(args, nargs);
-    if (!span)
-        return NULL;
     if (!span->depth)
         Py_RETURN_NONE;
     uint64_t id = --span->depth < NESTED ? span->ids[span->depth] : 0;
@@ -338,24 +343,42 @@ static PyObject *span_exit(PyObject *self, PyObject *const *args, size_t nargs, 
         Py_CLEAR(span->late);
         Py_RETURN_NONE;
     }
-    KRAIT_AUTO_BUF fields = { 0 };
-    bool raised = KRAIT_NARGS(nargs) > 1 && args[1] != Py_None;
-    if (!end_fields(&fields, span, raised ? args[1] : NULL))
+    char few[FEW_BYTES];
+    KRAIT_AUTO_BUF fields = KRAIT_BUF_IN(few);
+    if (!end_fields(&fields, span, raised != Py_None ? raised : NULL))
         return NULL;
     krait_note_end_span(in, id, fields_text(&fields));
     Py_RETURN_NONE;
 }
 
-/* As a decorator: in Python, which has coroutines. */
-static PyObject *span_call(PyObject *self, PyObject *args, PyObject *named)
+/* __exit__(type, value, traceback) */
+static PyObject *span_exit(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
-    PyObject *function;
-    if (!PyArg_ParseTuple(args, "O:span", &function) || (named && PyDict_Size(named)))
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "a span decorates one function");
+    struct span *span = span_of(args, nargs);
+    return span ? leave_span(span, KRAIT_NARGS(nargs) > 1 ? args[1] : Py_None) : NULL;
+}
+
+/* As a decorator: in Python, which has coroutines. */
+static PyObject *decorate(PyObject *self, PyObject *function)
+{
     PyObject *package = PyImport_ImportModule("krait");
     PyObject *wrapped = package ? PyObject_CallMethod(package, "_wrapped", "OO", function, self) : NULL;
     Py_XDECREF(package);
     return wrapped;
+}
+
+/* What a with statement finds as the __enter__ and __exit__ of a span is the span (entry_get), so that no method objects
+ * are made for it; how many arguments there are tells them apart. */
+static PyObject *span_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    enum { ENTER = 0, DECORATE = 1, EXIT = 3 };
+    struct span *span = (struct span *)self;
+    size_t given = KRAIT_NARGS(nargs);
+    if (given == EXIT && !names)
+        return leave_span(span, args[0]);
+    if (given == ENTER && !names)
+        return enter_span(span);
+    return takes("span", nargs, DECORATE, names) ? decorate(self, args[0]) : NULL;
 }
 
 static PyMethodDef span_methods[] = {
@@ -363,15 +386,31 @@ static PyMethodDef span_methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
-static PyType_Slot span_slots[] = {
-    { Py_tp_dealloc, (void *)span_dealloc },
-    { Py_tp_methods, span_methods },
-    { Py_tp_call, (void *)span_call },
-    { Py_tp_doc, (void *)span_doc },
-    { 0, NULL },
-};
-
-static PyType_Spec span_spec = { "krait.Span", sizeof(struct span), 0, Py_TPFLAGS_DEFAULT, span_slots };
+static PyObject *new_span_type(void)
+{
+    static PyMemberDef members[] = {
+        { "__vectorcalloffset__", T_PYSSIZET, offsetof(struct span, call), READONLY, NULL },
+        { NULL, 0, 0, 0, NULL },
+    };
+    PyType_Slot slots[] = {
+        { Py_tp_dealloc, (void *)span_dealloc },
+        { Py_tp_methods, span_methods },
+        { Py_tp_members, members },
+        { Py_tp_call, (void *)krait_compat.vectorcall_call },
+        { Py_tp_doc, (void *)span_doc },
+        { 0, NULL },
+    };
+    PyType_Spec spec = {
+        .name = "krait.Span",
+        .basicsize = sizeof(struct span),
+        .flags = Py_TPFLAGS_DEFAULT | KRAIT_TPFLAGS_HAVE_VECTORCALL,
+        .slots = slots,
+    };
+    PyObject *type = PyType_FromSpec(&spec);
+    if (type)
+        krait_type_set_vectorcall(type, offsetof(struct span, call));
+    return type;
+}
 
 /* -- functions that are no functions -- */
 
@@ -389,8 +428,27 @@ static PyObject *method_get(PyObject *self, PyObject *obj, PyObject *type)
     return self;
 }
 
+static PyObject *entry_get(PyObject *self, PyObject *obj, PyObject *type)
+{
+    PyObject *found = obj && obj != Py_None ? obj : self;
+    Py_INCREF(found);
+    return found;
+}
+
+/* What kinds of functions there are: of the module, of a span, and those that a with statement calls. */
+enum kind { FUNCTION, METHOD, ENTRY, KINDS };
+
+static const struct {
+    const char *name;
+    descrgetfunc get;
+} kinds[KINDS] = {
+    [FUNCTION] = { "krait.function", NULL },
+    [METHOD] = { "krait.method", method_get },
+    [ENTRY] = { "krait.entry", entry_get },
+};
+
 /* Functions are kept for good. */
-static PyObject *new_function_type(bool is_method)
+static PyObject *new_function_type(enum kind kind)
 {
     static PyMemberDef members[] = {
         { "__vectorcalloffset__", T_PYSSIZET, offsetof(struct function, call), READONLY, NULL },
@@ -401,11 +459,11 @@ static PyObject *new_function_type(bool is_method)
     PyType_Slot slots[] = {
         { Py_tp_members, members },
         { Py_tp_call, (void *)krait_compat.vectorcall_call },
-        { is_method ? Py_tp_descr_get : 0, (void *)method_get },
+        { kinds[kind].get ? Py_tp_descr_get : 0, (void *)kinds[kind].get },
         { 0, NULL },
     };
     PyType_Spec spec = {
-        .name = is_method ? "krait.method" : "krait.function",
+        .name = kinds[kind].name,
         .basicsize = sizeof(struct function),
         .flags = Py_TPFLAGS_DEFAULT | KRAIT_TPFLAGS_HAVE_VECTORCALL,
         .slots = slots,
@@ -430,33 +488,39 @@ static const struct {
     const char *name;
     krait_vectorcall *call;
     const char *doc;
-    bool is_method; /* of spans */
+    enum kind kind;
 } functions[] = {
-    { "mark", mark, mark_doc, false },
-    { "counter", counter, counter_doc, false },
-    { "flow", flow, flow_doc, false },
-    { "span", span_new, span_doc, false },
-    { "__enter__", span_enter, "The span begins.", true },
-    { "__exit__", span_exit, "The span ends.", true },
-    { "set", span_set, "set(**fields)\n\nFields that are known later: the span's end has them.", true },
+    { "mark", mark, mark_doc, FUNCTION },
+    { "counter", counter, counter_doc, FUNCTION },
+    { "flow", flow, flow_doc, FUNCTION },
+    { "span", span_new, span_doc, FUNCTION },
+    { "__enter__", span_enter, "The span begins.", ENTRY },
+    { "__exit__", span_exit, "The span ends.", ENTRY },
+    { "set", span_set, "set(**fields)\n\nFields that are known later: the span's end has them.", METHOD },
 };
+
+static int add_function(PyObject *to, PyObject *type, size_t i)
+{
+    PyObject *function = new_function(type, functions[i].name, functions[i].call, functions[i].doc);
+    int rc = function ? PyObject_SetAttrString(to, functions[i].name, function) : -1;
+    Py_XDECREF(function);
+    return rc;
+}
 
 int krait_notes_add_functions(PyObject *module)
 {
-    PyObject *types[2] = { new_function_type(false), new_function_type(true) };
-    PyObject *spans = types[0] && types[1] ? PyType_FromSpec(&span_spec) : NULL;
+    PyObject *spans = new_span_type(), *types[KINDS] = { NULL };
     int rc = spans ? 0 : -1;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(functions) && !rc; i++) {
-        PyObject *type = types[functions[i].is_method];
-        krait_type_set_vectorcall(type, offsetof(struct function, call));
-        PyObject *function = new_function(type, functions[i].name, functions[i].call, functions[i].doc);
-        rc = function ? PyObject_SetAttrString(functions[i].is_method ? spans : module, functions[i].name,
-                                               function)
-                      : -1;
-        Py_XDECREF(function);
+    for (enum kind kind = 0; kind < KINDS && !rc; kind++) {
+        if ((types[kind] = new_function_type(kind)))
+            krait_type_set_vectorcall(types[kind], offsetof(struct function, call));
+        else
+            rc = -1;
     }
-    Py_XDECREF(types[0]);
-    Py_XDECREF(types[1]);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(functions) && !rc; i++)
+        rc = add_function(functions[i].kind == FUNCTION ? module : spans, types[functions[i].kind], i);
+    for (enum kind kind = 0; kind < KINDS; kind++)
+        Py_XDECREF(types[kind]);
     if (!rc)
         span_type = (PyTypeObject *)spans;
     return rc;

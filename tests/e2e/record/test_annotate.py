@@ -130,6 +130,31 @@ def test_what_raises_out_of_a_span_is_a_field_of_its_end(said, python):
     assert ids[3:] == ids[2::-1]
 
 
+def test_spans_begin_and_end_by_every_way(said, python):
+    events = said(
+        python,
+        """
+        import contextlib, krait
+        Span = type(krait.span("x"))
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(krait.span("stack"))
+        s = krait.span("methods")
+        assert s.__enter__() is s and s.__exit__(None, None, None) is None
+        s = krait.span("of the type")
+        assert Span.__enter__(s) is s and Span.__exit__(s, None, None, None) is None
+        for wrong in (lambda: Span.__enter__(), lambda: Span.__exit__(1, None, None, None), lambda: s(1, 2), lambda: s(int, name=1)):
+            try:
+                wrong()
+            except TypeError:
+                continue
+            raise SystemExit("no TypeError")
+        """,
+    )
+    names = [p["name"]["label"] for e, p in events if e == "span:begin"]
+    assert names == ["stack", "methods", "of the type"]
+    assert [e for e, _ in events] == ["span:begin", "span:end"] * 3
+
+
 @pytest.mark.few_pythons
 def test_fields_that_are_known_later_are_of_the_end(said, python):
     events = said(

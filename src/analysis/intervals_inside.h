@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the parts of intervals.h share: intervals.c reads starts and stops, interval_pairs.c pairs them, interval_sums.c
- * sums up, interval_signals.c has the numbers of signals.
+ * What the parts of intervals.h share: intervals.c reads starts and stops (interval_search.h), interval_pairs.c pairs them,
+ * interval_sums.c sums up, interval_signals.c has the numbers of signals.
  */
 #ifndef KRAIT_ANALYSIS_INTERVALS_INSIDE_H
 #define KRAIT_ANALYSIS_INTERVALS_INSIDE_H
@@ -13,8 +13,8 @@
 /* An event that matches; of one that matches both, the stop comes first. */
 struct krait_edge {
     uint64_t t_ns;
-    uint32_t lane, key,
-        track;      /* lane: what belongs together without a key. Of states: with it; then key is the state */
+    uint32_t lane; /* what belongs together without a key. Of states: with it; then key is the state */
+    uint32_t key, track;
     uint32_t label; /* what its row is named by; KRAIT_NO_ID: by its key */
     uint16_t rule;
     bool stops, is_both, updates; /* updates: the state was so since it began */

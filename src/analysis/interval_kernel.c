@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where intervals begin and end in what the kernel recorded: its events that rules name, and what state providers make of
+ * these and of other tracers' events.
+ */
+#include "analysis/interval_search.h"
+#include "analysis/provider.h"
+#include "base/array.h"
+#include "trace/kernel/kernel.h"
+#include "trace/kernel_raw.h"
+
+#include <string.h>
+
+/* -- the kernel's events -- */
+
+bool krait_search_needs_kernel(const struct krait_interval_rule *rule)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < rule->trigger_count; i++)
+        any |= rule->triggers[i].event_count > 0;
+    return any;
+}
+
+/* Whether a trigger looks at them, and may fire by an event of this name. */
+static bool wants_raw(void *ctx, const char *name)
+{
+    const struct krait_interval_options *options = ((const struct krait_search *)ctx)->options;
+    for (uint32_t i = 0; i < options->rule_count; i++) {
+        for (uint32_t t = 0; t < options->rules[i].trigger_count; t++) {
+            const struct krait_trigger *trigger = &options->rules[i].triggers[t];
+            if (trigger->event_count && krait_trigger_may(trigger, name))
+                return true;
+        }
+    }
+    return false;
+}
+
+static int take_raw(void *ctx, const struct krait_raw_event *event)
+{
+    struct krait_search *search = ctx;
+    const struct krait_interval_options *options = search->options;
+    const uint64_t *known = krait_map_get(&search->threads, (uint64_t)event->tid);
+    uint32_t track = known ? (uint32_t)*known : KRAIT_NO_ID;
+    if (known && !options->takes(options->ctx, search->trace, &search->trace->tracks[track]))
+        return 0;
+    search->intervals->messages++;
+    search->said.name = event->name;
+    search->said.fields = event->fields;
+    search->said.cpu = event->cpu;
+    search->said.tid = event->tid;
+    search->said.is_kernels = true;
+    search->is_mixed = true;
+    int rc = krait_search_event(search, track, event->t_ns);
+    search->said.is_kernels = false;
+    return rc;
+}
+
+int krait_search_kernel(struct krait_search *search, char *damage, size_t size)
+{
+    const struct krait_trace *trace = search->trace;
+    const struct krait_raw_walk walk = {
+        .ctx = search, .range = search->options->range, .wants = wants_raw, .take = take_raw
+    };
+    bool is_needed = false;
+    for (uint32_t i = 0; i < search->options->rule_count; i++)
+        is_needed |= krait_search_needs_kernel(&search->options->rules[i]);
+    for (uint32_t i = 0; i < trace->track_count && is_needed; i++) {
+        const struct krait_track *track = &trace->tracks[i];
+        if (krait_kernel_is_thread_states(track) && krait_map_put(&search->threads, track->number, i))
+            return -ENOMEM;
+    }
+    return is_needed ? krait_kernel_raw_walk(trace, &walk, damage, size) : 0;
+}
+
+/* -- state providers -- */
+
+static bool provider_wants(void *ctx, const char *name)
+{
+    const struct krait_interval_options *options = ((const struct krait_search *)ctx)->options;
+    for (uint32_t i = 0; i < options->rule_count; i++) {
+        if (options->rules[i].provider && krait_provider_may(options->rules[i].provider, name))
+            return true;
+    }
+    return false;
+}
+
+/* What a change of an attribute belongs to. */
+struct changing {
+    struct krait_search *search;
+    struct krait_edge edge;
+};
+
+/* The state's name has the attribute's in it: rows of several are told apart. */
+static int add_change(void *ctx, const char *attribute, const char *value, bool updates)
+{
+    struct changing *changing = ctx;
+    struct krait_search *search = changing->search;
+    struct krait_edge edge = changing->edge;
+    KRAIT_AUTO_BUF state = { 0 };
+    krait_buf_fmt(&state, "%s = %s", attribute, value ? value : "");
+    edge.updates = updates;
+    edge.lane = krait_strtab_add(&search->intervals->places, attribute, strlen(attribute));
+    edge.key = value && !state.failed ? krait_strtab_add(&search->intervals->keys, state.data, state.len)
+                                      : KRAIT_NO_ID;
+    if (edge.lane == KRAIT_NO_ID || (value && edge.key == KRAIT_NO_ID) ||
+        !KRAIT_GROW(search->edges, search->edge_cap, search->edge_count + 1))
+        return -ENOMEM;
+    search->edges[search->edge_count++] = edge;
+    return 0;
+}
+
+/* A segment of a pattern: an interval, of the row of its name. */
+static int add_segment(void *ctx, const char *name, uint64_t begin_ns, uint64_t end_ns)
+{
+    struct changing *changing = ctx;
+    struct krait_search *search = changing->search;
+    const struct krait_range *range = &search->options->range;
+    uint32_t rule = search->options->rules[changing->edge.rule].segments, row;
+    uint32_t key = krait_strtab_add(&search->intervals->keys, name, strlen(name));
+    if (!rule || begin_ns < range->from_ns || end_ns > range->to_ns)
+        return 0;
+    if (key == KRAIT_NO_ID ||
+        krait_intervals_row(search->intervals, &search->rows, search->options, rule - 1, key, &row))
+        return -ENOMEM;
+    search->intervals->rows[row].starts++;
+    search->intervals->rows[row].stops++;
+    return krait_intervals_add(
+        search->intervals, (struct krait_interval){ begin_ns, end_ns, row, key, KRAIT_NO_ID, KRAIT_NO_ID });
+}
+
+static int provide(void *ctx, const struct krait_raw_event *event)
+{
+    struct changing changing = { .search = ctx };
+    struct krait_search *search = ctx;
+    const struct krait_interval_options *options = search->options;
+    int rc = 0;
+    search->intervals->messages++;
+    search->is_mixed = true;
+    search->said.name = event->name;
+    search->said.fields = event->fields;
+    search->said.cpu = event->cpu;
+    search->said.tid = event->tid;
+    for (uint32_t i = 0; i < options->rule_count && !rc; i++) {
+        changing.edge = (struct krait_edge){
+            .t_ns = event->t_ns, .track = KRAIT_NO_ID, .rule = (uint16_t)i, .label = KRAIT_NO_ID
+        };
+        if (options->rules[i].provider)
+            rc = krait_provider_event(options->rules[i].provider, &search->said, event->t_ns, add_change,
+                                      add_segment, &changing);
+    }
+    return rc;
+}
+
+/* From the beginning, whatever the range: states depend on what came before. */
+int krait_search_providers(struct krait_search *search, char *damage, size_t size)
+{
+    const struct krait_raw_walk walk = {
+        .ctx = search,
+        .range = { 0, search->options->range.to_ns },
+        .with_others = true,
+        .wants = provider_wants,
+        .take = provide,
+    };
+    bool is_needed = false;
+    for (uint32_t i = 0; i < search->options->rule_count; i++) {
+        if (!search->options->rules[i].provider)
+            continue;
+        is_needed = true;
+        krait_provider_reset(search->options->rules[i].provider);
+    }
+    return is_needed ? krait_kernel_raw_walk(search->trace, &walk, damage, size) : 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One search for intervals: what its parts share. intervals.c reads messages, calls and spans, interval_kernel.c the kernel's
+ * events and what state providers make of events, interval_events.c asks of an event which rules it is for.
+ */
+#ifndef KRAIT_ANALYSIS_INTERVAL_SEARCH_H
+#define KRAIT_ANALYSIS_INTERVAL_SEARCH_H
+
+#include "analysis/intervals_inside.h"
+
+/* A rule as it is looked for. */
+struct krait_sought {
+    bool is_keyed;
+    bool *calls; /* by function; NULL of a rule of messages */
+    struct krait_sought_call {
+        uint64_t begin_ns;
+        bool was_live;
+    } * open; /* calls of this thread */
+    uint32_t open_count, open_cap;
+};
+
+struct krait_search {
+    const struct krait_trace *trace;
+    const struct krait_interval_options *options;
+    struct krait_intervals *intervals;
+    struct krait_sought *sought; /* by rule */
+    struct krait_map rows;       /* krait_intervals_row */
+    struct krait_map signals;    /* krait_signals_row */
+    struct krait_edge *edges;
+    size_t edge_count, edge_cap;
+    bool has_args;            /* calls have arguments */
+    bool is_mixed;            /* a lane may have edges of more than one track */
+    struct krait_said said;   /* the event that is looked at */
+    struct krait_map threads; /* by number: the track of what the kernel saw of it */
+    struct krait_map labels;  /* by rule and key or lane: the label of the next value; KRAIT_NO_ID: none */
+    struct krait_pipe *pipe;  /* to the thread that searches messages; NULL: this one does */
+};
+
+enum {
+    KRAIT_LANE_THREADS = 1u << 31
+}; /* lanes that are threads; the others are ids in krait_intervals.places */
+
+/* Takes the event in search->said, of a track or of none (KRAIT_NO_ID), for each rule that it fits. Returns 0 or -ENOMEM. */
+int krait_search_event(struct krait_search *search, uint32_t track, uint64_t t_ns);
+
+/* Whether a rule looks at the kernel's events. */
+bool krait_search_needs_kernel(const struct krait_interval_rule *rule);
+
+/* Walk the kernel's events, if a rule needs them; and all events, if a rule has a provider. `damage` (size bytes) keeps the
+ * first that is met. Return 0 or -ENOMEM. */
+int krait_search_kernel(struct krait_search *search, char *damage, size_t size);
+int krait_search_providers(struct krait_search *search, char *damage, size_t size);
+
+#endif

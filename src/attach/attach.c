@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* A number in /proc/PID/status; 0 where it is not there. */
+/* A number in /proc/PID/status; 0 if it is not there. */
 static int status_number(pid_t pid, const char *name)
 {
     char path[64], line[256];
@@ -67,7 +67,7 @@ static int write_stub(struct krait_stub *stub, const struct krait_target *target
     return 0;
 }
 
-/* The threads that were stopped until one was at a safe place. */
+/* The threads that krait has stopped so far, until one was at a safe place. */
 struct tries {
     struct krait_attach_call *call;
     uint32_t count;
@@ -95,7 +95,7 @@ static int try_thread(const struct krait_target *target, struct tries *tries, in
     if (!rc)
         tell(tries->call, "thread %d was stopped for %s, and starts a thread that calls %s", tid,
              krait_fmt_ns(ns, stopped_ns), tries->call->function);
-    else if (rc == KRAIT_THREAD_UNSAFE && tries->count <= 8) /* it may be thousands */
+    else if (rc == KRAIT_THREAD_UNSAFE && tries->count <= 8) /* there may be thousands */
         tell(tries->call, "thread %d was stopped for %s, at no safe place", tid,
              krait_fmt_ns(ns, stopped_ns));
     return rc;
@@ -138,7 +138,7 @@ static int refuse(pid_t pid, int rc, struct krait_err *err)
     return krait_remote_refusal(pid, rc, err);
 }
 
-/* A process of many threads is looked at as long as it takes, and then again. */
+/* Tries all threads, however many there are, and again until one is at a safe place or the time is over. */
 static int try_for_a_while(struct krait_target *target, struct tries *tries, struct krait_err *err)
 {
     uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 10 * KRAIT_NS_PER_S;

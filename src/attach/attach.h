@@ -22,7 +22,7 @@
 #include <sys/types.h>
 
 struct krait_attach_call {
-    /* Its path. Where the process does not see that file, it is brought along by a memfd. */
+    /* Its path. If the process cannot see that file, krait writes the library into a memfd of the process. */
     const char *library;
     const char *function; /* void function(const char *argument), in it */
     const char *argument;
@@ -31,8 +31,8 @@ struct krait_attach_call {
     uint64_t paused_ns; /* set: how long a thread of the process was stopped at most */
 };
 
-/* Starts it and does not wait for its end. Returns 0, or a negative errno with err saying why not, and what to do; then
- * nothing has changed in the process. */
+/* Starts the function and does not wait for its end. Returns 0, or a negative errno with the reason and what to do
+ * in err; then nothing has changed in the process. */
 int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *err);
 /* Whether the process maps a file of that name. */
 bool krait_attach_has_loaded(pid_t pid, const char *name);

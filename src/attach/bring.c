@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A library for a process that does not see its file: it has another root (chroot, a container), or another user, whom
- * a folder above the file may keep out.
+ * Brings a library along for a process that cannot see its file, because the process has another root (chroot, a
+ * container) or another user without access to a folder above the file.
  */
 #include "attach/inside.h"
 #include "attach/stub.h"
@@ -26,7 +26,7 @@ static bool is_ours(pid_t pid)
 {
     char path[64];
     struct stat st;
-    snprintf(path, sizeof(path), "/proc/%d", pid); /* is its user's: proc(5) */
+    snprintf(path, sizeof(path), "/proc/%d", pid); /* belongs to the process's user: proc(5) */
     return stat(path, &st) == 0 && st.st_uid == geteuid();
 }
 
@@ -52,7 +52,7 @@ void krait_bring_name(char name[KRAIT_BRING_NAME])
     snprintf(name, KRAIT_BRING_NAME, MEMFD "-%d", getpid());
 }
 
-/* The number of the process's descriptor, or -1. */
+/* The number of the memfd among the process's descriptors, or -1. */
 static int find_memfd(pid_t pid)
 {
     char folder[64], wanted[KRAIT_BRING_NAME + 8], target[PATH_MAX];
@@ -80,8 +80,8 @@ static int wait_for_memfd(pid_t pid)
     return fd;
 }
 
-/* The memfd, and nothing else: the process, which may be another user's, can put any file in its place. No name leads to a
- * memfd, and this one is empty still. */
+/* Makes sure that this is the memfd and nothing else: the process may belong to another user and can put any file in
+ * its place. A memfd has no links, and this one is still empty. */
 static int open_memfd(const char *path)
 {
     struct stat at;
@@ -104,7 +104,7 @@ static bool copy_into(int to, int from)
     return n == 0;
 }
 
-/* First the path, then that it is there. */
+/* Writes the path first, and then `ready`. */
 static bool tell_path(const struct krait_target *target, const struct krait_stub *stub, int memfd)
 {
     char path[64], text[KRAIT_STUB_PATH] = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of attach/ share.
+ * Declarations that the files of attach/ share.
  */
 #ifndef KRAIT_ATTACH_INSIDE_H
 #define KRAIT_ATTACH_INSIDE_H
@@ -35,23 +35,24 @@ struct krait_target {
     struct {
         struct krait_target_file {
             struct krait_elf elf;
-            uint64_t begin, moved; /* its first byte; what was added to its addresses */
+            uint64_t begin, moved; /* address of the first byte; what was added to the file's addresses */
         } * items;                 /* in ascending order */
         uint32_t count, cap;
     } files;
     struct {
-        struct krait_range *items; /* what may be written to, in ascending order: the threads' stacks */
+        struct krait_range *items; /* writable mappings, in ascending order, with the threads' stacks */
         uint32_t count, cap;
     } data;
 };
 
-/* Finds out all of it. */
+/* Fills in the whole struct. */
 int krait_target_find(struct krait_target *target, pid_t pid, struct krait_err *err);
-/* Looks again at what may be written to: what is looked up there while a thread is stopped is read before. */
+/* Reads the list of writable mappings again. Called before a thread is stopped, so that the thread does not wait for
+ * it. */
 int krait_target_look(struct krait_target *target, struct krait_err *err);
-/* The mapping of it that `address` is in; NULL where there is none. */
+/* The writable mapping that contains `address`; NULL if there is none. */
 const struct krait_range *krait_target_data(const struct krait_target *target, uint64_t address);
-/* The file that the code at `address` is of, if it is a file's; else any one or NULL. */
+/* The file that contains the code at `address`. If the code is in no file, the result is any file, or NULL. */
 const struct krait_target_file *krait_target_file(const struct krait_target *target, uint64_t address);
 void krait_target_done(struct krait_target *target);
 
@@ -63,12 +64,12 @@ enum { KRAIT_BRING_NAME = 32 };
 
 enum krait_bring {
     KRAIT_BRING_NOT,    /* the process opens the file itself */
-    KRAIT_BRING_LOADED, /* it was brought before: its name is enough */
+    KRAIT_BRING_LOADED, /* an earlier call brought it along: its DT_SONAME is enough */
     KRAIT_BRING_MEMFD,
 };
-/* How the process gets the library. Returns enum krait_bring or a negative errno. */
+/* Decides how the process gets the library. Returns an enum krait_bring or a negative errno. */
 int krait_bring_how(pid_t pid, const char *library, struct krait_err *err);
-/* The name of the memfd that krait looks for. */
+/* Chooses the name of the memfd, by which krait finds it. */
 void krait_bring_name(char name[KRAIT_BRING_NAME]);
 /* Waits until a thread of the process has made it, and writes the library into it. */
 int krait_bring(const struct krait_target *target, const struct krait_stub *stub, const char *library,

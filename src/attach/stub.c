@@ -5,8 +5,8 @@
 
 #ifdef __x86_64__
 
-/* Enters with rsp and rbx at the frame. `iretq` takes rip, flags and rsp back in one step, so nothing of the thread's is
- * kept here. XSAVE's header must be zero; thread.c writes it (Intel's manual, volume 1, 13.7). */
+/* Begins with rsp and rbx at the frame. `iretq` restores rip, flags and rsp in one step, so the stub itself keeps
+ * nothing of the thread. XSAVE's header must be zero; thread.c writes it (Intel's manual, volume 1, 13.7). */
 __asm__(".pushsection .rodata\n"
         "krait_stub_begin:\n"
         "    movl $-1, %eax\n"

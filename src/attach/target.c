@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is mapped in the process. Files are opened as it sees them, as in remote/find.c.
+ * Finds out what is mapped in the process. It opens files as the process sees them, as remote/find.c does.
  */
 #include "attach/inside.h"
 #include "attach/stub.h"
@@ -13,8 +13,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Functions of libc that hold its locks while they call others: of malloc, of fork, of the list of threads. Each
- * number is above the function's length in the symbol table of Debian 12's glibc 2.36, with room for other versions. */
+/* Functions of libc that hold locks while they call other functions: locks of malloc, of fork, of the list of
+ * threads. Each number is larger than the function's length in the symbol table of Debian 12's glibc 2.36, with a
+ * margin for other versions. */
 static const struct {
     const char *name;
     uint64_t bytes;
@@ -92,7 +93,7 @@ static bool is_mapped(pid_t pid, uint64_t address)
     return found;
 }
 
-/* The last page of a file's code is mapped whole: behind the code nothing refers to it. */
+/* The last page of a file's code is mapped as a whole; nothing uses its rest behind the code. */
 static void look_for_room(struct krait_target *target, const struct krait_elf *elf, uint64_t load)
 {
     enum { PAGE = 4096 };
@@ -127,7 +128,7 @@ static bool is_libc(const char *path)
     return found;
 }
 
-/* The loader, or an allocator that is used instead of libc's. */
+/* The loader, or an allocator that replaces libc's. */
 static bool is_loader(const char *path)
 {
     static const char *const names[] = { "ld-", "libjemalloc", "libtcmalloc", "libmimalloc" };
@@ -153,7 +154,7 @@ static void look_at_file(struct krait_target *target, const char *path, uint64_t
     struct krait_elf elf = { 0 };
     snprintf(full, sizeof(full), "/proc/%d/root%s", target->pid, path);
     int rc = krait_elf_open(&elf, full);
-    if (rc) { /* a process with a root of its own (chroot) names files as krait does */
+    if (rc) { /* a process with a root of its own (chroot) may name files as krait does */
         snprintf(full, sizeof(full), "/proc/%d/map_files/%llx-%llx", target->pid, (unsigned long long)begin,
                  (unsigned long long)end);
         rc = krait_elf_open(&elf, full);
@@ -174,7 +175,8 @@ static void look_at_file(struct krait_target *target, const char *path, uint64_t
     target->files.items[target->files.count++] = (struct krait_target_file){ elf, begin, load };
 }
 
-/* Where the main thread's stack ends when it has grown as far as it may: the kernel maps it as the thread goes there. */
+/* The end of the main thread's stack when it has grown to its limit: the kernel maps pages only when the thread uses
+ * them. */
 static uint64_t grown_stack(pid_t pid, const struct krait_range *mapped)
 {
     enum { AT_MOST = 1 << 20 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread is stopped; all others run on, and give back what locks they hold. So only the locks matter that this
- * thread holds itself: of malloc, of the loader, of libc's list of threads.
+ * krait stops one thread. All others keep running and release the locks that they hold, so only the locks that this
+ * thread itself holds matter: those of malloc, of the loader, of libc's list of threads.
  */
 #include "attach/inside.h"
 #include "attach/stub.h"
@@ -32,7 +32,8 @@ static bool is_in(const struct krait_ranges *ranges, uint64_t address)
     return false;
 }
 
-/* Whether a call instruction is before it: E8 with 4 bytes, or FF /2 in its lengths (Intel's manual, volume 2, CALL). */
+/* Whether there is a call instruction before the address: E8 with 4 bytes, or FF /2 in its lengths (Intel's manual,
+ * volume 2, CALL). */
 static bool is_return(pid_t pid, uint64_t address)
 {
     static const unsigned lengths[] = { 2, 3, 4, 6, 7 };
@@ -47,7 +48,7 @@ static bool is_return(pid_t pid, uint64_t address)
     return found;
 }
 
-/* Whether it waits in the kernel, in a call that a signal breaks off. */
+/* Whether the thread waits in a system call that a signal interrupts. */
 static bool waits(const struct user_regs_struct *regs)
 {
     enum { RESTARTSYS = 512, RESTART_BLOCK = 516 };
@@ -55,7 +56,7 @@ static bool waits(const struct user_regs_struct *regs)
     return (long)regs->orig_rax >= 0 && rc >= RESTARTSYS && rc <= RESTART_BLOCK;
 }
 
-/* Whether a word of the stack may lead back into code that holds locks. */
+/* Whether a word of the stack may be a return address in code that holds locks. */
 static bool leads_back(const struct krait_target *target, const uint64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -65,11 +66,11 @@ static bool leads_back(const struct krait_target *target, const uint64_t *words,
     return false;
 }
 
-/* Whether the stack, unwound from where it stands up to the address `end`, has no frame of such code. What cannot be
- * unwound proves nothing. */
+/* Unwinds the stack from the current instruction up to the address `end`. Returns true if no frame is in such code,
+ * and false if it cannot unwind so far. */
 static bool is_unwound(const struct krait_target *target, pid_t tid, uint64_t end)
 {
-    enum { FRAMES = 1000 }; /* some microseconds each */
+    enum { FRAMES = 1000 }; /* each takes some microseconds */
     struct krait_registers registers;
     int rc = krait_registers_read(tid, &registers);
     for (int i = 0; i < FRAMES && !rc; i++) {
@@ -84,10 +85,11 @@ static bool is_unwound(const struct krait_target *target, pid_t tid, uint64_t en
     return rc == -ENOENT;
 }
 
-/* It is not in libc unless it waits there, and no word of the innermost part of the stack leads back into code that holds
- * locks. That code calls nothing of a program's, so its frames are among the innermost. Words that are left over from
- * earlier calls may look as if one did; then the frames themselves are looked at. Of a thread that waits fewer are: libc
- * waits for its own locks a few frames away from what wants them. */
+/* A place is safe if the thread is not in libc, or waits there, and no word of the innermost part of the stack is a
+ * return address in code that holds locks. Such code calls no functions of the program, so its frames are among the
+ * innermost. Words left over from earlier calls may look like return addresses; then the frames themselves are
+ * checked. For a waiting thread a smaller part is enough: libc waits for its own locks only a few frames below the
+ * function that needs them. */
 static bool is_safe(const struct krait_target *target, pid_t tid, const struct user_regs_struct *regs,
                     const struct krait_range *stack)
 {
@@ -106,12 +108,14 @@ static bool is_safe(const struct krait_target *target, pid_t tid, const struct u
 
 static size_t vectors_size(void)
 {
-    unsigned a, size, c, d; /* leaf 13: EBX is what XSAVE needs for what the kernel has enabled */
+    unsigned a, size, c,
+        d; /* leaf 13: EBX is the size of XSAVE's area for the features that the kernel has enabled */
     return __get_cpuid_count(13, 0, &a, &size, &c, &d) && (c || size) ? size : 0;
 }
 
-/* As the kernel does before it goes back to user mode (arch/x86/kernel/signal.c, arch_do_signal_or_restart); the stub
- * goes back by itself, without the kernel. */
+/* Makes the thread repeat an interrupted system call, as the kernel does before it returns to user mode
+ * (arch/x86/kernel/signal.c, arch_do_signal_or_restart). The stub returns without the kernel, so krait has to do
+ * this. */
 static void restart_call(struct user_regs_struct *regs)
 {
     enum { RESTARTSYS = 512, RESTARTNOINTR = 513, RESTARTNOHAND = 514, RESTART_BLOCK = 516, CALL = 2 };
@@ -128,7 +132,7 @@ static void restart_call(struct user_regs_struct *regs)
     regs->rip -= CALL;
 }
 
-/* Where the stack has yet to grow there: a write by this way makes it grow, as far as its limit allows (Linux,
+/* If the stack has not grown that far yet, writing through /proc/PID/mem makes it grow, up to its limit (Linux,
  * __access_remote_vm in mm/memory.c; process_vm_writev does not since 6.5). */
 static bool write_growing(pid_t pid, uint64_t at, const void *bytes, size_t n)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Call frame information: where a function, at one of its instructions, has put the registers of its caller. Compilers write it
- * to .eh_frame for exceptions (Linux Standard Base, Core, "Exception Frames"; DWARF 5, 6.4), so that stripped files have it too.
+ * Call frame information: where a function has saved the registers of its caller, for each of its instructions.
+ * Compilers write it to .eh_frame for exceptions (Linux Standard Base, Core, "Exception Frames"; DWARF 5, 6.4), so that
+ * stripped files have it too.
  */
 #ifndef KRAIT_REMOTE_CFI_H
 #define KRAIT_REMOTE_CFI_H
@@ -19,10 +20,10 @@ enum { KRAIT_CFI_REGISTERS = 33, KRAIT_CFI_SP = 31, KRAIT_CFI_PC = 32, KRAIT_CFI
 
 enum krait_cfi_kind {
     KRAIT_CFI_SAME,      /* the caller's value is still in it */
-    KRAIT_CFI_UNDEFINED, /* it is lost; of the return address: nobody called */
+    KRAIT_CFI_UNDEFINED, /* it is lost; if it is the return address: there is no caller */
     KRAIT_CFI_OFFSET,    /* at CFA + offset */
     KRAIT_CFI_VALUE,     /* is CFA + offset */
-    KRAIT_CFI_REGISTER,  /* is in the register `of`; of the CFA: that register + offset */
+    KRAIT_CFI_REGISTER,  /* it is in the register `of`; for the CFA: that register + offset */
     KRAIT_CFI_AT_EXPRESSION,
     KRAIT_CFI_EXPRESSION,
 };
@@ -47,14 +48,14 @@ struct krait_cfi {
     bool is_signal;          /* the kernel made the frame: its caller was interrupted, not in a call */
 };
 
-/* The rules of the function at `address`, as linked, at that instruction. Returns 0; -ENODATA: the file has
- * none for it; -EINVAL: what it has is damaged, or of a kind that compilers do not write. */
+/* Reads the rules for the instruction at `address`, as linked. Returns 0; -ENODATA: the file has no rules for it;
+ * -EINVAL: they are damaged, or of a kind that compilers do not write. */
 int krait_cfi_find(const struct krait_elf *elf, uint64_t address, struct krait_cfi *cfi);
 
 /* -- reading the encodings -- */
 
 struct krait_cursor;
-/* LEB128 numbers (DWARF 5, 7.6). False at the end of the bytes. */
+/* Reads a LEB128 number (DWARF 5, 7.6). Returns false at the end of the bytes. */
 bool krait_cfi_unsigned(struct krait_cursor *at, uint64_t *value);
 bool krait_cfi_signed(struct krait_cursor *at, int64_t *value);
 

@@ -2,8 +2,7 @@
  *
  * A thread's native frames, and how krait merges them with its Python functions.
  *
- * krait unwinds a thread that waits in a system call from the stack pointer and the instruction that the kernel tells (syscall in
- * proc(5)), and proves that it did not run meanwhile (remote/still.h). If this needs other registers, or the thread runs, krait
+ * krait unwinds a thread that waits in a system call from the stack pointer and the instruction that the kernel reports (syscall in proc(5)), and proves that it did not run meanwhile (remote/still.h). If this needs other registers, or the thread runs, krait
  * stops it by ptrace(2).
  *
  * The interpreter's loop is one native function, _PyEval_EvalFrameDefault. From 3.11 on, one activation of it
@@ -29,14 +28,14 @@ void krait_natives_free(struct krait_natives *natives);
 /* Reads the process's mappings, if they are not known yet. Call it before a thread is stopped. Returns 0 or a negative errno. */
 int krait_native_prepare(struct krait_remote *remote);
 
-/* Unwinds a thread that is not running, and keeps the frames. Returns 0; -ENXIO: this needs registers that the kernel does not
- * tell; -EBUSY: the thread runs; or another negative errno. */
+/* Unwinds a thread that is not running, and keeps the frames. Returns 0; -ENXIO: this needs registers that the
+ * kernel does not report; -EBUSY: the thread runs; or another negative errno. */
 int krait_native_walk_waiting(struct krait_remote *remote, pid_t tid);
 /* The same for a thread that ptrace(2) has stopped. */
 int krait_native_walk_stopped(struct krait_remote *remote, pid_t tid);
 
-/* Merges the frames that were found last with the thread's Python frames, which are the last in `stacks`. Returns 0 or
- * -ENOMEM. */
+/* Merges the frames that were unwound last with the thread's Python frames, which are the last in `stacks`. Returns
+ * 0 or -ENOMEM. */
 int krait_native_merge(struct krait_remote *remote, struct krait_remote_stacks *stacks,
                        struct krait_remote_thread *thread);
 

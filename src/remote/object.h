@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Python's objects in another process. They may change, or die, while they are read: what comes out is bounded, and may then be
- * wrong, but is never more than what was read.
+ * Python's objects in another process. They may change or die while krait reads them. The result may then be wrong, but
+ * its size is bounded, and it contains only bytes that were read.
  */
 #ifndef KRAIT_REMOTE_OBJECT_H
 #define KRAIT_REMOTE_OBJECT_H
@@ -14,11 +14,11 @@
 enum { KRAIT_TEXT_MAX = 4096 };
 int krait_object_text(const struct krait_remote *remote, uint64_t addr, uint32_t most, struct krait_buf *out);
 
-/* Appends an object as repr() would write it, shortened: numbers, texts, the first items of lists and tuples; of others
- * their type. */
+/* Appends a short form of an object's repr(): numbers, texts, the first items of lists and tuples; for other objects
+ * the type. */
 void krait_object_show(const struct krait_remote *remote, uint64_t addr, struct krait_buf *out);
 
-/* The name of an object's type; false if it is no object. */
+/* Reads the name of an object's type; returns false if there is no object. */
 enum { KRAIT_TYPE_NAME_MAX = 64 };
 bool krait_object_type(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TYPE_NAME_MAX]);
 
@@ -28,8 +28,8 @@ typedef void krait_local_fn(void *ctx, const char *name, const char *value);
 enum { KRAIT_LOCALS_MAX = 100 };
 
 /* Calls `each` for the first KRAIT_LOCALS_MAX variables of a function that have a value; module-level code and class
- * bodies have none here, since theirs are in a dict. Returns 0; -EAGAIN: the frame runs another function by now, and
- * nothing was told; -ENOMEM. */
+ * bodies have none, because their variables are in a dict. Returns 0; -EAGAIN: the frame runs another function by
+ * now, and `each` was not called; -ENOMEM. */
 int krait_locals_read(const struct krait_remote *remote, const struct krait_remote_frame *frame,
                       krait_local_fn *each, void *ctx);
 

@@ -18,19 +18,19 @@
 
 struct krait_probe {
     const char *provider, *name, *arguments; /* in the file */
-    uint64_t offset, semaphore;              /* in the file; a semaphore of 0: it has none */
+    uint64_t offset, semaphore;              /* in the file; a semaphore of 0: there is none */
 };
 
-/* A value other than 0 ends the search, and is returned by it. */
+/* A result other than 0 ends the search, which returns it. */
 typedef int krait_probe_fn(void *ctx, const struct krait_probe *probe);
 
-/* Calls fn for each place. Notes that are damaged end the search. */
+/* Calls fn for each place. A damaged note ends the search. */
 int krait_probes_each(const struct krait_elf *elf, krait_probe_fn *fn, void *ctx);
 
-/* Appends the arguments as the kernel's uprobe events take them (Documentation/trace/uprobetracer.rst), " arg1=%bx:u64". `names` is
- * the text of a list such as "file:str, line" that names the first of them, or NULL; str: it is the address of a text. An
- * argument in a place that the kernel has no word for, as with an index register, is left out. x86-64; of other machines
- * those in registers of aarch64. */
+/* Appends the arguments as the kernel's uprobe events take them (Documentation/trace/uprobetracer.rst), "
+ * arg1=%bx:u64". `names` is a list such as "file:str, line" with names for the first arguments, or NULL; `:str`
+ * means that the argument is the address of a text. krait leaves out arguments in places that the kernel cannot
+ * express, such as those with an index register. On x86-64 all other places work, on aarch64 only registers. */
 void krait_probe_fetch(struct krait_buf *out, const char *arguments, const char *names);
 
 #endif

@@ -24,8 +24,9 @@ enum { KRAIT_TRIES_MAX = 5000, KRAIT_DEPTH_MAX = 100000 };
 /* A code object: a function. Texts are UTF-8. */
 struct krait_remote_code {
     uint64_t addr;
-    uint64_t fields[4]; /* what it was read from: if they change, it is another one at the same address */
-    const char *name;   /* qualified from 3.11 on */
+    uint64_t fields
+        [4]; /* the fields that it was read from: if they change, another code object has this address */
+    const char *name; /* qualified from 3.11 on */
     const char *file;
     int32_t first_line;
     const uint8_t *lines;
@@ -43,12 +44,12 @@ struct krait_remote_frame {
     uint64_t addr; /* of the frame; of a native one the instruction */
 };
 
-/* What came of KRAIT_READ_NATIVE. */
+/* The result of KRAIT_READ_NATIVE. */
 enum krait_native_result {
     KRAIT_NATIVE_NONE, /* not wanted, or not read */
     KRAIT_NATIVE_WHOLE,
     KRAIT_NATIVE_CUT,   /* its outer part is missing: a file without call frame information */
-    KRAIT_NATIVE_APART, /* it does not fit to the Python functions, which follow it */
+    KRAIT_NATIVE_APART, /* it does not match the Python functions, which follow it */
 };
 
 enum krait_lock_kind { KRAIT_LOCK_NONE, KRAIT_LOCK_PLAIN, KRAIT_LOCK_REENTRANT };
@@ -70,13 +71,13 @@ struct krait_remote_thread {
     bool runs;     /* on a CPU, or ready for one */
     bool failed;   /* its stack could not be read while it ran */
     bool proved;   /* the thread did not run while its stack was read */
-    bool same;     /* of KRAIT_READ_AGAIN: it has not run since; it has no frames here */
-    char state;    /* of a proved one, just before: proc(5) */
-    bool gil_wait; /* of KRAIT_READ_WAITS and a proved one: it waits for the GIL */
+    bool same;     /* with KRAIT_READ_AGAIN: it has not run since the last call, and has no frames here */
+    char state;    /* if proved: its state just before the copy, as in proc(5) */
+    bool gil_wait; /* with KRAIT_READ_WAITS, if proved: it waits for the GIL */
     enum krait_native_result native;
     struct krait_lock waits_for; /* of krait_remote_read_locks */
-    bool deadlocked;             /* it waits for a lock of a thread that waits, in the end, for one of it */
-    uint64_t switches;           /* of a proved one: krait_still_count; 0: not known */
+    bool deadlocked;             /* it waits for a lock in a ring of threads that wait for each other */
+    uint64_t switches;           /* if proved: krait_still_count; 0: not known */
     uint32_t first;              /* its frames in krait_remote_stacks.frames, innermost first */
     uint32_t count;
 };
@@ -93,7 +94,7 @@ struct krait_remote_task {
     uint32_t first, count; /* in krait_remote_stacks.frames */
 };
 
-/* The threads at one time, the oldest first; each has its stack of a moment of its own. */
+/* The threads of a process, the oldest first. krait reads each stack at a moment of its own. */
 struct krait_remote_stacks {
     struct krait_remote_thread *threads;
     uint32_t thread_count, thread_cap;
@@ -101,7 +102,7 @@ struct krait_remote_stacks {
     uint32_t frame_count, frame_cap;
     struct krait_remote_task *coroutines; /* of krait_remote_read_tasks */
     uint32_t coroutine_count, coroutine_cap;
-    struct krait_os_tasks tasks; /* what the kernel says of them, from just before */
+    struct krait_os_tasks tasks; /* the kernel's data on the threads, read just before */
 };
 
 void krait_remote_stacks_done(struct krait_remote_stacks *stacks);
@@ -113,7 +114,7 @@ struct krait_remote {
     char *file;       /* the file that holds the interpreter, as the process names it */
     uint64_t runtime; /* addresses there: _PyRuntime; PyCode_Type, or 0 */
     uint64_t code_type;
-    uint64_t asyncio;    /* address of the table of offsets of asyncio's C part; 0: not met yet */
+    uint64_t asyncio;    /* address of the table of offsets of asyncio's C part; 0: not found yet */
     uint32_t tid_offset; /* of the kernel's number in struct pthread, once it is known; before 3.11 */
     struct krait_still still;
     struct krait_natives *natives; /* native.h; NULL: not used yet */
@@ -123,8 +124,8 @@ struct krait_remote {
     uint64_t failures; /* threads whose stack could not be read in KRAIT_TRIES_MAX copies */
 };
 
-/* Finds the interpreter. Returns 0, or a negative errno with the reason and the remedy: -ESRCH no such process, -EPERM
- * not allowed, -ENOEXEC it runs no Python, -ENOTSUP a Python that krait does not read. */
+/* Finds the interpreter. Returns 0, or a negative errno with the reason and what to do in err: -ESRCH no such
+ * process, -EPERM not allowed, -ENOEXEC it does not run Python, -ENOTSUP a Python that krait does not read. */
 int krait_remote_open(struct krait_remote **out, pid_t pid, struct krait_err *err);
 void krait_remote_free(struct krait_remote *remote);
 
@@ -140,27 +141,27 @@ enum krait_read_flags {
     KRAIT_READ_NATIVE = 1 << 7,
 };
 
-/* Reads all threads that have a Python state. `stacks` is zeroed or of an earlier call, whose frames it replaces; codes
- * live as long as `remote`. Returns 0, or what krait_remote_open does. */
+/* Reads all threads that have a Python state. `stacks` is zeroed, or from an earlier call, whose frames this
+ * replaces. Codes live as long as `remote`. Returns 0, or the errors of krait_remote_open. */
 int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags,
                       struct krait_err *err);
 
 /* Whether a proved thread has not run since its stack was read. */
 bool krait_remote_has_not_run(struct krait_remote *remote, const struct krait_remote_thread *thread);
 
-/* Whether the thread waits for the GIL: `task` is what the kernel says of it, with its system call. */
+/* Whether the thread waits for the GIL. `task` has the kernel's data on the thread, with its system call. */
 bool krait_remote_waits_for_gil(const struct krait_remote_thread *thread, const struct krait_os_task *task);
 
-/* The time until the next of `rate` readings a second: half to one and a half periods. A program that does the same in equal
- * periods is not always met in the same place. */
+/* The time until the next of `rate` readings a second: half to one and a half periods. So a periodic program is not
+ * always sampled in the same place. */
 uint64_t krait_remote_gap(uint32_t *random, uint64_t rate);
 
 /* After krait_remote_read: adds the tasks of asyncio of all threads, from Python 3.14 on, to `stacks`. Returns 0;
- * -ENOTSUP: this version does not tell where they are; -ENOENT: the program has not imported asyncio; or what
- * krait_memory_read does. */
+ * -ENOTSUP: this version has no list of tasks; -ENOENT: the program has not imported asyncio; or the errors of
+ * krait_memory_read. */
 int krait_remote_read_tasks(struct krait_remote *remote, struct krait_remote_stacks *stacks);
 
-/* Sets the reason why the process cannot be read: rc as of krait_memory_read. Returns rc. */
+/* Sets err to the reason why the process cannot be read. rc is from krait_memory_read. Returns rc. */
 int krait_remote_refusal(pid_t pid, int rc, struct krait_err *err);
 
 #endif

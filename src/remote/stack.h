@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside of remote/: one thread's stack.
+ * Internal to remote/: reading one thread's stack.
  */
 #ifndef KRAIT_REMOTE_STACK_H
 #define KRAIT_REMOTE_STACK_H
@@ -15,7 +15,7 @@ struct krait_raw_frame {
     uint64_t mark;  /* as in krait_remote_frame */
 };
 
-/* What one thread's stack is read with; zeroed at first, and used for one thread after the other. */
+/* Buffers for reading stacks; zeroed at first, then used for one thread after the other. */
 struct krait_stack_reader {
     struct krait_raw_frame *frames; /* the result, innermost first */
     uint32_t count, cap;
@@ -26,28 +26,29 @@ struct krait_stack_reader {
     uint64_t root; /* the outermost one */
     struct krait_stack_region *regions;
     uint32_t region_count, region_cap;
-    char *bytes; /* what the regions held, twice */
+    char *bytes; /* two copies of the regions */
     uint32_t byte_cap;
 };
 
 void krait_stack_reader_done(struct krait_stack_reader *reader);
 
-/* Copies the stack of the thread state at `thread` once: for a thread that does not run. Returns 0; -EAGAIN: it ran, or is
- * between two stacks; or as krait_memory_read. */
+/* Copies the stack of the thread state at `thread` once. The thread must not run. Returns 0; -EAGAIN: it ran, or is
+ * between two stacks; or the errors of krait_memory_read. */
 int krait_stack_copy(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread);
 
-/* The same of one that runs, again and again. Returns 0; -EAGAIN: it changed all the time; or as krait_memory_read. */
+/* Copies the stack of a running thread, again and again until it is consistent. Returns 0; -EAGAIN: the stack
+ * changed each time; or the errors of krait_memory_read. */
 int krait_stack_read(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread);
 
-/* The code object at `addr`, read again if another one is there now; NULL if none is. */
+/* The code object at `addr`; krait reads it again if another one is there now. NULL if there is none. */
 const struct krait_remote_code *krait_code_read(struct krait_remote *remote, uint64_t addr);
 
-/* The same of all frames of a stack, with one system call: true if all of them are known and have stayed; `codes` has room for
- * `count`. */
+/* Checks the code objects of all frames of a stack with one system call. Returns true if all are known and
+ * unchanged. `codes` has room for `count`. */
 bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame *frames, uint32_t count,
                        const struct krait_remote_code **codes);
 
-/* The frame of a code object and an instruction. False if the code object cannot be read. */
+/* Makes a frame from a code object and an instruction. Returns false if the code object cannot be read. */
 bool krait_frame_make(struct krait_remote *remote, const struct krait_raw_frame *raw,
                       struct krait_remote_frame *frame);
 

@@ -2,7 +2,7 @@
  *
  * Proof that a thread did not run while its memory was copied, without stopping it.
  *
- * krait moves to the CPU that the thread belongs to (field 39 of its stat: proc(5)). While krait runs there, the thread does not.
+ * krait moves to the thread's CPU (field 39 of its stat: proc(5)). While krait runs there, the thread does not.
  * The thread can go on only after the kernel has switched to it, on any CPU, and the kernel counts this: the third number of
  * schedstat (Documentation/scheduler/sched-stats.rst, "timeslices run on this cpu"). So if the thread belonged to krait's CPU at
  * one moment after the count was read, and the count is the same afterwards, its memory was copied as it was at that moment.
@@ -27,7 +27,7 @@ struct krait_still {
     pid_t pid, tid;
     uint64_t count;
     bool from_status;
-    bool moved; /* krait's thread is bound to a CPU, and may run on `home` otherwise */
+    bool moved; /* krait's thread is bound to a CPU; otherwise it may run on `home` */
     char state; /* of the thread before: proc(5) */
     int cpu;
     cpu_set_t home[KRAIT_CPU_SETS];
@@ -40,11 +40,11 @@ struct krait_still {
 
 void krait_still_done(struct krait_still *still);
 
-/* Moves to the CPU of a thread. Returns 0; -EAGAIN: it went elsewhere meanwhile; -ESRCH: it is gone; or another negative errno if
- * krait may not run there, or could not while the thread runs (real-time scheduling). */
+/* Moves to the CPU of a thread. Returns 0; -EAGAIN: the thread moved to another CPU meanwhile; -ESRCH: it is gone;
+ * or another negative errno if krait may not run there, or could not while the thread runs (real-time scheduling). */
 int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid);
-/* How often the kernel has switched to a thread: while this stays the same, the thread does not run, or runs all the time. 0: it is
- * not known, or the thread is gone. */
+/* How often the kernel has switched to a thread: while this stays the same, the thread does not run, or runs all the
+ * time. 0: unknown, or the thread is gone. */
 uint64_t krait_still_count(struct krait_still *still, pid_t pid, pid_t tid);
 /* Whether the thread has not run since krait_still_begin. */
 bool krait_still_end(const struct krait_still *still);

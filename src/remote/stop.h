@@ -9,11 +9,12 @@
 
 #include <sys/types.h>
 
-/* Returns 0: it is stopped; then krait_stop_end is due. -EBUSY: the whole program is stopped, by SIGSTOP; -ETIMEDOUT:
- * it does not come out of a system call; -ESRCH: it has ended; -EPERM: krait may not, or another tracer does.
- * *before_ns is when it was last seen to run, by CLOCK_MONOTONIC. */
+/* Stops the thread. Returns 0: it is stopped, and the caller has to call krait_stop_end. -EBUSY: SIGSTOP has stopped
+ * the whole program; -ETIMEDOUT: the thread does not return from a system call; -ESRCH: it has ended; -EPERM: krait
+ * may not stop it, or another tracer has it. *before_ns is the time at which it was last seen to run, by
+ * CLOCK_MONOTONIC. */
 int krait_stop_begin(pid_t tid, uint64_t *before_ns);
-/* Lets it go on. Returns 0 or a negative errno. */
+/* Lets the thread continue. Returns 0 or a negative errno. */
 int krait_stop_end(pid_t tid);
 
 #endif

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums of samples: in how many stacks of each thread a function was running, itself or in a function that it called; the
- * same by the lines that ran.
+ * Sums of samples: for each thread and function, the number of stacks in which the function itself ran, or a function
+ * that it called; the same for lines.
  */
 #ifndef KRAIT_REMOTE_SUMS_H
 #define KRAIT_REMOTE_SUMS_H
 
 #include "remote/remote.h"
 
-/* Stacks in which a place was met; once a stack, however deep it recurs. */
+/* The number of stacks that contain a place; a recursion counts once in a stack. */
 struct krait_sum {
     uint64_t own, total;
 };
 
-/* A function; or a line of one. */
+/* A function, or a line of a function. */
 struct krait_sums_place {
     const char *name, *file;
-    int32_t line; /* where the function begins; or the line; 0: none */
+    int32_t line; /* the function's first line, or the line; 0: none */
 };
 
 struct krait_sums_thread {
-    pid_t pid, tid; /* 0: of many that have ended */
+    pid_t pid, tid; /* 0: a row for many threads that have ended */
     uint64_t ident; /* threading.get_ident() */
-    char name[32];  /* that the kernel has */
+    char name[32];  /* the kernel's name */
     bool has_ended;
 };
 
@@ -31,8 +31,8 @@ struct krait_sums_row {
     uint32_t place, thread;
     struct krait_sum all;    /* since krait_sums_reset */
     struct krait_sum recent; /* since krait_sums_turn */
-    struct krait_sum last;   /* what `recent` was then */
-    uint64_t stamp;          /* the stack that was counted last */
+    struct krait_sum last;   /* `recent` as it was at that call */
+    uint64_t stamp;          /* number of the stack that was counted last */
 };
 
 /* Rows of functions, or of lines. */
@@ -46,11 +46,11 @@ struct krait_sums_table {
     struct krait_map by_place;      /* of a place and a thread -> row */
 };
 
-/* Of the rounds of reading, since the same moments. */
+/* Sums of the rounds of reading, since the same moments. */
 struct krait_sums_rounds {
     uint64_t rounds;
     uint64_t ns;       /* how long they took: from the first to the last */
-    uint64_t stacks;   /* that were counted */
+    uint64_t stacks;   /* stacks that were counted */
     uint64_t gil;      /* GILs that a thread held, one a process and round */
     uint64_t failures; /* stacks that could not be read */
 };
@@ -61,24 +61,24 @@ struct krait_sums {
     uint32_t thread_count, thread_cap;
     struct krait_strtab thread_keys; /* process and ident -> thread */
     struct krait_arena arena;
-    struct krait_sums_rounds all, recent, last, now; /* now: the round that goes on */
+    struct krait_sums_rounds all, recent, last, now; /* now: the current round */
     uint64_t stamp;
 };
 
 void krait_sums_done(struct krait_sums *sums);
 
-/* Counts what was read of one process. Returns 0 or -ENOMEM. */
+/* Counts the stacks that were read from one process. Returns 0 or -ENOMEM. */
 int krait_sums_add(struct krait_sums *sums, pid_t pid, const struct krait_remote_stacks *stacks);
-/* Ends a round, which came `ns` after the one before. */
+/* Ends a round, which began `ns` after the previous one. */
 void krait_sums_end_round(struct krait_sums *sums, uint64_t ns);
 
 /* Ends an interval: the recent sums become the last ones. */
 void krait_sums_turn(struct krait_sums *sums);
-/* Forgets all but the places. */
+/* Forgets everything except the places. */
 void krait_sums_reset(struct krait_sums *sums);
-/* A process has ended, and its struct krait_remote is going to be freed. The sums stay; of many ended processes they
- * become those of one thread without a number, so that a server which forks for each request does not fill the memory.
- * Returns 0 or -ENOMEM. */
+/* A process has ended, and its struct krait_remote is going to be freed. The sums stay. If many processes have
+ * ended, their sums are added up in one thread without a number, so that a server that forks for each request does
+ * not fill the memory. Returns 0 or -ENOMEM. */
 int krait_sums_end_process(struct krait_sums *sums, pid_t pid);
 
 #endif

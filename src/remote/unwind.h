@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a function's registers to those of its caller, by the call frame information of its file (remote/cfi.h).
+ * Computes the registers of a function's caller from its own, by the call frame information of its file (remote/cfi.h).
  */
 #ifndef KRAIT_REMOTE_UNWIND_H
 #define KRAIT_REMOTE_UNWIND_H
@@ -11,8 +11,8 @@
 
 struct krait_registers {
     uint64_t value[KRAIT_CFI_REGISTERS];
-    uint64_t known; /* a bit for each one */
-    bool called;    /* the place is behind a call, not at an instruction that runs */
+    uint64_t known; /* a bit for each known register */
+    bool called;    /* the place is a return address, not the current instruction */
 };
 
 static inline uint64_t krait_registers_pc(const struct krait_registers *registers)
@@ -20,12 +20,12 @@ static inline uint64_t krait_registers_pc(const struct krait_registers *register
     return registers->value[KRAIT_CFI_PC];
 }
 
-/* Those of a thread that ptrace(2) has stopped. -ENOTSUP: it runs a program of 32 bits. */
+/* Reads the registers of a thread that ptrace(2) has stopped. -ENOTSUP: it runs a 32-bit program. */
 int krait_registers_read(pid_t tid, struct krait_registers *registers);
 
-/* Goes on to the caller. `moved` is what was added to the file's addresses. Returns 0; -ENOENT: nobody called
- * it; -ENODATA: the file has no information; -ENXIO: this needs a register that is not known; -EFAULT,
- * -ESRCH, -EPERM: the stack cannot be read; -EINVAL: it makes no sense. */
+/* Goes to the caller. `moved` is the difference between the addresses in memory and in the file. Returns 0; -ENOENT:
+ * there is no caller; -ENODATA: the file has no information; -ENXIO: a register is needed that is not known;
+ * -EFAULT, -ESRCH, -EPERM: the stack cannot be read; -EINVAL: the result cannot be right. */
 int krait_unwind_step(struct krait_registers *registers, const struct krait_elf *elf, uint64_t moved,
                       pid_t pid);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tracks on which something is in a range of time. A track costs what it takes to reach its first such entry.
+ * The tracks that have an entry in a range of time. For each track, krait stops at the first such entry.
  */
 #include "base/json.h"
 #include "serve/serving.h"
@@ -14,20 +14,20 @@ struct active {
     struct krait_range range;
 };
 
-/* Whether a state is something: a thread runs, a CPU does not idle; of others, that there is a state. */
+/* Whether an entry counts: a thread runs, a CPU does not idle; on other tracks any entry. */
 static bool counts(const struct active *active, const struct krait_tile_call *entry)
 {
     if (active->track->kind != KRAIT_TRACK_STATES)
         return true;
     if (entry->begin_ns >= active->range.to_ns || entry->end_ns <= active->range.from_ns)
-        return false; /* it ends where the range begins */
+        return false; /* outside of the range */
     const char *name = krait_view_text(active->serving->view, entry->func);
     if (active->track->of == KRAIT_OF_THREAD)
         return krait_class_runs(krait_class_of(name));
     return active->track->of != KRAIT_OF_CPU || (strcmp(name, "idle") != 0 && strcmp(name, "unknown") != 0);
 }
 
-/* 1 ends the walk. */
+/* Returning 1 ends the walk. */
 static int look_at(void *ctx, const struct krait_tile_call *entry)
 {
     return counts(ctx, entry);
@@ -39,7 +39,7 @@ static int is_active(struct active *active, uint32_t track)
     if (active->track->kind == KRAIT_TRACK_CALLS)
         return 0;
     int rc = krait_view_each(active->serving->view, track, active->range, look_at, active);
-    return rc == -EAGAIN ? 1 : rc; /* that may be */
+    return rc == -EAGAIN ? 1 : rc; /* it may be active */
 }
 
 int krait_answer_active(struct krait_serving *serving, const struct krait_request *request,
@@ -49,7 +49,7 @@ int krait_answer_active(struct krait_serving *serving, const struct krait_reques
     struct active active = {
         .serving = serving, .range = { range.from_ns - serving->origin_ns, range.to_ns - serving->origin_ns }
     };
-    uint32_t count = serving->trace->track_count, first = count; /* of those in a row that are active */
+    uint32_t count = serving->trace->track_count, first = count; /* first id of a range of active tracks */
     int rc = 0;
     krait_buf_char(out, '{');
     krait_json_key_open(out, "tracks", '[');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counters over a range of time: what they were at least, on average and at most.
+ * Counters over a range of time: minimum, mean and maximum.
  */
 #include "base/json.h"
 #include "serve/serving.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A range as a trace of its own, as krait cut makes it, in an archive: a folder for each folder that is served. It is
- * made in the folder for temporary files, and removed there before the answer is sent.
+ * A range as a trace of its own, as krait cut makes it, in an archive with a folder for each served folder. krait makes
+ * it in the folder for temporary files, and removes it there before it sends the answer.
  */
 #include "base/dirs.h"
 #include "base/fmt.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MOST_BYTES ((uint64_t)1 << 30) /* of an answer, which is made in memory */
+#define MOST_BYTES ((uint64_t)1 << 30) /* an answer is made in memory */
 
 static int cut_one(struct krait_serving *serving, struct krait_range range, uint32_t i, const char *dir,
                    struct krait_copied *sum, struct krait_err *err)
@@ -31,7 +31,7 @@ static int cut_one(struct krait_serving *serving, struct krait_range range, uint
     sum->packets += cut.copied.packets;
     sum->bytes += cut.copied.bytes;
     if (!rc && !cut.copied.packets)
-        krait_dir_remove(to); /* nothing of it is in the range */
+        krait_dir_remove(to); /* the range is empty there */
     return rc;
 }
 

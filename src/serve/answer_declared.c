@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declared analyses that are made in the page: what they would find, and the files that keep them. A definition is the
- * text of a TOML file (analysis/declared.h).
+ * Declared analyses that the page makes: what they find, and the files that keep them. A definition is the text of a
+ * TOML file (analysis/declared.h).
  */
 #include "analysis/declared.h"
 #include "base/dirs.h"
@@ -21,7 +21,7 @@
 
 enum { FIRST = 5, FIRST_MOST = 100, NAME_MOST = 64 };
 
-/* A definition, and what it finds. */
+/* A definition with its results. */
 struct found {
     struct krait_rules rules;
     struct krait_intervals of;
@@ -43,7 +43,7 @@ static int bad_request(struct krait_err *err)
     return err->code = -EINVAL;
 }
 
-/* Reads what was sent, and looks for it. What is wrong with it is -EINVAL. */
+/* Reads the definition in the request's body and runs it. -EINVAL: it is wrong. */
 static int find(struct found *found, struct krait_serving *serving, const struct krait_request *request,
                 struct krait_err *err)
 {
@@ -115,7 +115,7 @@ static void put_samples(struct krait_buf *out, const struct krait_serving *servi
     }
 }
 
-/* A number that the analysis may not have: of too few. */
+/* A number that does not exist if there are too few values. */
 static void put_real(struct krait_buf *out, const char *key, double value)
 {
     krait_json_key(out, key);
@@ -382,7 +382,7 @@ static bool is_name(const char *name)
     return n && n <= NAME_MOST && !name[n];
 }
 
-/* Where the definitions are kept: beside the recording, or by a name in the user's folder. */
+/* The path for definitions: beside the recording, or by a name in the user's folder. */
 static int path_of(struct krait_buf *path, const struct krait_serving *serving,
                    const struct krait_request *request, struct krait_err *err)
 {
@@ -400,7 +400,7 @@ static int path_of(struct krait_buf *path, const struct krait_serving *serving,
     return path->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-/* An empty definition takes the file away. */
+/* An empty definition removes the file. */
 static int write_file(const char *path, const struct krait_request *request, struct krait_err *err)
 {
     KRAIT_AUTO_OUTFILE file = KRAIT_OUTFILE_INIT;
@@ -414,7 +414,7 @@ static int write_file(const char *path, const struct krait_request *request, str
     return krait_outfile_commit(&file, err);
 }
 
-/* Only what is right is kept. */
+/* Keeps a definition only if it is valid. */
 static int keep(struct krait_serving *serving, const struct krait_request *request, const char *path,
                 struct krait_err *err)
 {
@@ -441,7 +441,7 @@ int krait_answer_declared(struct krait_serving *serving, const struct krait_requ
         rc = keep(serving, request, path.data, err);
     if (rc)
         return rc;
-    krait_source_file(path.data, KRAIT_REQUEST_BODY_MAX, &text, &of); /* or there is none yet */
+    krait_source_file(path.data, KRAIT_REQUEST_BODY_MAX, &text, &of); /* there may be none yet */
     krait_buf_char(&text, '\0');
     krait_buf_char(out, '{');
     krait_json_key_text(out, "path", path.data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was recorded with a slice: the arguments of a call, the fields of a span.
+ * The fields of a slice: arguments of a call, fields of a span.
  */
 #include "base/json.h"
 #include "serve/serving.h"
@@ -16,7 +16,7 @@ struct fields {
     uint32_t count;
 };
 
-/* The text is the trace's: it goes on as a text, not as the JSON that it should be. */
+/* The text comes from the trace and may not be the JSON that it should be, so it is sent as a text. */
 static int put_matching(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct fields *fields = ctx;
@@ -50,7 +50,8 @@ int krait_answer_fields(struct krait_serving *serving, const struct krait_reques
         .extent = { serving->origin_ns + KRAIT_MIN(request->numbers[KRAIT_PARAM_from], length),
                     serving->origin_ns + KRAIT_MIN(request->numbers[KRAIT_PARAM_until], length) },
     };
-    /* What crosses the edges is cut there: a nanosecond more at each keeps that from looking the same. */
+    /* The walk cuts slices at the edges. With a nanosecond more on each side, a cut slice does not look like the
+     * wanted one. */
     const struct krait_range range = { fields.extent.from_ns - (fields.extent.from_ns > 0),
                                        fields.extent.to_ns + 1 };
     krait_buf_char(out, '{');

@@ -99,7 +99,7 @@ int krait_answer_notes(struct krait_serving *serving, const struct krait_request
     struct krait_err why = { 0 };
     if (rc || krait_json_read(&value, &arena, out->data, out->len, 0, &why) ||
         value->kind != KRAIT_JSON_OBJECT) {
-        out->len = 0; /* none yet, or not what was written here */
+        out->len = 0; /* there is none yet, or krait did not write it */
         krait_buf_str(out, "{}\n");
     }
     krait_arena_done(&arena);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Waits for the GIL over a range of time and chosen threads: who waited, and who had it meanwhile.
+ * Waits for the GIL over a range of time and chosen threads: which threads waited, and which held it meanwhile.
  */
 #include "base/json.h"
 #include "serve/serving.h"

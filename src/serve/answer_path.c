@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel tells beyond states: the critical path of a thread over a range, as krait path --segments has it, and
- * who woke whom.
+ * What the kernel's events show besides states: the critical path of a thread over a range, as in krait path
+ * --segments, and wakeups.
  */
 #include "analysis/critical_path.h"
 #include "base/json.h"
@@ -26,7 +26,7 @@ static const struct krait_track *thread_track(const struct krait_serving *servin
     return NULL;
 }
 
-/* Names may be anything, and NULL. */
+/* Names are untrusted, and may be NULL. */
 static void put_name(struct krait_buf *out, const char *name)
 {
     if (name)
@@ -43,7 +43,7 @@ static const char *name_of(const struct krait_own_threads *own, const struct kra
     return recorded ? recorded : thread->name;
 }
 
-/* What a path's names are taken from, while it is written. */
+/* The sources of names while a path is written. */
 struct path_names {
     struct krait_own_threads own;
     uint32_t *tracks; /* by the kernel's thread: its states' track, or KRAIT_NO_ID */
@@ -80,7 +80,7 @@ static void put_track(struct krait_buf *out, const struct path_names *names,
     krait_buf_fmt(out, track == KRAIT_NO_ID ? "null" : "%u", track);
 }
 
-/* Each column's name, and what writes it. */
+/* Each column's name, and the function that writes it. */
 #define SEGMENT_COLUMNS(X)                                                                             \
     X(begin, put_time(out, serving, s->begin_ns))                                                      \
     X(end, put_time(out, serving, s->end_ns))                                                          \
@@ -142,7 +142,7 @@ static int put_path(struct krait_buf *out, const struct krait_serving *serving, 
     return 0;
 }
 
-/* The kernel's number of a track's thread, which may know itself by another. */
+/* The kernel's id of a track's thread, which may have another id in its namespace. */
 static int kernels_number(const struct krait_serving *serving, const struct krait_track *track,
                           uint64_t from_ns, int32_t *tid, struct krait_err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions over a range of time and chosen threads: the table and the call tree, as krait report has them.
+ * Functions over a range of time and chosen threads: the table and the call tree, as in krait report.
  */
 #include "analysis/calltree.h"
 #include "analysis/profile.h"
@@ -14,7 +14,7 @@ static const char *const state_keys[] = {
 #undef X
 };
 
-/* Which states occur; of waits for the GIL alone, what is not known is no state. */
+/* Finds the states that occur. If only waits for the GIL are known, `unknown` is not a state. */
 static uint32_t states_of(const struct krait_wall *wall, const uint64_t ns[KRAIT_WALL_COUNT])
 {
     uint32_t states = 0;
@@ -45,7 +45,7 @@ static void put_numbers(struct krait_buf *out, const uint64_t *numbers, size_t c
     }
 }
 
-/* Of each state that occurs; with a comma before each. */
+/* Writes each state that occurs, with a comma before it. */
 static void put_wall(struct krait_buf *out, uint32_t states, const uint64_t ns[KRAIT_WALL_COUNT])
 {
     for (uint32_t i = 0; i < KRAIT_WALL_COUNT; i++) {
@@ -122,7 +122,7 @@ int krait_answer_functions(struct krait_serving *serving, const struct krait_req
 
 enum { FLAME_NODES = 20000 };
 
-/* The least total time of a node so that at most `limit` of them have as much. */
+/* The least total time of a node such that at most `limit` nodes have that much. */
 static int compare_times(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -144,7 +144,7 @@ static int least_time(const struct krait_calltree *tree, uint64_t limit, uint64_
     return 0;
 }
 
-/* Parents come before their children, and are as long. */
+/* Parents come before their children, and are at least as long. */
 static int put_tree(struct krait_buf *out, const struct krait_calltree *tree, uint64_t limit)
 {
     KRAIT_AUTO_FREE uint32_t *ids = calloc((size_t)tree->count + 1, sizeof(*ids));

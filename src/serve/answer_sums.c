@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * States and system calls over a range of time and chosen tracks, as krait states has them: sums by name, and system
- * calls one by one.
+ * States and system calls over a range of time and chosen tracks, as in krait states: sums by name, and system calls
+ * one by one.
  */
 #include "base/json.h"
 #include "serve/grid.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* What a request adds up; the origin is the view's. */
+/* What a request adds up; times are relative to the view's origin. */
 struct sums {
     struct krait_name_sums of;
     uint32_t track;
@@ -37,7 +37,7 @@ static struct krait_range since_origin(const struct krait_serving *serving, stru
     return (struct krait_range){ range.from_ns - serving->origin_ns, range.to_ns - serving->origin_ns };
 }
 
-/* Entries of the tracks that the request means; *at is the one that is told of. */
+/* Calls back for the entries of the request's tracks; *at is the current track. */
 static int each_entry(const struct krait_serving *serving, const struct krait_request *request,
                       enum krait_track_kind kind, const char *name, uint32_t *at,
                       int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx,

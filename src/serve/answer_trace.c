@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was recorded, and the names of all: what the page asks first.
+ * The contents of the recording, and all names: the page asks for these first.
  */
 #include "base/clock.h"
 #include "base/json.h"
@@ -14,7 +14,7 @@
 
 enum { PAGE = 1024, FOUND = 200 };
 
-/* Nanoseconds pass what a double holds exactly after 104 days: they are texts. */
+/* After 104 days, nanoseconds exceed the exact range of a double, so they are sent as texts. */
 static void json_ns(struct krait_buf *out, const char *key, uint64_t ns)
 {
     krait_json_key(out, key);
@@ -26,7 +26,7 @@ static uint64_t since(const struct krait_serving *serving, uint64_t t_ns)
     return t_ns > serving->origin_ns ? t_ns - serving->origin_ns : 0;
 }
 
-/* Which of the folders that were opened has a trace's: the last one that it lies in, or is. */
+/* Which of the opened folders contains a trace's folder: the last one that contains it, or is it. */
 static uint32_t recording_of(const struct krait_serving *serving, const char *dir)
 {
     uint32_t found = 0;
@@ -79,7 +79,7 @@ static void put_threads(struct krait_buf *out, const struct krait_serving *servi
     krait_buf_char(out, ']');
 }
 
-/* Of kernel traces without a program's part; none where there is one machine alone. */
+/* For kernel traces without a program's part; none if there is only one machine. */
 static void put_machines(struct krait_buf *out, const struct krait_serving *serving)
 {
     uint32_t count = krait_kernel_machines(serving->trace);
@@ -176,7 +176,7 @@ static void put_index(struct krait_buf *out, const struct krait_serving *serving
     krait_buf_char(out, '}');
 }
 
-/* What the hues of states stand for. */
+/* The meaning of the hues of states. */
 static void put_classes(struct krait_buf *out)
 {
     krait_json_key_open(out, "classes", '[');
@@ -189,7 +189,7 @@ static void put_classes(struct krait_buf *out)
     krait_buf_char(out, ']');
 }
 
-/* As words of a command that a person pastes into a shell. */
+/* As words of a command that a user can paste into a shell. */
 static void put_folders(struct krait_buf *out, const struct krait_serving *serving)
 {
     krait_json_key_open(out, "folders", '[');

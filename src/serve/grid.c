@@ -57,7 +57,7 @@ int krait_grid_add(struct krait_grid *grid, const struct krait_grid_point *point
     return 0;
 }
 
-/* Each column's name, how its number is written, and where the number is. Times, which need more than 53 bits, are
+/* Each column's name, the form of its number, and the number's field. Times need more than 53 bits, so they are
  * texts. */
 #define CELL_COLUMNS(X)                    \
     X(column, "%lld", column)              \

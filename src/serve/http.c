@@ -27,7 +27,7 @@ int krait_http_load(const struct krait_http **out, struct krait_err *err)
 int krait_http_listen(struct mg_context **out, const struct krait_http *http, const char *port,
                       int (*answer)(struct mg_connection *conn), struct krait_err *err)
 {
-    /* A connection holds a thread from its begin to its end, and browsers open some that they do not use. */
+    /* A connection occupies a thread from begin to end, and browsers open connections that they do not use. */
     const char *const options[] = { "listening_ports",
                                     port,
                                     "num_threads",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * civetweb, loaded when a server begins: the other verbs work where it is not installed.
+ * civetweb, loaded when a server starts, so that the other verbs work if it is not installed.
  */
 #ifndef KRAIT_SERVE_HTTP_H
 #define KRAIT_SERVE_HTTP_H
@@ -26,18 +26,20 @@ struct krait_http {
 #undef X
 };
 
-/* Its functions, for as long as the process lives. Returns 0, or -ENOENT with err set where the library is not there. */
+/* Loads its functions, for the life of the process. Returns 0, or -ENOENT with err set if the library is not
+ * installed. */
 int krait_http_load(const struct krait_http **out, struct krait_err *err);
 
-/* Begins to listen at `port`, as civetweb calls one ("127.0.0.1:0"), and to answer by `answer`, in threads of its own.
- * Returns 0, or a negative errno with err set: -EADDRINUSE and others of binding. krait_http_end ends it. */
+/* Starts to listen at `port`, in civetweb's form ("127.0.0.1:0"), and to call `answer` for requests, in threads of
+ * its own. Returns 0, or a negative errno with err set: -EADDRINUSE and other errors of bind(2). krait_http_end
+ * stops it. */
 int krait_http_listen(struct mg_context **out, const struct krait_http *http, const char *port,
                       int (*answer)(struct mg_connection *conn), struct krait_err *err);
 void krait_http_end(const struct krait_http *http, struct mg_context *civetweb);
 
 enum { KRAIT_HTTP_TOKEN_SIZE = 33 };
 
-/* What nobody can guess, as hexadecimal digits. Returns 0 or -EIO with err set. */
+/* A random token, as hexadecimal digits. Returns 0 or -EIO with err set. */
 int krait_http_token(char token[KRAIT_HTTP_TOKEN_SIZE], struct krait_err *err);
 
 #endif

@@ -10,7 +10,7 @@
 
 enum { CHUNK = 64 << 10 };
 
-/* civetweb hands its callbacks no more than the connection. */
+/* civetweb passes only the connection to its callbacks. */
 static struct {
     const struct krait_http *http;
     struct mg_context *civetweb;
@@ -44,7 +44,7 @@ static void send_file(struct mg_connection *conn)
     }
 }
 
-/* Another origin than the page's; a browser that asks for itself, and curl, send none. */
+/* Another origin than the page's. curl, and a browser without a page, send none. */
 static bool is_refused(const struct mg_connection *conn, const char *uri)
 {
     const char *host = served.http->mg_get_header(conn, "Host");

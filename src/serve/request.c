@@ -89,7 +89,7 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Those that overlap become one, so that they can be searched. */
+/* Merges overlapping ranges, so that they can be searched. */
 static void join_ids(struct krait_request *request)
 {
     uint32_t count = 0;
@@ -137,7 +137,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* Percent-encoded (RFC 3986, 2.1), '+' is a blank; no NUL. */
+/* Decodes a percent-encoded text (RFC 3986, 2.1); '+' is a blank, and NUL is an error. */
 static int parse_text(char to[KRAIT_REQUEST_TEXT_MAX + 1], const char *text, const char *end)
 {
     size_t n = 0;
@@ -159,7 +159,7 @@ static int parse_text(char to[KRAIT_REQUEST_TEXT_MAX + 1], const char *text, con
     return 0;
 }
 
-/* Returns KRAIT_PARAMS if there is none of that name. */
+/* Returns KRAIT_PARAMS if there is no parameter of that name. */
 static uint32_t find_param(const char *name, size_t n)
 {
     uint32_t i = 0;

@@ -6,7 +6,8 @@
 
 #include <pthread.h>
 
-#define LONG_NS (100 * KRAIT_NS_PER_MS) /* what takes less is not told of, nor looked after */
+#define LONG_NS \
+    (100 * KRAIT_NS_PER_MS) /* shorter answers are neither reported nor checked for cancellation */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct krait_running *all; /* under the lock */
@@ -34,7 +35,7 @@ void krait_running_end(struct krait_running *running)
     pthread_mutex_unlock(&lock);
 }
 
-/* The browser that asked has gone, or thought better of it: it closes the connection. */
+/* Whether the browser has closed the connection, because it cancelled the request or is gone. */
 static void look_for_client(struct krait_running *running)
 {
     uint64_t now_ns = krait_clock_ns(CLOCK_MONOTONIC);

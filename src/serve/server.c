@@ -20,9 +20,9 @@ struct krait_server {
     const struct krait_http *http;
     struct mg_context *civetweb;
     pthread_mutex_t lock;
-    struct krait_serving *shown; /* under the lock: what answers that begin are made from */
+    struct krait_serving *shown; /* under the lock: the trace for new answers */
     struct krait_server_options options;
-    bool ends; /* atomic: nothing is answered any more */
+    bool ends; /* atomic: the server is stopping */
     char token[KRAIT_HTTP_TOKEN_SIZE];
     char address[INET6_ADDRSTRLEN];
     uint16_t port;
@@ -47,12 +47,12 @@ static const struct asset {
     { "app.css", "text/css; charset=utf-8", krait_web_css, &krait_web_css_len },
 };
 
-/* civetweb hands its callbacks no more than the connection: there is one server in a process. */
+/* civetweb passes only the connection to its callbacks, so a process has one server. */
 static struct krait_server *the_server;
 
 /* ---- answers ---- */
 
-/* Nothing is loaded from elsewhere, framed, or sniffed; the token in the address goes nowhere. */
+/* The page may load nothing from elsewhere, nor be framed or sniffed; no other site learns the token in the address. */
 static const char security_headers[] =
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
@@ -91,7 +91,7 @@ static int send_answer(struct mg_connection *conn, int status, const char *type,
                   reason_of(status), security_headers, type, n);
     bool has_body = n && strcmp(server->http->mg_get_request_info(conn)->request_method, "HEAD") != 0;
     if (head.failed || server->http->mg_write(conn, head.data, head.len) <= 0)
-        return status; /* nobody is there any more, or memory is out */
+        return status; /* the client is gone, or memory is out */
     if (has_body)
         server->http->mg_write(conn, body, n);
     return status;
@@ -111,7 +111,7 @@ static int send_error(struct mg_connection *conn, int status, const char *text)
     return send_answer(conn, status, "application/json", body.data, body.failed ? 0 : body.len);
 }
 
-/* What a PUT or POST sends, of a length that it tells. Returns 0 or the status to answer with. */
+/* Reads the body of a PUT or POST, which has to give its length. Returns 0 or the status to answer with. */
 static int read_body(const struct krait_server *server, struct mg_connection *conn, struct krait_buf *body)
 {
     char part[8192];
@@ -170,7 +170,7 @@ static int run_answer(struct krait_server *server, const struct mg_request_info 
     return rc == -ECANCELED ? krait_err_set(err, rc, "the request was cancelled") : rc;
 }
 
-/* The answer, or what is wrong, in `out`. */
+/* Puts the answer, or the error, into `out`. */
 static int make_answer(struct krait_server *server, const struct mg_request_info *info,
                        struct krait_request *request, struct krait_buf *out)
 {
@@ -185,13 +185,13 @@ static int make_answer(struct krait_server *server, const struct mg_request_info
     return rc;
 }
 
-/* The type of endpoint that takes a method with something sent; others are only asked. */
+/* The type of endpoint that takes a method with a body; other endpoints take only GET. */
 static const struct sending {
     const char *method;
     enum krait_endpoint_type type;
 } sendings[] = { { "PUT", KRAIT_ENDPOINT_KEPT }, { "POST", KRAIT_ENDPOINT_SENT } };
 
-/* NULL: the method sends nothing. */
+/* NULL: the method has no body. */
 static const struct sending *sending_of(const char *method)
 {
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(sendings); i++) {
@@ -227,7 +227,7 @@ static int answer_api(struct krait_server *server, struct mg_connection *conn, c
 
 /* ---- who may ask ---- */
 
-/* In a time that does not tell how much of it is right. */
+/* Compares in constant time, so that the time does not tell how much of the token is right. */
 static bool is_token(const char *text, const char *token)
 {
     unsigned char differs = 0;
@@ -236,7 +236,7 @@ static bool is_token(const char *text, const char *token)
     return !differs;
 }
 
-/* "127.0.0.1:4711", "localhost:4711", "[::1]:4711": a name that somebody's DNS has pointed here is none of these. */
+/* "127.0.0.1:4711", "localhost:4711", "[::1]:4711". A name that somebody's DNS has pointed here is none of these. */
 static bool is_own_host(const struct krait_server *server, const char *host)
 {
     char own[HOST_MAX_LEN];
@@ -247,7 +247,7 @@ static bool is_own_host(const struct krait_server *server, const char *host)
     snprintf(own, sizeof(own), "localhost:%u", server->port);
     if (strcmp(host, own) == 0)
         return true;
-    /* One that listens everywhere has many addresses, but no names. */
+    /* A server that listens everywhere accepts any numeric address, but no names. */
     bool everywhere = strcmp(server->address, "0.0.0.0") == 0 || strcmp(server->address, "::") == 0;
     const char *colon = strrchr(host, ':');
     struct in_addr four;
@@ -271,7 +271,7 @@ static bool may_ask(const struct krait_server *server, const struct mg_connectio
     return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
 }
 
-/* What stands behind "/TOKEN/"; NULL where the token is wrong. */
+/* The path after "/TOKEN/"; NULL if the token is wrong. */
 static const char *behind_token(const struct krait_server *server, const char *path)
 {
     bool right = *path == '/' && strlen(path) > TOKEN_LEN + 1 && is_token(path + 1, server->token);
@@ -282,7 +282,7 @@ static int on_request(struct mg_connection *conn)
 {
     struct krait_server *server = the_server;
     const struct mg_request_info *info = server->http->mg_get_request_info(conn);
-    /* As it came, not decoded: an address that needs that is none of ours. */
+    /* The address is not decoded: krait's own addresses need no decoding. */
     const char *path = info->request_uri ? behind_token(server, info->request_uri) : NULL;
     if (!path || !may_ask(server, conn)) {
         return send_answer(conn, 403, "text/plain", "", 0);
@@ -306,7 +306,7 @@ static int on_request(struct mg_connection *conn)
 
 /* ---- beginning and end ---- */
 
-/* "[::1]:0": what civetweb calls a listening port. */
+/* "[::1]:0": civetweb's form of a listening port. */
 static int make_address(struct krait_server *server, const struct krait_server_options *options, char *port,
                         size_t size, struct krait_err *err)
 {
@@ -377,9 +377,9 @@ int krait_server_new(struct krait_server **out, const struct krait_server_trace 
     rc = rc ? rc : start(server, port, err);
     if (rc) {
         if (server->shown)
-            server->shown->close = NULL; /* it is not taken, */
+            server->shown->close = NULL; /* the caller keeps it, */
         if (server->shown)
-            server->shown->rules = (struct krait_rules){ 0 }; /* nor are they */
+            server->shown->rules = (struct krait_rules){ 0 }; /* and these */
         krait_server_free(server);
         return rc;
     }
@@ -403,7 +403,7 @@ int krait_server_show(struct krait_server *server, const struct krait_server_tra
     return 0;
 }
 
-/* civetweb looks every two seconds whether it is to end, unless something happens on its sockets. */
+/* civetweb checks only every two seconds whether to stop, unless something happens on its sockets. */
 static void stop(struct krait_server *server)
 {
     __atomic_store_n(&server->ends, true, __ATOMIC_RELAXED);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The timeline's page over HTTP, on this machine alone unless it is told to listen elsewhere.
+ * Serves the timeline's page over HTTP, only to this machine unless `address` says otherwise.
  *
  *     http://127.0.0.1:PORT/TOKEN/             the page
- *     http://127.0.0.1:PORT/TOKEN/app.js       what it needs; all of it is in the program
+ *     http://127.0.0.1:PORT/TOKEN/app.js       its files; all are embedded in the program
  *     http://127.0.0.1:PORT/TOKEN/api/NAME     endpoints.def
  *
  * Who has no token gets nothing, and neither does a page of another origin: the Host has to be this server's, an Origin
@@ -22,42 +22,42 @@
 struct krait_server; /* opaque */
 
 struct krait_server_options {
-    const char *address;      /* numeric; NULL: 127.0.0.1 */
-    uint16_t port;            /* 0: any that is free */
+    const char *address;      /* numeric address; NULL: 127.0.0.1 */
+    uint16_t port;            /* 0: any free port */
     const char *const *paths; /* of the trace, as it was opened; they must outlive the server */
     size_t path_count;
-    const char *analyses; /* the user's folder of declared analyses; NULL: there is none */
+    const char *analyses; /* the user's folder of declared analyses; NULL: none */
     /* The page has changed declared analyses: the recording is to be shown anew, with their lanes. From any thread, soon
      * done; or NULL. */
     void (*changed)(void *ctx);
     void *ctx;
 };
 
-/* What is shown. */
+/* The trace that the server shows. */
 struct krait_server_trace {
     struct krait_view *view; /* of `trace` */
     struct krait_trace *trace;
-    bool growing; /* the recording goes on: what is recorded until then is shown, and more will follow */
+    bool growing; /* the recording goes on: this shows its present state, and a later one will follow */
     struct krait_rules rules; /* of the lanes; taken with it, and freed when it is closed */
     /* Which tracks they are of; NULL: all. */
     bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
     void *takes_ctx;
-    /* Closes both, once nobody is answered from them any more, from any thread; NULL: they outlive the server. */
+    /* Closes both, from any thread, after the last answer that uses them; NULL: they outlive the server. */
     void (*close)(struct krait_view *view, struct krait_trace *trace);
 };
 
-/* Begins to answer, in threads of its own. Returns 0, or a negative errno with err set:
- * -EADDRINUSE and others of binding, -ENOMEM. */
+/* Starts to answer, in threads of its own. Returns 0, or a negative errno with err set: -EADDRINUSE and other errors
+ * of bind(2), -ENOMEM. */
 int krait_server_new(struct krait_server **out, const struct krait_server_trace *shown,
                      const struct krait_server_options *options, struct krait_err *err);
-/* Cancels the answers that are under way, and waits until they have ended: soon. */
+/* Cancels the current answers, and waits until they have ended, which is soon. */
 void krait_server_free(struct krait_server *server);
 
-/* From now on shows the same recording as it was opened again. Ids of functions, texts and tracks may be others: the
- * endpoint `trace` counts them as another generation. Returns 0 or -ENOMEM: `shown` is then not taken. */
+/* From now on shows the same recording, which was opened again. Ids of functions, texts and tracks may have changed,
+ * so the endpoint `trace` reports another generation. Returns 0, or -ENOMEM: the caller keeps `shown`. */
 int krait_server_show(struct krait_server *server, const struct krait_server_trace *shown);
 
-/* Where the page is. */
+/* The address of the page. */
 const char *krait_server_url(const struct krait_server *server);
 
 #endif

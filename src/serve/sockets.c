@@ -8,7 +8,7 @@
 
 typedef int port_fn(int fd, struct sockaddr *address, socklen_t *size);
 
-/* 0 where the descriptor is no connection. */
+/* 0 if the descriptor is not a connection. */
 static uint16_t port_of(int fd, port_fn *fn)
 {
     struct sockaddr_storage address = { 0 };
@@ -20,7 +20,7 @@ static uint16_t port_of(int fd, port_fn *fn)
     return address.ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)&address)->sin6_port) : 0;
 }
 
-/* Each socket of the port, of which that one that listens has the peer 0; `fn` returns whether to go on. */
+/* Calls fn for each socket of the port; the listening one has the peer 0. `fn` returns whether to continue. */
 static void each_of(uint16_t own, bool (*fn)(void *ctx, int fd, uint16_t peer), void *ctx)
 {
     DIR *dir = opendir("/proc/self/fd");

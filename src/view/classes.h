@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hues of what tracks show, as numbers. For functions it is the hue of their package (view/hues.h). For the texts of
- * other tracks it is a class: the number of a row in krait's table of known names, or, after the last row, one of
- * KRAIT_HUES from the text. The page decides what each looks like.
+ * Hues of the entries of tracks, as numbers. A function has the hue of its package (view/hues.h). A text of another
+ * track has a class: the number of a row in krait's table of known names, or, after the last row, one of KRAIT_HUES
+ * computed from the text. The page decides how each looks.
  */
 #ifndef KRAIT_VIEW_CLASSES_H
 #define KRAIT_VIEW_CLASSES_H
@@ -11,13 +11,13 @@
 #include "view/hues.h"
 
 struct krait_class {
-    const char *name; /* as the track has it: "blocked_disk" */
+    const char *name; /* the name in the track: "blocked_disk" */
     /* of colour: "run", "system", "interrupt", "ready", "wait", "lock", "idle", "unknown" */
     const char *role;
     uint8_t look; /* of krait_looks */
 };
 
-/* How states look in pictures: first those of enum krait_wall_state, then what only the kernel tells apart. */
+/* How states look in pictures: first those of enum krait_wall_state, then those that only the kernel distinguishes. */
 enum krait_look {
     KRAIT_LOOK_SYSTEM = KRAIT_WALL_COUNT,
     KRAIT_LOOK_INTERRUPT,
@@ -34,14 +34,15 @@ extern const struct krait_look_words krait_looks[KRAIT_LOOKS];
 extern const struct krait_class krait_classes[];
 extern const uint32_t krait_class_count;
 
-/* Whether it is a state of a thread that has a CPU. */
+/* Whether this is the state of a thread that has a CPU. */
 bool krait_class_runs(uint8_t class);
 
-/* Of a text of a track. */
+/* The class of a text of a track. */
 uint8_t krait_class_of(const char *text);
 
-/* Hues of all functions, by id; a package weighs as many functions as it has, so that the same trace always looks the
- * same, and a program's own packages more than the standard library. NULL when memory is out; the caller frees. */
+/* Hues of all functions, by id. A package's weight is the number of its functions, so the same trace always looks
+ * the same; a program's own packages weigh more than the standard library. NULL if memory is out; the caller frees
+ * the result. */
 uint8_t *krait_hues_of_funcs(const struct krait_trace *trace);
 
 #endif

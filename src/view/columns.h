@@ -10,16 +10,16 @@
 #include "view/spans.h"
 #include "view/wire.h"
 
-/* A single moment: of instants the name, of counters the value from then on. */
+/* A single moment: an instant has a name, a counter a value from then on. */
 struct krait_moment {
     uint64_t t_ns;
     int64_t value;
 };
 
-/* Zeroed memory with a kind has none. */
+/* Zeroed memory with a kind is an empty one. */
 struct krait_columns {
     uint8_t kind;             /* enum krait_track_kind */
-    bool is_mapped;           /* the moments are not its own (cache.h) */
+    bool is_mapped;           /* the moments belong to a mapped file (cache.h) */
     bool is_whole;            /* finished */
     struct krait_spans spans; /* of states and slices, by begin, then depth: slices only when it is whole */
     struct krait_moment *moments; /* of instants and counters, by time */
@@ -32,26 +32,26 @@ static inline bool krait_columns_have_spans(uint8_t kind)
     return kind == KRAIT_TRACK_STATES || kind == KRAIT_TRACK_SLICES;
 }
 
-/* A batch of the track, while it is walked. Returns 0 or -ENOMEM. */
+/* Adds a batch of the track during the walk. Returns 0 or -ENOMEM. */
 int krait_columns_add(struct krait_columns *columns, const struct krait_trace *trace,
                       const struct krait_batch *batch, uint64_t origin_ns);
 
-/* Whether a mark of that name is drawn: the begins and ends of spans are not, which are slices too. */
+/* Whether a mark of that name is drawn. The begins and ends of spans are not, because they are slices too. */
 bool krait_columns_take_mark(const struct krait_trace *trace, uint32_t name);
-/* All is there: puts it into order, with depths. Returns 0 or -ENOMEM. */
+/* Called after the last batch: sorts the entries and finds their depths. Returns 0 or -ENOMEM. */
 int krait_columns_finish(struct krait_columns *columns);
 void krait_columns_done(struct krait_columns *columns);
-/* Bytes that it takes. */
+/* Its size in bytes. */
 size_t krait_columns_size(const struct krait_columns *columns);
 
-/* All spans as an array, which the caller frees; NULL when memory is out. */
+/* All spans as an array, which the caller frees; NULL if memory is out. */
 struct krait_tile_call *krait_columns_unpack(const struct krait_columns *columns);
 
 /* Adds the spans that are shorter than under_ns and touch [from_ns, to_ns). Returns 0 or -ENOMEM. */
 int krait_columns_tell(const struct krait_columns *columns, uint64_t from_ns, uint64_t to_ns,
                        uint64_t under_ns, struct krait_tile *tile);
 
-/* Hands out what touches a range, in the order of begins; see krait_view_each. */
+/* Calls back for each entry that touches a range, in the order of begins; see krait_view_each. */
 int krait_columns_each(const struct krait_columns *columns, struct krait_range range,
                        int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx);
 

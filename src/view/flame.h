@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The flame graph: a call tree made into a picture that stands alone, as SVG or HTML.
+ * The flame graph: draws a call tree as a self-contained SVG or HTML file.
  *
  *     krait_calltree ──new──▶ krait_flame ──(diff)──(reverse)──▶ finish ──▶ svg / html
  *
@@ -29,10 +29,10 @@ enum {
 
 enum krait_flame_unit { KRAIT_FLAME_TIME, KRAIT_FLAME_CALLS };
 
-/* What nodes have: recordings have both; files of folded stacks have times, or samples in the place of calls. */
+/* What nodes count. Recordings have both; files of folded stacks have times, or samples in place of calls. */
 enum krait_flame_measures { KRAIT_FLAME_TIME_AND_CALLS, KRAIT_FLAME_TIME_ALONE, KRAIT_FLAME_SAMPLES };
 
-/* Texts are clean (see krait_text_clean). */
+/* All texts are clean (see krait_text_clean). */
 struct krait_flame_name {
     const char *name, *module, *file;
     uint32_t line;
@@ -45,7 +45,7 @@ struct krait_flame_side {
     uint64_t self_ns, calls;        /* of the node itself */
     uint64_t total_ns, total_calls; /* with everything below; filled by krait_flame_finish */
     struct krait_flame_share_sums {
-        double shares, squares; /* over the recordings: its share of all, and that squared */
+        double shares, squares; /* sums over the recordings: the share of all, and its square */
     } sums[2];                  /* by enum krait_flame_unit */
 };
 
@@ -54,7 +54,7 @@ struct krait_flame_node {
     uint32_t parent, first_child, next_sibling; /* KRAIT_NO_ID if there is none */
     uint32_t depth;
     struct krait_flame_side side[2]; /* this trace, the other trace */
-    bool chance;                     /* its change is no more than chance would make: see krait_flame_judge */
+    bool chance;                     /* its change may be chance: see krait_flame_judge */
 };
 
 enum krait_flame_color { KRAIT_FLAME_BY_MODULE, KRAIT_FLAME_BY_LAYER };
@@ -73,15 +73,15 @@ struct krait_flame {
     struct krait_package *packages;
     struct krait_arena texts;
     bool reversed, has_other;
-    bool judged;            /* nodes say what is chance */
-    uint32_t recordings[2]; /* of each side */
+    bool judged;            /* `chance` of the nodes is set */
+    uint32_t recordings[2]; /* number of recordings on each side */
     enum krait_flame_unit unit;
     enum krait_flame_measures measures;
     uint32_t dropped; /* nodes that finish folded into rest nodes */
 };
 
 struct krait_flame_options {
-    enum krait_flame_unit unit; /* what a frame's width is */
+    enum krait_flame_unit unit; /* the unit of a frame's width */
     enum krait_flame_measures measures;
     enum krait_flame_order order;
     enum krait_flame_color color;
@@ -89,11 +89,11 @@ struct krait_flame_options {
     bool fixed_width;    /* else the script follows the window */
     uint32_t width;      /* pixels */
     double min_width;    /* pixels; narrower frames are not drawn */
-    uint32_t max_frames; /* kept in the data; smaller ones become a rest frame of their parent */
+    uint32_t max_frames; /* kept in the data; smaller ones are folded into a rest frame of their parent */
     const char *title;   /* untrusted, like the others */
     const char *subtitle;
-    const char *other; /* what the other trace is called */
-    const char *time;  /* what time is drawn: "time", "time on CPU" */
+    const char *other; /* name of the other trace */
+    const char *time;  /* the kind of time that is drawn: "time", "time on CPU" */
 };
 
 #define KRAIT_FLAME_OPTIONS_DEFAULT                        \
@@ -105,26 +105,26 @@ struct krait_flame_options {
                                    .other = "",            \
                                    .time = "time" })
 
-/* A graph of a tree. 0 or -ENOMEM. The graph keeps nothing of tree and trace. */
+/* Makes a graph from a tree. Returns 0 or -ENOMEM. The graph keeps no pointer to tree or trace. */
 int krait_flame_new(struct krait_flame **out, const struct krait_calltree *tree,
                     const struct krait_trace *trace, struct krait_err *err);
 void krait_flame_free(struct krait_flame *flame);
 
-/* Puts another trace's tree on the other side of the same nodes. Before reverse and finish. Called again it
- * adds a repeat of it, as krait_flame_add_repeat does on the first side. */
+/* Puts another trace's tree on the other side of the same nodes. Call it before reverse and finish. A second call
+ * adds a repeat, as krait_flame_add_repeat does on the first side. */
 int krait_flame_add_other(struct krait_flame *flame, const struct krait_calltree *tree,
                           const struct krait_trace *trace, struct krait_err *err);
 int krait_flame_add_repeat(struct krait_flame *flame, const struct krait_calltree *tree,
                            const struct krait_trace *trace, struct krait_err *err);
 
-/* When all repeats are there: makes sums means and, where both sides have two or more, finds which changes of
- * a node's share of the time, or of the calls, are no more than chance would make (analysis/compare.h). */
+/* Call it after the last repeat. Turns sums into means. If both sides have two or more recordings, it finds the
+ * nodes whose change of share, of the time or of the calls, may be chance (analysis/compare.h). */
 int krait_flame_judge(struct krait_flame *flame, enum krait_flame_unit unit, struct krait_err *err);
 
-/* Turns the stacks over: below the root the functions by their self time, below each its callers. */
+/* Reverses the stacks: below the root are the functions by self time, below each its callers. */
 int krait_flame_reverse(struct krait_flame **flame, struct krait_err *err);
 
-/* Totals, order, limit, colours. Needed before what follows; once. */
+/* Computes totals, order, limit and colours. Call it once, before the functions below. */
 int krait_flame_finish(struct krait_flame *flame, const struct krait_flame_options *options,
                        struct krait_err *err);
 
@@ -140,14 +140,14 @@ static inline uint64_t krait_flame_total(const struct krait_flame *flame, const 
     return flame->unit == KRAIT_FLAME_TIME ? node->side[side].total_ns : node->side[side].total_calls;
 }
 
-/* "call", "calls", "sample" or "samples": what n of them are called. */
+/* "call", "calls", "sample" or "samples": the word for n of them. */
 const char *krait_flame_counted(const struct krait_flame *flame, uint64_t n);
 
 /* The node after `node` in preorder, or KRAIT_NO_ID; with `skip` set, after everything below it. */
 enum krait_flame_walk { KRAIT_FLAME_INTO, KRAIT_FLAME_OVER };
 uint32_t krait_flame_next(const struct krait_flame *flame, uint32_t node, enum krait_flame_walk walk);
 
-/* The whole picture, appended to `to` (check to->failed). */
+/* Appends the whole picture to `to` (check to->failed). */
 void krait_flame_svg(struct krait_buf *to, const struct krait_flame *flame,
                      const struct krait_flame_options *options);
 void krait_flame_html(struct krait_buf *to, const struct krait_flame *flame,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the parts of the flame graph share. flame.js uses the same measures: they are passed to it.
+ * Declarations that the parts of the flame graph share. flame.js gets the same measures.
  */
 #ifndef KRAIT_VIEW_FLAME_DRAW_H
 #define KRAIT_VIEW_FLAME_DRAW_H
@@ -9,18 +9,18 @@
 
 enum {
     FLAME_PAD = 16,       /* left and right of everything */
-    FLAME_TOP = 104,      /* of the graph: the title, subtitle, legend and path lie above */
+    FLAME_TOP = 104,      /* top of the graph: title, subtitle, legend and path are above */
     FLAME_FOOT = 54,      /* the details below the graph */
     FLAME_DIFF_STEPS = 4, /* shades on each side of "no change" */
 };
 
-/* Part of its share by which a frame must have changed to be coloured at all. */
+/* A frame is coloured if it changed by more than this part of its share. */
 #define FLAME_DIFF_NOISE 0.05
 
 /* Percentage points of change at which the differential colours step. */
 extern const double krait_flame_diff_steps[FLAME_DIFF_STEPS];
 
-/* A frame as drawn: pixels from the graph's left edge, row from the root. */
+/* The place of a frame: pixels from the graph's left edge, row from the root. */
 struct flame_box {
     uint32_t node;
     double x, width;
@@ -33,18 +33,18 @@ struct flame_layout {
     double width; /* of the root */
 };
 
-/* Which frames are drawn where without scripts. 0 or -ENOMEM. */
+/* Decides which frames to draw where if there are no scripts. Returns 0 or -ENOMEM. */
 int krait_flame_layout(struct flame_layout *layout, const struct krait_flame *flame,
                        const struct krait_flame_options *options);
 
-/* Share of this trace's whole that a node has; 0 of an empty trace. */
+/* A node's share of this trace; 0 if the trace is empty. */
 double krait_flame_share(const struct krait_flame *flame, const struct krait_flame_node *node, int side);
 
-/* The legends of all ways to colour. */
+/* Writes the legends of all colour schemes. */
 void krait_flame_legends(struct krait_buf *to, const struct krait_flame *flame,
                          const struct krait_flame_options *options);
 
-/* The data of the script, a JSON object. */
+/* Writes the script's data, a JSON object. */
 void krait_flame_json(struct krait_buf *to, const struct krait_flame *flame,
                       const struct krait_flame_options *options);
 

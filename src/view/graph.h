@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A state machine as a picture: states on a circle, as dark as the time in them, and arrows as thick as they were taken
- * often. As an SVG picture that stands alone, or as a graph for Graphviz.
+ * A state machine as a picture: states on a circle, darker with more time in them, and arrows, thicker if taken more
+ * often. As a self-contained SVG picture, or as a graph for Graphviz.
  */
 #ifndef KRAIT_VIEW_GRAPH_H
 #define KRAIT_VIEW_GRAPH_H
@@ -10,7 +10,7 @@
 
 struct krait_graph_node {
     const char *name;   /* untrusted */
-    uint64_t ns, count; /* in all, and how often it was entered */
+    uint64_t ns, count; /* total time in the state, and how often it was entered */
 };
 
 struct krait_graph_arrow {

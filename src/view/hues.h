@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Colours of functions, the same in every picture: a hue for each of the packages that weigh most, by its name,
- * so that a package mostly looks the same wherever it is drawn; a shade by the function's name, so that
- * neighbours differ. What they look like is in tools/flame_palette.py: classes mHUE and sSHADE.
+ * Colours of functions, the same in every picture. Each of the heaviest packages has a hue by its name, so a package
+ * mostly looks the same everywhere. The function's name decides the shade, so that neighbours differ.
+ * tools/flame_palette.py has the colours: classes mHUE and sSHADE.
  */
 #ifndef KRAIT_VIEW_HUES_H
 #define KRAIT_VIEW_HUES_H
@@ -17,10 +17,10 @@ enum {
 struct krait_package {
     const char *text; /* top-level module: "json" */
     uint64_t weight;  /* in this picture, in any unit */
-    uint32_t hue;     /* KRAIT_HUES: no own colour */
+    uint32_t hue;     /* KRAIT_HUES: no colour of its own */
 };
 
-/* Sets the hues of all by their weights. Returns 0 or -ENOMEM. */
+/* Sets the hues of all packages by their weights. Returns 0 or -ENOMEM. */
 int krait_hues_give(struct krait_package *packages, uint32_t count);
 
 /* 0 to KRAIT_SHADES - 1. */

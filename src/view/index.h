@@ -20,7 +20,9 @@
 #include "view/wire.h"
 
 enum krait_view_flags {
-    KRAIT_VIEW_WALK = 1 << 0, /* no index: each answer walks the whole track. What the index must equal. */
+    KRAIT_VIEW_WALK =
+        1
+        << 0, /* no index: each answer walks the whole track. For tests: an index must give the same answers. */
     KRAIT_VIEW_NO_CACHE = 1 << 1, /* neither read nor write a cache file */
 };
 
@@ -28,40 +30,41 @@ struct krait_view_options {
     const char *const *paths; /* of the trace, as it was opened: the cache file lies beside the first */
     size_t path_count;
     unsigned flags;   /* enum krait_view_flags */
-    unsigned threads; /* that build; 0: as many as there are processors, at most 8 */
-    uint64_t small;   /* bytes: tracks of no more have no pyramid; 0: 256 KiB */
+    unsigned threads; /* threads that build; 0: one for each processor, at most 8 */
+    uint64_t small;   /* bytes: tracks up to this size have no pyramid; 0: 256 KiB */
 };
 
 struct krait_view;
 
-/* Begins to build, and returns. The trace is not owned. Errors: -ENOMEM, -EAGAIN without threads, or what
- * krait_tracks_find returns. */
+/* Starts to build, and returns. The caller keeps the trace. Errors: -ENOMEM, -EAGAIN if no thread can start, or
+ * those of krait_tracks_find. */
 int krait_view_open(struct krait_view **out, struct krait_trace *trace,
                     const struct krait_view_options *options, struct krait_err *err);
-/* Ends what is being built, first. NULL is fine. */
+/* Stops the build first. NULL is fine. */
 void krait_view_close(struct krait_view *view);
 
-/* Walks of tracks other than calls are made one at a time: the index makes one when the view has been opened. */
+/* Only one walk of tracks other than calls may run at a time, and the index runs one after the view was opened: hold
+ * this lock. */
 void krait_view_lock(struct krait_view *view);
 void krait_view_unlock(struct krait_view *view);
 
-/* Nanoseconds since the epoch at which the view's time begins, and how long it is. */
+/* The begin of the view's time in nanoseconds since the epoch, and its length. */
 uint64_t krait_view_origin(const struct krait_view *view);
 uint64_t krait_view_length(struct krait_view *view);
 
 struct krait_view_progress {
-    double share;     /* of the index that is built: 0 to 1, which is all */
+    double share;     /* built share of the index, from 0 to 1 */
     bool is_done;     /* all threads have ended: built, cancelled, or failed */
     bool is_cached;   /* it came from a cache file */
-    int rc;           /* 0, or why it is not whole: -ECANCELED, -ENOMEM */
-    uint64_t bytes;   /* of the index, so far */
-    uint64_t took_ns; /* so far, or in all */
+    int rc;           /* 0, or the reason why it is not complete: -ECANCELED, -ENOMEM */
+    uint64_t bytes;   /* size of the index so far */
+    uint64_t took_ns; /* time that building has taken so far, or took in all */
 };
 
 void krait_view_progress(struct krait_view *view, struct krait_view_progress *out);
 /* Waits until all threads have ended; returns progress.rc. */
 int krait_view_wait(struct krait_view *view);
-/* Ends the threads soon. What is built stays, and answers. */
+/* Makes the threads end soon. The built part stays and answers queries. */
 void krait_view_cancel(struct krait_view *view);
 
 struct krait_view_query {
@@ -70,46 +73,46 @@ struct krait_view_query {
     uint64_t tile;
 };
 
-/* Appends a tile to `out`. Returns 0; -EINVAL where there is no such track, level or tile: level is at most
+/* Appends a tile to `out`. Returns 0; -EINVAL if there is no such track, level or tile: level is at most
  * KRAIT_WIRE_LEVEL_MAX, and a tile ends before 2^63 ns; or -ENOMEM. Safe for several threads. */
 int krait_view_tile(struct krait_view *view, const struct krait_view_query *query, struct krait_buf *out);
 
 /* The numbers behind one bin of a tile, of calls, slices and states. */
 struct krait_view_bin {
     uint64_t busy_ns, longest_ns, count;
-    uint32_t name; /* of the longest: func or text id; KRAIT_NO_ID where nothing is there */
+    uint32_t name; /* func or text id of the longest entry; KRAIT_NO_ID: the bin is empty */
     uint8_t flags; /* of the tile: enum krait_wire_flags */
 };
 
-/* Returns as krait_view_tile does, -EINVAL also without such a bin or depth. */
+/* Returns as krait_view_tile does; -EINVAL also if there is no such bin or depth. */
 int krait_view_bin(struct krait_view *view, const struct krait_view_query *query, uint32_t bin,
                    uint32_t depth, struct krait_view_bin *out);
 
-/* How long something was open in each bin of a tile, by what is outermost: adds to ns[KRAIT_WIRE_BINS]. Sets
- * KRAIT_WIRE_UNFINISHED in *flags where the track is not built yet. Of calls, slices and states; returns as
- * krait_view_tile does. */
+/* Adds to ns[KRAIT_WIRE_BINS] how long an outermost entry was open in each bin of a tile. Sets KRAIT_WIRE_UNFINISHED
+ * in *flags if the track is not built yet. For tracks of calls, slices and states. Returns as krait_view_tile does. */
 int krait_view_busy(struct krait_view *view, const struct krait_view_query *query, uint64_t *ns,
                     uint8_t *flags);
 
-/* Adds a stretch of time to the bins of a tile that it lies in. */
+/* Adds a stretch of time to the bins of a tile that it overlaps. */
 void krait_view_spread(uint64_t *ns, struct krait_range range, uint64_t from_ns, uint64_t bin_ns);
 
-/* All that is open at a moment, at any depth: calls of `out` with their whole extent, behind the origin. What lasts
- * less than 3 ns is not among them. Returns as krait_view_tile does, or -EAGAIN while the track is not built;
- * krait_tile_done in any case. */
+/* Puts all calls that are open at a moment, at any depth, into `out`, with their whole extent in times since the
+ * origin. Calls of less than 3 ns are not among them. Returns as krait_view_tile does, or -EAGAIN while the track is
+ * not built; call krait_tile_done in any case. */
 int krait_view_at(struct krait_view *view, uint32_t track, uint64_t at_ns, struct krait_tile *out);
 
-/* The states, slices, instants or counter's values of a track that touch a range, in the order of their begins, whole;
- * times are behind the origin. A value of a counter ends where the next begins, the last one at UINT64_MAX. A value of
- * fn's other than 0 ends it and is returned. Returns 0, -EINVAL where there is no such track, or -EAGAIN while it is
- * not built. */
+/* Calls fn for the states, slices, instants or counter's values of a track that touch a range, in the order of their
+ * begins, uncut; times are since the origin. A value of a counter ends where the next begins, the last one at
+ * UINT64_MAX. A result of fn other than 0 ends the loop and is returned. Returns 0, -EINVAL if there is no such
+ * track, or -EAGAIN while it is not built. */
 int krait_view_each(struct krait_view *view, uint32_t track, struct krait_range range,
                     int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx);
 
 /* The hue of a function in tiles (classes.h). */
 uint8_t krait_view_func_hue(const struct krait_view *view, uint32_t func);
 
-/* The texts of tracks that are known so far, by id: more of them while the index is built. A text stays where it is. */
+/* The texts of tracks that are known so far, by id. While the index is built, there may be more later. The address
+ * of a text does not change. */
 uint32_t krait_view_text_count(struct krait_view *view);
 const char *krait_view_text(struct krait_view *view, uint32_t id);
 

@@ -16,12 +16,12 @@
 
 #include "view/table.h"
 
-/* What a stretch of a row looks like, with the words for it. A height says a share where the first glyph is
- * a block, else it is the glyph whatever the share. */
+/* The look of a stretch of a row, with the words for the legend. If the glyph is a block, its height shows the
+ * share; other glyphs are drawn whatever the share. */
 struct krait_lane_style {
     const char *words;
     const char *glyph; /* one column, UTF-8 */
-    char ascii;        /* the same for terminals without it; '#' is a block */
+    char ascii;        /* the same for terminals without UTF-8; '#' is a block */
     const char *code;  /* for colour: "32" */
 };
 
@@ -32,17 +32,17 @@ struct krait_lane_span {
 };
 
 struct krait_lanes {
-    const char *const *rows; /* what each is called: without control characters */
+    const char *const *rows; /* name of each row, without control characters */
     uint32_t row_count;
     const struct krait_lane_style *styles;
     uint32_t style_count;
-    const struct krait_lane_span *spans; /* in any order; outside of the range they are cut off */
+    const struct krait_lane_span *spans; /* in any order; krait cuts them at the range */
     uint32_t span_count;
     uint64_t begin_ns, end_ns; /* the left end and the right */
 };
 
-/* Appends the lanes, the axis, which counts from the left end, and the legend of those styles that are seen.
- * A look without a width takes 100 columns. Returns 0 or -ENOMEM. */
+/* Appends the lanes, the axis, which counts from the left end, and a legend of the styles that occur. A look without
+ * a width takes 100 columns. Returns 0 or -ENOMEM. */
 int krait_lanes_print(const struct krait_lanes *lanes, const struct krait_table_look *look,
                       struct krait_buf *out);
 

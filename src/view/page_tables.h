@@ -7,25 +7,25 @@
 
 #include "view/page.h"
 
-/* Cells of a table's row; of a sum "-" where it is 0. */
+/* Cells of a table's row; a sum of 0 is "-". */
 void krait_page_time_cell(struct krait_buf *to, uint64_t ns);
 void krait_page_sum_cell(struct krait_buf *to, uint64_t ns);
 void krait_page_count_cell(struct krait_buf *to, uint64_t n);
 void krait_page_share_cell(struct krait_buf *to, uint64_t part, uint64_t whole);
 
-/* What all threads did, as a bar; nothing where that is not known. */
+/* A bar of what all threads did; nothing if that is not known. */
 void krait_page_split(struct krait_buf *to, const struct krait_profile *profile);
-/* What each thread did. */
+/* A table of what each thread did. */
 void krait_page_threads(struct krait_buf *to, const struct krait_page *page);
 void krait_page_functions(struct krait_buf *to, const struct krait_page *page);
-/* States of threads, who had the CPUs, system calls, waits for the GIL, and counters: those that there are. */
+/* Tables of states of threads, CPUs, system calls, waits for the GIL, and counters, if the recording has them. */
 void krait_page_sums(struct krait_buf *to, const struct krait_page *page);
-/* How many rows these have, were there no bound; threads is 0 when memory is out. */
+/* The number of rows of these tables without limits; threads is 0 if memory is out. */
 struct krait_page_sum_rows {
     uint32_t threads, cpus, syscalls, gil, counters;
 };
 struct krait_page_sum_rows krait_page_count_sums(const struct krait_page *page);
-/* The source of the first functions of the table, where it is at hand. */
+/* The source of the first functions of the table, if it can be read. */
 void krait_page_sources(struct krait_buf *to, const struct krait_page *page);
 
 #endif

@@ -9,8 +9,8 @@
  *            └───────────────────────────
  *             0        2 ms       4 ms
  *
- * Whatever the number of durations, all of them are in it: where they are more than the picture's columns, each column
- * shows the least and the greatest of its own.
+ * The plot contains all durations, however many there are. If there are more than the picture has columns, each column
+ * shows the minimum and maximum of its durations.
  */
 #ifndef KRAIT_VIEW_PLOT_H
 #define KRAIT_VIEW_PLOT_H
@@ -20,8 +20,8 @@
 
 struct krait_plot_series {
     const char *name;              /* untrusted */
-    const uint64_t *t_ns, *end_ns; /* when each begins and ends, after the plot's zero */
-    const double *value;           /* how long it lasts, in ns; or a value that holds from begin to end */
+    const uint64_t *t_ns, *end_ns; /* begin and end of each, in ns after the plot's zero */
+    const double *value;           /* its duration in ns, or a value that holds from begin to end */
     size_t count;
     double median;
 };
@@ -30,10 +30,10 @@ struct krait_plot {
     const char *title; /* untrusted */
     const struct krait_plot_series *series;
     uint32_t count;
-    bool is_of_values; /* any numbers; else durations */
+    bool is_of_values; /* any numbers; otherwise durations */
 };
 
-/* What both pictures are drawn by. */
+/* The layout that both pictures share. */
 struct krait_plot_frame {
     struct krait_scale time, length;
     size_t count; /* of all series */
@@ -41,11 +41,11 @@ struct krait_plot_frame {
 };
 struct krait_plot_frame krait_plot_frame(const struct krait_plot *plot);
 
-/* counts[i]: how many of a series' durations are in the i-th of `bins` equal parts of the axis of lengths. */
+/* Sets counts[i] to the number of a series' durations in the i-th of `bins` equal parts of the axis of lengths. */
 void krait_plot_histogram(const struct krait_plot_frame *frame, const struct krait_plot_series *series,
                           uint64_t *counts, uint32_t bins);
 
-/* A duration as an axis has it, or a value; see krait_scale_label. */
+/* The label of a duration or a value on an axis; see krait_scale_label. */
 void krait_plot_label(const struct krait_plot_frame *frame, struct krait_buf *to, double value,
                       const char *micro);
 

@@ -26,13 +26,13 @@
 
 enum {
     KRAIT_PYRAMID_LEVELS = 13,
-    KRAIT_PYRAMID_SHIFT = 8, /* of level 0's cells at first */
-    KRAIT_PYRAMID_STEP = 4,  /* a level's cells are 2^4 of those below */
+    KRAIT_PYRAMID_SHIFT = 8, /* the width of level 0's cells at first, as a power of 2 */
+    KRAIT_PYRAMID_STEP = 4,  /* a cell covers 2^4 cells of the level below */
     KRAIT_PYRAMID_DEPTH_BITS = 7,
     KRAIT_PYRAMID_DEPTHS = 1 << KRAIT_PYRAMID_DEPTH_BITS, /* deeper calls are only counted */
 };
 
-/* No time lies further behind zero_ns: of damaged traces. */
+/* Times of damaged traces are at most this long after zero_ns. */
 #define KRAIT_PYRAMID_TIME_MAX ((uint64_t)1 << 62)
 
 /* What happened in one cell at one depth. */
@@ -52,8 +52,8 @@ struct krait_pyramid_level {
 /* A cell of the first level in which a call began or ended at KRAIT_PYRAMID_DEPTHS or deeper. */
 struct krait_pyramid_deep {
     uint64_t cell;
-    uint64_t begun;   /* calls as deep that begin in it */
-    uint32_t deepest; /* from 1; of those that are open in it */
+    uint64_t begun;   /* calls at such depths that begin in it */
+    uint32_t deepest; /* depth of the deepest open call in it, from 1 */
     /* open calls at its end, and up to the next such cell: at most KRAIT_PYRAMID_DEPTHS when none is deep */
     uint32_t height;
 };
@@ -62,11 +62,11 @@ struct krait_pyramid_deep {
 struct krait_pyramid {
     uint64_t zero_ns;
     struct krait_pyramid_level levels[KRAIT_PYRAMID_LEVELS];
-    uint32_t first;                  /* the level that is 0 in the drawing: what was below was dropped */
-    uint64_t calls;                  /* about, of all depths */
+    uint32_t first;                  /* the level that is 0 in the drawing; lower levels were dropped */
+    uint64_t calls;                  /* approximate number, at all depths */
     struct krait_pyramid_deep *deep; /* by cell */
     size_t deep_count, deep_cap;
-    bool is_mapped; /* the arrays are not its own (cache.h) */
+    bool is_mapped; /* the arrays belong to a mapped file (cache.h) */
 };
 
 /* ---- building: in the order of ends ---- */
@@ -76,42 +76,42 @@ struct krait_pyramid_build;
 int krait_pyramid_build_new(struct krait_pyramid_build **out, uint64_t zero_ns);
 void krait_pyramid_build_free(struct krait_pyramid_build *build);
 
-/* Either: a call has ended, not deeper than KRAIT_PYRAMID_DEPTHS; times are at least zero_ns and at most
- * KRAIT_PYRAMID_TIME_MAX behind it, and ends never go back. */
+/* Adds a call that has ended, not deeper than KRAIT_PYRAMID_DEPTHS. Times are between zero_ns and
+ * KRAIT_PYRAMID_TIME_MAX after it, and ends never decrease. */
 void krait_pyramid_add(struct krait_pyramid_build *build, const struct krait_tile_call *call);
 
-/* Or: the next batch of a thread's calls, with times that are made to count from origin_ns; zero_ns is 0. Returns 0 or
+/* Adds instead the next batch of a thread's calls, and makes times relative to origin_ns; zero_ns is 0. Returns 0 or
  * -ENOMEM. hot path */
 int krait_pyramid_ops(struct krait_pyramid_build *build, const struct krait_call_batch *batch,
                       uint64_t origin_ns);
 
-/* What is whole so far: for krait_pyramid_peek, until the next call is added. */
+/* The complete part so far, for krait_pyramid_peek; valid until the next call is added. */
 const struct krait_pyramid *krait_pyramid_so_far(const struct krait_pyramid_build *build);
 
-/* All has ended: moves what was built into `out`, which is the caller's from then on. Returns 0 or -ENOMEM. */
+/* Called after the last call: moves the result into `out`, which the caller then owns. Returns 0 or -ENOMEM. */
 int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid *out);
 
 void krait_pyramid_done(struct krait_pyramid *pyramid);
 
-/* Bytes that it takes. */
+/* Its size in bytes. */
 size_t krait_pyramid_size(const struct krait_pyramid *pyramid);
 
 /* ---- asking ---- */
 
-/* Hands to krait_tile_add the calls that overlap [from_ns, to_ns) and are shorter than `under_ns`, or that lie at
- * KRAIT_PYRAMID_DEPTHS or deeper; no other that is as long. */
+/* Passes to krait_tile_add the calls that overlap [from_ns, to_ns) and are shorter than `under_ns`, or at
+ * KRAIT_PYRAMID_DEPTHS or deeper. It passes no other calls of `under_ns` or more. */
 struct krait_pyramid_short {
     int (*tell)(void *ctx, uint64_t from_ns, uint64_t to_ns, uint64_t under_ns, struct krait_tile *tile);
     void *ctx;
 };
 
-/* Fills a tile of `bins` bins of 2^bin_shift ns from from_ns on, a multiple of a bin counted from zero_ns. Depths from
- * tile->depth_limit on are only counted. Returns 0, or a negative errno; krait_tile_done in any case. */
+/* Fills a tile of `bins` bins of 2^bin_shift ns from from_ns on, a multiple of a bin counted from zero_ns. Depths
+ * from tile->depth_limit on are only counted. Returns 0 or a negative errno; call krait_tile_done in any case. */
 int krait_pyramid_tile(const struct krait_pyramid *pyramid, const struct krait_pyramid_short *small,
                        struct krait_tile *tile, uint64_t from_ns, unsigned bin_shift, uint32_t bins,
                        uint32_t depth_limit);
 
-/* The same of a pyramid that is being built: what is not whole yet, and what is shorter than the cells, is missing. */
+/* The same for a pyramid that is being built. Incomplete parts, and calls shorter than the cells, are missing. */
 int krait_pyramid_peek(const struct krait_pyramid *pyramid, struct krait_tile *tile, uint64_t from_ns,
                        unsigned bin_shift, uint32_t bins, uint32_t depth_limit);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many spans of one track, packed: states and system calls, of which a kernel trace has tens of millions, in 5 to 10
- * bytes each instead of 40.
+ * The spans of one track, packed into 5 to 10 bytes each instead of 40: a kernel trace has tens of millions of states
+ * and system calls.
  *
  *   blocks   ┌─────────────────┬─────────────────┬───   begin of the first span, offset of its bytes
  *            │ begin_ns offset │ begin_ns offset │
  *            └──┬──────────────┴──┬──────────────┴───
- *   bytes       ▼ 64 spans        ▼ 64 spans            a span: five numbers of 7 bits a byte, the lowest first, the top bit
- *            ┌─────────────────┬─────────────────┬───   set where more follow (LEB128)
+ *   bytes       ▼ 64 spans        ▼ 64 spans            a span: five numbers, 7 bits a byte, lowest first; the top bit
+ *            ┌─────────────────┬─────────────────┬───   is set if more bytes follow (LEB128)
  *            │ gap length name value depth  ...  │        gap: from the end of the span before, or the block's begin, to the
  *            └───────────────────────────────────┴───         begin; it and value are signed: 0, -1, 1, -2 as 0, 1, 2, 3
  *
@@ -32,13 +32,14 @@ struct krait_spans {
     uint8_t *bytes;
     size_t byte_count, byte_cap;
     uint64_t count;
-    uint64_t last_end; /* while they are added */
-    bool is_mapped;    /* the arrays are not its own (cache.h) */
+    uint64_t last_end; /* used while spans are added */
+    bool is_mapped;    /* the arrays belong to a mapped file (cache.h) */
 };
 
-/* In any order; reading wants that of begins. Times are at most KRAIT_PYRAMID_TIME_MAX. Returns 0 or -ENOMEM. */
+/* Adds a span, in any order; reading needs the order of begins. Times are at most KRAIT_PYRAMID_TIME_MAX. Returns 0
+ * or -ENOMEM. */
 int krait_spans_add(struct krait_spans *spans, const struct krait_tile_call *span);
-/* Gives back room that is not needed. */
+/* Frees memory that is not needed. */
 void krait_spans_trim(struct krait_spans *spans);
 void krait_spans_done(struct krait_spans *spans);
 size_t krait_spans_size(const struct krait_spans *spans);
@@ -50,10 +51,11 @@ struct krait_spans_reader {
     uint64_t last_end;
 };
 
-/* In front of the first span; or of one that begins before begin_ns, or of the first, if they are ordered by begins. */
+/* A cursor before the first span; or, if spans are ordered by begins, before a span that begins before begin_ns, or
+ * the first. */
 void krait_spans_start(struct krait_spans_reader *reader, const struct krait_spans *spans);
 void krait_spans_seek(struct krait_spans_reader *reader, const struct krait_spans *spans, uint64_t begin_ns);
-/* False behind the last, and where the bytes are none. */
+/* Returns false after the last span, and if the bytes are damaged. */
 bool krait_spans_next(struct krait_spans_reader *reader, struct krait_tile_call *out);
 
 #endif

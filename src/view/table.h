@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables for a terminal: right-aligned numbers, a header, and a width that fits. Where it does not, columns
- * that can do without are dropped, and long names lose their middle.
+ * Tables for a terminal: right-aligned numbers, a header, and a width that fits. If it does not fit, less important
+ * columns are dropped, and long names lose their middle.
  *
  * Cells are text without control characters; the table copies them.
  */
@@ -28,7 +28,7 @@ struct krait_column {
     const char *title;
     uint32_t flags; /* enum krait_column_flags */
     uint32_t min;
-    uint32_t drop; /* when it is too wide: 0 is kept, greater numbers go first */
+    uint32_t drop; /* if the table is too wide: 0 stays, greater numbers are dropped first */
 };
 
 struct krait_table;
@@ -40,7 +40,7 @@ struct krait_table;
 #define KRAIT_PLAIN "\033[0m"
 
 struct krait_table_look {
-    uint32_t width; /* columns of the terminal; 0: as wide as it gets */
+    uint32_t width; /* columns of the terminal; 0: unlimited */
     bool colour;
     bool utf8;
 };
@@ -49,15 +49,15 @@ struct krait_table_look {
 int krait_table_new(struct krait_table **out, const struct krait_column *columns, uint32_t count);
 void krait_table_free(struct krait_table *table);
 
-/* The next cell, row by row from the left. A blank at the end of right-aligned text is kept in line: what has a shorter
- * unit than the cells above it. Its last `bright` bytes stand out where there is colour, what comes before them is dim;
- * 0 for all alike. A failed allocation shows in krait_table_print. */
+/* Adds the next cell, row by row from the left. A blank at the end of right-aligned text stays, so that units of
+ * different length align. With colour, the last `bright` bytes stand out and those before them are dim; 0: all
+ * alike. krait_table_print reports a failed allocation. */
 void krait_table_cell(struct krait_table *table, const char *text, enum krait_style style, size_t bright);
 
-/* The first `bytes` of the cell that was added last stay when it is shortened. */
+/* If the last added cell is shortened, its first `bytes` stay. */
 void krait_table_keep(struct krait_table *table, size_t bytes);
 
-/* Whether there are rows, with a column of this title that is not dropped for want of room. */
+/* Whether the table has rows, and a column of this title that is not dropped. */
 bool krait_table_shows(const struct krait_table *table, const struct krait_table_look *look,
                        const char *title);
 

@@ -21,9 +21,9 @@ enum { KRAIT_TILE_WIDE = 3 }; /* bins */
 /* A call, or the run of a generator. */
 struct krait_tile_call {
     uint64_t begin_ns, end_ns;
-    int64_t value;        /* of states and system calls: krait_batch.value; else 0 */
+    int64_t value;        /* for states and system calls krait_batch.value; else 0 */
     uint32_t func, depth; /* func: of other tracks than calls, the id of a name */
-    uint8_t begin;        /* enum krait_op_kind: it goes on, or KRAIT_OP_LIVE had begun before */
+    uint8_t begin;        /* enum krait_op_kind: a resume, or KRAIT_OP_LIVE: it began before */
     uint8_t end; /* enum krait_op_kind: KRAIT_OP_CUT: its own end was not recorded, or lies behind the tile */
     uint8_t zero[6]; /* so that all bytes are known where it is stored */
 };
@@ -32,16 +32,16 @@ struct krait_tile_call {
 struct krait_tile_bin {
     uint64_t busy_ns;
     uint64_t longest_ns; /* of a call that was open in it, from its begin to its end */
-    uint32_t func;       /* that call's; where no call was open, meaningless */
+    uint32_t func;       /* that call's function; undefined if no call was open */
     uint32_t count;      /* calls that begin in it */
 };
 
 struct krait_tile {
     uint64_t from_ns, bin_ns;
     uint32_t bins;
-    uint32_t depth_limit;         /* deeper calls are only counted */
-    uint32_t depths;              /* that are kept: `bins` times so many cells */
-    uint32_t deepest;             /* of all calls, from 1: more than depths where some are not kept */
+    uint32_t depth_limit; /* deeper calls are only counted */
+    uint32_t depths;      /* depths that have cells, `bins` each */
+    uint32_t deepest; /* depth of the deepest call, from 1; more than `depths` if some calls have no cells */
     struct krait_tile_bin *cells; /* by depth, then bin */
     struct krait_tile_call *calls;
     uint32_t call_count, call_cap, depth_cap;
@@ -49,16 +49,16 @@ struct krait_tile {
     double per_ns;  /* bins */
 };
 
-/* An empty tile: `bins`, above 0, of bin_ns each. */
+/* Makes an empty tile of `bins` bins (more than 0) of bin_ns each. */
 void krait_tile_init(struct krait_tile *tile, uint64_t from_ns, uint64_t bin_ns, uint32_t bins,
                      uint32_t depth_limit);
 void krait_tile_done(struct krait_tile *tile);
 
-/* Puts a call into it: itself if it lasts KRAIT_TILE_WIDE bins or more, else its part in the tile's bins. One that lies
- * outside changes nothing. Returns 0 or -ENOMEM. */
+/* Adds a call: as itself if it lasts KRAIT_TILE_WIDE bins or more, else to the bins that it touches. A call outside
+ * of the tile changes nothing. Returns 0 or -ENOMEM. */
 int krait_tile_add(struct krait_tile *tile, const struct krait_tile_call *call);
 
-/* What several calls did in the bin at `bin`, which is within the tile. The same. */
+/* Adds what several calls did in the bin at `bin`, which is in the tile. Returns 0 or -ENOMEM. */
 int krait_tile_add_bin(struct krait_tile *tile, uint32_t depth, uint32_t bin,
                        const struct krait_tile_bin *of);
 
@@ -68,16 +68,16 @@ struct krait_tile_options {
     uint32_t depths_max; /* deeper calls are only counted */
 };
 
-/* A tile of a thread's calls, by one walk over it; calls are cut at its borders. `damage`, of `size` bytes: see
- * krait_trace_walk. Returns 0, -EINVAL where there is no such thread, or -ENOMEM; krait_tile_done in any case. */
+/* Makes a tile of a thread's calls in one walk, and cuts calls at its borders. `damage`, of `size` bytes: see
+ * krait_trace_walk. Returns 0, -EINVAL if there is no such thread, or -ENOMEM; call krait_tile_done in any case. */
 int krait_tile_make(struct krait_tile *tile, const struct krait_trace *trace, uint32_t thread,
                     const struct krait_tile_options *options, char *damage, size_t size);
 
-/* Calls from a thread's batches, as they end. */
+/* Hands out the calls of a thread's batches when they end. */
 struct krait_tile_open {
-    struct krait_tile_call *calls; /* that are open */
+    struct krait_tile_call *calls; /* calls that are open */
     uint32_t count, cap;
-    int (*fn)(void *ctx, const struct krait_tile_call *call); /* not 0 ends the walk */
+    int (*fn)(void *ctx, const struct krait_tile_call *call); /* a result other than 0 ends the walk */
     void *ctx;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the timeline share.
+ * Declarations that the files of the timeline share.
  */
 #ifndef KRAIT_VIEW_TIMELINE_OWN_H
 #define KRAIT_VIEW_TIMELINE_OWN_H
@@ -23,20 +23,20 @@ struct krait_drawing {
     double left, width; /* of the time axis */
     double y;
     const uint8_t *hues;               /* by func (view/classes.h) */
-    uint64_t hue_ns[KRAIT_HUES + 1];   /* how long calls of each lasted, for the legend */
+    uint64_t hue_ns[KRAIT_HUES + 1];   /* total duration of the calls of each hue, for the legend */
     uint32_t hue_func[KRAIT_HUES + 1]; /* one of its functions */
     uint64_t looks_seen;               /* a bit for each of krait_looks */
-    bool folded, lost, dropped;        /* there are such */
+    bool folded, lost, dropped;        /* the picture has such entries */
 };
 
-/* How many bins the tiles of a picture have, and how long each is. */
+/* The number of bins in the tiles of a picture, and their length. */
 struct krait_timeline_grid {
     uint64_t bin_ns;
     uint32_t bins;
 };
 struct krait_timeline_grid krait_timeline_grid_of(const struct krait_timeline *timeline);
 
-/* What krait_timeline_fill works with. */
+/* State of krait_timeline_fill. */
 struct krait_filling {
     struct krait_timeline *timeline;
     struct krait_trace *trace;
@@ -57,22 +57,22 @@ struct krait_timeline_part *krait_timeline_add_part(struct krait_timeline_lane *
 bool krait_timeline_share_lane(const struct krait_track *a, const struct krait_track *b);
 
 double krait_timeline_x(const struct krait_drawing *d, uint64_t t_ns);
-/* Of a lane's states and parts: how high each is, and drawing it at d->y. */
+/* For a lane's states and parts: their heights, and functions that draw them at d->y. */
 double krait_timeline_states_height(const struct krait_timeline_lane *lane);
 int krait_timeline_draw_states(struct krait_drawing *d, const struct krait_timeline_lane *lane);
 double krait_timeline_part_height(const struct krait_timeline *timeline,
                                   const struct krait_timeline_part *part);
 void krait_timeline_draw_part(struct krait_drawing *d, const struct krait_timeline_part *part);
-/* Where events of the lane's thread were lost, over all of the lane. */
+/* Draws where events of the lane's thread were lost, over the whole lane. */
 void krait_timeline_draw_losses(struct krait_drawing *d, const struct krait_timeline_lane *lane,
                                 double height);
 /* When --max-overhead dropped functions: dashed lines from d->y down to `bottom`. Returns 0 or -ENOMEM. */
 int krait_timeline_draw_drops(struct krait_drawing *d, double bottom);
 
-/* Its share of the time that each hue's calls take, into d. */
+/* Adds the lane's time of each hue to d. */
 void krait_timeline_weigh(struct krait_drawing *d, const struct krait_timeline_part *part);
 
-/* Whether a track is drawn over its lane, not in a row of its own: where events were lost. */
+/* Whether a track is drawn over its lane and not in a row of its own: places where events were lost. */
 bool krait_timeline_is_loss(const struct krait_track *track);
 
 #endif

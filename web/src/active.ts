@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tracks have something to show in a range of time: what is empty can be hidden.
+// Which tracks have entries in a range of time, so that the page can hide empty lanes.
 
 import { Trace, Track } from './model';
 
-/** By track: a number that all tracks of a thread share; of other tracks -1. */
+/** By track: a number that all tracks of a thread share; -1 for other tracks. */
 function threadNumbers(tracks: Track[]): Int32Array {
   const found = new Map<string, Map<number, number>>(), numbers = new Int32Array(tracks.length).fill(-1);
   let count = 0;

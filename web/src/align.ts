@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several recordings side by side: each is drawn as if it had begun at 0. What the server is asked, and selected calls,
+// Several recordings side by side: each is drawn as if it had begun at 0. Requests to the server, and selected calls,
 // keep the recording's own times; lanes have a shift.
 
 import { Trace, Track, machineOf } from './model';
 
 export interface Recording { begin: bigint; until: bigint; folder: string }
 
-/** By folder, in the order in which they were opened, from the first event of a thread, or of a machine, on; those without have no begin of their own. */
+/** By folder, in the order in which they were opened: the first event of its threads, or of its machine. A folder without events has no begin of its own. */
 export function recordingsOf(trace: Trace): (Recording | undefined)[] {
   const found: (Recording | undefined)[] = [];
   const parts = [...trace.machines, ...trace.threads.map(({ process, begin, until }) => ({ recording: trace.processes[process].recording, begin, until }))];

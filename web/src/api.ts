@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page asks the server: JSON, and tiles with a cache. Addresses are relative, so that the token stays in them.
+// Requests to the server: JSON, and tiles with a cache. Addresses are relative, so that they contain the token.
 
 import { Call, Func, Trace, clip } from './model';
 import { Summaries } from './summary';
@@ -55,7 +55,7 @@ export function readCall(call: Call, track: number): Call {
   return { ...call, track: call.track ?? track, begin: BigInt(call.begin), end: BigInt(call.end) };
 }
 
-/** Names by id, a page at a time; what is not there yet is asked for, and `changed` is called once it is. */
+/** Names by id, a page at a time. A missing page is requested, and `changed` is called when it arrives. */
 class Pages<T> {
   private pages: (T[] | Promise<void>)[] = [];
   private loading = 0;
@@ -93,7 +93,7 @@ class Pages<T> {
       pages[page] = rows.map((row, i) => this.make(row, page * FUNCS_PER_PAGE + i));
       this.changed();
     } catch {
-      delete pages[page]; // whoever draws a name of it next asks again
+      delete pages[page]; // the next use of a name in it requests it again
     } finally {
       this.loading--;
     }
@@ -112,7 +112,7 @@ export class Api {
   readonly texts: Pages<string>;
   readonly summaries: Summaries;
   private tiles = new Map<string, Tile | 'asked'>();
-  private stale = new Set<string>(); // of tiles that are here: there may be more in them by now
+  private stale = new Set<string>(); // cached tiles that may be incomplete by now
   private waiting: string[] = [];
   private running = 0;
 
@@ -122,12 +122,12 @@ export class Api {
     this.summaries = new Summaries(changed);
   }
 
-  /** The tile if it is here; else it is asked for. Those asked for last come first. */
+  /** The tile if it is in the cache; otherwise it is requested. The newest requests come first. */
   tile(track: number, level: number, index: number): Tile | undefined {
     const key = `${track}/${level}/${index}`;
     const found = this.tiles.get(key);
     if (found instanceof Tile) {
-      this.tiles.delete(key); // used last: behind all others
+      this.tiles.delete(key); // most recently used: last in the order
       this.tiles.set(key, found);
       if (this.stale.delete(key)) this.want(key);
       return found;
@@ -144,7 +144,7 @@ export class Api {
     this.pump();
   }
 
-  /** The tile, asked for at once if it is not here; it is not kept. */
+  /** The tile, requested at once if it is not in the cache; it is not kept. */
   async fetchTile(track: number, level: number, index: number): Promise<Tile> {
     const here = this.peek(track, level, index);
     if (here) return here;
@@ -153,13 +153,13 @@ export class Api {
     return decodeTile(await response.arrayBuffer());
   }
 
-  /** The same without asking. */
+  /** The same without a request. */
   peek(track: number, level: number, index: number): Tile | undefined {
     const found = this.tiles.get(`${track}/${level}/${index}`);
     return found instanceof Tile ? found : undefined;
   }
 
-  /** What was asked for but has not begun is not wanted any more. */
+  /** Drops requests that have not started. */
   forgetWaiting(): void {
     for (const key of this.waiting) {
       if (this.tiles.get(key) instanceof Tile) this.stale.add(key);
@@ -168,7 +168,7 @@ export class Api {
     this.waiting = [];
   }
 
-  /** The recording has grown: all is asked for anew, and meanwhile shown as it was where the numbers of tracks are `same`. */
+  /** The recording has grown: requests everything again. If track numbers are the `same`, the old tiles are shown until then. */
   renew(same: boolean): void {
     this.forgetWaiting();
     if (same) for (const [key, tile] of this.tiles) { if (tile instanceof Tile) this.stale.add(key); }
@@ -178,7 +178,7 @@ export class Api {
     this.summaries.forget();
   }
 
-  /** The index has grown: what was answered before it was whole is asked for again. */
+  /** The index has grown: requests again what was answered before it was complete. */
   forgetUnfinished(): void {
     for (const [key, tile] of this.tiles) {
       if (tile instanceof Tile && tile.unfinished) this.tiles.delete(key);
@@ -219,7 +219,7 @@ export class Api {
   }
 }
 
-/** Tiles of a level are so long, in nanoseconds. */
+/** The length of a tile of a level, in nanoseconds. */
 export function tileLength(level: number): number {
   return BINS * 2 ** level;
 }

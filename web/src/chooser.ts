@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A box with a line to type in and what it finds below: search, and the command palette.
+// A box with an input line and the results below: search, and the command palette.
 
 import { el } from './dom';
 
@@ -13,7 +13,7 @@ export class Chooser {
   private at = 0;
   private asked = 0;
 
-  /** `keep` hears what stands in the line, so that a link has it; nothing once the box is closed. */
+  /** `keep` gets the text of the line, so that a link contains it; an empty text when the box closes. */
   constructor(title: string, private find: (text: string) => Promise<Choice[]>, private keep: (text: string) => void = () => undefined) {
     this.input.placeholder = title;
     this.input.setAttribute('aria-label', title);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes that the reader declares: sections of a TOML file beside the recording (docs/analyses.md), which the server
-// keeps. Those that have only the keys below can be changed in the dialog; what else a file has stays as it is.
+// keeps. The dialog can change sections that have only the keys below; it does not touch the rest of the file.
 
 export const KINDS = ['interval', 'state', 'signal'] as const;
 export type Kind = typeof KINDS[number];
@@ -9,7 +9,7 @@ export type Key = typeof KEYS[number];
 export type Values = Partial<Record<Key, string>>;
 export interface Definition { kind: Kind; name: string; values: Values }
 
-/** Which keys each kind has, and those that it cannot be without. */
+/** The keys of each kind, and those that it needs. */
 export const KEYS_OF: Record<Kind, Key[]> = { interval: ['start', 'stop', 'key', 'pairing'], state: ['message', 'key'], signal: ['message', 'key'] };
 export const NEEDED: Record<Kind, Key[]> = { interval: ['start', 'stop'], state: ['message'], signal: ['message'] };
 
@@ -20,7 +20,7 @@ export interface File { head: string; sections: Section[] }
 const HEADER = /^\s*(\[\[?)\s*(\w+)\s*\.\s*("(?:[^"\\]|\\.)*"|'[^']*'|[\w-]+)\s*\]\]?\s*(?:#.*)?$/;
 const VALUE = /^\s*([\w-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*')\s*$/;
 
-/** A text of TOML: between single quotes, where nothing is escaped, if it can be. */
+/** A text of TOML: if possible between single quotes, where nothing is escaped. */
 export function quoted(text: string): string {
   if (!/['\x00-\x1f\x7f]/.test(text)) return `'${text}'`;
   const escaped = text.replace(/[\\"]/g, '\\$&').replace(/[\x00-\x1f\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -43,7 +43,7 @@ export function definitionText({ kind, name, values }: Definition): string {
   return `[${kind}.${/^[\w-]+$/.test(name) ? name : quoted(name)}]\n${lines.join('')}`;
 }
 
-/** What the dialog can change; null: the section has more than it knows. */
+/** The part that the dialog can change; null: the section has keys that the dialog does not know. */
 function definitionOf(kind: string, name: string, lines: string[]): Definition | null {
   const known = KINDS.find((each) => each === kind), values: Values = {};
   if (!known) return null;
@@ -56,13 +56,13 @@ function definitionOf(kind: string, name: string, lines: string[]): Definition |
   return { kind: known, name, values };
 }
 
-/** Whether a text of several lines is open after this line. */
+/** Whether a multi-line text is open after this line. */
 function staysOpen(line: string, open: string): string {
   for (const mark of line.match(/'''|"""/g) ?? []) open = open === '' ? mark : open === mark ? '' : open;
   return open;
 }
 
-/** How many lines at the end are blank or comments: they belong to what follows. */
+/** The number of blank lines and comments at the end: they belong to the next section. */
 function trailing(lines: string[]): number {
   let n = 0;
   while (n < lines.length && /^\s*(#.*)?$/.test(lines[lines.length - 1 - n].trimEnd())) n++;
@@ -89,7 +89,7 @@ export function readFile(text: string): File {
   return { head: parts[0].join(''), sections: last ? [...sections, { lead: last, text: '', kind: '', name: '', made: null }] : sections };
 }
 
-/** The file with nothing in it is no file. */
+/** A file without sections is removed. */
 export function fileText({ head, sections }: File): string {
   let text = head;
   for (const section of sections) {
@@ -100,7 +100,7 @@ export function fileText({ head, sections }: File): string {
   return text.trim() ? text : '';
 }
 
-/** In place of a section, or behind all others. Where the file says which lanes there are, it says so of this one too. */
+/** Replaces a section, or adds one at the end. If the file has lane sections, adds one for this too. */
 export function withDefinition(file: File, made: Definition, before: Section | null): File {
   const section: Section = { lead: before?.lead ?? '', text: definitionText(made), kind: made.kind, name: made.name, made };
   const others = before && before.name !== made.name ? withoutLane(file.sections, before.name) : file.sections;
@@ -122,7 +122,7 @@ function withoutLane(sections: Section[], name: string): Section[] {
   return sections.filter((each) => each.text !== laneText(name));
 }
 
-/** A name that no other has. */
+/** A name that no other section has. */
 export function freeName(file: File, kind: Kind): string {
   const taken = new Set(file.sections.map((section) => section.name));
   for (let n = 1; ; n++) {
@@ -131,7 +131,7 @@ export function freeName(file: File, kind: Kind): string {
   }
 }
 
-/** What the server says is wrong, and with which key: "definition:2: interval.x.start: ...". */
+/** The server's error message, and the key that it is about: "definition:2: interval.x.start: ...". */
 export function complaintOf(said: string): { key: Key | null; text: string } {
   const found = /^definition:\d+: (?:interval|state|signal)\.(.*?)\.(start|stop|message|key|pairing): (.*)$/s.exec(said);
   if (found) return { key: found[2] as Key, text: found[3].replace(/^'.*' is no regular expression: /s, 'no regular expression: ') };
@@ -141,7 +141,7 @@ export function complaintOf(said: string): { key: Key | null; text: string } {
 /* The first of these fields that an event has is its message: src/analysis/intervals.h. */
 const MESSAGES = ['message', 'msg', 'text', 'buf'];
 
-/** undefined: its message is its name with all fields, which no pattern is made of. */
+/** undefined: the message is the event's name with all fields, which is not used for patterns. */
 export function messageOf(payload: Record<string, unknown> | undefined): string | undefined {
   const found = Object.entries(payload ?? {}).find(([name, value]) => MESSAGES.includes(name) && typeof value === 'string');
   return found?.[1] as string | undefined;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements. Text is set as text, never as markup: nothing of a recording becomes part of the page.
+// Elements. Text is set as text, never as markup, so that text from a recording cannot become markup.
 
 type Child = Node | string | null | undefined | false;
 
@@ -18,7 +18,7 @@ export function button(text: string, title: string, press: () => void, className
   return made;
 }
 
-/** A list of any length of which only what is on the screen is there. */
+/** A list of any length; only the rows on the screen exist as elements. */
 export class VirtualList {
   readonly element: HTMLDivElement;
   private readonly inner: HTMLDivElement;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording that goes on: what the page knows of it is carried over when the server shows more. Numbers of processes,
+// A recording that goes on: the page keeps its state when the server shows more. Numbers of processes,
 // threads and tracks may have changed then, because others have come between.
 
 import { Process, Thread, Trace, Track } from './model';
@@ -12,7 +12,7 @@ export interface Moves {
   key(key: string): string;
 }
 
-/** Where each of `before` is in `after`, by what it is; of twins the first. */
+/** The place of each item of `before` in `after`, by its identity; if several are the same, the first. */
 function places<T>(before: T[], after: T[], name: (item: T, of: 'before' | 'after') => string): (number | undefined)[] {
   const found = new Map<string, number>();
   after.forEach((item, i) => { if (!found.has(name(item, 'after'))) found.set(name(item, 'after'), i); });
@@ -35,7 +35,7 @@ export function movesOf(before: Trace, after: Trace): Moves {
   };
 }
 
-/** The range on the screen after the recording has grown: the whole stays the whole, its end stays in sight, and what lies before stays where it is. */
+/** The range on the screen after the recording has grown: a view of the whole still shows the whole, a view of the end the end, and any other stays. */
 export function followed(range: Range, before: number, after: number): Range {
   const until = Number(range.from) + range.span;
   if (until < before) return range;

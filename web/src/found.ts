@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What declared lanes are made of, as the server finds it (src/serve/answer_declared.c): the numbers of `krait intervals`.
+// Results of declared analyses from the server (src/serve/answer_declared.c): the numbers of `krait intervals`.
 
 import { Kind } from './declared';
 import { count, counted, duration } from './time';
@@ -15,12 +15,12 @@ export interface Transition { from: string; to: string; count: number }
 export interface First { begin: string; until?: string; value?: number; key: string | null; track: number | null }
 export interface Rule { name: string; kind: Kind; rows: Row[]; transitions: Transition[]; first: First[] }
 
-/** "12.5": as many digits as krait's tables have. */
+/** "12.5": with as many digits as krait's tables. */
 export function number(value: number): string {
   return Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(6)));
 }
 
-/** What is in a row, by title: a dash where there is nothing to tell. */
+/** The cells of a row, by title; a dash for a missing value. */
 export function cellsOf(kind: Kind, row: Row): [string, string][] {
   const text = kind === 'signal' ? number : duration, of = (value: number | undefined | null, least = 1): string => (row.count >= least && value !== undefined && value !== null ? text(value) : '-');
   const cells: [string, string][] = [['count', count(row.count)], ['total', of(row.total)], ['mean', of(row.mean)], ['min', of(row.min)], ['median', of(row.median)], ['p90', of(row.p90)],
@@ -29,7 +29,7 @@ export function cellsOf(kind: Kind, row: Row): [string, string][] {
   return cells;
 }
 
-/** What did not fit, in words; empty where all did. */
+/** What did not match, in words; empty if everything did. */
 export function leftOver(rows: Row[]): string {
   const sum = (of: (row: Row) => number | undefined): number => rows.reduce((n, row) => n + (of(row) ?? 0), 0);
   const told: [number, string][] = [[sum((row) => row.noStop), 'without a stop'], [sum((row) => row.noStart), 'without a start'], [sum((row) => row.noKey), 'without the key'], [sum((row) => row.noNumber), 'without a number']];

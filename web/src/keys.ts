@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One table of what can be done: its keys, its words in the help and the command palette.
+// The table of commands: their keys, and their words in the help and the command palette.
 
 import { Context, Panel } from './panel';
 import { addNote } from './panels/notes';
 
 export interface Command { keys: string[]; words: string; group: string; run: (context: Context) => void }
 
-/** Keys are by place on the keyboard (KeyboardEvent.code) for movement, so that WASD is where it is on every layout; else by what is printed on them. */
+/** Movement keys are named by their place on the keyboard (KeyboardEvent.code), so that WASD works on every layout; all others by their character. */
 export function commands(offered: Panel[], ui: { search: () => void; help: () => void; palette: () => void; theme: () => void; filter: () => void; declare: () => void }): Command[] {
   const go = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Move', run });
   const call = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Calls', run });
@@ -26,17 +26,17 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
     }),
     go('Undo', ['Ctrl+z', 'Backspace'], (c) => c.store.step(true)),
     go('Redo', ['Ctrl+y', 'Ctrl+Shift+z', 'Ctrl+Shift+Z'], (c) => c.store.step(false)),
-    call('Next call or state', ['ArrowRight'], (c) => { void c.timeline.step(true, false); }),
-    call('Previous call or state', ['ArrowLeft'], (c) => { void c.timeline.step(false, false); }),
-    call('Caller', ['ArrowUp'], (c) => { void upOrDown(c, -1); }),
-    call('First callee', ['ArrowDown'], (c) => { void upOrDown(c, 1); }),
-    call('Next call of the same function', ['.'], (c) => { void c.timeline.step(true, true); }),
-    call('Previous call of the same function', [','], (c) => { void c.timeline.step(false, true); }),
-    call('Who ended the selected wait', ['['], (c) => { c.timeline.toBlamed().catch(() => undefined); }),
-    call('Whom the selected thread woke next', [']'], (c) => { c.timeline.toWoken().catch(() => undefined); }),
-    call('From a CPU to the thread that had it, from a thread to its CPU', ['code:KeyK'], (c) => { c.timeline.toOther().catch(() => undefined); }),
-    call('The critical path of the selection', ['code:KeyP'], (c) => c.store.togglePath()),
-    call('Note the selection, or the middle of the screen', ['code:KeyM'], (c) => addNote(c)),
+    call('Go to the next call or state', ['ArrowRight'], (c) => { void c.timeline.step(true, false); }),
+    call('Go to the previous call or state', ['ArrowLeft'], (c) => { void c.timeline.step(false, false); }),
+    call('Go to the caller', ['ArrowUp'], (c) => { void upOrDown(c, -1); }),
+    call('Go to the first callee', ['ArrowDown'], (c) => { void upOrDown(c, 1); }),
+    call('Go to the next call of the same function', ['.'], (c) => { void c.timeline.step(true, true); }),
+    call('Go to the previous call of the same function', [','], (c) => { void c.timeline.step(false, true); }),
+    call('Go to the thread that ended the selected wait', ['['], (c) => { c.timeline.toBlamed().catch(() => undefined); }),
+    call('Go to the thread that the selected thread woke next', [']'], (c) => { c.timeline.toWoken().catch(() => undefined); }),
+    call('Go from a CPU to the thread that ran on it, or from a thread to its CPU', ['code:KeyK'], (c) => { c.timeline.toOther().catch(() => undefined); }),
+    call('Draw the critical path of the selection', ['code:KeyP'], (c) => c.store.togglePath()),
+    call('Add a note to the selection, or to the middle of the screen', ['code:KeyM'], (c) => addNote(c)),
     call('Select the time of the call', ['code:KeyX'], (c) => {
       const { detail } = c.store;
       if (detail) c.store.select(c.timeline.rangeOf(detail));
@@ -44,15 +44,15 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
     call('Select the time on the screen', ['code:KeyV'], (c) => c.store.select({ ...c.store.view.range })),
     other('Clear the selection', ['Escape'], (c) => { c.store.selectCall(null); c.store.select(null); c.store.setFunc(null); }),
     other('Search functions and threads', ['/'], ui.search),
-    other('Make a lane of intervals, states or a signal; of a selected range from its first message to its last', ['code:KeyN'], ui.declare),
+    other('Make a lane of intervals, states or a signal; for a selected range, from its first and last message', ['code:KeyN'], ui.declare),
     other('Filter lanes', ['code:KeyL'], ui.filter),
     other('Commands', ['Ctrl+k'], ui.palette),
     other('Light or dark', ['code:KeyT'], ui.theme),
     other('Group lanes by process, thread, CPU or kind', ['code:KeyG'], (c) => c.store.nextGrouping()),
-    other('Tables of the selected call\u2019s thread, or of all', ['code:KeyO'], (c) => c.timeline.chooseLane()),
+    other('Restrict the tables to the selected call\u2019s thread, or show all', ['code:KeyO'], (c) => c.timeline.chooseLane()),
     other('Move the chosen lane up', ['Alt+ArrowUp'], (c) => c.timeline.moveLane(-1)),
     other('Move the chosen lane down', ['Alt+ArrowDown'], (c) => c.timeline.moveLane(1)),
-    other('Recordings side by side, each from its begin on', ['code:KeyZ'], (c) => {
+    other('Draw recordings side by side, each from its first event on', ['code:KeyZ'], (c) => {
       if (c.timeline.lanes.alignment.offered) c.store.setAligned(!c.store.view.aligned);
     }),
     other('Hide lanes that are empty on the screen, or show all', ['code:KeyR'], (c) => {
@@ -64,7 +64,7 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
   ];
 }
 
-/** From the selected call to the one around it, or the first that it made. */
+/** Goes from the selected call to its caller, or to its first callee. */
 async function upOrDown(context: Context, step: number): Promise<void> {
   const { ask, readCall } = await import('./api');
   const call = context.store.detail;
@@ -96,7 +96,7 @@ function isMeant(key: string, event: KeyboardEvent): boolean {
   return !ctrl && !event.altKey && event.key === key;
 }
 
-/** What a key does here, if anything: nothing while somebody types. */
+/** The command of a key, if any; none while the user types. */
 export function commandOf(list: Command[], event: KeyboardEvent): Command | undefined {
   const target = event.target as HTMLElement | null, typing = !!target && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
   if (typing && !(event.ctrlKey || event.metaKey) && event.key !== 'Escape') return undefined;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dialog in which the reader makes lanes: intervals, states and signals, with a preview of what they find. What is
-// made is kept beside the recording, and on the timeline at once.
+// The dialog that makes lanes: intervals, states and signals, with a preview of what they find. The server keeps new lanes
+// beside the recording, and the timeline shows them at once.
 
 import { ApiError, ask } from './api';
 import { Definition, File, KEYS_OF, KINDS, Key, Kind, NEEDED, Section, Values, complaintOf, definitionText, fileText, freeName, messageOf, patternsOf, readFile, withDefinition, without } from './declared';
@@ -35,7 +35,7 @@ async function send<T>(name: string, method: string, body: string, signal?: Abor
   return answer as T;
 }
 
-/** Two messages at the ends of a range as patterns; undefined where it has no two. */
+/** Patterns from the first and the last message of a range; undefined if it has fewer than two. */
 export async function patternsIn({ from, span }: Range): Promise<{ start: string; stop: string } | undefined> {
   const until = from + BigInt(Math.round(span)) + 1n;
   const { events } = await ask<{ events: CatEvent[] }>('events', { from: from > 0n ? from : 0n, until, limit: EVENTS_MOST });
@@ -62,13 +62,13 @@ export class LaneDialog {
   private timer = 0;
   private asking: AbortController | null = null;
 
-  /** `made` hears the server's generation before the change, and the name of the lane to show; none: one was removed. */
+  /** `made` gets the server's generation before the change, and the name of the lane to show; none: a lane was removed. */
   constructor(private made: (generation: number, name?: string) => void) {
     this.build();
     document.body.append(this.dialog);
   }
 
-  /** Made anew; of a range with two messages, from the first to the last. */
+  /** Opens the dialog for a new lane; for a range with two messages, with patterns from them. */
   async open(range: Range | null): Promise<void> {
     const start = range ? patternsIn(range).catch(() => undefined) : undefined;
     this.begin(null);
@@ -143,7 +143,7 @@ export class LaneDialog {
     return line;
   }
 
-  /** Empty, or of a section that is changed. */
+  /** Fills the form: empty, or from the section to change. */
   private begin(section: Section | null): void {
     this.edited = section;
     this.named = section !== null;
@@ -228,7 +228,7 @@ export class LaneDialog {
     this.found.replaceChildren(...parts.filter((part): part is HTMLElement => part !== null));
   }
 
-  // -- what is kept --
+  // -- the file --
 
   private showKept(path: string): void {
     const rows = this.file.sections.filter((section) => section.text && section.kind !== 'lane').map((section) => {
@@ -255,7 +255,7 @@ export class LaneDialog {
     if (this.dialog.open) wrong?.focus();
   }
 
-  /** Whether the server took it. */
+  /** Whether the server accepted it. */
   private async keep(file: File, name?: string): Promise<boolean> {
     this.stop();
     this.add.disabled = true;
@@ -279,7 +279,7 @@ function tableOf(label: string, titles: string[], rows: string[][]): HTMLElement
   return el('table', { class: 'plain', 'aria-label': label }, el('thead', {}, el('tr', {}, ...titles.map(cell('th')))), el('tbody', {}, ...rows.map((row) => el('tr', {}, ...row.map(cell('td'))))));
 }
 
-/** Of all rows, a line each. */
+/** One line for each row. */
 function statistics(rule: Rule): HTMLElement {
   const rows = rule.rows.filter((row) => row.count).slice(0, SHOWN), all = el('div', {});
   for (const row of rows) {

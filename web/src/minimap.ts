@@ -21,7 +21,7 @@ export class Minimap {
   private drag: { x: number; edge: 'move' | 'new'; from: bigint } | null = null;
 
   constructor(private trace: Trace, private store: Store, private api: Api, private alignment: Alignment) {
-    this.element = el('div', { class: 'minimap-box', title: 'The whole recording. Drag the window, or drag outside of it to choose another' }, this.canvas);
+    this.element = el('div', { class: 'minimap-box', title: 'The whole recording. Drag the window to move it, or drag outside of it to choose another range' }, this.canvas);
     this.canvas.addEventListener('pointerdown', (event) => this.press(event));
     this.canvas.addEventListener('pointermove', (event) => this.move(event));
     this.canvas.addEventListener('pointerup', () => { this.drag = null; });
@@ -31,13 +31,13 @@ export class Minimap {
 
   private begun = false;
 
-  /** Its sums come after the picture, whose tiles need the CPUs that they take. */
+  /** Its sums are requested after the picture, because the tiles need the CPUs first. */
   begin(): void {
     this.begun = true;
     this.draw();
   }
 
-  /** How busy each pixel is: of all threads together, by what is outermost in them. */
+  /** How busy each pixel is: all threads together, by their outermost calls. */
   private density(width: number): Float64Array {
     const { span } = this.store.whole, level = levelOf(span, width), out = new Float64Array(width);
     for (const [begin, tracks] of this.parts()) {
@@ -51,7 +51,7 @@ export class Minimap {
     return out;
   }
 
-  /** Tracks that begin together: all, or those of each recording. */
+  /** Groups of tracks with the same begin: all tracks, or those of each recording. */
   private parts(): Map<number, Track[]> {
     if (!this.store.view.aligned) return new Map([[0, this.tracks]]);
     const parts = new Map<number, Track[]>();

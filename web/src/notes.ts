@@ -23,7 +23,7 @@ function readKept(value: unknown, origin: bigint): Note | null {
   return { range: { from: BigInt(time) - origin, span: length }, text };
 }
 
-/** What cannot be read is left out; null where a newer krait wrote the file. */
+/** Notes that cannot be read are left out; null if a newer krait wrote the file. */
 export function decodeNotes(value: unknown, origin: bigint): Note[] | null {
   const { version, notes } = (value ?? {}) as { version?: unknown; notes?: unknown };
   if (version === undefined) return [];
@@ -66,7 +66,7 @@ export class Notes {
     this.save();
   }
 
-  /** One after the other, so that the last one is what is kept. */
+  /** Saves one after the other, so that the last change wins. */
   private save(): void {
     this.changed();
     if (this.unread) return;
@@ -87,7 +87,7 @@ export class Notes {
     this.changed();
   }
 
-  /** Until all that was changed is kept, or was tried to. */
+  /** Waits until all changes were saved, or failed. */
   async kept(): Promise<void> {
     await this.saving;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the selection brings into the lanes: who woke whom, as arrows, and the critical path, as a line that goes from
-// thread to thread.
+// What a selection adds to the lanes: wakeups, as arrows, and the critical path, as a line from thread to
+// thread.
 
 import { ApiError, ask } from './api';
 import { Lanes } from './lanes';
@@ -24,19 +24,19 @@ export function readSegment(row: SegmentRow): Segment {
   return { begin: BigInt(begin), end: BigInt(end), kind, depth, tid, name, syscall, device, byTid, byName, track, byTrack };
 }
 
-/** A thread's wake-ups, given and taken, in a range. */
+/** The wakeups by and of a thread in a range. */
 export async function askWakeups(track: number, from: bigint, until: bigint, signal?: AbortSignal, limit?: number): Promise<{ list: Wakeup[]; more: number }> {
   const { wakeups, more } = await ask<{ wakeups: [number, string, number, string][]; more: number }>('wakeups', { track, from, until, limit }, signal);
   return { list: wakeups.map(([by, at, to, runs]) => ({ by, to, at: BigInt(at), runs: BigInt(runs) })), more };
 }
 
-/** The track of the thread whose path is shown: that of the selected call, else the first thread that was recorded. */
+/** The track of the thread whose path is shown: that of the selected call, or of the first recorded thread. */
 export function pathTrack(trace: Trace, call: { track: number } | null): number | undefined {
   const isThread = (id: number): boolean => trace.tracks[id]?.of === 'thread';
   return call && isThread(call.track) ? call.track : trace.tracks.find((t) => t.of === 'thread' && t.thread !== null)?.id;
 }
 
-/** The parts of two ranges that are in both; null where there are none. */
+/** The intersection of two ranges; null if it is empty. */
 export function common(a: Range, b: Range): Range | null {
   const until = (r: Range): bigint => r.from + BigInt(Math.round(r.span));
   const from = a.from > b.from ? a.from : b.from, end = until(a) < until(b) ? until(a) : until(b);
@@ -56,20 +56,20 @@ export class Overlay {
 
   constructor(private trace: Trace, private store: Store, private lanes: Lanes, private changed: () => void) {}
 
-  /** The range that the path is of: the selected one, else the selected call's. */
+  /** The range of the path: the selected range, or that of the selected call. */
   get range(): Range | null {
     const call = this.store.detail;
     return this.store.view.selected ?? (call && { from: call.begin, span: Math.max(Number(call.end - call.begin), 1) });
   }
 
-  /** Asks for what is not here yet; done once it is. */
+  /** Requests what is missing; resolves when it has arrived. */
   update(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = 0;
     return this.now = this.ask();
   }
 
-  /** A moment after the last change. */
+  /** Runs a moment after the last change. */
   later(): void {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => { void this.update(); }, WAIT);
@@ -136,7 +136,7 @@ export class Overlay {
     return Math.min(Math.max(Number(at - frame.from) / frame.span * frame.width, -8), frame.width + 8);
   }
 
-  /** Under the strip of a thread's states; of a thread that is not shown, in the head of its group. */
+  /** The height below the strip of a thread's states; for a hidden thread, in the head of its group. */
   private y(track: number, frame: Frame): number | undefined {
     const at = this.lanes.heightOf(track);
     return at === undefined ? undefined : at - frame.scroll;

@@ -11,7 +11,7 @@ import { BINS, CUT, Slice, Tile, UNWOUND } from './tile';
 
 const BIN_PIXELS = 2; // a bin is one to two pixels wide
 const TEXT_LEAST = 28; // pixels of a box that has its name in it
-const UP = 8; // levels above in which something is looked for that can be shown meanwhile
+const UP = 8; // levels above in which to look for a tile to show meanwhile
 export const FONT = '11px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
 export interface Frame { width: number; height: number; scroll: number; from: bigint; span: number }
@@ -25,7 +25,7 @@ export function levelOf(span: number, width: number): number {
   return Math.max(0, Math.floor(Math.log2(Math.max(span / Math.max(width, 1) * BIN_PIXELS, 1))));
 }
 
-/** Whether a call is one of those that are lit up. */
+/** Whether a call is highlighted. */
 function isLit(lit: NonNullable<Store['lit']>, slice: Slice): boolean {
   const ns = slice.end - slice.begin;
   return slice.name === lit.func && ns >= (lit.min ?? 0) && ns <= (lit.max ?? Infinity);
@@ -33,7 +33,7 @@ function isLit(lit: NonNullable<Store['lit']>, slice: Slice): boolean {
 
 interface Strip { canvas: HTMLCanvasElement; dark: boolean }
 
-/** Each row a line of 512 pixels: the colour by the hue, how dense by the busy share. */
+/** Each row as a line of 512 pixels: the hue gives the colour, the busy share the density. */
 function stripOf(tile: Tile, palette: Palette, colour: (hue: number) => string): HTMLCanvasElement {
   const made = tile.picture as Strip | null;
   if (made && made.dark === palette.dark) return made.canvas;
@@ -60,11 +60,11 @@ function stripOf(tile: Tile, palette: Palette, colour: (hue: number) => string):
 }
 
 export class Painter {
-  missing = false; // something on the screen is not here yet
+  missing = false; // a tile on the screen has not arrived yet
   unfinished = false; // the index was not whole
   constructor(private trace: Trace, private store: Store, private api: Api, private lanes: Lanes) {}
 
-  /** All lanes that are on the screen. What it learns of their depth may ask for another layout (lanes.stale). */
+  /** Draws all lanes on the screen. If tiles are deeper than known, it requests another layout (lanes.stale). */
   paint(context: CanvasRenderingContext2D, frame: Frame, palette: Palette): void {
     const level = levelOf(frame.span, frame.width);
     this.missing = this.unfinished = false;
@@ -90,7 +90,7 @@ export class Painter {
     }
   }
 
-  /** A group that is folded: how many of its threads were busy, from the sums of all; the highest is the most at a time. */
+  /** Draws a folded group: its height is the number of busy threads, relative to the highest such number. */
   private summary(context: CanvasRenderingContext2D, lane: Lane, top: number, frame: Frame, level: number, palette: Palette): void {
     const sums = this.sumsOf(lane, frame, level), width = Math.ceil(frame.width), high = lane.height - 8;
     const shares = spread(sums, level, Number(frame.from), frame.span, width), most = Math.max(...shares, 1);
@@ -112,7 +112,7 @@ export class Painter {
     return found;
   }
 
-  /** How many of a folded group's threads are busy at a time, in words. */
+  /** The number of busy threads of a folded group at a time, in words. */
   summaryText(lane: Lane, at: bigint, frame: Frame): string {
     const { tracks, words } = busyTracks(lane.tracks), level = levelOf(frame.span, frame.width), length = tileLength(level), index = this.indexOf(at, length);
     const sum = index < 0 ? undefined : this.api.summaries.get(tracks, level, index);
@@ -147,7 +147,7 @@ export class Painter {
     return at < 0n ? -1 : Number(at / BigInt(length));
   }
 
-  /** A coarser tile that is here, in the place of one that is not. */
+  /** Draws a coarser tile that has arrived in place of one that has not. */
   private meanwhile(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, level: number, index: number, palette: Palette): void {
     for (let up = 1; up <= UP; up++) {
       const tile = this.api.peek(part.track.id, level + up, Math.floor(index / 2 ** up));
@@ -199,7 +199,7 @@ export class Painter {
     }
   }
 
-  /** Calls that are lit up one by one get a line below, however short they are. */
+  /** Highlighted single calls get a line below, however short they are. */
   lines(context: CanvasRenderingContext2D, frame: Frame, palette: Palette): void {
     context.fillStyle = palette.accent;
     for (const call of this.store.lit?.calls ?? []) {

@@ -22,7 +22,7 @@ const STATES: Record<string, [string, string]> = { // light, dark
   throttled: ['#c77a15', '#c88118'], wait: ['#b9b1ac', '#6f6d6b'], idle: ['#efece6', '#24262b'], unknown: ['#efece6', '#24262b'],
 };
 
-/** Of equal lightness, so that none shouts and one colour of text is readable on all. */
+/** All have the same lightness, so that none stands out and one text colour is readable on all. */
 function oklch(light: number, chroma: number, hue: number): string {
   return `oklch(${light.toFixed(3)} ${chroma} ${hue})`;
 }
@@ -39,7 +39,7 @@ function calls(dark: boolean): string[] {
   return list;
 }
 
-/** As tools/flame_palette.py: darker to both ends; the full colour at a change of 20 % of the whole. */
+/** As in tools/flame_palette.py: darker to both ends, with the full colour at a change of 20 % of the whole. */
 function changed(by: number, dark: boolean): string {
   const size = Math.sqrt(Math.min(Math.abs(by) * 5, 1));
   return size < 0.02 ? oklch(dark ? 0.4 : 0.9, 0.003, 90)
@@ -66,7 +66,7 @@ export function palette(dark: boolean): Palette {
   return palettes[dark ? 1 : 0];
 }
 
-/** The roles of states that the server names; of others, such as the threads on a CPU, a hue of calls. */
+/** The roles of states that the server names; others, such as the threads on a CPU, get a hue of calls. */
 export function stateRole(name: string): string {
   const blocked = name.replace('blocked_', '');
   const known: Record<string, string> = {
@@ -84,7 +84,7 @@ export function wallRole(state: string): string {
 const parsed = new Map<string, [number, number, number]>();
 let painter: CanvasRenderingContext2D | null = null;
 
-/** A colour as red, green and blue, whatever way it was written. */
+/** A colour in any notation as red, green and blue. */
 export function rgb(colour: string): [number, number, number] {
   const known = parsed.get(colour);
   if (known) return known;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A moment of a recording as cells: each row is a depth, each cell a call; beside the call that is open stand those that
-// its caller made before.
+// A moment of a recording as cells: each row is a depth, each cell a call. Before the open call are the calls that its
+// caller made earlier.
 
 import { CUT, RESUMED, UNWOUND, YIELDS } from './tile';
 
-/** A call, in nanoseconds from the begin of what is played. */
+/** A call, in nanoseconds from the begin of the played range. */
 export interface Played { func: number; depth: number; begin: number; end: number; hue: number; flags: number }
 
 export type Life = 'runs' | 'returned' | 'raised' | 'suspended' | 'unknown';
@@ -12,9 +12,9 @@ export interface Cell { call: Played; life: Life; resumed: boolean; weight: numb
 export interface Row { cells: Cell[]; open: Cell | null; before: number } // before: older siblings that have no cell
 
 const MOST = 24; // cells of a row
-const OPEN_LEAST = 0.3; // of a row that the open call has
+const OPEN_LEAST = 0.3; // smallest share of a row for the open call
 
-/** What has become of a call by then. A generator waits until it goes on, in a later cell. */
+/** The state of a call at that moment. A generator waits until it continues, in a later cell. */
 function lifeOf(call: Played, at: number, later: Played[]): Life {
   if (call.end > at) return 'runs';
   if (call.flags & CUT) return 'unknown';
@@ -22,7 +22,7 @@ function lifeOf(call: Played, at: number, later: Played[]): Life {
   return call.flags & UNWOUND ? 'raised' : 'returned';
 }
 
-/** Short calls stay visible beside long ones: a cell of a thousand times the time is about three times as wide. */
+/** Keeps short calls visible beside long ones: a thousand times the time makes a cell about three times as wide. */
 function weigh(call: Played, at: number): number {
   return Math.log2(2 + Math.max(Math.min(call.end, at) - call.begin, 0) / 100);
 }
@@ -58,7 +58,7 @@ export function rowsAt(calls: Played[], at: number): Row[] {
   }
 }
 
-/** The next moment, or the last one before, at which a call begins or ends. */
+/** The next or previous moment at which a call begins or ends. */
 export function stepFrom(threads: Played[][], at: number, forward: boolean): number | null {
   let best: number | null = null;
   for (const calls of threads) {
@@ -73,7 +73,7 @@ export function stepFrom(threads: Played[][], at: number, forward: boolean): num
 
 export interface Ray { angle: number; length: number; age: number; call: Played } // angle in turns from the top, others from 0 to 1
 
-/** The calls that ended within a turn of the clock: each a ray where it ended, as long as the logarithm of its duration. */
+/** The calls that ended within one turn of the clock: a ray at the time of the end, as long as the logarithm of the duration. */
 export function raysAt(threads: Played[][], at: number, turn: number): Ray[] {
   const rays: Ray[] = [];
   const top = Math.log2(2 + turn / 100);
@@ -87,7 +87,7 @@ export function raysAt(threads: Played[][], at: number, turn: number): Ray[] {
   return rays;
 }
 
-/** Nanoseconds of the recording in a second of watching. The first plays the whole range in ten seconds. */
+/** Nanoseconds of the recording for each second of playing. The first one plays the whole range in ten seconds. */
 export const SPEEDS: [string, number][] = [
   ['range in 10 s', 0], ['real time', 1e9], ['1/10', 1e8], ['1/100', 1e7], ['1/1,000', 1e6], ['1/10,000', 1e5], ['1/100,000', 1e4], ['1/1,000,000', 1e3],
 ];

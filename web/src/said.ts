@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What single events say: their fields as text, and of log records level, logger and message.
+// The text of single events: their fields, and for log records level, logger and message.
 
 import { Api, ask } from './api';
 import { Trace, clip } from './model';
@@ -7,10 +7,10 @@ import { Trace, clip } from './model';
 type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
 type Fields = Record<string, Value>;
 export interface CatEvent { time_ns: string; event: string; vpid?: number; packet_context?: Fields; common_context?: Fields; payload?: Fields }
-const KEPT = 4000, MOST = 400; // marks whose words are kept; characters of one
+const KEPT = 4000, MOST = 400; // marks whose text is kept; characters of one
 const LEVELS: [number, string][] = [[50, 'CRITICAL'], [40, 'ERROR'], [30, 'WARNING'], [20, 'INFO'], [10, 'DEBUG']]; // of Python's logging
 
-/** "fd = 3, name = open": an enumeration by its label; integers of 64 bits come as texts. */
+/** "fd = 3, name = open": enumerations by their labels; integers of 64 bits arrive as texts. */
 export function valueText(value: Value): string {
   if (value === null || typeof value !== 'object') return typeof value === 'string' && !/^-?\d+$/.test(value) ? JSON.stringify(value) : String(value);
   if (value instanceof Array) return `[${value.map(valueText).join(', ')}]`;
@@ -27,7 +27,7 @@ function levelText(level: Value): string {
   return Number.isInteger(number) ? LEVELS.find(([least]) => least === number)?.[1] ?? `level ${number}` : String(level);
 }
 
-/** "INFO app.db: connected" of a record of Python's logging: krait's log:record, LTTng's lttng_python:event; of others all fields. */
+/** "INFO app.db: connected" for a record of Python's logging (krait's log:record, LTTng's lttng_python:event); all fields for other events. */
 export function saidText({ payload }: Pick<CatEvent, 'payload'>): string {
   const message = payload?.msg ?? payload?.message, logger = payload?.logger_name ?? payload?.logger, level = payload?.int_loglevel ?? payload?.level;
   if (typeof message !== 'string' || level === undefined) return fieldsText(payload);
@@ -35,20 +35,20 @@ export function saidText({ payload }: Pick<CatEvent, 'payload'>): string {
   return `${levelText(level)}${name ? ` ${name}` : ''}: ${message}`;
 }
 
-/** Asks for what marks say, one by one: those that are looked at. */
+/** Requests the texts of marks that the user looks at, one by one. */
 export class Said {
   private known = new Map<string, string>();
 
   constructor(private trace: Trace, private api: Api) {}
 
-  /** Of the nth of that name at that time: at once, if it is known; else `changed` is called once it is. */
+  /** The text of the nth mark of that name at that time. If it is not known yet, `changed` is called when it arrives. */
   get(track: number, name: number, at: bigint, nth: number, changed: () => void): string {
     const key = `${track}/${name}/${at}/${nth}`, found = this.known.get(key);
     if (found !== undefined) return found;
     if (this.known.size >= KEPT) this.known.clear();
     this.known.set(key, '');
     this.load(track, name, at, nth).then((text) => {
-      if (text === undefined) this.known.delete(key); // the next one who looks asks again
+      if (text === undefined) this.known.delete(key); // the next use requests it again
       else this.known.set(key, text);
       if (text) changed();
     }).catch(() => { this.known.delete(key); });

@@ -18,7 +18,7 @@ async function tileAt(fetch: Fetch, track: number, level: number, at: bigint): P
   return fetch(track, level, Number(at / BigInt(tileLength(level))));
 }
 
-/** What is open at a moment; at the greatest depth where none is given. */
+/** The entry that is open at a moment, at a depth, or else at the greatest depth. */
 export async function spanAt(fetch: Fetch, track: number, at: bigint, depth?: number): Promise<Call | null> {
   if (at < 0n) return null;
   const tile = await tileAt(fetch, track, 0, at), inside = Number(at % BigInt(BINS));
@@ -26,7 +26,7 @@ export async function spanAt(fetch: Fetch, track: number, at: bigint, depth?: nu
   return open.length ? toCall(track, tile, open.reduce((a, b) => (b.depth > a.depth ? b : a))) : null;
 }
 
-/** The earliest place of a tile, from `at` on, where something begins or is folded: relative to the tile. */
+/** The earliest place of a tile, from `at` on, at which an entry begins or is folded; relative to the tile. */
 function nextPlace(tile: Tile, at: number, depth: number): { at: number; slice: Slice | null } | null {
   let best: { at: number; slice: Slice | null } | null = null;
   for (const slice of tile.slices) if (slice.depth === depth && slice.begin >= at && (!best || slice.begin < best.at)) best = { at: slice.begin, slice };
@@ -50,7 +50,7 @@ function lastPlace(tile: Tile, at: number, depth: number): { at: number; slice: 
   return best;
 }
 
-/** The next one that begins at `at` or later, or the last that has ended by then: wider and wider tiles, then narrower to where it is. */
+/** The next entry that begins at `at` or later, or the last that has ended by then. Looks through wider and wider tiles, then through narrower ones to the entry. */
 export async function spanNext(fetch: Fetch, trace: Trace, call: Call, forward: boolean): Promise<Call | null> {
   let at = forward ? call.end : call.begin - 1n;
   const near = await spanAt(fetch, call.track, at, call.depth);
@@ -69,13 +69,13 @@ export async function spanNext(fetch: Fetch, trace: Trace, call: Call, forward: 
   return null;
 }
 
-/** The track of a kind that is a thread's: of the one that has the number at that moment. */
+/** A thread's track of a kind; the thread is the one that has the id at that moment. */
 export function trackOf(trace: Trace, tid: number, kind: string, at: bigint, machine = 0): number | undefined {
   const own = threadAt(trace, tid, at), isIt = (t: Track): boolean => (t.thread !== null ? t.thread === own : t.number === tid);
   return trace.tracks.find((t) => t.of === 'thread' && t.kind === kind && t.machine === machine && isIt(t))?.id;
 }
 
-/** What a CPU did at a moment, of the one that a thread had. */
+/** What the thread's CPU did at a moment. */
 export async function cpuOf(fetch: Fetch, trace: Trace, tid: number, at: bigint, machine = 0): Promise<Call | null> {
   for (const track of trace.tracks) {
     if (track.of !== 'cpu' || track.kind !== 'states' || track.machine !== machine) continue;
@@ -85,7 +85,7 @@ export async function cpuOf(fetch: Fetch, trace: Trace, tid: number, at: bigint,
   return null;
 }
 
-/** What a thread did at a moment: its innermost call, else its state. */
+/** What a thread did at a moment: its innermost call, or its state. */
 export async function doneBy(fetch: Fetch, trace: Trace, tid: number, at: bigint, machine = 0): Promise<Call | null> {
   for (const kind of ['calls', 'states']) {
     const track = trackOf(trace, tid, kind, at, machine), found = track === undefined ? null : await spanAt(fetch, track, at);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page's whole state: the range on the screen, the selection, which lanes are how. Whoever changes it says so here;
-// whoever draws it listens. The address bar holds it, so that a link opens the same view.
+// The page's whole state: the range on the screen, the selection, the state of lanes. All changes go through here, and
+// all views listen. The address bar contains the state, so that a link opens the same view.
 
 import { Moves, followed } from './follow';
 import { Call } from './model';
 
 export interface Range { from: bigint; span: number } // nanoseconds
 
-/** Of these lanes and groups; none: of all. */
+/** Restricted to these lanes and groups; none: all. */
 export interface Base { range: Range; only: string[] }
 
 export const GROUPINGS = ['process', 'thread', 'cpu', 'kind'] as const; // the first is usual
@@ -15,7 +15,7 @@ export type Grouping = typeof GROUPINGS[number];
 export const WAYS = ['callees', 'callers', 'sandwich'] as const; // the first is usual
 export type Way = typeof WAYS[number];
 
-/** Small choices by name; what is not in it is as usual. */
+/** Small choices by name; a missing one has its default. */
 export type Words = Record<string, string>;
 const OF_IDS = ['focus', 'middle', 'syscall']; // picks that name functions and texts by ids, which a recording that grows may give anew
 
@@ -33,9 +33,9 @@ export interface View {
   only: string[]; // lanes and groups that the tables are of; none: all
   order: string[]; // of lanes and groups that were moved
   func: number | null; // in the finder
-  brush: [number, number] | null; // durations of its calls that are chosen there, in nanoseconds
+  brush: [number, number] | null; // chosen durations of its calls, in nanoseconds
   events: string; // filter of the event table
-  base: Base | null; // what others are compared with
+  base: Base | null; // the base of comparisons
   path: boolean; // whether the selection's critical path is drawn
   way: Way; // of the flame graph
   aligned: boolean; // recordings are drawn side by side, each from its begin on (align.ts)
@@ -113,7 +113,7 @@ export class Store {
     this.setRange(from + BigInt(Math.round(span * share)), span);
   }
 
-  /** With some room at both sides. */
+  /** Shows a range with some room at both sides. */
   show(from: bigint, until: bigint, room = 0.1): void {
     const span = Math.max(Number(until - from), LEAST_SPAN);
     this.setRange(from - BigInt(Math.round(span * room)), span * (1 + 2 * room));
@@ -146,7 +146,7 @@ export class Store {
     this.lit = func === null ? null : { func };
   }
 
-  /** Of the function's calls those of a duration are lit up, and those that are known one by one get a line. */
+  /** Highlights the function's calls of certain durations; calls that are known one by one get a line. */
   light(calls: Call[], min?: number, max?: number): void {
     if (this.view.func === null) return;
     this.lit = { func: this.view.func, min, max, calls };
@@ -163,19 +163,19 @@ export class Store {
     this.tell('panel');
   }
 
-  /** That is no step to go back to, but a link has it. */
+  /** This is not a step in the history, but a link contains it. */
   setScroll(pixels: number): void {
     this.view.scroll = Math.round(pixels);
     this.settleLater();
   }
 
-  /** What a panel has chosen; it draws that itself. Empty: as usual. */
+  /** Stores a panel's choice, which the panel draws itself. Empty: the default. */
   pick(name: string, value: string): void {
     this.view.picks = withWord(this.view.picks, name, value);
     this.settleLater();
   }
 
-  /** The same, of what is no step to go back to. */
+  /** The same, without a step in the history. */
   look(name: string, value: string): void {
     this.view.looks = withWord(this.view.looks, name, value);
     this.settleLater();
@@ -222,7 +222,7 @@ export class Store {
     this.tell('lanes');
   }
 
-  /** The tables are of this lane; with `more`, of others too. Again: of all. */
+  /** Restricts the tables to this lane; with `more`, to others too. A second time: to none. */
   choose(key: string, more: boolean): void {
     const { only } = this.view, isChosen = only.includes(key);
     if (more) this.view.only = isChosen ? only.filter((each) => each !== key) : [...only, key];
@@ -241,7 +241,7 @@ export class Store {
     this.tell('selection');
   }
 
-  /** These, which are all of one level, stand in this order from now on. */
+  /** Puts these lanes, all of one level, into this order. */
   arrange(keys: string[]): void {
     this.view.order = [...this.view.order.filter((key) => !keys.includes(key)), ...keys];
     this.tell('lanes');
@@ -252,12 +252,12 @@ export class Store {
     this.tell('lanes');
   }
 
-  /** The range that tables are of: what is selected, else what is on the screen. */
+  /** The range of the tables: the selected one, or the range on the screen. */
   get asked(): Range {
     return this.view.selected ?? this.view.range;
   }
 
-  /** The recording is longer now, and its parts may have other numbers. That is no step to go back to. */
+  /** The recording is longer now, and its parts may have other numbers. This is not a step in the history. */
   grow(duration: bigint, moves: Moves, func: number | null): void {
     const { view } = this, before = this.whole.span, track = view.call && moves.track(view.call.track);
     this.settle();
@@ -275,7 +275,7 @@ export class Store {
     for (const what of ['lanes', 'range', 'selection'] as const) for (const listener of this.listeners) listener(what);
   }
 
-  /** Steps back, or forward again, through what was looked at. */
+  /** Goes back, or forward again, through the history. */
   step(back: boolean): void {
     this.settle();
     const [from, to] = back ? [this.past, this.future] : [this.future, this.past];
@@ -287,7 +287,7 @@ export class Store {
     this.write(true);
   }
 
-  /** What a link says, or an entry of the browser's history; of an empty one the view that the page began with. */
+  /** Applies a link or an entry of the browser's history; an empty one restores the first view. */
   open(text: string): void {
     this.settle();
     this.restore(text || this.initial);
@@ -318,7 +318,7 @@ export class Store {
     this.write(isStep);
   }
 
-  /** A step is an entry of its own in the browser's history, so that its Back goes through them too. */
+  /** Each step is an entry in the browser's history, so that its Back goes through them too. */
   private write(isStep: boolean): void {
     if (isStep) history.pushState(null, '', '#' + this.settled);
     else history.replaceState(null, '', '#' + this.settled);
@@ -339,7 +339,7 @@ export class Store {
 
 const LISTS = [['x', 'collapsed'], ['t', 'pinned'], ['d', 'deep'], ['o', 'only'], ['q', 'order']] as const;
 
-/** What of a link is a step to go back to. */
+/** The part of a link that is a step in the history. */
 function stepOf(view: string): string {
   return view.replace(/;[yl]=[^;]*/g, '');
 }
@@ -391,7 +391,7 @@ function readRange(text: string): Range {
   return range;
 }
 
-/** What a link says, over what is there; null where it says nothing that can be. */
+/** Applies a link to a view; null if the link is invalid. */
 export function decode(text: string, base: View): View | null {
   try {
     const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, brush: null, events: '', base: null, path: false, way: 'callees', aligned: false, scroll: 0, picks: {}, collapsed: [], pinned: [], deep: [], only: [], order: [] };

@@ -8,7 +8,7 @@ import { idRanges } from './panel';
 export interface Sum { tracks: number; unfinished: boolean; busy: number[] } // busy: of each bin of a tile
 const KEPT = 400, AT_A_TIME = 2;
 
-/** The tracks that say how busy lanes were, and in which words: their calls; else whether threads ran; else CPUs. */
+/** The tracks that show how busy lanes were, and the words for it: their calls, or whether threads ran, or CPUs. */
 export function busyTracks(tracks: Track[]): { tracks: Track[]; words: string } {
   const calls = tracks.filter((track) => track.kind === 'calls');
   if (calls.length) return { tracks: calls, words: 'threads are in a call' };
@@ -17,7 +17,7 @@ export function busyTracks(tracks: Track[]): { tracks: Track[]; words: string } 
   return { tracks: tracks.filter((track) => track.kind === 'states' && track.of === 'cpu'), words: 'CPUs are busy' };
 }
 
-/** What stands for the whole recording. */
+/** The tracks that represent the whole recording. */
 export function allBusy(trace: Trace): Track[] {
   const calls = trace.tracks.filter((track) => track.kind === 'calls');
   return calls.length ? calls : trace.tracks.filter((track) => track.kind === 'states' && track.of === 'cpu');
@@ -30,7 +30,7 @@ export class Summaries {
 
   constructor(private changed: () => void) {}
 
-  /** The sum if it is here; else it is asked for. */
+  /** The sum if it has arrived; otherwise it is requested. */
   get(tracks: Track[], level: number, index: number): Sum | undefined {
     const ids = tracks.length ? idRanges(tracks.map((track) => track.id)) : undefined;
     if (ids === undefined) return undefined;
@@ -44,13 +44,13 @@ export class Summaries {
     return undefined;
   }
 
-  /** All is asked for anew: the recording, or its index, has grown. */
+  /** Requests everything again: the recording, or its index, has grown. */
   forget(): void {
     this.sums.clear();
     this.waiting = [];
   }
 
-  /** What was added up before the index was whole. */
+  /** Requests again the sums from before the index was complete. */
   forgetUnfinished(): void {
     for (const [key, sum] of this.sums) if (typeof sum === 'object' && sum.unfinished) this.sums.delete(key);
   }
@@ -84,7 +84,7 @@ export class Summaries {
   }
 }
 
-/** How busy each pixel of a stretch is: the mean of the bins that it covers. */
+/** How busy each pixel of a stretch is: the mean of its bins. */
 export function spread(sums: Map<number, Sum>, level: number, from: number, span: number, width: number): Float64Array {
   const out = new Float64Array(width), bin = 2 ** level, length = tileLength(level), bins = length / bin;
   for (let x = 0; x < width; x++) {

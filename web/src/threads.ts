@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread a number means. The kernel gives numbers again, and several recordings may have the same ones: the
-// model's threads are told apart by process and time.
+// Which thread an id means. The kernel uses ids again, and several recordings may have the same ones, so the model's
+// threads are distinguished by process and time.
 
 import { Thread, Trace, Track } from './model';
 
-/** Those that recorded themselves; of a kernel trace all. */
+/** Threads of recorded programs; in a kernel trace, all. */
 export function threadCount({ threads, tracks }: Pick<Trace, 'threads' | 'tracks'>): number {
   return threads.length || tracks.filter((track) => track.of === 'thread' && track.kind === 'states').length;
 }
 
-/** How far a moment lies outside of a life. */
+/** The distance of a moment from a thread's life. */
 function distance(life: { begin: bigint; until: bigint }, at: bigint): bigint {
   return at < life.begin ? life.begin - at : at > life.until ? at - life.until : 0n;
 }
 
-/** The recorded thread that has a number at a moment, or the one that had it nearest to it; pid: of that process alone. */
+/** The recorded thread that has an id at a moment, or had it nearest to that moment; pid: only of that process. */
 export function threadAt(trace: Trace, tid: number, at: bigint, pid?: number): number | undefined {
   let best: number | undefined, least = 0n;
   trace.threads.forEach((thread, i) => {
@@ -30,7 +30,7 @@ export function threadName(thread: Thread | undefined): string {
   return thread ? `${thread.name} ${thread.tid}`.trim() : '';
 }
 
-/** What a track is of: "worker-1 4711", "CPU 0". */
+/** The owner of a track: "worker-1 4711", "CPU 0". */
 export function trackName(trace: Trace, id: number): string {
   const track: Track | undefined = trace.tracks[id];
   if (!track) return '';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile as it comes over the wire: src/view/wire.h has its drawing.
+// A tile as it arrives from the server: src/view/wire.h draws it.
 
 import { TrackKind } from './model';
 
@@ -9,11 +9,11 @@ const VERSION = 1;
 const HEAD = 40, ROW = 4 + 3 * BINS, SLICE = 32, MARK = 16, COUNTER = 24;
 const KINDS: TrackKind[] = ['calls', 'slices', 'states', 'instants', 'counter', 'flows'];
 
-/** What lasts three bins or more. Times are nanoseconds from the tile's begin. */
+/** An entry of three bins or more. Times are nanoseconds from the tile's begin. */
 export interface Slice { begin: number; end: number; name: number; depth: number; hue: number; flags: number; value: number }
 export const LIVE = 1, CUT = 2, RESUMED = 4, UNWOUND = 8, YIELDS = 16;
 
-/** Of each bin three bytes: hue of the longest, busy share, log of how many begin. */
+/** Three bytes for each bin: hue of the longest entry, busy share, logarithm of the number of begins. */
 export interface Row { depth: number; bins: Uint8Array }
 export interface Mark { bin: number; count: number; name: number }
 
@@ -39,7 +39,7 @@ function readSlice(view: DataView, at: number): Slice {
   };
 }
 
-/** Throws where the bytes are no tile. */
+/** Throws if the bytes are not a tile. */
 export function decodeTile(bytes: ArrayBuffer): Tile {
   const view = new DataView(bytes);
   if (bytes.byteLength < HEAD || view.getUint32(0, true) !== MAGIC || view.getUint8(4) !== VERSION) throw new Error('this is no tile');

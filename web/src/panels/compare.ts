@@ -14,7 +14,7 @@ import { hasCalls } from './functions';
 interface Answer { self: number; rows: number[][] }
 const [FUNC, CALLS, SELF, TOTAL, MEAN] = [0, 1, 2, 3, 5];
 
-/** Of a function in both: calls, self, total and mean time; a share is of all self time of its side. */
+/** A function on both sides: calls, self, total and mean time; a share is that of all self time of its side. */
 export interface Side { calls: number; self: number; total: number; mean: number; share: number }
 export interface Difference { func: number; now: Side; before: Side }
 
@@ -34,7 +34,7 @@ export function differences(now: Answer, before: Answer): Difference[] {
   return [...found.values()];
 }
 
-/** A function that has moved to another file or line is the same one: those that are missing on one side find each other by name. */
+/** A function that moved to another file or line is the same one: functions that are missing on one side are matched by name. */
 export function joinMoved(rows: Difference[], name: (func: number) => string): Difference[] {
   const gone = new Map<string, Difference[]>(), taken = new Set<Difference>();
   for (const row of rows) if (row.now === NONE) gone.set(name(row.func), [...(gone.get(name(row.func)) ?? []), row]);
@@ -73,7 +73,7 @@ function columns(context: Context): Column<Difference>[] {
   return [
     { title: 'function', width: 'minmax(220px, 1fr)', left: true, text: name, sort: name, hint },
     { title: 'self', width: '104px', text: (row) => signed(change(row), duration), sort: (row) => Math.abs(change(row)), bar: (row) => Math.abs(change(row)) / most },
-    { title: 'self%', width: '76px', text: (row) => signed(row.now.share - row.before.share, percent), sort: (row) => row.now.share - row.before.share, hint: () => 'By how many percentage points its share of all self time differs' },
+    { title: 'self%', width: '76px', text: (row) => signed(row.now.share - row.before.share, percent), sort: (row) => row.now.share - row.before.share, hint: () => 'The change of its share of all self time, in percentage points' },
     ns('self now', (row) => row.now.self), ns('before', (row) => row.before.self), n('calls now', (row) => row.now.calls), n('before', (row) => row.before.calls),
     ns('mean now', (row) => row.now.mean), ns('before', (row) => row.before.mean), ns('total now', (row) => row.now.total), ns('before', (row) => row.before.total),
   ];

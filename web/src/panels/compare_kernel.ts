@@ -22,7 +22,7 @@ function added(entries: Entry[]): Map<string, Entry> {
   return found;
 }
 
-/** By what it is and its name, which mean the same in all traces; its numbers need not. */
+/** Identified by kind and name, which mean the same in all traces; ids may not. */
 export function changes(now: Entry[], before: Entry[]): Change[] {
   const [is, was] = [added(now), added(before)];
   return [...new Set([...is.keys(), ...was.keys()])].map((key) => {
@@ -31,7 +31,7 @@ export function changes(now: Entry[], before: Entry[]): Change[] {
   });
 }
 
-/** Whether a trace has anything of the kind. */
+/** Whether a trace has entries of the kind. */
 export function hasStates(trace: Trace): boolean {
   return trace.tracks.some((track) => track.kind === 'states' || track.name === 'system calls');
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters of the range, such as the frequency of a CPU: least, mean and greatest value.
+// Counters of the range, such as the frequency of a CPU: minimum, mean and maximum.
 
 import { ask } from '../api';
 import { el } from '../dom';
@@ -11,7 +11,7 @@ import { count, counted, share } from '../time';
 const [TRACK, CHANGES, MIN, MEAN, MAX, FIRST, LAST, KNOWN] = [0, 1, 2, 3, 4, 5, 6, 7];
 const STEPS: [number, string][] = [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']];
 
-/** "2.400 GHz": of Hz and bytes the prefix that fits; "1,234" of others. */
+/** "2.400 GHz": Hz and bytes get a prefix; "1,234" for others. */
 export function quantity(value: number, unit: string): string {
   const [, prefix, base] = /^(k?)(Hz|B)$/.exec(unit) ?? [];
   if (base === undefined) return `${Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(6)))}${unit ? ` ${unit}` : ''}`;

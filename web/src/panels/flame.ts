@@ -21,10 +21,10 @@ let way: Way = 'callees', recorded: Node[] = [], below: Node[] = [], above: Node
 let middle = -1; // function of the sandwich
 let base: Node[] | null = null, change: number[] = [], before = new Map<string, number>();
 let canvas: HTMLCanvasElement, crumbs: HTMLElement, tip: HTMLElement, scroller: HTMLElement, current: Context, compare: HTMLButtonElement;
-let keyed: Box | null = null; // that the keys have gone to
+let keyed: Box | null = null; // the box that was reached by keys
 const ways = new Map<Way, HTMLButtonElement>();
 
-/** Boxes of a tree from `top` on, downward or upward; returns how many rows it takes. */
+/** Makes the boxes of a tree from `top` on, downward or upward; returns the number of rows. */
 function layoutTree(nodes: Node[], from: number, width: number, top: number, step: 1 | -1): number {
   let deepest = 0;
   const walk = (node: number, x: number, size: number, depth: number): void => {
@@ -96,7 +96,7 @@ function drawBoxes(): void {
   }
 }
 
-/** The way from the root to what fills the width; each step leads back to it. */
+/** The path from the root to the frame that fills the width; a click on a step goes back to it. */
 function drawBar(): void {
   for (const [key, made] of ways) made.setAttribute('aria-pressed', String(key === way));
   compare.setAttribute('aria-pressed', String(!!base));
@@ -126,7 +126,7 @@ function hover(event: MouseEvent): void {
   tell(box, event.clientX - area.left + 12, event.clientY - area.top + 16);
 }
 
-/** What a box stands for, beside it. */
+/** The text beside a box. */
 function tell(box: Box | undefined, x: number, y: number): void {
   const node = box && box.nodes[box.node];
   tip.hidden = !node;
@@ -144,7 +144,7 @@ function tell(box: Box | undefined, x: number, y: number): void {
   tip.style.top = `${Math.min(y, bounds.height - tip.offsetHeight - 4)}px`;
 }
 
-/** The box that a key leads to: beside, or in the next row the one below or above. */
+/** The box that a key goes to: beside, or in the next row below or above. */
 export function boxBeside(list: Box[], from: Box, key: string): Box | undefined {
   const row = (at: number): Box[] => list.filter((box) => box.row === at).sort((a, b) => a.x - b.x), own = row(from.row), at = own.indexOf(from);
   if (key === 'ArrowRight') return own[at + 1];
@@ -167,7 +167,7 @@ function keyDown(event: KeyboardEvent): void {
   tell(shown, shown.x + 24, shown.row * ROW - scroller.scrollTop + scroller.offsetTop + ROW + 4);
 }
 
-/** The node of the same path in another tree, or the last on the way to it. */
+/** The node of the same path in another tree, or its nearest ancestor that exists. */
 function follow(path: string, nodes: Node[]): number {
   let at = 0;
   for (const func of path.split('/').slice(1)) {
@@ -185,7 +185,7 @@ function show(path = ''): void {
   draw();
 }
 
-/** The function that a sandwich is of: what fills the width, is lit up, or has the most time of its own. */
+/** The function of a sandwich: the one that fills the width, is highlighted, or has the most self time. */
 function chooseMiddle(): number {
   const focused = way === 'sandwich' ? -1 : below[focus]?.func ?? -1;
   if (focused >= 0) return focused;
@@ -203,7 +203,7 @@ function choose(next: Way): void {
   show();
 }
 
-/** Its width is that of the whole picture. */
+/** Makes a frame as wide as the whole picture. */
 function fill(node: number): void {
   focus = node;
   current.store.pick('focus', pathOf(below, node));
@@ -241,7 +241,7 @@ export const flame: Panel = {
     canvas.addEventListener('blur', () => {
       keyed = null;
       tip.hidden = true;
-      if (below.length) drawBoxes(); // the way to it stays: it may be what is clicked
+      if (below.length) drawBoxes(); // the path stays: the user may be clicking it
     });
     crumbs = el('span', { class: 'crumbs' });
     tip = el('div', { class: 'tip', role: 'status', hidden: '' });
@@ -276,7 +276,7 @@ export const flame: Panel = {
   },
 };
 
-/** Names have come. */
+/** Names have arrived. */
 export function redrawFlame(): void {
   if (canvas?.isConnected) draw();
 }

@@ -41,14 +41,14 @@ class Growing {
     this.nodes[node].calls += calls;
   }
 
-  /** What no child has is the node's own. */
+  /** The time that no child has is the node's self time. */
   finish(): Node[] {
     for (const node of this.nodes) node.self = Math.max(node.total - node.children.reduce((sum, child) => sum + this.nodes[child].total, 0), 0);
     return leftHeavy(this.nodes);
   }
 }
 
-/** The same time seen from the innermost functions: who called them, and who called those. */
+/** The same time from the innermost functions outward: their callers, and the callers of these. */
 export function inverted(from: Node[]): Node[] {
   const made = new Growing(-1);
   for (const node of from) {
@@ -72,7 +72,7 @@ function outermost(from: Node[], func: number): Node[] {
   });
 }
 
-/** Who called a function, nearest first: the root is the function. */
+/** The callers of a function, nearest first; the root is the function. */
 export function callersOf(from: Node[], func: number): Node[] {
   const made = new Growing(func);
   for (const node of outermost(from, func)) {
@@ -86,7 +86,7 @@ export function callersOf(from: Node[], func: number): Node[] {
   return made.finish();
 }
 
-/** What a function called, wherever it was called from: the root is the function. */
+/** The callees of a function, wherever it was called from; the root is the function. */
 export function calleesOf(from: Node[], func: number): Node[] {
   const made = new Growing(func), todo: [number, number][] = [];
   const take = (node: Node, at: number): void => {
@@ -108,7 +108,7 @@ export function totalsByPath(nodes: Node[]): Map<string, number> {
   return totals;
 }
 
-/** Of each node, by how much its share of all differs from the share that its path has in `base`: -1 to 1. */
+/** For each node, the difference between its share and that of its path in `base`: -1 to 1. */
 export function changes(nodes: Node[], base: Node[]): number[] {
   const before = totalsByPath(base), all = nodes[0]?.total || 1, allBefore = base[0]?.total || 1, paths: string[] = [];
   return nodes.map((node, i) => {

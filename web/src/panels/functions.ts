@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function table of the range: what `krait report` says of it.
+// The function table of the range, as in `krait report`.
 
 import { ask } from '../api';
 import { el } from '../dom';
@@ -22,7 +22,7 @@ const WORDS: Record<string, string> = { on_cpu: 'on CPU', runnable: 'ready', gil
 
 let table: Table<number[]>, note: HTMLElement, whole = 1;
 
-/** What self time went to, as a bar; in words for the pointer and for screen readers. Sorted by what was not on a CPU. */
+/** Self time by state, as a bar, and in words for the tooltip and for screen readers. Sorted by time off-CPU. */
 function split(states: string[]): Column<number[]> {
   const cpu = states.indexOf('on_cpu'), colours = (): string[] => states.map((state) => palette(isDark()).state(wallRole(state)));
   const words = (row: number[]): string => states.map((state, i) => [WORDS[state] ?? state, row[FIXED + i]] as [string, number]).filter(([, ns]) => ns)

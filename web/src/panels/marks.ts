@@ -12,7 +12,7 @@ interface Mark { track: number; name: number; at: bigint; nth: number } // nth: 
 const MOST = 2000;
 let table: Table<Mark>, note: HTMLElement, timer = 0;
 
-/** Once for all that come together. */
+/** Runs once for marks that arrive together. */
 function drawLater(): void {
   clearTimeout(timer);
   timer = window.setTimeout(() => table.redraw(), 30);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader's own notes: each is a moment or a range of time with a text.
+// The user's notes: each is a moment or a range of time with a text.
 
 import { button, el } from '../dom';
 import { Note } from '../notes';
@@ -33,7 +33,7 @@ function draw(context: Context): void {
   shown = [...notes.list];
 }
 
-/** Of what is selected, else of the middle of the screen; its text can then be typed. */
+/** Adds a note to the selection, or to the middle of the screen, and lets the user type its text. */
 export function addNote(context: Context): void {
   const { view, detail } = context.store, { from, span } = view.range;
   const chosen = view.selected ?? (detail && { from: detail.begin, span: Number(detail.end - detail.begin) });

@@ -14,8 +14,8 @@ import { isDark, sized } from '../timeline';
 import { hasCalls } from './functions';
 
 const THREADS_MOST = 4, ROW = 20, HEAD = 18, GAP = 10, CLOCK = 210, BARS = 260, BAR = 17;
-const TURN = 2; // seconds of watching that a turn of the clock takes
-const WINDOW = 2 * TURN; // seconds of watching whose calls are loaded on each side
+const TURN = 2; // seconds of playing for a turn of the clock
+const WINDOW = 2 * TURN; // seconds of playing whose calls are loaded on each side
 const ASK = 400; // milliseconds between two counts of calls
 const WIDTH = 1500; // bins are as of a timeline of so many pixels
 
@@ -64,7 +64,7 @@ class Player {
     event.stopPropagation();
   }
 
-  /** What is played: the selected range, or what is on the screen, of the chosen lanes. */
+  /** The played range and lanes: the selected range, or the one on the screen, of the chosen lanes. */
   show(): void {
     const { store, timeline, trace } = this.context, { from, span } = store.asked;
     const own = timeline.lanes.chosenTracks() ?? trace.tracks, tracks = own.filter((track) => track.kind === 'calls' && track.thread !== null && track.of === 'thread');
@@ -127,7 +127,7 @@ class Player {
     this.seek();
   }
 
-  /** Looks for the next event, further and further away; goes on when the calls there have come. */
+  /** Looks for the next event, further and further away; continues when the calls there have arrived. */
   private seek(): void {
     while (this.seeking) {
       const { forward, around } = this.seeking, found = this.callsAround(around);
@@ -139,14 +139,14 @@ class Player {
     }
   }
 
-  /** Calls around the moment are those of the picture; false while some are on their way. */
+  /** Takes the calls around the moment from the picture's tiles; false while some have not arrived. */
   private load(): boolean {
     const { lanes, whole } = this.callsAround(this.at);
     this.lanes.forEach((lane, i) => { if (lanes[i].length || whole) lane.calls = lanes[i]; });
     return whole;
   }
 
-  /** Of each lane, from the timeline's tiles; `whole` once all have come. */
+  /** The calls of each lane, from the timeline's tiles; `whole` when all have arrived. */
   private callsAround(at: number): { lanes: Played[][]; from: number; until: number; whole: boolean } {
     const around = Math.min(this.pace * WINDOW, this.span), level = levelOf(2 * around, WIDTH), length = tileLength(level);
     const from = Math.max(at - around, -Number(this.from)), until = Math.min(at + around / 4, this.span);
@@ -166,7 +166,7 @@ class Player {
     return { lanes, from, until, whole };
   }
 
-  /** How often each function was called from the begin of the range on: exact, from the server. */
+  /** How often each function was called since the begin of the range: exact numbers from the server. */
   private async countCalls(): Promise<void> {
     const now = performance.now();
     if (now - this.asked < ASK) return;
@@ -331,7 +331,7 @@ class Player {
 
 let player: Player | null = null;
 
-/** Names and calls have come. */
+/** Names and calls have arrived. */
 export function redrawPlay(): void {
   player?.redraw();
 }

@@ -17,7 +17,7 @@ const [TRACK, NAME, TIMES, NS, LONGEST] = [0, 1, 2, 3, 4];
 let table: Table<number[]>, note: HTMLElement, rows: number[][] = [], of: Of = 'thread', current: Context;
 const switches = new Map<Of, HTMLButtonElement>();
 
-/** What the state is drawn with on the timeline; who has a CPU is drawn by other hues there. */
+/** The state's colour on the timeline. Threads on a CPU have other hues there. */
 function colourOf(name: string): string {
   return of === 'cpu' && stateRole(name) === name ? '' : palette(isDark()).state(stateRole(name));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls of the range: by name, as `krait states` has them, and how long they took over time.
+// System calls of the range: by name, as in `krait states`, and their durations over time.
 
 import { ask } from '../api';
 import { button, el } from '../dom';

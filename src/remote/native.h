@@ -2,8 +2,9 @@
  *
  * A thread's native frames, and how krait merges them with its Python functions.
  *
- * krait unwinds a thread that waits in a system call from the stack pointer and the instruction that the kernel reports (syscall in proc(5)), and proves that it did not run meanwhile (remote/still.h). If this needs other registers, or the thread runs, krait
- * stops it by ptrace(2).
+ * krait unwinds a thread that waits in a system call from the stack pointer and the instruction that the kernel reports
+ * (syscall in proc(5)), and proves that it did not run meanwhile (remote/still.h). If this needs other registers, or
+ * the thread runs, krait stops it by ptrace(2).
  *
  * The interpreter's loop is one native function, _PyEval_EvalFrameDefault. From 3.11 on, one activation of it
  * runs a Python function and all functions that this one calls without C code in between; before, only one

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Taking an index from a file. Whoever may write to the trace's folder wrote the file: each number in it is looked at
- * before anything is taken, and it is all or nothing.
+ * Takes an index from a file. Anybody who may write to the trace's folder may have written the file, so each number is
+ * checked before anything is used, and krait takes all of it or nothing.
  */
 #include "view/cache_own.h"
 
@@ -20,10 +20,10 @@ struct reading {
     const struct krait_view *view;
     const uint8_t *at, *end;
     const struct krait_cache_head *head;
-    struct krait_view_track *tracks; /* as they will be; by track id */
+    struct krait_view_track *tracks; /* the resulting tracks, by track id */
 };
 
-/* The next `count` items; false where there are not as many. None gives NULL. */
+/* The next `count` items; false if there are not so many. A count of 0 gives NULL. */
 static bool take(struct reading *r, void *items, uint64_t count, size_t size)
 {
     const void **out = items;
@@ -153,7 +153,7 @@ static bool read_columns(struct reading *r, const struct krait_cache_track *head
            are_moments(columns, names);
 }
 
-/* The trace has them from then on, whatever else is in the file: they fit it. */
+/* Gives these to the trace, whatever else is in the file, because they match it. */
 static bool read_places(struct reading *r, const struct krait_cache_track *head)
 {
     struct krait_places places = { .count = (uint32_t)head->places, .frame_count = head->frames };
@@ -168,7 +168,7 @@ static bool read_places(struct reading *r, const struct krait_cache_track *head)
     return krait_places_give(r->view->trace, track->thread, &places) == 0;
 }
 
-/* Those that would be built, each once, in their order. */
+/* The tracks that would be built, each once, in their order. */
 static bool read_track(struct reading *r, uint32_t at)
 {
     const struct krait_cache_track *head;
@@ -259,7 +259,7 @@ static void accept(struct krait_view *view, struct reading *r)
         struct krait_view_track *track = &view->tracks[i];
         if (track->state != KRAIT_VIEW_WAITS)
             continue;
-        if (i >= recorded) { /* lanes are built each time: they may be others */
+        if (i >= recorded) { /* lanes are built each time, because they may have changed */
             view->others[view->other_count++] = i;
             continue;
         }

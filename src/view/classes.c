@@ -67,7 +67,7 @@ uint8_t krait_class_of(const char *text)
     return (uint8_t)(krait_class_count + (uint32_t)(krait_hash_bytes(text, strlen(text)) >> 32) % KRAIT_HUES);
 }
 
-/* A program's own packages come before the interpreter's and the standard library: they are what people look for. */
+/* A program's own packages come before the interpreter's and the standard library, because users look for them. */
 static uint64_t weight_of(const struct krait_func *func)
 {
     enum { OWN = 10000 };

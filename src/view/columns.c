@@ -67,7 +67,7 @@ int krait_columns_add(struct krait_columns *columns, const struct krait_trace *t
     return 0;
 }
 
-/* Of those that begin at once, the one around the others comes first. */
+/* If several begin at the same time, the enclosing one comes first. */
 static int by_begin(const void *a, const void *b)
 {
     const struct krait_tile_call *x = a, *y = b;
@@ -76,7 +76,7 @@ static int by_begin(const void *a, const void *b)
     return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
 }
 
-/* A slice lies one deeper than the one that it lies in. Those that only overlap are drawn below each other, too. */
+/* A slice is one deeper than the slice that encloses it. Slices that only overlap are drawn below each other too. */
 static void give_depths(struct krait_tile_call *spans, uint64_t count)
 {
     uint64_t ends[KRAIT_WIRE_DEPTHS];
@@ -96,7 +96,7 @@ struct krait_tile_call *krait_columns_unpack(const struct krait_columns *columns
     struct krait_spans_reader reader;
     krait_spans_start(&reader, &columns->spans);
     for (uint64_t i = 0; spans && i < columns->spans.count; i++) {
-        if (!krait_spans_next(&reader, &spans[i])) /* a file has changed under its mapping */
+        if (!krait_spans_next(&reader, &spans[i])) /* the mapped file has changed */
             spans[i] = (struct krait_tile_call){ 0 };
     }
     return spans;
@@ -169,7 +169,7 @@ static int each_span(const struct krait_columns *columns, struct krait_range ran
     int rc = 0;
     if (columns->kind == KRAIT_TRACK_SLICES && !columns->is_whole)
         return 0;
-    /* Of states only the last one before the range can go on in it; of slices any that lies around it. */
+    /* Only the last state before the range can reach into it, but any slice before it can. */
     krait_spans_seek(&reader, &columns->spans, columns->kind == KRAIT_TRACK_STATES ? range.from_ns : 0);
     while (!rc && krait_spans_next(&reader, &span) && span.begin_ns < range.to_ns) {
         if (span.end_ns > range.from_ns || span.begin_ns >= range.from_ns)
@@ -192,7 +192,7 @@ static int each_moment(const struct krait_columns *columns, struct krait_range r
     return rc;
 }
 
-/* A value goes on up to the next: the first one may have begun before the range. */
+/* A value lasts until the next one, so the first may have begun before the range. */
 static int each_value(const struct krait_columns *columns, struct krait_range range,
                       int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What makes a built graph ready to be drawn: totals, the limit on its size, the order of siblings, colours.
+ * Makes a built graph ready to draw: totals, the limit on its size, the order of siblings, colours.
  */
 #include "base/array.h"
 #include "view/flame.h"
@@ -37,7 +37,7 @@ static int compare_u64(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* The widest first; a parent, being as wide or wider and less deep, before its children. */
+/* The widest first. A parent comes before its children, because it is at least as wide and less deep. */
 static int compare_width(const void *a, const void *b, void *ctx)
 {
     const struct krait_flame *flame = ((const struct sorting *)ctx)->flame;
@@ -56,7 +56,7 @@ static int compare_names(const struct krait_flame *flame, const struct krait_fla
     return by_module ? by_module : strcmp(x->name, y->name);
 }
 
-/* Rest frames last, then as the order says; what is equal keeps the order of the first call. */
+/* Rest frames come last, the others in the given order; equal ones in the order of their first calls. */
 static int compare_siblings(const void *a, const void *b, void *ctx)
 {
     const struct sorting *sorting = ctx;
@@ -94,8 +94,8 @@ static uint32_t rest_name(struct krait_flame *flame)
     return flame->name_count++;
 }
 
-/* A dropped node's weight goes to the rest node of its parent; rest_of[parent] is where that is. A dropped
- * node is never below another here: only those whose parent was kept are asked. */
+/* Adds a dropped node's weight to the rest node of its parent, rest_of[parent]. Only nodes whose parent was kept
+ * come here, so a dropped node is never below another. */
 static void add_to_rest(struct krait_flame *flame, struct krait_flame_node *rest,
                         const struct krait_flame_node *node)
 {
@@ -107,8 +107,8 @@ static void add_to_rest(struct krait_flame *flame, struct krait_flame_node *rest
     }
 }
 
-/* Copies what is kept to `to`, in the old order (so parents stay before children), and makes rest nodes.
- * new_id: of kept nodes, else KRAIT_NO_ID; `to` has room for two nodes per kept one. */
+/* Copies the kept nodes to `to`, in the old order (so parents stay before children), and makes rest nodes. new_id:
+ * the new id of a kept node, or KRAIT_NO_ID; `to` has room for two nodes per kept one. */
 static uint32_t copy_kept(struct krait_flame *flame, const uint32_t *new_id, uint32_t *rest_of,
                           struct krait_flame_node *to, uint32_t kept, uint32_t name)
 {
@@ -183,7 +183,8 @@ static int link_nodes(struct krait_flame *flame, enum krait_flame_order order)
     return 0;
 }
 
-/* A function's own weight is its nodes' own; turned over, it is what stands on the root. */
+/* A function's self weight is the sum over its nodes; in a reversed graph, it is the weight of its node below the
+ * root. */
 static void add_to_package(struct krait_flame *flame, const struct krait_flame_node *node)
 {
     uint32_t package = flame->names[node->name].package;

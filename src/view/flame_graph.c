@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The graph's building: from call trees to merged nodes, and the callee-rooted form.
+ * Builds the graph: from call trees to merged nodes, and the reversed form.
  */
 #include "view/flame.h"
 
@@ -22,7 +22,8 @@ static const char *clean_text(struct krait_flame *flame, const char *s)
     return buf.failed ? NULL : krait_arena_strndup(&flame->texts, buf.len ? buf.data : "", buf.len);
 }
 
-/* What colours are given by: the first part of the dotted module, or the file's name where there is no module. */
+/* The package, which decides the colour: the first part of the dotted module, or the file's name if there is no
+ * module. */
 static uint32_t package_of(struct krait_flame *flame, const struct krait_flame_name *name)
 {
     const char *text = name->module, *slash = strrchr(name->file, '/');
@@ -96,7 +97,7 @@ static uint32_t add_group_name(struct krait_flame *flame, const char *label)
     return add_name(flame, label, "", "", 0, KRAIT_LAYER_GROUP);
 }
 
-/* The child of `parent` that has this name, made if there is none. Links are set by krait_flame_finish. */
+/* The child of `parent` with this name; made if there is none. krait_flame_finish sets the links. */
 static uint32_t child_of(struct krait_flame *flame, uint32_t parent, uint32_t name)
 {
     uint64_t key = (uint64_t)parent << 32 | name;
@@ -116,8 +117,8 @@ static uint32_t child_of(struct krait_flame *flame, uint32_t parent, uint32_t na
     return flame->count++;
 }
 
-/* A function of the other trace. Lines move and paths differ between versions of a program, so where nothing
- * is equal in all, the first of this trace that has its module, name and kind stands for it. */
+/* A function of the other trace. Lines and paths differ between versions of a program, so if no function is equal in
+ * everything, the first one of this trace with the same module, name and kind is taken. */
 static uint32_t add_other_name(struct krait_flame *flame, const struct krait_func *func,
                                enum krait_flame_layer layer)
 {
@@ -132,8 +133,8 @@ static uint32_t add_other_name(struct krait_flame *flame, const struct krait_fun
     return same ? (uint32_t)*same : add_name(flame, func->name, func->module, func->file, func->line, layer);
 }
 
-/* Where what it called is part of its own time the name says so. The mark is not of the name's key: graphs
- * with and without it are compared. */
+/* If its self time contains dropped callees, the name says so. The mark is not part of the name's key, so that
+ * graphs with and without it can be compared. */
 static void mark_dropped(struct krait_flame *flame, uint32_t id)
 {
     struct krait_flame_name *row = &flame->names[id];
@@ -185,7 +186,7 @@ static int add_nodes(struct krait_flame *flame, const struct adding *a)
     return 0;
 }
 
-/* By node of the tree: its time, or its calls, with all below it. Parents lie before their children. */
+/* For each node of the tree, its time or calls, with everything below it. Parents come before their children. */
 static double *totals_of(const struct krait_calltree *tree, enum krait_flame_unit unit)
 {
     double *totals = calloc((size_t)tree->count + 1, sizeof(*totals));
@@ -198,7 +199,7 @@ static double *totals_of(const struct krait_calltree *tree, enum krait_flame_uni
     return totals;
 }
 
-/* Nodes of the tree may be one node of the graph. */
+/* Several nodes of the tree may become one node of the graph. */
 static int add_shares(struct krait_flame *flame, const struct adding *a, enum krait_flame_unit unit)
 {
     KRAIT_AUTO_FREE double *shares = calloc(flame->count, sizeof(*shares));
@@ -232,7 +233,7 @@ static int add_tree(struct krait_flame *flame, const struct krait_calltree *tree
                : 0;
 }
 
-/* A graph that is nothing but its root. */
+/* A graph with only a root. */
 static struct krait_flame *new_empty(void)
 {
     struct krait_flame *flame = calloc(1, sizeof(*flame));
@@ -321,7 +322,7 @@ void krait_flame_free(struct krait_flame *flame)
     free(flame);
 }
 
-/* Moves names and what belongs to them, so that ids stay the same. */
+/* Moves the names and their tables, so that ids stay the same. */
 static void take_names(struct krait_flame *to, struct krait_flame *from)
 {
 #define SWAP(field)                            \
@@ -344,11 +345,11 @@ static bool is_empty(const struct krait_flame_node *node)
     return !(node->side[0].self_ns | node->side[0].calls | node->side[1].self_ns | node->side[1].calls);
 }
 
-/* Turned over, a tree of n stacks has up to n times their depth of nodes; so both are bounded. The heaviest
- * stacks are added first; of those that meet a bound, what is above is left out. */
+/* Reversed, a tree of n stacks has up to n times their depth of nodes, so both are bounded. The heaviest stacks are
+ * added first; stacks that exceed a bound lose their outer part. */
 enum { MAX_CALLERS = 512, MAX_REVERSED = 4000000 };
 
-/* Adds one stack, from its leaf towards the root; what it weighs ends at the outermost caller. */
+/* Adds one stack, from its leaf towards the root, with its weight at the outermost caller. */
 static int add_reversed(struct krait_flame *to, const struct krait_flame *from, uint32_t leaf)
 {
     uint32_t node = 0;

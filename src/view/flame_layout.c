@@ -7,8 +7,8 @@ double krait_flame_share(const struct krait_flame *flame, const struct krait_fla
     return all ? (double)krait_flame_total(flame, node, side) / (double)all : 0;
 }
 
-/* Walks in preorder; `start` is what lies left of a node, in the graph's unit. Children are packed to the
- * left, what is left free at the right is the node's own. */
+/* Walks in preorder; `start` is the left edge of a node, in the graph's unit. Children are packed to the left; the
+ * free space at the right is the node's self time. */
 static int add_boxes(struct flame_layout *layout, const struct krait_flame *flame, double min_share)
 {
     KRAIT_AUTO_FREE uint64_t *start = calloc(flame->count, sizeof(*start));
@@ -38,7 +38,7 @@ struct ranking {
     const struct flame_box *boxes;
 };
 
-/* The widest first, then the ones nearer to the root: a parent is always before its children. */
+/* The widest first, then those nearer to the root, so a parent is always before its children. */
 static int compare_boxes(const void *a, const void *b, void *ctx)
 {
     const struct ranking *ranking = ctx;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the colours mean. All legends are in the file; the class of the whole picture says which one is seen.
+ * The meaning of the colours. The file contains all legends; the class of the whole picture decides which one is
+ * visible.
  */
 #include "view/flame_draw.h"
 
@@ -30,7 +31,7 @@ static void entry_attributes(struct krait_buf *to, const struct entry *entry, do
     krait_buf_char(to, '"');
 }
 
-/* A swatch, what it stands for and its share. Returns where the next one begins; beyond `limit` it is not shown. */
+/* A swatch, its meaning and its share. Returns the place of the next one; nothing is shown beyond `limit`. */
 static double legend_entry(struct krait_buf *to, const struct entry *entry, double x, double limit)
 {
     KRAIT_AUTO_BUF share = { 0 };
@@ -131,7 +132,7 @@ static void layer_legend(struct krait_buf *to, const struct krait_flame *flame, 
     krait_buf_str(to, "</g>\n");
 }
 
-/* What is drawn nowhere, for it has no width in this trace. */
+/* Functions that are not drawn, because they have no width in this trace. */
 static void only_in_other(struct krait_buf *to, const struct krait_flame *flame)
 {
     uint64_t gone = 0, all = krait_flame_total(flame, &flame->nodes[0], 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The picture as it is before any script runs, and the file around it. flame.js draws the same again from the
- * data, so that a change here has its twin there; tests compare the two.
+ * The picture before any script runs, and the file around it. flame.js draws the same again from the data, so a change
+ * here needs the same change there; tests compare both.
  */
 #include "view/flame_draw.h"
 
@@ -120,8 +120,8 @@ static const char *last_part(const char *dotted)
     return dot && dot[1] ? dot + 1 : dotted;
 }
 
-/* As much of a name as says most in so many columns: module and name, name, the name's last part, that cut.
- * Of a module's own code the module is what says most. */
+/* The most useful part of a name that fits into the columns: module and name, the name, the name's last part, or
+ * that truncated. For a module's own code it is the module. */
 static void frame_text(struct krait_buf *to, const struct krait_flame_name *name, size_t columns)
 {
     size_t module_columns = krait_text_columns(name->module, strlen(name->module));
@@ -138,7 +138,7 @@ static void frame_text(struct krait_buf *to, const struct krait_flame_name *name
     krait_text_xml_cut(to, fits ? text : last_part(text), columns);
 }
 
-/* A change that is small beside the frame itself is noise, however many points it has. */
+/* A change that is small relative to the frame is noise, however many percentage points it has. */
 static int diff_class(double share, double was)
 {
     double points = 100 * (share - was), size = fabs(points);
@@ -168,7 +168,7 @@ static double row_y(const struct picture *p, uint32_t depth)
     return FLAME_TOP + (double)row * KRAIT_FLAME_ROW;
 }
 
-/* A box leaves a pixel of the ground between itself and its neighbours, where it can afford one. */
+/* A box leaves a pixel of background between itself and its neighbours, if it is wide enough. */
 static void frame(const struct picture *p, const struct flame_box *box)
 {
     const struct krait_flame_node *node = &p->flame->nodes[box->node];
@@ -198,8 +198,8 @@ static void frames(const struct picture *p)
     krait_buf_str(p->to, "</g>\n");
 }
 
-/* A window shows the top of what is taller, and the flames' tips are there. The script scrolls, and takes
- * this away. */
+/* If the picture is taller than the window, the window shows its top, with the tips of the flames. The script
+ * scrolls, and removes this text. */
 static void say_where_root_is(const struct picture *p)
 {
     enum { TALL = 900 };
@@ -249,7 +249,7 @@ static const char *color_class(const struct krait_flame *flame, const struct kra
     return flame->has_other ? "bd" : options->color == KRAIT_FLAME_BY_LAYER ? "bl" : "bm";
 }
 
-/* The script and its data stand inside CDATA in SVG, which is XML; in HTML they are elements of their own. */
+/* In SVG, which is XML, the script and its data are inside CDATA; in HTML they are separate elements. */
 static void scripts(struct krait_buf *to, const struct krait_flame *flame,
                     const struct krait_flame_options *options, const char *open, const char *close)
 {

@@ -39,7 +39,7 @@ static struct point place(const struct drawing *d, uint32_t node)
     return (struct point){ d->width / 2 + 1.35 * radius * cos(turn), d->height / 2 + radius * sin(turn) };
 }
 
-/* Where the line from a node's middle toward a point leaves its box. */
+/* The point at which the line from a node's middle to another point leaves its box. */
 static struct point leave(struct point node, struct point toward)
 {
     double dx = toward.x - node.x, dy = toward.y - node.y;
@@ -149,7 +149,7 @@ void krait_graph_svg(struct krait_buf *to, const struct krait_graph *graph)
 
 /* -- Graphviz -- */
 
-/* Its strings are those of C, of which JSON's are, but for \u, which it shows as it stands. */
+/* Its strings are like those of C. JSON's strings fit, except \u, which it prints as it is. */
 void krait_graph_dot(struct krait_buf *to, const struct krait_graph *graph)
 {
     krait_buf_str(to, "digraph states {\n    node [shape=box, style=rounded];\n");

@@ -102,7 +102,7 @@ static int copy_paths(struct krait_view *view, const struct krait_view_options *
     return 0;
 }
 
-/* Returns 0 where it came from a file, -ENOENT where it is to be built, or -ENOMEM. */
+/* Returns 0 if it came from a file, -ENOENT if it has to be built, or -ENOMEM. */
 static int load(struct krait_view *view, const struct krait_view_options *options)
 {
     int rc = copy_paths(view, options);
@@ -121,7 +121,7 @@ static int build(struct krait_view *view, unsigned threads, struct krait_err *er
     return krait_view_build(view, threads ? threads : (unsigned)KRAIT_MAX(processors, 1), err);
 }
 
-/* Up to the last that is known before anything is indexed. */
+/* The end of the last thing that is known before anything is indexed. */
 static uint64_t first_length(const struct krait_view *view)
 {
     uint64_t end_ns = KRAIT_MAX(view->trace->end_ns, krait_kernel_last(view->trace));

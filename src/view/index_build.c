@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Building the index: each builder takes the largest track of calls that nobody has taken; one takes all other tracks,
- * which come from one walk.
+ * Builds the index. Each builder takes the largest track of calls that nobody has taken; one builder takes all other
+ * tracks, which need only one walk.
  */
 #include "view/index_own.h"
 
@@ -124,7 +124,7 @@ static int pass_calls(void *pipe, const struct krait_call_batch *batch)
     return rc;
 }
 
-/* A track that is half of the work would keep one processor busy and leave the others without. */
+/* A track with half of the work would keep one processor busy and leave the others idle. */
 static int walk_calls(struct krait_view *view, uint32_t thread, struct building_calls *building)
 {
     struct krait_pipe *pipe = NULL;
@@ -224,7 +224,7 @@ static int by_end(const void *a, const void *b)
     return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
-/* A pyramid wants them in the order of ends: which is another one where they nest. */
+/* A pyramid needs them in the order of ends, which differs from that of begins if they nest. */
 static int build_spans(struct krait_view_track *track)
 {
     const struct krait_columns *columns = track->columns;
@@ -291,7 +291,7 @@ static int64_t take_job(struct krait_view *view, int rc)
     return job;
 }
 
-/* The last one puts the index into the cache. */
+/* The last builder to end writes the index to the cache. */
 static void end_builder(struct krait_view *view)
 {
     pthread_mutex_lock(&view->lock);

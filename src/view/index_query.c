@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Answers: of a track whose index is ready from that, of one that is being built from what there is, of small threads
- * by a walk.
+ * Answers queries: from the index if it is complete, from its present part while it is built, and for small threads by
+ * a walk.
  */
 #include "trace/importer.h"
 #include "view/index_own.h"
@@ -41,7 +41,7 @@ struct telling {
     uint64_t under_ns, begin_ns;
 };
 
-/* What was open where the range begins began before it: it is no short call of the tile. */
+/* A call that is open at the range's begin began before it, so it is not a short call of the tile. */
 static int tell_short(void *ctx, const struct krait_tile_call *call)
 {
     const struct telling *telling = ctx;
@@ -59,7 +59,7 @@ static uint64_t sum(uint64_t a, uint64_t b)
     return b > UINT64_MAX - a ? UINT64_MAX : a + b;
 }
 
-/* Of a krait_pyramid_short. The walk goes as far beyond the tile as the calls last, so that it meets their ends. */
+/* For krait_pyramid_short. The walk goes beyond the tile by the length of the calls, so that it reaches their ends. */
 static int tell_calls(void *ctx, uint64_t from_ns, uint64_t to_ns, uint64_t under_ns, struct krait_tile *tile)
 {
     const struct answer *answer = ctx;
@@ -82,7 +82,7 @@ static int add_any(void *tile, const struct krait_tile_call *call)
     return krait_tile_add(tile, call);
 }
 
-/* Of the track that a builder is at; -EAGAIN: it is at none any more, or not yet. */
+/* Answers for the track that a builder is working on; -EAGAIN: it is not working on it any more, or not yet. */
 static int peek(struct answer *answer)
 {
     int rc = -EAGAIN;
@@ -144,7 +144,7 @@ static int find_any(void *found, const struct krait_tile_call *entry)
     return 1;
 }
 
-/* The track of a thread's losses is of the importer that knows them. */
+/* The track with a thread's losses belongs to the importer that knows them. */
 static bool has_lost(const struct answer *answer, uint64_t to_ns)
 {
     const struct krait_trace *trace = answer->view->trace;
@@ -203,7 +203,7 @@ static int fill(struct answer *answer)
     }
 }
 
-/* Of tracks other than calls the columns, while they are built, and the texts' hues are under the view's lock. */
+/* The view's lock protects the columns of tracks other than calls, while they are built, and the texts' hues. */
 static int fill_and_then(struct answer *answer,
                          void (*then)(struct answer *answer, const void *in, void *out), const void *in,
                          void *out)
@@ -297,7 +297,7 @@ int krait_view_busy(struct krait_view *view, const struct krait_view_query *quer
     struct answer answer;
     struct busy busy = { ns, flags };
     int rc = start(&answer, view, query);
-    answer.depths = 1; /* only the outermost are asked for */
+    answer.depths = 1; /* only the outermost are needed */
     if (!rc)
         krait_tile_init(&answer.tile, answer.from_ns, (uint64_t)1 << answer.shift, answer.bins,
                         answer.depths);

@@ -27,7 +27,7 @@ static uint64_t *cell_of(const struct drawing *d, uint32_t row, uint32_t cell)
     return d->ns + ((size_t)row * d->cells + cell) * d->lanes->style_count;
 }
 
-/* Where a cell begins, after the left end. */
+/* The begin of a cell, after the left end. */
 static uint64_t cell_ns(const struct drawing *d, uint32_t cell)
 {
     uint64_t whole = d->lanes->end_ns - d->lanes->begin_ns;
@@ -75,7 +75,7 @@ static void add_glyph(struct krait_buf *out, const struct krait_lane_style *styl
         krait_buf_char(out, is_block ? heights[eighths - 1] : style->ascii);
 }
 
-/* Of the styles in a cell the one with most time speaks for all of them. Returns style_count if there is none. */
+/* The style with the most time in a cell represents the cell. Returns style_count if there is none. */
 static uint32_t greatest(const uint64_t *ns, uint32_t count, uint64_t *sum)
 {
     uint32_t best = count;
@@ -158,7 +158,7 @@ static void tick_text(char text[KRAIT_FMT_SIZE], uint64_t ns, const struct unit 
     snprintf(text, KRAIT_FMT_SIZE, ns ? "%.10g %s" : "%.10g", (double)ns / (double)unit->ns, unit->name);
 }
 
-/* 1, 2 or 5 times a power of ten, so far apart that what is written fits. */
+/* 1, 2 or 5 times a power of ten, so far apart that the labels fit. */
 static uint64_t tick_step(const struct drawing *d, const struct unit *unit)
 {
     static const unsigned steps[] = { 1, 2, 5 };
@@ -209,7 +209,7 @@ static bool is_explained(const struct drawing *d, uint32_t style)
     return !d->seen[style];
 }
 
-/* Under the lanes where there is room, else from the left. */
+/* Below the lanes if there is room, otherwise from the left. */
 static void draw_legend(const struct drawing *d)
 {
     enum { AROUND = 4 }; /* columns of the glyph and the blanks */

@@ -46,8 +46,8 @@ static void quoted(struct krait_buf *to, const struct krait_buf *html)
     }
 }
 
-/* In a frame of its own, so that several do not meet each other's scripts. Its text is an attribute: browsers refuse
- * addresses of more than some megabytes (Chromium's url::kMaxURLChars is 2 MB). */
+/* In a frame of its own, so that the scripts of several do not interfere. Its text is an attribute, because browsers
+ * reject addresses of more than some megabytes (Chromium's url::kMaxURLChars is 2 MB). */
 static void flame(struct krait_buf *to, const struct krait_page_flame *flame, bool is_open)
 {
     krait_buf_fmt(to,
@@ -110,7 +110,7 @@ static void notes(struct krait_buf *to, const struct krait_page *page)
     krait_buf_str(to, "</ul>\n");
 }
 
-/* What is not here, and the command that shows it. */
+/* What the page leaves out, and the command that shows it. */
 static void left_out(struct krait_buf *to, const struct krait_page *page)
 {
     krait_buf_str(to, "<h2>What this page leaves out</h2>\n<ul class=\"left\">");

@@ -20,7 +20,7 @@ static void name_cell(struct krait_buf *to, const char *name, const char *number
     krait_buf_fmt(to, "%s%s</td>", *name && *number ? " " : "", number);
 }
 
-/* A title, and a head for each column: "<name" stands at the left. */
+/* A title, and a heading for each column: "<name" is aligned left. */
 static void begin_table(struct krait_buf *to, const char *title, const char *const *heads, size_t count)
 {
     krait_buf_fmt(to, "<h2>%s</h2>\n<div class=\"wide\"><table><thead><tr>", title);

@@ -103,7 +103,7 @@ static void thread_row(struct krait_buf *to, const struct krait_profile_row *r)
     krait_page_time_cell(to, r->self_ns);
     krait_page_count_cell(to, r->calls);
     if (whole) {
-        uint64_t cpu_ns = r->wall->self_ns[KRAIT_WALL_ON_CPU]; /* none is known without the kernel */
+        uint64_t cpu_ns = r->wall->self_ns[KRAIT_WALL_ON_CPU]; /* without the kernel's events it is unknown */
         krait_page_sum_cell(to, cpu_ns);
         krait_buf_str(to, "<td class=\"bar\">");
         bar(to, r->wall->self_ns, whole);
@@ -130,7 +130,7 @@ void krait_page_threads(struct krait_buf *to, const struct krait_page *page)
 
 /* ---- functions ---- */
 
-/* Doublings of a nanosecond that the rows have, so that their histograms can be compared. */
+/* The range of doublings of a nanosecond over all rows, so that their histograms can be compared. */
 struct span {
     uint32_t first, end;
 };
@@ -164,7 +164,7 @@ static void histogram_title(struct krait_buf *to, const uint64_t *counts, struct
     krait_buf_str(to, "</title>");
 }
 
-/* A bar a doubling, as high as its share of the most frequent one; what is there is at least a pixel high. */
+/* A bar for each doubling, as high as its share of the most frequent one, but at least a pixel. */
 static void histogram(struct krait_buf *to, const uint64_t *counts, struct span span)
 {
     uint64_t most = 1;
@@ -289,7 +289,7 @@ void krait_page_sources(struct krait_buf *to, const struct krait_page *page)
         source(to, page->trace, &page->trace->funcs[page->profile->rows[i].func]);
         shown += to->len > at;
         if (i >= 4 * page->sources)
-            break; /* files that are not at hand are looked for too */
+            break; /* looking for files that cannot be read takes time too */
     }
     if (to->len == head)
         to->len = before;

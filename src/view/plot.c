@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plots: what both pictures need, and the SVG.
+ * Plots: the common part of both pictures, and the SVG.
  */
 #include "view/plot.h"
 
@@ -129,7 +129,7 @@ static void open_label(struct krait_buf *to, const char *classes, double x, doub
     krait_buf_fmt(to, "<text class=\"quiet %s\" x=\"%.1f\" y=\"%.1f\">", classes, x, y);
 }
 
-/* Labels along the bottom, with lines up to the top where there is a height. */
+/* Labels along the bottom, with lines up to the top if there is a height. */
 static void draw_below(const struct drawing *d, const struct krait_scale *scale, double height,
                        const char *what)
 {
@@ -166,7 +166,7 @@ static void draw_left(const struct drawing *d)
     }
 }
 
-/* Each as a line as long as it lasts, with a point at its begin. */
+/* Draws each as a line from begin to end, with a point at its begin. */
 static void draw_each(const struct drawing *d, const struct krait_plot_series *series)
 {
     for (size_t i = 0; i < series->count; i++) {
@@ -182,7 +182,7 @@ static void draw_each(const struct drawing *d, const struct krait_plot_series *s
     }
 }
 
-/* Too many to draw each: of each column the least and the greatest. */
+/* Too many to draw each: draws the minimum and maximum of each column. */
 static void draw_folded(const struct drawing *d, const struct krait_plot_series *series)
 {
     double least[COLUMNS + 1], most[COLUMNS + 1];

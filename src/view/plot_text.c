@@ -10,7 +10,7 @@
 
 enum { ROWS = 12, LABEL = 10, LEAST_WIDTH = 40, USUAL_WIDTH = 100, MOST_WIDTH = 200, BINS = 12, BAR = 40 };
 
-/* What a series looks like: told apart by more than colour. */
+/* The look of a series, which differs from others by more than colour. */
 static const struct {
     const char *glyph;
     char ascii;
@@ -91,7 +91,7 @@ static void draw_legend(const struct text *d)
     }
 }
 
-/* The label of the tick in a row, where there is one. */
+/* The label of the tick in a row, if there is one. */
 static void put_left(const struct text *d, uint32_t row)
 {
     double ticks[KRAIT_SCALE_TICKS];
@@ -139,7 +139,7 @@ static void draw_axis(const struct text *d)
     krait_buf_char(d->to, '\n');
 }
 
-/* A bar for each part of the axis of lengths, between the first and the last that has some. */
+/* A bar for each part of the axis of lengths, between the first and the last part that is not empty. */
 static void draw_lengths(const struct text *d, uint32_t s)
 {
     uint64_t counts[BINS], most = 1;

@@ -6,14 +6,14 @@
 
 enum {
     ARGB32 = 0,       /* cairo_format_t */
-    SIDE_MAX = 32767, /* pixels: cairo's own bound of an image */
+    SIDE_MAX = 32767, /* pixels: cairo's limit for an image */
 };
 
 struct rectangle { /* RsvgRectangle */
     double x, y, width, height;
 };
 
-/* What is needed of librsvg's and cairo's public interfaces (librsvg/rsvg.h, cairo.h). Objects are theirs. */
+/* The needed functions of librsvg's and cairo's public interfaces (librsvg/rsvg.h, cairo.h). */
 struct painters {
     void *(*rsvg_handle_new_from_data)(const uint8_t *data, size_t n, void **error);
     int (*rsvg_handle_get_intrinsic_size_in_pixels)(void *handle, double *width, double *height);

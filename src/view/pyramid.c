@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    WINDOW = 4,           /* cells that are open: a call that is shorter than 3 began in the last 4 */
+    WINDOW = 4,           /* open cells: a call of less than 3 cells began in the last 4 */
     CELLS_FREE = 1 << 12, /* cells and calls of the first level that are always kept */
     CALLS_A_CELL = 64,    /* and one more for so many calls */
     DEPTHS = KRAIT_PYRAMID_DEPTHS,
@@ -39,7 +39,7 @@ static unsigned shift_of(uint32_t level)
     return KRAIT_PYRAMID_SHIFT + KRAIT_PYRAMID_STEP * level;
 }
 
-/* Calls that last as long or longer are not in the level's cells. */
+/* Calls of this length or longer are not in the level's cells. */
 static uint64_t wide_of(uint32_t level)
 {
     return (uint64_t)KRAIT_TILE_WIDE << shift_of(level);
@@ -94,7 +94,7 @@ static inline void add_to_bin(struct krait_tile_bin *bin, uint64_t busy_ns, uint
     bin->count += count;
 }
 
-/* A cell is whole: keeps what is in it, and passes it on to the level above. */
+/* A cell is complete: stores it, and adds it to the level above. */
 static void close_cell(struct krait_pyramid_build *build, uint32_t at, uint64_t cell)
 {
     struct window *window = &build->windows[at];
@@ -119,7 +119,7 @@ static void close_cell(struct krait_pyramid_build *build, uint32_t at, uint64_t 
     window->depths[slot] = 0;
 }
 
-/* Moves a level's window up to a base, if it is not there yet. */
+/* Moves a level's window to a base, if it is not there yet. */
 static void move_window(struct krait_pyramid_build *build, uint32_t level, uint64_t base)
 {
     struct window *window = &build->windows[level];
@@ -153,7 +153,7 @@ static void widen_deep(struct krait_pyramid *pyramid)
     pyramid->deep_count = n;
 }
 
-/* The stack's height changes, from or to above DEPTHS. What ends at a cell's begin is not in it. */
+/* The stack's height changes, from or to more than DEPTHS. A call that ends at a cell's begin is not in the cell. */
 static KRAIT_APART void add_deep(struct krait_pyramid_build *build, uint64_t t, uint32_t before,
                                  uint32_t after, bool begins)
 {
@@ -175,7 +175,7 @@ static KRAIT_APART void add_deep(struct krait_pyramid_build *build, uint64_t t, 
 
 /* ---- building: calls ---- */
 
-/* What the first level has is in the next one, too. */
+/* The next level also contains what the first level has. */
 static void drop_first(struct krait_pyramid_build *build)
 {
     struct krait_pyramid *pyramid = &build->pyramid;
@@ -193,7 +193,7 @@ static bool is_too_fine(const struct krait_pyramid *pyramid)
                CELLS_FREE + pyramid->calls / CALLS_A_CELL;
 }
 
-/* From below, so that the windows above still have room for what is passed on. */
+/* From below, so that the windows above still have room for the cells that are added. */
 static KRAIT_APART void move_windows(struct krait_pyramid_build *build, uint64_t since)
 {
     struct krait_pyramid *pyramid = &build->pyramid;
@@ -201,7 +201,7 @@ static KRAIT_APART void move_windows(struct krait_pyramid_build *build, uint64_t
         uint64_t cell = since >> shift_of(i);
         uint64_t base = cell < WINDOW ? 0 : cell - (WINDOW - 1);
         if (i > pyramid->first && base <= build->windows[i].base)
-            break; /* nor have those above */
+            break; /* nor do those above */
         move_window(build, i, base);
     }
     while (is_too_fine(pyramid))
@@ -378,8 +378,8 @@ static size_t first_call(const struct krait_pyramid_level *level, uint64_t begin
     return KRAIT_PARTITION_POINT(i, level->call_count, level->calls[i].begin_ns < begin_ns);
 }
 
-/* The calls of a class are shorter than 3 cells of the next level, so that those that began before the tile began
- * soon before it. */
+/* The calls of a class are shorter than 3 cells of the next level, so calls from before the tile began only shortly
+ * before it. */
 static int add_class(const struct krait_pyramid *pyramid, uint32_t class, struct krait_tile *tile,
                      uint64_t to_ns)
 {
@@ -411,7 +411,7 @@ static int add_cells(const struct krait_pyramid *pyramid, uint32_t at, struct kr
     return rc;
 }
 
-/* What is too deep for cells: how deep, and how many begin. The tile is made of whole cells. */
+/* Calls that are too deep for cells: their depth, and how many begin. The tile consists of whole cells. */
 static void tell_deep(const struct krait_pyramid *pyramid, struct krait_tile *tile, uint64_t from,
                       uint64_t to)
 {
@@ -456,7 +456,7 @@ const struct krait_pyramid *krait_pyramid_so_far(const struct krait_pyramid_buil
     return &build->pyramid;
 }
 
-/* Its classes are not in order. */
+/* Its classes are not sorted yet. */
 int krait_pyramid_peek(const struct krait_pyramid *pyramid, struct krait_tile *tile, uint64_t from_ns,
                        unsigned bin_shift, uint32_t bins, uint32_t depth_limit)
 {

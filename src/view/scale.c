@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* From where on one sees more by powers of ten. */
+/* The ratio from which on a logarithmic axis shows more. */
 enum { FAR = 10 };
 
 static const unsigned steps[] = { 1, 2, 5 };
@@ -67,7 +67,7 @@ double krait_scale_value(const struct krait_scale *scale, double at)
                          : scale->low + at * (scale->high - scale->low);
 }
 
-/* 1, 2 and 5 times the powers of ten, or those powers alone, or each n-th of them: what fits. */
+/* 1, 2 and 5 times the powers of ten, or only the powers, or each n-th of them, depending on what fits. */
 static uint32_t log_ticks(const struct krait_scale *scale, uint32_t most, double ticks[KRAIT_SCALE_TICKS])
 {
     double powers = log10(scale->high / scale->low);

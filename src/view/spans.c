@@ -112,7 +112,7 @@ bool krait_spans_next(struct krait_spans_reader *reader, struct krait_tile_call 
     const struct krait_spans *spans = reader->spans;
     uint64_t gap, length, name, value, depth;
     if (reader->next >= spans->count)
-        return false; /* of none there are no bytes */
+        return false; /* there are no bytes if there are no spans */
     const uint8_t *end = spans->bytes + spans->byte_count;
     if ((reader->next % BLOCK == 0 && !start_block(reader)) || !take(&reader->at, end, &gap) ||
         !take(&reader->at, end, &length) || !take(&reader->at, end, &name) ||

@@ -12,7 +12,7 @@ enum { GAP = 2 };
 struct cell {
     const char *text;
     uint32_t columns; /* on the terminal */
-    uint32_t tail;    /* and a blank behind them */
+    uint32_t tail;    /* and a blank after them */
     uint32_t bright;  /* columns at the end that stand out; 0: all alike */
     uint32_t keep;    /* bytes at the beginning that stay when it is shortened */
     enum krait_style style;
@@ -83,7 +83,7 @@ void krait_table_keep(struct krait_table *table, size_t bytes)
 
 /* The layout: a width for each column, 0 for those that are dropped. */
 
-/* A blank that all cells of a column end with is none of its width. */
+/* If all cells of a column end with a blank, the blank does not count. */
 static void natural_width(const struct krait_table *table, uint32_t column, uint32_t *width)
 {
     const char *title = table->columns[column].title;
@@ -106,7 +106,7 @@ static uint32_t least_width(const struct krait_column *column, uint32_t natural)
     return column->flags & KRAIT_COLUMN_SHORTEN ? KRAIT_MIN(column->min, natural) : natural;
 }
 
-/* Width of the table when all that can be shortened is. */
+/* Width of the table if everything is shortened as far as possible. */
 static uint32_t least_total(const struct krait_table *table, const uint32_t *widths)
 {
     uint32_t total = 0;
@@ -115,7 +115,7 @@ static uint32_t least_total(const struct krait_table *table, const uint32_t *wid
     return total;
 }
 
-/* The column that goes next, or column_count when all others are to be kept. */
+/* The column to drop next, or column_count if all others stay. */
 static uint32_t next_to_drop(const struct krait_table *table, const uint32_t *widths)
 {
     uint32_t found = table->column_count;
@@ -127,7 +127,7 @@ static uint32_t next_to_drop(const struct krait_table *table, const uint32_t *wi
     return found;
 }
 
-/* Hands what is left over the least widths to those that can use it, the first first. */
+/* Gives the spare width to the columns that can use it, from the first on. */
 static void spread(const struct krait_table *table, uint32_t *widths, uint32_t spare)
 {
     for (uint32_t c = 0; c < table->column_count; c++) {
@@ -138,7 +138,8 @@ static void spread(const struct krait_table *table, uint32_t *widths, uint32_t s
     }
 }
 
-/* What cannot be dropped and still is too wide: the last column that can be shortened gives, whatever its minimum. */
+/* If nothing more can be dropped and the table is still too wide, shortens the last column that can be shortened,
+ * below its minimum. */
 static void squeeze(const struct krait_table *table, uint32_t *widths, uint32_t over)
 {
     for (uint32_t c = table->column_count; c-- > 0 && over;) {
@@ -169,7 +170,7 @@ static void pad(struct krait_buf *out, uint32_t n)
         krait_buf_char(out, ' ');
 }
 
-/* The text with its style; what is not bright is dim. `bright` are columns at its end. */
+/* The text with its style; `bright` columns at its end stand out, the rest is dim. */
 static void styled(struct krait_buf *out, const char *text, uint32_t columns, const struct cell *cell,
                    bool colour)
 {
@@ -186,7 +187,7 @@ static void styled(struct krait_buf *out, const char *text, uint32_t columns, co
     krait_buf_fmt(out, "%s%s%s", code, text + dim, *code ? "\033[0m" : "");
 }
 
-/* What is kept of a cell stays while a few columns are left for the rest; else all is shortened alike. */
+/* The kept part of a cell stays whole if some columns are left for the rest; otherwise the whole cell is shortened. */
 static void shorten(struct krait_buf *text, const struct cell *cell, uint32_t width, bool utf8)
 {
     enum { REST_MIN = 8 };

@@ -48,8 +48,8 @@ static bool has_depth(struct krait_tile *tile, uint32_t depth)
     return true;
 }
 
-/* The longest of a bin; of two that are as long, that with the lower id, so that the order of adding has no part in it.
- */
+/* The longest call of a bin; of two equally long ones, that with the lower id, so that the order of adding does not
+ * matter. */
 static void add_up(struct krait_tile_bin *bin, const struct krait_tile_bin *of)
 {
     bool longer =
@@ -101,7 +101,7 @@ static int add_long(struct krait_tile *tile, const struct krait_tile_call *call)
     return 0;
 }
 
-/* A call of no length at the tile's begin is in it, one at its end is not. */
+/* A call of no length at the tile's begin is in the tile, one at its end is not. */
 static bool overlaps(const struct krait_tile *tile, const struct krait_tile_call *call, uint64_t to_ns)
 {
     return call->begin_ns < to_ns && (call->end_ns > tile->from_ns || call->begin_ns >= tile->from_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is in the lanes of a timeline, beside calls.
+ * Fills the lanes of a timeline with everything except calls.
  */
 #include "base/array.h"
 #include "view/columns.h"
@@ -24,7 +24,7 @@ static bool has_bins(const struct krait_track *track)
     return track->kind == KRAIT_TRACK_INSTANTS || track->kind == KRAIT_TRACK_COUNTER;
 }
 
-/* What a recorded thread does is known from all sources together (analysis/wall.h), where there is any. */
+/* The states of a recorded thread come from all sources together (analysis/wall.h), if there are any. */
 static bool is_part(const struct krait_timeline_lane *lane, const struct krait_track *track)
 {
     bool is_state = track->kind == KRAIT_TRACK_STATES && !krait_timeline_is_loss(track);
@@ -32,7 +32,7 @@ static bool is_part(const struct krait_timeline_lane *lane, const struct krait_t
            !(is_state && lane->states.items);
 }
 
-/* Puts them into the order in which they stand below each other. */
+/* Sorts them from top to bottom. */
 static void sort_parts(const struct krait_filling *f, struct krait_timeline_lane *lane)
 {
     const struct krait_track *tracks = f->trace->tracks;
@@ -59,7 +59,7 @@ static int start_part(struct krait_filling *f, struct krait_timeline_lane *lane,
     return part->bins ? 0 : -ENOMEM;
 }
 
-/* Those of a thread or CPU stand one after the other. */
+/* Tracks of one thread or CPU are adjacent. */
 static int start_parts(struct krait_filling *f, uint32_t index)
 {
     struct krait_timeline_lane *lane = &f->timeline->lanes[index];
@@ -78,7 +78,7 @@ static int start_parts(struct krait_filling *f, uint32_t index)
     for (uint32_t i = 0; i < lane->part_count; i++) {
         uint32_t id = lane->parts[i].track;
         f->lane_of[id] = index;
-        f->part_of[id] = tracks[id].kind == KRAIT_TRACK_CALLS ? KRAIT_NO_ID : i; /* it has its calls */
+        f->part_of[id] = tracks[id].kind == KRAIT_TRACK_CALLS ? KRAIT_NO_ID : i; /* the lane has the calls */
     }
     return rc;
 }
@@ -157,7 +157,7 @@ static int on_batch(void *ctx, const struct krait_track *track, const struct kra
     }
 }
 
-/* Their depths are known when all are there. */
+/* Depths are known only after the last one. */
 static int finish_slices(struct krait_filling *f, struct krait_timeline_part *part)
 {
     struct krait_columns *columns = &f->columns[part->track];
@@ -226,7 +226,7 @@ int krait_timeline_find_end(struct krait_timeline *timeline, const struct krait_
     return rc == -ENOMEM ? rc : 0;
 }
 
-/* In one pass, where their source allows that. */
+/* In one pass, if the source allows it. */
 static int walk_parts(struct krait_filling *f)
 {
     struct krait_timeline *timeline = f->timeline;

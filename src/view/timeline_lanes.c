@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which lanes a timeline has, in which order, and their calls.
+ * Chooses the lanes of a timeline, their order, and their calls.
  */
 #include "base/array.h"
 #include "trace/importer.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Lanes of threads that are kept while more are looked at: so many times those that stay. */
+/* Lanes of threads that are kept during the search: this many times the number that stays. */
 enum { SPARE = 2 };
 
 struct krait_timeline_grid krait_timeline_grid_of(const struct krait_timeline *timeline)
@@ -46,7 +46,7 @@ void krait_timeline_done(struct krait_timeline *timeline)
     timeline->lane_count = timeline->lane_cap = 0;
 }
 
-/* A new lane behind the others; NULL when memory is out. */
+/* A new lane after the others; NULL if memory is out. */
 static struct krait_timeline_lane *add_lane(struct krait_filling *f, uint8_t group, uint32_t group_id,
                                             uint32_t track)
 {
@@ -107,7 +107,7 @@ static uint32_t calls_track(const struct krait_trace *trace, uint32_t thread)
     return KRAIT_NO_ID;
 }
 
-/* Of the lanes so far those with the most weight, so that memory does not grow with the threads. */
+/* Keeps the heaviest lanes so far, so that memory does not grow with the number of threads. */
 static void drop_spare(struct krait_filling *f, uint32_t spare)
 {
     struct krait_timeline *timeline = f->timeline;
@@ -171,7 +171,7 @@ bool krait_timeline_share_lane(const struct krait_track *a, const struct krait_t
            a->thread == b->thread && a->of != KRAIT_OF_GROUP;
 }
 
-/* Threads of the rest of the machine are counted, beside recorded ones. */
+/* Counts the threads of the rest of the machine, if programs were recorded. */
 static bool is_wanted(struct krait_filling *f, const struct krait_track *track)
 {
     if (track->kind == KRAIT_TRACK_FLOWS || track->kind == KRAIT_TRACK_CALLS ||
@@ -238,7 +238,7 @@ static int weigh(void *ctx, const struct krait_track *track, const struct krait_
     return 0;
 }
 
-/* By how long their threads ran. Lanes that krait did not record in a process that it did have no weight. */
+/* Weighs lanes by the time that their threads ran. Unrecorded threads of a recorded process have no weight. */
 static int weigh_others(struct krait_filling *f)
 {
     uint32_t n = 0;
@@ -289,7 +289,7 @@ static bool shares_head(const struct krait_timeline_lane *a, const struct krait_
     return a->group == b->group && a->group_id == b->group_id;
 }
 
-/* Processes of one drawn thread need no head each, where there are several of them. `alone` is by lane. */
+/* If several processes have only one drawn thread, they need no heads. `alone` is by lane. */
 static uint32_t find_singles(const struct krait_timeline *timeline, bool *alone)
 {
     uint32_t singles = 0;
@@ -338,7 +338,7 @@ static int by_place(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Those below a head one after the other. */
+/* Lanes below one head are adjacent. */
 static int arrange(struct krait_timeline *timeline)
 {
     uint32_t n = timeline->lane_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drawing what is in a lane.
+ * Draws the content of a lane.
  */
 #include "base/fmt.h"
 #include "view/flame_text.h"
@@ -67,7 +67,7 @@ static void xml_func(struct krait_buf *to, const struct krait_func *func)
     to->failed |= name.failed;
 }
 
-/* As much as says most in so many columns: all, the name, its last part. */
+/* The most useful part that fits into the columns: everything, the name, or its last part. */
 static void xml_func_cut(struct krait_buf *to, const struct krait_func *func, size_t columns)
 {
     KRAIT_AUTO_BUF name = { 0 };
@@ -102,7 +102,7 @@ struct drawn {
 static double row_of(const struct krait_track *track)
 {
     bool is_cpu = track->of == KRAIT_OF_CPU;
-    bool is_named = is_cpu || track->of == KRAIT_OF_LANE; /* its states have names worth reading */
+    bool is_named = is_cpu || track->of == KRAIT_OF_LANE; /* the names of its states are shown */
     return track->kind == KRAIT_TRACK_STATES     ? is_named ? CPU_STATES : LANE_STATES
            : track->kind == KRAIT_TRACK_INSTANTS ? MARKS
            : track->kind == KRAIT_TRACK_COUNTER  ? COUNTER
@@ -129,7 +129,7 @@ static struct drawn drawn_of(struct krait_drawing *d, const struct krait_timelin
 struct look {
     bool is_state;
     uint8_t hue, shade; /* of a state hue is one of krait_looks */
-    uint8_t level;      /* of folded ones: how busy; else 0 */
+    uint8_t level;      /* how busy a folded stretch is; otherwise 0 */
 };
 
 static struct look look_of(const struct drawn *p, uint32_t name)
@@ -158,7 +158,7 @@ static void put_class(struct krait_drawing *d, struct look look)
         d->looks_seen |= (uint64_t)1 << look.hue;
 }
 
-/* Of a known state the words for it. */
+/* The words for a known state. */
 static const char *words_of(const struct drawn *p, uint32_t name)
 {
     const char *text = krait_track_text(p->d->timeline->trace, name);
@@ -296,7 +296,7 @@ static void draw_folded(const struct drawn *p, uint32_t depth)
         struct look look = look_of(p, cell->func);
         look.level = (uint8_t)KRAIT_MIN(1 + cell->busy_ns * LEVELS / tile->bin_ns, (uint64_t)LEVELS);
         if (p->track->kind == KRAIT_TRACK_STATES && look.level == LEVELS)
-            look.level = 0; /* states fill all of the time */
+            look.level = 0; /* states fill the whole time */
         if (s.end != bin || !looks_alike(look, s.look)) {
             draw_stretch(p, depth, &s);
             s = (struct stretch){ .first = bin, .look = look };
@@ -382,7 +382,7 @@ static void value_title(const struct drawn *p, const struct krait_timeline_bin *
     put_unit(p);
 }
 
-/* From the least value to the greatest, with nothing at the bottom where all are positive. */
+/* The axis from the minimum to the maximum; it always contains 0. */
 static void find_scale(const struct drawn *p, int64_t *low, int64_t *high)
 {
     *low = *high = 0;
@@ -479,7 +479,7 @@ static void draw_drop(struct krait_drawing *d, const struct krait_trace_omitted 
     d->dropped = true;
 }
 
-/* One line for those of a pixel. */
+/* One line for all drops in a pixel. */
 int krait_timeline_draw_drops(struct krait_drawing *d, double bottom)
 {
     const struct krait_trace *trace = d->timeline->trace;
@@ -506,7 +506,7 @@ int krait_timeline_draw_drops(struct krait_drawing *d, double bottom)
 
 /* ---- parts ---- */
 
-/* A thread's states and calls have a row all the same. */
+/* A thread's states and calls have a row in any case. */
 static bool is_empty(const struct krait_track *track, const struct krait_timeline_part *part)
 {
     if (track->kind == KRAIT_TRACK_SLICES)
@@ -528,7 +528,7 @@ double krait_timeline_part_height(const struct krait_timeline *timeline,
     return row_of(track) * (has_rows ? KRAIT_MAX(part->tile.depths, 1u) : 1) + BELOW;
 }
 
-/* What stands before the lane's calls and states needs no name; nor does what the lane is called by. */
+/* Parts above the lane's calls and states need no name, nor does the part after which the lane is named. */
 static void part_label(const struct drawn *p)
 {
     struct krait_drawing *d = p->d;
@@ -619,7 +619,7 @@ static void draw_state(struct krait_drawing *d, uint32_t state, double x, double
     d->looks_seen |= (uint64_t)1 << state;
 }
 
-/* A column shows the state that has most of it; its title says all. */
+/* A column shows the state with the most time in it; its title lists all. */
 int krait_timeline_draw_states(struct krait_drawing *d, const struct krait_timeline_lane *lane)
 {
     const struct krait_wall_track *track = &lane->states;

@@ -69,7 +69,7 @@ uint32_t krait_width_of(const char *text, size_t n)
     return columns;
 }
 
-/* What a mark of something left out looks like: "…" where the terminal takes UTF-8, else "..". */
+/* The ellipsis: "…" if the terminal uses UTF-8, otherwise "..". */
 static const char *ellipsis(bool utf8)
 {
     return utf8 ? "\xe2\x80\xa6" : "..";
@@ -89,7 +89,7 @@ size_t krait_width_fit(const char *text, size_t n, uint32_t columns)
     return at;
 }
 
-/* Where the longest ending that takes at most `columns` begins. */
+/* The begin of the longest suffix that fits into `columns`. */
 static size_t tail_start(const char *text, size_t n, uint32_t columns)
 {
     size_t at = 0;
@@ -102,8 +102,8 @@ static size_t tail_start(const char *text, size_t n, uint32_t columns)
     return at;
 }
 
-/* The longest ending of whole components that takes at most `columns` and not less than a third of them; else
- * just the ending of four fifths. */
+/* The longest suffix of whole components that takes at most `columns` and at least a third of them; otherwise the
+ * suffix of four fifths of them. */
 static size_t choose_tail(const char *text, size_t n, uint32_t columns)
 {
     for (size_t at = tail_start(text, n, columns); at < n; at++) {
@@ -115,7 +115,7 @@ static size_t choose_tail(const char *text, size_t n, uint32_t columns)
     return tail_start(text, n, columns * 4 / 5);
 }
 
-/* "Thread-7 (serve) 4711": what is in brackets goes first, the rest tells the name from others. False where
+/* "Thread-7 (serve) 4711": removes text in brackets first, because the rest distinguishes the name. Returns false if
  * that is not enough. */
 static bool shorten_brackets(struct krait_buf *out, const char *text, uint32_t columns, bool utf8)
 {

@@ -151,8 +151,8 @@ static int find_calls(struct build *b, const struct krait_trace *trace)
             continue;
         rc = start_thread(b, i);
         rc = rc ? rc
-                : krait_trace_walk(trace, i, b->options->range, on_ops, b, b->why->damage,
-                                   sizeof(b->why->damage));
+                : krait_ranges_walk(trace, i, b->options->range, b->options->ranges, on_ops, b,
+                                    b->why->damage, sizeof(b->why->damage));
     }
     return rc;
 }

@@ -7,6 +7,7 @@
 #define KRAIT_ANALYSIS_WHY_H
 
 #include "analysis/wall.h"
+#include "trace/ranges.h"
 
 /* System calls of one name, or waits of one kind. */
 struct krait_why_row {
@@ -42,8 +43,9 @@ struct krait_why {
 
 struct krait_why_options {
     struct krait_range range;
-    const bool *meant; /* by func: whether it is asked for */
-    uint32_t limit;    /* calls; 0: all */
+    const struct krait_ranges *ranges; /* NULL or empty: all of the range; else its part inside of these */
+    const bool *meant;                 /* by func: whether it is asked for */
+    uint32_t limit;                    /* calls; 0: all */
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
     void *ctx;
     const struct krait_wall *wall; /* NULL: nothing but times is known */

@@ -52,7 +52,7 @@ static const struct krait_opt cat_opts[] = {
       "clock's origin" },
     { "end", 'e', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, end), "Skip events after TIME" },
     { "within", 0, KRAIT_OPT_STR, "NAME[:N]", offsetof(struct cat_options, select.within),
-      "Print only events inside one interval, such as serve:slowest; see krait report --help" },
+      "Print only events inside one interval, such as serve:slowest, or without a number inside any of that name; see krait report --help" },
     { "analysis", 0, KRAIT_OPT_LIST, "FILE", offsetof(struct cat_options, select.analyses),
       "With --within: read declared analyses, as -f of other verbs; may be repeated" },
     { "filter", 0, KRAIT_OPT_STR, "EXPR", offsetof(struct cat_options, filter),
@@ -157,8 +157,9 @@ struct cat {
     struct krait_buf out;
     struct krait_timearg begin, end;
     int64_t begin_ns, end_ns;
-    bool reversed;        /* the range ends before it begins */
-    struct krait_err err; /* of the files of --csv-dir */
+    const struct krait_ranges *parts; /* of these; NULL: all */
+    bool reversed;                    /* the range ends before it begins */
+    struct krait_err err;             /* of the files of --csv-dir */
 };
 
 /* -- output -- */
@@ -276,7 +277,8 @@ static int cat_filtered(struct cat *cat, struct krait_ctf_cursor *cursor)
 
 static int cat_event(struct cat *cat, struct krait_ctf_cursor *cursor)
 {
-    if (cursor->ns < cat->begin_ns || cursor->ns > cat->end_ns)
+    if (cursor->ns < cat->begin_ns || cursor->ns > cat->end_ns ||
+        (cat->parts && !krait_ranges_have(cat->parts, (uint64_t)cursor->ns)))
         return krait_ctf_event_skip(cursor);
     if (KRAIT_LIKELY(cat->plain))
         return krait_pretty_event(&cat->pretty, cursor, &cat->out);
@@ -343,6 +345,15 @@ static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct k
     return rc;
 }
 
+/* The event that ends an interval is in it. */
+static void know_parts(struct cat *cat, struct krait_ranges *parts)
+{
+    for (uint32_t i = 0; i < parts->count; i++)
+        parts->items[i].to_ns++;
+    krait_ranges_join(parts);
+    cat->parts = parts->count ? parts : NULL;
+}
+
 /* --within in place of --begin and --end. The event that ends the interval is in it. */
 static int know_interval(struct cat *cat, struct krait_select *select, const char *const *paths, size_t count,
                          struct krait_err *err)
@@ -351,11 +362,13 @@ static int know_interval(struct cat *cat, struct krait_select *select, const cha
     if (!select->within)
         return 0;
     int rc = krait_trace_open(&trace, paths, count, 0, err);
+    select->sums_parts = true;
     rc = rc ? rc : krait_within(select, trace, "cat", err);
     if (!rc) {
         struct krait_range range = krait_select_range(select, trace);
         cat->begin_ns = (int64_t)range.from_ns;
         cat->end_ns = (int64_t)range.to_ns;
+        know_parts(cat, &select->parts);
     }
     krait_trace_close(trace);
     return rc;

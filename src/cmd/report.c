@@ -82,7 +82,7 @@ static int check_tree(const struct report *report, struct krait_err *err)
 
 static const struct report_of_tracks of_tracks[] = {
     { "mark", krait_report_marks, .sums_parts = true },
-    { "task", krait_report_tasks, .sorts = true, .needs_calls = true },
+    { "task", krait_report_tasks, .sorts = true, .needs_calls = true, .sums_parts = true },
     { "span", krait_report_spans, .sorts = true, .sums_parts = true },
 };
 
@@ -220,7 +220,7 @@ static int report_one(struct report *report, struct krait_trace **trace, char **
     int rc = krait_trace_open(trace, (const char *const *)paths, count, needs, err);
     report->trace = *trace;
     struct krait_select *select = (void *)&report->options->select;
-    select->sums_parts = report->of_tracks ? report->of_tracks->sums_parts : !report->options->why;
+    select->sums_parts = !report->of_tracks || report->of_tracks->sums_parts;
     rc = rc ? rc : krait_within(select, *trace, "report", err);
     if (!rc && report->of_tracks)
         return report->of_tracks->make(report, *trace, err);

@@ -135,7 +135,11 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
     struct row *row = &tasks->rows[tasks->row_of[track->key]];
     for (uint32_t i = 0; i < batch->n; i++) {
         enum krait_task_state state = state_of(tasks, batch->name[i]);
-        uint64_t ns = batch->end_ns[i] - batch->t_ns[i];
+        bool is_in;
+        uint64_t ns = krait_ranges_overlap(&tasks->report->options->select.parts, batch->t_ns[i],
+                                           batch->end_ns[i], &is_in);
+        if (!is_in)
+            continue;
         row->ns[state] += ns;
         if (state == KRAIT_TASK_RUNNING) {
             row->steps++;

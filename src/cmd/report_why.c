@@ -442,6 +442,7 @@ int krait_report_why(struct report *report, struct krait_err *err)
     if (rc)
         return rc;
     const struct krait_why_options options = { .range = report->range,
+                                               .ranges = &report->options->select.parts,
                                                .meant = meant,
                                                .limit = report->limit,
                                                .take_thread = krait_select_thread,

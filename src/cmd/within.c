@@ -190,7 +190,7 @@ static int pick(const struct search *search, const struct asked *asked, size_t *
     if (!asked->which && count > 1)
         return krait_err_set(
             err, -EINVAL,
-            "--within: there are %zu of '%s', and only krait report and flame and summed exports take them "
+            "--within: there are %zu of '%s', and only krait report, flame, cat and summed exports take them "
             "all; name one: '%s:1' to '%s:%zu', '%s:slowest', '%s:fastest', '%s:last'",
             count, asked->name, asked->name, asked->name, count, asked->name, asked->name, asked->name);
     *index = 0;

@@ -87,7 +87,7 @@ def test_what_is_no_interval_is_explained(folder, krait, within, status, why):
 
 
 def test_a_verb_that_shows_one_alone_lists_them(folder, krait, tmp_path):
-    for words in (["cut", folder, "-o", tmp_path / "part"], ["report", folder, "--why", "leaf"], ["export", folder, "--to", "chrome", "-o", "-"], ["report", folder, "--by", "task"]):
+    for words in (["cut", folder, "-o", tmp_path / "part"], ["view", folder, "--svg", tmp_path / "v.svg"], ["export", folder, "--to", "chrome", "-o", "-"]):
         done = subprocess.run([krait, *words, "--within", "work"], capture_output=True, text=True)
         assert done.returncode == 1 and "there are 3 of 'work'" in done.stderr and "name one: 'work:1' to 'work:3', 'work:slowest'" in done.stderr
 
@@ -149,5 +149,37 @@ def test_cat_prints_what_is_inside_of_an_interval(krait, synth, tmp_path):
 
     assert texts("--within", "job:1", "--analysis", tmp_path / "own.toml") == ["go 1", "a", "b", "done 1"]
     assert texts("--within", "go .. done:slowest") == ["go 2", "d", "done 2"]
+    assert texts("--within", "job", "--analysis", tmp_path / "own.toml") == ["go 1", "a", "b", "done 1", "go 2", "d", "done 2"]
     for wrong in (["--analysis", tmp_path / "own.toml"], ["--within", "job:1", "--begin", "0"]):
         assert subprocess.run([krait, "cat", folder, *wrong], capture_output=True).returncode == 2
+
+
+def test_why_is_of_all_intervals_without_a_number(folder, krait):
+    why = verb_json(krait, "report", folder, "--why", "leaf", "--within", "work")
+    assert why["why"] == {"pattern": "leaf", "matched": 1, "runs": 3, "total_ns": 6000} and [row["duration_ns"] for row in why["slowest"]] == [2000] * 3
+    cut = verb_json(krait, "report", folder, "--why", "main", "--within", "work")  # main goes on around them: its part in each
+    assert cut["why"]["total_ns"] == 60_000 and [row["duration_ns"] for row in cut["slowest"]] == [45_000, 10_000, 5_000]
+
+
+@pytest.mark.few_pythons
+def test_tasks_are_of_all_intervals_without_a_number(record, krait, python):
+    program = """
+import asyncio, krait
+
+async def worker():
+    for n in range(3):
+        with krait.span("step", n=n):
+            sum(range(5000))
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
+
+asyncio.run(worker())
+"""
+    trace = record.text(python, program, env={"PYTHONPATH": str(BUILD / "python")}).path
+
+    def sums(within):
+        (row,) = [row for row in verb_json(krait, "report", trace, "--by", "task", "--within", within)["tasks"] if row["coroutine"].endswith("worker")]
+        return [row[f"{name}_ns"] for name in ("running", "ready", "waiting", "timer")]
+
+    each = [sums(f"step:{n}") for n in (1, 2, 3)]
+    assert sums("step") == [sum(values) for values in zip(*each)] and each[1][0] > 0

@@ -2,7 +2,8 @@
 """The page of krait view in headless Chromium: view_page.py KRAIT HELPERS TRACE REPS prints one JSON object.
 
 Seconds from the start of `krait view` to the first picture, with everything in it that the range on the screen shows at that time,
-without an index file and with one. Then a script zooms from the whole to a microsecond and back and moves to both sides: how long
+without an index file and with one; and of them the seconds that are krait's: until it prints the link, and from the begin of the navigation
+(the page's own clock) to the picture. The rest is the browser opening a tab. Then a script zooms from the whole to a microsecond and back and moves to both sides: how long
 the page takes to draw a frame, how long frames are apart, and the server's own memory afterwards. Playwright has to be there.
 """
 
@@ -17,7 +18,11 @@ krait, helpers, trace, reps = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]
 sys.path.insert(0, helpers)
 from browser import browser  # noqa: E402
 
-FIRST = "() => { const page = window.krait; return !!page && !page.context.timeline.wanted && !page.context.timeline.painter.missing; }"
+# Milliseconds since the navigation began, once the picture is there.
+FIRST = """() => {
+  const page = window.krait;
+  return !!page && !page.context.timeline.wanted && !page.context.timeline.painter.missing && performance.now();
+}"""
 # Frames are 16.7 ms apart where nothing is late: that is the screen's rate.
 MOVE = """async () => {
   const { store, timeline } = window.krait.context, drawn = [], apart = [], paint = timeline.paint.bind(timeline);
@@ -48,14 +53,16 @@ def own_memory(pid):
 
 
 def look(chromium, move):
-    """Seconds to the first picture; what the script measured; bytes of the server."""
+    """Seconds to the first picture, and of them those of krait; what the script measured; bytes of the server."""
     start = time.monotonic()
     process = subprocess.Popen([krait, "view", "--no-open", trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
+        link = process.stdout.readline().strip()
+        serves = time.monotonic() - start
         page = chromium.new_page(viewport={"width": 1280, "height": 800})
-        page.goto(process.stdout.readline().strip())
-        page.wait_for_function(FIRST, timeout=120_000)
-        first = time.monotonic() - start
+        page.goto(link, wait_until="commit")
+        shown_ms = page.wait_for_function(FIRST, timeout=120_000).json_value()
+        first = (time.monotonic() - start, serves + shown_ms / 1000)
         page.wait_for_function("() => window.krait.settled", timeout=120_000)
         moved = page.evaluate(MOVE) if move else None
         memory = own_memory(process.pid)
@@ -82,8 +89,10 @@ middle = lambda values: statistics.median(values)  # noqa: E731
 print(
     json.dumps(
         {
-            "cold": middle(cold),
-            "warm": middle([run[0] for run in runs]),
+            "cold": middle([first[0] for first in cold]),
+            "cold_own": middle([first[1] for first in cold]),
+            "warm": middle([run[0][0] for run in runs]),
+            "warm_own": middle([run[0][1] for run in runs]),
             "frames": runs[0][1]["frames"],
             "drawn": [middle([run[1]["drawn"][i] for run in runs]) for i in range(3)],
             "apart": [middle([run[1]["apart"][i] for run in runs]) for i in range(3)],

@@ -13,6 +13,7 @@ import tempfile
 import time
 
 import lib
+import lttng_session
 
 EVENTS = 20_000_000
 SYSTEM_CALLS = 500_000
@@ -37,41 +38,7 @@ def ring(events):
     return data
 
 
-@contextlib.contextmanager
-def lttng_session(folder):
-    """A session daemon of our own, unless one runs already; a session with our tracepoint."""
-    daemon = None
-    if subprocess.run(["lttng", "--no-sessiond", "list"], capture_output=True).returncode:
-        daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(100):
-            if not subprocess.run(["lttng", "--no-sessiond", "list"], capture_output=True).returncode:
-                break
-            time.sleep(0.05)
-    lttng = ["lttng", "--no-sessiond", "--quiet"]
-    try:
-        subprocess.run([*lttng, "create", "krait-bench", "--output", folder], check=True, capture_output=True)
-        subprocess.run(
-            [*lttng, "enable-channel", "-s", "krait-bench", "-u", "bench", "--subbuf-size=2M", "--num-subbuf=8"],
-            check=True,
-            capture_output=True,
-        )
-        subprocess.run(
-            [*lttng, "enable-event", "-s", "krait-bench", "-u", "krait_bench:call", "-c", "bench"],
-            check=True,
-            capture_output=True,
-        )
-        subprocess.run([*lttng, "start", "krait-bench"], check=True, capture_output=True)
-        yield
-    finally:
-        subprocess.run([*lttng, "destroy", "krait-bench"], capture_output=True)
-        if daemon:
-            daemon.terminate()
-            daemon.wait()
-
-
 def lttng(events):
-    if not shutil.which("lttng-sessiond"):
-        raise lib.Missing("lttng-tools is not installed")
     try:
         program = lib.compile_c(
             "lttng_events", [lib.HERE / "lttng_events.c"], ["-I", lib.HERE], ["-llttng-ust", "-ldl"]
@@ -79,12 +46,11 @@ def lttng(events):
     except subprocess.CalledProcessError:
         raise lib.Missing("liblttng-ust-dev is not installed")
     folder = tempfile.mkdtemp(prefix="lttng-", dir=lib.OUT)
+    channel = ["enable-channel", "-u", "bench", "--subbuf-size=2M", "--num-subbuf=8"]
     try:
-        with lttng_session(folder):
+        with lttng_session.session(folder, channel, ["enable-event", "-u", "krait_bench:call", "-c", "bench"]):
             data = answer([program, events])
         data["bytes"] = lib.folder_bytes(folder)
-    except subprocess.CalledProcessError as e:
-        raise lib.Missing("lttng: %s" % (e.stderr or b"").decode().strip())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return data

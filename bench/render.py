@@ -399,13 +399,13 @@ SAY_AIM, SILENT_AIM = 150, 30  # ns, recorded and not
 
 def annotate_text(data):
     whats = list(next(iter(data["rows"].values())))
-    rows = [[tool] + ["%.0f" % row[what] for what in whats] for tool, row in data["rows"].items()]
-    said = [w for w in whats if w != "log record"]
+    rows = [[tool] + ["%.0f" % row[what] if what in row else "" for what in whats] for tool, row in data["rows"].items()]
+    said = [w for w in whats if w not in ("log record", "task switch")]
     text = (
-        "## Marks, spans, counters, log records\n\nNanoseconds each on CPython %s, without the loop's own; a span is its begin and its end. `krait.mark` and the like"
+        "## Marks, spans, counters, log records, tasks\n\nNanoseconds each on CPython %s, without the loop's own; a span is its begin and its end. `krait.mark` and the like"
         " with nobody recording, with all calls recorded,\nand with none; VizTracer's `add_instant`, `log_event`, `log_var` and `VizLoggingHandler`, beside its recording of calls and"
         " without (`log_sparse`); OpenTelemetry's spans,\nevents of a span, gauge and logging handler without an SDK, and with it, batches going nowhere. `log record` is `log.info('order %%d', 7)`"
-        " with a handler that does nothing\nwhere the tool has none (`bench/annotate.py`). viztracer %s, opentelemetry-sdk %s. The least of 40 batches of 2,000 a run;\n%d runs of each in turn, medians.\n\n%s\n"
+        " with a handler that does nothing\nwhere the tool has none; a `task switch` is one `await asyncio.sleep(0)` of two tasks by turns, asyncio's own time included (`bench/annotate.py`). viztracer %s, opentelemetry-sdk %s. The least of 40 batches of 2,000 a run;\n%d runs of each in turn, medians.\n\n%s\n"
         % (data["python"], data["versions"]["viztracer"], data["versions"]["opentelemetry-sdk"], data["reps"], table([""] + whats, rows))
     )
     for tool, aim in (("krait record --log", SAY_AIM), ("krait, nobody records", SILENT_AIM)):

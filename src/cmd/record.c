@@ -6,14 +6,12 @@
  * then on the command is the user's: what goes wrong with the recording is told, and the command runs on.
  */
 #include "base/fmt.h"
-#include "base/shell.h"
-#include "cmd/args_unmet.h"
 #include "cmd/before_recording.h"
 #include "cmd/cmds.h"
-#include "cmd/omitted.h"
 #include "cmd/record_kernel.h"
 #include "cmd/record_pid.h"
 #include "cmd/record_sample.h"
+#include "cmd/record_summary.h"
 #include "cmd/terminal.h"
 #include "cmd/watching.h"
 #include "python/compat/versions.h"
@@ -209,174 +207,6 @@ static int wait_for_end(pid_t command)
 
 /* ---- the end ---- */
 
-static void print_lost(const struct krait_collector_summary *s)
-{
-    for (uint32_t i = 0; i < KRAIT_COUNT_lost_reason; i++) {
-        char count[KRAIT_FMT_SIZE];
-        const struct krait_enum_row *row = krait_enum_find("lost_reason", i);
-        if (s->lost[i])
-            krait_record_line(KRAIT_RED, "lost", "%s, %s: %s", krait_fmt_counted(count, s->lost[i], "event"),
-                              row->label, row->doc);
-    }
-}
-
-/* The processes with the reason of row `first`, unless an earlier row has that too. */
-static void print_refusals_like(const struct krait_collector *collector, size_t first)
-{
-    char why[128], other[128];
-    KRAIT_AUTO_BUF pids = { 0 };
-    uint32_t count = 0;
-    krait_collector_refusal(collector, first, why, sizeof(why));
-    for (size_t i = 0;; i++) {
-        int pid = krait_collector_refusal(collector, i, other, sizeof(other));
-        if (!pid)
-            break;
-        if (strcmp(why, other) != 0)
-            continue;
-        if (i < first)
-            return;
-        krait_buf_fmt(&pids, "%s%d", count++ ? ", " : "", pid);
-    }
-    if (!pids.failed)
-        krait_terminal_say(NULL, 2, "Process%s %s %s not recorded: %s. See: krait doctor",
-                           count == 1 ? "" : "es", pids.data, count == 1 ? "was" : "were", why);
-}
-
-static void print_refusals(const struct krait_collector *collector)
-{
-    char why[128];
-    uint32_t all = krait_collector_refused(collector), shown = 0;
-    while (krait_collector_refusal(collector, shown, why, sizeof(why)))
-        print_refusals_like(collector, shown++);
-    if (all > shown)
-        krait_terminal_say(NULL, 2, "%u process%s more %s not recorded", all - shown,
-                           all - shown == 1 ? "" : "es", all - shown == 1 ? "was" : "were");
-}
-
-/* Whether the recording holds nothing of what was asked for, for a reason that the caller can mend. */
-static bool is_in_vain(const struct krait_collector *collector, const struct krait_collector_summary *s,
-                       const struct krait_recording_values *values)
-{
-    char why[128];
-    size_t met = 0;
-    for (size_t i = 0; i < values->include.count; i++)
-        met += krait_collector_include_met(collector, i);
-    return s->processes ? values->include.count && !met
-                        : krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
-}
-
-static void print_unmet(const struct krait_collector *collector, const struct krait_recording_values *values)
-{
-    for (size_t i = 0; i < values->include.count; i++) {
-        if (!krait_collector_include_met(collector, i))
-            krait_terminal_say(
-                KRAIT_RED, 2,
-                "--include '%s' matched no function: it is a glob on a function's module, its "
-                "qualified name, both with a dot between, or its file, as 'app*' or '*/app.py'",
-                values->include.items[i]);
-    }
-}
-
-static void print_figures(const struct krait_collector_summary *s,
-                          const struct krait_recording_values *values, const char *dir)
-{
-    char duration[KRAIT_FMT_SIZE], events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE];
-    const char *bold = krait_terminal_colour(stderr, KRAIT_BOLD);
-    const char *plain = krait_terminal_colour(stderr, KRAIT_PLAIN);
-    const char *what = values->pid ? "recorded the process for"
-                       : s->limit  ? "recorded the command for"
-                                   : "the command took"; /* it goes on: no end is known */
-    fprintf(stderr, "krait: %s %s%s%s; %u process%s, %u thread%s, %s, %s", what, bold,
-            krait_fmt_ns(duration, s->duration_ns), plain, s->processes, s->processes == 1 ? "" : "es",
-            s->threads, s->threads == 1 ? "" : "s", krait_fmt_counted(events, s->events, "event"),
-            krait_fmt_bytes(bytes, s->bytes));
-    if (dir) {
-        fprintf(stderr, " in %s", bold);
-        krait_terminal_safe(stderr, dir);
-        fputs(plain, stderr);
-    }
-    fputc('\n', stderr);
-}
-
-/* The functions that --max-overhead dropped, those with the most calls first, and whether it paused. */
-static void print_omitted(const char *dir)
-{
-    enum { SHOWN = 5 };
-    struct krait_trace *trace = NULL;
-    struct krait_err err;
-    KRAIT_AUTO_BUF list = { 0 };
-    if (krait_trace_open(&trace, &dir, 1, KRAIT_NEEDS_CALLS,
-                         &err)) /* what it says of the recording, others say too */
-        return;
-    krait_omitted_list(&list, trace, SHOWN);
-    uint32_t n = trace->omitted_count;
-    if (n && list.data)
-        krait_terminal_say(NULL, 2, "--max-overhead dropped %u function%s: %s", n, n == 1 ? "" : "s",
-                           list.data);
-    if (krait_omitted_paused(trace))
-        krait_terminal_say(NULL, 2, "--max-overhead: %s", krait_omitted_pause);
-    krait_trace_close(trace);
-}
-
-/* Commands that can be pasted. */
-static void print_next(const struct krait_kernel_summary *kernel, const char *dir)
-{
-    KRAIT_AUTO_BUF name = { 0 };
-    krait_shell_file(&name, dir);
-    if (name.failed)
-        return;
-    fprintf(stderr, "  Next:  krait report %s\n         krait flame %s -o flame.svg\n", name.data, name.data);
-    if (kernel && kernel->events)
-        fprintf(stderr, "         krait states %s\n", name.data);
-    if (kernel && kernel->events && kernel->scope == KRAIT_KERNEL_WHOLE)
-        fprintf(stderr, "         krait path %s\n", name.data); /* needs who woke whom */
-}
-
-/* dir: NULL where the folder was empty, and is gone. */
-static void print_summary(const struct krait_collector *collector, const struct krait_collector_summary *s,
-                          const struct krait_recording_values *values,
-                          const struct krait_kernel_summary *kernel, const char *dir)
-{
-    char why[128];
-    bool refused = krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
-    print_figures(s, values, dir);
-    print_lost(s);
-    if (values->max_overhead > 0 && s->processes && dir)
-        print_omitted(dir);
-    if (kernel)
-        krait_record_kernel_print(kernel);
-    print_refusals(collector);
-    if (s->processes)
-        print_unmet(collector, values);
-    if (s->processes && dir)
-        krait_args_unmet_say(&values->args, dir);
-    if (s->dropped_events) {
-        char count[KRAIT_FMT_SIZE];
-        krait_record_line("", "dropped", "%s of the program's, the oldest: %s",
-                          krait_fmt_counted(count, s->dropped_events, "event"),
-                          values->last.ns || values->last.bytes ? "--last" : "--keep newest");
-    }
-    if (s->limit)
-        krait_terminal_say(NULL, 2, "%s: the recording ends here, and the program runs on without it",
-                           s->limit);
-    else if (s->alive)
-        krait_terminal_say(
-            NULL, 2, "%u process%s still running; %s recording ends here: --wait goes on with %s", s->alive,
-            s->alive == 1 ? " is" : "es are", s->alive == 1 ? "its" : "their", s->alive == 1 ? "it" : "them");
-    if (!s->processes && !refused && !s->was_on)
-        krait_terminal_say(
-            NULL, 2, "The recording was never switched on; krait ctl %d start would have done so", getpid());
-    else if (!s->processes && !refused)
-        krait_terminal_say(
-            NULL, 2,
-            "No Python was seen. krait records CPython " KRAIT_PYTHON_SPAN ", but no statically linked or "
-            "set-uid program, none that is in a namespace of its own for users or processes and for the "
-            "network too, none in a root without krait's folder (chroot), and none that another krait records. If "
-            "COMMAND left Python in the background, add --wait. See: krait doctor");
-    else if (s->processes && dir && !is_in_vain(collector, s, values))
-        print_next(kernel, dir);
-}
-
 /* Ends as the command ended: with its status, or by its signal. */
 static int pass_on(int status)
 {
@@ -409,14 +239,15 @@ static bool finish(struct krait_collector *collector, struct krait_kernel *kerne
     bool gone = krait_collector_drop_empty(collector);
     bool removed = !gone && access(dir, F_OK) < 0 && errno == ENOENT;
     if (!values->quiet)
-        print_summary(collector, &summary, values, kernel ? &of_kernel : NULL, gone || removed ? NULL : dir);
+        krait_record_summary_print(collector, &summary, values, kernel ? &of_kernel : NULL,
+                                   gone || removed ? NULL : dir);
     if (removed && summary.processes)
         krait_terminal_say(
             KRAIT_RED, 0,
             "krait record: the folder %s was removed meanwhile, and what was recorded with it; "
             "record again into another (-o)",
             dir);
-    return is_in_vain(collector, &summary, values);
+    return krait_record_is_in_vain(collector, &summary, values);
 }
 
 /* A command, and what records it. */
@@ -573,7 +404,7 @@ static int sample_pid(struct krait_record_sample *sample)
     int rc = krait_record_sample_prepare(sample, name, &err);
     rc = rc ? rc : krait_record_sample_run(sample, NULL, &err);
     if (!rc && !sample->values->quiet)
-        print_next(NULL, sample->dir);
+        krait_record_print_next(NULL, sample->dir);
     return rc ? W_EXITCODE(krait_cmd_fail(&krait_cmd_record, &err), 0) : 0;
 }
 
@@ -600,7 +431,7 @@ static int sample_command(struct krait_record_sample *sample, char **argv)
     if (rc)
         krait_cmd_fail(&krait_cmd_record, &err);
     else if (!sample->values->quiet)
-        print_next(NULL, sample->dir);
+        krait_record_print_next(NULL, sample->dir);
     if (!command.over)
         command.status = wait_for_end(command.pid);
     return rc && !command.status ? W_EXITCODE(KRAIT_EXIT_NOT_RECORDED, 0) : command.status;

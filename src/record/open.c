@@ -225,19 +225,9 @@ static void note_address(struct krait_collector *c)
     snprintf(c->address, sizeof(c->address), "%s%s%s", c->session, *c->door.key ? "@" : "", c->door.key);
 }
 
-int krait_collector_new(struct krait_collector **out, const struct krait_collector_options *options,
-                        struct krait_err *err)
+static void take_options(struct krait_collector *c, const struct krait_collector_options *options)
 {
-    struct krait_collector *c = calloc(1, sizeof(*c));
-    if (!c)
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    c->fd = c->door.fd = -1;
-    krait_ctl_init(&c->ctl);
     c->tap = options->tap;
-    c->spare_fds = count_spare_fds();
-    for (size_t i = 0; i < KRAIT_PROCS_MAX; i++)
-        c->procs[i].pidfd = -1;
-    krait_clock_init(&c->clock);
     c->duration_ns = options->duration_ns;
     c->max_bytes = options->max_bytes;
     c->last_ns = options->last_ns;
@@ -248,22 +238,38 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     c->begin_ns = c->program_ns = c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
     c->switched.since_ns = c->rate.before_ns = c->rate.now_ns = c->trimmed_ns = c->begin_ns;
     c->open_ns = options->open_ns ? options->open_ns : KRAIT_COLLECTOR_OPEN_NS;
+}
+
+/* By ring and by chunk. */
+static int make_tables(struct krait_collector *c)
+{
+    c->rings = calloc(c->shm.ring_max, sizeof(*c->rings));
+    c->chunk_taken = calloc(c->shm.chunk_max + 1, sizeof(*c->chunk_taken));
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(c->ready); i++)
+        c->ready[i] = calloc((c->shm.chunk_max + 1) * (size_t)KRAIT_PACKETS_MAX, sizeof(**c->ready));
+    return c->rings && c->chunk_taken && c->ready[0] && c->ready[1] ? 0 : -ENOMEM;
+}
+
+int krait_collector_new(struct krait_collector **out, const struct krait_collector_options *options,
+                        struct krait_err *err)
+{
+    struct krait_collector *c = calloc(1, sizeof(*c));
+    if (!c)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    c->fd = c->door.fd = -1;
+    krait_ctl_init(&c->ctl);
+    c->spare_fds = count_spare_fds();
+    for (size_t i = 0; i < KRAIT_PROCS_MAX; i++)
+        c->procs[i].pidfd = -1;
+    krait_clock_init(&c->clock);
+    take_options(c, options);
     int rc = c->tap ? 0 : make_folder(c, options->dir, err);
     if (!rc)
         rc = make_shm(c, options, err);
     if (!rc)
         rc = krait_triggers_new(&c->triggers, options->snapshot_on.items, options->snapshot_on.count, err);
-    if (!rc && krait_triggers_begin(c))
+    if (!rc && (krait_triggers_begin(c) || make_tables(c)))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
-    if (!rc) {
-        c->rings = calloc(c->shm.ring_max, sizeof(*c->rings));
-        c->chunk_taken = calloc(c->shm.chunk_max + 1, sizeof(*c->chunk_taken));
-        for (size_t i = 0; i < KRAIT_ARRAY_LEN(c->ready); i++)
-            c->ready[i] = calloc((c->shm.chunk_max + 1) * (size_t)KRAIT_PACKETS_MAX, sizeof(**c->ready));
-        rc = c->rings && c->chunk_taken && c->ready[0] && c->ready[1]
-                 ? 0
-                 : krait_err_set(err, -ENOMEM, "out of memory");
-    }
     if (!rc && c->dir && access(c->dir, W_OK | X_OK) < 0)
         rc = krait_folder_refused(err, "write in", c->dir);
     if (rc) {

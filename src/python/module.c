@@ -135,14 +135,23 @@ static void block_signals(void)
     pthread_sigmask(SIG_SETMASK, &all, NULL);
 }
 
-/* One that begins drops the GIL on its way, where it imports: one that shall end it waits until it has begun. Taken before
- * the GIL, by the agent's own threads alone. */
-static pthread_mutex_t attaching = PTHREAD_MUTEX_INITIALIZER;
+/* A recording begins, ends, and is switched in one thread at a time: what installs hooks imports modules, and drops the
+ * GIL meanwhile. Taken before the GIL, and never by a program that is being finalised: the thread that has it may be
+ * gone. */
+static struct {
+    pthread_mutex_t lock;
+    bool stops; /* code that runs while a recording begins has called krait.stop() */
+} turn = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static __thread bool has_turn;
 
 static void free_in_child(void)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-    attaching = fresh; /* its owner is not here */
+    turn.lock = fresh; /* its owner is not here, or is this thread */
+    if (has_turn)
+        pthread_mutex_lock(&turn.lock);
+    else
+        turn.stops = false;
 }
 
 static void watch_forks(void)
@@ -150,22 +159,64 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, free_in_child);
 }
 
-static bool enter(PyGILState_STATE *state)
+/* No GIL. */
+static void take_turn(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    block_signals();
     pthread_once(&once, watch_forks);
-    pthread_mutex_lock(&attaching);
+    pthread_mutex_lock(&turn.lock);
+    has_turn = true;
+}
+
+/* GIL held, or none. */
+static void give_turn(void)
+{
+    has_turn = false;
+    pthread_mutex_unlock(&turn.lock);
+}
+
+static bool enter(PyGILState_STATE *state)
+{
+    block_signals();
+    take_turn();
     if (Py_IsInitialized() && krait_worker_enter(state))
         return true;
-    pthread_mutex_unlock(&attaching);
+    give_turn();
     return false;
+}
+
+/* What the program asked for meanwhile is done now. GIL held. */
+static void stop_if_asked(void)
+{
+    if (turn.stops && is_part())
+        krait_agent_stop();
+    turn.stops = false;
 }
 
 static void leave(PyGILState_STATE state)
 {
+    stop_if_asked();
     krait_worker_leave(state);
-    pthread_mutex_unlock(&attaching);
+    give_turn();
+}
+
+/* The same for a thread of the program's, which has the GIL: false where it may not wait for the turn, or has it. */
+static bool begin_turn(void)
+{
+    if (has_turn || !krait_compat.is_finalizing || krait_compat.is_finalizing())
+        return false;
+    Py_BEGIN_ALLOW_THREADS;
+    take_turn();
+    Py_END_ALLOW_THREADS;
+    return true;
+}
+
+static void end_turn(bool begun)
+{
+    if (!begun)
+        return;
+    stop_if_asked();
+    give_turn();
 }
 
 /* Tells the collector of a recording that this process is no part of. */
@@ -178,6 +229,14 @@ static void refuse(const char *session, const char *why)
     krait_writer_unmap(&writer);
 }
 
+/* krait may have been killed while the recording began: a hook that has noticed that has left the memory to this. */
+static void leaves_by_itself(void)
+{
+    atomic_store(&krait_agent.leaves, true);
+    if (!is_part())
+        krait_agent_stop();
+}
+
 void krait_agent_attach(const char *session)
 {
     const char *why = "another copy of krait records it already";
@@ -188,7 +247,7 @@ void krait_agent_attach(const char *session)
     if (rc == -EALREADY)
         refuse(session, why);
     else if (!rc)
-        atomic_store(&krait_agent.leaves, true);
+        leaves_by_itself();
     leave(state);
 }
 
@@ -220,7 +279,9 @@ static PyObject *agent_start(PyObject *self, PyObject *arg)
         return NULL;
     }
     const char *why;
+    bool begun = begin_turn();
     int rc = krait_agent_start(PyBytes_AsString(bytes), KRAIT_process_origin_attach, &why);
+    end_turn(begun);
     Py_DECREF(bytes);
     if (rc) {
         PyErr_SetString(PyExc_RuntimeError, why);
@@ -233,8 +294,14 @@ PyDoc_STRVAR(stop_doc, "stop()\n\nStops recording this process. Nothing happens 
 
 static PyObject *agent_stop(PyObject *self, PyObject *none)
 {
-    if (is_part())
+    if (!is_part())
+        Py_RETURN_NONE;
+    bool begun = begin_turn();
+    if (has_turn && !begun)
+        turn.stops = true;
+    else if (is_part())
         krait_agent_stop();
+    end_turn(begun);
     Py_RETURN_NONE;
 }
 
@@ -309,10 +376,12 @@ static PyObject *agent_switch(PyObject *self, PyObject *wanted)
     int on = PyObject_IsTrue(wanted);
     if (on < 0)
         return NULL;
-    if (!is_part() || !krait_switch(krait_agent.writer.shm.control, on))
-        Py_RETURN_FALSE;
-    krait_switch_here();
-    Py_RETURN_TRUE;
+    bool begun = begin_turn();
+    bool done = is_part() && krait_switch(krait_agent.writer.shm.control, on);
+    if (done)
+        krait_switch_here();
+    end_turn(begun);
+    return PyBool_FromLong(done);
 }
 
 PyDoc_STRVAR(

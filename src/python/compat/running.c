@@ -93,6 +93,9 @@ static void find_functions(struct krait_compat *c)
     *(void **)&c->interp_get = find("PyInterpreterState_Get");
     if (!c->interp_get)
         *(void **)&c->interp_get = find("_PyInterpreterState_Get");
+    *(void **)&c->is_finalizing = find("Py_IsFinalizing"); /* 3.13 */
+    if (!c->is_finalizing)
+        *(void **)&c->is_finalizing = find("_Py_IsFinalizing");
     *(void **)&c->utf8 = find("PyUnicode_AsUTF8AndSize");
     *(void **)&c->frame_get_code = find("PyFrame_GetCode");
     *(void **)&c->frame_get_back = find("PyFrame_GetBack");

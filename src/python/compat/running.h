@@ -100,6 +100,7 @@ struct krait_compat {
     const void *new_def; /* the PyMethodDef that the __new__ of all types share: Objects/typeobject.c */
     /* Functions; NULL if the version does not have it. */
     PyInterpreterState *(*interp_get)(void);
+    int (*is_finalizing)(void);
     PyObject *(*frame_get_code)(PyObject *frame); /* new reference; 3.9 */
     PyObject *(*frame_get_back)(PyObject *frame); /* new reference or NULL; 3.9 */
     void (*set_profile)(krait_profile_fn *fn, PyObject *obj);

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from attached_programs import DEEP, HOLDS, JOIN, SPIN, WAITS
+from conftest import BUILD
 from pages import run_page
 from running import wait_for
 
@@ -174,6 +175,78 @@ def test_a_krait_that_is_killed_leaves_nothing_in_a_program_that_runs(programs, 
     wait_for(lambda: list(folder.glob("*/thread*")), "the recording")
     krait.kill()
     krait.communicate()
+    wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
+    assert ended(app, tmp_path) == "done True\n"
+
+
+# It acts while a recording begins: `hook` runs in krait's thread, which imports and compiles on its way.
+WHILE_IT_BEGINS = """
+import _thread, os, select, signal, sys, threading, time
+main, rounds, acted = _thread.get_native_id(), 0, []
+def inner(n): return n + 1
+def hook(event, args):
+    if event == EVENT and _thread.get_native_id() != main and not acted:
+        acted.append(1)
+        act()
+ACT
+sys.addaudithook(hook)
+print(os.getpid(), flush=True)
+while not os.path.exists("stop"):
+    select.select([], [], [], 0.001)
+    for i in range(1000): inner(i)
+    rounds += 1
+print("done", bool(acted), flush=True)
+"""
+
+KILLS = """
+def act():
+    while not os.path.exists("krait"): time.sleep(0.001)
+    krait = int(open("krait").read())
+    os.kill(krait, signal.SIGKILL)
+    while os.path.exists("krait"): time.sleep(0.001)
+    end = rounds + 500
+    while rounds < end: time.sleep(0.001)
+"""
+
+
+def test_a_krait_that_is_killed_while_the_recording_begins_leaves_nothing(programs, attach, python, tmp_path):
+    """The program fills its ring, and its hooks go, before the beginning is over."""
+    app = programs.start(python, WHILE_IT_BEGINS.replace("EVENT", "'sys._current_frames'").replace("ACT", KILLS))
+    before = has(app.pid)
+    krait, folder = attach(app.pid, "--gc", "--ring-size", "256K", "--buffer-size", "1")
+    (tmp_path / "pid").write_text(str(krait.pid))
+    (tmp_path / "pid").rename(tmp_path / "krait")
+    assert krait.wait(60) == -signal.SIGKILL
+    (tmp_path / "krait").unlink()
+    wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
+    krait.stderr.close()
+    assert ended(app, tmp_path) == "done True\n"
+
+
+STOPS = """
+import krait
+def stop():
+    krait.stop()
+    stopped.append(krait.is_recording())
+stopped, early = [], []
+def act():
+    thread = threading.Thread(target=stop)
+    thread.start()
+    end = rounds + 20
+    while rounds < end and not stopped: time.sleep(0.001)
+    early.extend(stopped)
+"""
+
+
+@pytest.mark.parametrize("event", ["compile", "sys._current_frames"])
+def test_a_program_may_stop_the_recording_while_it_begins(programs, attach, python, tmp_path, event):
+    """krait.stop() waits until it has begun, and ends it then."""
+    source = WHILE_IT_BEGINS.replace("EVENT", repr(event)).replace("ACT", STOPS).replace("bool(acted)", "stopped == [False] and not early")
+    app = programs.start(python, source, env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
+    before = has(app.pid)
+    krait, folder = attach(app.pid, "--gc")
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0, said
     wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
     assert ended(app, tmp_path) == "done True\n"
 

@@ -85,6 +85,13 @@ static KRAIT_PRINTF(2, 3) void tell(const struct krait_attach_call *call, const 
     call->step(call->ctx, text);
 }
 
+void krait_attach_pause(const struct krait_attach_call *call, uint64_t ns)
+{
+    if (call->between)
+        call->between(call->ctx);
+    nanosleep(&(struct timespec){ 0, (long)ns }, NULL);
+}
+
 static int try_thread(const struct krait_target *target, struct tries *tries, int tid)
 {
     char ns[KRAIT_FMT_SIZE];
@@ -104,6 +111,7 @@ static int try_thread(const struct krait_target *target, struct tries *tries, in
 /* Tries each thread once. */
 static int try_threads(const struct krait_target *target, struct tries *tries)
 {
+    enum { AT_ONCE = 64 };
     char path[64];
     int rc = -ESRCH;
     snprintf(path, sizeof(path), "/proc/%d/task", target->pid);
@@ -111,6 +119,8 @@ static int try_threads(const struct krait_target *target, struct tries *tries)
     struct dirent *entry;
     while (dir && rc && (entry = readdir(dir))) {
         int tid = atoi(entry->d_name);
+        if (tries->call->between && tries->count % AT_ONCE == AT_ONCE - 1)
+            tries->call->between(tries->call->ctx);
         int tried = tid > 0 ? try_thread(target, tries, tid) : -ESRCH;
         bool ends =
             tried == -ESRCH ||
@@ -149,7 +159,7 @@ static int try_for_a_while(struct krait_target *target, struct tries *tries, str
             return rc;
         rc = try_threads(target, tries);
         if (rc > 0)
-            nanosleep(&(struct timespec){ 0, 3000000 }, NULL);
+            krait_attach_pause(tries->call, 3 * KRAIT_NS_PER_MS);
     } while (rc > 0 && krait_clock_ns(CLOCK_MONOTONIC) < end);
     if (tries->count > 1)
         tell(tries->call, "threads were stopped %u times in all", tries->count);
@@ -173,5 +183,5 @@ int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *er
     if (rc || how != KRAIT_BRING_MEMFD)
         return rc;
     tell(call, "the process does not see %s; krait brings it along by a memfd", call->library);
-    return krait_bring(&target, &stub, call->library, err);
+    return krait_bring(&target, &stub, call, err);
 }

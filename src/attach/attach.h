@@ -27,6 +27,7 @@ struct krait_attach_call {
     const char *function; /* void function(const char *argument), in it */
     const char *argument;
     void (*step)(void *ctx, const char *text); /* is told what is done; may be NULL */
+    void (*between)(void *ctx); /* is called between steps, some of which take seconds; may be NULL */
     void *ctx;
     uint64_t paused_ns; /* set: how long a thread of the process was stopped at most */
 };

@@ -71,12 +71,12 @@ static int find_memfd(pid_t pid)
     return found;
 }
 
-static int wait_for_memfd(pid_t pid)
+static int wait_for_memfd(pid_t pid, const struct krait_attach_call *call)
 {
     uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 3 * KRAIT_NS_PER_S; /* the thread waits for five */
     int fd;
     while ((fd = find_memfd(pid)) < 0 && krait_clock_ns(CLOCK_MONOTONIC) < end)
-        nanosleep(&(struct timespec){ 0, KRAIT_NS_PER_MS }, NULL);
+        krait_attach_pause(call, KRAIT_NS_PER_MS);
     return fd;
 }
 
@@ -118,19 +118,19 @@ static bool tell_path(const struct krait_target *target, const struct krait_stub
                (ssize_t)sizeof(ready);
 }
 
-int krait_bring(const struct krait_target *target, const struct krait_stub *stub, const char *library,
-                struct krait_err *err)
+int krait_bring(const struct krait_target *target, const struct krait_stub *stub,
+                const struct krait_attach_call *call, struct krait_err *err)
 {
     char path[64];
-    int memfd = wait_for_memfd(target->pid);
+    int memfd = wait_for_memfd(target->pid, call);
     if (memfd < 0)
         return krait_err_set(err, -ETIMEDOUT, "process %d made no memfd for krait's agent within 3 s",
                              target->pid);
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", target->pid, memfd);
     KRAIT_AUTO_CLOSE int to = open_memfd(path);
-    KRAIT_AUTO_CLOSE int from = open(library, O_RDONLY | O_CLOEXEC);
+    KRAIT_AUTO_CLOSE int from = open(call->library, O_RDONLY | O_CLOEXEC);
     if (to < 0 || from < 0 || !copy_into(to, from))
-        return krait_err_errno(err, "cannot bring %s into process %d", library, target->pid);
+        return krait_err_errno(err, "cannot bring %s into process %d", call->library, target->pid);
     if (!tell_path(target, stub, memfd))
         return krait_err_errno(err, "cannot write to the memory of process %d", target->pid);
     return 0;

@@ -72,8 +72,11 @@ int krait_bring_how(pid_t pid, const char *library, struct krait_err *err);
 /* Chooses the name of the memfd, by which krait finds it. */
 void krait_bring_name(char name[KRAIT_BRING_NAME]);
 /* Waits until a thread of the process has made it, and writes the library into it. */
-int krait_bring(const struct krait_target *target, const struct krait_stub *stub, const char *library,
-                struct krait_err *err);
+int krait_bring(const struct krait_target *target, const struct krait_stub *stub,
+                const struct krait_attach_call *call, struct krait_err *err);
+
+/* Sleeps a moment, and lets who attaches do other things. */
+void krait_attach_pause(const struct krait_attach_call *call, uint64_t ns);
 
 /* ---- thread.c ---- */
 

@@ -11,6 +11,9 @@
 
 enum { KRAIT_FMT_SIZE = 64 };
 
+/* Behind names of functions whose self time holds that of functions that --max-overhead has dropped. */
+#define KRAIT_HOLDS_DROPPED " [+dropped]"
+
 /* Four digits and a unit: "999 ns", "1.234 us", "12.34 ms", "123.4 s"; "27.30 min" from 10 minutes on, "2.50 h" from
  * 90, "4.17 d" from 100 hours. */
 char *krait_fmt_ns(char *buf, uint64_t ns);

@@ -74,12 +74,34 @@ bool krait_attaching_is_alive(pid_t pid)
     return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-static int call_agent(struct krait_attaching *a, const char *function, const char *argument,
-                      struct krait_err *err)
+struct calling {
+    const struct krait_attaching *attaching;
+    struct krait_collector *collector;
+};
+
+static void tell_step(void *ctx, const char *text)
 {
-    struct krait_attach_call call = {
-        .library = a->library, .function = function, .argument = argument, .step = a->step, .ctx = a->ctx
-    };
+    const struct krait_attaching *a = ((const struct calling *)ctx)->attaching;
+    if (a->step)
+        a->step(a->ctx, text);
+}
+
+/* Other processes go on to fill their rings. */
+static void empty_rings(void *ctx)
+{
+    krait_collector_round(((const struct calling *)ctx)->collector);
+}
+
+static int call_agent(struct krait_attaching *a, struct krait_collector *collector, const char *function,
+                      const char *argument, struct krait_err *err)
+{
+    struct calling calling = { a, collector };
+    struct krait_attach_call call = { .library = a->library,
+                                      .function = function,
+                                      .argument = argument,
+                                      .step = tell_step,
+                                      .between = empty_rings,
+                                      .ctx = &calling };
     int rc = krait_attach(a->pid, &call, err);
     a->paused_ns = KRAIT_MAX(a->paused_ns, call.paused_ns);
     return rc;
@@ -92,7 +114,7 @@ int krait_attaching_begin(struct krait_attaching *a, struct krait_collector *col
     if (rc)
         return rc;
     a->asked_ns = krait_clock_ns(CLOCK_MONOTONIC);
-    return call_agent(a, "krait_agent_attach", krait_collector_address(collector), err);
+    return call_agent(a, collector, "krait_agent_attach", krait_collector_address(collector), err);
 }
 
 /* The reason that the process has told, if it has. */
@@ -164,7 +186,7 @@ static enum krait_attaching_end leave(struct krait_attaching *a, struct krait_co
     struct krait_err ignored = { 0 };
     if (has_left(a, collector))
         return KRAIT_ATTACHING_LEFT;
-    if (call_agent(a, "krait_agent_detach", krait_collector_session(collector), &ignored))
+    if (call_agent(a, collector, "krait_agent_detach", krait_collector_session(collector), &ignored))
         return KRAIT_ATTACHING_STAYS;
     uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + SECONDS * KRAIT_NS_PER_S;
     while (!has_left(a, collector) && krait_clock_ns(CLOCK_MONOTONIC) < end)

@@ -30,6 +30,8 @@ struct top_process {
     uint64_t cpu_ns;      /* that it had used when it was asked last */
     uint64_t program;     /* what it ran when it could not be opened: device and inode, mixed */
     uint32_t tries;       /* to open it as that */
+    uint64_t image;       /* of what was opened: krait_collector_image */
+    uint32_t images;      /* how many were opened: it may execute another program */
     uint32_t age;         /* how often it was looked for since it was opened */
     bool ended, is_named; /* named: not found as a child */
 };
@@ -79,6 +81,7 @@ struct top_view {
     enum top_by by;
     bool lines;       /* a row is a line, not a function */
     bool classic;     /* the columns of --classic */
+    bool marks;       /* names have KRAIT_HOLDS_DROPPED behind them */
     bool whole;       /* shares of all the time, not of the last interval */
     double cpu;       /* of the program, in CPUs, in that time; negative: not known */
     double own_cpu;   /* of krait itself */
@@ -88,6 +91,7 @@ struct top_view {
     uint64_t rate;    /* readings a second */
     uint64_t lost;    /* events; with live */
     uint32_t failed;  /* processes that cannot be recorded; with live */
+    uint32_t stopped; /* ... and that have ended their recording themselves */
     uint32_t limit;   /* rows; 0: all */
 };
 
@@ -100,6 +104,8 @@ uint32_t top_process_count(const struct top_processes *processes);
 /* Texts are those of the sums. */
 struct top_row {
     const char *name, *file, *thread_name;
+    const char *marked; /* its name with a mark; NULL: it has none */
+    bool holds_dropped;
     uint32_t line;
     pid_t pid, tid;                   /* whose it is, as far as rows are of one; 0: not known */
     uint64_t own_ns, total_ns, calls; /* since the beginning; calls of live sums alone */
@@ -142,13 +148,16 @@ uint64_t top_exact_lost(const struct top_exact *exact);
 
 /* What this process starts from now on is recorded from its first moment. */
 int top_exact_preload(struct top_exact *exact, struct krait_err *err);
-/* Attaches to processes that are read and not recorded. Returns 0 or -ENOMEM. */
+/* Attaches to processes that are read and not recorded: at once to all, else to those that are new or have executed another
+ * program, once they have had a second to be recorded from their first moment. Returns 0 or -ENOMEM. */
 int top_exact_join(struct top_exact *exact, const struct top_processes *processes, bool at_once);
 /* Whether one of them has not begun yet. */
 bool top_exact_begins(const struct top_exact *exact);
 /* Why a process cannot be recorded; NULL: it is, or it was not tried. How many there are. */
 const struct krait_err *top_exact_failure(const struct top_exact *exact, pid_t pid);
 uint32_t top_exact_failures(const struct top_exact *exact);
+/* Processes that run and have ended their recording themselves: krait.stop(). */
+uint32_t top_exact_stopped(struct top_exact *exact, const struct top_processes *processes);
 /* They are tried again. */
 void top_exact_forget_failures(struct top_exact *exact);
 

@@ -16,6 +16,7 @@ enum { BUFFER_BYTES = 256 * 1024 * 1024 };
 struct attached {
     struct krait_attaching attaching;
     enum { BEGINS, RECORDED, FAILED } state;
+    uint32_t images;      /* top_process.images at that time */
     struct krait_err err; /* of FAILED */
 };
 
@@ -26,6 +27,7 @@ struct top_exact {
     uint32_t count, cap;
     bool preloaded; /* the command loads the recorder itself, and what it starts does */
     bool finished;
+    uint32_t stopped; /* before that */
     char library[PATH_MAX];
 };
 
@@ -109,21 +111,28 @@ static void fail(struct attached *attached, const struct krait_err *err)
     attached->err = *err;
 }
 
-/* Returns 0 or -ENOMEM; why the process is not recorded is kept. */
-static int attach(struct top_exact *exact, pid_t pid)
+static struct attached *find_or_add(struct top_exact *exact, pid_t pid)
+{
+    struct attached *found = find(exact, pid);
+    if (found)
+        return found;
+    return KRAIT_GROW(exact->items, exact->cap, exact->count + 1) ? &exact->items[exact->count++] : NULL;
+}
+
+/* Why it cannot be recorded is kept. */
+static void attach(struct top_exact *exact, struct attached *attached, const struct top_process *process)
 {
     struct krait_err err = { 0 };
-    if (!KRAIT_GROW(exact->items, exact->cap, exact->count + 1))
-        return -ENOMEM;
-    struct attached *attached = &exact->items[exact->count++];
-    *attached = (struct attached){ .attaching = { .pid = pid, .over = is_asked_to_end } };
+    pid_t pid = process->pid;
+    *attached =
+        (struct attached){ .attaching = { .pid = pid, .over = is_asked_to_end }, .images = process->images };
+    krait_collector_round(exact->collector);
     int rc = *exact->library ? 0 : krait_attaching_find(exact->library, sizeof(exact->library), &err);
     attached->attaching.library = exact->library;
     rc = rc ? rc : krait_attaching_check(pid, &err);
     rc = rc ? rc : krait_attaching_begin(&attached->attaching, exact->collector, &err);
     if (rc)
         fail(attached, &err);
-    return 0;
 }
 
 /* The next process may be in another network namespace, to which the collector's door then moves. */
@@ -139,21 +148,46 @@ static void wait_a_little(struct top_exact *exact, const struct attached *attach
     }
 }
 
+/* What a recorded process forks, and what the command of krait's own runs, is recorded from its first moment. Who left the
+ * recording did so on purpose, or executed another program. */
+static bool is_to_be_attached(const struct top_exact *exact, const struct top_process *process, bool at_once)
+{
+    const struct attached *before = find(exact, process->pid);
+    bool is_free = process->remote && !exact->preloaded && (!before || before->state != BEGINS) &&
+                   !krait_collector_has(exact->collector, process->pid);
+    bool has_left = before || krait_collector_left(exact->collector, process->pid);
+    bool executed = process->images > (before ? before->images : 1);
+    return is_free && (at_once || (process->age > 1 && (!has_left || executed)));
+}
+
 int top_exact_join(struct top_exact *exact, const struct top_processes *processes, bool at_once)
 {
-    int rc = 0;
-    for (uint32_t i = 0; i < processes->count && !exact->preloaded && !rc; i++) {
+    for (uint32_t i = 0; i < processes->count; i++) {
         const struct top_process *process = &processes->items[i];
-        /* What a recorded process forks is recorded from its first moment: it gets a second to say so. */
-        bool is_due = at_once || process->age > 1;
-        if (process->remote && is_due && !find(exact, process->pid) &&
-            !krait_collector_has(exact->collector, process->pid)) {
-            rc = attach(exact, process->pid);
-            if (!rc)
-                wait_a_little(exact, &exact->items[exact->count - 1]);
-        }
+        if (!is_to_be_attached(exact, process, at_once))
+            continue;
+        struct attached *attached = find_or_add(exact, process->pid);
+        if (!attached)
+            return -ENOMEM;
+        attach(exact, attached, process);
+        wait_a_little(exact, attached);
     }
-    return rc;
+    return 0;
+}
+
+uint32_t top_exact_stopped(struct top_exact *exact, const struct top_processes *processes)
+{
+    uint32_t n = 0;
+    if (exact->finished) /* it has ended the others */
+        return exact->stopped;
+    for (uint32_t i = 0; i < processes->count; i++) {
+        const struct top_process *process = &processes->items[i];
+        const struct attached *attached = find(exact, process->pid);
+        bool executed = process->images > (attached ? attached->images : 1);
+        n += process->remote && !executed && (!attached || attached->state == RECORDED) &&
+             krait_collector_left(exact->collector, process->pid);
+    }
+    return exact->stopped = n;
 }
 
 static void look_at_beginning(struct top_exact *exact)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
 #include "cmd/top.h"
+#include "record/collector.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -13,14 +14,33 @@
 
 extern char **environ;
 
-static int let_go(struct top_process *process, struct krait_sums *sums)
+static int close_remote(struct top_process *process, struct krait_sums *sums)
 {
     int rc = process->remote ? krait_sums_end_process(sums, process->pid) : 0;
     krait_remote_free(process->remote);
     process->remote = NULL;
-    process->ended = true;
     process->stacks.thread_count = 0;
     return rc;
+}
+
+static int let_go(struct top_process *process, struct krait_sums *sums)
+{
+    process->ended = true;
+    return close_remote(process, sums);
+}
+
+/* What was opened is not there any more, and the process is. */
+static bool has_executed(const struct top_process *process)
+{
+    uint64_t image = process->remote && process->image ? krait_collector_image(process->pid) : 0;
+    return image && image != process->image;
+}
+
+/* Its next program is opened like one that has just begun. */
+static int begin_again(struct top_process *process, struct krait_sums *sums)
+{
+    process->tries = process->age = 0;
+    return close_remote(process, sums);
 }
 
 void top_processes_done(struct top_processes *processes)
@@ -115,7 +135,7 @@ static uint64_t program_of(pid_t pid)
 /* A program that has just begun is no Python yet; one that is none stays so until it becomes another. */
 static int try_open(struct top_process *process, struct krait_err *err)
 {
-    enum { TRIES = 20 };
+    enum { TRIES = 100 };
     uint64_t program = program_of(process->pid);
     if (program != process->program)
         process->tries = 0;
@@ -124,7 +144,10 @@ static int try_open(struct top_process *process, struct krait_err *err)
         return -ENOEXEC;
     process->tries++;
     process->cpu_ns = krait_task_cpu_ns(process->pid);
-    return krait_remote_open(&process->remote, process->pid, err);
+    process->image = krait_collector_image(process->pid);
+    int rc = krait_remote_open(&process->remote, process->pid, err);
+    process->images += !rc;
+    return rc;
 }
 
 static int find_children(struct top_processes *processes)
@@ -185,9 +208,10 @@ static bool is_alive(struct top_processes *processes, const struct top_process *
 }
 
 /* Whether something is still to come of a process that is not read. */
-static bool is_waited_for(const struct top_processes *processes, const struct krait_err *err)
+static bool is_waited_for(const struct top_processes *processes, const struct top_process *process,
+                          const struct krait_err *err)
 {
-    return processes->with_children && err->code != -EPERM;
+    return (processes->with_children || process->images) && err->code != -EPERM;
 }
 
 int top_processes_find(struct top_processes *processes, struct krait_sums *sums, struct krait_err *err)
@@ -206,12 +230,14 @@ int top_processes_find(struct top_processes *processes, struct krait_sums *sums,
             continue;
         }
         alive |= process->is_named || process->remote;
+        if (has_executed(process) && begin_again(process, sums))
+            return krait_err_set(err, -ENOMEM, "out of memory");
         process->age += process->remote != NULL;
         if (process->remote)
             continue;
         int rc = try_open(process, &why);
         processes->opened += !rc;
-        if (rc && process->is_named && !is_waited_for(processes, &why)) {
+        if (rc && process->is_named && !is_waited_for(processes, process, &why)) {
             *err = why;
             return rc;
         }
@@ -233,7 +259,9 @@ int top_processes_read(struct top_processes *processes, struct krait_sums *sums,
             continue;
         last = krait_remote_read(process->remote, &process->stacks, flags, err);
         if (last) { /* others go on */
-            rc = let_go(process, sums);
+            bool executed = has_executed(process);
+            read += executed;
+            rc = executed ? begin_again(process, sums) : let_go(process, sums);
             continue;
         }
         read++;

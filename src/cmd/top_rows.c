@@ -95,6 +95,8 @@ static int add_call(void *ctx, const struct krait_live_row *from)
     if (!is_shown(m, func->module, func->name, func->file))
         return 0;
     const struct top_row first = { .name = func->label,
+                                   .marked = func->marked,
+                                   .holds_dropped = func->holds_dropped,
                                    .file = func->file,
                                    .line = func->line,
                                    .pid = from->thread->pid,

@@ -36,6 +36,18 @@ static struct krait_sheet_cell get_rate(void *of, const void *row, size_t unused
     return krait_sheet_number((uint64_t)(((const struct top_row *)row)->calls_s + 0.5));
 }
 
+static struct krait_sheet_cell get_name(void *of, const void *row, size_t unused)
+{
+    const struct top_row *r = row;
+    const struct top_view *view = of;
+    return krait_sheet_name(view->marks && r->marked ? r->marked : r->name);
+}
+
+static struct krait_sheet_cell get_holds(void *of, const void *row, size_t unused)
+{
+    return krait_sheet_number(((const struct top_row *)row)->holds_dropped);
+}
+
 static struct krait_sheet_cell get_id(void *of, const void *row, size_t offset)
 {
     pid_t id = *(const pid_t *)(const void *)((const char *)row + offset);
@@ -66,14 +78,15 @@ static const struct krait_sheet_column exact_columns[] = {
     { { "calls", 0, 0, 5 }, "calls", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, NUMBER_OF(calls) },
     { { "own time", 0, 0, 3 }, "own_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(own_ns) },
     { { "total time", 0, 0, 4 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(total_ns) },
-    { { "function", LEFT, 16, 0 }, "function", KRAIT_SHEET_NAME, NAME_OF(name) },
+    { { "function", LEFT, 16, 0 }, "function", KRAIT_SHEET_NAME, 0, get_name, 0 },
     { { "line", 0, 0, 6 }, "line", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, get_line, 0 },
     { { "file", LEFT, 12, 1 }, "file", KRAIT_SHEET_NAME, NAME_OF(file) },
+    { { "", 0, 0, 0 }, "holds_dropped", KRAIT_SHEET_BOOL, KRAIT_SHEET_DATA, get_holds, 0 },
 };
 
 /* The table that the tool of 2005 printed. */
 static const struct krait_sheet_column classic_columns[] = {
-    { { "function", LEFT, 16, 0 }, "function", KRAIT_SHEET_NAME, NAME_OF(name) },
+    { { "function", LEFT, 16, 0 }, "function", KRAIT_SHEET_NAME, 0, get_name, 0 },
     { { "total time", 0, 0, 0 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(total_ns) },
     { { "%", 0, 0, 0 }, "total", KRAIT_SHEET_SHARE, 0, NUMBER_OF(total) },
     { { "descendants", 0, 0, 1 }, "descendants", KRAIT_SHEET_SHARE, 0, get_descendants, 0 },
@@ -286,6 +299,8 @@ static void add_gaps(const struct top_view *view, const struct krait_live_figure
         krait_buf_fmt(line, ", --max-overhead paused for %s", krait_fmt_ns(text, now->pauses));
     if (view->failed)
         krait_buf_fmt(line, ", %s not recorded", krait_fmt_counted(text, view->failed, "process"));
+    if (view->stopped)
+        krait_buf_fmt(line, ", %s stopped recording", krait_fmt_counted(text, view->stopped, "process"));
 }
 
 /* What every call tells. */
@@ -387,6 +402,7 @@ static void add_json_figures(const struct top_view *view, struct krait_buf *out)
     krait_json_key_u64(out, "lost", view->lost);
     krait_json_key_u64(out, "cost_ns", view->cost_ns);
     krait_json_key_u64(out, "not_recorded", view->failed);
+    krait_json_key_u64(out, "stopped_recording", view->stopped);
     krait_json_key_u64(out, "threads", threads_of(view));
 }
 

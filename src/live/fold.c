@@ -27,12 +27,28 @@ static bool has_room(struct live_thread *th)
     return th->stack.len < DEPTH_MAX && KRAIT_GROW(th->stack.items, th->stack.cap, th->stack.len + 1);
 }
 
+/* Remembers who called a row: callers of functions that are dropped later are marked. The two that called it last are
+ * known without a look-up. */
+static KRAIT_COLD void note_caller(struct live_thread *th, struct live_row *row, uint32_t caller)
+{
+    uint64_t key = (uint64_t)caller << 32 | (uint32_t)(row - th->rows);
+    if (!caller)
+        return;
+    if (row->caller[1] != caller && !krait_map_get(&th->callers, key))
+        krait_map_put(&th->callers, key, 1); /* without memory, there is no mark */
+    row->caller[1] = row->caller[0];
+    row->caller[0] = caller;
+}
+
 /* At the time that is counted up to. */
 static void push(struct live_thread *th, uint32_t open)
 {
     struct live_row *row = &th->rows[open >> 1];
     if (!has_room(th))
         return;
+    uint32_t caller = th->stack.items[th->stack.len - 1] >> 1;
+    if (row->caller[0] != caller)
+        note_caller(th, row, caller);
     if (!row->depth++)
         row->entered = th->t;
     th->stack.items[th->stack.len++] = open;
@@ -330,6 +346,8 @@ static uint64_t short_events(struct live_thread *th, struct krait_cursor *cursor
             rows[top >> 1].all.own += now - t;
             struct live_row *row = &rows[number];
             row->all.calls += (bit & CALLS) != 0;
+            if (KRAIT_UNLIKELY(row->caller[0] != top >> 1))
+                note_caller(th, row, top >> 1);
             if (!row->depth++)
                 row->entered = now;
             stack[len++] = top = live_open(number, is_c);

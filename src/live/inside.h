@@ -27,6 +27,7 @@ struct live_row {
     uint32_t depth;   /* how often it is open */
     uint32_t code;
     uint32_t func;          /* KRAIT_NO_ID: not known yet */
+    uint32_t caller[2];     /* rows that called it last */
     struct live_ticks mark; /* `all` at the end of the last interval */
     struct live_ticks last; /* in it */
 };
@@ -86,6 +87,7 @@ struct live_thread {
     uint32_t index_cap;
     struct live_row *rows; /* 0: outside of all calls */
     uint32_t row_count, row_cap;
+    struct krait_map callers; /* rows: caller << 32 | callee */
     struct live_stack stack;
     struct live_stack *left; /* of greenlets that wait, by their numbers */
     uint32_t left_cap;
@@ -129,7 +131,7 @@ uint32_t live_row_of(struct krait_live *live, struct live_thread *thread, uint32
 
 const char *live_keep_text(struct krait_live *live, const char *text);
 uint64_t live_ns(const struct krait_live *live, uint64_t ticks);
-/* Never NULL. */
+/* Never NULL; valid until the next function. */
 const struct krait_live_func *live_func(const struct krait_live *live, uint32_t id);
 
 /* ---- tasks.c ---- */

@@ -5,6 +5,7 @@
 #include "live/live.h"
 
 #include "base/array.h"
+#include "base/fmt.h"
 #include "live/inside.h"
 #include "record/tracedir.h"
 
@@ -64,6 +65,7 @@ static uint32_t func_of(struct krait_live *live, const struct krait_payload_code
         .is_c = code->kind == KRAIT_code_kind_c,
         .is_pause = is_pause(code),
     };
+    live->funcs[id].marked = live->funcs[id].label;
     return id;
 }
 
@@ -87,7 +89,7 @@ static uint32_t func_of_code(const struct krait_live *live, uint32_t slot, uint3
 }
 
 static const struct krait_live_func no_name = {
-    .module = "", .name = "<unknown>", .file = "", .label = "<unknown>"
+    .module = "", .name = "<unknown>", .file = "", .label = "<unknown>", .marked = "<unknown>"
 };
 
 const struct krait_live_func *live_func(const struct krait_live *live, uint32_t id)
@@ -125,6 +127,7 @@ static void free_thread(struct live_thread *th)
     for (uint32_t i = 0; i < th->left_cap; i++)
         free(th->left[i].items);
     free(th->left);
+    krait_map_done(&th->callers);
     free(th->stack.items);
     free(th->index);
     free(th->rows);
@@ -234,12 +237,36 @@ static void learn_funcs(const struct krait_live *live, struct live_thread *th)
     }
 }
 
+static void mark(struct krait_live *live, uint32_t id)
+{
+    char text[2 * KRAIT_PAYLOAD_MAX + sizeof(KRAIT_HOLDS_DROPPED)];
+    struct krait_live_func *func = &live->funcs[id];
+    if (func->holds_dropped)
+        return;
+    snprintf(text, sizeof(text), "%s" KRAIT_HOLDS_DROPPED, func->label);
+    func->holds_dropped = true;
+    func->marked = live_keep_text(live, text);
+}
+
+/* Those who called a function while it was counted: since it was dropped, its time is in theirs. */
+static void mark_callers(struct krait_live *live, const struct live_thread *th)
+{
+    for (size_t i = 0; i < th->callers.cap && live->dropped; i++) {
+        const struct krait_map_slot *slot = &th->callers.slots[i];
+        uint32_t caller = slot->used ? th->rows[slot->key >> 32].func : KRAIT_NO_ID;
+        uint32_t callee = slot->used ? th->rows[(uint32_t)slot->key].func : KRAIT_NO_ID;
+        if (caller != KRAIT_NO_ID && callee != KRAIT_NO_ID && live->funcs[callee].was_dropped)
+            mark(live, caller);
+    }
+}
+
 static void end_thread(struct krait_live *live, struct live_thread *th)
 {
     if (th->about.has_ended)
         return;
     live_cut(th, 1);
     learn_funcs(live, th);
+    mark_callers(live, th);
     th->about.has_ended = true;
     free(th->index);
     th->index = NULL;
@@ -393,6 +420,7 @@ static struct live_ticks less(const struct live_ticks *all, const struct live_ti
 static void turn_thread(struct krait_live *live, struct live_thread *th)
 {
     learn_funcs(live, th);
+    mark_callers(live, th);
     for (uint32_t i = 1; i < th->row_count; i++) {
         struct live_row *row = &th->rows[i];
         row->last = less(&row->all, &row->mark);

@@ -43,7 +43,10 @@ struct krait_live_func {
     uint32_t line;
     bool is_c;
     bool was_dropped; /* by --max-overhead: not all of its calls are counted */
-    bool is_pause;    /* no function: the time of pauses for --max-overhead */
+    const char
+        *marked; /* the label, behind it KRAIT_HOLDS_DROPPED where its time holds that of dropped functions */
+    bool holds_dropped; /* ... which it called while they were counted */
+    bool is_pause;      /* no function: the time of pauses for --max-overhead */
 };
 
 struct krait_live_thread {

@@ -282,6 +282,8 @@ static void look_at_proc(struct krait_collector *c, uint32_t i)
         return;
     if (state == KRAIT_SLOT_CLOSED)
         finish_proc(c, i, KRAIT_process_end_stop, -1);
+    else if (proc->executed)
+        finish_proc(c, i, KRAIT_process_end_exec, -1);
     else if (has_ended(c, proc))
         finish_proc(c, i, proc->how, proc->status);
 }
@@ -384,7 +386,7 @@ uint32_t krait_collector_begins(const struct krait_collector *c, int pid)
 bool krait_collector_has(const struct krait_collector *c, int pid)
 {
     bool has = false;
-    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++)
+    for (uint32_t i = 0; i < c->procs_used; i++)
         has |= c->procs[i].dir && c->procs[i].pid == pid;
     return has;
 }

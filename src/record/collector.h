@@ -125,6 +125,8 @@ uint32_t krait_collector_begins(const struct krait_collector *collector, int pid
 /* Whether the process is recorded, as of the last round; and whether it was, and is not any more. */
 bool krait_collector_has(const struct krait_collector *collector, int pid);
 bool krait_collector_left(const struct krait_collector *collector, int pid);
+/* A number that is another one when the process has executed another program: krait_proc.image. 0: not known. */
+uint64_t krait_collector_image(int pid);
 /* Events that were lost until now, for any reason. */
 uint64_t krait_collector_lost(struct krait_collector *collector);
 /* How long recording has taken in the processes until now, ns: their events, by what an event costs as the agent

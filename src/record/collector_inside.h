@@ -33,6 +33,8 @@ struct krait_collected_proc {
     uint64_t events;            /* on disk */
     uint64_t begin_ns, look_ns; /* when it was noticed, and when to look at its names next */
     uint64_t image;             /* krait_proc.image */
+    bool is_known_image;        /* the kernel has said the same */
+    bool executed;              /* and then another one: it runs another program */
     enum krait_event_enum_value how;
     int status;
     uint32_t definitions_ring; /* UINT32_MAX: not known yet */

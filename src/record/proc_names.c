@@ -28,8 +28,7 @@ static void read_proc_text(int pid, const char *name, char end, struct krait_buf
         text->data[text->len = n] = '\0';
 }
 
-/* See krait_proc.image. 0 where that is not to be known. */
-static uint64_t read_image(int pid)
+uint64_t krait_collector_image(int pid)
 {
     KRAIT_AUTO_BUF stat = { 0 };
     read_proc_text(pid, "stat", '\n', &stat);
@@ -50,12 +49,16 @@ void krait_proc_names_done(struct krait_proc_names *names)
     krait_buf_done(&names->command);
 }
 
-/* Returns whether these are the process's, and not those of a program that it executed meanwhile. */
-static bool read_names(const struct krait_collected_proc *proc, struct krait_proc_names *names)
+/* Returns whether these are the process's, and not those of a program that it executed meanwhile. Only where the image's
+ * number was once what the process had said, another one tells that it executed one. */
+static bool read_names(struct krait_collected_proc *proc, struct krait_proc_names *names)
 {
     read_proc_text(proc->pid, "comm", '\n', &names->comm);
     read_proc_text(proc->pid, "cmdline", '\0', &names->command);
-    return names->comm.len && names->command.len && read_image(proc->pid) == proc->image;
+    uint64_t image = krait_collector_image(proc->pid);
+    proc->executed = proc->is_known_image && image && image != proc->image;
+    proc->is_known_image |= image == proc->image;
+    return names->comm.len && names->command.len && image == proc->image;
 }
 
 void krait_proc_names_first(struct krait_collected_proc *proc, uint64_t image, struct krait_proc_names *names)

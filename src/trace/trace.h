@@ -15,6 +15,7 @@
 #define KRAIT_TRACE_TRACE_H
 
 #include "base/err.h"
+#include "base/fmt.h"
 #include "base/map.h"
 
 enum krait_func_kind {
@@ -40,8 +41,6 @@ struct krait_func {
 
 /* The first two functions: calls whose code has no definition. */
 enum { KRAIT_FUNC_UNKNOWN_PYTHON, KRAIT_FUNC_UNKNOWN_C };
-
-#define KRAIT_HOLDS_DROPPED " [+dropped]" /* behind the names of those, for people and in other formats */
 
 struct krait_process {
     uint32_t pid;

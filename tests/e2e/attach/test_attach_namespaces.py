@@ -107,6 +107,40 @@ def test_a_process_that_does_not_see_kraits_files_gets_the_agent_by_a_memfd(insi
     assert app.process.stdout.read() == "done True\n"
 
 
+# It knows krait's PID, and has a file of the name that krait looks for.
+IN_THE_WAY = """
+import os, subprocess
+def name(): return "memfd:krait-agent-" + open("pid").read().strip()
+def of_memory(): return os.memfd_create(name()[6:])
+def of_a_folder():
+    fd = os.open("other/" + name() + " x", os.O_RDWR | os.O_CREAT)
+    subprocess.run(["umount", "--lazy", "other"], check=True)  # from here on its path begins with its name
+    return fd
+print(os.getpid(), flush=True)
+while not os.path.exists("pid"): pass
+fd = KIND()
+os.write(fd, b"mine")
+open("ready", "w").close()
+while not os.path.exists("stop"): pass
+print("done", os.pread(fd, 9, 0) == b"mine", flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["of_memory", "of_a_folder"])
+def test_krait_writes_its_agent_into_no_file_that_the_process_puts_there(inside, krait, any_python, tmp_path, kind):
+    """Else root would write into it for the process."""
+    package = Path(krait).resolve().parent / "python"
+    (tmp_path / "other").mkdir()
+    script = f"mount -t tmpfs none {package} && mount -t tmpfs none {tmp_path}/other && exec \"$@\""
+    app, pid = inside(["unshare", "--mount", "sh", "-c", script, "sh"], any_python.exe, IN_THE_WAY.replace("KIND", kind))
+    begin = f"cd {tmp_path} && echo $$ > new && mv new pid && while [ ! -e ready ]; do sleep 0.01; done; exec \"$@\""
+    words = ["sh", "-c", begin, "sh", krait, "record", "--pid", str(pid), "-o", str(tmp_path / "trace")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and f"into process {pid}: Bad file descriptor" in done.stderr, done.stderr
+    (tmp_path / "stop").touch()
+    assert app.process.stdout.read() == "done True\n"
+
+
 def test_a_chroot_is_recorded_and_without_proc_refused(inside, krait, any_python, tmp_path):
     root = tmp_path / "root"
     places = ["usr", "lib", "lib64", "root", "etc", str(tmp_path)[1:]]

@@ -5,9 +5,11 @@ import json
 import os
 import re
 import subprocess
+from contextlib import contextmanager
 
 import pytest
 
+from conftest import BUILD
 from running import wait_for
 from test_top import BUSY, Screen, rows
 
@@ -41,6 +43,21 @@ for i in range(5): caught()
 try: steps().send(None)
 except StopIteration: pass
 """
+
+
+@contextmanager
+def tables_of(krait, *words):
+    """The tables of `krait top --exact --json`, as they come."""
+    words = [krait, "top", "--exact", "--json", "--interval", "100ms", *map(str, words)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as top:
+        yield map(json.loads, top.stdout)
+        top.terminate()
+        top.stdout.read()
+        assert top.wait(timeout=30) == 0
+
+
+def run_top(krait, *words):
+    return subprocess.run([krait, "top", "--exact", *map(str, words)], capture_output=True, text=True, timeout=120, check=True).stdout
 
 
 @pytest.fixture
@@ -169,6 +186,101 @@ def test_what_max_overhead_leaves_out_is_told(programs, krait, python):
         text = told + top.stdout.read()
         assert "exact: " in told and top.wait(timeout=30) == 0
         assert ("paused for" in text) == ("<paused by --max-overhead>" in text)  # a row too, so that the table adds up
+
+
+HOLDER = """
+import os
+def leaf(n): return n
+def caller():
+    for i in range(2000): leaf(i)
+def calm(): return os.getpid()
+print(os.getpid(), flush=True)
+while True:
+    caller()
+    calm()
+"""
+
+
+@pytest.mark.few_pythons
+def test_callers_of_dropped_functions_are_marked(programs, krait, python):
+    """As in krait report: their time holds that of what they call."""
+    app = programs.start(python, HOLDER)
+    with tables_of(krait, "--max-overhead", "3", app.pid) as tables:
+        found = next(f for f in map(rows, tables) if "caller" in f and f["caller"]["holds_dropped"])
+    assert not found["calm"]["holds_dropped"] and not found.get("leaf", {}).get("holds_dropped")
+    text = run_top(krait, "--max-overhead", "3", "--batch", "4", "--interval", "300ms", app.pid)
+    assert re.search(r" caller \[\+dropped\] ", text) and not re.search(r" calm \[", text)
+
+
+EXECUTES = """
+import os, sys
+def first(): pass
+def second(): pass
+print(os.getpid(), flush=True)
+while len(sys.argv) < 2 and not os.path.exists("go"): first()
+if len(sys.argv) < 2: os.execv(sys.executable, [sys.executable, __file__, "again"])
+while True: second()
+"""
+
+
+def test_a_process_that_executes_another_program_is_joined_again(programs, krait, python, tmp_path):
+    app = programs.start(python, EXECUTES)
+    with tables_of(krait, *ALL, app.pid) as tables:
+        next(t for t in tables if "first" in rows(t))
+        (tmp_path / "go").touch()
+        table = next(t for t in tables if "second" in rows(t))
+    assert not table["stopped_recording"] and not table["not_recorded"]
+
+
+STOPS = """
+import os
+import krait
+def first(): pass
+print(os.getpid(), flush=True)
+while not os.path.exists("go"): first()
+krait.stop()
+os.rename("go", "gone")
+while True: first()
+"""
+
+
+def test_a_process_that_stops_its_recording_is_told_and_left_alone(programs, krait, python, tmp_path):
+    app = programs.start(python, STOPS, env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
+    with tables_of(krait, *ALL, app.pid) as tables:
+        assert not next(t for t in tables if "first" in rows(t))["stopped_recording"]
+        (tmp_path / "go").touch()
+        assert next(t for t in tables if t["stopped_recording"])["stopped_recording"] == 1
+        assert not [next(tables) for _ in range(10)][-1]["interval_events"]
+    screen = Screen(krait, "--exact", *ALL, app.pid, columns=120)
+    screen.wait_for(r"exact: .* first ")  # who asks for it gets it again
+    screen.press("q")
+    assert screen.end() == 0
+
+
+UNSAFE = "#include <unistd.h>\nvoid hold(void) { while (access(\"released\", F_OK)) usleep(1000); }\n"
+BESIDE = """
+import ctypes, os
+hold = ctypes.CDLL("./libtcmalloc-hold.so").hold
+def f(): pass
+if not os.fork():
+    hold()
+    os._exit(0)
+print(os.getpid(), flush=True)
+while True:
+    for i in range(1000): f()
+"""
+
+
+@pytest.mark.long
+@pytest.mark.few_pythons
+def test_rings_are_emptied_while_another_process_keeps_krait_out(programs, krait, python, tmp_path):
+    """It is in what krait takes for an allocator, for the ten seconds that krait tries."""
+    (tmp_path / "hold.c").write_text(UNSAFE)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libtcmalloc-hold.so", tmp_path / "hold.c"], check=True)
+    app = programs.start(python, BESIDE)
+    table = json.loads(run_top(krait, "--once", "--json", "--children", *ALL, app.pid))
+    (tmp_path / "released").touch()
+    assert table["not_recorded"] == 1 and table["cost_ns"] > 1e9 and not table["lost"]
 
 
 def test_a_process_is_watched_once(programs, krait, run, any_python):

@@ -96,12 +96,7 @@ static int call_agent(struct krait_attaching *a, struct krait_collector *collect
                       const char *argument, struct krait_err *err)
 {
     struct calling calling = { a, collector };
-    struct krait_attach_call call = { .library = a->library,
-                                      .function = function,
-                                      .argument = argument,
-                                      .step = tell_step,
-                                      .between = empty_rings,
-                                      .ctx = &calling };
+    struct krait_attach_call call = { a->library, function, argument, tell_step, empty_rings, &calling, 0 };
     int rc = krait_attach(a->pid, &call, err);
     a->paused_ns = KRAIT_MAX(a->paused_ns, call.paused_ns);
     return rc;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/ending.h"
 
+#include "base/json.h"
 #include "cmd/omitted.h"
 #include "cmd/terminal.h"
 #include "event/event.h"
 #include "record/collector.h"
+#include "trace/gaps.h"
 
 #include <signal.h>
 #include <string.h>
@@ -72,6 +74,38 @@ static void note_lost(struct krait_buf *notes, const struct krait_trace *trace, 
                                   "the changes of state that they told are missing");
 }
 
+const char krait_ending_off_why[] =
+    "a call that was open when it was switched off ends there; what was still open when it "
+    "was switched on begins anew there, as a run";
+
+bool krait_ending_off(struct krait_buf *out, const struct krait_trace *trace)
+{
+    char ns[KRAIT_FMT_SIZE], of_ns[KRAIT_FMT_SIZE], times[KRAIT_FMT_SIZE];
+    struct krait_recorded recorded;
+    if (krait_trace_recorded(trace, &recorded) || !recorded.gaps)
+        return false;
+    krait_buf_fmt(out, "recorded %s of %s, switched off %s", krait_fmt_ns(ns, recorded.ns),
+                  krait_fmt_ns(of_ns, recorded.of_ns), krait_fmt_counted(times, recorded.gaps, "time"));
+    return true;
+}
+
+void krait_ending_off_json(struct krait_buf *out, const struct krait_trace *trace)
+{
+    struct krait_recorded recorded;
+    if (krait_trace_recorded(trace, &recorded) || !recorded.gaps)
+        return;
+    krait_json_key_u64(out, "recorded_ns", recorded.ns);
+    krait_json_key_u64(out, "recorded_of_ns", recorded.of_ns);
+    krait_json_key_u64(out, "switched_off", recorded.gaps);
+}
+
+static void note_off(struct krait_buf *notes, const struct krait_trace *trace, const char *whose)
+{
+    KRAIT_AUTO_BUF off = { 0 };
+    if (krait_ending_off(&off, trace))
+        krait_buf_fmt(notes, "off: %s%s: %s\n", whose, off.data, krait_ending_off_why);
+}
+
 /* The functions that were dropped, those with the most calls first. */
 static void note_omitted(struct krait_buf *notes, const struct krait_trace *trace, const char *whose)
 {
@@ -113,6 +147,7 @@ void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace
 {
     note_newer(notes, trace, whose);
     note_lost(notes, trace, whose);
+    note_off(notes, trace, whose);
     note_omitted(notes, trace, whose);
     note_unfinished(notes, trace, whose);
     krait_ending_note_damage(notes, damage, whose);

@@ -20,7 +20,13 @@ extern const char krait_ending_why[];
 /* What it means that a recording's format is newer than krait's. */
 extern const char krait_ending_newer_why[];
 
-/* What is missing from a recording, a line for each thing: "lost: ...", "dropped by --max-overhead: ...", "unfinished:
+/* "recorded 12 s of 60 s, switched off 2 times", where it was switched off at any time, for which it returns true; the
+ * same as members of an open object of JSON, where there are some; and what it means for calls. */
+bool krait_ending_off(struct krait_buf *out, const struct krait_trace *trace);
+void krait_ending_off_json(struct krait_buf *out, const struct krait_trace *trace);
+extern const char krait_ending_off_why[];
+
+/* What is missing from a recording, a line for each thing: "lost: ...", "off: ...", "dropped by --max-overhead: ...", "unfinished:
  * ...", "damaged: ...". `damage` is text, or empty. Behind the first words stands `whose`: "" of one recording, of
  * several a name with ": ". */
 void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace, const char *damage,

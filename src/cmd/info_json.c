@@ -4,6 +4,7 @@
  */
 #include "base/json.h"
 #include "cmd/args_unmet.h"
+#include "cmd/ending.h"
 #include "cmd/info.h"
 #include "cmd/omitted.h"
 
@@ -96,6 +97,8 @@ void krait_info_json(struct info *info)
     if (info->trace && info->trace->samples.rate)
         json_samples(out, &info->trace->samples);
     krait_json_key_u64_or_null(out, "dropped", info->trace, krait_info_most_of(info, "dropped_events"));
+    if (info->trace)
+        krait_ending_off_json(out, info->trace);
     if (info->trace)
         krait_omitted_json(out, info->trace);
     if (info->trace)

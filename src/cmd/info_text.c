@@ -248,6 +248,17 @@ static void print_losses(struct info *info)
     }
 }
 
+static void print_off(struct info *info)
+{
+    KRAIT_AUTO_BUF off = { 0 };
+    if (!krait_ending_off(&off, info->trace))
+        return;
+    label(info, "off");
+    krait_buf_str(&info->out, off.data);
+    add_wrapped(info, krait_ending_off_why);
+    krait_buf_char(&info->out, '\n');
+}
+
 /* All of them: elsewhere are the first few. */
 static void print_omitted(struct info *info)
 {
@@ -321,6 +332,7 @@ void krait_info_text(struct info *info)
     print_limit(info);
     print_losses(info);
     if (info->trace) {
+        print_off(info);
         print_omitted(info);
         print_args_unmet(info);
         print_unfinished(info);

@@ -80,6 +80,7 @@ static void json_lost(struct krait_buf *out, const struct krait_trace *trace)
 void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *trace, const char *damage)
 {
     json_lost(out, trace);
+    krait_ending_off_json(out, trace);
     krait_omitted_json(out, trace);
     krait_json_key_text_or_null(out, "damage", damage);
 }

@@ -543,6 +543,7 @@ static int add_values(void *ctx, const struct krait_track *track, const struct k
 static int add_tracks(struct perfetto *perfetto, uint32_t index)
 {
     static const struct krait_export_kind kinds[] = { { KRAIT_TRACK_STATES, "GIL", add_waits },
+                                                      { KRAIT_TRACK_STATES, "lost", add_spans },
                                                       { KRAIT_TRACK_INSTANTS, NULL, add_marks },
                                                       { KRAIT_TRACK_SLICES, NULL, add_spans },
                                                       { KRAIT_TRACK_COUNTER, NULL, add_values } };

@@ -13,6 +13,7 @@
  */
 #include "record/switch.h"
 
+#include "event/payload.h"
 #include "python/annotate_native.h"
 #include "python/compat/running.h"
 #include "python/gil.h"
@@ -47,6 +48,16 @@ static bool is_off(void)
 /* To install and to remove hooks raises audit events, which look at the state too; and the GIL may be dropped meanwhile. */
 static atomic_flag switching = ATOMIC_FLAG_INIT;
 
+/* So that readers know why nothing is recorded for a while. GIL held. */
+static void say(struct krait_interp *in, enum krait_event_enum_value state)
+{
+    uint8_t payload[KRAIT_BYTES_recording_switch];
+    const struct krait_payload_recording_switch event = { .state = (uint8_t)state };
+    size_t n = krait_put_recording_switch(payload, &event);
+    if (in->definitions)
+        krait_writer_event(&krait_agent.writer, in->definitions, KRAIT_EVENT_recording_switch, payload, n);
+}
+
 /* ---- off ---- */
 
 /* GIL held. The thread's own open calls and all others' end here; the program goes on without hooks. */
@@ -61,6 +72,8 @@ static void switch_off(struct krait_interp *in)
     krait_agent_remove_hooks(in);
     krait_native_notes_wait();
     agent->writer.settles = true;
+    if (krait_writer_is_off(&agent->writer)) /* else it goes on at once, with what has changed */
+        say(in, KRAIT_recording_state_off);
     krait_threads_close();
     agent->writer.settles = false;
     if (agent->writer.proc)
@@ -103,6 +116,7 @@ static int go_on(struct krait_interp *in, const char **why)
         return rc;
     atomic_store(&agent->writer.proc->off, 0);
     atomic_store(&agent->running, 1);
+    say(in, KRAIT_recording_state_on);
     krait_threads_seed(in);
     return 0;
 }

@@ -199,13 +199,31 @@ static int on_task_define(struct define *def, struct krait_cursor *cursor)
     return 0;
 }
 
+/* An `on` without an `off` follows a change of what is recorded. */
+static int on_recording_switch(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_recording_switch event;
+    struct krait_image *image = def->image;
+    if (!krait_read_recording_switch(cursor, &event))
+        return -EBADMSG;
+    bool is_off = image->gap_count && image->gaps[image->gap_count - 1].to_ns == UINT64_MAX;
+    if (is_off && event.state == KRAIT_recording_state_on)
+        image->gaps[image->gap_count - 1].to_ns = def->t_ns;
+    if (is_off || event.state != KRAIT_recording_state_off)
+        return 0;
+    if (!KRAIT_GROW(image->gaps, image->gap_cap, image->gap_count + 1))
+        return -ENOMEM;
+    image->gaps[image->gap_count++] = (struct krait_range){ def->t_ns, UINT64_MAX };
+    return 0;
+}
+
 typedef int define_fn(struct define *def, struct krait_cursor *cursor);
 
 static define_fn *const handlers[] = {
     [KRAIT_EVENT_code_define] = on_code_define,   [KRAIT_EVENT_code_omit] = on_code_omit,
     [KRAIT_EVENT_thread_name] = on_thread_name,   [KRAIT_EVENT_process_start] = on_process_start,
     [KRAIT_EVENT_process_exit] = on_process_exit, [KRAIT_EVENT_lost] = on_lost,
-    [KRAIT_EVENT_task_define] = on_task_define,
+    [KRAIT_EVENT_task_define] = on_task_define,   [KRAIT_EVENT_recording_switch] = on_recording_switch,
 };
 
 static int read_event(struct define *def, uint32_t id, struct krait_cursor *cursor)

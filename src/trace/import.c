@@ -275,6 +275,13 @@ static void set_times(struct krait_trace *trace, uint32_t index, uint32_t first)
     if (process->begin_ns == UINT64_MAX)
         process->begin_ns = process->end_ns;
     process->end_ns = KRAIT_MAX(process->end_ns, process->begin_ns);
+    for (uint32_t i = 0; i < image->gap_count; i++) {
+        struct krait_range *gap = &image->gaps[i];
+        gap->from_ns = time_in(image, gap->from_ns);
+        gap->to_ns = KRAIT_MAX(KRAIT_MIN(gap->to_ns, process->end_ns), gap->from_ns);
+    }
+    process->gaps = image->gaps;
+    process->gap_count = image->gap_count;
 }
 
 /* One process's metadata and definitions, into the next place. A folder that cannot be read is left out and said. */
@@ -444,6 +451,7 @@ static void close_recordings(void *source)
         krait_map_done(&recordings->images[i].tasks);
         krait_map_done(&recordings->images[i].names);
         free(recordings->images[i].omits);
+        free(recordings->images[i].gaps);
         free(recordings->images[i].namings);
     }
     for (uint32_t i = 0; i < recordings->file_count && recordings->places; i++)

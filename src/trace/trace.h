@@ -54,6 +54,9 @@ struct krait_process {
     const char *end; /* label of process_end; empty: the recording has no end; "?": it does not tell ends */
     int32_t end_status; /* exit status or signal; -1 if not known */
     uint64_t begin_ns, end_ns;
+    /* Where it was switched off, in the order of time; the last one may end with the process. */
+    const struct krait_range *gaps;
+    uint32_t gap_count;
 };
 
 struct krait_thread {

@@ -71,6 +71,9 @@ enum krait_track_flags {
     KRAIT_TRACK_SAMPLED = 1 << 2,
 };
 
+/* In tracks of what is missing: the recording was switched off. Else events were lost. */
+#define KRAIT_TRACK_OFF "recording off"
+
 struct krait_track {
     uint8_t kind;     /* enum krait_track_kind */
     uint8_t of;       /* enum krait_track_of */

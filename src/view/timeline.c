@@ -279,6 +279,8 @@ static void legend_of_states(struct krait_drawing *d)
     }
     if (d->lost)
         swatch(d, &x, "lost", "events were lost");
+    if (d->off)
+        swatch(d, &x, "lost", "the recording was off");
     if (d->dropped)
         swatch(d, &x, "dropped", "dashed lines: --max-overhead dropped functions from there on");
 }

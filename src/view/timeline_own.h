@@ -26,7 +26,7 @@ struct krait_drawing {
     uint64_t hue_ns[KRAIT_HUES + 1];   /* total duration of the calls of each hue, for the legend */
     uint32_t hue_func[KRAIT_HUES + 1]; /* one of its functions */
     uint64_t looks_seen;               /* a bit for each of krait_looks */
-    bool folded, lost, dropped;        /* the picture has such entries */
+    bool folded, lost, off, dropped;   /* the picture has such entries */
 };
 
 /* The number of bins in the tiles of a picture, and their length. */

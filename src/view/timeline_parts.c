@@ -422,6 +422,11 @@ static void draw_counter(const struct drawn *p)
 }
 
 /* Over the whole lane, which begins at d->y. */
+static bool is_off(const struct krait_drawing *d, uint32_t name)
+{
+    return strcmp(krait_track_text(d->timeline->trace, name), KRAIT_TRACK_OFF) == 0;
+}
+
 static void draw_loss(struct krait_drawing *d, const struct krait_timeline_part *part, double height)
 {
     const struct drawn p = drawn_of(d, part);
@@ -433,12 +438,15 @@ static void draw_loss(struct krait_drawing *d, const struct krait_timeline_part 
             continue;
         double from = is_bin ? bin_x(&p, bin) : krait_timeline_x(d, tile->calls[i].begin_ns);
         double to = is_bin ? bin_x(&p, bin + 1) : krait_timeline_x(d, tile->calls[i].end_ns);
-        krait_buf_fmt(
-            d->to,
-            "<g class=\"lost\"><rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%.0f\"/>"
-            "<path d=\"M%.2f %.0fh%.2f\"/><title>events were lost here: calls may be missing</title></g>\n",
-            from, d->y, to - from, height, from, d->y + 1, to - from);
-        d->lost = true;
+        bool off = !is_bin && is_off(d, tile->calls[i].func);
+        krait_buf_fmt(d->to,
+                      "<g class=\"lost\"><rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%.0f\"/>"
+                      "<path d=\"M%.2f %.0fh%.2f\"/><title>%s</title></g>\n",
+                      from, d->y, to - from, height, from, d->y + 1, to - from,
+                      off ? "the recording was switched off here"
+                          : "events were lost here: calls may be missing");
+        d->lost |= !off;
+        d->off |= off;
     }
 }
 

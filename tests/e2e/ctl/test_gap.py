@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recording that was switched off for a while: the gap is marked wherever the recording is read."""
+
+import json
+import re
+import subprocess
+import xml.etree.ElementTree as xml
+
+import pytest
+
+from test_ctl import told  # noqa: F401
+
+
+@pytest.fixture
+def gapped(told):  # noqa: F811
+    """gapped(python): a recording that was off from the end of first() to the begin of third()."""
+
+    def make(python):
+        app = told(python)
+        app.tell("first()")
+        app.ctl("stop")
+        app.tell("second()")
+        app.ctl("start")
+        app.tell("third()")
+        return app.end()
+
+    return make
+
+
+def test_a_gap_is_an_event_of_the_process_and_told_by_report_info_and_exports(gapped, run, python, tmp_path):
+    trace = gapped(python)
+    assert [f["state"] for f in trace.main.said("recording:switch")] == ["off", "on"]
+    off, on = (e.time for e in trace.main.definitions if e.name == "recording:switch")
+    assert len(re.findall(r"recording:switch", run("cat", trace.path).stdout)) == 2
+    for verb in ("report", "info"):
+        found = json.loads(run(verb, "--json", trace.path).stdout)
+        assert found["switched_off"] == 1 and 0 < found["recorded_ns"] < found["recorded_of_ns"]
+    ticks = int(re.search(rb"freq = (\d+)", next(trace.path.glob("*/metadata")).read_bytes())[1])
+    assert found["recorded_of_ns"] - found["recorded_ns"] == pytest.approx((on - off) * 1e9 / ticks, rel=0.001)
+    said = run("report", trace.path)
+    assert re.search(r"^off: recorded \S+ \S+ of \S+ \S+, switched off 1 time: a call that was open", said.stderr, re.M)
+    assert re.search(r"^ *off +recorded .* of .*, switched off 1 time$", run("info", trace.path).stdout, re.M)
+    exported = run("export", "--to", "chrome", "-o", tmp_path / "out.json", trace.path)
+    assert "off: recorded" in exported.stderr
+    events = json.loads((tmp_path / "out.json").read_text())
+    events = events["traceEvents"] if isinstance(events, dict) else events
+    assert "recording off" in {e.get("name") for e in events}
+
+
+def test_a_gap_is_drawn_in_each_thread_that_was_there(gapped, krait, any_python, tmp_path):
+    trace = gapped(any_python)
+    subprocess.run([krait, "view", "--svg", tmp_path / "out.svg", trace.path], check=True, capture_output=True)
+    titles = [e.text for e in xml.parse(tmp_path / "out.svg").iter("{http://www.w3.org/2000/svg}title")]
+    assert titles.count("the recording was switched off here") == 2  # the main thread, and the one that waits
+
+
+def test_a_recording_that_was_never_off_says_nothing_of_it(told, run, any_python):  # noqa: F811
+    app = told(any_python)
+    app.tell("first()")
+    app.ctl("set", "exclude=second")
+    app.tell("third()")
+    trace = app.end()
+    assert not [s for s in trace.main.said("recording:switch") if s["state"] == "off"]
+    assert "switched_off" not in json.loads(run("report", "--json", trace.path).stdout) and "off:" not in run("report", trace.path).stderr
+
+
+def test_a_gap_lasts_to_the_end_where_nobody_switches_it_on(told, run, any_python):  # noqa: F811
+    app = told(any_python)
+    app.tell("first()")
+    app.ctl("stop")
+    app.tell("second()")
+    trace = app.end()
+    found = json.loads(run("info", "--json", trace.path).stdout)
+    assert found["switched_off"] == 1 and found["recorded_ns"] < found["recorded_of_ns"]

@@ -42,10 +42,9 @@ struct krait_live_func {
     const char *label; /* the name, of C functions with its module */
     uint32_t line;
     bool is_c;
-    bool was_dropped; /* by --max-overhead: not all of its calls are counted */
-    const char
-        *marked; /* the label, behind it KRAIT_HOLDS_DROPPED where its time holds that of dropped functions */
-    bool holds_dropped; /* ... which it called while they were counted */
+    bool was_dropped;   /* by --max-overhead: not all of its calls are counted */
+    bool holds_dropped; /* its time holds that of functions which were dropped since it called them */
+    const char *marked; /* the label, then with KRAIT_HOLDS_DROPPED behind it */
     bool is_pause;      /* no function: the time of pauses for --max-overhead */
 };
 

@@ -56,7 +56,9 @@ static int export_trace(const struct view_options *o, char **paths, size_t count
 {
     char path[512];
     struct krait_trace *trace = NULL;
-    int rc = krait_trace_open(&trace, (const char *const *)paths, count, KRAIT_NEEDS_CALLS, err);
+    /* What a file declares needs no calls: other tracers' events, and the kernel's. */
+    unsigned needs = o->select.analyses.count && !o->select.within ? 0 : KRAIT_NEEDS_CALLS;
+    int rc = krait_trace_open(&trace, (const char *const *)paths, count, needs, err);
     if (!rc && krait_trace_find_holders(trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : krait_within((void *)&o->select, trace, "view", err);

@@ -202,6 +202,7 @@ class Page {
         this.applyLooks();
         this.later(true);
       }
+      if (what === 'range') this.showScope();
       if (what === 'selection' || (what === 'range' && panel?.ofRange && !store.view.selected)) this.later(false);
     });
     addEventListener('keydown', (event) => {

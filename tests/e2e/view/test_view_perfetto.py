@@ -10,6 +10,8 @@ import urllib.request
 
 import pytest
 from browser import browser
+from kernel_made import begins, ends, switch
+from kernel_made import write as write_kernel
 from wall_made import CODES
 
 PAGE = "https://ui.perfetto.dev"
@@ -40,6 +42,22 @@ def handed(krait, synth):
         assert process.returncode == 0 and "The browser, not krait, loads Perfetto's page from the network" in said
 
 
+@pytest.fixture
+def kernel_handed(krait, tmp_path):
+    """As `handed`, of a kernel's trace with the lanes that an analysis declares."""
+    with open("/tmp/krait-perfetto-tests.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        write_kernel(tmp_path / "kernel", [switch(0, 0, 5), begins(100, "read", fd=3), ends(150, "read", ret=7), switch(200, 5, 0)])
+        words = [tmp_path / "kernel", "-f", "syscalls"]
+        subprocess.run([krait, "export", *words, "--to", "perfetto", "-o", tmp_path / "x.pftrace"], check=True, capture_output=True)
+        process = subprocess.Popen([krait, "view", "--perfetto", "--no-open", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        link = process.stdout.readline().strip()
+        assert "url=" in link, process.stderr.read()
+        yield link.split("url=")[1], (tmp_path / "x.pftrace").read_bytes()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
 def ask(url, method="GET", **headers):
     """(status, what it says of origins, body)"""
     request = urllib.request.Request(url, headers={k.replace("_", "-"): v for k, v in headers.items()}, method=method)
@@ -48,6 +66,11 @@ def ask(url, method="GET", **headers):
             return answer.status, answer.headers["Access-Control-Allow-Origin"], answer.read()
     except urllib.error.HTTPError as refused:
         return refused.code, refused.headers["Access-Control-Allow-Origin"], refused.read()
+
+
+def test_lanes_of_a_kernels_trace_are_handed_over(kernel_handed):
+    url, trace = kernel_handed
+    assert ask(url, Origin=PAGE) == (200, PAGE, trace) and b"read" in trace
 
 
 def test_perfettos_page_gets_the_trace_and_nobody_else(handed):

@@ -3,8 +3,8 @@
 
 Each program runs untraced, sampled (sampler.c), recorded whole, and governed, in turns; slowdowns are of CPU time.
 
-The samples are the truth: no hook runs in that program. Compared are functions' shares of the time as they are shown, with
-nothing subtracted. A function written in C counts as its caller, since samples see Python's frames alone, and so does one that
+The samples are the truth: no hook runs in that program. Compared are functions' shares of the time as they are shown, and
+the same with --raw, from which the cost of recording was not taken off. A function written in C counts as its caller, since samples see Python's frames alone, and so does one that
 the governor dropped. Functions of less than 1 % count with their file: samples tell little of each. The attribution error is
 the sum of all differences. Its noise is half of what the samples' odd and even
 runs differ by, which have half the samples each, and the same of the governed runs.
@@ -43,14 +43,22 @@ def command(python, name):
     return [lib.HERE / "governed.py", name] if name in MORE else programs.command(python, name)
 
 
+def tree(trace, *options):
+    command = [lib.KRAIT, "report", trace, "--tree", "--min-share", "0", "--json", *options]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
 def report(trace):
-    out = subprocess.run(
-        [lib.KRAIT, "report", trace, "--tree", "--min-share", "0", "--json"], capture_output=True, text=True, check=True
-    )
-    whole = json.loads(out.stdout)
+    whole, raw = tree(trace), tree(trace, "--raw")
     rows = subprocess.run([lib.KRAIT, "report", trace, "--json"], capture_output=True, text=True, check=True).stdout
     runs = {key(row): row["runs"] for row in json.loads(rows)["functions"]}
-    return {"tree": timed(whole["tree"]), "omitted": whole["omitted"], "runs": runs}
+    return {
+        "tree": timed(whole["tree"]),
+        "raw": timed(raw["tree"]),
+        "omitted": whole["omitted"],
+        "runs": runs,
+        "cost": whole.get("recording_cost_ns"),
+    }
 
 
 def sample():
@@ -105,10 +113,11 @@ def as_shares(times):
     return {function: ns / whole for function, ns in times.items()}
 
 
-def recorded_shares(data, dropped):
-    """{function: its share of the time}; C functions and dropped functions count with their callers."""
+def recorded_shares(data, dropped, tree="tree"):
+    """{function: its share of the time}; C functions and dropped functions count with their callers. `tree`: "raw", with what
+    recording each call took."""
     owner, times = {}, {}
-    for row in data["report"]["tree"]:  # parents come first
+    for row in data["report"][tree]:  # parents come first
         if (row["module"], row["name"]) == PAUSE:  # nobody's time
             continue
         above = owner.get(row["parent"])
@@ -160,7 +169,7 @@ def calls_of(data):
 def mean_calls(data, call_ns):
     """{function: mean time of its calls (of a generator, of its steps) without what recording took, ns}; calls inside calls
     counted once."""
-    rows = data["report"]["tree"]
+    rows = data["report"]["raw"]
     inside, outer, sums = {}, {}, {}
     for row in reversed(rows):
         inside[row["id"]] = inside.get(row["id"], 0) + row["calls"]
@@ -198,7 +207,9 @@ def judge(runs):
     truth = [sampled_shares(data, dropped) for data in runs["sampled"]]
     whole = [recorded_shares(data, dropped) for data in full]
     kept = [recorded_shares(data, dropped) for data in governed]
-    truth, whole, kept = by_file([truth, whole, kept], SMALL_SHARE)
+    whole_raw = [recorded_shares(data, dropped, "raw") for data in full]
+    kept_raw = [recorded_shares(data, dropped, "raw") for data in governed]
+    truth, whole, kept, whole_raw, kept_raw = by_file([truth, whole, kept, whole_raw, kept_raw], SMALL_SHARE)
     means = median_means([mean_calls(data, call_ns) for data in full])
     dropped = {name: calls for name, calls in dropped.items() if name in means}
     return {
@@ -209,6 +220,9 @@ def judge(runs):
         "error": difference(mean_of(truth), mean_of(kept)),
         "error_noise": half_difference(truth) + half_difference(kept),
         "error_whole": difference(mean_of(truth), mean_of(whole)),
+        "error_raw": difference(mean_of(truth), mean_of(kept_raw)),
+        "error_whole_raw": difference(mean_of(truth), mean_of(whole_raw)),
+        "cost": full[0]["report"]["cost"],
         "from_whole": difference(mean_of(whole), mean_of(kept)),
         "from_whole_noise": half_difference(whole) + half_difference(kept),
         "long_calls": long_calls_cost(full[0], means, dropped, call_ns, base),

@@ -6,6 +6,7 @@
  *
  *   process PID NAME [PPID [COMMAND]]        a new process; what follows is in it
  *   code ID python|c|exception|name MODULE QUALNAME FILE LINE [SITE SITELINE]   ("-" is an empty string)
+ *   cost PYTHON_INSIDE PYTHON_OUTSIDE C_INSIDE C_OUTSIDE   process:cost in the definitions, ns
  *   thread TID [NAME]                        a new stream, or goes on with the one of this tid
  *   TIME call|resume|throw|ccall ID          TIME in ns, or with us, ms, s
  *   TIME return|yield|unwind|creturn|craise  TIME unwindof|craiseof ID
@@ -230,6 +231,17 @@ static void do_lost(struct synth *s, char **w)
     define(s, KRAIT_EVENT_lost, payload, sizeof(payload));
 }
 
+static void do_cost(struct synth *s, char **w)
+{
+    uint8_t payload[KRAIT_BYTES_process_cost];
+    krait_put_process_cost(
+        payload, &(struct krait_payload_process_cost){ .python_inside_ns = (uint32_t)number(s, w, 1),
+                                                       .python_outside_ns = (uint32_t)number(s, w, 2),
+                                                       .c_inside_ns = (uint32_t)number(s, w, 3),
+                                                       .c_outside_ns = (uint32_t)number(s, w, 4) });
+    define(s, KRAIT_EVENT_process_cost, payload, sizeof(payload));
+}
+
 static void do_exit(struct synth *s, char **w)
 {
     uint8_t payload[KRAIT_BYTES_process_exit];
@@ -370,6 +382,8 @@ static void do_line(struct synth *s, char *line)
         s->thread->lost += words[1] ? number(s, words, 1) : 0;
     } else if (strcmp(words[0], "lost") == 0) {
         do_lost(s, words);
+    } else if (strcmp(words[0], "cost") == 0) {
+        do_cost(s, words);
     } else if (strcmp(words[0], "exit") == 0) {
         do_exit(s, words);
     } else {

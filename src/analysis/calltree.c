@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/calltree_own.h"
 
+#include "analysis/cost.h"
 #include "analysis/idle.h"
 #include "analysis/raised.h"
 #include "base/array.h"
@@ -19,7 +20,8 @@ struct builder {
     uint64_t last_ns;
     struct krait_wall_track track; /* of the thread, where time is split */
     struct krait_wall_cursor at;
-    bool counts_raised;
+    struct krait_cost_clock cost;
+    bool corrected, counts_raised;
 };
 
 static uint64_t child_key(uint32_t parent, uint32_t func, bool group)
@@ -144,12 +146,24 @@ static int on_split_ops(void *ctx, const struct krait_call_batch *ops)
     int rc = 0;
     for (uint32_t i = 0; i < ops->n && !rc; i++) {
         uint64_t nobody[KRAIT_WALL_COUNT] = { 0 };
-        const struct krait_call_batch one = { 1, ops->t_ns + i, ops->func + i, ops->kind + i,
-                                              ops->exception + i };
-        krait_wall_go(&b->at, ops->t_ns[i], b->current == b->top ? nobody : b->tree->wall_ns[b->current]);
+        struct krait_call_batch one = { 1, ops->t_ns + i, ops->func + i, ops->kind + i, ops->exception + i };
+        uint64_t *ns = b->current == b->top ? nobody : b->tree->wall_ns[b->current];
+        krait_wall_go(&b->at, ops->t_ns[i], ns);
+        if (b->corrected) {
+            uint64_t most = krait_wall_lasts(&b->at, b->cost.last_ns);
+            krait_wall_take(&b->at, krait_cost_next(&b->cost, ops, i, most), ns);
+            one.t_ns = b->cost.t_ns + i;
+        }
         rc = on_ops(b, &one);
     }
     return rc;
+}
+
+static int on_corrected_ops(void *ctx, const struct krait_call_batch *ops)
+{
+    struct builder *b = ctx;
+    const struct krait_call_batch corrected = krait_cost_take(&b->cost, ops);
+    return on_ops(b, &corrected);
 }
 
 static int start_split(struct builder *b, const struct krait_wall *wall, uint32_t thread)
@@ -187,7 +201,7 @@ static uint32_t thread_top(struct krait_calltree *tree, const struct krait_trace
 static int walk_threads(struct builder *b, const struct krait_trace *trace,
                         const struct krait_calltree_options *options)
 {
-    krait_call_batch_fn *take = options->wall ? on_split_ops : on_ops;
+    krait_call_batch_fn *take = options->wall ? on_split_ops : b->corrected ? on_corrected_ops : on_ops;
     for (uint32_t i = 0; i < trace->thread_count; i++) {
         if (options->take_thread && !options->take_thread(options->ctx, trace, i))
             continue;
@@ -196,6 +210,7 @@ static int walk_threads(struct builder *b, const struct krait_trace *trace,
             return -ENOMEM;
         b->current = b->top;
         int rc = options->wall ? start_split(b, options->wall, i) : 0;
+        rc = rc || !b->corrected ? rc : krait_cost_begin(&b->cost, trace, i);
         rc = rc ? rc
                 : krait_ranges_walk(trace, i, options->range, options->ranges, take, b, b->tree->damage,
                                     sizeof(b->tree->damage));
@@ -435,10 +450,13 @@ int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *tr
     struct krait_calltree *tree = krait_calltree_empty(options->wall);
     if (!tree)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    struct builder b = { .tree = tree, .funcs = trace->funcs, .counts_raised = options->raised };
+    struct builder b = {
+        .tree = tree, .funcs = trace->funcs, .corrected = options->corrected, .counts_raised = options->raised
+    };
     int rc = walk_threads(&b, trace, options);
     free(b.last_child);
     krait_wall_track_done(&b.track);
+    krait_cost_done(&b.cost);
     if (!rc && options->fold_imports)
         rc = remake(&tree, trace, NULL, add_folded);
     if (!rc && options->roots)

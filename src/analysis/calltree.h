@@ -57,7 +57,8 @@ struct krait_calltree_options {
     /* By func id: stacks begin with the outermost function that is one of these, below the groups; NULL: all.
      * Its totals are of the whole all the same. */
     const bool *roots;
-    bool raised; /* what exceptions left each node is counted */
+    bool raised;    /* what exceptions left each node is counted */
+    bool corrected; /* what recording took is taken off (cost.h) */
     /* Whether a thread is taken; NULL takes all. */
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
     void *ctx;

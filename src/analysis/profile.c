@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/profile.h"
 
+#include "analysis/cost.h"
 #include "base/array.h"
 #include "base/hist.h"
 #include "trace/ranges.h"
@@ -43,6 +44,7 @@ struct build {
     struct krait_wall_track track; /* of cycles; without a clock none */
     struct krait_wall_clock clock;
     uint64_t *cycles; /* of a batch's times */
+    struct krait_cost_clock cost;
 };
 
 /* --- groups --- */
@@ -189,8 +191,11 @@ static int on_ops(void *ctx, const struct krait_call_batch *ops)
 static int on_split_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct build *b = ctx;
-    int rc = krait_wall_sums_add(b->sums, ops, b->group_of, b->group);
-    return rc ? rc : on_ops(b, ops);
+    struct krait_cost_clock *cost = b->options->corrected ? &b->cost : NULL;
+    int rc = krait_wall_sums_add(b->sums, ops, b->group_of, b->group, cost);
+    struct krait_call_batch timed = *ops;
+    timed.t_ns = cost ? cost->t_ns : ops->t_ns;
+    return rc ? rc : on_ops(b, &timed);
 }
 
 /* On another clock: that of the cycles of the CPUs that the thread ran on. */
@@ -202,6 +207,13 @@ static int on_clocked_ops(void *ctx, const struct krait_call_batch *ops)
     for (uint32_t i = 0; i < ops->n; i++)
         b->cycles[i] = krait_wall_clock_go(&b->clock, ops->t_ns[i]);
     return on_ops(b, &clocked);
+}
+
+static int on_corrected_ops(void *ctx, const struct krait_call_batch *ops)
+{
+    struct build *b = ctx;
+    const struct krait_call_batch corrected = krait_cost_take(&b->cost, ops);
+    return on_ops(b, &corrected);
 }
 
 /* Where functions were dropped: whose time is whose is said of what ran in the range. */
@@ -228,13 +240,18 @@ static int start_clock(struct build *b, uint32_t thread)
 static int start_thread(struct build *b, uint32_t thread)
 {
     int rc = b->sums ? krait_wall_sums_thread(b->sums, thread) : 0;
+    if (!rc && b->options->corrected)
+        rc = krait_cost_begin(&b->cost, b->trace, thread);
     return rc || !b->options->clock ? rc : start_clock(b, thread);
 }
 
 static int walk_threads(struct build *b, struct krait_profile *profile)
 {
     const struct krait_profile_options *options = b->options;
-    b->take = options->clock ? on_clocked_ops : b->sums ? on_split_ops : on_ops;
+    b->take = options->clock       ? on_clocked_ops
+              : b->sums            ? on_split_ops
+              : options->corrected ? on_corrected_ops
+                                   : on_ops;
     for (uint32_t i = 0; i < b->trace->thread_count; i++) {
         if (options->take_thread && !options->take_thread(options->ctx, b->trace, i))
             continue;
@@ -414,6 +431,7 @@ static void build_done(struct build *b)
     free(b->cycles);
     krait_map_done(&b->raised);
     krait_wall_track_done(&b->track);
+    krait_cost_done(&b->cost);
 }
 
 static bool has_sites(const struct krait_trace *trace)

@@ -76,6 +76,7 @@ struct krait_profile_options {
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
     void *ctx;
     bool durations;                /* rows tell them */
+    bool corrected;                /* what recording took is taken off (cost.h); not of cycles */
     const struct krait_wall *wall; /* to split times by what threads did; NULL: they are not split */
     /* to count processor cycles: all that is called ns is cycles; NULL: time */
     const struct krait_wall *clock;

@@ -165,4 +165,17 @@ static inline void krait_wall_go(struct krait_wall_cursor *cursor, uint64_t t_ns
     cursor->now_ns = t_ns;
 }
 
+/* How long the state has lasted at the cursor's time, from `since_ns` on at most. */
+static inline uint64_t krait_wall_lasts(const struct krait_wall_cursor *cursor, uint64_t since_ns)
+{
+    return cursor->now_ns - KRAIT_MAX(since_ns, cursor->at->begin_ns);
+}
+
+/* Takes off some of that again, from `more` too. */
+static inline void krait_wall_take(struct krait_wall_cursor *cursor, uint64_t ns, uint64_t *more)
+{
+    cursor->ns[cursor->at->state] -= ns;
+    more[cursor->at->state] -= ns;
+}
+
 #endif

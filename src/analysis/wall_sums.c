@@ -8,7 +8,8 @@
 /* An activation that is open. Most end in the state of the thread in which they began: what the thread had done before
  * is written down only when that state ends. */
 struct frame {
-    uint64_t begin_ns; /* NOT_OUTERMOST: another of its group is open around it */
+    /* the thread's time so far in the state that it began in; NOT_OUTERMOST: another of its group is open around it */
+    uint64_t begin_ns;
     uint64_t before[KRAIT_WALL_COUNT];
     uint32_t group;
 };
@@ -71,7 +72,7 @@ static KRAIT_COLD void keep_frames(struct krait_wall_sums *sums)
         if (frame->begin_ns == NOT_OUTERMOST)
             continue;
         memcpy(frame->before, at->ns, sizeof(frame->before));
-        frame->before[at->at->state] -= at->now_ns - frame->begin_ns;
+        frame->before[at->at->state] = frame->begin_ns;
     }
 }
 
@@ -81,7 +82,7 @@ static inline int begin(struct krait_wall_sums *sums, uint32_t group)
         return -ENOMEM;
     struct frame *frame = &sums->frames[sums->depth++];
     frame->group = group;
-    frame->begin_ns = sums->open[group]++ ? NOT_OUTERMOST : sums->at.now_ns;
+    frame->begin_ns = sums->open[group]++ ? NOT_OUTERMOST : sums->at.ns[sums->at.at->state];
     return 0;
 }
 
@@ -99,12 +100,13 @@ static inline void end(struct krait_wall_sums *sums)
     if (KRAIT_UNLIKELY(sums->depth < sums->kept))
         end_kept(sums, frame);
     else if (frame->begin_ns != NOT_OUTERMOST)
-        sums->splits[frame->group].total_ns[sums->at.at->state] += sums->at.now_ns - frame->begin_ns;
+        sums->splits[frame->group].total_ns[sums->at.at->state] +=
+            sums->at.ns[sums->at.at->state] - frame->begin_ns;
 }
 
 /* hot path */
 int krait_wall_sums_add(struct krait_wall_sums *sums, const struct krait_call_batch *ops,
-                        const uint32_t *group_of, uint32_t group)
+                        const uint32_t *group_of, uint32_t group, struct krait_cost_clock *cost)
 {
     uint64_t nobody[KRAIT_WALL_COUNT] = { 0 };
     int rc = 0;
@@ -112,7 +114,12 @@ int krait_wall_sums_add(struct krait_wall_sums *sums, const struct krait_call_ba
         const struct frame *top = sums->depth ? &sums->frames[sums->depth - 1] : NULL;
         if (KRAIT_UNLIKELY(krait_wall_leaves(&sums->at, ops->t_ns[i])))
             keep_frames(sums);
-        krait_wall_go(&sums->at, ops->t_ns[i], top ? sums->splits[top->group].self_ns : nobody);
+        uint64_t *self_ns = top ? sums->splits[top->group].self_ns : nobody;
+        krait_wall_go(&sums->at, ops->t_ns[i], self_ns);
+        if (cost)
+            krait_wall_take(&sums->at,
+                            krait_cost_next(cost, ops, i, krait_wall_lasts(&sums->at, cost->last_ns)),
+                            self_ns);
         if (krait_op_is_end(ops->kind[i]))
             end(sums);
         else

@@ -6,6 +6,7 @@
 #ifndef KRAIT_ANALYSIS_WALL_SUMS_H
 #define KRAIT_ANALYSIS_WALL_SUMS_H
 
+#include "analysis/cost.h"
 #include "analysis/wall.h"
 
 /* Of one group. */
@@ -21,10 +22,10 @@ int krait_wall_sums_new(struct krait_wall_sums **out, const struct krait_wall *w
 void krait_wall_sums_free(struct krait_wall_sums *sums);
 
 /* A thread's calls come now, in batches. Their groups: group_of[func], or `group` where that is NULL. Return
- * 0 or -ENOMEM. */
+ * 0 or -ENOMEM. `cost`: what recording took is taken off, and its times are set to those of the batch; NULL: it is not. */
 int krait_wall_sums_thread(struct krait_wall_sums *sums, uint32_t thread);
 int krait_wall_sums_add(struct krait_wall_sums *sums, const struct krait_call_batch *ops,
-                        const uint32_t *group_of, uint32_t group);
+                        const uint32_t *group_of, uint32_t group, struct krait_cost_clock *cost);
 
 const struct krait_wall_split *krait_wall_sums_of(const struct krait_wall_sums *sums, uint32_t group);
 

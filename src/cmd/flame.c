@@ -3,10 +3,12 @@
  * `krait flame`: the call tree of recordings as an interactive flame graph, one file of SVG or HTML.
  */
 #include "view/flame.h"
+#include "analysis/cost.h"
 #include "analysis/idle.h"
 #include "base/fmt.h"
 #include "base/outfile.h"
 #include "cmd/cmds.h"
+#include "cmd/cost_line.h"
 #include "cmd/ending.h"
 #include "cmd/flame_folded.h"
 #include "cmd/omitted.h"
@@ -24,7 +26,7 @@ struct flame_options {
     const char *output, *title, *by, *unit, *color, *order, *min_width, *state, *folded_unit;
     struct krait_select select;
     struct krait_opt_list diff;
-    bool icicle, inverted, reverse, fold_imports, idle;
+    bool icicle, inverted, reverse, fold_imports, idle, raw;
     uint64_t width, max_frames;
 };
 
@@ -52,6 +54,7 @@ static const struct krait_opt flame_opts[] = {
       "for gil" },
     { "idle", 0, KRAIT_OPT_FLAG, NULL, AT(idle),
       "Draw a server's idle waits too: event loops, accept, workers at an empty queue, joins" },
+    { "raw", 0, KRAIT_OPT_FLAG, NULL, AT(raw), KRAIT_RAW_HELP },
     { "folded-unit", 0, KRAIT_OPT_CHOICE, KRAIT_FOLDED_UNITS, AT(folded_unit),
       "Unit of the numbers in a file of folded stacks (default: samples; us if Austin wrote the file)" },
     { "icicle", 0, KRAIT_OPT_FLAG, NULL, AT(icicle),
@@ -99,6 +102,7 @@ struct source {
     struct krait_calltree *tree;
     struct krait_wall *wall; /* for --state; NULL without */
     bool counts_samples;     /* of a file of folded stacks */
+    bool corrected;          /* what recording took is taken off */
 };
 
 static void source_done(struct source *source)
@@ -134,6 +138,7 @@ static int source_open(struct source *source, const struct flame_options *o, con
 static int source_tree(struct source *source, const struct flame_options *o, uint32_t states,
                        struct krait_err *err)
 {
+    source->corrected = !o->raw && krait_cost_is_known(source->trace);
     struct krait_calltree_options options = {
         .range = krait_select_range(&o->select, source->trace),
         .ranges = &o->select.parts,
@@ -143,6 +148,7 @@ static int source_tree(struct source *source, const struct flame_options *o, uin
         .fold_imports = o->fold_imports,
         .take_thread = krait_select_thread,
         .ctx = (void *)&o->select,
+        .corrected = source->corrected,
         .wall = states ? source->wall : NULL,
         .states = states,
     };
@@ -307,6 +313,10 @@ static void subtitle(struct krait_buf *to, const struct flame_options *o, const 
         krait_buf_str(to, " \u00b7 without ");
         krait_text_duration(to, source->tree->idle_ns);
         krait_buf_str(to, " of idle waits");
+    }
+    if (source->corrected) {
+        krait_buf_str(to, " \u00b7 recording cost taken off: ");
+        krait_cost_words(to, trace);
     }
     if (o->diff.count)
         krait_buf_fmt(to, " \u00b7 compared with %s", o->diff.items[0]);

@@ -2,8 +2,10 @@
  *
  * `krait info --json`.
  */
+#include "analysis/cost.h"
 #include "base/json.h"
 #include "cmd/args_unmet.h"
+#include "cmd/cost_line.h"
 #include "cmd/ending.h"
 #include "cmd/info.h"
 #include "cmd/omitted.h"
@@ -94,6 +96,8 @@ void krait_info_json(struct info *info)
     json_gil(info);
     json_rings(info);
     krait_json_key_text_or_null(out, "limit", krait_info_limit_of(info));
+    if (info->trace && krait_cost_is_known(info->trace))
+        krait_cost_json(out, info->trace);
     if (info->trace && info->trace->samples.rate)
         json_samples(out, &info->trace->samples);
     krait_json_key_u64_or_null(out, "dropped", info->trace, krait_info_most_of(info, "dropped_events"));

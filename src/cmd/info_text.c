@@ -2,8 +2,10 @@
  *
  * `krait info` for people.
  */
+#include "analysis/cost.h"
 #include "base/fmt.h"
 #include "cmd/args_unmet.h"
+#include "cmd/cost_line.h"
 #include "cmd/ending.h"
 #include "cmd/info.h"
 #include "cmd/omitted.h"
@@ -112,6 +114,16 @@ static void print_samples(struct info *info)
     krait_buf_fmt(&info->out, "%s of threads, %s could not be proved and dropped\n",
                   krait_fmt_counted(taken, samples->taken, "sample"),
                   samples->dropped ? krait_fmt_count(dropped, samples->dropped) : "none");
+}
+
+static void print_cost(struct info *info)
+{
+    if (!info->trace || !krait_cost_is_known(info->trace))
+        return;
+    label(info, "cost");
+    krait_buf_str(&info->out, "recording took ");
+    krait_cost_words(&info->out, info->trace);
+    krait_buf_char(&info->out, '\n');
 }
 
 static void print_limit(struct info *info)
@@ -328,6 +340,7 @@ void krait_info_text(struct info *info)
     print_gil(info);
     print_clock(info);
     print_samples(info);
+    print_cost(info);
     print_rings(info);
     print_limit(info);
     print_losses(info);

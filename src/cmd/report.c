@@ -4,8 +4,10 @@
  */
 #include "cmd/report.h"
 
+#include "analysis/cost.h"
 #include "base/fmt.h"
 #include "cmd/cmds.h"
+#include "cmd/cost_line.h"
 #include "cmd/ending.h"
 #include "cmd/progress.h"
 #include "cmd/terminal.h"
@@ -197,6 +199,7 @@ static int make_report(struct report *report, struct krait_err *err)
     rc = krait_report_wall_load(report, err);
     if (rc)
         return rc;
+    report->corrected = !o->raw && !report->clock && !o->why && krait_cost_is_known(report->trace);
     add_heading(report);
     if (o->tree)
         rc = krait_report_tree(report, err);
@@ -208,6 +211,8 @@ static int make_report(struct report *report, struct krait_err *err)
         rc = krait_report_rows(report, err);
     if (rc)
         return rc;
+    if (report->corrected && report->format == REPORT_TABLE)
+        krait_cost_note(&report->notes, report->trace);
     krait_ending_notes(&report->notes, report->trace, report->damage, "");
     return report->out.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
@@ -305,6 +310,7 @@ static const struct krait_opt report_opts[] = {
       "from chance" },
     { "cycles", 0, KRAIT_OPT_FLAG, NULL, OPT(cycles),
       "Count processor cycles instead of time; needs the CPUs' frequencies from --kernel" },
+    { "raw", 0, KRAIT_OPT_FLAG, NULL, OPT(raw), KRAIT_RAW_HELP },
     { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print CSV, times in nanoseconds" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in nanoseconds" },
     KRAIT_OPTS_END,

@@ -22,7 +22,7 @@ struct report_options {
     struct krait_select select;
     struct krait_opt_list diff;
     const char *by, *key, *at, *sort, *limit, *filter, *exception, *callers, *callees, *why, *min_share;
-    bool tree, csv, json, fold_imports, cycles;
+    bool tree, csv, json, fold_imports, cycles, raw;
 };
 
 struct report;
@@ -51,6 +51,7 @@ struct report {
     struct krait_match *exception; /* only what such an exception left; NULL: all */
     struct krait_match *asked;     /* of --callers, --callees and --why; NULL without */
     struct krait_wall *wall;       /* what threads did; NULL: the trace does not say */
+    bool corrected;                /* what recording took is taken off: analysis/cost.h */
     struct krait_wall *clock;      /* of --cycles: what is called ns is cycles; NULL without */
     struct krait_table_look look;
     struct krait_buf out;   /* stdout's text */

@@ -6,6 +6,7 @@
  * because waits depend on other programs too; otherwise wall time.
  */
 #include "cmd/report_diff.h"
+#include "analysis/cost.h"
 #include "analysis/profile.h"
 #include "base/array.h"
 #include "base/json.h"
@@ -128,6 +129,7 @@ static int read_profile(struct diff *d, struct krait_trace *trace, uint32_t reco
         .by = d->report->by,
         .take_thread = krait_select_thread,
         .ctx = (void *)select,
+        .corrected = !d->report->options->raw && krait_cost_is_known(trace),
         .wall = clocked ? wall : NULL,
     };
     rc = rc ? rc : krait_profile_new(&profile, trace, &options, err);

@@ -484,6 +484,7 @@ int krait_report_rows(struct report *report, struct krait_err *err)
         .by = report->by,
         .take_thread = krait_select_thread,
         .ctx = (void *)&report->options->select,
+        .corrected = report->corrected,
         .wall = report->wall,
         .clock = report->clock,
     };

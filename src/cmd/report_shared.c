@@ -4,6 +4,7 @@
  */
 #include "base/fmt.h"
 #include "base/json.h"
+#include "cmd/cost_line.h"
 #include "cmd/ending.h"
 #include "cmd/omitted.h"
 #include "cmd/report.h"
@@ -67,6 +68,8 @@ void krait_report_json_open(struct report *report, uint64_t self_ns)
     krait_json_key_u64(out, "begin_ns", report->zero_ns);
     krait_json_key_u64(out, "duration_ns", report->trace->end_ns - report->zero_ns);
     krait_json_key_u64(out, report->clock ? "self_cycles" : "self_ns", self_ns);
+    if (report->corrected)
+        krait_cost_json(out, report->trace);
 }
 
 static void json_lost(struct krait_buf *out, const struct krait_trace *trace)

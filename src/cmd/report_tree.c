@@ -36,6 +36,7 @@ int krait_report_tree_new(struct krait_calltree **tree, struct report *report, s
         .raised = report->exception,
         .take_thread = krait_select_thread,
         .ctx = (void *)&report->options->select,
+        .corrected = report->corrected,
         .wall = report->wall,
     };
     int rc = krait_calltree_new(tree, report->trace, &options, err);

@@ -8,6 +8,7 @@
 #include "python/annotate_native.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
+#include "python/cost.h"
 #include "python/gil.h"
 #include "python/optional.h"
 #include "python/tasks.h"
@@ -111,8 +112,10 @@ static int install_hooks(struct krait_interp *in, const char **why)
     in->hooked = true; /* first: audit events on the way look at it */
     krait_governor_init(in);
     krait_optional_see(in);
+    struct krait_cost_trial *trial = krait_cost_begin(in);
     int rc =
         krait_compat.version.monitoring ? krait_monitoring_install(in, why) : krait_profile_install(in, why);
+    krait_cost_end(in, trial, !rc);
     in->hooked = !rc;
     return rc;
 }
@@ -283,10 +286,13 @@ static int start_here(enum krait_event_enum_value origin, const char **why)
         in = new_interp(krait_compat.interp_get());
     if (!in)
         return -ENOMEM;
+    krait_agent.measures_cost = origin == KRAIT_process_origin_exec;
     int rc = install(in, why);
+    krait_agent.measures_cost = false;
     if (rc)
         return rc;
     say_process(in, origin);
+    krait_cost_say(in);
     krait_threads_seed(in);
     bool by_program = origin == KRAIT_process_origin_attach && PyEval_GetFrame(); /* krait.start() */
     if (by_program)
@@ -397,6 +403,7 @@ bool krait_agent_rejoin(struct krait_interp *in)
     }
     krait_governor_init(in);
     say_process(in, KRAIT_process_origin_fork);
+    krait_cost_say(in);
     return true;
 }
 
@@ -479,7 +486,7 @@ bool krait_agent_records(const struct krait_interp *in)
 bool krait_agent_may_note(struct krait_interp *in, enum krait_begin_what top)
 {
     const struct krait_agent *agent = in->agent;
-    if (krait_switch_is_off(in) || !krait_agent_records(in))
+    if (krait_cost_is_tried() || krait_switch_is_off(in) || !krait_agent_records(in))
         return false;
     bool forked = atomic_load_explicit(&agent->forked, memory_order_relaxed);
     if (KRAIT_UNLIKELY(!forked && !krait_writer_is_own(&agent->writer))) {

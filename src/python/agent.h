@@ -144,6 +144,13 @@ struct krait_agent {
     bool selective;
     uint64_t event_ticks; /* for the governor: what recording one call and its end costs */
     uint64_t hook_ticks;  /* ... and how much of it remains if the function is not recorded, before 3.12 */
+    bool measures_cost;   /* just executed: what a call takes is measured with the first hooks */
+    struct krait_cost {
+        bool known;
+        struct krait_cost_of {
+            uint32_t inside_ns, outside_ns; /* as process:cost says them */
+        } python, c;
+    } cost;
     _Atomic int running;
     _Atomic int off;         /* part of a recording that is switched off (switch.c); running is 0 then */
     _Atomic uint32_t starts; /* recordings begun in this process */

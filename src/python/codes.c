@@ -123,6 +123,15 @@ static struct krait_code *add_slot(struct krait_interp *in, const void *key)
     return slot;
 }
 
+void krait_code_lend(struct krait_interp *in, const void *key, uint32_t id)
+{
+    struct krait_code *slot = krait_code_peek(in, key);
+    if (!slot && id)
+        slot = add_slot(in, key);
+    if (slot)
+        *slot = (struct krait_code){ .key = id ? key : KRAIT_CODE_DEAD, .id = id };
+}
+
 /* The hooks' short way looks into a function's own slot alone: a function that is elsewhere takes the other one. */
 static struct krait_code *set_aside(struct krait_interp *in, struct krait_code *slot)
 {

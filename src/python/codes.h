@@ -40,6 +40,9 @@ static inline uint32_t krait_code_id(struct krait_interp *in, const void *key)
     return KRAIT_LIKELY(slot != NULL) ? slot->id : 0;
 }
 
+/* Gives what has this address an id for a while, without a definition; 0: takes it back. */
+void krait_code_lend(struct krait_interp *in, const void *key, uint32_t id);
+
 /* Finds the addresses of krait's own functions beforehand. Later this could deadlock: the loader holds a lock while it
  * runs the constructors of a library, and these may wait for the GIL. */
 void krait_codes_find_own(void);

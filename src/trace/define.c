@@ -168,6 +168,17 @@ static int on_process_exit(struct define *def, struct krait_cursor *cursor)
     return 0;
 }
 
+static int on_process_cost(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_process_cost cost;
+    if (!krait_read_process_cost(cursor, &cost))
+        return -EBADMSG;
+    def->process->cost[KRAIT_FUNC_PYTHON] =
+        (struct krait_call_cost){ cost.python_inside_ns, cost.python_outside_ns };
+    def->process->cost[KRAIT_FUNC_C] = (struct krait_call_cost){ cost.c_inside_ns, cost.c_outside_ns };
+    return 0;
+}
+
 static int on_lost(struct define *def, struct krait_cursor *cursor)
 {
     struct krait_payload_lost lost;
@@ -224,6 +235,7 @@ static define_fn *const handlers[] = {
     [KRAIT_EVENT_thread_name] = on_thread_name,   [KRAIT_EVENT_process_start] = on_process_start,
     [KRAIT_EVENT_process_exit] = on_process_exit, [KRAIT_EVENT_lost] = on_lost,
     [KRAIT_EVENT_task_define] = on_task_define,   [KRAIT_EVENT_recording_switch] = on_recording_switch,
+    [KRAIT_EVENT_process_cost] = on_process_cost,
 };
 
 static int read_event(struct define *def, uint32_t id, struct krait_cursor *cursor)

@@ -22,6 +22,7 @@ enum krait_func_kind {
     KRAIT_FUNC_PYTHON = 0,
     KRAIT_FUNC_C = 1,      /* of C, that Python calls */
     KRAIT_FUNC_NATIVE = 2, /* of a program or library, without Python: its name is whole without its module */
+    KRAIT_FUNC_KINDS
 };
 
 /* A function. Strings are owned by the trace; never NULL, empty if not known. */
@@ -57,6 +58,11 @@ struct krait_process {
     /* Where it was switched off, in the order of time; the last one may end with the process. */
     const struct krait_range *gaps;
     uint32_t gap_count;
+    /* What recording a call took, by enum krait_func_kind: between the times of its begin and end, and outside of them, in
+     * its caller. All 0: not measured. */
+    struct krait_call_cost {
+        uint32_t inside_ns, outside_ns;
+    } cost[KRAIT_FUNC_KINDS];
 };
 
 struct krait_thread {

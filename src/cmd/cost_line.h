@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What recording a call took, in words and in JSON.
+ */
+#ifndef KRAIT_CMD_COST_LINE_H
+#define KRAIT_CMD_COST_LINE_H
+
+#include "base/buf.h"
+#include "trace/trace.h"
+
+/* What --raw says in help. */
+#define KRAIT_RAW_HELP \
+    "Leave what recording each call took in the times; by default it is taken off (docs/report.md)"
+
+/* "63 ns a call, 46 ns a call of a C function"; of several processes "61 to 70 ns". */
+void krait_cost_words(struct krait_buf *out, const struct krait_trace *trace);
+
+/* The sentence of a table's notes, with its line's end, where times are corrected. */
+void krait_cost_note(struct krait_buf *notes, const struct krait_trace *trace);
+
+/* The key "recording_cost_ns": {"python":..,"c":..}, the mean of the processes that tell it. */
+void krait_cost_json(struct krait_buf *out, const struct krait_trace *trace);
+
+#endif

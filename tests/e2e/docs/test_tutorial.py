@@ -97,6 +97,10 @@ def test_a_decision_has_its_parts_and_a_line_in_the_list(page):
 PAGES = sorted(str(p.relative_to(ROOT)) for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
+def test_no_page_holds_both_sides_of_a_merge():
+    assert [page for page in PAGES if re.search(r"^(<{7}|>{7}) ", (ROOT / page).read_text(), re.M)] == []
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_between_the_pages_lead_somewhere(page):
     path = ROOT / page

@@ -280,7 +280,7 @@ def test_rings_are_emptied_while_another_process_keeps_krait_out(programs, krait
     app = programs.start(python, BESIDE)
     table = json.loads(run_top(krait, "--once", "--json", "--children", *ALL, app.pid))
     (tmp_path / "released").touch()
-    assert table["not_recorded"] == 1 and table["cost_ns"] > 1e9 and not table["lost"]
+    assert table["not_recorded"] == 1 and not table["lost"]
 
 
 def test_a_process_is_watched_once(programs, krait, run, any_python):

@@ -3,7 +3,6 @@
  * Functions over a range of time and chosen threads: the table and the call tree, as in krait report.
  */
 #include "analysis/calltree.h"
-#include "analysis/cost.h"
 #include "analysis/profile.h"
 #include "base/array.h"
 #include "base/json.h"
@@ -110,7 +109,6 @@ int krait_answer_functions(struct krait_serving *serving, const struct krait_req
     krait_json_key_u64(out, "self", profile->self_ns);
     put_states(out, states);
     krait_json_key_text_or_null(out, "damage", profile->damage);
-    krait_json_key_bool(out, "raw", krait_cost_is_known(serving->trace));
     krait_json_key_texts(out, "columns", columns, KRAIT_ARRAY_LEN(columns));
     krait_json_key_open(out, "rows", '[');
     for (uint32_t i = 0; i < profile->count; i++)

@@ -77,7 +77,7 @@ def name_of(function):
 def assert_functions(page, krait, folder):
     """The table's first rows, and the calls that a click on one lists, are those of krait report."""
     page.press("1")
-    told = verb_json(krait, "report", folder, "--raw", "--limit", "0")["functions"]
+    told = verb_json(krait, "report", folder, "--limit", "0")["functions"]
     rows = [row for row in page.rows() if row]
     assert len(rows) > 5
     for row, function in zip(rows, told):

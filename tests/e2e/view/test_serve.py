@@ -74,7 +74,7 @@ def texts(server):
 
 
 def as_reported(server, **params):
-    """The function table with the keys of krait report --raw."""
+    """The function table with the keys of krait report."""
     keys = {"calls": "calls", "self": "self_ns", "total": "total_ns", "min": "min_ns", "p50": "p50_ns", "p99": "p99_ns", "max": "max_ns"}
     table, known = server.api("functions", **params), names(server)
     rows = [dict(zip(table["columns"], row)) for row in table["rows"]]
@@ -82,7 +82,7 @@ def as_reported(server, **params):
 
 
 def reported(krait, trace, keys, *options):
-    rows = verb_json(krait, "report", trace, "--raw", "--limit", "0", *options)["functions"]
+    rows = verb_json(krait, "report", trace, "--limit", "0", *options)["functions"]
     return sorted((r["module"] or "", r["name"], *(r[k] or 0 for k in keys)) for r in rows)
 
 

@@ -80,9 +80,9 @@ def test_no_call_is_missing_and_no_time_is_sampled(view, krait, record, any_pyth
     folded = rects(root, "folded")
     whole = [lines for *_, lines in rects(root, "call") if not re.search("begun before|goes on", lines[-1])]
     counted = sum(int(lines[0].split(" call")[0].replace("\u202f", "").replace(",", "")) for *_, lines in folded) + len(whole)
-    assert counted == sum(f["calls"] for f in report(run.path, "--raw", "--limit", "0"))
+    assert counted == sum(f["calls"] for f in report(run.path, "--limit", "0"))
     # its boxes hold all of leaf's time
-    times = {f["name"]: f["total_ns"] for f in report(run.path, "--raw", "--limit", "0")}
+    times = {f["name"]: f["total_ns"] for f in report(run.path, "--limit", "0")}
     leaf = [(lines, classes) for classes, _, _, _, lines in folded if lines[1] == "longest: __main__.leaf"]
     sums = sum(ns_of(lines[-1]) for *_, lines in rects(root, "call") if lines[0] == "__main__.leaf")
     for lines, _ in leaf:

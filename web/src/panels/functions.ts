@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function table of the range, with the times as they were recorded, like the timeline: those of `krait report --raw`.
+// The function table of the range, as in `krait report`.
 
 import { ask } from '../api';
 import { el } from '../dom';
@@ -15,7 +15,7 @@ export function hasCalls(trace: Trace): boolean {
   return trace.tracks.some((track) => track.kind === 'calls');
 }
 
-interface Answer { self: number; states: string[]; rows: number[][]; damage: string | null; raw: boolean }
+interface Answer { self: number; states: string[]; rows: number[][]; damage: string | null }
 const [FUNC, CALLS, SELF, TOTAL, MIN, MEAN, P50, P99, MAX] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 const FIXED = 11;
 const WORDS: Record<string, string> = { on_cpu: 'on CPU', runnable: 'ready', gil: 'GIL', page_fault: 'fault' };
@@ -73,7 +73,7 @@ export const functions: Panel = {
     const answer = await ask<Answer>('functions', rangeParams(context), signal);
     whole = answer.self || 1;
     note.textContent = `${counted(answer.rows.length, 'function')}, ${duration(answer.self)} of the threads' time in ${duration(context.store.asked.span)}`
-      + (answer.raw ? ', times as recorded (krait report --raw)' : '') + (answer.damage ? `; damaged: ${answer.damage}` : '');
+      + (answer.damage ? `; damaged: ${answer.damage}` : '');
     if (answer.states.length) note.append(legend(answer.states));
     table.setColumns(columns(context, answer.states));
     table.set(answer.rows);

@@ -39,8 +39,8 @@ def recorded(python, wanted):
     lib.quiet(["rm", "-rf", trace])
     lib.quiet([*python.prefix, lib.KRAIT, "record", "-q", "-o", trace, "--", python.path, PROGRAM], check=True)
     wanted = {*wanted, "plain"}
-    raw, _ = shown_times(trace, wanted, "--raw")
-    shown, cost = shown_times(trace, wanted)
+    raw, _ = shown_times(trace, wanted)
+    shown, cost = shown_times(trace, wanted, "--compensate")
     return multiples(raw), multiples(shown), cost
 
 

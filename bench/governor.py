@@ -4,7 +4,7 @@
 Each program runs untraced, sampled (sampler.c), recorded whole, and governed, in turns; slowdowns are of CPU time.
 
 The samples are the truth: no hook runs in that program. Compared are functions' shares of the time as they are shown, and
-the same with --raw, from which the cost of recording was not taken off. A function written in C counts as its caller, since samples see Python's frames alone, and so does one that
+the same without --compensate, from which the cost of recording was not taken off. A function written in C counts as its caller, since samples see Python's frames alone, and so does one that
 the governor dropped. Functions of less than 1 % count with their file: samples tell little of each. The attribution error is
 the sum of all differences. Its noise is half of what the samples' odd and even
 runs differ by, which have half the samples each, and the same of the governed runs.
@@ -49,7 +49,7 @@ def tree(trace, *options):
 
 
 def report(trace):
-    whole, raw = tree(trace), tree(trace, "--raw")
+    whole, raw = tree(trace, "--compensate"), tree(trace)
     rows = subprocess.run([lib.KRAIT, "report", trace, "--json"], capture_output=True, text=True, check=True).stdout
     runs = {key(row): row["runs"] for row in json.loads(rows)["functions"]}
     return {

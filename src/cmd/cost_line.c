@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cost_line.h"
 
+#include "analysis/cost.h"
 #include "base/json.h"
 
 /* Of all processes that tell what a call of this kind costs. */
@@ -47,11 +48,21 @@ void krait_cost_words(struct krait_buf *out, const struct krait_trace *trace)
     }
 }
 
+int krait_cost_compensate(bool wanted, const struct krait_trace *trace, bool *yes, struct krait_err *err)
+{
+    *yes = wanted && krait_cost_is_known(trace);
+    if (wanted && !*yes)
+        return krait_err_set(err, -EINVAL,
+                             "--compensate: this recording does not tell what recording took; "
+                             "krait record -- COMMAND, without --call-sites, measures it");
+    return 0;
+}
+
 void krait_cost_note(struct krait_buf *notes, const struct krait_trace *trace)
 {
     krait_buf_str(notes, "recording cost is taken off: ");
     krait_cost_words(notes, trace);
-    krait_buf_str(notes, "; --raw leaves it in\n");
+    krait_buf_str(notes, "\n");
 }
 
 void krait_cost_json(struct krait_buf *out, const struct krait_trace *trace)

@@ -8,9 +8,13 @@
 #include "base/buf.h"
 #include "trace/trace.h"
 
-/* What --raw says in help. */
-#define KRAIT_RAW_HELP \
-    "Leave what recording each call took in the times; by default it is taken off (docs/report.md)"
+/* What --compensate says in help. */
+#define KRAIT_COMPENSATE_HELP \
+    "Take off what recording each call took, as far as krait record measured it: an estimate (docs/report.md)"
+
+/* Whether what recording took is to be taken off this recording's times, into *yes. Returns 0, or -EINVAL with a message where
+ * that is wanted and the recording does not tell it. */
+int krait_cost_compensate(bool wanted, const struct krait_trace *trace, bool *yes, struct krait_err *err);
 
 /* "63 ns a call, 46 ns a call of a C function"; of several processes "61 to 70 ns". */
 void krait_cost_words(struct krait_buf *out, const struct krait_trace *trace);

@@ -4,10 +4,10 @@
  */
 #include "export/export.h"
 
-#include "analysis/cost.h"
 #include "base/fmt.h"
 #include "cmd/analysis_files.h"
 #include "cmd/cmds.h"
+#include "cmd/cost_line.h"
 #include "cmd/ending.h"
 #include "cmd/progress.h"
 #include "cmd/select.h"
@@ -21,7 +21,7 @@
 
 struct export_options {
     const char *to, *output, *unit, *state;
-    bool fold_imports, no_kernel, raw;
+    bool fold_imports, no_kernel, compensate;
     struct krait_select select;
 };
 
@@ -49,8 +49,9 @@ static const struct krait_opt export_opts[] = {
       "--kernel, except for gil" },
     { "no-kernel", 0, KRAIT_OPT_FLAG, NULL, AT(no_kernel),
       "For chrome and perfetto: leave out the kernel events" },
-    { "raw", 0, KRAIT_OPT_FLAG, NULL, AT(raw),
-      "For folded, callgrind and pprof: leave what recording each call took in the times; by default it is taken off (docs/report.md)" },
+    { "compensate", 0, KRAIT_OPT_FLAG, NULL, AT(compensate),
+      "For folded, callgrind and pprof: take off what recording each call took, as far as krait record measured it: an estimate "
+      "(docs/report.md)" },
     KRAIT_SELECT_OPTS(struct export_options, select),
     KRAIT_OPTS_END,
 };
@@ -110,8 +111,8 @@ static int check_usage(const struct export_options *o, struct krait_err *err)
         return krait_err_set(err, -EINVAL, "--state: --to %s cannot; --to folded can", o->to);
     if (o->state && o->unit && strcmp(o->unit, "calls") == 0)
         return krait_err_set(err, -EINVAL, "--state does not go with --unit calls: states are of time");
-    if (o->raw && !(flags & KRAIT_EXPORT_SUMS))
-        return krait_err_set(err, -EINVAL, "--raw: --to %s always has the times as they were recorded",
+    if (o->compensate && !(flags & KRAIT_EXPORT_SUMS))
+        return krait_err_set(err, -EINVAL, "--compensate: --to %s always has the times as they were recorded",
                              o->to);
     if (o->no_kernel && !(flags & KRAIT_EXPORT_HAS_KERNEL))
         return krait_err_set(err, -EINVAL, "--no-kernel: --to %s holds nothing of the kernel's", o->to);
@@ -165,9 +166,9 @@ static int export_trace(struct export_options *o, const char *path, struct krait
         .no_kernel = o->no_kernel,
     };
     const struct krait_export_format *format = krait_export_find(o->to);
-    job.what.corrected = !o->raw && format->flags & KRAIT_EXPORT_SUMS && krait_cost_is_known(trace);
     struct krait_wall *wall = NULL;
-    int rc = krait_select_some(&o->select, trace, err);
+    int rc = krait_cost_compensate(o->compensate, trace, &job.what.corrected, err);
+    rc = rc ? rc : krait_select_some(&o->select, trace, err);
     rc = rc ? rc : load_states(o, path, trace, &wall, &job.what, err);
     if (!rc && format->flags & KRAIT_EXPORT_HAS_TRACKS)
         rc = krait_tracks_find_kinds(trace, KRAIT_EXPORT_TRACKS, err);

@@ -3,7 +3,6 @@
  * `krait flame`: the call tree of recordings as an interactive flame graph, one file of SVG or HTML.
  */
 #include "view/flame.h"
-#include "analysis/cost.h"
 #include "analysis/idle.h"
 #include "base/fmt.h"
 #include "base/outfile.h"
@@ -26,7 +25,7 @@ struct flame_options {
     const char *output, *title, *by, *unit, *color, *order, *min_width, *state, *folded_unit;
     struct krait_select select;
     struct krait_opt_list diff;
-    bool icicle, inverted, reverse, fold_imports, idle, raw;
+    bool icicle, inverted, reverse, fold_imports, idle, compensate;
     uint64_t width, max_frames;
 };
 
@@ -54,7 +53,7 @@ static const struct krait_opt flame_opts[] = {
       "for gil" },
     { "idle", 0, KRAIT_OPT_FLAG, NULL, AT(idle),
       "Draw a server's idle waits too: event loops, accept, workers at an empty queue, joins" },
-    { "raw", 0, KRAIT_OPT_FLAG, NULL, AT(raw), KRAIT_RAW_HELP },
+    { "compensate", 0, KRAIT_OPT_FLAG, NULL, AT(compensate), KRAIT_COMPENSATE_HELP },
     { "folded-unit", 0, KRAIT_OPT_CHOICE, KRAIT_FOLDED_UNITS, AT(folded_unit),
       "Unit of the numbers in a file of folded stacks (default: samples; us if Austin wrote the file)" },
     { "icicle", 0, KRAIT_OPT_FLAG, NULL, AT(icicle),
@@ -138,7 +137,9 @@ static int source_open(struct source *source, const struct flame_options *o, con
 static int source_tree(struct source *source, const struct flame_options *o, uint32_t states,
                        struct krait_err *err)
 {
-    source->corrected = !o->raw && krait_cost_is_known(source->trace);
+    int rc = krait_cost_compensate(o->compensate, source->trace, &source->corrected, err);
+    if (rc)
+        return krait_err_prefix(err, rc, "%s", source->path);
     struct krait_calltree_options options = {
         .range = krait_select_range(&o->select, source->trace),
         .ranges = &o->select.parts,
@@ -158,7 +159,7 @@ static int source_tree(struct source *source, const struct flame_options *o, uin
     options.idle = idle;
     struct krait_progress progress;
     krait_progress_begin(&progress, "flame", source->trace);
-    int rc = krait_calltree_new(&source->tree, source->trace, &options, err);
+    rc = krait_calltree_new(&source->tree, source->trace, &options, err);
     krait_progress_end(&progress);
     KRAIT_AUTO_BUF whose = { 0 };
     if (o->diff.count)

@@ -4,7 +4,6 @@
  */
 #include "cmd/report.h"
 
-#include "analysis/cost.h"
 #include "base/fmt.h"
 #include "cmd/cmds.h"
 #include "cmd/cost_line.h"
@@ -70,6 +69,8 @@ static int check_options(const struct report_options *o, struct krait_err *err)
         return krait_err_set(
             err, -EINVAL,
             "--cycles is for tables of functions, without --tree, --callers, --callees and --why");
+    if (o->compensate && (o->cycles || o->why))
+        return krait_err_set(err, -EINVAL, "--compensate does not go with --cycles and --why");
     return 0;
 }
 
@@ -199,7 +200,9 @@ static int make_report(struct report *report, struct krait_err *err)
     rc = krait_report_wall_load(report, err);
     if (rc)
         return rc;
-    report->corrected = !o->raw && !report->clock && !o->why && krait_cost_is_known(report->trace);
+    rc = krait_cost_compensate(o->compensate, report->trace, &report->corrected, err);
+    if (rc)
+        return rc;
     add_heading(report);
     if (o->tree)
         rc = krait_report_tree(report, err);
@@ -310,7 +313,7 @@ static const struct krait_opt report_opts[] = {
       "from chance" },
     { "cycles", 0, KRAIT_OPT_FLAG, NULL, OPT(cycles),
       "Count processor cycles instead of time; needs the CPUs' frequencies from --kernel" },
-    { "raw", 0, KRAIT_OPT_FLAG, NULL, OPT(raw), KRAIT_RAW_HELP },
+    { "compensate", 0, KRAIT_OPT_FLAG, NULL, OPT(compensate), KRAIT_COMPENSATE_HELP },
     { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print CSV, times in nanoseconds" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in nanoseconds" },
     KRAIT_OPTS_END,

@@ -22,7 +22,7 @@ struct report_options {
     struct krait_select select;
     struct krait_opt_list diff;
     const char *by, *key, *at, *sort, *limit, *filter, *exception, *callers, *callees, *why, *min_share;
-    bool tree, csv, json, fold_imports, cycles, raw;
+    bool tree, csv, json, fold_imports, cycles, compensate;
 };
 
 struct report;

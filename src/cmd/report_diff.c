@@ -6,10 +6,10 @@
  * because waits depend on other programs too; otherwise wall time.
  */
 #include "cmd/report_diff.h"
-#include "analysis/cost.h"
 #include "analysis/profile.h"
 #include "base/array.h"
 #include "base/json.h"
+#include "cmd/cost_line.h"
 #include "cmd/ending.h"
 #include "cmd/omitted.h"
 #include "cmd/state.h"
@@ -121,7 +121,11 @@ static int read_profile(struct diff *d, struct krait_trace *trace, uint32_t reco
     const struct krait_select *select = &d->report->options->select;
     struct krait_wall *wall = NULL;
     struct krait_profile *profile = NULL;
-    int rc = krait_select_some(select, trace, err);
+    bool corrected;
+    int rc = krait_cost_compensate(d->report->options->compensate, trace, &corrected, err);
+    if (rc)
+        return krait_err_prefix(err, rc, "%s", path_of(d, recording));
+    rc = krait_select_some(select, trace, err);
     rc = rc || d->counts ? rc : krait_state_wall(&wall, trace, "report", err);
     bool clocked = wall && krait_wall_has_kernel(wall);
     struct krait_profile_options options = {
@@ -129,7 +133,7 @@ static int read_profile(struct diff *d, struct krait_trace *trace, uint32_t reco
         .by = d->report->by,
         .take_thread = krait_select_thread,
         .ctx = (void *)select,
-        .corrected = !d->report->options->raw && krait_cost_is_known(trace),
+        .corrected = corrected,
         .wall = clocked ? wall : NULL,
     };
     rc = rc ? rc : krait_profile_new(&profile, trace, &options, err);

@@ -191,8 +191,7 @@ def test_all_readers_see_the_same_of_a_real_program(export, record, any_python):
     assert chrome["__main__.fail"].calls == chrome["__main__.work"].calls == 8
     assert read_perfetto(export(folder, "perfetto")) == chrome
     for fmt, read in ("folded", read_folded), ("callgrind", read_callgrind), ("pprof", read_pprof), ("speedscope", read_with_speedscope):
-        raw = [] if fmt == "speedscope" else ["--raw"]  # the others have single calls
-        seen = own_times(read(export(folder, fmt, *raw)))
+        seen = own_times(read(export(folder, fmt)))
         assert seen.pop("PROGRAM TOTALS", None) in (None, sum(seen.values()))
         assert seen == own_times(chrome), fmt
 
@@ -200,7 +199,7 @@ def test_all_readers_see_the_same_of_a_real_program(export, record, any_python):
 def test_exports_agree_with_the_report(export, report, record, any_python):
     folder = record.text(any_python, RECORDED).path
     told = defaultdict(Sums)
-    for f in report(folder, "--raw"):
+    for f in report(folder):
         sums = told[".".join(filter(None, [f["module"], f["name"]]))]
         sums.self_ns += f["self_ns"]
         sums.calls += f["calls"]

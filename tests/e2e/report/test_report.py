@@ -623,7 +623,7 @@ def test_a_real_recording_adds_up_the_same_by_another_reader(record, report, pyt
         tuple(row[k] for k in ("kind", "module", "name", "file", "line")): list(
             figures(row, "calls", "runs", "self_ns", "total_ns", "min_ns", "max_ns")
         )
-        for row in report(recording.path, "--raw")
+        for row in report(recording.path)
     }
     assert got == add_up(process)
 

@@ -357,7 +357,7 @@ def test_a_recordings_splits_are_those_of_its_bytes_and_text(krait, kernel):  # 
         history = with_gil(history, gil_waits(thread, clock))
         split_calls(begins_and_ends(run.main, thread, clock), History(history), wanted)
     assert len(wanted) > 100 and any(split["self"]["gil"] for split in wanted.values())
-    for row in verb_json(krait, "report", run.path, "--raw", "--process", run.main.pid)["functions"]:
+    for row in verb_json(krait, "report", run.path, "--process", run.main.pid)["functions"]:
         key = tuple(row[k] for k in ("kind", "module", "name", "file", "line"))
         told = {part: {k: v for k, v in row[f"wall_{part}_ns"].items() if v} for part in ("self", "total")}
         assert told == {part: {k: v for k, v in wanted[key][part].items() if v} for part in told}, key

@@ -4,6 +4,7 @@
  * those in gc.callbacks alone.
  */
 #include "base/json.h"
+#include "python/compat/running.h"
 #include "python/notes.h"
 #include "python/optional.h"
 #include "python/text.h"

@@ -12,6 +12,11 @@
 
 #include <Python.h>
 
+/* The headers of 3.12 and later return None uncounted, since it is immortal there; an agent that is built with them runs on
+ * older versions too, which end with "deallocating None" after some thousand calls: Include/object.h. */
+#undef Py_RETURN_NONE
+#define Py_RETURN_NONE return Py_INCREF(Py_None), Py_None
+
 #include "base/base.h"
 
 #if PY_VERSION_HEX < 0x03090000

@@ -114,4 +114,4 @@ def test_what_does_not_go_together_is_said(run, synth, words, code, said):
 
 
 def test_a_port_that_is_taken_is_said(run, handed):
-    assert "127.0.0.1:9001: cannot listen there" in run("view", "synth", "--perfetto", "--no-open", code=1).stderr
+    assert "cannot listen on 127.0.0.1:9001; another program may have that port" in run("view", "synth", "--perfetto", "--no-open", code=1).stderr

@@ -110,8 +110,8 @@ static int check_of_tracks(const struct report *report, struct krait_err *err)
 {
     const struct report_options *o = report->options;
     const struct report_of_tracks *of = report->of_tracks;
-    if (!of ||
-        !(o->tree || o->filter || o->exception || o->cycles || o->diff.count || (o->sort && !of->sorts)))
+    bool of_functions = o->tree || o->filter || o->exception || o->cycles || o->compensate || o->diff.count;
+    if (!of || !(of_functions || (o->sort && !of->sorts)))
         return 0;
     return krait_err_set(err, -EINVAL,
                          "--by %s goes with --thread, --process, --from, --until%s and --limit alone", of->by,

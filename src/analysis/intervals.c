@@ -7,6 +7,7 @@
 #include "analysis/interval_search.h"
 #include "analysis/rules.h"
 #include "base/array.h"
+#include "base/fmt.h"
 #include "base/pipe.h"
 #include "base/runs.h"
 #include "trace/fields.h"
@@ -347,6 +348,17 @@ int krait_intervals_find(struct krait_intervals *intervals, const struct krait_t
             intervals->given_up += krait_regex_given_up(options->rules[i].triggers[t].message);
     }
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+}
+
+void krait_intervals_note_given_up(struct krait_buf *notes, const struct krait_intervals *intervals)
+{
+    char searches[KRAIT_FMT_SIZE];
+    if (intervals->given_up)
+        krait_buf_fmt(notes,
+                      "%s given up: %s too many steps; a pattern without repeats inside repeats, such as "
+                      "(a+)+, is faster\n",
+                      krait_fmt_counted(searches, intervals->given_up, "search"),
+                      intervals->given_up == 1 ? "it takes" : "they take");
 }
 
 void krait_intervals_done(struct krait_intervals *intervals)

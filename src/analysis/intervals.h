@@ -151,6 +151,9 @@ void krait_intervals_done(struct krait_intervals *intervals);
 uint32_t krait_stay_place(const struct krait_intervals *intervals, const struct krait_stay *stay,
                           const char **text);
 
+/* A line that says how many searches were given up, and what to do; nothing if none was. */
+void krait_intervals_note_given_up(struct krait_buf *notes, const struct krait_intervals *intervals);
+
 /* Whether an event was what a rule looks for. */
 bool krait_intervals_has_found(const struct krait_intervals *intervals, uint32_t rule);
 

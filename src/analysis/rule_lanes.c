@@ -398,6 +398,7 @@ int krait_rule_lanes_make(struct krait_lanes *lanes, struct krait_trace *trace, 
         return rc;
     m.end_ns = end_of(&m);
     note_nothing(&m);
+    krait_intervals_note_given_up(&rules->notes, &m.found);
     rc = add_all(&m);
     return rc == -EFBIG ? krait_err_set(err, rc, "a lane would have more than 2^31 entries")
            : rc         ? krait_err_set(err, rc, "out of memory")

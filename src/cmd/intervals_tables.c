@@ -169,15 +169,10 @@ static uint64_t share_of(const struct krait_intervals *found, const struct krait
 void krait_intervals_note_missing(struct intervals *intervals, const struct intervals_of *of,
                                   const char *whose)
 {
-    char searches[KRAIT_FMT_SIZE];
     krait_ending_notes(&intervals->notes, of->trace, of->damage, whose);
     if (of->found.given_up)
-        krait_buf_fmt(
-            &intervals->notes,
-            "warning: %s%s given up: %s too many steps; a pattern without repeats inside repeats, such as "
-            "(a+)+, is faster\n",
-            whose, krait_fmt_counted(searches, of->found.given_up, "search"),
-            of->found.given_up == 1 ? "it takes" : "they take");
+        krait_buf_fmt(&intervals->notes, "warning: %s", whose);
+    krait_intervals_note_given_up(&intervals->notes, &of->found);
 }
 
 void krait_intervals_json_open(struct intervals *intervals, const struct intervals_of *of)

@@ -105,7 +105,12 @@ static int find_all(struct search *search, const struct krait_interval_rule *rul
         .notes = &search->declared.notes,
     };
     int rc = krait_tracks_find_kinds(search->trace, krait_intervals_kinds(rules, count), err);
-    return rc ? rc : krait_intervals_find(&search->found, search->trace, &options, NULL, 0, err);
+    rc = rc ? rc : krait_intervals_find(&search->found, search->trace, &options, NULL, 0, err);
+    if (!rc && search->found.given_up)
+        krait_buf_str(&search->declared.notes, "warning: ");
+    if (!rc)
+        krait_intervals_note_given_up(&search->declared.notes, &search->found);
+    return rc;
 }
 
 static int find(struct search *search, struct krait_err *err)

@@ -112,7 +112,7 @@ static int add_cpu(struct finding *f, uint32_t cpu)
         krait_kernel_events_has(f->events, KRAIT_KERNEL_EVENT_IPI_BEGIN) ||
         krait_kernel_events_has(f->events, KRAIT_KERNEL_EVENT_SOFTIRQ_BEGIN))
         rc = rc ? rc : add_track(f, track, KRAIT_TRACK_SLICES, "interrupts", "");
-    if (krait_kernel_events_has(f->events, KRAIT_KERNEL_EVENT_FREQUENCY))
+    if (f->known->states->cpus[cpu].khz) /* an event said it; its class alone says nothing */
         rc = rc ? rc : add_track(f, track, KRAIT_TRACK_COUNTER, "frequency", "kHz");
     return rc;
 }

@@ -70,6 +70,13 @@ def test_the_kernels_part_is_tracks_of_threads_and_cpus(tmp_path):
     assert found["COUNTER", "CPU", 0, "frequency"] == [["5000", "2400000"], ["50000", "3100000"]]
 
 
+def test_only_cpus_whose_frequency_is_known_have_a_track_of_it(tmp_path):
+    speed = event(5, "power_cpu_frequency", state=2400000, cpu_id=0)
+    others = [switch(0, 0, 7), switch(0, 0, 8, cpu=1), switch(60, 7, 0), switch(60, 8, 0, cpu=1)]
+    found = tracks(write(tmp_path / "kernel", [speed, *others]))
+    assert {(kind, cpu) for kind, place, cpu, _ in found if place == "CPU"} == {("STATES", 0), ("STATES", 1), ("COUNTER", 0)}
+
+
 def test_a_range_cuts_tracks_at_its_edges(tmp_path):
     found = tracks(made(tmp_path), 13000, 35000)
     assert found["SLICES", "CPU", 0, "interrupts"] == [["13000", "15000", "disk", "0"]]

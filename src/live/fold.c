@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From events to sums: the loop that has to keep up with all programs at once.
+ * Adds events to sums. One thread runs this loop for all recorded programs, so it must be fast.
  */
 #include "base/array.h"
 #include "live/inside.h"
@@ -27,20 +27,20 @@ static bool has_room(struct live_thread *th)
     return th->stack.len < DEPTH_MAX && KRAIT_GROW(th->stack.items, th->stack.cap, th->stack.len + 1);
 }
 
-/* Remembers who called a row: callers of functions that are dropped later are marked. The two that called it last are
- * known without a look-up. */
+/* Remembers the callers of a row, because callers of functions that are dropped later are marked. The two latest
+ * callers need no look-up. */
 static KRAIT_COLD void note_caller(struct live_thread *th, struct live_row *row, uint32_t caller)
 {
     uint64_t key = (uint64_t)caller << 32 | (uint32_t)(row - th->rows);
     if (!caller)
         return;
     if (row->caller[1] != caller && !krait_map_get(&th->callers, key))
-        krait_map_put(&th->callers, key, 1); /* without memory, there is no mark */
+        krait_map_put(&th->callers, key, 1); /* if it fails, the caller gets no mark */
     row->caller[1] = row->caller[0];
     row->caller[0] = caller;
 }
 
-/* At the time that is counted up to. */
+/* Opens a call at th->t. */
 static void push(struct live_thread *th, uint32_t open)
 {
     struct live_row *row = &th->rows[open >> 1];
@@ -96,9 +96,10 @@ static void begin_call(struct krait_live *live, struct live_thread *th, uint64_t
     push(th, live_open(row, is_c));
 }
 
-/* ---- a stack that is stated ---- */
+/* ---- stacks that the recorder states ---- */
 
-/* Where the Python call of that depth is in the stack; its length if there is none. Calls come in the order of depth. */
+/* The index in the stack of the Python call at a depth; the stack's length if there is none. Within a run, depths
+ * ascend. */
 static uint32_t place_of(struct live_thread *th, uint32_t depth)
 {
     if (th->run_depth > depth || th->run_at > th->stack.len)
@@ -113,7 +114,7 @@ static uint32_t place_of(struct live_thread *th, uint32_t depth)
     return th->run_at;
 }
 
-/* What has gone has ended when the gap began. */
+/* Ends the calls from that depth on at th->t: they ended during the gap. */
 static void cut_to_depth(struct live_thread *th, uint32_t depth)
 {
     live_cut(th, place_of(th, depth));
@@ -147,7 +148,7 @@ static void settle_stack(struct live_thread *th, uint64_t t, uint32_t depth)
     advance(th, t);
 }
 
-/* ---- greenlets and functions that are left out ---- */
+/* ---- greenlets and excluded functions ---- */
 
 static bool keep_left(struct live_thread *th, uint32_t number)
 {
@@ -186,7 +187,7 @@ static void omit_in(struct live_stack *stack, uint32_t row)
     stack->len = stack->len ? kept : 0;
 }
 
-/* From here on the code's ends are not recorded: where it is open it ends, and what it has called goes on. */
+/* From t on the recorder writes no ends for this code. Ends its open calls; their callees stay open. */
 static void omit(struct live_thread *th, uint64_t t, uint32_t code)
 {
     uint32_t number = code < th->index_cap ? th->index[code] : 0;
@@ -212,7 +213,7 @@ static KRAIT_COLD void apply_omits(struct krait_live *live, struct live_thread *
     th->border = th->omitted < proc->omit_count ? proc->omits[th->omitted].t : UINT64_MAX;
 }
 
-/* ---- what is no call ---- */
+/* ---- GIL, garbage collection and tasks ---- */
 
 static uint64_t time_since(uint64_t *since, uint64_t t)
 {
@@ -264,7 +265,7 @@ static void other_event(struct krait_live *live, struct live_thread *th, uint64_
 /* ---- events ---- */
 
 enum {
-    SHORT_BYTES = 8, /* of the longest: header and code */
+    SHORT_BYTES = 8, /* size of the longest compact event: header and code */
     CALLS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_c_call,
     IN_C = 1 << KRAIT_EVENT_c_call | 1 << KRAIT_EVENT_c_return | 1 << KRAIT_EVENT_c_raise |
            1 << KRAIT_EVENT_c_raise_of,
@@ -295,12 +296,12 @@ static bool stack_event(struct krait_live *live, struct live_thread *th, const s
     return true;
 }
 
-/* Any event. False where the bytes are none. */
+/* Handles one event of any class. Returns false at the end, and if the bytes are not an event. */
 static KRAIT_COLD bool any_event(struct krait_live *live, struct live_thread *th, struct krait_cursor *events,
                                  struct krait_event_head *head)
 {
     struct krait_cursor payload;
-    struct krait_payload_python_call begin; /* of one field, as all begins */
+    struct krait_payload_python_call begin; /* all begins have this one field */
     if (!krait_packet_event(events, head, &payload))
         return false;
     uint32_t bit = krait_event_bit(head->id);
@@ -316,8 +317,8 @@ static KRAIT_COLD bool any_event(struct krait_live *live, struct live_thread *th
     return true;
 }
 
-/* As many events as are begins and ends in the compact form that balance, of codes that have a row. The state is in
- * registers, as in trace/walk.c. Returns how many they are. hot path */
+/* Handles compact begins and ends up to the first other event, unbalanced end, or code without a row. Keeps its state in
+ * registers, as trace/walk.c does. Returns the number of events that it handled. hot path */
 static uint64_t short_events(struct live_thread *th, struct krait_cursor *cursor,
                              struct krait_event_head *before)
 {

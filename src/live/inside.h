@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside of live/: a thread's state.
+ * Internals of live/: the state of a thread, shared by its three files.
  *
- *   code id ──index──▶ row      stack: rows of the open calls, outermost first; 0 at the bottom is what is outside of all
+ *   code id ──index──▶ row      stack: rows of the open calls, outermost first; row 0 at the bottom holds time outside all calls
  *
- * Each event adds the time since the one before to the innermost call's row, so `own` needs no addition at a call's end. `total`
- * counts from where a function is entered that is not open yet to where it is left for good.
+ * Each event adds the time since the previous event to `own` of the innermost call's row. `total` runs from the
+ * outermost entry of a function to its outermost exit, so a recursive function counts once.
  *
- * What does not balance is handled as trace/stack.h does it for recordings.
+ * Unbalanced begins and ends are handled as trace/stack.h handles them for recordings. Times are in ticks of the
+ * collector's clock. Only the collector's thread calls these functions.
  */
 #ifndef KRAIT_LIVE_INSIDE_H
 #define KRAIT_LIVE_INSIDE_H
@@ -23,16 +24,16 @@ struct live_ticks {
 
 struct live_row {
     struct live_ticks all;
-    uint64_t entered; /* since when it is open */
-    uint32_t depth;   /* how often it is open */
+    uint64_t entered; /* time of the outermost entry, or of the last settling */
+    uint32_t depth;   /* number of open calls */
     uint32_t code;
     uint32_t func;          /* KRAIT_NO_ID: not known yet */
-    uint32_t caller[2];     /* rows that called it last */
+    uint32_t caller[2];     /* rows of the two latest callers */
     struct live_ticks mark; /* `all` at the end of the last interval */
-    struct live_ticks last; /* in it */
+    struct live_ticks last; /* sums of the last interval */
 };
 
-/* On the stack: a row's number, and whether it is a C call. */
+/* An item of the stack: the number of a row, and in bit 0 whether the call is a C call. */
 static inline uint32_t live_open(uint32_t row, bool is_c)
 {
     return row << 1 | is_c;
@@ -49,11 +50,11 @@ struct live_omit {
 };
 
 struct live_task {
-    uint32_t id;   /* 0: none in this place */
+    uint32_t id;   /* 0: the slot is free */
     uint32_t code; /* of its coroutine; 0: not known */
     const char *name;
     uint32_t group;  /* KRAIT_NO_ID: it has not run */
-    uint32_t counts; /* the `resets` during which it was counted, + 1; 0: never */
+    uint32_t counts; /* `resets` + 1 when the task was last counted; 0: never */
 };
 
 struct live_steps {
@@ -64,17 +65,17 @@ struct live_group {
     uint32_t func;
     const char *name;
     uint64_t tasks;
-    struct live_steps all, mark, last; /* as of a row */
+    struct live_steps all, mark, last; /* as in struct live_row */
     uint64_t longest, last_longest, all_longest;
 };
 
 struct live_process {
-    pid_t pid;       /* 0: none in this slot */
-    uint32_t *funcs; /* by code id */
+    pid_t pid;       /* 0: the slot is free */
+    uint32_t *funcs; /* function ids by code id */
     uint32_t func_cap;
-    struct live_omit *omits; /* in the order of time */
+    struct live_omit *omits; /* in order of time */
     uint32_t omit_count, omit_cap;
-    struct krait_live_thread *names; /* of threads that are not there yet, too */
+    struct krait_live_thread *names; /* also of threads that have no ring yet */
     uint32_t name_count, name_cap;
     struct live_task *tasks; /* by place_of(id) */
     uint32_t task_cap;
@@ -85,22 +86,22 @@ struct live_thread {
     uint32_t slot; /* of its process */
     uint32_t *index;
     uint32_t index_cap;
-    struct live_row *rows; /* 0: outside of all calls */
+    struct live_row *rows; /* row 0: time outside all calls */
     uint32_t row_count, row_cap;
     struct krait_map callers; /* rows: caller << 32 | callee */
     struct live_stack stack;
-    struct live_stack *left; /* of greenlets that wait, by their numbers */
+    struct live_stack *left; /* stacks of suspended greenlets, by greenlet number */
     uint32_t left_cap;
-    uint64_t t;                 /* up to here time is counted */
-    uint64_t border;            /* of the next omit; UINT64_MAX: none */
-    uint32_t omitted;           /* how many of its process's were seen */
-    bool in_run;                /* of python:frame */
-    uint32_t run_at, run_depth; /* where the run is in the stack */
+    uint64_t t;                 /* time is counted up to here */
+    uint64_t border;            /* time of the next omit; UINT64_MAX: none */
+    uint32_t omitted;           /* number of the process's omits that were applied */
+    bool in_run;                /* within a run of python:frame events */
+    uint32_t run_at, run_depth; /* position of the run in the stack */
     uint64_t wait_t, gc_t,
-        step_t; /* since when it waits for the GIL, collects, is in a step; 0: it does not */
+        step_t; /* begin of the GIL wait, garbage collection or task step that is open; 0: none */
     uint64_t gc_id;
     uint32_t task;  /* of the step */
-    uint64_t ran_t; /* up to here the step is counted */
+    uint64_t ran_t; /* the step is counted up to here */
 };
 
 struct krait_live {
@@ -109,48 +110,54 @@ struct krait_live {
     struct live_process procs[KRAIT_PROCS_MAX];
     struct live_thread **threads;
     uint32_t thread_count, thread_cap;
-    struct live_thread *gone; /* the sums of many that have ended; NULL: none yet */
-    struct krait_map rings;   /* to live_thread * */
+    struct live_thread *gone; /* merged sums of the oldest ended threads; NULL: none yet */
+    struct krait_map rings;   /* ring number to live_thread * */
     struct krait_live_func *funcs;
     uint32_t func_count, func_cap;
     struct krait_strtab func_keys, texts;
     struct live_group *groups; /* of tasks */
     uint32_t group_count, group_cap;
     struct krait_strtab group_keys;
-    struct krait_live_figures now, last, all; /* in ticks; `now` is the interval that goes on */
+    struct krait_live_figures now, last, all; /* in ticks; `now` is the current interval */
     uint64_t turned;
     uint32_t dropped, threads_begun, processes_begun, resets;
     char python[32];
-    bool failed; /* memory was out: something is not counted */
+    bool failed; /* memory ran out, so some sums are too low */
 };
 
 /* ---- live.c ---- */
 
-/* The row of a code, which is made; 0 without memory. */
+/* The row of a code, which it adds if there is none. Returns 0 if memory runs out. */
 uint32_t live_row_of(struct krait_live *live, struct live_thread *thread, uint32_t code);
 
+/* A copy of text that live owns; "" if memory runs out. */
 const char *live_keep_text(struct krait_live *live, const char *text);
 uint64_t live_ns(const struct krait_live *live, uint64_t ticks);
-/* Never NULL; valid until the next function. */
+/* Never NULL; valid until the next function is defined. */
 const struct krait_live_func *live_func(const struct krait_live *live, uint32_t id);
 
 /* ---- tasks.c ---- */
 
+/* Stores the name and the coroutine of a task. Sets live->failed if memory runs out. */
 void live_define_task(struct krait_live *live, struct live_process *proc,
                       const struct krait_payload_task_define *task);
+/* Begins a step of a task at t; ends the step before if its end was lost. */
 void live_task_runs(struct krait_live *live, struct live_thread *thread, uint64_t t, uint32_t task);
 void live_task_ends_step(struct krait_live *live, struct live_thread *thread, uint64_t t);
+/* Counts the open step up to t. */
 void live_task_settle(struct krait_live *live, struct live_thread *thread, uint64_t t);
+/* Ends an interval, or forgets the sums, of all groups. */
 void live_turn_groups(struct krait_live *live);
 void live_reset_groups(struct krait_live *live);
 
 /* ---- fold.c ---- */
 
+/* Adds n bytes of events of a packet to the sums of the ring's thread. Returns the number of events. hot path */
 uint64_t live_fold(void *live, uint32_t ring, const struct krait_packet_head *head, const uint8_t *events,
                    size_t n);
-/* Counts what is open up to t. */
+/* Counts open calls, GIL waits and steps up to t. */
 void live_settle(struct krait_live *live, struct live_thread *thread, uint64_t t);
-/* Ends what is open, at the last time that is counted. */
+/* Ends open calls at thread->t until the stack has len items, row 0 included. */
 void live_cut(struct live_thread *thread, uint32_t len);
 
 #endif

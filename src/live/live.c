@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Processes, threads and names of what runs; the ends of intervals.
+ * Processes, threads, names, and the ends of intervals.
  */
 #include "live/live.h"
 
@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { ENDED_MAX = 256 }; /* threads that are kept with sums of their own */
+enum { ENDED_MAX = 256 }; /* ended threads that keep their own sums; the sums of older ones are merged */
 
 uint64_t live_ns(const struct krait_live *live, uint64_t ticks)
 {
@@ -43,7 +43,7 @@ static const char *keep_label(struct krait_live *live, const struct krait_payloa
     return live_keep_text(live, label);
 }
 
-/* The same function in another process, or under another code id, has the same number. */
+/* The id of a function; it is the same in all processes and for all code ids of the function. */
 static uint32_t func_of(struct krait_live *live, const struct krait_payload_code_define *code)
 {
     char key[3 * KRAIT_PAYLOAD_MAX];
@@ -81,7 +81,7 @@ static void define_code(struct krait_live *live, struct live_process *proc,
         proc->funcs[code->id] = func_of(live, code);
 }
 
-/* KRAIT_NO_ID where it has no name. */
+/* KRAIT_NO_ID if the code is not defined (yet). */
 static uint32_t func_of_code(const struct krait_live *live, uint32_t slot, uint32_t code)
 {
     const struct live_process *proc = &live->procs[slot];
@@ -134,7 +134,7 @@ static void free_thread(struct live_thread *th)
     free(th);
 }
 
-/* With row 0, and that on its stack. */
+/* A thread with row 0, which is also on its stack. Returns NULL if memory runs out. */
 static struct live_thread *new_thread(struct krait_live *live)
 {
     struct live_thread *th = calloc(1, sizeof(*th));
@@ -193,7 +193,7 @@ static void add_ticks(struct live_ticks *to, const struct live_ticks *more)
     to->total += more->total;
 }
 
-/* Its sums become those of `gone`, whose codes are numbers of functions. */
+/* Adds a thread's sums to `gone`. There, function ids take the place of code ids. */
 static void merge(struct krait_live *live, const struct live_thread *th)
 {
     live->gone = live->gone ? live->gone : new_thread(live);
@@ -228,7 +228,7 @@ static void forget_oldest(struct krait_live *live)
             (live->thread_count - oldest) * sizeof(struct live_thread *));
 }
 
-/* Codes are its process's, which may be gone next. */
+/* Looks up the functions of all rows now, because code ids mean nothing after the process has ended. */
 static void learn_funcs(const struct krait_live *live, struct live_thread *th)
 {
     for (uint32_t i = 1; i < th->row_count; i++) {
@@ -248,7 +248,7 @@ static void mark(struct krait_live *live, uint32_t id)
     func->marked = live_keep_text(live, text);
 }
 
-/* Those who called a function while it was counted: since it was dropped, its time is in theirs. */
+/* Marks the callers of dropped functions: since the drop, their self time includes the callee's time. */
 static void mark_callers(struct krait_live *live, const struct live_thread *th)
 {
     for (size_t i = 0; i < th->callers.cap && live->dropped; i++) {
@@ -355,7 +355,7 @@ static void defines(void *ctx, uint32_t slot, const uint8_t *events, size_t n)
     }
 }
 
-/* ---- new and gone ---- */
+/* ---- creating and freeing ---- */
 
 int krait_live_new(struct krait_live **out)
 {
@@ -490,7 +490,7 @@ void krait_live_resume(struct krait_live *live, uint64_t now)
     live->turned = now;
 }
 
-/* ---- what there is ---- */
+/* ---- results ---- */
 
 static struct krait_live_sum sum_of(const struct krait_live *live, const struct live_ticks *ticks)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Steps of tasks, added up for each name, or for each coroutine where nobody chose a name.
+ * Sums of the steps of tasks, by coroutine and task name.
  */
 #include "base/array.h"
 #include "live/inside.h"
@@ -8,17 +8,17 @@
 #include <stdio.h>
 
 enum {
-    TASKS = 1 << 18,   /* of a process that are known: the newest */
-    GROUPS_MAX = 4096, /* with names of their own; a program may name each request's task */
+    TASKS = 1 << 18,   /* tasks kept per process, the newest ones */
+    GROUPS_MAX = 4096, /* after this many groups names are ignored: a program may name each request's task */
 };
 
-/* The task's place, which it shares with those that are a multiple of TASKS older. */
+/* The slot of a task. A new task replaces the one that was created TASKS tasks earlier. */
 static uint32_t place_of(uint32_t id)
 {
     return id % TASKS;
 }
 
-/* "Task-7" of asyncio, and "?": nobody chose it. */
+/* False for "?" and for the default names of asyncio, such as "Task-7". */
 static bool is_chosen(const char *name)
 {
     static const char prefix[] = "Task-";
@@ -46,7 +46,7 @@ void live_define_task(struct krait_live *live, struct live_process *proc,
     };
 }
 
-/* The sums of tasks of that name and coroutine; KRAIT_NO_ID without memory. */
+/* The id of the group with that name and coroutine; KRAIT_NO_ID if memory runs out. */
 static uint32_t group_of(struct krait_live *live, uint32_t func, const char *name)
 {
     char key[KRAIT_PAYLOAD_MAX + 16];
@@ -62,20 +62,20 @@ static uint32_t group_of(struct krait_live *live, uint32_t func, const char *nam
     return id;
 }
 
-/* What runs. */
+/* The function of the innermost open call. */
 static uint32_t innermost(const struct live_thread *th)
 {
     return th->rows[th->stack.items[th->stack.len - 1] >> 1].func;
 }
 
-/* The coroutine is what was defined, or what runs as the task's first step. */
+/* The group of a task. If its definition has no coroutine, the function that runs in its first step is used. */
 static struct live_group *group_of_task(struct krait_live *live, const struct live_thread *th, uint32_t id)
 {
     struct live_process *proc = &live->procs[th->slot];
     struct live_task *task = place_of(id) < proc->task_cap ? &proc->tasks[place_of(id)] : NULL;
     if (!task)
         return NULL;
-    if (task->id != id) { /* a newer one has its place */
+    if (task->id != id) { /* a newer task has its slot */
         uint32_t group = group_of(live, innermost(th), "");
         return group == KRAIT_NO_ID ? NULL : &live->groups[group];
     }
@@ -92,7 +92,7 @@ static struct live_group *group_of_task(struct krait_live *live, const struct li
     return group;
 }
 
-/* What the step has run since the last time that was counted. */
+/* Counts the open step from th->ran_t to t. */
 static void count_running(struct krait_live *live, struct live_thread *th, uint64_t t)
 {
     if (!th->step_t || t <= th->ran_t)
@@ -118,7 +118,7 @@ void live_task_ends_step(struct krait_live *live, struct live_thread *th, uint64
 
 void live_task_runs(struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t task)
 {
-    if (th->step_t) /* whose end was lost */
+    if (th->step_t) /* its end was lost */
         live_task_ends_step(live, th, th->ran_t);
     th->task = task;
     th->step_t = th->ran_t = t;

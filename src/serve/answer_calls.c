@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Single calls: the one that is open at a moment, the next one, those of a function; and single marks.
+ * Endpoints for single calls (the call that is open at a time, the next call, the calls of a function) and marks.
  */
 #include "analysis/calltree.h"
 #include "analysis/why.h"
@@ -27,14 +27,14 @@ static const struct krait_track *calls_track(const struct krait_serving *serving
     return track && track->kind == KRAIT_TRACK_CALLS ? track : NULL;
 }
 
-/* More than 2^53 is no number to JavaScript. */
+/* Nanoseconds are strings in the JSON: JavaScript's numbers are exact only up to 2^53. */
 static void json_ns(struct krait_buf *out, const char *key, uint64_t ns)
 {
     krait_json_key(out, key);
     krait_buf_fmt(out, "\"%llu\"", (unsigned long long)ns);
 }
 
-/* Its times are behind the origin. */
+/* The call's times count from the origin. */
 static void put_call(struct krait_buf *out, const struct krait_tile_call *call)
 {
     krait_json_key_u64(out, "func", call->func);
@@ -45,7 +45,7 @@ static void put_call(struct krait_buf *out, const struct krait_tile_call *call)
     krait_json_key_u64(out, "ends", call->end);
 }
 
-/* ---- the call at a moment ---- */
+/* ---- the call at a time ---- */
 
 static int by_depth(const void *a, const void *b)
 {
@@ -58,7 +58,7 @@ static bool takes_one(void *thread, const struct krait_trace *trace, uint32_t in
     return *(const uint32_t *)thread == index;
 }
 
-/* The node of a call in the tree of its own time: below the root, one child for each that is open around it. */
+/* Finds the call at stack[depth] in a call tree of the call's own range: the path from the root follows the stack. */
 static uint32_t node_of(const struct krait_calltree *tree, const struct krait_tile_call *stack,
                         uint32_t depth)
 {
@@ -143,7 +143,7 @@ static void put_waits(struct krait_buf *out, const struct krait_wall *wall, cons
     krait_buf_char(out, ']');
 }
 
-/* What its time went to and who was to blame, where the trace says it. */
+/* The call's time by thread state, and the causes of its waits, if the trace has thread states. */
 static int put_why(struct krait_buf *out, struct krait_serving *serving, uint32_t thread,
                    const struct krait_tile_call *call)
 {
@@ -229,7 +229,7 @@ static bool is_meant(const struct looking *look, const struct krait_tile_call *c
            (look->depth == KRAIT_NO_ID || call->depth == look->depth);
 }
 
-/* Ends come in their order, begins do not: the first or last begin is looked for. */
+/* Calls come in the order of their ends, so every call of the window is compared by its begin. */
 static int look_at(void *ctx, const struct krait_tile_call *call)
 {
     struct looking *look = ctx;
@@ -243,7 +243,8 @@ static int look_at(void *ctx, const struct krait_tile_call *call)
     return 0;
 }
 
-/* In windows that grow, from the moment on. Calls that go on behind a window are cut there: their begin is right. */
+/* Searches windows of growing length, starting at look->at_ns. A call that ends after its window is cut there, but its
+ * begin is exact. */
 static int look_for(struct looking *look, const struct krait_serving *serving, uint32_t thread)
 {
     const struct krait_trace *trace = serving->trace;
@@ -264,7 +265,7 @@ static int look_for(struct looking *look, const struct krait_serving *serving, u
     return 0;
 }
 
-/* With its whole extent, where it is long enough to be found by it. */
+/* Replaces a call that may be cut by the whole call, if the index knows it. */
 static void find_extent(struct krait_serving *serving, uint32_t track, struct krait_tile_call *call)
 {
     KRAIT_CLEANUP(krait_tile_done) struct krait_tile open = { 0 };
@@ -276,7 +277,8 @@ static void find_extent(struct krait_serving *serving, uint32_t track, struct kr
     }
 }
 
-/* A number that no id is stays one that none is. */
+/* An id from the request; KRAIT_NO_ID (any) if it has none. Numbers that are too large become an id that matches
+ * nothing. */
 static uint32_t id_or_any(const struct krait_request *request, enum krait_param param)
 {
     const uint64_t none = KRAIT_NO_ID - 1;
@@ -326,10 +328,10 @@ struct collecting {
     struct krait_tile_open open;
     uint32_t func, track;
     uint64_t min_ns, max_ns;
-    struct found *items; /* a heap: the fastest is first */
+    struct found *items; /* a heap with the fastest call first */
     uint32_t count, limit, cap;
-    struct found fastest;                                 /* once one has matched */
-    uint64_t matched, resumed, yielded, buckets[BUCKETS]; /* of a generator, each step is one */
+    struct found fastest;                                 /* valid if matched > 0 */
+    uint64_t matched, resumed, yielded, buckets[BUCKETS]; /* each step of a generator counts as a call */
 };
 
 static uint64_t length_of(const struct found *found)
@@ -337,7 +339,7 @@ static uint64_t length_of(const struct found *found)
     return found->call.end_ns - found->call.begin_ns;
 }
 
-/* "1 to 4 ns": of each doubling the nearest quarter, by the bits behind the highest. */
+/* The bucket of a duration: each doubling has OCTAVE buckets, selected by the two bits after the highest one. */
 static uint32_t bucket_of(uint64_t ns)
 {
     if (ns < OCTAVE)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Single events, as krait cat --json prints them: a page of a range, and where the next page begins.
+ * The endpoint for events as krait cat --json prints them: a page of a range, and the position of the next page.
  *
- * A place among the events is a time and how many events of that time come before it, so that a page of the middle of
- * a long trace costs its packets and not all that is before it.
+ * A position is a time plus a number of events with that time to skip. So a page from the middle of a long trace reads
+ * only the packets of that time, not all packets before it.
  */
 #include "base/json.h"
 #include "serve/running.h"
@@ -13,18 +13,18 @@
 enum {
     ROWS = 200,
     ROWS_MAX = 5000,
-    LOOKED_AT_MAX = 4 << 20, /* events for one page: with a filter that fits few, a page may be empty */
+    LOOKED_AT_MAX = 4 << 20, /* events read for one page; if few pass the filter, the page may be empty */
     BYTES_MAX = 8 << 20,
-    TICK = 4096, /* events between two looks at whether somebody waits for the answer */
+    TICK = 4096, /* events between two checks whether the client still waits */
 };
 
 struct page {
     struct krait_buf *out;
     struct krait_listing_cursor *cursor;
     uint64_t rows, rows_max, looked_at, skip;
-    int64_t from_ns; /* where `skip` counts */
+    int64_t from_ns; /* `skip` counts events of this time */
     int64_t last_ns;
-    uint64_t of_last; /* events of last_ns that were passed */
+    uint64_t of_last; /* events of last_ns read so far */
     bool cancelled;
 };
 
@@ -52,7 +52,7 @@ static bool is_full(const struct page *page)
            page->out->failed;
 }
 
-/* Whether there is more than the page has. */
+/* Returns whether events are left for another page. */
 static bool fill_page(struct page *page)
 {
     int64_t t_ns;
@@ -85,7 +85,7 @@ static void put_no_events(struct krait_buf *out)
     krait_buf_str(out, "}\n");
 }
 
-/* What it begins with is the caller's place. */
+/* The cursor stands at the begin of the page. */
 static void put_page(struct krait_buf *out, struct page *page, const struct krait_serving *serving)
 {
     krait_buf_char(out, '{');
@@ -129,5 +129,5 @@ int krait_answer_events(struct krait_serving *serving, const struct krait_reques
         put_no_events(out);
     else
         put_page(out, &page, serving);
-    return page.cancelled ? krait_err_set(err, -ECANCELED, "nobody wants the answer any more") : 0;
+    return page.cancelled ? krait_err_set(err, -ECANCELED, "the client has closed the connection") : 0;
 }

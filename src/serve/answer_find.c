@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The next or the previous event whose line, as krait cat prints it, has a text.
+ * The endpoint that finds the next or the previous event whose line in krait cat contains a text.
  *
- * Streams are read forward only. What lies before a place is therefore searched window by window, each twice as long as
- * the one after it, and the last event of a window that fits is taken: each event is read once.
+ * Streams can only be read forward. A backward search therefore reads windows, each one before and twice as long as the
+ * last, and takes the last match of the first window that has one. It reads each event at most once.
  */
 #include "base/json.h"
 #include "serve/running.h"
@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-    TICK = 4096,   /* events between two looks at whether somebody waits for the answer */
-    WINDOWS = 256, /* the first window backward is this part of the range */
+    TICK = 4096,   /* events between two checks whether the client still waits */
+    WINDOWS = 256, /* the first backward window is 1/WINDOWS of the range */
 };
 
 struct find {
@@ -22,11 +22,11 @@ struct find {
     struct krait_listing_cursor *cursor;
     const char *words;
     struct krait_range range;
-    uint64_t at_ns, skip; /* where the search begins: a time, and how many taken events of it come before */
+    uint64_t at_ns, skip; /* begin of the search: time, and number of filtered events of that time to skip */
     bool forward;
     uint64_t looked_at;
-    uint64_t told_ns; /* up to where progress was told in this scan */
-    /* The event that was found, and its number among the taken ones of its time. */
+    uint64_t told_ns; /* progress is reported up to here in this scan */
+    /* The event that was found, and its number among the filtered events of its time. */
     bool found;
     uint64_t found_ns, found_nth;
 };
@@ -42,7 +42,7 @@ static bool has_words(struct find *find)
     return text && strcasestr(text, find->words);
 }
 
-/* Whether the taken event, the nth of its time, lies on the side that is searched. */
+/* Whether the nth filtered event of a time lies in the direction of the search. */
 static bool is_searched(const struct find *find, uint64_t ns, uint64_t nth)
 {
     if (ns == find->at_ns)
@@ -84,7 +84,7 @@ static int scan_range(struct find *find, uint64_t from_ns, uint64_t to_ns)
     return goes_on(find, to_ns) ? 0 : -ECANCELED;
 }
 
-/* The first event of the range that fits, or backward the last one. */
+/* Finds the first match of the range, or the last one in a backward search. */
 static int scan(struct find *find, uint64_t from_ns, uint64_t to_ns, struct krait_err *err)
 {
     int rc = krait_listing_range(find->cursor, (int64_t)from_ns, (int64_t)to_ns, err);

@@ -91,8 +91,7 @@ struct krait_wall *krait_serving_wall(struct krait_serving *serving)
     int rc = krait_wall_new(&serving->wall, serving->trace, flags | KRAIT_WALL_HOLDERS, &err);
     krait_view_unlock(serving->view);
     if (rc)
-        serving->wall =
-            NULL; /* why is said by the recording's other views: here times are simply not split */
+        serving->wall = NULL; /* answers then do not split times by state; other views report the error */
     serving->has_wall = true;
     return serving->wall;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the endpoints answer from: an open trace and its index. Several threads of the server answer at a time; what
- * only one may do at a time is behind a lock.
+ * An open trace and its index, from which the endpoints answer requests. Several threads of the server answer at the
+ * same time. `one` guards the fields that the first request fills, and files that requests write.
  */
 #ifndef KRAIT_SERVE_SERVING_H
 #define KRAIT_SERVE_SERVING_H
@@ -19,63 +19,66 @@ struct krait_listing;
 struct krait_listing_cursor;
 
 struct krait_serving {
-    uint32_t refs;       /* answers that are made from it, and the server: under the server's lock */
-    uint32_t generation; /* counts what the server has shown before */
-    bool growing;        /* the recording goes on: another one will follow */
+    uint32_t refs;       /* the server and its running answers; guarded by the server's lock */
+    uint32_t generation; /* number of traces that the server has served before this one */
+    bool growing;        /* the recording still runs, so the server will replace this trace */
     void (*close)(struct krait_view *view,
-                  struct krait_trace *trace); /* of both, at the end; NULL: the caller's */
+                  struct krait_trace *trace); /* closes both at the end; NULL: the caller owns them */
     struct krait_view *view;
     struct krait_trace *trace; /* the view's */
-    struct krait_rules rules;  /* of declared lanes; used under the view's lock */
+    struct krait_rules rules;  /* of declared lanes; guarded by the view's lock */
     bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
-    void *takes_ctx;         /* which tracks these are of; NULL: all */
-    uint64_t origin_ns;      /* times in requests and answers count from it */
-    struct krait_wall *wall; /* what threads did; NULL: the trace does not say, or nobody has asked yet */
-    bool has_wall;           /* somebody has asked */
-    struct krait_gil_holders *gil; /* who had the GIL; NULL: nobody has asked yet */
-    const char *const *paths;      /* of the trace, as it was opened; notes are kept in the first */
+    void *takes_ctx;         /* for takes(), which selects the tracks that declared lanes read; NULL: all */
+    uint64_t origin_ns;      /* times in requests and answers count from here */
+    struct krait_wall *wall; /* thread states; NULL: not in the trace, or not requested yet */
+    bool has_wall;           /* the thread states were requested */
+    struct krait_gil_holders *gil; /* holders of the GIL; NULL: not requested yet */
+    const char *const *paths;      /* of the trace, as it was opened; notes are stored in the first */
     size_t path_count;
     const char *analyses;       /* the user's folder of declared analyses; NULL: none */
-    void (*changed)(void *ctx); /* what is declared beside the recording, or there, is another; or NULL */
+    void (*changed)(void *ctx); /* called after a request has changed declared analyses; or NULL */
     void *changed_ctx;
-    struct krait_listing *listing; /* all events; NULL: nobody has asked yet */
-    pthread_mutex_t one;           /* who makes the wall or the listing, or writes notes */
+    struct krait_listing *listing; /* all events; NULL: not requested yet */
+    pthread_mutex_t one;           /* held while making wall, gil or listing, and while writing notes */
 };
 
-/* Makes one, of an open trace that outlives it or is closed with it. Returns 0 or -ENOMEM. */
+/* Makes a serving of an open trace. The trace and the view must outlive it, unless `close` is set. Returns 0 or
+ * -ENOMEM. */
 int krait_serving_new(struct krait_serving **out, struct krait_view *view, struct krait_trace *trace);
 void krait_serving_free(struct krait_serving *serving);
 
-/* The range that a request names, in the trace's time. */
+/* The range of a request in the trace's time (ns), cut at the end of the trace. */
 struct krait_range krait_serving_range(const struct krait_serving *serving,
                                        const struct krait_request *request);
 
-/* A krait_profile_options.take_thread: whether the request, `request`, means the thread. */
+/* For krait_profile_options.take_thread, with a krait_request as ctx: whether the request selects the thread. */
 bool krait_serving_takes(void *request, const struct krait_trace *trace, uint32_t thread);
 
-/* Whether the request means a track: by `tracks`, or by `own`. */
+/* Whether the request selects a track by its parameters `tracks` or `own`. */
 bool krait_serving_takes_track(const struct krait_serving *serving, const struct krait_request *request,
                                uint32_t track);
 
-/* Begins a table in an answer: an object with `columns`, their names, and the array `rows`, or what it is called, which the
- * caller fills and closes. */
+/* Begins a table in an answer: an object with the names of the columns in `columns` and an array with the name in
+ * `rows`. The caller fills and closes the array and closes the object. */
 void krait_serving_columns(struct krait_buf *out, const char *const *names, size_t count, const char *rows);
 
-/* An entry of krait_view_each's, for sums. */
+/* Converts an entry of krait_view_each for sums. */
 static inline struct krait_entry krait_serving_entry(const struct krait_tile_call *entry)
 {
     return (struct krait_entry){ entry->begin_ns, entry->end_ns, entry->value, entry->func };
 }
 
-/* A cursor for all events, with the filter that the request names, if it names one. Returns 0, or a negative errno with err
- * set. */
+/* Makes a cursor over all events that pass the request's filter, if it has one. The caller frees the cursor. Returns 0,
+ * or a negative errno with err set. Takes `one`. */
 int krait_serving_events(struct krait_serving *serving, const struct krait_request *request,
                          struct krait_listing_cursor **cursor, struct krait_err *err);
 
-/* Who had the GIL while others waited, made once. Returns 0 or -ENOMEM. */
+/* Threads that held the GIL while others waited. The first call computes them; serving owns them. Returns 0 or
+ * -ENOMEM. Takes `one`. */
 int krait_serving_holders(struct krait_serving *serving, const struct krait_gil_holders **out);
 
-/* What threads did, made once; NULL where the trace does not say. Under the lock. */
+/* The states of threads; NULL if the trace has none. The first call computes them; serving owns them. The caller holds
+ * `one`. */
 struct krait_wall *krait_serving_wall(struct krait_serving *serving);
 
 #define KRAIT_ENDPOINT(name, type, params, doc)                                                 \

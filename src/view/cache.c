@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which file, whether it fits, and writing it. What is read from it is cache_read.c's.
+ * Finds and writes the file. cache_read.c reads it.
  */
 #include "view/cache.h"
 
@@ -75,7 +75,7 @@ static char *in_users_folder(const struct krait_view *view)
     return asprintf(&path, "%s/view-%016llx", folder, (unsigned long long)hash) < 0 ? NULL : path;
 }
 
-/* Both, in the order in which they are tried; freed by the caller. */
+/* Both paths in the order in which krait tries them; NULL for a path that cannot be used. The caller frees them. */
 static void paths_of(const struct krait_view *view, char *paths[2])
 {
     paths[0] = beside(view);
@@ -219,7 +219,7 @@ static int store_at(const struct krait_view *view, const char *path)
     return rc;
 }
 
-/* Not of a trace that has changed since: it is still being written. */
+/* Writes nothing if the trace has changed since it was opened, because it is still being recorded. */
 void krait_cache_store(struct krait_view *view)
 {
     const struct krait_view_options options = { .paths = (const char *const *)view->paths,

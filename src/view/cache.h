@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The index of a trace in a file, so that it is built once. The file lies beside the trace, DIR/.krait-view, or where
- * that folder cannot be written, or several traces are viewed as one, in $XDG_CACHE_HOME/krait/ (~/.cache/krait/).
+ * Stores the index of a trace in a file, so that it is built only once. The file is DIR/.krait-view in the trace's
+ * folder. If that folder is not writable, or several traces are viewed as one, the file is in $XDG_CACHE_HOME/krait/
+ * (~/.cache/krait/).
  *
  *   ┌──────────────────────────────────────────────┬────────┬─────────┬─────────┬────┬─────┐
  *   │ head                                         │ texts  │ track   │ track   │ …  │ sum │
  *   │ magic version identity counts length_ns size │ ids, 0 │         │         │    │ 8   │
  *   └──────────────────────────────────────────────┴────────┴─────────┴─────────┴────┴─────┘
  *   track  ┌──────────────────────────┬─────────────────────────────┬──────┬─────────────────┬────────┬────────┐
- *          │ krait_cache_track:       │ of each pyramid level its   │ deep │ blocks, bytes,  │ places │ frames │
- *          │ which, and how many each │ cells, then its calls       │      │ moments         │        │        │
+ *          │ krait_cache_track:       │ for each pyramid level its  │ deep │ blocks, bytes,  │ places │ frames │
+ *          │ track id and all counts  │ cells, then its calls       │      │ moments         │        │        │
  *          └──────────────────────────┴─────────────────────────────┴──────┴─────────────────┴────────┴────────┘
  *
- * Everything is stored as it is in the memory of the machine that wrote it, in multiples of 8 bytes. It is mapped,
- * not copied. The exceptions are texts, which end with NUL, and places, which the trace copies. The sum is over all
- * words before it. Lanes that analyses made (trace/lanes.h) are not in it: they are the last tracks, and cost little.
+ * The parts have the layout of the writer's memory and are padded to 8 bytes, so that a reader maps them instead of
+ * copying. Exceptions: texts end with NUL, and the trace copies places. The sum covers all 8-byte words before it. The
+ * file does not contain declared lanes (trace/lanes.h): they are the last tracks, and cheap to compute.
  *
- * Identity: the names, sizes and modification times of all files of the trace, the version of krait, and that of this
- * format. A file with another identity, a wrong sum, or contents that no index has is not used; the index is built
- * again and replaces it. Files are replaced as a whole (base/outfile.h), so that two viewers do not disturb each
- * other. If no file can be written, that is no error and not reported: it is only a cache.
+ * The identity covers the names, sizes and modification times of all files of the trace, the version of krait, and the
+ * version of this format. If the identity or the sum is wrong, or the contents are not valid, krait builds the index
+ * again and replaces the file. Replacing is atomic (base/outfile.h), so two viewers do not disturb each other. krait
+ * ignores errors while writing, because the file is only a cache.
  *
- * Version rule: KRAIT_CACHE_VERSION changes with any change of these bytes.
+ * Version rule: any change of these bytes increases KRAIT_CACHE_VERSION.
  */
 #ifndef KRAIT_VIEW_CACHE_H
 #define KRAIT_VIEW_CACHE_H
@@ -53,17 +54,17 @@ struct krait_cache_track {
     uint64_t places, frames;
 };
 
-/* What makes the trace what it is; of files that can be read. */
+/* Computes the identity of the trace in options->paths. Returns 0, or a negative errno if files cannot be read. */
 int krait_cache_identity(const struct krait_view_options *options, uint64_t identity[2]);
 
-/* Before anything is built: takes all from a file that fits. Returns 0, -ENOENT without one that can be used, or
+/* Loads the index from the file. Call it before anything is built. Returns 0, -ENOENT if there is no valid file, or
  * -ENOMEM. */
 int krait_cache_load(struct krait_view *view);
 
-/* When all is built. Failing has no consequence. */
+/* Writes the file when the whole index is built. Ignores errors. */
 void krait_cache_store(struct krait_view *view);
 
-/* Gives back what krait_cache_load has mapped. */
+/* Unmaps the file that krait_cache_load has mapped. */
 void krait_cache_done(struct krait_view *view);
 
 #endif

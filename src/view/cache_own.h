@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declarations that the two files of the cache share.
+ * Declarations shared by cache.c and cache_read.c.
  */
 #ifndef KRAIT_VIEW_CACHE_OWN_H
 #define KRAIT_VIEW_CACHE_OWN_H
 
 #include "view/cache.h"
 
-/* Continues the sum over whole words. */
+/* Continues a sum over 8-byte words; ignores a remainder of less than 8 bytes. */
 uint64_t krait_cache_sum(uint64_t sum, const void *words, size_t bytes);
 
 /* Like krait_cache_load, for one file. */

@@ -11,7 +11,7 @@
 
 enum { REPLACEMENT = 0xFFFD, CONTROL_PICTURES = 0x2400, PICTURE_OF_DEL = 0x2421 };
 
-/* One character; *len is how many bytes it took. An invalid byte is REPLACEMENT, one byte long. */
+/* Decodes one character and sets *len to its number of bytes. An invalid byte decodes to REPLACEMENT, *len 1. */
 static uint32_t decode(const char *s, size_t n, size_t *len)
 {
     static const unsigned char lead_bits[] = { 0, 0x7F, 0x1F, 0x0F, 0x07 };
@@ -128,7 +128,7 @@ void krait_text_json(struct krait_buf *to, const char *s)
     krait_buf_char(to, '"');
 }
 
-/* Blocks of Unicode's East Asian Width "W" and "F" (UAX 11), and of emoji; coarse on purpose. */
+/* Blocks with East Asian Width "W" or "F" (UAX 11), and emoji. Whole blocks are precise enough here. */
 static const struct char_range wide[] = {
     { 0x1100, 0x115F }, { 0x2E80, 0xA4CF }, { 0xAC00, 0xD7A3 },   { 0xF900, 0xFAFF },   { 0xFE30, 0xFE6F },
     { 0xFF00, 0xFF60 }, { 0xFFE0, 0xFFE6 }, { 0x1F300, 0x1FAFF }, { 0x20000, 0x3FFFD },

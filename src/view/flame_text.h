@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text for pictures. Names from a trace are untrusted bytes: they are cleaned once (krait_text_clean), then escaped
- * for the place where they are used.
+ * Text for pictures. Names from a trace are untrusted bytes. krait_text_clean cleans them once; the other functions
+ * escape clean text for XML or JSON. All functions append to a buffer that the caller owns; if memory runs out, they set
+ * to->failed. They keep no state, so any thread may call them.
  */
 #ifndef KRAIT_VIEW_FLAME_TEXT_H
 #define KRAIT_VIEW_FLAME_TEXT_H
@@ -10,21 +11,21 @@
 
 enum { KRAIT_TEXT_MAX = 1000 }; /* bytes of a name; longer ones end with an ellipsis */
 
-/* Appends s as valid UTF-8 that is legal in XML 1.0 and keeps its order on the screen: C0 controls become
- * their pictures (U+2400...), invalid bytes, C1 controls, noncharacters and bidirectional controls U+FFFD. */
+/* Appends s as valid UTF-8 that is legal in XML 1.0 and that does not change the direction of text. C0 controls become
+ * their pictures (U+2400...). Invalid bytes, C1 controls, noncharacters and bidirectional controls become U+FFFD. */
 void krait_text_clean(struct krait_buf *to, const char *s);
 
 /* Appends clean text, escaped for XML content and for attribute values in double quotes. */
 void krait_text_xml(struct krait_buf *to, const char *s, size_t n);
 
-/* Appends an untrusted text, cleaned and then escaped for XML. */
+/* Cleans untrusted text and appends it, escaped for XML. */
 void krait_text_xml_raw(struct krait_buf *to, const char *s);
 
-/* Appends as much of clean text, escaped for XML, as fits into `columns`; with an ellipsis if it does not fit. */
+/* Appends as much of clean text as fits into `columns`, escaped for XML. Text that is cut ends with an ellipsis. */
 void krait_text_xml_cut(struct krait_buf *to, const char *s, size_t columns);
 
-/* Appends clean text as a JSON string with its quotes. It is safe inside <script> and CDATA too (< > & become \u
- * escapes). */
+/* Appends clean text as a JSON string with quotes. The string is also safe inside <script> and CDATA, because < > & become
+ * \u escapes. */
 void krait_text_json(struct krait_buf *to, const char *s);
 
 /* The width of n bytes of clean text in columns of a fixed-width font; wide East Asian characters and emoji take
@@ -34,7 +35,8 @@ size_t krait_text_columns(const char *s, size_t n);
 /* The number of bytes of clean text that fit into `columns`, in whole characters. */
 size_t krait_text_fit(const char *s, size_t n, size_t columns);
 
-/* Append numbers for people: "1.23 s", "45.6 ms", "789 ns"; "12,345,678"; "45.6 %" (narrow no-break space). */
+/* Append a number for people to read: "1.23 s", "45.6 ms", "789 ns"; "12,345,678"; "45.6 %". A share of 1 is 100 %.
+ * The space before the unit is a narrow no-break space (U+202F). */
 void krait_text_duration(struct krait_buf *to, uint64_t ns);
 void krait_text_count(struct krait_buf *to, uint64_t n);
 void krait_text_percent(struct krait_buf *to, double share);

@@ -19,9 +19,9 @@ enum { /* pixels */
        GROUP = 26,
        LANE_GAP = 8,
        LEGEND_ROW = 18,
-       TICK = 90,       /* at least, between two labels */
-       CHARACTER = 6,   /* about, of a label */
-       WIDE_COLUMN = 8, /* of a character of the heads' font, at most */
+       TICK = 90,       /* least distance of two labels of the ruler */
+       CHARACTER = 6,   /* typical width of a character of a label */
+       WIDE_COLUMN = 8, /* greatest width of a character in the font of headings */
 };
 
 static const double COLUMN = KRAIT_TIMELINE_COLUMN;
@@ -34,7 +34,7 @@ static const struct krait_track *track_of(const struct krait_timeline *timeline,
     return &timeline->trace->tracks[lane->track];
 }
 
-/* Not yet escaped. */
+/* The text is clean, but not escaped for XML. */
 static void group_name(struct krait_buf *to, const struct krait_timeline *timeline,
                        const struct krait_timeline_lane *lane)
 {
@@ -134,14 +134,14 @@ static int draw_lane(struct krait_drawing *d, const struct krait_timeline_lane *
     return rc;
 }
 
-/* ---- around ---- */
+/* ---- headings, ruler and title ---- */
 
 static double foot_height(const struct krait_timeline *timeline)
 {
     return (2 + (timeline->trace->func_count > 0) + timeline->note_count) * LEGEND_ROW + MARGIN;
 }
 
-/* The first of those below a head. */
+/* Whether a lane is the first of its group, so that a heading stands above it. */
 static bool has_head(const struct krait_timeline *timeline, uint32_t index)
 {
     const struct krait_timeline_lane *lane = &timeline->lanes[index];
@@ -249,7 +249,7 @@ static void legend_of_hue(struct krait_drawing *d, double *x, uint32_t hue)
     swatch(d, x, class, text.len ? text.data : "(no module)");
 }
 
-/* Those first that took the most time. */
+/* In order of time, the greatest first. */
 static void legend_of_packages(struct krait_drawing *d)
 {
     double x = MARGIN;

@@ -11,6 +11,7 @@ import { Said } from './said';
 import { Overlay, askWakeups } from './overlay';
 import { Frame, Painter, levelOf, shifted, shorten } from './paint';
 import { Palette, palette } from './palette';
+import { shortenTo } from './shorten';
 import { Range, Store } from './store';
 import { BINS, CUT, LIVE, RESUMED, Slice, Tile, UNWOUND, YIELDS } from './tile';
 import { cpuOf, doneBy, spanAt, spanNext } from './spans';
@@ -19,6 +20,7 @@ import { count, counted, duration, moment, share, tickLabel, tickLabels, timeTic
 
 const WINDOW = 1000000n; // nanoseconds in which a wake-up is looked for first
 const DROPS_TOLD = 6; // functions in the tip of a place where some were dropped
+const NAME = 148, NAME_HINT = 44; // pixels for the name of a lane, and those of them that its hint needs (app.css)
 const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4;
 const MARK_PIXELS = 5, MARKS_TOLD = 4; // how near the pointer is to a mark; how many the tip tells of
 
@@ -325,10 +327,11 @@ export class Timeline {
     toggle.setAttribute('aria-expanded', String(!lane.collapsed));
     toggle.setAttribute('aria-label', `${lane.collapsed ? 'Expand' : 'Collapse'} ${lane.title}`);
     const isChosen = this.store.view.only.includes(lane.key), moves = this.moving?.moved && this.moving.key === lane.key;
+    const title = lane.level ? shortenTo(lane.title, lane.hint ? NAME - NAME_HINT : NAME) : lane.title;
     const row = el('div', { class: `lane${lane.level ? '' : ' head'}${isChosen ? ' chosen' : ''}${moves ? ' moves' : ''}`, role: 'treeitem', 'aria-level': String(lane.level + 1), 'aria-selected': String(isChosen),
-      title: `${lane.title} ${lane.hint}\nclick: tables of it alone; drag: move it`,
+      'aria-label': `${lane.title} ${lane.hint}`.trim(), title: `${lane.title} ${lane.hint}\nclick: tables of it alone; drag: move it`,
       'aria-keyshortcuts': 'Enter Space Alt+ArrowUp Alt+ArrowDown' },
-      toggle, el('span', { class: 'title' }, lane.title), el('span', { class: 'hint' }, lane.hint));
+      toggle, el('span', { class: lane.level && title !== lane.title ? 'title short' : 'title' }, title), el('span', { class: 'hint' }, lane.hint));
     if (lane.level) {
       const pin = button('\u25c6', lane.pinned ? 'Unpin' : 'Pin to the top', () => this.store.toggle('pinned', lane.key), lane.pinned ? 'pin on' : 'pin');
       pin.setAttribute('aria-pressed', String(lane.pinned));

@@ -205,3 +205,21 @@ def test_a_panel_has_the_numbers_of_krait_intervals(open_page, shop, krait, decl
     page.page.wait_for_timeout(600)
     page.wait()
     assert {r[0]: r[2:4] for r in page.rows()}["order"] == [str(row["intervals"]), f"{row['total_ns'] / 1000:.1f} us"] == ["1", "100.0 us"]
+
+
+def test_lanes_with_long_names_can_be_told_apart(krait, chromium, shop, declare):
+    rules = "[state.temperature-of-the-first-oven-in-the-kitchen]\nmessage = 'oven is (\\w+)'\n"
+    server = served(krait, shop, "-f", declare(rules))
+    page = Page(chromium.new_page(viewport={"width": 1280, "height": 800}))
+    with server as link:
+        page.page.goto(link)
+        page.wait()
+        first, second = page.page.locator(".lane:not(.head)").filter(has_text="temp").all()
+        shown = [lane.locator(".title").inner_text() for lane in (first, second)]
+        assert [text[:4] for text in shown] == ["temp"] * 2 and shown[0].endswith("T0") and shown[1].endswith("T1")
+        for lane, key in ((first, "T0"), (second, "T1")):
+            whole = f"temperature-of-the-first-oven-in-the-kitchen {key}"
+            assert lane.get_attribute("aria-label") == whole and lane.get_attribute("title").startswith(whole)
+            assert lane.locator(".title").evaluate("(title) => title.scrollWidth <= title.clientWidth")  # not cut again
+    page.page.close()
+    assert page.errors == []

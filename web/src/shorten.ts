@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names that are too long for their place lose their middle: names of lanes differ most often at their ends.
+
+/** The text, or as much of its begin and of its end as fits into `width`. */
+export function shortenMiddle(text: string, width: number, measure: (text: string) => number): string {
+  if (measure(text) <= width) return text;
+  const letters = [...text];
+  const kept = (n: number): string => `${letters.slice(0, n >> 1).join('').trimEnd()}\u2026${letters.slice(letters.length - (n - (n >> 1))).join('').trimStart()}`;
+  let low = 2, high = letters.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (measure(kept(middle)) <= width) low = middle;
+    else high = middle - 1;
+  }
+  return kept(low);
+}
+
+const MOST = 5000, known = new Map<string, string>();
+let painter: CanvasRenderingContext2D | null = null;
+
+/** The same in pixels, in the page's own font. */
+export function shortenTo(text: string, width: number): string {
+  const key = `${width} ${text}`, before = known.get(key);
+  if (before !== undefined) return before;
+  if (!painter) {
+    painter = document.createElement('canvas').getContext('2d') as CanvasRenderingContext2D;
+    painter.font = getComputedStyle(document.body).font;
+  }
+  const context = painter, made = shortenMiddle(text, width, (part) => context.measureText(part).width);
+  if (known.size >= MOST) known.clear();
+  known.set(key, made);
+  return made;
+}

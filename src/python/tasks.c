@@ -18,6 +18,8 @@ struct task {
     uint64_t future; /* that it waits for; 0: none */
 };
 
+enum { TRAPS = 2 };
+
 struct krait_tasks {
     struct krait_map by_address; /* to 1 + its index; 0: it has ended */
     struct task *tasks;
@@ -27,14 +29,16 @@ struct krait_tasks {
     PyObject *current_tasks;           /* before: its dictionary of loops and tasks */
     PyObject *task_type;               /* _asyncio.Task */
     PyObject *trio_run;                /* trio's thread-local object, which has the task that runs */
+    PyObject *trio_traps[TRAPS];       /* code of the coroutines that every wait of trio goes through */
 };
 
 /* Steps within steps: a task that begins eagerly (3.12) is run by the one that makes it. */
-enum { STEPS = 16 };
+enum { STEPS = 16, YIELDED = TRAPS + 1 };
 
 struct steps {
     uint32_t depth;
-    const void *yielded; /* the innermost coroutine of those that are giving up the thread; NULL: none is */
+    uint32_t yielded_count;
+    const void *yielded[YIELDED]; /* the innermost coroutines of those that are giving up the thread */
     struct step {
         const void *task, *root;
         uint32_t id, index;
@@ -83,8 +87,8 @@ bool krait_tasks_yielding(const void *code)
     const struct step *last = last_step();
     if (!last)
         return false;
-    if (!of_thread->yielded)
-        of_thread->yielded = code;
+    if (of_thread->yielded_count < YIELDED)
+        of_thread->yielded[of_thread->yielded_count++] = code;
     return code == last->root || !last->begins;
 }
 
@@ -148,11 +152,26 @@ static void look_for_asyncio(struct krait_tasks *tasks)
         keep_member(&tasks->get_loop, module, "_get_running_loop", krait_compat.cfunction_type);
 }
 
+/* Source: trio/_core/_traps.py. Its third trap, cancel_shielded_checkpoint, waits for nothing: it says so itself. */
+static void look_for_traps(struct krait_tasks *tasks)
+{
+    static const char *const names[TRAPS] = { "_async_yield", "wait_task_rescheduled" };
+    PyObject *module = imported("trio._core._traps");
+    for (int i = 0; module && i < TRAPS; i++) {
+        PyObject *function = tasks->trio_traps[i] ? NULL : PyObject_GetAttrString(module, names[i]);
+        if (function)
+            tasks->trio_traps[i] = PyObject_GetAttrString(function, "__code__");
+        Py_XDECREF(function);
+        PyErr_Clear();
+    }
+}
+
 static void look_for_trio(struct krait_tasks *tasks)
 {
     PyObject *module = tasks->trio_run ? NULL : imported("trio._core._run");
     if (module)
         keep_member(&tasks->trio_run, module, "GLOBAL_RUN_CONTEXT", &PyBaseObject_Type);
+    look_for_traps(tasks);
 }
 
 void krait_tasks_look(struct krait_interp *in)
@@ -367,7 +386,7 @@ void krait_tasks_begun(struct krait_interp *in, const void *code, bool call)
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     if (of_thread)
-        of_thread->yielded = NULL;
+        of_thread->yielded_count = 0;
     PyObject *task = current_task(in->tasks);
     struct step *last = last_step();
     if (task && last && last->task == task)
@@ -395,13 +414,32 @@ static uint64_t awaited(struct krait_interp *in, PyObject *value, enum krait_eve
     return task ? task->id : (uintptr_t)value;
 }
 
+static bool is_trap(const struct krait_tasks *tasks, const void *code)
+{
+    bool is = false;
+    for (int i = 0; i < TRAPS; i++)
+        is |= code == tasks->trio_traps[i];
+    return is;
+}
+
+/* Of the coroutines that yield, the innermost that says what the task waits for. NULL: none is known. */
+static const void *waiting_code(const struct krait_tasks *tasks)
+{
+    const struct steps *steps = of_thread;
+    uint32_t i = 0;
+    while (i + 1 < steps->yielded_count && is_trap(tasks, steps->yielded[i]))
+        i++;
+    return i < steps->yielded_count ? steps->yielded[i] : NULL;
+}
+
 static void leave_step(struct krait_interp *in, const struct step *step, enum krait_event_enum_value why,
                        PyObject *value)
 {
     bool waits = why == KRAIT_task_leave_reason_yielded;
-    uint32_t at = waits && of_thread->yielded ? krait_code_id(in, of_thread->yielded) : 0;
+    const void *waiting = waits ? waiting_code(in->tasks) : NULL;
+    uint32_t at = waiting ? krait_code_id(in, waiting) : 0;
     uint64_t on = waits ? awaited(in, value, &why) : 0;
-    of_thread->yielded = NULL;
+    of_thread->yielded_count = 0;
     struct task *task = find_task(in->tasks, step->task);
     if (task)
         task->future = why == KRAIT_task_leave_reason_future ? on : 0;
@@ -466,6 +504,8 @@ void krait_tasks_done(struct krait_interp *in)
     Py_XDECREF(tasks->current_tasks);
     Py_XDECREF(tasks->task_type);
     Py_XDECREF(tasks->trio_run);
+    for (int i = 0; i < TRAPS; i++)
+        Py_XDECREF(tasks->trio_traps[i]);
     krait_map_done(&tasks->by_address);
     free(tasks->tasks);
     free(tasks);

@@ -17,7 +17,8 @@ const char *const krait_task_state_names[KRAIT_TASK_STATES] = {
 };
 
 /* Modules whose coroutines wait for one kind of thing; `name`: one function of the module alone. The first row that
- * matches counts. Source: CPython's Lib/asyncio, trio's trio/_core and trio/_*.py. */
+ * matches counts. Source: CPython's Lib/asyncio, trio/_core and trio/_*.py,
+ * anyio/_backends. */
 static const struct {
     const char *module, *name;
     enum krait_task_state state;
@@ -35,9 +36,12 @@ static const struct {
     { "trio._core._parking_lot", NULL, KRAIT_TASK_LOCK },
     { "trio._sync", NULL, KRAIT_TASK_LOCK },
     { "trio._channel", NULL, KRAIT_TASK_QUEUE },
-    { "trio._socket", NULL, KRAIT_TASK_SOCKET },
     { "trio._core._io_epoll", NULL, KRAIT_TASK_SOCKET },
-    { "trio._subprocess", NULL, KRAIT_TASK_CHILD },
+    { "trio._core._run", NULL, KRAIT_TASK_TASK },    /* a nursery, for its tasks */
+    { "trio._core._traps", NULL, KRAIT_TASK_READY }, /* a checkpoint */
+    { "anyio._backends._asyncio", "Lock.acquire", KRAIT_TASK_LOCK },
+    { "anyio._backends._asyncio", "Semaphore.acquire", KRAIT_TASK_LOCK },
+    { "anyio._backends._asyncio", "TaskGroup.__aexit__", KRAIT_TASK_TASK },
 };
 
 /* What a coroutine waits for. */

@@ -8,7 +8,8 @@
  *             more is known
  *
  * What a future stands for is told by the innermost coroutine that waits for it: that of asyncio.sleep waits for a
- * timer, one of asyncio.locks for a lock. The table is in tasks.c.
+ * timer, one of asyncio.locks for a lock. In trio it is the innermost one outside of trio/_core/_traps.py, which every wait
+ * goes through. The table is in tasks.c.
  */
 #ifndef KRAIT_TRACE_TASKS_H
 #define KRAIT_TRACE_TASKS_H

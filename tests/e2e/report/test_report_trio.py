@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks of trio and anyio: their names, their lanes, whose task a call is of, and what they wait for."""
+
+import re
+import subprocess
+
+import pytest
+from recording import Recording
+
+from conftest import verb_json
+
+TRIO = """
+import trio
+import trio.testing
+def leaf():
+    pass
+async def sleeper():
+    await trio.sleep(0.05)
+async def holder(lock):
+    async with lock:
+        await trio.sleep(0.03)
+async def taker(receive):
+    await receive.receive()
+async def reader(stream):
+    await stream.receive_some(1)
+async def burner():
+    for _ in range(3):
+        leaf()
+        await trio.lowlevel.checkpoint()
+async def main():
+    lock = trio.Lock()
+    send, receive = trio.open_memory_channel(0)
+    left, right = trio.socket.socketpair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sleeper, name="first")
+        nursery.start_soon(sleeper)
+        nursery.start_soon(holder, lock)
+        nursery.start_soon(holder, lock)
+        nursery.start_soon(taker, receive)
+        nursery.start_soon(reader, trio.SocketStream(left))
+        nursery.start_soon(burner)
+        await trio.sleep(0.01)
+        await trio.testing.wait_all_tasks_blocked()
+        await send.send(1)
+        await trio.SocketStream(right).send_all(b"x")
+trio.run(main)
+"""
+
+ANYIO = """
+import sys
+import anyio
+import anyio.lowlevel
+def leaf():
+    pass
+async def sleeper():
+    await anyio.sleep(0.05)
+async def holder(lock):
+    async with lock:
+        await anyio.sleep(0.03)
+async def burner():
+    for _ in range(3):
+        leaf()
+        await anyio.lowlevel.checkpoint()
+async def main():
+    lock = anyio.Lock()
+    async with anyio.create_task_group() as group:
+        group.start_soon(sleeper, name="first")
+        group.start_soon(sleeper)
+        group.start_soon(holder, lock)
+        group.start_soon(holder, lock)
+        group.start_soon(burner)
+anyio.run(main, backend=sys.argv[1])
+"""
+
+PROGRAMS = {"trio": (TRIO, ()), "anyio on asyncio": (ANYIO, ("asyncio",)), "anyio on trio": (ANYIO, ("trio",))}
+WAITS = ("timer", "lock", "queue", "socket", "child", "task", "future")
+
+
+def last(name):
+    return name.split(".")[-1]
+
+
+@pytest.mark.few_pythons
+@pytest.mark.long
+def test_tasks_of_trio_and_anyio(record, krait, python, venv, tmp_path):
+    inside = venv(python, "trio", "anyio")
+    for which, (text, words) in PROGRAMS.items():
+        trace = record.text(inside, text, *words).path
+        check_waits(verb_json(krait, "report", trace, "--by", "task")["tasks"], which)
+        assert callers_of(Recording(trace).main, "leaf") == ["burner"] * 3, which
+        check_lanes(krait, trace, tmp_path / "t.svg")
+
+
+def check_waits(found, which):
+    """The tasks have names, and wait from an await until they go on, for what they await."""
+    rows = {last(row["name"] or row["coroutine"]): row for row in found}
+    waits = {name: {wait for wait in WAITS if row[f"{wait}_ns"]} for name, row in rows.items()}
+    assert waits["first"] == waits["sleeper"] == {"timer"}, which
+    assert rows["first"]["tasks"] == rows["sleeper"]["tasks"] == 1 and rows["first"]["steps"] == 2
+    assert rows["first"]["timer_ns"] >= 25_000_000
+    assert waits["holder"] == {"timer", "lock"} and rows["holder"]["tasks"] == 2, which
+    assert waits["burner"] == set() and rows["burner"]["ready_ns"] > 0 and rows["burner"]["steps"] == 4, which
+    if which == "trio":
+        assert waits["taker"] == {"queue"} and waits["reader"] == {"socket"} and {"timer", "task"} <= waits["main"]
+    for row in rows.values():
+        assert sum(row[f"{wait}_ns"] for wait in WAITS) == row["waiting_ns"]
+
+
+def callers_of(process, function):
+    """In whose steps the function was called."""
+    names = {d["id"]: last(d["name"]) for d in process.said("task:define")}
+    found, running = [], None
+    for e in (e for thread in process.threads for e in thread.read()):
+        if e.name == "task:run":
+            running = names[e.fields["task"]]
+        elif e.name == "task:leave":
+            running = None
+        elif e.name == "python:call" and process.codes[e.code].qualname == function:
+            found.append(running)
+    return found
+
+
+def check_lanes(krait, trace, svg):
+    subprocess.run([krait, "view", trace, "--svg", svg], capture_output=True, check=True)
+    text = svg.read_text()
+    lanes = re.findall(r'<text class="name"[^>]*>([^<]*)', text)
+    assert sum("holder" in lane for lane in lanes) == 2 and any(lane.startswith("first ") for lane in lanes), lanes
+    assert {"timer", "lock", "on CPU"} <= set(re.findall(r">([^<>]+)</text>", text))

@@ -78,7 +78,7 @@ static void open_json(struct states *s)
     krait_buf_char(&s->out, '{');
     krait_json_key_u64(&s->out, "begin_ns", (uint64_t)s->zero_ns);
     krait_json_key_u64(&s->out, "time_ns", (uint64_t)(s->found->begin_ns - s->zero_ns));
-    krait_json_key_u64(&s->out, "duration_ns", (uint64_t)(s->found->end_ns - s->found->begin_ns));
+    krait_json_key_u64(&s->out, "duration_ns", s->found->counted_ns);
 }
 
 static void close_json(struct states *s)
@@ -292,7 +292,10 @@ static int analyse(struct states *s, char **paths, size_t count, struct krait_ke
     struct krait_kernel_events *events = NULL;
     struct krait_kernel_options options = { 0 };
     int rc = krait_trace_open(&s->trace, (const char *const *)paths, count, KRAIT_NEEDS_KERNEL, err);
-    rc = rc ? rc : krait_within((void *)&s->options->select, s->trace, "states", err);
+    struct krait_select *select = (void *)&s->options->select;
+    select->sums_parts = !s->only || s->only->where != ALONE;
+    rc = rc ? rc : krait_within(select, s->trace, "states", err);
+    options.parts = select->parts.count ? &select->parts : NULL;
     rc = rc ? rc : krait_trace_kernel(s->trace, &events, err);
     if (!rc)
         s->zero_ns = krait_select_kernel_range(&s->options->select, s->trace, events, &options.from_ns,

@@ -195,8 +195,8 @@ static int pick(const struct search *search, const struct asked *asked, size_t *
     if (!asked->which && count > 1)
         return krait_err_set(
             err, -EINVAL,
-            "--within: there are %zu of '%s', and only krait report, flame, cat and summed exports take them "
-            "all; name one: '%s:1' to '%s:%zu', '%s:slowest', '%s:fastest', '%s:last'",
+            "--within: there are %zu of '%s', and only krait report, flame, states, cat and summed exports "
+            "take them all; name one: '%s:1' to '%s:%zu', '%s:slowest', '%s:fastest', '%s:last'",
             count, asked->name, asked->name, asked->name, count, asked->name, asked->name, asked->name);
     *index = 0;
     for (size_t i = 0; asked->which && i < KRAIT_ARRAY_LEN(words); i++) {

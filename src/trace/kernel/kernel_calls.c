@@ -57,6 +57,8 @@ static void count_call(machine *m, struct krait_kthread *t, const struct krait_k
         return;
     if (t->call == m->gettid && !t->is_kernel)
         t->own_tid = (int32_t)ret;
+    if (!krait_kernel_counts(m))
+        return;
     struct krait_kcalls *calls = &m->stats[t->stats];
     calls->errors += ret < 0 && ret >= -MOST_ERRNO;
     if (krait_spread_add(&calls->took, (uint64_t)(m->now - t->call_ns)))

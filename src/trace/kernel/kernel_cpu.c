@@ -2,14 +2,15 @@
 #include "trace/kernel/kernel_cpu.h"
 
 #include "trace/kernel/kernel_block.h"
+#include "trace/kernel/kernel_machine.h"
 
-void krait_kcpu_pass(struct krait_kcpu *cpu, int64_t now_ns)
+void krait_kcpu_pass(const struct krait_kernel_states *m, struct krait_kcpu *cpu)
 {
-    uint64_t ns = (uint64_t)(now_ns - cpu->since);
+    uint64_t ns = krait_kernel_counted(m, cpu->since, m->now);
     bool busy = cpu->state != KRAIT_CS_IDLE && cpu->state != KRAIT_CS_UNKNOWN;
     cpu->ns[cpu->state] += ns;
     krait_cycles_add(&cpu->cycles, ns, busy ? cpu->khz : 0);
-    cpu->since = now_ns;
+    cpu->since = m->now;
 }
 
 void krait_kcpu_begin_irq(struct krait_kernel_states *m, struct krait_kcpu *cpu,

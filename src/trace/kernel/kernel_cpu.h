@@ -8,14 +8,15 @@
 #include "trace/kernel/kernel_states.h"
 
 /* Counts the time up to now. */
-void krait_kcpu_pass(struct krait_kcpu *cpu, int64_t now_ns);
+void krait_kcpu_pass(const struct krait_kernel_states *m, struct krait_kcpu *cpu);
 
 /* From now on it is in a state. hot path */
-static inline void krait_kcpu_turn(struct krait_kcpu *cpu, int64_t now_ns, enum krait_cpu_state to)
+static inline void krait_kcpu_turn(const struct krait_kernel_states *m, struct krait_kcpu *cpu,
+                                   enum krait_cpu_state to)
 {
     if (cpu->state == to)
         return;
-    krait_kcpu_pass(cpu, now_ns);
+    krait_kcpu_pass(m, cpu);
     cpu->state = (uint8_t)to;
 }
 

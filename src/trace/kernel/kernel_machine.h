@@ -12,6 +12,22 @@
 /* KRAIT_GROW; where that is false m->failed is set. */
 #define KRAIT_KERNEL_GROW(m, items, cap, need) (KRAIT_GROW((items), (cap), (need)) || !((m)->failed = true))
 
+/* How much of [from_ns, to_ns) counts; whether what happens now does. */
+static inline uint64_t krait_kernel_counted(const struct krait_kernel_states *m, int64_t from_ns,
+                                            int64_t to_ns)
+{
+    bool some;
+    if (KRAIT_LIKELY(!m->options->parts))
+        return (uint64_t)(to_ns - from_ns);
+    return krait_ranges_overlap(m->options->parts, (uint64_t)from_ns, (uint64_t)to_ns, &some);
+}
+
+static inline bool krait_kernel_counts(const struct krait_kernel_states *m)
+{
+    bool is_in = KRAIT_LIKELY(!m->options->parts) || krait_ranges_have(m->options->parts, (uint64_t)m->now);
+    return is_in && !m->ahead;
+}
+
 /* The range begins at a time: states go on, what was counted does not count. ctx: the machine. */
 void krait_kernel_count_from(void *ctx, int64_t ns);
 

@@ -25,7 +25,7 @@ void krait_kernel_run_thread(machine *m, struct krait_kcpu *cpu, const struct kr
     krait_kernel_expect(m, cpu, t);
     if (t) {
         krait_kernel_set_process(m, t, krait_kernel_event_int(ev, 1));
-        t->waited_ns = t->state == KRAIT_TS_BLOCKED ? (uint64_t)(m->now - t->since) : 0;
+        t->waited_ns = t->state == KRAIT_TS_BLOCKED ? krait_kernel_counted(m, t->since, m->now) : 0;
     }
     krait_kernel_put_on(m, cpu, t);
 }

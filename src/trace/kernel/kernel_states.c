@@ -13,7 +13,7 @@ typedef struct krait_kernel_states machine;
 
 static void late(machine *m, enum krait_latency which, int64_t since_ns)
 {
-    if (since_ns != INT64_MIN && !m->ahead &&
+    if (since_ns != INT64_MIN && krait_kernel_counts(m) &&
         krait_spread_add(&m->latencies[which], (uint64_t)(m->now - since_ns)))
         m->failed = true;
 }
@@ -63,8 +63,9 @@ static inline void leave(machine *m, struct krait_kthread *t, enum krait_thread_
         keep_interval(m, t, as);
     if (KRAIT_UNLIKELY(m->ahead != NULL))
         krait_kernel_ends_wait(m, t, as);
-    t->ns[as] += (uint64_t)(m->now - t->since);
-    krait_cycles_add(&t->cycles, (uint64_t)(m->now - t->since), t->state_khz);
+    uint64_t ns = krait_kernel_counted(m, t->since, m->now);
+    t->ns[as] += ns;
+    krait_cycles_add(&t->cycles, ns, t->state_khz);
     t->since = m->now;
     if (KRAIT_UNLIKELY((t->state == KRAIT_TS_GONE) != (to == KRAIT_TS_GONE)))
         t->gone_ns = to == KRAIT_TS_GONE ? m->now : INT64_MAX;
@@ -148,7 +149,7 @@ static KRAIT_COLD struct krait_kthread *use_again(machine *m, const struct krait
         return t;
     if (t->kept)
         keep_interval(m, t, KRAIT_TS_GONE);
-    t->ns[KRAIT_TS_GONE] = (uint64_t)(t->born_ns - t->since);
+    t->ns[KRAIT_TS_GONE] = krait_kernel_counted(m, t->since, t->born_ns);
     t->since = t->born_ns;
     return t;
 }
@@ -244,7 +245,7 @@ struct krait_kcpu *krait_kernel_happen(machine *m, const struct krait_kernel_eve
 void krait_kernel_settle(machine *m, struct krait_kcpu *cpu)
 {
     bool stopped = cpu->irqs || cpu->softirqs;
-    krait_kcpu_turn(cpu, m->now,
+    krait_kcpu_turn(m, cpu,
                     cpu->irqs       ? KRAIT_CS_IRQ
                     : cpu->softirqs ? KRAIT_CS_SOFTIRQ
                                     : (enum krait_cpu_state)cpu->base);
@@ -511,7 +512,7 @@ static void on_frequency(void *ctx, const struct krait_kernel_event *ev)
         return;
     krait_kernel_tick(m, ev);
     m->here = cpu;
-    krait_kcpu_pass(cpu, m->now);
+    krait_kcpu_pass(m, cpu);
     cpu->khz = (uint32_t)khz;
     struct krait_kthread *t = cpu->current;
     if (t && computes((enum krait_thread_state)t->state))
@@ -526,7 +527,7 @@ static void on_steal(void *ctx, const struct krait_kernel_event *ev)
     int64_t until_ns = m->ahead ? m->end_ns : INT64_MAX;
     if (m->ahead)
         krait_kernel_reads_steal(m, ev);
-    m->failed |= krait_kernel_steals_add(&m->steals, ev, m->begin_ns, until_ns) != 0;
+    m->failed |= krait_kernel_steals_add(&m->steals, ev, m->begin_ns, until_ns, m->options->parts) != 0;
 }
 
 /* -- events of a CPU -- */
@@ -600,6 +601,7 @@ static void finish(machine *m, int64_t end_ns)
 {
     krait_kernel_look_back(m);
     m->now = m->end_ns = KRAIT_MAX(end_ns, m->now);
+    m->counted_ns = krait_kernel_counted(m, m->begin_ns, m->end_ns);
     m->here = NULL;
     for (uint32_t i = 0; i < m->thread_count; i++) {
         struct krait_kthread *t = m->threads[i];
@@ -610,7 +612,7 @@ static void finish(machine *m, int64_t end_ns)
     for (uint32_t i = 0; i < m->cpu_count; i++) {
         struct krait_kcpu *cpu = &m->cpus[i];
         if (cpu->met)
-            krait_kcpu_pass(cpu, m->now);
+            krait_kcpu_pass(m, cpu);
     }
     krait_kernel_name_processes(m);
 }

@@ -39,6 +39,7 @@
 #include "trace/kernel/cycles.h"
 #include "trace/kernel/kernel_events.h"
 #include "trace/kernel/kernel_steal.h"
+#include "trace/ranges.h"
 
 /* X(name, for programs, column's title, how soon narrow tables leave it out; 0: it is in none). From DISK to
  * BLOCKED the thread is blocked. */
@@ -149,7 +150,7 @@ struct krait_kinterval {
  * by its first wake-up (sched_wakeup_new), or since it wakes or is switched to when the one before has ended.
  */
 struct krait_kthread {
-    uint64_t ns[KRAIT_TS_COUNT]; /* adding up to the range */
+    uint64_t ns[KRAIT_TS_COUNT]; /* adding up to counted_ns */
     struct krait_cycles cycles;  /* in user mode and system calls */
     int32_t tid;
     int32_t own_tid;  /* what it was told when it asked: its number in its namespace; 0: it did not ask */
@@ -204,7 +205,7 @@ struct krait_kcall_kind {
 };
 
 struct krait_kcpu {
-    uint64_t ns[KRAIT_CS_COUNT]; /* adding up to the range; all 0: no such CPU was met */
+    uint64_t ns[KRAIT_CS_COUNT]; /* adding up to counted_ns; all 0: no such CPU was met */
     struct krait_cycles cycles;  /* while it was neither idle nor unknown */
     bool met;
     /* of the machine */
@@ -231,6 +232,7 @@ enum krait_latency {
 struct krait_kernel_states {
     int64_t origin_ns;              /* the trace's first event */
     int64_t begin_ns, end_ns;       /* of the range */
+    uint64_t counted_ns;            /* of it: all, or its parts */
     struct krait_kthread **threads; /* in the order in which they were met */
     uint32_t thread_count, thread_cap;
     struct krait_kprocess *processes;
@@ -303,6 +305,9 @@ struct krait_kernel_options {
     uint64_t from_ns, until_ns;       /* after the trace's first event; UINT64_MAX: the end */
     struct krait_kernel_watch *watch; /* NULL: nobody does */
     bool functions;                   /* threads' runs_functions is asked for */
+    /* Parts of the range, by absolute time, that count alone; NULL: all of it does. They do not go with a watcher, and
+     * intervals that are kept are not cut to them. */
+    const struct krait_ranges *parts;
     /* Whether a thread's intervals are kept: 40 bytes for each change of its state, and 16 for each switch of a
      * CPU while it was ready for that. Asked when it is met; `index` is its place in `threads`, the same in
      * each run over a trace. NULL: none are. */
@@ -312,7 +317,7 @@ struct krait_kernel_options {
 
 /* Runs the machine over all events up to until_ns, and counts from from_ns on: what is begun then goes on.
  * Without a watcher it looks on for ten seconds for what ends the waits that go on at until_ns. System calls
- * count when they end in the range. Returns 0, or a negative errno with err set: -ENODATA there
+ * count when they end in the range, or in one of its parts. Returns 0, or a negative errno with err set: -ENODATA there
  * are no events, or none in the range. */
 int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kernel_events *events,
                             const struct krait_kernel_options *options, struct krait_err *err);
@@ -334,7 +339,7 @@ static inline bool krait_kthread_is_elsewhere(const struct krait_kthread *thread
 static inline bool krait_kthread_was_there(const struct krait_kthread *thread,
                                            const struct krait_kernel_states *states)
 {
-    return thread->ns[KRAIT_TS_GONE] < (uint64_t)(states->end_ns - states->begin_ns);
+    return thread->ns[KRAIT_TS_GONE] < states->counted_ns;
 }
 
 /* The name of a device; of a disk its numbers, "8:0", where no state dump names it. */

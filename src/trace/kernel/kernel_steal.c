@@ -15,7 +15,7 @@ static struct krait_kernel_steal *steal_of(struct krait_kernel_steals *steals, u
 }
 
 int krait_kernel_steals_add(struct krait_kernel_steals *steals, const struct krait_kernel_event *ev,
-                            int64_t from_ns, int64_t until_ns)
+                            int64_t from_ns, int64_t until_ns, const struct krait_ranges *parts)
 {
     int64_t cpu = krait_kernel_event_int(ev, 0);
     uint64_t total_ns = (uint64_t)krait_kernel_event_int(ev, 1);
@@ -23,10 +23,13 @@ int krait_kernel_steals_add(struct krait_kernel_steals *steals, const struct kra
     if (!steal)
         return cpu < 0 || cpu >= MOST_CPUS ? 0 : -ENOMEM;
     int64_t begin_ns = KRAIT_MAX(steal->read_ns, from_ns), end_ns = KRAIT_MIN(ev->ns, until_ns);
-    bool counts = steal->read_ns != INT64_MIN && begin_ns < end_ns && total_ns > steal->total_ns;
+    const struct krait_ranges all = { 0 };
+    bool some, counts = steal->read_ns != INT64_MIN && begin_ns < end_ns && total_ns > steal->total_ns;
     if (counts)
         steal->stolen_ns += (uint64_t)((unsigned __int128)(total_ns - steal->total_ns) *
-                                       (uint64_t)(end_ns - begin_ns) / (uint64_t)(ev->ns - steal->read_ns));
+                                       krait_ranges_overlap(parts ? parts : &all, (uint64_t)begin_ns,
+                                                            (uint64_t)end_ns, &some) /
+                                       (uint64_t)(ev->ns - steal->read_ns));
     steal->total_ns = total_ns;
     steal->read_ns = KRAIT_MAX(ev->ns, steal->read_ns);
     return 0;
@@ -56,7 +59,7 @@ static void on_from(void *ctx, int64_t ns)
 static void on_steal(void *ctx, const struct krait_kernel_event *ev)
 {
     struct reading *r = ctx;
-    int rc = krait_kernel_steals_add(r->steals, ev, INT64_MIN, INT64_MAX);
+    int rc = krait_kernel_steals_add(r->steals, ev, INT64_MIN, INT64_MAX, NULL);
     r->rc = r->rc ? r->rc : rc;
     r->last_ns = KRAIT_MAX(r->last_ns, ev->ns);
 }

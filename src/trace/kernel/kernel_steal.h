@@ -8,6 +8,7 @@
 #define KRAIT_TRACE_KERNEL_STEAL_H
 
 #include "trace/kernel/kernel_events.h"
+#include "trace/ranges.h"
 
 /* Of one CPU. */
 struct krait_kernel_steal {
@@ -22,10 +23,10 @@ struct krait_kernel_steals {
     uint32_t count, cap;
 };
 
-/* A reading, event of kind KRAIT_KERNEL_EVENT_STEAL at a time, counts for what of it lies in [from_ns, until_ns). Returns 0 or
- * -ENOMEM. */
+/* A reading, event of kind KRAIT_KERNEL_EVENT_STEAL at a time, counts for what of it lies in [from_ns, until_ns), and
+ * in the parts, if there are some (else NULL). Returns 0 or -ENOMEM. */
 int krait_kernel_steals_add(struct krait_kernel_steals *steals, const struct krait_kernel_event *ev,
-                            int64_t from_ns, int64_t until_ns);
+                            int64_t from_ns, int64_t until_ns, const struct krait_ranges *parts);
 /* Of a whole trace. *ns is how long it was read. Returns 0 or -ENOMEM. */
 int krait_kernel_steals_read(struct krait_kernel_steals *steals, uint64_t *ns,
                              struct krait_kernel_events *events);

@@ -2,12 +2,14 @@
 """--within: every verb looks at one interval alone."""
 
 import json
+import random
 import re
 import subprocess
 
 import pytest
 
 from conftest import BUILD, verb_json
+from kernel_made import begins, ends, event, switch, wake
 from test_intervals import marks
 
 CALLS = "process 4711 python3\nexit 0 0\ncode 1 python app main app.py 1\ncode 2 python app work app.py 9\ncode 3 python app leaf app.py 12\nthread 4711 MainThread\n0 call 1\n"
@@ -183,3 +185,72 @@ asyncio.run(worker())
 
     each = [sums(f"step:{n}") for n in (1, 2, 3)]
     assert sums("step") == [sum(values) for values in zip(*each)] and each[1][0] > 0
+
+
+TIMES_OF_THREADS = ("on_cpu", "ready", "blocked", "user", "system", "interrupt", "woken", "preempted", "blocked_other", "unknown")
+SUMMED = {
+    "thread": {f"{name}_ns" for name in TIMES_OF_THREADS},
+    "process": {f"{name}_ns" for name in TIMES_OF_THREADS} | {"calls", "errors"},
+    "cpu": {f"{name}_ns" for name in ("idle", "user", "system", "interrupt", "softirq", "unknown")},
+    "syscall": {"calls", "errors", "total_ns"},
+    "latency": {"count"},
+}
+
+
+def states_of(krait, folder, within, by):
+    """The rows of krait states by their name, each with its times and counts."""
+    table = verb_json(krait, "states", folder, "--within", within, "--by", by, "--all")
+    rows = {}
+    for row in table[{"thread": "threads", "process": "processes", "cpu": "cpus", "syscall": "syscalls", "latency": "latencies"}[by]]:
+        key = tuple(row.get(name) for name in ("tid", "pid", "cpu", "name"))
+        rows[key] = {name: row[name] for name in row if name in SUMMED[by]}
+    return table["duration_ns"], rows
+
+
+@pytest.mark.parametrize("by", ["thread", "process", "cpu", "syscall", "latency"])
+def test_states_of_all_intervals_are_the_sum_of_each(both, krait, by):
+    kernel = kernel_events()
+    steps = [(0, 100 + 37 * n, f"go {n}") for n in range(20)] + [(0, 100 + 37 * n + 11 + n, f"done {n}") for n in range(20)]
+    folder = both(marks(*sorted(steps, key=lambda s: s[1])), kernel)
+    each = [states_of(krait, folder, f"go .. done:{n}", by) for n in range(1, 21)]
+    duration, rows = states_of(krait, folder, "go .. done", by)
+    assert duration == sum(one[0] for one in each) == sum(11_000 + 1000 * n for n in range(20))
+    expected = {}
+    for _, one in each:
+        for key, values in one.items():
+            for name, n in values.items():
+                expected.setdefault(key, {}).setdefault(name, 0)
+                expected[key][name] += n
+    assert sum(n for values in rows.values() for n in values.values()) > 20
+    assert rows == expected
+
+
+def kernel_events():
+    """Two CPUs that three threads share by chance, with system calls and interrupts."""
+    chance, us, runs, calls, events = random.Random(7), 1, {0: 0, 1: 0}, {}, []
+    while us < 1000:
+        us += chance.randint(1, 6)
+        cpu = chance.randint(0, 1)
+        tid, what = runs[cpu], chance.randint(0, 5)
+        if what < 2:
+            free = [t for t in (4711, 201, 202, 203) if t not in runs.values()]
+            runs[cpu] = chance.choice([0, *free])
+            events.append(switch(us, tid, runs[cpu], cpu=cpu))
+        elif what == 2:
+            events.append(wake(us, chance.choice([201, 202, 203]), cpu=cpu))
+        elif what == 3:
+            events += [event(us, "irq_handler_entry", cpu, irq=5, name="disk"), event(us + 1, "irq_handler_exit", cpu, irq=5, ret=1)]
+        elif tid and tid not in calls:
+            calls[tid] = "read"
+            events.append(begins(us, "read", cpu=cpu, fd=3))
+        elif tid:
+            events.append(ends(us, calls.pop(tid), chance.choice([-11, 5]), cpu=cpu))
+    return sorted(events, key=lambda e: e[0])
+
+
+def test_intervals_of_states_need_a_number(both, krait):
+    folder = both(CALLS + "".join(f"{b}us call 2\n{e}us return\n" for b, e in TIMES) + "100us return\n", kernel_events())
+    done = subprocess.run([krait, "states", folder, "--by", "interval", "--thread", "*", "--within", "work"], capture_output=True, text=True)
+    assert done.returncode == 1 and "name one: 'work:1' to 'work:3'" in done.stderr
+    done = subprocess.run([krait, "states", folder, "--within", "work"], capture_output=True, text=True)
+    assert done.returncode == 0 and "krait states: within work, all 3: 60.00 us\n" in done.stderr

@@ -17,8 +17,7 @@ const char *const krait_task_state_names[KRAIT_TASK_STATES] = {
 };
 
 /* Modules whose coroutines wait for one kind of thing; `name`: one function of the module alone. The first row that
- * matches counts. Source: CPython's Lib/asyncio, trio/_core and trio/_*.py,
- * anyio/_backends. */
+ * matches counts. Source: CPython's Lib/asyncio, trio/_core, trio/_*.py and anyio/_backends. */
 static const struct {
     const char *module, *name;
     enum krait_task_state state;

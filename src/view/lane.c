@@ -2,6 +2,7 @@
 #include "view/lane.h"
 
 #include "base/fmt.h"
+#include "view/ticks.h"
 #include "view/width.h"
 
 #include <string.h>
@@ -137,6 +138,8 @@ static void draw_row(const struct drawing *d, uint32_t row)
 
 /* -- the axis -- */
 
+#define MINUTE (60 * (uint64_t)KRAIT_NS_PER_S)
+
 struct unit {
     uint64_t ns;
     const char *name;
@@ -153,23 +156,28 @@ static const struct unit *unit_of(uint64_t ns)
     return unit;
 }
 
-static void tick_text(char text[KRAIT_FMT_SIZE], uint64_t ns, const struct unit *unit)
+/* In `text`, which is emptied before. */
+static void tick_text(struct krait_buf *text, uint64_t ns, const struct unit *unit)
 {
-    snprintf(text, KRAIT_FMT_SIZE, ns ? "%.10g %s" : "%.10g", (double)ns / (double)unit->ns, unit->name);
+    text->len = 0;
+    if (ns >= MINUTE)
+        krait_tick_clock(text, ns);
+    else
+        krait_buf_fmt(text, ns ? "%.10g %s" : "%.10g", (double)ns / (double)unit->ns, unit->name);
 }
 
-/* 1, 2 or 5 times a power of ten, so far apart that the labels fit. */
-static uint64_t tick_step(const struct drawing *d, const struct unit *unit)
+/* As clocks divide time, so far apart that the labels fit. */
+static uint64_t tick_step(const struct drawing *d, struct krait_buf *text, const struct unit *unit)
 {
-    static const unsigned steps[] = { 1, 2, 5 };
-    uint64_t whole = d->lanes->end_ns - d->lanes->begin_ns, power = 1;
-    for (unsigned i = 0;; i++) {
-        char text[KRAIT_FMT_SIZE];
-        uint64_t step = power * steps[i % KRAIT_ARRAY_LEN(steps)];
-        tick_text(text, whole / step * step, unit);
-        if (step >= whole || (unsigned __int128)step * d->cells / whole >= strlen(text) + TICK_GAP)
+    uint64_t whole = d->lanes->end_ns - d->lanes->begin_ns;
+    for (uint64_t step = 1;; step = krait_tick_step((double)step * 1.5)) { /* the next one */
+        size_t longest = 0;
+        for (uint64_t i = 0; i < 2; i++) { /* of the last two, "1h" and "1h 20m" */
+            tick_text(text, (whole / step - KRAIT_MIN(i, whole / step)) * step, unit);
+            longest = KRAIT_MAX(longest, text->len);
+        }
+        if (step >= whole || (unsigned __int128)step * d->cells / whole >= longest + TICK_GAP)
             return step;
-        power *= i % KRAIT_ARRAY_LEN(steps) == 2 ? 10 : 1;
     }
 }
 
@@ -177,23 +185,24 @@ static void draw_axis(const struct drawing *d)
 {
     uint64_t whole = d->lanes->end_ns - d->lanes->begin_ns;
     const struct unit *unit = unit_of(whole);
-    uint64_t step = tick_step(d, unit);
+    KRAIT_AUTO_BUF text = { 0 };
+    uint64_t step = tick_step(d, &text, unit);
     const char *colour = NULL;
     pad(d->out, d->label + GAP);
     change_colour(d, &colour, "2");
     uint32_t at = 0;
     for (uint64_t ns = 0; ns < whole; ns += step) {
-        char text[KRAIT_FMT_SIZE];
         uint32_t cell = cell_at(d, ns);
-        tick_text(text, ns, unit);
-        if (cell < at || cell + strlen(text) > d->cells)
+        tick_text(&text, ns, unit);
+        if (text.failed || cell < at || cell + text.len > d->cells)
             continue;
         pad(d->out, cell - at);
-        krait_buf_str(d->out, text);
-        at = cell + (uint32_t)strlen(text);
+        krait_buf_str(d->out, text.data);
+        at = cell + (uint32_t)text.len;
     }
     change_colour(d, &colour, NULL);
     end_line(d->out);
+    d->out->failed |= text.failed;
 }
 
 /* -- the legend -- */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "view/scale.h"
 
+#include "view/ticks.h"
+
 #include <math.h>
 
 /* The ratio from which on a logarithmic axis shows more. */
@@ -24,13 +26,13 @@ static double round_up(double ns)
 struct krait_scale krait_scale_of(uint64_t least_ns, uint64_t most_ns)
 {
     double least = KRAIT_MAX((double)least_ns, 1), most = KRAIT_MAX((double)most_ns, 2);
-    struct krait_scale scale = { .is_log = most > FAR * least };
+    struct krait_scale scale = { .is_log = most > FAR * least, .is_time = true };
     if (scale.is_log) {
         scale.low = round_down(least);
         scale.high = round_up(most);
         return scale;
     }
-    double step = round_up(most / 5);
+    double step = (double)krait_tick_step(most / 5);
     scale.high = ceil(most / step) * step;
     return scale;
 }
@@ -51,7 +53,8 @@ struct krait_scale krait_scale_values(double least, double most)
 struct krait_scale krait_scale_time(uint64_t from_ns, uint64_t to_ns)
 {
     return (struct krait_scale){ .low = (double)from_ns,
-                                 .high = KRAIT_MAX((double)to_ns, (double)from_ns + 1) };
+                                 .high = KRAIT_MAX((double)to_ns, (double)from_ns + 1),
+                                 .is_time = true };
 }
 
 double krait_scale_at(const struct krait_scale *scale, double ns)
@@ -67,18 +70,31 @@ double krait_scale_value(const struct krait_scale *scale, double at)
                          : scale->low + at * (scale->high - scale->low);
 }
 
-/* 1, 2 and 5 times the powers of ten, or only the powers, or each n-th of them, depending on what fits. */
+/* What a logarithmic axis of time has instead of powers of ten: the n-th, from 1 ns on. logTicks in web/src/time.ts
+ * does the same. */
+static double power_of(unsigned n)
+{
+    static const double clock[] = { 60e9, 600e9, 3600e9, 36000e9 }; /* 1m, 10m, 1h, 10h; days follow */
+    enum { SECONDS = 11 };                                          /* powers up to 10 s */
+    if (n < SECONDS)
+        return pow(10, n);
+    n -= SECONDS;
+    return n < KRAIT_ARRAY_LEN(clock) ? clock[n] : 86400e9 * pow(10, n - (double)KRAIT_ARRAY_LEN(clock));
+}
+
+/* 1, 2 and 5 times these, or only these, or each n-th of them, depending on what fits. */
 static uint32_t log_ticks(const struct krait_scale *scale, uint32_t most, double ticks[KRAIT_SCALE_TICKS])
 {
-    double powers = log10(scale->high / scale->low);
+    double powers = log10(scale->high / scale->low), least = scale->low * 0.999, limit = scale->high * 1.001;
     bool has_room = 3 * powers + 1 <= most;
-    unsigned every = (unsigned)ceil(KRAIT_MAX(powers, 1) / most), power = 0;
+    unsigned every = (unsigned)ceil(KRAIT_MAX(powers, 1) / most), n = 0, first = 0;
     uint32_t count = 0;
-    for (double ten = pow(10, floor(log10(scale->low) + 1e-9)); ten <= scale->high * 1.001;
-         ten *= 10, power++) {
+    while (power_of(first + 1) <= scale->low * (1 + 1e-9))
+        first++;
+    for (n = first; power_of(n) <= limit; n++) {
         for (size_t i = 0; i < (has_room ? KRAIT_ARRAY_LEN(steps) : 1); i++) {
-            double tick = ten * steps[i];
-            if (power % every == 0 && tick >= scale->low * 0.999 && tick <= scale->high * 1.001 &&
+            double tick = power_of(n) * steps[i];
+            if ((n - first) % every == 0 && tick >= least && tick <= limit && tick < power_of(n + 1) &&
                 count < most)
                 ticks[count++] = tick;
         }
@@ -92,7 +108,8 @@ uint32_t krait_scale_ticks(const struct krait_scale *scale, uint32_t most, doubl
     most = KRAIT_MIN(most, (uint32_t)KRAIT_SCALE_TICKS);
     if (scale->is_log)
         return log_ticks(scale, most, ticks);
-    double step = round_up((scale->high - scale->low) / KRAIT_MAX(most - 1, 1u));
+    double least = (scale->high - scale->low) / KRAIT_MAX(most - 1, 1u);
+    double step = scale->is_time ? (double)krait_tick_step(least) : round_up(least);
     for (double tick = ceil(scale->low / step) * step; tick <= scale->high * 1.001 && count < most;
          tick += step)
         ticks[count++] = tick;
@@ -106,6 +123,10 @@ void krait_scale_label(struct krait_buf *to, double ns, const char *micro)
         const char *name;
     } units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, micro }, { 1, "ns" } };
     size_t i = 0;
+    if (ns >= 60e9) {
+        krait_tick_clock(to, (uint64_t)ns);
+        return;
+    }
     while (i + 1 < KRAIT_ARRAY_LEN(units) && ns < units[i].ns * 0.999)
         i++;
     if (ns <= 0)

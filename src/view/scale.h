@@ -12,6 +12,7 @@ enum { KRAIT_SCALE_TICKS = 16 };
 struct krait_scale {
     double low, high; /* ns: round numbers, the limits of the axis */
     bool is_log;
+    bool is_time; /* ticks divide it as clocks do (ticks.h) */
 };
 
 /* Makes an axis for durations between these. */
@@ -28,7 +29,8 @@ double krait_scale_value(const struct krait_scale *scale, double at);
 /* Finds at most `most` round durations along the axis, in ns; returns their number. */
 uint32_t krait_scale_ticks(const struct krait_scale *scale, uint32_t most, double ticks[KRAIT_SCALE_TICKS]);
 
-/* "20 us", "1.5 s"; 0 is "0". `micro`: "us", or the same with the micro sign if the output can show it. */
+/* "20 us", "1.5 s", from a minute on "2h 46m"; 0 is "0". `micro`: "us", or the same with the micro sign if the output
+ * can show it. */
 void krait_scale_label(struct krait_buf *to, double ns, const char *micro);
 
 #endif

@@ -31,6 +31,7 @@ uint64_t krait_tick_step(double least_ns)
     return DAY * (uint64_t)round_up(least_ns / (double)DAY);
 }
 
+/* From the greatest unit of a clock down to the one that divides the step. */
 static void clock_label(struct krait_buf *to, uint64_t ns, uint64_t step_ns)
 {
     static const struct {
@@ -54,6 +55,16 @@ static void clock_label(struct krait_buf *to, uint64_t ns, uint64_t step_ns)
         if (step_ns % units[i].ns == 0)
             return;
     }
+}
+
+void krait_tick_clock(struct krait_buf *to, uint64_t ns)
+{
+    static const uint64_t units[] = { DAY, HOUR, MINUTE, S };
+    size_t i = 0;
+    ns -= ns % S;
+    while (ns % units[i])
+        i++;
+    clock_label(to, ns, units[i]);
 }
 
 void krait_tick_label(struct krait_buf *to, uint64_t ns, uint64_t step_ns)

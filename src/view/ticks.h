@@ -14,5 +14,7 @@
 uint64_t krait_tick_step(double least_ns);
 /* "1.5 ms", from a minute on "5m 20s", "2h 46m", "115d 06h": down to the unit of the step. Appends to `to`. */
 void krait_tick_label(struct krait_buf *to, uint64_t ns, uint64_t step_ns);
+/* The same of a moment from a minute on, down to its last unit that is not 0, without parts of a second. */
+void krait_tick_clock(struct krait_buf *to, uint64_t ns);
 
 #endif

@@ -326,6 +326,24 @@ def test_a_plot_in_the_terminal_fits(synth, krait, width):
     assert sum(line.count("•") for line in text.splitlines()) == 5  # and the legend
 
 
+def labels_of(svg):
+    return [e.text for e in ElementTree.parse(svg).iter("{http://www.w3.org/2000/svg}text") if e.text and re.fullmatch(r"[\d.dhm s]+", e.text)]
+
+
+def test_a_plot_of_hours_has_the_times_of_a_clock(synth, krait, tmp_path):
+    script = "process 1 python3\nexit 0 0\nthread 1 M\n"
+    script += "".join(f"{at}s mark begin\n{at + took}s mark end\n" for at, took in ((0, 20), (2000, 900), (5000, 3000), (9000, 6000)))
+    folder = synth(script)
+    subprocess.run([krait, "intervals", folder, *ONE, "--plot", tmp_path / "p.svg"], check=True, capture_output=True)
+    found = labels_of(tmp_path / "p.svg")
+    assert {"30m", "1h", "1h 30m", "4h"} <= set(found) and {"20 s", "50 s", "1m", "10m", "1h"} <= set(found)  # of the time; of the lengths
+    command = [krait, "intervals", folder, *ONE, "--plot", "-"]
+    text, _ = on_terminal(command, 100, env={**os.environ, "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "TERM": "xterm"})
+    (axis,) = (line.split("  ") for line in text.splitlines() if re.match(r" +0 .* 1h ", line))
+    assert [word.strip() for word in axis if word.strip()] == ["0", "1h", "2h", "3h", "4h"]
+    assert not re.search(r"\d{4,} s", text)
+
+
 def test_a_plot_of_nothing_fails_and_writes_nothing(synth, krait, tmp_path):
     done = subprocess.run([krait, "intervals", synth(marks((0, 0, "begin"))), *ONE, "--plot", tmp_path / "p.svg"], capture_output=True, text=True)
     assert done.returncode == 1 and "no interval to plot" in done.stderr and not (tmp_path / "p.svg").exists()

@@ -5,6 +5,7 @@ from the trace's text."""
 import csv
 import io
 import json
+import re
 import subprocess
 
 import pytest
@@ -108,6 +109,17 @@ share      time      runs     woken  preempted       irq  waited for  parts    t
 83.8%  364.8 ms         -         -          -         -    364.8 ms     10      -      -  -        network
 16.2%  70.47 ms  46.31 ms  1.316 ms   20.31 ms  2.543 ms           -    240  13662  13662  wget     wget
 """
+
+
+@pytest.mark.parametrize("seconds, axis", [
+    (8000, ["0", "20m", "40m", "1h", "1h 20m", "1h 40m", "2h"]),
+    (90, ["0", "10 s", "20 s", "30 s", "40 s", "50 s", "1m", "1m 10s", "1m 20s"]),
+    (900000, ["0", "1d", "2d", "3d", "4d", "5d", "6d", "7d", "8d", "9d", "10d"]),
+])  # fmt: skip
+def test_the_axis_of_a_long_path_has_the_times_of_a_clock(krait, tmp_path, seconds, axis):
+    folder = made.write(tmp_path / "kernel", [switch(0, 0, 7), switch(seconds * 1000000, 7, 0)])
+    shown = run(krait, folder, "--thread", "7", env={"PATH": "/usr/bin", "LANG": "C.UTF-8"})
+    assert [word for word in re.split("  +", shown.stdout.splitlines()[3].strip())] == axis
 
 
 def test_lanes_of_who_takes_part(krait):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lanes there are, in which order, and how high each is.
+// The lanes of the timeline: their groups, order and heights in pixels.
 
 import { Alignment } from './align';
 import { Process, Trace, Track, clip, machineOf } from './model';
@@ -7,25 +7,25 @@ import { Grouping, Store } from './store';
 
 export const ROW = 16, STRIP = 9, HEAD = 26, GAP = 7, COUNTER = 30, CPU_ROW = 14;
 const COLLAPSED_ROWS = 1, MOST_ROWS = 128;
-export const USUAL_ROWS = 20; // that a lane shows of its calls until it is asked for all
+export const USUAL_ROWS = 20; // rows of calls that a lane shows until the reader asks for all
 
-/** A track in a lane: where it begins below the lane's top, and how high one of its rows is. */
+/** A track in a lane: its distance from the lane's top, and the height of its rows. */
 export interface Part { track: Track; top: number; rowHeight: number; rows: number }
 
 export interface Lane {
-  key: string; title: string; hint: string; level: number; // 0: head of a group
+  key: string; title: string; hint: string; level: number; // 0: heading of a group
   parts: Part[]; top: number; height: number; group: string; collapsed: boolean; pinned: boolean;
-  hidden: number; // rows that are deeper than is shown
-  shift: bigint; // what is added to a time on the screen
-  tracks: Track[]; // of a head, all of its lanes that are shown or would be: for its summary
+  hidden: number; // number of deeper rows that are not shown
+  shift: bigint; // the track's time minus the time on the screen
+  tracks: Track[]; // for a heading: the tracks of all lanes of the group that pass the filter, for the summary
 }
 
-/** "krait-app" of "/tmp/krait-app/", quoted or not. */
+/** The last part of a path, which may be quoted: "krait-app" for "/tmp/krait-app/". */
 function lastPart(folder: string): string {
   return folder.replace(/[/']+$/, '').split('/').pop()?.replace(/^'/, '') || folder;
 }
 
-/** "python3 app.py": the program without its folders. */
+/** A command without the folders of its program: "python3 app.py". */
 export function shortCommand(command: string): string {
   const end = command.indexOf(' '), program = end < 0 ? command : command.slice(0, end);
   return program.slice(program.lastIndexOf('/') + 1) + (end < 0 ? '' : command.slice(end));
@@ -93,7 +93,7 @@ function groups(trace: Trace, by: Grouping): Group[] {
   return joinSingles([...found.values()], trace).sort((a, b) => (machine(a) === machine(b) ? order(a) - order(b) : machine(a) - machine(b)));
 }
 
-/** Of a whole machine: processes of one thread need no head each, and threads whose process is not known have none. */
+/** In a trace of a whole machine, puts processes with one thread, and threads without a known process, into one group. */
 function joinSingles(list: Group[], trace: Trace): Group[] {
   const singles = new Map<number | undefined, Group[]>(), isUnknown = (g: Group): boolean => /^(m\d+\.)?m0$/.test(g.key);
   for (const group of trace.processes.length ? [] : list) {
@@ -115,18 +115,18 @@ function joinSingles(list: Group[], trace: Trace): Group[] {
 export class Lanes {
   lanes: Lane[] = [];
   height = 0;
-  stale = false; // the layout has to be made anew
-  active: Set<number> | null = null; // tracks of threads that ran in the range, where only these are shown
-  private deepest = new Map<number, number>(); // by track: rows that it has needed so far
+  stale = false; // the layout is out of date
+  active: Set<number> | null = null; // tracks that are active in the range; null: show all tracks
+  private deepest = new Map<number, number>(); // by track: most rows needed so far
   private found: Group[] = [];
-  private heights: Map<number, number> | null = null; // by track, once somebody asks: see heightOf
-  private grouped: { tracks: Track[]; by: Grouping; groups: Group[] } | null = null; // what a layout begins with
+  private heights: Map<number, number> | null = null; // by track, computed on demand: see heightOf
+  private grouped: { tracks: Track[]; by: Grouping; groups: Group[] } | null = null; // cache for groupsBy
 
   constructor(private trace: Trace, private store: Store, readonly alignment: Alignment) {
     this.layout();
   }
 
-  /** A track was seen to need so many rows. */
+  /** Notes how many rows a track needs, and marks the layout as stale if it needs more than before. */
   learn(track: number, deepest: number): void {
     const rows = Math.min(Math.max(deepest, 1), MOST_ROWS);
     if ((this.deepest.get(track) ?? 1) >= rows) return;
@@ -134,7 +134,7 @@ export class Lanes {
     this.stale = true;
   }
 
-  /** Tracks have other numbers now. */
+  /** Forgets the rows of tracks, because track ids have changed. */
   forget(): void {
     this.deepest.clear();
   }
@@ -173,14 +173,14 @@ export class Lanes {
     this.heights = null;
   }
 
-  /** Copies, which the caller may change: of 100,000 lanes making them takes longer than all the rest of a layout. */
+  /** Copies of the groups, which the caller may change. Groups are cached: for 100,000 lanes, making them takes longer than the rest of a layout. */
   private groupsBy(by: Grouping): Group[] {
     const { tracks } = this.trace;
     if (this.grouped?.tracks !== tracks || this.grouped.by !== by) this.grouped = { tracks, by, groups: groups(this.trace, by) };
     return this.grouped.groups.map((group) => ({ ...group, lanes: [...group.lanes] }));
   }
 
-  /** Where lines to a track end: below the strip of its lane's states; of a lane that is not shown, in its group's head. */
+  /** The height at which lines to a track end: below the states of its lane, or in the group's heading if the lane is not shown. */
   heightOf(track: number): number | undefined {
     this.heights ??= this.findHeights();
     return this.heights.get(track);
@@ -202,7 +202,7 @@ export class Lanes {
     return heights;
   }
 
-  /** Of recordings side by side only what has a begin of its own; the folder tells them apart. */
+  /** For aligned recordings, keeps only lanes that belong to one recording. Adds the folder to the hint where it tells groups apart. */
   private aligned(found: Group[]): Group[] {
     const { aligned } = this.store.view;
     for (const group of found) {
@@ -214,35 +214,35 @@ export class Lanes {
     return found.filter((group) => group.lanes.length);
   }
 
-  /** "krait-app"; of a machine where others are of other hosts with its name. */
+  /** The folder of a recording, with the host if there are several hosts: "krait-app", "krait-app of web1". */
   private placeOf(machine: number | undefined, recording: number): string {
     const { machines, folders } = this.trace, { host } = machines[machine ?? 0] ?? { host: '' };
     const folder = lastPart(folders[recording]);
     return machine !== undefined && host && machines.some((other) => other.host !== host) ? `${folder} of ${clip(host)}` : folder;
   }
 
-  /** What is added to a time on the screen to have the track's own. */
+  /** The time to add to a time on the screen to get the track's time. */
   shiftOf(track: Track | undefined): bigint {
     return this.store.view.aligned && track ? this.alignment.beginOf(track) : 0n;
   }
 
-  /** Of recordings side by side the one that tables are of: that of the chosen lanes, else the first. */
+  /** The aligned recording that the tables show: that of the chosen lanes, else the first. */
   private subject(only: string[]): number {
     const track = this.tracksOf(only)[0];
     return (track && this.alignment.recordingOf(track)) ?? this.alignment.recordings.findIndex((each) => each);
   }
 
-  /** The same as shiftOf, of what tables are of. */
+  /** Like shiftOf, for the recording that the tables show. */
   tableShift(only = this.store.view.only): bigint {
     return this.store.view.aligned ? this.alignment.recordings[this.subject(only)]?.begin ?? 0n : 0n;
   }
 
-  /** The groups of a recording. */
+  /** The keys of a recording's groups. */
   groupsOf(recording: number): string[] {
     return this.found.filter((group) => group.lanes.some((lane) => this.alignment.recordingOf(lane.tracks[0]) === recording)).map((group) => group.key);
   }
 
-  /** As the reader has put them: what was never moved stands behind what was. */
+  /** Sorts groups and lanes as the reader has moved them. Those that were never moved come last. */
   private arranged(found: Group[]): Group[] {
     const places = new Map(this.store.view.order.map((key, i) => [key, i] as const));
     const sort = <T extends { key: string }>(list: T[]): void => {
@@ -255,7 +255,7 @@ export class Lanes {
     return found;
   }
 
-  /** Puts a lane, or a group, in the place of another of its level; `step` alone: that many places further. */
+  /** Moves a lane or a group to the place of another one (a key), or by a number of places. */
   move(key: string, to: string | number): void {
     const group = this.found.find((g) => g.lanes.some((lane) => lane.key === key)), keys = (group ? group.lanes : this.found).map((each) => each.key);
     const from = keys.indexOf(key), place = typeof to === 'number' ? from + to : keys.indexOf(to);
@@ -264,7 +264,7 @@ export class Lanes {
     this.store.arrange(keys);
   }
 
-  /** The tracks of the chosen lanes; undefined where none is chosen: of all. */
+  /** The tracks of the chosen lanes; undefined: no lane is chosen, so all tracks count. */
   chosenTracks(only = this.store.view.only): Track[] | undefined {
     if (!this.store.view.aligned) return only.length ? this.tracksOf(only) : undefined;
     const subject = this.subject(only), tracks = only.length ? this.tracksOf(only) : this.found.flatMap((group) => group.lanes).flatMap((lane) => lane.tracks);
@@ -275,13 +275,13 @@ export class Lanes {
     return this.found.flatMap((group) => group.lanes.filter((lane) => only.includes(lane.key) || only.includes(group.key))).flatMap((lane) => lane.tracks);
   }
 
-  /** What the chosen lanes are called. */
+  /** The titles of the chosen lanes and groups. */
   chosenTitles(only = this.store.view.only): string[] {
     if (this.store.view.aligned && !only.length) return [this.alignment.recordings[this.subject(only)]?.folder ?? ''];
     return this.found.flatMap((group) => [group, ...group.lanes]).filter((each) => only.includes(each.key)).map((each) => `${each.title} ${each.hint}`.trim());
   }
 
-  /** What is pinned stands above all. */
+  /** Puts pinned lanes above all others. */
   private place(pins: Lane[]): void {
     let top = 0;
     for (const lane of pins) {
@@ -311,7 +311,7 @@ export class Lanes {
     return { key: lane.key, title: lane.title, hint: lane.hint, level: 1, parts, top: 0, height: Math.max(top + GAP - 2, 24), group, collapsed, pinned: false, hidden, shift: this.shiftOf(lane.tracks[0]), tracks: [] };
   }
 
-  /** The lane at a height, by bisection. */
+  /** The lane at a height in pixels, by binary search. */
   at(y: number): Lane | undefined {
     let low = 0, high = this.lanes.length;
     while (low < high) {

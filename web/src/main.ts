@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page: asks what was recorded, puts the parts together, and keeps them in step.
+// The page: requests the description of the recording, builds the parts, and keeps them up to date.
 
 import { activeOf } from './active';
 import { Alignment } from './align';
@@ -23,8 +23,8 @@ import { threadCount } from './threads';
 import { Timeline, isDark } from './timeline';
 import { counted, duration } from './time';
 
-const WAIT = 180, POLL = 500, FOLLOW = 1000, REMADE_POLL = 60; // ms: after the last change; between two looks at the index, at a recording that goes on, at lanes that are made
-const PICTURE = 2000, LOOK = 15, REMADE = 120000; // ms that the first panel waits for the picture at most; between two looks whether it is there; until declared lanes are there
+const WAIT = 180, POLL = 500, FOLLOW = 1000, REMADE_POLL = 60; // ms: from the last change to a request; between two checks of the index, of a running recording, of new lanes
+const PICTURE = 2000, LOOK = 15, REMADE = 120000; // ms: longest wait of the first panel for the timeline; between two checks of it; longest wait for declared lanes
 
 class Page {
   private context: Context;
@@ -48,7 +48,7 @@ class Page {
   private jobs = new Jobs();
   private chosen = el('span', { class: 'chosen-lanes', role: 'status' });
   private help = el('dialog', { class: 'help' });
-  private align = button('Align', 'Recordings side by side, each from its begin on (Z)', () => { this.context.store.setAligned(!this.context.store.view.aligned); });
+  private align = button('Align', 'Show the recordings side by side, as if all began at the same time (Z)', () => { this.context.store.setAligned(!this.context.store.view.aligned); });
   private filter = el('input', { type: 'search', class: 'filter', placeholder: 'Filter lanes', 'aria-label': 'Filter lanes' });
 
   constructor(trace: Trace) {
@@ -64,11 +64,11 @@ class Page {
     this.build();
     this.offer();
     this.listen();
-    this.follow(trace).catch(() => { this.state.textContent = 'krait view has ended: nothing more can be loaded'; });
+    this.follow(trace).catch(() => { this.state.textContent = 'krait view has ended, so the page cannot load more'; });
     void notes.load();
   }
 
-  /** The panels that have anything to show of this trace, and their keys. */
+  /** Shows the tabs of the panels that apply to this trace, and sets their keys. */
   private offer(): void {
     this.offered = panels.filter((panel) => panel.offered?.(this.context.trace) ?? true);
     for (const [id, tab] of this.tabs) tab.hidden = !this.offered.some((panel) => panel.id === id);
@@ -91,7 +91,7 @@ class Page {
     document.title = `${title} - krait`;
     const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: trace.title }, title),
       this.length, this.state, el('span', { class: 'space' }), this.filter,
-      button('Active', 'Hide what is empty on the screen: threads that did not run, CPUs that idled, lanes without events (R)', () => { this.context.store.view.active = !this.context.store.view.active; this.context.store.tell('range'); }, 'active'),
+      button('Active', 'Hide lanes that are empty on the screen: threads that did not run, idle CPUs, lanes without events (R)', () => { this.context.store.view.active = !this.context.store.view.active; this.context.store.tell('range'); }, 'active'),
       this.align, button('New lane', 'Make a lane of intervals, states or a signal (N)', () => { void this.maker.open(this.context.store.view.selected); }, 'declare'), button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
     const tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
     tabs.addEventListener('keydown', (event) => this.stepTab(event));
@@ -109,7 +109,7 @@ class Page {
     document.body.append(head, this.missing, this.minimap.element, timeline.element, divider, below, this.help);
   }
 
-  /** What changes while the recording goes on. */
+  /** Updates what changes while the recording runs. */
   private showLength(): void {
     const { trace } = this.context;
     this.length.textContent = `${duration(Number(trace.duration))}, ${counted(threadCount(trace), 'thread')}`;
@@ -117,20 +117,20 @@ class Page {
     this.align.hidden = !this.context.timeline.lanes.alignment.offered;
   }
 
-  /** What is missing from the recording is said before all else. */
+  /** Warnings about what the recording lacks; they stand at the top of the page. */
   private warnings(): HTMLElement[] {
     const { lost, dropped, damage } = this.context.trace, texts: string[] = [];
     for (const loss of lost) texts.push(`lost: ${counted(loss.count, 'event')} (${loss.reason}): ${loss.advice}`);
-    if (dropped.length) texts.push(`--max-overhead dropped ${counted(dropped.length, 'function')}: their time is in their callers, marked [+dropped]; dashed lines show from when on`);
-    if (damage) texts.push(`damaged: ${damage}; krait read what is whole`);
+    if (dropped.length) texts.push(`--max-overhead dropped ${counted(dropped.length, 'function')}: their callers, marked [+dropped], include their time; dashed lines show when`);
+    if (damage) texts.push(`damaged: ${damage}; krait shows the undamaged part`);
     return texts.length ? [el('div', { class: 'warnings', role: 'alert' }, ...texts.map((text) => el('div', {}, text)))] : [];
   }
 
-  /** Which lanes the tables are of, where not of all. */
+  /** Shows which lanes the tables are limited to. */
   private showChosen(): void {
     const titles = this.context.timeline.lanes.chosenTitles(), text = titles.slice(0, 3).join(', ') + (titles.length > 3 ? ` and ${titles.length - 3} more` : '');
     const all = !this.context.store.view.only.length;
-    this.chosen.replaceChildren(...(titles.length ? [`only ${text} `, all ? '' : button('\u2715', 'Tables of all lanes (O)', () => this.context.store.chooseAll(), 'link')] : []));
+    this.chosen.replaceChildren(...(titles.length ? [`only ${text} `, all ? '' : button('\u2715', 'Show all lanes in the tables (O)', () => this.context.store.chooseAll(), 'link')] : []));
   }
 
   private buildHelp(): void {
@@ -141,8 +141,8 @@ class Page {
     }
     const mouse: [string, string][] = [['wheel', 'scroll'], ['Ctrl + wheel', 'zoom at the pointer'], ['Shift + wheel', 'move'], ['drag', 'select a range of time'],
       ['Shift + drag', 'move'], ['click', 'select a call'], ['double-click', 'zoom to a call']];
-    const names: [string, string][] = [['\u2191 \u2193', 'the lane above, below'], ['\u2190 \u2192', 'collapse, expand'], ['Enter', 'tables of it alone; with Ctrl of it too'], ['Space', 'pin'], ['Alt+\u2191 Alt+\u2193', 'move it']];
-    body.append(el('h3', {}, 'On the name of a lane, which Tab reaches'), el('table', {}, el('tbody', {}, ...names.map(([key, words]) => el('tr', {}, el('td', {}, el('kbd', {}, key)), el('td', {}, words))))));
+    const names: [string, string][] = [['\u2191 \u2193', 'go to the lane above, below'], ['\u2190 \u2192', 'collapse, expand'], ['Enter', 'show only this lane in the tables; with Ctrl, add it'], ['Space', 'pin'], ['Alt+\u2191 Alt+\u2193', 'move the lane']];
+    body.append(el('h3', {}, 'Lane names (Tab goes there)'), el('table', {}, el('tbody', {}, ...names.map(([key, words]) => el('tr', {}, el('td', {}, el('kbd', {}, key)), el('td', {}, words))))));
     body.append(el('h3', {}, 'Mouse'), el('table', {}, el('tbody', {}, ...mouse.map(([key, words]) => el('tr', {}, el('td', {}, el('kbd', {}, key)), el('td', {}, words))))));
     this.help.replaceChildren(body, button('Close', 'Esc', () => this.help.close()));
   }
@@ -171,7 +171,7 @@ class Page {
     this.later(true);
   }
 
-  /** Dark or light as the link has it, else as the system; the panels' height in thousandths of the window's. */
+  /** Applies the theme and the height of the panels (in thousandths of the window) from the link; the default theme is the system's. */
   private applyLooks(): void {
     const { theme, height } = this.context.store.view.looks, share = Number(height) / 1000;
     if (theme === 'dark' || theme === 'light') document.documentElement.dataset.theme = theme;
@@ -221,7 +221,7 @@ class Page {
       store.view.filter = this.filter.value;
       store.tell('lanes');
     });
-    addEventListener('popstate', () => this.openLink()); // the browser's Back, and a link that is typed
+    addEventListener('popstate', () => this.openLink()); // the browser's Back button, or an edited address
     if (location.hash && decode(location.hash.slice(1), store.view)) store.open(location.hash.slice(1));
     this.filter.value = store.view.filter;
     addEventListener('resize', () => this.applyLooks());
@@ -236,7 +236,7 @@ class Page {
     this.openSearch();
   }
 
-  /** A link that was copied while the search box was open has its text. */
+  /** Opens the search box if the link contains a search text. */
   private openSearch(): void {
     const { search } = this.context.store.view.looks;
     if (search) this.search.open(search);
@@ -249,7 +249,7 @@ class Page {
     this.activeTimer = window.setTimeout(() => { void this.findActive(); }, WAIT);
   }
 
-  /** The tracks on which something happens in the range that is on the screen; of a thread all, where it had a CPU, or lives. */
+  /** Asks the server which tracks are active in the visible range, and shows only these if the reader wants that. */
   private async findActive(): Promise<void> {
     const { store, timeline, trace } = this.context, { from, span } = store.view.range, before = timeline.lanes.active;
     if (store.view.active && !store.view.aligned) {
@@ -259,7 +259,7 @@ class Page {
     if (before || timeline.lanes.active) timeline.relayout();
   }
 
-  /** The panel is asked for again a moment after the last change. */
+  /** Updates the panel shortly after the last change, or at once. */
   private later(now: boolean): void {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => { void this.showPanel(); }, now ? 0 : WAIT);
@@ -287,7 +287,7 @@ class Page {
 
   private picture = this.drawn().then(() => this.minimap.begin());
 
-  /** The picture comes first: the sums of a table take the CPUs that its tiles need. */
+  /** Waits for the timeline, because the first panel's request would compete with its tiles for the CPUs. */
   private async drawn(): Promise<void> {
     const end = performance.now() + PICTURE;
     do await new Promise((done) => setTimeout(done, LOOK));
@@ -308,14 +308,14 @@ class Page {
     if (this.asking === asking) this.body.classList.remove('asking');
   }
 
-  /** Ends what the panel waits for. */
+  /** Cancels the request of the panel. */
   private cancel(): void {
     this.asking?.abort();
     this.body.classList.remove('asking');
     this.jobs.cancelled(() => { void this.showPanel(); });
   }
 
-  /** More was recorded: what the page knows is carried over. */
+  /** Changes to a longer version of the recording, and carries the page's state over. */
   private async grow(next: Trace): Promise<void> {
     const { store, trace, api, timeline } = this.context, moves = movesOf(trace, next), func = store.view.func === null ? undefined : api.funcs.get(store.view.func);
     const empty = panels.filter((panel) => panel.missing?.(trace)).map((panel) => panel.id);
@@ -330,17 +330,17 @@ class Page {
     this.later(true);
   }
 
-  /** The server shows the recording anew once declared lanes have changed; the one that was made is then in sight. */
+  /** Waits until the server has computed changed lanes (a new generation), then shows the lane `name`. */
   private async showMade(generation: number, name: string | undefined): Promise<void> {
     this.remaking++;
-    this.state.textContent = 'making the lanes';
+    this.state.textContent = 'computing the lanes';
     try {
       await this.growFrom(generation);
       this.state.textContent = '';
     } catch (error) {
       this.state.textContent = error instanceof Error ? error.message : String(error);
     }
-    this.context.timeline.lanes.forget(); // a lane may be as it was but in another number of rows
+    this.context.timeline.lanes.forget(); // a lane may now have another number of rows
     const track = this.context.trace.tracks.find((each) => each.of === 'lane' && (each.threadName === name || each.threadName.startsWith(`${name} `)));
     if (track) this.context.timeline.revealTrack(track.id);
     if (track && name) {
@@ -356,7 +356,7 @@ class Page {
       const next = await askTrace();
       if (next.generation !== this.context.trace.generation) await this.grow(next);
       if (next.generation !== generation) return;
-      if (performance.now() > end) throw new ApiError('the lanes are kept, but cannot be shown: the terminal of krait view may say why');
+      if (performance.now() > end) throw new ApiError('the lanes were saved, but krait view cannot show them; its terminal may say why');
       await new Promise((done) => setTimeout(done, REMADE_POLL));
     }
   }
@@ -372,13 +372,13 @@ class Page {
     return null;
   }
 
-  /** The range that the panels are of. */
+  /** Shows which range the panels cover. */
   private showScope(): void {
     const { store } = this.context;
     this.scope.textContent = `${duration(store.asked.span)} ${store.view.selected ? 'selected' : 'on the screen'}`;
   }
 
-  /** Arrow keys go from tab to tab, as in other programs. */
+  /** Moves from tab to tab with the arrow keys (ARIA tabs pattern). */
   private stepTab(event: KeyboardEvent): void {
     const ids = this.offered.map((panel) => panel.id), at = ids.indexOf(this.shown);
     const to: Record<string, number> = { ArrowRight: at + 1, ArrowLeft: at - 1 + ids.length, Home: 0, End: ids.length - 1 };
@@ -390,12 +390,12 @@ class Page {
     event.stopPropagation();
   }
 
-  /** As long as the index is built, or the recording goes on. */
+  /** Polls the server until the index is built and the recording has ended. */
   private async follow(first: Trace): Promise<void> {
     let before = -1;
     for (let next = { ...first }; ; next = await askTrace()) {
       const { index, growing } = next, { trace } = this.context;
-      this.state.textContent = growing ? 'recording' : index.done ? (index.whole ? '' : 'the index is not whole') : `indexing ${Math.round(index.share * 100)}%`;
+      this.state.textContent = growing ? 'recording' : index.done ? (index.whole ? '' : 'the index is incomplete') : `indexing ${Math.round(index.share * 100)}%`;
       this.state.classList.toggle('recording', growing);
       if (next.generation !== trace.generation) await this.grow(next);
       if (index.share !== before) {
@@ -435,7 +435,7 @@ class Page {
 
 askTrace().then((trace) => {
   const page = new Page(trace);
-  Object.defineProperty(window, 'krait', { value: page }); // for tests: whether all that was asked for is shown
+  Object.defineProperty(window, 'krait', { value: page }); // for tests: they wait until page.settled
 }).catch((error) => {
   document.body.replaceChildren(el('p', { class: 'empty' }, `The recording cannot be shown: ${error instanceof Error ? error.message : error}`));
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server says was recorded (src/serve/answer_trace.c).
+// The server's description of the recording (src/serve/answer_trace.c). Times are nanoseconds from its origin.
 
 export interface Process { pid: number; ppid: number; name: string; command: string; runtime: string; host: string; recording: number; end: string; begin: bigint; until: bigint }
 export interface Thread { process: number; tid: number; name: string; begin: bigint; until: bigint }
@@ -9,14 +9,14 @@ export interface Track {
   process: number | null; thread: number | null; number: number; pid: number; machine: number;
   processName: string; threadName: string; name: string; unit: string; flags: number;
 }
-/** Of kernel traces alone: what threads and CPUs are numbered in. */
+/** A machine of kernel traces; ids of threads and CPUs are unique only within one machine. */
 export interface Machine { recording: number; host: string; begin: bigint; until: bigint }
 export interface StateClass { name: string; role: string }
 export interface Trace {
-  version: string; title: string; folders: string[]; origin: bigint; // folders: as words for a shell
+  version: string; title: string; folders: string[]; origin: bigint; // folders: quoted for a shell
   duration: bigint;
   index: { share: number; done: boolean; cached: boolean; whole: boolean; bytes: number; took: number };
-  growing: boolean; generation: number; // whether the recording goes on; how often the server has shown more of it
+  growing: boolean; generation: number; // whether the recording still runs; number of updates by the server
   traceBytes: number; funcs: number; texts: number; kernel: boolean;
   processes: Process[]; threads: Thread[]; tracks: Track[]; machines: Machine[]; classes: StateClass[];
   lost: { count: number; reason: string; advice: string }[];
@@ -28,25 +28,25 @@ export interface Call { track: number; func: number; depth: number; begin: bigin
 
 const BEGINS: Record<number, string> = { 0: 'call', 1: 'resume', 2: 'throw', 3: 'begun before' }, ENDS: Record<number, string> = { 4: 'return', 5: 'yield', 6: 'exception', 7: 'end not recorded' }; // enum krait_op_kind
 
-/** "resume to yield": of a generator or coroutine, what a step goes from and to; '': it is no step. */
+/** The begin and end of a step of a generator or coroutine, such as "resume to yield"; '' for other calls. */
 export function stepWords(call: Pick<Call, 'begins' | 'ends'>): string {
   const isStep = call.begins === 1 || call.begins === 2 || call.ends === 5;
   return isStep ? `${BEGINS[call.begins]} to ${ENDS[call.ends]}` : '';
 }
 
-/** Of which of several machines a track is. */
+/** The machine of a thread's or CPU's track, if the trace lists machines. */
 export function machineOf(trace: Pick<Trace, 'machines'>, track: Track): number | undefined {
   return trace.machines.length && (track.of === 'thread' || track.of === 'cpu') ? track.machine : undefined;
 }
 
 const TEXT_MOST = 400;
 
-/** Of a name of kilobytes the begin and the end: laying out all of it takes longer than a frame. */
+/** Shortens a long text to its begin and end: the layout of kilobytes of text takes longer than a frame. */
 export function clip(text: string, most = TEXT_MOST): string {
   return text.length > most ? `${text.slice(0, most - 100)}\u2026${text.slice(-80)}` : text;
 }
 
-/** "json.decoder.JSONDecoder.decode", as krait's tables write it. */
+/** A function's name as in krait's tables, such as "json.decoder.JSONDecoder.decode". */
 export function label(func: Func): string {
   const name = clip(func.module && func.kind !== 2 ? `${func.module}.${func.name}` : func.name);
   return (func.kind === 1 ? `${name} (C)` : name) + (func.holds ? ' [+dropped]' : '');
@@ -64,13 +64,13 @@ const STATE_WORDS: Record<string, string> = {
   blocked_stopped: 'stopped', blocked_other: 'waits: other', unknown: 'unknown', gone: 'not there',
 };
 
-/** A state's name for people. */
+/** The text that the page shows for a state. */
 export function stateWords(name: string): string {
   return STATE_WORDS[name] ?? name;
 }
 
-/** What a system call returned. The kernel returns errors as -4095 to -1 (include/linux/err.h). */
+/** The result of a system call as text. The kernel returns errors as -4095 to -1 (include/linux/err.h). */
 export function returned(value: number): string {
-  if (value < -(2 ** 62)) return 'not seen'; // KRAIT_NOT_RETURNED
+  if (value < -(2 ** 62)) return 'not recorded'; // KRAIT_NOT_RETURNED
   return value < 0 && value >= -4095 ? `error ${-value}` : String(value);
 }

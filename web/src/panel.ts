@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a panel is. Each asks for the range that is selected, or on the screen, and shows it until the next answer is there.
+// The interface of a panel. A panel requests data for the selected range, or else the visible range, and shows it until
+// the next answer arrives. Ranges are in nanoseconds from the recording's origin.
 
 import { Api } from './api';
 import { Trace } from './model';
@@ -10,29 +11,29 @@ import { Timeline } from './timeline';
 export { Base };
 export interface Context {
   trace: Trace; store: Store; api: Api; timeline: Timeline; notes: Notes;
-  /** What the shown panel waits for instead of what it waited for before: with progress, until it is done or cancelled. */
+  /** Runs work for the visible panel and shows its progress. Aborts the work that the panel waited for before. */
   wait(work: (signal: AbortSignal) => Promise<void>): Promise<void>;
-  /** How far that is, where several answers make it up. */
+  /** Reports the progress (0 to 1) of work that takes several requests, with a text. */
   tell(share: number, words: string): void;
 }
 
 export interface Panel {
   id: string; title: string; key: string;
-  /** Its element, made once. */
+  /** Makes the panel's element; called once. */
   make(context: Context): HTMLElement;
-  /** Called when it is shown, and whenever what it shows may have changed. */
+  /** Called when the panel is shown, and whenever its data may have changed. */
   update(context: Context, signal: AbortSignal): Promise<void>;
-  /** Whether it follows the range; else it is updated for selections alone. */
+  /** Whether to update the panel when the visible range changes; if false, only when the selection changes. */
   ofRange: boolean;
-  /** Whether the recording can have something for it; without this it can. */
+  /** Whether to show the panel's tab for this recording; the default is yes. */
   offered?(trace: Trace): boolean;
-  /** Why it has nothing to show, and what to record; null: it has. */
+  /** Why the panel is empty, and what to record to fill it; null: it has data. */
   missing?(trace: Trace): string | null;
 }
 
-const RANGES_MOST = 4096, LENGTH_MOST = 12000; // of a request: src/serve/request.h, and a line of HTTP
+const RANGES_MOST = 4096, LENGTH_MOST = 12000; // limits of a request (src/serve/request.h) and of a line of HTTP
 
-/** "3,7-9"; undefined where a request cannot hold them. */
+/** Ids as ranges, such as "3,7-9"; undefined if they do not fit into a request. */
 export function idRanges(ids: number[]): string | undefined {
   const sorted = [...new Set(ids)].sort((a, b) => a - b), ranges: [number, number][] = [];
   for (const id of sorted) {
@@ -52,28 +53,28 @@ function timesOf({ from, span }: Range, shift: bigint): TimeParams {
   return { from: begin < 0n ? 0n : begin, until: begin + BigInt(Math.round(span)) };
 }
 
-/** The selected range, or what is on the screen. */
+/** Parameters for the selected range, or else the visible range. */
 export function timeParams(context: Context): TimeParams {
   return timesOf(context.store.asked, context.timeline.lanes.tableShift());
 }
 
-/** Of the threads of some lanes that recorded themselves. */
+/** Parameters for a range and the recorded threads of some lanes. */
 export function baseParams(context: Context, base: Base): RangeParams {
   const threads = context.timeline.lanes.chosenTracks(base.only)?.map((track) => track.thread).filter((id): id is number => id !== null);
   return { ...timesOf(base.range, context.timeline.lanes.tableShift(base.only)), threads: threads && idRanges(threads) };
 }
 
-/** The selected range, or what is on the screen, of the chosen lanes. */
+/** Parameters for the selected or visible range and the chosen lanes. */
 export function rangeParams(context: Context): RangeParams {
   return baseParams(context, { range: context.store.asked, only: context.store.view.only });
 }
 
-/** What is chosen now is what later choices are compared with; again: nothing is. */
+/** Makes the current range and lanes the baseline of comparisons, or removes the baseline. */
 export function toggleBase({ store }: Context): void {
   store.setBase(store.view.base ? null : { range: { ...store.asked }, only: [...store.view.only] });
 }
 
-/** What is compared: now, and before. Of recordings side by side the second, or the chosen one, with the first. */
+/** The two sides of a comparison: the current choice with the baseline; for aligned recordings, the chosen or second one with the first. */
 export function sides({ store, timeline }: Context): { now: Base; before: Base } | null {
   const { base, only, aligned } = store.view, range = store.asked;
   if (base) return { now: { range, only }, before: base };
@@ -83,7 +84,7 @@ export function sides({ store, timeline }: Context): { now: Base; before: Base }
   return first && second ? { now: { range, only: isFirst ? second : only }, before: { range, only: first } } : null;
 }
 
-/** Goes back to what others are compared with. */
+/** Selects and shows the baseline. */
 export function showBase({ store }: Context): void {
   const { base } = store.view;
   if (!base) return;
@@ -94,13 +95,13 @@ export function showBase({ store }: Context): void {
 
 type TrackParams = TimeParams & { tracks: string | undefined; own: number };
 
-/** Of the tracks of some lanes; where none are meant, of all but the rest of the machine. */
+/** Parameters for a range and the tracks of some lanes; without lanes, all tracks except the rest of the machine. */
 export function sideParams(context: Context, { range, only }: Base): TrackParams {
   const tracks = context.timeline.lanes.chosenTracks(only)?.map((track) => track.id);
   return { ...timesOf(range, context.timeline.lanes.tableShift(only)), tracks: tracks && idRanges(tracks), own: 1 };
 }
 
-/** The selected range, or what is on the screen, of the tracks of the chosen lanes. */
+/** Parameters for the selected or visible range and the tracks of the chosen lanes. */
 export function trackParams(context: Context): TrackParams {
   return sideParams(context, { range: context.store.asked, only: context.store.view.only });
 }

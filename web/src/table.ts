@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of any number of rows, sorted by a column that is clicked.
+// A virtual table: it draws only visible rows. A click on a column's head sorts it.
 
 import { VirtualList, el } from './dom';
 import { Store } from './store';
@@ -7,8 +7,8 @@ import { Store } from './store';
 export interface Column<T> {
   title: string; width: string; text: (row: T) => string; sort?: (row: T) => number | string;
   left?: boolean; hint?: (row: T) => string; bar?: (row: T) => number;
-  swatch?: (row: T) => string; // a colour before the text; '' is none
-  parts?: (row: T) => [string, number][]; // colours and shares of a stacked bar; `hint` has it in words
+  swatch?: (row: T) => string; // colour of a mark before the text; '': no mark
+  parts?: (row: T) => [string, number][]; // colours and shares of a stacked bar; `hint` is its text
 }
 
 function fillParts(cell: HTMLElement, parts: [string, number][]): void {
@@ -23,9 +23,9 @@ function fillParts(cell: HTMLElement, parts: [string, number][]): void {
   }
 }
 
-const GAP = 10, PADDING = 24; // pixels, as the style sheet has them
+const GAP = 10, PADDING = 24; // pixels; same values as in app.css
 
-/** How wide columns are at least: "80px", or "minmax(120px, 1fr)". */
+/** The least width in pixels of columns such as "80px" or "minmax(120px, 1fr)". */
 export function leastWidth(widths: string[]): number {
   return widths.reduce((sum, width) => sum + Number(/(\d+)px/.exec(width)?.[1] ?? 0), 0) + GAP * (widths.length - 1) + PADDING;
 }
@@ -40,7 +40,7 @@ export class Table<T> {
   private chosen: T | null = null;
   private empty = el('div', { class: 'table-empty', hidden: '' }, 'Nothing in this range.');
 
-  /** `id`: under which the store keeps how it is sorted. */
+  /** `id` is the key of the sort order in the store; `usual` the column that is sorted by default; `lit` marks rows. */
   constructor(private store: Store, private id: string, private columns: Column<T>[], private usual: number, private open: (row: T) => void, label: string, private lit?: (row: T) => boolean) {
     this.by = usual;
     this.head = el('div', { class: 'table-head', role: 'row' });
@@ -66,7 +66,7 @@ export class Table<T> {
     this.drawHead();
   }
 
-  /** Head and rows are laid out one by one: nothing in them may depend on what they contain. */
+  /** Sets the widths for head and rows. Each row has its own layout, so widths must not depend on contents. */
   private setWidths(): void {
     const widths = this.columns.map((column) => column.width);
     this.element.style.setProperty('--columns', widths.join(' '));
@@ -77,7 +77,7 @@ export class Table<T> {
     this.list.draw();
   }
 
-  /** As the link has it: "-total" is by that column, the greatest first. */
+  /** Reads the sort order from the link: "-total" means descending by the column total, "+total" ascending. */
   private readOrder(): void {
     const order = this.store.view.picks[this.id], at = order ? this.columns.findIndex((column) => column.title === order.slice(1) && column.sort) : -1;
     this.by = at < 0 ? this.usual : at;

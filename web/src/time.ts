@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moments and durations. A moment is a bigint, nanoseconds from the recording's origin: a double would lose
-// nanoseconds after 104 days. What is relative to the range on the screen is a number.
+// Times and durations in nanoseconds. A time is a bigint from the recording's origin, because a double would lose
+// precision after 104 days. A duration within the visible range is a number.
 
-const UNITS: [string, number, number][] = [['us', 1e3, 999950], ['ms', 1e6, 999950000], ['s', 1e9, 600e9], ['min', 60e9, 5400e9], ['h', 3600e9, 360000e9], ['d', 86400e9, Infinity]]; // each with the size from which on the next one is used
+const UNITS: [string, number, number][] = [['us', 1e3, 999950], ['ms', 1e6, 999950000], ['s', 1e9, 600e9], ['min', 60e9, 5400e9], ['h', 3600e9, 360000e9], ['d', 86400e9, Infinity]]; // unit, its length in ns, and the ns from which the next unit is used
 
-/** "1.234 ms", "27.30 min", "2.50 h", "116.00 d": as krait's tables have them (src/base/fmt.c). */
+/** A duration as in krait's tables (src/base/fmt.c): "1.234 ms", "27.30 min", "2.50 h", "116.00 d". */
 export function duration(ns: number): string {
   const size = Math.abs(ns);
   if (Math.round(size) < 1000) return `${Math.round(ns)} ns`;
@@ -17,14 +17,14 @@ function digits(value: number): string {
   return value.toFixed(size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3);
 }
 
-/** "12.345678901 s", every digit, as --from takes it. */
+/** A time with all its digits, as option --from accepts it: "12.345678901 s". */
 export function moment(ns: bigint): string {
   const sign = ns < 0n ? '-' : '';
   const size = ns < 0n ? -ns : ns;
   return `${sign}${size / 1000000000n}.${String(size % 1000000000n).padStart(9, '0')} s`;
 }
 
-/** "12.345678901", as options take it. */
+/** The same without a unit: "12.345678901". */
 export function seconds(ns: bigint): string {
   return moment(ns).replace(' s', '');
 }
@@ -33,7 +33,7 @@ export function count(n: number): string {
   return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
-/** "1 call", "2,000 calls". */
+/** A number with its noun: "1 call", "2,000 calls". */
 export function counted(n: number, noun: string, many = `${noun}s`): string {
   return `${count(n)} ${n === 1 ? noun : many}`;
 }
@@ -47,7 +47,7 @@ export function share(part: number, whole: number): string {
 const SECOND = 1e9, MINUTE = 60e9, HOUR = 3600e9, DAY = 86400e9;
 const CLOCK_STEPS = [...[1, 2, 5, 10, 20, 30].map((n) => n * SECOND), ...[1, 2, 5, 10, 20, 30].map((n) => n * MINUTE), ...[1, 2, 3, 6, 12].map((n) => n * HOUR)];
 
-/** The least 1, 2 or 5 times a power of ten that is no less. */
+/** The least number of the form 1, 2 or 5 times a power of ten that is not less than `least`. */
 function roundUp(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least));
   for (const step of [1, 2, 5]) {
@@ -56,7 +56,7 @@ function roundUp(least: number): number {
   return 10 * power;
 }
 
-/** The least step with at most `most` of them in `span`: round in ns, us, ms and s, from 10 s on as clocks and calendars divide time. */
+/** The least tick step that gives at most `most` ticks in `span` ns: round numbers below 10 s, then divisions of minutes, hours and days. */
 export function tickStep(span: number, most: number): number {
   const least = Math.max(span / Math.max(most, 1), 1);
   if (least <= SECOND) return roundUp(least);
@@ -64,8 +64,8 @@ export function tickStep(span: number, most: number): number {
 }
 
 /**
- * Durations of a logarithmic axis: powers of ten up to 10 s, then 1 m, 10 m, 1 h, 10 h, and days; where `apart`, the least
- * distance of two in powers of ten, has room, what lies between these too.
+ * Ticks of a logarithmic axis: powers of ten up to 10 s, then 1 m, 10 m, 1 h, 10 h, and days. `apart` is the least distance
+ * of two ticks in powers of ten; if it is small, there are also ticks at 2 and 5 times these.
  */
 export function logTicks(low: number, high: number, apart = 1): number[] {
   const powers = [...Array.from({ length: 11 }, (_, i) => 10 ** i), MINUTE, 10 * MINUTE, HOUR, 10 * HOUR, ...Array.from({ length: 6 }, (_, i) => DAY * 10 ** i)];
@@ -73,7 +73,7 @@ export function logTicks(low: number, high: number, apart = 1): number[] {
   return all.filter((ns, i) => ns >= low * 0.999 && ns <= high * 1.001 && (i + 1 === all.length || ns < all[i + 1]));
 }
 
-/** What stands at a tick of a logarithmic axis. */
+/** The label of a tick of a logarithmic axis. */
 export function logLabel(ns: number): string {
   const [unit, scale] = [['d', DAY], ['h', HOUR], ['m', MINUTE], ['s', SECOND], ['ms', 1e6], ['us', 1e3], ['ns', 1]].find((each) => ns >= (each[1] as number) * 0.999) ?? ['ns', 1];
   return `${Math.round(ns / (scale as number))} ${unit}`;
@@ -81,7 +81,7 @@ export function logLabel(ns: number): string {
 
 const CLOCK: [string, bigint][] = [['d', 86400n], ['h', 3600n], ['m', 60n], ['s', 1n]];
 
-/** "5m 20s", "2h 46m", "115d 06h": from the greatest unit down to that of the step, and the parts of a second that it has. */
+/** A time from the greatest unit down to the unit of the step, with the step's digits of a second: "5m 20s", "2h 46m", "115d 06h". */
 function clockLabel(ns: bigint, step: number): string {
   const places = step >= SECOND ? 0 : Math.round(9 - Math.floor(Math.log10(step) + 1e-9)), parts: string[] = [];
   let rest = ns / 1000000000n;
@@ -96,18 +96,18 @@ function clockLabel(ns: bigint, step: number): string {
   return parts.join(' ');
 }
 
-/** A moment as a clock has it, from a minute on: "10d 02h 20m 00s". */
+/** A time in days, hours, minutes and seconds, such as "10d 02h 20m 00s"; '' below a minute. */
 export function clock(ns: bigint): string {
   return ns >= 60000000000n ? clockLabel(ns, SECOND) : '';
 }
 
-/** "872400.000000000 s (10d 02h 20m 00s)": for people, and for --from. */
+/** A time for option --from, and in days and hours to read: "872400.000000000 s (10d 02h 20m 00s)". */
 export function momentText(ns: bigint): string {
   const words = clock(ns);
   return words ? `${moment(ns)} (${words})` : moment(ns);
 }
 
-/** What stands at a tick: as many digits as its step has (src/view/ticks.c). */
+/** The label of a tick, with as many digits as the step has (like src/view/ticks.c). */
 export function tickLabel(ns: bigint, step: number): string {
   if (ns >= 60000000000n) return clockLabel(ns, step);
   const [unit, scale] = step >= 1e9 || ns >= 1000000000n ? ['s', 1e9] : step >= 1e6 || ns >= 1000000n ? ['ms', 1e6]
@@ -119,7 +119,7 @@ export function tickLabel(ns: bigint, step: number): string {
   return `${whole}.${rest} ${unit}`;
 }
 
-/** The ticks of a range that begin in it, at most about `most` of them. */
+/** The ticks in a range, at most about `most` of them. */
 export function timeTicks(from: bigint, span: number, most: number): { step: number; at: bigint[] } {
   const step = Math.max(tickStep(span, most), 1), size = BigInt(step), at: bigint[] = [];
   const first = from <= 0n ? 0n : (from + size - 1n) / size * size;
@@ -127,7 +127,7 @@ export function timeTicks(from: bigint, span: number, most: number): { step: num
   return { step, at };
 }
 
-/** Writes the labels of ticks, but for one that would run into the one before or behind `end`. */
+/** Draws the labels of ticks; leaves out labels that would overlap the previous one or end after `end` (pixels). */
 export function tickLabels(context: CanvasRenderingContext2D, ticks: [number, string][], y: number, end = Infinity): void {
   let free = -Infinity;
   for (const [x, text] of ticks) {

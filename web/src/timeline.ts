@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline: lanes, the axis above them, the names beside them, and what mouse and wheel do.
+// The timeline: the lanes, the axis above them, their names on the left, and mouse and keyboard input.
 
 import { Alignment } from './align';
 import { Api, ask, readCall } from './api';
@@ -18,13 +18,13 @@ import { cpuOf, doneBy, spanAt, spanNext } from './spans';
 import { tileLength } from './api';
 import { count, counted, duration, moment, share, tickLabel, tickLabels, timeTicks } from './time';
 
-const WINDOW = 1000000n; // nanoseconds in which a wake-up is looked for first
-const DROPS_TOLD = 6; // functions in the tip of a place where some were dropped
-const NAME = 148, NAME_HINT = 44; // pixels for the name of a lane, and those of them that its hint needs (app.css)
+const WINDOW = 1000000n; // ns: length of the first window of a search for wakeups
+const DROPS_TOLD = 6; // most functions in the tooltip of a drop
+const NAME = 148, NAME_HINT = 44; // pixels: width of a lane's name; part of it that the hint takes (app.css)
 const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4;
-const MARK_PIXELS = 5, MARKS_TOLD = 4; // how near the pointer is to a mark; how many the tip tells of
+const MARK_PIXELS = 5, MARKS_TOLD = 4; // greatest distance from the pointer to a mark; most marks in a tooltip
 
-/** What lies under the pointer. */
+/** The object under the pointer. */
 interface Hit { lane: Lane; part: Part; depth: number; slice: Slice | null; begin: bigint; bin: { level: number; tile: number; bin: number; busy: number } | null }
 
 export class Timeline {
@@ -32,7 +32,7 @@ export class Timeline {
   readonly lanes: Lanes;
   readonly overlay: Overlay;
   readonly said: Said;
-  private canvas = el('canvas', { class: 'lanes', role: 'img', 'aria-label': 'Timeline. The panels below have its contents as tables.' });
+  private canvas = el('canvas', { class: 'lanes', role: 'img', 'aria-label': 'Timeline. The panels below show the same data as tables.' });
   private axis = el('canvas', { class: 'axis', 'aria-hidden': 'true' });
   private names = el('div', { class: 'names', role: 'tree', 'aria-label': 'Lanes' });
   private spacer = el('div', { class: 'spacer' });
@@ -84,7 +84,7 @@ export class Timeline {
     this.store.listen((what) => {
       if (what === 'range') {
         this.api.forgetWaiting();
-        this.hideTip(); // what lay under the pointer has moved
+        this.hideTip(); // the object under the pointer has moved
       }
       if (what === 'lanes') this.relayout();
       if (what === 'range' || what === 'selection') this.overlay.later();
@@ -99,7 +99,7 @@ export class Timeline {
     this.draw();
   }
 
-  /** At the next frame. */
+  /** Draws the timeline in the next animation frame. */
   draw(): void {
     if (this.wanted) return;
     this.wanted = true;
@@ -137,14 +137,14 @@ export class Timeline {
     this.element.classList.toggle('loading', this.painter.missing);
   }
 
-  /** What is asked for is on the screen: for tests and pictures. */
+  /** Whether everything requested is on the screen; tests wait for this. */
   get settled(): boolean {
     return !this.wanted && !this.painter.missing && !this.api.busy && !this.overlay.busy;
   }
 
-  private restoring = true; // the lanes above have not got their height yet
+  private restoring = true; // the lanes above do not have their final heights yet
 
-  /** Where a link was scrolled to: lanes grow as their tiles come. */
+  /** Scrolls to the position in the link, again and again while lanes grow as their tiles arrive. */
   private restoreScroll(): void {
     const { scroll } = this.store.view;
     if (!this.restoring) return;
@@ -190,9 +190,9 @@ export class Timeline {
     context.fillText(text, middle - half, AXIS / 2);
   }
 
-  /** A flag on the axis for each, with its text where there is room up to the next. */
+  /** Draws a flag on the axis for each note, with its text if it fits before the next note. */
   private drawNotes(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {
-    if (this.store.view.aligned) return; // they are at times of all recordings
+    if (this.store.view.aligned) return; // notes have times of the unaligned recordings
     this.notes.list.forEach((note, i) => {
       const next = this.notes.list[i + 1], x = Math.round(this.painter.x(note.range.from, frame)), width = note.range.span / frame.span * frame.width;
       if (x > frame.width || x + width < 0) return;
@@ -213,7 +213,7 @@ export class Timeline {
     });
   }
 
-  /** From when on --max-overhead recorded a function no longer: a dashed line. */
+  /** Draws a dashed line at each time when --max-overhead dropped a function. */
   private drawDrops(context: CanvasRenderingContext2D, frame: Frame, height: number, colours: Palette): void {
     if (this.store.view.aligned) return;
     context.fillStyle = colours.lost;
@@ -223,7 +223,7 @@ export class Timeline {
     }
   }
 
-  /** Which functions were dropped where the pointer is on the axis. */
+  /** Shows the functions that --max-overhead dropped at the pointer. */
   private dropTip(event: PointerEvent): void {
     const frame = this.frame(), near = this.store.view.aligned ? [] : this.trace.dropped.filter(({ at }) => Math.abs(this.painter.x(at, frame) - event.offsetX) < 5);
     const lines = near.slice(0, DROPS_TOLD).map(({ func, calls }) => {
@@ -282,11 +282,11 @@ export class Timeline {
     if (row && (document.activeElement === document.body || document.activeElement === null)) (row.querySelector<HTMLElement>(`.${this.focusOn}`) ?? row).focus({ preventScroll: true });
   }
 
-  // Of the lanes' names one is in the order of Tab, with its buttons: the one that had the focus last.
+  // Tab reaches one lane name and its buttons: the name that had the focus last (ARIA tree pattern).
   private focusKey = '';
-  private focusOn = ''; // class of what has the focus in it, which gets it again when the names are made anew
+  private focusOn = ''; // class of the focused element in that name; it gets the focus again after a redraw
 
-  /** Keys on a lane's name, as in other trees; Space pins, Alt moves. */
+  /** Handles keys on a lane's name: the keys of the ARIA tree pattern, Space to pin, Alt with arrows to move. */
   private keyOnName(event: KeyboardEvent): void {
     const { lanes } = this.lanes, at = lanes.findIndex((lane) => lane.key === this.focusKey), lane = lanes[at], ctrl = event.ctrlKey || event.metaKey;
     if (!lane || !(event.target as HTMLElement).classList.contains('lane')) return;
@@ -316,7 +316,7 @@ export class Timeline {
     this.focusOn = 'lane';
     if (lane.top < scroller.scrollTop) scroller.scrollTop = lane.top;
     else if (last > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = last - scroller.clientHeight;
-    if (this.names.contains(document.activeElement)) (document.activeElement as HTMLElement).blur(); // drawing gives it to the name
+    if (this.names.contains(document.activeElement)) (document.activeElement as HTMLElement).blur(); // drawNames() moves the focus to the name
     this.draw();
   }
 
@@ -329,7 +329,7 @@ export class Timeline {
     const isChosen = this.store.view.only.includes(lane.key), moves = this.moving?.moved && this.moving.key === lane.key;
     const title = lane.level ? shortenTo(lane.title, lane.hint ? NAME - NAME_HINT : NAME) : lane.title;
     const row = el('div', { class: `lane${lane.level ? '' : ' head'}${isChosen ? ' chosen' : ''}${moves ? ' moves' : ''}`, role: 'treeitem', 'aria-level': String(lane.level + 1), 'aria-selected': String(isChosen),
-      'aria-label': `${lane.title} ${lane.hint}`.trim(), title: `${lane.title} ${lane.hint}\nclick: tables of it alone; drag: move it`,
+      'aria-label': `${lane.title} ${lane.hint}`.trim(), title: `${lane.title} ${lane.hint}\nclick: show only this lane in the tables; drag: move it`,
       'aria-keyshortcuts': 'Enter Space Alt+ArrowUp Alt+ArrowDown' },
       toggle, el('span', { class: lane.level && title !== lane.title ? 'title short' : 'title' }, title), el('span', { class: 'hint' }, lane.hint));
     if (lane.level) {
@@ -350,7 +350,7 @@ export class Timeline {
     return row;
   }
 
-  // ---- the names: chosen by a click, moved by a drag ----
+  // ---- names: a click chooses a lane, dragging moves it ----
 
   private moving: { key: string; y: number; moved: boolean } | null = null;
 
@@ -381,14 +381,14 @@ export class Timeline {
     this.draw();
   }
 
-  /** The lane of the selected call, or all again. */
+  /** Chooses the lane of the selected call, or all lanes if some are chosen. */
   chooseLane(): void {
     const at = this.store.detail && this.lanes.of(this.store.detail.track), { only } = this.store.view;
     if (only.length) this.store.chooseAll();
     else if (at) this.store.choose(at.lane.key, false);
   }
 
-  /** The chosen lane, else that of the selected call, by one place. */
+  /** Moves the chosen lane, or else the lane of the selected call, by `step` places. */
   moveLane(step: number): void {
     const key = this.store.view.only[0] ?? (this.store.detail && this.lanes.of(this.store.detail.track)?.lane.key);
     if (key) this.lanes.move(key, step);
@@ -464,7 +464,7 @@ export class Timeline {
     else this.store.zoom(0.25, event.offsetX / this.width);
   }
 
-  /** The time of a call as it is on the screen. */
+  /** The range of a call in time on the screen. */
   rangeOf(call: Call): Range {
     const shift = this.lanes.shiftOf(this.trace.tracks[call.track]);
     return { from: call.begin - shift, span: Math.max(Number(call.end - call.begin), 1) };
@@ -493,7 +493,7 @@ export class Timeline {
     return { lane, part, depth, begin, slice: slice ?? (busy ? null : tile?.slices.find(near) ?? null), bin: busy ? { level, tile: index, bin, busy } : null };
   }
 
-  // ---- what the pointer is on ----
+  // ---- tooltips ----
 
   private hideTip(): void {
     this.tip.hidden = true;
@@ -507,7 +507,7 @@ export class Timeline {
     const head = hit ? undefined : this.lanes.at(event.offsetY + this.scroller.scrollTop);
     if (head?.level === 0 && head.collapsed) {
       const text = this.painter.summaryText(head, this.timeAt(event.offsetX) + head.shift, this.frame());
-      this.fillTip([text, 'folded: exact sums of all its lanes; expand it to see each']);
+      this.fillTip([text, 'exact sums over all lanes of the group; expand it to see each lane']);
       this.tip.hidden = !text;
       this.placeTip(event);
       return;
@@ -525,7 +525,7 @@ export class Timeline {
     this.placeTip(event);
   }
 
-  /** What the marks under the pointer say: the server knows which they are. */
+  /** Asks the server for the marks near the pointer, and shows them. */
   private markTip(hit: Hit, event: PointerEvent): void {
     const { span } = this.store.view.range, level = levelOf(span, this.width), room = MARK_PIXELS * span / this.width, id = hit.part.track.id;
     const at = this.timeAt(event.offsetX) + hit.lane.shift, inTile = Number(at - hit.begin), tile = this.api.peek(id, level, Number(hit.begin / BigInt(tileLength(level))));
@@ -558,7 +558,7 @@ export class Timeline {
     this.tip.style.top = `${y + 18 + this.tip.offsetHeight > box.height ? y - this.tip.offsetHeight - 10 : y + 18}px`;
   }
 
-  /** At once, and again when its name has come. */
+  /** Shows the tooltip at once, and again when the name has arrived. */
   private sliceTip(hit: Hit, slice: Slice): void {
     this.fillTip(this.sliceLines(hit, slice));
     const names = hit.part.track.kind === 'calls' ? this.api.funcs : this.api.texts;
@@ -573,11 +573,11 @@ export class Timeline {
     const from = hit.begin + BigInt(slice.begin), length = duration(slice.end - slice.begin);
     if (hit.part.track.kind === 'calls') {
       const func = this.api.funcs.get(slice.name), notes: string[] = [];
-      if (slice.flags & LIVE) notes.push('had begun before');
-      if (slice.flags & RESUMED) notes.push('goes on after a yield');
+      if (slice.flags & LIVE) notes.push('began before it was recorded');
+      if (slice.flags & RESUMED) notes.push('resumed after a yield');
       if (slice.flags & YIELDS) notes.push('yields');
-      if (slice.flags & UNWOUND) notes.push('left by an exception');
-      if (slice.flags & CUT) notes.push('its end was not recorded');
+      if (slice.flags & UNWOUND) notes.push('ended by an exception');
+      if (slice.flags & CUT) notes.push('end not recorded');
       return [func ? label(func) : '\u2026', `${length} at ${moment(from)}`, func ? place(func) : '', notes.join(', ')];
     }
     const name = this.api.texts.get(slice.name) ?? '\u2026';
@@ -593,7 +593,7 @@ export class Timeline {
   }
 
   private binTip(hit: Hit, bin: NonNullable<Hit['bin']>): void {
-    this.fillTip([`folded: ${share(bin.busy, 255)} busy`, `${duration(2 ** bin.level)} at ${moment(hit.begin + BigInt(bin.bin) * BigInt(2 ** bin.level))}`]);
+    this.fillTip([`about ${share(bin.busy, 255)} busy`, `${duration(2 ** bin.level)} at ${moment(hit.begin + BigInt(bin.bin) * BigInt(2 ** bin.level))}`]);
     const asked = new AbortController();
     this.tipAsk = asked;
     const query = { track: hit.part.track.id, level: bin.level, tile: bin.tile, bin: bin.bin, depth: hit.depth };
@@ -603,11 +603,11 @@ export class Timeline {
       if (asked.signal.aborted || exact.name === null) return;
       const text = longest === undefined ? '' : typeof longest === 'string' ? stateWords(longest) : label(longest);
       this.fillTip([`${count(exact.count)} begin here, ${share(exact.busy, 2 ** bin.level)} busy`, `longest: ${text}, ${duration(exact.longest)}`,
-        'folded: exact sums; zoom in to see each']);
+        'exact sums; zoom in to see each']);
     }).catch(() => undefined);
   }
 
-  // ---- for keys ----
+  // ---- navigation by keys ----
 
   async step(forward: boolean, sameFunction: boolean): Promise<void> {
     const call = this.store.detail;
@@ -623,10 +623,10 @@ export class Timeline {
     const query = { track: call.track, at: call.begin, forward: forward ? 1 : 0, ...(sameFunction ? { func: call.func } : { depth: call.depth }) };
     try {
       this.go(readCall(await ask<Call>('next', query), call.track));
-    } catch { /* there is no other */ }
+    } catch { /* there is no further call */ }
   }
 
-  /** With nothing selected: what the first lane on the screen, or the chosen one, has first in the range. */
+  /** Selects the first call or state in the range, in the first chosen lane, or else the first visible lane. */
   async selectFirst(): Promise<void> {
     const { from, span } = this.store.view.range, begin = from < 0n ? 0n : from, top = this.scroller.scrollTop, until = from + BigInt(Math.round(span));
     const lanes = this.lanes.lanes.filter((lane) => (this.store.view.only.length ? this.store.view.only.includes(lane.key) : lane.top + lane.height > top));
@@ -639,7 +639,7 @@ export class Timeline {
     }
   }
 
-  /** What is open at a time in a track, at depth 0, or begins next. */
+  /** The call or state at depth 0 of a track that is open at a time, or else begins next. */
   private async firstOf(track: Track, at: bigint): Promise<Call | null> {
     if (track.kind !== 'calls' && track.kind !== 'states' && track.kind !== 'slices') return null;
     const fetch = (id: number, level: number, index: number): Promise<Tile> => this.api.fetchTile(id, level, index), none = { track: track.id, func: 0, depth: 0, begin: at, end: at, begins: 0, ends: 0 };
@@ -653,7 +653,7 @@ export class Timeline {
     if (found) this.go(found);
   }
 
-  /** From what had a CPU to what that thread did, and from a thread to the CPU that it had. */
+  /** Goes from the thread on a CPU's lane to that thread's own lane, and from a thread to its CPU. */
   async toOther(): Promise<void> {
     const call = this.store.detail, track = call && this.trace.tracks[call.track];
     if (!call || !track) return;
@@ -663,7 +663,7 @@ export class Timeline {
     if (found) this.go(found);
   }
 
-  /** To what another thread did when it ended the selected wait, or kept the thread from its CPU. */
+  /** Goes to the waker of the selected wait, or to the thread that held the CPU or the GIL. */
   async toBlamed(): Promise<void> {
     const call = this.store.detail, track = call && this.trace.tracks[call.track];
     if (!call || track?.kind !== 'states' || track.of !== 'thread') return;
@@ -673,7 +673,7 @@ export class Timeline {
     else if (call.value) await this.goTo(track, call.value, call.begin);
   }
 
-  /** To what the selected thread's next wake-up of another set going, from the begin of the selection on. */
+  /** Goes to the next thread that the selected thread woke, starting at the begin of the selection. */
   async toWoken(): Promise<void> {
     const call = this.store.detail, track = call && this.trace.tracks[call.track];
     if (!call || track?.of !== 'thread') return;
@@ -691,9 +691,9 @@ export class Timeline {
     this.reveal(call);
   }
 
-  private kept: { track: number; depth: number } | null = null; // stays in view while lanes get their heights, until the reader scrolls
+  private kept: { track: number; depth: number } | null = null; // kept in view while lanes grow, until the reader scrolls
 
-  /** The lane of a track into view. */
+  /** Scrolls the lane of a track into view. */
   revealTrack(track: number): void {
     this.keep({ track, depth: 0 });
   }
@@ -711,7 +711,7 @@ export class Timeline {
     if (top < scrollTop || top + at.part.rowHeight > scrollTop + clientHeight) this.scroller.scrollTop = top - clientHeight / 2;
   }
 
-  /** Into view, in time and among the lanes. */
+  /** Moves the range and scrolls so that a call is visible. */
   reveal(call: Call): void {
     const { from, span } = this.store.view.range, begin = this.rangeOf(call).from, length = Number(call.end - call.begin);
     if (begin < from || begin + BigInt(length) > from + BigInt(Math.round(span)) || length < span / 2000) {
@@ -736,7 +736,7 @@ export function isDark(): boolean {
   return chosen ? chosen === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
 }
 
-/** Crisp on any screen: so many real pixels, drawn in CSS pixels. */
+/** Sizes a canvas in CSS pixels, with one canvas pixel per device pixel, so that it is sharp on any screen. */
 export function sized(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
   const scale = window.devicePixelRatio || 1, w = Math.round(width * scale), h = Math.round(height * scale);
   if (canvas.width !== w || canvas.height !== h) {

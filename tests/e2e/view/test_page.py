@@ -357,10 +357,10 @@ def test_events_are_searched_from_one_to_the_next_wherever_they_are(open_page):
     page.press("Enter")
     assert page.rows(".row.chosen")[0][0] == "0.010500000 s"
     page.press("Shift+Enter", "Shift+Enter")  # before the first comes the last
-    assert page.rows(".row.chosen")[0][0] == "0.059500000 s" and page.page.get_by_text("from the end again").is_visible()
+    assert page.rows(".row.chosen")[0][0] == "0.059500000 s" and page.page.get_by_text("continued from the end").is_visible()
     words.fill("nobody has this")
     page.press("Enter")
-    assert page.page.get_by_text('no event has "nobody has this"').is_visible()
+    assert page.page.get_by_text('no event contains "nobody has this"').is_visible()
 
 
 def test_a_comparison_is_in_the_address_and_ends(open_page):

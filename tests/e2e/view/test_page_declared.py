@@ -188,7 +188,7 @@ def test_a_panel_has_the_numbers_of_krait_intervals(open_page, shop, krait, decl
     assert [waiting[name] for name in names[:4]] == ["2", "3.5", "1.75", "1.5"] and (waiting["last"], waiting["per second"]) == ("1.5", f"{signal['per_s']:.6g}")
     label = page.page.locator(".over .scatter:visible")
     assert "order: 3 intervals" in label.get_attribute("aria-label")
-    assert page.page.locator(".bars").get_attribute("aria-label") == "How long they lasted, from 98.30 us to 327.7 us"
+    assert page.page.locator(".bars").get_attribute("aria-label") == "Histogram of durations from 98.30 us to 327.7 us"
     page.page.locator(".row", has_text="oven").first.click()
     page.press("Shift")
     assert "oven: 1 stay" in label.get_attribute("aria-label") and page.text(".transitions tbody").split("\t") == ["1", "100.0%", "hot", "warm"]

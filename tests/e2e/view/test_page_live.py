@@ -88,7 +88,7 @@ def test_a_long_answer_shows_how_far_it_is_and_can_be_cancelled(krait, synth, ch
         assert "cancelled" in jobs.inner_text()
         wait_until(lambda now: now == [], lambda: page.page.evaluate("() => fetch('api/progress').then((answer) => answer.json())"))
     assert page.page.locator(".table-rows .row").count() == 0
-    jobs.get_by_role("button", name="Ask again").click()
+    jobs.get_by_role("button", name="Try again").click()
     page.wait()
     assert page.rows()[0][0] == "app.main" and not jobs.is_visible()
     assert page.errors == []

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call that is selected: where it was called from, what it called, what its time went to and who was to blame.
+// The selected call: its callers, its callees, its time by thread state, and the causes of its waits.
 
 import { ApiError, ask, readCall } from '../api';
 import { button, el } from '../dom';
@@ -33,7 +33,7 @@ function section(title: string, ...children: HTMLElement[]): HTMLElement {
   return el('section', {}, el('h3', {}, title), ...children);
 }
 
-/** What the time went to, as one bar and its parts in words. */
+/** A bar of the time by thread state, with a legend. */
 function wallBar(wall: Record<string, number>, length: number): HTMLElement {
   const bar = el('div', { class: 'split', role: 'img' }), list = el('ul', { class: 'legend' }), colours = palette(isDark());
   for (const [state, ns] of Object.entries(wall).sort((a, b) => b[1] - a[1])) {
@@ -60,7 +60,7 @@ async function callees(context: Context, answer: Answer, length: number): Promis
   const rows = [...answer.callees].sort((a, b) => b[3] - a[3]).slice(0, 40), body = el('tbody');
   for (const [func, calls, , total] of rows) {
     body.append(el('tr', {}, el('td', {}, duration(total)), el('td', {}, share(total, length)), el('td', {}, count(calls)),
-      el('td', { class: 'left' }, button(await name(context, func), 'Find all calls of it', () => { context.store.setFunc(func); context.store.openPanel('finder'); }, 'link'))));
+      el('td', { class: 'left' }, button(await name(context, func), 'Find all calls of this function', () => { context.store.setFunc(func); context.store.openPanel('finder'); }, 'link'))));
   }
   return el('table', { class: 'plain' }, el('thead', {}, el('tr', {}, el('th', {}, 'total'), el('th', {}, 'share'), el('th', {}, 'calls'), el('th', { class: 'left' }, 'callee'))), body);
 }
@@ -76,7 +76,7 @@ function waits(list: Wait[]): HTMLElement {
     el('th', { class: 'left' }, 'system call'), el('th', { class: 'left' }, 'woken or held up by'))), body);
 }
 
-/** {"item": "pen", "return": 2} as rows; what is no such object, as it is. Values stay the text that they are: Python's integers are longer than a double's. */
+/** The members of a JSON object such as {"item": "pen", "return": 2} as rows; other text as one row. Values stay text, because a double cannot hold all of Python's integers. */
 export function fieldRows(text: string): [string, string][] {
   const rows: [string, string][] = [];
   let depth = 0, start = 1, quoted = false;
@@ -94,7 +94,7 @@ export function fieldRows(text: string): [string, string][] {
   return rows.length || !text || text === '{}' ? rows : [['', text]];
 }
 
-/** What was recorded with a slice of that extent: of those the one of that name. */
+/** The fields of the slice with the range of a call; if there are several, the one with that name. */
 async function fieldsOf(track: number, call: Call, name: string): Promise<[string, string][]> {
   const { list } = await ask<{ list: { name: string; fields: string }[] }>('fields', { track, from: call.begin, until: call.end });
   return fieldRows((list.find((each) => each.name === name) ?? list[0])?.fields ?? '');
@@ -104,7 +104,7 @@ function fieldsSection(title: string, rows: [string, string][]): HTMLElement {
   return section(title, el('table', { class: 'plain fields' }, el('tbody', {}, ...rows.map(([key, value]) => el('tr', {}, el('th', { class: 'left', scope: 'row' }, key), el('td', { class: 'left' }, clip(value)))))));
 }
 
-/** A call's arguments and result, where record --args recorded them: a slice of the same extent has them. */
+/** A call's arguments and result, if record --args recorded them. They are fields of a slice with the same range. */
 async function argumentsSection(context: Context, call: Call, name: string): Promise<HTMLElement | null> {
   const { tracks } = context.trace, { thread } = tracks[call.track];
   const track = tracks.find((each) => each.kind === 'slices' && each.name === 'arguments' && each.thread === thread);
@@ -114,7 +114,7 @@ async function argumentsSection(context: Context, call: Call, name: string): Pro
 
 interface Sum { segment: Segment; ns: number; count: number; longest: number }
 
-/** A path's time by thread and by what it did, the most first; `segment` is the longest of each. */
+/** A path's time by thread and activity, the greatest first; `segment` is the longest one of each. */
 export function sumPath(path: Segment[]): Sum[] {
   const sums = new Map<string, Sum>();
   for (const segment of path) {
@@ -128,7 +128,7 @@ export function sumPath(path: Segment[]): Sum[] {
   return [...sums.values()].sort((a, b) => b.ns - a.ns);
 }
 
-/** What the selection's time depended on, thread by thread. */
+/** The critical path of the selection as a table; null while it is switched off. */
 async function pathSection(context: Context): Promise<HTMLElement | null> {
   const { overlay } = context.timeline;
   if (!context.store.view.path) return null;
@@ -138,12 +138,12 @@ async function pathSection(context: Context): Promise<HTMLElement | null> {
   for (const { segment, ns, count: segments } of sumPath(overlay.path).slice(0, PATH_ROWS)) {
     const what = segment.syscall ? `${segment.kind}, in ${segment.syscall}` : segment.kind;
     body.append(el('tr', {}, el('td', {}, duration(ns)), el('td', {}, share(ns, whole)), el('td', {}, count(segments)),
-      el('td', { class: 'left' }, button(what, 'Go to the longest', () => context.store.show(segment.begin, segment.end, 1), 'link')),
+      el('td', { class: 'left' }, button(what, 'Go to the longest segment', () => context.store.show(segment.begin, segment.end, 1), 'link')),
       el('td', { class: 'left' }, `${segment.name ?? ''} ${segment.tid}`), el('td', { class: 'left' }, segment.byTid === null ? '-' : `${segment.byName ?? ''} ${segment.byTid}`)));
   }
   return section(`Critical path of ${duration(whole)}, ${counted(overlay.path.length, 'segment')}`, el('table', { class: 'plain path' },
     el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', {}, 'share'), el('th', {}, 'segments'), el('th', { class: 'left' }, 'what it did'), el('th', { class: 'left' }, 'thread'),
-      el('th', { class: 'left' }, 'CPU was with'))), body));
+      el('th', { class: 'left' }, 'CPU held by'))), body));
 }
 
 function pathButton(context: Context): HTMLElement | null {
@@ -162,8 +162,8 @@ async function show(context: Context, answer: Answer, signal: AbortSignal): Prom
       el('dt', {}, 'depth'), el('dd', {}, String(answer.depth)),
       ...(stepWords(answer) ? [el('dt', {}, 'step of a generator or coroutine'), el('dd', {}, stepWords(answer))] : [])),
     el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.timeline.showCall(answer)),
-      button('Select its time', 'Tables then show it alone', () => context.store.select(context.timeline.rangeOf(answer))),
-      button('All calls of it', 'Histogram and list', () => { context.store.setFunc(answer.func); context.store.openPanel('finder'); }), pathButton(context)));
+      button('Select its time', 'Show only its time in the tables', () => context.store.select(context.timeline.rangeOf(answer))),
+      button('All calls of this function', 'Show a histogram and a list', () => { context.store.setFunc(answer.func); context.store.openPanel('finder'); }), pathButton(context)));
   const parts: HTMLElement[] = [head], path = await pathSection(context);
   const told = await argumentsSection(context, answer, label({ ...func, holds: false }));
   if (told) parts.push(told);
@@ -177,7 +177,7 @@ async function show(context: Context, answer: Answer, signal: AbortSignal): Prom
   box.replaceChildren(...parts);
 }
 
-/** Who ended a wait, and how long the thread then waited for a CPU; or, of that second wait, who began it. */
+/** The waker and the wake-up latency of a wait; for time on a run queue after a wakeup, the waker. */
 async function wakerFacts(context: Context, call: Call, name: string): Promise<[string, string][]> {
   const { trace, api } = context, isWait = name.startsWith('blocked'), moments = isWait ? [call.end, call.end + 1n] : [call.begin, call.begin + 1n];
   if (trace.tracks[call.track].of !== 'thread' || (!isWait && name !== 'woken')) return [];
@@ -190,7 +190,7 @@ async function wakerFacts(context: Context, call: Call, name: string): Promise<[
   return facts;
 }
 
-/** A state, a system call, or who had a CPU. */
+/** Shows a thread state, a system call, or the time that a thread had a CPU. */
 async function showSpan(context: Context, call: Call): Promise<void> {
   const track = context.trace.tracks[call.track], length = Number(call.end - call.begin), value = call.value ?? 0, name = await context.api.texts.wait(call.func) ?? '';
   const thread = track.thread !== null ? context.trace.threads[track.thread] : null;
@@ -218,7 +218,7 @@ async function showSpan(context: Context, call: Call): Promise<void> {
 async function updateSpan(context: Context, chosen: { track: number; depth: number; at: bigint }): Promise<void> {
   const known = context.store.detail ?? await spanAt((track, level, index) => context.api.fetchTile(track, level, index), chosen.track, chosen.at, chosen.depth);
   if (!known) {
-    box.replaceChildren(el('p', { class: 'empty' }, 'Nothing is there at that time.'));
+    box.replaceChildren(el('p', { class: 'empty' }, 'The track has nothing at that time.'));
     return;
   }
   context.store.detail = known;
@@ -235,7 +235,7 @@ export const details: Panel = {
     const chosen = context.store.view.call;
     if (!chosen) {
       const path = await pathSection(context);
-      box.replaceChildren(...(path ? [path] : []), el('p', { class: 'empty' }, 'Click a call, a state or a system call in the timeline. The arrow keys then go from one to the next, . and , to the next and previous of the same function.'));
+      box.replaceChildren(...(path ? [path] : []), el('p', { class: 'empty' }, 'Click a call, a state or a system call in the timeline. The arrow keys then go from one to the next; . and , go to the next and previous call of the same function.'));
       return;
     }
     if (context.trace.tracks[chosen.track]?.kind !== 'calls') {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every event of the range as `krait cat` has it, in the order of time; what is scrolled to is asked for page by page.
+// All events of the range in order of time, as `krait cat` prints them. Scrolling requests them page by page.
 
 import { ApiError, ask, askFile } from '../api';
 import { VirtualList, button, el } from '../dom';
@@ -13,13 +13,13 @@ import { count, counted, moment, seconds } from '../time';
 interface Found { time: string | null; nth: number; damage: string | null }
 interface Answer { events: CatEvent[]; next: { from: string; skip: number } | null; damage: string | null }
 
-const CELL = 4000; // characters of fields that a row has
-const PAGE = 500, AHEAD = 100, WAIT = 250, MOST = 20000, PAGE_MOST = 5000, STEPS = 1000, ROW = 22, SAVE_POLL = 400; // MOST: rows that are here at a time
+const CELL = 4000; // most characters of fields in a row
+const PAGE = 500, AHEAD = 100, WAIT = 250, MOST = 20000, PAGE_MOST = 5000, STEPS = 1000, ROW = 22, SAVE_POLL = 400; // WAIT and SAVE_POLL in ms, ROW in pixels, the others in rows; MOST: most rows in memory
 let list: VirtualList, note: HTMLElement, input: HTMLInputElement, words: HTMLInputElement, outcome: HTMLElement, place: HTMLInputElement, rest: HTMLElement, current: Context;
 let events: CatEvent[] = [], next: Answer['next'] = null, begin = 0n, until = 0n, loading = false, chosen = -1, turn = 0, timer = 0;
-let front = 0n; // all events of the range from then on are here, up to `next`
+let front = 0n; // `events` has all events of the range from this time on, up to `next`
 
-/** The thread that an event is of, or the CPU. */
+/** The thread and the CPU of an event. */
 function whereOf(event: CatEvent): string {
   const id = event.packet_context?.vtid ?? event.common_context?.vtid ?? event.common_context?.tid, tid = typeof id === 'number' && id < 0 ? undefined : id, cpu = event.packet_context?.cpu_id;
   const thread = typeof tid === 'number' ? threadAt(current.trace, tid, timeOf(event), event.vpid) : undefined;
@@ -39,14 +39,14 @@ function makeRow(i: number): HTMLElement {
   return row;
 }
 
-/** The first event of the same time. */
+/** The row of the first event with the same time. */
 function firstOf(i: number): number {
   let first = i;
   while (first > 0 && events[first - 1].time_ns === events[i].time_ns) first--;
   return first;
 }
 
-/** The row of the event that is the nth of its time; -1: it is not here. */
+/** The row of the nth event of a time; -1 if it is not in memory. */
 function rowOf(at: bigint, nth: number): number {
   const row = events.findIndex((event) => timeOf(event) === at) + nth;
   return events[row] && timeOf(events[row]) === at ? row : -1;
@@ -57,7 +57,7 @@ function mark(i: number): void {
   list.draw();
 }
 
-/** The timeline goes there. */
+/** Chooses a row, and shows its time in the timeline. */
 function choose(i: number): void {
   mark(i);
   lookAt(timeOf(events[i]), i - firstOf(i));
@@ -82,8 +82,8 @@ function askEvents(from: bigint | string, skip: number, end: bigint, limit: numb
 }
 
 /**
- * Up to `limit` events, however few the filter takes of those that are there: an answer covers a part of them, and the next one
- * is asked for until there are enough or no more. `each` gets what an answer has; it says whether to go on.
+ * Requests up to `limit` events that pass the filter. One answer covers only part of the range, so this sends requests
+ * until it has enough events or reaches the end. `each` gets every answer, and returns whether to go on.
  */
 export async function askAll<E>(askPart: (from: bigint | string, skip: number, limit: number) => Promise<{ events: E[]; next: Answer['next']; damage: string | null }>, first: { from: bigint | string; skip: number }, limit: number,
   each: (answer: { events: E[]; next: Answer['next']; damage: string | null }) => boolean): Promise<void> {
@@ -96,13 +96,13 @@ export async function askAll<E>(askPart: (from: bigint | string, skip: number, l
   }
 }
 
-/** How far the search for events that the filter takes is. */
+/** Shows the progress of a search for events that pass the filter. */
 function tellSearch(at: string, from: bigint, end: bigint): void {
   const share = Number(BigInt(at) - from) / Math.max(Number(end - from), 1);
   current.tell(share, `events, ${counted(events.length, 'event')} so far, ${Math.floor(100 * share)}%`);
 }
 
-/** Runs unless another one has begun since; it is alone until it is done. */
+/** Runs a load and marks the table as loading. `isLast` tells the load whether a newer load has replaced it. */
 async function alone(run: (isLast: () => boolean) => Promise<void>): Promise<void> {
   const mine = ++turn;
   loading = true;
@@ -128,7 +128,7 @@ function more(first: { from: bigint | string; skip: number }, signal?: AbortSign
   });
 }
 
-/** What lies before the first row: by time, since only the times of what is here tell how much a page is. */
+/** Loads a page before the first row. Pages are requested by time, so the length is estimated from the rows in memory. */
 function earlier(signal?: AbortSignal): Promise<void> {
   return alone(async (isLast) => {
     const shown = events.length > 1 ? timeOf(events[events.length - 1]) - timeOf(events[0]) : until - begin;
@@ -166,7 +166,7 @@ function putInFront(found: CatEvent[], from: bigint): void {
   list.element.scrollTop += found.length * ROW;
 }
 
-/** Where events of one time are not torn apart; from `at` on. */
+/** The first row from `at` on whose time differs from the row before, so that a cut does not separate events of one time. */
 function border(at: number): number {
   let to = at;
   while (to > 0 && to < events.length && events[to].time_ns === events[to - 1].time_ns) to++;
@@ -203,7 +203,7 @@ function goOn(): void {
   if (from && !loading) void current.wait((signal) => more(from, signal));
 }
 
-/** The events from a time on, whatever was here. */
+/** Replaces all rows by the events from a time on. */
 async function jump(from: bigint, signal?: AbortSignal, nth = 0): Promise<void> {
   events = [];
   next = null;
@@ -216,7 +216,7 @@ async function jump(from: bigint, signal?: AbortSignal, nth = 0): Promise<void> 
   if (events.length * ROW < list.element.clientHeight && front > begin) await earlier(signal); // near the end
 }
 
-/** To a share of the range. */
+/** Goes to a position in the range, in 1/STEPS of it. */
 function goTo(share: number): void {
   clearTimeout(timer);
   const at = begin + (until - begin) * BigInt(share) / BigInt(STEPS);
@@ -225,7 +225,7 @@ function goTo(share: number): void {
 
 // ---- search ----
 
-/** Of the recording, or of what is selected: whether there is one before or after what is looked at, or from the other end on. */
+/** Finds the next or previous match in the selection, or else in the whole recording; wraps around at the end. */
 async function find(forward: boolean): Promise<void> {
   const text = words.value.trim(), { store, trace } = current, { selected } = store.view;
   if (!text) {
@@ -240,9 +240,9 @@ async function find(forward: boolean): Promise<void> {
     let found = await ask<Found>('find', { ...query, at: here, skip }, signal), around = '';
     if (found.time === null) {
       found = await ask<Found>('find', query, signal);
-      around = forward ? 'from the beginning again' : 'from the end again';
+      around = forward ? 'continued from the beginning' : 'continued from the end';
     }
-    if (found.time === null) outcome.textContent = `no event has "${clip(text)}"${found.damage ? `; damaged: ${found.damage}` : ''}`;
+    if (found.time === null) outcome.textContent = `no event contains "${clip(text)}"${found.damage ? `; damaged: ${found.damage}` : ''}`;
     else {
       outcome.textContent = around;
       await goToEvent(BigInt(found.time), found.nth, signal);
@@ -250,22 +250,22 @@ async function find(forward: boolean): Promise<void> {
   });
 }
 
-/** Shows it in the table and on the timeline, and looks at it. */
+/** Chooses the nth event of a time, in the table and in the timeline. */
 async function goToEvent(at: bigint, nth: number, signal: AbortSignal): Promise<void> {
   if (rowOf(at, nth) < 0 && at >= begin && at < until) await jump(at, signal, nth);
   const row = rowOf(at, nth);
   mark(row);
   if (row >= 0) list.reveal(row);
-  lookAt(at, nth); // where the range moves with it, its events are asked for
+  lookAt(at, nth); // may move the range, which requests the events of the new range
 }
 
-// ---- out of the page ----
+// ---- export ----
 
 function quoted(text: string): string {
   return `'${text.replace(/'/g, "'\\''")}'`;
 }
 
-/** The commands that write what is shown to files; of several folders, one each. */
+/** The commands that write the range to files; one krait cut per folder. */
 export function commands(trace: Pick<Trace, 'folders' | 'origin'>, from: bigint, end: bigint, filter: string): string[] {
   const cut = trace.folders.map((folder, i) => `krait cut ${folder} --from ${seconds(from)} --until ${seconds(end)} -o part${i ? i + 1 : ''}`);
   return [...cut, `krait cat --json --begin ${seconds(trace.origin + from)} --end ${seconds(trace.origin + end - 1n)}${filter ? ` --filter ${quoted(filter)}` : ''} ${trace.folders.join(' ')} > events.json`];
@@ -288,7 +288,7 @@ function download(file: Blob, name: string): void {
 
 type Save = (status: HTMLElement, signal: AbortSignal) => Promise<string>;
 
-/** All events of the range that the filter takes, a JSON object each, as krait cat --json prints them. */
+/** Saves all events of the range that pass the filter, one JSON object per line, as krait cat --json prints them. */
 async function saveEvents(status: HTMLElement, signal: AbortSignal): Promise<string> {
   const parts: Blob[] = [];
   let at: Answer['next'] = { from: String(begin), skip: 0 }, n = 0;
@@ -303,7 +303,7 @@ async function saveEvents(status: HTMLElement, signal: AbortSignal): Promise<str
   return `saved ${counted(n, 'event')} as events.json`;
 }
 
-/** The range as a trace of its own, which the server makes and packs. */
+/** Saves the range as a separate trace, in a tar archive from the server. */
 async function saveTrace(status: HTMLElement, signal: AbortSignal): Promise<string> {
   const look = window.setInterval(() => {
     ask<Running[]>('progress').then((running) => {
@@ -320,9 +320,9 @@ async function saveTrace(status: HTMLElement, signal: AbortSignal): Promise<stri
   }
 }
 
-/** A button that saves, and ends that again, with how far it is beside it. */
+/** A button that saves, a button that cancels, and the progress. */
 function saveRow(text: string, what: string, save: Save): HTMLElement {
-  const status = el('span', { role: 'status' }), cancel = button('Cancel', 'Stop it', () => saving?.abort());
+  const status = el('span', { role: 'status' }), cancel = button('Cancel', 'Cancel saving', () => saving?.abort());
   const start = button(text, what, () => {
     saving?.abort();
     const { signal } = saving = new AbortController(), end = (said: string): void => {
@@ -332,7 +332,7 @@ function saveRow(text: string, what: string, save: Save): HTMLElement {
     };
     start.disabled = true;
     cancel.hidden = false;
-    status.textContent = 'under way';
+    status.textContent = 'saving';
     save(status, signal).then(end, (error) => end(signal.aborted ? 'cancelled' : error instanceof Error ? error.message : String(error)));
   });
   cancel.hidden = true;
@@ -342,11 +342,11 @@ function saveRow(text: string, what: string, save: Save): HTMLElement {
 function showExport(dialog: HTMLDialogElement): void {
   const range = `${moment(begin)} to ${moment(until)}`;
   dialog.replaceChildren(el('div', { class: 'help-body' }, el('h2', {}, 'Export'),
-    el('p', {}, `What happened from ${range}, as a trace of its own, which krait and babeltrace2 read:`),
-    saveRow('Save the trace', 'An archive with the trace in it: tar xf part.tar', saveTrace),
-    el('p', {}, 'The events that the filter takes, an object on each line:'),
+    el('p', {}, `The range ${range} as a separate trace, which krait and babeltrace2 can read:`),
+    saveRow('Save the trace', 'Save a tar archive; unpack it with tar xf part.tar', saveTrace),
+    el('p', {}, 'The events that pass the filter, one JSON object per line:'),
     saveRow('Save the events', 'As krait cat --json prints them', saveEvents),
-    el('p', {}, 'The same in a shell:'),
+    el('p', {}, 'The same on the command line:'),
     ...commands(current.trace, begin, until, current.store.view.events).map(commandRow)), button('Close', 'Esc', () => dialog.close()));
   dialog.showModal();
 }
@@ -365,7 +365,7 @@ function makeHead(): HTMLElement {
   return el('div', { class: 'table-head', role: 'row' }, ...['time', 'event', 'where', 'fields'].map((title, i) => el('span', { class: i ? 'cell left' : 'cell', role: 'columnheader' }, title)));
 }
 
-/** The event that was chosen last: its time, and how many of that time come before it. */
+/** The event that was chosen last: its time, and its number among the events of that time. */
 function lookedAt(context: Context): [bigint | null, number] {
   const found = /^(\d{1,19})\.(\d{1,6})$/.exec(context.store.view.looks.event ?? '');
   return found ? [BigInt(found[1]), Number(found[2])] : [null, 0];
@@ -376,22 +376,22 @@ export const eventTable: Panel = {
   make(context) {
     current = context;
     note = el('span', { class: 'message' });
-    rest = button('Go on', 'Search the rest of the range for events that the filter takes', goOn);
+    rest = button('Go on', 'Search the rest of the range for events that pass the filter', goOn);
     rest.hidden = true;
-    input = el('input', { type: 'search', class: 'event-filter', placeholder: 'Filter: name == "sched_switch" && payload.next_tid == 12', 'aria-label': 'Filter of events, as krait cat --filter', spellcheck: 'false' });
+    input = el('input', { type: 'search', class: 'event-filter', placeholder: 'Filter: name == "sched_switch" && payload.next_tid == 12', 'aria-label': 'Filter of events, as for krait cat --filter', spellcheck: 'false' });
     input.addEventListener('input', () => {
       clearTimeout(timer);
       timer = window.setTimeout(() => context.store.setEvents(input.value.trim()), WAIT);
     });
-    place = el('input', { type: 'range', class: 'place', min: '0', max: String(STEPS), value: '0', 'aria-label': 'Place in the range', title: 'Place in the range: drag to events at another time' });
+    place = el('input', { type: 'range', class: 'place', min: '0', max: String(STEPS), value: '0', 'aria-label': 'Position in the range', title: 'Position in the range: drag to go to another time' });
     place.addEventListener('input', () => goTo(Number(place.value)));
-    const dialog = el('dialog', { class: 'help export' }), out = button('Export', 'Save these events, or write them as a trace', () => showExport(dialog));
+    const dialog = el('dialog', { class: 'help export' }), out = button('Export', 'Save the range as a trace, or its events as JSON', () => showExport(dialog));
     dialog.addEventListener('close', () => saving?.abort());
-    words = el('input', { type: 'search', class: 'event-words', placeholder: 'Search', 'aria-label': 'Search events for a text', title: 'A text of an event as krait cat prints it: Enter goes to the next one, Shift+Enter to the one before', spellcheck: 'false' });
+    words = el('input', { type: 'search', class: 'event-words', placeholder: 'Search', 'aria-label': 'Search events for a text', title: 'Text in the line of an event, as krait cat prints it; Enter finds the next match, Shift+Enter the previous one', spellcheck: 'false' });
     words.addEventListener('input', () => { outcome.textContent = ''; });
     words.addEventListener('keydown', (event) => { if (event.key === 'Enter') void find(!event.shiftKey); });
     outcome = el('span', { role: 'status', class: 'outcome' });
-    const steps = [button('\u2191', 'The one before (Shift+Enter)', () => void find(false), 'icon'), button('\u2193', 'The next one (Enter)', () => void find(true), 'icon')];
+    const steps = [button('\u2191', 'Previous match (Shift+Enter)', () => void find(false), 'icon'), button('\u2193', 'Next match (Enter)', () => void find(true), 'icon')];
     list = new VirtualList(ROW, makeRow, 'table-rows');
     list.element.addEventListener('scroll', scrolled);
     list.element.addEventListener('keydown', key);

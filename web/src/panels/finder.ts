@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All calls of one function: how long they took, as a histogram whose parts can be chosen, and each of them.
+// All calls of one function: a histogram of their durations, in which the reader can choose a part, and a table.
 
 import { ask, readCall } from '../api';
 import { button, el } from '../dom';
@@ -39,7 +39,7 @@ function listenToBrush(): void {
   });
 }
 
-/** The arrow keys choose a bar; with Shift they add the next ones. */
+/** The range of durations after a key: an arrow key chooses a bar, with Shift it adds the next bar. */
 export function brushByKey(bars: [number, number, number][], chosen: [number, number] | null, key: string, adds: boolean): [number, number] | null {
   const step = key === 'ArrowRight' ? 1 : -1, last = chosen ? bars.findIndex((bar) => bar[0] > chosen[1]) : -1, end = last < 0 ? bars.length : last;
   if (!bars.length) return null;
@@ -55,7 +55,7 @@ function keyDown(event: KeyboardEvent): void {
   current.store.setBrush(brush);
 }
 
-/** How many; of a generator or a coroutine, that each step is one. */
+/** The number of calls; for a generator or coroutine, says that each step counts as one. */
 export function foundText(answer: Pick<Answer, 'matched' | 'resumed'> & { calls: unknown[] }, isSteps: boolean, part: [number, number] | null): string {
   const chosen = part ? ` of ${duration(part[0])} to ${duration(part[1])}` : '', listed = answer.calls.length < answer.matched ? `; the ${count(answer.calls.length)} slowest are listed` : '';
   const steps = isSteps ? ` Each is a step of a generator or coroutine, from its call or a resume to the next yield or its end, not its whole life; ${counted(answer.matched - answer.resumed, 'of them is a first step', 'of them are first steps')}.` : '';
@@ -84,7 +84,7 @@ async function load(context: Context, signal: AbortSignal | undefined): Promise<
   const answer = await ask<Answer>('calls', { func, ...rangeParams(context), ...limits, limit: 1000 }, signal);
   histogram = answer.histogram;
   const known = await context.api.funcs.wait(func);
-  const clear = button('\u2715', 'No function', () => { context.store.setFunc(null); }, 'link');
+  const clear = button('\u2715', 'Clear the function', () => { context.store.setFunc(null); }, 'link');
   title.replaceChildren(el('h2', {}, known ? label(known) : '?'), el('span', { class: 'quiet' }, known ? ` ${place(known)} ` : ''), clear);
   const isSteps = answer.resumed + answer.yielded > 0;
   note.textContent = foundText(answer, isSteps, brush);
@@ -96,7 +96,7 @@ async function load(context: Context, signal: AbortSignal | undefined): Promise<
   draw();
 }
 
-/** The way to the slowest call of those that are chosen, and to the fastest, which the table may not have. */
+/** Shows buttons for the slowest and the fastest of the chosen calls; the table may not list the fastest. */
 function showEnds(context: Context, slowest: Call | undefined, fastest: Call | null): void {
   const last = fastest && readCall(fastest, fastest.track);
   ends.replaceChildren(...(slowest && last ? [
@@ -117,7 +117,7 @@ export const finder: Panel = {
     title = el('div', { class: 'finder-title' });
     note = el('span', {});
     ends = el('span', { class: 'actions' });
-    canvas = el('canvas', { class: 'histogram', role: 'img', tabindex: '0', 'aria-label': 'How long the calls took; the arrow keys choose a part, with Shift more of it, Delete all; the table has each call' });
+    canvas = el('canvas', { class: 'histogram', role: 'img', tabindex: '0', 'aria-label': 'Histogram of durations; the arrow keys choose a bar, with Shift they add bars, Delete chooses all; the table lists the calls' });
     canvas.addEventListener('keydown', keyDown);
     table = new Table<Call>(context.store, 'calls', columns(context, false), 0, (call) => go(context, call), 'Calls of the function');
     listenToBrush();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for the GIL in the range: who waited while who had it.
+// Waits for the GIL in the range, by waiting thread and by the thread that held the GIL.
 
 import { ask } from '../api';
 import { el } from '../dom';
@@ -15,7 +15,7 @@ type Row = [number, number | null, number, number, number, string];
 
 let waits: Table<Pair>, holders: Table<Holder>, note: HTMLElement, whole = 1;
 
-/** How long others waited while a thread had the GIL, and which of them the longest. */
+/** How long other threads waited while each thread held the GIL, and which of them waited longest. */
 export function byHolder(pairs: Pair[]): Holder[] {
   const found = new Map<number | null, Pair[]>();
   for (const pair of pairs) found.set(pair.holder, [...(found.get(pair.holder) ?? []), pair]);
@@ -24,7 +24,7 @@ export function byHolder(pairs: Pair[]): Holder[] {
   }));
 }
 
-/** The longest wait of a pair, on the timeline. */
+/** Shows the longest wait of a pair in the timeline. */
 async function go(context: Context, pair: Pair): Promise<void> {
   const track = context.trace.tracks.find((t) => t.name === 'GIL' && t.kind === 'states' && t.thread === pair.waiter);
   const found = track && await spanAt((id, level, index) => context.api.fetchTile(id, level, index), track.id, pair.from);
@@ -42,20 +42,20 @@ export const gil: Panel = {
       { title: 'waited', width: '92px', text: (pair) => duration(pair.ns), sort: (pair) => pair.ns, bar: (pair) => pair.ns / whole },
       { title: 'share', width: '58px', text: (pair) => share(pair.ns, whole), sort: (pair) => pair.ns },
       { title: 'waits', width: '60px', text: (pair) => count(pair.count), sort: (pair) => pair.count },
-      { title: 'longest', width: '80px', text: (pair) => duration(pair.longest), sort: (pair) => pair.longest, hint: () => 'The whole of the longest wait, whoever had the GIL in it' },
+      { title: 'longest', width: '80px', text: (pair) => duration(pair.longest), sort: (pair) => pair.longest, hint: () => 'Full length of the longest wait, even if several threads held the GIL during it' },
       { title: 'waiting thread', width: 'minmax(120px, 1fr)', left: true, text: (pair) => name(pair.waiter), sort: (pair) => name(pair.waiter) },
-      { title: 'had the GIL', width: 'minmax(120px, 1fr)', left: true, text: (pair) => name(pair.holder), sort: (pair) => name(pair.holder) },
+      { title: 'held the GIL', width: 'minmax(120px, 1fr)', left: true, text: (pair) => name(pair.holder), sort: (pair) => name(pair.holder) },
     ], 0, (pair) => { go(context, pair).catch(() => undefined); }, 'Waits for the GIL, by waiting thread and holder');
     holders = new Table<Holder>(context.store, 'holders', [
       { title: 'others waited', width: '110px', text: (row) => duration(row.ns), sort: (row) => row.ns, bar: (row) => row.ns / whole },
       { title: 'share', width: '58px', text: (row) => share(row.ns, whole), sort: (row) => row.ns },
       { title: 'threads', width: '64px', text: (row) => count(row.waiters), sort: (row) => row.waiters },
-      { title: 'had the GIL', width: 'minmax(120px, 1fr)', left: true, text: (row) => name(row.thread), sort: (row) => name(row.thread) },
-      { title: 'most of all waited', width: 'minmax(120px, 1fr)', left: true, text: (row) => name(row.most), sort: (row) => name(row.most) },
+      { title: 'held the GIL', width: 'minmax(120px, 1fr)', left: true, text: (row) => name(row.thread), sort: (row) => name(row.thread) },
+      { title: 'waited longest', width: 'minmax(120px, 1fr)', left: true, text: (row) => name(row.most), sort: (row) => name(row.most) },
     ], 0, (row) => {
       const track = context.trace.tracks.find((t) => t.kind === 'calls' && t.thread === row.thread);
       if (track) context.timeline.revealTrack(track.id);
-    }, 'Threads that had the GIL while others waited');
+    }, 'Threads that held the GIL while others waited');
     note = el('div', { class: 'note' });
     return el('div', { class: 'fill' }, note, el('div', { class: 'beside' }, waits.element, holders.element));
   },
@@ -64,7 +64,7 @@ export const gil: Panel = {
     const pairs = rows.map(([waiter, holder, n, ns, longest, from]: Row): Pair => ({ waiter, holder, count: n, ns, longest, from: BigInt(from) }));
     const waiting = new Set(pairs.map((pair) => pair.waiter)).size, sum = pairs.reduce((ns, pair) => ns + pair.ns, 0);
     whole = sum || 1;
-    note.textContent = pairs.length ? `${counted(waiting, 'thread')} waited ${duration(sum)} for the GIL. A wait counts for each thread that had the GIL meanwhile, with its part of the time.`
+    note.textContent = pairs.length ? `${counted(waiting, 'thread')} waited ${duration(sum)} for the GIL. If several threads held the GIL during a wait, the wait counts once for each, with its part of the time.`
       : 'No thread waited for the GIL in this range.';
     waits.set(pairs);
     holders.set(byHolder(pairs));

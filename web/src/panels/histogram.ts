@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long calls or intervals took, as bars: durations to the right and how many upward, both logarithmic.
+// A histogram of durations of calls or intervals. The x axis (duration) and the y axis (number) are logarithmic.
 
 import { palette } from '../palette';
 import { count, logLabel, logTicks, tickLabels } from '../time';
 import { isDark, sized } from '../timeline';
 
-export type Bar = [number, number, number]; // from, until, how many
+export type Bar = [number, number, number]; // from, until (ns), number
 
-export const HEIGHT = 132, LEFT = 58; // pixels; what is left of the bars says how many
+export const HEIGHT = 132, LEFT = 58; // pixels; LEFT is the width of the labels of the y axis
 const FOOT = 18, TOP = 8, BETWEEN = 22;
 
 export interface Scale { low: number; high: number; x: (ns: number, width: number) => number; ns: (x: number, width: number) => number }
 
-/** Where a duration stands. */
+/** The x scale, in both directions. */
 export function scaleOf(bars: Bar[]): Scale {
   const low = Math.log2(Math.max(bars[0]?.[0] ?? 1, 1)), high = Math.max(Math.log2(Math.max(bars[bars.length - 1]?.[1] ?? 2, 2)), low + 1);
   return { low, high, x: (ns, width) => (Math.log2(Math.max(ns, 1)) - low) / (high - low) * width, ns: (x, width) => 2 ** (low + x / width * (high - low)) };
 }
 
-/** What stands beside the bars: the most, and the powers of ten below it that have room. */
+/** The ticks of the y axis: the greatest number, and the powers of ten below it that fit. */
 export function countTicks(most: number, height: number): number[] {
   const y = (n: number): number => Math.log2(1 + n) / Math.log2(1 + most) * height, ticks = [most];
   for (let n = 10 ** Math.floor(Math.log10(most)); n >= 1; n /= 10) {

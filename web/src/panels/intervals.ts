@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declared intervals, states and signals of the range, with the numbers of `krait intervals`: a row for each, and of the
-// chosen one a picture over time, a histogram, or which state followed which.
+// Declared intervals, states and signals of the range, with the numbers that `krait intervals` prints. Each has a row; the
+// chosen one also has a plot over time, a histogram, and for states a table of transitions.
 
 import { ask } from '../api';
 import { el } from '../dom';
@@ -19,24 +19,24 @@ type Value = [number, number, number, number, number]; // column, how many, leas
 interface Shown extends Rule { cells?: CellRow[]; octave?: number; values?: Value[] }
 interface Line { rule: number; of: Shown; row: Row }
 
-const BARS = 96, LEFT = 58, FOOT = 20, TOP = 8, SCROLLBAR = 70; // pixels; names are a little longer than the least
+const BARS = 96, LEFT = 58, FOOT = 20, TOP = 8, SCROLLBAR = 70; // pixels; SCROLLBAR includes room for longer names
 let table: Table<Line>, scatter: Scatter, bars: HTMLCanvasElement, curve: HTMLCanvasElement, over: HTMLElement, next: HTMLElement, note: HTMLElement, beside: HTMLElement;
 let current: Context, rules: Shown[] = [], chosen = -1, histogram: Bar[] = [], drawn: { values: Value[]; columns: number; range: Range } | null = null;
 
-/** How long all of the cells took: the sums of each bucket. */
+/** The bars of a histogram: the number of intervals in each bucket of durations, over all cells. */
 export function barsOf(cells: Pick<Cell, 'bucket' | 'count'>[], octave: number): Bar[] {
   const sums = new Map<number, number>();
   for (const cell of cells) sums.set(cell.bucket, (sums.get(cell.bucket) ?? 0) + cell.count);
   return [...sums].sort((a, b) => a[0] - b[0]).map(([bucket, n]) => [bucketBegin(bucket, octave), bucketBegin(bucket + 1, octave), n]);
 }
 
-/** The least and the greatest value, apart from each other. */
+/** The range of the y axis: the least and the greatest value, or one more than the least if they are equal. */
 export function limitsOf(values: Value[]): [number, number] {
   const low = Math.min(...values.map((value) => value[2])), high = Math.max(...values.map((value) => value[3]));
   return values.length ? [low, high > low ? high : low + 1] : [0, 1];
 }
 
-/** A signal: from value to value, and where a column of pixels has several, all between the least and the greatest. */
+/** Draws a signal as steps. A column with several values gets a bar from the least to the greatest. */
 function drawCurve(): void {
   if (!drawn || curve.hidden) return;
   const { values, columns, range } = drawn, width = Math.max(over.clientWidth, LEFT + 20), height = Math.max(over.clientHeight, FOOT + 40);
@@ -70,7 +70,7 @@ function go(cell: Cell['longest']): void {
 function cellLines(cell: Cell): string[] {
   const of = rules[chosen], key = of?.rows[cell.longest.func]?.key, who = trackName(current.trace, cell.longest.track), longest = duration(Number(cell.longest.end - cell.longest.begin));
   const name = `${of?.name ?? ''}${key ? ` ${key}` : ''}`;
-  return cell.count === 1 ? [name, longest, who] : [counted(cell.count, of?.kind === 'state' ? 'stay' : 'interval'), `${duration(cell.ns)} in all; the longest: ${name}, ${longest}`, who];
+  return cell.count === 1 ? [name, longest, who] : [counted(cell.count, of?.kind === 'state' ? 'stay' : 'interval'), `${duration(cell.ns)} in total; longest: ${name}, ${longest}`, who];
 }
 
 function drawNext(of: Shown): void {
@@ -89,8 +89,8 @@ function drawPicture(range: Range, columns: number): void {
   drawn = isSignal ? { values: of.values ?? [], columns, range } : null;
   histogram = barsOf(cells, of?.octave ?? 8);
   const what = `${of?.name ?? ''}: ${counted(cells.reduce((n, cell) => n + cell.count, 0), of?.kind === 'state' ? 'stay' : 'interval')}`;
-  scatter.set(cells, of?.octave ?? 8, columns, range, `How long each lasted, over time, of ${what}; arrow keys go from point to point, Enter to it`);
-  bars.setAttribute('aria-label', `How long they lasted, from ${histogram.length ? duration(histogram[0][0]) : '-'} to ${histogram.length ? duration(histogram[histogram.length - 1][1]) : '-'}`);
+  scatter.set(cells, of?.octave ?? 8, columns, range, `Durations over time, ${what}; the arrow keys go from point to point, Enter opens a point`);
+  bars.setAttribute('aria-label', `Histogram of durations from ${histogram.length ? duration(histogram[0][0]) : '-'} to ${histogram.length ? duration(histogram[histogram.length - 1][1]) : '-'}`);
   curve.setAttribute('aria-label', `The values of ${of?.name ?? ''} over time; the table has their statistics`);
   drawNext(of ?? { name: '', kind: 'state', rows: [], transitions: [], first: [] });
   draw();
@@ -112,7 +112,7 @@ async function load(context: Context, signal?: AbortSignal): Promise<void> {
     rules = await load();
   }
   const lines = rules.flatMap((of, rule) => of.rows.map((row): Line => ({ rule, of, row })));
-  note.textContent = lines.length ? 'The numbers of krait intervals. Choose a row to see its plot; click a point to go there.' : 'No lanes are declared: press N to make one, or open krait view with -f FILE.';
+  note.textContent = lines.length ? 'The same numbers as in krait intervals. Choose a row to see its plot; click a point to go there.' : 'No lanes are declared: press N to make one, or open krait view with -f FILE.';
   const shownColumns = columnsOf(lines);
   table.setColumns(shownColumns);
   beside.style.setProperty('--table', `${leastWidth(shownColumns.map((column) => column.width)) + SCROLLBAR}px`);
@@ -138,9 +138,9 @@ function countOf(title: string, of: (row: Row) => number | undefined): Column<Li
   return { title, width: `${8 * title.length - 6}px`, sort: ({ row }) => of(row) ?? 0, text: ({ row }) => (of(row) ? count(of(row) as number) : '-') };
 }
 
-const needed = new Set<string>(); // columns that have had something: they stay while the range changes
+const needed = new Set<string>(); // columns that have had a value: they stay when the range changes
 
-/** The columns of krait intervals, but for those in which no row has had anything. */
+/** The columns of krait intervals, without those that have had no value yet. */
 function columnsOf(lines: Line[]): Column<Line>[] {
   const need = (title: string, is: (line: Line) => boolean): boolean => {
     if (lines.some(is)) needed.add(title);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture of how long system calls took over time. The server adds up what falls into one cell of a few pixels; a
-// cell of one call is that call.
+// A scatter plot of durations over time. The server sums up all calls in a cell of CELL pixels. A cell with one call
+// shows that call exactly.
 
 import { el } from '../dom';
 import { Call } from '../model';
@@ -20,30 +20,30 @@ export function readCell(row: CellRow): Cell {
   return { column, bucket, count: calls, errors, ns, longest: { track, func, depth, begin: BigInt(begin), end: BigInt(end), begins: 0, ends: 0, value } };
 }
 
-/** Where a bucket of durations begins, in nanoseconds: src/serve/answer_sums.c. */
+/** The least duration of a bucket in nanoseconds, as in src/serve/answer_sums.c. */
 export function bucketBegin(bucket: number, octave: number): number {
   const high = Math.floor(bucket / octave) - 1;
   return bucket < octave ? bucket : (octave + bucket % octave) * 2 ** high;
 }
 
-/** What a cell says, a line each. */
+/** The lines of a cell's tooltip. */
 export function cellLines(cell: Cell, name: string, who: string): string[] {
   const longest = duration(Number(cell.longest.end - cell.longest.begin)), failed = cell.errors ? `, ${count(cell.errors)} with an error` : '';
   if (cell.count === 1) return [name, `${longest}${cell.errors ? `, error ${-(cell.longest.value ?? 0)}` : ''}`, who];
-  return [`${count(cell.count)} system calls${failed}`, `${duration(cell.ns)} in all; the longest: ${name}, ${longest}`, who];
+  return [`${count(cell.count)} system calls${failed}`, `${duration(cell.ns)} in total; longest: ${name}, ${longest}`, who];
 }
 
-/** So many columns of cells a picture of a width has. */
+/** The number of columns of cells in a plot of a width in pixels. */
 export function roomIn(width: number): number {
   return Math.max(Math.floor((width - LEFT - RIGHT) / CELL), 1);
 }
 
-/** The cells by time, then duration: what the arrow keys go through. */
+/** The cells in the order of the arrow keys: by time, then by duration. */
 export function inOrder(cells: Cell[]): Cell[] {
   return [...cells].sort((a, b) => a.column - b.column || a.bucket - b.bucket);
 }
 
-/** The times below a picture. */
+/** Draws the time axis below a plot. */
 export function timeAxis(context: CanvasRenderingContext2D, range: Range, box: { left: number; width: number; top: number }, colours: Palette): void {
   const { step, at } = timeTicks(range.from, range.span, box.width / 90), x = (tick: bigint): number => box.left + Number(tick - range.from) / range.span * box.width;
   context.textAlign = 'left';
@@ -61,7 +61,7 @@ export class Scatter {
   private octave = 8;
   private range: Range = { from: 0n, span: 1 };
   private columns = 1;
-  private at = -1; // under the pointer, or gone to by keys
+  private at = -1; // cell under the pointer, or reached by keys; -1: none
 
   constructor(private say: (cell: Cell) => string[], private open: (call: Call) => void) {
     this.element = el('div', { class: 'scatter-box relative' }, this.canvas, this.tip);
@@ -76,7 +76,7 @@ export class Scatter {
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
-  /** So many columns of cells are on the screen. */
+  /** The number of columns of cells on the screen. */
   get room(): number {
     return roomIn(this.element.clientWidth);
   }
@@ -106,7 +106,7 @@ export class Scatter {
     return Math.max(this.element.clientHeight, FOOT + TOP + 20);
   }
 
-  /** The middle of a cell; one call stands exactly where it begins and how long it lasts. */
+  /** The pixel position of a cell: its middle, or for a single call its exact begin and duration. */
   private place(cell: Cell, scale: { low: number; high: number }): [number, number] {
     const wide = this.width() - LEFT - RIGHT, high = this.height() - FOOT - TOP;
     const ns = cell.count === 1 ? Number(cell.longest.end - cell.longest.begin) : (bucketBegin(cell.bucket, this.octave) + bucketBegin(cell.bucket + 1, this.octave)) / 2;
@@ -119,7 +119,7 @@ export class Scatter {
     const width = this.width(), height = this.height(), context = sized(this.canvas, width, height), colours = palette(isDark()), scale = this.scale();
     context.clearRect(0, 0, width, height);
     this.axes(context, width, height, scale);
-    const most = Math.max(...this.cells.map((cell) => cell.count), 2), more = Math.min(Math.floor(width * height / Math.max(this.cells.length, 1) / 500), 4); // few points in much room are larger
+    const most = Math.max(...this.cells.map((cell) => cell.count), 2), more = Math.min(Math.floor(width * height / Math.max(this.cells.length, 1) / 500), 4); // few points are drawn larger
     this.cells.forEach((cell, i) => {
       const [x, y] = this.place(cell, scale), size = (cell.count === 1 ? DOT - 1 : DOT) + more;
       context.globalAlpha = cell.count === 1 ? 0.7 : 0.55 + 0.45 * Math.log2(cell.count) / Math.log2(most);
@@ -134,7 +134,7 @@ export class Scatter {
     });
   }
 
-  /** Errors have a shape of their own, not a colour alone. */
+  /** Draws an error as a cross: not all readers can tell colours apart. */
   private cross(context: CanvasRenderingContext2D, x: number, y: number, colour: string): void {
     context.strokeStyle = colour;
     context.lineWidth = 1.5;

@@ -188,7 +188,7 @@ const struct krait_cmd krait_cmd_analyses = {
         "Without an operand, krait lists the analyses of the user's folder ($XDG_CONFIG_HOME/krait/analyses, "
         "by default "
         "~/.config/krait/analyses) and the built-in ones. With names or files, krait checks them and prints "
-        "their text, as a start for your own.\n\n"
+        "their text, which you can copy and change.\n\n"
         "docs/analyses.md has all keys.",
     .examples = "# List them\n"
                 "krait analyses\n"

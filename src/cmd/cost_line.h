@@ -10,7 +10,7 @@
 
 /* What --compensate says in help. */
 #define KRAIT_COMPENSATE_HELP \
-    "Take off what recording each call took, as far as krait record measured it: an estimate (docs/report.md)"
+    "Subtract the estimated cost of recording each call, which krait record measured (docs/report.md)"
 
 /* Whether what recording took is to be taken off this recording's times, into *yes. Returns 0, or -EINVAL with a message where
  * that is wanted and the recording does not tell it. */

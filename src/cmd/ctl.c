@@ -161,9 +161,9 @@ const struct krait_cmd krait_cmd_ctl = {
                 "krait ctl 4711 start\n"
                 "# Look closer at one module, at no more than 5 % of the program's time\n"
                 "krait ctl 4711 set include='app.orders*' overhead=5\n"
-                "# What happened just now, of krait record --last 10s\n"
+                "# Save what krait record --last 10s has kept, and look at it\n"
                 "krait ctl 4711 snapshot -o slow && krait report slow\n"
-                "# For a monitor: lost events of a recording, by its folder\n"
+                "# The number of lost events, for a monitor\n"
                 "krait ctl --json trace status | jq .lost\n",
     .opts = opts,
     .values_size = sizeof(struct options),

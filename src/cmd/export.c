@@ -50,8 +50,8 @@ static const struct krait_opt export_opts[] = {
     { "no-kernel", 0, KRAIT_OPT_FLAG, NULL, AT(no_kernel),
       "For chrome and perfetto: leave out the kernel events" },
     { "compensate", 0, KRAIT_OPT_FLAG, NULL, AT(compensate),
-      "For folded, callgrind and pprof: take off what recording each call took, as far as krait record measured it: an estimate "
-      "(docs/report.md)" },
+      "For folded, callgrind and pprof: subtract the estimated cost of recording each call, which krait record "
+      "measured (docs/report.md)" },
     KRAIT_SELECT_OPTS(struct export_options, select),
     KRAIT_OPTS_END,
 };

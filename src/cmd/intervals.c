@@ -431,8 +431,9 @@ static const struct krait_opt intervals_opts[] = {
       "Pair only messages that have the same text in a group of the patterns, by its name or number, or in a "
       "field of "
       "the event, such as extra.order; in any thread or process (default: the group named key)" },
-    { "nested", 0, KRAIT_OPT_FLAG, NULL, OPT(nested), "End the newest open start (default: the oldest)" },
-    { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "Replace the open start by a new one" },
+    { "nested", 0, KRAIT_OPT_FLAG, NULL, OPT(nested),
+      "Pair a stop with the newest open start (default: the oldest)" },
+    { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "Drop an open start when the next start comes" },
     { "by", 0, KRAIT_OPT_CHOICE, "key", OPT(by), "Show a row for each key" },
     { "only", 0, KRAIT_OPT_LIST, "NAME", OPT(only),
       "With -f: show only what is declared by this name, a glob; may be repeated" },
@@ -478,6 +479,7 @@ const struct krait_cmd krait_cmd_intervals = {
         "krait pairs a start and a stop of the same thread. With a key, such as an order number, it pairs those "
         "with the same key, also across threads, processes and recordings. The key is a group named key in both "
         "patterns, or what --key names.\n\n"
+        "With -f, krait shows everything that declared analyses describe (docs/analyses.md).\n\n"
         "docs/intervals.md has the rules, with examples.",
     .examples =
         "# How long each run took, by the program's log\n"

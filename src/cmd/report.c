@@ -292,8 +292,8 @@ static const struct krait_opt report_opts[] = {
       "Show only functions whose name, module or file matches: a glob, a word between dots, or re:REGEX; "
       "with --tree, start the tree at them" },
     { "exception", 0, KRAIT_OPT_STR, "PATTERN", OPT(exception),
-      "Show only functions that an exception left whose type's name matches, in a tree with their callers; `raised` "
-      "counts only these. Types match by name: base classes are not recorded" },
+      "Show only functions left by an exception whose type has a matching name; with --tree, their callers too; "
+      "`raised` counts only these exceptions. Base classes are not recorded, so they do not match" },
     KRAIT_SELECT_OPTS(struct report_options, select),
     KRAIT_SELECT_TO_OPT(struct report_options, select),
     { "tree", 't', KRAIT_OPT_FLAG, NULL, OPT(tree),

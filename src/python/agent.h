@@ -306,6 +306,11 @@ void krait_threads_seed(struct krait_interp *in);
 void krait_thread_seed(struct krait_interp *in);
 int krait_threads_init(void);
 
+/* ---- native_id.c ---- */
+/* The kernel's number of the thread that is `ident` to Python; `thread` is its threading.Thread or NULL. 0: not known, or
+ * it has ended. GIL held; keeps errno. */
+uint32_t krait_native_id(unsigned long ident, PyObject *thread);
+
 /* ---- unreported.c ---- */
 void krait_unreported_init(void);
 /* PY_THROW was reported: the RAISE right after it is not an unreported begin. GIL held. */

@@ -44,8 +44,8 @@ static pthread_key_t thread_key;
 static struct waiting {
     pthread_t thread;
     struct krait_ring *ring;
-} waiting[256];
-static size_t waiting_count;
+} * waiting;
+static size_t waiting_count, waiting_cap;
 
 /* Held while another thread's `tls` is followed, and by a thread that ends: it takes its storage away. Who
  * stops the recording holds it while it takes the rings from all threads, and unmaps them later. Never on the
@@ -299,10 +299,12 @@ void krait_thread_look_at_name(struct krait_interp *in)
 
 /* ---- rings ---- */
 
-static struct krait_ring *waiting_ring(void)
+/* A thread that began after one had ended without an event may have its pthread_self, and another number. */
+static struct krait_ring *waiting_ring(uint32_t tid)
 {
     for (size_t i = 0; i < waiting_count; i++) {
-        if (waiting[i].ring && pthread_equal(waiting[i].thread, pthread_self())) {
+        bool is_here = waiting[i].ring && pthread_equal(waiting[i].thread, pthread_self());
+        if (is_here && waiting[i].ring->tid == tid) {
             struct krait_ring *ring = waiting[i].ring;
             waiting[i].ring = NULL;
             return ring;
@@ -347,7 +349,8 @@ bool krait_thread_begin(struct krait_interp *in)
         return false;
     frames_done(&entry->said); /* was of another ring */
     krait_greenlets_forget();
-    struct krait_ring *ring = waiting_ring();
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    struct krait_ring *ring = waiting_ring(tid);
     if (ring) {
         krait_this_ring = ring;
         krait_gil_drop_pending();
@@ -355,7 +358,6 @@ bool krait_thread_begin(struct krait_interp *in)
     }
     /* Looking through all rings takes a while: not more often than the clock's window changes. */
     uint64_t window = krait_writer_now(&in->agent->writer) >> KRAIT_CTF_TS_BITS;
-    uint32_t tid = (uint32_t)syscall(SYS_gettid);
     ring =
         entry->none_at == window ? NULL : krait_writer_ring_new(&in->agent->writer, KRAIT_RING_THREAD, tid);
     if (!ring) {
@@ -505,7 +507,7 @@ static size_t count_same(const struct frames *a, const struct frames *b)
 
 /* A deep stack may need more room than the ring has, mostly after a loss: then it is said in parts, the
  * outermost frames first. Each part takes up where the one before stopped, or where the stack has changed
- * since. `said` is NULL for another thread's ring. */
+ * since. `said` is NULL without memory. */
 static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_t t, PyObject *frame,
                        struct frames *said)
 {
@@ -620,16 +622,6 @@ bool krait_thread_is_suppressed(struct krait_interp *in, enum krait_begin_what t
 
 /* ---- threads that run already ---- */
 
-static uint32_t native_id(PyObject *thread)
-{
-    PyObject *value = PyObject_GetAttrString(thread, "_native_id"); /* 3.8 on */
-    unsigned long tid = value && PyLong_Check(value) ? PyLong_AsUnsignedLong(value) : 0;
-    Py_XDECREF(value);
-    if (PyErr_Occurred())
-        PyErr_Clear();
-    return (uint32_t)tid;
-}
-
 /* Of a thread that has one since recording was switched off. */
 static struct krait_ring *ring_of(uint32_t tid)
 {
@@ -645,37 +637,52 @@ static struct krait_ring *ring_of(uint32_t tid)
     return found;
 }
 
-/* Its stack is said now, as far as that is known, and once more before its next event. */
-static void seed_again(struct krait_interp *in, struct krait_ring *ring, PyObject *frame)
+/* A ring that its thread finds at its first event. NULL without memory or a free ring. */
+static struct krait_ring *ring_for(struct krait_interp *in, unsigned long ident, uint32_t tid)
 {
-    Py_INCREF(frame);
-    say_frames(in, ring, krait_writer_now(&in->agent->writer), frame, NULL);
-    resync(ring);
+    if (!tid || !KRAIT_GROW(waiting, waiting_cap, waiting_count + 1))
+        return NULL;
+    struct krait_ring *ring = krait_writer_ring_new(&in->agent->writer, KRAIT_RING_THREAD, tid);
+    if (ring)
+        waiting[waiting_count++] = (struct waiting){ .thread = (pthread_t)ident, .ring = ring };
+    return ring;
+}
+
+/* Runs no Python code: the thread waits for the GIL until its stack is written. A ring that it has since the recording
+ * was switched off gets its stack once more before the next event. */
+static void put_seed(struct krait_interp *in, unsigned long ident, uint32_t tid, const struct frames *frames,
+                     const char *name)
+{
+    struct krait_writer *writer = &in->agent->writer;
+    struct krait_ring *own = ring_of(tid);
+    if (own && !atomic_load(&own->resync))
+        return; /* it has had its first event meanwhile */
+    struct krait_ring *ring = own ? own : ring_for(in, ident, tid);
+    if (!ring)
+        return; /* its stack is said at its first event */
+    atomic_store(&ring->resync, 0);
+    uint64_t t = KRAIT_MAX(krait_writer_now(writer), krait_gil_last());
+    if (!put_frames(writer, ring, t, frames, &(size_t){ 0 }) || own)
+        resync(ring);
+    if (!own && name)
+        write_name(in, tid, name);
 }
 
 static void seed_one(struct krait_interp *in, unsigned long ident, PyObject *frame)
 {
-    char name[NAME_MAX_BYTES];
+    KRAIT_CLEANUP(frames_done) struct frames frames = { 0 };
+    const struct krait_ring *mine = krait_this_ring;
+    char text[NAME_MAX_BYTES];
+    Py_INCREF(frame);
+    bool whole = frames_from(in, frame, &frames); /* may run Python code, and the thread go on meanwhile */
     PyObject *thread = active_thread(ident);
-    uint32_t tid = thread ? native_id(thread) : 0;
-    struct krait_ring *own = ring_of(tid);
-    if (own) {
-        seed_again(in, own, frame);
-        Py_XDECREF(thread);
-        return;
-    }
-    bool seen = tid && waiting_count < KRAIT_ARRAY_LEN(waiting);
-    struct krait_ring *ring = seen ? krait_writer_ring_new(&in->agent->writer, KRAIT_RING_THREAD, tid) : NULL;
-    if (ring) {
-        Py_INCREF(frame);
-        say_frames(in, ring, krait_writer_now(&in->agent->writer), frame, NULL);
-        if (thread_name(thread, name))
-            write_name(in, tid, name);
-    }
+    uint32_t tid = krait_native_id(ident, thread);
+    const char *name = thread && thread_name(thread, text)    ? text
+                       : !thread && tid == (uint32_t)getpid() ? "MainThread"
+                                                              : NULL;
+    if (whole && mine == krait_this_ring && krait_agent_records(in))
+        put_seed(in, ident, tid, &frames, name);
     Py_XDECREF(thread);
-    if (!ring || waiting_count == KRAIT_ARRAY_LEN(waiting))
-        return; /* its stack is said at its first event */
-    waiting[waiting_count++] = (struct waiting){ .thread = (pthread_t)ident, .ring = ring };
 }
 
 void krait_threads_seed(struct krait_interp *in)

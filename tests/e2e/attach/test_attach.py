@@ -14,6 +14,7 @@ import pytest
 from attached_programs import DEEP, HOLDS, JOIN, SPIN, WAITS
 from conftest import BUILD
 from pages import run_page
+from recording import Recording
 from running import wait_for
 
 PROGRAMS = {"spin": SPIN, "join": JOIN, "waits": WAITS, "deep": DEEP}
@@ -148,6 +149,67 @@ def test_a_gil_that_c_code_holds_for_long_keeps_krait_out(programs, attach, run,
     assert (tmp_path / "holding").exists() and not folder.exists()
     wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
     assert ended(app, tmp_path) == "done True\n"
+
+
+# Two threads, each in one C call until it is told, of a program that does not import threading.
+IN_C = """
+import _thread, os, sys, time
+def main_waits(): return os.read(0, 1)
+def other_waits(): return lock.acquire()
+def after(): pass
+def other():
+    other_waits()
+    ended.append(other.__name__)
+ended, lock = [], _thread.allocate_lock()
+lock.acquire()
+_thread.start_new_thread(other, ())
+while not any(f.f_code is other_waits.__code__ for f in sys._current_frames().values()): time.sleep(0.01)
+print(os.getpid(), flush=True)
+main_waits()
+lock.release()
+after()
+while not ended: time.sleep(0.01)
+print("done", ended, "threading" in sys.modules, flush=True)
+"""
+
+
+@pytest.fixture
+def in_c(programs, python):
+    """A process of IN_C, whose input ends its waits."""
+    return programs.start(python, IN_C, stdin=subprocess.PIPE)
+
+
+def told_to_end(app):
+    said = app.process.communicate("x", timeout=30)[0]
+    assert app.process.returncode == 0
+    return said
+
+
+def test_threads_that_stay_in_one_c_call_are_in_each_recording(in_c, attach, run):
+    """No event of theirs comes while the recording runs: their stacks are written when it begins."""
+    for _ in range(2):
+        krait, folder = attach(in_c.pid, "--for", "300ms")
+        said = krait.communicate(timeout=60)[1]
+        assert krait.returncode == 0, said
+        found = functions(run, folder)
+        assert not json.loads(run("info", "--json", folder).stdout).get("problems")
+        for name in "main_waits", "other_waits", "other":
+            assert found[name]["calls"] == 0 and found[name]["total_ns"] > 0, (name, found[name])
+    assert told_to_end(in_c) == "done ['other'] False\n"
+
+
+def test_a_thread_that_returns_from_its_c_call_goes_on_in_the_stack_that_was_written_for_it(in_c, attach, run):
+    krait, folder = attach(in_c.pid)
+    wait_for(lambda: list(folder.glob("*/thread*")), "the recording")
+    assert told_to_end(in_c) == "done ['other'] False\n"
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0, said
+    found = functions(run, folder)
+    assert found["after"]["calls"] == 1 and [found[name]["calls"] for name in ("main_waits", "other_waits", "other")] == [0, 0, 0]
+    process = Recording(folder).check(ended=False).main
+    frames = [(t.tid, process.codes[e.code].qualname) for t in process.threads for e in t.events if e.name == "python:frame"]
+    assert len({tid for tid, _ in frames}) == 2
+    assert [sum(name == one for _, one in frames) for name in ("main_waits", "other_waits", "other")] == [1, 1, 1], frames
 
 
 def test_a_process_that_cannot_be_told_leaves_the_recording_by_itself(programs, attach, run, python, tmp_path):

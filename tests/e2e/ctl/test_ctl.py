@@ -114,6 +114,24 @@ def test_a_thread_that_waits_is_said_when_it_is_switched_on(told, python):
     assert "waits" in said, "after it was switched on"
 
 
+def test_a_thread_that_threading_does_not_know_is_said_when_an_idle_recording_is_switched_on(told, python, report):
+    app = told(python, "--idle", text=OBEDIENT.replace("report(os.getpid())\nbelow", """
+import _thread, time
+def unknown_waits(): lock.acquire()
+lock = _thread.allocate_lock()
+lock.acquire()
+_thread.start_new_thread(unknown_waits, ())
+while not any(f.f_code is unknown_waits.__code__ for f in sys._current_frames().values()): time.sleep(0.01)
+report(os.getpid())
+below"""))
+    app.ctl("start")
+    app.tell("first()")
+    app.end()
+    found = {row["name"]: row for row in report(app.folder)}
+    assert found["first"]["calls"] == 1
+    assert found["unknown_waits"]["calls"] == 0 and found["unknown_waits"]["total_ns"] > 0
+
+
 @pytest.mark.few_pythons
 def test_stacks_balance_and_results_stay_however_often(told, python, rounds):
     app = told(python, text="""

@@ -114,6 +114,27 @@ def test_starting_in_mid_call_seeds_the_stacks_of_all_threads(record, python, tm
     assert outer["calls"] == 0 and outer["total_ns"] > 0  # it was called before, and ran on
 
 
+def test_threads_that_threading_does_not_know_are_seeded_too(record, python, tmp_path, report):
+    run(
+        python,
+        record,
+        """
+        import _thread, sys, time, krait
+        def waits(): lock.acquire()
+        def is_waiting(): return any(f.f_code is waits.__code__ for f in sys._current_frames().values())
+        lock = _thread.allocate_lock()
+        lock.acquire()
+        _thread.start_new_thread(waits, ())
+        while not is_waiting(): time.sleep(0.01)
+        krait.start(sys.argv[1])
+        krait.stop()
+        """,
+        tmp_path / "trace",
+    )
+    waits = next(row for row in report(tmp_path / "trace") if row["name"] == "waits")
+    assert waits["calls"] == 0 and waits["total_ns"] > 0
+
+
 ROUNDS = 2_000_000  # of a loop, each of which takes more than a nanosecond anywhere
 
 

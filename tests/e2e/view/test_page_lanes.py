@@ -70,3 +70,25 @@ def test_what_is_empty_on_the_screen_is_hidden(krait, chromium, both):
         page.page.wait_for_timeout(600)
         shown = set(names(page.wait()))
         assert {"MainThread", "CPU 0"} <= shown and not {"first", "second", "CPU 1"} & shown
+
+
+def test_names_stay_beside_their_lanes(krait, chromium, synth):
+    more = "".join(f"thread {tid} t{tid}\n0us call 1\n1000us return\n" for tid in range(8, 60))
+    with opened(krait, chromium, synth(THREADS.replace("exit 0 0", more + "exit 0 0"))) as page:
+        # As finding in the page and focus do with what is seen in part: only the timeline itself may scroll, with names and lanes.
+        page.page.locator(".lane").last.evaluate("(lane) => lane.scrollIntoView({ block: 'start' })")
+        assert page.page.evaluate("() => ['.names', '.sticky'].map((place) => document.querySelector(place).scrollTop)") == [0, 0]
+
+
+def test_the_button_that_ends_a_comparison_is_one_line(krait, chromium, synth):
+    names = [f"function_with_a_long_name_{i}" for i in range(6)]
+    codes = "".join(f"code {i + 1} python app {name} app.py {i + 1}\n" for i, name in enumerate(names))
+    calls = "".join(f"{i}us call {i + 1}\n" for i in range(6)) + "".join(f"{1000 + i}us return\n" for i in range(6))
+    with opened(krait, chromium, synth(f"process 5 python3\n{codes}thread 5 MainThread\n{calls}exit 0 0\n"), "#p=flame") as page:
+        box = page.page.locator("canvas.flame").bounding_box()
+        page.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 18 * 6 + 9)
+        page.wait()
+        page.page.get_by_role("button", name="Compare").click()
+        page.wait()
+        heights = [page.page.get_by_role("button", name=name).bounding_box()["height"] for name in ("End comparison", "Callers")]
+        assert page.page.locator(".crumb").count() == 7 and abs(heights[0] - heights[1]) <= 4

@@ -212,6 +212,38 @@ def test_a_thread_that_returns_from_its_c_call_goes_on_in_the_stack_that_was_wri
     assert [sum(name == one for _, one in frames) for name in ("main_waits", "other_waits", "other")] == [1, 1, 1], frames
 
 
+# Has a child before the recording, and forks another one in it.
+PARENT = """
+import os, sys, time
+def first(): time.sleep(600)
+def second(): pass
+def child(work):
+    pid = os.fork()
+    if not pid:
+        work()
+        os._exit(0)
+    return pid
+waits = child(first)
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+os.waitpid(child(second), 0)
+os.kill(waits, 9)
+print("done", True, flush=True)
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--no-children"]], ids=["children", "no children"])
+def test_children_that_the_process_forks_from_then_on_are_recorded(programs, attach, run, python, options):
+    app = programs.start(python, PARENT, stdin=subprocess.PIPE)
+    krait, folder = attach(app.pid, *options)
+    wait_for(lambda: list(folder.glob("*/thread*")), "the recording")
+    assert app.process.communicate("\n", timeout=30)[0] == "done True\n"
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0, said
+    found = functions(run, folder)
+    assert "child" in found and "first" not in found and ("second" in found) == (not options)
+
+
 def test_a_process_that_cannot_be_told_leaves_the_recording_by_itself(programs, attach, run, python, tmp_path):
     """Here it is stopped when the recording ends."""
     app = programs.start(python, WAITS)

@@ -105,7 +105,8 @@ void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, u
         return;
     if (!below_is_right || depth != stack->py_len)
         cut_to_depth(stack, gone_at(stack, t_ns), depth);
-    krait_stack_begin(stack, resync_time(stack, t_ns), func, code, KRAIT_OP_LIVE, KRAIT_STACK_PYTHON);
+    if (t_ns < stack->range.to_ns)
+        krait_stack_begin(stack, resync_time(stack, t_ns), func, code, KRAIT_OP_LIVE, KRAIT_STACK_PYTHON);
 }
 
 void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth)

@@ -13,7 +13,8 @@
  *   - python:stack cuts all Python calls from that depth on, and C calls on top: the loss has most likely
  *     hidden their ends
  *   - what python:frame and python:stack cut ends at the latest time seen before them, where the gap begins:
- *     a gap is the time of what is open on both sides of it
+ *     a gap is the time of what is open on both sides of it. Hence those that follow a gap over the range's end
+ *     are told as well: they cut, and nothing begins
  *   - except in recordings of samples: there it ends when the next sample shows that it has gone
  *   - code that is left out from now on is cut wherever it is open; what was open inside it goes on as
  *     KRAIT_OP_LIVE

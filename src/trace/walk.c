@@ -158,6 +158,18 @@ static void damaged_event(struct walk *walk, const struct krait_packet *packet, 
                      walk->path, offset, id, (size_t)(packet->end - event));
 }
 
+enum {
+    FRAMES = 1 << KRAIT_EVENT_python_frame | 1 << KRAIT_EVENT_python_deep_frame,
+    SETTLES = 1 << KRAIT_EVENT_python_stack | 1 << KRAIT_EVENT_python_deep_stack,
+};
+
+/* Whether an event at the range's end or behind it still tells of the time before: where events were lost up to there,
+ * what is open now tells what ended before. */
+static bool tells_of_gap(const struct walk *walk, uint32_t id)
+{
+    return !walk->stack->sampled && (krait_event_bit(id) & (FRAMES | SETTLES));
+}
+
 /* An event whose header did not go the short way, or that meets a border: the way that can do everything.
  * False at the end of the range or of what is intact. */
 static KRAIT_COLD bool slow_event(struct walk *walk, const struct krait_packet *packet,
@@ -174,14 +186,13 @@ static KRAIT_COLD bool slow_event(struct walk *walk, const struct krait_packet *
     uint64_t t_ns = krait_ticks_ns(&walk->clock, *ticks);
     if (t_ns >= walk->next_omit_ns)
         apply_omits(walk, KRAIT_MIN(t_ns, to_ns - 1));
-    walk->over = t_ns >= to_ns;
-    if (walk->over)
-        return false;
-    if (!one_event(walk, head.id, t_ns, cursor)) {
+    bool is_behind = t_ns >= to_ns, is_used = !is_behind || tells_of_gap(walk, head.id);
+    walk->over = is_behind && (!is_used || (krait_event_bit(head.id) & SETTLES));
+    if (is_used && !one_event(walk, head.id, t_ns, cursor)) {
         damaged_event(walk, packet, event, head.id);
         return false;
     }
-    return true;
+    return !walk->over;
 }
 
 /* What the short way knows of an event by its id: bits of begins, of ends, of C calls, and the kind of op.

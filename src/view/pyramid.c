@@ -85,7 +85,7 @@ static inline struct krait_tile_bin *bin_at(struct window *window, uint32_t dept
 static inline void add_to_bin(struct krait_tile_bin *bin, uint64_t busy_ns, uint64_t longest_ns,
                               uint32_t func, uint32_t count)
 {
-    if (KRAIT_UNLIKELY(longest_ns >= bin->longest_ns) &&
+    if (KRAIT_UNLIKELY(longest_ns >= bin->longest_ns) && (busy_ns || count) &&
         (longest_ns > bin->longest_ns || func < bin->func || krait_tile_bin_is_empty(bin))) {
         bin->longest_ns = longest_ns;
         bin->func = func;

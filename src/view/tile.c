@@ -110,7 +110,8 @@ static bool overlaps(const struct krait_tile *tile, const struct krait_tile_call
 int krait_tile_add(struct krait_tile *tile, const struct krait_tile_call *call)
 {
     uint64_t to_ns = tile->from_ns + tile->bins * tile->bin_ns;
-    if (!overlaps(tile, call, to_ns))
+    bool is_seen = call->begin == KRAIT_OP_CALL || call->end_ns > call->begin_ns;
+    if (!is_seen || !overlaps(tile, call, to_ns))
         return 0;
     tile->deepest = KRAIT_MAX(tile->deepest, call->depth + 1);
     tile->begun += call->begin == KRAIT_OP_CALL && call->begin_ns >= tile->from_ns;

@@ -55,7 +55,8 @@ void krait_tile_init(struct krait_tile *tile, uint64_t from_ns, uint64_t bin_ns,
 void krait_tile_done(struct krait_tile *tile);
 
 /* Adds a call: as itself if it lasts KRAIT_TILE_WIDE bins or more, else to the bins that it touches. A call outside
- * of the tile changes nothing. Returns 0 or -ENOMEM. */
+ * of the tile changes nothing, nor does the rest of one that is 0 ns long: it neither begins there nor takes time.
+ * Returns 0 or -ENOMEM. */
 int krait_tile_add(struct krait_tile *tile, const struct krait_tile_call *call);
 
 /* Adds what several calls did in the bin at `bin`, which is in the tile. Returns 0 or -ENOMEM. */

@@ -322,12 +322,12 @@ static void stacks_that_were_left_have_bounded_memory(void **state)
 /* Each switch between two deep stacks has 8 bytes in a trace. */
 static void hostile_switches_take_bounded_time(void **state)
 {
-    enum { DEEP = 1 << 20, SWITCHES = 1 << 20 };
+    enum { DEEP = 1 << 17, SWITCHES = 1 << 17 };
     struct krait_stack *stack = calloc(1, sizeof(*stack));
     size_t ops = 0;
     assert_non_null(stack);
     krait_stack_init(stack, KRAIT_RANGE_ALL, count_batch, &ops);
-    stack->budget = 1 << 22; /* not the whole of it: this is a test */
+    stack->budget = 1 << 19; /* not the whole of it: this is a test */
     for (uint32_t i = 0; i < DEEP; i++)
         krait_stack_begin(stack, 10, 101, 1, KRAIT_OP_CALL, KRAIT_STACK_PYTHON);
     for (uint32_t i = 0; i < SWITCHES; i++)
@@ -349,7 +349,7 @@ static void hostile_switches_take_bounded_time(void **state)
 
 static void switches_of_a_program_are_all_paid_for(void **state)
 {
-    enum { DEEP = 300, SWITCHES = 200000 };
+    enum { DEEP = 300, SWITCHES = 20000 };
     struct krait_stack *stack = calloc(1, sizeof(*stack));
     size_t ops = 0;
     assert_non_null(stack);
@@ -386,6 +386,20 @@ static void a_range_cuts_at_both_edges(void **state)
     py(&run, 40, 3);
     py(&run, 150, 4);
     stop(&run, 900, "100 live 101, 100 live 103, 150 call 104, 200 cut 104, 200 cut 103, 200 cut 101");
+}
+
+/* Its calls are those that a walk over everything finds. */
+static void a_gap_over_the_ranges_end_cuts_what_it_cuts(void **state)
+{
+    struct run run;
+    start(&run, (struct krait_range){ 100, 200 });
+    py(&run, 10, 1);
+    py(&run, 120, 2);
+    py(&run, 130, 3);
+    krait_stack_live(run.stack, 300, 101, 1, 0);
+    krait_stack_live(run.stack, 300, 104, 4, 1);
+    krait_stack_settle(run.stack, 300, 2);
+    stop(&run, 900, "100 live 101, 120 call 102, 130 call 103, 130 cut 103, 130 cut 102, 200 cut 101");
 }
 
 static void a_range_in_which_nothing_happens_shows_what_was_open(void **state)
@@ -577,6 +591,7 @@ int main(void)
         cmocka_unit_test(switches_of_a_program_are_all_paid_for),
         cmocka_unit_test(stacks_that_were_left_are_not_known_behind_a_gap),
         cmocka_unit_test(a_range_cuts_at_both_edges),
+        cmocka_unit_test(a_gap_over_the_ranges_end_cuts_what_it_cuts),
         cmocka_unit_test(a_range_in_which_nothing_happens_shows_what_was_open),
         cmocka_unit_test(a_range_after_the_end_is_empty),
         cmocka_unit_test(an_end_at_the_ranges_begin_is_before_it),

@@ -24,15 +24,19 @@ static void index_equals_walk(struct made *made, uint32_t count)
     made_free(made);
 }
 
+/* Several short programs differ in more ways than one long one. */
 static void check_shape(const struct shape *shape, uint32_t events)
 {
-    struct made *made = made_new();
-    for (uint32_t i = 0; i < 2; i++) {
-        made->t = 1000 * i;
-        made_thread(made, 10 + i);
-        run(made, shape, events, 11 + i);
+    enum { PROGRAMS = 8 };
+    for (uint32_t seed = 1; seed <= PROGRAMS; seed++) {
+        struct made *made = made_new();
+        for (uint32_t i = 0; i < 2; i++) {
+            made->t = 1000 * i;
+            made_thread(made, 10 + i);
+            run(made, shape, events / PROGRAMS, 10 * seed + i);
+        }
+        index_equals_walk(made, 6);
     }
-    index_equals_walk(made, 6);
 }
 
 static void of_short_calls(void **state)
@@ -59,6 +63,8 @@ static void of_losses_and_times_that_go_back(void **state)
 {
     check_shape(&(struct shape){ .step = 300, .pause = 800, .depth = 6, .losses = true, .back = true },
                 30000);
+    check_shape(&(struct shape){ .step = 300, .pause = 500, .depth = 6, .generators = true, .losses = true },
+                30000);
 }
 
 static void of_greenlets(void **state)
@@ -72,7 +78,7 @@ static void of_many_calls_without_length(void **state)
     made_thread(made, 10);
     made->t = 5000;
     made_begin(made, KRAIT_EVENT_python_call, 1);
-    for (uint32_t i = 0; i < 200000; i++) {
+    for (uint32_t i = 0; i < EVENTS(200000); i++) {
         made_begin(made, KRAIT_EVENT_c_call, 3);
         made_end(made, KRAIT_EVENT_c_return);
     }
@@ -97,9 +103,9 @@ static void of_deep_recursion(void **state)
     struct made *made = made_new();
     made_thread(made, 10);
     for (uint32_t round = 0; round < 3; round++) {
-        for (uint32_t i = 0; i < 60000; i++, made->t += 50)
+        for (uint32_t i = 0; i < EVENTS(60000); i++, made->t += 50)
             made_begin(made, KRAIT_EVENT_python_call, 1 + 3 * (i % 7));
-        for (uint32_t i = 0; i < 60000; i++, made->t += 50)
+        for (uint32_t i = 0; i < EVENTS(60000); i++, made->t += 50)
             made_end(made, KRAIT_EVENT_python_return);
     }
     index_equals_walk(made, 2);

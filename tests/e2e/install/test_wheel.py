@@ -68,8 +68,9 @@ def test_what_is_loaded_into_programs_needs_libc_alone(wheel, tmp_path):
         assert needed <= {"libc.so.6", "ld-linux-x86-64.so.2", "libpthread.so.0", "libdl.so.2"}, path.name
 
 
-def oldest_and_newest():
-    pythons = sorted((p for p in found_pythons()[0] if "-" not in p.version), key=lambda p: p.number)
+def oldest_and_newest(own=False):
+    """With `own`, of those that are in this machine's own root."""
+    pythons = sorted((p for p in found_pythons()[0] if "-" not in p.version and not (own and p.prefix)), key=lambda p: p.number)
     return [pytest.param(p, id=str(p)) for p in {str(p): p for p in (pythons[:1] + pythons[-1:])}.values()]
 
 
@@ -77,7 +78,13 @@ def of_this_machine():
     return [pytest.param(p, id=str(p)) for p in found_pythons()[0] if not p.prefix and "-" not in p.version]
 
 
-@pytest.mark.parametrize("python", of_this_machine())
+def each_with_headers():
+    """What a version adds the oldest has not, and what one drops the newest has not: those between add little."""
+    between = {str(p.values[0]) for p in of_this_machine()} - {p.id for p in oldest_and_newest(own=True)}
+    return [pytest.param(*p.values, id=p.id, marks=[pytest.mark.long] * (p.id in between)) for p in of_this_machine()]
+
+
+@pytest.mark.parametrize("python", each_with_headers())
 def test_the_agent_compiles_with_the_headers_of_every_python(python, tmp_path):
     folder = python.run("-c", "import sysconfig; print(sysconfig.get_path('include'))").stdout.strip()
     if not (Path(folder) / "Python.h").exists():

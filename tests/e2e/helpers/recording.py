@@ -38,15 +38,17 @@ SIZES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "i64": "q", 
 STEPS = {name: (*name.removesuffix("_of").split(":"), name in BEGINS) for name in BEGINS | ENDS}
 
 
-@dataclass(slots=True)
 class Event:
-    time: int  # ticks of the trace's clock
-    name: str
-    fields: dict
+    """`time` is in ticks of the trace's clock. `fields` is made when asked for: of most events only `code` is."""
+
+    __slots__ = ("time", "name", "code", "_names", "_values")
+
+    def __init__(self, time, name, code, names, values):
+        self.time, self.name, self.code, self._names, self._values = time, name, code, names, values
 
     @property
-    def code(self):
-        return self.fields.get("code")
+    def fields(self):
+        return dict(zip(self._names, self._values))
 
 
 @dataclass
@@ -59,54 +61,63 @@ class Code:
 
 
 def at_once(layout):
-    """What reads all fields, and their names, where each has a fixed size; else None."""
+    """What reads all fields where each has a fixed size, with and without an event's word before them; else None."""
     if all(kind in SIZES for kind, _ in layout):
-        return struct.Struct("<" + "".join(SIZES[kind] for kind, _ in layout)), [name for _, name in layout]
+        text = "".join(SIZES[kind] for kind, _ in layout)
+        return struct.Struct("<I" + text), struct.Struct("<" + text)
     return None, None
 
 
-READERS = {number: (name, layout, *at_once(layout)) for number, (name, layout) in EVENTS.items()}
+READERS = [None] * (max(EVENTS) + 1)
+for number, (name, layout) in EVENTS.items():
+    fields = [field for _, field in layout]
+    READERS[number] = (name, layout, fields, fields.index("code") if "code" in fields else None, *at_once(layout))
 
 
 def read_fields(data, at, layout):
-    fields = {}
-    for kind, name in layout:
+    values = []
+    for kind, _ in layout:
         if kind == "str":
             end = data.index(b"\0", at)
-            fields[name] = data[at:end].decode("utf-8", "surrogateescape")
+            values.append(data[at:end].decode("utf-8", "surrogateescape"))
             at = end + 1
         elif kind in SIZES:
-            (fields[name],) = struct.unpack_from("<" + SIZES[kind], data, at)
+            values += struct.unpack_from("<" + SIZES[kind], data, at)
             at += struct.calcsize(SIZES[kind])
         else:
-            fields[name] = ENUMS[kind][data[at]]
+            values.append(ENUMS[kind][data[at]])
             at += 1
-    return fields, at
+    return values, at
 
 
-def read_packet(data, at, end, clock):
-    """The events of data[at:end], each with its bytes. `clock` is the packet's first full time."""
+def read_packet(data, at, end, clock, sizes):
+    """The events of data[at:end]; adds their bytes to `sizes` by number. `clock` is the packet's first full time."""
+    events = []
     while at < end:
-        start = at
-        (word,) = struct.unpack_from("<I", data, at) if at + 4 <= end else (data[at],)
-        number = word & 31
-        if number == 31:
+        start, number = at, data[at] & 31
+        if number != 31:
+            name, layout, names, at_code, whole, _ = READERS[number]
+            if whole:
+                word, *values = whole.unpack_from(data, at)
+                at += whole.size
+            else:
+                (word,) = struct.unpack_from("<I", data, at)
+                values, at = read_fields(data, at + 4, layout)
+            low, known = word >> 5, clock & 0x7FFFFFF
+            clock += low - known if low >= known else low - known + 0x8000000
+        else:
             number, clock = struct.unpack_from("<IQ", data, at + 1)
             at += 13
-        else:
-            low = word >> 5
-            clock = (clock & ~0x7FFFFFF | low) + (0x8000000 if low < clock & 0x7FFFFFF else 0)
-            at += 4
-        name, layout, fixed, names = READERS[number]
-        if not layout:
-            fields = {}
-        elif fixed:
-            fields = dict(zip(names, fixed.unpack_from(data, at)))
-            at += fixed.size
-        else:
-            fields, at = read_fields(data, at, layout)
+            name, layout, names, at_code, _, fixed = READERS[number]
+            if fixed:
+                values = fixed.unpack_from(data, at)
+                at += fixed.size
+            else:
+                values, at = read_fields(data, at, layout)
         assert at <= end, f"event {name} goes beyond its packet's content"
-        yield Event(clock, name, fields), at - start
+        sizes[number] += at - start
+        events.append(Event(clock, name, None if at_code is None else values[at_code], names, values))
+    return events
 
 
 class Stream:
@@ -137,28 +148,32 @@ class Stream:
                 at += bits // 8
 
     def walk(self):
-        self._discarded, self._after_losses, self._sizes = 0, [], Counter()
+        self._discarded, self._after_losses, self._sizes = 0, [], [0] * len(READERS)
         data, expected, count = self.path.read_bytes(), 0, 0
         for at, (_, _, _, _, begin, last, content, _, seq, discarded, _) in self.packets():
             assert seq >= expected, f"{self.path}: packet numbers go back"
-            expected, before, first = seq + 1, begin, count
-            for event, size in read_packet(data, at + PACKET_HEAD.size, at + content // 8, begin):
-                assert begin <= event.time <= last, f"{self.path}: event outside of its packet's time"
-                assert before <= event.time, f"{self.path}: time goes back"
-                if count == first and discarded != self._discarded:
-                    self._after_losses.append(first)
+            events = read_packet(data, at + PACKET_HEAD.size, at + content // 8, begin, self._sizes)
+            if events:
+                times = [e.time for e in events]
+                assert begin <= min(times) and max(times) <= last, f"{self.path}: event outside of its packet's time"
+                assert times == sorted(times), f"{self.path}: time goes back"
+                if discarded != self._discarded:
+                    self._after_losses.append(count)
                     self._discarded = discarded
-                before, count = event.time, count + 1
-                self._sizes[event.name] += size
-                yield event
+            expected, count = seq + 1, count + len(events)
+            yield from events
 
     @cached_property
     def events(self):
         return list(self.walk())
 
+    @cached_property
+    def is_short(self):
+        return self.path.stat().st_size < self.FEW
+
     def read(self):
         """The events, all at once where they are few or were asked for before."""
-        return self.events if "events" in self.__dict__ or self.path.stat().st_size < self.FEW else self.walk()
+        return self.events if "events" in self.__dict__ or self.is_short else self.walk()
 
     @property
     def after_losses(self):
@@ -168,7 +183,7 @@ class Stream:
     @property
     def sizes(self):
         """Bytes by event's name, for the size of a call."""
-        return self.events and self._sizes
+        return self.events and Counter({EVENTS[number][0]: size for number, size in enumerate(self._sizes) if size})
 
 
 def break_event(path, packet=0):
@@ -188,6 +203,7 @@ class Process:
         self.name, pid = re.fullmatch(r"(.*?)-(\d+)(?:-\d+)?", folder.name).groups()
         self.pid = int(pid)
         self.metadata = (folder / "metadata").read_text()
+        self._walked = {}
         self.definitions = Stream(folder / "definitions", torn).events if (folder / "definitions").exists() else []
         self.codes = {
             e.fields["id"]: Code(*(e.fields[k] for k in ("kind", "module", "qualname", "file", "line")))
@@ -234,7 +250,24 @@ class Process:
         is what is still open at the end, outermost first. A C function that was live when the stack was said has an end
         without a beginning: python:frame tells Python's frames alone. Unless it is `told`, the shape is checked alone.
         """
-        lines, stack, said, left = [] if told else None, [], [], {}  # said: the python:frame events of the run that goes on
+        if not told and not thread.is_short:
+            return None, self.follow(thread)
+        lines, files, still_open = self.walked(thread)
+        return [line for line, file in zip(lines, files) if only is None or file == only] if told else None, still_open
+
+    def walked(self, thread):
+        """All lines of the shape, the file of each, and what is open at the end. Of a short thread they are kept."""
+        if thread.path in self._walked:
+            return self._walked[thread.path]
+        lines, files = [], []
+        result = lines, files, self.follow(thread, lines, files)
+        if thread.is_short:
+            self._walked[thread.path] = result
+        return result
+
+    def follow(self, thread, lines=None, files=None):
+        """Checks the nesting, and returns what is open at the end. Appends to `lines`, and the file of each to `files`."""
+        stack, said, left, texts = [], [], {}, {}  # said: the python:frame events of the run that goes on
         omitted = deque((e.time, e.fields["id"]) for e in self.definitions if e.name == "code:omit")
         for e in thread.read():
             while omitted and omitted[0][0] <= e.time:  # another thread may have left it out in mid-call
@@ -249,8 +282,13 @@ class Process:
                     if kind == "c" and stack[-1][0] == "said":
                         continue
                     assert stack[-1][0] in (kind, "said"), f"{self.folder.name}: {e.name} ends {self.codes[stack[-1][1]]}"
-                if lines is not None and (only is None or self.file_of(stack) == only):
-                    lines.append(f"{'c ' if kind == 'c' else ''}{what} {self.codes[stack[-1][1]].qualname}")
+                if lines is not None:
+                    code = stack[-1][1]
+                    text = texts.get((e.name, code))
+                    if text is None:
+                        text = texts[e.name, code] = f"{'c ' if kind == 'c' else ''}{what} {self.codes[code].qualname}"
+                    lines.append(text)
+                    files.append(self.file_of(stack) if stack[-1][0] == "c" else self.files[code])
                 if not begins:
                     stack.pop()
             elif e.name in ("python:frame", "python:deep_frame"):
@@ -260,7 +298,7 @@ class Process:
             elif e.name == "python:switch":
                 left[e.fields["from"]] = stack
                 stack = list(left.get(e.fields["to"], [])) if e.fields["to"] else []
-        return lines, [self.codes[code].qualname for _, code in stack]
+        return [self.codes[code].qualname for _, code in stack]
 
     @staticmethod
     def resync(stack, said, depth):

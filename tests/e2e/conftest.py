@@ -315,25 +315,44 @@ def record(krait, tmp_path):
 
 
 @pytest.fixture
-def venv(tmp_path):
-    """venv(python) makes a virtual environment, and gives the interpreter in it. Without pip it is there at once."""
+def venv(tmp_path, tmp_path_factory):
+    """venv(python) makes a virtual environment of the test's own, and gives the interpreter in it. Without pip it is there at once.
+    With packages it is one for all tests and workers of this run: it takes ten seconds, and nobody changes it."""
+    base = tmp_path_factory.getbasetemp()
+    of_run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
-    def make(python, *packages, name="venv", pip=True):
-        folder = tmp_path / name
-        made = python.run("-m", "venv", *([] if pip else ["--without-pip"]), folder)
-        if made.returncode:
-            pytest.skip(f"{python} makes no virtual environment: {(made.stdout + made.stderr).strip().splitlines()[-1]}")
-        inside = Interpreter(python.version, python.prefix, str(folder / "bin" / "python"), python.kind)
-        if packages:
-            install(inside, *packages)
-        return inside
+    def make(python, *packages, pip=True):
+        if not packages:
+            return new_venv(python, tmp_path / "venv", pip)
+        folder = of_run / "-".join(["venv", str(python), *packages])
+        with open(f"{folder}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if (folder / "complete").exists():
+                return inside_venv(python, folder)
+            by = python if "--python" in python.run("-m", "pip", "help").stdout else None
+            inside = new_venv(python, folder, pip=not by)
+            install(inside, *packages, by=by)
+            (folder / "complete").touch()
+            return inside
 
     return make
 
 
-def install(python, *packages):
-    """pip install into a virtual environment; without a network that is a skip."""
-    run = python.run("-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
+def inside_venv(python, folder):
+    return Interpreter(python.version, python.prefix, str(folder / "bin" / "python"), python.kind)
+
+
+def new_venv(python, folder, pip):
+    made = python.run("-m", "venv", "--clear", *([] if pip else ["--without-pip"]), folder)
+    if made.returncode:
+        pytest.skip(f"{python} makes no virtual environment: {(made.stdout + made.stderr).strip().splitlines()[-1]}")
+    return inside_venv(python, folder)
+
+
+def install(python, *packages, by=None):
+    """pip install into a virtual environment, with its own pip or that of another interpreter; without a network that is a skip."""
+    where = ["--python", python.exe] if by else []
+    run = (by or python).run("-m", "pip", *where, "install", "--quiet", "--disable-pip-version-check", *packages)
     if run.returncode:
         offline = "Could not find a version" in run.stderr or "NewConnectionError" in run.stderr
         (pytest.skip if offline else pytest.fail)(f"pip install {' '.join(map(str, packages))}: {run.stderr.strip()[-300:]}")

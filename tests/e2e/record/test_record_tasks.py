@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, Recorder
 from recording import Recording
 
 # The program notes its own steps: each coroutine here notes its task's name whenever it begins or goes on.
@@ -112,12 +112,25 @@ def merged(names):
     return [name for i, name in enumerate(names) if not i or names[i - 1] != name]
 
 
+@pytest.fixture(scope="module")
+def recorded(krait, tmp_path_factory):
+    """recorded(python): the recording of PROGRAM, one for all that only read it."""
+    made = {}
+
+    def once(python):
+        if python not in made:
+            made[python] = Recorder(krait, tmp_path_factory.mktemp("recorded")).text(python, PROGRAM)
+        return made[python]
+
+    return once
+
+
 ON_FEW = [pytest.param(options, marks=pytest.mark.few_pythons) for options in (["--no-c-calls"], ["--max-overhead", "90"])]
 
 
 @pytest.mark.parametrize("options", [[], *ON_FEW], ids=["plain", "no-c", "governed"])
-def test_tasks_run_as_the_program_says(record, python, options):
-    run = record.text(python, PROGRAM, options=options)
+def test_tasks_run_as_the_program_says(record, recorded, python, options):
+    run = record.text(python, PROGRAM, options=options) if options else recorded(python)
     process = run.main
     names = {d["id"]: d["name"] for d in process.said("task:define")}
     (thread,) = [t for t in process.threads if any(e.name == "task:run" for e in t.read())]
@@ -130,8 +143,8 @@ def test_tasks_run_as_the_program_says(record, python, options):
     assert run.lost == 0
 
 
-def test_a_wait_says_which_coroutine_waits(record, python):
-    process = record.text(python, PROGRAM).main
+def test_a_wait_says_which_coroutine_waits(recorded, python):
+    process = recorded(python).main
     names = {d["id"]: d["name"] for d in process.said("task:define")}
     at = {}
     for e in (e for t in process.threads for e in t.read() if e.name == "task:leave"):
@@ -143,8 +156,8 @@ def test_a_wait_says_which_coroutine_waits(record, python):
 
 
 @pytest.mark.few_pythons
-def test_steps_end_by_what_ended_them(record, python):
-    run = record.text(python, PROGRAM)
+def test_steps_end_by_what_ended_them(recorded, python):
+    run = recorded(python)
     process = run.main
     names = {d["id"]: d["name"] for d in process.said("task:define")}
     (thread,) = [t for t in process.threads if any(e.name == "task:run" for e in t.read())]
@@ -161,10 +174,9 @@ def test_steps_end_by_what_ended_them(record, python):
     assert main[0] == "task" and main[-1] == "returned"
 
 
-
 @pytest.mark.few_pythons
-def test_a_wait_is_ended_by_a_wake_before_the_task_goes_on(record, python):
-    run = record.text(python, PROGRAM)
+def test_a_wait_is_ended_by_a_wake_before_the_task_goes_on(recorded, python):
+    run = recorded(python)
     waits, ended = {}, 0
     (thread,) = [t for t in run.main.threads if any(e.name == "task:run" for e in t.read())]
     woken = set()

@@ -59,11 +59,11 @@ def functions(run, folder):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_running_program_is_recorded_again_and_again_and_left_as_it_was(programs, attach, run, python, tmp_path, name):
+def test_a_running_program_is_recorded_again_and_again_and_left_as_it_was(programs, attach, run, python, tmp_path, rounds, name):
     app = programs.start(python, PROGRAMS[name])
     before = has(app.pid)
-    for _ in range(3):
-        krait, folder = attach(app.pid, "--for", "300ms")
+    for _ in range(rounds(2, 3)):
+        krait, folder = attach(app.pid, "--for", "200ms")
         said = krait.communicate(timeout=60)[1]
         assert krait.returncode == 0, said
         assert "was paused for" in said and "detach" not in said, said

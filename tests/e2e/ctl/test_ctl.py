@@ -155,7 +155,7 @@ def test_stacks_balance_and_results_stay_however_often(told, python, rounds):
         """)
     expected = app.tell("all_of()")
     before = None
-    for i in range(rounds(8, 60)):
+    for i in range(rounds(5, 60)):
         app.process.stdin.write("report(all_of())\n")
         app.process.stdin.flush()
         app.ctl("stop")

@@ -84,7 +84,7 @@ def test_the_last_seconds_have_stacks_and_names_from_before(worker, python):
 def test_the_files_of_a_flight_recorder_are_bounded(worker, python, rounds):
     app = worker(python, "--last", "1M", "--no-c-calls")
     sizes = []
-    for _ in range(rounds(8, 100)):
+    for _ in range(rounds(5, 100)):
         app.tell("work(200_000)")
         sizes.append(size_of(app.folder))
     assert app.status()["dropped"] > 0 and max(sizes) < 4 << 20
@@ -163,6 +163,7 @@ def test_a_signal_takes_one_and_does_not_reach_the_program(worker, python):
     assert f"in {folder}" in app.stderr
 
 
+@pytest.mark.few_pythons
 def test_a_program_takes_one_of_itself(krait, record, python):
     program = f"""
         import os, sys

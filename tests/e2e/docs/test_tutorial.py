@@ -29,8 +29,9 @@ def test_the_tutorial_compares_two_implementations(krait, any_python, tmp_path, 
     assert re.search(r"^__main__.recursive .* in 10 calls$", runs[why], re.M) and runs[why].count(" after the start, MainThread ") == 3
 
 
+@pytest.mark.few_pythons
 def test_the_tutorials_program_does_what_its_text_says_and_the_change_mends_it(record, report, python, tmp_path):
-    """On each version: its calls do not depend on the machine, and nothing waits."""
+    """Its calls do not depend on the machine, and nothing waits."""
     text = dict((i[1], b) for i, b in blocks(page_text("tutorial.md")) if i[0] == "python")["shop.py"]
     sed = re.search(r"^\$ (sed .*)$", page_text("tutorial.md"), re.M)[1]
     (tmp_path / "shop.py").write_text(text)

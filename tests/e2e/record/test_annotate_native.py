@@ -65,13 +65,14 @@ void join(void)
 """
 
 
-@pytest.fixture(params=["c", "c++"])
-def library(request, tmp_path):
+@pytest.fixture(scope="module", params=["c", pytest.param("c++", marks=pytest.mark.few_pythons)])
+def library(request, tmp_path_factory):
     """A program's own shared object; its path."""
     compiler, suffix = {"c": ("cc", "c"), "c++": ("c++", "cc")}[request.param]
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler} here")
-    source, made = tmp_path / f"said.{suffix}", tmp_path / "said.so"
+    folder = tmp_path_factory.mktemp("library")
+    source, made = folder / f"said.{suffix}", folder / "said.so"
     source.write_text(SOURCE)
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-I", ROOT / "include"]
     subprocess.run([compiler, *flags, "-o", made, source], check=True)
@@ -95,10 +96,10 @@ def test_c_says_what_python_does(record, python, library):
 def test_threads_of_cs_own_and_threads_without_the_gil(record, python, library):
     text = load(library) + """
 def work():
-    for n in range(500):
+    for n in range(100):
         lib.say(n)
 threads = [threading.Thread(target=work) for _ in range(3)]
-lib.start(2000)
+lib.start(400)
 for t in threads: t.start()
 for t in threads: t.join()
 lib.join()
@@ -107,8 +108,8 @@ lib.join()
     per_thread = {}
     for note in run.notes("span:begin"):
         per_thread[note["tid"]] = per_thread.get(note["tid"], 0) + 1
-    assert sorted(per_thread.values()) == [1000] * 3 + [4000] * 4
-    assert len(run.notes("span:end")) == 19000 and len(run.notes("user:counter")) == 9500
+    assert sorted(per_thread.values()) == [200] * 3 + [800] * 4
+    assert len(run.notes("span:end")) == 3800 and len(run.notes("user:counter")) == 1900
     assert run.calls()["work"] == 3
 
 
@@ -146,7 +147,7 @@ os.waitpid(pid, 0)
 @pytest.mark.few_pythons
 def test_recordings_begin_and_end_under_threads_that_go_on(python, library, tmp_path, rounds):
     """krait.start() tells what is loaded, and a stop takes rings away from threads that are in the midst of an event."""
-    program, times = tmp_path / "app.py", rounds(3, 5)
+    program, times = tmp_path / "app.py", rounds(2, 5)
     program.write_text(
         load(library)
         + f"""
@@ -157,7 +158,7 @@ for n in range({times}):
     krait.start(f"{tmp_path}/trace{{n}}", max_size="50M")
     assert lib.recorded()
     lib.mark(b"in", None)
-    time.sleep(0.005)
+    time.sleep(0.002)
     krait.stop()
     assert not lib.recorded()
     lib.mark(b"out", None)

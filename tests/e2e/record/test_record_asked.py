@@ -27,29 +27,34 @@ def spans(run, category):
     return [tuple(span[:3]) for span in found.values() if span[3] == category]
 
 
+AUDITED = """
+    import os, socket, subprocess, sys
+    open("/dev/null").close()
+    s = socket.socket(); s.bind(("127.0.0.1", 0)); s.close()
+    class Own:
+        def __repr__(self): raise SystemExit
+    sys.audit("own.event", 1, "two", b"3", [4.5, None], {"password": "secret"}, Own(), Own)
+    sys.audit("own.empty")
+    subprocess.run(["/bin/true"], env={"TOKEN": "secret"})
+    os.listdir("/")
+"""
+
+
 def test_audit_events_have_names_and_arguments(record, python):
-    program = """
-        import os, socket, subprocess, sys
-        open("/dev/null").close()
-        s = socket.socket(); s.bind(("127.0.0.1", 0)); s.close()
-        class Own:
-            def __repr__(self): raise SystemExit
-        sys.audit("own.event", 1, "two", b"3", [4.5, None], {"password": "secret"}, Own(), Own)
-        sys.audit("own.empty")
-        subprocess.run(["/bin/true"], env={"TOKEN": "secret"})
-        os.listdir("/")
-    """
-    run = record.text(python, program, options=["--audit", "own.*", "--audit", "socket.bind", "--audit", "subprocess.Popen"]).check(ended=False)
+    run = record.text(python, AUDITED, options=["--audit", "own.*", "--audit", "socket.bind", "--audit", "subprocess.Popen"]).check(ended=False)
     notes = [(n["name"], json.loads(n["args"])) for n in run.notes("audit:event")]
     assert [name for name, _ in notes] == ["socket.bind", "own.event", "own.empty", "subprocess.Popen"]
     assert notes[0][1] == ["<socket>", ["127.0.0.1", 0]]
     assert notes[1][1] == [1, "two", "b'3'", [4.5, None], "{1 items}", "<Own>", "<type>"] and notes[2][1] == []
     assert notes[3][1][:3] == ["/bin/true", ["/bin/true"], None] and "secret" not in str(notes)
 
-    everything = record.text(python, program, options=["--audit"])
+
+@pytest.mark.few_pythons
+def test_all_audit_events_are_recorded_or_none(record, python):
+    everything = record.text(python, AUDITED, options=["--audit"])
     names = {n["name"] for n in everything.notes("audit:event")}
     assert {"open", "import", "socket.bind", "subprocess.Popen", "os.listdir", "own.event"} <= names
-    assert record.text(python, program).notes("audit:event") == []
+    assert record.text(python, AUDITED).notes("audit:event") == []
 
 
 def test_an_audit_hook_of_the_programs_still_decides(record, python):
@@ -177,17 +182,18 @@ def test_a_recording_that_the_program_begins_asks_for_them_too(record, python, t
 
 
 @pytest.mark.few_pythons
-def test_time_never_goes_back_whatever_the_collector_interrupts(record, python):
+def test_time_never_goes_back_whatever_the_collector_interrupts(record, python, rounds):
     """The collector runs while krait names functions and writes events: each event comes after the one before it."""
     program = """
-        import gc, logging, warnings
+        import gc, logging, sys, warnings
         gc.set_threshold(1, 1, 1)
         logging.root.addHandler(logging.NullHandler())
-        for n in range(300):
+        for n in range(int(sys.argv[1])):
             scope = {}
             exec(f"def f{n}(x):\\n    class C:\\n        pass\\n    return [C() for _ in range(3)]", scope)
             scope[f"f{n}"](n)
             logging.warning("n %s", [n])
     """
-    run = record.text(python, program, options=["--gc", "--log", ":DEBUG", "--imports", "--audit", "exec"]).check()
-    assert len(run.notes("log:record")) == 300 and len(spans(run, "gc")) > 300
+    times = rounds(100, 300)
+    run = record.text(python, program, times, options=["--gc", "--log", ":DEBUG", "--imports", "--audit", "exec"]).check()
+    assert len(run.notes("log:record")) == times and len(spans(run, "gc")) > times

@@ -19,7 +19,10 @@ def costs(run):
     return [[fields[name] for name in FIELDS] for process in run.processes for fields in process.said("process:cost")]
 
 
-@pytest.mark.parametrize("options", [(), ("--exclude", "nothing.*"), ("--max-overhead", "5")], ids=["short", "filter", "budget"])
+ON_FEW = [pytest.param(options, marks=pytest.mark.few_pythons) for options in (("--exclude", "nothing.*"), ("--max-overhead", "5"))]
+
+
+@pytest.mark.parametrize("options", [(), *ON_FEW], ids=["short", "filter", "budget"])
 def test_a_program_tells_it_once_and_shows_no_trace_of_measuring(record, python, options):
     run = record.text(python, PROGRAM, options=options)
     run.check(ended="--max-overhead" not in options)  # before 3.12 a pause may last to the end

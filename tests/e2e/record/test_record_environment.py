@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program starts is recorded whatever environment it is given, and sees that environment alone."""
 
+import shlex
 import shutil
 import subprocess
 
@@ -38,11 +39,28 @@ few = {{k: v for k, v in os.environ.items() if k in ("HOME", "PATH")}}
 """
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_children_with_an_environment_of_their_own_are_recorded(record, any_python, way):
-    run = record.text(any_python, program(way))
-    assert run.check(ended=False).calls()["child"] == 1
-    assert run.stdout == any_python.run(record.folder / "app.py", cwd=record.folder).stdout
+def named(text, number):
+    """The child has a function of its own in each way."""
+    return text.replace("child", f"child{number}")
+
+
+def test_children_with_an_environment_of_their_own_are_recorded(record, any_python):
+    """Each way in a fork of the program, so that what it changes there is its own."""
+    ways = [f"code = {named(CHILD, n)!r}\n{named(way, n)}" for n, way in enumerate(WAYS.values())]
+    text = program("few").replace(WAYS["few"], "") + f"""
+for way in {ways!r}:
+    pid = os.fork()
+    if not pid:
+        exec(way)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    print("--", flush=True)
+"""
+    run = record.text(any_python, text)
+    calls = run.check(ended=False).calls()
+    assert {way: calls[f"child{n}"] for n, way in enumerate(WAYS)} == dict.fromkeys(WAYS, 1)
+    alone = any_python.run(record.folder / "app.py", cwd=record.folder).stdout.split("--\n")
+    assert dict(zip(WAYS, run.stdout.split("--\n"))) == dict(zip(WAYS, alone)) and all(alone[:-1])
 
 
 def test_every_python_is_recorded_and_sees_the_environment_it_was_given(record, python):
@@ -101,23 +119,23 @@ def test_a_preload_of_the_program_s_own_comes_back_without_children(record, any_
     assert run.stdout == "libm.so.6:libdl.so.2\n"
 
 
+LIBC_CALLS = [
+    'execl(python, python, "-c", code, NULL)',
+    'execlp(python, python, "-c", code, NULL)',
+    'execle(python, python, "-c", code, NULL, none)',
+    "execv(python, words)",
+    "execvp(python, words)",
+    "execve(python, words, none)",
+    "execvpe(python, words, none)",
+    "fexecve(open(python, O_RDONLY), words, none)",
+    "execveat(AT_FDCWD, python, words, none, 0)",
+    "execve(python, words, NULL)",
+]
+
+
 @pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
-@pytest.mark.parametrize(
-    "call",
-    [
-        'execl(python, python, "-c", code, NULL)',
-        'execlp(python, python, "-c", code, NULL)',
-        'execle(python, python, "-c", code, NULL, none)',
-        "execv(python, words)",
-        "execvp(python, words)",
-        "execve(python, words, none)",
-        "execvpe(python, words, none)",
-        "fexecve(open(python, O_RDONLY), words, none)",
-        "execveat(AT_FDCWD, python, words, none, 0)",
-        "execve(python, words, NULL)",
-    ],
-)
-def test_all_of_libc_s_ways_to_begin_a_program(record, any_python, tmp_path, call):
+def test_all_of_libc_s_ways_to_begin_a_program(record, any_python, tmp_path):
+    cases = "".join(f"case {n}: {call}; break;\n" for n, call in enumerate(LIBC_CALLS))
     (tmp_path / "begin.c").write_text(
         f"""
         #define _GNU_SOURCE
@@ -127,17 +145,21 @@ def test_all_of_libc_s_ways_to_begin_a_program(record, any_python, tmp_path, cal
         int main(int argc, char **argv)
         {{
             char *python = argv[1], *code = argv[2], *none[] = {{ NULL }}, *words[] = {{ python, "-c", code, NULL }};
-            (void)none, (void)words;
+            int way = atoi(argv[3]);
             clearenv();
-            {call};
+            switch (way) {{
+            {cases}
+            }}
             return 3;
         }}
         """
     )
     subprocess.run(["cc", "-w", "-o", tmp_path / "begin", tmp_path / "begin.c"], check=True)
-    run = record.words(any_python, tmp_path / "begin", any_python.exe, CHILD)
-    assert run.status == 0 and run.stdout == "{}\n"
-    assert run.check().calls()["child"] == 1
+    text = "".join(f'"$0" "$1" {shlex.quote(named(CHILD, n))} {n} || exit\n' for n in range(len(LIBC_CALLS)))
+    run = record.words(any_python, "sh", "-c", text, tmp_path / "begin", any_python.exe)
+    assert run.status == 0 and run.stdout == "{}\n" * len(LIBC_CALLS)
+    calls = run.check().calls()
+    assert {call: calls[f"child{n}"] for n, call in enumerate(LIBC_CALLS)} == dict.fromkeys(LIBC_CALLS, 1)
 
 
 def test_what_the_program_preloads_comes_first(record, any_python):

@@ -228,7 +228,7 @@ def test_who_awaits_an_asynchronous_generator_goes_on_when_that_is_cancelled(rec
         assert ours[at - 1] in ("resume closer", "resume reader", "throw closer", "throw reader"), ours
 
 
-@pytest.mark.parametrize("options", [[], ["--call-sites"]], ids=["", "call-sites"])
+@pytest.mark.parametrize("options", [[], pytest.param(["--call-sites"], marks=pytest.mark.few_pythons)], ids=["", "call-sites"])
 def test_what_is_thrown_into_a_generator_that_cleans_up(record, python, options):
     run = record.text(
         python,

@@ -102,8 +102,7 @@ def test_a_record_has_its_fields(record, python):
     assert (third["logger"], third["message"], third["func"]) == ("other", "plain", "<module>")
 
 
-@pytest.mark.few_pythons
-def test_names_globs_and_levels_choose(record, python):
+def test_names_globs_and_levels_choose(record, any_python):
     program = """
         import logging
         logging.addLevelName(5, "TRACE")
@@ -117,7 +116,7 @@ def test_names_globs_and_levels_choose(record, python):
 
     def chosen(*asked):
         options = [word for spec in asked for word in ("--log", spec)]
-        run = record.text(python, program, options=options)
+        run = record.text(any_python, program, options=options)
         return {(n["logger"], n["level"]) for n in run.notes("log:record")}
 
     passed = {(name, level) for name in ("app", "app.db", "app.db.pool", "apple", "lib.net") for level in (30, 50)} | {("root", 50)}
@@ -175,6 +174,7 @@ def test_what_the_program_drops_is_recorded_where_a_level_is_named(record, pytho
     assert without.notes("log:record") == [] and without.stdout == "0 {50: False}\n"
 
 
+@pytest.mark.few_pythons
 def test_nobody_is_formatted_for_who_did_not_ask(record, python):
     program = """
         import logging

@@ -35,7 +35,7 @@ def functions(run, folder):
     return {f["name"]: f for f in json.loads(run("report", "--json", "--limit", 0, folder).stdout)["functions"]}
 
 
-@pytest.mark.parametrize("rate", [1000, 10000])
+@pytest.mark.parametrize("rate", [pytest.param(1000, marks=pytest.mark.few_pythons), 10000])
 def test_no_sample_shows_a_stack_that_never_was(programs, sample, run, python, rate):
     seen = set()
     for loop in LOOPS:

@@ -59,15 +59,13 @@ def test_pools_of_processes_tell_what_is_in_their_own_process(record, python):
     assert [stages.count(s) for s in STAGES] == [2, 0, 2, 2]
 
 
-@pytest.mark.few_pythons
-def test_work_is_left_out_with_the_tasks_or_the_functions(record, python):
-    assert not by_id(record.text(python, PROGRAM, options=["--no-tasks"]))
-    assert not by_id(record.text(python, PROGRAM, options=["--include", "__main__"]))
+def test_work_is_left_out_with_the_tasks_or_the_functions(record, any_python):
+    assert not by_id(record.text(any_python, PROGRAM, options=["--no-tasks"]))
+    assert not by_id(record.text(any_python, PROGRAM, options=["--include", "__main__"]))
 
 
-@pytest.mark.few_pythons
-def test_queue_times_are_intervals_and_flows_are_arrows(record, python, export, run):
-    recording = record.text(python, PROGRAM)
+def test_queue_times_are_intervals_and_flows_are_arrows(record, any_python, export, run):
+    recording = record.text(any_python, PROGRAM)
     rules = ["--start", "^work:submit", "--stop", "^work:start", "--start", "^work:start", "--stop", "^work:done", "--key", "id"]
     rows = json.loads(run("intervals", recording.path, *rules, "--name", "queued", "--name", "runs", "--json").stdout)["rows"]
     assert [(row["name"], row["intervals"]) for row in rows] == [("queued", 8), ("runs", 8)]

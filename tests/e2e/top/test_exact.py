@@ -225,6 +225,7 @@ while True: second()
 """
 
 
+@pytest.mark.few_pythons
 def test_a_process_that_executes_another_program_is_joined_again(programs, krait, python, tmp_path):
     app = programs.start(python, EXECUTES)
     with tables_of(krait, *ALL, app.pid) as tables:
@@ -246,6 +247,7 @@ while True: first()
 """
 
 
+@pytest.mark.few_pythons
 def test_a_process_that_stops_its_recording_is_told_and_left_alone(programs, krait, python, tmp_path):
     app = programs.start(python, STOPS, env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
     with tables_of(krait, *ALL, app.pid) as tables:

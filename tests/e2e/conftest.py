@@ -25,6 +25,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), *(str(p) for p in sorted(HERE.iterdir()) if p.is_dir())]
 import callers_state  # noqa: E402
 import kernel_made  # noqa: E402
+from browser import browser  # noqa: E402
 from recording import ROOT, Recording  # noqa: E402
 from running import Programs  # noqa: E402
 
@@ -356,6 +357,13 @@ def install(python, *packages, by=None):
     if run.returncode:
         offline = "Could not find a version" in run.stderr or "NewConnectionError" in run.stderr
         (pytest.skip if offline else pytest.fail)(f"pip install {' '.join(map(str, packages))}: {run.stderr.strip()[-300:]}")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """One browser: a test opens pages of its own in it, and closes them."""
+    with browser() as made:
+        yield made
 
 
 @pytest.fixture

@@ -5,18 +5,18 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import xml.etree.ElementTree as ET
+from urllib.parse import unquote
 
 import pytest
+from browser import BROWSER
 from recording import break_event
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KRAIT = pathlib.Path(os.environ.get("KRAIT", ROOT / "build" / "krait"))
 SYNTH = KRAIT.parent / "tests" / "synth"
 SVG = "{http://www.w3.org/2000/svg}"
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 HOSTILE = "</script>]]><b>\"'&%01%1b%7f%ff%c3%28%ed%a0%80%e2%80%ae<!--${x}\\u0041"
 
@@ -467,8 +467,13 @@ def test_what_is_missing_is_said(tmp_path):
 in_browser = pytest.mark.skipif(not BROWSER, reason="no Chromium: apt-get install chromium")
 
 
-def run_page(path, tmp_path, script="", address="", window="1232,700"):
-    """Opens the file, lets the script act, and returns the document as it is then, with the script's result."""
+@pytest.fixture
+def run_page(chromium, tmp_path):
+    """run_page(file, script) opens the file in a window of its own, lets the script act there, and returns the script's result."""
+    return lambda path, script="", address="", window="1232,700": acted(chromium, path, tmp_path, script, address, window)
+
+
+def acted(chromium, path, tmp_path, script, address, window):
     page = tmp_path / ("page" + path.suffix)
     text = path.read_text()
     act = f"""
@@ -486,14 +491,13 @@ document.getElementById('about').textContent = 'RESULT' + encodeURIComponent(JSO
     wrapped = f"<script><![CDATA[{act}]]></script>" if path.suffix == ".svg" else f"<script>{act}</script>"
     at = text.rindex(close)
     page.write_text(text[:at] + wrapped + text[at:])
-    run = subprocess.run(
-        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={window}", "--virtual-time-budget=8000",
-         f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{page}{address}"],
-        capture_output=True, text=True, timeout=120)
-    result = re.search("RESULT(.*?)END", run.stdout)
-    assert result, run.stdout[-2000:] + run.stderr[-2000:]
-    from urllib.parse import unquote
-    return json.loads(unquote(result.group(1)))
+    width, height = map(int, window.split(","))
+    shown = chromium.new_page(viewport={"width": width, "height": height})
+    shown.goto(f"file://{page}{address}")
+    shown.wait_for_function("() => /RESULT.*END/.test(document.getElementById('about').textContent)", timeout=60_000)
+    result = re.search("RESULT(.*?)END", shown.evaluate("() => document.getElementById('about').textContent"))
+    shown.close()
+    return json.loads(unquote(result[1]))
 
 
 @pytest.fixture(scope="module", params=["svg", "html"])
@@ -504,32 +508,32 @@ def picture(request, small, tmp_path_factory):
 
 
 @in_browser
-def test_script_draws_what_the_file_showed_without_it(small, tmp_path):
+def test_script_draws_what_the_file_showed_without_it(small, tmp_path, run_page):
     path = tmp_path / "f.svg"
     still = {(t[0], round(x), round(w)) for t, x, _, w, _ in frames(draw(small, path, "--width", "1232"))}
-    moved = run_page(path, tmp_path, """result = Array.from(document.querySelectorAll('#frames .f')).map((g) => {
+    moved = run_page(path, """result = Array.from(document.querySelectorAll('#frames .f')).map((g) => {
         const r = g.querySelector('rect'); return [g.getAttribute('aria-label').split(',')[0],
         Math.round(r.getAttribute('x')), Math.round(r.getAttribute('width'))]; });""")
     assert {tuple(m) for m in moved} == still
 
 
 @in_browser
-def test_search_counts_nested_matches_once(picture, tmp_path):
-    assert run_page(picture, tmp_path, "await find('work'); result = found();") == "60.0\u202f% matched"
-    assert run_page(picture, tmp_path, "await find('work|main|len'); result = found();") == "100.0\u202f% matched"
-    assert run_page(picture, tmp_path, "await find('LEN$'); result = found();") == "20.0\u202f% matched"
-    assert run_page(picture, tmp_path, "await find('nowhere'); result = found();") == "0.0\u202f% matched"
+def test_search_counts_nested_matches_once(picture, run_page):
+    assert run_page(picture, "await find('work'); result = found();") == "60.0\u202f% matched"
+    assert run_page(picture, "await find('work|main|len'); result = found();") == "100.0\u202f% matched"
+    assert run_page(picture, "await find('LEN$'); result = found();") == "20.0\u202f% matched"
+    assert run_page(picture, "await find('nowhere'); result = found();") == "0.0\u202f% matched"
 
 
 @in_browser
-def test_search_says_when_it_is_no_expression_and_can_match_case(picture, tmp_path):
-    assert run_page(picture, tmp_path, "await find('(('); result = found();") == "no valid expression"
-    assert run_page(picture, tmp_path, "key('i', {ctrlKey: true}); await find('WORK'); result = found();") == "0.0\u202f% matched"
+def test_search_says_when_it_is_no_expression_and_can_match_case(picture, run_page):
+    assert run_page(picture, "await find('(('); result = found();") == "no valid expression"
+    assert run_page(picture, "key('i', {ctrlKey: true}); await find('WORK'); result = found();") == "0.0\u202f% matched"
 
 
 @in_browser
-def test_click_zooms_and_the_path_leads_back(picture, tmp_path):
-    result = run_page(picture, tmp_path, """
+def test_click_zooms_and_the_path_leads_back(picture, run_page):
+    result = run_page(picture, """
         click(frame('app.core.work')); const zoomed = shown(), path = text('path');
         const width = frame('app.core.work').querySelector('rect').getAttribute('width');
         click(document.querySelector('#path [role=link]')); result = [zoomed, path, width, shown().length];""")
@@ -539,14 +543,14 @@ def test_click_zooms_and_the_path_leads_back(picture, tmp_path):
 
 
 @in_browser
-def test_address_brings_back_zoom_and_search(picture, tmp_path):
-    result = run_page(picture, tmp_path, "result = [text('path'), found()];", "#x=2&s=len")
+def test_address_brings_back_zoom_and_search(picture, run_page):
+    result = run_page(picture, "result = [text('path'), found()];", "#x=2&s=len")
     assert result == ["all\u203amain\u203awork", "20.0\u202f% matched (33.3\u202f% here)"]
 
 
 @in_browser
-def test_keys_walk_zoom_and_go_back(picture, tmp_path):
-    result = run_page(picture, tmp_path, """
+def test_keys_walk_zoom_and_go_back(picture, run_page):
+    result = run_page(picture, """
         frame('all').focus(); const at = () => document.activeElement.getAttribute('aria-label').split(',')[0];
         const way = []; for (const k of ['ArrowUp', 'ArrowUp', 'ArrowRight', 'ArrowLeft', 'ArrowUp', 'ArrowDown', 'Enter']) { key(k); way.push(at()); }
         way.push(text('path')); key('Escape'); way.push(text('path')); key('Home'); way.push(text('path')); key('/');
@@ -557,8 +561,8 @@ def test_keys_walk_zoom_and_go_back(picture, tmp_path):
 
 
 @in_browser
-def test_hover_shows_everything_known(picture, tmp_path):
-    result = run_page(picture, tmp_path, """
+def test_hover_shows_everything_known(picture, run_page):
+    result = run_page(picture, """
         frame('builtins.len').dispatchEvent(new MouseEvent('mouseover', {bubbles: true}));
         result = [text('details'), text('numbers'), frame('builtins.len').querySelector('title').textContent];""")
     assert result[0] == "builtins.len"
@@ -567,8 +571,8 @@ def test_hover_shows_everything_known(picture, tmp_path):
 
 
 @in_browser
-def test_unit_colours_and_direction_can_be_switched(picture, tmp_path):
-    result = run_page(picture, tmp_path, """
+def test_unit_colours_and_direction_can_be_switched(picture, run_page):
+    result = run_page(picture, """
         const y = () => Number(frame('all').querySelector('rect').getAttribute('y'));
         const before = y(); key('i'); const after = y(); key('c'); key('u');
         result = [before > after, document.getElementById('flame').getAttribute('class'), text('numbers')];""")
@@ -576,8 +580,8 @@ def test_unit_colours_and_direction_can_be_switched(picture, tmp_path):
 
 
 @in_browser
-def test_hostile_names_do_not_run_in_a_browser(picture, tmp_path):
-    result = run_page(picture, tmp_path, """
+def test_hostile_names_do_not_run_in_a_browser(picture, run_page):
+    result = run_page(picture, """
         const g = Array.from(document.querySelectorAll('#frames .f')).find((f) => f.getAttribute('aria-label').startsWith('app.other'));
         g.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}));
         result = [text('details'), document.getElementsByTagName('b').length, document.querySelectorAll('script').length];""")
@@ -585,8 +589,8 @@ def test_hostile_names_do_not_run_in_a_browser(picture, tmp_path):
 
 
 @in_browser
-def test_click_on_a_package_in_the_legend_finds_its_frames(picture, tmp_path):
-    result = run_page(picture, tmp_path, """
+def test_click_on_a_package_in_the_legend_finds_its_frames(picture, run_page):
+    result = run_page(picture, """
         const entry = Array.from(document.querySelectorAll('.by-module .e')).find((e) => e.textContent.startsWith('app '));
         click(entry); const on = [found(), document.querySelector('input').value];
         click(entry); result = [entry.textContent, ...on, found()];""")
@@ -594,31 +598,31 @@ def test_click_on_a_package_in_the_legend_finds_its_frames(picture, tmp_path):
 
 
 @in_browser
-def test_diff_shows_both_traces_on_hover(changed, small, tmp_path):
+def test_diff_shows_both_traces_on_hover(changed, small, tmp_path, run_page):
     path = tmp_path / "f.svg"
     flame(changed, "--diff", small, "-o", path)
-    result = run_page(path, tmp_path, """
+    result = run_page(path, """
         frame('builtins.len').dispatchEvent(new MouseEvent('mouseover', {bubbles: true})); result = text('numbers');""")
     assert "other 20.0\u202fms  20.0\u202f% of all, change +40.00 points" in result
 
 
 @in_browser
-def test_diff_says_what_may_be_chance_on_hover_and_draws_it_grey(repeats, tmp_path):
+def test_diff_says_what_may_be_chance_on_hover_and_draws_it_grey(repeats, tmp_path, run_page):
     path = tmp_path / "f.svg"
     flame(*differences(repeats), "-o", path)
-    result = run_page(path, tmp_path, """
+    result = run_page(path, """
         frame('m.g').dispatchEvent(new MouseEvent('mouseover', {bubbles: true}));
         result = [text('numbers'), frame('m.g').getAttribute('class'), frame('m.f').getAttribute('class')];""")
     assert "points: no more than chance" in result[0] and " d4" in result[1] and " d8" in result[2]
 
 
 @in_browser
-def test_of_a_recursion_deeper_than_can_be_drawn_what_is_near_is_shown(tmp_path):
+def test_of_a_recursion_deeper_than_can_be_drawn_what_is_near_is_shown(tmp_path, run_page):
     calls = "".join(f"{i}us call 1\n" for i in range(12500))
     trace = record(tmp_path / "t", f"process 1 python3\ncode 1 python m f m.py 1\ncode 2 python m leaf m.py 2\nthread 1\n{calls}1s call 2\n2s return\nexit 0 0\n")
     flame(trace, "-o", tmp_path / "f.svg")
-    assert run_page(tmp_path / "f.svg", tmp_path, "result = [shown().length, shown()[0], shown()[1]];") == [12000, "all", "m.f"]
-    assert run_page(tmp_path / "f.svg", tmp_path, "result = [shown().length, shown().at(-1)];", address="#x=12501") == [12000, "m.leaf"]
+    assert run_page(tmp_path / "f.svg", "result = [shown().length, shown()[0], shown()[1]];") == [12000, "all", "m.f"]
+    assert run_page(tmp_path / "f.svg", "result = [shown().length, shown().at(-1)];", address="#x=12501") == [12000, "m.leaf"]
 
 
 @pytest.mark.parametrize("depth, root_on_top", [(190, False), (3000, True)])
@@ -655,9 +659,9 @@ def test_without_scripts_a_tall_graph_says_where_its_root_is(tower, small, tmp_p
 
 
 @in_browser
-def test_with_scripts_it_scrolls_there_instead(tower, tmp_path):
+def test_with_scripts_it_scrolls_there_instead(tower, tmp_path, run_page):
     flame(tower, "-o", tmp_path / "f.svg")
-    assert run_page(tmp_path / "f.svg", tmp_path, "result = document.getElementById('still') === null && scrollY > 0;") is True
+    assert run_page(tmp_path / "f.svg", "result = document.getElementById('still') === null && scrollY > 0;") is True
 
 
 ROOT_IN_WINDOW = """
@@ -671,7 +675,7 @@ result = [Math.round(head.top), box.top >= head.bottom - 1, box.bottom <= foot.t
 @pytest.mark.parametrize("form", ["svg", "html"])
 @pytest.mark.parametrize("window", ["800,600", "1400,900"])
 @pytest.mark.parametrize("grow", [[], ["--icicle"], ["--inverted"]])
-def test_the_root_is_in_the_window_at_first(tower, tmp_path, form, window, grow):
+def test_the_root_is_in_the_window_at_first(tower, tmp_path, form, window, grow, run_page):
     path = tmp_path / f"f.{form}"
     flame(tower, "-o", path, *grow)
-    assert run_page(path, tmp_path, ROOT_IN_WINDOW, window=window) == [0, True, True, True, not grow]
+    assert run_page(path, ROOT_IN_WINDOW, window=window) == [0, True, True, True, not grow]

@@ -8,7 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from browser import Page, ask, browser, served
+from browser import Page, ask, served
 from conftest import verb_json
 from kernel_made import switch, wake
 from wall_made import SLEEP_CALLS, SLEEP_EVENTS
@@ -34,12 +34,6 @@ thread 5 MainThread
 100ms return
 exit 0 0
 """
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as made:
-        yield made
 
 
 @pytest.fixture

@@ -5,18 +5,12 @@ import json
 import subprocess
 
 import pytest
-from browser import Page, ask, browser, served
+from browser import Page, ask, served
 from test_analyses import declare  # noqa: F401  (a fixture)
 from test_intervals import marks
 from test_view_declared import SHOP, TOLD
 
 ORDER = {"start": "take (?P<key>\\d+)", "stop": "send (?P<key>\\d+)"}
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as made:
-        yield made
 
 
 @pytest.fixture

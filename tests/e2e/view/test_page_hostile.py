@@ -2,7 +2,7 @@
 """The page of `krait view` on recordings that no program makes: it neither breaks nor runs what is in them."""
 
 import pytest
-from browser import browser, opened
+from browser import opened
 from kernel_made import begins, ends
 from kernel_made import write as write_kernel
 
@@ -17,12 +17,6 @@ SCRIPTS = {
     "times that go back": f"{HEAD}1000000 call 1\n500000 call 2\n400000 return\n2000000 call 2\n1500000 return\n3000000 return\nexit 0 0\n",
     "markup as names": f"process 5 {ENCODED} 1 {ENCODED}\ncode 1 python {ENCODED} {ENCODED} /srv/{ENCODED} 1\nthread 5 {ENCODED}\n0 call 1\n1000000 return\nexit 0 0\n",
 }
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as made:
-        yield made
 
 
 def assert_sane(page):

@@ -5,17 +5,11 @@ import json
 import subprocess
 
 import pytest
-from browser import Page, ask, browser, served
+from browser import Page, ask, served
 from kernel_made import begins, ends, switch
 from kernel_made import write as write_kernel
 
 DAY = 86400 * 10**9
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as made:
-        yield made
 
 
 def trace(folder, read_us, host="web", offset=0):

@@ -2,7 +2,7 @@
 """The lanes of the page of `krait view`: chosen, folded, pinned and moved by keys, and hidden where they are empty."""
 
 import pytest
-from browser import browser, opened
+from browser import opened
 from kernel_made import switch, wake
 
 THREADS = """
@@ -23,12 +23,6 @@ KERNEL = [
     switch(0, 0, 5), switch(10, 0, 9, cpu=1), switch(20, 9, 0, 1, cpu=1), switch(100, 5, 6, 1), switch(200, 6, 0, 1), wake(400, 5), switch(410, 0, 5),
     switch(999, 5, 0, 1), switch(1000, 0, 0),
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as made:
-        yield made
 
 
 def names(page):

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from browser import browser, opened
+from browser import opened
 from conftest import BUILD
 from kernel_made import begins, ends, event, switch, wake
 from kernel_made import write as write_kernel
@@ -22,12 +22,6 @@ KERNEL = [
     begins(300, "read"), ends(400, "read", ret=-11), begins(500, "read"), switch(510, 5, 7, 1), begins(520, "write"), ends(530, "write"),
     wake(590, 5), switch(595, 7, 5), ends(600, "read"), begins(700, "openat"), ends(703, "openat", ret=4), switch(1000, 5, 0),
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as made:
-        yield made
 
 
 @pytest.fixture

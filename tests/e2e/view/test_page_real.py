@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from browser import browser, opened
+from browser import opened
 from conftest import verb_json
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cat"))
@@ -52,12 +52,6 @@ def test_that_fails():
     assert sum(range(10)) == 46
 """
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as made:
-        yield made
 
 
 def ns(text):

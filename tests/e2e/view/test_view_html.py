@@ -6,7 +6,6 @@ import re
 import subprocess
 
 import pytest
-from browser import browser
 from conftest import verb_json
 from kernel_made import begins, ends, event, switch, wake
 from kernel_made import write as write_kernel
@@ -82,24 +81,24 @@ def test_its_pictures_are_in_it(page):
 
 
 @pytest.mark.parametrize("mib", [0, 2])
-def test_a_browser_shows_its_pictures_however_large_they_are(page, tmp_path, mib):
+def test_a_browser_shows_its_pictures_however_large_they_are(page, chromium, tmp_path, mib):
     depth = 30 if mib else 3
     codes = "".join(f"code {i} python app {'x' * 980}{i} /srv/{'y' * 980}.py {i}\n" for i in range(1, depth + 1))
     calls = "".join("".join(f"{200 * k + d}us call {d + 1}\n" for d in range(depth)) + "".join(f"{200 * k + 199 - depth + d}us return\n" for d in range(depth)) for k in range(60))
     text, _ = page(f"process 5 python3\n{codes}thread 5\n{calls}exit 0 0\n")
     assert mib << 20 <= len(timeline(text))
-    with browser() as chromium:
-        shown = chromium.new_page()
-        shown.goto(f"file://{tmp_path / 'page.html'}")
-        first = shown.locator("#timeline .calls > g").first.bounding_box()
-        assert first["width"] > 10 and first["y"] < shown.locator("details.flame").first.bounding_box()["y"]
-        for flame in shown.locator("details.flame").all():
-            if flame.get_attribute("open") is None:
-                flame.locator("summary").click()
-            flame.scroll_into_view_if_needed()
-            frames = flame.locator("iframe").content_frame.locator("#flame .f")
-            frames.nth(depth).wait_for()
-            assert frames.nth(depth).bounding_box()["width"] > 10
+    shown = chromium.new_page()
+    shown.goto(f"file://{tmp_path / 'page.html'}")
+    first = shown.locator("#timeline .calls > g").first.bounding_box()
+    assert first["width"] > 10 and first["y"] < shown.locator("details.flame").first.bounding_box()["y"]
+    for flame in shown.locator("details.flame").all():
+        if flame.get_attribute("open") is None:
+            flame.locator("summary").click()
+        flame.scroll_into_view_if_needed()
+        frames = flame.locator("iframe").content_frame.locator("#flame .f")
+        frames.nth(depth).wait_for()
+        assert frames.nth(depth).bounding_box()["width"] > 10
+    shown.close()
 
 
 def test_calls_have_a_histogram_of_their_durations(page):
@@ -245,29 +244,29 @@ def test_it_stays_under_10_mb_whatever_the_trace(page):
 def test_it_stays_small_where_everything_is_long(page, tmp_path, mib):
     """Each character takes six in the page, and so does the source."""
     long, source = "%22" * 3000, tmp_path / "long.py"
-    source.write_text(('"' * 1000 + "\n") * 2000)
-    codes = "".join(f"code {i} python {long} {long}{i} {source if i % 2 else '/' + '%22' * 1300} {i}\n" for i in range(1, 301))
+    source.write_text(('"' * 1000 + "\n") * 500)
+    codes = "".join(f"code {i} python {long} {long}{i} {source if i % 2 else '/' + '%22' * 1300} {i}\n" for i in range(1, 241))
     threads = "".join(
-        f"thread {t} {long}\n" + "".join(f"{10 * i}us call {(i + 5 * t) % 300 + 1}\n{10 * i + 9}us return\n" for i in range(80)) for t in range(100, 160)
+        f"thread {t} {long}\n" + "".join(f"{10 * i}us call {(i + 5 * t) % 240 + 1}\n{10 * i + 9}us return\n" for i in range(40)) for t in range(100, 140)
     )
     text, _ = page(f"process 5 {long} 1 {'%22' * 1300}\n{codes}{threads}exit 0 0\n", "--max-size", f"{mib}M", "--limit", "0")
     assert len(text.encode()) <= mib << 20
     assert re.search(r"<li>of the timeline: \d+ threads.*: <code>krait view .* --svg timeline.svg --limit 0", text) and "more functions" in text
 
 
-def test_nothing_of_the_recording_is_markup_and_nothing_is_loaded(page, tmp_path):
+def test_nothing_of_the_recording_is_markup_and_nothing_is_loaded(page, chromium, tmp_path):
     text, _ = page(TRACE)
     outside = re.sub("srcdoc='[^']*'", "", text)
     assert not re.search(r"""<(img|script|link|object)|(src|href|action)=["'](?!#)""", outside)
     for flame in flames(text).values():
         assert "<img" not in flame and flame.count("<script") == 2 and not re.search(r"""(src|href)=["'](?!#)""", flame)
-    with browser() as chromium:
-        shown = chromium.new_page()
-        asked = []
-        shown.on("request", lambda request: asked.append(request.url))
-        shown.goto(f"file://{tmp_path / 'page.html'}")
-        shown.locator("summary").last.click()
-        shown.locator("iframe").last.content_frame.locator("#flame .f").first.wait_for()
-        assert [frame.evaluate("() => window.hit === undefined") for frame in shown.frames] == [True, True, True]
-        assert [url.partition("?")[0] for url in asked] == [f"file://{tmp_path / 'page.html'}"]
-        assert "app.load" in shown.frames[2].evaluate("() => document.documentElement.textContent")
+    shown = chromium.new_page()
+    asked = []
+    shown.on("request", lambda request: asked.append(request.url))
+    shown.goto(f"file://{tmp_path / 'page.html'}")
+    shown.locator("summary").last.click()
+    shown.locator("iframe").last.content_frame.locator("#flame .f").first.wait_for()
+    assert [frame.evaluate("() => window.hit === undefined") for frame in shown.frames] == [True, True, True]
+    assert [url.partition("?")[0] for url in asked] == [f"file://{tmp_path / 'page.html'}"]
+    assert "app.load" in shown.frames[2].evaluate("() => document.documentElement.textContent")
+    shown.close()

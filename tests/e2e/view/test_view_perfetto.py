@@ -9,7 +9,6 @@ import urllib.error
 import urllib.request
 
 import pytest
-from browser import browser
 from kernel_made import begins, ends, switch
 from kernel_made import write as write_kernel
 from wall_made import CODES
@@ -89,16 +88,16 @@ def test_perfettos_page_gets_the_trace_and_nobody_else(handed):
 
 
 @pytest.mark.parametrize("origin, wanted", [(PAGE, "bytes"), ("https://evil.example", "refused")])
-def test_a_browser_lets_that_page_read_it(handed, origin, wanted):
+def test_a_browser_lets_that_page_read_it(handed, chromium, origin, wanted):
     link, _, trace = handed
-    with browser() as window:
-        context = window.new_context()
-        context.grant_permissions(["local-network-access"], origin=origin)  # newer Chromium asks its user
-        page = context.new_page()
-        page.route(f"{origin}/**", lambda route: route.fulfill(body=STAND_IN, content_type="text/html"))
-        page.goto(link.replace(PAGE, origin))
-        page.wait_for_selector("pre:not(:empty)")
-        said = page.text_content("pre")
+    context = chromium.new_context()
+    context.grant_permissions(["local-network-access"], origin=origin)  # newer Chromium asks its user
+    page = context.new_page()
+    page.route(f"{origin}/**", lambda route: route.fulfill(body=STAND_IN, content_type="text/html"))
+    page.goto(link.replace(PAGE, origin))
+    page.wait_for_selector("pre:not(:empty)")
+    said = page.text_content("pre")
+    context.close()
     assert said.startswith(wanted) and (said == f"bytes {len(trace)}" or wanted == "refused")
 
 

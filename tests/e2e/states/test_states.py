@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 from collections import defaultdict
+from functools import lru_cache
 
 import pytest
 
@@ -28,6 +29,12 @@ KERNEL = [
     CORPUS / "tracecompass" / "perf-taskset2",
 ]
 QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
+
+
+@lru_cache(maxsize=1)
+def oracle_of(krait, trace):
+    """The last one: several tests read what is worked out from LTTng's trace, which takes seconds."""
+    return Oracle(text_of(krait, trace))
 
 
 def corpus(path):
@@ -71,7 +78,7 @@ def check_spread(row, values):
 
 @pytest.mark.parametrize("folder", KERNEL, ids=lambda p: p.name if p.name != "kernel" else p.parent.name)
 def test_everything_is_as_the_text_of_the_trace_says(krait, states, folder):
-    oracle = Oracle(text_of(krait, corpus(folder)))
+    oracle = oracle_of(krait, corpus(folder))
     found = states(folder)
     assert (found["begin_ns"], found["time_ns"], found["duration_ns"]) == (oracle.begin, 0, oracle.end - oracle.begin)
 
@@ -96,7 +103,7 @@ def test_everything_is_as_the_text_of_the_trace_says(krait, states, folder):
 
 
 def test_system_calls_of_each_process_are_as_the_text_says(krait, states):
-    oracle = Oracle(text_of(krait, corpus(LTTNG)))
+    oracle = oracle_of(krait, corpus(LTTNG))
     rows = {(c["pid"], c["name"]): c for c in states(LTTNG)["process_syscalls"]}
     assert set(rows) == set(oracle.calls) and len(rows) > 500
     for key, values in oracle.calls.items():
@@ -176,7 +183,7 @@ def joined(history, end):
 
 
 def test_intervals_are_as_the_text_says(krait, states):
-    oracle = Oracle(text_of(krait, corpus(LTTNG)))
+    oracle = oracle_of(krait, corpus(LTTNG))
     names = {t["tid"]: t["name"] for t in states(LTTNG)["threads"]}
     expected = {t.tid: joined(t.history, oracle.end) for t in oracle.lives if names.get(t.tid) in ("wget", "bash", "lttng-consumerd")}
     found = defaultdict(list)

@@ -621,8 +621,11 @@ def test_of_a_recursion_deeper_than_can_be_drawn_what_is_near_is_shown(tmp_path,
     calls = "".join(f"{i}us call 1\n" for i in range(12500))
     trace = record(tmp_path / "t", f"process 1 python3\ncode 1 python m f m.py 1\ncode 2 python m leaf m.py 2\nthread 1\n{calls}1s call 2\n2s return\nexit 0 0\n")
     flame(trace, "-o", tmp_path / "f.svg")
-    assert run_page(tmp_path / "f.svg", "result = [shown().length, shown()[0], shown()[1]];") == [12000, "all", "m.f"]
-    assert run_page(tmp_path / "f.svg", "result = [shown().length, shown().at(-1)];", address="#x=12501") == [12000, "m.leaf"]
+    result = run_page(tmp_path / "f.svg", """
+        const whole = [shown().length, shown()[0], shown()[1]];
+        const zoomed = new Promise((r) => addEventListener('hashchange', r)); location.hash = '#x=12501'; await zoomed;
+        result = [whole, [shown().length, shown().at(-1)]];""")
+    assert result == [[12000, "all", "m.f"], [12000, "m.leaf"]]
 
 
 @pytest.mark.parametrize("depth, root_on_top", [(190, False), (3000, True)])

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces made up by dice: krait cat prints them as babeltrace2 does, and the C interface finds the same events.
 
-KRAIT_RANDOM_TRACES says how many (a hundred of each kind by default), KRAIT_RANDOM_SEED which is the first.
+KRAIT_RANDOM_TRACES says how many (by default a hundred of each kind with --long, else the first forty), KRAIT_RANDOM_SEED which is
+the first.
 """
 
 import csv
@@ -23,6 +24,8 @@ from test_trace_read import batch_check, read_check
 COUNT = int(os.environ.get("KRAIT_RANDOM_TRACES", "100"))
 FIRST = int(os.environ.get("KRAIT_RANDOM_SEED", "1"))
 AT_ONCE = 20
+FIRST_ONES = COUNT if "KRAIT_RANDOM_TRACES" in os.environ else 40  # the others are for --long
+STARTS = [pytest.param(at, marks=pytest.mark.long if at >= FIRST + FIRST_ONES else ()) for at in range(FIRST, FIRST + COUNT, AT_ONCE)]
 
 # babeltrace2 2.1 puts several labels of one value in braces; of CTF 1.8, krait prints what 2.0 does.
 LABELS = re.compile(rb'\{ ("label [^}]*") \}(?= : container)')
@@ -65,7 +68,7 @@ def test_forms_of_random_traces_agree(krait, tmp_path, ctf2):
                     assert cell == (value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)), (seed, field)
 
 
-@pytest.mark.parametrize("first", range(FIRST, FIRST + COUNT, AT_ONCE))
+@pytest.mark.parametrize("first", STARTS)
 @pytest.mark.parametrize("ctf2", [False, True], ids=["ctf1", "ctf2"])
 def test_random_traces_print_as_babeltrace2_prints_them(krait, tmp_path, ctf2, first):
     tool = babeltrace(ctf2)

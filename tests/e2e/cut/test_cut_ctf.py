@@ -55,7 +55,7 @@ def test_parts_of_traces_of_others_have_the_events_of_the_range(krait, row, tmp_
     check(krait, trace, tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(10, 40))])
 def test_parts_of_any_layout_have_the_events_of_the_range(krait, tmp_path, seed):
     trace = Trace(random.Random(seed), ctf2=seed % 2 == 1).write(tmp_path / "trace")
     check(krait, trace, tmp_path)

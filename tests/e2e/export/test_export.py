@@ -84,7 +84,7 @@ def test_the_trace_processor_has_every_call(export, synth, program, fmt):
     assert read_trace_processor(export(synth(program.script()), fmt)) == program.sums()
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long)])
 @pytest.mark.parametrize("fmt", ["speedscope", "chrome", "folded", "pprof"])
 def test_speedscope_reads_the_same_times(export, synth, fmt, seed):
     # Its importer of Chrome's format loses the order of begins and ends at the very same nanosecond.

@@ -256,13 +256,14 @@ def test_spans_of_tasks_are_told_apart(record, python, export):
         env={**os.environ, **PACKAGE},
     )
     path = export(run.path, "perfetto")
-    found = [(name, track) for _, _, name, track, _, _ in spans(path)]
+    rows = spans(path)
+    found = [(name, track) for _, _, name, track, _, _ in rows]
     names = [name for name, _ in found]
     assert [names.count(n) for n in ("all", "a", "b", "c", "step")] == [1, 1, 1, 1, 10]
     assert {track for name, track in found if name == "asyncio"} == {"imports"}
     assert any(track == "gc" for name, track in found if name == "gc generation 2")
     by_track = {}
-    for begin, end, _, track, _, _ in spans(path):
+    for begin, end, _, track, _, _ in rows:
         by_track.setdefault(track, []).append((begin, end))
     for lane in by_track.values():  # they nest
         assert not any(a < b < c < d for a, c in lane for b, d in lane)

@@ -103,7 +103,7 @@ def random_thread(program, rng, events, shortest):
         end(kinds.pop())
 
 
-@pytest.fixture(params=[1, 2, 3])
+@pytest.fixture(params=[1, 2, pytest.param(3, marks=pytest.mark.long)])
 def program(request):
     return random_program(request.param)
 

@@ -16,7 +16,8 @@ from test_cat import CORPUS
 from test_intervals import marks
 
 BUILT_IN = ["cpus", "disk", "futex", "interrupts", "io", "syscalls", "wakeups"]
-KERNELS = ["lttng-ref-traces/basic-kernel-analysis", "lttng-ref-traces/picotrace", "babeltrace/succeed/lttng-tracefile-rotation", "tracecompass/uneven-streams", "tracecompass/flipping-endianness"]
+LARGE = pytest.param("lttng-ref-traces/basic-kernel-analysis", marks=pytest.mark.long)  # `made` has all kinds of events
+KERNELS = [LARGE, "lttng-ref-traces/picotrace", "babeltrace/succeed/lttng-tracefile-rotation", "tracecompass/uneven-streams", "tracecompass/flipping-endianness"]
 
 
 @pytest.fixture

@@ -614,6 +614,7 @@ def add_up(process):
     return sums
 
 
+@pytest.mark.few_pythons
 @pytest.mark.pythons(least=(3, 12))  # before, code that starts the recording is live in C calls that were not seen
 def test_a_real_recording_adds_up_the_same_by_another_reader(record, report, python):
     recording = record.text(python, PROGRAM)

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import textwrap
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -220,12 +221,19 @@ def cat(krait):
     return lines
 
 
-@pytest.fixture
-def alone():
-    """One test at a time: there is one kernel, each recording of it clears away what dead ones left, and what a user may lock
-    for rings is shared by his programs."""
+@contextmanager
+def one_at_a_time():
+    """There is one kernel, each recording of it clears away what dead ones left, and what a user may lock for rings is shared by
+    his programs."""
     with open("/tmp/krait-kernel-tests.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture
+def alone():
+    """One test at a time."""
+    with one_at_a_time():
         yield
 
 

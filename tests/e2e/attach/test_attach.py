@@ -54,6 +54,10 @@ def has(pid):
     return sorted(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task")), maps.count("memfd:")
 
 
+def has_events(folder):
+    return any(stream.stat().st_size for stream in folder.glob("*/thread*"))
+
+
 def functions(run, folder):
     return {f["name"].rpartition(".")[2]: f for f in json.loads(run("report", "--json", "--limit", 0, folder).stdout)["functions"]}
 
@@ -76,7 +80,7 @@ def test_a_running_program_is_recorded_again_and_again_and_left_as_it_was(progra
 def test_ctrl_c_ends_the_recording_and_not_the_program(programs, attach, run, python, tmp_path):
     app = programs.start(python, SPIN)
     krait, folder = attach(app.pid, "--include", "__main__")
-    time.sleep(1)
+    wait_for(lambda: has_events(folder), "events")
     krait.send_signal(signal.SIGINT)
     said = krait.communicate(timeout=60)[1]
     assert krait.returncode == 0, said
@@ -87,7 +91,7 @@ def test_ctrl_c_ends_the_recording_and_not_the_program(programs, attach, run, py
 def test_the_end_of_the_program_ends_the_recording(programs, attach, run, python, tmp_path):
     app = programs.start(python, SPIN)
     krait, folder = attach(app.pid)
-    time.sleep(1)
+    wait_for(lambda: has_events(folder), "events")
     assert ended(app, tmp_path) == "done True\n"
     assert krait.wait(60) == 0
     assert "inner" in functions(run, folder)

@@ -31,6 +31,7 @@ def finish(app, folder):
     assert (app.process.stdout.read(), app.process.wait(30)) == ("done True\n", 0)
 
 
+@pytest.mark.few_pythons
 def test_a_script_records_another_process_again_and_again(programs, script, python, tmp_path):
     app = programs.start(python, WAITS)
     done = script(
@@ -43,7 +44,7 @@ with krait.attach(pid, "first", c_calls=False, include=["__main__"]) as other:
     assert "krait._agent" not in sys.modules or not krait.is_recording()
     time.sleep(0.2)
 assert "was paused for" in other.summary and other.stop() == other.wait(1) == other.path
-assert krait.attach(pid, b"second", for_="500ms").wait() == os.path.abspath("second")
+assert krait.attach(pid, b"second", for_="200ms").wait() == os.path.abspath("second")
 named = krait.attach(pid)
 assert named.path.startswith(os.path.abspath(f"krait-{pid}-")) and "recording" in repr(named)
 try: named.wait(0.1)

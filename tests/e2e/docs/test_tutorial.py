@@ -6,18 +6,29 @@ import subprocess
 
 import pytest
 
+from conftest import one_at_a_time
 from pages import blocks, page_text, run_page
 from recording import ROOT
 
 
-def test_every_command_of_the_tutorial_works(krait, any_python, tmp_path, alone):
-    assert len(run_page("tutorial.md", krait, any_python, tmp_path)) >= 10
+@pytest.fixture(scope="module")
+def tutorial(krait, any_python, tmp_path_factory):
+    """The folder that the tutorial's commands leave, and their runs."""
+    folder = tmp_path_factory.mktemp("tutorial")
+    with one_at_a_time():
+        return folder, run_page("tutorial.md", krait, any_python, folder)
+
+
+def test_every_command_of_the_tutorial_works(tutorial):
+    folder, runs = tutorial
+    assert len(runs) >= 10
     for name in ("before.svg", "change.svg", "before.pftrace", "before.speedscope.json", "callgrind.out.before"):
-        assert (tmp_path / name).stat().st_size > 1000, name
+        assert (folder / name).stat().st_size > 1000, name
 
 
-def test_the_tutorial_compares_two_implementations(krait, any_python, tmp_path, alone):
-    runs = {command: run.stdout for command, run in run_page("tutorial.md", krait, any_python, tmp_path).items() if " both " in command + " "}
+def test_the_tutorial_compares_two_implementations(tutorial):
+    folder, runs = tutorial
+    runs = {command: run.stdout for command, run in runs.items() if " both " in command + " "}
     record, compare, plot, why = runs
     assert "--kernel" in record and "--log" in record and "--plot" in plot
     medians = dict(re.findall(r"^ +10(?: +\S+ \S+){3} +(\S+ \S+) .* (\w+)$", runs[compare], re.M)[i][::-1] for i in (0, 1))
@@ -25,7 +36,7 @@ def test_the_tutorial_compares_two_implementations(krait, any_python, tmp_path, 
     (ratio,) = re.findall(r"^The ratio of the medians is ([\d.]+)\.$", runs[compare], re.M)
     assert float(ratio) > 3 or float(ratio) < 1 / 3  # it stands out whatever else the machine does
     assert "95 % confidence" in runs[compare]
-    assert (tmp_path / "both.svg").read_text().count("iterative") and "recursive" in (tmp_path / "both.svg").read_text()
+    assert (folder / "both.svg").read_text().count("iterative") and "recursive" in (folder / "both.svg").read_text()
     assert re.search(r"^__main__.recursive .* in 10 calls$", runs[why], re.M) and runs[why].count(" after the start, MainThread ") == 3
 
 

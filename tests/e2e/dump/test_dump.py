@@ -151,15 +151,15 @@ def test_every_frame_has_the_function_file_and_line_that_the_program_itself_know
 
 # -- stacks that never were --
 
-def test_no_dump_shows_a_stack_that_never_was(programs, dumps, python):
+def test_no_dump_shows_a_stack_that_never_was(programs, dumps, python, rounds):
     """Calls that last some 50 ns, in turns: a() of b(), c() of d(); never is d() below a()."""
-    all_seen = set()
+    all_seen, times = set(), rounds(250, 500)
     for loop in LOOPS:
         app = programs.start(python, PAIRS, loop)
-        seen = dumps(app.pid, "--repeat", 500)
+        seen = dumps(app.pid, "--repeat", times)
         app.end()
         threads = [t for d in seen for t in d["threads"]]
-        assert len(seen) == 500 == len(threads) and all(t["proved"] for t in threads)
+        assert len(seen) == times == len(threads) and all(t["proved"] for t in threads)
         stacks = [names(t) for t in threads]
         assert not [s for s in stacks if never_was(s)]
         all_seen |= {f for s in stacks for f in s}

@@ -329,6 +329,7 @@ def test_a_second_copy_of_krait_sees_that_the_first_records(record, python, tmp_
     assert run.check().calls()["f"] == 1 and not (tmp_path / "inner").exists()
 
 
+@pytest.mark.few_pythons
 def test_marks_of_a_second_copy_are_recorded_by_the_first(record, python, tmp_path):
     shutil.copytree(BUILD / "python" / "krait", tmp_path / "copy" / "krait", ignore=shutil.ignore_patterns("__pycache__", "*.p"))
     run = record.text(

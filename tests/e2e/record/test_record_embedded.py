@@ -54,8 +54,8 @@ def embed(record, tmp_path):
 
 
 def test_each_of_several_initialisations_is_recorded(embed, python):
-    run = embed(python, None, 5)
-    assert run.check().calls()["f"] == 500
+    run = embed(python, None, 3)
+    assert run.check().calls()["f"] == 300
     assert len(run.processes) == 1
 
 

@@ -249,12 +249,12 @@ MOST = 4 << 20
 
 
 @pytest.mark.few_pythons
-def test_the_newest_events_are_kept_with_the_stacks_they_stand_on(record, python, krait, info, report):
+def test_the_newest_events_are_kept_with_the_stacks_they_stand_on(record, python, krait, info, report, rounds):
     options = ["--max-size", "4M", "--keep", "newest", "--no-gil"]
     process, trace = record.start(python, record.script(DEEP), options=options, stdin=subprocess.PIPE)
     assert answer(process, None) == "ready\n"
-    sizes = []
-    for _ in range(30):
+    sizes, times = [], rounds(12, 30)  # what is written is 10 MB at least
+    for _ in range(times):
         assert answer(process, 100_000) == "done\n"
         sizes.append(size_of(trace))
     errors = end(process)
@@ -265,7 +265,7 @@ def test_the_newest_events_are_kept_with_the_stacks_they_stand_on(record, python
     calls = {f["name"]: f["calls"] for f in report(trace) if f["module"] == "__main__"}
     assert {"level", "base", "waits", "<module>"} <= set(calls) and "early" not in calls
     assert calls["last"] == 2 and calls["base"] == 0 and calls["leaf"] > 50_000
-    assert calls["leaf"] + facts["dropped"] // 2 > 2_900_000
+    assert calls["leaf"] + facts["dropped"] // 2 > times * 100_000 * 29 // 30
     assert "the oldest: --keep newest" in errors and f" {facts['events']:,} events, " in errors
     recording = Recording(trace)
     for process in recording.processes:
@@ -324,7 +324,7 @@ def test_folders_of_processes_that_ended_long_ago_go_too(record, any_python, inf
     text = """
         import os
         def f(): pass
-        for _ in range(60):
+        for _ in range(45):
             if not os.fork():
                 for _ in range(30_000): f()
                 os._exit(0)

@@ -43,10 +43,9 @@ def unshare(python, names):
 
 
 @pytest.mark.parametrize("names", NAMESPACES)
-@pytest.mark.few_pythons
-def test_python_in_namespaces_is_recorded_with_its_children(record, python, tmp_path, names):
+def test_python_in_namespaces_is_recorded_with_its_children(record, any_python, tmp_path, names):
     (tmp_path / "app.py").write_text(APP)
-    run = record.words(python, *unshare(python, names), python.exe, "app.py")
+    run = record.words(any_python, *unshare(any_python, names), any_python.exe, "app.py")
     assert run.status == 0, run.stderr
     calls = run.check(ended=False).calls()
     assert {name: calls.get(name, 0) for name in ("forked", "executed", "threaded")} == {"forked": 1, "executed": 1, "threaded": 1}

@@ -176,7 +176,7 @@ static void rings_of_who_lives_on_are_nobody_elses_after_the_end(void **state)
 
 static void many_processes_at_once(void **state)
 {
-    enum { PROCESSES = 600 };
+    enum { PROCESSES = 200 };
     struct fixture *f = *state;
     struct shared *shared = share();
     pid_t pids[PROCESSES];

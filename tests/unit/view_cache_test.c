@@ -17,7 +17,7 @@ static struct made *new_trace(void)
 {
     struct made *made = made_new();
     made_thread(made, 10);
-    run(made, &(struct shape){ .step = 500, .pause = 100, .depth = 150 }, 6000, 3);
+    run(made, &(struct shape){ .step = 500, .pause = 100, .depth = 150 }, 3000, 3);
     const struct krait_payload_gil_wait wait = { .holder = 11 };
     uint8_t payload[KRAIT_BYTES_gil_wait];
     for (uint32_t i = 0; i < 1000; i++) {

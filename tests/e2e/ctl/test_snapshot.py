@@ -80,9 +80,8 @@ def test_the_last_seconds_have_stacks_and_names_from_before(worker, python):
     app.end()
 
 
-@pytest.mark.few_pythons
-def test_the_files_of_a_flight_recorder_are_bounded(worker, python, rounds):
-    app = worker(python, "--last", "1M", "--no-c-calls")
+def test_the_files_of_a_flight_recorder_are_bounded(worker, any_python, rounds):
+    app = worker(any_python, "--last", "1M", "--no-c-calls")
     sizes = []
     for _ in range(rounds(5, 100)):
         app.tell("work(200_000)")
@@ -96,9 +95,8 @@ def test_the_files_of_a_flight_recorder_are_bounded(worker, python, rounds):
     recording.check(ended=False)
 
 
-@pytest.mark.few_pythons
-def test_by_time_too_and_ended_processes_go(worker, python):
-    app = worker(python, "--last", "200ms")
+def test_by_time_too_and_ended_processes_go(worker, any_python):
+    app = worker(any_python, "--last", "200ms")
     app.tell("fork()")
     wait_for(lambda: len(list(app.folder.glob("*-*"))) == 2, "both")
     sizes = []

@@ -115,6 +115,7 @@ def test_a_hash_stands_for_a_value(record, python):
     assert not any(b"secret" in p.read_bytes() for p in run.path.rglob("thread*"))
 
 
+@pytest.mark.few_pythons
 def test_values_are_bounded(record, python):
     run = record.text(
         python,

@@ -39,6 +39,7 @@ def test_functions_of_c_cost_nothing_where_they_are_not_recorded(record, python)
     assert cost[0] + cost[1] > 0 and cost[2:] == [0, 0]
 
 
+@pytest.mark.few_pythons
 def test_a_forked_child_has_its_parents_cost(record, python):
     run = record.text(
         python,

@@ -71,6 +71,7 @@ while True:
 """
 
 
+@pytest.mark.few_pythons
 def test_shares_lie_within_the_error_that_the_report_tells(programs, sample, run, python):
     app = programs.start(python, SHARES)
 
@@ -97,6 +98,7 @@ def test_shares_lie_within_the_error_that_the_report_tells(programs, sample, run
     assert "--for 2.000 s" in run("info", folder).stdout and "1,000 a second asked for" in run("info", folder).stdout
 
 
+@pytest.mark.few_pythons
 def test_the_other_verbs_read_samples(programs, sample, run, python, tmp_path):
     app = programs.start(python, SHARES)
     folder = sample(app.pid, time="500ms")

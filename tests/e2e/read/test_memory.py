@@ -17,7 +17,7 @@ from conftest import BUILD
 from test_cat_index import entries_of, write_index
 
 PACKET = 256 * 1024
-MEGABYTES = 320
+MEGABYTES = 160
 EVENTS = 4 * large.events_per_packet(PACKET) * (MEGABYTES * 1000 * 1000 // 4 // PACKET)
 
 
@@ -131,7 +131,7 @@ def test_memory_is_bounded_whatever_the_size(trace, command, last):
         (["{build}/krait", "cat", "--json", "{trace}"], '"done":1'),
         (["{build}/krait", "cat", "--csv", "{trace}"], "last"),
         (["{build}/krait", "cat", "--filter=done == 1", "{trace}"], "last: { n = 7, done = 1 }"),
-        (["{build}/krait", "cat", "--begin=0.004", "{trace}"], "last: { n = 7, done = 1 }"),
+        (["{build}/krait", "cat", "--begin=0.002", "{trace}"], "last: { n = 7, done = 1 }"),
         (["{build}/docs/examples/parallel_sum", "2", "n", "{trace}"], "lost 0"),
         (["{build}/tests/read_trace", "stream", "1", "{trace}"], '"events": '),
         (["{build}/tests/read_trace", "time", "2", "{trace}"], '"events": '),

@@ -23,8 +23,7 @@ def assert_sane(page):
     """Each panel opens, keys move, and nothing of the recording runs."""
     for panel in page.page.locator("[role=tab]:visible").all():
         panel.click()
-        page.page.wait_for_timeout(250)
-        page.wait()
+        page.wait()  # the page is not settled until a moment after the change
     page.press("w", "w", "d", "0", "ArrowRight", "f", "g", "r", "r", "0")
     box = page.page.locator("canvas.lanes").bounding_box()
     for share in (0.3, 0.5, 0.7):

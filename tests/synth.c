@@ -14,6 +14,8 @@
  *   TIME switch FROM TO      TIME mark TEXT [FIELDS]
  *   TIME spanbegin ID CODE CATEGORY [FIELDS]   TIME spanend ID [FIELDS]
  *   TIME counter CODE VALUE  TIME flow ID
+ *   task ID CODE NAME                        task:define in the definitions
+ *   TIME run TASK            TIME leave TASK REASON   (REASON a number)
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
  *   packet [LOST]                            ends the stream's packet; LOST events are missing before the next
  *   lost REASON COUNT                        krait:lost in the definitions, REASON a number
@@ -81,7 +83,8 @@ static void put(struct synth *s, struct packet *p, uint64_t t, uint32_t id, cons
         head->timestamp_begin = p->last = t;
         p->n = sizeof(*head);
     }
-    if (p == &s->definitions || t >> KRAIT_CTF_TS_BITS != p->last >> KRAIT_CTF_TS_BITS) {
+    if (p == &s->definitions || id >= KRAIT_CTF_EXTENDED ||
+        t >> KRAIT_CTF_TS_BITS != p->last >> KRAIT_CTF_TS_BITS) {
         p->n += krait_head_extend(p->bytes + p->n, id, t);
     } else {
         uint32_t word = krait_head_pack(id, t);
@@ -242,6 +245,15 @@ static void do_cost(struct synth *s, char **w)
     define(s, KRAIT_EVENT_process_cost, payload, sizeof(payload));
 }
 
+static void do_task(struct synth *s, char **w)
+{
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    size_t n = krait_put_task_define(
+        payload, &(struct krait_payload_task_define){
+                     .id = number(s, w, 1), .coroutine = number(s, w, 2), .name = text(w[3]) });
+    define(s, KRAIT_EVENT_task_define, payload, n);
+}
+
 static void do_exit(struct synth *s, char **w)
 {
     uint8_t payload[KRAIT_BYTES_process_exit];
@@ -279,6 +291,8 @@ static const struct {
     { "spanend", KRAIT_EVENT_span_end },
     { "counter", KRAIT_EVENT_user_counter },
     { "flow", KRAIT_EVENT_user_flow },
+    { "run", KRAIT_EVENT_task_run },
+    { "leave", KRAIT_EVENT_task_leave },
 };
 
 static uint64_t parse_time(const char *word)
@@ -327,6 +341,11 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
             payload, &(struct krait_payload_user_counter){ .name = first, .value = strtod(w[3], NULL) });
     case KRAIT_EVENT_user_flow:
         return krait_put_user_flow(payload, &(struct krait_payload_user_flow){ .id = first });
+    case KRAIT_EVENT_task_run:
+        return krait_put_task_run(payload, &(struct krait_payload_task_run){ .task = first });
+    case KRAIT_EVENT_task_leave:
+        return krait_put_task_leave(
+            payload, &(struct krait_payload_task_leave){ .task = first, .reason = (uint8_t)number(s, w, 3) });
     case KRAIT_EVENT_gil_wait:
         return krait_put_gil_wait(payload, &(struct krait_payload_gil_wait){ .holder = first });
     default: /* begins */
@@ -386,6 +405,8 @@ static void do_line(struct synth *s, char *line)
         do_cost(s, words);
     } else if (strcmp(words[0], "exit") == 0) {
         do_exit(s, words);
+    } else if (strcmp(words[0], "task") == 0) {
+        do_task(s, words);
     } else {
         do_event(s, words);
     }

@@ -100,21 +100,32 @@ const struct krait_track *krait_intervals_track(const struct intervals_of *of, u
     return track == KRAIT_NO_ID ? &none : &of->trace->tracks[track];
 }
 
-const char *krait_intervals_thread(const struct krait_track *track)
+/* The thread of a task's spans; NULL: the track is none's that was recorded. */
+static const struct krait_thread *thread_of(const struct intervals_of *of, const struct krait_track *track)
 {
-    return track->of == KRAIT_OF_THREAD ? track->thread_name : track->name;
+    bool is_tasks = track->of == KRAIT_OF_TASK && track->thread != KRAIT_NO_ID;
+    return is_tasks ? &of->trace->threads[track->thread] : NULL;
+}
+
+const char *krait_intervals_thread(const struct intervals_of *of, const struct krait_track *track)
+{
+    const struct krait_thread *thread = thread_of(of, track);
+    return thread ? thread->name : track->of == KRAIT_OF_THREAD ? track->thread_name : track->name;
 }
 
 struct intervals_place krait_intervals_place(const struct intervals_of *of, const struct krait_track *track,
                                              const char *name, uint32_t key)
 {
+    const struct krait_thread *thread = thread_of(of, track);
     return (struct intervals_place){
         .pid = track->pid ? track->pid : KRAIT_SHEET_NONE,
-        .tid = track->of == KRAIT_OF_THREAD ? track->number : KRAIT_SHEET_NONE,
+        .tid = thread                         ? thread->tid
+               : track->of == KRAIT_OF_THREAD ? track->number
+                                              : KRAIT_SHEET_NONE,
         .name = name,
         .key = krait_intervals_key(of, key),
         .process = track->process_name,
-        .thread = krait_intervals_thread(track),
+        .thread = krait_intervals_thread(of, track),
     };
 }
 
@@ -128,7 +139,7 @@ static struct listed listed_of(const struct intervals *intervals, const struct k
         .duration_ns = interval->end_ns - interval->begin_ns,
         .place = krait_intervals_place(
             of, begin, krait_intervals_name(intervals, &of->found.rows[interval->row]), interval->key),
-        .end_thread = begin == end ? NULL : krait_intervals_thread(end),
+        .end_thread = begin == end ? NULL : krait_intervals_thread(of, end),
     };
 }
 

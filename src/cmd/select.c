@@ -117,9 +117,10 @@ bool krait_select_thread(void *ctx, const struct krait_trace *trace, uint32_t in
 bool krait_select_track(void *ctx, const struct krait_trace *trace, const struct krait_track *track)
 {
     const struct krait_select *select = ctx;
-    (void)trace;
     if (track->of == KRAIT_OF_LANE) /* its events were chosen */
         return true;
+    if (track->of == KRAIT_OF_TASK && track->thread != KRAIT_NO_ID)
+        return krait_select_thread(ctx, trace, track->thread);
     if (track->of != KRAIT_OF_THREAD)
         return !select->threads.count && !select->processes.count;
     return krait_select_named(&select->threads, track->thread_name ? track->thread_name : "",

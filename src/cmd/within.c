@@ -244,7 +244,7 @@ static void say(const struct search *search, const struct asked *asked, size_t i
             krait_fmt_ns(length, duration(at)),
             krait_fmt_ns(begin, at->begin_ns - KRAIT_MIN(zero_ns, at->begin_ns)));
     if (track && track->thread_name && *track->thread_name) {
-        fputs(", thread ", stderr);
+        fputs(track->of == KRAIT_OF_TASK ? ", task " : ", thread ", stderr);
         krait_terminal_safe(stderr, track->thread_name);
     }
     fputc('\n', stderr);

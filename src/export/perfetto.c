@@ -13,10 +13,11 @@
  * exception that it was left by another, "exception". Waits for the GIL are slices of a track of their own below the
  * thread's, where it has any; "holder" is who had the GIL.
  *
- * Marks are instants of their thread's track, or of a track for each stream of another tracer's; what they say
- * is an annotation, "fields". Those of krait.flow are of the flow of their id, between which Perfetto draws arrows. Spans,
- * imports and runs of the garbage collector are slices of tracks below the thread's, counters are tracks of theirs.
- * Lanes that analyses made are tracks below one of theirs.
+ * Marks are instants of their thread's track, or of a track for each stream of another tracer's; what they say is an
+ * annotation, "fields". Those of krait.flow are of the flow of their id, between which Perfetto draws arrows. Spans,
+ * imports and runs of the garbage collector are slices of tracks below the thread's, those of a task of tracks below
+ * one of the task's, which is below the thread's; counters are tracks of theirs. Lanes that analyses made are tracks
+ * below one of theirs.
  *
  * Of the kernel's part, ftrace.h writes what Perfetto knows as the kernel's events, in one sequence. System
  * calls, and functions of the kernel's, are slices of the threads' tracks, in another sequence: as sys_enter
@@ -435,13 +436,37 @@ static void add_descriptor(struct perfetto *perfetto, const char *name, uint64_t
     krait_pb_end(buf, packet);
 }
 
+static bool is_same_task(const struct krait_track *a, const struct krait_track *b)
+{
+    return a->of == KRAIT_OF_TASK && b->of == KRAIT_OF_TASK && a->process == b->process &&
+           a->number == b->number && a->thread == b->thread;
+}
+
+/* What a task's spans in a thread stand below: adjacent tracks, of which the first is the number. */
+static uint64_t task_track(const struct krait_trace *trace, const struct krait_track *track)
+{
+    const struct krait_track *first = track;
+    while (first > trace->tracks && is_same_task(first - 1, track))
+        first--;
+    return lanes_track(trace) + 1 + (uint64_t)(first - trace->tracks);
+}
+
+static uint64_t parent_of(const struct krait_trace *trace, const struct krait_track *track)
+{
+    return track->of == KRAIT_OF_TASK     ? task_track(trace, track)
+           : track->thread != KRAIT_NO_ID ? thread_track(trace, track->thread)
+                                          : 0;
+}
+
 static void describe(struct perfetto *perfetto, const struct krait_track *track)
 {
     const struct krait_trace *trace = perfetto->job->trace;
     if (perfetto->described == track)
         return;
-    add_descriptor(perfetto, track->name, own_track(trace, track),
-                   track->thread != KRAIT_NO_ID ? thread_track(trace, track->thread) : 0,
+    if (track->of == KRAIT_OF_TASK)
+        add_descriptor(perfetto, track->thread_name, task_track(trace, track),
+                       thread_track(trace, track->thread), false);
+    add_descriptor(perfetto, track->name, own_track(trace, track), parent_of(trace, track),
                    track->kind == KRAIT_TRACK_COUNTER);
     perfetto->described = track;
 }

@@ -34,6 +34,22 @@ int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_call_
                             sizeof(job->damage));
 }
 
+/* Spans that tasks begin in the thread: their tracks stand behind those of the process's threads. */
+static int walk_tasks(struct krait_export_job *job, uint32_t thread, krait_batch_fn *fn, void *ctx)
+{
+    const struct krait_trace *trace = job->trace;
+    const struct krait_thread *own = &trace->threads[thread];
+    KRAIT_AUTO_FREE uint32_t *tracks = malloc(((size_t)trace->track_count + 1) * sizeof(*tracks));
+    uint32_t count = 0, i = own->first_track + own->track_count;
+    for (; tracks && i < trace->track_count && trace->tracks[i].process == own->process; i++) {
+        if (trace->tracks[i].of == KRAIT_OF_TASK && trace->tracks[i].thread == thread)
+            tracks[count++] = i;
+    }
+    return tracks ? krait_tracks_walk(trace, tracks, count, job->what.range, fn, ctx, job->damage,
+                                      sizeof(job->damage))
+                  : -ENOMEM;
+}
+
 int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krait_track_kind kind,
                         const char *name, krait_batch_fn *fn, void *ctx)
 {
@@ -48,6 +64,8 @@ int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krai
             (!name || strcmp(track->name, name) == 0))
             rc = krait_track_walk(trace, i, job->what.range, fn, ctx, job->damage, sizeof(job->damage));
     }
+    if (!rc && own && kind == KRAIT_TRACK_SLICES && trace->task_count && !name)
+        rc = walk_tasks(job, thread, fn, ctx);
     return rc;
 }
 

@@ -47,8 +47,10 @@ int krait_span_lanes_put(struct krait_span_lanes *lanes, uint64_t begin_ns, uint
                          uint64_t oldest_ns)
 {
     uint32_t i = 0;
-    while (i + 1 < KRAIT_SPAN_LANES && crosses(&lanes->lanes[i], begin_ns))
+    while (i + 1 < KRAIT_SPAN_LANES && i < lanes->count && crosses(&lanes->lanes[i], begin_ns))
         i++;
+    if (!KRAIT_GROW_FILLED(lanes->lanes, lanes->cap, i + 1, 0))
+        return -ENOMEM;
     lanes->count = KRAIT_MAX(lanes->count, i + 1);
     forget(&lanes->lanes[i], oldest_ns);
     return add(&lanes->lanes[i], begin_ns, end_ns) ? (int)i : -ENOMEM;
@@ -56,7 +58,8 @@ int krait_span_lanes_put(struct krait_span_lanes *lanes, uint64_t begin_ns, uint
 
 void krait_span_lanes_done(struct krait_span_lanes *lanes)
 {
-    for (uint32_t i = 0; i < KRAIT_SPAN_LANES; i++)
+    for (uint32_t i = 0; i < lanes->count; i++)
         free(lanes->lanes[i].known);
+    free(lanes->lanes);
     *lanes = (struct krait_span_lanes){ 0 };
 }

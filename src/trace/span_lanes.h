@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lanes of spans. The spans of one lane nest; those of a thread need not: two tasks of a thread have spans that cross.
+ * Lanes of spans. The spans of one lane nest; those of a thread or of a task need not: two generators have spans that
+ * cross.
  *
  *   begins 1   A ├────────────┤        lane 0: A, and C within it
  *          2   B    ├──────────────┤   lane 1: B, which A crosses
@@ -17,15 +18,15 @@
 
 enum { KRAIT_SPAN_LANES = 16 }; /* at most: the last one takes what is left, crossing or not */
 
-/* Of one kind in one thread. Zeroed memory is empty. */
+/* Of one kind in one thread, or of one task. Zeroed memory is empty. */
 struct krait_span_lanes {
-    uint32_t count; /* lanes that have any */
+    uint32_t count, cap; /* lanes that have any */
     struct krait_span_lane {
         struct krait_span_known {
             uint64_t begin_ns, end_ns;
         } * known; /* the outermost ones, by time */
         uint32_t n, cap;
-    } lanes[KRAIT_SPAN_LANES];
+    } * lanes;
 };
 
 /* The lane of a span that ends now, after all that were put before. No span that ends later begins before oldest_ns.

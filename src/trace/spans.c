@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Spans in krait's own recordings as tracks of slices: those of the program (krait.span), imports and runs of the
- * garbage collector, in the thread in which they begin. Where they do not nest they have several lanes (span_lanes.h).
+ * garbage collector, in the thread in which they begin. A span of the program's that begins in a task's step is the
+ * task's: spans of a thread's tasks cross, those of one task nest. Where they do not they have several lanes
+ * (span_lanes.h). A task that has spans in several threads has lanes of each.
  *
  * A span may end in another thread. Finding the tracks therefore keeps the ends whose begin is not in their thread,
  * which are few. A span that has no end lasts to the end of its process.
@@ -10,11 +12,12 @@
 #include "event/payload.h"
 #include "trace/import.h"
 #include "trace/span_lanes.h"
+#include "trace/tasks.h"
 #include "trace/thread_events.h"
 
 #include <string.h>
 
-enum { BATCH = 512, KINDS = KRAIT_COUNT_span_category };
+enum { BATCH = 256, KINDS = KRAIT_COUNT_span_category };
 
 static const char *const names[KINDS] = { [KRAIT_span_category_user] = "spans",
                                           [KRAIT_span_category_gc] = "gc",
@@ -22,7 +25,7 @@ static const char *const names[KINDS] = { [KRAIT_span_category_user] = "spans",
 
 /* What tracks are found by: their key is the index. */
 struct place {
-    uint32_t thread, lane;
+    uint32_t thread, task, lane; /* the task: index among the trace's, KRAIT_NO_ID: of none */
     uint8_t kind;
 };
 
@@ -39,55 +42,129 @@ struct spans {
 struct open {
     uint64_t id, begin_ns, end_ns; /* the last: 0 where this thread tells its end */
     char *fields;                  /* NULL: none */
-    uint32_t name;
-    uint8_t kind;
+    uint32_t name, owner;
     bool has_ended;
 };
 
+/* Spans of a lane that have ended. */
 struct lane_batch {
-    const struct krait_track *track; /* NULL: nobody asked for it */
-    uint32_t n;
-    uint64_t t_ns[BATCH], end_ns[BATCH];
-    uint32_t name[BATCH];
-    int64_t value[BATCH];
-    char *fields[BATCH];     /* owned; NULL: none */
-    const char *text[BATCH]; /* the same, or "" */
+    const struct krait_track *track;
+    uint32_t n, cap;
+    struct ended {
+        uint64_t t_ns, end_ns;
+        uint32_t name;
+        char *fields; /* owned; NULL: none */
+    } * ended;
 };
 
+/* The thread, for each kind, or a task. */
+struct owner {
+    uint32_t task; /* KRAIT_NO_ID: the thread */
+    uint8_t kind;
+    struct krait_span_lanes lanes;
+    struct lane_batch **batches; /* by lane; NULL: nobody asked for it */
+    uint32_t batch_cap;
+};
+
+/* As many steps within steps as the recorder knows (python/tasks.c). */
+enum { STEPS = 16 };
+
 struct reading {
+    const struct krait_trace *trace;
     const struct krait_image *image;
+    const struct krait_process *process;
     struct krait_map *away;              /* ends without a begin are noted there; NULL: it is complete */
     const struct krait_map *known;       /* ... and are known from there */
     const struct krait_walking *walking; /* NULL: nothing is handed out */
-    struct lane_batch *batches[KINDS][KRAIT_SPAN_LANES];
-    struct krait_span_lanes lanes[KINDS];
+    struct owner *owners;                /* the first are the thread's, by kind */
+    uint32_t owner_count, owner_cap;
+    struct krait_map owner_of;             /* index of a task to that of the owner */
+    uint32_t steps[STEPS];                 /* ids of the tasks that are in a step, the innermost last */
+    uint32_t depth, gap;                   /* the last: the next of the process */
     struct open *open;                     /* by begin; from `first` on */
     uint32_t first, count, cap, elsewhere; /* the last: how many end elsewhere */
     uint64_t base;                         /* the number of open[0] */
     struct krait_map index;                /* id to the number of what is open */
 };
 
+static void batch_free(struct lane_batch *batch)
+{
+    for (uint32_t i = 0; batch && i < batch->n; i++)
+        free(batch->ended[i].fields);
+    if (batch)
+        free(batch->ended);
+    free(batch);
+}
+
+static void owner_done(struct owner *owner)
+{
+    for (uint32_t i = 0; i < owner->batch_cap; i++)
+        batch_free(owner->batches[i]);
+    free(owner->batches);
+    krait_span_lanes_done(&owner->lanes);
+}
+
 static void reading_done(struct reading *r)
 {
-    for (int kind = 0; kind < KINDS; kind++)
-        krait_span_lanes_done(&r->lanes[kind]);
+    for (uint32_t i = 0; i < r->owner_count; i++)
+        owner_done(&r->owners[i]);
     for (uint32_t i = r->first; i < r->count; i++)
         free(r->open[i].fields);
+    krait_map_done(&r->owner_of);
     krait_map_done(&r->index);
+    free(r->owners);
     free(r->open);
 }
 
+/* Of the trace, a thread, and what the caller has set. */
+static int reading_init(struct reading *r, const struct krait_trace *trace, uint32_t thread)
+{
+    r->trace = trace;
+    r->image = krait_image_of(trace, thread);
+    r->process = &trace->processes[trace->threads[thread].process];
+    if (!KRAIT_GROW(r->owners, r->owner_cap, KINDS))
+        return -ENOMEM;
+    for (uint8_t kind = 0; kind < KINDS; kind++)
+        r->owners[r->owner_count++] = (struct owner){ .task = KRAIT_NO_ID, .kind = kind };
+    return 0;
+}
+
+/* Its index; KRAIT_NO_ID: memory is out. A task owns spans of the program's alone. */
+static uint32_t owner_of(struct reading *r, uint32_t task, uint8_t kind)
+{
+    if (task == KRAIT_NO_ID)
+        return kind;
+    const uint64_t *known = krait_map_get(&r->owner_of, task);
+    if (known)
+        return (uint32_t)*known;
+    if (!KRAIT_GROW(r->owners, r->owner_cap, r->owner_count + 1) ||
+        krait_map_put(&r->owner_of, task, r->owner_count))
+        return KRAIT_NO_ID;
+    r->owners[r->owner_count] = (struct owner){ .task = task, .kind = kind };
+    return r->owner_count++;
+}
+
+/* -- handing out -- */
+
 static int flush(struct reading *r, struct lane_batch *batch)
 {
-    const struct krait_batch out = { .n = batch->n,
-                                     .t_ns = batch->t_ns,
-                                     .end_ns = batch->end_ns,
-                                     .name = batch->name,
-                                     .value = batch->value,
-                                     .text = batch->text };
+    uint64_t t_ns[BATCH], end_ns[BATCH];
+    uint32_t name[BATCH];
+    static const int64_t value[BATCH];
+    const char *text[BATCH];
+    for (uint32_t i = 0; i < batch->n; i++) {
+        const struct ended *ended = &batch->ended[i];
+        t_ns[i] = ended->t_ns;
+        end_ns[i] = ended->end_ns;
+        name[i] = ended->name;
+        text[i] = ended->fields ? ended->fields : "";
+    }
+    const struct krait_batch out = {
+        .n = batch->n, .t_ns = t_ns, .end_ns = end_ns, .name = name, .value = value, .text = text
+    };
     int rc = out.n ? r->walking->batch(r->walking->ctx, batch->track, &out) : 0;
     for (uint32_t i = 0; i < batch->n; i++)
-        free(batch->fields[i]);
+        free(batch->ended[i].fields);
     batch->n = 0;
     return rc;
 }
@@ -99,12 +176,12 @@ static int hand_out(struct reading *r, struct open *span, uint64_t end_ns, struc
     bool is_before = end_ns <= range->from_ns && span->begin_ns < range->from_ns;
     if (is_before || span->begin_ns >= range->to_ns)
         return 0;
-    batch->t_ns[batch->n] = KRAIT_MAX(span->begin_ns, range->from_ns);
-    batch->end_ns[batch->n] = KRAIT_MIN(end_ns, range->to_ns);
-    batch->name[batch->n] = span->name;
-    batch->value[batch->n] = 0;
-    batch->fields[batch->n] = span->fields;
-    batch->text[batch->n] = span->fields ? span->fields : "";
+    if (!KRAIT_GROW(batch->ended, batch->cap, batch->n + 1))
+        return -ENOMEM;
+    batch->ended[batch->n] = (struct ended){ .t_ns = KRAIT_MAX(span->begin_ns, range->from_ns),
+                                             .end_ns = KRAIT_MIN(end_ns, range->to_ns),
+                                             .name = span->name,
+                                             .fields = span->fields };
     span->fields = NULL;
     return ++batch->n == BATCH ? flush(r, batch) : 0;
 }
@@ -145,8 +222,9 @@ static int end_open(struct reading *r, struct open *span, uint64_t end_ns)
     trim(r);
     end_ns = KRAIT_MAX(end_ns, ended.begin_ns);
     uint64_t oldest_ns = r->count ? KRAIT_MIN(r->open[r->first].begin_ns, ended.begin_ns) : end_ns;
-    int lane = krait_span_lanes_put(&r->lanes[ended.kind], ended.begin_ns, end_ns, oldest_ns);
-    struct lane_batch *batch = r->walking && lane >= 0 ? r->batches[ended.kind][lane] : NULL;
+    struct owner *owner = &r->owners[ended.owner];
+    int lane = krait_span_lanes_put(&owner->lanes, ended.begin_ns, end_ns, oldest_ns);
+    struct lane_batch *batch = lane >= 0 && (uint32_t)lane < owner->batch_cap ? owner->batches[lane] : NULL;
     int rc = batch ? hand_out(r, &ended, end_ns, batch) : KRAIT_MIN(lane, 0);
     free(ended.fields);
     return rc;
@@ -186,13 +264,57 @@ static void add_fields(const struct reading *r, struct open *span, const char *f
     span->fields = both;
 }
 
+/* -- events -- */
+
+/* The task whose step the thread is in: index among the trace's, or KRAIT_NO_ID. */
+static uint32_t running_task(const struct reading *r)
+{
+    const uint64_t *task = r->depth ? krait_map_get(&r->image->tasks, r->steps[r->depth - 1]) : NULL;
+    return task ? (uint32_t)*task : KRAIT_NO_ID;
+}
+
+/* Takes the task's step, and those within it, off. Whether it has one. */
+static bool leave_step(struct reading *r, uint32_t id)
+{
+    uint32_t at = r->depth;
+    while (at && r->steps[at - 1] != id)
+        at--;
+    if (at)
+        r->depth = at - 1;
+    return at != 0;
+}
+
+/* The recorder forgets them where the recording is switched off. */
+static void leave_steps(struct reading *r, uint64_t t_ns)
+{
+    for (; r->gap < r->process->gap_count && r->process->gaps[r->gap].from_ns <= t_ns; r->gap++)
+        r->depth = 0;
+}
+
+/* Where the beginning of a step is missing, what else is in one is not known. */
+static int on_step(struct reading *r, uint32_t event, struct krait_cursor *payload)
+{
+    struct krait_payload_task_run run;
+    struct krait_payload_task_leave leave;
+    if (event == KRAIT_EVENT_task_run && krait_read_task_run(payload, &run)) {
+        bool is_full = !leave_step(r, run.task) && r->depth == STEPS;
+        r->depth = is_full ? 0 : r->depth;
+        r->steps[r->depth++] = run.task;
+    } else if (event == KRAIT_EVENT_task_leave && krait_read_task_leave(payload, &leave)) {
+        r->depth = leave_step(r, leave.task) ? r->depth : 0;
+    }
+    return 0;
+}
+
 static int on_begin(struct reading *r, uint64_t t_ns, const struct krait_payload_span_begin *event)
 {
     const uint64_t *name = krait_map_get(&r->image->names, event->name);
     const uint64_t *end_ns = r->known ? krait_map_get(r->known, event->id) : NULL;
     if (event->category >= KINDS || !name) /* of a later version, or not defined */
         return 0;
-    if (trim_index(r) || !KRAIT_GROW(r->open, r->cap, r->count + 1) ||
+    bool is_users = event->category == KRAIT_span_category_user;
+    uint32_t owner = owner_of(r, is_users ? running_task(r) : KRAIT_NO_ID, event->category);
+    if (owner == KRAIT_NO_ID || trim_index(r) || !KRAIT_GROW(r->open, r->cap, r->count + 1) ||
         krait_map_put(&r->index, event->id, r->base + r->count + 1))
         return -ENOMEM;
     bool is_elsewhere = end_ns && *end_ns >= t_ns;
@@ -201,7 +323,7 @@ static int on_begin(struct reading *r, uint64_t t_ns, const struct krait_payload
                                          .begin_ns = t_ns,
                                          .end_ns = is_elsewhere ? *end_ns : 0,
                                          .name = (uint32_t)*name,
-                                         .kind = event->category };
+                                         .owner = owner };
     add_fields(r, &r->open[r->count - 1], event->fields);
     return 0;
 }
@@ -221,6 +343,9 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
     struct reading *r = ctx;
     struct krait_payload_span_begin begin;
     struct krait_payload_span_end end;
+    leave_steps(r, t_ns);
+    if (id == KRAIT_EVENT_task_run || id == KRAIT_EVENT_task_leave)
+        return on_step(r, id, &payload);
     int rc = end_elsewhere(r, t_ns);
     if (rc)
         return rc;
@@ -243,13 +368,15 @@ static int end_all(struct reading *r, uint64_t end_ns)
     return rc;
 }
 
-static int read_thread(struct reading *r, const struct krait_trace *trace, uint32_t thread,
-                       struct krait_damage *damage)
+static int read_thread(struct reading *r, uint32_t thread, struct krait_damage *damage)
 {
     struct krait_thread_events events = { .fn = on_event, .ctx = r };
     krait_thread_events_want(&events, "span:");
-    int rc = krait_thread_events_read(&events, trace, thread, 0, damage);
-    return rc ? rc : end_all(r, trace->processes[trace->threads[thread].process].end_ns);
+    if (!krait_thread_events_may_be(&events, r->trace, thread))
+        return 0;
+    events.wanted[KRAIT_EVENT_task_run] = events.wanted[KRAIT_EVENT_task_leave] = true;
+    int rc = krait_thread_events_read(&events, r->trace, thread, 0, damage);
+    return rc ? rc : end_all(r, r->process->end_ns);
 }
 
 /* -- finding -- */
@@ -271,45 +398,90 @@ static void close_source(void *source)
     free(spans);
 }
 
-static int add_track(struct krait_trace *trace, struct spans *spans, struct place place)
+static bool of_task(struct krait_trace *trace, struct krait_track *track, uint32_t task)
+{
+    track->of = KRAIT_OF_TASK;
+    track->number = trace->tasks[task].id;
+    track->thread_name = krait_task_label(trace, &trace->tasks[task]);
+    return track->thread_name != NULL;
+}
+
+/* `number`: which of the lanes that are named alike. */
+static int add_track(struct krait_trace *trace, struct spans *spans, struct place place, uint32_t number)
 {
     struct krait_track *track = krait_trace_add_thread_track(trace, place.thread, KRAIT_IMPORTER_krait_spans,
                                                              KRAIT_TRACK_SLICES, names[place.kind]);
-    if (!track || !KRAIT_GROW(spans->places, spans->cap, spans->count + 1))
+    if (!track || !KRAIT_GROW(spans->places, spans->cap, spans->count + 1) ||
+        (place.task != KRAIT_NO_ID && !of_task(trace, track, place.task)))
         return -ENOMEM;
-    if (place.lane)
-        track->name = krait_arena_fmt(&trace->impl->arena, "%s %u", names[place.kind], place.lane + 1);
+    if (number)
+        track->name = krait_arena_fmt(&trace->impl->arena, "%s %u", names[place.kind], number + 1);
     track->flags = trace->threads[place.thread].flags & KRAIT_TRACK_LOST;
     track->key = spans->count;
     spans->places[spans->count++] = place;
     return track->name ? 0 : -ENOMEM;
 }
 
-/* How many lanes a thread has of each kind. */
+/* How many lanes each has that owns spans in a thread. */
 struct lane_counts {
-    uint32_t of[KINDS];
+    struct lane_count {
+        uint32_t task, lanes;
+        uint8_t kind;
+    } * items;
+    uint32_t count;
 };
 
+struct finding {
+    struct krait_trace *trace;
+    struct spans *spans;
+    struct lane_counts *counts; /* by thread */
+    uint32_t *of_task;          /* by task: lanes that it has by now */
+};
+
+static void finding_done(struct finding *f)
+{
+    for (uint32_t i = 0; f->counts && i < f->trace->thread_count; i++)
+        free(f->counts[i].items);
+    free(f->counts);
+    free(f->of_task);
+}
+
+static int keep_counts(struct lane_counts *counts, const struct reading *r)
+{
+    free(counts->items);
+    counts->count = 0;
+    counts->items = calloc((size_t)r->owner_count + 1, sizeof(*counts->items));
+    for (uint32_t i = 0; counts->items && i < r->owner_count; i++) {
+        const struct owner *owner = &r->owners[i];
+        counts->items[counts->count++] = (struct lane_count){ owner->task, owner->lanes.count, owner->kind };
+    }
+    return counts->items ? 0 : -ENOMEM;
+}
+
 /* `known` or `away` is NULL. */
-static int count_lanes(struct krait_trace *trace, uint32_t thread, const struct krait_map *known,
-                       struct krait_map *away, struct lane_counts *counts)
+static int count_lanes(struct finding *f, uint32_t thread, const struct krait_map *known,
+                       struct krait_map *away)
 {
     struct krait_damage ignored = { 0 };
-    struct reading r = { .image = krait_image_of(trace, thread), .known = known, .away = away };
-    int rc = r.image->names.len ? read_thread(&r, trace, thread, &ignored) : 0;
-    for (int kind = 0; kind < KINDS; kind++)
-        counts->of[kind] = r.lanes[kind].count;
+    struct reading r = { .known = known, .away = away };
+    int rc = reading_init(&r, f->trace, thread);
+    if (!rc && r.image->names.len)
+        rc = read_thread(&r, thread, &ignored);
+    rc = rc ? rc : keep_counts(&f->counts[thread], &r);
     reading_done(&r);
     return rc;
 }
 
-static int add_tracks(struct krait_trace *trace, struct spans *spans, uint32_t thread,
-                      const struct lane_counts *counts)
+static int add_tracks(struct finding *f, uint32_t thread)
 {
+    const struct lane_counts *counts = &f->counts[thread];
     int rc = 0;
-    for (uint8_t kind = 0; kind < KINDS; kind++) {
-        for (uint32_t lane = 0; lane < counts->of[kind] && !rc; lane++)
-            rc = add_track(trace, spans, (struct place){ thread, lane, kind });
+    for (uint32_t i = 0; i < counts->count && !rc; i++) {
+        const struct lane_count *of = &counts->items[i];
+        uint32_t none = 0, *number = of->task == KRAIT_NO_ID ? &none : &f->of_task[of->task];
+        for (uint32_t lane = 0; lane < of->lanes && !rc; lane++)
+            rc = add_track(f->trace, f->spans, (struct place){ thread, of->task, lane, of->kind },
+                           (*number)++);
     }
     return rc;
 }
@@ -317,15 +489,19 @@ static int add_tracks(struct krait_trace *trace, struct spans *spans, uint32_t t
 /* Once more where ends were found in other threads: what they end may come into other lanes then. */
 static int find_lanes(struct krait_trace *trace, struct spans *spans)
 {
-    KRAIT_AUTO_FREE struct lane_counts *counts = calloc((size_t)trace->thread_count + 1, sizeof(*counts));
-    int rc = counts ? 0 : -ENOMEM;
+    KRAIT_CLEANUP(finding_done)
+    struct finding f = { .trace = trace,
+                         .spans = spans,
+                         .counts = calloc((size_t)trace->thread_count + 1, sizeof(*f.counts)),
+                         .of_task = calloc((size_t)trace->task_count + 1, sizeof(*f.of_task)) };
+    int rc = f.counts && f.of_task ? 0 : -ENOMEM;
     uint32_t n = 0;
     for (; n < trace->thread_count && krait_image_of(trace, n) && !rc; n++)
-        rc = count_lanes(trace, n, NULL, &spans->away[trace->threads[n].process], &counts[n]);
+        rc = count_lanes(&f, n, NULL, &spans->away[trace->threads[n].process]);
     for (uint32_t i = 0; i < n && !rc; i++) {
         const struct krait_map *away = &spans->away[trace->threads[i].process];
-        rc = away->len ? count_lanes(trace, i, away, NULL, &counts[i]) : 0;
-        rc = rc ? rc : add_tracks(trace, spans, i, &counts[i]);
+        rc = away->len ? count_lanes(&f, i, away, NULL) : 0;
+        rc = rc ? rc : add_tracks(&f, i);
     }
     return rc;
 }
@@ -344,20 +520,29 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
 
 /* -- walking -- */
 
-static int walk_thread(const struct krait_trace *trace, struct reading *r, uint32_t thread)
+static int walk_thread(struct reading *r, uint32_t thread)
 {
     struct krait_damage damage = r->walking->damage;
-    int rc = read_thread(r, trace, thread, &damage);
-    for (int kind = 0; kind < KINDS; kind++) {
-        for (uint32_t lane = 0; lane < KRAIT_SPAN_LANES; lane++) {
-            struct lane_batch *batch = r->batches[kind][lane];
-            int flushed = batch ? flush(r, batch) : 0;
-            rc = rc ? rc : flushed;
-            free(batch);
-        }
+    int rc = read_thread(r, thread, &damage);
+    for (uint32_t i = 0; i < r->owner_count; i++) {
+        for (uint32_t lane = 0; lane < r->owners[i].batch_cap && !rc; lane++)
+            rc = r->owners[i].batches[lane] ? flush(r, r->owners[i].batches[lane]) : 0;
     }
-    reading_done(r);
     return rc;
+}
+
+static int ask_for(struct reading *r, const struct krait_track *track, const struct place *place)
+{
+    uint32_t index = owner_of(r, place->task, place->kind);
+    struct owner *owner = index == KRAIT_NO_ID ? NULL : &r->owners[index];
+    struct lane_batch *batch = calloc(1, sizeof(*batch));
+    if (!owner || !batch || !KRAIT_GROW_FILLED(owner->batches, owner->batch_cap, place->lane + 1, 0)) {
+        free(batch);
+        return -ENOMEM;
+    }
+    batch->track = track;
+    owner->batches[place->lane] = batch;
+    return 0;
 }
 
 /* Those of the same thread as the first, in one pass; they are taken out of the list. */
@@ -366,25 +551,19 @@ static int walk_some(const struct krait_trace *trace, const struct krait_track *
 {
     const struct spans *spans = trace->impl->source[KRAIT_IMPORTER_krait_spans];
     uint32_t thread = spans->places[tracks[0]->key].thread, left = 0;
-    struct reading r = { .image = krait_image_of(trace, thread),
-                         .known = &spans->away[trace->threads[thread].process],
-                         .walking = walking };
-    int rc = 0;
-    for (uint32_t i = 0; i < *count; i++) {
+    struct reading r = { .known = &spans->away[trace->threads[thread].process], .walking = walking };
+    int rc = reading_init(&r, trace, thread);
+    for (uint32_t i = 0; i < *count && !rc; i++) {
         const struct place *place = &spans->places[tracks[i]->key];
-        if (place->thread != thread) {
+        if (place->thread == thread)
+            rc = ask_for(&r, tracks[i], place);
+        else
             tracks[left++] = tracks[i];
-            continue;
-        }
-        struct lane_batch *batch = calloc(1, sizeof(*batch));
-        rc = batch ? rc : -ENOMEM;
-        if (batch)
-            batch->track = tracks[i];
-        r.batches[place->kind][place->lane] = batch;
     }
     *count = left;
-    int walked = walk_thread(trace, &r, thread);
-    return rc ? rc : walked;
+    rc = rc ? rc : walk_thread(&r, thread);
+    reading_done(&r);
+    return rc;
 }
 
 static int walk_tracks(const struct krait_trace *trace, const struct krait_track *const *tracks,

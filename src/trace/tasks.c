@@ -63,6 +63,16 @@ bool krait_task_has_name(const struct krait_task *task)
     return !is_numbered && strcmp(task->name, "?") != 0;
 }
 
+const char *krait_task_label(struct krait_trace *trace, const struct krait_task *task)
+{
+    const char *func = task->func == KRAIT_NO_ID ? "" : trace->funcs[task->func].name;
+    bool has_name = krait_task_has_name(task);
+    if (*func && strcmp(task->name, "?") == 0)
+        return krait_arena_strdup(&trace->impl->arena, func);
+    return krait_arena_fmt(&trace->impl->arena, "%s%s%s", has_name ? task->name : func, *func ? " " : "",
+                           has_name ? func : task->name);
+}
+
 /* -- states that are over, in batches by track -- */
 
 enum { BATCH = 256 };
@@ -250,22 +260,11 @@ static bool takes(const struct krait_folder *folder)
     return krait_folder_is_kraits(folder);
 }
 
-/* "handle Task-7", "first handle": a name that somebody chose goes first. */
-static const char *label_of(struct krait_trace *trace, const struct krait_task *task)
-{
-    const char *func = task->func == KRAIT_NO_ID ? "" : trace->funcs[task->func].name;
-    bool has_name = krait_task_has_name(task);
-    if (*func && strcmp(task->name, "?") == 0)
-        return krait_arena_strdup(&trace->impl->arena, func);
-    return krait_arena_fmt(&trace->impl->arena, "%s%s%s", has_name ? task->name : func, *func ? " " : "",
-                           has_name ? func : task->name);
-}
-
 static int find_tracks(struct krait_trace *trace, struct krait_err *err)
 {
     for (uint32_t i = 0; i < trace->task_count; i++) {
         struct krait_track *track = krait_trace_add_track(trace);
-        const char *label = track ? label_of(trace, &trace->tasks[i]) : NULL;
+        const char *label = track ? krait_task_label(trace, &trace->tasks[i]) : NULL;
         if (!label)
             return -ENOMEM;
         track->kind = KRAIT_TRACK_STATES;

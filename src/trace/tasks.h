@@ -35,4 +35,7 @@ extern const char *const krait_task_state_names[KRAIT_TASK_STATES];
 /* Whether the program gave it a name. Task-7, which asyncio makes up, is none, and "?" stands for an empty or unknown one. */
 bool krait_task_has_name(const struct krait_task *task);
 
+/* "handle Task-7", "first handle": a name that somebody chose goes first. The trace's; NULL: memory is out. */
+const char *krait_task_label(struct krait_trace *trace, const struct krait_task *task);
+
 #endif

@@ -12,7 +12,6 @@ void krait_thread_events_want(struct krait_thread_events *events, const char *pr
         events->wanted[krait_events[i].id] |= strncmp(krait_events[i].name, prefix, strlen(prefix)) == 0;
 }
 
-/* Whether the image can have an event that is wanted, by what its metadata tells. */
 static bool may_have_any(const struct krait_thread_events *events, const struct krait_image *image)
 {
     if (!image->other_events)
@@ -25,6 +24,12 @@ static bool may_have_any(const struct krait_thread_events *events, const struct 
         if (id < KRAIT_EVENT_IDS && events->wanted[id])
             return true;
     }
+}
+
+bool krait_thread_events_may_be(const struct krait_thread_events *events, const struct krait_trace *trace,
+                                uint32_t thread)
+{
+    return may_have_any(events, krait_image_of(trace, thread));
 }
 
 /* Most events are calls, which have a compact header and no string. hot path */

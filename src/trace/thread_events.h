@@ -21,6 +21,10 @@ struct krait_thread_events {
 /* Wants the events whose names begin so, as "task:". */
 void krait_thread_events_want(struct krait_thread_events *events, const char *prefix);
 
+/* Whether the thread may have an event that is wanted, by what its metadata tells. */
+bool krait_thread_events_may_be(const struct krait_thread_events *events, const struct krait_trace *trace,
+                                uint32_t thread);
+
 /* Wanted events are such as krait_event_is_other: the metadata tells whether there are any.
  * Reads from the packet on in which a time lies. Returns 0, what fn returned, or -ENOMEM; what is
  * damaged ends its packet and is said in `damage`. A file that cannot be opened has no events. */

@@ -11,6 +11,7 @@
  *         INSTANTS       │       │  │                     single moments
  *       task 7 Task-7
  *         STATES    running ├ timer ┤ ready ├ running ┤   of a task of asyncio or trio
+ *         SLICES    load ─┬─ parse ┐                      what begins in its steps
  *     CPU 0
  *         STATES    python3 ├ idle ├ kworker ┤ ...
  *         COUNTER   2.4 GHz ┴ 3.1 GHz                    a value up to the next
@@ -80,8 +81,8 @@ struct krait_track {
     uint8_t flags;    /* enum krait_track_flags */
     uint8_t importer; /* a row of importers.def */
     uint32_t process; /* index among the trace's; KRAIT_NO_ID: of none of them */
-    uint32_t thread;  /* the same */
-    uint32_t number;  /* of the thread, or of the CPU; else 0 */
+    uint32_t thread;  /* the same; of a task's spans: the one in which they begin */
+    uint32_t number;  /* of the thread, of the CPU, or of the task; else 0 */
     uint32_t machine; /* of the kernel's tracks: which of its machines (kernel/machines.h); else 0 */
     uint32_t pid;     /* of the process, also of one that did not record itself; 0: of none, or not known */
     const char *host; /* the machine's name; may be empty, as the next two */

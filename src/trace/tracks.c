@@ -21,13 +21,19 @@ static int add_calls(struct krait_trace *trace)
     return 0;
 }
 
-/* The tree's order: by process, of threads by thread; then CPUs, groups. */
+/* A task may run in several threads. */
+static uint32_t thread_first(const struct krait_track *track)
+{
+    return track->of == KRAIT_OF_TASK ? KRAIT_NO_ID : track->thread;
+}
+
+/* The tree's order: by process, of threads by thread, of tasks by task; then CPUs, groups. */
 static int by_place(const void *a, const void *b)
 {
     const struct krait_track *x = a, *y = b;
-    const uint32_t of_x[] = { x->process, x->machine, x->of,       x->pid, x->thread,
+    const uint32_t of_x[] = { x->process, x->machine, x->of,       x->pid, thread_first(x),
                               x->number,  x->kind,    x->importer, x->key };
-    const uint32_t of_y[] = { y->process, y->machine, y->of,       y->pid, y->thread,
+    const uint32_t of_y[] = { y->process, y->machine, y->of,       y->pid, thread_first(y),
                               y->number,  y->kind,    y->importer, y->key };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_x); i++) {
         if (of_x[i] != of_y[i])
@@ -47,7 +53,7 @@ static void know_place(const struct krait_trace *trace, struct krait_track *trac
         track->process_name = process->name;
         track->host = *process->host ? process->host : track->host;
     }
-    if (thread && *thread->name)
+    if (thread && *thread->name && track->of != KRAIT_OF_TASK)
         track->thread_name = thread->name;
 }
 
@@ -60,10 +66,10 @@ static void sort_tracks(struct krait_trace *trace)
     if (trace->track_count)
         qsort(trace->tracks, trace->track_count, sizeof(*trace->tracks), by_place);
     for (uint32_t i = trace->track_count; i--;) {
-        struct krait_thread *thread =
-            trace->tracks[i].thread == KRAIT_NO_ID ? NULL : &trace->threads[trace->tracks[i].thread];
-        if (!thread)
+        const struct krait_track *track = &trace->tracks[i];
+        if (track->of != KRAIT_OF_THREAD || track->thread == KRAIT_NO_ID)
             continue;
+        struct krait_thread *thread = &trace->threads[track->thread];
         thread->first_track = i;
         thread->track_count++;
     }

@@ -57,7 +57,8 @@ static void track_cell(struct krait_buf *to, const struct krait_page *page, uint
 {
     const struct krait_track *track = track_of(page, id);
     char number[16] = "";
-    if (track->thread != KRAIT_NO_ID && *page->trace->threads[track->thread].name) {
+    if (track->of == KRAIT_OF_THREAD && track->thread != KRAIT_NO_ID &&
+        *page->trace->threads[track->thread].name) {
         thread_cell(to, page, track->thread);
         return;
     }
@@ -66,7 +67,6 @@ static void track_cell(struct krait_buf *to, const struct krait_page *page, uint
     name_cell(to,
               track->of == KRAIT_OF_CPU     ? "CPU"
               : track->of == KRAIT_OF_GROUP ? track->name
-              : track->of == KRAIT_OF_LANE  ? track->thread_name
                                             : track->thread_name,
               number);
 }

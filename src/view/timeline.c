@@ -95,8 +95,8 @@ static const char *lane_name(const struct krait_timeline *timeline, const struct
         return "CPU";
     if (track->of == KRAIT_OF_GROUP)
         return track->name;
-    const char *name =
-        track->thread != KRAIT_NO_ID ? timeline->trace->threads[track->thread].name : track->thread_name;
+    bool is_recorded = track->of == KRAIT_OF_THREAD && track->thread != KRAIT_NO_ID;
+    const char *name = is_recorded ? timeline->trace->threads[track->thread].name : track->thread_name;
     return name && *name ? name : "thread";
 }
 

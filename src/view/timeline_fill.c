@@ -86,10 +86,11 @@ static int start_parts(struct krait_filling *f, uint32_t index)
 static int start_lane(struct krait_filling *f, uint32_t index)
 {
     struct krait_timeline_lane *lane = &f->timeline->lanes[index];
-    uint32_t thread = f->trace->tracks[lane->track].thread;
+    const struct krait_track *track = &f->trace->tracks[lane->track];
+    bool is_recorded = track->of == KRAIT_OF_THREAD && track->thread != KRAIT_NO_ID;
     int rc = 0;
-    if (thread != KRAIT_NO_ID && f->options->wall && lane->group == KRAIT_TIMELINE_PROCESS)
-        rc = krait_wall_track_new(&lane->states, f->options->wall, thread);
+    if (is_recorded && f->options->wall && lane->group == KRAIT_TIMELINE_PROCESS)
+        rc = krait_wall_track_new(&lane->states, f->options->wall, track->thread);
     return rc ? rc : start_parts(f, index);
 }
 

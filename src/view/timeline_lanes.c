@@ -168,7 +168,7 @@ static int add_recorded(struct krait_filling *f)
 bool krait_timeline_share_lane(const struct krait_track *a, const struct krait_track *b)
 {
     return a->of == b->of && a->number == b->number && a->pid == b->pid && a->process == b->process &&
-           a->thread == b->thread && a->of != KRAIT_OF_GROUP;
+           (a->thread == b->thread || a->of == KRAIT_OF_TASK) && a->of != KRAIT_OF_GROUP;
 }
 
 /* Counts the threads of the rest of the machine, if programs were recorded. */

@@ -77,7 +77,7 @@ function groups(trace: Trace, by: Grouping): Group[] {
     const key = machine === undefined ? ofKind : `m${machine}.${ofKind}`;
     const group = found.get(key) ?? { key, title, hint, lanes: [], closed, machine };
     found.set(key, group);
-    const laneKey = `${key}/${track.of === 'thread' ? threadKey(track) : track.of === 'cpu' ? (by === 'cpu' ? `c${track.id}` : `c${track.number}`) : track.of === 'lane' ? `l${track.number}` : `o${track.id}`}`;
+    const laneKey = `${key}/${track.of === 'thread' ? threadKey(track) : track.of === 'cpu' ? (by === 'cpu' ? `c${track.id}` : `c${track.number}`) : track.of === 'lane' ? `l${track.number}` : track.of === 'task' ? `a${track.process}.${track.number}` : `o${track.id}`}`;
     let lane = lanes.get(laneKey);
     if (!lane) {
       const [laneName, laneHint] = track.of === 'cpu' && by === 'cpu' ? [track.name, ''] : laneTitle(trace, track);

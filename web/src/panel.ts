@@ -60,7 +60,7 @@ export function timeParams(context: Context): TimeParams {
 
 /** Parameters for a range and the recorded threads of some lanes. */
 export function baseParams(context: Context, base: Base): RangeParams {
-  const threads = context.timeline.lanes.chosenTracks(base.only)?.map((track) => track.thread).filter((id): id is number => id !== null);
+  const threads = context.timeline.lanes.chosenTracks(base.only)?.map((track) => (track.of === 'thread' ? track.thread : null)).filter((id): id is number => id !== null);
   return { ...timesOf(base.range, context.timeline.lanes.tableShift(base.only)), threads: threads && idRanges(threads) };
 }
 

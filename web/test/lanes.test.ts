@@ -87,6 +87,16 @@ test('tasks stand below the threads of their process, by name', () => {
   equal(titles(byKind.lanes).includes('TASKS'), true);
 });
 
+test("a task's spans are in its lane, below its states", () => {
+  const of = (id: number, kind: Track['kind'], number: number, thread: number | null, process = 1): Track => ({ ...track(id, kind, 'task', number, process, thread), threadName: `worker Task-${number}` });
+  const added = [of(8, 'slices', 1, 2), of(9, 'states', 1, null), of(10, 'slices', 2, 2), of(11, 'states', 2, null), of(12, 'states', 1, null, 0)];
+  trace.tracks.push(...added);
+  const { lanes } = lanesOf();
+  trace.tracks.splice(-added.length);
+  equal(lanes.lanes.filter((lane) => lane.title.startsWith('worker')).map((lane) => [lane.title, ...lane.parts.map((part) => part.track.id)]),
+    [['worker Task-1', 12], ['worker Task-1', 9, 8], ['worker Task-2', 11, 10]]);
+});
+
 const onMachine = (machine: number, made: Track): Track => ({ ...made, machine });
 const machines = {
   folders: ['/t/monday', '/t/tuesday/'], processes: [], threads: [],

@@ -263,9 +263,11 @@ def test_spans_of_tasks_are_told_apart(record, python, export):
     assert {track for name, track in found if name == "asyncio"} == {"imports"}
     assert any(track == "gc" for name, track in found if name == "gc generation 2")
     by_track = {}
-    for begin, end, _, track, _, _ in rows:
-        by_track.setdefault(track, []).append((begin, end))
+    for begin, end, name, track in seen(path, "select ts, ts + dur, name, track_id from slice where category = 'span'"):
+        by_track.setdefault(track, []).append((begin, end, name))
     for lane in by_track.values():  # they nest
-        assert not any(a < b < c < d for a, c in lane for b, d in lane)
-    assert len({track for name, track in found if name in ("a", "b", "c")}) > 1
+        assert not any(a < b < c < d for a, c, _ in lane for b, d, _ in lane)
+    own = [sorted({name for *_, name in lane}) for lane in by_track.values()]
+    assert all(names in own for names in (["a", "step"], ["b", "step"], ["c", "step"], ["all"]))
+    assert {track for name, track in found if name in ("a", "b", "c", "step", "all")} == {"spans"}
     assert len(seen(path, VALUES)) == 10

@@ -196,7 +196,7 @@ async function showSpan(context: Context, call: Call): Promise<void> {
   const thread = track.thread !== null ? context.trace.threads[track.thread] : null;
   const facts: [string, string][] = [['duration', duration(length)], ['begin', momentText(call.begin)], ['end', momentText(call.end)]];
   if (track.kind === 'slices' && track.name === 'system calls') facts.push(['returned', returned(value)]);
-  const where = track.of === 'cpu' ? `CPU ${track.number}` : `${thread?.name || track.threadName} ${thread?.tid ?? track.number}`;
+  const where = track.of === 'cpu' ? `CPU ${track.number}` : track.of === 'task' ? track.threadName : `${thread?.name || track.threadName} ${thread?.tid ?? track.number}`;
   const actions = el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.timeline.showCall(call)),
     button('Select its time', 'X', () => context.store.select(context.timeline.rangeOf(call))));
   const isCpu = track.of === 'cpu' && track.kind === 'states' && value > 0, runs = track.of === 'thread' && track.kind === 'states' && ['user', 'system', 'interrupt'].includes(name);

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spans of tasks are in their task's lane, where they nest: its tracks, and what reports, intervals, pages, pictures and exports make of them."""
+
+import re
+from collections import Counter
+
+import pytest
+from browser import ask, opened, served
+from exported import export  # noqa: F401  (a fixture)
+from test_api import PACKAGE
+from test_tracks import text_of, tracks
+from test_view_svg import view  # noqa: F401  (a fixture)
+from test_view_svg_lanes import lanes
+from trace_processor import FAULTS
+from trace_processor import ask as query
+
+from conftest import verb_json
+
+HEAD = """
+    process 100 python3
+    code 1 python app main app.py 1
+    code 2 name - outer - 0
+    code 3 name - inner - 0
+    code 4 name - json - 0
+    task 1 1 Task-1
+    task 2 1 second
+    """
+# Two tasks by turns, each with a span in a span; then a span and an import of the thread itself.
+TURNS = (
+    HEAD
+    + """
+    thread 100 MainThread
+    1us call 1
+    10us run 1
+    11us spanbegin 1 2 0
+    12us spanbegin 2 3 0
+    13us leave 1 1
+    20us run 2
+    21us spanbegin 3 2 0
+    22us spanbegin 4 3 0
+    23us spanbegin 5 4 2
+    24us spanend 5
+    25us leave 2 1
+    30us run 1
+    31us spanend 2
+    32us spanend 1
+    33us leave 1 3
+    40us run 2
+    41us spanend 4
+    42us spanend 3
+    43us leave 2 3
+    50us spanbegin 6 2 0
+    60us spanend 6
+    99us return
+    """
+)
+
+
+def spans(folder, *span):
+    """{(place, number, track): [(begin, end, name)]} of the tracks of slices; times in us."""
+    found = {}
+    for (kind, place, number, name), entries in tracks(folder, *span).items():
+        if kind == "SLICES":
+            found[place, number, name] = [(int(a) // 1000, int(b) // 1000, text) for a, b, text, *_ in entries]
+    return found
+
+
+def test_spans_are_of_the_task_that_began_them(synth):
+    folder = synth(TURNS)
+    assert spans(folder) == {
+        ("TASK", 1, "spans"): [(12, 31, "inner"), (11, 32, "outer")],
+        ("TASK", 2, "spans"): [(22, 41, "inner"), (21, 42, "outer")],
+        ("THREAD", 100, "imports"): [(23, 24, "json")],
+        ("THREAD", 100, "spans"): [(50, 60, "outer")],
+    }
+    assert text_of(folder, together=True) == text_of(folder)
+    part = spans(folder, 25_000, 41_000)
+    assert part["TASK", 2, "spans"] == [(25, 41, "inner"), (25, 41, "outer")]
+
+
+def test_steps_within_steps_and_tasks_that_are_not_known(synth):
+    folder = synth(
+        HEAD
+        + """
+        thread 100 MainThread
+        1us call 1
+        2us run 1
+        3us run 2
+        4us spanbegin 1 2 0
+        5us leave 2 1
+        6us spanbegin 2 2 0
+        7us spanend 2
+        8us leave 1 1
+        10us run 77
+        11us spanbegin 3 3 0
+        12us spanend 3
+        13us leave 77 3
+        20us run 1
+        21us spanbegin 4 3 0
+        22us run 1
+        23us leave 1 1
+        24us spanbegin 5 4 0
+        25us spanend 4
+        26us spanend 5
+        30us spanend 1
+        99us return
+        """
+    )
+    assert spans(folder) == {
+        ("TASK", 1, "spans"): [(6, 7, "outer"), (21, 25, "inner")],
+        ("TASK", 2, "spans"): [(4, 30, "outer")],
+        ("THREAD", 100, "spans"): [(11, 12, "inner"), (24, 26, "json")],
+    }
+
+
+def test_a_task_of_two_threads_has_lanes_of_each_and_its_spans_end_anywhere(synth):
+    folder = synth(
+        HEAD
+        + """
+        thread 100 MainThread
+        1us call 1
+        10us run 1
+        11us spanbegin 1 2 0
+        12us spanbegin 2 3 0
+        13us spanend 1
+        14us leave 1 1
+        99us return
+        thread 101 Other
+        2us call 1
+        20us run 1
+        21us spanbegin 3 4 0
+        22us leave 1 1
+        30us spanend 2
+        98us return
+        """
+    )
+    assert spans(folder) == {
+        ("TASK", 1, "spans"): [(11, 13, "outer")],
+        ("TASK", 1, "spans 2"): [(12, 30, "inner")],
+        ("TASK", 1, "spans 3"): [(21, 99, "json")],
+    }
+    assert text_of(folder, together=True) == text_of(folder)
+
+
+def untasked(script):
+    """The same recording without the events of tasks."""
+    return "".join(line + "\n" for line in script.splitlines() if not re.match(r" *(task|\d+us (run|leave)) ", line))
+
+
+def test_reports_and_intervals_are_the_same_as_without_tasks(krait, synth):
+    with_tasks, without = synth(TURNS), synth(untasked(TURNS))
+    for command in (
+        ("report", "--by", "span"),
+        ("report", "--by", "span", "--thread", "MainThread"),
+        ("report", "--by", "span", "--from", "25us", "--until", "40us"),
+        ("intervals", "--span", "*"),
+        ("intervals", "--span", "*", "--list"),
+        ("intervals", "--span", "*", "--thread", "MainThread"),
+    ):
+        both = [verb_json(krait, command[0], folder, *command[1:]) for folder in (with_tasks, without)]
+        assert both[0] == both[1] and re.search("'(total|duration)_ns': [1-9]", str(both[0])), command
+    assert not verb_json(krait, "report", with_tasks, "--by", "span", "--thread", "nobody")["spans"]
+
+
+def test_the_server_and_the_picture_have_them_in_the_tasks_lane(krait, synth, view):  # noqa: F811
+    folder = synth(TURNS)
+    with served(krait, folder) as link:
+        told = ask(link, "trace")["tracks"]
+    mine = {(t["of"], t["kind"], t["name"], t["number"], t["threadName"]) for t in told if t["of"] == "task"}
+    assert mine == {("task", kind, name, *task) for kind, name in (("states", "task"), ("slices", "spans")) for task in ((1, "main Task-1"), (2, "second main"))}
+    found = lanes(view(folder)[0])
+    assert list(found) == ["MainThread 100", "main Task-1 1", "second main 2"]
+    assert Counter(box[3][0] for box in found["MainThread 100"]["spans"]) == {"outer": 1}
+    for lane in ("main Task-1 1", "second main 2"):
+        assert {part for part in found[lane] if part != "states"} == {"task", "spans"}
+        assert Counter(box[3][0] for box in found[lane]["spans"]) == {"outer": 1, "inner": 1}
+
+
+PROGRAM = """
+import asyncio, krait
+async def work(turns):
+    with krait.span("outer", turns=turns):
+        for n in range(turns):
+            with krait.span("inner", n=n):
+                await asyncio.sleep(0)
+async def main():
+    with krait.span("all"):
+        tasks = [asyncio.get_running_loop().create_task(work(turns)) for turns in (3, 5)]
+        for task, name in zip(tasks, ("first", "second")):
+            task.set_name(name)
+        await asyncio.gather(*tasks)
+with krait.span("program"):
+    asyncio.run(main())
+"""
+IN_PERFETTO = """
+    select t.name, p.name, thread.name, count(*)
+    from slice s join thread_track t on s.track_id = t.id left join track p on t.parent_id = p.id join thread using (utid)
+    where s.category = 'span' group by t.id order by t.id"""
+
+
+@pytest.mark.few_pythons
+def test_tasks_of_a_program(record, krait, python, export):  # noqa: F811
+    folder = record.text(python, PROGRAM, env=PACKAGE).path
+    found = spans(folder)
+    own = {(number, name): entries for (place, number, name), entries in found.items() if place == "TASK"}
+    assert sorted(len(entries) for entries in own.values()) == [1, 4, 6] and {name for _, name in own} == {"spans"}
+    assert [name for *_, name in found.pop(next(key for key in found if key[0] == "THREAD"))] == ["program"]
+    sums = {row["name"]: row for row in verb_json(krait, "report", folder, "--by", "span")["spans"]}
+    assert {name: row["spans"] for name, row in sums.items()} == {"all": 1, "program": 1, "outer": 2, "inner": 8}
+    mine = [row for row in verb_json(krait, "report", folder, "--by", "task")["tasks"] if row["coroutine"].startswith("__main__.")]
+    assert {row["name"]: row["tasks"] for row in mine} == {None: 1, "first": 1, "second": 1}
+    faults, rows = query(export(folder, "perfetto"), FAULTS, IN_PERFETTO)
+    assert faults == [] and {row[2] for row in rows} == {"MainThread"}
+    assert Counter((track, parent, n) for track, parent, _, n in rows) == Counter([("spans", None, 1), ("spans", "first work", 4), ("spans", "main Task-1", 1), ("spans", "second work", 6)])
+    faults, rows = query(export(folder, "chrome"), FAULTS, "select name, count(*) from slice where category = 'span' group by name")
+    assert faults == [] and dict(rows) == {"all": 1, "inner": 8, "outer": 2, "program": 1}
+
+
+def test_the_page_has_them_in_the_tasks_lanes(record, krait, any_python, chromium):
+    folder = record.text(any_python, PROGRAM, env=PACKAGE).path
+    with opened(krait, chromium, folder) as page:
+        parts = page.page.evaluate("() => krait.context.timeline.lanes.lanes.map((lane) => [lane.title, lane.parts.map((part) => part.track.name)])")
+        assert [names for title, names in parts if title in ("first work", "second work", "main Task-1")] == [["task", "spans"]] * 3
+        assert any(title == "MainThread" and "spans" in names for title, names in parts)
+        assert page.errors == []

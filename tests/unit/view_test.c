@@ -27,7 +27,7 @@ static void index_equals_walk(struct made *made, uint32_t count)
 /* One long program, for which the index leaves its finest level out, and several short ones: they differ in more ways. */
 static void check_shape(const struct shape *shape, uint32_t events)
 {
-    enum { PROGRAMS = 8, SHORT = 20 };
+    enum { PROGRAMS = 16, SHORT = 75 };
     for (uint32_t seed = 1; seed <= PROGRAMS; seed++) {
         struct made *made = made_new();
         for (uint32_t i = 0; i < 2; i++) {

@@ -77,6 +77,7 @@ static void put(uint32_t event, const void *payload, size_t n)
     struct krait_ring *ring = krait_this_ring;
     if (ring == &krait_no_ring) /* the recording has been stopped meanwhile */
         return;
+    krait_gil_before_note();
     uint64_t t = KRAIT_MAX(krait_writer_now(&krait_agent.writer), krait_gil_last()), window = ring->window;
     if (ring->cur < ring->limit && krait_ring_fits(ring, sizeof(struct krait_event_extended) + n)) {
         krait_writer_put_small(ring, t, event, payload, n);

@@ -14,7 +14,8 @@
  * Taking and dropping a GIL that nobody waits for costs two comparisons and a store. Events are written by
  * the thread that has the GIL, as everywhere: it has it in effect until drop_gil() unlocks the mutex, and
  * from when take_gil() signals. A wait is therefore written when it is over, begin and end with their own
- * times; the thread has written nothing between.
+ * times; the thread has written nothing between. Only a note of C code comes from a thread that has dropped the GIL:
+ * it writes the wait for `switched` first, which is over then.
  *
  *   thread A   ──── has the GIL ────┤drop           wait├┤switch  wait├──────────────────────────┤take ────
  *   thread B   ┤wait ─ 5 ms: asks ───────────────────────┤take ──────── has the GIL ────────┤drop
@@ -109,6 +110,12 @@ void krait_gil_flush(void)
             put(self.parts[i], part_events[i], i == WAIT_BEGIN ? self.holder : 0);
     }
     krait_gil_drop_pending();
+}
+
+void krait_gil_before_note(void)
+{
+    if (self.parts[SWITCH_BEGIN])
+        krait_gil_flush();
 }
 
 uint64_t krait_gil_last(void)

@@ -17,6 +17,8 @@ void krait_gil_forget(struct krait_interp *in);
 void krait_gil_forked(void);
 /* This thread now has a ring: writes the wait before its first event. GIL held. */
 void krait_gil_flush(void);
+/* Writes the wait in which this thread dropped the GIL, before a note that it writes without the GIL. No GIL. */
+void krait_gil_before_note(void);
 /* This thread now has a ring in which its stack is already stated. */
 void krait_gil_drop_pending(void);
 /* The time of this thread's last gil: event, 0 if there was none. A slow path may drop the GIL; the event that it

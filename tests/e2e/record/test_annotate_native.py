@@ -16,6 +16,7 @@ SOURCE = r"""
 #include <krait/annotate.h>
 
 #include <pthread.h>
+#include <unistd.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,6 +48,16 @@ static void *work(void *none)
     return none;
 }
 static pthread_t threads[4];
+extern void *PyEval_SaveThread(void);
+extern void PyEval_RestoreThread(void *);
+/* Another thread asks for the GIL meanwhile, so that dropping it waits until that has it. */
+void hold_then_say(int n)
+{
+    usleep(20000);
+    void *state = PyEval_SaveThread();
+    say(n);
+    PyEval_RestoreThread(state);
+}
 void start(int n)
 {
     turns = n;
@@ -93,13 +104,14 @@ def test_c_says_what_python_does(record, python, library):
     assert [(n["name"], n["value"]) for n in run.notes("user:counter")] == [("n", 3.5)] and [n["id"] for n in run.notes("user:flow")] == [2**40]
 
 
-def test_threads_of_cs_own_and_threads_without_the_gil(record, python, library):
-    text = load(library) + """
+def test_threads_of_cs_own_and_threads_without_the_gil(record, python, library, rounds):
+    times = rounds(100, 500)
+    text = load(library) + f"""
 def work():
-    for n in range(100):
+    for n in range({times}):
         lib.say(n)
 threads = [threading.Thread(target=work) for _ in range(3)]
-lib.start(400)
+lib.start({4 * times})
 for t in threads: t.start()
 for t in threads: t.join()
 lib.join()
@@ -108,9 +120,29 @@ lib.join()
     per_thread = {}
     for note in run.notes("span:begin"):
         per_thread[note["tid"]] = per_thread.get(note["tid"], 0) + 1
-    assert sorted(per_thread.values()) == [200] * 3 + [800] * 4
-    assert len(run.notes("span:end")) == 3800 and len(run.notes("user:counter")) == 1900
+    assert sorted(per_thread.values()) == [2 * times] * 3 + [8 * times] * 4
+    assert len(run.notes("span:end")) == 38 * times and len(run.notes("user:counter")) == 19 * times
     assert run.calls()["work"] == 3
+
+
+def test_a_wait_in_which_the_gil_was_dropped_comes_before_what_c_says_without_it(record, python, library):
+    text = load(library) + f"""
+over = False
+def spins():
+    while not over: pass
+thread = threading.Thread(target=spins)
+thread.start()
+holding = ctypes.PyDLL({str(library)!r})
+for n in range(10):
+    holding.hold_then_say(n)
+over = True
+thread.join()
+"""
+    run = record.text(python, text).check()
+    (main,) = [t for t in run.main.threads if t.tid == run.main.pid]
+    told = [e.name for e in main.events if e.name in ("gil:wait", "gil:switch", "gil:take", "span:begin")]
+    assert told.count("span:begin") == 20
+    assert told.count("gil:switch") and all(told[i - 1] == "gil:wait" for i, name in enumerate(told) if name == "gil:switch")
 
 
 def test_nothing_is_written_where_nobody_records(python, library, tmp_path):

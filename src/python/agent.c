@@ -515,7 +515,10 @@ void krait_agent_count_lost(struct krait_interp *in, const struct krait_ring *ri
 {
     enum { ASK_EVERY = 4096 };
     const struct krait_writer *writer = &in->agent->writer;
-    if (krait_writer_stopped(writer) || (ring->discarded % ASK_EVERY == 1 && !krait_writer_running(writer)))
+    uint32_t session = krait_writer_session(writer);
+    if (session == KRAIT_SESSION_OFF) /* since the event began: the next one switches off */
+        return;
+    if (session != KRAIT_SESSION_RUN || (ring->discarded % ASK_EVERY == 1 && krait_writer_is_over(writer)))
         krait_agent_leave_later(in);
 }
 

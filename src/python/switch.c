@@ -152,9 +152,10 @@ static void look(void)
     if (atomic_flag_test_and_set(&switching))
         return;
     struct krait_kept kept = krait_keep();
-    if (is_off() && !krait_writer_stopped(&krait_agent.writer))
+    uint32_t session = krait_writer_session(&krait_agent.writer);
+    if (is_off() && session == KRAIT_SESSION_RUN)
         switch_on();
-    else if (is_off() && !krait_writer_is_off(&krait_agent.writer))
+    else if (is_off() && session != KRAIT_SESSION_OFF)
         atomic_store(&krait_agent.off, 0); /* over */
     krait_restore(&kept);
     atomic_flag_clear(&switching);

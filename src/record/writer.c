@@ -344,9 +344,14 @@ static bool take_slot(_Atomic uint32_t *state, uint32_t owner)
            atomic_compare_exchange_strong(state, &expected, krait_slot_taken(owner));
 }
 
+uint32_t krait_writer_session(const struct krait_writer *writer)
+{
+    return atomic_load_explicit(&writer->shm.control->state, memory_order_relaxed);
+}
+
 static bool session_is(const struct krait_writer *writer, enum krait_session_state state)
 {
-    return atomic_load_explicit(&writer->shm.control->state, memory_order_relaxed) == state;
+    return krait_writer_session(writer) == state;
 }
 
 static bool session_runs(const struct krait_writer *writer)
@@ -641,11 +646,6 @@ static bool collector_exists(const struct krait_writer *writer)
     return writer->apart || kill(writer->shm.control->collector_pid, 0) == 0 || errno == EPERM;
 }
 
-bool krait_writer_stopped(const struct krait_writer *writer)
-{
-    return !session_runs(writer);
-}
-
 bool krait_writer_has_changed(const struct krait_writer *writer)
 {
     return writer->proc && atomic_load_explicit(&writer->shm.control->changes, memory_order_relaxed) !=
@@ -669,14 +669,10 @@ static bool has_collector(const struct krait_writer *writer)
     return writer->apart ? collector_beats(writer) : collector_exists(writer);
 }
 
-bool krait_writer_running(const struct krait_writer *writer)
-{
-    return session_runs(writer) && has_collector(writer);
-}
-
 bool krait_writer_is_over(const struct krait_writer *writer)
 {
-    return !(session_runs(writer) || krait_writer_is_off(writer)) || !has_collector(writer);
+    uint32_t state = krait_writer_session(writer);
+    return (state != KRAIT_SESSION_RUN && state != KRAIT_SESSION_OFF) || !has_collector(writer);
 }
 
 /* --lossless: waits for the collector as long as it lives. Killed it is mostly gone at once; but it may be

@@ -116,10 +116,8 @@ void krait_writer_lost(struct krait_writer *writer, enum krait_event_enum_value 
 /* A new code id for this process, from 1. */
 uint32_t krait_writer_new_code(struct krait_writer *writer);
 
-/* Whether the recording still runs: not stopped, and the collector alive. */
-bool krait_writer_running(const struct krait_writer *writer);
-/* Whether the recording is over, or off: one load. */
-bool krait_writer_stopped(const struct krait_writer *writer);
+/* enum krait_session_state, by one load: who asks twice may be told of two states, and take the second for a third. */
+uint32_t krait_writer_session(const struct krait_writer *writer);
 /* Whether nobody collects any more, also where it is switched off. */
 bool krait_writer_is_over(const struct krait_writer *writer);
 /* Whether what is to be recorded has changed since this process joined, or since krait_writer_note_changes: one load. */

@@ -168,7 +168,7 @@ static void rings_of_who_lives_on_are_nobody_elses_after_the_end(void **state)
     assert_int_equal(krait_writer_map(&late, krait_collector_session(f->collector)), -ESHUTDOWN);
     struct krait_writer child = writer;
     assert_int_equal(krait_writer_join(&child), -ESHUTDOWN);
-    assert_false(krait_writer_running(&writer));
+    assert_true(krait_writer_is_over(&writer));
     for (uint32_t i = 1; i <= 1000000; i++)
         put(&writer, ring, i); /* no harm */
     krait_writer_unmap(&writer);

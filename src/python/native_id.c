@@ -52,9 +52,9 @@ static uint32_t number_in_threading(PyObject *thread)
     PyObject *value = PyObject_GetAttrString(thread, "_native_id"); /* 3.8 on */
     unsigned long tid = value && PyLong_Check(value) ? PyLong_AsUnsignedLong(value) : 0;
     Py_XDECREF(value);
-    if (PyErr_Occurred())
-        PyErr_Clear();
-    return (uint32_t)tid;
+    bool is_number = !PyErr_Occurred() && tid <= INT32_MAX;
+    PyErr_Clear();
+    return is_number ? (uint32_t)tid : 0;
 }
 
 uint32_t krait_native_id(unsigned long ident, PyObject *thread)

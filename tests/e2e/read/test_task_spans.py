@@ -25,8 +25,8 @@ HEAD = """
     task 1 1 Task-1
     task 2 1 second
     """
-# Two tasks by turns, each with a span in a span; then a span and an import of the thread itself.
-TURNS = (
+# The first task begins a span in a span.
+BEGINS = (
     HEAD
     + """
     thread 100 MainThread
@@ -34,6 +34,12 @@ TURNS = (
     10us run 1
     11us spanbegin 1 2 0
     12us spanbegin 2 3 0
+    """
+)
+# Two tasks by turns, each with a span in a span; then a span and an import of the thread itself.
+TURNS = (
+    BEGINS
+    + """
     13us leave 1 1
     20us run 2
     21us spanbegin 3 2 0
@@ -115,13 +121,8 @@ def test_steps_within_steps_and_tasks_that_are_not_known(synth):
 
 def test_a_task_of_two_threads_has_lanes_of_each_and_its_spans_end_anywhere(synth):
     folder = synth(
-        HEAD
+        BEGINS
         + """
-        thread 100 MainThread
-        1us call 1
-        10us run 1
-        11us spanbegin 1 2 0
-        12us spanbegin 2 3 0
         13us spanend 1
         14us leave 1 1
         99us return

@@ -2,6 +2,7 @@
 #include "view/flame_text.h"
 
 #include "base/json.h"
+#include "view/width.h"
 
 #include <math.h>
 #include <string.h>
@@ -213,4 +214,17 @@ void krait_text_xml_cut(struct krait_buf *to, const char *s, size_t columns)
     krait_text_xml(to, s, fits);
     if (fits < n)
         krait_buf_str(to, "\u2026");
+}
+
+void krait_text_xml_name(struct krait_buf *to, const char *s, size_t columns)
+{
+    KRAIT_AUTO_BUF shown = { 0 };
+    krait_width_shorten(&shown, s, (uint32_t)columns, true);
+    krait_text_xml(to, shown.len ? shown.data : "", shown.len);
+    to->failed |= shown.failed;
+    if (shown.failed || strcmp(shown.len ? shown.data : "", s) == 0)
+        return;
+    krait_buf_str(to, "<title>");
+    krait_text_xml(to, s, strlen(s));
+    krait_buf_str(to, "</title>");
 }

@@ -24,6 +24,10 @@ void krait_text_xml_raw(struct krait_buf *to, const char *s);
 /* Appends as much of clean text as fits into `columns`, escaped for XML. Text that is cut ends with an ellipsis. */
 void krait_text_xml_cut(struct krait_buf *to, const char *s, size_t columns);
 
+/* Appends clean text for an element <text> of an SVG, in at most `columns`, escaped for XML. A name that is too long is
+ * shortened as krait_width_shorten does; then an element <title> follows, with the whole name. */
+void krait_text_xml_name(struct krait_buf *to, const char *s, size_t columns);
+
 /* Appends clean text as a JSON string with quotes. The string is also safe inside <script> and CDATA, because < > & become
  * \u escapes. */
 void krait_text_json(struct krait_buf *to, const char *s);

@@ -110,7 +110,7 @@ static void draw_node(const struct drawing *d, uint32_t index)
         NODE_HEIGHT, 0.08 + 0.5 * share, at.x - NODE_WIDTH / 2, at.y - NODE_HEIGHT / 2, NODE_WIDTH,
         NODE_HEIGHT);
     krait_buf_fmt(d->to, "<text class=\"middle strong\" x=\"%.1f\" y=\"%.1f\">", at.x, at.y - 3);
-    krait_text_xml_cut(d->to, clean.data ? clean.data : "", NAME_COLUMNS);
+    krait_text_xml_name(d->to, clean.data ? clean.data : "", NAME_COLUMNS);
     krait_buf_fmt(d->to, "</text><text class=\"middle quiet\" x=\"%.1f\" y=\"%.1f\">", at.x, at.y + 14);
     krait_text_duration(d->to, node->ns);
     krait_buf_str(d->to, ", ");

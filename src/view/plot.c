@@ -113,7 +113,7 @@ static void draw_head(struct drawing *d)
         krait_text_clean(&clean, series->name);
         krait_buf_fmt(to, "<circle class=\"c%u\" cx=\"%d\" cy=\"%.0f\" r=\"4\"/><text x=\"%d\" y=\"%.0f\">",
                       s % COLOURS, LEFT + 5, d->top + 4, LEFT + 16, d->top + 8);
-        krait_text_xml_cut(to, clean.data ? clean.data : "", NAME_COLUMNS);
+        krait_text_xml_name(to, clean.data ? clean.data : "", NAME_COLUMNS);
         krait_buf_str(to, " <tspan class=\"quiet\">");
         krait_text_count(to, series->count);
         krait_buf_fmt(to, " %s%s, median ", d->plot->is_of_values ? "value" : "interval",

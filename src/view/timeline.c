@@ -74,7 +74,7 @@ static void group_head(struct krait_drawing *d, const struct krait_timeline_lane
                   d->timeline->width - MARGIN, d->y + 0.5, d->y + 0.5);
     krait_buf_fmt(d->to, "<text class=\"process\" x=\"%d\" y=\"%.0f\">", MARGIN, d->y + 16);
     if (!text.failed)
-        krait_text_xml_cut(d->to, text.data, (d->timeline->width - 2 * MARGIN) / WIDE_COLUMN);
+        krait_text_xml_name(d->to, text.data, (d->timeline->width - 2 * MARGIN) / WIDE_COLUMN);
     krait_buf_str(d->to, "</text>\n");
     d->to->failed |= text.failed;
     d->y += GROUP - 4;
@@ -103,17 +103,19 @@ static const char *lane_name(const struct krait_timeline *timeline, const struct
 static void lane_label(struct krait_drawing *d, const struct krait_timeline_lane *lane)
 {
     const struct krait_track *track = track_of(d->timeline, lane);
-    bool has_number = track->of <= KRAIT_OF_CPU;
     size_t columns = (size_t)((GUTTER - 20) / COLUMN);
+    char number[KRAIT_FMT_SIZE] = "";
     KRAIT_AUTO_BUF name = { 0 };
+    if (track->of <= KRAIT_OF_CPU)
+        snprintf(number, sizeof(number), " %u", track->number);
     krait_text_clean(&name, lane_name(d->timeline, lane));
     krait_buf_fmt(d->to, "<text class=\"name\" x=\"%d\" y=\"%.0f\">", MARGIN + 10, d->y + 11);
     if (name.failed)
         d->to->failed = true;
     else
-        krait_text_xml_cut(d->to, name.data, columns - (has_number ? 9 : 0));
-    if (has_number)
-        krait_buf_fmt(d->to, " <tspan class=\"q\">%u</tspan>", track->number);
+        krait_text_xml_name(d->to, name.data, columns - strlen(number));
+    if (*number)
+        krait_buf_fmt(d->to, "<tspan class=\"q\">%s</tspan>", number);
     krait_buf_str(d->to, "</text>\n");
 }
 

@@ -548,7 +548,7 @@ static void part_label(const struct drawn *p)
     krait_text_clean(&name, p->track->name);
     krait_buf_fmt(d->to, "<text class=\"name part\" x=\"%.0f\" y=\"%.0f\">", d->left - 8,
                   d->y + (p->row < ROW ? 8 : 11));
-    krait_text_xml_cut(d->to, name.len ? name.data : "", (size_t)((d->left - 40) / COLUMN));
+    krait_text_xml_name(d->to, name.len ? name.data : "", (size_t)((d->left - 40) / COLUMN));
     krait_buf_str(d->to, "</text>\n");
     d->to->failed |= name.failed;
 }

@@ -18,6 +18,21 @@ export function button(text: string, title: string, press: () => void, className
   return made;
 }
 
+/** The border between two parts of the page, which the mouse drags and the arrow keys move: up and left by -1, down and right by 1. */
+export function splitter(orientation: 'horizontal' | 'vertical', words: string, drag: (event: PointerEvent) => void, step: (by: number) => void): HTMLDivElement {
+  const made = el('div', { class: `divider ${orientation}`, role: 'separator', 'aria-orientation': orientation, tabindex: '0', 'aria-label': words });
+  const keys = orientation === 'horizontal' ? ['ArrowUp', 'ArrowDown'] : ['ArrowLeft', 'ArrowRight'];
+  made.addEventListener('pointerdown', (event) => made.setPointerCapture(event.pointerId));
+  made.addEventListener('pointermove', (event) => { if (made.hasPointerCapture(event.pointerId)) drag(event); });
+  made.addEventListener('keydown', (event) => {
+    if (!keys.includes(event.key)) return;
+    step(event.key === keys[0] ? -1 : 1);
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  return made;
+}
+
 /** A list of any length; only the rows on the screen exist as elements. */
 export class VirtualList {
   readonly element: HTMLDivElement;

@@ -4,13 +4,17 @@
 import { Context, Panel } from './panel';
 import { addNote } from './panels/notes';
 
-export interface Command { keys: string[]; words: string; group: string; run: (context: Context) => void }
+/** Returns why nothing has happened, or nothing. */
+type Run = (context: Context) => string | void | Promise<string | void>;
+export interface Command { keys: string[]; words: string; group: string; run: Run }
+
+const NONE = 'nothing is selected';
 
 /** Movement keys are named by their place on the keyboard (KeyboardEvent.code), so that WASD works on every layout; all others by their character. */
 export function commands(offered: Panel[], ui: { search: () => void; help: () => void; palette: () => void; theme: () => void; filter: () => void; declare: () => void }): Command[] {
-  const go = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Move', run });
-  const call = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Calls', run });
-  const other = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Page', run });
+  const go = (words: string, keys: string[], run: Run): Command => ({ keys, words, group: 'Move', run });
+  const call = (words: string, keys: string[], run: Run): Command => ({ keys, words, group: 'Calls', run });
+  const other = (words: string, keys: string[], run: Run): Command => ({ keys, words, group: 'Page', run });
   return [
     go('Zoom in', ['code:KeyW', '+', '='], (c) => c.store.zoom(0.7, 0.5)),
     go('Zoom out', ['code:KeyS', '-'], (c) => c.store.zoom(1 / 0.7, 0.5)),
@@ -23,23 +27,27 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
       const { detail, view } = c.store;
       if (view.selected) c.store.show(view.selected.from, view.selected.from + BigInt(Math.round(view.selected.span)), 0.02);
       else if (detail) c.timeline.showCall(detail);
+      else return NONE;
+      return undefined;
     }),
     go('Undo', ['Ctrl+z', 'Backspace'], (c) => c.store.step(true)),
     go('Redo', ['Ctrl+y', 'Ctrl+Shift+z', 'Ctrl+Shift+Z'], (c) => c.store.step(false)),
-    call('Go to the next call or state', ['ArrowRight'], (c) => { void c.timeline.step(true, false); }),
-    call('Go to the previous call or state', ['ArrowLeft'], (c) => { void c.timeline.step(false, false); }),
-    call('Go to the caller', ['ArrowUp'], (c) => { void upOrDown(c, -1); }),
-    call('Go to the first callee', ['ArrowDown'], (c) => { void upOrDown(c, 1); }),
-    call('Go to the next call of the same function', ['.'], (c) => { void c.timeline.step(true, true); }),
-    call('Go to the previous call of the same function', [','], (c) => { void c.timeline.step(false, true); }),
-    call('Go to the thread that ended the selected wait', ['['], (c) => { c.timeline.toBlamed().catch(() => undefined); }),
-    call('Go to the thread that the selected thread woke next', [']'], (c) => { c.timeline.toWoken().catch(() => undefined); }),
-    call('Go from a CPU to the thread that ran on it, or from a thread to its CPU', ['code:KeyK'], (c) => { c.timeline.toOther().catch(() => undefined); }),
+    call('Go to the next call or state', ['ArrowRight'], (c) => c.timeline.step(true, false)),
+    call('Go to the previous call or state', ['ArrowLeft'], (c) => c.timeline.step(false, false)),
+    call('Go to the caller', ['ArrowUp'], (c) => upOrDown(c, -1)),
+    call('Go to the first callee', ['ArrowDown'], (c) => upOrDown(c, 1)),
+    call('Go to the next call of the same function', ['.'], (c) => c.timeline.step(true, true)),
+    call('Go to the previous call of the same function', [','], (c) => c.timeline.step(false, true)),
+    call('Go to the thread that ended the selected wait', ['['], (c) => c.timeline.toBlamed()),
+    call('Go to the thread that the selected thread woke next', [']'], (c) => c.timeline.toWoken()),
+    call('Go from a CPU to the thread that ran on it, or from a thread to its CPU', ['code:KeyK'], (c) => c.timeline.toOther()),
     call('Draw the critical path of the selection', ['code:KeyP'], (c) => c.store.togglePath()),
     call('Add a note to the selection, or to the middle of the screen', ['code:KeyM'], (c) => addNote(c)),
     call('Select the time of the call', ['code:KeyX'], (c) => {
       const { detail } = c.store;
-      if (detail) c.store.select(c.timeline.rangeOf(detail));
+      if (!detail) return NONE;
+      c.store.select(c.timeline.rangeOf(detail));
+      return undefined;
     }),
     call('Select the time on the screen', ['code:KeyV'], (c) => c.store.select({ ...c.store.view.range })),
     other('Clear the selection', ['Escape'], (c) => { c.store.selectCall(null); c.store.select(null); c.store.setFunc(null); }),
@@ -53,7 +61,9 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
     other('Move the chosen lane up', ['Alt+ArrowUp'], (c) => c.timeline.moveLane(-1)),
     other('Move the chosen lane down', ['Alt+ArrowDown'], (c) => c.timeline.moveLane(1)),
     other('Draw recordings side by side, each from its first event on', ['code:KeyZ'], (c) => {
-      if (c.timeline.lanes.alignment.offered) c.store.setAligned(!c.store.view.aligned);
+      if (!c.timeline.lanes.alignment.offered) return 'there is only one recording';
+      c.store.setAligned(!c.store.view.aligned);
+      return undefined;
     }),
     other('Hide lanes that are empty on the screen, or show all', ['code:KeyR'], (c) => {
       c.store.view.active = !c.store.view.active;
@@ -65,23 +75,24 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
 }
 
 /** Goes from the selected call to its caller, or to its first callee. */
-async function upOrDown(context: Context, step: number): Promise<void> {
+async function upOrDown(context: Context, step: number): Promise<string | void> {
   const { ask, readCall } = await import('./api');
-  const call = context.store.detail;
-  if (!call) {
-    await context.timeline.selectFirst();
-    return;
-  }
-  if (call.depth + step < 0 || context.trace.tracks[call.track].kind !== 'calls') return;
+  const call = context.store.detail, none = step < 0 ? 'the selected call has no caller here' : 'the selected call has no callee';
+  if (!call) return context.timeline.selectFirst();
+  if (context.trace.tracks[call.track].kind !== 'calls') return 'only calls have callers and callees';
+  if (call.depth + step < 0) return none;
   try {
     const answer = step < 0
       ? await ask<typeof call>('call', { track: call.track, at: call.begin, depth: call.depth - 1 })
       : await ask<typeof call>('next', { track: call.track, at: call.begin, depth: call.depth + 1, forward: 1 });
     const found = readCall(answer, call.track);
-    if (step > 0 && found.begin >= call.end) return;
+    if (step > 0 && found.begin >= call.end) return none;
     context.store.selectCall(found);
     context.timeline.reveal(found);
-  } catch { /* there is none */ }
+    return undefined;
+  } catch {
+    return none;
+  }
 }
 
 function isMeant(key: string, event: KeyboardEvent): boolean {

@@ -7,6 +7,7 @@ import { Grouping, Store } from './store';
 
 export const ROW = 16, STRIP = 9, HEAD = 26, GAP = 7, COUNTER = 30, CPU_ROW = 14;
 const COLLAPSED_ROWS = 1, MOST_ROWS = 128;
+const LONG = 0.7, LONGEST = 200; // share of the characters of the longest name that a long one has; most long names
 export const USUAL_ROWS = 20; // rows of calls that a lane shows until the reader asks for all
 
 /** A track in a lane: its distance from the lane's top, and the height of its rows. */
@@ -19,6 +20,9 @@ export interface Lane {
   shift: bigint; // the track's time minus the time on the screen
   tracks: Track[]; // for a heading: the tracks of all lanes of the group that pass the filter, for the summary
 }
+
+/** A lane or a heading (level 0) as its name is shown. */
+export type Named = Pick<Lane, 'title' | 'hint' | 'level'>;
 
 /** The last part of a path, which may be quoted: "krait-app" for "/tmp/krait-app/". */
 function lastPart(folder: string): string {
@@ -179,6 +183,19 @@ export class Lanes {
     if (this.grouped?.tracks !== tracks || this.grouped.by !== by) this.grouped = { tracks, by, groups: groups(this.trace, by) };
     return this.grouped.groups.map((group) => ({ ...group, lanes: [...group.lanes] }));
   }
+
+  /** The long names of lanes and headings, shown or not: one of them is the widest. */
+  longest(): Named[] {
+    const { groups } = this.grouped ?? { groups: [] };
+    if (this.long.of !== groups) {
+      const all = groups.flatMap((group): Named[] => [{ title: group.title, hint: group.hint, level: 0 }, ...group.lanes.map(({ title, hint }) => ({ title, hint, level: 1 }))]);
+      const length = ({ title, hint }: Named): number => title.length + hint.length, most = all.reduce((n, each) => Math.max(n, length(each)), 0);
+      this.long = { of: groups, names: all.filter((each) => length(each) >= LONG * most).slice(0, LONGEST) };
+    }
+    return this.long.names;
+  }
+
+  private long: { of: Group[] | null; names: Named[] } = { of: null, names: [] };
 
   /** The height at which lines to a track end: below the states of its lane, or in the group's heading if the lane is not shown. */
   heightOf(track: number): number | undefined {

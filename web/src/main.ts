@@ -5,7 +5,7 @@ import { activeOf } from './active';
 import { Alignment } from './align';
 import { Api, ApiError, ask, askTrace } from './api';
 import { Choice, Chooser } from './chooser';
-import { button, el } from './dom';
+import { button, el, splitter } from './dom';
 import { Command, commandOf, commands, keyText } from './keys';
 import { LaneDialog } from './lane_dialog';
 import { shortCommand } from './lanes';
@@ -43,6 +43,7 @@ class Page {
   private below!: HTMLElement;
   private scope = el('span', { class: 'scope', role: 'status' });
   private state = el('span', { class: 'index', role: 'status' });
+  private why = el('span', { class: 'index why', role: 'status' });
   private length = el('span', { class: 'quiet length' });
   private missing = el('div');
   private jobs = new Jobs();
@@ -90,7 +91,7 @@ class Page {
     const title = clip(shortCommand(trace.title)) || 'recording';
     document.title = `${title} - krait`;
     const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: trace.title }, title),
-      this.length, this.state, el('span', { class: 'space' }), this.filter,
+      this.length, this.state, this.why, el('span', { class: 'space' }), this.filter,
       button('Active', 'Hide lanes that are empty on the screen: threads that did not run, idle CPUs, lanes without events (R)', () => { this.context.store.view.active = !this.context.store.view.active; this.context.store.tell('range'); }, 'active'),
       this.align, button('New lane', 'Make a lane of intervals, states or a signal (N)', () => { void this.maker.open(this.context.store.view.selected); }, 'declare'), button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
     const tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
@@ -102,9 +103,8 @@ class Page {
       tabs.append(tab);
     }
     tabs.append(this.scope, this.chosen);
-    const divider = el('div', { class: 'divider', role: 'separator', 'aria-orientation': 'horizontal', tabindex: '0', 'aria-label': 'Height of the panels' });
     const below = el('section', { class: 'panels', 'aria-label': 'Panels' }, tabs, this.jobs.element, this.body);
-    this.resize(divider, below);
+    const divider = this.resizer(below);
     this.showLength();
     document.body.append(head, this.missing, this.minimap.element, timeline.element, divider, below, this.help);
   }
@@ -147,21 +147,13 @@ class Page {
     this.help.replaceChildren(body, button('Close', 'Esc', () => this.help.close()));
   }
 
-  private resize(divider: HTMLElement, below: HTMLElement): void {
+  private resizer(below: HTMLElement): HTMLElement {
     const set = (height: number): void => {
       this.context.store.look('height', String(Math.round(1000 * height / innerHeight)));
       this.applyLooks();
     };
     this.below = below;
-    divider.addEventListener('pointerdown', (event) => divider.setPointerCapture(event.pointerId));
-    divider.addEventListener('pointermove', (event) => { if (divider.hasPointerCapture(event.pointerId)) set(innerHeight - event.clientY); });
-    divider.addEventListener('keydown', (event) => {
-      const step = event.key === 'ArrowUp' ? 24 : event.key === 'ArrowDown' ? -24 : 0;
-      if (!step) return;
-      set(below.clientHeight + step);
-      event.preventDefault();
-      event.stopPropagation();
-    });
+    return splitter('horizontal', 'Height of the panels', (event) => set(innerHeight - event.clientY), (by) => set(below.clientHeight - 24 * by));
   }
 
   private theme(): void {
@@ -171,10 +163,11 @@ class Page {
     this.later(true);
   }
 
-  /** Applies the theme and the height of the panels (in thousandths of the window) from the link; the default theme is the system's. */
+  /** Applies the theme, the width of the lane names and the height of the panels (in thousandths of the window) from the link; the default theme is the system's. */
   private applyLooks(): void {
     const { theme, height } = this.context.store.view.looks, share = Number(height) / 1000;
     if (theme === 'dark' || theme === 'light') document.documentElement.dataset.theme = theme;
+    this.context.timeline.column.apply();
     if (share > 0) this.below.style.height = `${Math.min(Math.max(share * innerHeight, 60), innerHeight - 160)}px`;
   }
 
@@ -215,8 +208,9 @@ class Page {
         return;
       }
       if (event.key === 'Escape') (document.activeElement as HTMLElement | null)?.blur();
-      command.run(this.context);
+      void this.run(command);
     });
+    addEventListener('pointerdown', () => { this.why.textContent = ''; });
     this.filter.addEventListener('input', () => {
       store.view.filter = this.filter.value;
       store.tell('lanes');
@@ -228,6 +222,16 @@ class Page {
     this.showChosen();
     this.openSearch();
     this.later(true);
+  }
+
+  /** Runs a command, and shows why it did nothing if that is so. */
+  private async run(command: Command): Promise<void> {
+    this.why.textContent = '';
+    try {
+      this.why.textContent = await command.run(this.context) ?? '';
+    } catch (error) {
+      this.why.textContent = error instanceof Error ? error.message : String(error);
+    }
   }
 
   private openLink(): void {
@@ -429,7 +433,7 @@ class Page {
 
   private async findCommand(text: string): Promise<Choice[]> {
     const wanted = text.toLowerCase();
-    return this.list.filter((c) => c.words.toLowerCase().includes(wanted)).map((c) => ({ text: c.words, hint: c.keys.map(keyText).join('  '), run: () => c.run(this.context) }));
+    return this.list.filter((c) => c.words.toLowerCase().includes(wanted)).map((c) => ({ text: c.words, hint: c.keys.map(keyText).join('  '), run: () => { void this.run(c); } }));
   }
 }
 

@@ -18,15 +18,20 @@ export function shortenMiddle(text: string, width: number, measure: (text: strin
 const MOST = 5000, known = new Map<string, string>();
 let painter: CanvasRenderingContext2D | null = null;
 
-/** The same in pixels, in the page's own font. */
-export function shortenTo(text: string, width: number): string {
-  const key = `${width} ${text}`, before = known.get(key);
-  if (before !== undefined) return before;
+/** The width of a text in the page's own font, in pixels. */
+export function textWidth(text: string): number {
   if (!painter) {
     painter = document.createElement('canvas').getContext('2d') as CanvasRenderingContext2D;
     painter.font = getComputedStyle(document.body).font;
   }
-  const context = painter, made = shortenMiddle(text, width, (part) => context.measureText(part).width);
+  return painter.measureText(text).width;
+}
+
+/** Like shortenMiddle, with a width in pixels of the page's own font. */
+export function shortenTo(text: string, width: number): string {
+  const key = `${width} ${text}`, before = known.get(key);
+  if (before !== undefined) return before;
+  const made = shortenMiddle(text, width, textWidth);
   if (known.size >= MOST) known.clear();
   known.set(key, made);
   return made;

@@ -127,12 +127,12 @@ export function timeTicks(from: bigint, span: number, most: number): { step: num
   return { step, at };
 }
 
-/** Draws the labels of ticks; leaves out labels that would overlap the previous one or end after `end` (pixels). */
-export function tickLabels(context: CanvasRenderingContext2D, ticks: [number, string][], y: number, end = Infinity): void {
+/** Draws the labels of ticks; leaves out labels that would overlap the previous one or the `taken` pixels, or end after `end` (pixels). */
+export function tickLabels(context: Pick<CanvasRenderingContext2D, 'measureText' | 'fillText'>, ticks: [number, string][], y: number, end = Infinity, taken: [number, number] = [0, 0]): void {
   let free = -Infinity;
   for (const [x, text] of ticks) {
     const behind = x + context.measureText(text).width;
-    if (x < free || behind > end) continue;
+    if (x < free || behind > end || (x < taken[1] && behind > taken[0])) continue;
     context.fillText(text, x, y);
     free = behind + 8;
   }

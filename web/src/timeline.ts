@@ -11,7 +11,7 @@ import { Said } from './said';
 import { Overlay, askWakeups } from './overlay';
 import { Frame, Painter, levelOf, shifted, shorten } from './paint';
 import { Palette, palette } from './palette';
-import { shortenTo } from './shorten';
+import { NameColumn } from './names';
 import { Range, Store } from './store';
 import { BINS, CUT, LIVE, RESUMED, Slice, Tile, UNWOUND, YIELDS } from './tile';
 import { cpuOf, doneBy, spanAt, spanNext } from './spans';
@@ -20,7 +20,6 @@ import { count, counted, duration, moment, share, tickLabel, tickLabels, timeTic
 
 const WINDOW = 1000000n; // ns: length of the first window of a search for wakeups
 const DROPS_TOLD = 6; // most functions in the tooltip of a drop
-const NAME = 148, NAME_HINT = 44; // pixels: width of a lane's name; part of it that the hint takes (app.css)
 const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4;
 const MARK_PIXELS = 5, MARKS_TOLD = 4; // greatest distance from the pointer to a mark; most marks in a tooltip
 
@@ -30,6 +29,7 @@ interface Hit { lane: Lane; part: Part; depth: number; slice: Slice | null; begi
 export class Timeline {
   readonly element: HTMLElement;
   readonly lanes: Lanes;
+  readonly column: NameColumn;
   readonly overlay: Overlay;
   readonly said: Said;
   private canvas = el('canvas', { class: 'lanes', role: 'img', 'aria-label': 'Timeline. The panels below show the same data as tables.' });
@@ -47,12 +47,14 @@ export class Timeline {
   constructor(private trace: Trace, private store: Store, private api: Api, private notes: Notes, alignment: Alignment) {
     this.said = new Said(trace, api);
     this.lanes = new Lanes(trace, store, alignment);
+    this.column = new NameColumn(this.lanes, store, () => this.draw());
     this.painter = new Painter(trace, store, api, this.lanes);
     this.overlay = new Overlay(trace, store, this.lanes, () => this.draw());
     this.dark = isDark();
     const sticky = el('div', { class: 'sticky' }, this.names, this.canvas);
     this.scroller = el('div', { class: 'scroller', tabindex: '0', 'aria-label': 'Timeline' }, sticky, this.spacer);
-    this.element = el('section', { class: 'timeline', 'aria-label': 'Timeline' }, this.axis, this.scroller, this.tip);
+    this.element = el('section', { class: 'timeline', 'aria-label': 'Timeline' }, this.axis, this.scroller, this.column.edge, this.tip);
+    this.column.apply();
     this.listen();
   }
 
@@ -96,6 +98,7 @@ export class Timeline {
 
   relayout(): void {
     this.lanes.layout();
+    this.column.apply();
     this.draw();
   }
 
@@ -172,22 +175,25 @@ export class Timeline {
       context.fillStyle = colours.rule;
       context.fillRect(x, AXIS - 6, 1, 6);
     }
+    const taken = this.drawSpan(context, frame, colours); // draws over what is below, so it goes first
     context.fillStyle = colours.quiet;
-    tickLabels(context, at.map((tick) => [Math.round(this.painter.x(tick, frame)) + 4, tickLabel(tick, step)]), AXIS / 2, frame.width);
+    tickLabels(context, at.map((tick) => [Math.round(this.painter.x(tick, frame)) + 4, tickLabel(tick, step)]), AXIS / 2, frame.width, taken);
     this.drawNotes(context, frame, colours);
     this.drawDrops(context, frame, AXIS, colours);
-    const selected = this.store.view.selected;
-    if (!selected) return;
+  }
+
+  /** Draws the selected range on the axis, with its duration. Returns the place of the text in pixels, where no tick can have its label. */
+  private drawSpan(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): [number, number] | undefined {
+    const { selected } = this.store.view;
+    if (!selected) return undefined;
     const left = this.painter.x(selected.from, frame), width = selected.span / frame.span * frame.width, text = duration(selected.span);
     context.fillStyle = colours.select;
     context.fillRect(left, 0, width, AXIS);
     context.fillStyle = colours.accent;
     context.fillRect(left, AXIS - 2, width, 2);
     const half = context.measureText(text).width / 2, middle = Math.min(Math.max(left + width / 2, half + 6), frame.width - half - 6);
-    context.fillStyle = colours.ground;
-    context.fillRect(middle - half - 4, 3, 2 * half + 8, AXIS - 8);
-    context.fillStyle = colours.accent;
     context.fillText(text, middle - half, AXIS / 2);
+    return [middle - half - 4, middle + half + 4];
   }
 
   /** Draws a flag on the axis for each note, with its text if it fits before the next note. */
@@ -327,11 +333,11 @@ export class Timeline {
     toggle.setAttribute('aria-expanded', String(!lane.collapsed));
     toggle.setAttribute('aria-label', `${lane.collapsed ? 'Expand' : 'Collapse'} ${lane.title}`);
     const isChosen = this.store.view.only.includes(lane.key), moves = this.moving?.moved && this.moving.key === lane.key;
-    const title = lane.level ? shortenTo(lane.title, lane.hint ? NAME - NAME_HINT : NAME) : lane.title;
+    const title = this.column.shown(lane);
     const row = el('div', { class: `lane${lane.level ? '' : ' head'}${isChosen ? ' chosen' : ''}${moves ? ' moves' : ''}`, role: 'treeitem', 'aria-level': String(lane.level + 1), 'aria-selected': String(isChosen),
       'aria-label': `${lane.title} ${lane.hint}`.trim(), title: `${lane.title} ${lane.hint}\nclick: show only this lane in the tables; drag: move it`,
       'aria-keyshortcuts': 'Enter Space Alt+ArrowUp Alt+ArrowDown' },
-      toggle, el('span', { class: lane.level && title !== lane.title ? 'title short' : 'title' }, title), el('span', { class: 'hint' }, lane.hint));
+      toggle, el('span', { class: title !== lane.title ? 'title short' : 'title' }, title), el('span', { class: 'hint' }, lane.hint));
     if (lane.level) {
       const pin = button('\u25c6', lane.pinned ? 'Unpin' : 'Pin to the top', () => this.store.toggle('pinned', lane.key), lane.pinned ? 'pin on' : 'pin');
       pin.setAttribute('aria-pressed', String(lane.pinned));
@@ -609,25 +615,25 @@ export class Timeline {
 
   // ---- navigation by keys ----
 
-  async step(forward: boolean, sameFunction: boolean): Promise<void> {
-    const call = this.store.detail;
-    if (!call) {
-      await this.selectFirst();
-      return;
-    }
+  // These functions return why they went nowhere, or nothing.
+
+  async step(forward: boolean, sameFunction: boolean): Promise<string | void> {
+    const call = this.store.detail, none = forward ? 'there is nothing after the selection here' : 'there is nothing before the selection here';
+    if (!call) return this.selectFirst();
     if (this.trace.tracks[call.track].kind !== 'calls') {
       const next = await spanNext((track, level, index) => this.api.fetchTile(track, level, index), this.trace, call, forward);
-      if (next) this.go(next);
-      return;
+      return next ? this.go(next) : none;
     }
     const query = { track: call.track, at: call.begin, forward: forward ? 1 : 0, ...(sameFunction ? { func: call.func } : { depth: call.depth }) };
     try {
-      this.go(readCall(await ask<Call>('next', query), call.track));
-    } catch { /* there is no further call */ }
+      return this.go(readCall(await ask<Call>('next', query), call.track));
+    } catch {
+      return sameFunction ? `there is no ${forward ? 'later' : 'earlier'} call of this function in the thread` : none;
+    }
   }
 
   /** Selects the first call or state in the range, in the first chosen lane, or else the first visible lane. */
-  async selectFirst(): Promise<void> {
+  async selectFirst(): Promise<string | void> {
     const { from, span } = this.store.view.range, begin = from < 0n ? 0n : from, top = this.scroller.scrollTop, until = from + BigInt(Math.round(span));
     const lanes = this.lanes.lanes.filter((lane) => (this.store.view.only.length ? this.store.view.only.includes(lane.key) : lane.top + lane.height > top));
     for (const part of lanes.flatMap((lane) => lane.parts)) {
@@ -635,8 +641,9 @@ export class Timeline {
       if (!found || found.begin >= until + shift) continue;
       this.store.selectCall(found);
       this.store.openPanel('details');
-      return;
+      return undefined;
     }
+    return 'there is no call and no state on the screen';
   }
 
   /** The call or state at depth 0 of a track that is open at a time, or else begins next. */
@@ -648,42 +655,43 @@ export class Timeline {
     return ask<Call>('next', { track: track.id, at, depth: 0, forward: 1 }).then((call) => readCall(call, track.id)).catch(() => null);
   }
 
-  private async goTo({ machine }: Track, tid: number, at: bigint): Promise<void> {
+  private async goTo({ machine }: Track, tid: number, at: bigint): Promise<string | void> {
     const found = await doneBy((track, level, index) => this.api.fetchTile(track, level, index), this.trace, tid, at, machine);
-    if (found) this.go(found);
+    return found ? this.go(found) : `thread ${tid} has no lane`;
   }
 
   /** Goes from the thread on a CPU's lane to that thread's own lane, and from a thread to its CPU. */
-  async toOther(): Promise<void> {
+  async toOther(): Promise<string | void> {
     const call = this.store.detail, track = call && this.trace.tracks[call.track];
-    if (!call || !track) return;
-    if (track.of === 'cpu' && track.kind === 'states' && call.value) await this.goTo(track, call.value, call.begin);
-    if (track.of !== 'thread') return;
+    if (!this.trace.tracks.some(({ of, kind }) => of === 'cpu' && kind === 'states')) return 'the recording has no CPUs; record with --kernel to see them';
+    if (!call || !track) return 'nothing is selected; select what a thread or a CPU did';
+    if (track.of === 'cpu') return track.kind === 'states' && call.value ? this.goTo(track, call.value, call.begin) : 'no thread ran on the CPU in the selection';
+    if (track.of !== 'thread') return 'the selection is neither of a thread nor of a CPU';
     const found = await cpuOf((id, level, index) => this.api.fetchTile(id, level, index), this.trace, track.number, call.begin, track.machine);
-    if (found) this.go(found);
+    return found ? this.go(found) : 'the thread was on no CPU at the begin of the selection';
   }
 
   /** Goes to the waker of the selected wait, or to the thread that held the CPU or the GIL. */
-  async toBlamed(): Promise<void> {
+  async toBlamed(): Promise<string | void> {
     const call = this.store.detail, track = call && this.trace.tracks[call.track];
-    if (!call || track?.kind !== 'states' || track.of !== 'thread') return;
+    if (!call || track?.kind !== 'states' || track.of !== 'thread') return 'no wait of a thread is selected';
     const { list } = await askWakeups(call.track, call.end, call.end + 1n);
     const woken = list.find((w) => this.trace.tracks[w.to].number === track.number);
-    if (woken) await this.goTo(track, this.trace.tracks[woken.by].number, woken.at);
-    else if (call.value) await this.goTo(track, call.value, call.begin);
+    if (woken) return this.goTo(track, this.trace.tracks[woken.by].number, woken.at);
+    return call.value ? this.goTo(track, call.value, call.begin) : 'the recording does not tell who ended the wait';
   }
 
   /** Goes to the next thread that the selected thread woke, starting at the begin of the selection. */
-  async toWoken(): Promise<void> {
+  async toWoken(): Promise<string | void> {
     const call = this.store.detail, track = call && this.trace.tracks[call.track];
-    if (!call || track?.of !== 'thread') return;
+    if (!call || track?.of !== 'thread') return 'nothing of a thread is selected';
     for (let from = call.begin, length = WINDOW; from < this.trace.duration; from += length, length *= 8n) {
       const own = (await askWakeups(call.track, from, from + length)).list.filter((w) => this.trace.tracks[w.by].number === track.number);
       if (!own.length) continue;
       const first = own.reduce((a, b) => (b.at < a.at ? b : a));
-      await this.goTo(track, this.trace.tracks[first.to].number, first.runs);
-      return;
+      return this.goTo(track, this.trace.tracks[first.to].number, first.runs);
     }
+    return 'the thread woke no other thread after that';
   }
 
   private go(call: Call): void {

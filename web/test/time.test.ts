@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { clock, count, duration, logLabel, logTicks, moment, share, tickLabel, tickStep } from '../src/time';
+import { clock, count, duration, logLabel, logTicks, moment, share, tickLabel, tickLabels, tickStep } from '../src/time';
 import { equal, test } from './harness';
 
 test('durations have four digits and the unit that fits', () => {
@@ -64,4 +64,18 @@ test('a tick has as many digits as its step', () => {
   equal(tickLabel(12000000000n, 1000000), '12.000 s');
   equal(tickLabel(40n, 20), '40 ns');
   equal(tickLabel(0n, 100000000), '0 ms');
+});
+
+test('ticks have no labels where another text stands, where they would overlap, or behind the end', () => {
+  const drawn: string[] = [], context = { measureText: (text: string) => ({ width: 10 * text.length }) as TextMetrics, fillText: (text: string) => { drawn.push(text); } };
+  const ticks: [number, string][] = [[0, 'aaa'], [20, 'bbb'], [50, 'ccc'], [100, 'ddd'], [150, 'eee']];
+  const labels = (...rest: [number?, [number, number]?]): string => {
+    drawn.length = 0;
+    tickLabels(context, ticks, 0, ...rest);
+    return drawn.join(' ');
+  };
+  equal(labels(), 'aaa ccc ddd eee');
+  equal(labels(170), 'aaa ccc ddd');
+  equal(labels(Infinity, [79, 120]), 'aaa eee');
+  equal(labels(Infinity, [80, 100]), 'aaa ccc ddd eee');
 });

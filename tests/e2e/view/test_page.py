@@ -313,7 +313,7 @@ def test_a_link_has_the_order_of_a_table_dark_and_light_and_the_height_of_the_pa
     page.page.get_by_role("columnheader", name="calls").click()
     page.page.get_by_role("columnheader", name="calls").click()
     by_calls = [row[0] for row in page.rows()]
-    page.page.get_by_role("separator").focus()
+    page.page.get_by_role("separator", name="Height of the panels").focus()
     page.press("ArrowUp", "ArrowUp", "t")
     page.page.wait_for_timeout(600)
     height = page.page.locator(".panels").bounding_box()["height"]

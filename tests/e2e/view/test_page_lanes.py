@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lanes of the page of `krait view`: chosen, folded, pinned and moved by keys, and hidden where they are empty."""
+"""The lanes of the page of `krait view`: chosen, folded, pinned and moved by keys, hidden where they are empty, and their names."""
 
 import pytest
 from browser import opened
@@ -86,3 +86,41 @@ def test_the_button_that_ends_a_comparison_is_one_line(krait, chromium, synth):
         page.wait()
         heights = [page.page.get_by_role("button", name=name).bounding_box()["height"] for name in ("End comparison", "Callers")]
         assert page.page.locator(".crumb").count() == 7 and abs(heights[0] - heights[1]) <= 4
+
+
+def test_a_key_that_leads_nowhere_says_why(krait, chromium, synth):
+    with opened(krait, chromium, synth(THREADS)) as page:
+        says = {"k": "the recording has no CPUs; record with --kernel to see them", "f": "nothing is selected", "[": "no wait of a thread is selected", "z": "there is only one recording"}
+        assert [page.press(key).text(".why") for key in says] == list(says.values())
+        page.press("ArrowRight")  # to the first call
+        assert page.text(".why") == "" and page.text(".details h2") == "app.main"
+        assert page.press("ArrowUp").text(".why") == "the selected call has no caller here"
+
+
+def test_the_column_of_names_fits_them_and_is_dragged(krait, chromium, synth):
+    longest = "worker-of-the-second-half-of-the-pages"
+    with opened(krait, chromium, synth(THREADS.replace("MainThread", longest))) as page:
+        column, edge, title = (page.page.locator(where) for where in (".names", ".divider.vertical", ".lane:not(.head) .title >> nth=0"))
+        narrow = column.bounding_box()["width"]
+        assert narrow == 1280 / 5 and "\u2026" in title.inner_text()  # a fifth of the page at most
+        page.page.set_viewport_size({"width": 2560, "height": 800})
+        page.wait()
+        wide = column.bounding_box()["width"]
+        assert narrow < wide < 2560 / 5 and title.inner_text() == longest
+        box = edge.bounding_box()
+        page.page.mouse.move(box["x"] + 2, box["y"] + 50)
+        page.page.mouse.down()
+        page.page.mouse.move(640, box["y"] + 50)
+        page.page.mouse.up()
+        assert page.wait() and column.bounding_box()["width"] == 640
+        assert page.page.locator("canvas.lanes").bounding_box()["x"] == page.page.locator("canvas.axis").bounding_box()["x"] == 640
+        edge.focus()
+        page.press("ArrowLeft", "ArrowLeft")
+        assert abs(column.bounding_box()["width"] - 608) < 4  # the link has thousandths of the page's width
+        edge.dblclick()
+        assert page.wait() and column.bounding_box()["width"] == wide
+
+
+def test_a_link_has_the_width_of_the_column_of_names(krait, chromium, synth):
+    with opened(krait, chromium, synth(THREADS), "#l=names:300") as page:
+        assert page.page.locator(".names").bounding_box()["width"] == 384

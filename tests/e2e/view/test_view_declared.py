@@ -2,6 +2,7 @@
 """Lanes of declared analyses (-f): in pictures, on the page, and in Perfetto's and Chrome's formats."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -110,3 +111,13 @@ def test_keys_stand_in_the_order_of_their_numbers(view, synth, declare):  # noqa
     folder = synth(marks(*((0, 10 * i, f"cpu {n} busy") for i, n in enumerate([10, 2, 1, 10, 2, 1]))))
     root, _ = view(folder, "-f", declare("[state.cpu]\nmessage = 'cpu (?P<key>\\d+) (?P<state>\\w+)'\n"))
     assert [name.rsplit(" ", 1)[0] for name in lanes(root)] == ["cpu 1", "cpu 2", "cpu 10"]
+
+
+@pytest.mark.parametrize("way", ["--svg", "--html"])
+def test_long_names_of_lanes_keep_their_ends_and_are_whole_in_their_titles(krait, shop, declare, tmp_path, way):  # noqa: F811
+    rules = "[state.temperature-of-the-first-oven-in-the-kitchen]\nmessage = 'oven is (\\w+)'\n"
+    subprocess.run([krait, "view", shop, "-f", declare(rules), way, tmp_path / "picture"], capture_output=True, text=True, check=True)
+    picture = (tmp_path / "picture").read_text()
+    names = re.findall(r'<text class="name" x="[\d.]+" y="[\d.]+">(temp[^<]*)<title>([^<]*)</title>', picture)
+    assert [whole for _, whole in names] == [f"temperature-of-the-first-oven-in-the-kitchen T{i}" for i in (0, 1)]
+    assert [(shown[:4], shown[-3:], "\u2026" in shown) for shown, _ in names] == [("temp", f" T{i}", True) for i in (0, 1)]

@@ -562,7 +562,7 @@ const struct krait_cmd krait_cmd_record = {
         "Globs of --include and --exclude match a function's module, its qualified name, both joined by "
         "a dot, or its file. Excluded functions cost nothing on Python 3.12 and later.\n\n"
         "krait records each wait for the GIL with the thread that held it; see docs/gil.md. It also "
-        "records which task of asyncio or trio runs; see docs/tasks.md. For --log, --audit, --gc and "
+        "records which task of asyncio or trio, or which greenlet, runs; see docs/tasks.md. For --log, --audit, --gc and "
         "--imports, see docs/logging.md; for --args, docs/args.md.\n\n"
         "When a ring is full, krait drops events and counts them; the summary says how many and why. "
         "The summary's duration is COMMAND's, from its start to its end or to where --for or --max-size "

@@ -278,7 +278,7 @@ static int run_report(void *values, int argc, char **argv)
 
 static const struct krait_opt report_opts[] = {
     { "by", 0, KRAIT_OPT_CHOICE, "function|module|file|thread|process|line-of-call|mark|task|span", OPT(by),
-      "Group rows by this (default: function); with mark, task or span, show marks, the tasks of asyncio and trio, or "
+      "Group rows by this (default: function); with mark, task or span, show marks, the tasks of asyncio and trio with greenlets, or "
       "spans, imports, runs of the garbage collector and calls of record --args, instead of calls" },
     { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
       "With --by span: a row for each value of this field, such as order of krait.span, or an argument of --args" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait report --by task`: how long the tasks of asyncio and trio ran, and what they waited for. Tasks that nobody
+ * `krait report --by task`: how long the tasks of asyncio and trio, and greenlets, ran, and what they waited for. Tasks that nobody
  * named are one row by their coroutine.
  */
 #include "base/array.h"
@@ -64,6 +64,7 @@ static const struct krait_sheet_column columns[] = {
     STATE("child", "child_ns", KRAIT_TASK_CHILD, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, 4),
     STATE("task", "task_ns", KRAIT_TASK_TASK, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, 4),
     STATE("future", "future_ns", KRAIT_TASK_FUTURE, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, 4),
+    STATE("switch", "switch_ns", KRAIT_TASK_SWITCH, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, 4),
     { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 },
       "name",
       KRAIT_SHEET_NAME,
@@ -124,7 +125,7 @@ static enum krait_task_state state_of(const struct tasks *tasks, uint32_t name)
 {
     const char *text = krait_track_text(tasks->report->trace, name);
     int i = 0;
-    while (i < KRAIT_TASK_FUTURE && strcmp(krait_task_state_names[i], text) != 0)
+    while (i < KRAIT_TASK_STATES - 1 && strcmp(krait_task_state_names[i], text) != 0)
         i++;
     return (enum krait_task_state)i;
 }

@@ -67,3 +67,19 @@ const struct krait_enum_row *krait_enum_find(const char *enumeration, uint32_t v
     }
     return NULL;
 }
+
+bool krait_task_is_named(const char *name)
+{
+    static const char *const made_up[] = { "Task-", "greenlet-" };
+    for (size_t i = 0; i < sizeof(made_up) / sizeof(made_up[0]); i++) {
+        size_t n = strlen(made_up[i]);
+        if (strncmp(name, made_up[i], n) == 0 && name[n] && !name[n + strspn(name + n, "0123456789")])
+            return false;
+    }
+    return *name && strcmp(name, "?") != 0;
+}
+
+bool krait_task_is_hub(const char *name)
+{
+    return strcmp(name, KRAIT_TASK_HUB) == 0;
+}

@@ -94,6 +94,14 @@ static inline uint32_t krait_event_bytes(uint32_t id)
 
 /* The row of an event, or NULL. */
 const struct krait_event_row *krait_event_find(uint32_t id);
+
+/* Whether a task's name is one that the program gave it. Task-7, which asyncio makes up, is none, nor is greenlet-7, which
+ * krait makes up; "?" stands for an empty or unknown one. */
+bool krait_task_is_named(const char *name);
+
+/* The name of gevent's hub: a task whose step lasts as long as no other can run. */
+#define KRAIT_TASK_HUB "hub"
+bool krait_task_is_hub(const char *name);
 /* The row of a value of an enumeration, or NULL. */
 const struct krait_enum_row *krait_enum_find(const char *enumeration, uint32_t value);
 

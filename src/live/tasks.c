@@ -18,20 +18,11 @@ static uint32_t place_of(uint32_t id)
     return id % TASKS;
 }
 
-/* False for "?" and for the default names of asyncio, such as "Task-7". */
-static bool is_chosen(const char *name)
-{
-    static const char prefix[] = "Task-";
-    bool is_numbered = strncmp(name, prefix, sizeof(prefix) - 1) == 0 &&
-                       !name[sizeof(prefix) - 1 + strspn(name + sizeof(prefix) - 1, "0123456789")];
-    return *name && !is_numbered && strcmp(name, "?") != 0;
-}
-
 void live_define_task(struct krait_live *live, struct live_process *proc,
                       const struct krait_payload_task_define *task)
 {
     uint32_t before = proc->task_cap, place = place_of(task->id);
-    bool is_named = is_chosen(task->name) && live->group_count < GROUPS_MAX;
+    bool is_named = krait_task_is_named(task->name) && live->group_count < GROUPS_MAX;
     if (!KRAIT_GROW(proc->tasks, proc->task_cap, place + 1)) {
         live->failed = true;
         return;
@@ -98,11 +89,12 @@ static void count_running(struct krait_live *live, struct live_thread *th, uint6
     if (!th->step_t || t <= th->ran_t)
         return;
     struct live_group *group = group_of_task(live, th, th->task);
+    bool is_hub = group && krait_task_is_hub(group->name);
     if (group) {
         group->all.running += t - th->ran_t;
         group->longest = KRAIT_MAX(group->longest, t - th->step_t);
     }
-    live->now.longest = KRAIT_MAX(live->now.longest, t - th->step_t);
+    live->now.longest = is_hub ? live->now.longest : KRAIT_MAX(live->now.longest, t - th->step_t);
     th->ran_t = t;
 }
 
@@ -118,6 +110,8 @@ void live_task_ends_step(struct krait_live *live, struct live_thread *th, uint64
 
 void live_task_runs(struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t task)
 {
+    if (th->step_t && th->task == task) /* it is stated again */
+        return;
     if (th->step_t) /* its end was lost */
         live_task_ends_step(live, th, th->ran_t);
     th->task = task;

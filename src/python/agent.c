@@ -10,6 +10,7 @@
 #include "python/compat/running.h"
 #include "python/cost.h"
 #include "python/gil.h"
+#include "python/green_tasks.h"
 #include "python/optional.h"
 #include "python/tasks.h"
 #include "python/worker.h"
@@ -389,6 +390,7 @@ bool krait_agent_rejoin(struct krait_interp *in)
         krait_codes_forget_ids(i);
     for (struct krait_interp *i = atomic_load(&agent->interps); i; i = i->next)
         krait_tasks_forget(i);
+    krait_green_tasks_forked();
     krait_threads_forget();
     bool may = agent->writer.shm.control->flags & KRAIT_RECORD_CHILDREN;
     if (!may || krait_writer_join(&agent->writer)) {
@@ -499,7 +501,7 @@ bool krait_agent_may_note(struct krait_interp *in, enum krait_begin_what top)
         return false;
     krait_optional_see(in);
     if (KRAIT_LIKELY(!in->governor.paused)) {
-        krait_greenlets_see();
+        krait_greenlets_see(in);
         if (KRAIT_UNLIKELY(krait_unreported_pending()))
             put_unreported_resume(in, top);
     }
@@ -614,6 +616,8 @@ bool krait_slow_begin(struct krait_interp *in, uint32_t event, PyObject *code)
     if (ready && !krait_code_is_defined(slot))
         slot = define(in, code, code, NULL);
     bool omit = slot && slot->flags & KRAIT_CODE_OMIT;
+    if (ready && !omit)
+        krait_green_tasks_begun(in);
     if (omit)
         krait_thread_suppress(in);
     else if (ready)

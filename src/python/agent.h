@@ -345,7 +345,7 @@ void krait_unreported_patch_handler(void);
 
 /* ---- greenlets.c ---- */
 /* Makes greenlet report this thread's switches, once the program has imported greenlet. GIL held. */
-void krait_greenlets_see(void);
+void krait_greenlets_see(struct krait_interp *in);
 /* Readers do not know the stacks of this thread's greenlets any more. Each thread calls it for itself. */
 void krait_greenlets_forget(void);
 /* The thread ends. */

@@ -16,6 +16,7 @@
 #include "python/agent.h"
 #include "python/codes.h"
 #include "python/gil.h"
+#include "python/green_tasks.h"
 #include "python/patch.h"
 
 static PyCFunction real_settrace, real_gettrace; /* greenlet's; NULL: they are called as they are */
@@ -51,6 +52,7 @@ void krait_greenlets_end(void)
 {
     free(of_thread);
     of_thread = NULL;
+    krait_green_tasks_thread_end();
 }
 
 static struct greenlets *get_greenlets(void)
@@ -84,13 +86,21 @@ static uint16_t number_of(const struct greenlets *all, const struct one *one)
     return (uint16_t)(one - all->slots + 1);
 }
 
-/* Keeps what waits for the next slow path waiting. */
-static void put_switch(struct krait_ring *ring, uint64_t t, uint16_t from, uint16_t to)
+static void put_stacks(struct krait_ring *ring, uint64_t t, uint16_t from, uint16_t to)
 {
     uint8_t payload[KRAIT_BYTES_python_switch];
     size_t n = krait_put_python_switch(payload, &(struct krait_payload_python_switch){ from, to });
-    bool look = !krait_ring_has_room(ring, t);
     krait_writer_put_small(ring, t, KRAIT_EVENT_python_switch, payload, n);
+}
+
+/* Keeps what waits for the next slow path waiting. `begins`: a new greenlet's first function is looked at there. */
+static void put_switch(struct krait_ring *ring, uint64_t t, uint16_t from, uint16_t to,
+                       const struct krait_green_switch *tasks, bool begins)
+{
+    bool look = !krait_ring_has_room(ring, t) || (begins && tasks->entered);
+    krait_green_tasks_put_leave(ring, t, tasks);
+    put_stacks(ring, t, from, to);
+    krait_green_tasks_put_run(ring, t, tasks);
     if (look)
         ring->window = UINT64_MAX;
 }
@@ -105,9 +115,10 @@ static void say_new_stack(struct krait_interp *in, uint64_t t)
 }
 
 /* Returns false where that cannot be said: then nothing is known of any stack. */
-static bool say_switch(struct krait_interp *in, const void *origin, const void *target)
+static bool say_switch(struct krait_interp *in, const void *origin, const void *target,
+                       const struct krait_green_switch *tasks)
 {
-    enum { BYTES = sizeof(struct krait_event_extended) + KRAIT_BYTES_python_switch };
+    enum { BYTES = sizeof(struct krait_event_extended) + KRAIT_BYTES_python_switch + KRAIT_GREEN_BYTES };
     struct greenlets *all = get_greenlets();
     struct krait_ring *ring = krait_this_ring;
     uint64_t t = KRAIT_MAX(krait_writer_now(&in->agent->writer), krait_gil_last());
@@ -121,7 +132,7 @@ static bool say_switch(struct krait_interp *in, const void *origin, const void *
     struct one *from = find_one(all, origin), *to = find_one(all, target);
     bool begins = !PyEval_GetFrame(), known = !begins && to->left == all->round;
     from->left = unsaid ? 0 : all->round; /* it left before an event could say its stack */
-    put_switch(ring, t, number_of(all, from), known ? number_of(all, to) : 0);
+    put_switch(ring, t, number_of(all, from), known ? number_of(all, to) : 0, tasks, begins);
     if (known || begins)
         atomic_fetch_and_explicit(&ring->resync, ~(uint32_t)KRAIT_RESYNC_STACK, memory_order_relaxed);
     else /* now: where all that it does is left out, no event of its own would say it before it leaves again */
@@ -129,14 +140,17 @@ static bool say_switch(struct krait_interp *in, const void *origin, const void *
     return true;
 }
 
-static void tell_switch(PyObject *origin, PyObject *target)
+static void tell_switch(PyObject *origin, PyObject *target, bool threw)
 {
     struct krait_interp *in = krait_agent_interp();
     if (!in || krait_this_ring == &krait_no_ring || !atomic_load(&krait_agent.running))
         return;
     int saved_errno = errno;
     uint64_t begin = krait_writer_now(&in->agent->writer), said = in->governor.said_ticks;
-    if (!say_switch(in, origin, target)) {
+    struct krait_green_switch tasks = { 0 };
+    if (in->agent->tasks)
+        tasks = krait_green_tasks_switch(in, origin, target, threw);
+    if (!say_switch(in, origin, target, &tasks)) {
         krait_greenlets_forget();
         krait_thread_resync(KRAIT_RESYNC_GO_ON);
     }
@@ -185,6 +199,13 @@ static void leave_this_thread(PyObject *program)
     PyErr_Clear();
 }
 
+/* "throw", else "switch". */
+static bool is_throw(PyObject *event)
+{
+    const char *text = PyUnicode_Check(event) ? krait_compat.utf8(event, NULL) : NULL;
+    return text && text[0] == 't';
+}
+
 /* GIL held; called by greenlet in the greenlet that was switched to, with hooks off. Where the program's
  * function raises, greenlet takes ours away too: the next event comes by the slow path, which sees to that. */
 static PyObject *on_switch(PyObject *program, PyObject *args)
@@ -196,7 +217,7 @@ static PyObject *on_switch(PyObject *program, PyObject *args)
     }
     PyObject *pair = PyTuple_Size(args) == 2 ? PyTuple_GetItem(args, 1) : NULL;
     if (pair && PyTuple_Check(pair) && PyTuple_Size(pair) == 2)
-        tell_switch(PyTuple_GetItem(pair, 0), PyTuple_GetItem(pair, 1));
+        tell_switch(PyTuple_GetItem(pair, 0), PyTuple_GetItem(pair, 1), is_throw(PyTuple_GetItem(args, 0)));
     PyObject *result = tell_program(program, args);
     just_called = result != NULL;
     if (!result)
@@ -266,7 +287,7 @@ static bool trace_this_thread(PyObject *module)
     return traced;
 }
 
-void krait_greenlets_see(void)
+void krait_greenlets_see(struct krait_interp *in)
 {
     static bool patched;
     if (just_called) {
@@ -282,7 +303,10 @@ void krait_greenlets_see(void)
         krait_patch(module, patches, KRAIT_ARRAY_LEN(patches));
         krait_threads_look(); /* others may switch too */
     }
-    if (trace_this_thread(module))
+    if (trace_this_thread(module) || krait_green_tasks_are_new()) {
+        if (in->agent->tasks)
+            krait_green_tasks_look(in, module);
         krait_thread_resync(KRAIT_RESYNC_GO_ON); /* it may have switched already */
+    }
     Py_DECREF(module);
 }

@@ -306,21 +306,28 @@ static PyObject *name_of(const struct krait_tasks *tasks, PyObject *task)
     return name;
 }
 
-/* Writes what a task is. `root` may be NULL: it has not begun. */
+uint32_t krait_tasks_next_id(struct krait_interp *in)
+{
+    return 1 + atomic_fetch_add_explicit(&in->agent->next_task, 1, memory_order_relaxed);
+}
+
+void krait_tasks_write_definition(struct krait_interp *in, uint32_t id, uint32_t coroutine, const char *name)
+{
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    size_t n = krait_put_task_define(
+        payload, &(struct krait_payload_task_define){ .id = id, .coroutine = coroutine, .name = name });
+    if (in->definitions)
+        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_task_define, payload, n);
+}
+
+/* `root` may be NULL: it has not begun. */
 static void write_definition(struct krait_interp *in, PyObject *object, uint32_t id, const void *root)
 {
     char text[256];
     PyObject *name = name_of(in->tasks, object);
     krait_text_name(name, text, sizeof(text));
     Py_XDECREF(name);
-    uint8_t payload[KRAIT_PAYLOAD_MAX];
-    size_t n = krait_put_task_define(payload, &(struct krait_payload_task_define){
-                                                  .id = id,
-                                                  .coroutine = root ? krait_code_id(in, root) : 0,
-                                                  .name = text[0] ? text : "?",
-                                              });
-    if (in->definitions)
-        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_task_define, payload, n);
+    krait_tasks_write_definition(in, id, root ? krait_code_id(in, root) : 0, text[0] ? text : "?");
 }
 
 static struct task *define(struct krait_interp *in, PyObject *object, const void *root)
@@ -329,7 +336,7 @@ static struct task *define(struct krait_interp *in, PyObject *object, const void
     if (!task)
         return NULL;
     task->root = root;
-    task->id = 1 + atomic_fetch_add_explicit(&in->agent->next_task, 1, memory_order_relaxed);
+    task->id = krait_tasks_next_id(in);
     write_definition(in, object, task->id, root);
     return task;
 }
@@ -478,6 +485,19 @@ void krait_tasks_wake(struct krait_interp *in, PyObject *future)
     uint8_t payload[KRAIT_BYTES_task_wake];
     size_t n = krait_put_task_wake(payload, &(struct krait_payload_task_wake){ on });
     tell(in, KRAIT_EVENT_task_wake, payload, n);
+}
+
+bool krait_tasks_say(struct krait_interp *in, struct krait_ring *ring, uint64_t t)
+{
+    enum { BYTES = sizeof(struct krait_event_extended) + KRAIT_BYTES_task_run };
+    uint8_t payload[KRAIT_BYTES_task_run];
+    for (uint32_t i = 0; of_thread && i < of_thread->depth; i++) {
+        size_t n = krait_put_task_run(payload, &(struct krait_payload_task_run){ of_thread->steps[i].id });
+        if (krait_writer_room(&in->agent->writer, ring, t, BYTES) == KRAIT_ROOM_NONE)
+            return false;
+        krait_writer_put_small(ring, t, KRAIT_EVENT_task_run, payload, n);
+    }
+    return true;
 }
 
 /* ---- the end ---- */

@@ -49,6 +49,14 @@ void krait_tasks_ending(struct krait_interp *in, enum krait_event_enum_value how
 /* A function of C that ends a wait is called on `future`. The same. */
 void krait_tasks_wake(struct krait_interp *in, PyObject *future);
 
+/* Events were lost, and the stack has been stated at time t: which tasks' steps the thread is in. Returns false if the ring
+ * was full. */
+bool krait_tasks_say(struct krait_interp *in, struct krait_ring *ring, uint64_t t);
+/* A new task's id. */
+uint32_t krait_tasks_next_id(struct krait_interp *in);
+/* Writes what a task is. `coroutine`: the id of its function; 0: it has not begun, or is not known. */
+void krait_tasks_write_definition(struct krait_interp *in, uint32_t id, uint32_t coroutine, const char *name);
+
 /* In a forked child, or for another recording: nothing is known of any task. */
 void krait_tasks_forget(struct krait_interp *in);
 /* The interpreter has ended. */

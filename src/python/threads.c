@@ -7,6 +7,7 @@
 #include "python/codes.h"
 #include "python/compat/running.h"
 #include "python/gil.h"
+#include "python/green_tasks.h"
 #include "python/tasks.h"
 #include "record/frames.h"
 
@@ -505,6 +506,11 @@ static size_t count_same(const struct frames *a, const struct frames *b)
     return i;
 }
 
+static bool say_tasks(struct krait_interp *in, struct krait_ring *ring, uint64_t t)
+{
+    return krait_green_tasks_say(in, ring, t) && krait_tasks_say(in, ring, t);
+}
+
 /* A deep stack may need more room than the ring has, mostly after a loss: then it is said in parts, the
  * outermost frames first. Each part takes up where the one before stopped, or where the stack has changed
  * since. `said` is NULL without memory. */
@@ -523,7 +529,8 @@ static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_
     if (said && why & ~(uint32_t)KRAIT_RESYNC_STACK)
         krait_greenlets_forget();
     size_t i = said && !anew ? count_same(said, &frames) : 0;
-    bool all = put_frames(&in->agent->writer, ring, KRAIT_MAX(t, krait_gil_last()), &frames, &i);
+    t = KRAIT_MAX(t, krait_gil_last());
+    bool all = put_frames(&in->agent->writer, ring, t, &frames, &i);
     if (said) {
         frames_done(said);
         if (!all) {
@@ -532,6 +539,8 @@ static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_
             frames = (struct frames){ 0 };
         }
     }
+    if (all && said && why & ~(uint32_t)KRAIT_RESYNC_STACK)
+        all = say_tasks(in, ring, t);
     return all;
 }
 

@@ -63,11 +63,13 @@ struct watched_ring {
     struct opens calls;
     uint64_t depth;
     uint64_t wait_t, step_t; /* since when it waits for the GIL, and is in a task's step; 0: it is not */
+    uint32_t step_task;
     bool step_fired;
 };
 
 struct watched_proc {
     struct krait_map masks; /* by code id */
+    struct krait_map hubs;  /* ids of tasks that wait for all others */
     struct opens spans;
 };
 
@@ -200,6 +202,7 @@ void krait_triggers_free(struct krait_triggers *all)
     for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
         free(all->procs[i].spans.items);
         krait_map_done(&all->procs[i].masks);
+        krait_map_done(&all->procs[i].hubs);
     }
     free(all->rings);
     free(all);
@@ -314,6 +317,31 @@ static void wait_ends(struct krait_collector *c, uint64_t *since, uint64_t t, en
     *since = 0;
 }
 
+/* A step may be stated again while it lasts. */
+static void step_begins(struct watched_ring *ring, uint64_t t, struct krait_cursor payload)
+{
+    struct krait_payload_task_run run;
+    if (!krait_read_task_run(&payload, &run) || (ring->step_t && ring->step_task == run.task))
+        return;
+    ring->step_t = t;
+    ring->step_task = run.task;
+    ring->step_fired = false;
+}
+
+/* A hub's step lasts as long as there is nothing to do. */
+static bool is_in_hub(const struct watched_ring *ring, const struct watched_proc *proc)
+{
+    return proc->hubs.len && krait_map_get(&proc->hubs, ring->step_task);
+}
+
+static void step_ends(struct krait_collector *c, struct watched_ring *ring, const struct watched_proc *proc,
+                      uint64_t t)
+{
+    if (is_in_hub(ring, proc))
+        ring->step_t = 0;
+    wait_ends(c, &ring->step_t, t, LOOP, "an event loop stood still for");
+}
+
 /* ---- events ---- */
 
 static void see_raised(struct krait_collector *c, const struct watched_proc *proc, uint32_t code)
@@ -395,11 +423,10 @@ static void see_event(struct krait_collector *c, struct watched_ring *ring, stru
         wait_ends(c, &ring->wait_t, head->t, GIL, "a thread waited for the GIL for");
         break;
     case KRAIT_EVENT_task_run:
-        ring->step_t = head->t;
-        ring->step_fired = false;
+        step_begins(ring, head->t, payload);
         break;
     case KRAIT_EVENT_task_leave:
-        wait_ends(c, &ring->step_t, head->t, LOOP, "an event loop stood still for");
+        step_ends(c, ring, proc, head->t);
         break;
     case KRAIT_EVENT_log_record:
         see_log(c, payload);
@@ -448,7 +475,12 @@ void krait_triggers_define(struct krait_collector *c, uint32_t proc, const uint8
     struct krait_cursor at = { events, events + n }, payload;
     struct krait_event_head head = { 0 };
     struct krait_payload_code_define code;
+    struct krait_payload_task_define task;
     while (c->triggers && krait_packet_event(&at, &head, &payload)) {
+        struct krait_cursor fields = payload;
+        if (head.id == KRAIT_EVENT_task_define && krait_read_task_define(&fields, &task) &&
+            krait_task_is_hub(task.name))
+            krait_map_put(&c->triggers->procs[proc].hubs, task.id, 1);
         if (head.id != KRAIT_EVENT_code_define || !krait_read_code_define(&payload, &code))
             continue;
         uint64_t mask = mask_of_name(c->triggers, &code);
@@ -471,6 +503,7 @@ void krait_triggers_forget_proc(struct krait_collector *c, uint32_t i)
     if (!c->triggers)
         return;
     krait_map_done(&c->triggers->procs[i].masks);
+    krait_map_done(&c->triggers->procs[i].hubs);
     c->triggers->procs[i].spans.count = 0;
 }
 
@@ -485,10 +518,11 @@ static void look_at_opens(struct krait_collector *c, struct opens *opens, uint64
     }
 }
 
-static void look_at_ring(struct krait_collector *c, struct watched_ring *ring, uint64_t now)
+static void look_at_ring(struct krait_collector *c, struct watched_ring *ring,
+                         const struct watched_proc *proc, uint64_t now)
 {
     look_at_opens(c, &ring->calls, now, "a call has taken");
-    if (ring->step_t && !ring->step_fired && now > ring->step_t)
+    if (ring->step_t && !ring->step_fired && now > ring->step_t && !is_in_hub(ring, proc))
         ring->step_fired = fire_longer(c, c->triggers->of_kind[LOOP], now - ring->step_t,
                                        "an event loop has stood still for") != c->triggers->of_kind[LOOP];
 }
@@ -515,7 +549,7 @@ static void look_at_what_lasts(struct krait_collector *c)
     struct krait_triggers *all = c->triggers;
     uint64_t now = krait_clock_now(&c->clock);
     for (uint32_t r = 0; r < KRAIT_MIN(all->ring_count, krait_collector_rings_used(c)); r++)
-        look_at_ring(c, &all->rings[r], now);
+        look_at_ring(c, &all->rings[r], &all->procs[c->rings[r].proc], now);
     for (uint32_t i = 0; i < krait_collector_procs_used(c); i++) {
         look_at_opens(c, &all->procs[i].spans, now, "a span has taken");
         if (all->of_kind[MEMORY] && c->procs[i].dir)

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "event/payload.h"
+#include "trace/task_waits.h"
 #include "trace/thread_events.h"
 
 #include <string.h>
@@ -14,53 +15,12 @@ const char *const krait_task_state_names[KRAIT_TASK_STATES] = {
     [KRAIT_TASK_RUNNING] = "running", [KRAIT_TASK_READY] = "ready", [KRAIT_TASK_TIMER] = "timer",
     [KRAIT_TASK_LOCK] = "lock",       [KRAIT_TASK_QUEUE] = "queue", [KRAIT_TASK_SOCKET] = "socket",
     [KRAIT_TASK_CHILD] = "child",     [KRAIT_TASK_TASK] = "task",   [KRAIT_TASK_FUTURE] = "future",
+    [KRAIT_TASK_SWITCH] = "switch",
 };
-
-/* Modules whose coroutines wait for one kind of thing; `name`: one function of the module alone. The first row that
- * matches counts. Source: CPython's Lib/asyncio, trio/_core, trio/_*.py and anyio/_backends. */
-static const struct {
-    const char *module, *name;
-    enum krait_task_state state;
-} waits[] = {
-    { "asyncio.tasks", "sleep", KRAIT_TASK_TIMER },
-    { "asyncio.tasks", NULL, KRAIT_TASK_TASK }, /* wait, wait_for, gather, shield ... */
-    { "asyncio.locks", NULL, KRAIT_TASK_LOCK },
-    { "asyncio.queues", NULL, KRAIT_TASK_QUEUE },
-    { "asyncio.streams", NULL, KRAIT_TASK_SOCKET },
-    { "asyncio.selector_events", NULL, KRAIT_TASK_SOCKET },
-    { "asyncio.base_subprocess", NULL, KRAIT_TASK_CHILD },
-    { "asyncio.subprocess", NULL, KRAIT_TASK_CHILD },
-    { "asyncio.taskgroups", NULL, KRAIT_TASK_TASK },
-    { "trio._timeouts", NULL, KRAIT_TASK_TIMER },
-    { "trio._core._parking_lot", NULL, KRAIT_TASK_LOCK },
-    { "trio._sync", NULL, KRAIT_TASK_LOCK },
-    { "trio._channel", NULL, KRAIT_TASK_QUEUE },
-    { "trio._core._io_epoll", NULL, KRAIT_TASK_SOCKET },
-    { "trio._core._run", NULL, KRAIT_TASK_TASK },    /* a nursery, for its tasks */
-    { "trio._core._traps", NULL, KRAIT_TASK_READY }, /* a checkpoint */
-    { "anyio._backends._asyncio", "Lock.acquire", KRAIT_TASK_LOCK },
-    { "anyio._backends._asyncio", "Semaphore.acquire", KRAIT_TASK_LOCK },
-    { "anyio._backends._asyncio", "TaskGroup.__aexit__", KRAIT_TASK_TASK },
-};
-
-/* What a coroutine waits for. */
-static enum krait_task_state waits_for(const struct krait_func *func)
-{
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(waits); i++) {
-        if (strcmp(waits[i].module, func->module) == 0 &&
-            (!waits[i].name || strcmp(waits[i].name, func->name) == 0))
-            return waits[i].state;
-    }
-    return KRAIT_TASK_FUTURE;
-}
 
 bool krait_task_has_name(const struct krait_task *task)
 {
-    static const char prefix[] = "Task-";
-    const char *number = task->name + sizeof(prefix) - 1;
-    bool is_numbered = strncmp(task->name, prefix, sizeof(prefix) - 1) == 0 && *number &&
-                       !number[strspn(number, "0123456789")];
-    return !is_numbered && strcmp(task->name, "?") != 0;
+    return krait_task_is_named(task->name);
 }
 
 const char *krait_task_label(struct krait_trace *trace, const struct krait_task *task)
@@ -84,6 +44,9 @@ struct batch {
     int64_t *value;
 };
 
+/* As many steps within steps as the recorder knows (python/tasks.c). */
+enum { STEPS = 16 };
+
 /* What is known of a task on the way. */
 struct now {
     const struct krait_track *track; /* NULL: nobody asked for it */
@@ -92,16 +55,38 @@ struct now {
     bool is_known;    /* it has a state */
     int64_t whom;     /* the task that it waits for, or that woke it */
     uint64_t last_ns; /* to where its states were handed out */
+    uint32_t c;       /* of a greenlet: the code of the C function that it switched in; 0: none */
     struct batch batch;
+};
+
+struct steps {
+    uint32_t tasks[STEPS]; /* the innermost last */
+    uint32_t depth;
+};
+
+/* Calls that the thread has begun since it switched greenlets, the innermost last; the outermost may be missing. */
+enum { CALLS = 64 };
+
+struct calls {
+    uint32_t codes[CALLS]; /* of C functions; 0: of Python */
+    uint32_t depth;
 };
 
 struct pass {
     const struct krait_trace *trace;
+    const struct krait_process *process;
     const struct krait_image *image;
+    const struct krait_thread_file *file;
     const struct krait_walking *walking;
     struct now *now;          /* by index in trace->tasks */
     struct krait_map waiting; /* what is waited for to the index of who waits, + 1 */
-    uint32_t running;         /* the task whose step the thread is in; KRAIT_NO_ID: none */
+    struct krait_thread_events events;
+    struct calls calls;    /* once there are greenlets */
+    struct steps now_in;   /* the thread is in */
+    struct steps doubtful; /* ... was in when events were lost */
+    uint64_t lost_ns;      /* after this time */
+    uint64_t stated_ns;   /* when the thread's stack was stated last; its steps are stated at the same time */
+    uint32_t next_packet; /* to look at for losses */
     uint32_t names[KRAIT_TASK_STATES];
 };
 
@@ -135,12 +120,20 @@ static int flush(struct pass *pass, struct now *now)
     return out.n ? pass->walking->batch(pass->walking->ctx, now->track, &out) : 0;
 }
 
+/* Where the recording is switched off, the recorder forgets all tasks. */
+static uint64_t gap_after(const struct pass *pass, uint64_t t_ns)
+{
+    const struct krait_process *process = pass->process;
+    size_t next = KRAIT_PARTITION_POINT(i, process->gap_count, process->gaps[i].from_ns < t_ns);
+    return next < process->gap_count ? process->gaps[next].from_ns : UINT64_MAX;
+}
+
 /* The task's state is over, as far as it lies in the range. */
 static int end_state(struct pass *pass, struct now *now, uint64_t t_ns)
 {
     const struct krait_range *range = &pass->walking->range;
     uint64_t from_ns = KRAIT_MAX(KRAIT_MAX(now->since_ns, range->from_ns), now->last_ns);
-    uint64_t to_ns = KRAIT_MIN(t_ns, range->to_ns);
+    uint64_t to_ns = KRAIT_MIN(KRAIT_MIN(t_ns, range->to_ns), gap_after(pass, now->since_ns));
     bool is_known = now->is_known;
     now->is_known = false;
     if (!is_known || !now->track || from_ns >= to_ns)
@@ -198,10 +191,33 @@ static int wake(struct pass *pass, uint64_t key, uint64_t t_ns, uint32_t by)
     return is_waiting ? go_to(pass, task, t_ns, KRAIT_TASK_READY, by) : 0;
 }
 
-static enum krait_task_state state_at(const struct pass *pass, uint32_t code)
+/* NULL: it is not known. */
+static const struct krait_func *func_of(const struct pass *pass, uint32_t code)
 {
     uint32_t func = code < pass->image->code_count ? pass->image->code_func[code] : KRAIT_NO_ID;
-    return func == KRAIT_NO_ID ? KRAIT_TASK_FUTURE : waits_for(&pass->trace->funcs[func]);
+    return func == KRAIT_NO_ID ? NULL : &pass->trace->funcs[func];
+}
+
+/* The C function that the innermost Python function has called; 0: none, or it is not known. */
+static uint32_t c_function(const struct pass *pass)
+{
+    const struct calls *calls = &pass->calls;
+    return calls->depth ? calls->codes[calls->depth - 1] : 0;
+}
+
+/* From the first greenlet on calls are looked at: which C function it has called tells what it waits for. */
+static void want_calls(struct krait_thread_events *events)
+{
+    static const char *const prefixes[] = { "python:", "c:" };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(prefixes) && !events->wanted[KRAIT_EVENT_c_call]; i++)
+        krait_thread_events_want(events, prefixes[i]);
+    events->wanted[KRAIT_EVENT_c_call] = true;
+}
+
+static const struct krait_func *c_func_of(const struct pass *pass, uint32_t task)
+{
+    uint32_t code = pass->now[task].c;
+    return code ? func_of(pass, code) : NULL;
 }
 
 static int leave(struct pass *pass, const struct krait_payload_task_leave *event, uint32_t task,
@@ -210,47 +226,210 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
     int rc = 0;
     switch (event->reason) {
     case KRAIT_task_leave_reason_future:
-        rc = go_to(pass, task, t_ns, state_at(pass, event->at), KRAIT_NO_ID);
+        rc = go_to(pass, task, t_ns, krait_task_waits(func_of(pass, event->at)), KRAIT_NO_ID);
         return rc ? rc : wait_for(pass, task, event->on);
     case KRAIT_task_leave_reason_task:
         rc = go_to(pass, task, t_ns, KRAIT_TASK_TASK, find_task(pass, event->on));
         return rc ? rc : wait_for(pass, task, key_of_task(event->on));
     case KRAIT_task_leave_reason_yielded:
         return go_to(pass, task, t_ns, KRAIT_TASK_READY, KRAIT_NO_ID);
+    case KRAIT_task_leave_reason_switched:
+        want_calls(&pass->events);
+        pass->now[task].c = c_function(pass);
+        return go_to(pass, task, t_ns, krait_greenlet_waits(func_of(pass, event->at), c_func_of(pass, task)),
+                     KRAIT_NO_ID);
+    case KRAIT_task_leave_reason_unseen:
+        return end_state(pass, &pass->now[task], t_ns);
     default: /* it has ended */
         rc = end_state(pass, &pass->now[task], t_ns);
         return rc ? rc : wake(pass, key_of_task(event->task), t_ns, task);
     }
 }
 
+/* -- steps -- */
+
+/* Takes a task's step, and those within it, off. Whether it is there. */
+static bool take_step(struct steps *steps, uint32_t task)
+{
+    uint32_t at = steps->depth;
+    while (at && steps->tasks[at - 1] != task)
+        at--;
+    if (at)
+        steps->depth = at - 1;
+    return at != 0;
+}
+
+static void push_step(struct steps *steps, uint32_t task)
+{
+    if (steps->depth == STEPS)
+        steps->depth = 0;
+    steps->tasks[steps->depth++] = task;
+}
+
+/* Takes one step off that the thread was in before a loss, and is in still. */
+static bool confirm_step(struct steps *doubtful, uint32_t task)
+{
+    uint32_t kept = 0, had = doubtful->depth;
+    for (uint32_t i = 0; i < had; i++) {
+        if (doubtful->tasks[i] != task)
+            doubtful->tasks[kept++] = doubtful->tasks[i];
+    }
+    doubtful->depth = kept;
+    return kept < had;
+}
+
+/* Steps that were not stated after a loss have ended in it. */
+static int settle_doubt(struct pass *pass, uint64_t t_ns)
+{
+    struct steps *doubtful = &pass->doubtful;
+    int rc = 0;
+    for (uint32_t i = 0; i < doubtful->depth && t_ns > pass->stated_ns && !rc; i++) {
+        struct now *now = &pass->now[doubtful->tasks[i]];
+        rc = now->state == KRAIT_TASK_RUNNING ? end_state(pass, now, pass->lost_ns) : 0;
+    }
+    doubtful->depth = t_ns > pass->stated_ns ? 0 : doubtful->depth;
+    return rc;
+}
+
+/* Whether events are missing before the packet that begins at a time, or before earlier ones. */
+static void look_for_loss(struct pass *pass, uint64_t t_ns)
+{
+    const struct krait_thread_file *file = pass->file;
+    for (; pass->next_packet < file->packet_count; pass->next_packet++) {
+        const struct krait_packet_place *place = &file->packets[pass->next_packet];
+        if (place->begin_ns > t_ns)
+            break;
+        if (!place->lost || !pass->now_in.depth)
+            continue;
+        pass->doubtful = pass->now_in;
+        pass->now_in.depth = 0;
+        pass->lost_ns = place[-1].end_ns; /* there is one: it has the begins of these steps */
+    }
+}
+
+static void begin_call(struct calls *calls, uint32_t code)
+{
+    if (calls->depth == CALLS) {
+        memmove(calls->codes, &calls->codes[CALLS / 2], CALLS / 2 * sizeof(calls->codes[0]));
+        calls->depth = CALLS / 2;
+    }
+    calls->codes[calls->depth++] = code;
+}
+
+/* Ends of calls that are missing here are ignored. */
+static void end_call(struct calls *calls, bool is_c)
+{
+    while (!is_c && calls->depth && calls->codes[calls->depth - 1])
+        calls->depth--;
+    if (calls->depth && (calls->codes[calls->depth - 1] != 0) == is_c)
+        calls->depth--;
+}
+
 static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload)
 {
     struct krait_payload_task_run run;
     uint32_t task = krait_read_task_run(payload, &run) ? find_task(pass, run.task) : KRAIT_NO_ID;
-    pass->running = task;
-    return task == KRAIT_NO_ID ? 0 : go_to(pass, task, t_ns, KRAIT_TASK_RUNNING, KRAIT_NO_ID);
+    if (task == KRAIT_NO_ID)
+        return 0;
+    const struct now *now = &pass->now[task];
+    bool is_stated = confirm_step(&pass->doubtful, task) | take_step(&pass->now_in, task);
+    push_step(&pass->now_in, task);
+    if (now->c && !pass->calls.depth) /* it goes on in what it called */
+        begin_call(&pass->calls, now->c);
+    if (is_stated && now->is_known && now->state == KRAIT_TASK_RUNNING)
+        return 0;
+    return go_to(pass, task, t_ns, KRAIT_TASK_RUNNING, KRAIT_NO_ID);
 }
 
 static int on_leave(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload)
 {
     struct krait_payload_task_leave event;
     uint32_t task = krait_read_task_leave(payload, &event) ? find_task(pass, event.task) : KRAIT_NO_ID;
-    int rc = task == KRAIT_NO_ID ? 0 : leave(pass, &event, task, t_ns);
-    pass->running = KRAIT_NO_ID;
-    return rc;
+    if (task == KRAIT_NO_ID || !take_step(&pass->now_in, task))
+        pass->now_in.depth = 0;
+    return task == KRAIT_NO_ID ? 0 : leave(pass, &event, task, t_ns);
+}
+
+static int on_wake(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload)
+{
+    struct krait_payload_task_wake event;
+    const struct steps *steps = &pass->now_in;
+    uint32_t by = steps->depth ? steps->tasks[steps->depth - 1] : KRAIT_NO_ID;
+    return krait_read_task_wake(payload, &event) ? wake(pass, event.on, t_ns, by) : 0;
+}
+
+/* An event that is none of tasks'. */
+static void on_call(struct pass *pass, uint32_t id, uint64_t t_ns, struct krait_cursor *payload)
+{
+    struct krait_payload_c_call call;
+    switch (id) {
+    case KRAIT_EVENT_c_call:
+        begin_call(&pass->calls, krait_read_c_call(payload, &call) ? call.code : 0);
+        return;
+    case KRAIT_EVENT_python_call:
+    case KRAIT_EVENT_python_resume:
+    case KRAIT_EVENT_python_throw:
+        begin_call(&pass->calls, 0);
+        return;
+    case KRAIT_EVENT_c_return:
+    case KRAIT_EVENT_c_raise:
+    case KRAIT_EVENT_c_raise_of:
+        end_call(&pass->calls, true);
+        return;
+    case KRAIT_EVENT_python_stack:
+    case KRAIT_EVENT_python_deep_stack:
+        pass->stated_ns = t_ns;
+        pass->calls.depth = 0;
+        return;
+    case KRAIT_EVENT_python_switch:
+        pass->calls.depth = 0;
+        return;
+    case KRAIT_EVENT_python_return:
+    case KRAIT_EVENT_python_yield:
+    case KRAIT_EVENT_python_unwind:
+    case KRAIT_EVENT_python_unwind_of:
+        end_call(&pass->calls, false);
+        return;
+    default:
+        return;
+    }
 }
 
 static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
 {
     struct pass *pass = ctx;
-    struct krait_payload_task_wake event;
     if (t_ns >= pass->walking->range.to_ns)
         return -ERANGE;
-    if (id == KRAIT_EVENT_task_run)
-        return on_run(pass, t_ns, &payload);
-    if (id == KRAIT_EVENT_task_leave)
-        return on_leave(pass, t_ns, &payload);
-    return krait_read_task_wake(&payload, &event) ? wake(pass, event.on, t_ns, pass->running) : 0;
+    look_for_loss(pass, t_ns);
+    if (id != KRAIT_EVENT_task_run && id != KRAIT_EVENT_task_leave && id != KRAIT_EVENT_task_wake) {
+        on_call(pass, id, t_ns, &payload);
+        return 0;
+    }
+    int rc = settle_doubt(pass, t_ns);
+    if (rc)
+        return rc;
+    return id == KRAIT_EVENT_task_run     ? on_run(pass, t_ns, &payload)
+           : id == KRAIT_EVENT_task_leave ? on_leave(pass, t_ns, &payload)
+                                          : on_wake(pass, t_ns, &payload);
+}
+
+static int read_thread(struct pass *pass, uint32_t thread, struct krait_damage *damage)
+{
+    struct krait_thread_events *events = &pass->events;
+    *events = (struct krait_thread_events){ .fn = on_event, .ctx = pass };
+    krait_thread_events_want(events, "task:");
+    if (!krait_thread_events_may_be(events, pass->trace, thread))
+        return 0;
+    events->wanted[KRAIT_EVENT_python_stack] = events->wanted[KRAIT_EVENT_python_deep_stack] = true;
+    pass->image = krait_image_of(pass->trace, thread);
+    pass->file = &krait_recordings_of(pass->trace)->files[thread];
+    pass->now_in.depth = pass->doubtful.depth = pass->next_packet = 0;
+    pass->stated_ns = 0;
+    pass->calls.depth = 0;
+    int rc = krait_thread_events_read(events, pass->trace, thread, 0, damage);
+    rc = rc == -ERANGE ? 0 : rc;
+    look_for_loss(pass, pass->walking->range.to_ns);
+    return rc ? rc : settle_doubt(pass, UINT64_MAX);
 }
 
 /* -- the importer -- */
@@ -298,16 +477,11 @@ static int walk_process(struct pass *pass, uint32_t process)
 {
     const struct krait_trace *trace = pass->trace;
     struct krait_damage damage = pass->walking->damage;
-    struct krait_thread_events events = { .fn = on_event, .ctx = pass };
     int rc = 0;
-    krait_thread_events_want(&events, "task:");
+    pass->process = &trace->processes[process];
     for (uint32_t i = 0; i < trace->thread_count && !rc; i++) {
-        if (trace->threads[i].process != process || !krait_image_of(trace, i))
-            continue;
-        pass->image = krait_image_of(trace, i);
-        pass->running = KRAIT_NO_ID;
-        rc = krait_thread_events_read(&events, trace, i, 0, &damage);
-        rc = rc == -ERANGE ? 0 : rc;
+        if (trace->threads[i].process == process && krait_image_of(trace, i))
+            rc = read_thread(pass, i, &damage);
     }
     return rc ? rc : end_all(pass, process);
 }

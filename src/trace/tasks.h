@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tasks of asyncio and trio do, from krait's events: the states of their tracks.
+ * What tasks of asyncio and trio, and greenlets, do, from krait's events: the states of their tracks.
  *
  *   running   a thread runs a step of it
  *   ready     what it waited for is there, or it waits for nothing: it is its loop's turn
  *   the rest  it waits: for a timer, a lock, a queue, a socket, a child process, another task, or a future of which no
  *             more is known
  *
+ *   switch    a greenlet: another one runs, and no more is known
+ *
  * What a future stands for is told by the innermost coroutine that waits for it: that of asyncio.sleep waits for a
  * timer, one of asyncio.locks for a lock. In trio it is the innermost one outside of trio/_core/_traps.py, which every wait
- * goes through. The table is in tasks.c.
+ * goes through. What a greenlet waits for is told by the function that it switched in. The tables are in task_waits.c.
  */
 #ifndef KRAIT_TRACE_TASKS_H
 #define KRAIT_TRACE_TASKS_H
@@ -27,12 +29,13 @@ enum krait_task_state {
     KRAIT_TASK_CHILD,
     KRAIT_TASK_TASK,
     KRAIT_TASK_FUTURE,
+    KRAIT_TASK_SWITCH,
     KRAIT_TASK_STATES,
 };
 
 extern const char *const krait_task_state_names[KRAIT_TASK_STATES];
 
-/* Whether the program gave it a name. Task-7, which asyncio makes up, is none, and "?" stands for an empty or unknown one. */
+/* Whether the program gave it a name: krait_task_is_named. */
 bool krait_task_has_name(const struct krait_task *task);
 
 /* "handle Task-7", "first handle": a name that somebody chose goes first. The trace's; NULL: memory is out. */

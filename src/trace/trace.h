@@ -76,7 +76,7 @@ struct krait_thread {
     uint64_t bytes; /* of the file that has its calls alone; 0 where there is no such file */
 };
 
-/* A task of asyncio or trio: what one of its coroutines ran, step by step. */
+/* A task of asyncio or trio, or a greenlet: what one of its coroutines, or itself, ran, step by step. */
 struct krait_task {
     uint32_t process; /* index */
     uint32_t id;      /* in the process, from 1 */

@@ -10,7 +10,7 @@
  *         STATES    ├ GIL ┤    ├ GIL ┤                   one after the other, with gaps
  *         INSTANTS       │       │  │                     single moments
  *       task 7 Task-7
- *         STATES    running ├ timer ┤ ready ├ running ┤   of a task of asyncio or trio
+ *         STATES    running ├ timer ┤ ready ├ running ┤   of a task of asyncio or trio, or a greenlet
  *         SLICES    load ─┬─ parse ┐                      what begins in its steps
  *     CPU 0
  *         STATES    python3 ├ idle ├ kworker ┤ ...
@@ -60,7 +60,7 @@ enum krait_track_kind {
 enum krait_track_of {
     KRAIT_OF_THREAD,
     KRAIT_OF_CPU,
-    KRAIT_OF_TASK,  /* of asyncio or trio: trace->tasks */
+    KRAIT_OF_TASK,  /* of asyncio or trio, or a greenlet: trace->tasks */
     KRAIT_OF_GROUP, /* named by `name` alone: a stream of another tracer's */
     KRAIT_OF_LANE,  /* made by an analysis (lanes.h): `number` is the lane, `thread_name` its title */
 };

@@ -34,6 +34,7 @@ const struct krait_class krait_classes[] = {
     { "child", "wait", KRAIT_WALL_CHILD },
     { "task", "wait", KRAIT_WALL_OTHER },
     { "future", "wait", KRAIT_WALL_OTHER },
+    { "switch", "wait", KRAIT_WALL_OTHER },
 };
 
 const struct krait_look_words krait_looks[KRAIT_LOOKS] = {

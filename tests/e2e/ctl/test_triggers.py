@@ -155,6 +155,15 @@ def test_what_is_beyond_a_limit(app, python, trigger, less, enough):
     app.end()
 
 
+def test_a_greenlet_that_does_not_switch_blocks_its_hub_and_an_idle_hub_is_none(app, any_python, venv):
+    app = app(venv(any_python, "gevent"), "loop>100ms")
+    app.tell("__import__('gevent').sleep(0.3)")
+    assert not snapshots(app)
+    app.tell("__import__('gevent').spawn(__import__('time').sleep, 0.3).join()")
+    first_of(app)
+    app.end()
+
+
 def test_what_happens_again_and_again_does_not_fill_the_disk(app, any_python):
     app = app(any_python, "call:quick>1ns", "call:quick>2ns", more=["--last", "1h"])
     app.tell("quick()")

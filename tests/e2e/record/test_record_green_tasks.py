@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Greenlets as tasks: which one runs, why it is left, its name and its function. Plain ones of greenlet, and gevent's."""
+
+import json
+import os
+import re
+import subprocess
+from collections import Counter
+
+import pytest
+from exported import export  # noqa: F401  (a fixture)
+from pages import blocks, page_text
+from recording import Recording
+from test_api import PACKAGE
+from test_record_tasks import merged, runs
+from test_task_spans import IN_PERFETTO
+from trace_processor import FAULTS
+from trace_processor import ask as query
+
+from conftest import BUILD, verb_json
+
+# The program notes its own steps: each function notes the number of its greenlet whenever it begins or goes on.
+PROGRAM = """
+    import json, sys
+    from greenlet import getcurrent, greenlet
+    steps, count = [], 0
+    def here(me):
+        steps.append(me)
+    def new(run, *args):
+        global count
+        count += 1
+        let = greenlet(run)
+        let.switch(count, *args)
+        return let
+    def back(me):
+        home.switch()
+        here(me)
+    def turns(me, n):
+        here(me)
+        for _ in range(n): back(me)
+    def deep(me, n):
+        if n: return deep(me, n - 1)
+        here(me)
+        back(me)
+    def fails(me):
+        here(me)
+        back(me)
+        raise KeyError("fails")
+    def outer(me):
+        here(me)
+        new(turns, 0)  # the parent goes on after it
+        here(me)
+        back(me)
+    def stubborn(me):
+        here(me)
+        try: home.switch()
+        except ValueError: here(me)
+        back(me)
+    home = getcurrent()
+    def main():
+        lets = [new(turns, 3), new(deep, 20), new(fails), new(outer), new(stubborn)]
+        lets[4].throw(ValueError)
+        try: lets[2].switch()
+        except KeyError: pass
+        lets[0].switch(), lets[0].switch()
+        for let in lets:
+            while not let.dead: let.switch()
+        for n in range(40):  # those that come and go have each other's addresses
+            new(turns, 1).switch()
+        new(turns, 1)  # is collected: GreenletExit is thrown into it, which it does not see
+    main()
+    json.dump(steps, sys.stdout)
+"""
+
+
+def wanted(python):
+    if python.origin != "pyenv" or python.number not in ((3, 8), (3, 11), (3, 13)):
+        pytest.skip("greenlet is tried with some versions")
+
+
+# greenlet's latest is another one for each.
+VERSIONS = {(3, 8): "greenlet==1.1.3", (3, 11): "greenlet==2.0.2"}
+
+
+def tasks_of(process):
+    """{id: (name, function)} as the last definition of each says it."""
+    said = {d["id"]: d for d in process.said("task:define")}
+    return {number: (d["name"], process.codes[d["coroutine"]].qualname if d["coroutine"] else None) for number, d in said.items()}
+
+
+def threads_of(process):
+    return [t for t in process.threads if any(e.name == "task:run" for e in t.read())]
+
+
+@pytest.mark.parametrize("options", [[], ["--no-c-calls"], ["--max-overhead", "90"], ["--exclude", "here"]], ids=["plain", "no-c", "governed", "filtered"])
+def test_greenlets_run_as_the_program_says(record, python, venv, options):
+    wanted(python)
+    run = record.text(venv(python, VERSIONS.get(python.number, "greenlet")), PROGRAM, options=options)
+    assert run.status == 0 and not run.lost
+    (thread,) = threads_of(run.main)
+    tasks = tasks_of(run.main)
+    assert [tasks[number][0] for number in sorted(tasks)] == [f"greenlet-{number}" for number in sorted(tasks)]
+    steps = runs(thread)
+    theirs = json.loads(run.stdout)
+    order = {task: number for number, task in enumerate(dict.fromkeys(number for number, _ in steps), 1)}
+    assert merged([order[task] for task, _ in steps[:-1]]) == merged(theirs)  # the last one is that of GreenletExit
+    assert Counter(function for _, function in tasks.values()) == {"turns": 43, "deep": 1, "fails": 1, "outer": 1, "stubborn": 1}
+    reasons = {}
+    for number, reason in steps:
+        reasons.setdefault(tasks[number][1], []).append(reason)
+    assert reasons["fails"] == ["switched", "raised"] and reasons["deep"] == ["switched", "returned"]
+    assert reasons["outer"] == ["switched", "switched", "returned"]
+    assert Counter(reasons["turns"])["returned"] == 43
+    run.main.check_balanced()
+
+
+GEVENT = """
+    import gevent, sys
+    from gevent import queue, socket, subprocess
+    from gevent.event import AsyncResult, Event
+    from gevent.lock import Semaphore
+    def sleeps():
+        gevent.sleep(0.02)
+    def yields():
+        gevent.sleep(0)
+    def receives(it):
+        it.recv(1)
+    def locks(it):
+        it.acquire()
+    def takes(it):
+        it.get()
+    def reads(it):
+        it.get()
+    def waits(it):
+        it.wait()
+    def joins(it):
+        it.join()
+    def child():
+        subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(0.1)"]).wait()
+    def fails():
+        raise KeyError("fails")
+    class Own(gevent.Greenlet):
+        def _run(self):
+            gevent.sleep(0.01)
+    def main():
+        near, far = socket.socketpair()
+        semaphore, line, event, result = Semaphore(0), queue.Queue(), Event(), AsyncResult()
+        sleeper = gevent.spawn(sleeps)
+        sleeper.name = "the sleeper"
+        lets = [sleeper, gevent.spawn(yields), gevent.spawn(receives, near), gevent.spawn(locks, semaphore), gevent.spawn(takes, line),
+                gevent.spawn(waits, event), gevent.spawn(reads, result), gevent.spawn(joins, sleeper), gevent.spawn(child), Own(), gevent.spawn(fails)]
+        lets[-2].start()
+        gevent.spawn_raw(sleeps)
+        gevent.sleep(0.03)
+        far.send(b"x"), semaphore.release(), line.put(1), event.set(), result.set(1)
+        gevent.joinall(lets)
+    main()
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--no-c-calls"]], ids=["plain", "no-c"])
+def test_greenlets_of_gevent_wait_for_what_they_wait_for(record, krait, python, venv, options):
+    wanted(python)
+    run = record.text(venv(python, "gevent"), GEVENT, options=options)
+    assert run.status == 0 and not run.lost
+    (thread,) = threads_of(run.main)
+    runs(thread)
+    rows = {(row["coroutine"].split(".")[-1], row["name"]): row for row in verb_json(krait, "report", run.path, "--by", "task")["tasks"]}
+    waits = {("sleeps", "the sleeper"): "timer", ("sleeps", None): "timer", ("receives", None): "socket", ("child", None): "child", ("_run", None): "timer"}
+    if python.number >= (3, 12) and not options:  # before, CPython does not tell of the functions that gevent compiles
+        waits |= {("locks", None): "lock", ("waits", None): "lock", ("takes", None): "queue", ("reads", None): "future", ("joins", None): "task"}
+    for name, wait in waits.items():
+        least = rows[name]["waiting_ns"] if wait != "child" else 50_000_000  # it reads from the child too
+        assert rows[name][f"{wait}_ns"] >= least > 5_000_000, name
+        assert rows[name]["steps"] >= 2
+    assert ("run", "hub") in rows and rows["fails", None]["steps"] == 1
+    if len(waits) > 5:
+        assert rows["yields", None]["waiting_ns"] == 0 < rows["yields", None]["ready_ns"]
+
+
+THREADS = """
+    import gc, gevent, greenlet, threading
+    def sleeps(n):
+        for _ in range(n): gevent.sleep(0.001)
+    def work(name):
+        lets = [gevent.spawn(sleeps, 5) for _ in range(3)]
+        for number, let in enumerate(lets): let.name = f"{name}-{number}"
+        gevent.joinall(lets)
+    threads = [threading.Thread(target=work, args=(f"thread{n}",)) for n in range(3)]
+    for thread in threads: thread.start()
+    work("main")
+    for thread in threads: thread.join()
+    left = []
+    def waits():
+        greenlet.getcurrent().parent.switch()
+    def leaves():
+        for _ in range(100):
+            left.append(greenlet.greenlet(waits))
+            left[-1].switch()
+        done.wait()
+        for _ in range(100):
+            greenlet.greenlet(waits).switch()
+    done = threading.Event()
+    thread = threading.Thread(target=leaves)
+    thread.start()
+    while len(left) < 100: gevent.sleep(0.001)
+    left.clear()  # they are collected here, and not in their own thread
+    gc.collect()
+    done.set()
+    thread.join()
+"""
+
+
+@pytest.mark.few_pythons
+def test_each_thread_has_a_hub_and_greenlets_of_its_own(record, python, venv):
+    wanted(python)
+    run = record.text(venv(python, "gevent"), THREADS)
+    assert run.status == 0 and not run.lost
+    tasks = tasks_of(run.main)
+    assert Counter(name for name, function in tasks.values() if function == "sleeps") == {f"{who}-{n}": 1 for who in ("main", "thread0", "thread1", "thread2") for n in range(3)}
+    assert Counter(name for name, function in tasks.values() if function == "Hub.run") == {"hub": 4}
+    assert Counter(function for _, function in tasks.values())["waits"] == 200
+    for thread in threads_of(run.main):
+        steps, at = [], None
+        for e in thread.read():
+            assert e.name != "task:run" or at is None
+            at = e.fields["task"] if e.name == "task:run" else None if e.name == "task:leave" else at
+            if e.name == "task:leave":
+                steps.append(e.fields["reason"])
+        assert "unseen" not in steps
+
+
+def test_a_forked_child_has_tasks_of_its_own(record, any_python, venv):
+    run = record.text(
+        venv(any_python, "gevent"),
+        """
+        import gevent, gevent.os, os
+        def before(): gevent.sleep(0.01)
+        def after(): gevent.sleep(0.01)
+        def forks():
+            child = gevent.os.fork()
+            gevent.joinall([gevent.spawn(after) for _ in range(3)])
+            if not child: os._exit(0)
+            os.waitpid(child, 0)
+        waiting = gevent.spawn(before)
+        gevent.spawn(forks).join()
+        waiting.join()
+        """,
+    )
+    assert run.status == 0 and not run.lost
+    (child,) = [process for process in run.processes if process is not run.main]
+    for process, forker in ((run.main, 1), (child, 1)):
+        functions = Counter(function for _, function in tasks_of(process).values())
+        assert functions["after"] == 3 and functions["forks"] == forker and functions["Hub.run"] == 1
+    (thread,) = threads_of(child)
+    assert next(e.fields["task"] for e in thread.read() if e.name == "task:run") in {n for n, (_, function) in tasks_of(child).items() if function == "forks"}
+
+
+def test_no_tasks_leaves_greenlets_out(record, any_python, venv):
+    run = record.text(venv(any_python, "greenlet"), PROGRAM, options=["--no-tasks"])
+    assert run.status == 0 and not run.main.said("task:define")
+    names = Counter(e.name for t in run.main.threads for e in t.read())
+    assert names["python:switch"] > 100 and not any(name.startswith("task:") for name in names)
+
+
+@pytest.mark.few_pythons
+def test_greenlets_of_a_recording_that_begins_in_one(python, record, venv, tmp_path):
+    program = """
+    import krait, sys
+    from greenlet import getcurrent, greenlet
+    home = getcurrent()
+    def waits():
+        home.switch()
+        leaf()
+    def leaf(): pass
+    def begins():
+        krait.start(sys.argv[1])
+        leaf()
+        waiting.switch()
+        krait.stop()
+    waiting = greenlet(waits)
+    waiting.switch()
+    greenlet(begins).switch()
+    greenlet(begins).switch() if len(sys.argv) > 2 else None
+    """
+    wanted(python)
+    trace = tmp_path / "own"
+    done = venv(python, "greenlet").run(record.script(program), trace, env={**os.environ, "PYTHONPATH": str(BUILD / "python"), "PATH": f"{BUILD}:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stderr
+    process = Recording(trace).main
+    tasks = tasks_of(process)
+    assert sorted(function for _, function in tasks.values() if function) == ["begins", "waits"]
+    (thread,) = threads_of(process)
+    told = [(e.name, tasks[e.fields["task"]][1]) for e in thread.read() if e.name.startswith("task:")]
+    assert told[:3] == [("task:run", "begins"), ("task:leave", "begins"), ("task:run", "waits")]
+
+
+MANY = """
+    from greenlet import getcurrent, greenlet
+    home = getcurrent()
+    def waits():
+        home.switch()
+        home.switch()
+    lets = [greenlet(waits) for _ in range(20_000)]
+    for _ in range(3):
+        for let in lets: let.switch()
+"""
+
+
+def test_a_thread_may_have_very_many_greenlets(record, any_python, venv):
+    run = record.text(venv(any_python, "greenlet"), MANY, options=["--no-c-calls", "--ring-size", "64M"])
+    assert run.status == 0 and not run.lost
+    (thread,) = threads_of(run.main)
+    steps = Counter(number for number, _ in runs(thread))
+    assert len(steps) == 20_000 and set(steps.values()) == {3}
+
+
+def test_the_page_s_greenlets_have_rows_lanes_and_tracks(record, krait, any_python, venv, tmp_path, export):  # noqa: F811
+    (program,) = [body for info, body in blocks(page_text("tasks.md")) if info[:2] == ["python", "fetch.py"]]
+    program = "import krait\n" + program.replace("    pool.acquire()", "    with krait.span('query'): pool.acquire()")
+    run = record.text(venv(any_python, "gevent"), program, env=PACKAGE)
+    rows = {row["name"] or row["coroutine"].split(".")[-1]: row for row in verb_json(krait, "report", run.path, "--by", "task")["tasks"]}
+    assert {name: row["tasks"] for name, row in rows.items()} == {"hub": 1, "server": 1, "client": 1, "query": 12}
+    assert rows["query"]["timer_ns"] >= 12 * 20_000_000 and rows["client"]["socket_ns"] == rows["client"]["waiting_ns"]
+    done = subprocess.run([krait, "view", run.path, "--svg", tmp_path / "t.svg"], capture_output=True, text=True)
+    assert done.returncode == 0 and "15 tasks" in done.stderr, done.stderr
+    names = re.findall(r'<text class="name"[^>]*>([^<]*)', (tmp_path / "t.svg").read_text())
+    assert {"server serve", "hub Hub.run"} <= {" ".join(name.split()[:2]) for name in names} and sum(name.startswith("query greenlet-") for name in names) == 12
+    faults, tracks = query(export(run.path, "perfetto"), FAULTS, IN_PERFETTO)
+    assert faults == [] and len(tracks) == 12 and all(name == "spans" and parent.startswith("query greenlet-") for name, parent, *_ in tracks)

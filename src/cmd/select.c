@@ -121,10 +121,13 @@ bool krait_select_track(void *ctx, const struct krait_trace *trace, const struct
         return true;
     if (track->of == KRAIT_OF_TASK && track->thread != KRAIT_NO_ID)
         return krait_select_thread(ctx, trace, track->thread);
-    if (track->of != KRAIT_OF_THREAD)
+    if (track->of != KRAIT_OF_THREAD && track->of != KRAIT_OF_PROCESS)
         return !select->threads.count && !select->processes.count;
-    return krait_select_named(&select->threads, track->thread_name ? track->thread_name : "",
-                              track->number) &&
+    bool is_named = track->of == KRAIT_OF_PROCESS
+                        ? !select->threads.count
+                        : krait_select_named(&select->threads, track->thread_name ? track->thread_name : "",
+                                             track->number);
+    return is_named &&
            krait_select_named(&select->processes, track->process_name ? track->process_name : "", track->pid);
 }
 

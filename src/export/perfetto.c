@@ -453,9 +453,10 @@ static uint64_t task_track(const struct krait_trace *trace, const struct krait_t
 
 static uint64_t parent_of(const struct krait_trace *trace, const struct krait_track *track)
 {
-    return track->of == KRAIT_OF_TASK     ? task_track(trace, track)
-           : track->thread != KRAIT_NO_ID ? thread_track(trace, track->thread)
-                                          : 0;
+    return track->of == KRAIT_OF_TASK      ? task_track(trace, track)
+           : track->of == KRAIT_OF_PROCESS ? process_track(track->process)
+           : track->thread != KRAIT_NO_ID  ? thread_track(trace, track->thread)
+                                           : 0;
 }
 
 static void describe(struct perfetto *perfetto, const struct krait_track *track)

@@ -34,15 +34,28 @@ int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_call_
                             sizeof(job->damage));
 }
 
-/* Spans that tasks begin in the thread: their tracks stand behind those of the process's threads. */
-static int walk_tasks(struct krait_export_job *job, uint32_t thread, krait_batch_fn *fn, void *ctx)
+/* Whether no earlier thread of the process is exported. */
+static bool is_first(const struct krait_export_job *job, uint32_t thread)
+{
+    const struct krait_thread *threads = job->trace->threads;
+    for (uint32_t i = thread; i-- && threads[i].process == threads[thread].process;) {
+        if (krait_export_takes(job, i))
+            return false;
+    }
+    return true;
+}
+
+/* Tracks that stand behind those of the process's threads: spans that tasks begin in the thread, and with the first thread
+ * what is the process's. */
+static int walk_others(struct krait_export_job *job, uint32_t thread, enum krait_track_of of,
+                       krait_batch_fn *fn, void *ctx)
 {
     const struct krait_trace *trace = job->trace;
     const struct krait_thread *own = &trace->threads[thread];
     KRAIT_AUTO_FREE uint32_t *tracks = malloc(((size_t)trace->track_count + 1) * sizeof(*tracks));
     uint32_t count = 0, i = own->first_track + own->track_count;
     for (; tracks && i < trace->track_count && trace->tracks[i].process == own->process; i++) {
-        if (trace->tracks[i].of == KRAIT_OF_TASK && trace->tracks[i].thread == thread)
+        if (trace->tracks[i].of == of && (of == KRAIT_OF_PROCESS || trace->tracks[i].thread == thread))
             tracks[count++] = i;
     }
     return tracks ? krait_tracks_walk(trace, tracks, count, job->what.range, fn, ctx, job->damage,
@@ -65,7 +78,9 @@ int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krai
             rc = krait_track_walk(trace, i, job->what.range, fn, ctx, job->damage, sizeof(job->damage));
     }
     if (!rc && own && kind == KRAIT_TRACK_SLICES && trace->task_count && !name)
-        rc = walk_tasks(job, thread, fn, ctx);
+        rc = walk_others(job, thread, KRAIT_OF_TASK, fn, ctx);
+    if (!rc && own && kind == KRAIT_TRACK_COUNTER && is_first(job, thread))
+        rc = walk_others(job, thread, KRAIT_OF_PROCESS, fn, ctx);
     return rc;
 }
 

@@ -108,11 +108,10 @@ static void put_tracks(struct krait_buf *out, const struct krait_serving *servin
         [KRAIT_TRACK_STATES] = "states",   [KRAIT_TRACK_INSTANTS] = "instants",
         [KRAIT_TRACK_COUNTER] = "counter", [KRAIT_TRACK_FLOWS] = "flows",
     };
-    static const char *const places[] = { [KRAIT_OF_THREAD] = "thread",
-                                          [KRAIT_OF_CPU] = "cpu",
-                                          [KRAIT_OF_TASK] = "task",
-                                          [KRAIT_OF_GROUP] = "group",
-                                          [KRAIT_OF_LANE] = "lane" };
+    static const char *const places[] = {
+        [KRAIT_OF_THREAD] = "thread",   [KRAIT_OF_CPU] = "cpu",     [KRAIT_OF_TASK] = "task",
+        [KRAIT_OF_PROCESS] = "process", [KRAIT_OF_GROUP] = "group", [KRAIT_OF_LANE] = "lane"
+    };
     const struct krait_trace *trace = serving->trace;
     krait_json_key_open(out, "tracks", '[');
     for (uint32_t i = 0; i < trace->track_count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counters that a program sets (krait.counter) as tracks. A counter is its process's: any thread may set it. Its track
- * stands at the thread that sets it first.
+ * Counters that a program sets (krait.counter) as tracks. A counter is its process's: any thread may set it. The track is
+ * the thread's if one thread alone sets the counter, else the process's.
  *
  * Tracks have whole numbers, programs any: see parts.h.
  */
@@ -17,11 +17,11 @@ enum { BATCH = 1024 };
 
 /* A track's key is the index. */
 struct counter {
-    uint32_t process, thread, name; /* the thread that sets it first; krait_track_text */
-    uint64_t since_ns;
+    uint32_t process, thread, name; /* a thread that sets it; krait_track_text */
     struct krait_parts parts;
     uint32_t threads; /* how many set it */
     uint32_t seen_in; /* the last of them, plus 1 */
+    uint8_t lost;     /* KRAIT_TRACK_LOST if one of them has lost events, else 0 */
 };
 
 /* In trace->impl->source. */
@@ -63,9 +63,10 @@ struct finding {
     struct krait_map index; /* process and name to the counter */
     const struct krait_image *image;
     uint32_t process, thread;
+    uint8_t lost; /* of the thread, as in struct counter */
 };
 
-static struct counter *find_counter(struct finding *f, uint32_t name, uint64_t t_ns)
+static struct counter *find_counter(struct finding *f, uint32_t name)
 {
     uint64_t key = (uint64_t)f->process << 32 | name;
     const uint64_t *known = krait_map_get(&f->index, key);
@@ -74,8 +75,7 @@ static struct counter *find_counter(struct finding *f, uint32_t name, uint64_t t
         return &all->items[*known];
     if (!KRAIT_GROW(all->items, all->cap, all->count + 1) || krait_map_put(&f->index, key, all->count))
         return NULL;
-    all->items[all->count] =
-        (struct counter){ .process = f->process, .thread = f->thread, .name = name, .since_ns = t_ns };
+    all->items[all->count] = (struct counter){ .process = f->process, .thread = f->thread, .name = name };
     return &all->items[all->count++];
 }
 
@@ -86,16 +86,13 @@ static int note_value(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor
     double value;
     if (!read_value(f->image, &payload, &name, &value))
         return 0;
-    struct counter *counter = find_counter(f, name, t_ns);
+    struct counter *counter = find_counter(f, name);
     if (!counter)
         return -ENOMEM;
     krait_parts_take(&counter->parts, value);
     counter->threads += counter->seen_in != f->thread + 1;
     counter->seen_in = f->thread + 1;
-    if (t_ns < counter->since_ns) {
-        counter->since_ns = t_ns;
-        counter->thread = f->thread;
-    }
+    counter->lost |= f->lost;
     return 0;
 }
 
@@ -106,9 +103,14 @@ static int add_track(struct krait_trace *trace, const struct counter *counter, u
                                      KRAIT_TRACK_COUNTER, krait_track_text(trace, counter->name));
     if (!track)
         return -ENOMEM;
-    track->flags = trace->threads[counter->thread].flags & KRAIT_TRACK_LOST;
+    track->flags = counter->lost;
     track->key = key;
     track->parts = krait_parts_of(&counter->parts, &track->unit);
+    if (counter->threads == 1)
+        return 0;
+    track->of = KRAIT_OF_PROCESS;
+    track->thread = KRAIT_NO_ID;
+    track->number = 0;
     return 0;
 }
 
@@ -119,6 +121,7 @@ static int find_in_thread(struct finding *f, const struct krait_trace *trace, ui
     f->image = krait_image_of(trace, thread);
     f->process = trace->threads[thread].process;
     f->thread = thread;
+    f->lost = trace->threads[thread].flags & KRAIT_TRACK_LOST;
     events.wanted[KRAIT_EVENT_user_counter] = true;
     return f->image->names.len ? krait_thread_events_read(&events, trace, thread, 0, &ignored) : 0;
 }

@@ -12,6 +12,7 @@
  *       task 7 Task-7
  *         STATES    running ├ timer ┤ ready ├ running ┤   of a task of asyncio or trio, or a greenlet
  *         SLICES    load ─┬─ parse ┐                      what begins in its steps
+ *       COUNTER     3 ┴ 4 ┴ 2                             that several of its threads set
  *     CPU 0
  *         STATES    python3 ├ idle ├ kworker ┤ ...
  *         COUNTER   2.4 GHz ┴ 3.1 GHz                    a value up to the next
@@ -60,9 +61,10 @@ enum krait_track_kind {
 enum krait_track_of {
     KRAIT_OF_THREAD,
     KRAIT_OF_CPU,
-    KRAIT_OF_TASK,  /* of asyncio or trio, or a greenlet: trace->tasks */
-    KRAIT_OF_GROUP, /* named by `name` alone: a stream of another tracer's */
-    KRAIT_OF_LANE,  /* made by an analysis (lanes.h): `number` is the lane, `thread_name` its title */
+    KRAIT_OF_TASK,    /* of asyncio or trio, or a greenlet: trace->tasks */
+    KRAIT_OF_PROCESS, /* of no thread alone: a counter that several threads set */
+    KRAIT_OF_GROUP,   /* named by `name` alone: a stream of another tracer's */
+    KRAIT_OF_LANE,    /* made by an analysis (lanes.h): `number` is the lane, `thread_name` its title */
 };
 
 enum krait_track_flags {

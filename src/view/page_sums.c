@@ -63,11 +63,12 @@ static void track_cell(struct krait_buf *to, const struct krait_page *page, uint
         return;
     }
     if (track->of < KRAIT_OF_GROUP)
-        snprintf(number, sizeof(number), "%u", track->number);
+        snprintf(number, sizeof(number), "%u", track->of == KRAIT_OF_PROCESS ? track->pid : track->number);
     name_cell(to,
-              track->of == KRAIT_OF_CPU     ? "CPU"
-              : track->of == KRAIT_OF_GROUP ? track->name
-                                            : track->thread_name,
+              track->of == KRAIT_OF_CPU       ? "CPU"
+              : track->of == KRAIT_OF_GROUP   ? track->name
+              : track->of == KRAIT_OF_PROCESS ? track->process_name
+                                              : track->thread_name,
               number);
 }
 

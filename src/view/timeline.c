@@ -93,7 +93,7 @@ static const char *lane_name(const struct krait_timeline *timeline, const struct
     const struct krait_track *track = track_of(timeline, lane);
     if (track->of == KRAIT_OF_CPU)
         return "CPU";
-    if (track->of == KRAIT_OF_GROUP)
+    if (track->of == KRAIT_OF_GROUP || track->of == KRAIT_OF_PROCESS)
         return track->name;
     bool is_recorded = track->of == KRAIT_OF_THREAD && track->thread != KRAIT_NO_ID;
     const char *name = is_recorded ? timeline->trace->threads[track->thread].name : track->thread_name;

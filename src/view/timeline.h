@@ -57,6 +57,7 @@ struct krait_timeline_part {
 
 struct krait_timeline_lane {
     uint8_t group; /* enum krait_timeline_group */
+    uint8_t of;    /* enum krait_track_of, of `track` */
     uint32_t group_id, order;
     uint32_t track;                 /* one of the lane's tracks; it identifies the thread, CPU or group */
     struct krait_wall_track states; /* items NULL: no states are known */

@@ -54,8 +54,9 @@ static struct krait_timeline_lane *add_lane(struct krait_filling *f, uint8_t gro
     if (!KRAIT_GROW(timeline->lanes, timeline->lane_cap, timeline->lane_count + 1))
         return NULL;
     struct krait_timeline_lane *lane = &timeline->lanes[timeline->lane_count++];
-    *lane =
-        (struct krait_timeline_lane){ .group = group, .group_id = group_id, .track = track, .order = track };
+    *lane = (struct krait_timeline_lane){
+        .group = group, .of = f->trace->tracks[track].of, .group_id = group_id, .track = track, .order = track
+    };
     return lane;
 }
 
@@ -70,7 +71,7 @@ struct krait_timeline_part *krait_timeline_add_part(struct krait_timeline_lane *
 
 static bool is_thread(const struct krait_timeline_lane *lane)
 {
-    return lane->group < KRAIT_TIMELINE_CPUS;
+    return lane->group < KRAIT_TIMELINE_CPUS && lane->of != KRAIT_OF_PROCESS;
 }
 
 static int by_weight(const void *a, const void *b)
@@ -168,7 +169,8 @@ static int add_recorded(struct krait_filling *f)
 bool krait_timeline_share_lane(const struct krait_track *a, const struct krait_track *b)
 {
     return a->of == b->of && a->number == b->number && a->pid == b->pid && a->process == b->process &&
-           (a->thread == b->thread || a->of == KRAIT_OF_TASK) && a->of != KRAIT_OF_GROUP;
+           (a->thread == b->thread || a->of == KRAIT_OF_TASK) && a->of != KRAIT_OF_GROUP &&
+           a->of != KRAIT_OF_PROCESS;
 }
 
 /* Counts the threads of the rest of the machine, if programs were recorded. */
@@ -265,7 +267,7 @@ uint32_t krait_timeline_tasks(const struct krait_timeline *timeline)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < timeline->lane_count; i++)
-        n += timeline->trace->tracks[timeline->lanes[i].track].of == KRAIT_OF_TASK;
+        n += timeline->lanes[i].of == KRAIT_OF_TASK;
     return n;
 }
 

@@ -58,11 +58,11 @@ function laneTitle(trace: Trace, track: Track): [string, string] {
 
 function groupOf(trace: Trace, track: Track, by: Grouping): [string, string, string, boolean] {
   if (track.of === 'cpu') return by === 'cpu' ? [`cpu${track.number}`, `CPU ${track.number}`, '', false] : ['cpus', 'CPUs', '', false];
-  if (track.of === 'thread' && by === 'kind') return [`kind ${track.kind}`, track.name, '', false];
+  if ((track.of === 'thread' || track.of === 'process') && by === 'kind') return [`kind ${track.kind}`, track.name, '', false];
   if (track.of === 'thread' && by === 'thread' && (track.process !== null || !trace.processes.length)) return ['threads', 'Threads', '', false];
   if (track.of === 'task' && (by === 'kind' || track.process === null)) return ['tasks', 'Tasks', '', false];
-  if (track.of === 'task' && by === 'thread') return ['threads', 'Threads', '', false];
-  if (track.of === 'thread' || track.of === 'task') {
+  if ((track.of === 'task' || track.of === 'process') && by === 'thread') return ['threads', 'Threads', '', false];
+  if (track.of === 'thread' || track.of === 'task' || track.of === 'process') {
     const process = track.process !== null ? trace.processes[track.process] : null;
     if (process) return [`p${track.process}`, processTitle(process), String(process.pid), false];
     return trace.processes.length ? ['rest', 'Rest of the machine', '', true] : [`m${track.pid}`, track.processName || 'process', String(track.pid), false];

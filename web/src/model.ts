@@ -5,7 +5,7 @@ export interface Process { pid: number; ppid: number; name: string; command: str
 export interface Thread { process: number; tid: number; name: string; begin: bigint; until: bigint }
 export type TrackKind = 'calls' | 'slices' | 'states' | 'instants' | 'counter' | 'flows';
 export interface Track {
-  id: number; kind: TrackKind; of: 'thread' | 'cpu' | 'task' | 'group' | 'lane';
+  id: number; kind: TrackKind; of: 'thread' | 'cpu' | 'task' | 'process' | 'group' | 'lane';
   process: number | null; thread: number | null; number: number; pid: number; machine: number;
   processName: string; threadName: string; name: string; unit: string; flags: number;
 }

@@ -30,12 +30,13 @@ export function threadName(thread: Thread | undefined): string {
   return thread ? `${thread.name} ${thread.tid}`.trim() : '';
 }
 
-/** The owner of a track: "worker-1 4711", "CPU 0". */
+/** The owner of a track: "worker-1 4711", "CPU 0", "python3 4711". */
 export function trackName(trace: Trace, id: number): string {
   const track: Track | undefined = trace.tracks[id];
   if (!track) return '';
   if (track.of === 'cpu') return `CPU ${track.number}`;
   if (track.of === 'group') return track.name;
+  if (track.of === 'process') return `${track.processName} ${track.pid}`.trim();
   if (track.of === 'task' || track.of === 'lane') return track.threadName;
   const thread = track.thread !== null ? trace.threads[track.thread] : null;
   return `${thread?.name || track.threadName} ${thread?.tid ?? track.number}`.trim();

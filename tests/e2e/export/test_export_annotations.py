@@ -173,6 +173,10 @@ def test_counters_are_their_processs_and_keep_fractions(export, synth):
         *((10000, 3, "queue"), (20000, 4, "queue"), (30000, 5, "queue")),
         *((40000, 0.25, "share"), (50000, -1.5, "share")),
     ]
+    places = "select t.name, p.pid from process_counter_track t join process p using (upid)", "select t.name, h.tid from thread_counter_track t join thread h using (utid)"
+    for chosen in ([], ["--thread", "Other"]):  # of several threads, a counter is the process's
+        assert seen(export(folder, "perfetto", *chosen), places[0]) == [("queue", 100)]
+    assert seen(export(folder, "perfetto"), places[1]) == [("share", 100)]
     path = export(folder, "chrome")
     assert [(ts + begin_of(path), value) for ts, value, _ in seen(path, VALUES)] == [(ts - EPOCH_NS, value) for ts, value, _ in rows]
 

@@ -308,6 +308,11 @@ def test_spans_counters_and_flows_are_tracks_of_their_thread(serve, synth):
     assert (by, int(begin), tracks[to]["number"], int(end)) == (at["flows"], 20_000, 101, 40_000)
 
 
+def test_a_counter_of_two_threads_is_a_track_of_their_process(serve, synth):
+    tracks = serve(synth(SAID.replace("40us flow", "30us counter 3 4\n    40us flow"))).trace["tracks"]
+    assert [(t["of"], t["process"], t["thread"], t["number"], t["pid"]) for t in tracks if t["name"] == "queue"] == [("process", 0, None, 0, 100)]
+
+
 def test_the_fields_of_a_slice_go_by_its_exact_extent(serve, record, any_python):
     run = record.text(any_python, "def add(item, n): return item * n\nadd('pen', 2)\nadd('ink', 3)\n", options=["--args", "add(item, n) -> return"])
     server = serve(run.path)

@@ -7,7 +7,7 @@ import subprocess
 
 import kernel_made
 import pytest
-from browser import ask, served
+from browser import ask, opened, served
 from kernel_made import begins, ends, event, switch
 from test_cat import CORPUS
 from test_view_svg import SVG, ns_of, texts, view  # noqa: F401
@@ -118,3 +118,37 @@ def test_threads_are_chosen_by_name_and_number(view, tmp_path, options, drawn): 
     kernel_made.write(tmp_path / "kernel", [switch(0, 0, 7), switch(500, 7, 8, 1), switch(700, 8, 0, 1)])
     root, _ = view(tmp_path / "kernel", *options)
     assert {name.split()[-1] for name in lanes(root)} == drawn
+
+
+COUNTERS = """
+    process 100 python3
+    code 1 python app main app.py 1
+    code 2 name - queue - 0
+    code 3 name - load - 0
+    thread 100 MainThread
+    1us call 1
+    10us counter 2 3
+    40us counter 3 1
+    99us return
+    thread 101 Other
+    2us call 1
+    20us counter 2 4
+    98us return
+    """
+
+
+def test_a_counter_of_several_threads_is_in_a_lane_of_its_process(view, krait, chromium, synth, tmp_path):  # noqa: F811
+    trace = synth(COUNTERS)
+    root, said = view(trace)
+    found = lanes(root)
+    assert {name: [part for part in parts if part not in ("states", "calls", "marks")] for name, parts in found.items()} == {"MainThread 100": ["load"], "Other 101": [], "queue 0": ["queue"]}
+    assert texts(root).count("queue") == 1 and texts(root).count("load") == 1
+    assert "2 threads" in said and list(lanes(view(trace, "--limit", "1")[0]))[1:] == ["queue 0"]
+    assert len(lanes(view(trace, "--thread", "Other")[0])) == 1
+    with opened(krait, chromium, trace, "#p=counters") as page:
+        assert [" ".join(lane.inner_text().split()[1:3]) for lane in page.page.locator(".lane:not(.head)").all()] == ["MainThread 100", "Other 101", "queue process"]
+        assert sorted(row[:2] for row in page.rows()) == [["load", "MainThread 100"], ["queue", "python3 100"]]
+        page.press("g")  # all by thread
+        assert page.page.locator(".lane:not(.head)").count() == 3
+    subprocess.run([krait, "view", trace, "--html", tmp_path / "page.html"], capture_output=True, check=True)
+    assert re.search("queue</td><td[^>]*>python3 100</td>", (tmp_path / "page.html").read_text())

@@ -35,32 +35,46 @@ export function saidText({ payload }: Pick<CatEvent, 'payload'>): string {
   return `${levelText(level)}${name ? ` ${name}` : ''}: ${message}`;
 }
 
-/** Requests the texts of marks that the user looks at, one by one. */
+export interface Told { text: string; at: bigint; event: CatEvent } // at: the time that krait cat prints, from the recording's origin
+export interface Mark { track: number; name: number; at: bigint; nth: number } // nth: of those of the same name and time
+
+/** Requests the events of marks that the user looks at, one by one. */
 export class Said {
-  private known = new Map<string, string>();
+  private known = new Map<string, Told | null>(); // null: requested
 
   constructor(private trace: Trace, private api: Api) {}
 
-  /** The text of the nth mark of that name at that time. If it is not known yet, `changed` is called when it arrives. */
-  get(track: number, name: number, at: bigint, nth: number, changed: () => void): string {
-    const key = `${track}/${name}/${at}/${nth}`, found = this.known.get(key);
-    if (found !== undefined) return found;
-    if (this.known.size >= KEPT) this.known.clear();
-    this.known.set(key, '');
-    this.load(track, name, at, nth).then((text) => {
-      if (text === undefined) this.known.delete(key); // the next use requests it again
-      else this.known.set(key, text);
-      if (text) changed();
-    }).catch(() => { this.known.delete(key); });
-    return '';
+  /** The text of a mark. If it is not known yet, `changed` is called when it arrives. */
+  text(mark: Mark, changed: () => void): string {
+    return this.told(mark, changed)?.text ?? '';
   }
 
-  private async load(track: number, name: number, at: bigint, nth: number): Promise<string | undefined> {
+  /** The time of a mark as krait cat prints it; until that is known, the mark's own. */
+  time(mark: Mark, changed: () => void): bigint {
+    return this.told(mark, changed)?.at ?? mark.at;
+  }
+
+  private told(mark: Mark, changed: () => void): Told | null {
+    const key = `${mark.track}/${mark.name}/${mark.at}/${mark.nth}`, found = this.known.get(key);
+    if (found !== undefined) return found;
+    if (this.known.size >= KEPT) this.known.clear();
+    this.known.set(key, null);
+    this.find(mark).then((told) => {
+      if (!told) this.known.delete(key); // the next use requests it again
+      else this.known.set(key, told);
+      if (told) changed();
+    }).catch(() => { this.known.delete(key); });
+    return null;
+  }
+
+  /** The event of a mark. */
+  async find({ track, name, at, nth }: Mark): Promise<Told | undefined> {
     const [answer, wanted] = await Promise.all([ask<{ events: CatEvent[] }>('events', { from: at > 0n ? at - 1n : 0n, until: at + 2n, limit: 200 }), this.api.texts.wait(name)]);
-    // Times of marks and those that krait cat prints are rounded differently: by a nanosecond at the most.
-    const away = (event: CatEvent): number => Math.abs(Number(BigInt(event.time_ns) - this.trace.origin - at)), named = answer.events.filter((event) => event.event === wanted);
+    // A mark's time is exact. krait cat prints times in babeltrace2's rounding, which may be off by a nanosecond.
+    const timeOf = (event: CatEvent): bigint => BigInt(event.time_ns) - this.trace.origin;
+    const away = (event: CatEvent): number => Math.abs(Number(timeOf(event) - at)), named = answer.events.filter((event) => event.event === wanted);
     const nearest = Math.min(...named.map(away)), found = named.filter((event) => away(event) === nearest), { number } = this.trace.tracks[track];
     const ofThread = found.filter(({ packet_context: packet, common_context: common }) => (packet?.vtid ?? common?.vtid) === number), own = (ofThread.length ? ofThread : found)[nth];
-    return own ? clip(saidText(own), MOST) : undefined;
+    return own && { text: clip(saidText(own), MOST), at: timeOf(own), event: own };
   }
 }

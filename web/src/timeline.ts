@@ -544,9 +544,9 @@ export class Timeline {
       const names = await Promise.all(marks.map((mark) => this.api.texts.wait(mark.name)));
       const show = (): void => {
         if (signal.aborted || !marks.length) return;
-        const same = (i: number): number => marks.slice(0, i).filter((mark) => mark.at === marks[i].at && mark.name === marks[i].name).length;
-        const lines = marks.map((mark, i) => `${names[i]}  ${this.said.get(id, mark.name, BigInt(mark.at), same(i), show)}`.trim());
-        this.fillTip([...lines, more ? `and ${count(more)} more` : '', `at ${moment(BigInt(marks[0].at))}`]);
+        const list = marks.map(({ name, at }, i) => ({ track: id, name, at: BigInt(at), nth: marks.slice(0, i).filter((mark) => mark.at === at && mark.name === name).length }));
+        const lines = list.map((mark, i) => `${names[i]}  ${this.said.text(mark, show)}`.trim());
+        this.fillTip([...lines, more ? `and ${count(more)} more` : '', `at ${moment(this.said.time(list[0], show))}`]);
         this.placeTip(event);
       };
       show();

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The panels of the page of `krait view`: what each shows of the selected range and lanes, and what is not offered."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -192,6 +193,24 @@ def test_spans_are_slices_and_no_marks_too(krait, chromium, record, any_python):
     with opened(krait, chromium, run.path, "#p=marks") as page:
         assert [row[1] for row in page.rows()] == ["user:mark"]
         page.page.get_by_text('text = "a"').first.wait_for()
+
+
+def test_a_mark_has_the_time_that_cat_prints_and_leads_to_its_event(krait, chromium, record, any_python):
+    run = record.text(any_python, "import krait\nfor n in range(200): krait.mark('m', n=n)\n", env={"PYTHONPATH": str(BUILD / "python")})
+    lines = subprocess.run([krait, "cat", "--json", "--filter", 'name == "user:mark"', run.path], capture_output=True, text=True, check=True).stdout.splitlines()
+    with opened(krait, chromium, run.path, "#p=marks") as page:
+        origin = int(page.page.evaluate("() => String(krait.context.trace.origin)"))
+        printed = [[f"{(int(event['time_ns']) - origin) / 1e9:.9f} s", event["payload"]["fields"]] for event in map(json.loads, lines)]
+        page.page.wait_for_function("() => [...document.querySelectorAll('.table-rows .row')].every((row) => row.textContent.includes('fields = '))")
+        for wanted in printed[:3]:
+            page.page.get_by_text(wanted[0]).first.wait_for()
+        rows = page.rows()
+        assert [[row[0], json.loads(row[2].split("fields = ")[1])] for row in rows] == printed[: len(rows)]
+        page.page.locator(".table-rows .row").nth(4).click()
+        page.page.wait_for_function("() => (krait.context.store.view.looks.event ?? '').endsWith('.0')")
+        page.press("8")
+        chosen = page.page.locator(".row.chosen")
+        assert chosen.locator(".cell").first.inner_text() == rows[4][0] and '\\"n\\":4' in chosen.inner_text()
 
 
 def test_details_of_a_call_have_its_recorded_arguments(krait, chromium, record, any_python):

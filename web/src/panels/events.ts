@@ -70,6 +70,14 @@ function lookAt(at: bigint, nth: number): void {
   if (isOut) current.store.setRange(seen - BigInt(Math.round(range.span / 2)), range.span);
 }
 
+/** Makes an event of another panel the one that this table goes to when it opens, if it passes the filter. */
+export async function lookFor(context: Context, event: CatEvent, at: bigint): Promise<void> {
+  const { events: same } = await ask<Answer>('events', { from: at, until: at + 1n, text: context.store.view.events || undefined, limit: PAGE }), text = JSON.stringify(event);
+  const nth = same.findIndex((each) => JSON.stringify(each) === text);
+  context.store.setCursor(at);
+  if (nth >= 0) context.store.look('event', `${at}.${nth}`);
+}
+
 function tell(damage: string | null): void {
   const whole = front <= begin && !next, from = events.length ? moment(timeOf(events[0])) : '';
   const text = whole ? counted(events.length, 'event') : front <= begin ? `the first ${count(events.length)} of the range; scroll for more` : `${count(events.length)} from ${from} on; scroll for more`;

@@ -4,11 +4,12 @@
 import { ask } from '../api';
 import { el } from '../dom';
 import { Panel, trackParams } from '../panel';
+import { lookFor } from './events';
+import { Mark } from '../said';
 import { Table } from '../table';
 import { trackName } from '../threads';
 import { count, counted, moment } from '../time';
 
-interface Mark { track: number; name: number; at: bigint; nth: number } // nth: of those of the same name and time
 const MOST = 2000;
 let table: Table<Mark>, note: HTMLElement, timer = 0;
 
@@ -25,13 +26,14 @@ export const marks: Panel = {
     const text = (mark: Mark): string => context.api.texts.get(mark.name) ?? '\u2026';
     const where = (mark: Mark): string => trackName(context.trace, mark.track);
     table = new Table<Mark>(context.store, 'marks', [
-      { title: 'time', width: '160px', text: (mark) => moment(mark.at), sort: (mark) => -Number(mark.at) },
+      { title: 'time', width: '160px', text: (mark) => moment(context.timeline.said.time(mark, drawLater)), sort: (mark) => -Number(mark.at) },
       { title: 'event', width: 'minmax(200px, 2fr)', left: true, text, sort: text },
-      { title: 'what it says', width: 'minmax(200px, 3fr)', left: true, text: (mark) => context.timeline.said.get(mark.track, mark.name, mark.at, mark.nth, drawLater) },
+      { title: 'what it says', width: 'minmax(200px, 3fr)', left: true, text: (mark) => context.timeline.said.text(mark, drawLater) },
       { title: 'where', width: 'minmax(140px, 1fr)', left: true, text: where, sort: where },
     ], 0, (mark) => {
       const { span } = context.store.view.range;
       context.store.setCursor(mark.at);
+      context.timeline.said.find(mark).then((told) => told && lookFor(context, told.event, told.at)).catch(() => undefined);
       context.store.setRange(mark.at - context.timeline.lanes.tableShift() - BigInt(Math.round(span / 2)), span);
     }, 'Events of the range');
     note = el('div', { class: 'note' });

@@ -26,6 +26,7 @@ struct tasks {
     struct row *rows;
     uint32_t count, cap;
     uint32_t *row_of; /* by index in trace->tasks */
+    bool *is_counted; /* the same: it did something in the range */
 };
 
 static void tasks_done(struct tasks *tasks)
@@ -34,6 +35,7 @@ static void tasks_done(struct tasks *tasks)
     krait_arena_done(&tasks->arena);
     free(tasks->rows);
     free(tasks->row_of);
+    free(tasks->is_counted);
 }
 
 /* -- columns -- */
@@ -141,6 +143,8 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
                                            batch->end_ns[i], &is_in);
         if (!is_in)
             continue;
+        row->tasks += !tasks->is_counted[track->key];
+        tasks->is_counted[track->key] = true;
         row->ns[state] += ns;
         if (state == KRAIT_TASK_RUNNING) {
             row->steps++;
@@ -161,17 +165,17 @@ static int takes(void *ctx, uint32_t index)
     if (track->of != KRAIT_OF_TASK ||
         !krait_select_named(&report->options->select.processes, track->process_name, track->pid))
         return 0;
-    if (group(tasks, &report->trace->tasks[track->key], &tasks->row_of[track->key]))
-        return -ENOMEM;
-    tasks->rows[tasks->row_of[track->key]].tasks++;
-    return 1;
+    return group(tasks, &report->trace->tasks[track->key], &tasks->row_of[track->key]) ? -ENOMEM : 1;
 }
 
 static int walk_all(struct tasks *tasks)
 {
     struct report *report = tasks->report;
-    tasks->row_of = calloc((size_t)report->trace->task_count + 1, sizeof(*tasks->row_of));
-    return tasks->row_of ? krait_report_walk_tracks(report, report->range, takes, add_batch, tasks) : -ENOMEM;
+    size_t count = (size_t)report->trace->task_count + 1;
+    tasks->row_of = calloc(count, sizeof(*tasks->row_of));
+    tasks->is_counted = calloc(count, sizeof(*tasks->is_counted));
+    bool has_both = tasks->row_of && tasks->is_counted;
+    return has_both ? krait_report_walk_tracks(report, report->range, takes, add_batch, tasks) : -ENOMEM;
 }
 
 int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err)

@@ -15,11 +15,13 @@ struct cutting {
     struct krait_ctf_reader *reader;
     struct krait_strtab threads; /* paths of krait's own threads' files; the ids are the threads' indices */
     struct krait_strtab images;  /* folders of krait's own processes; the ids are the processes' indices */
+    struct krait_cut_tasks tasks;
     struct krait_err *err;
 };
 
 static void cutting_done(struct cutting *c)
 {
+    krait_cut_tasks_done(&c->tasks);
     krait_ctf_close(c->reader);
     krait_strtab_done(&c->threads);
     krait_strtab_done(&c->images);
@@ -148,11 +150,11 @@ static int begin_trace(struct cutting *c, const struct krait_ctf_trace *trace)
 static int put_before(void *ctx, const struct krait_ctf_stream *stream, uint64_t ticks,
                       struct krait_buf *events)
 {
-    const struct cutting *c = ctx;
+    struct cutting *c = ctx;
     uint32_t thread = krait_strtab_find(&c->threads, stream->path, strlen(stream->path));
     uint64_t from_ns = range_of(c, process_of(c, stream->trace)).from_ns;
     bool is_there = thread != KRAIT_NO_ID && c->trace->threads[thread].end_ns >= from_ns;
-    return is_there ? krait_cut_before(events, c->trace, thread, from_ns, ticks) : 0;
+    return is_there ? krait_cut_before(events, c->trace, thread, from_ns, ticks, &c->tasks) : 0;
 }
 
 static bool is_definitions(const struct krait_ctf_stream *stream)

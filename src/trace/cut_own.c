@@ -74,10 +74,46 @@ static int add_wait(struct krait_buf *out, const struct krait_trace *trace, uint
     return 0;
 }
 
-int krait_cut_before(struct krait_buf *events, const struct krait_trace *trace, uint32_t thread,
-                     uint64_t from_ns, uint64_t ticks)
+void krait_cut_tasks_done(struct krait_cut_tasks *tasks)
 {
-    int rc = add_stack(events, trace, thread, from_ns, ticks);
+    free(tasks->items);
+    *tasks = (struct krait_cut_tasks){ 0 };
+}
+
+static int know_tasks(struct krait_cut_tasks *tasks, const struct krait_trace *trace, uint32_t process,
+                      uint64_t from_ns)
+{
+    if (tasks->process == process + 1)
+        return 0;
+    krait_cut_tasks_done(tasks);
+    tasks->process = process + 1;
+    return krait_tasks_at(trace, process, from_ns, &tasks->items, &tasks->count);
+}
+
+/* Those of a thread that run, or those that do not. */
+static void add_tasks(struct krait_buf *out, uint64_t ticks, const struct krait_cut_tasks *tasks,
+                      uint32_t thread, bool runs)
+{
+    for (uint32_t i = 0; i < tasks->count; i++) {
+        const struct krait_task_then *then = &tasks->items[i];
+        const struct krait_payload_task_run run = { .task = then->left.task };
+        uint8_t payload[KRAIT_BYTES_task_leave];
+        if (then->thread != thread || then->runs != runs)
+            continue;
+        size_t n = runs ? krait_put_task_run(payload, &run) : krait_put_task_leave(payload, &then->left);
+        add_event(out, runs ? KRAIT_EVENT_task_run : KRAIT_EVENT_task_leave, ticks, payload, n);
+    }
+}
+
+int krait_cut_before(struct krait_buf *events, const struct krait_trace *trace, uint32_t thread,
+                     uint64_t from_ns, uint64_t ticks, struct krait_cut_tasks *tasks)
+{
+    int rc = know_tasks(tasks, trace, trace->threads[thread].process, from_ns);
+    if (rc)
+        return rc;
+    add_tasks(events, ticks, tasks, thread, false);
+    rc = add_stack(events, trace, thread, from_ns, ticks);
+    add_tasks(events, ticks, tasks, thread, true);
     rc = rc ? rc : add_wait(events, trace, thread, from_ns, ticks);
     return rc || !events->failed ? rc : -ENOMEM;
 }

@@ -7,10 +7,20 @@
 
 #include "base/buf.h"
 #include "trace/cut.h"
+#include "trace/tasks.h"
 
-/* Appends the events that say how a thread is when the range begins, at the time `ticks`. Returns 0 or -ENOMEM. */
+/* How the tasks of a process are when the range begins. */
+struct krait_cut_tasks {
+    struct krait_task_then *items;
+    uint32_t count;
+    uint32_t process; /* + 1; 0: of none */
+};
+
+/* Appends the events that say how a thread, and the tasks that it ran last, are when the range begins, at the time `ticks`.
+ * `tasks` keeps those of a process from call to call. Returns 0 or -ENOMEM. */
 int krait_cut_before(struct krait_buf *events, const struct krait_trace *trace, uint32_t thread,
-                     uint64_t from_ns, uint64_t ticks);
+                     uint64_t from_ns, uint64_t ticks, struct krait_cut_tasks *tasks);
+void krait_cut_tasks_done(struct krait_cut_tasks *tasks);
 
 /* A range and the ticks at its edges, one before it and the first behind it; 0 and UINT64_MAX if it has none. */
 struct krait_cut_edges {

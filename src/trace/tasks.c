@@ -56,6 +56,8 @@ struct now {
     int64_t whom;     /* the task that it waits for, or that woke it */
     uint64_t last_ns; /* to where its states were handed out */
     uint32_t c;       /* of a greenlet: the code of the C function that it switched in; 0: none */
+    uint32_t thread;  /* that ran it last */
+    struct krait_payload_task_leave left; /* how its last step ended; `at` tells the state, be it of C */
     struct batch batch;
 };
 
@@ -75,6 +77,8 @@ struct calls {
 struct pass {
     const struct krait_trace *trace;
     const struct krait_process *process;
+    struct krait_range range; /* in a part that krait cut made, without the moment before it */
+    uint32_t thread;
     const struct krait_image *image;
     const struct krait_thread_file *file;
     const struct krait_walking *walking;
@@ -131,7 +135,7 @@ static uint64_t gap_after(const struct pass *pass, uint64_t t_ns)
 /* The task's state is over, as far as it lies in the range. */
 static int end_state(struct pass *pass, struct now *now, uint64_t t_ns)
 {
-    const struct krait_range *range = &pass->walking->range;
+    const struct krait_range *range = &pass->range;
     uint64_t from_ns = KRAIT_MAX(KRAIT_MAX(now->since_ns, range->from_ns), now->last_ns);
     uint64_t to_ns = KRAIT_MIN(KRAIT_MIN(t_ns, range->to_ns), gap_after(pass, now->since_ns));
     bool is_known = now->is_known;
@@ -214,16 +218,25 @@ static void want_calls(struct krait_thread_events *events)
     events->wanted[KRAIT_EVENT_c_call] = true;
 }
 
-static const struct krait_func *c_func_of(const struct pass *pass, uint32_t task)
+/* In a part that krait cut made the event itself says the C function. */
+static enum krait_task_state switched(struct pass *pass, const struct krait_payload_task_leave *event,
+                                      struct now *now)
 {
-    uint32_t code = pass->now[task].c;
-    return code ? func_of(pass, code) : NULL;
+    const struct krait_func *at = func_of(pass, event->at);
+    want_calls(&pass->events);
+    now->c = at && at->kind == KRAIT_FUNC_C ? event->at : c_function(pass);
+    enum krait_task_state by_python = krait_greenlet_waits(at, NULL);
+    enum krait_task_state state = now->c ? krait_greenlet_waits(at, func_of(pass, now->c)) : by_python;
+    now->left.at = state == by_python ? event->at : now->c;
+    return state;
 }
 
 static int leave(struct pass *pass, const struct krait_payload_task_leave *event, uint32_t task,
                  uint64_t t_ns)
 {
     int rc = 0;
+    pass->now[task].thread = pass->thread;
+    pass->now[task].left = *event;
     switch (event->reason) {
     case KRAIT_task_leave_reason_future:
         rc = go_to(pass, task, t_ns, krait_task_waits(func_of(pass, event->at)), KRAIT_NO_ID);
@@ -234,10 +247,7 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
     case KRAIT_task_leave_reason_yielded:
         return go_to(pass, task, t_ns, KRAIT_TASK_READY, KRAIT_NO_ID);
     case KRAIT_task_leave_reason_switched:
-        want_calls(&pass->events);
-        pass->now[task].c = c_function(pass);
-        return go_to(pass, task, t_ns, krait_greenlet_waits(func_of(pass, event->at), c_func_of(pass, task)),
-                     KRAIT_NO_ID);
+        return go_to(pass, task, t_ns, switched(pass, event, &pass->now[task]), KRAIT_NO_ID);
     case KRAIT_task_leave_reason_unseen:
         return end_state(pass, &pass->now[task], t_ns);
     default: /* it has ended */
@@ -334,6 +344,7 @@ static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload
     const struct now *now = &pass->now[task];
     bool is_stated = confirm_step(&pass->doubtful, task) | take_step(&pass->now_in, task);
     push_step(&pass->now_in, task);
+    pass->now[task].thread = pass->thread;
     if (now->c && !pass->calls.depth) /* it goes on in what it called */
         begin_call(&pass->calls, now->c);
     if (is_stated && now->is_known && now->state == KRAIT_TASK_RUNNING)
@@ -398,7 +409,7 @@ static void on_call(struct pass *pass, uint32_t id, uint64_t t_ns, struct krait_
 static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
 {
     struct pass *pass = ctx;
-    if (t_ns >= pass->walking->range.to_ns)
+    if (t_ns >= pass->range.to_ns)
         return -ERANGE;
     look_for_loss(pass, t_ns);
     if (id != KRAIT_EVENT_task_run && id != KRAIT_EVENT_task_leave && id != KRAIT_EVENT_task_wake) {
@@ -421,6 +432,7 @@ static int read_thread(struct pass *pass, uint32_t thread, struct krait_damage *
     if (!krait_thread_events_may_be(events, pass->trace, thread))
         return 0;
     events->wanted[KRAIT_EVENT_python_stack] = events->wanted[KRAIT_EVENT_python_deep_stack] = true;
+    pass->thread = thread;
     pass->image = krait_image_of(pass->trace, thread);
     pass->file = &krait_recordings_of(pass->trace)->files[thread];
     pass->now_in.depth = pass->doubtful.depth = pass->next_packet = 0;
@@ -428,7 +440,7 @@ static int read_thread(struct pass *pass, uint32_t thread, struct krait_damage *
     pass->calls.depth = 0;
     int rc = krait_thread_events_read(events, pass->trace, thread, 0, damage);
     rc = rc == -ERANGE ? 0 : rc;
-    look_for_loss(pass, pass->walking->range.to_ns);
+    look_for_loss(pass, pass->range.to_ns);
     return rc ? rc : settle_doubt(pass, UINT64_MAX);
 }
 
@@ -479,6 +491,7 @@ static int walk_process(struct pass *pass, uint32_t process)
     struct krait_damage damage = pass->walking->damage;
     int rc = 0;
     pass->process = &trace->processes[process];
+    pass->range = krait_image_clip(&krait_recordings_of(trace)->images[process], pass->walking->range);
     for (uint32_t i = 0; i < trace->thread_count && !rc; i++) {
         if (trace->threads[i].process == process && krait_image_of(trace, i))
             rc = read_thread(pass, i, &damage);
@@ -514,6 +527,50 @@ static int walk_tracks(const struct krait_trace *trace, const struct krait_track
     krait_map_done(&pass.waiting);
     free(pass.now);
     return rc;
+}
+
+/* -- at one time -- */
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct krait_task_then *one = a, *other = b;
+    return one->since_ns < other->since_ns ? -1 : one->since_ns > other->since_ns;
+}
+
+static struct krait_task_then then_of(const struct now *now, const struct krait_task *task)
+{
+    struct krait_task_then then = { .thread = now->thread,
+                                    .since_ns = now->since_ns,
+                                    .runs = now->state == KRAIT_TASK_RUNNING,
+                                    .left = now->left };
+    then.left.task = task->id;
+    if (now->state == KRAIT_TASK_READY) /* it has been woken */
+        then.left.reason = KRAIT_task_leave_reason_yielded;
+    return then;
+}
+
+int krait_tasks_at(const struct krait_trace *trace, uint32_t process, uint64_t at_ns,
+                   struct krait_task_then **then, uint32_t *count)
+{
+    const struct krait_walking walking = { .range = { 0, at_ns } };
+    struct pass pass = { .trace = trace, .walking = &walking };
+    KRAIT_AUTO_FREE struct krait_task_then *items = calloc(trace->task_count + 1, sizeof(*items));
+    uint32_t n = 0;
+    pass.now = calloc(trace->task_count + 1, sizeof(*pass.now));
+    int rc = pass.now && items ? walk_process(&pass, process) : -ENOMEM;
+    for (uint32_t i = 0; !rc && i < trace->task_count; i++) {
+        if (trace->tasks[i].process == process && pass.now[i].is_known)
+            items[n++] = then_of(&pass.now[i], &trace->tasks[i]);
+    }
+    krait_map_done(&pass.waiting);
+    free(pass.now);
+    if (rc)
+        return rc;
+    qsort(items, n, sizeof(*items), by_begin);
+    *then = items;
+    *count = n;
+    items = NULL;
+    return 0;
 }
 
 static int walk_track(const struct krait_trace *trace, const struct krait_track *track,

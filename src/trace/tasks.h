@@ -16,6 +16,7 @@
 #ifndef KRAIT_TRACE_TASKS_H
 #define KRAIT_TRACE_TASKS_H
 
+#include "event/payload.h"
 #include "trace/trace.h"
 
 /* Their texts are the states' names (krait_task_state_names). */
@@ -37,6 +38,20 @@ extern const char *const krait_task_state_names[KRAIT_TASK_STATES];
 
 /* Whether the program gave it a name: krait_task_is_named. */
 bool krait_task_has_name(const struct krait_task *task);
+
+/* How a task is at a time: what its last event was, as of now. */
+struct krait_task_then {
+    uint32_t thread; /* that ran it last */
+    uint64_t since_ns;
+    bool runs;
+    struct krait_payload_task_leave
+        left; /* its id; where it does not run also why, for what, and where it waits */
+};
+
+/* The tasks of a process that krait recorded when `at_ns`, above 0, begins, by the time since when they are so. *then is
+ * the caller's, to free. Returns 0 or -ENOMEM. */
+int krait_tasks_at(const struct krait_trace *trace, uint32_t process, uint64_t at_ns,
+                   struct krait_task_then **then, uint32_t *count);
 
 /* "handle Task-7", "first handle": a name that somebody chose goes first. The trace's; NULL: memory is out. */
 const char *krait_task_label(struct krait_trace *trace, const struct krait_task *task);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait cut: a range of a recording is a recording that tells the same as the range of the whole."""
 
+import json
 import shutil
 import subprocess
 
@@ -8,6 +9,7 @@ import pytest
 
 from kernel_made import switch
 from pages import run_page
+from test_record_green_tasks import GEVENT
 from wall_made import CODES
 
 PROGRAM = """
@@ -77,6 +79,51 @@ def test_a_part_of_a_part(record, any_python, info, run, told):
         assert told(whole.parent / "middle", verb) == told(tail, verb, "--until", f"{0.4 * ms}ms"), verb
     metadata = next((whole.parent / "middle").glob("*/metadata")).read_text()
     assert metadata.count("cut_from") == metadata.count("cut_until") == 1
+
+
+TASKS = """
+import asyncio, threading
+async def sleeps():
+    for _ in range(3): await asyncio.sleep(0.02)
+async def locks(lock):
+    for _ in range(3):
+        async with lock: await asyncio.sleep(0.01)
+async def burns():
+    for _ in range(5):
+        sum(range(100_000))
+        await asyncio.sleep(0)
+async def waits():
+    await asyncio.create_task(sleeps())
+async def main():
+    lock = asyncio.Lock()
+    await asyncio.gather(sleeps(), locks(lock), locks(lock), burns(), waits())
+threads = [threading.Thread(target=lambda: asyncio.run(main())) for _ in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def same_tasks(whole, info, run, told, ms_of):
+    length = info(whole)["duration_ns"] / 1e6
+    for tenth in ms_of:
+        begin, end = f"{length * tenth / 10:.6f}ms", f"{length * (tenth + 1.5) / 10:.6f}ms"
+        part = f"{whole}-part{tenth}"
+        run("cut", whole, "--from", begin, "--until", end, "-o", part)
+        rows = [sorted(json.loads(text)["tasks"], key=str) for text in (told(part, ["report", "--by", "task", "--json"]), told(whole, ["report", "--by", "task", "--json"], "--from", begin, "--until", end))]
+        assert rows[0] == rows[1], (begin, end)
+        yield rows[0]
+
+
+@pytest.mark.few_pythons
+def test_tasks_of_a_part_are_those_of_its_range(record, python, info, run, told):
+    rows = [row for rows in same_tasks(record.text(python, TASKS).path, info, run, told, range(3, 9)) for row in rows]
+    assert {"timer_ns", "lock_ns", "task_ns", "running_ns"} <= {key for row in rows for key, value in row.items() if value}
+
+
+def test_greenlets_of_a_part_are_those_of_its_range(record, any_python, venv, info, run, told):
+    recording = record.text(venv(any_python, "gevent"), GEVENT)
+    rows = [row for rows in same_tasks(recording.path, info, run, told, range(5, 10)) for row in rows]
+    assert {"timer_ns", "socket_ns", "switch_ns", "running_ns", "queue_ns" if any_python.number >= (3, 12) else "timer_ns"} <= {key for row in rows for key, value in row.items() if value}
 
 
 # Two greenlets of a thread: `main` calls, is left under 1; another stack is built, left under 2; 1 is taken up again.

@@ -2,6 +2,8 @@
 #include "cmd/select.h"
 
 #include "base/fmt.h"
+#include "trace/tasks.h"
+#include "trace/track.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -114,13 +116,30 @@ bool krait_select_thread(void *ctx, const struct krait_trace *trace, uint32_t in
            krait_select_named(&select->processes, process->name, process->pid);
 }
 
+/* Whether a task ran in a thread that is chosen. Without memory all did. */
+static bool ran_there(struct krait_select *select, const struct krait_trace *trace, uint32_t task)
+{
+    if (!select->threads.count)
+        return true;
+    bool *ran = select->ran ? select->ran : calloc((size_t)trace->task_count + 1, sizeof(*ran));
+    for (uint32_t i = 0; ran && !select->ran && i < trace->thread_count; i++) {
+        if (krait_select_thread(select, trace, i))
+            krait_tasks_of(trace, i, ran);
+    }
+    select->ran = ran;
+    return !ran || ran[task];
+}
+
 bool krait_select_track(void *ctx, const struct krait_trace *trace, const struct krait_track *track)
 {
-    const struct krait_select *select = ctx;
+    struct krait_select *select = ctx;
     if (track->of == KRAIT_OF_LANE) /* its events were chosen */
         return true;
     if (track->of == KRAIT_OF_TASK && track->thread != KRAIT_NO_ID)
         return krait_select_thread(ctx, trace, track->thread);
+    if (track->of == KRAIT_OF_TASK)
+        return krait_select_named(&select->processes, track->process_name, track->pid) &&
+               ran_there(select, trace, track->key);
     if (track->of != KRAIT_OF_THREAD && track->of != KRAIT_OF_PROCESS)
         return !select->threads.count && !select->processes.count;
     bool is_named = track->of == KRAIT_OF_PROCESS
@@ -190,6 +209,7 @@ void krait_select_done(struct krait_select *select)
 {
     krait_opt_list_done(&select->analyses);
     free(select->parts.items);
+    free(select->ran);
     free(select->owned[0]);
     free(select->owned[1]);
     krait_opt_list_done(&select->threads);

@@ -20,6 +20,7 @@ struct krait_select {
     bool sums_parts;                          /* the verb takes them */
     bool shows_analyses;                      /* it shows them even without `within` */
     struct krait_opt_list threads, processes; /* globs; empty takes all */
+    bool *ran; /* the tasks that ran in one of these threads; krait_select_track fills it when it is asked */
 };
 
 /* Rows for a verb's table: `values` is the verb's options struct, `member` its struct krait_select. */

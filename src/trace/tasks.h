@@ -39,19 +39,23 @@ extern const char *const krait_task_state_names[KRAIT_TASK_STATES];
 /* Whether the program gave it a name: krait_task_is_named. */
 bool krait_task_has_name(const struct krait_task *task);
 
-/* How a task is at a time: what its last event was, as of now. */
+/* How a task is at a time: what its last event was, as of now. `left` has its id; where it does not run also why, for what,
+ * and where it waits. */
 struct krait_task_then {
     uint32_t thread; /* that ran it last */
     uint64_t since_ns;
     bool runs;
-    struct krait_payload_task_leave
-        left; /* its id; where it does not run also why, for what, and where it waits */
+    struct krait_payload_task_leave left;
 };
 
 /* The tasks of a process that krait recorded when `at_ns`, above 0, begins, by the time since when they are so. *then is
  * the caller's, to free. Returns 0 or -ENOMEM. */
 int krait_tasks_at(const struct krait_trace *trace, uint32_t process, uint64_t at_ns,
                    struct krait_task_then **then, uint32_t *count);
+
+/* Sets ran[i] for each task, by its index, that has a step in a thread that krait recorded. What is damaged, or does not fit
+ * in memory, has none. */
+void krait_tasks_of(const struct krait_trace *trace, uint32_t thread, bool *ran);
 
 /* "handle Task-7", "first handle": a name that somebody chose goes first. The trace's; NULL: memory is out. */
 const char *krait_task_label(struct krait_trace *trace, const struct krait_task *task);

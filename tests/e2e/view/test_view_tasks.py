@@ -6,6 +6,9 @@ import subprocess
 
 import pytest
 from browser import opened
+from test_api import PACKAGE
+from test_view_svg import view  # noqa: F401  (a fixture)
+from test_view_svg_lanes import lanes
 
 PROGRAM = """
 import asyncio
@@ -28,9 +31,34 @@ def test_each_task_has_a_lane(record, krait, python, tmp_path):
     assert done.returncode == 0 and re.search(r"1 thread, \d+ tasks", done.stderr), done.stderr
     svg = (tmp_path / "t.svg").read_text()
     lanes = re.findall(r'<text class="name"[^>]*>([^<]*)', svg)
-    assert any(lane.startswith("&lt;first &amp; foremost") for lane in lanes)
+    assert any(lane.startswith("&lt;first &amp;") and lane.endswith("&gt; waiter") for lane in lanes)  # the name is shortened
     assert sum(lane.startswith("waiter Task-") for lane in lanes) == 2
     assert {"timer", "lock", "on CPU"} <= set(re.findall(r">([^<>]+)</text>", svg))
+
+
+LOOPS = """
+import asyncio, krait, sys, threading
+async def sleeps(name):
+    for _ in range(3):
+        with krait.span(name): await asyncio.sleep(0.01)
+async def main(name):
+    task = asyncio.get_running_loop().create_task(sleeps(name))
+    task.set_name(f"{name}-task")
+    await task
+thread = threading.Thread(target=lambda: asyncio.run(main("other")), name="Other")
+thread.start()
+asyncio.run(main("first"))
+thread.join()
+"""
+
+
+def test_the_lanes_of_one_threads_tasks_have_their_states(record, run, krait, any_python, view):  # noqa: F811
+    trace = record.text(any_python, LOOPS, env=PACKAGE).path
+    for options, names in ((["--thread", "Other"], {"other"}), (["--thread", "MainThread"], {"first"}), (["--process", "*python*"], {"first", "other"}), ([], {"first", "other"})):
+        found = {name: parts for name, parts in lanes(view(trace, *options)[0]).items() if "-task" in name}
+        assert {name.split("-")[0] for name in found} == names, options
+        for parts in found.values():
+            assert {"task", "spans"} <= set(parts) and any("timer" in box[3] for box in parts["task"]), options
 
 
 def test_the_page_has_them_below_their_threads(record, krait, any_python, chromium):

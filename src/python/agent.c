@@ -325,6 +325,8 @@ static int watch_forks(void)
 
 int krait_agent_join(enum krait_event_enum_value origin, const char **why)
 {
+    if (krait_writer_is_off(&krait_agent.writer)) /* an early look, which saves the rest */
+        return -EHOSTDOWN;
     read_options(&krait_agent);
     krait_codes_find_own();
     *why = "the recording has too many processes";
@@ -347,12 +349,14 @@ int krait_agent_join(enum krait_event_enum_value origin, const char **why)
 
 static int join(enum krait_event_enum_value origin, const char **why)
 {
-    int rc = krait_writer_is_off(&krait_agent.writer) ? -ESHUTDOWN : krait_agent_join(origin, why);
-    if (rc == -ESHUTDOWN && krait_writer_is_off(&krait_agent.writer)) {
-        rc = watch_forks();
-        krait_switch_begin_off(origin);
-    }
-    return rc;
+    bool held = krait_switch_hold();
+    int rc = krait_agent_join(origin, why);
+    if (held)
+        krait_switch_release();
+    if (rc != -EHOSTDOWN)
+        return rc;
+    krait_switch_begin_off(origin);
+    return watch_forks();
 }
 
 int krait_agent_start(const char *session, enum krait_event_enum_value origin, const char **why)
@@ -382,7 +386,7 @@ int krait_agent_start(const char *session, enum krait_event_enum_value origin, c
 
 /* ---- fork ---- */
 
-bool krait_agent_rejoin(struct krait_interp *in)
+int krait_agent_rejoin(struct krait_interp *in)
 {
     struct krait_agent *agent = in->agent;
     atomic_store(&agent->forked, 0);
@@ -393,11 +397,12 @@ bool krait_agent_rejoin(struct krait_interp *in)
     krait_green_tasks_forked();
     krait_threads_forget();
     bool may = agent->writer.shm.control->flags & KRAIT_RECORD_CHILDREN;
-    if (!may || krait_writer_join(&agent->writer)) {
+    int rc = may ? krait_writer_join(&agent->writer) : -ESHUTDOWN;
+    if (rc) {
         krait_agent_give_up(in);
-        if (may && krait_writer_is_off(&agent->writer)) /* since the fork */
+        if (rc == -EHOSTDOWN) /* since the fork */
             krait_switch_begin_off(KRAIT_process_origin_fork);
-        return false;
+        return rc;
     }
     for (struct krait_interp *i = atomic_load(&agent->interps); i; i = i->next) {
         if (!i->ended && i->starts == atomic_load(&agent->starts))
@@ -406,7 +411,7 @@ bool krait_agent_rejoin(struct krait_interp *in)
     krait_governor_init(in);
     say_process(in, KRAIT_process_origin_fork);
     krait_cost_say(in);
-    return true;
+    return 0;
 }
 
 /* ---- the end ---- */
@@ -495,7 +500,7 @@ bool krait_agent_may_note(struct krait_interp *in, enum krait_begin_what top)
         on_raw_fork();
         forked = true;
     }
-    if (KRAIT_UNLIKELY(forked) && !krait_agent_rejoin(in))
+    if (KRAIT_UNLIKELY(forked) && krait_agent_rejoin(in))
         return false;
     if (krait_this_ring == &krait_no_ring && !krait_thread_begin(in))
         return false;

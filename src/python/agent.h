@@ -183,10 +183,11 @@ struct krait_interp *krait_agent_interp(void);
 void krait_agent_see_interp(void);
 /* After Py_Finalize and Py_Initialize: forgets the old interpreter and installs the hooks. GIL held. */
 void krait_agent_begin_again(void);
-/* In a forked child, before its first event: takes its own process slot, rings and ids. Returns false if the child is
- * not to be recorded. GIL held. */
-bool krait_agent_rejoin(struct krait_interp *in);
-/* What krait_agent_start does after mapping the recording. GIL held. */
+/* In a forked child, before its first event: takes its own process slot, rings and ids. Returns 0, -EHOSTDOWN if the
+ * recording is off by now, or another negative errno if the child is not to be recorded. GIL held. */
+int krait_agent_rejoin(struct krait_interp *in);
+/* What krait_agent_start does after mapping the recording. Returns 0; -EHOSTDOWN, and nothing has begun, if the recording
+ * is off; or another negative errno. GIL held, and the switch (krait_switch_hold). */
 int krait_agent_join(enum krait_event_enum_value origin, const char **why);
 /* Install the hooks of an interpreter that has been recorded in this recording before; remove them. GIL held. */
 int krait_agent_install_again(struct krait_interp *in, const char **why);
@@ -243,6 +244,9 @@ bool krait_agent_may_note(struct krait_interp *in, enum krait_begin_what top);
 void krait_agent_count_lost(struct krait_interp *in, const struct krait_ring *ring);
 
 /* ---- switch.c ---- */
+/* Whether the caller may begin, or switch, the recording of this process now; meanwhile nobody else does. GIL held. */
+bool krait_switch_hold(void);
+void krait_switch_release(void);
 /* Whether recording is switched off. Removes the hooks when it has been switched off since. GIL held; in slow paths. */
 bool krait_switch_is_off(struct krait_interp *in);
 /* This process joins a recording that is off. GIL held. */
@@ -262,7 +266,7 @@ void krait_switch_forked(void);
 
 /* ---- threads.c ---- */
 bool krait_thread_begin(struct krait_interp *in);
-/* The same for a thread of C's own, without the GIL; it has no name. */
+/* The same without the GIL: for a thread of C's own, which has no name, or one that was seeded. */
 bool krait_thread_begin_native(void);
 void krait_threads_forget(void);
 /* In a forked child: its only thread is the one that called fork. */

@@ -45,7 +45,8 @@ static bool is_off(void)
     return atomic_load_explicit(&krait_agent.off, memory_order_relaxed);
 }
 
-/* To install and to remove hooks raises audit events, which look at the state too; and the GIL may be dropped meanwhile. */
+/* To install and to remove hooks raises audit events, which look at the state too; and the GIL may be dropped meanwhile.
+ * What is written then is in the recording, also where that is off by now. */
 static atomic_flag switching = ATOMIC_FLAG_INIT;
 
 /* So that readers know why nothing is recorded for a while. GIL held. */
@@ -60,25 +61,38 @@ static void say(struct krait_interp *in, enum krait_event_enum_value state)
 
 /* ---- off ---- */
 
-/* GIL held. The thread's own open calls and all others' end here; the program goes on without hooks. */
-static void switch_off(struct krait_interp *in)
+bool krait_switch_hold(void)
+{
+    if (atomic_flag_test_and_set(&switching))
+        return false;
+    krait_agent.writer.settles = true;
+    return true;
+}
+
+void krait_switch_release(void)
+{
+    krait_agent.writer.settles = false;
+    atomic_flag_clear(&switching);
+}
+
+/* GIL held. The thread's own open calls and all others' end here; the program goes on without hooks, or at once with what
+ * has changed. */
+static void switch_off(struct krait_interp *in, bool stays_off)
 {
     struct krait_agent *agent = &krait_agent;
-    if (atomic_flag_test_and_set(&switching))
+    if (!krait_switch_hold())
         return;
     atomic_store(&agent->off, 1);
     atomic_store(&agent->running, 0);
     atomic_fetch_add(&agent->epoch, 1);
     krait_agent_remove_hooks(in);
     krait_native_notes_wait();
-    agent->writer.settles = true;
-    if (krait_writer_is_off(&agent->writer)) /* else it goes on at once, with what has changed */
+    if (stays_off)
         say(in, KRAIT_recording_state_off);
     krait_threads_close();
-    agent->writer.settles = false;
     if (agent->writer.proc)
         atomic_store(&agent->writer.proc->off, 1);
-    atomic_flag_clear(&switching);
+    krait_switch_release();
     krait_switch_arm();
 }
 
@@ -86,10 +100,11 @@ bool krait_switch_is_off(struct krait_interp *in)
 {
     const struct krait_agent *agent = &krait_agent;
     if (KRAIT_LIKELY(atomic_load_explicit(&agent->running, memory_order_relaxed))) {
-        bool changes = krait_writer_is_off(&agent->writer) || krait_writer_has_changed(&agent->writer);
+        bool off = krait_writer_is_off(&agent->writer);
+        bool changes = off || krait_writer_has_changed(&agent->writer);
         if (KRAIT_LIKELY(!changes) || atomic_load(&agent->forked))
             return false;
-        switch_off(in); /* what has changed is read when it is switched on again, at once */
+        switch_off(in, off); /* what has changed is read when it is switched on again, at once */
     } else if (is_off()) {
         krait_agent_remove_hooks(in); /* of another interpreter than the one that noticed */
     }
@@ -109,9 +124,8 @@ void krait_switch_begin_off(enum krait_event_enum_value origin)
 static int go_on(struct krait_interp *in, const char **why)
 {
     struct krait_agent *agent = &krait_agent;
-    if (atomic_load(&agent->forked) && !krait_agent_rejoin(in))
-        return -ESHUTDOWN;
-    int rc = krait_agent_install_again(in, why);
+    int rc = atomic_load(&agent->forked) ? krait_agent_rejoin(in) : 0;
+    rc = rc ? rc : krait_agent_install_again(in, why);
     if (rc)
         return rc;
     atomic_store(&agent->writer.proc->off, 0);
@@ -131,7 +145,7 @@ static void switch_on(void)
     bool again = is_known && (agent->writer.proc || atomic_load(&agent->forked));
     atomic_fetch_add(&agent->epoch, 1);
     int rc = again ? go_on(in, &why) : krait_agent_join(agent->origin, &why);
-    if (rc && krait_writer_is_off(&agent->writer)) { /* again, meanwhile */
+    if (rc == -EHOSTDOWN) { /* off again, meanwhile */
         atomic_store(&agent->running, 0);
         return;
     }
@@ -149,7 +163,7 @@ static void switch_on(void)
 /* GIL held; keeps errno and the exception. */
 static void look(void)
 {
-    if (atomic_flag_test_and_set(&switching))
+    if (!krait_switch_hold())
         return;
     struct krait_kept kept = krait_keep();
     uint32_t session = krait_writer_session(&krait_agent.writer);
@@ -158,7 +172,7 @@ static void look(void)
     else if (is_off() && session != KRAIT_SESSION_OFF)
         atomic_store(&krait_agent.off, 0); /* over */
     krait_restore(&kept);
-    atomic_flag_clear(&switching);
+    krait_switch_release();
 }
 
 void krait_switch_look(void)
@@ -282,7 +296,7 @@ void krait_switch_forked(void)
     if (atomic_exchange(&waker.phase, GONE) != GONE)
         atomic_fetch_sub(&krait_agent.inside, 1);
     atomic_store(&waker.left_for_fork, false);
-    atomic_flag_clear(&switching); /* another thread may have held it */
+    krait_switch_release(); /* another thread may have held it */
     krait_agent.writer.reserved = false;
 }
 

@@ -349,14 +349,16 @@ uint32_t krait_writer_session(const struct krait_writer *writer)
     return atomic_load_explicit(&writer->shm.control->state, memory_order_relaxed);
 }
 
-static bool session_is(const struct krait_writer *writer, enum krait_session_state state)
-{
-    return krait_writer_session(writer) == state;
-}
-
 static bool session_runs(const struct krait_writer *writer)
 {
-    return session_is(writer, KRAIT_SESSION_RUN);
+    return krait_writer_session(writer) == KRAIT_SESSION_RUN;
+}
+
+/* Whether the recording is on, or off with something that is to be in it still. */
+static bool session_takes(const struct krait_writer *writer, bool also_off)
+{
+    uint32_t session = krait_writer_session(writer);
+    return session == KRAIT_SESSION_RUN || (also_off && session == KRAIT_SESSION_OFF);
 }
 
 /* A page that the kernel fills with zeros in the child of every fork, also of one that libc knows nothing of
@@ -410,8 +412,9 @@ int krait_writer_join(struct krait_writer *writer)
         writer->own = map_own_mark();
     if (writer->own)
         *writer->own = 1;
-    if (!session_runs(writer))
-        return -ESHUTDOWN;
+    uint32_t session = krait_writer_session(writer);
+    if (session != KRAIT_SESSION_RUN)
+        return session == KRAIT_SESSION_OFF ? -EHOSTDOWN : -ESHUTDOWN;
     if (!writer->reserved && !take_proc(writer)) {
         krait_writer_lost(writer, KRAIT_lost_reason_no_ring, 1);
         return -EAGAIN;
@@ -488,7 +491,7 @@ static void wake_collector(struct krait_control *control)
 
 struct krait_ring *krait_writer_ring_new(struct krait_writer *writer, enum krait_ring_kind kind, uint32_t tid)
 {
-    if (!writer->proc || !session_runs(writer))
+    if (!writer->proc || !session_takes(writer, kind == KRAIT_RING_DEFINITIONS))
         return NULL;
     /* A thread without a ring asks at each of its events. */
     uint64_t now = atomic_load(&writer->shm.control->ring_frees) + 1ull;
@@ -660,7 +663,7 @@ void krait_writer_note_changes(struct krait_writer *writer)
 
 bool krait_writer_is_off(const struct krait_writer *writer)
 {
-    return session_is(writer, KRAIT_SESSION_OFF);
+    return krait_writer_session(writer) == KRAIT_SESSION_OFF;
 }
 
 /* In another PID namespace the collector's number says nothing, but it beats. */
@@ -691,7 +694,7 @@ static bool wait_for_packet(struct krait_writer *writer, struct krait_ring *ring
 enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait_ring *ring, uint64_t t,
                                        size_t bytes)
 {
-    if (!session_runs(writer) && !(writer->settles && krait_writer_is_off(writer)))
+    if (!session_takes(writer, writer->settles))
         return KRAIT_ROOM_NONE;
     if (!krait_ring_fits(ring, bytes)) {
         close_packet(writer, ring, t);

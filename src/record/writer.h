@@ -25,7 +25,7 @@ struct krait_writer {
     char key[KRAIT_DOOR_KEY + 1]; /* of the collector's socket (door.h); empty: none */
     bool apart;                   /* the collector sees other process ids than this process */
     bool reserved;                /* proc_index is a slot that krait_writer_reserve took for this process */
-    bool settles;                 /* may write though the recording is off: what ends its part until then */
+    bool settles; /* may write though the recording is off: what begins its part, or ends it until it is on */
     uint8_t *_Atomic
         *ring_maps; /* the address of each ring's bytes, + KRAIT_MAP_CLOSED; NULL: not mapped here */
     uint8_t *seed;  /* a second mapping of the page below the first ring, without access */
@@ -58,7 +58,7 @@ static inline uint8_t *krait_writer_packet(const struct krait_writer *writer, co
 void krait_writer_refuse(struct krait_writer *writer, const char *why);
 
 /* Takes a process slot for this process; call it again after fork. Returns 0, -EAGAIN if none is free, -ESHUTDOWN if
- * the recording has ended or is off. */
+ * the recording has ended, -EHOSTDOWN if it is off. */
 int krait_writer_join(struct krait_writer *writer);
 /* Takes a slot for krait_writer_join to use later: the collector knows then that the process is ready. May fail. */
 void krait_writer_reserve(struct krait_writer *writer);
@@ -73,7 +73,7 @@ static inline bool krait_writer_is_own(const struct krait_writer *writer)
 void krait_writer_leave(struct krait_writer *writer);
 
 /* A ring for a thread, or for definitions; NULL if none is left (the caller's first event counts that as lost_reason
- * no_ring). Any thread. */
+ * no_ring), or the recording is over, or for a thread if it is off. Any thread. */
 struct krait_ring *krait_writer_ring_new(struct krait_writer *writer, enum krait_ring_kind kind,
                                          uint32_t tid);
 /* The owner will not write any more. NULL is fine. */

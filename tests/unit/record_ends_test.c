@@ -174,6 +174,28 @@ static void rings_of_who_lives_on_are_nobody_elses_after_the_end(void **state)
     krait_writer_unmap(&writer);
 }
 
+/* One look tells them apart: at a second one it may be on again. */
+static void who_joins_is_told_whether_the_recording_is_off_or_over(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, NULL);
+    join(f, &writer);
+    krait_collector_toggle(f->collector);
+    struct krait_writer late = writer;
+    assert_int_equal(krait_writer_join(&late), -EHOSTDOWN);
+    assert_null(krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 7));
+    struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_DEFINITIONS, 0);
+    assert_non_null(ring); /* what has joined has names, also if it was switched off since */
+    assert_int_equal(put(&writer, ring, 1), KRAIT_ROOM_NONE);
+    writer.settles = true;
+    assert_int_equal(put(&writer, ring, 1), KRAIT_ROOM_OK);
+    writer.settles = false;
+    krait_writer_ring_close(ring);
+    leave(&writer);
+    finish(f);
+}
+
 static void many_processes_at_once(void **state)
 {
     enum { PROCESSES = 200 };
@@ -253,6 +275,7 @@ int main(void)
         RECORD_TEST(a_ring_is_found_again_when_one_was_given_back),
         RECORD_TEST(a_process_that_was_gone_before_it_was_seen_has_its_name),
         RECORD_TEST(rings_of_who_lives_on_are_nobody_elses_after_the_end),
+        RECORD_TEST(who_joins_is_told_whether_the_recording_is_off_or_over),
         RECORD_TEST(many_processes_at_once),
         RECORD_TEST(packets_that_two_processes_wrote_at_once_are_dropped),
     };

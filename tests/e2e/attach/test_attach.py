@@ -349,6 +349,34 @@ def test_a_program_may_stop_the_recording_while_it_begins(programs, attach, pyth
     assert ended(app, tmp_path) == "done True\n"
 
 
+ASKS = """
+def act():
+    open("begins", "w").close()
+    while not os.path.exists("off"): time.sleep(0.001)
+"""
+
+
+@pytest.mark.parametrize("event", ["compile", "sys._current_frames"])
+def test_a_recording_that_is_switched_off_while_it_begins_in_a_process_can_be_switched_on(programs, attach, run, krait, python, tmp_path, event):
+    """The process has joined it by then: its name, and those of its functions, are in it."""
+    app = programs.start(python, WHILE_IT_BEGINS.replace("EVENT", repr(event)).replace("ACT", ASKS))
+    attached, folder = attach(app.pid, "--gc")
+    wait_for((tmp_path / "begins").exists, "the begin")
+    run("ctl", attached.pid, "stop")
+    (tmp_path / "off").touch()
+    wait_for(lambda: json.loads(run("ctl", attached.pid, "status", "--json").stdout)["processes"][0]["state"] == "off", "the process to be off")
+    run("ctl", attached.pid, "start")
+    wait_for(lambda: has_events(folder), "events")
+    attached.send_signal(signal.SIGINT)
+    said = attached.communicate(timeout=60)[1]
+    assert attached.returncode == 0, said
+    assert functions(run, folder)["inner"]["calls"] > 0
+    process = Recording(folder).check(ended=False).main
+    assert [e.name for e in process.definitions if e.name == "process:start"] == ["process:start"]
+    assert [f["state"] for f in process.said("recording:switch")] == ["off", "on"]
+    assert ended(app, tmp_path) == "done True\n"
+
+
 @pytest.mark.few_pythons
 def test_the_end_may_come_while_the_recording_begins(programs, attach, python, tmp_path, rounds):
     """With these options its begin imports modules, and drops the GIL meanwhile."""

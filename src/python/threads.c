@@ -41,12 +41,14 @@ struct thread_entry {
 static struct thread_entry *_Atomic thread_entries;
 static pthread_key_t thread_key;
 
-/* Rings of threads that have not come by yet, by pthread_self. */
+/* Rings of threads that have not come by yet, by pthread_self. Who adds one writes the thread's stack into it: with the
+ * GIL, and while C code's notes are not taken. A thread takes its own with the GIL or without, and under the lock. */
 static struct waiting {
     pthread_t thread;
     struct krait_ring *ring;
 } * waiting;
 static size_t waiting_count, waiting_cap;
+static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Held while another thread's `tls` is followed, and by a thread that ends: it takes its storage away. Who
  * stops the recording holds it while it takes the rings from all threads, and unmaps them later. Never on the
@@ -105,6 +107,7 @@ int krait_threads_init(void)
 void krait_threads_forked(void)
 {
     pthread_mutex_init(&entries_lock, NULL);
+    pthread_mutex_init(&waiting_lock, NULL);
     for (struct thread_entry *e = atomic_load(&thread_entries); e; e = e->next) {
         if (atomic_load(&e->tls) == &krait_this_ring)
             continue;
@@ -123,7 +126,9 @@ void krait_threads_forget(void)
             *tls = &krait_no_ring;
     }
     pthread_mutex_unlock(&entries_lock);
+    pthread_mutex_lock(&waiting_lock);
     waiting_count = 0;
+    pthread_mutex_unlock(&waiting_lock);
 }
 
 static void resync_for(struct krait_ring *ring, enum krait_resync why)
@@ -303,15 +308,17 @@ void krait_thread_look_at_name(struct krait_interp *in)
 /* A thread that began after one had ended without an event may have its pthread_self, and another number. */
 static struct krait_ring *waiting_ring(uint32_t tid)
 {
-    for (size_t i = 0; i < waiting_count; i++) {
+    struct krait_ring *ring = NULL;
+    pthread_mutex_lock(&waiting_lock);
+    for (size_t i = 0; i < waiting_count && !ring; i++) {
         bool is_here = waiting[i].ring && pthread_equal(waiting[i].thread, pthread_self());
         if (is_here && waiting[i].ring->tid == tid) {
-            struct krait_ring *ring = waiting[i].ring;
+            ring = waiting[i].ring;
             waiting[i].ring = NULL;
-            return ring;
         }
     }
-    return NULL;
+    pthread_mutex_unlock(&waiting_lock);
+    return ring;
 }
 
 static struct thread_entry *own_entry(void)
@@ -325,16 +332,31 @@ static struct thread_entry *own_entry(void)
     return entry;
 }
 
+/* What the thread has kept for another ring goes. NULL: it has no ring that waits. */
+static struct krait_ring *begin_with_waiting_ring(struct thread_entry *entry, uint32_t tid)
+{
+    frames_done(&entry->said);
+    krait_greenlets_forget();
+    struct krait_ring *ring = waiting_ring(tid);
+    if (ring)
+        krait_gil_drop_pending();
+    return ring;
+}
+
 bool krait_thread_begin_native(void)
 {
     int saved = errno;
-    struct krait_ring *ring = NULL;
-    if (!waiting_count && own_entry()) /* else it may be one that has a ring already */
-        ring = krait_writer_ring_new(&krait_agent.writer, KRAIT_RING_THREAD, (uint32_t)syscall(SYS_gettid));
+    struct thread_entry *entry = own_entry();
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    struct krait_ring *ring = entry ? begin_with_waiting_ring(entry, tid) : NULL;
+    if (entry && !ring) {
+        ring = krait_writer_ring_new(&krait_agent.writer, KRAIT_RING_THREAD, tid);
+        if (ring)
+            atomic_fetch_or(&ring->resync, KRAIT_RESYNC_GO_ON);
+    }
     errno = saved;
     if (!ring)
         return false;
-    atomic_fetch_or(&ring->resync, KRAIT_RESYNC_GO_ON);
     krait_this_ring = ring;
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load(&krait_agent.running))
@@ -348,13 +370,10 @@ bool krait_thread_begin(struct krait_interp *in)
     struct thread_entry *entry = own_entry();
     if (!entry)
         return false;
-    frames_done(&entry->said); /* was of another ring */
-    krait_greenlets_forget();
     uint32_t tid = (uint32_t)syscall(SYS_gettid);
-    struct krait_ring *ring = waiting_ring(tid);
+    struct krait_ring *ring = begin_with_waiting_ring(entry, tid);
     if (ring) {
         krait_this_ring = ring;
-        krait_gil_drop_pending();
         return true;
     }
     /* Looking through all rings takes a while: not more often than the clock's window changes. */
@@ -450,10 +469,12 @@ static void close_ring(struct krait_ring *ring)
 void krait_threads_close(void)
 {
     each_ring(close_ring);
+    pthread_mutex_lock(&waiting_lock);
     for (size_t i = 0; i < waiting_count; i++) {
         if (waiting[i].ring)
             close_ring(waiting[i].ring);
     }
+    pthread_mutex_unlock(&waiting_lock);
 }
 
 static void put_pause(struct krait_interp *in, struct krait_ring *ring, uint64_t t, uint32_t event)
@@ -641,19 +662,23 @@ static struct krait_ring *ring_of(uint32_t tid)
         found = tls && *tls != &krait_no_ring && (*tls)->tid == tid ? *tls : found;
     }
     pthread_mutex_unlock(&entries_lock);
+    pthread_mutex_lock(&waiting_lock);
     for (size_t i = 0; i < waiting_count; i++)
         found = waiting[i].ring && waiting[i].ring->tid == tid ? waiting[i].ring : found;
+    pthread_mutex_unlock(&waiting_lock);
     return found;
 }
 
 /* A ring that its thread finds at its first event. NULL without memory or a free ring. */
 static struct krait_ring *ring_for(struct krait_interp *in, unsigned long ident, uint32_t tid)
 {
-    if (!tid || !KRAIT_GROW(waiting, waiting_cap, waiting_count + 1))
-        return NULL;
-    struct krait_ring *ring = krait_writer_ring_new(&in->agent->writer, KRAIT_RING_THREAD, tid);
+    struct krait_ring *ring = NULL;
+    pthread_mutex_lock(&waiting_lock);
+    if (tid && KRAIT_GROW(waiting, waiting_cap, waiting_count + 1))
+        ring = krait_writer_ring_new(&in->agent->writer, KRAIT_RING_THREAD, tid);
     if (ring)
         waiting[waiting_count++] = (struct waiting){ .thread = (pthread_t)ident, .ring = ring };
+    pthread_mutex_unlock(&waiting_lock);
     return ring;
 }
 

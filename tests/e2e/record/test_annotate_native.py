@@ -10,6 +10,7 @@ import pytest
 
 from conftest import BUILD
 from recording import ROOT, Recording
+from running import wait_for
 
 ENV = {"PYTHONPATH": str(BUILD / "python")}
 SOURCE = r"""
@@ -47,6 +48,7 @@ static void *work(void *none)
         say(i);
     return none;
 }
+void say_on(void) { work(NULL); }
 static pthread_t threads[4];
 extern void *PyEval_SaveThread(void);
 extern void PyEval_RestoreThread(void *);
@@ -174,6 +176,36 @@ os.waitpid(pid, 0)
     main, child = run.processes
     told = {p.pid: [p.codes[e.fields["name"]].qualname for t in p.threads for e in t.events if e.name == "span:begin"] for p in run.processes}
     assert told[main.pid] == ["outer", "inner"] * 11 and told[child.pid] == ["outer", "inner"] * 10
+
+
+def test_threads_without_the_gil_say_it_in_a_recording_that_begins_while_others_wait(programs, python, library, krait, tmp_path):
+    """The stacks of those that wait are written when it begins; the rings for that keep nobody from writing."""
+    text = load(library) + """
+def says(): lib.say_on()
+def waits(): lock.acquire()
+lock = threading.Lock()
+lock.acquire()
+lib.start(0)
+threads = [threading.Thread(target=says), threading.Thread(target=waits)]
+for t in threads: t.start()
+while sum(f.f_code in (says.__code__, waits.__code__) for f in __import__("sys")._current_frames().values()) < 2: pass
+print(os.getpid(), flush=True)
+input()
+lib.join()
+lock.release()
+for t in threads: t.join()
+print("done")
+"""
+    app = programs.start(python, text, stdin=subprocess.PIPE)
+    folder = tmp_path / "attached"
+    attached = subprocess.Popen([str(w) for w in (krait, "record", "--pid", app.pid, "-o", folder)], stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: len([s for s in folder.glob("*/thread*") if s.stat().st_size]) >= 7, "events of each thread")
+    assert app.process.communicate("\n", timeout=60)[0] == "done\n"
+    assert attached.wait(60) == 0, attached.stderr.read()
+    attached.stderr.close()
+    process = Recording(folder).check(ended=False).main
+    told = {t.tid: {process.codes[e.code].qualname for e in t.events if e.name == "python:frame"} for t in process.threads if any(e.name == "user:counter" for e in t.events)}
+    assert len(told) == 5 and sum("says" in frames for frames in told.values()) == 1, told
 
 
 @pytest.mark.few_pythons

@@ -237,8 +237,10 @@ def attach(pid, path=None, **options):
 
     Returns when the process is recorded. The result has `pid`, `path` (the folder), stop(), wait(timeout=None), which waits for the end of
     for_="10s", max_size="1G" or of the process, and `summary`, what krait said at the end. As a context manager it stops at the end of
-    the block; else the recording ends with the script. Options are those of start(). Raises RuntimeError with krait's reason when the
-    process cannot be recorded; it is then left as it was. Raises FileNotFoundError when the krait command is not there.
+    the block; else the recording ends with the script. Options are those of start(). children=True also records the Python programs that
+    the process has started already, and those that it starts; by default krait records only what it forks from now on, and with False
+    not even that. Raises RuntimeError with krait's reason when the process cannot be recorded; it is then left as it was. Raises
+    FileNotFoundError when the krait command is not there.
     """
     _check(path, options, "krait.attach")
     from krait._attach import Attachment

@@ -26,6 +26,8 @@ class Attachment:
             raise ValueError("%s: process %d is the caller; krait.start() records it" % (_CALLER, self.pid))
         folder = os.path.abspath(_free_folder(self.pid) if path is None else os.fsdecode(path))
         words = [krait.command(), "record", "--pid", str(self.pid), "-o", folder] + krait._option_words(options)
+        if options.get("children"):  # those that exist too; by default those that it forks from now on
+            words.append("--children")
         self.path, self.summary = None, None
         self._owner, self._failure = os.getpid(), None
         self._said = tempfile.TemporaryFile()  # no pipe: nobody reads one while the script works
@@ -38,8 +40,11 @@ class Attachment:
         atexit.register(self._at_exit)
 
     def _begin(self, folder):
-        """Waits until the process is recorded. How long it tries is up to the command."""
-        while not any(row["pid"] == self.pid for row in _status(self._krait.pid).get("processes", ())):
+        """Waits until the process is recorded, with children=True all that could be. How long it tries is up to the command."""
+        while True:
+            status = _status(self._krait.pid)
+            if status.get("processes") and not status["begins"]:
+                break
             if self._krait.poll() is not None:  # it has failed, or was so short that nobody saw it
                 self.wait()
                 break

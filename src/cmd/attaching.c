@@ -155,19 +155,10 @@ int krait_attaching_has_begun(const struct krait_attaching *a, const struct krai
     return 0;
 }
 
-static void round_and_nap(struct krait_collector *collector)
+void krait_attaching_pause(struct krait_collector *collector)
 {
     krait_collector_round(collector);
     nanosleep(&(struct timespec){ 0, KRAIT_NS_PER_MS }, NULL);
-}
-
-int krait_attaching_wait(const struct krait_attaching *a, struct krait_collector *collector,
-                         struct krait_err *err)
-{
-    int rc;
-    while ((rc = krait_attaching_has_begun(a, collector, err)) == 0)
-        round_and_nap(collector);
-    return KRAIT_MIN(rc, 0);
 }
 
 static bool has_left(const struct krait_attaching *a, const struct krait_collector *collector)
@@ -175,21 +166,19 @@ static bool has_left(const struct krait_attaching *a, const struct krait_collect
     return krait_collector_left(collector, a->pid) || !krait_attaching_is_alive(a->pid);
 }
 
-static enum krait_attaching_end leave(struct krait_attaching *a, struct krait_collector *collector)
-{
-    enum { SECONDS = 2 };
-    struct krait_err ignored = { 0 };
-    if (has_left(a, collector))
-        return KRAIT_ATTACHING_LEFT;
-    if (call_agent(a, collector, "krait_agent_detach", krait_collector_session(collector), &ignored))
-        return KRAIT_ATTACHING_STAYS;
-    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + SECONDS * KRAIT_NS_PER_S;
-    while (!has_left(a, collector) && krait_clock_ns(CLOCK_MONOTONIC) < end)
-        round_and_nap(collector);
-    return has_left(a, collector) ? KRAIT_ATTACHING_LEFT : KRAIT_ATTACHING_WAITS;
-}
-
 void krait_attaching_leave(struct krait_attaching *a, struct krait_collector *collector)
 {
-    a->end = leave(a, collector);
+    struct krait_err ignored = { 0 };
+    a->end = KRAIT_ATTACHING_LEFT;
+    if (has_left(a, collector))
+        return;
+    int rc = call_agent(a, collector, "krait_agent_detach", krait_collector_session(collector), &ignored);
+    a->end = rc ? KRAIT_ATTACHING_STAYS : KRAIT_ATTACHING_WAITS;
+}
+
+bool krait_attaching_is_leaving(struct krait_attaching *a, const struct krait_collector *collector)
+{
+    if (a->end == KRAIT_ATTACHING_WAITS && has_left(a, collector))
+        a->end = KRAIT_ATTACHING_LEFT;
+    return a->end == KRAIT_ATTACHING_WAITS;
 }

@@ -39,12 +39,12 @@ int krait_attaching_begin(struct krait_attaching *attaching, struct krait_collec
 /* 1: it is recorded; 0: not yet; or why it will not be, with err set. Between calls, the collector needs rounds. */
 int krait_attaching_has_begun(const struct krait_attaching *attaching,
                               const struct krait_collector *collector, struct krait_err *err);
-/* The same, and waits for it. */
-int krait_attaching_wait(const struct krait_attaching *attaching, struct krait_collector *collector,
-                         struct krait_err *err);
-/* Out of it again; sets end. Bounded: a thread of the process that was told goes on to wait for the GIL when krait has
- * ended. */
+/* Lets the collector do a round, and sleeps for a millisecond. */
+void krait_attaching_pause(struct krait_collector *collector);
+/* Tells it to leave; sets end. A thread of the process that was told goes on to wait for the GIL when krait has ended. */
 void krait_attaching_leave(struct krait_attaching *attaching, struct krait_collector *collector);
+/* Whether it was told, and has not left yet; sets end. */
+bool krait_attaching_is_leaving(struct krait_attaching *attaching, const struct krait_collector *collector);
 
 bool krait_attaching_is_alive(pid_t pid);
 

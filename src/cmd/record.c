@@ -459,11 +459,12 @@ static int attach(struct krait_recording_values *values, int argc)
 {
     char name[64];
     struct krait_err err = { 0 };
-    struct krait_record_pid attach = { .values = values, .attaching.over = is_interrupted };
+    KRAIT_CLEANUP(krait_record_pid_done)
+    struct krait_record_pid attach = { .values = values, .attached.how.over = is_interrupted };
     if (krait_record_pid_check(&attach, argc, &err))
         return W_EXITCODE(krait_cmd_usage(&krait_cmd_record, &err), 0);
     struct recorded r = { .values = values };
-    snprintf(name, sizeof(name), "%d", attach.attaching.pid);
+    snprintf(name, sizeof(name), "%d", attach.pid);
     int rc = krait_record_pid_prepare(&attach, &err);
     rc = rc ? rc : krait_recording_open(&r.collector, values, name, r.dir, sizeof(r.dir), &err);
     if (!rc) {
@@ -483,7 +484,7 @@ static int attach(struct krait_recording_values *values, int argc)
 static int run(void *values, int argc, char **argv)
 {
     struct krait_recording_values *v = values;
-    bool samples = v->sample.count || v->outside || v->children || v->native_stacks;
+    bool samples = v->sample.count || v->outside || (v->children && !v->pid) || v->native_stacks;
     int status = samples ? sample(v, argc, argv) : v->pid ? attach(v, argc) : record(v, argc, argv);
     krait_recording_done(v);
     return pass_on(status);
@@ -519,7 +520,7 @@ static const struct krait_opt opts[] = {
         "far the only way)"),
     KRAIT_RECORDING_OPT(
         "children", 0, FLAG, NULL, children,
-        "With --sample: sample also the Python programs that it starts, and those that it has started"),
+        "With --pid or --sample: record or sample also the Python programs that it has started, and those that it starts"),
     KRAIT_RECORDING_OPT(
         "native-stacks", 0, FLAG, NULL, native_stacks,
         "With --sample: sample native frames too, of C and C++; stops threads that run for a moment at each sample"),
@@ -594,6 +595,8 @@ const struct krait_cmd krait_cmd_record = {
                 "krait record --idle --toggle-signal SIGUSR2 -- gunicorn app:wsgi\n"
                 "# Ten seconds of a program that runs already\n"
                 "krait record --pid 4711 --for 10s -o trace\n"
+                "# A server that runs already, with all its workers\n"
+                "krait record --pid $(pgrep -o gunicorn) --children --for 10s\n"
                 "# Watch it while it runs; when it has ended, Ctrl-C ends the page\n"
                 "krait record --view -- python3 app.py\n"
                 "# What the kernel did meanwhile: scheduling and interrupts\n"

@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait record --pid`: records a process that runs already.
+ * `krait record --pid`: records a process that runs already; with --children also its descendants, those that exist and
+ * those that come.
  */
 #ifndef KRAIT_CMD_RECORD_PID_H
 #define KRAIT_CMD_RECORD_PID_H
 
-#include "cmd/attaching.h"
+#include "cmd/attached.h"
 #include "cmd/recording.h"
 
 struct krait_record_pid {
     const struct krait_recording_values *values;
-    struct krait_attaching attaching; /* `over`: whether the user wants an end */
-    char library[PATH_MAX];
+    pid_t pid;
+    struct krait_attached_list attached; /* its how.over: whether the user wants an end */
+    struct krait_attaching longest;      /* of those that have been left: who was paused for longest */
+    struct krait_other *others;          /* descendants that cannot be attached to yet, or run no Python */
+    uint32_t other_count, other_cap;
+    uint64_t inode; /* of the recording's memory */
+    uint64_t looked_ns;
 };
 
+void krait_record_pid_done(struct krait_record_pid *record);
 /* -EINVAL where options do not go together, with err set; sets the pid. */
 int krait_record_pid_check(struct krait_record_pid *record, int argc, struct krait_err *err);
-/* Finds the agent, and whether the process is one to record. */
+/* Finds the agent, and whether there is a process to record. */
 int krait_record_pid_prepare(struct krait_record_pid *record, struct krait_err *err);
-/* Attaches, collects until the process has ended, a limit or the user's wish, and detaches. */
+/* Attaches, collects until the processes have ended, a limit or the user's wish, and detaches. */
 int krait_record_pid_run(struct krait_record_pid *record, struct krait_collector *collector,
                          struct krait_err *err);
 void krait_record_pid_print(const struct krait_record_pid *record);

@@ -51,7 +51,8 @@ int krait_record_sample_check(struct krait_record_sample *sample, const struct k
 {
     sample->values = values;
     if (!values->sample.count)
-        return krait_err_set(err, -EINVAL, "--outside, --children and --native-stacks need --sample");
+        return krait_err_set(
+            err, -EINVAL, "--outside and --native-stacks need --sample, --children needs --sample or --pid");
     if (!is_all_that_goes(values))
         return krait_err_set(
             err, -EINVAL,

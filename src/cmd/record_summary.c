@@ -85,9 +85,10 @@ static void print_figures(const struct krait_collector_summary *s,
     char duration[KRAIT_FMT_SIZE], events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE];
     const char *bold = krait_terminal_colour(stderr, KRAIT_BOLD);
     const char *plain = krait_terminal_colour(stderr, KRAIT_PLAIN);
-    const char *what = values->pid ? "recorded the process for"
-                       : s->limit  ? "recorded the command for"
-                                   : "the command took"; /* it goes on: no end is known */
+    const char *what = values->pid
+                           ? s->processes > 1 ? "recorded the processes for" : "recorded the process for"
+                       : s->limit ? "recorded the command for"
+                                  : "the command took"; /* it goes on: no end is known */
     fprintf(stderr, "krait: %s %s%s%s; %u process%s, %u thread%s, %s, %s", what, bold,
             krait_fmt_ns(duration, s->duration_ns), plain, s->processes, s->processes == 1 ? "" : "es",
             s->threads, s->threads == 1 ? "" : "s", krait_fmt_counted(events, s->events, "event"),
@@ -160,7 +161,7 @@ void krait_record_summary_print(const struct krait_collector *collector,
     if (s->limit)
         krait_terminal_say(NULL, 2, "%s: the recording ends here, and the program runs on without it",
                            s->limit);
-    else if (s->alive)
+    else if (s->alive && !values->pid)
         krait_terminal_say(
             NULL, 2, "%u process%s still running; %s recording ends here: --wait goes on with %s", s->alive,
             s->alive == 1 ? " is" : "es are", s->alive == 1 ? "its" : "their", s->alive == 1 ? "it" : "them");

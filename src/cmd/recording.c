@@ -87,6 +87,8 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
         return krait_err_set(err, -EINVAL, "--max-overhead is a percentage from 0 to 100");
     if (values->max_threads > UINT32_MAX / 2)
         return krait_err_set(err, -EINVAL, "--max-threads is too large");
+    if (values->children && values->no_children)
+        return krait_err_set(err, -EINVAL, "--children and --no-children exclude each other");
     if (values->keep && !values->max_size)
         return krait_err_set(err, -EINVAL, "--keep needs --max-size");
     if (values->verbose && (!values->pid || values->sample.count))

@@ -2,8 +2,7 @@
  *
  * Every call instead of samples: krait's recorder goes into the program, and its rings are read here, in place.
  */
-#include "base/array.h"
-#include "cmd/attaching.h"
+#include "cmd/attached.h"
 #include "cmd/before_recording.h"
 #include "cmd/top.h"
 #include "record/shm.h"
@@ -12,24 +11,19 @@
 
 enum { BUFFER_BYTES = 256 * 1024 * 1024 };
 
-/* A process that krait has attached to, or could not. */
-struct attached {
-    struct krait_attaching attaching;
-    enum { BEGINS, RECORDED, FAILED } state;
-    uint32_t images;      /* top_process.images at that time */
-    struct krait_err err; /* of FAILED */
-};
-
 struct top_exact {
     struct krait_collector *collector;
     struct krait_live *live;
-    struct attached *items;
-    uint32_t count, cap;
-    bool preloaded; /* the command loads the recorder itself, and what it starts does */
+    struct krait_attached_list attached; /* a program is top_process.images at that time */
+    bool preloaded;                      /* the command loads the recorder itself, and what it starts does */
     bool finished;
     uint32_t stopped; /* before that */
-    char library[PATH_MAX];
 };
+
+static bool is_asked_to_end(void *ctx)
+{
+    return top_is_asked_to_end();
+}
 
 int top_exact_open(struct top_exact **out, double max_overhead, bool children, struct krait_err *err)
 {
@@ -51,6 +45,7 @@ int top_exact_open(struct top_exact **out, double max_overhead, bool children, s
         top_exact_free(exact);
         return rc;
     }
+    exact->attached.how.over = is_asked_to_end;
     krait_live_set_clock(exact->live, krait_collector_clock(exact->collector));
     *out = exact;
     return 0;
@@ -62,7 +57,7 @@ void top_exact_free(struct top_exact *exact)
         return;
     krait_collector_free(exact->collector);
     krait_live_free(exact->live);
-    free(exact->items);
+    krait_attached_done(&exact->attached);
     free(exact);
 }
 
@@ -91,72 +86,16 @@ int top_exact_preload(struct top_exact *exact, struct krait_err *err)
 
 /* -- attaching -- */
 
-static struct attached *find(const struct top_exact *exact, pid_t pid)
-{
-    for (uint32_t i = 0; i < exact->count; i++) {
-        if (exact->items[i].attaching.pid == pid)
-            return &exact->items[i];
-    }
-    return NULL;
-}
-
-static bool is_asked_to_end(void *ctx)
-{
-    return top_is_asked_to_end();
-}
-
-static void fail(struct attached *attached, const struct krait_err *err)
-{
-    attached->state = FAILED;
-    attached->err = *err;
-}
-
-static struct attached *find_or_add(struct top_exact *exact, pid_t pid)
-{
-    struct attached *found = find(exact, pid);
-    if (found)
-        return found;
-    return KRAIT_GROW(exact->items, exact->cap, exact->count + 1) ? &exact->items[exact->count++] : NULL;
-}
-
-/* Why it cannot be recorded is kept. */
-static void attach(struct top_exact *exact, struct attached *attached, const struct top_process *process)
-{
-    struct krait_err err = { 0 };
-    pid_t pid = process->pid;
-    *attached =
-        (struct attached){ .attaching = { .pid = pid, .over = is_asked_to_end }, .images = process->images };
-    krait_collector_round(exact->collector);
-    int rc = *exact->library ? 0 : krait_attaching_find(exact->library, sizeof(exact->library), &err);
-    attached->attaching.library = exact->library;
-    rc = rc ? rc : krait_attaching_check(pid, &err);
-    rc = rc ? rc : krait_attaching_begin(&attached->attaching, exact->collector, &err);
-    if (rc)
-        fail(attached, &err);
-}
-
-/* The next process may be in another network namespace, to which the collector's door then moves. */
-static void wait_a_little(struct top_exact *exact, const struct attached *attached)
-{
-    enum { TRIES = 300 };
-    struct krait_err err = { 0 };
-    for (int i = 0; i < TRIES && attached->state == BEGINS && !top_is_asked_to_end(); i++) {
-        krait_collector_round(exact->collector);
-        if (krait_attaching_has_begun(&attached->attaching, exact->collector, &err))
-            return;
-        nanosleep(&(struct timespec){ 0, KRAIT_NS_PER_MS }, NULL);
-    }
-}
-
 /* What a recorded process forks, and what the command of krait's own runs, is recorded from its first moment. Who left the
  * recording did so on purpose, or executed another program. */
 static bool is_to_be_attached(const struct top_exact *exact, const struct top_process *process, bool at_once)
 {
-    const struct attached *before = find(exact, process->pid);
-    bool is_free = process->remote && !exact->preloaded && (!before || before->state != BEGINS) &&
+    const struct krait_attached *before = krait_attached_find(&exact->attached, process->pid);
+    bool is_free = process->remote && !exact->preloaded &&
+                   (!before || before->state != KRAIT_ATTACHED_BEGINS) &&
                    !krait_collector_has(exact->collector, process->pid);
     bool has_left = before || krait_collector_left(exact->collector, process->pid);
-    bool executed = process->images > (before ? before->images : 1);
+    bool executed = process->images > (before ? before->program : 1);
     return is_free && (at_once || (process->age > 1 && (!has_left || executed)));
 }
 
@@ -166,11 +105,9 @@ int top_exact_join(struct top_exact *exact, const struct top_processes *processe
         const struct top_process *process = &processes->items[i];
         if (!is_to_be_attached(exact, process, at_once))
             continue;
-        struct attached *attached = find_or_add(exact, process->pid);
-        if (!attached)
-            return -ENOMEM;
-        attach(exact, attached, process);
-        wait_a_little(exact, attached);
+        int rc = krait_attached_begin(&exact->attached, exact->collector, process->pid, process->images);
+        if (rc)
+            return rc;
     }
     return 0;
 }
@@ -182,59 +119,43 @@ uint32_t top_exact_stopped(struct top_exact *exact, const struct top_processes *
         return exact->stopped;
     for (uint32_t i = 0; i < processes->count; i++) {
         const struct top_process *process = &processes->items[i];
-        const struct attached *attached = find(exact, process->pid);
-        bool executed = process->images > (attached ? attached->images : 1);
-        n += process->remote && !executed && (!attached || attached->state == RECORDED) &&
+        const struct krait_attached *attached = krait_attached_find(&exact->attached, process->pid);
+        bool executed = process->images > (attached ? attached->program : 1);
+        n += process->remote && !executed && (!attached || attached->state == KRAIT_ATTACHED_RECORDED) &&
              krait_collector_left(exact->collector, process->pid);
     }
     return exact->stopped = n;
 }
 
-static void look_at_beginning(struct top_exact *exact)
-{
-    for (uint32_t i = 0; i < exact->count; i++) {
-        struct attached *attached = &exact->items[i];
-        struct krait_err err = { 0 };
-        if (attached->state != BEGINS)
-            continue;
-        int rc = krait_attaching_has_begun(&attached->attaching, exact->collector, &err);
-        if (rc > 0)
-            attached->state = RECORDED;
-        else if (rc < 0)
-            fail(attached, &err);
-    }
-}
-
 bool top_exact_begins(const struct top_exact *exact)
 {
-    for (uint32_t i = 0; i < exact->count; i++) {
-        if (exact->items[i].state == BEGINS)
-            return true;
-    }
-    return false;
+    return krait_attached_begins(&exact->attached);
 }
 
 const struct krait_err *top_exact_failure(const struct top_exact *exact, pid_t pid)
 {
-    const struct attached *attached = find(exact, pid);
-    return attached && attached->state == FAILED ? &attached->err : NULL;
+    const struct krait_attached *attached = krait_attached_find(&exact->attached, pid);
+    return attached && attached->state == KRAIT_ATTACHED_FAILED ? &attached->err : NULL;
 }
 
 void top_exact_forget_failures(struct top_exact *exact)
 {
+    struct krait_attached_list *list = &exact->attached;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < exact->count; i++) {
-        if (exact->items[i].state != FAILED)
-            exact->items[kept++] = exact->items[i];
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->items[i].state != KRAIT_ATTACHED_FAILED)
+            list->items[kept++] = list->items[i];
     }
-    exact->count = kept;
+    list->count = kept;
 }
 
 uint32_t top_exact_failures(const struct top_exact *exact)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < exact->count; i++)
-        n += exact->items[i].state == FAILED && krait_attaching_is_alive(exact->items[i].attaching.pid);
+    for (uint32_t i = 0; i < exact->attached.count; i++) {
+        const struct krait_attached *attached = &exact->attached.items[i];
+        n += attached->state == KRAIT_ATTACHED_FAILED && krait_attaching_is_alive(attached->attaching.pid);
+    }
     return n;
 }
 
@@ -245,7 +166,7 @@ void top_exact_round(struct top_exact *exact, bool nap)
     if (nap)
         krait_collector_nap(exact->collector);
     krait_collector_round(exact->collector);
-    look_at_beginning(exact);
+    krait_attached_look(&exact->attached, exact->collector);
 }
 
 /* Takes all that there is; returns a time that none of it is after. */
@@ -288,9 +209,6 @@ void top_exact_finish(struct top_exact *exact)
     exact->finished = true;
     if (krait_collector_is_on(exact->collector))
         top_exact_turn(exact);
-    for (uint32_t i = 0; i < exact->count; i++) {
-        if (exact->items[i].state != FAILED)
-            krait_attaching_leave(&exact->items[i].attaching, exact->collector);
-    }
+    krait_attached_leave(&exact->attached, exact->collector);
     krait_collector_finish(exact->collector, &ignored);
 }

@@ -391,6 +391,21 @@ bool krait_collector_has(const struct krait_collector *c, int pid)
     return has;
 }
 
+uint32_t krait_collector_pids(const struct krait_collector *c, pid_t *pids, uint32_t size)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->procs_used; i++) {
+        if (c->procs[i].dir && n++ < size)
+            pids[n - 1] = c->procs[i].pid;
+    }
+    return n;
+}
+
+void krait_collector_set_begins(struct krait_collector *c, bool begins)
+{
+    c->begins = begins;
+}
+
 bool krait_collector_left(const struct krait_collector *c, int pid)
 {
     return krait_collector_begins(c, pid) && !krait_collector_has(c, pid);

@@ -10,6 +10,8 @@
 #include "base/err.h"
 #include "event/event.h"
 
+#include <sys/types.h>
+
 struct krait_collector;
 struct krait_tap;
 
@@ -125,6 +127,10 @@ uint32_t krait_collector_begins(const struct krait_collector *collector, int pid
 /* Whether the process is recorded, as of the last round; and whether it was, and is not any more. */
 bool krait_collector_has(const struct krait_collector *collector, int pid);
 bool krait_collector_left(const struct krait_collector *collector, int pid);
+/* The processes that are recorded, as of the last round: writes at most `size` PIDs, and returns how many there are. */
+uint32_t krait_collector_pids(const struct krait_collector *collector, pid_t *pids, uint32_t size);
+/* For the status: whether processes that run already are still to be told to join. */
+void krait_collector_set_begins(struct krait_collector *collector, bool begins);
 /* A number that is another one when the process has executed another program: krait_proc.image. 0: not known. */
 uint64_t krait_collector_image(int pid);
 /* Events that were lost until now, for any reason. */

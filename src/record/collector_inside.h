@@ -115,6 +115,7 @@ struct krait_collector {
     int spare_fds;   /* how many more files may be kept open */
     int child;       /* 0, or the process whose end krait_collector_ended reports */
     bool busy_nap;
+    bool begins; /* krait_collector_set_begins */
 };
 
 static inline void krait_collector_beat(struct krait_collector *c)

@@ -181,6 +181,7 @@ void krait_ctl_status(struct krait_collector *c, struct krait_buf *out)
     krait_json_key_u64(out, "dropped", c->recording.dropped_events);
     krait_json_key_u64(out, "threads", count_threads(c, UINT32_MAX));
     krait_json_key_bool(out, "set", krait_ctl_is_set(c));
+    krait_json_key_bool(out, "begins", c->begins);
     put_recorded(c, out);
     krait_json_key_open(out, "processes", '[');
     for (uint32_t i = 0; i < krait_collector_procs_used(c); i++)

@@ -398,7 +398,7 @@ def test_verbose_tells_each_step_and_each_pause(programs, attach, python, tmp_pa
     assert krait.returncode == 0, said
     for function in ("krait_agent_attach", "krait_agent_detach"):
         assert re.search(rf"krait record: thread {app.pid} was stopped for [0-9.]+ .s, and starts a thread that calls {function}\n", said), said
-    assert re.search(r"the process is recorded, after [0-9.]+ ", said) and re.search(r"has left the process, after [0-9.]+ ", said)
+    assert re.search(rf"process {app.pid} is recorded, after [0-9.]+ ", said) and re.search(r"has left the process, after [0-9.]+ ", said)
     assert ended(app, tmp_path) == "done True\n"
 
 
@@ -449,4 +449,4 @@ def test_options_of_a_command_do_not_go_with_a_process(attach):
 
 def test_the_page_holds(krait, any_python, tmp_path):
     runs = run_page("attach.md", krait, any_python, tmp_path)
-    assert all("handle" in run.stdout for command, run in runs.items() if " report " in command) and len(runs) == 6
+    assert all("handle" in run.stdout for command, run in runs.items() if " report " in command) and len(runs) == 8

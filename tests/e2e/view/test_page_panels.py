@@ -195,6 +195,16 @@ def test_spans_are_slices_and_no_marks_too(krait, chromium, record, any_python):
         page.page.get_by_text('text = "a"').first.wait_for()
 
 
+def test_the_end_of_the_event_table_has_what_comes_before_the_last_event(open_page, synth):
+    ticks = "".join(f"{us}us call 1\n{us}500 return\n" for us in range(1000, 2000))
+    page = open_page(synth(CALLS.replace("0us call 1\n1000us return", f"{ticks}900ms call 1\n901ms return")), "#p=events")
+    page.page.locator("input.place").fill("1000")
+    page.page.wait_for_timeout(400)
+    page.wait()
+    rows = page.rows()
+    assert len(rows) > 3 and {"0.001999000 s", "0.900000000 s", "0.901000000 s"} <= {row[0] for row in rows}
+
+
 def test_a_mark_has_the_time_that_cat_prints_and_leads_to_its_event(krait, chromium, record, any_python):
     run = record.text(any_python, "import krait\nfor n in range(200): krait.mark('m', n=n)\n", env={"PYTHONPATH": str(BUILD / "python")})
     lines = subprocess.run([krait, "cat", "--json", "--filter", 'name == "user:mark"', run.path], capture_output=True, text=True, check=True).stdout.splitlines()

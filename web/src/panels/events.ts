@@ -221,7 +221,10 @@ async function jump(from: bigint, signal?: AbortSignal, nth = 0): Promise<void> 
   list.set(0);
   await more({ from, skip: 0 }, signal, Math.min(nth + PAGE, PAGE_MOST));
   list.element.scrollTop = 0;
-  if (events.length * ROW < list.element.clientHeight && front > begin) await earlier(signal); // near the end
+  for (let before = front + 1n; events.length * ROW < list.element.clientHeight && front > begin && front < before;) { // near the end
+    before = front;
+    await earlier(signal);
+  }
 }
 
 /** Goes to a position in the range, in 1/STEPS of it. */

@@ -1,33 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ctf/rows/emit.h"
+#include "ctf/rows/emit_x86.h"
 
 #if defined(__x86_64__) && defined(__LP64__)
 
-#include "ctf/rows/x86.h"
-
 #include <string.h>
 #include <sys/mman.h>
-
-/* What stays in registers. RAX, RCX, RDX are free within a step; XMM0 is 0, XMM1 free. */
-enum {
-    AT = RSI,    /* the base of steps: first, behind the event's header */
-    EVENT = RDI, /* the event that is being read: what a stop goes back to */
-    CELL = RBP,  /* cell_at */
-    ROW = RBX,   /* the next row; of counting: the counts */
-    CLOCK = R8,  /* behind the last event that is whole */
-    END = R9,
-    NEXT = R10,  /* code of the next event's class */
-    TIME = R11,  /* of the event that is being read */
-    TABLE = R12, /* code by id; before it by tag */
-    CELLS = R13,
-    ORIGIN = R14,
-    BASE = R15,
-};
-
-enum { XMM0, XMM1 };
-
-/* What lies on the stack, as long as the code runs. */
-enum { STACK_RUN = 0, STACK_LIMIT = 8 /* of CELL */ };
 
 /* Bytes of code: more than any step, and any class besides its steps, takes. */
 enum { STEP_ROOM = 96, CLASS_ROOM = 448, SHARED_ROOM = 1024 };
@@ -45,64 +22,6 @@ struct krait_engine {
     const uint8_t **by_id; /* the second part of the table */
     void (*run)(struct krait_emit_run *, const uint8_t *const *by_id);
 };
-
-/* What stands first in an event and leads to its class: LTTng's tag, or the id itself. */
-struct tags {
-    unsigned bits, at; /* 0 bits: there is none */
-    unsigned header;   /* bytes of the header that it begins, unless it is extended */
-    uint32_t count;    /* of the table's entries by tag */
-    bool extend;       /* the highest of all tags: id and time follow in full */
-};
-
-/* Where the next event's class was looked up by its tag: what has to be done for tags that are not in the
- * table stands behind the jump, out of the way. */
-struct glance {
-    uint8_t *beyond;     /* the jump there */
-    const uint8_t *back; /* where it goes on */
-    int32_t off;         /* of the next event, from AT */
-};
-
-struct emitter {
-    struct krait_x86 c;
-    const struct krait_engine_plan *plan;
-    struct tags tags;
-    const uint8_t *stop;   /* the way out, to before EVENT */
-    const uint8_t *string; /* goes on where 16 bytes of a string had no NUL */
-    const uint8_t *text;   /* length of RCX bytes at RDX up to a NUL */
-    struct glance glance;  /* of the class that is being emitted */
-    uint32_t in_rax;       /* the cell whose value RAX still has, or KRAIT_NO_ID */
-    bool has_sse41;
-};
-
-static struct krait_x86_mem cell(unsigned i)
-{
-    return X86_INDEX(CELLS, CELL, 3, i * 8);
-}
-
-static struct krait_x86_mem of_run(int reg, size_t offset)
-{
-    return X86_AT(reg, offset);
-}
-
-static void load64(struct krait_x86 *c, int reg, struct krait_x86_mem mem)
-{
-    krait_x86_rm(c, X86_LOAD, X86_64, reg, mem);
-}
-
-static void store64(struct krait_x86 *c, struct krait_x86_mem mem, int reg)
-{
-    krait_x86_rm(c, X86_STORE, X86_64, reg, mem);
-}
-
-static void move(struct krait_x86 *c, int to, int from)
-{
-    krait_x86_rr(c, X86_LOAD, X86_64, to, from);
-}
-
-static void stop_if(struct emitter *e, enum krait_x86_cond cond)
-{
-    krait_x86_jump(&e->c, cond, e->stop);
-}
 
 /* -- what all classes share -- */
 
@@ -141,61 +60,6 @@ static void emit_stop(struct emitter *e)
     krait_x86_ret(c);
 }
 
-/* EBX = a bit for each NUL in the 16 bytes at [base + RAX]; jumps over what follows when there is none. */
-static uint8_t *emit_find_nul(struct krait_x86 *c, int base)
-{
-    krait_x86_rm(c, X86_MOVDQU, X86_32, XMM1, X86_INDEX(base, RAX, 0, 0));
-    krait_x86_rr(c, X86_PCMPEQB, X86_32, XMM1, XMM0);
-    krait_x86_rr(c, X86_PMOVMSKB, X86_32, RBX, XMM1);
-    krait_x86_rr(c, X86_TEST, X86_32, RBX, RBX);
-    uint8_t *none = krait_x86_skip(c, X86_E);
-    krait_x86_rr(c, X86_TZCNT, X86_32, RBX, RBX);
-    krait_x86_rr(c, X86_ADD, X86_64, RAX, RBX);
-    return none;
-}
-
-/* A string at RDX of 16 bytes or more: its length to RAX; what has no end in the packet is as long as the
- * packet or longer. */
-static void emit_string(struct emitter *e)
-{
-    struct krait_x86 *c = &e->c;
-    e->string = c->at;
-    krait_x86_push(c, RBX);
-    krait_x86_mov_imm(c, RAX, 16);
-    const uint8_t *loop = c->at;
-    krait_x86_rm(c, X86_LEA, X86_64, RCX, X86_INDEX(RDX, RAX, 0, 0));
-    krait_x86_rr(c, X86_CMP, X86_64, RCX, END);
-    uint8_t *outside = krait_x86_skip(c, X86_AE);
-    uint8_t *none = emit_find_nul(c, RDX);
-    krait_x86_here(c, outside);
-    krait_x86_pop(c, RBX);
-    krait_x86_ret(c);
-    krait_x86_here(c, none);
-    krait_x86_imm(c, X86_IMM_ADD, X86_64, RAX, 16);
-    krait_x86_jump(c, X86_ALWAYS, loop);
-}
-
-/* RCX bytes at RDX: how many stand before a NUL, to RAX. */
-static void emit_text(struct emitter *e)
-{
-    struct krait_x86 *c = &e->c;
-    e->text = c->at;
-    krait_x86_push(c, RBX);
-    krait_x86_rr(c, X86_XOR, X86_32, RAX, RAX);
-    const uint8_t *loop = c->at;
-    krait_x86_rr(c, X86_CMP, X86_64, RAX, RCX);
-    uint8_t *all = krait_x86_skip(c, X86_AE);
-    uint8_t *none = emit_find_nul(c, RDX);
-    krait_x86_here(c, all);
-    krait_x86_rr(c, X86_CMP, X86_64, RAX, RCX);
-    krait_x86_rr(c, X86_CMOVA, X86_64, RAX, RCX);
-    krait_x86_pop(c, RBX);
-    krait_x86_ret(c);
-    krait_x86_here(c, none);
-    krait_x86_imm(c, X86_IMM_ADD, X86_64, RAX, 16);
-    krait_x86_jump(c, X86_ALWAYS, loop);
-}
-
 /* -- event headers -- */
 
 /* TIME from the `bits` low bits of it in RCX: the clock wraps at most once between two events. */
@@ -217,25 +81,6 @@ static void emit_whole_time(struct emitter *e)
     stop_if(e, X86_NE);
 }
 
-/* AT goes on to the next multiple of `align` bytes of the packet behind `off` bytes. */
-static void emit_align_at(struct krait_x86 *c, uint32_t off, uint32_t align)
-{
-    load64(c, RCX, X86_AT(RSP, STACK_RUN));
-    load64(c, RCX, of_run(RCX, offsetof(struct krait_emit_run, packet)));
-    krait_x86_rr(c, X86_SUB, X86_64, AT, RCX);
-    krait_x86_imm(c, X86_IMM_ADD, X86_64, AT, (int32_t)(off + align - 1));
-    krait_x86_imm(c, X86_IMM_AND, X86_64, AT, -(int32_t)align);
-    krait_x86_rr(c, X86_ADD, X86_64, AT, RCX);
-}
-
-static void emit_uint(struct krait_x86 *c, int reg, struct krait_x86_mem mem, unsigned bits)
-{
-    static const enum krait_x86_op ops[] = {
-        [1] = X86_MOVZX8, [2] = X86_MOVZX16, [4] = X86_LOAD, [8] = X86_LOAD
-    };
-    krait_x86_rm(c, ops[bits / 8], bits == 64 ? X86_64 : X86_32, reg, mem);
-}
-
 /* TIME of the event whose header ends at AT. */
 static void emit_time(struct emitter *e)
 {
@@ -253,7 +98,7 @@ static void emit_time(struct emitter *e)
         load64(c, TIME, at);
         emit_whole_time(e);
     } else {
-        emit_uint(c, RCX, at, form->time_bits);
+        krait_emit_x86_uint(c, RCX, at, form->time_bits);
         emit_partial_time(c, form->time_bits);
     }
 }
@@ -279,7 +124,7 @@ static void emit_look_ahead(struct emitter *e, int32_t off)
     const struct tags *tags = &e->tags;
     int32_t below = 0;
     if (tags->bits)
-        emit_uint(c, RAX, X86_AT(AT, off + (int32_t)tags->at), (tags->bits + 7) / 8 * 8);
+        krait_emit_x86_uint(c, RAX, X86_AT(AT, off + (int32_t)tags->at), (tags->bits + 7) / 8 * 8);
     else
         krait_x86_mov_imm(c, RAX, (uint32_t)e->plan->header->only_id);
     if (tags->bits % 8)
@@ -335,7 +180,7 @@ static void emit_next(struct emitter *e, uint32_t off)
     }
     krait_x86_rm(c, X86_PREFETCH, X86_32, 1, X86_AT(EVENT, PREFETCH));
     if (!looks_ahead_early(e)) {
-        emit_align_at(c, off, e->plan->header->align);
+        krait_emit_x86_align_at(c, off, e->plan->header->align);
         emit_look_ahead(e, 0);
     }
     krait_x86_jump_reg(c, NEXT);
@@ -373,186 +218,6 @@ static const uint8_t *emit_entry(struct emitter *e)
 
 /* -- steps -- */
 
-static void emit_room_of(struct emitter *e, uint32_t n)
-{
-    struct krait_x86 *c = &e->c;
-    if (n)
-        krait_x86_rm(c, X86_LEA, X86_64, RAX, X86_AT(AT, n));
-    krait_x86_rr(c, X86_CMP, X86_64, n ? RAX : AT, END);
-    stop_if(e, X86_A);
-}
-
-static void emit_room(struct emitter *e, const struct krait_row_step *step)
-{
-    if (step->n)
-        emit_room_of(e, step->n);
-}
-
-static void emit_int(struct emitter *e, const struct krait_row_step *step)
-{
-    struct krait_x86 *c = &e->c;
-    static const enum krait_x86_op sign_extending[] = {
-        [1] = X86_MOVSX8, [2] = X86_MOVSX16, [4] = X86_MOVSXD, [8] = X86_LOAD
-    };
-    bool is_signed = step->flags & KRAIT_ROWF_SIGNED, swap = step->flags & KRAIT_ROWF_SWAP && step->bits > 8;
-    struct krait_x86_mem at = X86_AT(AT, step->off);
-    if (is_signed && !swap) {
-        krait_x86_rm(c, sign_extending[step->bits / 8], X86_64, RAX, at);
-    } else {
-        emit_uint(c, RAX, at, step->bits);
-    }
-    if (swap) {
-        krait_x86_bswap(c, X86_64, RAX);
-        krait_x86_shift(c, is_signed ? X86_SAR : X86_SHR, X86_64, RAX, 64u - step->bits);
-    }
-    store64(c, cell(step->cell), RAX);
-}
-
-/* Eight bytes, of which those beyond the field are shifted out. */
-static void emit_bits(struct emitter *e, const struct krait_row_step *step)
-{
-    struct krait_x86 *c = &e->c;
-    unsigned shift = step->off % 8;
-    bool be = step->flags & KRAIT_ROWF_BE;
-    load64(c, RAX, X86_AT(AT, step->off / 8));
-    if (be)
-        krait_x86_bswap(c, X86_64, RAX);
-    krait_x86_shift(c, X86_SHL, X86_64, RAX, be ? shift : 64 - shift - step->bits);
-    krait_x86_shift(c, step->flags & KRAIT_ROWF_SIGNED ? X86_SAR : X86_SHR, X86_64, RAX, 64u - step->bits);
-    store64(c, cell(step->cell), RAX);
-}
-
-static void emit_float(struct emitter *e, const struct krait_row_step *step)
-{
-    struct krait_x86 *c = &e->c;
-    struct krait_x86_mem at = X86_AT(AT, step->off);
-    if (step->flags & KRAIT_ROWF_SWAP) {
-        krait_x86_rm(c, X86_LOAD, X86_32, RAX, at);
-        krait_x86_bswap(c, X86_32, RAX);
-        krait_x86_rr(c, X86_MOVD, X86_32, XMM1, RAX);
-        krait_x86_rr(c, X86_CVTSS2SD, X86_32, XMM1, XMM1);
-    } else {
-        krait_x86_rm(c, X86_CVTSS2SD, X86_32, XMM1, at);
-    }
-    krait_x86_rm(c, X86_MOVQ_STORE, X86_32, XMM1, cell(step->cell));
-}
-
-/* `reg` = a bit for each NUL in the 16 bytes at RDX. */
-static void emit_nul_mask(struct krait_x86 *c, int reg)
-{
-    krait_x86_rm(c, X86_MOVDQU, X86_32, XMM1, X86_AT(RDX, 0));
-    krait_x86_rr(c, X86_PCMPEQB, X86_32, XMM1, XMM0);
-    krait_x86_rr(c, X86_PMOVMSKB, X86_32, reg, XMM1);
-}
-
-/* How many bytes at RDX stand before a NUL, to RAX: found here when it is one of 16, else by `longer`. */
-static void emit_length(struct emitter *e, const uint8_t *longer)
-{
-    struct krait_x86 *c = &e->c;
-    emit_nul_mask(c, RAX);
-    krait_x86_rr(c, X86_TEST, X86_32, RAX, RAX);
-    uint8_t *shorter = krait_x86_skip(c, X86_NE);
-    krait_x86_call(c, longer);
-    uint8_t *known = krait_x86_skip(c, X86_ALWAYS);
-    krait_x86_here(c, shorter);
-    krait_x86_rr(c, X86_TZCNT, X86_32, RAX, RAX);
-    krait_x86_here(c, known);
-}
-
-/* The same of a text of `n` bytes. A bit at its end bounds the search of up to 16; longer ones are mostly
- * room for a short name (LTTng's names of threads). */
-static void emit_text_length(struct emitter *e, uint32_t n)
-{
-    struct krait_x86 *c = &e->c;
-    if (n > 16) {
-        krait_x86_mov_imm(c, RCX, n);
-        emit_length(e, e->text);
-        return;
-    }
-    emit_nul_mask(c, RAX);
-    krait_x86_imm(c, X86_IMM_OR, X86_32, RAX, (int32_t)(1u << n));
-    krait_x86_rr(c, X86_TZCNT, X86_32, RAX, RAX);
-}
-
-static void emit_fixed_text(struct emitter *e, const struct krait_row_step *step)
-{
-    struct krait_x86 *c = &e->c;
-    krait_x86_rm(c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
-    emit_text_length(e, step->n);
-    store64(c, cell(step->cell), RDX);
-    store64(c, cell(step->cell + 1u), RAX);
-}
-
-static void emit_view(struct emitter *e, const struct krait_row_step *step)
-{
-    krait_x86_rm(&e->c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
-    store64(&e->c, cell(step->cell), RDX);
-    krait_x86_store_imm(&e->c, X86_64, cell(step->cell + 1u), step->n);
-}
-
-static void emit_string_step(struct emitter *e, const struct krait_row_step *step)
-{
-    struct krait_x86 *c = &e->c;
-    krait_x86_rm(c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
-    emit_length(e, e->string);
-    krait_x86_rm(c, X86_LEA, X86_64, AT, X86_INDEX(RDX, RAX, 0, 1));
-    emit_room_of(e, 0);
-    if (step->cell == KRAIT_ROW_NOWHERE)
-        return;
-    store64(c, cell(step->cell), RDX);
-    store64(c, cell(step->cell + 1u), RAX);
-}
-
-static void emit_sequence(struct emitter *e, const struct krait_row_step *step)
-{
-    struct krait_x86 *c = &e->c;
-    uint8_t scale = (uint8_t)__builtin_ctz(step->bits / 8);
-    if (e->in_rax != step->length)
-        load64(c, RAX, cell(step->length));
-    krait_x86_rm(c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
-    move(c, RCX, END);
-    krait_x86_rr(c, X86_SUB, X86_64, RCX, RDX);
-    krait_x86_shift(c, X86_SHR, X86_64, RCX, scale);
-    krait_x86_rr(c, X86_CMP, X86_64, RAX, RCX);
-    stop_if(e, X86_A);
-    krait_x86_rm(c, X86_LEA, X86_64, AT, X86_INDEX(RDX, RAX, scale, 0));
-    if (step->cell == KRAIT_ROW_NOWHERE)
-        return;
-    if (step->code == KRAIT_ROW_TEXT_SEQ) {
-        move(c, RCX, RAX);
-        krait_x86_call(c, e->text);
-    }
-    store64(c, cell(step->cell), RDX);
-    store64(c, cell(step->cell + 1u), RAX);
-}
-
-static void emit_align(struct emitter *e, const struct krait_row_step *step)
-{
-    emit_align_at(&e->c, step->off, step->n);
-    emit_room_of(e, 0);
-}
-
-/* Two integers side by side that become cells in the same way: one load, one store. */
-static bool is_pair(const struct emitter *e, const struct krait_row_step *a)
-{
-    const struct krait_row_step *b = a + 1;
-    bool swap = a->flags & KRAIT_ROWF_SWAP && a->bits > 8;
-    return a->code == KRAIT_ROW_INT && b->code == KRAIT_ROW_INT && b->bits == a->bits &&
-           b->flags == a->flags && b->off == a->off + a->bits / 8 && b->cell == a->cell + 1 && !swap &&
-           (e->has_sse41 || a->bits == 64);
-}
-
-static void emit_pair(struct emitter *e, const struct krait_row_step *step)
-{
-    static const enum krait_x86_op ops[2][9] = {
-        { [1] = X86_PMOVZXBQ, [2] = X86_PMOVZXWQ, [4] = X86_PMOVZXDQ, [8] = X86_MOVDQU },
-        { [1] = X86_PMOVSXBQ, [2] = X86_PMOVSXWQ, [4] = X86_PMOVSXDQ, [8] = X86_MOVDQU },
-    };
-    enum krait_x86_op op = ops[step->flags & KRAIT_ROWF_SIGNED ? 1 : 0][step->bits / 8];
-    krait_x86_rm(&e->c, op, X86_32, XMM1, X86_AT(AT, step->off));
-    krait_x86_rm(&e->c, X86_MOVDQU_STORE, X86_32, XMM1, cell(step->cell));
-}
-
 /* How many steps there are up to the last one that decides where the event ends, or that it is there. */
 static uint32_t steps_to_end(const struct krait_row_class *row)
 {
@@ -566,44 +231,18 @@ static uint32_t steps_to_end(const struct krait_row_class *row)
     return n;
 }
 
-/* One check for the header, behind which AT is, and for the first stretch of fields; returns how many steps
- * that was. */
-static uint32_t emit_first_room(struct emitter *e, const struct krait_row_step *first)
-{
-    bool has_stretch = first->code == KRAIT_ROW_ROOM;
-    emit_room_of(e, has_stretch ? first->n : 0);
-    e->in_rax = KRAIT_NO_ID;
-    return has_stretch;
-}
-
-/* Emits the step, or two; returns how many. */
-static uint32_t emit_step(struct emitter *e, const struct krait_row_step *step)
-{
-    static void (*const emitters[])(struct emitter *, const struct krait_row_step *) = {
-        [KRAIT_ROW_ROOM] = emit_room,          [KRAIT_ROW_INT] = emit_int,
-        [KRAIT_ROW_BITS] = emit_bits,          [KRAIT_ROW_FLOAT] = emit_float,
-        [KRAIT_ROW_TEXT] = emit_fixed_text,    [KRAIT_ROW_VIEW] = emit_view,
-        [KRAIT_ROW_STRING] = emit_string_step, [KRAIT_ROW_TEXT_SEQ] = emit_sequence,
-        [KRAIT_ROW_VIEW_SEQ] = emit_sequence,  [KRAIT_ROW_ALIGN] = emit_align,
-    };
-    bool pair = is_pair(e, step), number = step->code == KRAIT_ROW_INT || step->code == KRAIT_ROW_BITS;
-    (pair ? emit_pair : emitters[step->code])(e, step);
-    e->in_rax = number && !pair ? step->cell : KRAIT_NO_ID;
-    return pair ? 2 : 1;
-}
-
 /* As soon as it is known where the event ends, the next one's class is looked up: it is there long before it
  * is gone to, and a processor that foretold another one learns it earlier. */
 static void emit_steps(struct emitter *e, const struct krait_row_class *row)
 {
     const struct krait_row_step *end = &row->steps[row->step_count - 1];
-    uint32_t i = emit_first_room(e, row->steps), known = steps_to_end(row);
+    uint32_t i = krait_emit_x86_first_room(e, row->steps), known = steps_to_end(row);
     while (i < known)
-        i += emit_step(e, &row->steps[i]);
+        i += krait_emit_x86_step(e, &row->steps[i]);
     if (looks_ahead_early(e))
         emit_look_ahead(e, (int32_t)end->off);
     while (&row->steps[i] < end)
-        i += emit_step(e, &row->steps[i]);
+        i += krait_emit_x86_step(e, &row->steps[i]);
 }
 
 /* -- classes -- */
@@ -693,8 +332,7 @@ static void emit_classes(struct emitter *e, const uint8_t **by_tag)
 static void emit_all(struct emitter *e, struct krait_engine *engine)
 {
     emit_stop(e);
-    emit_string(e);
-    emit_text(e);
+    krait_emit_x86_finders(e);
     const uint8_t *entry = emit_entry(e);
     memcpy(&engine->run, &entry, sizeof(engine->run)); /* ISO C has no cast from data to code */
     engine->by_id = engine->table + e->tags.count;

@@ -11,8 +11,8 @@ import pytest
 
 from conftest import python_params
 
-FEW = ["test_generators", "test_coroutines", "test_contextlib", "test_asyncgen", "test_with", "test_scope"]
-QUICK = [*FEW, "test_exceptions"]  # which starts some forty Pythons
+FEW = ["test_generators", "test_asyncgen", "test_with", "test_scope"]
+QUICK = [*FEW, "test_coroutines", "test_contextlib", "test_exceptions"]  # which starts some forty Pythons
 SLOW = ["test_threading", "test_subprocess", "test_asyncio", "test_concurrent_futures", "test_multiprocessing_fork", "test_socket"]
 # Tests that make the process's first allocations fail, by number: some of the first are krait's, which gets by without.
 COUNT_ALLOCATIONS = ["test_memory_error_in_PyErr_PrintEx", "test_exec_set_nomemory_hang"]

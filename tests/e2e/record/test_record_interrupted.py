@@ -298,8 +298,9 @@ RAISING = {
 
 
 @pytest.mark.parametrize("raising", RAISING)
-def test_begins_in_packets_that_are_gone_stay_open(record, python, raising):
+def test_begins_in_packets_that_are_gone_stay_open(record, python, rounds, raising):
     """What is raised as a function begins: the loop around it began long before, in another packet."""
+    times = rounds(40, 200)
     run = record.text(
         python,
         textwrap.dedent(RAISING[raising])
@@ -310,7 +311,7 @@ def test_begins_in_packets_that_are_gone_stay_open(record, python, raising):
             def main():
                 for _ in range(12000):
                     leaf()
-                for n in range(200):
+                for n in range(int(sys.argv[1])):
                     try:
                         arm(n)
                         while True:
@@ -323,11 +324,12 @@ def test_begins_in_packets_that_are_gone_stay_open(record, python, raising):
             main()
             """
         ),
+        times,
         options=["--lossless", "--no-c-calls"],
     )
     run.check()
     thread = run.main.threads[0]
-    assert sum(run.main.name_of(e) == "leaf" for e in thread.events if e.name == "python:call") == 12200
+    assert sum(run.main.name_of(e) == "leaf" for e in thread.events if e.name == "python:call") == 12000 + times
     assert callers(run.main, thread, "leaf") == {("<module>", "main")}
 
 

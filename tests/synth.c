@@ -17,6 +17,7 @@
  *   task ID CODE NAME                        task:define in the definitions
  *   TIME run TASK            TIME leave TASK REASON   (REASON a number)
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
+ *   TIME recording STATE     switched off (0) or on (1), in the definitions
  *   packet [LOST]                            ends the stream's packet; LOST events are missing before the next
  *   lost REASON COUNT                        krait:lost in the definitions, REASON a number
  *   exit HOW STATUS                          process:exit in the definitions, HOW a number
@@ -281,6 +282,7 @@ static const struct {
     { "craiseof", KRAIT_EVENT_c_raise_of },
     { "stack", KRAIT_EVENT_python_stack },
     { "omit", KRAIT_EVENT_code_omit },
+    { "recording", KRAIT_EVENT_recording_switch },
     { "gilwait", KRAIT_EVENT_gil_wait },
     { "giltake", KRAIT_EVENT_gil_take },
     { "gilswitch", KRAIT_EVENT_gil_switch },
@@ -323,6 +325,9 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
     case KRAIT_EVENT_code_omit:
         return krait_put_code_omit(
             payload, &(struct krait_payload_code_omit){ .id = first, .calls = number(s, w, 3) });
+    case KRAIT_EVENT_recording_switch:
+        return krait_put_recording_switch(
+            payload, &(struct krait_payload_recording_switch){ .state = (uint8_t)first });
     case KRAIT_EVENT_python_switch:
         return krait_put_python_switch(
             payload, &(struct krait_payload_python_switch){ .from = (uint16_t)first,
@@ -367,7 +372,7 @@ static void do_event(struct synth *s, char **w)
     s->last = parse_time(w[0]);
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     size_t n = put_fields(s, w, event, payload);
-    if (event == KRAIT_EVENT_code_omit) {
+    if (event == KRAIT_EVENT_code_omit || event == KRAIT_EVENT_recording_switch) {
         define(s, event, payload, n);
         return;
     }

@@ -117,6 +117,13 @@ void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth
     resync_time(stack, t_ns);
 }
 
+void krait_stack_end_all(struct krait_stack *stack, uint64_t t_ns)
+{
+    stack->over = 0;
+    stack->in_run = false;
+    cut_to(stack, resync_time(stack, t_ns), 0);
+}
+
 /* NULL without memory. */
 static struct krait_stack_left *left_under(struct krait_stack *stack, uint32_t number)
 {

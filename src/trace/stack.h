@@ -15,6 +15,7 @@
  *   - what python:frame and python:stack cut ends at the latest time seen before them, where the gap begins:
  *     a gap is the time of what is open on both sides of it. Hence those that follow a gap over the range's end
  *     are told as well: they cut, and nothing begins
+ *   - except where the recording is switched off: nothing is lost up to there, and all that is open ends there
  *   - except in recordings of samples: there it ends when the next sample shows that it has gone
  *   - code that is left out from now on is cut wherever it is open; what was open inside it goes on as
  *     KRAIT_OP_LIVE
@@ -104,6 +105,8 @@ void krait_stack_cut_c(struct krait_stack *stack, uint64_t t_ns);
  * what is left. */
 void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint32_t code, uint32_t depth);
 void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth);
+/* The recording is switched off at t_ns. */
+void krait_stack_end_all(struct krait_stack *stack, uint64_t t_ns);
 void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from, uint32_t to);
 void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code);
 /* A packet is missing: what it said of stacks that were left is not known. */

@@ -19,6 +19,7 @@ struct walk {
     struct krait_places *noted; /* NULL: not asked for, or known already */
     uint64_t next_seq;          /* of the packet that follows; 0: not known */
     bool over;                  /* the range's end was reached */
+    uint32_t gap;               /* of the image's: the first that ends behind what was read */
 };
 
 static uint32_t func_of(const struct krait_image *image, uint32_t code, enum krait_stack_lang lang)
@@ -45,13 +46,31 @@ static void live_frame(struct walk *walk, uint64_t t_ns, uint32_t code, uint32_t
     krait_stack_live(walk->stack, t_ns, func_of(walk->image, code, KRAIT_STACK_PYTHON), code, depth);
 }
 
+/* Whether the recording of the process is off at t_ns: no other event of its threads is in that time. Times ascend. */
+static bool is_off(struct walk *walk, uint64_t t_ns)
+{
+    const struct krait_image *image = walk->image;
+    while (walk->gap < image->gap_count && image->gaps[walk->gap].to_ns <= t_ns)
+        walk->gap++;
+    return walk->gap < image->gap_count && image->gaps[walk->gap].from_ns <= t_ns;
+}
+
+/* What is open where the recording is switched off lasts to the end of a range that ends before. */
+static void settle(struct walk *walk, uint64_t t_ns, uint32_t depth)
+{
+    if (depth || walk->stack->in_run || !is_off(walk, t_ns))
+        krait_stack_settle(walk->stack, t_ns, depth);
+    else if (t_ns < walk->stack->range.to_ns)
+        krait_stack_end_all(walk->stack, t_ns);
+}
+
 /* Events off the hot path. False when the payload is not whole or the id not known. */
 static KRAIT_COLD bool rare_event(struct walk *walk, uint32_t id, uint64_t t_ns, struct krait_cursor *cursor)
 {
     struct krait_payload_python_frame frame;
-    struct krait_payload_python_stack settle;
+    struct krait_payload_python_stack stack;
     struct krait_payload_python_deep_frame deep_frame;
-    struct krait_payload_python_deep_stack deep_settle;
+    struct krait_payload_python_deep_stack deep_stack;
     struct krait_payload_python_switch change;
     switch (id) {
     case KRAIT_EVENT_python_frame:
@@ -65,14 +84,14 @@ static KRAIT_COLD bool rare_event(struct walk *walk, uint32_t id, uint64_t t_ns,
         live_frame(walk, t_ns, deep_frame.code, deep_frame.depth);
         return true;
     case KRAIT_EVENT_python_stack:
-        if (!krait_read_python_stack(cursor, &settle))
+        if (!krait_read_python_stack(cursor, &stack))
             return false;
-        krait_stack_settle(walk->stack, t_ns, settle.depth);
+        settle(walk, t_ns, stack.depth);
         return true;
     case KRAIT_EVENT_python_deep_stack:
-        if (!krait_read_python_deep_stack(cursor, &deep_settle))
+        if (!krait_read_python_deep_stack(cursor, &deep_stack))
             return false;
-        krait_stack_settle(walk->stack, t_ns, deep_settle.depth);
+        settle(walk, t_ns, deep_stack.depth);
         return true;
     case KRAIT_EVENT_python_switch:
         if (!krait_read_python_switch(cursor, &change))

@@ -47,6 +47,33 @@ def test_a_gap_is_an_event_of_the_process_and_told_by_report_info_and_exports(ga
     assert "recording off" in {e.get("name") for e in events}
 
 
+def test_a_call_lasts_to_where_the_recording_is_switched_off(synth, report):
+    """Also one of a thread that had no event for long: nothing of it is lost up to there."""
+    script = """
+        process 5 python3
+        code 1 python app main app.py 1
+        code 2 c time sleep - 0
+        thread 5 MainThread
+        0us call 1
+        100us ccall 2
+        2000us recording 0
+        2001us stack 0
+        thread 6 waits
+        0us frame 1 0
+        0us stack 1
+        2001us stack 0
+        7000us recording 1
+        thread 5
+        7001us frame 1 0
+        7001us stack 1
+        9000us return
+    """
+    folder = synth(script)
+    for options, main, sleep in (((), 100 + 1999 + 2001, 1901), (("--to", 0.001), 100 + 1000, 900), (("--to", 0.005), 100 + 2001, 1901)):
+        own = {f["name"]: f["self_ns"] for f in report(folder, *options)}
+        assert own == {"main": main * 1000, "sleep": sleep * 1000}
+
+
 def test_a_gap_is_drawn_in_each_thread_that_was_there(gapped, krait, any_python, tmp_path):
     trace = gapped(any_python)
     subprocess.run([krait, "view", "--svg", tmp_path / "out.svg", trace.path], check=True, capture_output=True)

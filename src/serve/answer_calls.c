@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/json.h"
 #include "serve/serving.h"
+#include "trace/importer.h"
 
 #include <string.h>
 
@@ -172,6 +173,80 @@ static int put_why(struct krait_buf *out, struct krait_serving *serving, uint32_
     return rc;
 }
 
+/* ---- where a call was cut ---- */
+
+/* Stretches in which a thread was not recorded: the last one that begins before a call does, the first one that ends after
+ * it, and all inside it, where events were lost and the call was open on both sides. */
+struct cuts {
+    uint64_t begin_ns, end_ns; /* of the call */
+    struct cut {
+        struct krait_range range; /* all zeros: there is none */
+        uint64_t events;          /* 0: it was switched off */
+    } before, after, inside;      /* inside: from the first one's begin to the last one's end */
+    uint64_t inside_ns;
+};
+
+static int look_at_missing(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct cuts *cuts = ctx;
+    (void)track;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        struct cut cut = { { batch->t_ns[i], batch->end_ns[i] }, (uint64_t)batch->value[i] };
+        if (cut.range.from_ns < cuts->begin_ns)
+            cuts->before = cut;
+        if (!cuts->after.range.to_ns && cut.range.to_ns > cuts->end_ns)
+            cuts->after = cut;
+        if (cut.range.from_ns < cuts->begin_ns || cut.range.to_ns > cuts->end_ns)
+            continue;
+        cuts->inside.range.from_ns = cuts->inside_ns ? cuts->inside.range.from_ns : cut.range.from_ns;
+        cuts->inside.range.to_ns = cut.range.to_ns;
+        cuts->inside.events += cut.events;
+        cuts->inside_ns += cut.range.to_ns - cut.range.from_ns;
+    }
+    return 0;
+}
+
+static void put_cut(struct krait_buf *out, const struct krait_serving *serving, const char *key,
+                    const struct cut *cut, uint64_t ns)
+{
+    krait_json_key_open(out, key, '{');
+    krait_json_key_bool(out, "off", !cut->events);
+    krait_json_key_u64(out, "events", cut->events);
+    json_ns(out, "begin", cut->range.from_ns - serving->origin_ns);
+    json_ns(out, "end", cut->range.to_ns - serving->origin_ns);
+    krait_json_key_u64(out, "ns", ns);
+    krait_buf_char(out, '}');
+}
+
+static uint64_t length_of_cut(const struct cut *cut)
+{
+    return cut->range.to_ns - cut->range.from_ns;
+}
+
+/* Why the call's begin, or its end, is not in the recording: because it was switched off, or events were lost. Other calls
+ * began before the recording, or were open at its end. */
+static int put_cuts(struct krait_buf *out, const struct krait_serving *serving, uint32_t thread,
+                    const struct krait_tile_call *call)
+{
+    const struct krait_trace *trace = serving->trace;
+    struct cuts cuts = { .begin_ns = serving->origin_ns + call->begin_ns,
+                         .end_ns = serving->origin_ns + call->end_ns };
+    int rc = 0;
+    for (uint32_t i = 0; i < trace->track_count && !rc; i++) {
+        const struct krait_track *track = &trace->tracks[i];
+        if (track->importer == KRAIT_IMPORTER_krait_lost && track->thread == thread)
+            rc = krait_track_walk(trace, i, (struct krait_range){ 0, UINT64_MAX }, look_at_missing, &cuts,
+                                  NULL, 0);
+    }
+    if (cuts.before.range.to_ns && call->begin == KRAIT_OP_LIVE)
+        put_cut(out, serving, "before", &cuts.before, length_of_cut(&cuts.before));
+    if (cuts.inside_ns)
+        put_cut(out, serving, "inside", &cuts.inside, cuts.inside_ns);
+    if (cuts.after.range.to_ns && call->end == KRAIT_OP_CUT && cuts.after.range.from_ns <= cuts.end_ns)
+        put_cut(out, serving, "after", &cuts.after, length_of_cut(&cuts.after));
+    return rc;
+}
+
 static int put_details(struct krait_buf *out, struct krait_serving *serving, uint32_t thread,
                        const struct krait_tile_call *stack, uint32_t depth, struct krait_err *err)
 {
@@ -185,7 +260,8 @@ static int put_details(struct krait_buf *out, struct krait_serving *serving, uin
     }
     krait_buf_char(out, ']');
     int rc = put_callees(out, serving, thread, stack, depth, err);
-    if (!rc && put_why(out, serving, thread, &stack[depth]))
+    if (!rc &&
+        (put_cuts(out, serving, thread, &stack[depth]) || put_why(out, serving, thread, &stack[depth])))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     krait_buf_str(out, "}\n");
     return rc;

@@ -2,6 +2,7 @@
 """The panels of the page of `krait view`: what each shows of the selected range and lanes, and what is not offered."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from browser import opened
 from conftest import BUILD
 from kernel_made import begins, ends, event, switch, wake
 from kernel_made import write as write_kernel
+from test_serve import CUT
 
 CALLS = """
 process 5 python3
@@ -236,6 +238,17 @@ def test_details_of_a_call_have_its_recorded_arguments(krait, chromium, record, 
         page.page.locator(".fields tr").nth(2).wait_for()
         rows = [row.inner_text().split("\t") for row in page.page.locator(".fields tr").all()]
         assert rows == [["item", '"<b>pen</b>"'], ["n", "12345678901234567890"], ["return", '["<b>pen</b>","<b>pen</b>"]']]
+
+
+def test_details_say_why_a_begin_or_an_end_is_not_recorded(open_page, synth):
+    page = open_page(synth(CUT), "#r=720000,60000;p=details;c=0,0,750000")
+    text = page.text(".details")
+    assert "began before it was recorded\nthe recording was switched off here, for 500.0 us at 0.000200000 s" in text
+    assert "not recorded as a whole\nevents were lost here: calls may be missing; 5 events, for 300.0 us at 0.000900000 s" in text
+    page.page.get_by_role("button", name="the recording was switched off here").click()
+    page.press("Shift")
+    begin, length = map(int, re.match(r"r=(\d+),(\d+)", page.address()).groups())
+    assert begin <= 200_000 and begin + length >= 700_000
 
 
 def test_the_finder_says_that_a_generator_has_steps(open_page, synth):

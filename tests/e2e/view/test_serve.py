@@ -146,6 +146,31 @@ def test_a_call_and_its_neighbours(serve, synth):
     assert "error" in server.api("call", code=404, track=0, at=650_000, depth=1)
 
 
+# main is open all the time; the recording was switched off from 200 us to 700 us, and 5 events were lost from 900 us to 1200 us.
+CUT = CODES + """0us call 1
+200us stack 0
+200us recording 0
+700us recording 1
+710us frame 1 0
+710us stack 1
+800us call 2
+850us ccall 3
+900us creturn
+packet 5
+1200us frame 1 0
+1200us stack 1
+1500us return
+"""
+
+
+def test_a_call_says_what_kept_its_begin_or_end_from_being_recorded(serve, synth):
+    server = serve(synth(CUT))
+    calls = [server.api("call", track=0, at=at, depth=depth) for at, depth in ((100_000, 0), (750_000, 0), (820_000, 1))]
+    off = {"off": True, "events": 0, "begin": "200000", "end": "700000", "ns": 500_000}
+    lost = {"off": False, "events": 5, "begin": "900000", "end": "1200000", "ns": 300_000}
+    assert [(c.get("before"), c.get("inside"), c.get("after")) for c in calls] == [(None, None, off), (off, lost, None), (None, None, lost)]
+
+
 def all_events(server, **params):
     place, found = {}, []
     while place is not None:

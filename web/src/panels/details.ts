@@ -13,9 +13,10 @@ import { count, counted, duration, momentText, share } from '../time';
 import { isDark } from '../timeline';
 
 interface Wait { state: string; syscall: string; by: string; tid: number; count: number; ns: number; longest: number }
-interface Answer extends Call { self?: number; ancestors: Call[]; callees: [number, number, number, number][]; wall?: Record<string, number>; waits?: Wait[] }
+interface Cut { off: boolean; events: number; begin: bigint; end: bigint; ns: number } // a stretch in which the thread was not recorded
+interface Answer extends Call { before?: Cut; inside?: Cut; after?: Cut; self?: number; ancestors: Call[]; callees: [number, number, number, number][]; wall?: Record<string, number>; waits?: Wait[] }
 
-const PATH_ROWS = 12;
+const PATH_ROWS = 12, LIVE_BEGIN = 3, CUT_END = 7; // enum krait_op_kind
 
 let box: HTMLElement;
 
@@ -153,6 +154,20 @@ function pathButton(context: Context): HTMLElement | null {
   return made;
 }
 
+/** Why the begin or the end of a call is not in the recording, with a button that goes to the stretch in which nothing was recorded. */
+function cutFact(context: Context, title: string, cut: Cut | undefined): HTMLElement[] {
+  if (!cut) return [el('dt', {}, title), el('dd', {}, '-')]; // the recording begins or ends there
+  const begin = BigInt(cut.begin), end = BigInt(cut.end); // texts in JSON
+  const words = cut.off ? 'the recording was switched off here' : `events were lost here: calls may be missing; ${counted(cut.events, 'event')}`;
+  return [el('dt', {}, title), el('dd', {}, button(words, 'Go to that time', () => context.store.show(begin, end, 1), 'link'), `, for ${duration(cut.ns)} ${cut.ns < Number(end - begin) ? 'from' : 'at'} ${momentText(begin)}`)];
+}
+
+function cutFacts(context: Context, call: Answer): HTMLElement[] {
+  return [...(call.begins === LIVE_BEGIN ? cutFact(context, 'began before it was recorded', call.before) : []),
+    ...(call.inside ? cutFact(context, 'not recorded as a whole', call.inside) : []),
+    ...(call.ends === CUT_END ? cutFact(context, 'end not recorded', call.after) : [])];
+}
+
 async function show(context: Context, answer: Answer, signal: AbortSignal): Promise<void> {
   const func = await context.api.funcs.wait(answer.func), length = Number(answer.end - answer.begin);
   if (!func) return;
@@ -160,7 +175,8 @@ async function show(context: Context, answer: Answer, signal: AbortSignal): Prom
     el('dl', {}, el('dt', {}, 'duration'), el('dd', {}, duration(length)), el('dt', {}, 'begin'), el('dd', {}, momentText(answer.begin)),
       el('dt', {}, 'self'), el('dd', {}, answer.self === undefined ? '-' : `${duration(answer.self)} (${share(answer.self, length)})`),
       el('dt', {}, 'depth'), el('dd', {}, String(answer.depth)),
-      ...(stepWords(answer) ? [el('dt', {}, 'step of a generator or coroutine'), el('dd', {}, stepWords(answer))] : [])),
+      ...(stepWords(answer) ? [el('dt', {}, 'step of a generator or coroutine'), el('dd', {}, stepWords(answer))] : []),
+      ...cutFacts(context, answer)),
     el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.timeline.showCall(answer)),
       button('Select its time', 'Show only its time in the tables', () => context.store.select(context.timeline.rangeOf(answer))),
       button('All calls of this function', 'Show a histogram and a list', () => { context.store.setFunc(answer.func); context.store.openPanel('finder'); }), pathButton(context)));

@@ -30,7 +30,7 @@ struct krait_tracedir {
     struct krait_tsdl_code *codes;
     size_t code_count, code_cap;
     struct krait_tsdl_contents contents; /* of what is on disk */
-    bool renamed;                        /* since the metadata was written */
+    bool outdated;                       /* the metadata says something else by now */
     size_t codes_written; /* in the metadata on disk, or at the last time that the disk refused it */
     int *spare_fds;
     int own_spare_fds;
@@ -495,7 +495,7 @@ void krait_tracedir_rename(struct krait_tracedir *dir, const char *name, const c
         return;
     set_text(&dir->name, name);
     set_text(&dir->command, command);
-    dir->renamed = true;
+    dir->outdated = true;
 }
 
 /* Whether the next event has the long form, as all of the definitions. */
@@ -554,11 +554,16 @@ int krait_tracedir_set_clock(const char *dir, const struct krait_clock *clock, s
     return put_metadata(dir, &after, err);
 }
 
+void krait_tracedir_outdate_metadata(struct krait_tracedir *dir)
+{
+    dir->outdated = true;
+}
+
 int krait_tracedir_refresh_metadata(struct krait_tracedir *dir, struct krait_err *err)
 {
-    if (dir->code_count < 2 * dir->codes_written + 16 && !dir->renamed)
+    if (dir->code_count < 2 * dir->codes_written + 16 && !dir->outdated)
         return 0;
-    dir->renamed = false;
+    dir->outdated = false;
     int rc = write_metadata(dir, NULL, err);
     dir->codes_written = dir->code_count; /* a disk that is full is not asked all the time */
     return rc;

@@ -72,8 +72,10 @@ void krait_tracedir_order(uint8_t *events, size_t n, uint64_t *last, uint64_t no
 /* Writes new metadata beside the old and renames it, so that a reader never finds half of it. For the end, when all
  * packets of threads are written: it includes what these packets say. */
 int krait_tracedir_write_metadata(struct krait_tracedir *dir, struct krait_err *err);
-/* The same before the end, if the number of labels has doubled or the process was renamed. */
+/* The same before the end, if the number of labels has doubled, the process was renamed, or it was outdated. */
 int krait_tracedir_refresh_metadata(struct krait_tracedir *dir, struct krait_err *err);
+/* What the recording's options say has changed: the next refresh writes. */
+void krait_tracedir_outdate_metadata(struct krait_tracedir *dir);
 
 /* Writes metadata of what is in the trace now into another folder. */
 int krait_tracedir_copy_metadata(const struct krait_tracedir *dir, const char *folder, struct krait_err *err);

@@ -30,7 +30,7 @@ struct krait_sampler {
     struct sampled *threads;
     uint32_t count, cap;
     uint32_t flags;
-    uint64_t round, begin_ns, end_ns, found_ns, flushed_ns;
+    uint64_t round, begin_ns, found_ns, flushed_ns, told_ns;
     bool stale; /* the threads may be others by now */
     struct krait_clock clock;
     struct krait_tsdl_samples samples;
@@ -279,6 +279,16 @@ static int flush_all(struct krait_sampler *s, struct krait_err *err)
     return rc ? rc : krait_tracedir_refresh_metadata(s->dir, err);
 }
 
+/* What the metadata says of the samples is an eighth of the time old at most, where krait is killed or looked at meanwhile:
+ * that takes few writes however long it goes on. */
+static void outdate_metadata(struct krait_sampler *s, uint64_t now)
+{
+    if (now - s->told_ns < (now - s->begin_ns) / 8)
+        return;
+    s->told_ns = now;
+    krait_tracedir_outdate_metadata(s->dir);
+}
+
 int krait_sampler_round(struct krait_sampler *s, struct krait_err *err)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
@@ -291,13 +301,14 @@ int krait_sampler_round(struct krait_sampler *s, struct krait_err *err)
     s->round++;
     s->found_ns = finds ? now : s->found_ns;
     s->begin_ns = s->samples.rounds++ ? s->begin_ns : now;
-    s->end_ns = now;
+    s->samples.ns = now - s->begin_ns;
     for (uint32_t i = 0; i < s->stacks.thread_count && !rc; i++)
         rc = s->stacks.threads[i].tid ? add_thread(s, &s->stacks.threads[i], err) : 0;
     if (finds && !rc)
         rc = close_threads(s, err);
     if (!rc && now - s->flushed_ns >= FLUSH_NS) {
         s->flushed_ns = now;
+        outdate_metadata(s, now);
         rc = flush_all(s, err);
     }
     return rc;
@@ -311,7 +322,6 @@ int krait_sampler_finish(struct krait_sampler *s, enum krait_event_enum_value ho
     uint8_t payload[KRAIT_BYTES_process_exit];
     size_t n = krait_put_process_exit(
         payload, &(struct krait_payload_process_exit){ .how = (uint8_t)how, .status = status });
-    s->samples.ns = s->end_ns - s->begin_ns;
     s->recording.limit = limit;
     *summary = (struct krait_sampler_summary){ .duration_ns = s->samples.ns,
                                                .samples = s->samples.taken,

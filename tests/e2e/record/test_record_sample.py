@@ -270,6 +270,17 @@ def test_ctrl_c_and_the_end_of_the_process_end_the_recording(krait, programs, ru
         assert json.loads(run("info", "--json", tmp_path / name).stdout)["process_list"][0]["end"] == {"stopped": "stop"}.get(name, name)
 
 
+def test_a_recording_whose_krait_was_killed_tells_its_interval(krait, programs, run, any_python, tmp_path):
+    app = programs.start(any_python, SHARES)
+    sampler = subprocess.Popen([str(w) for w in (krait, "record", "--sample", 200, "--pid", app.pid, "-o", tmp_path / "s")])
+    samples = lambda: json.loads(run("info", "--json", tmp_path / "s").stdout)["samples"]  # noqa: E731
+    wait_for(lambda: list(tmp_path.glob("s/*/thread-*")) and samples()["taken"] > 20, "some samples")
+    sampler.kill()
+    sampler.wait(timeout=20)
+    assert samples()["interval_ns"] >= 5_000_000  # one each 5 ms, or less often on a busy machine
+    assert all(f["self_error_ns"] > 0 for f in json.loads(run("report", "--json", tmp_path / "s").stdout)["functions"] if f["self_ns"])
+
+
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
     runs = run_page("sampling.md", krait, any_python, tmp_path)
     report = next(run for line, run in runs.items() if "krait report" in line)

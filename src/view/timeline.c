@@ -107,15 +107,15 @@ static void lane_label(struct krait_drawing *d, const struct krait_timeline_lane
     char number[KRAIT_FMT_SIZE] = "";
     KRAIT_AUTO_BUF name = { 0 };
     if (track->of <= KRAIT_OF_CPU)
-        snprintf(number, sizeof(number), " %u", track->number);
+        snprintf(number, sizeof(number), "%u", track->number);
     krait_text_clean(&name, lane_name(d->timeline, lane));
     krait_buf_fmt(d->to, "<text class=\"name\" x=\"%d\" y=\"%.0f\">", MARGIN + 10, d->y + 11);
     if (name.failed)
         d->to->failed = true;
     else
-        krait_text_xml_name(d->to, name.data, columns - strlen(number));
+        krait_text_xml_name(d->to, name.data, columns - strlen(number) - 1);
     if (*number)
-        krait_buf_fmt(d->to, "<tspan class=\"q\">%s</tspan>", number);
+        krait_buf_fmt(d->to, " <tspan class=\"q\">%s</tspan>", number);
     krait_buf_str(d->to, "</text>\n");
 }
 

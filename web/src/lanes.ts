@@ -3,10 +3,12 @@
 
 import { Alignment } from './align';
 import { Process, Trace, Track, clip, machineOf } from './model';
+import { shortenMiddle } from './shorten';
 import { Grouping, Store } from './store';
 
 export const ROW = 16, STRIP = 9, HEAD = 26, GAP = 7, COUNTER = 30, CPU_ROW = 14;
 const COLLAPSED_ROWS = 1, MOST_ROWS = 128;
+const TITLE = 60; // most characters of a title in a sentence
 const LONG = 0.7, LONGEST = 200; // share of the characters of the longest name that a long one has; most long names
 export const USUAL_ROWS = 20; // rows of calls that a lane shows until the reader asks for all
 
@@ -292,10 +294,10 @@ export class Lanes {
     return this.found.flatMap((group) => group.lanes.filter((lane) => only.includes(lane.key) || only.includes(group.key))).flatMap((lane) => lane.tracks);
   }
 
-  /** The titles of the chosen lanes and groups. */
+  /** The titles of the chosen lanes and groups, for a sentence. */
   chosenTitles(only = this.store.view.only): string[] {
     if (this.store.view.aligned && !only.length) return [this.alignment.recordings[this.subject(only)]?.folder ?? ''];
-    return this.found.flatMap((group) => [group, ...group.lanes]).filter((each) => only.includes(each.key)).map((each) => `${each.title} ${each.hint}`.trim());
+    return this.found.flatMap((group) => [group, ...group.lanes]).filter((each) => only.includes(each.key)).map((each) => `${shortenMiddle(each.title, TITLE, (text) => text.length)} ${each.hint}`.trim());
   }
 
   /** Puts pinned lanes above all others. */

@@ -1,18 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // The column of lane names: as wide as the names within bounds, or as wide as the reader has dragged it.
 
-import { splitter } from './dom';
-import { Lanes, Named } from './lanes';
-import { shortenTo, textWidth } from './shorten';
+import { el, splitter } from './dom';
+import { Lane, Lanes, Named, Part } from './lanes';
+import { Weight, shortenTo, textWidth } from './shorten';
 import { Store } from './store';
 
 const USUAL = 220, SHARE = 0.2, LEAST = 120, MOST = 0.6; // pixels, and shares of the page's width: bounds of a column that fits its names, and of a dragged one
-const AROUND = 72, HINT = 40, GAP = 4, BOLD = 1.07; // pixels beside the name of a lane; least width of a hint; between the two (app.css); how much wider a heading is
+const AROUND = 72, HEAD_AROUND = 30, HINT = 40, GAP = 4; // pixels beside the name of a lane, and of a heading; least width of a hint; between the two (app.css)
+const SMALL = 11 / 13, HINT_MOST = 0.45; // size of the names of parts, of other texts; most of the column that a hint gets
+const BELOW = 18, SIDE = 20, ROOM = 30; // pixels: height of a lane's name; beside the name of a part; least room for one
 const STEP = 16, THOUSAND = 1000; // pixels of an arrow key; the link has the width in thousandths of the page's
+
+function around(level: number): number {
+  return level ? AROUND : HEAD_AROUND;
+}
+
+function weightOf(level: number): Weight {
+  return level ? '' : '600';
+}
+
+function hintWidth(hint: string): number {
+  return hint ? GAP + Math.max(textWidth(hint), HINT) : 0;
+}
 
 /** The width that shows a name in full. */
 function wanted({ title, hint, level }: Named): number {
-  return AROUND + textWidth(title) * (level ? 1 : BOLD) + (hint ? GAP + Math.max(textWidth(hint), HINT) : 0);
+  return around(level) + textWidth(title, weightOf(level)) + hintWidth(hint);
+}
+
+/** Whether a part of a lane needs a name: the reader cannot tell it from its place, and the lane is not named after it. */
+function isNamed({ track }: Part, { title }: Lane): boolean {
+  return track.name !== title && (track.kind === 'slices' || track.kind === 'counter' || track.of === 'lane');
 }
 
 /** The width of a column that fits the names: at least `USUAL`, at most a share of the page. */
@@ -45,8 +64,19 @@ export class NameColumn {
     if (this.width !== before) this.changed();
   }
 
-  /** The name of a lane, or as much of it as fits. */
+  /** The name of a lane, or as much of it as fits beside its hint. */
   shown({ title, hint, level }: Named): string {
-    return level ? shortenTo(title, this.width - AROUND - (hint ? HINT + GAP : 0)) : title;
+    return shortenTo(title, this.width - around(level) - Math.min(hintWidth(hint), HINT_MOST * this.width), weightOf(level));
+  }
+
+  /** The names of a lane's parts, each beside its part. */
+  parts(lane: Lane): HTMLElement[] {
+    return lane.parts.filter((part) => isNamed(part, lane)).flatMap(({ track, top, rowHeight }) => {
+      const room = this.width - SIDE - (top < BELOW ? wanted(lane) : 0);
+      if (room < ROOM) return [];
+      const made = el('span', { class: 'part' }, shortenTo(track.name, room / SMALL));
+      made.style.top = `${top + Math.min(rowHeight / 2, SMALL * ROOM / 3) - 7}px`;
+      return [made];
+    });
   }
 }

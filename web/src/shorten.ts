@@ -15,23 +15,25 @@ export function shortenMiddle(text: string, width: number, measure: (text: strin
   return kept(low);
 }
 
-const MOST = 5000, known = new Map<string, string>();
-let painter: CanvasRenderingContext2D | null = null;
+const MOST = 5000, known = new Map<string, string>(), painters = new Map<string, CanvasRenderingContext2D>();
+export type Weight = '' | '600'; // of a font; '': normal
 
 /** The width of a text in the page's own font, in pixels. */
-export function textWidth(text: string): number {
+export function textWidth(text: string, weight: Weight = ''): number {
+  let painter = painters.get(weight);
   if (!painter) {
     painter = document.createElement('canvas').getContext('2d') as CanvasRenderingContext2D;
-    painter.font = getComputedStyle(document.body).font;
+    painter.font = `${weight} ${getComputedStyle(document.body).font}`;
+    painters.set(weight, painter);
   }
   return painter.measureText(text).width;
 }
 
 /** Like shortenMiddle, with a width in pixels of the page's own font. */
-export function shortenTo(text: string, width: number): string {
-  const key = `${width} ${text}`, before = known.get(key);
+export function shortenTo(text: string, width: number, weight: Weight = ''): string {
+  const key = `${weight} ${width} ${text}`, before = known.get(key);
   if (before !== undefined) return before;
-  const made = shortenMiddle(text, width, textWidth);
+  const made = shortenMiddle(text, width, (part) => textWidth(part, weight));
   if (known.size >= MOST) known.clear();
   known.set(key, made);
   return made;

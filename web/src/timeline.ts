@@ -20,7 +20,7 @@ import { count, counted, duration, moment, share, tickLabel, tickLabels, timeTic
 
 const WINDOW = 1000000n; // ns: length of the first window of a search for wakeups
 const DROPS_TOLD = 6; // most functions in the tooltip of a drop
-const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4;
+const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4, MORE = 18; // pixels; MORE: height of the link to deeper rows
 const MARK_PIXELS = 5, MARKS_TOLD = 4; // greatest distance from the pointer to a mark; most marks in a tooltip
 
 /** The object under the pointer. */
@@ -345,8 +345,12 @@ export class Timeline {
     }
     if (lane.hidden > 0 || this.store.view.deep.includes(lane.key)) {
       const text = lane.hidden > 0 ? `${lane.hidden} deeper` : 'fewer';
-      row.append(button(text, lane.hidden > 0 ? 'Show calls of any depth' : 'Show fewer rows', () => this.store.toggle('deep', lane.key), 'link more'));
+      const more = button(text, lane.hidden > 0 ? 'Show calls of any depth' : 'Show fewer rows', () => this.store.toggle('deep', lane.key), 'link more');
+      const deep = lane.parts.find((part) => part.rows > 1);
+      if (deep) Object.assign(more.style, { top: `${deep.top + deep.rows * deep.rowHeight - MORE}px`, bottom: 'auto' });
+      row.append(more);
     }
+    row.append(...this.column.parts(lane));
     row.dataset.key = lane.key;
     row.setAttribute('aria-expanded', String(!lane.collapsed));
     const isCurrent = lane.key === (this.focusKey || this.lanes.lanes[0]?.key);

@@ -124,3 +124,12 @@ def test_the_column_of_names_fits_them_and_is_dragged(krait, chromium, synth):
 def test_a_link_has_the_width_of_the_column_of_names(krait, chromium, synth):
     with opened(krait, chromium, synth(THREADS), "#l=names:300") as page:
         assert page.page.locator(".names").bounding_box()["width"] == 384
+
+
+def test_a_heading_keeps_the_process_and_the_end_of_its_command(krait, chromium, synth):
+    command = "process 12345 python3 1 python3%20-m%20shop.orders%20--number-of-the-worker%20"
+    with opened(krait, chromium, synth("\n".join(THREADS.replace("process 5 python3", f"{command}{n}") for n in (1, 2)))) as page:
+        heads = page.page.locator(".lane.head").all()
+        assert [head.locator(".title").inner_text()[:7] + head.locator(".title").inner_text()[-4:] for head in heads] == [f"python3er {n}" for n in (1, 2)]
+        for part in ".title", ".hint":
+            assert all(head.locator(part).evaluate("(text) => text.scrollWidth <= text.clientWidth") for head in heads)

@@ -148,6 +148,7 @@ def test_a_counter_of_several_threads_is_in_a_lane_of_its_process(view, krait, c
     with opened(krait, chromium, trace, "#p=counters") as page:
         assert [" ".join(lane.inner_text().split()[1:3]) for lane in page.page.locator(".lane:not(.head)").all()] == ["MainThread 100", "Other 101", "queue process"]
         assert sorted(row[:2] for row in page.rows()) == [["load", "MainThread 100"], ["queue", "python3 100"]]
+        assert page.page.locator(".lane .part").all_inner_texts() == ["load"]  # the lane of the other one has its name
         page.press("g")  # all by thread
         assert page.page.locator(".lane:not(.head)").count() == 3
     subprocess.run([krait, "view", trace, "--html", tmp_path / "page.html"], capture_output=True, check=True)

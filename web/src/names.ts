@@ -9,7 +9,7 @@ import { Store } from './store';
 const USUAL = 220, SHARE = 0.2, LEAST = 120, MOST = 0.6; // pixels, and shares of the page's width: bounds of a column that fits its names, and of a dragged one
 const AROUND = 72, HEAD_AROUND = 30, HINT = 40, GAP = 4; // pixels beside the name of a lane, and of a heading; least width of a hint; between the two (app.css)
 const SMALL = 11 / 13, HINT_MOST = 0.45; // size of the names of parts, of other texts; most of the column that a hint gets
-const BELOW = 18, SIDE = 20, ROOM = 30; // pixels: height of a lane's name; beside the name of a part; least room for one
+const BELOW = 18, SIDE = 20, ROOM = 30, LINE = 14; // pixels: height of a lane's name; beside the name of a part; least room for one; its height (app.css)
 const STEP = 16, THOUSAND = 1000; // pixels of an arrow key; the link has the width in thousandths of the page's
 
 function around(level: number): number {
@@ -75,7 +75,7 @@ export class NameColumn {
       const room = this.width - SIDE - (top < BELOW ? wanted(lane) : 0);
       if (room < ROOM) return [];
       const made = el('span', { class: 'part' }, shortenTo(track.name, room / SMALL));
-      made.style.top = `${top + Math.min(rowHeight / 2, SMALL * ROOM / 3) - 7}px`;
+      made.style.top = `${top + (Math.min(rowHeight, LINE) - LINE) / 2}px`;
       return [made];
     });
   }

@@ -12,6 +12,7 @@ import { Overlay, askWakeups } from './overlay';
 import { Frame, Painter, levelOf, shifted, shorten } from './paint';
 import { Palette, palette } from './palette';
 import { NameColumn } from './names';
+import { quantities } from './quantity';
 import { Range, Store } from './store';
 import { BINS, CUT, LIVE, RESUMED, Slice, Tile, UNWOUND, YIELDS } from './tile';
 import { cpuOf, doneBy, spanAt, spanNext } from './spans';
@@ -526,12 +527,26 @@ export class Timeline {
       this.markTip(hit, event);
       return;
     }
+    if (hit?.part.track.kind === 'counter') {
+      this.counterTip(hit, event);
+      return;
+    }
     if (!hit || (!hit.slice && !hit.bin)) {
       this.hideTip();
       return;
     }
     if (hit.slice) this.sliceTip(hit, hit.slice);
     else if (hit.bin) this.binTip(hit, hit.bin);
+    this.placeTip(event);
+  }
+
+  /** Shows the values that a counter has at the pointer. */
+  private counterTip(hit: Hit, event: PointerEvent): void {
+    const level = levelOf(this.store.view.range.span, this.width), { track } = hit.part, tile = this.api.peek(track.id, level, Number(hit.begin / BigInt(tileLength(level))));
+    const bin = Math.min(Math.floor(Number(this.timeAt(event.offsetX) + hit.lane.shift - hit.begin) / 2 ** level), BINS - 1);
+    const [least, most] = tile?.counters?.subarray(3 * bin, 3 * bin + 2) ?? [NaN, NaN];
+    this.fillTip([`${track.name}: ${quantities(least, most, track.unit)}`, `at ${moment(hit.begin + BigInt(bin) * BigInt(2 ** level))}`]);
+    this.tip.hidden = Number.isNaN(most);
     this.placeTip(event);
   }
 

@@ -149,6 +149,11 @@ def test_a_counter_of_several_threads_is_in_a_lane_of_its_process(view, krait, c
         assert [" ".join(lane.inner_text().split()[1:3]) for lane in page.page.locator(".lane:not(.head)").all()] == ["MainThread 100", "Other 101", "queue process"]
         assert sorted(row[:2] for row in page.rows()) == [["load", "MainThread 100"], ["queue", "python3 100"]]
         assert page.page.locator(".lane .part").all_inner_texts() == ["load"]  # the lane of the other one has its name
+        box = page.page.locator(".lane").filter(has_text="queue").bounding_box()
+        lanes_box = page.page.locator("canvas.lanes").bounding_box()
+        for share, text in (0.5, "queue: 4"), (0.15, "queue: 3"):
+            page.page.mouse.move(lanes_box["x"] + share * lanes_box["width"], box["y"] + 20)
+            page.page.locator(".timeline .tip").get_by_text(text, exact=True).wait_for()
         page.press("g")  # all by thread
         assert page.page.locator(".lane:not(.head)").count() == 3
     subprocess.run([krait, "view", trace, "--html", tmp_path / "page.html"], capture_output=True, check=True)

@@ -5,19 +5,11 @@ import { ask } from '../api';
 import { el } from '../dom';
 import { Panel, trackParams } from '../panel';
 import { Table } from '../table';
+import { quantity } from '../quantity';
 import { trackName } from '../threads';
 import { count, counted, share } from '../time';
 
 const [TRACK, CHANGES, MIN, MEAN, MAX, FIRST, LAST, KNOWN] = [0, 1, 2, 3, 4, 5, 6, 7];
-const STEPS: [number, string][] = [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']];
-
-/** "2.400 GHz": Hz and bytes get a prefix; "1,234" for others. */
-export function quantity(value: number, unit: string): string {
-  const [, prefix, base] = /^(k?)(Hz|B)$/.exec(unit) ?? [];
-  if (base === undefined) return `${Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(6)))}${unit ? ` ${unit}` : ''}`;
-  const plain = value * (prefix ? 1000 : 1), [scale, letter] = STEPS.find(([s]) => Math.abs(plain) >= s) ?? [1, ''];
-  return `${letter ? (plain / scale).toFixed(3) : String(plain)} ${letter}${base}`;
-}
 
 let table: Table<number[]>, note: HTMLElement;
 

@@ -72,16 +72,17 @@ enum { STEPS = 16 };
 struct reading {
     const struct krait_trace *trace;
     const struct krait_image *image;
+    const struct krait_thread_file *file;
     const struct krait_process *process;
     struct krait_map *away;              /* ends without a begin are noted there; NULL: it is complete */
     const struct krait_map *known;       /* ... and are known from there */
     const struct krait_walking *walking; /* NULL: nothing is handed out */
     struct owner *owners;                /* the first are the thread's, by kind */
     uint32_t owner_count, owner_cap;
-    struct krait_map owner_of;             /* index of a task to that of the owner */
-    uint32_t steps[STEPS];                 /* ids of the tasks that are in a step, the innermost last */
-    uint32_t depth, gap;                   /* the last: the next of the process */
-    struct open *open;                     /* by begin; from `first` on */
+    struct krait_map owner_of;   /* index of a task to that of the owner */
+    uint32_t steps[STEPS];       /* ids of the tasks that are in a step, the innermost last */
+    uint32_t depth, gap, packet; /* the last ones: the next gap of the process, packet of the thread */
+    struct open *open;           /* by begin; from `first` on */
     uint32_t first, count, cap, elsewhere; /* the last: how many end elsewhere */
     uint64_t base;                         /* the number of open[0] */
     struct krait_map index;                /* id to the number of what is open */
@@ -121,6 +122,7 @@ static int reading_init(struct reading *r, const struct krait_trace *trace, uint
 {
     r->trace = trace;
     r->image = krait_image_of(trace, thread);
+    r->file = &krait_recordings_of(trace)->files[thread];
     r->process = &trace->processes[trace->threads[thread].process];
     if (!KRAIT_GROW(r->owners, r->owner_cap, KINDS))
         return -ENOMEM;
@@ -284,9 +286,12 @@ static bool leave_step(struct reading *r, uint32_t id)
     return at != 0;
 }
 
-/* The recorder forgets them where the recording is switched off. */
+/* The recorder forgets them where the recording is switched off; after a loss it states those that the thread is in. */
 static void leave_steps(struct reading *r, uint64_t t_ns)
 {
+    uint64_t after_ns;
+    if (krait_thread_file_lost(r->file, &r->packet, t_ns, &after_ns))
+        r->depth = 0;
     for (; r->gap < r->process->gap_count && r->process->gaps[r->gap].from_ns <= t_ns; r->gap++)
         r->depth = 0;
 }

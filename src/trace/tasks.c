@@ -301,20 +301,15 @@ static int settle_doubt(struct pass *pass, uint64_t t_ns)
     return rc;
 }
 
-/* Whether events are missing before the packet that begins at a time, or before earlier ones. */
 static void look_for_loss(struct pass *pass, uint64_t t_ns)
 {
-    const struct krait_thread_file *file = pass->file;
-    for (; pass->next_packet < file->packet_count; pass->next_packet++) {
-        const struct krait_packet_place *place = &file->packets[pass->next_packet];
-        if (place->begin_ns > t_ns)
-            break;
-        if (!place->lost || !pass->now_in.depth)
-            continue;
-        pass->doubtful = pass->now_in;
-        pass->now_in.depth = 0;
-        pass->lost_ns = place[-1].end_ns; /* there is one: it has the begins of these steps */
-    }
+    uint64_t after_ns;
+    if (!krait_thread_file_lost(pass->file, &pass->next_packet, t_ns, &after_ns))
+        return;
+    pass->lost_ns = pass->doubtful.depth ? pass->lost_ns : after_ns;
+    for (uint32_t i = 0; i < pass->now_in.depth; i++)
+        push_step(&pass->doubtful, pass->now_in.tasks[i]);
+    pass->now_in.depth = 0;
 }
 
 static void begin_call(struct calls *calls, uint32_t code)

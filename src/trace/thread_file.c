@@ -26,3 +26,17 @@ size_t krait_thread_file_seek(const struct krait_thread_file *file, uint64_t fro
                                                    file->packets[i].begin_ns <= from_ns);
     return low > 1 ? file->packets[low - 2].offset : 0;
 }
+
+bool krait_thread_file_lost(const struct krait_thread_file *file, uint32_t *next, uint64_t t_ns,
+                            uint64_t *after_ns)
+{
+    bool lost = false;
+    for (; *next < file->packet_count && file->packets[*next].begin_ns <= t_ns; ++*next) {
+        if (!file->packets[*next].lost)
+            continue;
+        if (!lost)
+            *after_ns = *next ? file->packets[*next - 1].end_ns : 0;
+        lost = true;
+    }
+    return lost;
+}

@@ -31,4 +31,9 @@ void krait_thread_file_done(struct krait_thread_file *file);
  * before the one that the time lies in. */
 size_t krait_thread_file_seek(const struct krait_thread_file *file, uint64_t from_ns);
 
+/* Whether events are missing before the packet that begins at `t_ns`, or before an earlier one, from packet *next on: then
+ * *after_ns is when the last event before the first of them was. *next goes on to the first packet that begins later. */
+bool krait_thread_file_lost(const struct krait_thread_file *file, uint32_t *next, uint64_t t_ns,
+                            uint64_t *after_ns);
+
 #endif

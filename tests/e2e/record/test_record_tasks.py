@@ -5,8 +5,10 @@ import json
 import os
 
 import pytest
+from test_api import PACKAGE
+from test_task_spans import spans
 
-from conftest import BUILD, Recorder
+from conftest import BUILD, Recorder, verb_json
 from recording import Recording
 
 # The program notes its own steps: each coroutine here notes its task's name whenever it begins or goes on.
@@ -217,3 +219,41 @@ def test_tasks_of_a_recording_that_begins_in_mid_program(record, python, tmp_pat
     done = python.run(record.script(program), trace, env=env)
     assert done.returncode == 0, done.stderr
     assert {"late-0", "late-1", "late-2"} <= {d["name"] for d in Recording(trace).main.said("task:define")}
+
+
+LOSES = """
+import asyncio, krait, os, signal, time
+def leaf():
+    pass
+async def first():
+    with krait.span("first"): pass
+    os.kill(os.getppid(), signal.SIGSTOP)
+    for _ in range(200_000): leaf()  # the ring is full
+    await asyncio.sleep(0)  # so nobody hears of this switch
+    leaf()
+    with krait.span("first"): pass
+async def second():
+    os.kill(os.getppid(), signal.SIGCONT)
+    time.sleep(0.5)
+    for _ in range(10): leaf()
+    with krait.span("second"): pass
+    time.sleep(0.1)
+    await asyncio.sleep(0)
+async def main():
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(first()), loop.create_task(second())]
+    for task, name in zip(tasks, ("first", "second")): task.set_name(name)
+    await asyncio.gather(*tasks)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.few_pythons
+def test_after_a_loss_it_is_known_again_which_task_runs(record, krait, python):
+    run = record.text(python, LOSES, options=["--ring-size", "256K", "--buffer-size", "64K"], env=PACKAGE)
+    assert run.lost > 1000
+    names = {d["id"]: d["name"] for d in run.main.said("task:define")}
+    lanes = {names[number]: {name for *_, name in entries} for (place, number, _), entries in spans(run.path).items() if place == "TASK"}
+    assert lanes == {"first": {"first"}, "second": {"second"}}
+    rows = {row["name"]: row for row in verb_json(krait, "report", run.path, "--by", "task")["tasks"]}
+    assert 100_000_000 <= rows["second"]["running_ns"] and rows["first"]["running_ns"] < 500_000_000  # not up to where events are there again

@@ -30,10 +30,11 @@ struct krait_tasks {
     PyObject *task_type;               /* _asyncio.Task */
     PyObject *trio_run;                /* trio's thread-local object, which has the task that runs */
     PyObject *trio_traps[TRAPS];       /* code of the coroutines that every wait of trio goes through */
+    PyObject *trio_child; /* ... of the one that waits for a child process, through its file descriptor */
 };
 
 /* Steps within steps: a task that begins eagerly (3.12) is run by the one that makes it. */
-enum { STEPS = 16, YIELDED = TRAPS + 1 };
+enum { STEPS = 16, YIELDED = 8 };
 
 struct steps {
     uint32_t depth;
@@ -152,18 +153,28 @@ static void look_for_asyncio(struct krait_tasks *tasks)
         keep_member(&tasks->get_loop, module, "_get_running_loop", krait_compat.cfunction_type);
 }
 
+/* The code of a function, of a module or of a class in it. New reference or NULL. */
+static PyObject *code_in(PyObject *module, const char *class, const char *name)
+{
+    PyObject *owner = class ? PyObject_GetAttrString(module, class) : module;
+    PyObject *function = owner ? PyObject_GetAttrString(owner, name) : NULL;
+    PyObject *code = function ? PyObject_GetAttrString(function, "__code__") : NULL;
+    Py_XDECREF(function);
+    if (class)
+        Py_XDECREF(owner);
+    PyErr_Clear();
+    return code;
+}
+
 /* Source: trio/_core/_traps.py. Its third trap, cancel_shielded_checkpoint, waits for nothing: it says so itself. */
 static void look_for_traps(struct krait_tasks *tasks)
 {
     static const char *const names[TRAPS] = { "_async_yield", "wait_task_rescheduled" };
-    PyObject *module = imported("trio._core._traps");
-    for (int i = 0; module && i < TRAPS; i++) {
-        PyObject *function = tasks->trio_traps[i] ? NULL : PyObject_GetAttrString(module, names[i]);
-        if (function)
-            tasks->trio_traps[i] = PyObject_GetAttrString(function, "__code__");
-        Py_XDECREF(function);
-        PyErr_Clear();
-    }
+    PyObject *module = imported("trio._core._traps"), *subprocess = imported("trio._subprocess");
+    for (int i = 0; module && i < TRAPS; i++)
+        tasks->trio_traps[i] = tasks->trio_traps[i] ? tasks->trio_traps[i] : code_in(module, NULL, names[i]);
+    if (subprocess && !tasks->trio_child)
+        tasks->trio_child = code_in(subprocess, "Process", "wait");
 }
 
 static void look_for_trio(struct krait_tasks *tasks)
@@ -405,13 +416,25 @@ void krait_tasks_begun(struct krait_interp *in, const void *code, bool call)
     errno = saved_errno;
 }
 
-/* What a task waits for: another task's id, or the address of a future. */
-static uint64_t awaited(struct krait_interp *in, PyObject *value, enum krait_event_enum_value *why)
+static bool is_trap(const struct krait_tasks *tasks, const void *code)
+{
+    bool is = false;
+    for (int i = 0; i < TRAPS; i++)
+        is |= code == tasks->trio_traps[i];
+    return is;
+}
+
+/* What a task waits for: another task's id, or the address of a future; of trio its own, which Runner.reschedule has
+ * (work.c). */
+static uint64_t awaited(struct krait_interp *in, const void *waits, PyObject *value,
+                        enum krait_event_enum_value *why)
 {
     const struct krait_tasks *tasks = in->tasks;
     if (!value || value == Py_None)
         return 0;
     *why = KRAIT_task_leave_reason_future;
+    if (of_thread->yielded_count && is_trap(tasks, of_thread->yielded[0]))
+        return (uintptr_t)waits;
     if (!is_asyncio_task(tasks, value))
         return (uintptr_t)value;
     const struct task *task = find_task(tasks, value);
@@ -421,14 +444,6 @@ static uint64_t awaited(struct krait_interp *in, PyObject *value, enum krait_eve
     return task ? task->id : (uintptr_t)value;
 }
 
-static bool is_trap(const struct krait_tasks *tasks, const void *code)
-{
-    bool is = false;
-    for (int i = 0; i < TRAPS; i++)
-        is |= code == tasks->trio_traps[i];
-    return is;
-}
-
 /* Of the coroutines that yield, the innermost that says what the task waits for. NULL: none is known. */
 static const void *waiting_code(const struct krait_tasks *tasks)
 {
@@ -436,6 +451,10 @@ static const void *waiting_code(const struct krait_tasks *tasks)
     uint32_t i = 0;
     while (i + 1 < steps->yielded_count && is_trap(tasks, steps->yielded[i]))
         i++;
+    for (uint32_t outer = i; i && outer < steps->yielded_count; outer++) {
+        if (steps->yielded[outer] == tasks->trio_child)
+            return steps->yielded[outer];
+    }
     return i < steps->yielded_count ? steps->yielded[i] : NULL;
 }
 
@@ -445,7 +464,7 @@ static void leave_step(struct krait_interp *in, const struct step *step, enum kr
     bool waits = why == KRAIT_task_leave_reason_yielded;
     const void *waiting = waits ? waiting_code(in->tasks) : NULL;
     uint32_t at = waiting ? krait_code_id(in, waiting) : 0;
-    uint64_t on = waits ? awaited(in, value, &why) : 0;
+    uint64_t on = waits ? awaited(in, step->task, value, &why) : 0;
     of_thread->yielded_count = 0;
     struct task *task = find_task(in->tasks, step->task);
     if (task)
@@ -526,6 +545,7 @@ void krait_tasks_done(struct krait_interp *in)
     Py_XDECREF(tasks->trio_run);
     for (int i = 0; i < TRAPS; i++)
         Py_XDECREF(tasks->trio_traps[i]);
+    Py_XDECREF(tasks->trio_child);
     krait_map_done(&tasks->by_address);
     free(tasks->tasks);
     free(tasks);

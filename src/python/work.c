@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * What Python functions tell by one of their arguments of work and of waits.
+ *
  * Work that is handed to executors of concurrent.futures: submitted, begun by a thread, done, its result taken. krait sees it
  * in the executors' own functions, in CPython's Lib/concurrent/futures, by the future that they have in common. Their slots
  * are set aside like those of --args, so that other functions pay nothing.
@@ -7,7 +9,8 @@
  *   submit() ── _WorkItem.__init__ ─→ _WorkItem.run ── Future.set_result ─→ Future.__get_result
  *              submit                 start            done                result
  *
- * asyncio's run_in_executor takes the result by the same way.
+ * asyncio's run_in_executor takes the result by the same way. In trio all waits end by one function, which has the task
+ * (tasks.h).
  */
 #include "python/args.h"
 
@@ -15,7 +18,7 @@
 
 #include <string.h>
 
-enum stage { SUBMIT = 1, START, DONE, RESULT };
+enum stage { SUBMIT = 1, START, DONE, RESULT, WAKE };
 
 static const struct {
     const char *module, *name;
@@ -29,11 +32,16 @@ static const struct {
     { "concurrent.futures._base", "Future.set_exception", DONE, "self", NULL },
     { "concurrent.futures._base", "Future.__get_result", RESULT, "self", NULL },
     { "concurrent.futures._base", "Future._get_snapshot", RESULT, "self", NULL }, /* 3.15's asyncio */
+    { "trio._core._run", "Runner.reschedule", WAKE, "task", NULL },
 };
 
 uint64_t krait_work_of(const char *module, const char *name)
 {
-    if (strncmp(module, "concurrent.", strlen("concurrent.")) != 0)
+    static const char *const packages[] = { "concurrent.", "trio." };
+    bool is_one = false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(packages); i++)
+        is_one |= strncmp(module, packages[i], strlen(packages[i])) == 0;
+    if (!is_one)
         return 0;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(functions); i++) {
         if (strcmp(functions[i].module, module) == 0 && strcmp(functions[i].name, name) == 0)
@@ -65,6 +73,13 @@ static void put(struct krait_note *note, enum stage stage, uint64_t id)
     krait_note_put(note, events[stage], payload, krait_put_work_submit(payload, &event));
 }
 
+static void put_wake(struct krait_note *note, const PyObject *task)
+{
+    uint8_t payload[KRAIT_BYTES_task_wake];
+    const struct krait_payload_task_wake event = { .on = (uintptr_t)task };
+    krait_note_put(note, KRAIT_EVENT_task_wake, payload, krait_put_task_wake(payload, &event));
+}
+
 void krait_work_write(struct krait_note *note, uint64_t which, PyObject *locals)
 {
     size_t i = (size_t)(which >> KRAIT_WORK_SHIFT) - 1;
@@ -77,7 +92,10 @@ void krait_work_write(struct krait_note *note, uint64_t which, PyObject *locals)
         future = krait_args_plain_attr(item, functions[i].attr);
         Py_DECREF(item);
     }
-    uint64_t id = future ? id_of(note->in, future, functions[i].stage) : 0;
+    if (future && functions[i].stage == WAKE)
+        put_wake(note, future);
+    bool is_work = future && functions[i].stage != WAKE;
+    uint64_t id = is_work ? id_of(note->in, future, functions[i].stage) : 0;
     Py_XDECREF(future);
     if (id)
         put(note, functions[i].stage, id);

@@ -27,6 +27,7 @@ static const struct wait coroutines[] = {
     { "trio._core._parking_lot", NULL, KRAIT_TASK_LOCK },
     { "trio._sync", NULL, KRAIT_TASK_LOCK },
     { "trio._channel", NULL, KRAIT_TASK_QUEUE },
+    { "trio._subprocess", NULL, KRAIT_TASK_CHILD },
     { "trio._core._io_epoll", NULL, KRAIT_TASK_SOCKET },
     { "trio._core._run", NULL, KRAIT_TASK_TASK },    /* a nursery, for its tasks */
     { "trio._core._traps", NULL, KRAIT_TASK_READY }, /* a checkpoint */

@@ -91,6 +91,37 @@ def test_tasks_of_trio_and_anyio(record, krait, python, venv, tmp_path):
         check_lanes(krait, trace, tmp_path / "t.svg")
 
 
+WAKES = """
+import sys, time, trio
+async def waits(event):
+    await event.wait()
+async def child():
+    await trio.run_process([sys.executable, "-S", "-c", "import time; time.sleep(0.1)"])
+async def main():
+    event = trio.Event()
+    async with trio.open_nursery() as nursery:
+        for n in range(3): nursery.start_soon(waits, event)
+        nursery.start_soon(child)
+        await trio.sleep(0.02)
+        event.set()
+        time.sleep(0.1)  # nobody else can run
+trio.run(main)
+"""
+
+
+@pytest.mark.few_pythons
+@pytest.mark.long
+def test_a_wait_of_trio_ends_where_the_task_is_rescheduled(record, krait, python, venv):
+    run = record.text(venv(python, "trio", "anyio"), WAKES)
+    rows = {last(row["coroutine"]): row for row in verb_json(krait, "report", run.path, "--by", "task")["tasks"]}
+    assert rows["waits"]["ready_ns"] >= 300_000_000 and rows["waits"]["lock_ns"] == rows["waits"]["waiting_ns"] >= 3 * 15_000_000
+    assert rows["child"]["child_ns"] >= 50_000_000 and rows["child"]["socket_ns"] == 0
+    waits = next(d["id"] for d in run.main.said("task:define") if last(d["name"]) == "waits")
+    (thread,) = [t for t in run.main.threads if any(e.name == "task:run" for e in t.read())]
+    told = [e.name for e in thread.read() if e.fields.get("task") == waits or e.name == "task:wake"]
+    assert told.index("task:leave") < told.index("task:wake", told.index("task:leave")) < len(told) - 1
+
+
 def check_waits(found, which):
     """The tasks have names, and wait from an await until they go on, for what they await."""
     rows = {last(row["name"] or row["coroutine"]): row for row in found}
@@ -124,5 +155,5 @@ def check_lanes(krait, trace, svg):
     subprocess.run([krait, "view", trace, "--svg", svg], capture_output=True, check=True)
     text = svg.read_text()
     lanes = re.findall(r'<text class="name"[^>]*>([^<]*)', text)
-    assert sum("holder" in lane for lane in lanes) == 2 and any(lane.startswith("first ") for lane in lanes), lanes
+    assert sum("hold" in lane for lane in lanes) == 2 and any(lane.startswith("first ") for lane in lanes), lanes
     assert {"timer", "lock", "on CPU"} <= set(re.findall(r">([^<>]+)</text>", text))

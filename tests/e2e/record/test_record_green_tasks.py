@@ -328,3 +328,22 @@ def test_the_page_s_greenlets_have_rows_lanes_and_tracks(record, krait, any_pyth
     assert {"server serve", "hub Hub.run"} <= {" ".join(name.split()[:2]) for name in names} and sum(name.startswith("query greenlet-") for name in names) == 12
     faults, tracks = query(export(run.path, "perfetto"), FAULTS, IN_PERFETTO)
     assert faults == [] and len(tracks) == 12 and all(name == "spans" and parent.startswith("query greenlet-") for name, parent, *_ in tracks)
+
+
+def test_gevents_own_trace_function_goes_on(record, any_python, venv):
+    run = record.text(
+        venv(any_python, "gevent"),
+        """
+        import gevent, greenlet
+        def sleeps():
+            for _ in range(10): gevent.sleep(0.001)
+        gevent.config.monitor_thread = True
+        tracer = gevent.get_hub().start_periodic_monitoring_thread()._greenlet_tracer
+        gevent.spawn(sleeps).join()
+        assert greenlet.gettrace() is tracer
+        print(tracer.greenlet_switch_counter)
+        """,
+    )
+    assert run.status == 0 and int(run.stdout) >= 20
+    steps = Counter(number for thread in threads_of(run.main) for number, _ in runs(thread))
+    assert {tasks_of(run.main)[number][1]: count for number, count in steps.items()}["sleeps"] == 11

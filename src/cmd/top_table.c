@@ -313,9 +313,12 @@ static void add_figures(const struct top_view *view, struct krait_buf *line)
                   krait_fmt_counted(count, (uint64_t)((double)now.events / seconds), "event"));
     if (view->cpu >= 0)
         krait_buf_fmt(line, ", CPU %.0f%%", view->cpu * 100);
+    krait_buf_fmt(line, ", GIL held by Python code %s", krait_fmt_share(text, now.gil_held, now.ns));
     krait_buf_fmt(line, ", GIL waits %s", krait_fmt_share(text, now.gil_wait, now.ns));
     if (now.gc)
         krait_buf_fmt(line, ", GC %s", krait_fmt_share(text, now.gc, now.ns));
+    if (now.longest)
+        krait_buf_fmt(line, ", event-loop lag %s", krait_fmt_ns(text, now.lag));
     if (now.longest)
         krait_buf_fmt(line, ", longest task step %s", krait_fmt_ns(text, now.longest));
     krait_buf_fmt(line, ", %s", krait_fmt_counted(count, threads_of(view), "thread"));
@@ -394,9 +397,11 @@ static void add_json_figures(const struct top_view *view, struct krait_buf *out)
     krait_json_key_u64(out, "interval_events", now.events);
     krait_json_key_u64(out, "interval_gil_wait_ns", now.gil_wait);
     krait_json_key_u64(out, "interval_gil_waits", now.gil_waits);
+    krait_json_key_u64(out, "interval_gil_held_ns", now.gil_held);
     krait_json_key_u64(out, "interval_gc_ns", now.gc);
     krait_json_key_u64(out, "interval_steps", now.steps);
     krait_json_key_u64(out, "interval_longest_step_ns", now.longest);
+    krait_json_key_u64(out, "interval_loop_lag_ns", now.lag);
     krait_json_key_u64(out, "interval_paused_ns", now.pauses);
     krait_json_key_u64(out, "dropped_functions", krait_live_dropped(view->live));
     krait_json_key_u64(out, "lost", view->lost);

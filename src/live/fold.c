@@ -222,6 +222,15 @@ static uint64_t time_since(uint64_t *since, uint64_t t)
     return passed;
 }
 
+/* The wait ends at t, or is counted up to there. */
+static void count_wait(struct krait_live *live, struct live_thread *th, uint64_t t)
+{
+    uint64_t passed = time_since(&th->wait_t, t);
+    live->now.gil_wait += passed;
+    if (th->stack.len > 1 && !top_is_c(th))
+        th->wait_in_python += passed;
+}
+
 static void span_event(struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t id,
                        struct krait_cursor payload)
 {
@@ -247,7 +256,7 @@ static void other_event(struct krait_live *live, struct live_thread *th, uint64_
         break;
     case KRAIT_EVENT_gil_take:
     case KRAIT_EVENT_gil_switch:
-        live->now.gil_wait += time_since(&th->wait_t, t);
+        count_wait(live, th, t);
         break;
     case KRAIT_EVENT_task_run:
         if (krait_read_task_run(&payload, &run))
@@ -412,7 +421,7 @@ void live_settle(struct krait_live *live, struct live_thread *th, uint64_t t)
         }
     }
     if (th->wait_t && th->wait_t < t) {
-        live->now.gil_wait += t - th->wait_t;
+        count_wait(live, th, t);
         th->wait_t = t;
     }
     live_task_settle(live, th, t);

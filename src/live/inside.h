@@ -100,8 +100,12 @@ struct live_thread {
     uint64_t wait_t, gc_t,
         step_t; /* begin of the GIL wait, garbage collection or task step that is open; 0: none */
     uint64_t gc_id;
-    uint32_t task;  /* of the step */
-    uint64_t ran_t; /* the step is counted up to here */
+    uint32_t task;   /* of the step */
+    uint64_t ran_t;  /* the step is counted up to here */
+    uint32_t poll;   /* row of the function in which its event loop waits; 0: none so far */
+    uint64_t polls;  /* how often it had been called when the turn of the event loop that is open began */
+    uint64_t loop_t; /* begin of that turn; 0: none */
+    uint64_t wait_in_python; /* in this interval: what of its waits for the GIL was in Python code */
 };
 
 struct krait_live {

@@ -43,6 +43,18 @@ static const char *keep_label(struct krait_live *live, const struct krait_payloa
     return live_keep_text(live, label);
 }
 
+/* Where asyncio's and trio's event loops wait: selectors.py, and trio/_core/_io_epoll.py. Other event loops wait in C code that
+ * krait does not see. */
+static bool is_poll(const char *label)
+{
+    static const char *const polls[] = { "select.epoll.poll", "select.poll.poll", "select.select" };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(polls); i++) {
+        if (strcmp(label, polls[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The id of a function; it is the same in all processes and for all code ids of the function. */
 static uint32_t func_of(struct krait_live *live, const struct krait_payload_code_define *code)
 {
@@ -66,6 +78,7 @@ static uint32_t func_of(struct krait_live *live, const struct krait_payload_code
         .is_pause = is_pause(code),
     };
     live->funcs[id].marked = live->funcs[id].label;
+    live->funcs[id].is_poll = live->funcs[id].is_c && is_poll(live->funcs[id].label);
     return id;
 }
 
@@ -106,6 +119,8 @@ static uint32_t add_row(struct krait_live *live, struct live_thread *th, uint32_
         return 0;
     }
     th->rows[th->row_count] = (struct live_row){ .code = code, .func = func };
+    if (live_func(live, func)->is_poll)
+        th->poll = th->row_count;
     return th->row_count++;
 }
 
@@ -425,9 +440,14 @@ static void turn_thread(struct krait_live *live, struct live_thread *th)
         struct live_row *row = &th->rows[i];
         row->last = less(&row->all, &row->mark);
         row->mark = row->all;
-        if (row->func != KRAIT_NO_ID && live->funcs[row->func].is_pause)
+        const struct krait_live_func *func = live_func(live, row->func);
+        if (func->is_pause)
             live->now.pauses += row->last.own;
+        else if (row->func != KRAIT_NO_ID && !func->is_c)
+            live->now.gil_held += row->last.own;
     }
+    live->now.gil_held -= KRAIT_MIN(th->wait_in_python, live->now.gil_held);
+    th->wait_in_python = 0;
 }
 
 static void add_figures(struct krait_live_figures *to, const struct krait_live_figures *more)
@@ -436,9 +456,11 @@ static void add_figures(struct krait_live_figures *to, const struct krait_live_f
     to->events += more->events;
     to->gil_wait += more->gil_wait;
     to->gil_waits += more->gil_waits;
+    to->gil_held += more->gil_held;
     to->gc += more->gc;
     to->steps += more->steps;
     to->longest = KRAIT_MAX(to->longest, more->longest);
+    to->lag = KRAIT_MAX(to->lag, more->lag);
     to->pauses += more->pauses;
 }
 
@@ -481,7 +503,8 @@ void krait_live_pause(struct krait_live *live, uint64_t now)
     for (uint32_t i = 0; i < live->thread_count; i++) {
         live_settle(live, live->threads[i], now);
         live_cut(live->threads[i], 1);
-        live->threads[i]->wait_t = live->threads[i]->step_t = live->threads[i]->gc_t = 0;
+        struct live_thread *th = live->threads[i];
+        th->wait_t = th->step_t = th->gc_t = th->loop_t = 0;
     }
 }
 
@@ -527,8 +550,8 @@ int krait_live_each(struct krait_live *live, krait_live_row_fn *fn, void *ctx)
 
 static struct krait_live_figures in_ns(const struct krait_live *live, struct krait_live_figures figures)
 {
-    uint64_t *const times[] = { &figures.ns, &figures.gil_wait, &figures.gc, &figures.longest,
-                                &figures.pauses };
+    uint64_t *const times[] = { &figures.ns,  &figures.gil_wait, &figures.gil_held, &figures.gc,
+                                &figures.lag, &figures.longest,  &figures.pauses };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(times); i++)
         *times[i] = live_ns(live, *times[i]);
     return figures;

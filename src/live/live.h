@@ -49,6 +49,7 @@ struct krait_live_func {
     bool was_dropped;   /* --max-overhead dropped it, so later calls are not counted */
     bool holds_dropped; /* its self time includes callees that --max-overhead dropped */
     const char *marked; /* the label, followed by KRAIT_HOLDS_DROPPED if holds_dropped */
+    bool is_poll;       /* an event loop waits in it */
     bool is_pause;      /* stands for the pauses of --max-overhead, not for a function */
 };
 
@@ -98,9 +99,11 @@ struct krait_live_figures {
     uint64_t events;    /* events read */
     uint64_t gil_wait;  /* time waiting for the GIL, summed over threads */
     uint64_t gil_waits; /* number of GIL waits */
+    uint64_t gil_held;  /* time in Python code, which holds the GIL; C code may, too */
     uint64_t gc;        /* time in the garbage collector */
     uint64_t steps;     /* steps of tasks that ended */
     uint64_t longest;   /* longest step, which blocked its event loop for that time */
+    uint64_t lag;       /* longest turn of an event loop, from its first step to the end of the last one */
     uint64_t pauses;    /* pauses of --max-overhead, summed over threads */
 };
 

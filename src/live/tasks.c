@@ -95,6 +95,7 @@ static void count_running(struct krait_live *live, struct live_thread *th, uint6
         group->longest = KRAIT_MAX(group->longest, t - th->step_t);
     }
     live->now.longest = is_hub ? live->now.longest : KRAIT_MAX(live->now.longest, t - th->step_t);
+    live->now.lag = is_hub ? live->now.lag : KRAIT_MAX(live->now.lag, t - th->loop_t);
     th->ran_t = t;
 }
 
@@ -108,6 +109,19 @@ void live_task_ends_step(struct krait_live *live, struct live_thread *th, uint64
     th->step_t = 0;
 }
 
+/* Steps without a poll between them are of one turn of the event loop: what became ready at its begin, and is the last to
+ * run, waits for all before it. Polls are not seen where their function was dropped, nor in a pause: then each step is a
+ * turn. */
+static void begin_in_turn(const struct krait_live *live, struct live_thread *th, uint64_t t)
+{
+    const struct live_row *poll = &th->rows[th->poll];
+    bool is_seen =
+        th->poll && !live_func(live, poll->func)->was_dropped && !live_func(live, innermost(th))->is_pause;
+    if (!is_seen || !th->loop_t || poll->all.calls != th->polls)
+        th->loop_t = t;
+    th->polls = poll->all.calls;
+}
+
 void live_task_runs(struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t task)
 {
     if (th->step_t && th->task == task) /* it is stated again */
@@ -116,6 +130,7 @@ void live_task_runs(struct krait_live *live, struct live_thread *th, uint64_t t,
         live_task_ends_step(live, th, th->ran_t);
     th->task = task;
     th->step_t = th->ran_t = t;
+    begin_in_turn(live, th, t);
     group_of_task(live, th, task);
 }
 

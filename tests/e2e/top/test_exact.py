@@ -136,7 +136,48 @@ def test_the_heading_tells_of_the_event_loop_and_the_collector(exact, run, any_p
     tables = exact("--batch", "99", *ALL, "--", *words)
     assert max(t["interval_longest_step_ns"] for t in tables) >= 60e6 and tables[-1]["interval_steps"] >= 9 and tables[-1]["interval_gc_ns"] > 0
     text = run("top", "--exact", *ALL, "--", *words).stdout
-    assert re.search(r", exact: [\d,]+ events/s, .*GIL waits .*GC .*longest task step ", text)
+    assert re.search(r", exact: [\d,]+ events/s, .*GIL held by Python code .*GIL waits .*GC .*event-loop lag .*longest task step ", text)
+
+
+TURNS = """
+import asyncio, time
+async def slow(n):
+    for i in range(n):
+        time.sleep(0.06)
+        await asyncio.sleep(0)
+async def main():
+    await asyncio.gather(*(slow(STEPS) for i in range(TASKS)))
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("tasks, steps", [(4, 1), (1, 4)])
+def test_the_lag_of_an_event_loop_is_its_longest_turn(exact, any_python, tmp_path, tasks, steps):
+    """Tasks that are ready at once are of one turn; a task that gives way is of a new one."""
+    (tmp_path / "app.py").write_text(TURNS.replace("STEPS", str(steps)).replace("TASKS", str(tasks)))
+    tables = exact("--batch", "99", *ALL, "--", *any_python.prefix, any_python.exe, tmp_path / "app.py")
+    lag, step = (max(t[f"interval_{key}_ns"] for t in tables) for key in ("loop_lag", "longest_step"))
+    assert lag >= 240e6 if tasks == 4 else 60e6 <= step <= lag < step + 60e6
+
+
+HELD = """
+import threading
+def spin():
+    while not over: pass
+over = False
+threads = [threading.Thread(target=spin) for i in range(2)]
+for t in threads: t.start()
+for i in range(3): threading.Event().wait(0.3)
+over = True
+"""
+
+
+def test_python_code_of_one_thread_at_a_time_holds_the_gil(exact, any_python, tmp_path):
+    (tmp_path / "app.py").write_text(HELD)
+    tables = exact("--interval", "10s", *ALL, "--", *any_python.prefix, any_python.exe, tmp_path / "app.py")
+    (spin,) = (f for f in tables[-1]["functions"] if f["function"] == "spin")
+    held, waits = tables[-1]["interval_gil_held_ns"], tables[-1]["interval_gil_wait_ns"]
+    assert spin["own_ns"] - waits <= held <= tables[-1]["interval_ns"] and waits > 0
 
 
 TASKS = """

@@ -311,6 +311,16 @@ static void put_unseen(struct krait_interp *in, uint32_t id)
         krait_green_tasks_put_leave(ring, t, &of);
 }
 
+void krait_green_tasks_pause(struct krait_interp *in)
+{
+    if (!of_thread || krait_green_tasks_are_new() || !of_thread->current || krait_this_ring == &krait_no_ring)
+        return;
+    settle_begun(in, 0);
+    krait_thread_tell_pause(in);
+    put_unseen(in, of_thread->current);
+    of_thread->current = 0;
+}
+
 void krait_green_tasks_look(struct krait_interp *in, PyObject *module)
 {
     find_type(module);

@@ -43,6 +43,8 @@ bool krait_green_tasks_are_new(void);
 /* Looks which greenlet runs: switches have not been told up to now. GIL held, in a slow path; leaves no exception. `module`
  * is greenlet's C part. */
 void krait_green_tasks_look(struct krait_interp *in, PyObject *module);
+/* Recording pauses, and switches are not told from now on. GIL held, in the trace function. */
+void krait_green_tasks_pause(struct krait_interp *in);
 /* A function of Python's begins, or goes on, in a slow path: the first one of a greenlet is its own. GIL held. */
 void krait_green_tasks_begun(struct krait_interp *in);
 /* Events were lost, and the stack has been stated at time t: which greenlet runs. Returns false if the ring was full. */

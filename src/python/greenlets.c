@@ -212,6 +212,7 @@ static PyObject *on_switch(PyObject *program, PyObject *args)
 {
     struct krait_interp *in = krait_agent_interp();
     if (in && in->governor.paused) {
+        krait_green_tasks_pause(in);
         leave_this_thread(program);
         return tell_program(program, args);
     }

@@ -347,3 +347,35 @@ def test_gevents_own_trace_function_goes_on(record, any_python, venv):
     assert run.status == 0 and int(run.stdout) >= 20
     steps = Counter(number for thread in threads_of(run.main) for number, _ in runs(thread))
     assert {tasks_of(run.main)[number][1]: count for number, count in steps.items()}["sleeps"] == 11
+
+
+PAUSES = """
+    from greenlet import getcurrent, greenlet
+    home = getcurrent()
+    def work():
+        while True: home.switch()
+    def other():
+        for _ in range(3): home.switch()
+    lets = [greenlet(work) for _ in range(4)]
+    for n in range(60_000):
+        for let in lets: let.switch()
+        if n % 6000 == 0: lets[0] = greenlet(other)
+        if lets[0].dead: lets[0] = greenlet(work)
+"""
+
+
+def test_steps_are_whole_around_pauses_of_the_governor(record, any_python, venv):
+    """In a pause no switch is told: the task that was running then is left unseen, or goes on."""
+    run = record.text(venv(any_python, "greenlet"), PAUSES, options=["--max-overhead", "1", "--ring-size", "16M"])
+    assert run.status == 0
+    tasks, running, steps = tasks_of(run.main), None, Counter()
+    (thread,) = threads_of(run.main)
+    for e in thread.read():
+        if e.name == "task:run":
+            assert running in (None, e.fields["task"]) and e.fields["task"] in tasks
+            running = e.fields["task"]
+        elif e.name == "task:leave":
+            assert e.fields["task"] == running
+            steps[e.fields["reason"]] += 1
+            running = None
+    assert steps["switched"] > 100

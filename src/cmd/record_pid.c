@@ -189,7 +189,7 @@ static void forget_ended(struct krait_record_pid *record)
     struct krait_attached_list *list = &record->attached;
     for (uint32_t i = 0; i < list->count; i++) {
         const struct krait_attaching *a = &list->items[i].attaching;
-        if (a->pid == record->pid || krait_attaching_is_alive(a->pid))
+        if (a->pid == record->pid || !krait_task_has_ended(a->pid))
             list->items[kept++] = list->items[i];
         else
             note_pause(record, a);
@@ -284,7 +284,7 @@ static bool may_bring_more(const struct krait_record_pid *record, const struct k
     bool has_left = item && item->state == KRAIT_ATTACHED_RECORDED &&
                     item->program == krait_collector_image(record->pid) &&
                     krait_collector_left(collector, record->pid);
-    return record->values->children && krait_attaching_is_alive(record->pid) && !has_left;
+    return record->values->children && !krait_task_has_ended(record->pid) && !has_left;
 }
 
 static bool is_over(const struct krait_record_pid *record, struct krait_collector *collector)

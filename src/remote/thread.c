@@ -159,6 +159,15 @@ uint64_t krait_task_memory(pid_t pid)
     return sscanf(text, "%*u %llu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
+bool krait_task_has_ended(pid_t pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    read_proc(text, sizeof(text), path);
+    const char *end = strrchr(text, ')'); /* " Z 1 ..." follows: proc(5) */
+    return !end || end[1] != ' ' || end[2] == 'Z' || end[2] == 'X';
+}
+
 static pid_t parent_of(pid_t pid)
 {
     char path[64], text[512];

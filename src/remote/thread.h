@@ -39,6 +39,9 @@ void krait_task_read_call(struct krait_os_task *task, pid_t pid);
 /* CPU time of all threads of a process, in ns; 0 if it is gone. */
 uint64_t krait_task_cpu_ns(pid_t pid);
 
+/* Whether there is no such process any more, or its parent alone has yet to hear of its end. */
+bool krait_task_has_ended(pid_t pid);
+
 /* Bytes of its memory that are resident; 0 if it is gone. */
 uint64_t krait_task_memory(pid_t pid);
 

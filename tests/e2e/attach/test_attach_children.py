@@ -131,6 +131,16 @@ def test_without_the_option_only_the_process_itself_is(family, attach, tmp_path)
 
 
 @pytest.mark.few_pythons
+def test_the_end_of_all_ends_the_recording_also_where_nobody_waits_for_the_process(family, attach, tmp_path):  # noqa: F811
+    krait, folder = attach(family.pid, "--children")
+    wait_for(lambda: are_recorded(folder, family.recorded), "the recording of each")
+    (tmp_path / "stop").touch()
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0, said
+    finish(family, tmp_path)
+
+
+@pytest.mark.few_pythons
 def test_the_process_itself_need_not_run_python(programs, attach, python, tmp_path):  # noqa: F811
     """The recording ends with the last of its programs."""
     (tmp_path / "app.py").write_text(FAMILY)

@@ -198,11 +198,11 @@ void krait_thread_break(void)
 enum { NAME_MAX_BYTES = 200 };
 
 /* A hash of this thread's name: the name itself would be much for the static TLS block. */
-static __thread uint64_t told_name;
+static __thread uint32_t told_name;
 
-static uint64_t hash_name(const char *name)
+static uint32_t hash_name(const char *name)
 {
-    return krait_hash_bytes(name, strlen(name));
+    return (uint32_t)krait_hash_bytes(name, strlen(name));
 }
 
 static void write_name(struct krait_interp *in, uint32_t tid, const char *name)

@@ -337,7 +337,8 @@ static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload
     if (task == KRAIT_NO_ID)
         return 0;
     const struct now *now = &pass->now[task];
-    bool is_stated = confirm_step(&pass->doubtful, task) | take_step(&pass->now_in, task);
+    bool is_doubtful = confirm_step(&pass->doubtful, task), runs = take_step(&pass->now_in, task);
+    bool is_stated = is_doubtful || runs;
     push_step(&pass->now_in, task);
     pass->now[task].thread = pass->thread;
     if (now->c && !pass->calls.depth) /* it goes on in what it called */

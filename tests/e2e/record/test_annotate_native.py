@@ -178,6 +178,7 @@ os.waitpid(pid, 0)
     assert told[main.pid] == ["outer", "inner"] * 11 and told[child.pid] == ["outer", "inner"] * 10
 
 
+@pytest.mark.few_pythons
 def test_threads_without_the_gil_say_it_in_a_recording_that_begins_while_others_wait(programs, python, library, krait, tmp_path):
     """The stacks of those that wait are written when it begins; the rings for that keep nobody from writing."""
     text = load(library) + """
@@ -203,7 +204,7 @@ print("done")
     assert app.process.communicate("\n", timeout=60)[0] == "done\n"
     assert attached.wait(60) == 0, attached.stderr.read()
     attached.stderr.close()
-    process = Recording(folder).check(ended=False).main
+    process = Recording(folder).main  # what says it without a pause may lose some of it
     told = {t.tid: {process.codes[e.code].qualname for e in t.events if e.name == "python:frame"} for t in process.threads if any(e.name == "user:counter" for e in t.events)}
     assert len(told) == 5 and sum("says" in frames for frames in told.values()) == 1, told
 

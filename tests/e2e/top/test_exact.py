@@ -177,7 +177,7 @@ def test_python_code_of_one_thread_at_a_time_holds_the_gil(exact, any_python, tm
     tables = exact("--interval", "10s", *ALL, "--", *any_python.prefix, any_python.exe, tmp_path / "app.py")
     (spin,) = (f for f in tables[-1]["functions"] if f["function"] == "spin")
     held, waits = tables[-1]["interval_gil_held_ns"], tables[-1]["interval_gil_wait_ns"]
-    assert spin["own_ns"] - waits <= held <= tables[-1]["interval_ns"] and waits > 0
+    assert spin["own_ns"] - waits <= held <= 1.5 * tables[-1]["interval_ns"] and waits > 0  # of both it would be twice
 
 
 TASKS = """

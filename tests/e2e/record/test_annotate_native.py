@@ -199,7 +199,7 @@ print("done")
 """
     app = programs.start(python, text, stdin=subprocess.PIPE)
     folder = tmp_path / "attached"
-    attached = subprocess.Popen([str(w) for w in (krait, "record", "--pid", app.pid, "-o", folder)], stderr=subprocess.PIPE, text=True)
+    attached = subprocess.Popen([str(w) for w in (krait, "record", "--max-size", "20M", "--pid", app.pid, "-o", folder)], stderr=subprocess.PIPE, text=True)
     wait_for(lambda: len([s for s in folder.glob("*/thread*") if s.stat().st_size]) >= 7, "events of each thread")
     assert app.process.communicate("\n", timeout=60)[0] == "done\n"
     assert attached.wait(60) == 0, attached.stderr.read()

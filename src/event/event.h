@@ -99,8 +99,8 @@ const struct krait_event_row *krait_event_find(uint32_t id);
  * krait makes up; "?" stands for an empty or unknown one. */
 bool krait_task_is_named(const char *name);
 
-/* The name of gevent's hub: a task whose step lasts as long as no other can run. */
-#define KRAIT_TASK_HUB "hub"
+/* What krait calls gevent's hub: a task whose step lasts as long as no other can run. No program calls a task so. */
+#define KRAIT_TASK_HUB "gevent.hub"
 bool krait_task_is_hub(const char *name);
 /* The row of a value of an enumeration, or NULL. */
 const struct krait_enum_row *krait_enum_find(const char *enumeration, uint32_t value);

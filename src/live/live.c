@@ -501,9 +501,9 @@ void krait_live_reset(struct krait_live *live, uint64_t now)
 void krait_live_pause(struct krait_live *live, uint64_t now)
 {
     for (uint32_t i = 0; i < live->thread_count; i++) {
-        live_settle(live, live->threads[i], now);
-        live_cut(live->threads[i], 1);
         struct live_thread *th = live->threads[i];
+        live_settle(live, th, now);
+        live_cut(th, 1);
         th->wait_t = th->step_t = th->gc_t = th->loop_t = 0;
     }
 }

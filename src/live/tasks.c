@@ -89,13 +89,14 @@ static void count_running(struct krait_live *live, struct live_thread *th, uint6
     if (!th->step_t || t <= th->ran_t)
         return;
     struct live_group *group = group_of_task(live, th, th->task);
-    bool is_hub = group && krait_task_is_hub(group->name);
     if (group) {
         group->all.running += t - th->ran_t;
         group->longest = KRAIT_MAX(group->longest, t - th->step_t);
     }
-    live->now.longest = is_hub ? live->now.longest : KRAIT_MAX(live->now.longest, t - th->step_t);
-    live->now.lag = is_hub ? live->now.lag : KRAIT_MAX(live->now.lag, t - th->loop_t);
+    if (!group || !krait_task_is_hub(group->name)) {
+        live->now.longest = KRAIT_MAX(live->now.longest, t - th->step_t);
+        live->now.lag = KRAIT_MAX(live->now.lag, t - th->loop_t);
+    }
     th->ran_t = t;
 }
 

@@ -5,7 +5,7 @@
  *   greenlet-1   ├ step ┤ another greenlet runs          ├ step, the last ┤
  *   events       run    leave (switched)                 run              leave (returned)
  *
- * A thread's main greenlet is the thread itself and no task. gevent's hub is one, by the name of "hub".
+ * A thread's main greenlet is the thread itself and no task. gevent's hub is one, by the name of "gevent.hub".
  *
  * A greenlet that ends is told by its own `dead`, as of the switch to its parent. Its function is the outermost one that
  * is recorded: no greenlet has kept it by the time of its first switch. A name is what gevent's Greenlet keeps in its

@@ -12,6 +12,7 @@
 #include "event/payload.h"
 #include "trace/import.h"
 #include "trace/span_lanes.h"
+#include "trace/steps.h"
 #include "trace/tasks.h"
 #include "trace/thread_events.h"
 
@@ -66,9 +67,6 @@ struct owner {
     uint32_t batch_cap;
 };
 
-/* As many steps within steps as the recorder knows (python/tasks.c). */
-enum { STEPS = 16 };
-
 struct reading {
     const struct krait_trace *trace;
     const struct krait_image *image;
@@ -79,10 +77,10 @@ struct reading {
     const struct krait_walking *walking; /* NULL: nothing is handed out */
     struct owner *owners;                /* the first are the thread's, by kind */
     uint32_t owner_count, owner_cap;
-    struct krait_map owner_of;   /* index of a task to that of the owner */
-    uint32_t steps[STEPS];       /* ids of the tasks that are in a step, the innermost last */
-    uint32_t depth, gap, packet; /* the last ones: the next gap of the process, packet of the thread */
-    struct open *open;           /* by begin; from `first` on */
+    struct krait_map owner_of;             /* index of a task to that of the owner */
+    struct krait_steps steps;              /* by the tasks' ids */
+    uint32_t gap, packet;                  /* the next gap of the process, packet of the thread */
+    struct open *open;                     /* by begin; from `first` on */
     uint32_t first, count, cap, elsewhere; /* the last: how many end elsewhere */
     uint64_t base;                         /* the number of open[0] */
     struct krait_map index;                /* id to the number of what is open */
@@ -271,19 +269,8 @@ static void add_fields(const struct reading *r, struct open *span, const char *f
 /* The task whose step the thread is in: index among the trace's, or KRAIT_NO_ID. */
 static uint32_t running_task(const struct reading *r)
 {
-    const uint64_t *task = r->depth ? krait_map_get(&r->image->tasks, r->steps[r->depth - 1]) : NULL;
+    const uint64_t *task = krait_map_get(&r->image->tasks, krait_steps_top(&r->steps, 0));
     return task ? (uint32_t)*task : KRAIT_NO_ID;
-}
-
-/* Takes the task's step, and those within it, off. Whether it has one. */
-static bool leave_step(struct reading *r, uint32_t id)
-{
-    uint32_t at = r->depth;
-    while (at && r->steps[at - 1] != id)
-        at--;
-    if (at)
-        r->depth = at - 1;
-    return at != 0;
 }
 
 /* The recorder forgets them where the recording is switched off; after a loss it states those that the thread is in. */
@@ -291,9 +278,9 @@ static void leave_steps(struct reading *r, uint64_t t_ns)
 {
     uint64_t after_ns;
     if (krait_thread_file_lost(r->file, &r->packet, t_ns, &after_ns))
-        r->depth = 0;
+        r->steps.depth = 0;
     for (; r->gap < r->process->gap_count && r->process->gaps[r->gap].from_ns <= t_ns; r->gap++)
-        r->depth = 0;
+        r->steps.depth = 0;
 }
 
 /* Where the beginning of a step is missing, what else is in one is not known. */
@@ -302,11 +289,10 @@ static int on_step(struct reading *r, uint32_t event, struct krait_cursor *paylo
     struct krait_payload_task_run run;
     struct krait_payload_task_leave leave;
     if (event == KRAIT_EVENT_task_run && krait_read_task_run(payload, &run)) {
-        bool is_full = !leave_step(r, run.task) && r->depth == STEPS;
-        r->depth = is_full ? 0 : r->depth;
-        r->steps[r->depth++] = run.task;
+        krait_steps_take(&r->steps, run.task); /* it may be stated again */
+        krait_steps_push(&r->steps, run.task);
     } else if (event == KRAIT_EVENT_task_leave && krait_read_task_leave(payload, &leave)) {
-        r->depth = leave_step(r, leave.task) ? r->depth : 0;
+        r->steps.depth = krait_steps_take(&r->steps, leave.task) ? r->steps.depth : 0;
     }
     return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "event/payload.h"
+#include "trace/steps.h"
 #include "trace/task_waits.h"
 #include "trace/thread_events.h"
 
@@ -44,9 +45,6 @@ struct batch {
     int64_t *value;
 };
 
-/* As many steps within steps as the recorder knows (python/tasks.c). */
-enum { STEPS = 16 };
-
 /* What is known of a task on the way. */
 struct now {
     const struct krait_track *track; /* NULL: nobody asked for it */
@@ -59,11 +57,6 @@ struct now {
     uint32_t thread;  /* that ran it last */
     struct krait_payload_task_leave left; /* how its last step ended; `at` tells the state, be it of C */
     struct batch batch;
-};
-
-struct steps {
-    uint32_t tasks[STEPS]; /* the innermost last */
-    uint32_t depth;
 };
 
 /* Calls that the thread has begun since it switched greenlets, the innermost last; the outermost may be missing. */
@@ -85,10 +78,10 @@ struct pass {
     struct now *now;          /* by index in trace->tasks */
     struct krait_map waiting; /* what is waited for to the index of who waits, + 1 */
     struct krait_thread_events events;
-    struct calls calls;    /* once there are greenlets */
-    struct steps now_in;   /* the thread is in */
-    struct steps doubtful; /* ... was in when events were lost */
-    uint64_t lost_ns;      /* after this time */
+    struct calls calls;          /* once there are greenlets */
+    struct krait_steps now_in;   /* the thread is in */
+    struct krait_steps doubtful; /* ... was in when events were lost */
+    uint64_t lost_ns;            /* after this time */
     uint64_t stated_ns;   /* when the thread's stack was stated last; its steps are stated at the same time */
     uint32_t next_packet; /* to look at for losses */
     uint32_t names[KRAIT_TASK_STATES];
@@ -258,26 +251,8 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
 
 /* -- steps -- */
 
-/* Takes a task's step, and those within it, off. Whether it is there. */
-static bool take_step(struct steps *steps, uint32_t task)
-{
-    uint32_t at = steps->depth;
-    while (at && steps->tasks[at - 1] != task)
-        at--;
-    if (at)
-        steps->depth = at - 1;
-    return at != 0;
-}
-
-static void push_step(struct steps *steps, uint32_t task)
-{
-    if (steps->depth == STEPS)
-        steps->depth = 0;
-    steps->tasks[steps->depth++] = task;
-}
-
 /* Takes one step off that the thread was in before a loss, and is in still. */
-static bool confirm_step(struct steps *doubtful, uint32_t task)
+static bool confirm_step(struct krait_steps *doubtful, uint32_t task)
 {
     uint32_t kept = 0, had = doubtful->depth;
     for (uint32_t i = 0; i < had; i++) {
@@ -291,7 +266,7 @@ static bool confirm_step(struct steps *doubtful, uint32_t task)
 /* Steps that were not stated after a loss have ended in it. */
 static int settle_doubt(struct pass *pass, uint64_t t_ns)
 {
-    struct steps *doubtful = &pass->doubtful;
+    struct krait_steps *doubtful = &pass->doubtful;
     int rc = 0;
     for (uint32_t i = 0; i < doubtful->depth && t_ns > pass->stated_ns && !rc; i++) {
         struct now *now = &pass->now[doubtful->tasks[i]];
@@ -308,7 +283,7 @@ static void look_for_loss(struct pass *pass, uint64_t t_ns)
         return;
     pass->lost_ns = pass->doubtful.depth ? pass->lost_ns : after_ns;
     for (uint32_t i = 0; i < pass->now_in.depth; i++)
-        push_step(&pass->doubtful, pass->now_in.tasks[i]);
+        krait_steps_push(&pass->doubtful, pass->now_in.tasks[i]);
     pass->now_in.depth = 0;
 }
 
@@ -337,13 +312,12 @@ static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload
     if (task == KRAIT_NO_ID)
         return 0;
     const struct now *now = &pass->now[task];
-    bool is_doubtful = confirm_step(&pass->doubtful, task), runs = take_step(&pass->now_in, task);
-    bool is_stated = is_doubtful || runs;
-    push_step(&pass->now_in, task);
+    bool was_in = confirm_step(&pass->doubtful, task), is_in = krait_steps_take(&pass->now_in, task);
+    krait_steps_push(&pass->now_in, task);
     pass->now[task].thread = pass->thread;
     if (now->c && !pass->calls.depth) /* it goes on in what it called */
         begin_call(&pass->calls, now->c);
-    if (is_stated && now->is_known && now->state == KRAIT_TASK_RUNNING)
+    if ((was_in || is_in) && now->is_known && now->state == KRAIT_TASK_RUNNING)
         return 0;
     return go_to(pass, task, t_ns, KRAIT_TASK_RUNNING, KRAIT_NO_ID);
 }
@@ -352,7 +326,7 @@ static int on_leave(struct pass *pass, uint64_t t_ns, struct krait_cursor *paylo
 {
     struct krait_payload_task_leave event;
     uint32_t task = krait_read_task_leave(payload, &event) ? find_task(pass, event.task) : KRAIT_NO_ID;
-    if (task == KRAIT_NO_ID || !take_step(&pass->now_in, task))
+    if (task == KRAIT_NO_ID || !krait_steps_take(&pass->now_in, task))
         pass->now_in.depth = 0;
     return task == KRAIT_NO_ID ? 0 : leave(pass, &event, task, t_ns);
 }
@@ -360,8 +334,7 @@ static int on_leave(struct pass *pass, uint64_t t_ns, struct krait_cursor *paylo
 static int on_wake(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload)
 {
     struct krait_payload_task_wake event;
-    const struct steps *steps = &pass->now_in;
-    uint32_t by = steps->depth ? steps->tasks[steps->depth - 1] : KRAIT_NO_ID;
+    uint32_t by = krait_steps_top(&pass->now_in, KRAIT_NO_ID);
     return krait_read_task_wake(payload, &event) ? wake(pass, event.on, t_ns, by) : 0;
 }
 

@@ -542,10 +542,10 @@ static void part_label(const struct drawn *p)
     struct krait_drawing *d = p->d;
     KRAIT_AUTO_BUF name = { 0 };
     bool is_lane = p->track->of == KRAIT_OF_LANE;
-    bool is_named = p->track->of == KRAIT_OF_PROCESS || /* so is the lane */
-                    (is_lane ? strcmp(p->track->name, p->track->thread_name) == 0
-                             : p->track->kind != KRAIT_TRACK_SLICES && p->track->kind != KRAIT_TRACK_COUNTER);
-    if (is_named)
+    bool is_lanes_name = p->track->of == KRAIT_OF_PROCESS ||
+                         (is_lane && strcmp(p->track->name, p->track->thread_name) == 0);
+    bool has_name = is_lane || p->track->kind == KRAIT_TRACK_SLICES || p->track->kind == KRAIT_TRACK_COUNTER;
+    if (is_lanes_name || !has_name)
         return;
     krait_text_clean(&name, p->track->name);
     krait_buf_fmt(d->to, "<text class=\"name part\" x=\"%.0f\" y=\"%.0f\">", d->left - 8,

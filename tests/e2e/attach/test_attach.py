@@ -216,17 +216,22 @@ def test_a_thread_that_returns_from_its_c_call_goes_on_in_the_stack_that_was_wri
     assert [sum(name == one for _, one in frames) for name in ("main_waits", "other_waits", "other")] == [1, 1, 1], frames
 
 
-# Has a child before the recording, and forks another one in it.
-PARENT = """
-import os, sys, time
-def first(): time.sleep(600)
-def second(): pass
+# Of a program: a child that does the work alone.
+CHILD = """
 def child(work):
     pid = os.fork()
     if not pid:
         work()
         os._exit(0)
     return pid
+"""
+
+# Has a child before the recording, and forks another one in it.
+PARENT = """
+import os, sys, time
+def first(): time.sleep(600)
+def second(): pass
+""" + CHILD + """
 waits = child(first)
 print(os.getpid(), flush=True)
 sys.stdin.readline()

@@ -10,7 +10,7 @@ import pytest
 
 from recording import Recording
 from running import wait_for
-from test_attach import attach, has  # noqa: F401
+from test_attach import CHILD, attach, has  # noqa: F401
 from test_attach_api import PACKAGE
 
 # What is below `begins` is there before the recording; the files `fork` and `spawn` ask for one more of each.
@@ -30,23 +30,18 @@ def spawned():
     os.rename("begin", "begun")
     works()
 def later(): works()
-def fork(work):
-    pid = os.fork()
-    if not pid:
-        work()
-        os._exit(0)
-    return pid
+""" + CHILD + """
 def spawn(work): return subprocess.Popen([sys.executable, __file__, work.__name__]).pid
 if sys.argv[1:]:
     globals()[sys.argv[1]]()
     sys.exit()
-begins = {"first": fork(first), "second": fork(second), "spawned": spawn(spawned), "stopped": fork(stopped),
-          "sleep": subprocess.Popen(["sleep", "600"]).pid, "gone": fork(lambda: None)}
+begins = {"first": child(first), "second": child(second), "spawned": spawn(spawned), "stopped": child(stopped),
+          "sleep": subprocess.Popen(["sleep", "600"]).pid, "gone": child(lambda: None)}
 os.kill(begins["stopped"], signal.SIGSTOP)
 while not os.path.exists("begun"): time.sleep(0.001)
 while os.waitid(os.P_PID, begins["gone"], os.WEXITED | os.WNOWAIT) is None: pass
 print(os.getpid(), json.dumps(begins), flush=True)
-asked = {"fork": lambda: fork(late), "spawn": lambda: spawn(later)}
+asked = {"fork": lambda: child(late), "spawn": lambda: spawn(later)}
 while not os.path.exists("stop"):
     for i in range(100): inner(i)
     time.sleep(0.001)

@@ -31,7 +31,8 @@ def span(name, seconds):
     with krait.span(name): time.sleep(seconds)
 def log(level): logging.getLogger("app").log(level, "said")
 def stall(seconds):
-    async def main(): time.sleep(seconds)
+    async def step(): time.sleep(seconds)
+    async def main(): await asyncio.create_task(step(), name="hub")  # which gevent's hub is not
     asyncio.run(main())
 def wait_for_the_gil():
     sys.setswitchinterval(0.3)

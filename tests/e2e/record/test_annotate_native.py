@@ -205,6 +205,7 @@ print("done")
     assert attached.wait(60) == 0, attached.stderr.read()
     attached.stderr.close()
     process = Recording(folder).main  # what says it without a pause may lose some of it
+    assert not process.unbalanced()
     told = {t.tid: {process.codes[e.code].qualname for e in t.events if e.name == "python:frame"} for t in process.threads if any(e.name == "user:counter" for e in t.events)}
     assert len(told) == 5 and sum("says" in frames for frames in told.values()) == 1, told
 

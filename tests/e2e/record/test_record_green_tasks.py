@@ -173,7 +173,7 @@ def test_greenlets_of_gevent_wait_for_what_they_wait_for(record, krait, python, 
         least = rows[name]["waiting_ns"] if wait != "child" else 50_000_000  # it reads from the child too
         assert rows[name][f"{wait}_ns"] >= least > 5_000_000, name
         assert rows[name]["steps"] >= 2
-    assert ("run", "hub") in rows and rows["fails", None]["steps"] == 1
+    assert ("run", "gevent.hub") in rows and rows["fails", None]["steps"] == 1
     if len(waits) > 5:
         assert rows["yields", None]["waiting_ns"] == 0 < rows["yields", None]["ready_ns"]
 
@@ -218,7 +218,7 @@ def test_each_thread_has_a_hub_and_greenlets_of_its_own(record, python, venv):
     assert run.status == 0 and not run.lost
     tasks = tasks_of(run.main)
     assert Counter(name for name, function in tasks.values() if function == "sleeps") == {f"{who}-{n}": 1 for who in ("main", "thread0", "thread1", "thread2") for n in range(3)}
-    assert Counter(name for name, function in tasks.values() if function == "Hub.run") == {"hub": 4}
+    assert Counter(name for name, function in tasks.values() if function == "Hub.run") == {"gevent.hub": 4}
     assert Counter(function for _, function in tasks.values())["waits"] == 200
     for thread in threads_of(run.main):
         steps, at = [], None
@@ -320,12 +320,12 @@ def test_the_page_s_greenlets_have_rows_lanes_and_tracks(record, krait, any_pyth
     program = "import krait\n" + program.replace("    pool.acquire()", "    with krait.span('query'): pool.acquire()")
     run = record.text(venv(any_python, "gevent"), program, env=PACKAGE)
     rows = {row["name"] or row["coroutine"].split(".")[-1]: row for row in verb_json(krait, "report", run.path, "--by", "task")["tasks"]}
-    assert {name: row["tasks"] for name, row in rows.items()} == {"hub": 1, "server": 1, "client": 1, "query": 12}
+    assert {name: row["tasks"] for name, row in rows.items()} == {"gevent.hub": 1, "server": 1, "client": 1, "query": 12}
     assert rows["query"]["timer_ns"] >= 12 * 20_000_000 and rows["client"]["socket_ns"] == rows["client"]["waiting_ns"]
     done = subprocess.run([krait, "view", run.path, "--svg", tmp_path / "t.svg"], capture_output=True, text=True)
     assert done.returncode == 0 and "15 tasks" in done.stderr, done.stderr
     names = re.findall(r'<text class="name"[^>]*>([^<]*)', (tmp_path / "t.svg").read_text())
-    assert {"server serve", "hub Hub.run"} <= {" ".join(name.split()[:2]) for name in names} and sum(name.startswith("query greenlet-") for name in names) == 12
+    assert {"server serve", "gevent.hub Hub.run"} <= {" ".join(name.split()[:2]) for name in names} and sum(name.startswith("query greenlet-") for name in names) == 12
     faults, tracks = query(export(run.path, "perfetto"), FAULTS, IN_PERFETTO)
     assert faults == [] and len(tracks) == 12 and all(name == "spans" and parent.startswith("query greenlet-") for name, parent, *_ in tracks)
 

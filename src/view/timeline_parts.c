@@ -542,8 +542,8 @@ static void part_label(const struct drawn *p)
     struct krait_drawing *d = p->d;
     KRAIT_AUTO_BUF name = { 0 };
     bool is_lane = p->track->of == KRAIT_OF_LANE;
-    bool is_lanes_name = p->track->of == KRAIT_OF_PROCESS ||
-                         (is_lane && strcmp(p->track->name, p->track->thread_name) == 0);
+    bool is_lanes_name =
+        p->track->of == KRAIT_OF_PROCESS || (is_lane && strcmp(p->track->name, p->track->thread_name) == 0);
     bool has_name = is_lane || p->track->kind == KRAIT_TRACK_SLICES || p->track->kind == KRAIT_TRACK_COUNTER;
     if (is_lanes_name || !has_name)
         return;

@@ -358,10 +358,24 @@ def new_venv(python, folder, pip):
     return inside_venv(python, folder)
 
 
+@contextmanager
+def certificates(python):
+    """The environment of a pip that goes by this machine's certificates, also where the interpreter has another root."""
+    here = os.environ.get("PIP_CERT", "")
+    if not python.prefix or not here:
+        yield os.environ
+        return
+    with tempfile.NamedTemporaryFile(prefix="certificates-", suffix=".pem") as copy:
+        copy.write(Path(here).read_bytes())
+        copy.flush()
+        yield {**os.environ, "PIP_CERT": copy.name, "SSL_CERT_FILE": copy.name}
+
+
 def install(python, *packages, by=None):
     """pip install into a virtual environment, with its own pip or that of another interpreter; without a network that is a skip."""
     where = ["--python", python.exe] if by else []
-    run = (by or python).run("-m", "pip", *where, "install", "--quiet", "--disable-pip-version-check", *packages)
+    with certificates(by or python) as environment:
+        run = (by or python).run("-m", "pip", *where, "install", "--quiet", "--disable-pip-version-check", *packages, env=environment)
     if run.returncode:
         offline = "Could not find a version" in run.stderr or "NewConnectionError" in run.stderr
         (pytest.skip if offline else pytest.fail)(f"pip install {' '.join(map(str, packages))}: {run.stderr.strip()[-300:]}")

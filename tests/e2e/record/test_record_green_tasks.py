@@ -73,8 +73,11 @@ PROGRAM = """
 """
 
 
+TRIED = ((3, 8), (3, 11), (3, 13), (3, 14), (3, 15))
+
+
 def wanted(python):
-    if python.origin != "pyenv" or python.number not in ((3, 8), (3, 11), (3, 13)):
+    if python.origin == "system" or python.number not in TRIED:
         pytest.skip("greenlet is tried with some versions")
 
 
@@ -228,6 +231,43 @@ def test_each_thread_has_a_hub_and_greenlets_of_its_own(record, python, venv):
             if e.name == "task:leave":
                 steps.append(e.fields["reason"])
         assert "unseen" not in steps
+
+
+SUBINTERPRETERS = """
+    import sys
+    if sys.version_info >= (3, 13): import _interpreters
+    else: import _xxsubinterpreters as _interpreters
+    work = '''if True:
+        from greenlet import getcurrent, greenlet
+        home = getcurrent()
+        def NAME():
+            for _ in range(3): home.switch()
+        def turns():
+            let = greenlet(NAME)
+            while not let.dead: let.switch()
+        turns()
+    '''
+    exec(work.replace("NAME", "ours"))
+    # greenlet itself does not load in an isolated one
+    other = _interpreters.create("legacy") if sys.version_info >= (3, 13) else _interpreters.create(isolated=False)
+    _interpreters.run_string(other, work.replace("NAME", "theirs"))
+    turns()
+    _interpreters.run_string(other, "turns()")
+    _interpreters.destroy(other)
+    turns()
+"""
+
+
+@pytest.mark.pythons(least=(3, 9))
+def test_greenlets_of_subinterpreters_are_tasks_too(record, python, venv):
+    wanted(python)
+    run = record.text(venv(python, VERSIONS.get(python.number, "greenlet")), SUBINTERPRETERS)
+    assert run.status == 0 and not run.lost, run.stderr
+    tasks = tasks_of(run.main)
+    assert Counter(function for _, function in tasks.values()) == {"ours": 3, "theirs": 2}
+    for thread in threads_of(run.main):
+        steps = Counter(number for number, _ in runs(thread))
+        assert set(steps.values()) == {4}
 
 
 def test_a_forked_child_has_tasks_of_its_own(record, any_python, venv):

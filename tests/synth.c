@@ -15,7 +15,7 @@
  *   TIME spanbegin ID CODE CATEGORY [FIELDS]   TIME spanend ID [FIELDS]
  *   TIME counter CODE VALUE  TIME flow ID
  *   task ID CODE NAME                        task:define in the definitions
- *   TIME run TASK            TIME leave TASK REASON   (REASON a number)
+ *   TIME run TASK            TIME leave TASK REASON [ON]   TIME wake ON   (REASON a number)
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
  *   TIME recording STATE     switched off (0) or on (1), in the definitions
  *   packet [LOST]                            ends the stream's packet; LOST events are missing before the next
@@ -295,6 +295,7 @@ static const struct {
     { "flow", KRAIT_EVENT_user_flow },
     { "run", KRAIT_EVENT_task_run },
     { "leave", KRAIT_EVENT_task_leave },
+    { "wake", KRAIT_EVENT_task_wake },
 };
 
 static uint64_t parse_time(const char *word)
@@ -349,8 +350,12 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
     case KRAIT_EVENT_task_run:
         return krait_put_task_run(payload, &(struct krait_payload_task_run){ .task = first });
     case KRAIT_EVENT_task_leave:
-        return krait_put_task_leave(
-            payload, &(struct krait_payload_task_leave){ .task = first, .reason = (uint8_t)number(s, w, 3) });
+        return krait_put_task_leave(payload,
+                                    &(struct krait_payload_task_leave){ .task = first,
+                                                                        .reason = (uint8_t)number(s, w, 3),
+                                                                        .on = w[4] ? number(s, w, 4) : 0 });
+    case KRAIT_EVENT_task_wake:
+        return krait_put_task_wake(payload, &(struct krait_payload_task_wake){ .on = first });
     case KRAIT_EVENT_gil_wait:
         return krait_put_gil_wait(payload, &(struct krait_payload_gil_wait){ .holder = first });
     default: /* begins */

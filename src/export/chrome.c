@@ -13,8 +13,9 @@
  * no calls. Their id is local, or Perfetto takes them out of their process.
  *
  * Marks are instants (i) of their thread. Spans, imports and runs of the garbage collector are asynchronous events of
- * an id for each lane, within which they nest. A counter (C) is its process's. An arrow of krait.flow is a begin (s) and
- * an end (f, to the call around it) of an id of its own, at both ends of it.
+ * an id for each lane, within which they nest. States of tasks are asynchronous events too, of an id for each task. A
+ * counter (C) is its process's. An arrow of krait.flow is a begin (s) and an end (f, to the call around it) of an id of
+ * its own, at both ends of it.
  *
  * Of the kernel's part, system calls and functions of the kernel's are complete events (X) in the rows of the
  * threads that made them, written when they are over; what each CPU ran are X events in the rows of a process
@@ -339,6 +340,47 @@ static int add_tracks(struct chrome *chrome, uint32_t thread)
     return krait_export_kinds(chrome->job, thread, kinds, KRAIT_ARRAY_LEN(kinds), chrome);
 }
 
+/* -- states of tasks, like those of threads -- */
+
+static int begin_task(void *ctx, const struct krait_track *track)
+{
+    return 0; /* each state has the task's name */
+}
+
+static void add_task_end(struct chrome *chrome, char phase, const struct krait_track *track, const char *name,
+                         uint64_t t_ns)
+{
+    add_at(chrome, phase, name, "task", t_ns);
+    krait_buf_fmt(&chrome->out->buf, KRAIT_JSON_NEXT("id2") KRAIT_JSON_FIRST("local") "\"task %u\"}",
+                  track->number);
+}
+
+static int add_task_states(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct chrome *chrome = ctx;
+    struct krait_buf *buf = &chrome->out->buf;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        const char *state = krait_track_text(chrome->job->trace, batch->name[i]);
+        const char *whom = krait_export_whom(state, batch->value[i]);
+        KRAIT_AUTO_BUF name = { 0 };
+        krait_buf_fmt(&name, "%s: %s", track->thread_name, state);
+        if (name.failed)
+            return -ENOMEM;
+        add_task_end(chrome, 'b', track, name.data, batch->t_ns[i]);
+        if (whom) {
+            krait_json_key_open(buf, "args", '{');
+            krait_json_key_u64(buf, whom, (uint64_t)batch->value[i]);
+            krait_buf_char(buf, '}');
+        }
+        krait_buf_char(buf, '}');
+        add_task_end(chrome, 'e', track, name.data, batch->end_ns[i]);
+        krait_buf_char(buf, '}');
+        if (krait_outfile_spill(chrome->out))
+            return chrome->out->error;
+    }
+    return 0;
+}
+
 static int add_thread(void *ctx, uint32_t index)
 {
     struct chrome *chrome = ctx;
@@ -353,7 +395,8 @@ static int add_thread(void *ctx, uint32_t index)
     if (chrome->where.failed || chrome->waits.failed)
         return -ENOMEM;
     int rc = krait_export_walk(chrome->job, index, add_ops, chrome);
-    return rc ? rc : add_tracks(chrome, index);
+    rc = rc ? rc : add_tracks(chrome, index);
+    return rc ? rc : krait_export_tasks(chrome->job, index, begin_task, add_task_states, chrome);
 }
 
 /* -- the kernel's part -- */

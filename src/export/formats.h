@@ -37,7 +37,17 @@ struct krait_export_kind {
 int krait_export_kinds(struct krait_export_job *job, uint32_t thread, const struct krait_export_kind *kinds,
                        size_t count, void *ctx);
 
-/* The same of lanes that analyses made, which are not of any thread: `begin` names each track before it is walked. */
+/* States of the tasks of the thread's process, if it is the first thread of it that is exported; of threads that were chosen,
+ * only the tasks that ran in one of them. `begin` names each track before the first is walked. */
+int krait_export_tasks(struct krait_export_job *job, uint32_t thread,
+                       int (*begin)(void *ctx, const struct krait_track *track), krait_batch_fn *fn,
+                       void *ctx);
+
+/* What a state's value says: the key of the task that it waits for, or that woke it. NULL: nothing. */
+const char *krait_export_whom(const char *state, int64_t value);
+
+/* krait_export_kinds of lanes that analyses made, which are not of any thread: `begin` names each track before it is
+ * walked. */
 int krait_export_lanes(struct krait_export_job *job, int (*begin)(void *ctx, const struct krait_track *track),
                        const struct krait_export_kind *kinds, size_t count, void *ctx);
 

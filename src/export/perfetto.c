@@ -16,8 +16,8 @@
  * Marks are instants of their thread's track, or of a track for each stream of another tracer's; what they say is an
  * annotation, "fields". Those of krait.flow are of the flow of their id, between which Perfetto draws arrows. Spans,
  * imports and runs of the garbage collector are slices of tracks below the thread's, those of a task of tracks below
- * one of the task's, which is below the thread's; counters are tracks of theirs. Lanes that analyses made are tracks
- * below one of theirs.
+ * one of the task's, which is below the thread's; counters are tracks of theirs. States of tasks are slices of a
+ * track for each, below one of the process's. Lanes that analyses made are tracks below one of theirs.
  *
  * Of the kernel's part, ftrace.h writes what Perfetto knows as the kernel's events, in one sequence. System
  * calls, and functions of the kernel's, are slices of the threads' tracks, in another sequence: as sys_enter
@@ -109,7 +109,7 @@ struct perfetto {
     struct krait_export_texts names;
     uint32_t sequence;
     uint32_t *said_in;                   /* by function: the sequence in which it was interned last */
-    bool *has_track;                     /* by process */
+    bool *has_track, *has_tasks;         /* by process: it, or that of its tasks, is described */
     const struct krait_track *described; /* the last that has a track of its own; or NULL */
     uint32_t waiting;                    /* the thread that has a track of waits; else KRAIT_NO_ID */
     uint32_t thread;                     /* that is written */
@@ -482,6 +482,14 @@ static void add_fields(struct krait_buf *buf, const char *text)
     krait_pb_end(buf, annotation);
 }
 
+static void add_number(struct krait_buf *buf, const char *key, uint64_t number)
+{
+    size_t annotation = krait_pb_begin(buf, EVENT_ANNOTATION);
+    krait_pb_cstr(buf, ANNOTATION_NAME_TEXT, key);
+    krait_pb_u64(buf, ANNOTATION_NUMBER, number);
+    krait_pb_end(buf, annotation);
+}
+
 /* Of a thread on its track, of a stream on one of its own. */
 static uint64_t marks_track(const struct krait_trace *trace, const struct krait_track *track)
 {
@@ -618,6 +626,46 @@ static int add_lanes(struct perfetto *perfetto)
     return krait_export_lanes(perfetto->job, begin_lane, kinds, KRAIT_ARRAY_LEN(kinds), perfetto);
 }
 
+/* -- states of tasks: slices of a track for each, which stand below one of their process's -- */
+
+static uint64_t tasks_track(const struct krait_trace *trace, uint32_t process)
+{
+    return lanes_track(trace) + 1 + trace->track_count + process;
+}
+
+static int begin_task(void *ctx, const struct krait_track *track)
+{
+    struct perfetto *perfetto = ctx;
+    const struct krait_trace *trace = perfetto->job->trace;
+    uint64_t parent = tasks_track(trace, track->process);
+    if (!perfetto->has_tasks[track->process])
+        add_descriptor(perfetto, "Tasks", parent, process_track(track->process), false);
+    perfetto->has_tasks[track->process] = true;
+    add_descriptor(perfetto, track->thread_name, own_track(trace, track), parent, false);
+    return krait_outfile_spill(perfetto->out) ? perfetto->out->error : 0;
+}
+
+static int add_task_states(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct perfetto *perfetto = ctx;
+    struct krait_buf *buf = &perfetto->out->buf;
+    uint64_t uuid = own_track(perfetto->job->trace, track);
+    for (uint32_t i = 0; i < batch->n; i++) {
+        const char *state = krait_track_text(perfetto->job->trace, batch->name[i]);
+        const char *whom = krait_export_whom(state, batch->value[i]);
+        struct open_event open = begin_event(perfetto, SLICE_BEGIN, batch->t_ns[i], uuid);
+        krait_pb_cstr(buf, EVENT_CATEGORY_TEXT, "task");
+        krait_pb_cstr(buf, EVENT_NAME_TEXT, state);
+        if (whom)
+            add_number(buf, whom, (uint64_t)batch->value[i]);
+        end_event(perfetto, open);
+        end_event(perfetto, begin_event(perfetto, SLICE_END, batch->end_ns[i], uuid));
+        if (krait_outfile_spill(perfetto->out))
+            return perfetto->out->error;
+    }
+    return 0;
+}
+
 static int add_thread(void *ctx, uint32_t index)
 {
     struct perfetto *perfetto = ctx;
@@ -629,7 +677,8 @@ static int add_thread(void *ctx, uint32_t index)
     perfetto->has_track[process] = true;
     add_sequence_start(perfetto, index);
     int rc = krait_export_walk(perfetto->job, index, add_ops, perfetto);
-    return rc ? rc : add_tracks(perfetto, index);
+    rc = rc ? rc : add_tracks(perfetto, index);
+    return rc ? rc : krait_export_tasks(perfetto->job, index, begin_task, add_task_states, perfetto);
 }
 
 /* -- the kernel's part -- */
@@ -717,7 +766,8 @@ static int write_all(struct perfetto *perfetto, struct krait_err *err)
     const struct krait_trace *trace = perfetto->job->trace;
     perfetto->said_in = calloc((size_t)trace->func_count + 1, sizeof(*perfetto->said_in));
     perfetto->has_track = calloc((size_t)trace->process_count + 1, sizeof(*perfetto->has_track));
-    if (!perfetto->said_in || !perfetto->has_track)
+    perfetto->has_tasks = calloc((size_t)trace->process_count + 1, sizeof(*perfetto->has_tasks));
+    if (!perfetto->said_in || !perfetto->has_track || !perfetto->has_tasks)
         return krait_err_set(err, -ENOMEM, "out of memory for %u functions", trace->func_count);
     int rc = krait_export_each_thread(perfetto->job, add_thread, perfetto);
     rc = rc ? rc : add_groups(perfetto);
@@ -742,5 +792,6 @@ int krait_export_write_perfetto(struct krait_export_job *job, struct krait_outfi
     krait_kernel_slices_free(perfetto.kernel);
     free(perfetto.said_in);
     free(perfetto.has_track);
+    free(perfetto.has_tasks);
     return rc;
 }

@@ -4,6 +4,7 @@
 #include "event/event.h"
 #include "trace/importer.h"
 #include "trace/lanes.h"
+#include "trace/tasks.h"
 
 #include <string.h>
 
@@ -91,6 +92,53 @@ int krait_export_kinds(struct krait_export_job *job, uint32_t thread, const stru
     for (size_t i = 0; i < count && !rc; i++)
         rc = krait_export_tracks(job, thread, kinds[i].kind, kinds[i].name, kinds[i].fn, ctx);
     return rc;
+}
+
+/* The tasks that ran in threads that are exported. *ran is NULL where all threads of the process are. */
+static int find_ran(const struct krait_export_job *job, uint32_t process, bool **ran)
+{
+    const struct krait_trace *trace = job->trace;
+    bool all = true;
+    for (uint32_t i = 0; i < trace->thread_count; i++)
+        all &= trace->threads[i].process != process || krait_export_takes(job, i);
+    *ran = all ? NULL : calloc(trace->task_count, sizeof(**ran));
+    for (uint32_t i = 0; *ran && i < trace->thread_count; i++) {
+        if (trace->threads[i].process == process && krait_export_takes(job, i))
+            krait_tasks_of(trace, i, *ran);
+    }
+    return all || *ran ? 0 : -ENOMEM;
+}
+
+int krait_export_tasks(struct krait_export_job *job, uint32_t thread,
+                       int (*begin)(void *ctx, const struct krait_track *track), krait_batch_fn *fn,
+                       void *ctx)
+{
+    const struct krait_trace *trace = job->trace;
+    uint32_t process = trace->threads[thread].process, count = 0;
+    KRAIT_AUTO_FREE uint32_t *tracks = NULL;
+    KRAIT_AUTO_FREE bool *ran = NULL;
+    if (!trace->task_count || !is_first(job, thread))
+        return 0;
+    tracks = malloc(trace->task_count * sizeof(*tracks));
+    int rc = tracks ? find_ran(job, process, &ran) : -ENOMEM;
+    for (uint32_t i = 0; i < trace->track_count && !rc; i++) {
+        const struct krait_track *track = &trace->tracks[i];
+        if (track->importer != KRAIT_IMPORTER_krait_tasks || track->process != process ||
+            (ran && !ran[track->key]))
+            continue;
+        tracks[count++] = i;
+        rc = begin(ctx, track);
+    }
+    return rc ? rc
+              : krait_tracks_walk(trace, tracks, count, job->what.range, fn, ctx, job->damage,
+                                  sizeof(job->damage));
+}
+
+const char *krait_export_whom(const char *state, int64_t value)
+{
+    return !value                                                         ? NULL
+           : strcmp(state, krait_task_state_names[KRAIT_TASK_READY]) == 0 ? "woken_by"
+                                                                          : "waits_for";
 }
 
 static int walk_lane(struct krait_export_job *job, uint32_t track, const struct krait_export_kind *kinds,

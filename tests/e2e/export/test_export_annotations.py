@@ -10,6 +10,8 @@ from exported import EPOCH_NS, export  # noqa: F401  (export: a fixture)
 from test_api import PACKAGE
 from trace_processor import FAULTS, ask
 
+from conftest import verb_json
+
 SPANS = """
     select s.ts, s.dur, s.name, t.name, extract_arg(s.arg_set_id, 'debug.fields'), thread.tid
     from slice s join thread_track t on s.track_id = t.id join thread using (utid)
@@ -275,3 +277,91 @@ def test_spans_of_tasks_are_told_apart(record, python, export):
     assert all(names in own for names in (["a", "step"], ["b", "step"], ["c", "step"], ["all"]))
     assert {track for name, track in found if name in ("a", "b", "c", "step", "all")} == {"spans"}
     assert len(seen(path, VALUES)) == 10
+
+
+# -- states of tasks --
+
+# The second task waits for a future, which the first one's step ends; then the first waits for the second, in another thread.
+TASKS = (
+    NAMES
+    + """
+    task 1 1 Task-1
+    task 2 1 second
+    thread 100 MainThread
+    1us call 1
+    10us run 2
+    15us leave 2 1 4096
+    20us run 1
+    25us wake 4096
+    30us leave 1 2 2
+    99us return
+    thread 101 Other
+    2us call 1
+    40us run 2
+    50us leave 2 3
+    60us run 1
+    70us leave 1 3
+    98us return
+    """
+)
+FIRST = [("running", 20, 30, None, None), ("task", 30, 50, 2, None), ("ready", 50, 60, None, 2), ("running", 60, 70, None, None)]
+SECOND = [("running", 10, 15, None, None), ("future", 15, 25, None, None), ("ready", 25, 40, None, 1), ("running", 40, 50, None, None)]
+STATES = {
+    "perfetto": """
+        select p.name, t.name, s.name, s.ts, s.dur, extract_arg(s.arg_set_id, 'debug.waits_for'), extract_arg(s.arg_set_id, 'debug.woken_by')
+        from slice s join track t on s.track_id = t.id join track p on t.parent_id = p.id where s.category = 'task' order by s.ts""",
+    "chrome": """
+        select 'Tasks', substr(s.name, 1, instr(s.name, ':') - 1), substr(s.name, instr(s.name, ':') + 2), s.ts, s.dur,
+        extract_arg(s.arg_set_id, 'args.waits_for'), extract_arg(s.arg_set_id, 'args.woken_by')
+        from slice s join process_track t on s.track_id = t.id where s.category = 'task' order by s.ts""",
+}
+
+
+def states(path, fmt):
+    """{task: [(state, begin, end, the task that it waits for, that woke it)]} in us."""
+    found, begin = {}, begin_of(path) if fmt == "chrome" else -EPOCH_NS
+    for group, task, state, ts, dur, *whom in seen(path, STATES[fmt]):
+        assert group == "Tasks"
+        found.setdefault(task, []).append((state, (ts + begin) // 1000, (ts + begin + dur) // 1000, *whom))
+    return found
+
+
+@pytest.mark.parametrize("fmt", ["perfetto", "chrome"])
+def test_states_of_tasks_are_tracks_of_their_process(export, synth, fmt):
+    folder = synth(TASKS)
+    assert states(export(folder, fmt), fmt) == {"main Task-1": FIRST, "second main": SECOND}
+    part = export(folder, fmt, "--from", "21us", "--until", "44us")
+    assert states(part, fmt) == {
+        "main Task-1": [("running", 21, 30, None, None), ("task", 30, 44, 2, None)],
+        "second main": [("future", 21, 25, None, None), ("ready", 25, 40, None, 1), ("running", 40, 44, None, None)],
+    }
+
+
+@pytest.mark.parametrize("fmt", ["perfetto", "chrome"])
+def test_states_of_tasks_are_of_the_threads_that_are_chosen(export, synth, fmt):
+    folder = synth(TASKS + "    thread 102 Third\n    3us call 1\n    90us return\n")
+    assert set(states(export(folder, fmt, "--thread", "Other"), fmt)) == {"main Task-1", "second main"}
+    assert not states(export(folder, fmt, "--thread", "Third"), fmt)
+
+
+@pytest.mark.few_pythons
+def test_states_of_tasks_are_those_of_the_report(record, python, export, krait):
+    path = record.text(
+        python,
+        """
+        import asyncio
+        async def leaf(lock):
+            async with lock: await asyncio.sleep(0.002)
+        async def main():
+            lock = asyncio.Lock()
+            await asyncio.create_task(leaf(lock))
+            await asyncio.gather(*(leaf(lock) for _ in range(3)))
+        asyncio.run(main())
+        """,
+    ).path
+    rows = verb_json(krait, "report", path, "--by", "task")["tasks"]
+    sums = {state: sum(row[f"{state}_ns"] for row in rows) for state in ("running", "ready", "timer", "lock", "task", "future")}
+    for fmt in STATES:
+        found = seen(export(path, fmt), STATES[fmt])
+        assert {state: sum(row[4] for row in found if row[2] == state) for state in sums} == sums
+        assert all((row[5] is not None) == (row[2] == "task") for row in found) and any(row[6] for row in found if row[2] == "ready")

@@ -89,6 +89,8 @@ static const struct report_of_tracks of_tracks[] = {
     { "span", krait_report_spans, .sorts = true, .sums_parts = true },
 };
 
+static const struct report_of_tracks of_span_tree = { "span --tree", krait_report_span_tree,
+                                                      .sums_parts = true, .is_tree = true };
 static const struct report_of_tracks of_moment = { "task --at", krait_report_await, .needs_calls = true };
 
 static void choose_rows(struct report *report)
@@ -104,18 +106,23 @@ static void choose_rows(struct report *report)
     }
     if (report->options->at)
         report->of_tracks = &of_moment;
+    if (report->options->tree && report->of_tracks && report->of_tracks->make == krait_report_spans)
+        report->of_tracks = &of_span_tree;
 }
 
 static int check_of_tracks(const struct report *report, struct krait_err *err)
 {
     const struct report_options *o = report->options;
     const struct report_of_tracks *of = report->of_tracks;
-    bool of_functions = o->tree || o->filter || o->exception || o->cycles || o->compensate || o->diff.count;
+    bool of_functions = (o->tree && !(of && of->is_tree)) || o->fold_imports || o->filter || o->exception ||
+                        o->cycles || o->compensate || o->diff.count;
     if (!of || !(of_functions || (o->sort && !of->sorts)))
         return 0;
     return krait_err_set(err, -EINVAL,
                          "--by %s goes with --thread, --process, --from, --until%s and --limit alone", of->by,
-                         of->sorts ? ", --sort" : "");
+                         of->sorts     ? ", --sort"
+                         : of->is_tree ? ", --min-share"
+                                       : "");
 }
 
 static int check_at(const struct report_options *o, struct krait_err *err)
@@ -143,8 +150,8 @@ static int parse_options(struct report *report, struct krait_err *err)
     report->look = krait_terminal_look(stdout);
     rc = check_tree(report, err);
     rc = rc || !o->at ? rc : check_at(o, err);
-    if (!rc && o->key && !(o->by && strcmp(o->by, "span") == 0))
-        rc = krait_err_set(err, -EINVAL, "--key goes with --by span");
+    if (!rc && o->key && (o->tree || !(o->by && strcmp(o->by, "span") == 0)))
+        rc = krait_err_set(err, -EINVAL, "--key goes with --by span, without --tree");
     rc = rc ? rc : check_of_tracks(report, err);
     rc = rc ? rc
             : krait_select_limit(&report->limit, o->limit,
@@ -297,7 +304,7 @@ static const struct krait_opt report_opts[] = {
     KRAIT_SELECT_OPTS(struct report_options, select),
     KRAIT_SELECT_TO_OPT(struct report_options, select),
     { "tree", 't', KRAIT_OPT_FLAG, NULL, OPT(tree),
-      "Show the call tree; with --by thread or process, one tree for each" },
+      "Show the call tree; with --by thread or process, one tree for each; with --by span, which spans lie within which, such as imports" },
     { "min-share", 0, KRAIT_OPT_STR, "PERCENT", OPT(min_share),
       "With --tree: hide branches below PERCENT of the time shown (default: 0.5 in a table, else 0)" },
     { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, OPT(fold_imports),
@@ -348,6 +355,8 @@ const struct krait_cmd krait_cmd_report = {
                 "krait report krait.trace --tree --thread MainThread --from 1s --until 2s\n"
                 "# How long the program's own spans took (krait.span), the slowest first\n"
                 "krait report krait.trace --by span --sort max\n"
+                "# Which imports took the time (krait record --imports)\n"
+                "krait report krait.trace --by span --tree\n"
                 "# Who calls json.loads\n"
                 "krait report krait.trace --callers json.loads\n"
                 "# Why load took so long; needs a recording made with --kernel\n"

@@ -33,6 +33,7 @@ struct report_of_tracks {
     const char *by;
     int (*make)(struct report *report, struct krait_trace *trace, struct krait_err *err);
     bool sorts, needs_calls; /* takes --sort; needs a trace that has calls */
+    bool is_tree;            /* of --tree */
     bool sums_parts;         /* of struct krait_select */
 };
 
@@ -72,6 +73,10 @@ int krait_report_marks(struct report *report, struct krait_trace *trace, struct 
 int krait_report_await(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_spans(struct report *report, struct krait_trace *trace, struct krait_err *err);
+int krait_report_span_tree(struct report *report, struct krait_trace *trace, struct krait_err *err);
+/* Whether --by span is of a track, and of which kind of spans it is. */
+bool krait_report_is_spans(const struct report *report, uint32_t track);
+const char *krait_report_span_kind(const struct krait_track *track);
 /* Walks the tracks that `takes` takes, in one pass, and keeps the first damage. `takes` is asked of each of the trace's
  * tracks, by index: 1 takes it, 0 does not; a negative errno ends all, and is returned, as is what `fn` returns. */
 typedef int krait_report_takes_fn(void *ctx, uint32_t track);
@@ -166,6 +171,8 @@ void krait_report_columns_json(struct krait_buf *out, const struct report_column
 void krait_report_keep_damage(struct report *report, const char *damage);
 /* That there are more rows than shown. */
 void krait_report_note_more(struct report *report, uint32_t rows);
+/* That branches of a tree are left out, as --min-share says. */
+void krait_report_note_hidden(struct report *report, uint32_t branches);
 /* Why there is no row. */
 void krait_report_note_nothing(struct report *report);
 /* What is missing from a recording: "lost", "omitted", "paused" and "damage". */

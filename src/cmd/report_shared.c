@@ -54,6 +54,14 @@ void krait_report_note_nothing(struct report *report)
                       report->options->filter);
 }
 
+void krait_report_note_hidden(struct report *report, uint32_t branches)
+{
+    char count[KRAIT_FMT_SIZE];
+    krait_buf_fmt(&report->notes, "%s below %g%% of the time %s left out; --min-share 0 shows all\n",
+                  krait_fmt_counted(count, branches, "branch"), report->min_share,
+                  branches == 1 ? "is" : "are");
+}
+
 void krait_report_note_more(struct report *report, uint32_t rows)
 {
     char count[KRAIT_FMT_SIZE];

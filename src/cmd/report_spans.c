@@ -78,7 +78,7 @@ static const struct krait_sheet_column columns[] = {
 /* -- rows -- */
 
 /* Tracks of a kind are named after it: "spans", "spans 2". */
-static const char *kind_of(const struct krait_track *track)
+const char *krait_report_span_kind(const struct krait_track *track)
 {
     static const char *const kinds[][2] = {
         { "spans", "span" }, { "imports", "import" }, { "gc", "gc" }, { "arguments", "call" }
@@ -119,7 +119,7 @@ static struct row *row_of(struct spans *spans, const char *kind, uint32_t name, 
 static int add_batch(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct spans *spans = ctx;
-    const char *kind = kind_of(track);
+    const char *kind = krait_report_span_kind(track);
     int rc = 0;
     for (uint32_t i = 0; i < batch->n && !rc; i++) {
         bool is_in;
@@ -134,14 +134,18 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
     return rc;
 }
 
+bool krait_report_is_spans(const struct report *report, uint32_t index)
+{
+    const struct krait_track *track = &report->trace->tracks[index];
+    bool has_spans = track->kind == KRAIT_TRACK_SLICES && (track->importer == KRAIT_IMPORTER_krait_spans ||
+                                                           track->importer == KRAIT_IMPORTER_krait_args);
+    return has_spans && krait_select_place((void *)&report->options->select, report->trace, track);
+}
+
 static int takes(void *ctx, uint32_t index)
 {
     const struct spans *spans = ctx;
-    const struct krait_track *track = &spans->report->trace->tracks[index];
-    bool has_spans = track->kind == KRAIT_TRACK_SLICES && (track->importer == KRAIT_IMPORTER_krait_spans ||
-                                                           track->importer == KRAIT_IMPORTER_krait_args);
-    return has_spans &&
-           krait_select_place((void *)&spans->report->options->select, spans->report->trace, track);
+    return krait_report_is_spans(spans->report, index);
 }
 
 static void sum_up(struct row *row)

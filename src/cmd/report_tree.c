@@ -412,9 +412,7 @@ static int put_tree(struct report *report, const struct krait_calltree *tree, st
     if (!lines->count && !lines->hidden)
         krait_report_note_nothing(report);
     if (lines->hidden)
-        krait_buf_fmt(&report->notes, "%s below %g%% of the time %s left out; --min-share 0 shows all\n",
-                      krait_fmt_counted(count, lines->hidden, "branch"), report->min_share,
-                      lines->hidden == 1 ? "is" : "are");
+        krait_report_note_hidden(report, lines->hidden);
     return rc;
 }
 

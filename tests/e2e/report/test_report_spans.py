@@ -75,7 +75,73 @@ def test_without_spans_and_with_other_options(krait, synth):
     folder = synth("process 4711 python3\ncode 1 python app main app.py 1\nthread 4711 MainThread\n0 call 1\n9 return\n")
     done = subprocess.run([krait, "report", "--by", "span", folder], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "") and "no spans were recorded" in done.stderr
-    wrong = subprocess.run([krait, "report", "--by", "span", "--tree", folder], capture_output=True, text=True)
-    assert wrong.returncode and "--by span goes with" in wrong.stderr
+    for options, why in (["--cycles"], "--by span goes with"), (["--tree", "--filter", "app"], "--by span --tree goes with"), (["--tree", "--key", "n"], "--key goes with --by span, without --tree"):
+        wrong = subprocess.run([krait, "report", "--by", "span", *options, folder], capture_output=True, text=True)
+        assert wrong.returncode == 2 and why in wrong.stderr
     wrong = subprocess.run([krait, "report", "--by", "span", "--sort", "self", folder], capture_output=True, text=True)
     assert wrong.returncode and "no column 'self'" in wrong.stderr
+
+
+# Equal times nest by their ends; what ends as another begins is beside it.
+NESTED = """
+    process 100 python3
+    code 1 python app main app.py 1
+    code 2 name - app - 0
+    code 3 name - json - 0
+    code 4 name - re - 0
+    code 5 name - enum - 0
+    thread 100 MainThread
+    1us call 1
+    10us spanbegin 1 2 2
+    10us spanbegin 2 3 2
+    12us spanbegin 3 4 2
+    15us spanend 3
+    20us spanend 2
+    20us spanbegin 4 4 2
+    21us spanbegin 5 5 2
+    26us spanend 5
+    27us spanend 4
+    30us spanend 1
+    40us spanbegin 6 3 2
+    41us spanend 6
+    120us return
+    thread 101 Other
+    2us call 1
+    11us spanbegin 7 5 2
+    19us spanend 7
+    30us spanbegin 8 2 2
+    31us spanbegin 9 3 2
+    33us spanend 9
+    34us spanend 8
+    90us return
+    """
+
+
+def tree(krait, folder, *options):
+    found = verb_json(krait, "report", folder, "--by", "span", "--tree", *options)["spans"]
+    return [(r["depth"], r["name"], r["spans"], r["total_ns"] // 1000, r["self_ns"] // 1000) for r in found]
+
+
+def test_spans_within_spans_are_a_tree(krait, synth):
+    folder = synth(NESTED)
+    whole = [(0, "app", 2, 24, 5), (1, "json", 2, 12, 9), (2, "re", 1, 3, 3), (1, "re", 1, 7, 2), (2, "enum", 1, 5, 5), (0, "enum", 1, 8, 8), (0, "json", 1, 1, 1)]
+    assert tree(krait, folder) == whole
+    assert tree(krait, folder, "--thread", "Other") == [(0, "enum", 1, 8, 8), (0, "app", 1, 4, 2), (1, "json", 1, 2, 2)]
+    assert tree(krait, folder, "--from", "13us", "--until", "22us") == [(0, "app", 1, 9, 0), (1, "json", 1, 7, 5), (2, "re", 1, 2, 2), (1, "re", 1, 2, 1), (2, "enum", 1, 1, 1), (0, "enum", 1, 6, 6)]
+    done = subprocess.run([krait, "report", folder, "--by", "span", "--tree", "--min-share", "20"], capture_output=True, text=True, check=True)
+    assert [line.split("import", 1)[1].rstrip() for line in done.stdout.splitlines()[1:]] == ["  app", "    json", "    re", "  enum"]
+    assert "3 branches below 20% of the time are left out" in done.stderr
+
+
+@pytest.mark.few_pythons
+def test_imports_of_a_program_are_a_tree(record, python, krait):
+    run = record.text(python, "import sys\nsys.modules.pop('json', 0), sys.modules.pop('json.decoder', 0)\nimport json", options=["--imports"])
+    found = tree(krait, run.path)
+    at = [name for _, name, *_ in found].index("json")
+    assert found[at][0] == 0 and (1, "json.decoder") in [row[:2] for row in found[at + 1 :]]
+    flat = {row["name"]: row["total_ns"] // 1000 for row in verb_json(krait, "report", run.path, "--by", "span")["spans"] if row["spans"] == 1}
+    assert all(total == flat[name] for _, name, _, total, _ in found if name in flat)
+    for i, (depth, _, _, total, own) in enumerate(found):
+        below = found[i + 1 :]
+        inside = below[: next((n for n, row in enumerate(below) if row[0] <= depth), len(below))]
+        assert abs(total - own - sum(row[3] for row in inside if row[0] == depth + 1)) <= 1 + len(inside)  # rounded to us

@@ -47,8 +47,8 @@ enum krait_payload_bytes {
 
 /* ---- kinds ---- */
 
-/* Bits of the events that begin a call, end one, and state or change the stack. Other events, among them all with ids above
- * 31 (krait_event_bit), do not concern calls. */
+/* Bits of the events that begin a call, end one, and state or change the stack; and those of calls of C functions. Other
+ * events, among them all with ids above 31 (krait_event_bit), do not concern calls. */
 enum {
     KRAIT_CALL_BEGINS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_python_resume |
                         1 << KRAIT_EVENT_python_throw | 1 << KRAIT_EVENT_c_call,
@@ -58,6 +58,8 @@ enum {
     KRAIT_CALL_STACKS = 1 << KRAIT_EVENT_python_frame | 1 << KRAIT_EVENT_python_stack |
                         1 << KRAIT_EVENT_python_deep_frame | 1 << KRAIT_EVENT_python_deep_stack |
                         1 << KRAIT_EVENT_python_switch,
+    KRAIT_CALL_IN_C = 1 << KRAIT_EVENT_c_call | 1 << KRAIT_EVENT_c_return | 1 << KRAIT_EVENT_c_raise |
+                      1 << KRAIT_EVENT_c_raise_of,
 };
 
 /* The event's bit in these; 0 where none can have it. */

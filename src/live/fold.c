@@ -177,30 +177,34 @@ static void switch_stack(struct live_thread *th, uint64_t t, uint32_t from, uint
         push(th, next->items[i]);
 }
 
-static void omit_in(struct live_stack *stack, uint32_t row)
+/* Takes the calls of that row out of a stack, with the C calls that they made. `open`: those end at th->t. */
+static void omit_in(struct live_thread *th, struct live_stack *stack, uint32_t row, bool open)
 {
     uint32_t kept = 1;
+    bool gone = false;
     for (uint32_t i = 1; i < stack->len; i++) {
-        if (stack->items[i] >> 1 != row)
-            stack->items[kept++] = stack->items[i];
+        uint32_t item = stack->items[i];
+        struct live_row *its = &th->rows[item >> 1];
+        gone = item >> 1 == row || (gone && item & 1);
+        if (!gone)
+            stack->items[kept++] = item;
+        else if (open && !--its->depth)
+            its->all.total += th->t - its->entered;
     }
     stack->len = stack->len ? kept : 0;
 }
 
-/* From t on the recorder writes no ends for this code. Ends its open calls; their callees stay open. */
+/* From t on the recorder writes no ends for this code, nor for the C functions that it called. Ends them; the Python
+ * functions that they called stay open. */
 static void omit(struct live_thread *th, uint64_t t, uint32_t code)
 {
     uint32_t number = code < th->index_cap ? th->index[code] : 0;
-    struct live_row *row = &th->rows[number];
     advance(th, t);
     if (!number)
         return;
     for (uint32_t i = 0; i < th->left_cap; i++)
-        omit_in(&th->left[i], number);
-    omit_in(&th->stack, number);
-    if (row->depth)
-        row->all.total += th->t - row->entered;
-    row->depth = 0;
+        omit_in(th, &th->left[i], number, false);
+    omit_in(th, &th->stack, number, true);
 }
 
 static KRAIT_COLD void apply_omits(struct krait_live *live, struct live_thread *th, uint64_t t)
@@ -276,8 +280,6 @@ static void other_event(struct krait_live *live, struct live_thread *th, uint64_
 enum {
     SHORT_BYTES = 8, /* size of the longest compact event: header and code */
     CALLS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_c_call,
-    IN_C = 1 << KRAIT_EVENT_c_call | 1 << KRAIT_EVENT_c_return | 1 << KRAIT_EVENT_c_raise |
-           1 << KRAIT_EVENT_c_raise_of,
     LONG_ENDS = 1 << KRAIT_EVENT_python_unwind_of | 1 << KRAIT_EVENT_c_raise_of,
 };
 
@@ -318,9 +320,9 @@ static KRAIT_COLD bool any_event(struct krait_live *live, struct live_thread *th
     if (head->t >= th->border)
         apply_omits(live, th, head->t);
     if (bit & KRAIT_CALL_BEGINS && krait_read_python_call(&payload, &begin))
-        begin_call(live, th, head->t, begin.code, bit & IN_C, bit & CALLS);
+        begin_call(live, th, head->t, begin.code, bit & KRAIT_CALL_IN_C, bit & CALLS);
     else if (bit & KRAIT_CALL_ENDS)
-        end_call(th, head->t, bit & IN_C);
+        end_call(th, head->t, bit & KRAIT_CALL_IN_C);
     else if (!stack_event(live, th, head, payload))
         other_event(live, th, head->t, head->id, payload);
     return true;
@@ -348,7 +350,7 @@ static uint64_t short_events(struct live_thread *th, struct krait_cursor *cursor
         if (KRAIT_UNLIKELY(!(bit & (KRAIT_CALL_BEGINS | KRAIT_CALL_ENDS)) || head.t >= border))
             break;
         uint64_t now = KRAIT_MAX(head.t, t);
-        bool is_c = bit & IN_C;
+        bool is_c = bit & KRAIT_CALL_IN_C;
         if (bit & KRAIT_CALL_BEGINS) {
             uint32_t number = KRAIT_LIKELY(code < index_cap) ? index[code] : 0;
             if (KRAIT_UNLIKELY(!number || len == cap))

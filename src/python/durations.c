@@ -87,7 +87,7 @@ static bool is_open(const struct krait_durations *d, const struct krait_reading 
 }
 
 /* Calls of what has no id that is known are open too, with 0. */
-static void begin(struct krait_durations *d, struct krait_reading *r, uint32_t code, uint64_t t)
+static void begin(struct krait_durations *d, struct krait_reading *r, uint32_t code, uint64_t t, bool c)
 {
     uint32_t id = code < d->id_cap ? d->by_id[code].base : 0;
     d->begins++;
@@ -98,7 +98,7 @@ static void begin(struct krait_durations *d, struct krait_reading *r, uint32_t c
     }
     bool inner = id && is_open(d, r, id);
     r->stack[r->depth++] = (struct krait_open_call){
-        .id = id, .inner = inner, .t = t, .begins = r->begins, .stolen = r->stolen
+        .id = id, .inner = inner, .c = c, .t = t, .begins = r->begins, .stolen = r->stolen
     };
     if (id)
         count_begin(d, id);
@@ -138,19 +138,28 @@ static void forget_stack(struct krait_durations *d, struct krait_reading *r)
         end(d, r, r->t);
 }
 
+static void forget_in(struct krait_durations *d, struct krait_reading *r, uint32_t base)
+{
+    uint32_t kept = 0;
+    bool gone = false;
+    for (uint32_t i = 0; i < r->depth; i++) {
+        const struct krait_open_call *call = &r->stack[i];
+        gone = call->id == base || (gone && call->c);
+        if (!gone)
+            r->stack[kept++] = *call;
+        else
+            d->by_id[call->id].open -= d->by_id[call->id].open > 0;
+    }
+    r->depth = kept;
+}
+
 void krait_durations_forget(struct krait_durations *d, uint32_t base)
 {
-    d->by_id[base].open = 0;
     for (uint32_t i = 0; i < d->reading_cap; i++) {
-        struct krait_reading *r = d->readings[i];
-        uint32_t kept = 0;
-        for (uint32_t j = 0; r && j < r->depth; j++) {
-            if (r->stack[j].id != base)
-                r->stack[kept++] = r->stack[j];
-        }
-        if (r)
-            r->depth = kept;
+        if (d->readings[i])
+            forget_in(d, d->readings[i], base);
     }
+    d->by_id[base].open = 0;
 }
 
 void krait_durations_count_open(struct krait_durations *d)
@@ -185,7 +194,7 @@ static void one_event(struct krait_durations *d, struct krait_reading *r, const 
 {
     uint32_t bit = krait_event_bit(e->head.id);
     if (bit & KRAIT_CALL_BEGINS)
-        begin(d, r, e->code, e->head.t);
+        begin(d, r, e->code, e->head.t, bit & KRAIT_CALL_IN_C);
     else if (bit & KRAIT_CALL_ENDS)
         end(d, r, e->head.t);
     else if (bit & KRAIT_CALL_STACKS)

@@ -44,6 +44,7 @@ struct krait_reading {
     struct krait_open_call {
         uint32_t id;
         bool inner; /* the function calls itself */
+        bool c;     /* it is written in C */
         uint64_t t, begins, stolen;
     } stack[512];
 };
@@ -72,7 +73,7 @@ void krait_durations_know(struct krait_durations *d, uint32_t id, const void *ke
 /* Takes over what is known about the same function under another id. */
 void krait_durations_inherit(struct krait_durations *d, uint32_t id, uint32_t was_id);
 
-/* From now on the function's calls have no ends. */
+/* From now on the function's calls have no ends, nor have those of C functions that it made. */
 void krait_durations_forget(struct krait_durations *d, uint32_t base);
 
 /* Continues to read the ring of this thread. closing: the packet will be closed, and the next one continues from

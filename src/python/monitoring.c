@@ -23,7 +23,9 @@ static inline struct krait_interp *hook_interp(PyObject *self)
     return ((struct krait_monitoring_hook *)self)->in;
 }
 
-#define KRAIT_ARGS PyObject *self, PyObject *const *args, size_t nargs, PyObject *names
+#define KRAIT_ARGS                                                                 \
+    KRAIT_UNUSED PyObject *self, PyObject *const *args, KRAIT_UNUSED size_t nargs, \
+        KRAIT_UNUSED PyObject *names
 
 static inline bool left_out(const struct krait_code *slot)
 {
@@ -306,8 +308,11 @@ static PyObject *selective_call(KRAIT_ARGS)
     struct krait_code *slot = krait_code_find(in, key);
     if (left_out(slot)) /* a filter speaks of the function, other functions may be called from here too */
         return slot->flags & KRAIT_CODE_HOT ? begin_left_out(in, slot, krait_monitoring_disable) : Py_None;
-    if (KRAIT_LIKELY(slot && slot->id) && KRAIT_UNLIKELY(krait_governor_count(in, slot)))
+    if (KRAIT_LIKELY(slot && slot->id) && KRAIT_UNLIKELY(krait_governor_count(in, slot))) {
+        if (caller_left_out(in, args[0])) /* since now: the call's end will not be told */
+            return krait_monitoring_disable;
         slot = krait_code_find(in, key);
+    }
     struct krait_ring *ring = krait_this_ring;
     uint64_t t = krait_writer_now(&in->agent->writer);
     if (KRAIT_LIKELY(slot && slot->id && !in->agent->call_sites && krait_ring_has_room(ring, t)))

@@ -347,7 +347,8 @@ static void selective_c(struct krait_interp *in, PyObject *code, int what, PyObj
         return;
     if (what == WHAT_C_CALL)
         count(in, krait_code_find(in, key));
-    if (KRAIT_UNLIKELY(in->governor.paused)) /* since now: the call is in the pause, as its end will be */
+    /* Since now: the call is in the pause, as its end will be; or its end will not be told. */
+    if (KRAIT_UNLIKELY(in->governor.paused) || (what == WHAT_C_CALL && code_left_out(in, code)))
         return;
     if (left_out(krait_code_find(in, key))) {
         if (what != WHAT_C_CALL)
@@ -522,7 +523,7 @@ static void on_displaced(struct krait_interp *in)
 }
 
 /* What sys.getprofile() gives while krait records. A program that keeps it and sets it again later means us. */
-static PyObject *profile_obj_call(PyObject *self, PyObject *args, PyObject *kwargs)
+static PyObject *profile_obj_call(PyObject *self, KRAIT_UNUSED PyObject *args, KRAIT_UNUSED PyObject *kwargs)
 {
     struct krait_interp *in = ((struct profile_obj *)self)->in;
     setting = true;
@@ -534,7 +535,7 @@ static PyObject *profile_obj_call(PyObject *self, PyObject *args, PyObject *kwar
     Py_RETURN_NONE;
 }
 
-static int on_audit(const char *event, PyObject *args, void *data)
+static int on_audit(const char *event, KRAIT_UNUSED PyObject *args, KRAIT_UNUSED void *data)
 {
     if (event[0] != '_' && event[0] != 's')
         return 0;

@@ -195,11 +195,19 @@ void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from,
     }
 }
 
+/* Whether a call goes with code that is left out; `caller`: whether what called it does. */
+static bool goes_with(const struct krait_stack_frame *frame, uint32_t code, bool caller)
+{
+    return frame->code == code || (caller && frame->lang == KRAIT_STACK_C);
+}
+
 static void omit_left(struct krait_stack_left *left, uint32_t code)
 {
     uint32_t kept = 0;
+    bool gone = false;
     for (uint32_t i = 0; i < left->len; i++) {
-        if (left->frames[i].code != code)
+        gone = goes_with(&left->frames[i], code, gone);
+        if (!gone)
             left->frames[kept++] = left->frames[i];
     }
     left->len = kept;
@@ -226,9 +234,11 @@ void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code)
     t_ns = resync_time(stack, t_ns);
     uint32_t len = stack->len;
     cut_to(stack, t_ns, from);
+    bool gone = false;
     for (uint32_t i = from; i < len; i++) { /* frames above len are still as they were */
         struct krait_stack_frame frame = stack->frames[i];
-        if (frame.code != code)
+        gone = goes_with(&frame, code, gone);
+        if (!gone)
             krait_stack_begin(stack, t_ns, frame.func, frame.code, KRAIT_OP_LIVE, frame.lang);
     }
 }

@@ -17,8 +17,8 @@
  *     are told as well: they cut, and nothing begins
  *   - except where the recording is switched off: nothing is lost up to there, and all that is open ends there
  *   - except in recordings of samples: there it ends when the next sample shows that it has gone
- *   - code that is left out from now on is cut wherever it is open; what was open inside it goes on as
- *     KRAIT_OP_LIVE
+ *   - code that is left out from now on is cut wherever it is open, and the C calls that it made; what else was
+ *     open inside it goes on as KRAIT_OP_LIVE
  *   - python:switch leaves the stack as it is, C calls included, and takes up another that was left so: calls
  *     that both have from the outermost on stay open, the others of the old are cut and those of the new begin
  *     as KRAIT_OP_LIVE

@@ -221,6 +221,21 @@ static void what_is_dropped_has_no_end(void **state)
     assert_int_equal(mean(f, LONG), 2000 - EVENT_TICKS);
 }
 
+static void c_calls_of_what_is_dropped_have_no_end(void **state)
+{
+    struct fixture *f = *state;
+    krait_durations_know(f->d, 3, "c", 3);
+    call(f, 0, 2000, LONG);
+    call(f, 0, 2100, SHORT);
+    krait_ring_put_code(&f->rings[0], 2200, KRAIT_EVENT_c_call, 3);
+    read_ring(f, 0, false);
+    krait_durations_forget(f->d, SHORT);
+    assert_int_equal(f->d->by_id[3].open, 0);
+    done(f, 0, 4000);
+    read_ring(f, 0, false);
+    assert_int_equal(mean(f, LONG), 2000 - 2 * EVENT_TICKS);
+}
+
 static void what_comes_back_is_known(void **state)
 {
     struct fixture *f = *state;
@@ -245,6 +260,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(many_inner_calls_do_not_make_a_short_function_long, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_is_dropped_has_no_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(c_calls_of_what_is_dropped_have_no_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_comes_back_is_known, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

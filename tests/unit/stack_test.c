@@ -234,6 +234,25 @@ static void code_left_out_is_cut_and_what_it_called_goes_on(void **state)
          "30 return 103, 40 return 101");
 }
 
+static void c_calls_go_with_code_that_is_left_out(void **state)
+{
+    struct run run;
+    start(&run, KRAIT_RANGE_ALL);
+    py(&run, 10, 1);
+    py(&run, 11, 2);
+    c(&run, 12, 3);
+    py(&run, 13, 4);
+    c(&run, 14, 5);
+    krait_stack_omit(run.stack, 20, 2);
+    c_end(&run, 30);
+    py_end(&run, 40);
+    py_end(&run, 50);
+    stop(
+        &run, 60,
+        "10 call 101, 11 call 102, 12 call 103, 13 call 104, 14 call 105, 20 cut 105, 20 cut 104, 20 cut 103, "
+        "20 cut 102, 20 live 104, 20 live 105, 30 return 105, 40 return 104, 50 return 101");
+}
+
 static void code_left_out_that_is_not_open_changes_nothing(void **state)
 {
     struct run run;
@@ -585,6 +604,7 @@ int main(void)
         cmocka_unit_test(settling_at_nothing_empties_the_stack),
         cmocka_unit_test(a_frame_deeper_than_the_stack_goes_on_top),
         cmocka_unit_test(code_left_out_is_cut_and_what_it_called_goes_on),
+        cmocka_unit_test(c_calls_go_with_code_that_is_left_out),
         cmocka_unit_test(code_left_out_that_is_not_open_changes_nothing),
         cmocka_unit_test(stacks_that_were_left_have_bounded_memory),
         cmocka_unit_test(hostile_switches_take_bounded_time),

@@ -271,8 +271,7 @@ class Process:
         omitted = deque((e.time, e.fields["id"]) for e in self.definitions if e.name == "code:omit")
         for e in thread.read():
             while omitted and omitted[0][0] <= e.time:  # another thread may have left it out in mid-call
-                stack = [s for s in stack if s[1] != omitted[0][1]]
-                omitted.popleft()
+                stack = self.without(stack, omitted.popleft()[1])
             if step := STEPS.get(e.name):
                 kind, what, begins = step
                 if begins:
@@ -299,6 +298,15 @@ class Process:
                 left[e.fields["from"]] = stack
                 stack = list(left.get(e.fields["to"], [])) if e.fields["to"] else []
         return [self.codes[code].qualname for _, code in stack]
+
+    @staticmethod
+    def without(stack, code):
+        """The stack once `code` is left out: the C calls that it made have no ends either."""
+        kept, gone = [], False
+        for kind, its in stack:
+            gone = its == code or (gone and kind == "c")
+            kept += [] if gone else [(kind, its)]
+        return kept
 
     @staticmethod
     def resync(stack, said, depth):

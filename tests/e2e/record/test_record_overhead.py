@@ -375,6 +375,62 @@ def test_a_dropped_function_that_is_live_when_it_comes_back_nests(record, tree_o
 
 
 @drops
+def test_a_c_call_of_a_function_that_is_dropped_is_over(record, overview, tree_of, python):
+    """A thread stands in it meanwhile: its end is not recorded, since its caller is not any more."""
+    run = record.text(
+        python,
+        """
+        import threading
+        lock, inside = threading.Lock(), threading.Event()
+        def call(f, x):
+            return f(x)
+        def after():
+            inside.clear()
+        def outer():
+            inside.set()
+            call(lock.acquire, True)
+            for i in range(10):
+                after()
+        with lock:
+            thread = threading.Thread(target=outer)
+            thread.start()
+            inside.wait()
+            for i in range(300000):
+                call(len, ())
+        thread.join()
+        """,
+        options=BUDGET,
+    )
+    assert "call" in dropped(overview(run.path))
+    run.main.check_balanced(ended=False)
+    by_id = {row["id"]: row for row in tree_of(run.path)}
+    assert {by_id[row["parent"]]["name"] for row in by_id.values() if row["name"] == "after"} == {"outer"}
+
+
+@drops
+def test_a_c_call_at_which_its_caller_is_dropped_is_not_recorded(record, overview, python):
+    """The governor looks at calls of C functions too. Each of these functions calls another one and is the only one while
+    it is hot, so that the governor often drops it where it calls."""
+    run = record.text(
+        python,
+        """
+        words = ["a", b"a", bytearray(b"a")]
+        names = [n for n in dir(bytes) if n.startswith("is") or n in ("strip", "lstrip", "lower", "upper", "title")]
+        exec("\\n".join(f"def of_{name}_{i}(x):\\n    return x.{name}()" for name in names for i in range(3)))
+        def hot(f, word):
+            for i in range(40_000):
+                f(word)
+        for name in names:
+            for i, word in enumerate(words):
+                hot(globals()[f"of_{name}_{i}"], word)
+        """,
+        options=("--max-overhead", "10"),
+    )
+    assert len([name for name in dropped(overview(run.path)) if name.startswith("of_")]) > 10
+    run.main.check_balanced(ended=False)
+
+
+@drops
 def test_exceptions_are_in_the_budget_and_unwind_no_caller(record, overview, tree_of, python):
     """Where exceptions cost too much krait goes on without RAISE, which tells begins that a signal handler hid."""
     run = record.text(

@@ -14,7 +14,9 @@
 enum { DEEPEST = 64 }; /* deeper tasks are indented no further */
 
 struct row {
-    uint64_t id, for_ns, whom; /* since when; the task that it waits for: 0: none, or not known */
+    uint64_t id, for_ns;
+    uint64_t whom,
+        woken_by; /* ids of the tasks that it waits for, and that ended its wait; KRAIT_SHEET_NONE: not known */
     const char *state, *task, *process;
     uint64_t depth; /* in the tree */
     uint32_t track;
@@ -54,6 +56,12 @@ static const struct krait_sheet_column columns[] = {
       KRAIT_SHEET_DASH,
       krait_sheet_number_at,
       OF(whom) },
+    { { "woken by", 0, 0, 3 },
+      "woken_by",
+      KRAIT_SHEET_NUMBER,
+      KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET,
+      krait_sheet_number_at,
+      OF(woken_by) },
     NAME("process", "process", process, KRAIT_SHEET_DATA, 0),
     { { "depth", 0, 0, 0 }, "depth", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA, krait_sheet_number_at, OF(depth) },
     { { "task", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },
@@ -86,7 +94,9 @@ static int take_states(void *ctx, const struct krait_track *track, const struct 
     row->state = krait_track_text(a->report->trace, batch->name[last]);
     row->for_ns = a->at_ns - batch->t_ns[last];
     bool waits = strcmp(row->state, krait_task_state_names[KRAIT_TASK_TASK]) == 0;
-    row->whom = waits && batch->value[last] ? (uint64_t)batch->value[last] : KRAIT_SHEET_NONE;
+    uint64_t value = batch->value[last] ? (uint64_t)batch->value[last] : KRAIT_SHEET_NONE;
+    row->whom = waits ? value : KRAIT_SHEET_NONE;
+    row->woken_by = waits ? KRAIT_SHEET_NONE : value;
     return 0;
 }
 

@@ -143,7 +143,8 @@ static bool is_shown(const struct krait_sheet *sheet, uint32_t rows, uint32_t co
     unsigned flags = sheet->columns[column].flags;
     bool shown = !(flags & (KRAIT_SHEET_QUIET | KRAIT_SHEET_DATA));
     for (uint32_t i = 0; i < rows && !shown && !(flags & KRAIT_SHEET_DATA); i++)
-        shown = cell_at(sheet, i, column)->number > 0;
+        shown =
+            cell_at(sheet, i, column)->number > 0 && cell_at(sheet, i, column)->number != KRAIT_SHEET_NONE;
     return shown;
 }
 

@@ -25,7 +25,7 @@ enum krait_sheet_kind {
 #define KRAIT_SHEET_NONE UINT64_MAX
 
 enum krait_sheet_flags {
-    KRAIT_SHEET_QUIET = 1,  /* tables leave it out when all its numbers are 0 */
+    KRAIT_SHEET_QUIET = 1,  /* tables leave it out when all its numbers are 0, or not known */
     KRAIT_SHEET_DATA = 2,   /* not in tables */
     KRAIT_SHEET_DASH = 4,   /* tables have a dash for 0, or for a name or id that is not known */
     KRAIT_SHEET_BLANK = 8,  /* tables have nothing for an empty name */

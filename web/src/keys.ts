@@ -38,7 +38,7 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
     call('Go to the first callee', ['ArrowDown'], (c) => upOrDown(c, 1)),
     call('Go to the next call of the same function', ['.'], (c) => c.timeline.step(true, true)),
     call('Go to the previous call of the same function', [','], (c) => c.timeline.step(false, true)),
-    call('Go to the thread that ended the selected wait', ['['], (c) => c.timeline.toBlamed()),
+    call('Go to the thread or task that ended the selected wait', ['['], (c) => c.timeline.toBlamed()),
     call('Go to the thread that the selected thread woke next', [']'], (c) => c.timeline.toWoken()),
     call('Go from a CPU to the thread that ran on it, or from a thread to its CPU', ['code:KeyK'], (c) => c.timeline.toOther()),
     call('Draw the critical path of the selection', ['code:KeyP'], (c) => c.store.togglePath()),

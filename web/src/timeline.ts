@@ -16,6 +16,7 @@ import { quantities } from './quantity';
 import { Range, Store } from './store';
 import { BINS, CUT, LIVE, RESUMED, Slice, Tile, UNWOUND, YIELDS } from './tile';
 import { cpuOf, doneBy, spanAt, spanNext } from './spans';
+import { tiesOf } from './tasks';
 import { tileLength } from './api';
 import { count, counted, duration, moment, share, tickLabel, tickLabels, timeTicks } from './time';
 
@@ -690,10 +691,19 @@ export class Timeline {
     return found ? this.go(found) : 'the thread was on no CPU at the begin of the selection';
   }
 
+  /** Goes to the task that woke the selected one, or that it waits for. */
+  private async toTask(call: Call): Promise<string | void> {
+    const fetch = (id: number, level: number, index: number): Promise<Tile> => this.api.fetchTile(id, level, index);
+    const ties = await tiesOf(fetch, this.trace, call, await this.api.texts.wait(call.func) ?? ''), other = ties.wokenBy ?? ties.waitsFor;
+    const found = other && await this.firstOf(other, ties.at > 0n ? ties.at - 1n : 0n);
+    return found ? this.go(found) : 'the recording does not tell which task ended the wait';
+  }
+
   /** Goes to the waker of the selected wait, or to the thread that held the CPU or the GIL. */
   async toBlamed(): Promise<string | void> {
     const call = this.store.detail, track = call && this.trace.tracks[call.track];
-    if (!call || track?.kind !== 'states' || track.of !== 'thread') return 'no wait of a thread is selected';
+    if (call && track?.kind === 'states' && track.of === 'task') return this.toTask(call);
+    if (!call || track?.kind !== 'states' || track.of !== 'thread') return 'no wait of a thread or a task is selected';
     const { list } = await askWakeups(call.track, call.end, call.end + 1n);
     const woken = list.find((w) => this.trace.tracks[w.to].number === track.number);
     if (woken) return this.goTo(track, this.trace.tracks[woken.by].number, woken.at);

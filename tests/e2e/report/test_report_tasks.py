@@ -138,6 +138,33 @@ def test_the_tasks_at_one_moment_are_a_tree_of_who_waits_for_whom(record, python
     assert "no tasks at that time" in run("report", recording.path, "--by", "task", "--at", "99999").stderr
 
 
+@pytest.mark.few_pythons
+def test_a_task_that_is_ready_says_who_woke_it(record, python, run, krait):
+    recording = record.text(
+        python,
+        """
+        import asyncio, time
+        def blocks(): time.sleep(0.2)  # the moment: the waiter cannot go on yet
+        async def waiter(event): await event.wait()
+        async def waker(event):
+            event.set()
+            blocks()
+        async def main():
+            event = asyncio.Event()
+            first = asyncio.create_task(waiter(event))
+            await asyncio.sleep(0)
+            await asyncio.gather(first, asyncio.create_task(waker(event)))
+        asyncio.run(main())
+        """,
+    )
+    (call,) = verb_json(krait, "intervals", recording.path, "--call", "blocks", "--list")["list"]
+    at = ["--by", "task", "--at", f"{(call['begin_ns'] + 100_000_000) / 1e9:.9f}s"]
+    rows = {r["task"].split()[0].split(".")[-1]: r for r in verb_json(krait, "report", recording.path, *at)["tasks"]}
+    assert (rows["waiter"]["state"], rows["waiter"]["woken_by"], rows["waker"]["state"]) == ("ready", rows["waker"]["id"], "running")
+    assert rows["waker"]["woken_by"] is None and rows["waiter"]["waits_for"] is None
+    assert "woken by" in run("report", recording.path, *at).stdout.splitlines()[0]
+
+
 @pytest.mark.parametrize(
     "options, why",
     [

@@ -90,7 +90,7 @@ def test_the_button_that_ends_a_comparison_is_one_line(krait, chromium, synth):
 
 def test_a_key_that_leads_nowhere_says_why(krait, chromium, synth):
     with opened(krait, chromium, synth(THREADS)) as page:
-        says = {"k": "the recording has no CPUs; record with --kernel to see them", "f": "nothing is selected", "[": "no wait of a thread is selected", "z": "there is only one recording"}
+        says = {"k": "the recording has no CPUs; record with --kernel to see them", "f": "nothing is selected", "[": "no wait of a thread or a task is selected", "z": "there is only one recording"}
         assert [page.press(key).text(".why") for key in says] == list(says.values())
         page.press("ArrowRight")  # to the first call
         assert page.text(".why") == "" and page.text(".details h2") == "app.main"

@@ -5,8 +5,9 @@ import re
 import subprocess
 
 import pytest
-from browser import opened
+from browser import ask, opened, served
 from test_api import PACKAGE
+from test_export_annotations import TASKS
 from test_view_svg import view  # noqa: F401  (a fixture)
 from test_view_svg_lanes import lanes
 
@@ -71,3 +72,30 @@ def test_the_page_has_them_below_their_threads(record, krait, any_python, chromi
         assert titles[1] == "MainThread" and any(label.startswith("<first & foremost> waiter") for label in labels)  # the title is shortened
         assert sum(title.startswith("waiter Task-") for title in titles) == 2
         assert page.errors == []
+
+
+@pytest.mark.parametrize(
+    "task, at, told, goes_to",
+    [
+        (2, 18, {"woken by": "main Task-1"}, (1, "running")),
+        (2, 30, {"woken by": "main Task-1"}, (1, "running")),
+        (1, 35, {"waits for": "second main", "woken by": "second main"}, (2, "running")),
+        (1, 65, {}, None),
+    ],
+    ids=["waits for a future", "ready", "waits for a task", "running"],
+)
+def test_details_of_a_state_say_who_woke_the_task(krait, chromium, synth, task, at, told, goes_to):
+    folder = synth(TASKS)
+    with served(krait, folder) as link:
+        tracks = ask(link, "trace")["tracks"]
+    (track,) = [t["id"] for t in tracks if (t["of"], t["kind"], t["number"]) == ("task", "states", task)]
+    with opened(krait, chromium, folder, f"#p=details;c={track},0,{at * 1000}") as page:
+        titles, texts = page.page.locator(".details dt").all_inner_texts(), page.page.locator(".details dd").all_inner_texts()
+        facts = dict(zip(titles, texts))
+        assert {name: text for name, text in facts.items() if name in ("waits for", "woken by")} == told and "duration" in facts
+        page.press("[")
+        chosen = page.page.evaluate("() => krait.context.store.view.call")
+        if goes_to:
+            assert tracks[chosen["track"]]["number"] == goes_to[0] and page.text(".details h2") == goes_to[1]
+        else:
+            assert chosen["track"] == track

@@ -9,6 +9,7 @@ import { palette, wallRole } from '../palette';
 import { Context, Panel } from '../panel';
 import { sourceOf } from './source';
 import { spanAt } from '../spans';
+import { tiesOf } from '../tasks';
 import { count, counted, duration, momentText, share } from '../time';
 import { isDark } from '../timeline';
 
@@ -223,6 +224,10 @@ async function showSpan(context: Context, call: Call): Promise<void> {
     facts.push(['held up by', `${blamed?.threadName ?? ''} ${value}`.trim()]);
   }
   if (track.kind === 'states') facts.push(...(await wakerFacts(context, call, name)));
+  const ties = await tiesOf((id, level, index) => context.api.fetchTile(id, level, index), context.trace, call, name);
+  if (ties.waitsFor) facts.push(['waits for', ties.waitsFor.threadName]);
+  if (ties.wokenBy) facts.push(['woken by', ties.wokenBy.threadName]);
+  if (ties.waitsFor || ties.wokenBy) actions.append(button('Go to that task', '[', () => { context.timeline.toBlamed().catch(() => undefined); }));
   if (blamed || (track.kind === 'states' && name.startsWith('blocked'))) actions.append(button(blamed ? 'Go to that thread' : 'Go to the waker', '[', () => { context.timeline.toBlamed().catch(() => undefined); }));
   const told = track.kind === 'slices' && track.of !== 'cpu' && track.name !== 'system calls' ? await fieldsOf(track.id, call, name) : [];
   const onPath = track.of === 'thread' ? pathButton(context) : null, path = await pathSection(context);

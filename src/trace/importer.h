@@ -100,6 +100,9 @@ struct krait_track *krait_trace_add_track(struct krait_trace *trace);
 struct krait_track *krait_trace_add_thread_track(struct krait_trace *trace, uint32_t thread,
                                                  enum krait_importer_id importer, enum krait_track_kind kind,
                                                  const char *name);
+/* Takes away the tracks of some importers (bits, 1 << KRAIT_IMPORTER_...): krait_tracks_find asks for them again. The ids
+ * of tracks are no longer valid. */
+void krait_tracks_forget(struct krait_trace *trace, uint32_t importers);
 /* The id among the names of a text, new if it was not there; KRAIT_NO_ID when memory is out. Walks of several
  * threads do not call it at a time. */
 uint32_t krait_trace_name(const struct krait_trace *trace, const char *text);

@@ -53,20 +53,21 @@ static void on_mark(void *ctx, const struct krait_kernel_event *ev)
 
 static void on_time(void *ctx, int64_t ns)
 {
+    (void)ctx;
+    (void)ns;
 }
 
 static int make_lanes(struct walk *w, const struct krait_track *const *tracks, uint32_t count,
                       const struct krait_walking *walking)
 {
-    const struct krait_kernel_known *known;
-    int rc = krait_trace_kernel_known_of(w->trace, tracks[0]->machine, &known, NULL);
-    w->lanes = rc ? NULL : calloc(count, sizeof(*w->lanes));
+    int rc = 0;
+    w->lanes = calloc(count, sizeof(*w->lanes));
     for (w->count = 0; !rc && w->lanes && w->count < count; w->count++) {
         const struct krait_track *track = tracks[w->count];
         w->lanes[w->count] = (struct krait_instants){ .track = track, .walking = walking };
-        rc = krait_map_put(&w->of, (uint64_t)known->states->threads[track->key]->tid, w->count);
+        rc = krait_map_put(&w->of, (uint64_t)(int32_t)track->number, w->count);
     }
-    return rc || w->lanes ? rc : -ENOMEM;
+    return w->lanes ? rc : -ENOMEM;
 }
 
 static void walk_done(struct walk *w)

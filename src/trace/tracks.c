@@ -96,6 +96,17 @@ int krait_tracks_find(struct krait_trace *trace, struct krait_err *err)
     return krait_tracks_find_kinds(trace, UINT_MAX, err);
 }
 
+void krait_tracks_forget(struct krait_trace *trace, uint32_t importers)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < trace->track_count; i++) {
+        if (!(importers >> trace->tracks[i].importer & 1))
+            trace->tracks[kept++] = trace->tracks[i];
+    }
+    trace->track_count = kept;
+    trace->impl->has_tracks &= ~importers;
+}
+
 /* -- walking -- */
 
 struct handing {

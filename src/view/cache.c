@@ -7,6 +7,7 @@
 #include "base/dirs.h"
 #include "base/outfile.h"
 #include "trace/folders.h"
+#include "trace/kernel/kernel_list.h"
 #include "trace/lanes.h"
 #include "trace/places.h"
 #include "view/cache_own.h"
@@ -76,22 +77,21 @@ static char *in_users_folder(const struct krait_view *view)
 }
 
 /* Both paths in the order in which krait tries them; NULL for a path that cannot be used. The caller frees them. */
-static void paths_of(const struct krait_view *view, char *paths[2])
+static void paths_of(const struct krait_view *view, char *paths[KRAIT_CACHE_PLACES])
 {
     paths[0] = beside(view);
     paths[1] = in_users_folder(view);
 }
 
-int krait_cache_load(struct krait_view *view)
+int krait_cache_open(struct krait_view *view, uint32_t *place)
 {
-    char *paths[2];
+    char *paths[KRAIT_CACHE_PLACES];
     int rc = -ENOENT;
     paths_of(view, paths);
-    for (int i = 0; i < 2; i++) {
-        if (paths[i] && rc && rc != -ENOMEM)
-            rc = krait_cache_read(view, paths[i]);
+    for (; *place < KRAIT_CACHE_PLACES && rc == -ENOENT; ++*place)
+        rc = paths[*place] ? krait_cache_map(view, paths[*place]) : -ENOENT;
+    for (uint32_t i = 0; i < KRAIT_CACHE_PLACES; i++)
         free(paths[i]);
-    }
     return rc;
 }
 
@@ -171,6 +171,24 @@ static void put_track(struct storing *s, uint32_t at)
     put(s, places->frames, places->frame_count, sizeof(*places->frames));
 }
 
+/* How many machines' lists the file has: of all or none. */
+static uint32_t machines_of(const struct krait_view *view)
+{
+    uint32_t count = krait_kernel_machines(view->trace), kept = 0;
+    for (uint32_t i = 0; i < count; i++)
+        kept += krait_kernel_list_to_keep(view->trace, i) != NULL;
+    return kept == count ? count : 0;
+}
+
+static void put_machine(struct storing *s, const struct krait_kernel_list *list)
+{
+    const struct krait_cache_machine head = { list->begin_ns, list->end_ns, list->thread_count,
+                                              list->cpu_count };
+    put(s, &head, 1, sizeof(head));
+    put(s, list->threads, list->thread_count, sizeof(*list->threads));
+    put(s, list->cpus, list->cpu_count, sizeof(*list->cpus));
+}
+
 static bool is_kept(const struct krait_view *view, uint32_t track)
 {
     return view->tracks[track].state == KRAIT_VIEW_READY &&
@@ -191,6 +209,7 @@ static int put_all(struct storing *s)
         .texts = view->text_count,
         .funcs = view->trace->func_count,
         .trace_tracks = recorded,
+        .machines = machines_of(view),
     };
     for (uint32_t i = 0; i < view->text_count; i++)
         head.text_bytes += strlen(view->texts[i]) + 1;
@@ -198,6 +217,8 @@ static int put_all(struct storing *s)
     for (uint32_t i = 0; i < recorded; i++)
         head.tracks += is_kept(view, i);
     put(s, &head, 1, sizeof(head));
+    for (uint32_t i = 0; i < head.machines; i++)
+        put_machine(s, krait_kernel_list_to_keep(view->trace, i));
     put_texts(s);
     for (uint32_t i = 0; i < recorded && !s->out.error && !s->out.buf.failed; i++) {
         if (is_kept(view, i))
@@ -225,7 +246,7 @@ void krait_cache_store(struct krait_view *view)
     const struct krait_view_options options = { .paths = (const char *const *)view->paths,
                                                 .path_count = view->path_count };
     uint64_t now[2];
-    char *paths[2];
+    char *paths[KRAIT_CACHE_PLACES];
     if (krait_cache_identity(&options, now) || now[0] != view->identity[0] || now[1] != view->identity[1])
         return;
     paths_of(view, paths);

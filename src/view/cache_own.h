@@ -10,7 +10,7 @@
 /* Continues a sum over 8-byte words; ignores a remainder of less than 8 bytes. */
 uint64_t krait_cache_sum(uint64_t sum, const void *words, size_t bytes);
 
-/* Like krait_cache_load, for one file. */
-int krait_cache_read(struct krait_view *view, const char *path);
+/* Like krait_cache_open, for one file. */
+int krait_cache_map(struct krait_view *view, const char *path);
 
 #endif

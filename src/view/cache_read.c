@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "trace/importer.h"
+#include "trace/kernel/kernel_list.h"
 #include "trace/lanes.h"
 #include "trace/places.h"
 #include "view/classes.h"
@@ -20,6 +21,7 @@ struct reading {
     const struct krait_view *view;
     const uint8_t *at, *end;
     const struct krait_cache_head *head;
+    const char *texts;
     struct krait_view_track *tracks; /* the resulting tracks, by track id */
 };
 
@@ -39,8 +41,7 @@ static bool take(struct reading *r, void *items, uint64_t count, size_t size)
     return true;
 }
 
-static bool are_cells(const struct reading *r, const struct krait_pyramid_level *level, unsigned shift,
-                      uint32_t names)
+static bool are_cells(const struct krait_pyramid_level *level, unsigned shift, uint32_t names)
 {
     for (size_t i = 0; i < level->cell_count; i++) {
         const struct krait_pyramid_cell *cell = &level->cells[i];
@@ -92,7 +93,7 @@ static bool read_pyramid(struct reading *r, const struct krait_cache_track *head
         if (!take(r, &level->cells, head->cells[i], sizeof(*level->cells)) ||
             !take(r, &level->calls, head->calls[i], sizeof(*level->calls)) ||
             (i < head->first && (head->cells[i] || head->calls[i])) ||
-            !are_cells(r, level, shift_of(i), names) || !are_calls(level->calls, level->call_count, names))
+            !are_cells(level, shift_of(i), names) || !are_calls(level->calls, level->call_count, names))
             return false;
     }
     pyramid.deep_count = head->deep;
@@ -208,20 +209,29 @@ static bool read_tracks(struct reading *r)
     return count == r->head->tracks && r->at == r->end;
 }
 
-/* They get the ids that they had: nobody has walked the trace before, or he has met the same. */
-static bool read_texts(struct reading *r, struct krait_view *view)
+static bool read_texts(struct reading *r)
 {
-    const char *text = (const char *)r->at, *none;
-    if (!take(r, &none, r->head->text_bytes, 1))
+    if (!take(r, &r->texts, r->head->text_bytes, 1))
         return false;
-    const char *end = (const char *)r->at;
-    if (r->head->texts > r->head->text_bytes || (text < end && end[-1]))
+    const char *end = (const char *)r->at, *text = r->texts ? r->texts : end;
+    uint32_t count = 0;
+    if (text < end && end[-1])
         return false;
+    for (; text < end && count < r->head->texts; count++)
+        text += strlen(text) + 1;
+    return count == r->head->texts;
+}
+
+/* They get the ids that they had: nobody has walked the trace before, or he has met the same. Comes last, because the trace
+ * keeps them. */
+static bool know_texts(const struct reading *r, struct krait_view *view)
+{
+    const char *text = r->texts;
     if (!KRAIT_GROW(view->texts, view->text_cap, r->head->texts) ||
         !KRAIT_GROW(view->text_hues, view->hue_cap, r->head->texts))
         return false;
     for (uint32_t i = 0; i < r->head->texts; i++) {
-        if (text >= end || krait_trace_name(view->trace, text) != i)
+        if (krait_trace_name(view->trace, text) != i)
             return false;
         view->texts[i] = krait_track_text(view->trace, i);
         view->text_hues[i] = krait_class_of(text);
@@ -235,9 +245,14 @@ static bool is_ours(const struct krait_view *view, const struct krait_cache_head
     return head->magic == KRAIT_CACHE_MAGIC && head->version == KRAIT_CACHE_VERSION &&
            head->pointer_bytes == sizeof(void *) && head->identity[0] == view->identity[0] &&
            head->identity[1] == view->identity[1] && head->small == view->small &&
-           head->funcs == view->trace->func_count &&
-           head->trace_tracks == krait_trace_recorded_tracks(view->trace) &&
            head->length_ns <= KRAIT_PYRAMID_TIME_MAX && head->text_bytes % 8 == 0 && size % 8 == 0;
+}
+
+/* What is known once the trace's tracks are. */
+static bool is_of_tracks(const struct krait_view *view, const struct krait_cache_head *head)
+{
+    return head->funcs == view->trace->func_count &&
+           head->trace_tracks == krait_trace_recorded_tracks(view->trace);
 }
 
 static void drop(struct reading *r)
@@ -269,7 +284,35 @@ static void accept(struct krait_view *view, struct reading *r)
     }
 }
 
-static int read_mapped(struct krait_view *view, const uint8_t *bytes, size_t size)
+/* ---- the file ---- */
+
+static bool read_machine(struct reading *r, uint32_t machine)
+{
+    const struct krait_cache_machine *head;
+    struct krait_kernel_list list;
+    if (!take(r, &head, 1, sizeof(*head)))
+        return false;
+    list = (struct krait_kernel_list){ .begin_ns = head->begin_ns,
+                                       .end_ns = head->end_ns,
+                                       .thread_count = head->threads,
+                                       .cpu_count = head->cpus };
+    return take(r, &list.threads, head->threads, sizeof(*list.threads)) &&
+           take(r, &list.cpus, head->cpus, sizeof(*list.cpus)) &&
+           krait_kernel_list_give(r->view->trace, machine, &list) == 0;
+}
+
+static bool read_machines(struct reading *r)
+{
+    if (r->head->machines && r->head->machines != krait_kernel_machines(r->view->trace))
+        return false;
+    for (uint32_t i = 0; i < r->head->machines; i++) {
+        if (!read_machine(r, i))
+            return false;
+    }
+    return true;
+}
+
+static int open_mapped(struct krait_view *view, const uint8_t *bytes, size_t size)
 {
     uint64_t sum;
     struct reading r = { .view = view, .at = bytes, .end = bytes + size - sizeof(sum) };
@@ -277,19 +320,15 @@ static int read_mapped(struct krait_view *view, const uint8_t *bytes, size_t siz
     if (!take(&r, &r.head, 1, sizeof(*r.head)) || !is_ours(view, r.head, size) ||
         krait_cache_sum(0, bytes, size - sizeof(sum)) != sum)
         return -ENOENT;
-    r.tracks = calloc(KRAIT_MAX(view->trace->track_count, 1u), sizeof(*r.tracks));
-    if (!r.tracks)
-        return -ENOMEM;
-    int rc = read_texts(&r, view) && read_tracks(&r) ? 0 : -ENOENT;
-    if (rc)
-        drop(&r);
-    else
-        accept(view, &r);
-    free(r.tracks);
-    return rc;
+    if (!read_machines(&r)) {
+        krait_kernel_lists_forget(view->trace);
+        return -ENOENT;
+    }
+    view->mapped_texts = r.at;
+    return 0;
 }
 
-int krait_cache_read(struct krait_view *view, const char *path)
+int krait_cache_map(struct krait_view *view, const char *path)
 {
     KRAIT_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
@@ -299,15 +338,33 @@ int krait_cache_read(struct krait_view *view, const char *path)
     void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
         return -ENOENT;
-    int rc = read_mapped(view, bytes, (size_t)st.st_size);
+    int rc = open_mapped(view, bytes, (size_t)st.st_size);
     if (rc) {
         munmap(bytes, (size_t)st.st_size);
         return rc;
     }
     view->mapped = bytes;
-    view->mapped_bytes = (size_t)st.st_size;
-    view->bytes = view->mapped_bytes;
+    view->mapped_bytes = view->bytes = (size_t)st.st_size;
     return 0;
+}
+
+int krait_cache_load(struct krait_view *view)
+{
+    const uint8_t *bytes = view->mapped;
+    struct reading r = { .view = view,
+                         .at = view->mapped_texts,
+                         .end = bytes + view->mapped_bytes - sizeof(uint64_t),
+                         .head = view->mapped };
+    r.tracks = calloc(KRAIT_MAX(view->trace->track_count, 1u), sizeof(*r.tracks));
+    if (!r.tracks)
+        return -ENOMEM;
+    bool is_valid = is_of_tracks(view, r.head) && read_texts(&r) && read_tracks(&r) && know_texts(&r, view);
+    if (is_valid)
+        accept(view, &r);
+    else
+        drop(&r);
+    free(r.tracks);
+    return is_valid ? 0 : -ESTALE;
 }
 
 void krait_cache_done(struct krait_view *view)

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "trace/kernel/kernel.h"
+#include "trace/kernel/kernel_list.h"
 #include "view/cache.h"
 #include "view/classes.h"
 
@@ -102,16 +102,22 @@ static int copy_paths(struct krait_view *view, const struct krait_view_options *
     return 0;
 }
 
-/* Returns 0 if it came from a file, -ENOENT if it has to be built, or -ENOMEM. */
-static int load(struct krait_view *view, const struct krait_view_options *options)
+/* Returns 0 if a file was opened, -ENOENT if there is none, or -ENOMEM. */
+static int open_cache(struct krait_view *view, const struct krait_view_options *options, uint32_t *place)
 {
-    int rc = copy_paths(view, options);
     bool wants = !(options->flags & (KRAIT_VIEW_WALK | KRAIT_VIEW_NO_CACHE)) && options->path_count;
-    view->has_cache = !rc && wants && (view->job_count || view->other_count) &&
-                      krait_cache_identity(options, view->identity) == 0;
+    view->has_cache = wants && krait_cache_identity(options, view->identity) == 0;
+    uint64_t begin_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    int rc = view->has_cache ? krait_cache_open(view, place) : -ENOENT;
+    view->took_ns = krait_clock_ns(CLOCK_MONOTONIC) - begin_ns;
+    return rc;
+}
+
+static int load(struct krait_view *view)
+{
     view->begun_ns = krait_clock_ns(CLOCK_MONOTONIC);
-    rc = rc ? rc : view->has_cache ? krait_cache_load(view) : -ENOENT;
-    view->took_ns = krait_clock_ns(CLOCK_MONOTONIC) - view->begun_ns;
+    int rc = krait_cache_load(view);
+    view->took_ns += krait_clock_ns(CLOCK_MONOTONIC) - view->begun_ns;
     return rc;
 }
 
@@ -128,35 +134,64 @@ static uint64_t first_length(const struct krait_view *view)
     return krait_view_since(view, KRAIT_MAX(end_ns, view->origin_ns));
 }
 
-int krait_view_open(struct krait_view **out, struct krait_trace *trace,
-                    const struct krait_view_options *options, struct krait_err *err)
+static struct krait_view *new_view(struct krait_trace *trace, const struct krait_view_options *options)
 {
-    int rc = krait_tracks_find(trace, err);
-    if (rc)
-        return rc;
     struct krait_view *view = calloc(1, sizeof(*view));
     if (!view)
-        return krait_err_set(err, -ENOMEM, "out of memory");
+        return NULL;
     view->trace = trace;
-    view->origin_ns = krait_trace_zero(trace);
     view->small = options->small ? options->small : KRAIT_VIEW_SMALL;
     view->is_walk = options->flags & KRAIT_VIEW_WALK;
-    view->length_ns = first_length(view);
     pthread_mutex_init(&view->lock, NULL);
     pthread_mutex_init(&view->walks, NULL);
     pthread_cond_init(&view->ended, NULL);
-    rc = plan(view, err);
-    if (!rc) {
-        rc = load(view, options);
-        view->has_cache &= rc == -ENOENT; /* nothing to store */
-        rc = rc == -ENOENT || (!rc && view->other_count) ? build(view, options->threads, err) : rc;
-    }
-    if (rc) {
-        krait_view_close(view);
+    if (!copy_paths(view, options))
+        return view;
+    krait_view_close(view);
+    return NULL;
+}
+
+static int find_tracks(struct krait_view *view, struct krait_err *err)
+{
+    int rc = krait_tracks_find(view->trace, err);
+    if (rc)
         return rc;
-    }
-    *out = view;
-    return 0;
+    view->origin_ns = krait_trace_zero(view->trace);
+    view->length_ns = first_length(view);
+    return plan(view, err);
+}
+
+/* Returns -ESTALE if the cache file turns out not to be valid. */
+static int fill(struct krait_view *view, const struct krait_view_options *options, uint32_t *place,
+                struct krait_err *err)
+{
+    int cached = open_cache(view, options, place);
+    int rc = cached == -ENOMEM ? krait_err_set(err, cached, "out of memory") : find_tracks(view, err);
+    if (!rc && !cached)
+        rc = load(view);
+    if (rc)
+        return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+    view->has_cache &= cached && (view->job_count || view->other_count); /* else there is nothing to store */
+    return cached || view->other_count ? build(view, options->threads, err) : 0;
+}
+
+int krait_view_open(struct krait_view **out, struct krait_trace *trace,
+                    const struct krait_view_options *options, struct krait_err *err)
+{
+    struct krait_view *view;
+    uint32_t place = 0;
+    int rc;
+    do {
+        view = new_view(trace, options);
+        rc = view ? fill(view, options, &place, err) : krait_err_set(err, -ENOMEM, "out of memory");
+        if (rc)
+            krait_view_close(view);
+        if (rc == -ESTALE)
+            krait_kernel_lists_forget(trace);
+    } while (rc == -ESTALE);
+    if (!rc)
+        *out = view;
+    return rc;
 }
 
 void krait_view_close(struct krait_view *view)

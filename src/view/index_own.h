@@ -50,8 +50,9 @@ struct krait_view {
     uint64_t small; /* krait_view_options */
     char **paths;   /* the same, copied */
     size_t path_count;
-    uint64_t identity[2]; /* cache.h */
-    void *mapped;         /* the cache file that it came from; NULL: it was built */
+    uint64_t identity[2];        /* cache.h */
+    void *mapped;                /* the cache file that it came from; NULL: it was built */
+    const uint8_t *mapped_texts; /* in it */
     size_t mapped_bytes;
     bool cancelled;        /* atomic */
     uint64_t work, done;   /* bytes of the trace; done: atomic */

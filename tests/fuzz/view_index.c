@@ -8,6 +8,7 @@
 #define _GNU_SOURCE 1 /* nftw */
 #endif
 
+#include "../unit/made_kernel.h"
 #include "../unit/made_view.h"
 #include "view/cache_own.h"
 
@@ -47,6 +48,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
         made_end(made, KRAIT_EVENT_gil_take);
     }
     made_close(made);
+    made_kernel(made, 100);
     snprintf(path, sizeof(path), "%s/" KRAIT_CACHE_NAME, made->parent);
     struct opened index = open_view(made, 0);
     if (krait_view_wait(index.view))

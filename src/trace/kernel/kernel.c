@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/kernel/kernel.h"
 
+#include "trace/kernel/kernel_list.h"
 #include "trace/kernel/kernel_tracks.h"
 #include "trace/kernel/machines.h"
 #include "trace/lttng_functions.h"
@@ -12,6 +13,9 @@ struct machine {
     uint32_t count;
     struct krait_kernel_events *events; /* NULL until they are asked for */
     struct krait_kernel_known known;    /* states NULL: the same */
+    struct krait_kernel_list list;      /* if has_list */
+    bool has_list, was_given;           /* it was handed in */
+    bool is_damaged;                    /* the run that `known` is of met damage */
     bool has_first;
     int64_t first_ns;
 };
@@ -85,6 +89,7 @@ int krait_trace_kernel_known_of(const struct krait_trace *trace, uint32_t number
     struct krait_kernel_known *known = &machine_of(trace, number)->known;
     if (!known->states) {
         rc = krait_kernel_states_new(&known->states, events, &all, err);
+        machine_of(trace, number)->is_damaged = krait_kernel_events_damage(events)->code;
         if (!rc && krait_own_threads_init(&known->own, trace, known->states))
             rc = krait_err_set(err, -ENOMEM, "out of memory");
     }
@@ -137,25 +142,76 @@ int64_t krait_kernel_first(const struct krait_trace *trace)
     return first;
 }
 
+/* ---- the list of tracks ---- */
+
+int krait_kernel_list_of(const struct krait_trace *trace, uint32_t number,
+                         const struct krait_kernel_list **out, struct krait_err *err)
+{
+    struct machine *machine = machine_of(trace, number);
+    const struct krait_kernel_known *known;
+    int rc = machine && machine->has_list ? 0 : krait_trace_kernel_known_of(trace, number, &known, err);
+    if (!rc && !machine->has_list) {
+        rc = krait_kernel_list_make(&machine->list, trace, known)
+                 ? krait_err_set(err, -ENOMEM, "out of memory")
+                 : 0;
+        machine->has_list = !rc;
+    }
+    if (!rc)
+        *out = &machine->list;
+    return rc;
+}
+
+const struct krait_kernel_list *krait_kernel_list_to_keep(const struct krait_trace *trace, uint32_t number)
+{
+    const struct machine *machine = machine_of(trace, number);
+    return machine && machine->has_list && !machine->is_damaged ? &machine->list : NULL;
+}
+
+int krait_kernel_list_give(struct krait_trace *trace, uint32_t number, const struct krait_kernel_list *list)
+{
+    struct machine *machine = machine_of(trace, number);
+    if (!machine || !krait_kernel_list_fits(list, trace))
+        return -EINVAL;
+    if (machine->has_list)
+        return 0;
+    machine->has_list = machine->was_given = !krait_kernel_list_copy(&machine->list, trace, list);
+    return machine->has_list ? 0 : -ENOMEM;
+}
+
+void krait_kernel_lists_forget(struct krait_trace *trace)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < krait_kernel_machines(trace); i++) {
+        struct machine *machine = machine_of(trace, i);
+        any |= machine->was_given;
+        machine->has_list &= !machine->was_given;
+        machine->was_given = false;
+    }
+    if (any)
+        krait_tracks_forget(trace, 1u << KRAIT_IMPORTER_kernel | 1u << KRAIT_IMPORTER_kernel_said);
+}
+
 struct krait_range krait_kernel_range(const struct krait_trace *trace, uint32_t number)
 {
     const struct machine *machine = machine_of(trace, number);
-    const struct krait_kernel_states *states = machine ? machine->known.states : NULL;
-    if (!states)
+    if (!machine || !machine->has_list)
         return (struct krait_range){ 0, 0 };
-    return (struct krait_range){ (uint64_t)KRAIT_MAX(states->begin_ns, 0), (uint64_t)states->end_ns };
+    return (struct krait_range){ (uint64_t)KRAIT_MAX(machine->list.begin_ns, 0),
+                                 (uint64_t)machine->list.end_ns };
 }
 
 uint64_t krait_kernel_last(const struct krait_trace *trace)
 {
-    const struct krait_kernel_known *known;
+    const struct krait_kernel_list *list;
     uint64_t last = 0;
     for (uint32_t i = 0; i < krait_kernel_machines(trace); i++) {
-        if (!krait_trace_kernel_known_of(trace, i, &known, NULL))
-            last = KRAIT_MAX(last, (uint64_t)known->states->end_ns);
+        if (!krait_kernel_list_of(trace, i, &list, NULL))
+            last = KRAIT_MAX(last, (uint64_t)list->end_ns);
     }
     return last;
 }
+
+/* ---- opening and closing ---- */
 
 /* How many events the disk refused, which krait alone tells; else -1. */
 static int64_t refused_of(const struct machine *machine, struct krait_folder *const *folders, uint32_t count)

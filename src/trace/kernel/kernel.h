@@ -17,8 +17,7 @@ uint32_t krait_kernel_machines(const struct krait_trace *trace);
 const char *krait_kernel_dir(const struct krait_trace *trace, uint32_t machine);
 const char *krait_kernel_host(const struct krait_trace *trace, uint32_t machine);
 
-/* From its first event to its last, once krait_trace_kernel_known_of was asked of it; before, and where it cannot be read,
- * both are 0. */
+/* From its first event to its last, once the trace's tracks were found; before, and where it cannot be read, both are 0. */
 struct krait_range krait_kernel_range(const struct krait_trace *trace, uint32_t machine);
 
 /* The events of a machine, of a trace that has them (trace->has_kernel); they are the trace's and live as long. Returns
@@ -66,7 +65,7 @@ const char *const *krait_kernel_dirs(const struct krait_trace *trace, uint32_t *
 /* When it begins; INT64_MAX if there is none. */
 int64_t krait_kernel_first(const struct krait_trace *trace);
 
-/* When its states end, by a run of each machine over all of it; 0 if there is none that can be read. */
+/* When its states end, by the list of each machine's tracks (kernel_list.h); 0 if there is none that can be read. */
 uint64_t krait_kernel_last(const struct krait_trace *trace);
 
 /* Whether a track is of the states that the kernel saw of a thread: track->key is the thread's place in `states`. */

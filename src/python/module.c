@@ -3,6 +3,7 @@
  * The doors of the agent: krait_agent_enter for the preloaded library, and the extension module krait._agent
  * for `import krait` in a program.
  */
+#include "base/clock.h"
 #include "python/agent.h"
 #include "python/annotate.h"
 #include "python/compat/running.h"
@@ -88,7 +89,7 @@ struct copy {
     char path[PATH_MAX];
 };
 
-static int is_other_copy(struct dl_phdr_info *object, size_t size, void *data)
+static int is_other_copy(struct dl_phdr_info *object, KRAIT_UNUSED size_t size, void *data)
 {
     struct copy *copy = data;
     bool other = object->dlpi_addr != (uintptr_t)copy->ours.dli_fbase &&
@@ -175,9 +176,20 @@ static void give_turn(void)
     pthread_mutex_unlock(&turn.lock);
 }
 
+/* Whether Python is there, or is within a few seconds: it may import its first modules from a slow disk, or be a part of
+ * a program that has not begun with it yet. No GIL. */
+static bool await_python(void)
+{
+    enum { SECONDS = 7, STEP_NS = 2 * 1000 * 1000 }; /* krait waits for longer (cmd/attaching.c) */
+    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + SECONDS * KRAIT_NS_PER_S;
+    while (!Py_IsInitialized() && krait_clock_ns(CLOCK_MONOTONIC) < end)
+        nanosleep(&(struct timespec){ .tv_nsec = STEP_NS }, NULL);
+    return Py_IsInitialized();
+}
+
+/* In a thread of krait's own, whose signals are blocked. */
 static bool enter(PyGILState_STATE *state)
 {
-    block_signals();
     take_turn();
     if (Py_IsInitialized() && krait_worker_enter(state))
         return true;
@@ -241,6 +253,11 @@ void krait_agent_attach(const char *session)
 {
     const char *why = "another copy of krait records it already";
     PyGILState_STATE state;
+    block_signals();
+    if (!await_python()) {
+        refuse(session, "its Python is still starting after 7 s, or has been finalized");
+        return;
+    }
     if (!enter(&state))
         return;
     int rc = other_session() ? -EALREADY : krait_agent_start(session, KRAIT_process_origin_attach, &why);
@@ -256,6 +273,7 @@ void krait_agent_attach(const char *session)
 void krait_agent_detach(const char *session)
 {
     PyGILState_STATE state;
+    block_signals();
     if (!enter(&state))
         return;
     if (strcmp(krait_agent.writer.path, session) == 0)
@@ -270,7 +288,7 @@ PyDoc_STRVAR(start_doc,
              "Joins the recording at session (the path that its collector says) and begins to record this\n"
              "process. Raises RuntimeError with the reason when it cannot.");
 
-static PyObject *agent_start(PyObject *self, PyObject *arg)
+static PyObject *agent_start(KRAIT_UNUSED PyObject *self, PyObject *arg)
 {
     PyObject *bytes = PyUnicode_Check(arg) ? PyUnicode_AsEncodedString(arg, "utf-8", "strict") : NULL;
     if (!bytes) {
@@ -292,7 +310,7 @@ static PyObject *agent_start(PyObject *self, PyObject *arg)
 
 PyDoc_STRVAR(stop_doc, "stop()\n\nStops recording this process. Nothing happens when it is not recorded.");
 
-static PyObject *agent_stop(PyObject *self, PyObject *none)
+static PyObject *agent_stop(KRAIT_UNUSED PyObject *self, KRAIT_UNUSED PyObject *none)
 {
     if (!is_part())
         Py_RETURN_NONE;
@@ -307,14 +325,14 @@ static PyObject *agent_stop(PyObject *self, PyObject *none)
 
 PyDoc_STRVAR(running_doc, "running()\n\nWhether this process is being recorded.");
 
-static PyObject *agent_running(PyObject *self, PyObject *none)
+static PyObject *agent_running(KRAIT_UNUSED PyObject *self, KRAIT_UNUSED PyObject *none)
 {
     return PyBool_FromLong(any_session() != NULL);
 }
 
 PyDoc_STRVAR(session_doc, "session()\n\nThe path of the recording that this process is part of, or None.");
 
-static PyObject *agent_session(PyObject *self, PyObject *none)
+static PyObject *agent_session(KRAIT_UNUSED PyObject *self, KRAIT_UNUSED PyObject *none)
 {
     const char *session = any_session();
     if (!session)
@@ -328,7 +346,7 @@ PyDoc_STRVAR(
     "Records one of logging's records: krait.Handler. Nothing happens where this process is not recorded,\n"
     "or where --log has just recorded it.");
 
-PyObject *krait_agent_log_1(PyObject *self, PyObject *record)
+PyObject *krait_agent_log_1(KRAIT_UNUSED PyObject *self, PyObject *record)
 {
     struct krait_interp *in = krait_agent_interp();
     if (in && krait_agent_records(in) && !krait_log_handle(in, record))
@@ -371,7 +389,7 @@ PyDoc_STRVAR(
     "Switches the recording that this process is part of on or off, in all its processes. Returns whether it\n"
     "is as wanted now: it is not where there is none.");
 
-static PyObject *agent_switch(PyObject *self, PyObject *wanted)
+static PyObject *agent_switch(KRAIT_UNUSED PyObject *self, PyObject *wanted)
 {
     int on = PyObject_IsTrue(wanted);
     if (on < 0)
@@ -388,7 +406,7 @@ PyDoc_STRVAR(
     inode_doc,
     "inode()\n\nThe inode of the recording's memory, by which its collector is asked; None where there is none.");
 
-static PyObject *agent_inode(PyObject *self, PyObject *none)
+static PyObject *agent_inode(KRAIT_UNUSED PyObject *self, KRAIT_UNUSED PyObject *none)
 {
     if (!is_part())
         Py_RETURN_NONE;

@@ -155,6 +155,59 @@ def test_a_gil_that_c_code_holds_for_long_keeps_krait_out(programs, attach, run,
     assert ended(app, tmp_path) == "done True\n"
 
 
+# In place of the first package that Python imports, before it is initialized: waits until it is told to go on.
+STARTS_SLOWLY = """
+import posix, sys, time
+folder = {folder!r}
+def is_there(name):
+    try:
+        return bool(posix.stat(folder + "/" + name))
+    except OSError:
+        return False
+posix.write(1, b"%d\\n" % posix.getpid())
+while not is_there("go"):
+    time.sleep(0.01)
+sys.path.remove(folder + "/slow")
+del sys.modules["encodings"]
+import encodings
+"""
+
+
+@pytest.fixture
+def starting(programs, python, tmp_path):
+    """A process whose Python is not initialized before the file `go` is there."""
+    package = tmp_path / "slow" / "encodings"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(STARTS_SLOWLY.format(folder=str(tmp_path)))
+    return programs.start(python, SPIN, env={**os.environ, "PYTHONPATH": str(package.parent)})
+
+
+def has_agent(pid):
+    return "_agent.abi3" in open(f"/proc/{pid}/maps").read()
+
+
+def test_a_python_that_is_starting_is_recorded_once_it_is_there(starting, attach, run, tmp_path):
+    krait, folder = attach(starting.pid)
+    wait_for(lambda: has_agent(starting.pid), "krait's agent in the process")
+    (tmp_path / "go").touch()
+    wait_for(lambda: has_events(folder), "events")
+    krait.send_signal(signal.SIGINT)
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0, said
+    assert "inner" in functions(run, folder)
+    assert ended(starting, tmp_path).endswith("done True\n")
+
+
+@pytest.mark.few_pythons
+@pytest.mark.long
+def test_a_python_that_starts_for_long_is_refused_with_the_reason(starting, attach, tmp_path):
+    krait, folder = attach(starting.pid)
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 1 and "cannot be recorded: its Python is still starting after 7 s" in said, said
+    (tmp_path / "go").touch()
+    assert ended(starting, tmp_path).endswith("done True\n")
+
+
 # Two threads, each in one C call until it is told, of a program that does not import threading.
 IN_C = """
 import _thread, os, sys, time

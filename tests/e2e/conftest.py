@@ -14,6 +14,7 @@ import sys
 import tempfile
 import textwrap
 import warnings
+import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -83,8 +84,8 @@ def python_params():
 
 
 def pytest_generate_tests(metafunc):
-    """`python` is one interpreter of every version. The marker pythons(least, most) narrows that to versions; few_pythons takes
-    one interpreter of each kind of hook, where any gives the same result. With --long both take all of them."""
+    """`python` is one interpreter of every family of versions. The marker pythons(least, most) narrows that to versions;
+    few_pythons takes one interpreter of each kind of hook, where any gives the same result. With --long both take all of them."""
     own = [mark for mark in metafunc.definition.iter_markers("parametrize") if "python" in mark.args[0]]
     if "python" not in metafunc.fixturenames or own:
         return
@@ -94,7 +95,7 @@ def pytest_generate_tests(metafunc):
         params = [p for p in params if p.values[0] is None or least <= p.values[0].number <= most]
     if not metafunc.config.getoption("--long"):
         few = metafunc.definition.get_closest_marker("few_pythons")
-        params = one_of_each_hook(params) if few else one_of_each_version(params)
+        params = one_of_each_hook(params) if few else one_of_each_family(params, metafunc.definition.nodeid)
     metafunc.parametrize("python", params, indirect=False)
 
 
@@ -121,6 +122,21 @@ def one_of_each_version(params):
         if version not in by_version or str(by_version[version].values[0]) in taken:
             by_version[version] = p
     return list(by_version.values())
+
+
+# Versions whose frames and hooks are alike: what one of them shows, the others do.
+FAMILIES = [[(3, 8), (3, 9), (3, 10)], [(3, 11)], [(3, 12)], [(3, 13)], [(3, 14), (3, 15)]]
+
+
+def one_of_each_family(params, test):
+    """Which one it is goes by the test's name: every version runs many tests, and a test always runs on the same ones. Those of
+    no family, and those that are not there, stay."""
+    versions = {p.values[0].number: p for p in one_of_each_version(params) if p.values[0]}
+    chosen = set(versions).difference(*FAMILIES)
+    for family in FAMILIES:
+        here = [number for number in family if number in versions]
+        chosen.update(here and [here[zlib.crc32(test.encode()) % len(here)]])
+    return [p for p in params if p.values[0] is None or p is versions.get(p.values[0].number) and p.values[0].number in chosen]
 
 
 @pytest.fixture(autouse=True)

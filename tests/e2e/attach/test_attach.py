@@ -415,6 +415,7 @@ def act():
 
 
 @pytest.mark.parametrize("event", ["compile", "sys._current_frames"])
+@pytest.mark.few_pythons
 def test_a_recording_that_is_switched_off_while_it_begins_in_a_process_can_be_switched_on(programs, attach, run, krait, python, tmp_path, event):
     """The process has joined it by then: its name, and those of its functions, are in it."""
     app = programs.start(python, WHILE_IT_BEGINS.replace("EVENT", repr(event)).replace("ACT", ASKS))
@@ -436,6 +437,7 @@ def test_a_recording_that_is_switched_off_while_it_begins_in_a_process_can_be_sw
 
 
 @pytest.mark.few_pythons
+@pytest.mark.long
 def test_the_end_may_come_while_the_recording_begins(programs, attach, python, tmp_path, rounds):
     """With these options its begin imports modules, and drops the GIL meanwhile."""
     app = programs.start(python, WAITS.replace("sit()\n    for", "import json; sit()\n    for"))
@@ -505,6 +507,7 @@ def test_options_of_a_command_do_not_go_with_a_process(attach):
         assert f"{option} does not go with --pid" in krait.communicate(timeout=60)[1] and krait.returncode == 2
 
 
+@pytest.mark.long
 def test_the_page_holds(krait, any_python, tmp_path):
     runs = run_page("attach.md", krait, any_python, tmp_path)
     assert all("handle" in run.stdout for command, run in runs.items() if " report " in command) and len(runs) == 8

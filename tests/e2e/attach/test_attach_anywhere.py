@@ -75,6 +75,7 @@ def test_at_any_instant_the_program_goes_on(programs, krait, python, tmp_path, r
 
 
 @pytest.mark.parametrize("name", ["uvloop"])  # test_at_many_instants_a_real_program_goes_on takes all of them
+@pytest.mark.long
 def test_at_any_instant_a_real_program_goes_on(programs, krait, any_python, venv, tmp_path, name):
     source, packages = REAL[name]
     at_random(programs.start(venv(any_python, *packages), source), krait, tmp_path, 4)

@@ -84,6 +84,7 @@ def finish(family, tmp_path):
     assert (family.app.process.stdout.read(), family.app.process.wait(30)) == ("done True\n", 0)
 
 
+@pytest.mark.few_pythons
 def test_a_process_is_recorded_with_all_that_it_has_started_and_starts(family, attach, tmp_path):  # noqa: F811
     before = family.before()
     krait, folder = attach(family.pid, "--children")

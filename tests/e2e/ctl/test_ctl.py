@@ -444,6 +444,7 @@ def test_without_children_a_forked_child_stays_off(told, python):
     assert child not in [p.pid for p in app.end().processes]
 
 
+@pytest.mark.long
 def test_the_page_says_what_is_printed(krait, any_python, tmp_path):
     status, stop, start, later, changed, part = (run.stdout for run in run_page("control.md", krait, any_python, tmp_path).values())
     assert "Recording is on for" in later and "begun" in later

@@ -95,6 +95,7 @@ def test_the_files_of_a_flight_recorder_are_bounded(worker, any_python, rounds):
     recording.check(ended=False)
 
 
+@pytest.mark.long
 def test_by_time_too_and_ended_processes_go(worker, any_python):
     app = worker(any_python, "--last", "200ms")
     app.tell("fork()")
@@ -204,6 +205,7 @@ def test_a_time_and_a_size_bound_it_together(worker, any_python):
     app.end()
 
 
+@pytest.mark.long
 def test_the_page_says_what_is_printed(krait, any_python, tmp_path):
     taken, report, watched = (run.stdout for run in run_page("flight.md", krait, any_python, tmp_path).values())
     assert re.match(r"krait record: snapshot in \S*/watched-snapshot-1: call:__main__.answer>100ms, a call", watched)

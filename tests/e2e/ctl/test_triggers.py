@@ -156,6 +156,7 @@ def test_what_is_beyond_a_limit(app, python, trigger, less, enough):
     app.end()
 
 
+@pytest.mark.long
 def test_a_greenlet_that_does_not_switch_blocks_its_hub_and_an_idle_hub_is_none(app, any_python, venv):
     app = app(venv(any_python, "gevent"), "loop>100ms")
     app.tell("__import__('gevent').sleep(0.3)")

@@ -103,11 +103,14 @@ for thread in threads: thread.join()
 """
 
 
-def same_tasks(whole, info, run, told, ms_of):
-    length = info(whole)["duration_ns"] / 1e6
-    for tenth in ms_of:
-        begin, end = f"{length * tenth / 10:.6f}ms", f"{length * (tenth + 1.5) / 10:.6f}ms"
-        part = f"{whole}-part{tenth}"
+def same_tasks(whole, events, run, told):
+    """What a part of it and the whole in its range tell of tasks, for ranges of some steps: they begin and end in the midst of them."""
+    start = events(whole, 'name == "process:start"')[0]
+    steps = [(int(step["time_ns"]) - int(start["time_ns"])) / 1e6 for step in events(whole, 'name == "task:run"')]
+    for i in range(1, len(steps) - 1, max(1, len(steps) // 7)):
+        last = min(i + len(steps) // 5, len(steps) - 1)
+        begin, end = (f"{(steps[k - 1] + steps[k]) / 2:.6f}ms" for k in (i, last))
+        part = f"{whole}-part{i}"
         run("cut", whole, "--from", begin, "--until", end, "-o", part)
         rows = [sorted(json.loads(text)["tasks"], key=str) for text in (told(part, ["report", "--by", "task", "--json"]), told(whole, ["report", "--by", "task", "--json"], "--from", begin, "--until", end))]
         assert rows[0] == rows[1], (begin, end)
@@ -115,14 +118,14 @@ def same_tasks(whole, info, run, told, ms_of):
 
 
 @pytest.mark.few_pythons
-def test_tasks_of_a_part_are_those_of_its_range(record, python, info, run, told):
-    rows = [row for rows in same_tasks(record.text(python, TASKS).path, info, run, told, range(3, 9)) for row in rows]
+def test_tasks_of_a_part_are_those_of_its_range(record, python, events, run, told):
+    rows = [row for rows in same_tasks(record.text(python, TASKS).path, events, run, told) for row in rows]
     assert {"timer_ns", "lock_ns", "task_ns", "running_ns"} <= {key for row in rows for key, value in row.items() if value}
 
 
-def test_greenlets_of_a_part_are_those_of_its_range(record, any_python, venv, info, run, told):
+def test_greenlets_of_a_part_are_those_of_its_range(record, any_python, venv, events, run, told):
     recording = record.text(venv(any_python, "gevent"), GEVENT)
-    rows = [row for rows in same_tasks(recording.path, info, run, told, range(5, 10)) for row in rows]
+    rows = [row for rows in same_tasks(recording.path, events, run, told) for row in rows]
     assert {"timer_ns", "socket_ns", "switch_ns", "running_ns", "queue_ns" if any_python.number >= (3, 12) else "timer_ns"} <= {key for row in rows for key, value in row.items() if value}
 
 

@@ -434,6 +434,7 @@ def test_no_line_is_longer_than_the_terminal(programs, krait, any_python, column
     assert max(map(len, lines)) <= columns and any("…" in line for line in lines) and "\x1b[31m/" not in text
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
     first, repeated, children, as_json, local, native = run_page("dump.md", krait, any_python, tmp_path).values()
     assert re.search(r"^    load +\S*hangs.py:13\n", native.stdout, re.M) and "libc.so" in native.stdout

@@ -130,6 +130,7 @@ def test_a_call_goes_through_those_that_it_waits_for(krait, kernel):  # noqa: F8
     right_once(record, lambda made: assert_goes_through(*made))
 
 
+@pytest.mark.long
 def test_paths_of_our_recordings_are_as_their_text_says(krait, kernel):  # noqa: F811
     recorded = kernel(WAITS)
     oracle = PathOracle(text_of(krait, recorded.path / "kernel"), GilOracle(krait, recorded.path))

@@ -151,6 +151,7 @@ def test_recording_goes_on_when_the_program_takes_its_profiler_off(record, pytho
     run.main.check_balanced()
 
 
+@pytest.mark.few_pythons
 def test_subinterpreters_one_after_the_other(record, python):
     """Their memory is used again: each is one of its own all the same."""
     run = record.text(

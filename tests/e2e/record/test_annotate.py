@@ -338,6 +338,7 @@ def test_marks_alone_are_written_where_no_call_is(record, python):
     assert not run.calls()
 
 
+@pytest.mark.few_pythons
 def test_marks_between_calls_leave_the_calls_whole(record, python):
     run = record.text(
         python,

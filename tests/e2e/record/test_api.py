@@ -47,6 +47,7 @@ def test_a_part_of_a_program_is_recorded(record, python, tmp_path):
 
 
 @pytest.mark.pythons(most=(3, 11))
+@pytest.mark.few_pythons
 def test_who_forks_in_a_pause_of_the_budget_has_its_child_recorded(record, python, tmp_path, report):
     result = run(
         python,

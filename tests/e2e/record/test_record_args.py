@@ -133,6 +133,7 @@ def test_values_are_bounded(record, python):
     assert len(str(returned(run))) < 1000
 
 
+@pytest.mark.few_pythons
 def test_generators_coroutines_threads_and_exceptions(record, python):
     run = record.text(
         python,

@@ -58,6 +58,7 @@ def exceptions(report, folder, *options):
     return {row["name"]: row["exceptions"] for row in rows if row["name"] in [*EXPECTED, "len"]}
 
 
+@pytest.mark.few_pythons
 def test_exceptions_are_counted_by_function_and_type(record, python, report):
     for options in (), ("--exclude", "nothing.at.all"):  # the hooks that look each function up
         run = record.text(python, PROGRAM, options=options).check()

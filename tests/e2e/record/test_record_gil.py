@@ -110,6 +110,7 @@ def nobodys(process):
     return seconds
 
 
+@pytest.mark.few_pythons
 def test_two_threads_that_compute_wait_for_each_other(record, python):
     run = burning(record, python, "other = thread(burn, 0.3); burn(0.3); other.join()")
     process = run.main
@@ -125,6 +126,7 @@ def test_two_threads_that_compute_wait_for_each_other(record, python):
     assert all(sum(w.seconds for w in ws) > 0.1 for ws in waits.values())
 
 
+@pytest.mark.few_pythons
 def test_a_thread_alone_waits_for_nobody(record, python):
     run = burning(record, python, "burn(0.1)\nfor _ in range(2000): os.stat('/')\ntime.sleep(0.01)")
     assert not gil_events(run.main)
@@ -136,6 +138,7 @@ def test_threads_one_after_the_other_wait_at_their_start_and_end_alone(record, p
     assert sum(map(len, waits_of(run.main).values())) <= 5 * 6
 
 
+@pytest.mark.few_pythons
 def test_a_c_function_that_keeps_the_gil_is_waited_for(record, python):
     """ctypes.PyDLL calls with the GIL held."""
     run = burning(
@@ -214,6 +217,7 @@ def test_a_thread_that_takes_the_gil_back_after_a_system_call_waits(record, pyth
 
 
 @pytest.mark.few_pythons
+@pytest.mark.long
 def test_with_many_threads_each_take_has_its_drop(record, python):
     run = burning(record, python, "all = [thread(burn, 0.2) for _ in range(6)]\nfor t in all: t.join()")
     check_one_holder(run.main)
@@ -291,6 +295,7 @@ run = getattr(interpreters, "exec", None) or interpreters.run_string
 """
 
 
+@pytest.mark.few_pythons
 def test_interpreters_that_share_the_gil_wait_for_each_other(record, python):
     create = "interpreters.create()" if python.number < (3, 12) else "interpreters.create('legacy')"
     if python.number == (3, 12):
@@ -301,6 +306,7 @@ def test_interpreters_that_share_the_gil_wait_for_each_other(record, python):
 
 
 @pytest.mark.pythons(least=(3, 12))
+@pytest.mark.few_pythons
 def test_an_interpreter_with_a_gil_of_its_own_waits_within_itself(record, python):
     create = "interpreters.create(isolated=True)" if python.number == (3, 12) else "interpreters.create('isolated')"
 
@@ -399,6 +405,7 @@ def krait_program(python, record, text, *args):
     return result
 
 
+@pytest.mark.few_pythons
 def test_a_recording_that_starts_among_waiting_threads_has_their_waits(record, python, tmp_path):
     """Without the preloaded library; three recordings, the second without the GIL; threads wait all the time."""
     krait_program(
@@ -432,6 +439,7 @@ def test_a_recording_that_starts_among_waiting_threads_has_their_waits(record, p
             assert waited(process) > 0.05
 
 
+@pytest.mark.few_pythons
 def test_threads_that_wait_when_the_program_ends_do_not_keep_it(record, python):
     run = burning(
         record,

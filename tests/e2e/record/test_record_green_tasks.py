@@ -162,6 +162,7 @@ GEVENT = """
 
 
 @pytest.mark.parametrize("options", [[], ["--no-c-calls"]], ids=["plain", "no-c"])
+@pytest.mark.few_pythons
 def test_greenlets_of_gevent_wait_for_what_they_wait_for(record, krait, python, venv, options):
     wanted(python)
     run = record.text(venv(python, "gevent"), GEVENT, options=options)
@@ -347,6 +348,7 @@ MANY = """
 """
 
 
+@pytest.mark.long
 def test_a_thread_may_have_very_many_greenlets(record, any_python, venv):
     run = record.text(venv(any_python, "greenlet"), MANY, options=["--no-c-calls", "--ring-size", "64M"])
     assert run.status == 0 and not run.lost

@@ -452,6 +452,7 @@ def lttng_analysis(name, run, *options):
     return done.stdout
 
 
+@pytest.mark.long
 def test_lttngs_analyses_take_all_of_a_recording(kernel):
     run = kernel(OPENS).check()
     counted = lttng_analysis("lttng-syscallstats", run, "--tid", str(run.main.pid))

@@ -128,6 +128,7 @@ def test_names_globs_and_levels_choose(record, any_python):
     assert chosen("app.db:NO_SUCH") == set()
 
 
+@pytest.mark.few_pythons
 def test_what_the_program_drops_is_recorded_where_a_level_is_named(record, python):
     program = """
         import logging

@@ -52,6 +52,7 @@ def test_python_in_namespaces_is_recorded_with_its_children(record, any_python, 
     assert len(run.processes) == 3
 
 
+@pytest.mark.long
 def test_lossless_waits_for_the_collector_in_a_pid_namespace(record, any_python, tmp_path):
     """The collector's number says nothing there."""
     (tmp_path / "app.py").write_text("def f(): pass\nfor _ in range(300_000): f()\n")

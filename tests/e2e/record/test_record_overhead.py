@@ -67,6 +67,7 @@ def test_only_what_tells_less_than_it_costs_is_dropped(record, report, overview,
 
 
 @pytest.mark.pythons(least=(3, 12))
+@pytest.mark.few_pythons
 def test_a_recursion_whose_outermost_call_is_open_is_not_short(record, report, overview, python):
     """Only the outermost call's end says how long its calls last: it is the last of all."""
     run = record.text(
@@ -120,6 +121,7 @@ def test_what_holds_dropped_functions_is_marked_everywhere(record, krait, report
 
 
 @pytest.mark.pythons(most=(3, 11))
+@pytest.mark.few_pythons
 def test_a_pause_is_nobodys_time_and_ends(record, report, overview, python):
     """Before 3.12 a hook that is on costs, whatever is dropped: recording pauses."""
     run = record.text(
@@ -147,6 +149,7 @@ def test_a_pause_is_nobodys_time_and_ends(record, report, overview, python):
 
 
 @pytest.mark.pythons(most=(3, 11))
+@pytest.mark.few_pythons
 def test_a_call_that_a_pause_begins_at_is_not_recorded(record, report, tree_of, python):
     """Its end is not either: it would stay open through the pause, and what comes next would be called from it."""
     run = record.text(
@@ -208,6 +211,7 @@ def test_threads_that_are_born_and_wait_in_pauses_nest(record, python, percent):
 
 
 @pytest.mark.pythons(least=(3, 12))
+@pytest.mark.few_pythons
 def test_what_no_function_can_be_dropped_for_pauses_and_forks_go_on(record, report, overview, python):
     """Exceptions that leave functions tell of themselves, whatever is dropped."""
     run = record.text(

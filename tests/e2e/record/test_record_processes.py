@@ -184,6 +184,7 @@ def test_a_process_that_is_renamed_while_it_runs(record, python, info):
 
 
 @pytest.mark.few_pythons
+@pytest.mark.long
 def test_a_thousand_threads_one_after_the_other(record, python):
     run = record.text(
         python,
@@ -355,6 +356,7 @@ def test_each_event_of_a_process_that_outlives_the_recording_has_its_function(re
         run.check(ended=False)
 
 
+@pytest.mark.long
 def test_gunicorn_with_workers(record, any_python, venv, tmp_path):
     python = venv(any_python, "gunicorn==23.0.0")
     record.script(
@@ -400,6 +402,7 @@ def ask(path, tries=600):
     raise AssertionError("the server never answered")
 
 
+@pytest.mark.long
 def test_pytest_with_tests_of_its_own(record, any_python, venv, tmp_path):
     python = venv(any_python, "pytest==8.3.5")
     (tmp_path / "test_it.py").write_text("import pytest\n@pytest.mark.parametrize('n', range(5))\ndef test_one(n):\n    assert n < 4\n")

@@ -127,6 +127,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.few_pythons
 def test_each_sample_has_its_state_and_line(programs, sample, run, python):
     app = programs.start(python, STATES)
     events = run("cat", "--filter", 'name == "python:sample"', sample(app.pid)).stdout
@@ -281,6 +282,7 @@ def test_a_recording_whose_krait_was_killed_tells_its_interval(krait, programs, 
     assert all(f["self_error_ns"] > 0 for f in json.loads(run("report", "--json", tmp_path / "s").stdout)["functions"] if f["self_ns"])
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
     runs = run_page("sampling.md", krait, any_python, tmp_path)
     report = next(run for line, run in runs.items() if "krait report" in line)

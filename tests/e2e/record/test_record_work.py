@@ -34,6 +34,7 @@ def by_id(run):
     return found
 
 
+@pytest.mark.few_pythons
 def test_work_is_followed_from_its_submission_to_its_result(record, python):
     run = record.text(python, PROGRAM).check(ended=False)
     works = by_id(run)
@@ -44,6 +45,7 @@ def test_work_is_followed_from_its_submission_to_its_result(record, python):
         assert worker != main and [tid for _, tid in stages] == [main, worker, worker, main][: len(stages)]
 
 
+@pytest.mark.few_pythons
 def test_pools_of_processes_tell_what_is_in_their_own_process(record, python):
     run = record.text(
         python,
@@ -64,6 +66,7 @@ def test_work_is_left_out_with_the_tasks_or_the_functions(record, any_python):
     assert not by_id(record.text(any_python, PROGRAM, options=["--include", "__main__"]))
 
 
+@pytest.mark.long
 def test_queue_times_are_intervals_and_flows_are_arrows(record, any_python, export, run):
     recording = record.text(any_python, PROGRAM)
     rules = ["--start", "^work:submit", "--stop", "^work:start", "--start", "^work:start", "--stop", "^work:done", "--key", "id"]

@@ -347,6 +347,7 @@ for thread in threads:
 """
 
 
+@pytest.mark.long
 def test_a_recordings_splits_are_those_of_its_bytes_and_text(krait, kernel):  # noqa: F811
     run = kernel(SHORT).check()
     oracle = Oracle(text_of(krait, run.path / "kernel"))
@@ -441,6 +442,7 @@ def assert_names_who(krait, run):
     assert [row["count"] for row in asks["syscalls"] if row["syscall"] == "getppid"] == [100]
 
 
+@pytest.mark.long
 def test_why_names_who_woke_a_thread_and_who_took_its_cpu(krait, kernel):  # noqa: F811
     right_once(lambda: kernel(WHO), lambda run: assert_names_who(krait, run))
 

@@ -102,6 +102,7 @@ def test_everything_is_as_the_text_of_the_trace_says(krait, states, folder):
         check_spread(row, oracle.late[row["name"]])
 
 
+@pytest.mark.long
 def test_system_calls_of_each_process_are_as_the_text_says(krait, states):
     oracle = oracle_of(krait, corpus(LTTNG))
     rows = {(c["pid"], c["name"]): c for c in states(LTTNG)["process_syscalls"]}

@@ -70,6 +70,7 @@ def test_a_thread_waits_for_what_the_program_says(krait, kernel):  # noqa: F811
     right_once(record, lambda made: assert_waits(*made))
 
 
+@pytest.mark.long
 def test_a_recording_of_ours_is_as_its_text_says(krait, kernel):  # noqa: F811
     waits = kernel(WAITS)
     oracle = Oracle(text_of(krait, waits.path / "kernel"))

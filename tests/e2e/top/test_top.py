@@ -326,6 +326,7 @@ def test_the_last_table_stays_when_the_program_or_krait_is_ended(programs, krait
     assert ("has ended" in screen.text) == (how == "program")
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
     once, exact, batch, as_json, holders, classic, lines, calls, processes = run_page("top.md", krait, any_python, tmp_path).values()
     assert re.search(r"^ *\d+\.\d%.* parse +10 ", once.stdout, re.M) and batch.stdout.count("process ") == 2

@@ -34,12 +34,16 @@ def assert_sane(page):
     assert page.errors == []
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+QUICK = ["a million calls in one pixel", "markup as names"]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.long]) for name in SCRIPTS])
 def test_recordings(krait, synth, chromium, name):
     with opened(krait, chromium, synth(SCRIPTS[name])) as page:
         assert_sane(page)
 
 
+@pytest.mark.long
 def test_a_kernel_trace_with_names_of_ten_kilobytes(krait, tmp_path, chromium):
     def switch(us, before, after, tids):
         return (us, 0, "sched_switch", {"prev_comm": before, "prev_tid": tids[0], "prev_state": 1, "next_comm": after, "next_tid": tids[1]})

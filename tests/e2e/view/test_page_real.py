@@ -105,6 +105,7 @@ def assert_events(page, krait, folder, name):
     assert page.text(".message").startswith(f"{len(printed.splitlines()):,} event")
 
 
+@pytest.mark.long
 def test_a_web_server_under_load(krait, record, any_python, chromium, alone):
     kernel = ("--kernel",) if os.geteuid() == 0 else ()
     folder = record.text(any_python, SERVER, options=kernel).path
@@ -116,6 +117,7 @@ def test_a_web_server_under_load(krait, record, any_python, chromium, alone):
         assert page.errors == []
 
 
+@pytest.mark.long
 def test_pytest_of_a_package(krait, record, any_python, chromium, tmp_path):
     (tmp_path / "test_package.py").write_text(TESTED)
     if any_python.prefix:

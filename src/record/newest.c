@@ -8,7 +8,8 @@
  *   after                       ┌──────┼── kept ───────────┤
  *                               │ base │ the stack that the dropped events had left, as python:frame,
  *                               └──────┘ python:stack and c:call; before it those of greenlets that wait,
- *                                        each with the python:switch that leaves it
+ *                                        each with the python:switch that leaves it, and what tasks
+ *                                        do (newest_tasks.h)
  *
  * --last TIME does the same for packets older than TIME, when there are some that are two and a half times as old.
  *
@@ -19,6 +20,7 @@
 #include "base/array.h"
 #include "base/growing.h"
 #include "record/frames.h"
+#include "record/newest_tasks.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -55,6 +57,7 @@ struct stacks {
     size_t left_calls; /* in all of them: FRAMES_MAX at the most */
     bool failed;       /* there was no room for some of them */
     bool in_run;       /* of python:frame, which python:stack ends */
+    struct krait_newest_tasks tasks;
 };
 
 static void stacks_done(struct stacks *stacks)
@@ -63,6 +66,7 @@ static void stacks_done(struct stacks *stacks)
         free(stacks->left[i].items);
     free(stacks->left);
     free(stacks->now.items);
+    krait_newest_tasks_done(&stacks->tasks);
 }
 
 static struct calls *left_under(struct stacks *stacks, uint16_t number)
@@ -223,26 +227,21 @@ static uint64_t follow_all(struct stacks *stacks, const uint8_t *bytes, size_t n
     uint64_t count = 0;
     struct krait_cursor events = { bytes, bytes + n }, payload;
     struct krait_event_head head = { 0 };
-    for (; krait_packet_event(&events, &head, &payload); count++)
+    for (; krait_packet_event(&events, &head, &payload); count++) {
         follow(stacks, head.id, payload);
+        krait_newest_tasks_follow(&stacks->tasks, head.id, payload);
+    }
     return count;
 }
 
 /* ---- the base ---- */
-
-static void put(struct krait_buf *out, uint64_t time, uint32_t id, const void *payload, size_t n)
-{
-    uint8_t head[sizeof(struct krait_event_extended)];
-    krait_buf_add(out, (const char *)head, krait_head_extend(head, id, time));
-    krait_buf_add(out, payload, n);
-}
 
 static void put_frame(struct krait_buf *out, uint64_t time, uint32_t code, uint32_t depth)
 {
     uint8_t payload[KRAIT_FRAME_BYTES];
     size_t n;
     uint32_t id = krait_put_frame(payload, code, depth, &n);
-    put(out, time, id, payload, n);
+    krait_newest_put(out, time, id, payload, n);
 }
 
 static void put_depth(struct krait_buf *out, uint64_t time, uint32_t depth)
@@ -250,14 +249,14 @@ static void put_depth(struct krait_buf *out, uint64_t time, uint32_t depth)
     uint8_t payload[KRAIT_FRAME_BYTES];
     size_t n;
     uint32_t id = krait_put_depth(payload, depth, &n);
-    put(out, time, id, payload, n);
+    krait_newest_put(out, time, id, payload, n);
 }
 
 static void put_c_call(struct krait_buf *out, uint64_t time, uint32_t code)
 {
     uint8_t payload[KRAIT_BYTES_c_call];
     size_t n = krait_put_c_call(payload, &(struct krait_payload_c_call){ .code = code });
-    put(out, time, KRAIT_EVENT_c_call, payload, n);
+    krait_newest_put(out, time, KRAIT_EVENT_c_call, payload, n);
 }
 
 /* A frame of depth 0 ends the C calls that it would be inside of. */
@@ -290,19 +289,22 @@ static void put_base(struct krait_buf *out, uint64_t time, struct stacks *stacks
 {
     enum { FRAME_MOST = sizeof(struct krait_event_extended) + KRAIT_FRAME_BYTES };
     uint8_t payload[KRAIT_FRAME_BYTES];
+    krait_newest_tasks_put_waiting(&stacks->tasks, out, time, room);
     for (size_t i = 1; i < stacks->left_count; i++) {
-        if (!stacks->left[i].count)
+        const struct calls *left = &stacks->left[i];
+        bool fits = out->len + 2 * (left->count + 1) * FRAME_MOST <= room;
+        stacks->failed |= left->count && !fits;
+        if (left->count && fits)
+            put_stack(out, time, left);
+        krait_newest_tasks_put_left(&stacks->tasks, out, time, room, i);
+        if (!left->count || !fits)
             continue;
-        if (out->len + 2 * (stacks->left[i].count + 1) * FRAME_MOST > room) {
-            stacks->failed = true;
-            continue;
-        }
-        put_stack(out, time, &stacks->left[i]);
         size_t n =
             krait_put_python_switch(payload, &(struct krait_payload_python_switch){ .from = (uint16_t)i });
-        put(out, time, KRAIT_EVENT_python_switch, payload, n);
+        krait_newest_put(out, time, KRAIT_EVENT_python_switch, payload, n);
     }
     put_stack(out, time, &stacks->now);
+    krait_newest_tasks_put_steps(&stacks->tasks, out, time);
 }
 
 /* ---- a file ---- */

@@ -13,6 +13,7 @@ from pages import blocks, page_text
 from recording import Recording
 from test_api import PACKAGE
 from test_record_tasks import merged, runs
+from test_report_tasks import last_moment
 from test_task_spans import IN_PERFETTO
 from trace_processor import FAULTS
 from trace_processor import ask as query
@@ -421,3 +422,35 @@ def test_steps_are_whole_around_pauses_of_the_governor(record, any_python, venv)
             steps[e.fields["reason"]] += 1
             running = None
     assert steps["switched"] > 100
+
+
+OLD = """
+    import gevent
+    from gevent.event import Event
+    from gevent.lock import Semaphore
+    from gevent.queue import Queue
+    pool, event = Semaphore(1), Event()
+    def locked(): pool.acquire()
+    def taker(queue): queue.get()
+    def sleeper(): gevent.sleep(3600)
+    def joiner(other): other.join()
+    def leaf(): pass
+    def burner():
+        for n in range(20):
+            for _ in range(40_000): leaf()
+            gevent.sleep(0)
+    pool.acquire()
+    lets = [gevent.spawn(locked), gevent.spawn(taker, Queue()), gevent.spawn(sleeper)]
+    lets.append(gevent.spawn(joiner, lets[0]))
+    gevent.sleep(0)
+    gevent.spawn(burner).join()
+    pool.release()
+    gevent.joinall([lets[0], lets[3]])
+"""
+
+
+def test_what_greenlets_do_stays_where_the_oldest_events_are_dropped(record, any_python, venv, krait):
+    trace = record.text(venv(any_python, "gevent"), OLD, options=["--max-size", "2M", "--keep", "newest"]).path
+    assert verb_json(krait, "info", trace)["dropped"] > 100_000
+    rows = {r["task"].split()[0].split(".")[-1]: r["state"] for r in verb_json(krait, "report", trace, "--by", "task", "--at", last_moment(krait, trace))["tasks"]}
+    assert {name: rows.get(name) for name in ("locked", "taker", "sleeper", "joiner", "burner")} == {"locked": "lock", "taker": "queue", "sleeper": "timer", "joiner": "task", "burner": "running"}

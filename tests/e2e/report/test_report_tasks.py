@@ -177,3 +177,59 @@ def test_a_task_that_is_ready_says_who_woke_it(record, python, run, krait):
 )
 def test_wrong_usage_of_at_and_key_is_said(run, synth, options, why):
     assert why in run("report", synth("process 1 python3\nthread 1 Main\n"), *options, code=2).stderr
+
+
+# Tasks wait from the begin on, for a lock, a queue, a timer, another task; one is woken, and not let go on. What they did is in
+# events that are dropped.
+OLD = """
+import asyncio, time
+
+async def locked(lock):
+    async with lock: pass
+async def taker(queue): await queue.get()
+async def sleeper(): await asyncio.sleep(3600)
+async def joiner(task): await task
+async def waiter(event): await event.wait()
+def leaf(): pass
+def works(last):
+    for n in range(last): leaf()
+async def burner(event, lock):
+    for n in range(20):
+        works(20_000)
+        await asyncio.sleep(0)
+    event.set()
+    works(400_000)
+
+async def main():
+    lock, event = asyncio.Lock(), asyncio.Event()
+    await lock.acquire()
+    tasks = [asyncio.ensure_future(c) for c in (locked(lock), taker(asyncio.Queue()), sleeper(), waiter(event))]
+    tasks.append(asyncio.ensure_future(joiner(tasks[0])))
+    await asyncio.sleep(0)
+    await asyncio.ensure_future(burner(event, lock))
+    lock.release()
+    for task in tasks[1:3]: task.cancel()
+    await asyncio.wait(tasks)
+
+asyncio.run(main())
+"""
+
+
+def last_moment(krait, trace):
+    """One nanosecond after the first call that has an end: just after what was restated, for --at."""
+    return f"{verb_json(krait, 'intervals', trace, '--call', 'leaf', '--list', '--limit', '1')['list'][0]['begin_ns'] / 1e9:.9f}s"
+
+
+@pytest.mark.few_pythons
+def test_what_tasks_do_stays_where_the_oldest_events_are_dropped(record, python, krait):
+    trace = record.text(python, OLD, options=["--max-size", "2M", "--keep", "newest"]).path
+    assert verb_json(krait, "info", trace)["dropped"] > 100_000
+    found = verb_json(krait, "report", trace, "--by", "task", "--at", last_moment(krait, trace))["tasks"]
+    rows = {r["task"].split()[0].split(".")[-1]: r for r in found}
+    assert {name: row["state"] for name, row in rows.items()} == {
+        **{"locked": "lock", "taker": "queue", "sleeper": "timer", "joiner": "task"},
+        **{"main": "task", "burner": "running", "waiter": "ready"},
+    }
+    assert rows["joiner"]["waits_for"] == rows["locked"]["id"] and rows["main"]["waits_for"] == rows["burner"]["id"]
+    sums = {row["coroutine"].split(".")[-1]: row for row in verb_json(krait, "report", trace, "--by", "task")["tasks"]}
+    assert sums["locked"]["lock_ns"] > 0 and sums["locked"]["lock_ns"] == sums["locked"]["waiting_ns"] and sums["joiner"]["task_ns"] > sums["locked"]["lock_ns"]

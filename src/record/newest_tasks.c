@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/newest_tasks.h"
+
+#include "base/array.h"
+#include "ctf/format.h"
+
+#include <string.h>
+
+void krait_newest_tasks_done(struct krait_newest_tasks *tasks)
+{
+    krait_map_done(&tasks->by_id);
+    krait_map_done(&tasks->waiting);
+    free(tasks->by_number);
+    free(tasks->items);
+}
+
+/* ---- tasks ---- */
+
+/* Futures' addresses are even; tasks' ids are made odd. */
+static uint64_t key_of_task(uint64_t id)
+{
+    return id << 1 | 1;
+}
+
+/* What a task waits for; 0: nothing that an event names. */
+static uint64_t awaited_by(const struct krait_payload_task_leave *left)
+{
+    return left->reason == KRAIT_task_leave_reason_future ? left->on
+           : left->reason == KRAIT_task_leave_reason_task ? key_of_task(left->on)
+                                                          : 0;
+}
+
+/* The index + 1, or 0: memory is out. */
+static uint32_t find_or_add(struct krait_newest_tasks *tasks, uint32_t id)
+{
+    const uint64_t *known = krait_map_get(&tasks->by_id, id);
+    if (known && *known)
+        return (uint32_t)*known;
+    if (!KRAIT_GROW(tasks->items, tasks->cap, tasks->count + 1) ||
+        krait_map_put(&tasks->by_id, id, (uint64_t)tasks->count + 1))
+        return 0;
+    tasks->items[tasks->count++] = (struct krait_newest_task){ .left.task = id };
+    return tasks->count;
+}
+
+/* It does not wait any more: neither for what it waited for, nor by a stack. */
+static void go_on(struct krait_newest_tasks *tasks, uint32_t index)
+{
+    struct krait_newest_task *task = &tasks->items[index - 1];
+    uint64_t *waits = krait_map_get(&tasks->waiting, awaited_by(&task->left));
+    if (task->waits && waits && *waits == index)
+        *waits = 0;
+    if (task->number && tasks->by_number[task->number] == index)
+        tasks->by_number[task->number] = 0;
+    task->waits = false;
+    task->number = 0;
+}
+
+/* It is ready: it waits for its turn alone. */
+static void wake(struct krait_newest_tasks *tasks, uint64_t key)
+{
+    uint64_t *waits = krait_map_get(&tasks->waiting, key);
+    if (!waits || !*waits)
+        return;
+    struct krait_newest_task *task = &tasks->items[*waits - 1];
+    *waits = 0;
+    task->left.reason = KRAIT_task_leave_reason_yielded;
+    task->left.on = 0;
+}
+
+static void end(struct krait_newest_tasks *tasks, uint32_t index)
+{
+    uint32_t id = tasks->items[index - 1].left.task;
+    uint64_t *known = krait_map_get(&tasks->by_id, id);
+    if (known)
+        *known = 0;
+    tasks->items[index - 1].left.task = 0;
+}
+
+/* ---- events ---- */
+
+/* Takes a step, and those within it, off. Returns whether it was there. */
+static bool take_step(struct krait_newest_tasks *tasks, uint32_t id)
+{
+    uint32_t at = tasks->depth;
+    while (at && tasks->steps[at - 1] != id)
+        at--;
+    if (at)
+        tasks->depth = at - 1;
+    return at != 0;
+}
+
+static void run(struct krait_newest_tasks *tasks, uint32_t id)
+{
+    uint32_t index = find_or_add(tasks, id);
+    take_step(tasks, id); /* it may be stated again */
+    if (tasks->depth == KRAIT_NEWEST_STEPS)
+        tasks->depth = 0;
+    tasks->steps[tasks->depth++] = id;
+    if (index)
+        go_on(tasks, index);
+}
+
+static void leave(struct krait_newest_tasks *tasks, const struct krait_payload_task_leave *event)
+{
+    uint32_t index = find_or_add(tasks, event->task);
+    if (!take_step(tasks, event->task))
+        tasks->depth = 0;
+    if (!index)
+        return;
+    go_on(tasks, index);
+    struct krait_newest_task *task = &tasks->items[index - 1];
+    switch (event->reason) {
+    case KRAIT_task_leave_reason_returned:
+    case KRAIT_task_leave_reason_raised:
+        wake(tasks, key_of_task(event->task));
+        end(tasks, index);
+        return;
+    case KRAIT_task_leave_reason_unseen:
+        end(tasks, index);
+        return;
+    default:
+        task->left = *event;
+        task->waits = true;
+    }
+    if (awaited_by(event))
+        krait_map_put(&tasks->waiting, awaited_by(event), index);
+    tasks->switching = event->reason == KRAIT_task_leave_reason_switched ? index : 0;
+}
+
+static void switch_stacks(struct krait_newest_tasks *tasks, uint16_t from)
+{
+    uint32_t index = tasks->switching, before = tasks->number_cap;
+    tasks->switching = 0;
+    if (!index || !from || !KRAIT_GROW(tasks->by_number, tasks->number_cap, (uint32_t)from + 1))
+        return;
+    memset(tasks->by_number + before, 0, (tasks->number_cap - before) * sizeof(*tasks->by_number));
+    uint32_t other = tasks->by_number[from]; /* that had the number before */
+    if (other && other != index)
+        tasks->items[other - 1].number = 0;
+    tasks->by_number[from] = index;
+    tasks->items[index - 1].number = from;
+}
+
+void krait_newest_tasks_follow(struct krait_newest_tasks *tasks, uint32_t id, struct krait_cursor payload)
+{
+    struct krait_payload_task_run begun;
+    struct krait_payload_task_leave left;
+    struct krait_payload_task_wake woken;
+    struct krait_payload_python_switch change;
+    if (id == KRAIT_EVENT_task_run && krait_read_task_run(&payload, &begun))
+        run(tasks, begun.task);
+    else if (id == KRAIT_EVENT_task_leave && krait_read_task_leave(&payload, &left))
+        leave(tasks, &left);
+    else if (id == KRAIT_EVENT_task_wake && krait_read_task_wake(&payload, &woken))
+        wake(tasks, woken.on);
+    else if (id == KRAIT_EVENT_python_switch && krait_read_python_switch(&payload, &change))
+        switch_stacks(tasks, change.from);
+}
+
+/* ---- the base ---- */
+
+void krait_newest_put(struct krait_buf *out, uint64_t time, uint32_t id, const void *payload, size_t n)
+{
+    uint8_t head[sizeof(struct krait_event_extended)];
+    krait_buf_add(out, (const char *)head, krait_head_extend(head, id, time));
+    krait_buf_add(out, payload, n);
+}
+
+static void put_task(struct krait_buf *out, uint64_t time, const struct krait_newest_task *task)
+{
+    uint8_t payload[KRAIT_BYTES_task_leave];
+    if (task->left.task && task->waits)
+        krait_newest_put(out, time, KRAIT_EVENT_task_leave, payload,
+                         krait_put_task_leave(payload, &task->left));
+}
+
+void krait_newest_tasks_put_waiting(const struct krait_newest_tasks *tasks, struct krait_buf *out,
+                                    uint64_t time, uint64_t room)
+{
+    for (uint32_t i = 0; i < tasks->count && out->len < room; i++) {
+        if (!tasks->items[i].number)
+            put_task(out, time, &tasks->items[i]);
+    }
+}
+
+void krait_newest_tasks_put_left(const struct krait_newest_tasks *tasks, struct krait_buf *out, uint64_t time,
+                                 uint64_t room, size_t number)
+{
+    uint32_t index = number < tasks->number_cap ? tasks->by_number[number] : 0;
+    if (index && out->len < room)
+        put_task(out, time, &tasks->items[index - 1]);
+}
+
+void krait_newest_tasks_put_steps(const struct krait_newest_tasks *tasks, struct krait_buf *out,
+                                  uint64_t time)
+{
+    for (uint32_t i = 0; i < tasks->depth; i++) {
+        uint8_t payload[KRAIT_BYTES_task_run];
+        const struct krait_payload_task_run event = { .task = tasks->steps[i] };
+        krait_newest_put(out, time, KRAIT_EVENT_task_run, payload, krait_put_task_run(payload, &event));
+    }
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the tasks of a thread's dropped events were doing at their end, for --keep newest and snapshots: which wait, for
+ * what, and in which steps the thread is. Readers take it for events like any other (trace/tasks.h).
+ *
+ *   task:leave     of each task that waits; of a greenlet behind its stack, whose innermost call tells for what
+ *   task:run       of each step that the thread is in, the outermost first
+ */
+#ifndef KRAIT_RECORD_NEWEST_TASKS_H
+#define KRAIT_RECORD_NEWEST_TASKS_H
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "event/payload.h"
+
+enum { KRAIT_NEWEST_STEPS = 16 }; /* within each other, as many as the recorder knows (python/tasks.c) */
+
+/* All zeros: none. Where memory is out, tasks are missing. */
+struct krait_newest_tasks {
+    struct krait_newest_task {
+        struct krait_payload_task_leave left; /* `task` 0: it has ended */
+        bool waits;
+        uint16_t number; /* of python:switch, by which its stack waits; 0: it has none of its own */
+    } * items;
+    uint32_t count, cap;
+    struct krait_map by_id;   /* to the index + 1; 0: it has ended */
+    struct krait_map waiting; /* what is waited for to the index + 1 of who waits; 0: none */
+    uint32_t *by_number;      /* to the index + 1 */
+    uint32_t number_cap;
+    uint32_t steps[KRAIT_NEWEST_STEPS], depth; /* ids */
+    uint32_t switching; /* the index + 1 of the greenlet that a python:switch leaves next */
+};
+
+void krait_newest_tasks_done(struct krait_newest_tasks *tasks);
+/* The next event that is dropped; of others than tasks' and python:switch nothing is taken. */
+void krait_newest_tasks_follow(struct krait_newest_tasks *tasks, uint32_t id, struct krait_cursor payload);
+
+/* Appends an event in the long form. */
+void krait_newest_put(struct krait_buf *out, uint64_t time, uint32_t id, const void *payload, size_t n);
+/* Append what they do, while `out` has less than `room` bytes: tasks that wait with no stack of their own; the one whose
+ * stack waits by a number; the steps that the thread is in, however many bytes there are. */
+void krait_newest_tasks_put_waiting(const struct krait_newest_tasks *tasks, struct krait_buf *out,
+                                    uint64_t time, uint64_t room);
+void krait_newest_tasks_put_left(const struct krait_newest_tasks *tasks, struct krait_buf *out, uint64_t time,
+                                 uint64_t room, size_t number);
+void krait_newest_tasks_put_steps(const struct krait_newest_tasks *tasks, struct krait_buf *out,
+                                  uint64_t time);
+
+#endif

@@ -40,6 +40,7 @@ int krait_agent_enter(const char *session, const char **why)
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     krait_audit_is_fed();
+    krait_profile_is_fed();
     int rc = krait_agent_start(session, KRAIT_process_origin_exec, why);
     PyErr_Restore(type, value, traceback);
     return rc;

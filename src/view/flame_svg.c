@@ -6,6 +6,7 @@
 #include "view/flame_draw.h"
 
 #include "view/flame_text.h"
+#include "view/width.h"
 
 #include <math.h>
 #include <string.h>
@@ -124,8 +125,8 @@ static const char *last_part(const char *dotted)
  * that truncated. For a module's own code it is the module. */
 static void frame_text(struct krait_buf *to, const struct krait_flame_name *name, size_t columns)
 {
-    size_t module_columns = krait_text_columns(name->module, strlen(name->module));
-    size_t name_columns = krait_text_columns(name->name, strlen(name->name));
+    size_t module_columns = krait_width_of(name->module, strlen(name->module));
+    size_t name_columns = krait_width_of(name->name, strlen(name->name));
     const char *text = module_columns && strcmp(name->name, "<module>") == 0 ? name->module : name->name;
     if (module_columns && module_columns + 1 + name_columns <= columns) {
         krait_buf_str(to, "<tspan class=\"q\">");
@@ -134,7 +135,7 @@ static void frame_text(struct krait_buf *to, const struct krait_flame_name *name
         xml(to, name->name);
         return;
     }
-    bool fits = krait_text_columns(text, strlen(text)) <= columns;
+    bool fits = krait_width_of(text, strlen(text)) <= columns;
     krait_text_xml_cut(to, fits ? text : last_part(text), columns);
 }
 

@@ -129,34 +129,6 @@ void krait_text_json(struct krait_buf *to, const char *s)
     krait_buf_char(to, '"');
 }
 
-/* Blocks with East Asian Width "W" or "F" (UAX 11), and emoji. Whole blocks are precise enough here. */
-static const struct char_range wide[] = {
-    { 0x1100, 0x115F }, { 0x2E80, 0xA4CF }, { 0xAC00, 0xD7A3 },   { 0xF900, 0xFAFF },   { 0xFE30, 0xFE6F },
-    { 0xFF00, 0xFF60 }, { 0xFFE0, 0xFFE6 }, { 0x1F300, 0x1FAFF }, { 0x20000, 0x3FFFD },
-};
-
-size_t krait_text_fit(const char *s, size_t n, size_t columns)
-{
-    size_t i = 0;
-    while (i < n) {
-        size_t len;
-        size_t width = in_ranges(wide, KRAIT_ARRAY_LEN(wide), decode(s + i, n - i, &len)) ? 2 : 1;
-        if (width > columns)
-            break;
-        columns -= width;
-        i += len;
-    }
-    return i;
-}
-
-size_t krait_text_columns(const char *s, size_t n)
-{
-    size_t columns = 0;
-    for (size_t i = 0, len; i < n; i += len)
-        columns += in_ranges(wide, KRAIT_ARRAY_LEN(wide), decode(s + i, n - i, &len)) ? 2 : 1;
-    return columns;
-}
-
 /* Three significant digits. */
 static void scaled(struct krait_buf *to, double x, const char *unit)
 {
@@ -208,9 +180,9 @@ void krait_text_xml_raw(struct krait_buf *to, const char *s)
 
 void krait_text_xml_cut(struct krait_buf *to, const char *s, size_t columns)
 {
-    size_t n = strlen(s), fits = krait_text_fit(s, n, columns);
+    size_t n = strlen(s), fits = krait_width_fit(s, n, columns);
     if (fits < n)
-        fits = krait_text_fit(s, n, columns - 1);
+        fits = krait_width_fit(s, n, columns - 1);
     krait_text_xml(to, s, fits);
     if (fits < n)
         krait_buf_str(to, "\u2026");

@@ -32,13 +32,6 @@ void krait_text_xml_name(struct krait_buf *to, const char *s, size_t columns);
  * \u escapes. */
 void krait_text_json(struct krait_buf *to, const char *s);
 
-/* The width of n bytes of clean text in columns of a fixed-width font; wide East Asian characters and emoji take
- * two. */
-size_t krait_text_columns(const char *s, size_t n);
-
-/* The number of bytes of clean text that fit into `columns`, in whole characters. */
-size_t krait_text_fit(const char *s, size_t n, size_t columns);
-
 /* Append a number for people to read: "1.23 s", "45.6 ms", "789 ns"; "12,345,678"; "45.6 %". A share of 1 is 100 %.
  * The space before the unit is a narrow no-break space (U+202F). */
 void krait_text_duration(struct krait_buf *to, uint64_t ns);

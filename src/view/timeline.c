@@ -3,6 +3,7 @@
 #include "view/flame_text.h"
 #include "view/ticks.h"
 #include "view/timeline_own.h"
+#include "view/width.h"
 
 #include <math.h>
 #include <string.h>
@@ -227,7 +228,7 @@ static void head(struct krait_drawing *d, double height)
 
 static void swatch(struct krait_drawing *d, double *x, const char *class, const char *text)
 {
-    double w = 24 + COLUMN * (double)krait_text_columns(text, strlen(text)) + 8;
+    double w = 24 + COLUMN * (double)krait_width_of(text, strlen(text)) + 8;
     if (*x + w > d->timeline->width - MARGIN)
         return;
     krait_buf_fmt(d->to, "<rect class=\"%s\" x=\"%.1f\" y=\"%.0f\" width=\"11\" height=\"11\" rx=\"2.5\"/>",

@@ -5,6 +5,7 @@
 #include "base/fmt.h"
 #include "view/flame_text.h"
 #include "view/timeline_own.h"
+#include "view/width.h"
 
 #include <math.h>
 #include <string.h>
@@ -78,12 +79,12 @@ static void xml_func_cut(struct krait_buf *to, const struct krait_func *func, si
     }
     bool is_module = *func->module && strcmp(func->name, "<module>") == 0;
     const char *text = name.data;
-    if (krait_text_columns(text, name.len) > columns && *func->module && !is_module) {
+    if (krait_width_of(text, name.len) > columns && *func->module && !is_module) {
         krait_buf_clear(&name);
         krait_text_clean(&name, func->name);
         text = name.data;
         const char *dot = strrchr(text, '.');
-        if (krait_text_columns(text, name.len) > columns && dot && dot[1])
+        if (krait_width_of(text, name.len) > columns && dot && dot[1])
             text = dot + 1;
     }
     krait_text_xml_cut(to, text, columns);

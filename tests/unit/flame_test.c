@@ -3,6 +3,7 @@
 
 #include "view/flame_draw.h"
 #include "view/flame_text.h"
+#include "view/width.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,10 +54,10 @@ static void escapes_leave_no_markup(void **state)
 static void wide_characters_take_two_columns(void **state)
 {
     const char *text = "a\u4e2db";
-    assert_int_equal(krait_text_columns(text, strlen(text)), 4);
-    assert_int_equal(krait_text_fit(text, strlen(text), 2), 1);
-    assert_int_equal(krait_text_fit(text, strlen(text), 3), 4);
-    assert_int_equal(krait_text_fit(text, strlen(text), 9), 5);
+    assert_int_equal(krait_width_of(text, strlen(text)), 4);
+    assert_int_equal(krait_width_fit(text, strlen(text), 2), 1);
+    assert_int_equal(krait_width_fit(text, strlen(text), 3), 4);
+    assert_int_equal(krait_width_fit(text, strlen(text), 9), 5);
 }
 
 static void expect_duration(uint64_t ns, const char *wanted)

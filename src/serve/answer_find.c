@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The endpoint that finds the next or the previous event whose line in krait cat contains a text.
+ * The endpoint that finds the next or the previous event whose line in krait cat contains a text, also where the line is
+ * written as the page's table shows it: of an enumeration the label alone.
  *
  * Streams can only be read forward. A backward search therefore reads windows, each one before and twice as long as the
  * last, and takes the last match of the first window that has one. It reads each event at most once.
@@ -25,7 +26,8 @@ struct find {
     uint64_t at_ns, skip; /* begin of the search: time, and number of filtered events of that time to skip */
     bool forward;
     uint64_t looked_at;
-    uint64_t told_ns; /* progress is reported up to here in this scan */
+    uint64_t told_ns;       /* progress is reported up to here in this scan */
+    struct krait_buf shown; /* an event's line as the table shows it */
     /* The event that was found, and its number among the filtered events of its time. */
     bool found;
     uint64_t found_ns, found_nth;
@@ -34,12 +36,59 @@ struct find {
 static void find_done(struct find *find)
 {
     krait_listing_cursor_free(find->cursor);
+    krait_buf_done(&find->shown);
+}
+
+static const char open_enum[] = "( ", before_number[] = " : container = ", close_enum[] = " )";
+
+/* Behind a label with its quotes; NULL if there is none. */
+static const char *skip_label(const char *text)
+{
+    if (*text++ != '"')
+        return NULL;
+    while (*text && *text != '"')
+        text += text[0] == '\\' && text[1] ? 2 : 1;
+    return *text ? text + 1 : NULL;
+}
+
+/* Appends the label of an enumeration that begins at `text`, as in ( "app.main" : container = 1139 ). Returns what follows
+ * it, or NULL if no enumeration with one label begins there. */
+static const char *add_label(struct krait_buf *out, const char *text)
+{
+    const char *label = text + strlen(open_enum), *end = skip_label(label);
+    if (!end || strncmp(end, before_number, strlen(before_number)) != 0)
+        return NULL;
+    const char *after = strstr(end, close_enum);
+    if (after)
+        krait_buf_add(out, label + 1, (size_t)(end - label) - 2);
+    return after ? after + strlen(close_enum) : NULL;
+}
+
+/* The line with labels in the place of enumerations; terminated. */
+static void shorten(struct krait_buf *out, const char *text)
+{
+    krait_buf_clear(out);
+    for (const char *at; (at = strstr(text, open_enum));) {
+        krait_buf_add(out, text, (size_t)(at - text));
+        text = add_label(out, at);
+        if (!text) {
+            krait_buf_str(out, open_enum);
+            text = at + strlen(open_enum);
+        }
+    }
+    krait_buf_str(out, text);
+    krait_buf_char(out, '\0');
 }
 
 static bool has_words(struct find *find)
 {
     const char *text = krait_listing_text(find->cursor);
-    return text && strcasestr(text, find->words);
+    if (!text || strcasestr(text, find->words))
+        return text != NULL;
+    if (!strstr(text, before_number))
+        return false;
+    shorten(&find->shown, text);
+    return !find->shown.failed && strcasestr(find->shown.data, find->words);
 }
 
 /* Whether the nth filtered event of a time lies in the direction of the search. */

@@ -69,12 +69,30 @@ export class Said {
 
   /** The event of a mark. */
   async find({ track, name, at, nth }: Mark): Promise<Told | undefined> {
-    const [answer, wanted] = await Promise.all([ask<{ events: CatEvent[] }>('events', { from: at > 0n ? at - 1n : 0n, until: at + 2n, limit: 200 }), this.api.texts.wait(name)]);
-    // A mark's time is exact. krait cat prints times in babeltrace2's rounding, which may be off by a nanosecond.
-    const timeOf = (event: CatEvent): bigint => BigInt(event.time_ns) - this.trace.origin;
-    const away = (event: CatEvent): number => Math.abs(Number(timeOf(event) - at)), named = answer.events.filter((event) => event.event === wanted);
-    const nearest = Math.min(...named.map(away)), found = named.filter((event) => away(event) === nearest), { number } = this.trace.tracks[track];
-    const ofThread = found.filter(({ packet_context: packet, common_context: common }) => (packet?.vtid ?? common?.vtid) === number), own = (ofThread.length ? ofThread : found)[nth];
-    return own && { text: clip(saidText(own), MOST), at: timeOf(own), event: own };
+    const [events, wanted] = await Promise.all([this.around(at), this.api.texts.wait(name)]);
+    const own = this.nearest(events.filter((event) => event.event === wanted), track, at)[nth];
+    return own && { text: clip(saidText(own), MOST), at: this.timeOf(own), event: own };
+  }
+
+  /** A time in a track as krait cat prints it, that of the event there; where there is none, the time itself. */
+  async printed(track: number, at: bigint): Promise<bigint> {
+    const [event] = this.nearest(await this.around(at), track, at);
+    return event ? this.timeOf(event) : at;
+  }
+
+  /** The page's times are exact. krait cat prints times in babeltrace2's rounding, which may be off by a nanosecond. */
+  private async around(at: bigint): Promise<CatEvent[]> {
+    const { events } = await ask<{ events: CatEvent[] }>('events', { from: at > 0n ? at - 1n : 0n, until: at + 2n, limit: 200 });
+    return events;
+  }
+
+  private timeOf(event: CatEvent): bigint {
+    return BigInt(event.time_ns) - this.trace.origin;
+  }
+
+  private nearest(events: CatEvent[], track: number, at: bigint): CatEvent[] {
+    const { number, of } = this.trace.tracks[track], own = events.filter((event) => (of === 'cpu' ? event.packet_context?.cpu_id : event.packet_context?.vtid ?? event.common_context?.vtid ?? event.common_context?.tid) === number);
+    const list = own.length ? own : events, away = (event: CatEvent): number => Math.abs(Number(this.timeOf(event) - at)), least = Math.min(...list.map(away));
+    return list.filter((event) => away(event) === least);
   }
 }

@@ -225,6 +225,29 @@ def test_a_mark_has_the_time_that_cat_prints_and_leads_to_its_event(krait, chrom
         assert chosen.locator(".cell").first.inner_text() == rows[4][0] and '\\"n\\":4' in chosen.inner_text()
 
 
+def test_details_of_a_call_have_the_time_that_cat_prints(krait, chromium, record, any_python):
+    """The page's own times are exact, krait cat's rounded as babeltrace2's are: some of them differ by a nanosecond."""
+    run = record.text(any_python, "def step(n): return n\nfor n in range(500): step(n)\n")
+    lines = subprocess.run([krait, "cat", "--json", "--filter", 'name == "python:call"', run.path], capture_output=True, text=True, check=True).stdout.splitlines()
+    printed = [int(event["time_ns"]) for event in map(json.loads, lines) if (event["payload"]["code"]["label"] or "").endswith("step")]
+    with opened(krait, chromium, run.path) as page:
+        origin = int(page.page.evaluate("() => String(krait.context.trace.origin)"))
+        exact = page.page.evaluate("""async (count) => {
+          const ask = (path) => fetch(`api/${path}`).then((answer) => answer.json());
+          const { funcs } = await ask('search?text=step'), track = krait.context.trace.tracks.find((t) => t.kind === 'calls').id, found = [];
+          for (let at = 0n; found.length < count; at = BigInt(found[found.length - 1].begin)) found.push(await ask(`next?track=${track}&at=${at}&func=${funcs[0]}&forward=1`));
+          return found.map((call) => ({ ...call, track }));
+        }""", len(printed))
+        pairs = [(call, wanted - origin) for call, wanted in zip(exact, printed)]
+        assert all(abs(int(call["begin"]) - wanted) <= 1 for call, wanted in pairs)
+        for call, wanted in [pair for pair in pairs if int(pair[0]["begin"]) != pair[1]][:5] + pairs[:2]:
+            page.page.evaluate("""(call) => {
+              krait.context.store.selectCall({ ...call, begin: BigInt(call.begin), end: BigInt(call.end) });
+              krait.context.store.openPanel('details');
+            }""", call)
+            page.page.wait_for_function("(text) => [...document.querySelectorAll('.details dd')].some((each) => each.textContent === text)", arg=f"{wanted / 1e9:.9f} s")
+
+
 def test_details_of_a_call_have_its_recorded_arguments(krait, chromium, record, any_python):
     code = "def add(item, n): return [item] * 2\nadd('<b>pen</b>', 12345678901234567890)\n"
     run = record.text(any_python, code, options=["--args", "add(item, n) -> return"])

@@ -220,6 +220,9 @@ def test_every_event_with_a_text_is_found_forward_and_backward(serve, both, even
         assert find_all(server, 0, words=words, **filtered) == expected[::-1]
         middle = {"from": expected[0][0] + 1, "until": expected[-1][0]}
         assert find_all(server, 0, words=words, **filtered, **middle) == [place for place in expected[::-1] if middle["from"] <= place[0] < middle["until"]]
+    for words in ('code = ( "app.load" : container = 2 )', "code = app.load"):  # as krait cat writes it, and as the page does
+        assert [at for at, _ in find_all(server, 1, words=words)] == [100_000, 700_000], words
+    assert server.api("find", words="code = app.lo = 2")["time"] is None
     assert server.api("find", words="no such text")["time"] is None
     assert server.api("find", words="x", at=2**64 - 1, forward=0)["looked_at"] > 0
     assert "error" in server.api("find", code=400) and "error" in server.api("find", code=400, words="x", text="name ==")

@@ -169,11 +169,18 @@ function cutFacts(context: Context, call: Answer): HTMLElement[] {
     ...(call.ends === CUT_END ? cutFact(context, 'end not recorded', call.after) : [])];
 }
 
+/** A time with all its digits: the page's own, until that of its event in krait cat arrives. */
+function timeFact(context: Context, title: string, track: number, at: bigint): HTMLElement[] {
+  const text = el('dd', {}, momentText(at));
+  context.timeline.said.printed(track, at).then((time) => { text.textContent = momentText(time); }).catch(() => undefined);
+  return [el('dt', {}, title), text];
+}
+
 async function show(context: Context, answer: Answer, signal: AbortSignal): Promise<void> {
   const func = await context.api.funcs.wait(answer.func), length = Number(answer.end - answer.begin);
   if (!func) return;
   const head = el('div', { class: 'call-head' }, el('h2', {}, label(func)), el('div', { class: 'quiet' }, place(func)),
-    el('dl', {}, el('dt', {}, 'duration'), el('dd', {}, duration(length)), el('dt', {}, 'begin'), el('dd', {}, momentText(answer.begin)),
+    el('dl', {}, el('dt', {}, 'duration'), el('dd', {}, duration(length)), ...timeFact(context, 'begin', answer.track, answer.begin),
       el('dt', {}, 'self'), el('dd', {}, answer.self === undefined ? '-' : `${duration(answer.self)} (${share(answer.self, length)})`),
       el('dt', {}, 'depth'), el('dd', {}, String(answer.depth)),
       ...(stepWords(answer) ? [el('dt', {}, 'step of a generator or coroutine'), el('dd', {}, stepWords(answer))] : []),
@@ -211,7 +218,7 @@ async function wakerFacts(context: Context, call: Call, name: string): Promise<[
 async function showSpan(context: Context, call: Call): Promise<void> {
   const track = context.trace.tracks[call.track], length = Number(call.end - call.begin), value = call.value ?? 0, name = await context.api.texts.wait(call.func) ?? '';
   const thread = track.thread !== null ? context.trace.threads[track.thread] : null;
-  const facts: [string, string][] = [['duration', duration(length)], ['begin', momentText(call.begin)], ['end', momentText(call.end)]];
+  const facts: [string, string][] = [];
   if (track.kind === 'slices' && track.name === 'system calls') facts.push(['returned', returned(value)]);
   const where = track.of === 'cpu' ? `CPU ${track.number}` : track.of === 'task' ? track.threadName : `${thread?.name || track.threadName} ${thread?.tid ?? track.number}`;
   const actions = el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.timeline.showCall(call)),
@@ -233,7 +240,7 @@ async function showSpan(context: Context, call: Call): Promise<void> {
   const onPath = track.of === 'thread' ? pathButton(context) : null, path = await pathSection(context);
   if (onPath) actions.append(onPath);
   box.replaceChildren(el('div', { class: 'call-head' }, el('h2', {}, track.of === 'thread' ? stateWords(name) : name), el('div', { class: 'quiet' }, `${track.name ? `${track.name}, ` : ''}${where}`),
-    el('dl', {}, ...facts.flatMap(([title, text]) => [el('dt', {}, title), el('dd', {}, text)])), actions), ...(told.length ? [fieldsSection(track.name === 'arguments' ? 'Arguments' : 'Fields', told)] : []), ...(path ? [path] : []));
+    el('dl', {}, el('dt', {}, 'duration'), el('dd', {}, duration(length)), ...timeFact(context, 'begin', call.track, call.begin), ...timeFact(context, 'end', call.track, call.end), ...facts.flatMap(([title, text]) => [el('dt', {}, title), el('dd', {}, text)])), actions), ...(told.length ? [fieldsSection(track.name === 'arguments' ? 'Arguments' : 'Fields', told)] : []), ...(path ? [path] : []));
 }
 
 async function updateSpan(context: Context, chosen: { track: number; depth: number; at: bigint }): Promise<void> {

@@ -44,6 +44,7 @@ struct steps {
         const void *task, *root;
         uint32_t id, index;
         uint32_t begins; /* of the root that have not ended: it may call itself. 0: it has not gone on yet */
+        uint32_t pauses; /* that there had been before it */
     } steps[STEPS];
 };
 
@@ -68,7 +69,7 @@ static void leave_steps(void)
     krait_task_root = NULL;
 }
 
-static struct step *push_step(const struct task *task, uint32_t index, const void *code)
+static struct step *push_step(const struct krait_interp *in, const struct task *task, uint32_t begins)
 {
     if (!of_thread)
         of_thread = calloc(1, sizeof(*of_thread));
@@ -77,7 +78,8 @@ static struct step *push_step(const struct task *task, uint32_t index, const voi
     if (of_thread->depth == STEPS) /* their ends were not told: the governor dropped them */
         of_thread->depth = 0;
     struct step *step = &of_thread->steps[of_thread->depth++];
-    *step = (struct step){ task->address, task->root, task->id, index, code == task->root };
+    uint32_t index = (uint32_t)(task - in->tasks->tasks);
+    *step = (struct step){ task->address, task->root, task->id, index, begins, in->governor.pauses };
     note_root();
     return step;
 }
@@ -388,7 +390,7 @@ static void begin_step(struct krait_interp *in, PyObject *object, const void *co
         note_coroutine(in, object, task, code);
     else
         task = define(in, object, code);
-    const struct step *step = task ? push_step(task, (uint32_t)(task - in->tasks->tasks), code) : NULL;
+    const struct step *step = task ? push_step(in, task, code == task->root) : NULL;
     if (!step)
         return;
     uint8_t payload[KRAIT_BYTES_task_run];
@@ -517,6 +519,65 @@ bool krait_tasks_say(struct krait_interp *in, struct krait_ring *ring, uint64_t 
         krait_writer_put_small(ring, t, KRAIT_EVENT_task_run, payload, n);
     }
     return true;
+}
+
+/* ---- pauses ---- */
+
+static void put_unseen(struct krait_interp *in, struct krait_ring *ring, uint64_t t, uint32_t id)
+{
+    enum { BYTES = sizeof(struct krait_event_extended) + KRAIT_BYTES_task_leave };
+    struct krait_writer *writer = &in->agent->writer;
+    uint8_t payload[KRAIT_BYTES_task_leave];
+    size_t n = krait_put_task_leave(
+        payload, &(struct krait_payload_task_leave){ .task = id, .reason = KRAIT_task_leave_reason_unseen });
+    if (krait_writer_room(writer, ring, t, BYTES) != KRAIT_ROOM_NONE)
+        krait_writer_put_small(ring, KRAIT_MAX(t, krait_writer_begin(writer, ring)), KRAIT_EVENT_task_leave,
+                               payload, n);
+}
+
+void krait_tasks_paused(struct krait_interp *in, struct krait_ring *ring, uint64_t t)
+{
+    uint32_t had = of_thread ? of_thread->depth : 0, before = 0;
+    while (before < had && of_thread->steps[before].pauses < in->governor.pauses)
+        before++;
+    if (!before)
+        return;
+    for (uint32_t i = before; i-- > 0;)
+        put_unseen(in, ring, t, of_thread->steps[i].id);
+    memmove(of_thread->steps, &of_thread->steps[before], (had - before) * sizeof(of_thread->steps[0]));
+    of_thread->depth = had - before;
+    note_root();
+}
+
+/* How often a function stands in a stack. */
+static uint32_t count_frames(PyObject *frame, const void *wanted)
+{
+    uint32_t n = 0;
+    Py_XINCREF(frame);
+    while (frame) {
+        PyObject *code = krait_frame_code(frame), *back = krait_frame_back(frame);
+        n += code == wanted;
+        Py_XDECREF(code);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return n;
+}
+
+/* A task whose root is not in the stack has not gone on yet; of one that is not known, the root is not known either. */
+void krait_tasks_resumed(struct krait_interp *in, PyObject *frame)
+{
+    PyObject *type, *value, *traceback;
+    if (!in->tasks || (of_thread && of_thread->depth))
+        return;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *object = current_task(in->tasks);
+    const struct task *task = object ? find_task(in->tasks, object) : NULL;
+    uint32_t begins = task && task->root ? count_frames(frame, task->root) : 0;
+    if (begins)
+        push_step(in, task, begins);
+    Py_XDECREF(object);
+    PyErr_Restore(type, value, traceback);
 }
 
 /* ---- the end ---- */

@@ -52,6 +52,11 @@ void krait_tasks_wake(struct krait_interp *in, PyObject *future);
 /* Events were lost, and the stack has been stated at time t: which tasks' steps the thread is in. Returns false if the ring
  * was full. */
 bool krait_tasks_say(struct krait_interp *in, struct krait_ring *ring, uint64_t t);
+/* Recording paused at time t, and goes on: nobody knows when the steps that the thread was in have ended. GIL held. */
+void krait_tasks_paused(struct krait_interp *in, struct krait_ring *ring, uint64_t t);
+/* ... and looks in which step the thread is now, for krait_tasks_say. `frame` is the top of its stack as it is stated. GIL held;
+ * keeps the exception. */
+void krait_tasks_resumed(struct krait_interp *in, PyObject *frame);
 /* A new task's id. */
 uint32_t krait_tasks_next_id(struct krait_interp *in);
 /* Writes what a task is. `coroutine`: the id of its function; 0: it has not begun, or is not known. */

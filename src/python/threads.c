@@ -484,6 +484,8 @@ static void put_pause(struct krait_interp *in, struct krait_ring *ring, uint64_t
     if (krait_writer_room(writer, ring, t, BYTES) != KRAIT_ROOM_NONE) /* the packet may be of a later event */
         krait_writer_put(ring, KRAIT_MAX(t, krait_writer_begin(writer, ring)), event, in->governor.pause_id);
     ring->pauses++;
+    if (event == KRAIT_EVENT_python_call)
+        krait_tasks_paused(in, ring, t);
 }
 
 void krait_thread_say_pause(struct krait_interp *in, uint64_t t)
@@ -500,15 +502,17 @@ static void begin_pause(struct krait_interp *in, struct krait_ring *ring)
     put_pause(in, ring, KRAIT_MAX(g->pause_ticks, krait_gil_last()), KRAIT_EVENT_python_call);
 }
 
-static void end_pause(struct krait_interp *in, struct krait_ring *ring)
+/* Returns whether there was one. */
+static bool end_pause(struct krait_interp *in, struct krait_ring *ring)
 {
     const struct krait_governor *g = &in->governor;
     if (!g->pause_id || ring->pauses / 2 >= g->pauses)
-        return;
+        return false;
     if (ring->pauses % 2 == 0)
         begin_pause(in, ring);
     put_pause(in, ring, KRAIT_MAX(g->resume_ticks, krait_gil_last()), KRAIT_EVENT_python_return);
     ring->pauses = g->pauses * 2;
+    return true;
 }
 
 void krait_thread_tell_pause(struct krait_interp *in)
@@ -534,7 +538,7 @@ static bool say_tasks(struct krait_interp *in, struct krait_ring *ring, uint64_t
 
 /* A deep stack may need more room than the ring has, mostly after a loss: then it is said in parts, the
  * outermost frames first. Each part takes up where the one before stopped, or where the stack has changed
- * since. `said` is NULL without memory. */
+ * since. `said` is NULL without memory. Takes a reference to the frame, of which the caller has another one. */
 static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_t t, PyObject *frame,
                        struct frames *said)
 {
@@ -543,8 +547,7 @@ static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_
     bool whole = frames_from(in, frame, &frames);
     if (!whole || mine != krait_this_ring) /* naming ran Python code, which stopped the recording or forked */
         return false;
-    if (said)
-        end_pause(in, ring);
+    bool was_paused = said && end_pause(in, ring);
     uint32_t why = atomic_exchange(&ring->resync, 0);
     bool anew = why & KRAIT_RESYNC_ANEW;
     if (said && why & ~(uint32_t)KRAIT_RESYNC_STACK)
@@ -560,7 +563,9 @@ static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_
             frames = (struct frames){ 0 };
         }
     }
-    if (all && said && why & ~(uint32_t)KRAIT_RESYNC_STACK)
+    if (was_paused)
+        krait_tasks_resumed(in, frame);
+    if (all && said && (was_paused || why & ~(uint32_t)KRAIT_RESYNC_STACK))
         all = say_tasks(in, ring, t);
     return all;
 }
@@ -591,7 +596,10 @@ static bool is_left_out(struct krait_interp *in, PyObject *frame)
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top)
 {
     uint64_t begin = krait_writer_now(&in->agent->writer);
-    bool all = say_frames(in, krait_this_ring, t, krait_thread_frame(top), said_of_this_thread());
+    PyObject *frame = krait_thread_frame(top);
+    Py_XINCREF(frame);
+    bool all = say_frames(in, krait_this_ring, t, frame, said_of_this_thread());
+    Py_XDECREF(frame);
     in->governor.said_ticks += krait_writer_now(&in->agent->writer) - begin;
     return all;
 }

@@ -257,3 +257,50 @@ def test_after_a_loss_it_is_known_again_which_task_runs(record, krait, python):
     assert lanes == {"first": {"first"}, "second": {"second"}}
     rows = {row["name"]: row for row in verb_json(krait, "report", run.path, "--by", "task")["tasks"]}
     assert 100_000_000 <= rows["second"]["running_ns"] and rows["first"]["running_ns"] < 500_000_000  # not up to where events are there again
+
+
+# Steps are long enough that pauses begin in them, and tasks go on and end meanwhile.
+PAUSES = """
+import asyncio, json, sys
+
+def leaf(n): return n
+
+async def worker(name, turns):
+    for n in range(turns):
+        for _ in range(3000): leaf(n)
+        await asyncio.sleep(0)
+        await inner(n)
+
+async def inner(n):
+    for _ in range(500): leaf(n)
+    await asyncio.sleep(0)
+    leaf(n)
+
+async def main():
+    for n in range(30):
+        await asyncio.gather(*(worker(name, 20) for name in "abc"))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.pythons(most=(3, 11))  # later ones leave functions out instead
+def test_no_task_runs_in_a_pause_of_the_governor(record, python):
+    run = record.text(python, PAUSES, options=["--max-overhead", "10", "--ring-size", "16M"])
+    assert run.status == 0 and not run.lost
+    main, running, unseen, ends = run.main, None, 0, {}
+    (thread,) = [t for t in main.threads if any(e.name == "task:run" for e in t.read())]
+    events = list(thread.read())
+    is_pause = {number for number, code in main.codes.items() if code.module == "krait"}
+    for i, e in enumerate(events):
+        if e.name == "task:run":
+            assert running in (None, e.fields["task"])
+            running = e.fields["task"]
+        elif e.name == "task:leave":
+            assert running == e.fields["task"]
+            ends[e.fields["reason"]] = ends.get(e.fields["reason"], 0) + 1
+            running = None
+        elif e.name == "python:call" and e.code in is_pause and running:
+            assert (events[i + 1].name, events[i + 1].fields.get("reason")) == ("task:leave", "unseen")
+            unseen += 1
+    assert unseen and unseen == ends["unseen"]

@@ -289,9 +289,12 @@ static void put_base(struct krait_buf *out, uint64_t time, struct stacks *stacks
 {
     enum { FRAME_MOST = sizeof(struct krait_event_extended) + KRAIT_FRAME_BYTES };
     uint8_t payload[KRAIT_FRAME_BYTES];
+    bool some = false;
     krait_newest_tasks_put_waiting(&stacks->tasks, out, time, room);
     for (size_t i = 1; i < stacks->left_count; i++) {
         const struct calls *left = &stacks->left[i];
+        if (!some) /* readers look at calls from the first greenlet on that is left */
+            some = krait_newest_tasks_put_left(&stacks->tasks, out, time, room, i);
         bool fits = out->len + 2 * (left->count + 1) * FRAME_MOST <= room;
         stacks->failed |= left->count && !fits;
         if (left->count && fits)

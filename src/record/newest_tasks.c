@@ -184,12 +184,14 @@ void krait_newest_tasks_put_waiting(const struct krait_newest_tasks *tasks, stru
     }
 }
 
-void krait_newest_tasks_put_left(const struct krait_newest_tasks *tasks, struct krait_buf *out, uint64_t time,
+bool krait_newest_tasks_put_left(const struct krait_newest_tasks *tasks, struct krait_buf *out, uint64_t time,
                                  uint64_t room, size_t number)
 {
     uint32_t index = number < tasks->number_cap ? tasks->by_number[number] : 0;
-    if (index && out->len < room)
-        put_task(out, time, &tasks->items[index - 1]);
+    if (!index || out->len >= room)
+        return false;
+    put_task(out, time, &tasks->items[index - 1]);
+    return true;
 }
 
 void krait_newest_tasks_put_steps(const struct krait_newest_tasks *tasks, struct krait_buf *out,

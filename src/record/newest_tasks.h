@@ -38,10 +38,10 @@ void krait_newest_tasks_follow(struct krait_newest_tasks *tasks, uint32_t id, st
 /* Appends an event in the long form. */
 void krait_newest_put(struct krait_buf *out, uint64_t time, uint32_t id, const void *payload, size_t n);
 /* Append what they do, while `out` has less than `room` bytes: tasks that wait with no stack of their own; the one whose
- * stack waits by a number; the steps that the thread is in, however many bytes there are. */
+ * stack waits by a number, if there is one (else false); the steps that the thread is in, however many bytes there are. */
 void krait_newest_tasks_put_waiting(const struct krait_newest_tasks *tasks, struct krait_buf *out,
                                     uint64_t time, uint64_t room);
-void krait_newest_tasks_put_left(const struct krait_newest_tasks *tasks, struct krait_buf *out, uint64_t time,
+bool krait_newest_tasks_put_left(const struct krait_newest_tasks *tasks, struct krait_buf *out, uint64_t time,
                                  uint64_t room, size_t number);
 void krait_newest_tasks_put_steps(const struct krait_newest_tasks *tasks, struct krait_buf *out,
                                   uint64_t time);

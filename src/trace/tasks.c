@@ -362,6 +362,7 @@ static void on_call(struct pass *pass, uint32_t id, uint64_t t_ns, struct krait_
         pass->calls.depth = 0;
         return;
     case KRAIT_EVENT_python_switch:
+        want_calls(&pass->events);
         pass->calls.depth = 0;
         return;
     case KRAIT_EVENT_python_return:
@@ -401,6 +402,7 @@ static int read_thread(struct pass *pass, uint32_t thread, struct krait_damage *
     if (!krait_thread_events_may_be(events, pass->trace, thread))
         return 0;
     events->wanted[KRAIT_EVENT_python_stack] = events->wanted[KRAIT_EVENT_python_deep_stack] = true;
+    events->wanted[KRAIT_EVENT_python_switch] = true;
     pass->thread = thread;
     pass->image = krait_image_of(pass->trace, thread);
     pass->file = &krait_recordings_of(pass->trace)->files[thread];

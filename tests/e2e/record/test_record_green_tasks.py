@@ -358,6 +358,32 @@ def test_a_thread_may_have_very_many_greenlets(record, any_python, venv):
     assert len(steps) == 20_000 and set(steps.values()) == {3}
 
 
+ENDED = """
+    from greenlet import getcurrent, greenlet
+    home = getcurrent()
+    def ends(): home.switch()
+    def waits():
+        while True: home.switch()
+    long = [greenlet(waits) for _ in range(10)]
+    kept = []  # so that no greenlet has the address of one before
+    for n in range(20_000):
+        let = greenlet(ends)
+        let.switch()
+        let.switch()
+        kept.append(let)
+        long[n % 10].switch()
+"""
+
+
+def test_greenlets_that_have_ended_are_forgotten_and_no_other(record, any_python, venv):
+    run = record.text(venv(any_python, "greenlet"), ENDED, options=["--no-c-calls", "--ring-size", "64M"])
+    assert run.status == 0 and not run.lost
+    (thread,) = threads_of(run.main)
+    steps, tasks = Counter(number for number, _ in runs(thread)), tasks_of(run.main)
+    assert Counter(count for number, count in steps.items() if tasks[number][1] == "ends") == {2: 20_000}
+    assert Counter(count for number, count in steps.items() if tasks[number][1] == "waits") == {2_000: 10}
+
+
 def test_the_page_s_greenlets_have_rows_lanes_and_tracks(record, krait, any_python, venv, tmp_path, export):  # noqa: F811
     (program,) = [body for info, body in blocks(page_text("tasks.md")) if info[:2] == ["python", "fetch.py"]]
     program = "import krait\n" + program.replace("    pool.acquire()", "    with krait.span('query'): pool.acquire()")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from browser import opened
-from conftest import verb_json
+from conftest import BUILD, verb_json
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cat"))
 from test_cat import CORPUS  # noqa: E402
@@ -103,6 +103,18 @@ def assert_events(page, krait, folder, name):
     page.page.wait_for_timeout(600)
     page.wait()
     assert page.text(".message").startswith(f"{len(printed.splitlines()):,} event")
+
+
+@pytest.mark.long
+def test_the_demos_recording(krait, chromium):
+    """`make demo` has recorded flake8."""
+    folder = BUILD.parent / "build-demo" / "trace"
+    if not folder.exists():
+        pytest.skip("make demo was not run")
+    with opened(krait, chromium, folder) as page:
+        assert_functions(page, krait, folder)
+        assert_events(page, krait, folder, "process:*")
+        assert page.errors == []
 
 
 @pytest.mark.long

@@ -3,6 +3,10 @@
 #include "serve/serving.h"
 #include "view/classes.h"
 
+#include <string.h>
+
+enum { TILES_MAX = 256 }; /* of one answer */
+
 #define P(name) (1u << KRAIT_PARAM_##name)
 
 static int read_place(struct krait_view_query *query, const struct krait_request *request,
@@ -38,6 +42,39 @@ int krait_answer_tile(struct krait_serving *serving, const struct krait_request 
     struct krait_view_query query;
     int rc = read_query(&query, request, err);
     rc = rc ? rc : krait_view_tile(serving->view, &query, out);
+    return rc && !err->code ? krait_err_set(err, rc, "there is no such tile") : rc;
+}
+
+/* Appends a track's id, the length of its tile, and the tile. */
+static int put_tile(struct krait_buf *out, struct krait_view *view, const struct krait_view_query *query)
+{
+    size_t at = out->len;
+    uint32_t head[2] = { query->track, 0 };
+    krait_buf_add(out, head, sizeof(head));
+    int rc = krait_view_tile(view, query, out);
+    if (rc || out->failed)
+        return rc ? rc : -ENOMEM;
+    head[1] = (uint32_t)(out->len - at - sizeof(head));
+    memcpy(out->data + at, head, sizeof(head));
+    return 0;
+}
+
+int krait_answer_tiles(struct krait_serving *serving, const struct krait_request *request,
+                       struct krait_buf *out, struct krait_err *err)
+{
+    struct krait_view_query query;
+    uint32_t count = 0;
+    int rc = read_place(&query, request, err);
+    rc = rc ? rc : krait_request_needs(request, P(tracks), err);
+    if (rc)
+        return rc;
+    for (uint32_t i = 0; i < serving->trace->track_count && !rc; i++) {
+        query.track = i;
+        if (!krait_request_has_id(request, i))
+            continue;
+        rc = ++count > TILES_MAX ? krait_err_set(err, -EINVAL, "an answer has at most %d tiles", TILES_MAX)
+                                 : put_tile(out, serving->view, &query);
+    }
     return rc && !err->code ? krait_err_set(err, rc, "there is no such tile") : rc;
 }
 

@@ -3,11 +3,11 @@
 
 import { Call, Func, Trace, clip } from './model';
 import { Summaries } from './summary';
-import { BINS, Tile, decodeTile } from './tile';
+import { BINS, Tile, decodeTile, decodeTiles } from './tile';
 
 const FUNCS_PER_PAGE = 1024;
 const TILES_KEPT = 3000;
-const TILES_AT_A_TIME = 6;
+const TILES_AT_A_TIME = 6, TILES_TOGETHER = 64; // requests for tiles at a time; most tiles of one
 
 export type Params = Record<string, string | number | bigint | undefined>;
 
@@ -139,9 +139,16 @@ export class Api {
     return undefined;
   }
 
+  private pumping = false;
+
   private want(key: string): void {
     this.waiting.push(key);
-    this.pump();
+    if (this.pumping) return;
+    this.pumping = true;
+    queueMicrotask(() => { // what a frame needs is requested together
+      this.pumping = false;
+      this.pump();
+    });
   }
 
   /** The tile, requested at once if it is not in the cache; it is not kept. */
@@ -194,29 +201,44 @@ export class Api {
   private pump(): void {
     while (this.running < TILES_AT_A_TIME && this.waiting.length) {
       this.running++;
-      void this.load(this.waiting.pop() as string).finally(() => {
+      void this.load(takeTogether(this.waiting, TILES_AT_A_TIME - this.running + 1)).finally(() => {
         this.running--;
         this.pump();
       });
     }
   }
 
-  private async load(key: string): Promise<void> {
-    const [track, level, tile] = key.split('/');
+  private async load(keys: string[]): Promise<void> {
+    const [, level, tile] = keys[0].split('/'), tracks = keys.map((key) => key.split('/')[0]);
     try {
-      const response = await fetch(address('tile', { track, level, tile }));
+      const response = await fetch(address('tiles', { tracks: tracks.join(','), level, tile }));
       if (!response.ok) throw new ApiError(response.statusText);
-      this.tiles.set(key, decodeTile(await response.arrayBuffer()));
+      const tiles = decodeTiles(await response.arrayBuffer());
+      keys.forEach((key, i) => {
+        const found = tiles.get(Number(tracks[i]));
+        if (found) this.tiles.set(key, found);
+        else this.tiles.delete(key);
+      });
       for (const old of this.tiles.keys()) {
         if (this.tiles.size <= TILES_KEPT) break;
         this.tiles.delete(old);
       }
     } catch {
-      this.tiles.delete(key);
+      for (const key of keys) this.tiles.delete(key);
       return;
     }
     this.changed();
   }
+}
+
+/** Takes from the end of a list the keys of one request: those of one place in time, at most the share that leaves each of `requests` as many. */
+export function takeTogether(waiting: string[], requests: number): string[] {
+  const most = Math.min(Math.ceil(waiting.length / requests), TILES_TOGETHER), placeOf = (key: string): string => key.slice(key.indexOf('/'));
+  const place = placeOf(waiting[waiting.length - 1]), taken: string[] = [];
+  for (let i = waiting.length - 1; i >= 0 && taken.length < most; i--) {
+    if (placeOf(waiting[i]) === place) taken.push(...waiting.splice(i, 1));
+  }
+  return taken;
 }
 
 /** The length of a tile of a level, in nanoseconds. */

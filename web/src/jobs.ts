@@ -76,7 +76,7 @@ export class Jobs {
       running = await ask<Running[]>('progress');
     } catch { /* the server has ended: the awaited request reports it */ }
     if (this.token !== token) return;
-    const slowest = running.filter((job) => job.name !== 'tile').sort((a, b) => b.took - a.took);
+    const slowest = running.filter((job) => !['tile', 'tiles'].includes(job.name)).sort((a, b) => b.took - a.took);
     this.element.hidden = false;
     if (this.told) this.show(this.told.share, this.told.words);
     else this.show(slowest[0]?.share ?? 0, slowest.map(jobText).join('; ') || 'waiting for the server');

@@ -63,3 +63,15 @@ export function decodeTile(bytes: ArrayBuffer): Tile {
   }
   return tile;
 }
+
+/** The tiles of an answer to api/tiles, by track. */
+export function decodeTiles(bytes: ArrayBuffer): Map<number, Tile> {
+  const view = new DataView(bytes), tiles = new Map<number, Tile>();
+  for (let at = 0; at < bytes.byteLength;) {
+    const track = view.getUint32(at, true), begin = at + 8, end = begin + view.getUint32(at + 4, true);
+    if (end > bytes.byteLength) throw new Error('the tiles are damaged');
+    tiles.set(track, decodeTile(bytes.slice(begin, end)));
+    at = end;
+  }
+  return tiles;
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { BINS, decodeTile } from '../src/tile';
+import { takeTogether } from '../src/api';
+import { BINS, decodeTile, decodeTiles } from '../src/tile';
 import { equal, test, throws } from './harness';
 
 interface Parts { kind?: number; rows?: [number, number[]][]; slices?: [bigint, bigint, number, number][]; marks?: [number, number, number][]; flags?: number }
@@ -56,4 +57,24 @@ test('what is no tile, of another version, or cut short is refused', () => {
   new DataView(other).setUint8(4, 2);
   throws(() => decodeTile(other));
   throws(() => decodeTile(bytesOf({ slices: [[0n, 1n, 0, 0]] }).slice(0, 60)));
+});
+
+test('tiles of several tracks come in one answer', () => {
+  const tiles = [[7, bytesOf({ kind: 3, marks: [[7, 3, 11]] })], [9, bytesOf({ rows: [[2, [5, 255, 1]]] })]] as [number, ArrayBuffer][];
+  const all = tiles.flatMap(([track, bytes]) => [...new Uint8Array(new Uint32Array([track, bytes.byteLength]).buffer), ...new Uint8Array(bytes)]);
+  const found = decodeTiles(new Uint8Array(all).buffer);
+  equal([...found].map(([track, tile]) => [track, tile.kind]), [[7, 'instants'], [9, 'calls']]);
+  equal(found.get(9)?.rows[0].depth, 2);
+  equal(decodeTiles(new ArrayBuffer(0)).size, 0);
+  throws(() => decodeTiles(new Uint8Array(all.slice(0, -1)).buffer));
+});
+
+test('the newest tiles are requested first, those of one place together', () => {
+  const waiting = ['1/8/0', '2/8/0', '3/8/1', '4/8/0', '5/8/1', '6/8/0', '7/8/0'];
+  equal(takeTogether(waiting, 6), ['7/8/0', '6/8/0']);
+  equal(takeTogether(waiting, 1), ['5/8/1', '3/8/1']);
+  equal(takeTogether(waiting, 1), ['4/8/0', '2/8/0', '1/8/0']);
+  equal(waiting, []);
+  const many = Array.from({ length: 1000 }, (_, i) => `${i}/8/0`);
+  equal(takeTogether(many, 1).length, 64);
 });

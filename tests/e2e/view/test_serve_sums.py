@@ -2,6 +2,7 @@
 """States, system calls, waits for the GIL and counters of a range and of chosen tracks are what the verbs print of them."""
 
 import json
+import struct
 from collections import Counter
 
 import pytest
@@ -105,6 +106,21 @@ def test_how_many_are_busy_is_added_up_exactly(serve, both, synth):
     assert sum(busy) * 8192 == pytest.approx(1_000_000 - 85_000, rel=1e-4)  # from 510 to 595 us it was off the CPU
     for query in ({"level": 8, "tile": 0}, {"tracks": states, "level": 55, "tile": 0}, {"tracks": states, "level": 54, "tile": 1}):
         kernel.api("busy", code=400, **query)
+
+
+def test_tiles_of_several_tracks_are_those_of_each(serve, both):
+    server = serve(both(CALLS, KERNEL))
+    wanted = [t["id"] for t in server.trace["tracks"]]
+    status, _, body = server.ask(f"api/tiles?tracks={wanted[0]}-{wanted[-1] + 5}&level=11&tile=0")
+    found = []
+    while body:
+        track, size = struct.unpack_from("<II", body)
+        found.append((track, body[8 : 8 + size]))
+        body = body[8 + size :]
+    assert status == 200 and found == [(track, server.ask(f"api/tile?track={track}&level=11&tile=0")[2]) for track in wanted]
+    assert server.ask("api/tiles?tracks=1000000&level=11&tile=0")[::2] == (200, b"")
+    for query in ("level=11&tile=0", "tracks=0&level=55&tile=0", "tracks=0&level=54&tile=1", "tracks=0&tile=0"):
+        assert server.ask(f"api/tiles?{query}")[0] == 400
 
 
 def cells(server, **params):

@@ -443,7 +443,7 @@ void krait_agent_stop(void)
 }
 
 /* The calling thread may stand in a hook, which goes on with the mapping: it cannot be the one that unmaps. */
-static void *leave(void *none)
+static void *leave(KRAIT_UNUSED void *none)
 {
     PyGILState_STATE state;
     if (!Py_IsInitialized() || !krait_worker_enter(&state))
@@ -562,6 +562,7 @@ static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uin
     krait_writer_put(ring, t, event, code);
     if (window_is_new) {
         krait_thread_look_at_name(in);
+        krait_threads_sweep();
         krait_governor_look(in);
     }
 }

@@ -306,6 +306,9 @@ void krait_thread_settle(struct krait_interp *in);
 void krait_threads_close(void);
 /* Takes rings for threads that are already running, unless they have one, and writes their stacks. */
 void krait_threads_seed(struct krait_interp *in);
+/* Gives back rings of such threads that have ended without an event: what was open in them is over. Looks at some of them
+ * each time. GIL held; keeps errno. */
+void krait_threads_sweep(void);
 /* The same for this thread, which starts the recording from krait's own functions: these are not part of it. */
 void krait_thread_seed(struct krait_interp *in);
 int krait_threads_init(void);

@@ -381,6 +381,7 @@ bool krait_thread_begin(struct krait_interp *in)
     ring =
         entry->none_at == window ? NULL : krait_writer_ring_new(&in->agent->writer, KRAIT_RING_THREAD, tid);
     if (!ring) {
+        krait_threads_sweep();
         entry->none_at = window;
         krait_writer_lost(&in->agent->writer, KRAIT_lost_reason_no_ring, 1);
         return false;
@@ -744,6 +745,37 @@ void krait_threads_seed(struct krait_interp *in)
     }
     Py_DECREF(frames);
     PyErr_Clear();
+}
+
+/* Takes rings of threads that have ended without an event out of those that wait, and returns how many. A ring that was
+ * taken leaves its place. */
+static size_t take_ended(struct krait_ring **ended, size_t most)
+{
+    static size_t next;
+    size_t n = 0;
+    pthread_mutex_lock(&waiting_lock);
+    for (size_t tries = KRAIT_MIN(most, waiting_count); tries && waiting_count; tries--) {
+        struct waiting *w = &waiting[next++ % waiting_count];
+        bool ends = w->ring && syscall(SYS_tgkill, getpid(), w->ring->tid, 0) && errno == ESRCH;
+        if (ends)
+            ended[n++] = w->ring;
+        if (ends || !w->ring)
+            *w = waiting[--waiting_count];
+    }
+    pthread_mutex_unlock(&waiting_lock);
+    return n;
+}
+
+void krait_threads_sweep(void)
+{
+    struct krait_ring *ended[64];
+    int saved = errno;
+    size_t n = take_ended(ended, KRAIT_ARRAY_LEN(ended));
+    errno = saved;
+    for (size_t i = 0; i < n; i++) {
+        close_ring(ended[i]);
+        krait_writer_ring_close(ended[i]);
+    }
 }
 
 void krait_thread_seed(struct krait_interp *in)

@@ -303,6 +303,50 @@ def test_threads_that_begin_in_the_recording_are_recorded(programs, attach, run,
     assert [found[name]["calls"] for name in ("by_threading", "by_thread", "by_c")] == [1, 1, 1]
 
 
+# Threads that end without an event where only `inner` is recorded, and then others.
+SITS = """
+import _thread, os, sys, time
+def inner(n): return n + 1
+def sits():
+    sit.acquire()
+    sit.release()
+    left.append(1)
+def works():
+    while not os.path.exists("stop"):
+        inner(1)
+        time.sleep(0.01)
+    left.append(2)
+sit, left = _thread.allocate_lock(), []
+sit.acquire()
+def begin(function, n):
+    for i in range(n): _thread.start_new_thread(function, ())
+    while sum(f.f_code is function.__code__ for f in sys._current_frames().values()) < n: time.sleep(0.01)
+begin(sits, 60)
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+sit.release()
+while len(left) < 60: time.sleep(0.01)
+begin(works, 30)
+while len(left) < 90:
+    inner(1)
+    time.sleep(0.01)
+print("done", True, flush=True)
+"""
+
+
+def test_threads_that_end_without_an_event_give_their_rings_to_others(programs, attach, run, python, tmp_path):
+    """There are 64 rings: the recording takes one for each of 60 threads that wait."""
+    app = programs.start(python, SITS, stdin=subprocess.PIPE)
+    krait, folder = attach(app.pid, "--include", "__main__.inner", "--max-threads", 32)
+    wait_for(lambda: len(list(folder.glob("*/thread*"))) >= 60, "the stacks of the threads that wait")
+    app.process.stdin.write("\n")
+    app.process.stdin.flush()
+    wait_for(lambda: len(list(folder.glob("*/thread*"))) >= 60 + 31, "the calls of the other threads")
+    assert ended(app, tmp_path) == "done True\n"
+    krait.communicate(timeout=60)
+    assert functions(run, folder)["inner"]["calls"] > 0
+
+
 # Of a program: a child that does the work alone.
 CHILD = """
 def child(work):

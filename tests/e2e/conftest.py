@@ -85,7 +85,8 @@ def python_params():
 
 def pytest_generate_tests(metafunc):
     """`python` is one interpreter of every family of versions. The marker pythons(least, most) narrows that to versions;
-    few_pythons takes one interpreter of each kind of hook, where any gives the same result. With --long both take all of them."""
+    few_pythons takes one interpreter of each kind of hook, where any gives the same result, every_python one of each version.
+    With --long all take all of them."""
     own = [mark for mark in metafunc.definition.iter_markers("parametrize") if "python" in mark.args[0]]
     if "python" not in metafunc.fixturenames or own:
         return
@@ -94,8 +95,13 @@ def pytest_generate_tests(metafunc):
         least, most = marker.kwargs.get("least", (3, 8)), marker.kwargs.get("most", (3, 99))
         params = [p for p in params if p.values[0] is None or least <= p.values[0].number <= most]
     if not metafunc.config.getoption("--long"):
-        few = metafunc.definition.get_closest_marker("few_pythons")
-        params = one_of_each_hook(params) if few else one_of_each_family(params, metafunc.definition.nodeid)
+        is_marked = metafunc.definition.get_closest_marker
+        if is_marked("few_pythons"):
+            params = one_of_each_hook(params)
+        elif is_marked("every_python"):
+            params = one_of_each_version(params)
+        else:
+            params = one_of_each_family(params, metafunc.definition.nodeid)
     metafunc.parametrize("python", params, indirect=False)
 
 

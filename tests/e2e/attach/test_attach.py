@@ -77,6 +77,7 @@ def test_a_running_program_is_recorded_again_and_again_and_left_as_it_was(progra
     assert ended(app, tmp_path) == "done True\n"
 
 
+@pytest.mark.every_python
 def test_ctrl_c_ends_the_recording_and_not_the_program(programs, attach, run, python, tmp_path):
     app = programs.start(python, SPIN)
     krait, folder = attach(app.pid, "--include", "__main__")

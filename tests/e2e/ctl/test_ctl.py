@@ -86,6 +86,7 @@ def told(krait, record):
             process.communicate()
 
 
+@pytest.mark.every_python
 def test_what_happens_while_it_is_off_is_not_recorded(told, python):
     app = told(python)
     assert app.tell("first()") == "6"

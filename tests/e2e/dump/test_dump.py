@@ -131,6 +131,7 @@ forever.wait()
 FAR = "def far():\n    x = 0\n" + "    x += 1\n" * 3 + "\n" * 400 + "    forever.wait()\n" + "\n" * 300 + "    return x\n"
 
 
+@pytest.mark.every_python
 def test_every_frame_has_the_function_file_and_line_that_the_program_itself_knows(programs, dumps, python):
     app = programs.start(python, PLACES.replace("FAR", FAR))
     expected = {int(i): [tuple(f) for f in stack] for i, stack in json.loads(app.ready).items()}

@@ -33,6 +33,7 @@ def said(record, krait):
     return of
 
 
+@pytest.mark.every_python
 def test_a_program_says_where_it_is(said, python):
     events = said(
         python,

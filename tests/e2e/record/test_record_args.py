@@ -57,6 +57,7 @@ def test_a_pattern_that_matches_no_function_is_told(krait, record, any_python, p
     assert json.loads(subprocess.run([*info, "--json"], capture_output=True, text=True, timeout=60).stdout)["args_unmet"] == [pattern]
 
 
+@pytest.mark.every_python
 def test_named_arguments_are_recorded_without_running_the_program(record, python):
     spec = "Cart.add(item, n, rest, more, self.kind, self.size, self.owner.slot, self.owner, self.heavy, self.missing, missing)"
     run = record.text(python, PROGRAM, options=["--args", spec, "--args", "__main__.other( x ) -> return"]).check(ended=False)

@@ -200,6 +200,7 @@ def calls_of_cases(recording):
 
 
 @pytest.mark.parametrize("options", [(), ("--exclude", "nothing.at.all")], ids=["short", "selective"])
+@pytest.mark.every_python
 def test_every_kind_of_callable_is_recorded_alike_on_every_python(record, python, options):
     """`selective`: the hooks that look each function up."""
     cases = dict(CASES, **{name: (code, expected(python.number)) for name, (code, expected) in DIFFER.items()})

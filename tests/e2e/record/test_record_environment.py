@@ -63,6 +63,7 @@ for way in {ways!r}:
     assert dict(zip(WAYS, run.stdout.split("--\n"))) == dict(zip(WAYS, alone)) and all(alone[:-1])
 
 
+@pytest.mark.every_python
 def test_every_python_is_recorded_and_sees_the_environment_it_was_given(record, python):
     run = record.text(python, program("few"))
     assert run.check(ended=False).calls()["child"] == 1

@@ -6,6 +6,7 @@ import pytest
 from shapes import as_known, same, shape
 
 
+@pytest.mark.every_python
 def test_calls_and_returns_nest(record, python):
     run = record.text(
         python,

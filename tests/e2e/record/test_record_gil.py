@@ -133,6 +133,7 @@ def test_a_thread_alone_waits_for_nobody(record, python):
 
 
 @pytest.mark.few_pythons
+@pytest.mark.every_python
 def test_threads_one_after_the_other_wait_at_their_start_and_end_alone(record, python):
     run = burning(record, python, "for _ in range(5): thread(burn, 0.05).join()")
     assert sum(map(len, waits_of(run.main).values())) <= 5 * 6

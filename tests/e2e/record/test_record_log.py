@@ -89,6 +89,7 @@ RECORDS = """
 """
 
 
+@pytest.mark.every_python
 def test_a_record_has_its_fields(record, python):
     run = record.text(python, RECORDS, options=["--log"]).check()
     first, second, third = run.notes("log:record")

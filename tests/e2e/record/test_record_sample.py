@@ -99,6 +99,7 @@ def test_shares_lie_within_the_error_that_the_report_tells(programs, sample, run
 
 
 @pytest.mark.few_pythons
+@pytest.mark.every_python
 def test_the_other_verbs_read_samples(programs, sample, run, python, tmp_path):
     app = programs.start(python, SHARES)
     folder = sample(app.pid, time="500ms")

@@ -145,6 +145,7 @@ def test_tasks_run_as_the_program_says(record, recorded, python, options):
     assert run.lost == 0
 
 
+@pytest.mark.every_python
 def test_a_wait_says_which_coroutine_waits(recorded, python):
     process = recorded(python).main
     names = {d["id"]: d["name"] for d in process.said("task:define")}

@@ -72,6 +72,7 @@ def exact(krait):
     return read
 
 
+@pytest.mark.every_python
 def test_a_commands_calls_are_those_of_its_recording(exact, record, report, python):
     recorded = {f["name"]: f["calls"] for f in report(record.text(python, CALLS).path) if f["file"].endswith("app.py")}
     table = exact("--batch", "99", *ALL, "--", *python.prefix, python.exe, record.folder / "app.py")[-1]

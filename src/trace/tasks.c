@@ -67,23 +67,29 @@ struct calls {
     uint32_t depth;
 };
 
-struct pass {
-    const struct krait_trace *trace;
-    const struct krait_process *process;
-    struct krait_range range; /* in a part that krait cut made, without the moment before it */
+/* A thread on the way. */
+struct strand {
     uint32_t thread;
     const struct krait_image *image;
     const struct krait_thread_file *file;
-    const struct krait_walking *walking;
-    struct now *now;          /* by index in trace->tasks */
-    struct krait_map waiting; /* what is waited for to the index of who waits, + 1 */
-    struct krait_thread_events events;
     struct calls calls;          /* once there are greenlets */
     struct krait_steps now_in;   /* the thread is in */
     struct krait_steps doubtful; /* ... was in when events were lost */
     uint64_t lost_ns;            /* after this time */
     uint64_t stated_ns;   /* when the thread's stack was stated last; its steps are stated at the same time */
     uint32_t next_packet; /* to look at for losses */
+};
+
+struct pass {
+    const struct krait_trace *trace;
+    const struct krait_process *process;
+    struct krait_range range; /* in a part that krait cut made, without the moment before it */
+    const struct krait_walking *walking;
+    struct strand *at;        /* whose events come */
+    struct strand alone;      /* ... where threads come one after the other */
+    struct now *now;          /* by index in trace->tasks */
+    struct krait_map waiting; /* what is waited for to the index of who waits, + 1 */
+    struct krait_thread_events events;
     uint32_t names[KRAIT_TASK_STATES];
 };
 
@@ -161,7 +167,7 @@ static int go_to(struct pass *pass, uint32_t task, uint64_t t_ns, enum krait_tas
 /* The index of a task, or KRAIT_NO_ID: nothing defines it. */
 static uint32_t find_task(const struct pass *pass, uint64_t id)
 {
-    const uint64_t *index = krait_map_get(&pass->image->tasks, id);
+    const uint64_t *index = krait_map_get(&pass->at->image->tasks, id);
     return index ? (uint32_t)*index : KRAIT_NO_ID;
 }
 
@@ -180,10 +186,10 @@ static int wake(struct pass *pass, uint64_t key, uint64_t t_ns, uint32_t by)
 {
     uint64_t *waiter = krait_map_get(&pass->waiting, key);
     uint32_t task = waiter && *waiter ? (uint32_t)(*waiter - 1) : KRAIT_NO_ID;
-    if (task == KRAIT_NO_ID)
+    const struct now *now = task == KRAIT_NO_ID ? NULL : &pass->now[task];
+    if (!now || (now->is_known && now->since_ns > t_ns)) /* another future had the address before */
         return 0;
     *waiter = 0;
-    const struct now *now = &pass->now[task];
     bool is_waiting = now->is_known && now->state != KRAIT_TASK_RUNNING && now->state != KRAIT_TASK_READY;
     return is_waiting ? go_to(pass, task, t_ns, KRAIT_TASK_READY, by) : 0;
 }
@@ -191,14 +197,14 @@ static int wake(struct pass *pass, uint64_t key, uint64_t t_ns, uint32_t by)
 /* NULL: it is not known. */
 static const struct krait_func *func_of(const struct pass *pass, uint32_t code)
 {
-    uint32_t func = code < pass->image->code_count ? pass->image->code_func[code] : KRAIT_NO_ID;
+    uint32_t func = code < pass->at->image->code_count ? pass->at->image->code_func[code] : KRAIT_NO_ID;
     return func == KRAIT_NO_ID ? NULL : &pass->trace->funcs[func];
 }
 
 /* The C function that the innermost Python function has called; 0: none, or it is not known. */
 static uint32_t c_function(const struct pass *pass)
 {
-    const struct calls *calls = &pass->calls;
+    const struct calls *calls = &pass->at->calls;
     return calls->depth ? calls->codes[calls->depth - 1] : 0;
 }
 
@@ -228,7 +234,7 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
                  uint64_t t_ns)
 {
     int rc = 0;
-    pass->now[task].thread = pass->thread;
+    pass->now[task].thread = pass->at->thread;
     pass->now[task].left = *event;
     switch (event->reason) {
     case KRAIT_task_leave_reason_future:
@@ -266,25 +272,25 @@ static bool confirm_step(struct krait_steps *doubtful, uint32_t task)
 /* Steps that were not stated after a loss have ended in it. */
 static int settle_doubt(struct pass *pass, uint64_t t_ns)
 {
-    struct krait_steps *doubtful = &pass->doubtful;
+    struct krait_steps *doubtful = &pass->at->doubtful;
     int rc = 0;
-    for (uint32_t i = 0; i < doubtful->depth && t_ns > pass->stated_ns && !rc; i++) {
+    for (uint32_t i = 0; i < doubtful->depth && t_ns > pass->at->stated_ns && !rc; i++) {
         struct now *now = &pass->now[doubtful->tasks[i]];
-        rc = now->state == KRAIT_TASK_RUNNING ? end_state(pass, now, pass->lost_ns) : 0;
+        rc = now->state == KRAIT_TASK_RUNNING ? end_state(pass, now, pass->at->lost_ns) : 0;
     }
-    doubtful->depth = t_ns > pass->stated_ns ? 0 : doubtful->depth;
+    doubtful->depth = t_ns > pass->at->stated_ns ? 0 : doubtful->depth;
     return rc;
 }
 
 static void look_for_loss(struct pass *pass, uint64_t t_ns)
 {
     uint64_t after_ns;
-    if (!krait_thread_file_lost(pass->file, &pass->next_packet, t_ns, &after_ns))
+    if (!krait_thread_file_lost(pass->at->file, &pass->at->next_packet, t_ns, &after_ns))
         return;
-    pass->lost_ns = pass->doubtful.depth ? pass->lost_ns : after_ns;
-    for (uint32_t i = 0; i < pass->now_in.depth; i++)
-        krait_steps_push(&pass->doubtful, pass->now_in.tasks[i]);
-    pass->now_in.depth = 0;
+    pass->at->lost_ns = pass->at->doubtful.depth ? pass->at->lost_ns : after_ns;
+    for (uint32_t i = 0; i < pass->at->now_in.depth; i++)
+        krait_steps_push(&pass->at->doubtful, pass->at->now_in.tasks[i]);
+    pass->at->now_in.depth = 0;
 }
 
 static void begin_call(struct calls *calls, uint32_t code)
@@ -312,11 +318,11 @@ static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload
     if (task == KRAIT_NO_ID)
         return 0;
     const struct now *now = &pass->now[task];
-    bool was_in = confirm_step(&pass->doubtful, task), is_in = krait_steps_take(&pass->now_in, task);
-    krait_steps_push(&pass->now_in, task);
-    pass->now[task].thread = pass->thread;
-    if (now->c && !pass->calls.depth) /* it goes on in what it called */
-        begin_call(&pass->calls, now->c);
+    bool was_in = confirm_step(&pass->at->doubtful, task), is_in = krait_steps_take(&pass->at->now_in, task);
+    krait_steps_push(&pass->at->now_in, task);
+    pass->now[task].thread = pass->at->thread;
+    if (now->c && !pass->at->calls.depth) /* it goes on in what it called */
+        begin_call(&pass->at->calls, now->c);
     if ((was_in || is_in) && now->is_known && now->state == KRAIT_TASK_RUNNING)
         return 0;
     return go_to(pass, task, t_ns, KRAIT_TASK_RUNNING, KRAIT_NO_ID);
@@ -326,15 +332,15 @@ static int on_leave(struct pass *pass, uint64_t t_ns, struct krait_cursor *paylo
 {
     struct krait_payload_task_leave event;
     uint32_t task = krait_read_task_leave(payload, &event) ? find_task(pass, event.task) : KRAIT_NO_ID;
-    if (task == KRAIT_NO_ID || !krait_steps_take(&pass->now_in, task))
-        pass->now_in.depth = 0;
+    if (task == KRAIT_NO_ID || !krait_steps_take(&pass->at->now_in, task))
+        pass->at->now_in.depth = 0;
     return task == KRAIT_NO_ID ? 0 : leave(pass, &event, task, t_ns);
 }
 
 static int on_wake(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload)
 {
     struct krait_payload_task_wake event;
-    uint32_t by = krait_steps_top(&pass->now_in, KRAIT_NO_ID);
+    uint32_t by = krait_steps_top(&pass->at->now_in, KRAIT_NO_ID);
     return krait_read_task_wake(payload, &event) ? wake(pass, event.on, t_ns, by) : 0;
 }
 
@@ -344,32 +350,32 @@ static void on_call(struct pass *pass, uint32_t id, uint64_t t_ns, struct krait_
     struct krait_payload_c_call call;
     switch (id) {
     case KRAIT_EVENT_c_call:
-        begin_call(&pass->calls, krait_read_c_call(payload, &call) ? call.code : 0);
+        begin_call(&pass->at->calls, krait_read_c_call(payload, &call) ? call.code : 0);
         return;
     case KRAIT_EVENT_python_call:
     case KRAIT_EVENT_python_resume:
     case KRAIT_EVENT_python_throw:
-        begin_call(&pass->calls, 0);
+        begin_call(&pass->at->calls, 0);
         return;
     case KRAIT_EVENT_c_return:
     case KRAIT_EVENT_c_raise:
     case KRAIT_EVENT_c_raise_of:
-        end_call(&pass->calls, true);
+        end_call(&pass->at->calls, true);
         return;
     case KRAIT_EVENT_python_stack:
     case KRAIT_EVENT_python_deep_stack:
-        pass->stated_ns = t_ns;
-        pass->calls.depth = 0;
+        pass->at->stated_ns = t_ns;
+        pass->at->calls.depth = 0;
         return;
     case KRAIT_EVENT_python_switch:
         want_calls(&pass->events);
-        pass->calls.depth = 0;
+        pass->at->calls.depth = 0;
         return;
     case KRAIT_EVENT_python_return:
     case KRAIT_EVENT_python_yield:
     case KRAIT_EVENT_python_unwind:
     case KRAIT_EVENT_python_unwind_of:
-        end_call(&pass->calls, false);
+        end_call(&pass->at->calls, false);
         return;
     default:
         return;
@@ -394,25 +400,163 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
                                           : on_wake(pass, t_ns, &payload);
 }
 
-static int read_thread(struct pass *pass, uint32_t thread, struct krait_damage *damage)
+static bool begin_strand(struct pass *pass, struct strand *strand, uint32_t thread, krait_thread_event_fn *fn,
+                         void *ctx)
 {
     struct krait_thread_events *events = &pass->events;
-    *events = (struct krait_thread_events){ .fn = on_event, .ctx = pass };
+    *events = (struct krait_thread_events){ .fn = fn, .ctx = ctx };
     krait_thread_events_want(events, "task:");
     if (!krait_thread_events_may_be(events, pass->trace, thread))
-        return 0;
+        return false;
     events->wanted[KRAIT_EVENT_python_stack] = events->wanted[KRAIT_EVENT_python_deep_stack] = true;
     events->wanted[KRAIT_EVENT_python_switch] = true;
-    pass->thread = thread;
-    pass->image = krait_image_of(pass->trace, thread);
-    pass->file = &krait_recordings_of(pass->trace)->files[thread];
-    pass->now_in.depth = pass->doubtful.depth = pass->next_packet = 0;
-    pass->stated_ns = 0;
-    pass->calls.depth = 0;
-    int rc = krait_thread_events_read(events, pass->trace, thread, 0, damage);
-    rc = rc == -ERANGE ? 0 : rc;
+    *strand = (struct strand){ .thread = thread,
+                               .image = krait_image_of(pass->trace, thread),
+                               .file = &krait_recordings_of(pass->trace)->files[thread] };
+    pass->at = strand;
+    return true;
+}
+
+static int end_strand(struct pass *pass, struct strand *strand)
+{
+    pass->at = strand;
     look_for_loss(pass, pass->range.to_ns);
-    return rc ? rc : settle_doubt(pass, UINT64_MAX);
+    return settle_doubt(pass, UINT64_MAX);
+}
+
+static int read_thread(struct pass *pass, uint32_t thread, struct krait_damage *damage)
+{
+    if (!begin_strand(pass, &pass->alone, thread, on_event, pass))
+        return 0;
+    int rc = krait_thread_events_read(&pass->events, pass->trace, thread, 0, damage);
+    int ended = end_strand(pass, &pass->alone);
+    return rc && rc != -ERANGE ? rc : ended;
+}
+
+/* -- tasks that several threads run, one after the other: an event loop that is run in another thread than before. The
+ * threads' events are kept, and taken in the order of time. Calls are not: no greenlet goes to another thread. -- */
+
+struct kept {
+    uint64_t t_ns;
+    uint32_t id, strand, order;
+    uint32_t size;
+    uint8_t payload[KRAIT_BYTES_task_leave];
+};
+
+struct together {
+    struct krait_range range;
+    struct kept *items;
+    uint32_t count, cap, strand;
+};
+
+static int keep(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
+{
+    struct together *together = ctx;
+    if (t_ns >= together->range.to_ns)
+        return -ERANGE;
+    if (!KRAIT_GROW(together->items, together->cap, together->count + 1))
+        return -ENOMEM;
+    struct kept *kept = &together->items[together->count];
+    *kept = (struct kept){ .t_ns = t_ns, .id = id, .strand = together->strand, .order = together->count++ };
+    kept->size = (uint32_t)KRAIT_MIN((size_t)(payload.end - payload.at), sizeof(kept->payload));
+    memcpy(kept->payload, payload.at, kept->size);
+    return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct kept *one = a, *other = b;
+    if (one->t_ns != other->t_ns)
+        return one->t_ns < other->t_ns ? -1 : 1;
+    return one->order < other->order ? -1 : 1;
+}
+
+static int take_together(struct pass *pass, struct together *together, struct strand *strands)
+{
+    int rc = 0;
+    if (together->count)
+        qsort(together->items, together->count, sizeof(*together->items), by_time);
+    for (uint32_t i = 0; i < together->count && !rc; i++) {
+        const struct kept *kept = &together->items[i];
+        pass->at = &strands[kept->strand];
+        rc = on_event(pass, kept->id, kept->t_ns,
+                      (struct krait_cursor){ kept->payload, kept->payload + kept->size });
+    }
+    for (uint32_t i = 0; i < together->strand && !rc; i++)
+        rc = end_strand(pass, &strands[i]);
+    return rc;
+}
+
+static int read_together(struct pass *pass, const uint32_t *threads, uint32_t count,
+                         struct krait_damage *damage)
+{
+    struct together together = { .range = pass->range };
+    KRAIT_AUTO_FREE struct strand *strands = calloc(count, sizeof(*strands));
+    int rc = strands ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        if (!begin_strand(pass, &strands[together.strand], threads[i], keep, &together))
+            continue;
+        rc = krait_thread_events_read(&pass->events, pass->trace, threads[i], 0, damage);
+        rc = rc == -ERANGE ? 0 : rc;
+        together.strand++;
+    }
+    rc = rc ? rc : take_together(pass, &together, strands);
+    pass->at = NULL;
+    free(together.items);
+    return rc;
+}
+
+/* Which thread runs each task. */
+struct runners {
+    const struct krait_image *image;
+    uint32_t *of; /* by task: the thread + 1 */
+    uint32_t thread;
+    bool some, shared; /* a task was run; by two of them */
+};
+
+static int note_runner(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
+{
+    struct runners *runners = ctx;
+    struct krait_payload_task_run run;
+    const uint64_t *task =
+        krait_read_task_run(&payload, &run) ? krait_map_get(&runners->image->tasks, run.task) : NULL;
+    if (!task)
+        return 0;
+    runners->some = true;
+    runners->shared = runners->of[*task] && runners->of[*task] != runners->thread + 1;
+    runners->of[*task] = runners->thread + 1;
+    return runners->shared ? -ERANGE : 0;
+}
+
+/* The first thread is mostly the only one that runs tasks, and then is not read. Returns 0 or -ENOMEM. */
+static int find_shared(struct pass *pass, const uint32_t *threads, uint32_t count, bool *shared)
+{
+    KRAIT_AUTO_FREE uint32_t *of = calloc((size_t)pass->trace->task_count + 1, sizeof(*of));
+    struct runners runners = { .of = of };
+    struct krait_damage ignored = { 0 }; /* the walk that follows tells it */
+    int rc = of ? 0 : -ENOMEM;
+    for (uint32_t i = count; i-- > 0 && !rc && !runners.shared && (i || runners.some);) {
+        struct krait_thread_events events = { .fn = note_runner, .ctx = &runners };
+        events.wanted[KRAIT_EVENT_task_run] = true;
+        runners.thread = threads[i];
+        runners.image = krait_image_of(pass->trace, threads[i]);
+        rc = krait_thread_events_read(&events, pass->trace, threads[i], 0, &ignored);
+        rc = rc == -ERANGE ? 0 : rc;
+    }
+    *shared = runners.shared;
+    return rc;
+}
+
+static int read_threads(struct pass *pass, const uint32_t *threads, uint32_t count,
+                        struct krait_damage *damage)
+{
+    bool shared = false;
+    int rc = count > 1 ? find_shared(pass, threads, count, &shared) : 0;
+    if (rc || shared)
+        return rc ? rc : read_together(pass, threads, count, damage);
+    for (uint32_t i = 0; i < count && !rc; i++)
+        rc = read_thread(pass, threads[i], damage);
+    return rc;
 }
 
 /* -- the importer -- */
@@ -460,13 +604,16 @@ static int walk_process(struct pass *pass, uint32_t process)
 {
     const struct krait_trace *trace = pass->trace;
     struct krait_damage damage = pass->walking->damage;
-    int rc = 0;
+    KRAIT_AUTO_FREE uint32_t *threads = malloc(((size_t)trace->thread_count + 1) * sizeof(*threads));
+    uint32_t count = 0;
     pass->process = &trace->processes[process];
     pass->range = krait_image_clip(&krait_recordings_of(trace)->images[process], pass->walking->range);
-    for (uint32_t i = 0; i < trace->thread_count && !rc; i++) {
+    for (uint32_t i = 0; threads && i < trace->thread_count; i++) {
         if (trace->threads[i].process == process && krait_image_of(trace, i))
-            rc = read_thread(pass, i, &damage);
+            threads[count++] = i;
     }
+    int rc = threads ? read_threads(pass, threads, count, &damage) : -ENOMEM;
+    krait_map_done(&pass->waiting); /* another process may have the same addresses */
     return rc ? rc : end_all(pass, process);
 }
 

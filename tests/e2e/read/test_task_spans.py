@@ -143,6 +143,50 @@ def test_a_task_of_two_threads_has_lanes_of_each_and_its_spans_end_anywhere(synt
     assert text_of(folder, together=True) == text_of(folder)
 
 
+# Both threads run the first task, by turns: its loop is run in one, and in the other. The second one waits in the first thread.
+SHARED = (
+    HEAD
+    + """
+    thread 100 MainThread
+    1us call 1
+    10us run 1
+    12us leave 1 1 4096
+    20us run 2
+    22us leave 2 2 1
+    60us run 1
+    65us leave 1 0
+    90us run 1
+    92us leave 1 3
+    99us return
+    thread 101 Other
+    2us call 1
+    28us wake 4096
+    30us run 1
+    40us leave 1 1 4096
+    50us wake 4096
+    98us return
+    """
+)
+
+
+def test_states_of_a_task_that_two_threads_run_are_in_the_order_of_time(synth):
+    folder = synth(SHARED)
+    found = {number: [(int(a) // 1000, int(b) // 1000, state, int(value)) for a, b, state, value, *_ in entries] for (kind, place, number, _), entries in tracks(folder).items() if (kind, place) == ("STATES", "TASK")}
+    assert found[1] == [
+        (10, 12, "running", 0),
+        (12, 28, "future", 0),
+        (28, 30, "ready", 0),
+        (30, 40, "running", 0),
+        (40, 50, "future", 0),
+        (50, 60, "ready", 0),
+        (60, 65, "running", 0),
+        (65, 90, "ready", 0),
+        (90, 92, "running", 0),
+    ]
+    assert found[2] == [(20, 22, "running", 0), (22, 92, "task", 1), (92, 99, "ready", 1)]
+    assert text_of(folder, together=True) == text_of(folder)
+
+
 def untasked(script):
     """The same recording without the events of tasks."""
     return "".join(line + "\n" for line in script.splitlines() if not re.match(r" *(task|\d+us (run|leave)) ", line))

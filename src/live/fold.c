@@ -139,8 +139,19 @@ static void live_frame(struct krait_live *live, struct live_thread *th, uint64_t
     push(th, live_open(row, false));
 }
 
-static void settle_stack(struct live_thread *th, uint64_t t, uint32_t depth)
+static bool is_off(const struct live_process *proc, uint64_t t)
 {
+    bool off = false;
+    for (size_t i = 0; i < KRAIT_MIN(proc->gap_count, (uint32_t)KRAIT_ARRAY_LEN(proc->gaps)); i++)
+        off |= proc->gaps[i].from <= t && t < proc->gaps[i].to;
+    return off;
+}
+
+/* Where the recording is switched off nothing is lost up to there: what is open ends then, not when the gap began. */
+static void settle_stack(const struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t depth)
+{
+    if (!depth && !th->in_run && is_off(&live->procs[th->slot], t))
+        advance(th, t);
     if (!th->in_run)
         th->run_at = 1, th->run_depth = 0;
     th->in_run = false;
@@ -296,10 +307,10 @@ static bool stack_event(struct krait_live *live, struct live_thread *th, const s
     else if (head->id == KRAIT_EVENT_python_deep_frame && krait_read_python_deep_frame(&payload, &deep_frame))
         live_frame(live, th, head->t, deep_frame.code, deep_frame.depth);
     else if (head->id == KRAIT_EVENT_python_stack && krait_read_python_stack(&payload, &settle))
-        settle_stack(th, head->t, settle.depth);
+        settle_stack(live, th, head->t, settle.depth);
     else if (head->id == KRAIT_EVENT_python_deep_stack &&
              krait_read_python_deep_stack(&payload, &deep_settle))
-        settle_stack(th, head->t, deep_settle.depth);
+        settle_stack(live, th, head->t, deep_settle.depth);
     else if (head->id == KRAIT_EVENT_python_switch && krait_read_python_switch(&payload, &change))
         switch_stack(th, head->t, change.from, change.to);
     else

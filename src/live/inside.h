@@ -49,6 +49,11 @@ struct live_omit {
     uint32_t code;
 };
 
+/* A time in which the recording is switched off. */
+struct live_gap {
+    uint64_t from, to; /* UINT64_MAX: it goes on */
+};
+
 struct live_task {
     uint32_t id;   /* 0: the slot is free */
     uint32_t code; /* of its coroutine; 0: not known */
@@ -75,6 +80,8 @@ struct live_process {
     uint32_t func_cap;
     struct live_omit *omits; /* in order of time */
     uint32_t omit_count, omit_cap;
+    struct live_gap gaps[16]; /* the latest, each at its number modulo their count */
+    uint32_t gap_count;
     struct krait_live_thread *names; /* also of threads that have no ring yet */
     uint32_t name_count, name_cap;
     struct live_task *tasks; /* by place_of(id) */

@@ -338,6 +338,17 @@ static void omit_code(struct krait_live *live, struct live_process *proc, uint64
         live->failed = true;
 }
 
+/* An `on` without an `off` follows a change of what is recorded. */
+static void switch_recording(struct live_process *proc, uint64_t t, uint8_t state)
+{
+    struct live_gap *last = &proc->gaps[(proc->gap_count - 1) % KRAIT_ARRAY_LEN(proc->gaps)];
+    bool is_off = proc->gap_count && last->to == UINT64_MAX;
+    if (is_off && state == KRAIT_recording_state_on)
+        last->to = t;
+    if (!is_off && state == KRAIT_recording_state_off)
+        proc->gaps[proc->gap_count++ % KRAIT_ARRAY_LEN(proc->gaps)] = (struct live_gap){ t, UINT64_MAX };
+}
+
 static void note_python(struct krait_live *live, const char *runtime)
 {
     const char *blank = strrchr(runtime, ' ');
@@ -356,6 +367,7 @@ static void defines(void *ctx, uint32_t slot, const uint8_t *events, size_t n)
     struct krait_payload_thread_name name;
     struct krait_payload_process_start start;
     struct krait_payload_task_define task;
+    struct krait_payload_recording_switch change;
     while (krait_packet_event(&at, &head, &payload)) {
         if (head.id == KRAIT_EVENT_code_define && krait_read_code_define(&payload, &code))
             define_code(live, proc, &code);
@@ -367,6 +379,8 @@ static void defines(void *ctx, uint32_t slot, const uint8_t *events, size_t n)
             note_python(live, start.runtime);
         else if (head.id == KRAIT_EVENT_task_define && krait_read_task_define(&payload, &task))
             live_define_task(live, proc, &task);
+        else if (head.id == KRAIT_EVENT_recording_switch && krait_read_recording_switch(&payload, &change))
+            switch_recording(proc, head.t, change.state);
     }
 }
 

@@ -64,8 +64,8 @@ def run_top(krait, *words):
 def exact(krait):
     """exact(*words): the tables of `krait top --exact --json`."""
 
-    def read(*words, code=0):
-        run = subprocess.run([krait, "top", "--exact", "--json", *map(str, words)], capture_output=True, text=True, timeout=120)
+    def read(*words, code=0, cwd=None):
+        run = subprocess.run([krait, "top", "--exact", "--json", *map(str, words)], capture_output=True, text=True, timeout=120, cwd=cwd)
         assert run.returncode == code, run.stderr
         return [json.loads(line) for line in run.stdout.splitlines()]
 
@@ -98,6 +98,29 @@ def test_a_running_program_is_counted_and_left_as_it_was(programs, exact, python
         assert found["recursive"]["calls"] == pytest.approx(6 * found["long"]["calls"], abs=6)
         wait_for(lambda: len(os.listdir(f"/proc/{app.pid}/fd")) == before, "its descriptors as they were")
     assert app.process.poll() is None
+
+
+@pytest.mark.few_pythons
+def test_a_call_that_is_open_when_the_program_pauses_lasts_until_then(exact, python, tmp_path):
+    """The table is that of the end: none before it has counted the call up to then."""
+    (tmp_path / "app.py").write_text(f"import sys\nsys.path.insert(0, {str(BUILD / 'python')!r})\n" + """
+import krait, threading, time
+def waits(): lock.acquire()
+lock = threading.Lock()
+lock.acquire()
+thread = threading.Thread(target=waits)
+thread.start()
+while not any(f.f_code is waits.__code__ for f in sys._current_frames().values()): time.sleep(0.01)
+begin = time.monotonic_ns()
+time.sleep(0.5)
+told = time.monotonic_ns() - begin
+assert krait.pause()
+lock.release()
+thread.join()
+print(told, file=open("told", "w"))
+""")
+    table = exact("--batch", "99", "--interval", "1h", *ALL, "--", *python.prefix, python.exe, tmp_path / "app.py", cwd=tmp_path)[-1]
+    assert rows(table)["waits"]["total_ns"] >= int((tmp_path / "told").read_text())
 
 
 def test_threads_and_processes_have_rows_of_their_own(exact, any_python, tmp_path):

@@ -42,7 +42,7 @@ static struct {
 /* A terminal's signals reach the command by themselves, in its foreground group; others are passed on. SIGINT
  * is always the group's: passed on as well it would interrupt the command twice. That the terminal hangs up
  * its session's leader alone is told (Linux, tty_signal_session_leader in drivers/tty/tty_jobctrl.c). */
-static void on_signal(int signal, siginfo_t *info, void *context)
+static void on_signal(int signal, siginfo_t *info, KRAIT_UNUSED void *context)
 {
     for (size_t i = 0; i < TOLDS; i++) {
         if (signal == told[i].signal) {
@@ -57,7 +57,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
         kill((pid_t)forward_to, signal);
 }
 
-static void on_child(int signal)
+static void on_child(KRAIT_UNUSED int signal)
 {
 }
 
@@ -180,16 +180,10 @@ static bool collect_until_end(struct krait_collector *collector, struct krait_ke
         krait_collector_round(collector);
         do_as_told(collector);
         tell_trouble(collector);
-        if (kernel && krait_kernel_round(kernel))
-            krait_collector_hurry(collector);
-        krait_record_kernel_trouble(kernel);
+        krait_record_kernel_round(kernel, collector);
         if (over)
             return true;
-        uint64_t beside = kernel ? krait_kernel_bytes(kernel) : 0;
-        uint64_t since = krait_collector_keep_newest(collector, beside);
-        if (since && kernel)
-            krait_kernel_drop_before(kernel, since);
-        if (krait_collector_limit(collector, beside))
+        if (krait_record_kernel_limit(kernel, collector))
             return false;
         krait_collector_nap(collector);
     }
@@ -373,7 +367,7 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
 
 /* ---- sampling ---- */
 
-static bool is_interrupted(void *ctx)
+static bool is_interrupted(KRAIT_UNUSED void *ctx)
 {
     return not_passed;
 }
@@ -470,11 +464,18 @@ static int attach(struct krait_recording_values *values, int argc)
     if (!rc) {
         catch_signals(values);
         krait_collector_hasten();
-        rc = krait_record_pid_run(&attach, r.collector, &err);
+        r.kernel =
+            krait_record_kernel_open_beside(values, attach.pid, r.dir, krait_collector_clock(r.collector));
+        rc = krait_record_pid_run(&attach, r.collector, r.kernel, &err);
     }
-    bool in_vain = !rc && finish(r.collector, NULL, values, r.dir);
+    if (rc && r.kernel) {
+        krait_kernel_discard(r.kernel);
+        r.kernel = NULL;
+    }
+    bool in_vain = !rc && finish(r.collector, r.kernel, values, r.dir);
     if (!rc && !values->quiet)
         krait_record_pid_print(&attach);
+    krait_kernel_free(r.kernel);
     krait_collector_free(r.collector);
     if (rc)
         return W_EXITCODE(krait_cmd_fail(&krait_cmd_record, &err), 0);
@@ -572,7 +573,7 @@ const struct krait_cmd krait_cmd_record = {
         "browser. Ctrl-C ends COMMAND; the page stays until krait is interrupted once more.\n\n"
         "With --kernel, krait also records the kernel's events of the whole machine, on the same clock, "
         "as a CTF folder with LTTng's names beside the program's. Without root, krait records only the "
-        "program's own context switches and page faults. See docs/kernel.md.",
+        "program's own context switches and page faults; with --pid, none of the kernel's. See docs/kernel.md.",
     .examples = "# Record a script, then see where the time went\n"
                 "krait record -o trace -- python3 app.py\n"
                 "krait report trace\n"

@@ -5,6 +5,7 @@
 #include "cmd/record_probes.h"
 #include "cmd/terminal.h"
 
+#include <limits.h>
 #include <stdarg.h>
 
 static void say_probes(const struct krait_err *note)
@@ -13,13 +14,13 @@ static void say_probes(const struct krait_err *note)
         krait_terminal_say(NULL, 0, "krait record: the probes are not recorded: %s", note->text);
 }
 
-/* The whole machine, or else what is this user's. */
-struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values,
-                                              const char *command, const char *dir,
-                                              const struct krait_clock *clock)
+/* The whole machine, and what is to be said of it. Returns NULL with `whole` set if that cannot be recorded. */
+static struct krait_kernel *open_whole(const struct krait_recording_values *values, const char *command,
+                                       const char *dir, const struct krait_clock *clock,
+                                       struct krait_err *whole)
 {
     struct krait_kernel *kernel = NULL;
-    struct krait_err whole = { 0 }, own = { 0 }, functions = { 0 }, probes = { 0 };
+    struct krait_err functions = { 0 }, probes = { 0 };
     KRAIT_CLEANUP(krait_record_probes_done) struct krait_record_probes found = { 0 };
     struct krait_kernel_record_options options = { .scope = KRAIT_KERNEL_WHOLE,
                                                    .dir = dir,
@@ -29,24 +30,42 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
                                                    .ring_bytes = values->kernel_ring_size,
                                                    .probes_note = &probes,
                                                    .clock = clock };
-    if (values->kernel && !krait_record_probes_find(&found, &values->usdt, command, &probes)) {
+    if (!krait_record_probes_find(&found, &values->usdt, command, &probes)) {
         options.probes = found.items;
         options.probe_count = found.count;
     }
-    if (!values->kernel || !krait_kernel_open(&kernel, &options, &whole)) {
-        if (functions.code)
-            krait_terminal_say(
-                NULL, 0,
-                functions.code == -ENOTSUP
-                    ? "krait record: of the kernel's functions, %s. See: krait doctor"
-                    : "krait record: the kernel's functions are not recorded: %s. See: krait doctor",
-                functions.text);
-        say_probes(&probes);
-        return kernel;
+    if (krait_kernel_open(&kernel, &options, whole)) {
+        if (values->usdt.count)
+            say_probes(probes.code ? &probes : whole);
+        return NULL;
     }
-    if (values->usdt.count)
-        say_probes(probes.code ? &probes : &whole);
-    options.scope = KRAIT_KERNEL_OWN;
+    if (functions.code)
+        krait_terminal_say(
+            NULL, 0,
+            functions.code == -ENOTSUP
+                ? "krait record: of the kernel's functions, %s. See: krait doctor"
+                : "krait record: the kernel's functions are not recorded: %s. See: krait doctor",
+            functions.text);
+    say_probes(&probes);
+    return kernel;
+}
+
+/* Or else what is this user's. */
+struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values,
+                                              const char *command, const char *dir,
+                                              const struct krait_clock *clock)
+{
+    struct krait_err whole = { 0 }, own = { 0 };
+    struct krait_kernel *kernel = values->kernel ? open_whole(values, command, dir, clock, &whole) : NULL;
+    if (kernel || !values->kernel)
+        return kernel;
+    struct krait_kernel_record_options options = {
+        .scope = KRAIT_KERNEL_OWN,
+        .dir = dir,
+        .groups = values->kernel,
+        .ring_bytes = values->kernel_ring_size,
+        .clock = clock,
+    };
     if (!krait_kernel_open(&kernel, &options, &own))
         krait_terminal_say(
             NULL, 0,
@@ -60,6 +79,40 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
             "faults: %s. See: krait doctor",
             whole.text, own.text);
     return kernel;
+}
+
+struct krait_kernel *krait_record_kernel_open_beside(const struct krait_recording_values *values, pid_t pid,
+                                                     const char *dir, const struct krait_clock *clock)
+{
+    char link[64], program[PATH_MAX];
+    struct krait_err whole = { 0 };
+    if (!values->kernel)
+        return NULL;
+    snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+    ssize_t n = readlink(link, program, sizeof(program) - 1);
+    program[KRAIT_MAX(n, (ssize_t)0)] = '\0';
+    struct krait_kernel *kernel = open_whole(values, program, dir, clock, &whole);
+    if (!kernel)
+        krait_terminal_say(NULL, 0,
+                           "krait record: the kernel is not recorded, the program is: %s. See: krait doctor",
+                           whole.text);
+    return kernel;
+}
+
+void krait_record_kernel_round(struct krait_kernel *kernel, struct krait_collector *collector)
+{
+    if (kernel && krait_kernel_round(kernel))
+        krait_collector_hurry(collector);
+    krait_record_kernel_trouble(kernel);
+}
+
+bool krait_record_kernel_limit(struct krait_kernel *kernel, struct krait_collector *collector)
+{
+    uint64_t beside = kernel ? krait_kernel_bytes(kernel) : 0;
+    uint64_t since = krait_collector_keep_newest(collector, beside);
+    if (since && kernel)
+        krait_kernel_drop_before(kernel, since);
+    return krait_collector_limit(collector, beside);
 }
 
 void krait_record_kernel_guess(const struct krait_recording_values *values, const char *command)

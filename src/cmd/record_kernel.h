@@ -16,6 +16,15 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
 /* Prints a guess where the command that cannot be run is the name of a group: --kernel sched. */
 void krait_record_kernel_guess(const struct krait_recording_values *values, const char *command);
 
+/* The same beside a process that runs already: the whole machine, or nothing. */
+struct krait_kernel *krait_record_kernel_open_beside(const struct krait_recording_values *values, pid_t pid,
+                                                     const char *dir, const struct krait_clock *clock);
+
+/* Takes what is there, and says what went wrong. NULL is fine. */
+void krait_record_kernel_round(struct krait_kernel *kernel, struct krait_collector *collector);
+/* Keeps to the limits of the recording, with the kernel's part of it. Returns whether it is over by them. NULL is fine. */
+bool krait_record_kernel_limit(struct krait_kernel *kernel, struct krait_collector *collector);
+
 /* Says what went wrong since the last call. NULL is fine here and below. */
 void krait_record_kernel_trouble(struct krait_kernel *kernel);
 /* The end; after krait_collector_finish, which has measured the clock. */

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/fmt.h"
 #include "cmd/pid.h"
+#include "cmd/record_kernel.h"
 #include "cmd/terminal.h"
 #include "record/ctl.h"
 #include "record/shm.h"
@@ -35,7 +36,6 @@ int krait_record_pid_check(struct krait_record_pid *record, int argc, struct kra
         { v->wait, "--wait" },
         { v->view, "--view" },
         { v->idle, "--idle" },
-        { v->kernel, "--kernel" },
         { v->toggle_signal, "--toggle-signal" },
         { v->snapshot_signal, "--snapshot-signal" },
     };
@@ -69,7 +69,7 @@ static void note_pause(struct krait_record_pid *record, const struct krait_attac
         record->longest = *attaching;
 }
 
-static void print_step(void *ctx, const char *text)
+static void print_step(KRAIT_UNUSED void *ctx, const char *text)
 {
     krait_terminal_say(NULL, 0, "krait record: %s", text);
 }
@@ -253,7 +253,8 @@ static int fail(struct krait_record_pid *record, struct krait_err *err)
 }
 
 /* Attaches to all that is there. Returns 0 if one is recorded. */
-static int begin(struct krait_record_pid *record, struct krait_collector *collector, struct krait_err *err)
+static int begin(struct krait_record_pid *record, struct krait_collector *collector,
+                 struct krait_kernel *kernel, struct krait_err *err)
 {
     struct stat st;
     const struct krait_attaching *how = &record->attached.how;
@@ -267,6 +268,7 @@ static int begin(struct krait_record_pid *record, struct krait_collector *collec
     while (krait_attached_begins(&record->attached) && !(how->over(how->ctx) && is_any_recorded(record))) {
         krait_attached_look(&record->attached, collector);
         krait_attaching_pause(collector);
+        krait_record_kernel_round(kernel, collector);
     }
     krait_collector_set_begins(collector, false);
     if (!is_any_recorded(record))
@@ -287,10 +289,11 @@ static bool may_bring_more(const struct krait_record_pid *record, const struct k
     return record->values->children && !krait_task_has_ended(record->pid) && !has_left;
 }
 
-static bool is_over(const struct krait_record_pid *record, struct krait_collector *collector)
+static bool is_over(const struct krait_record_pid *record, struct krait_collector *collector,
+                    struct krait_kernel *kernel)
 {
     const struct krait_attaching *how = &record->attached.how;
-    if (how->over(how->ctx) || krait_collector_limit(collector, 0))
+    if (how->over(how->ctx) || krait_record_kernel_limit(kernel, collector))
         return true;
     if (!record->values->children)
         return !krait_attaching_is_alive(record->pid) || krait_collector_left(collector, record->pid);
@@ -317,15 +320,15 @@ static void leave(struct krait_record_pid *record, struct krait_collector *colle
 }
 
 int krait_record_pid_run(struct krait_record_pid *record, struct krait_collector *collector,
-                         struct krait_err *err)
+                         struct krait_kernel *kernel, struct krait_err *err)
 {
-    int rc = begin(record, collector, err);
+    int rc = begin(record, collector, kernel, err);
     if (rc)
         return rc;
-    while (!rc && !is_over(record, collector)) {
+    while (!rc && !is_over(record, collector, kernel)) {
         krait_collector_nap(collector);
         krait_collector_round(collector);
-        krait_collector_keep_newest(collector, 0);
+        krait_record_kernel_round(kernel, collector);
         rc = look(record, collector);
         krait_attached_look(&record->attached, collector);
         tell(record);

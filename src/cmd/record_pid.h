@@ -8,6 +8,7 @@
 
 #include "cmd/attached.h"
 #include "cmd/recording.h"
+#include "kernel/kernel.h"
 
 struct krait_record_pid {
     const struct krait_recording_values *values;
@@ -25,9 +26,9 @@ void krait_record_pid_done(struct krait_record_pid *record);
 int krait_record_pid_check(struct krait_record_pid *record, int argc, struct krait_err *err);
 /* Finds the agent, and whether there is a process to record. */
 int krait_record_pid_prepare(struct krait_record_pid *record, struct krait_err *err);
-/* Attaches, collects until the processes have ended, a limit or the user's wish, and detaches. */
+/* Attaches, collects until the processes have ended, a limit or the user's wish, and detaches. `kernel` may be NULL. */
 int krait_record_pid_run(struct krait_record_pid *record, struct krait_collector *collector,
-                         struct krait_err *err);
+                         struct krait_kernel *kernel, struct krait_err *err);
 void krait_record_pid_print(const struct krait_record_pid *record);
 
 #endif

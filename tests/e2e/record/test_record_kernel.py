@@ -105,6 +105,21 @@ def test_system_calls_lie_within_the_calls_that_make_them(kernel, events):
     assert_nested(events(run.path, 'name == "c:*" || name == "syscall_*_getppid"'), run.main.pid, 1000)
 
 
+def test_so_they_do_in_a_process_that_runs_already(programs, krait, any_python, events, tmp_path):
+    app = programs.start(any_python, "import os, time\nprint(os.getpid(), flush=True)\nwhile os.getppid(): time.sleep(0.001)\n")
+    words = [krait, "record", "--pid", app.pid, "--kernel=syscalls", *ROOMY, "--for", "500ms", "-o", tmp_path / "trace"]
+    run = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0 and re.search(r"\n  kernel +[\d,]+ events", run.stderr), run.stderr
+    inside, held = False, []
+    for event in events(tmp_path / "trace", 'name == "c:*" || name == "syscall_entry_getppid"'):
+        if event["event"] == "syscall_entry_getppid":
+            held[-1:] = [count + inside for count in held[-1:]]
+        elif event["vpid"] == app.pid:
+            inside = event["event"] == "c:call" and event["payload"]["code"]["label"] == "posix.getppid"
+            held += [0] if inside else []
+    assert len(held) > 20 and set(held) == {1}
+
+
 def test_so_they_do_in_a_process_that_ends_early(kernel, events):
     """Its metadata is written long before the kernel's: both say the same clock."""
     run = kernel(

@@ -70,6 +70,19 @@ def events(krait, folder):
     return read
 
 
+def test_beside_a_process_that_runs_already_nothing_is_recorded_of_it(krait, folder):
+    program = "import os, time\nprint(os.getpid(), flush=True)\nwhile True: time.sleep(0.001)\n"
+    app = subprocess.Popen([*NOBODY, PYTHON, "-c", program], stdout=subprocess.PIPE, text=True)
+    try:
+        words = [*NOBODY, krait, "record", "--kernel", "--pid", app.stdout.readline().strip(), "--for", "300ms", "-o", folder / "t"]
+        run = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0 and "krait record: the kernel is not recorded, the program is: " in run.stderr, run.stderr
+        assert not (folder / "t" / "kernel").exists() and list(folder.glob("t/*/thread*"))
+    finally:
+        app.kill()
+        app.communicate()
+
+
 # ---- what is in it ----
 
 WAITS = KNOWN + """

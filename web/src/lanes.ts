@@ -23,8 +23,8 @@ export interface Lane {
   tracks: Track[]; // for a heading: the tracks of all lanes of the group that pass the filter, for the summary
 }
 
-/** A lane or a heading (level 0) as its name is shown. */
-export type Named = Pick<Lane, 'title' | 'hint' | 'level'>;
+/** A lane or a heading (level 0) as its name is shown; `beside` is the name of a part in the same line. */
+export type Named = Pick<Lane, 'title' | 'hint' | 'level'> & { beside?: string };
 
 /** The last part of a path, which may be quoted: "krait-app" for "/tmp/krait-app/". */
 function lastPart(folder: string): string {
@@ -118,6 +118,12 @@ function joinSingles(list: Group[], trace: Trace): Group[] {
   return list;
 }
 
+/** A thread's first slices are in the line of its name, below the narrow strip of its states. */
+function besideOf(tracks: Track[]): string | undefined {
+  const isStrip = tracks.some((track) => track.kind === 'states' && track.of === 'thread') && !tracks.some((track) => track.kind === 'calls');
+  return isStrip ? tracks.find((track) => track.kind === 'slices')?.name : undefined;
+}
+
 export class Lanes {
   lanes: Lane[] = [];
   height = 0;
@@ -190,8 +196,8 @@ export class Lanes {
   longest(): Named[] {
     const { groups } = this.grouped ?? { groups: [] };
     if (this.long.of !== groups) {
-      const all = groups.flatMap((group): Named[] => [{ title: group.title, hint: group.hint, level: 0 }, ...group.lanes.map(({ title, hint }) => ({ title, hint, level: 1 }))]);
-      const length = ({ title, hint }: Named): number => title.length + hint.length, most = all.reduce((n, each) => Math.max(n, length(each)), 0);
+      const all = groups.flatMap((group): Named[] => [{ title: group.title, hint: group.hint, level: 0 }, ...group.lanes.map(({ title, hint, tracks }) => ({ title, hint, level: 1, beside: besideOf(tracks) }))]);
+      const length = ({ title, hint, beside }: Named): number => title.length + hint.length + (beside?.length ?? 0), most = all.reduce((n, each) => Math.max(n, length(each)), 0);
       this.long = { of: groups, names: all.filter((each) => length(each) >= LONG * most).slice(0, LONGEST) };
     }
     return this.long.names;

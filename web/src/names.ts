@@ -24,9 +24,9 @@ function hintWidth(hint: string): number {
   return hint ? GAP + Math.max(textWidth(hint), HINT) : 0;
 }
 
-/** The width that shows a name in full. */
-function wanted({ title, hint, level }: Named): number {
-  return around(level) + textWidth(title, weightOf(level)) + hintWidth(hint);
+/** The width that shows a name in full, and what is beside it. */
+function wanted({ title, hint, level, beside }: Named): number {
+  return around(level) + textWidth(title, weightOf(level)) + hintWidth(hint) + (beside ? SIDE + SMALL * textWidth(beside) : 0);
 }
 
 /** Whether a part of a lane needs a name: the reader cannot tell it from its place, and the lane is not named after it. */

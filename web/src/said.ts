@@ -80,6 +80,21 @@ export class Said {
     return event ? this.timeOf(event) : at;
   }
 
+  /** The same for a table: the time itself until the other is known; if they differ, `changed` is called then. */
+  when(track: number, at: bigint, changed: () => void): bigint {
+    const key = `${track}/${at}`, known = this.times.get(key);
+    if (known !== undefined) return known;
+    if (this.times.size >= KEPT) this.times.clear();
+    this.times.set(key, at);
+    this.printed(track, at).then((time) => {
+      this.times.set(key, time);
+      if (time !== at) changed();
+    }).catch(() => { this.times.delete(key); });
+    return at;
+  }
+
+  private times = new Map<string, bigint>(); // by track and exact time
+
   /** The page's times are exact. krait cat prints times in babeltrace2's rounding, which may be off by a nanosecond. */
   private async around(at: bigint): Promise<CatEvent[]> {
     const { events } = await ask<{ events: CatEvent[] }>('events', { from: at > 0n ? at - 1n : 0n, until: at + 2n, limit: 200 });

@@ -23,7 +23,7 @@ import { count, counted, duration, moment, share, tickLabel, tickLabels, timeTic
 const WINDOW = 1000000n; // ns: length of the first window of a search for wakeups
 const DROPS_TOLD = 6; // most functions in the tooltip of a drop
 const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4, MORE = 18; // pixels; MORE: height of the link to deeper rows
-const MARK_PIXELS = 5, MARKS_TOLD = 4; // greatest distance from the pointer to a mark; most marks in a tooltip
+const MARK_PIXELS = 5, MARKS_TOLD = 4, REST = 100; // greatest distance from the pointer to a mark; most marks in a tooltip; ms for which the pointer rests
 
 /** The object under the pointer. */
 interface Hit { lane: Lane; part: Part; depth: number; slice: Slice | null; begin: bigint; bin: { level: number; tile: number; bin: number; busy: number } | null }
@@ -584,19 +584,20 @@ export class Timeline {
     this.tip.style.top = `${y + 18 + this.tip.offsetHeight > box.height ? y - this.tip.offsetHeight - 10 : y + 18}px`;
   }
 
-  /** Shows the tooltip at once, and again when the name has arrived. */
+  /** Shows the tooltip at once, and again when the name has arrived, and the time that krait cat prints where the pointer rests. */
   private sliceTip(hit: Hit, slice: Slice): void {
-    this.fillTip(this.sliceLines(hit, slice));
-    const names = hit.part.track.kind === 'calls' ? this.api.funcs : this.api.texts;
-    if (names.get(slice.name) !== undefined) return;
-    const asked = this.tipAsk = new AbortController();
-    names.wait(slice.name).then(() => {
-      if (!asked.signal.aborted) this.fillTip(this.sliceLines(hit, slice));
-    }).catch(() => undefined);
+    const { track } = hit.part, names = track.kind === 'calls' ? this.api.funcs : this.api.texts, { signal } = this.tipAsk = new AbortController();
+    let from = hit.begin + BigInt(slice.begin);
+    const show = (): void => { if (!signal.aborted) this.fillTip(this.sliceLines(hit, slice, from)); };
+    show();
+    if (names.get(slice.name) === undefined) names.wait(slice.name).then(show).catch(() => undefined);
+    window.setTimeout(() => {
+      if (!signal.aborted) this.said.printed(track.id, from).then((time) => { from = time; show(); }).catch(() => undefined);
+    }, REST);
   }
 
-  private sliceLines(hit: Hit, slice: Slice): string[] {
-    const from = hit.begin + BigInt(slice.begin), length = duration(slice.end - slice.begin);
+  private sliceLines(hit: Hit, slice: Slice, from: bigint): string[] {
+    const length = duration(slice.end - slice.begin);
     if (hit.part.track.kind === 'calls') {
       const func = this.api.funcs.get(slice.name), notes: string[] = [];
       if (slice.flags & LIVE) notes.push('began before it was recorded');

@@ -246,6 +246,9 @@ def test_details_of_a_call_have_the_time_that_cat_prints(krait, chromium, record
               krait.context.store.openPanel('details');
             }""", call)
             page.page.wait_for_function("(text) => [...document.querySelectorAll('.details dd')].some((each) => each.textContent === text)", arg=f"{wanted / 1e9:.9f} s")
+        page.page.evaluate("(func) => { krait.context.store.setFunc(func); krait.context.store.openPanel('finder'); }", exact[0]["func"])
+        slowest = max(pairs, key=lambda pair: int(pair[0]["end"]) - int(pair[0]["begin"]))
+        page.page.wait_for_function("(text) => document.querySelectorAll('.table-rows .row')[0]?.textContent.includes(text)", arg=f"{slowest[1] / 1e9:.9f} s")
 
 
 def test_details_of_a_call_have_its_recorded_arguments(krait, chromium, record, any_python):

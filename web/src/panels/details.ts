@@ -169,10 +169,10 @@ function cutFacts(context: Context, call: Answer): HTMLElement[] {
     ...(call.ends === CUT_END ? cutFact(context, 'end not recorded', call.after) : [])];
 }
 
-/** A time with all its digits: the page's own, until that of its event in krait cat arrives. */
+/** A time with all its digits, as krait cat prints it. */
 function timeFact(context: Context, title: string, track: number, at: bigint): HTMLElement[] {
-  const text = el('dd', {}, momentText(at));
-  context.timeline.said.printed(track, at).then((time) => { text.textContent = momentText(time); }).catch(() => undefined);
+  const text = el('dd', {}), show = (): void => { text.textContent = momentText(context.timeline.said.when(track, at, show)); };
+  show();
   return [el('dt', {}, title), text];
 }
 

@@ -20,11 +20,11 @@ def krait():
     import krait
 
     logging.getLogger().addHandler(logging.NullHandler())
-    return {"mark": krait.mark, "span": krait.span, "counter": krait.counter}, {
-        "mark": "mark('order')",
-        "mark, 2 fields": "mark('order', order=7, customer='smith')",
-        "span": "with span('load'): pass",
-        "counter": "counter('queue', 1.5)",
+    return {"krait": krait}, {
+        "mark": "krait.mark('order')",
+        "mark, 2 fields": "krait.mark('order', order=7, customer='smith')",
+        "span": "with krait.span('load'): pass",
+        "counter": "krait.counter('queue', 1.5)",
     }
 
 

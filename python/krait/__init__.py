@@ -17,6 +17,7 @@ Then look at it from the shell: krait report trace
 import atexit as _atexit
 import contextlib as _contextlib
 import functools as _functools
+import importlib as _importlib
 import os as _os
 import re as _re
 import signal as _signal
@@ -43,16 +44,43 @@ except Exception:  # no native part, or no Python that krait records: a library 
     from krait._nothing import counter, flow, mark, span
 
 
-def __getattr__(name):
-    if name == "Handler":
-        from krait._logging import Handler
+class _Later(type):
+    """The type of classes that stand for one of a module that `import krait` does not import; what is made of them is of that one.
+    A function __getattr__ would do the same, but then CPython looks up krait.mark the slow way (Python/specialize.c), which takes
+    longer than the mark."""
 
-        return Handler
-    if name == "SpanProcessor":
-        from krait._opentelemetry import SpanProcessor
+    def __new__(meta, name, bases, members, **named):
+        if not bases:
+            return super().__new__(meta, name, bases, members)
+        real = tuple(base._real() if isinstance(base, _Later) else base for base in bases)
+        return type(real[0])(name, real, members, **named)
 
-        return SpanProcessor
-    raise AttributeError(f"module 'krait' has no attribute {name!r}")
+    def _real(cls):
+        return getattr(_importlib.import_module(cls._module), cls.__name__)
+
+    def __call__(cls, *args, **named):
+        return cls._real()(*args, **named)
+
+    def __instancecheck__(cls, thing):
+        return isinstance(thing, cls._real())
+
+    def __subclasscheck__(cls, other):
+        return issubclass(other, cls._real())
+
+    def __getattr__(cls, name):
+        return getattr(cls._real(), name)
+
+
+class Handler(metaclass=_Later):
+    """Record what it is given as log records of the recording that runs, if one does. It is a logging.Handler."""
+
+    _module = "krait._logging"
+
+
+class SpanProcessor(metaclass=_Later):
+    """Record OpenTelemetry's spans as spans of the recording that runs, if one does. It is OpenTelemetry's SpanProcessor."""
+
+    _module = "krait._opentelemetry"
 
 
 def _in_child():

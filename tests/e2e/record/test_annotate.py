@@ -7,6 +7,7 @@ import subprocess
 import sysconfig
 
 import pytest
+from test_api import PACKAGE
 
 from conftest import BUILD
 
@@ -403,3 +404,28 @@ def test_what_a_signal_raises_in_a_repr_reaches_the_program(said, python):
         """,
     )
     assert said.run.stdout == "interrupted\n" * 3 and events == []
+
+
+@pytest.mark.few_pythons
+def test_classes_that_need_other_modules_are_there_without_a_cost(python):
+    """A function __getattr__ in the package would make each `krait.mark` several times slower: CPython would not specialize it."""
+    program = """
+import sys
+import krait
+assert "logging" not in sys.modules and not hasattr(krait, "__getattr__")
+assert krait.Handler.__name__ == "Handler" and krait.Handler.__doc__ and "logging" not in sys.modules
+import logging, logging.config
+class Own(krait.Handler):
+    def __init__(self, level=0):
+        super().__init__(level)
+own, plain = Own(10), krait.Handler(20)
+assert isinstance(own, krait.Handler) and isinstance(own, logging.Handler) and (own.level, plain.level) == (10, 20)
+assert issubclass(Own, krait.Handler) and not isinstance(logging.NullHandler(), krait.Handler) and callable(krait.Handler.setFormatter)
+logging.config.dictConfig({"version": 1, "handlers": {"k": {"class": "krait.Handler"}}, "root": {"handlers": ["k"]}})
+(handler,) = logging.root.handlers
+assert type(handler) is type(plain)
+try: krait.missing
+except AttributeError as e: print(e)
+"""
+    done = python.run("-S", "-c", program, env={**os.environ, **PACKAGE})
+    assert (done.returncode, done.stdout) == (0, "module 'krait' has no attribute 'missing'\n"), done.stderr

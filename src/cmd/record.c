@@ -485,7 +485,8 @@ static int attach(struct krait_recording_values *values, int argc)
 static int run(void *values, int argc, char **argv)
 {
     struct krait_recording_values *v = values;
-    bool samples = v->sample.count || v->outside || (v->children && !v->pid) || v->native_stacks;
+    bool samples =
+        v->sample.count || v->outside || (v->children && !v->pid) || v->native_stacks || v->kernel_stacks;
     int status = samples ? sample(v, argc, argv) : v->pid ? attach(v, argc) : record(v, argc, argv);
     krait_recording_done(v);
     return pass_on(status);
@@ -525,6 +526,9 @@ static const struct krait_opt opts[] = {
     KRAIT_RECORDING_OPT(
         "native-stacks", 0, FLAG, NULL, native_stacks,
         "With --sample: sample native frames too, of C and C++; stops threads that run for a moment at each sample"),
+    KRAIT_RECORDING_OPT(
+        "kernel-stacks", 0, FLAG, NULL, kernel_stacks,
+        "With --sample: also sample the kernel's functions that waiting threads are in; needs root"),
     KRAIT_RECORDING_OPT(
         "idle", 0, FLAG, NULL, idle,
         "Begin switched off: record nothing, at no cost, until krait ctl PID start, the signal of "

@@ -41,7 +41,7 @@ static bool is_all_that_goes(const struct krait_recording_values *values)
     rest.output = NULL;
     rest.sample = none.sample;
     rest.pid = NULL;
-    rest.outside = rest.quiet = rest.children = rest.native_stacks = false;
+    rest.outside = rest.quiet = rest.children = rest.native_stacks = rest.kernel_stacks = false;
     rest.duration = 0;
     return memcmp(&rest, &none, sizeof(rest)) == 0;
 }
@@ -52,11 +52,12 @@ int krait_record_sample_check(struct krait_record_sample *sample, const struct k
     sample->values = values;
     if (!values->sample.count)
         return krait_err_set(
-            err, -EINVAL, "--outside and --native-stacks need --sample, --children needs --sample or --pid");
+            err, -EINVAL,
+            "--outside, --native-stacks and --kernel-stacks need --sample, --children needs --sample or --pid");
     if (!is_all_that_goes(values))
         return krait_err_set(
             err, -EINVAL,
-            "--sample goes with --output, --pid, --outside, --children, --native-stacks, --for and "
+            "--sample goes with --output, --pid, --outside, --children, --native-stacks, --kernel-stacks, --for and "
             "--quiet alone");
     if (values->pid && argc)
         return krait_err_set(err, -EINVAL, "--pid and a command exclude each other");
@@ -85,9 +86,11 @@ static void sleep_until(uint64_t ns)
 
 static struct krait_sampler_options options_of(const struct krait_record_sample *sample, pid_t pid)
 {
-    return (struct krait_sampler_options){
-        .dir = sample->dir, .native = sample->values->native_stacks, .pid = pid, .rate = sample->rate
-    };
+    return (struct krait_sampler_options){ .dir = sample->dir,
+                                           .native = sample->values->native_stacks,
+                                           .kernel = sample->values->kernel_stacks,
+                                           .pid = pid,
+                                           .rate = sample->rate };
 }
 
 /* -- what it starts -- */

@@ -16,13 +16,13 @@ struct krait_recording_values {
     double max_overhead;
     uint64_t ring_size, buffer_size, max_threads, duration, max_size;
     struct krait_opt_last last;
-    const char *toggle_signal, *snapshot_signal; /* SIGUSR1 or SIGUSR2 */
-    const char *keep;                            /* first or newest; NULL: first */
-    struct krait_opt_list sample;                /* rates; none: every call is recorded */
-    const char *pid;                             /* of a process that runs already */
-    bool outside, children, native_stacks;       /* with --sample */
-    const char *kernel;                          /* groups of events; NULL: the kernel is not recorded */
-    const char *kernel_functions;                /* a pattern */
+    const char *toggle_signal, *snapshot_signal;          /* SIGUSR1 or SIGUSR2 */
+    const char *keep;                                     /* first or newest; NULL: first */
+    struct krait_opt_list sample;                         /* rates; none: every call is recorded */
+    const char *pid;                                      /* of a process that runs already */
+    bool outside, children, native_stacks, kernel_stacks; /* with --sample */
+    const char *kernel;           /* groups of events; NULL: the kernel is not recorded */
+    const char *kernel_functions; /* a pattern */
     uint64_t kernel_ring_size;
     struct krait_opt_list usdt; /* [FILE:]PROVIDER:NAME[(NAME, ...)] */
 };

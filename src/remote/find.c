@@ -291,6 +291,7 @@ void krait_remote_free(struct krait_remote *remote)
     krait_natives_free(remote->natives);
     krait_still_done(&remote->still);
     krait_map_done(&remote->codes);
+    krait_map_done(&remote->kernel);
     krait_arena_done(&remote->arena);
     free(remote);
 }

@@ -119,6 +119,7 @@ struct krait_remote {
     struct krait_still still;
     struct krait_natives *natives; /* native.h; NULL: not used yet */
     struct krait_map codes;        /* address -> struct krait_remote_code * */
+    struct krait_map kernel; /* a name's hash -> struct krait_remote_code * of a function of the kernel */
     struct krait_arena arena;
     uint64_t tries;    /* copies of stacks */
     uint64_t failures; /* threads whose stack could not be read in KRAIT_TRIES_MAX copies */

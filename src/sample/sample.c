@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "record/folder.h"
 #include "record/frames.h"
+#include "remote/kernel_stack.h"
 #include "sample/codes.h"
 
 #include <string.h>
@@ -30,6 +31,9 @@ struct krait_sampler {
     struct sampled *threads;
     uint32_t count, cap;
     uint32_t flags;
+    bool kernel;
+    struct krait_remote_frame *merged; /* a thread's frames with the kernel's on top */
+    uint32_t merged_cap;
     uint64_t round, begin_ns, found_ns, flushed_ns, told_ns;
     bool stale; /* the threads may be others by now */
     struct krait_clock clock;
@@ -56,6 +60,7 @@ void krait_sampler_free(struct krait_sampler *s)
         free(s->threads[i].codes);
     }
     free(s->threads);
+    free(s->merged);
     krait_sample_stream_done(&s->definitions);
     krait_sample_codes_done(&s->codes);
     krait_tracedir_free(s->dir);
@@ -116,11 +121,13 @@ int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_opt
     if (!s)
         return krait_err_set(err, -ENOMEM, "out of memory");
     s->samples.rate = options->rate;
+    s->kernel = options->kernel;
     s->flags =
         KRAIT_READ_PROVED | KRAIT_READ_WAITS | KRAIT_READ_AGAIN | (options->native ? KRAIT_READ_NATIVE : 0);
     s->spare_fds = OPEN_STREAMS;
     s->recording.samples = &s->samples;
     int rc = krait_remote_open(&s->remote, options->pid, err);
+    rc = rc || !s->kernel ? rc : krait_kernel_stack_check(options->pid, err);
     rc = rc || options->joins ? rc : krait_folder_make(options->dir, &made, err);
     if (!rc) {
         krait_clock_init(&s->clock);
@@ -232,6 +239,22 @@ static uint32_t line_of(const struct krait_remote_frame *frames, uint32_t count)
     return i < count ? (uint32_t)KRAIT_MAX(frames[i].line, 0) : 0;
 }
 
+/* The thread's frames, innermost first, and what of the kernel it waits in. */
+static const struct krait_remote_frame *frames_of(struct krait_sampler *s,
+                                                  const struct krait_remote_thread *thread, uint32_t *count)
+{
+    const struct krait_remote_frame *own = s->stacks.frames + thread->first;
+    *count = thread->count;
+    bool waits = s->kernel && !thread->same && thread->state != 'R';
+    if (!waits || !KRAIT_GROW(s->merged, s->merged_cap, KRAIT_KERNEL_DEPTH_MAX + thread->count))
+        return own;
+    uint32_t n = krait_kernel_stack_read(s->remote, thread, s->merged);
+    if (thread->count)
+        memcpy(s->merged + n, own, thread->count * sizeof(*own));
+    *count = n + thread->count;
+    return s->merged;
+}
+
 static int add_thread(struct krait_sampler *s, const struct krait_remote_thread *thread,
                       struct krait_err *err)
 {
@@ -240,19 +263,20 @@ static int add_thread(struct krait_sampler *s, const struct krait_remote_thread 
     if (rc)
         return rc;
     uint64_t t = krait_clock_now(&s->clock);
-    const struct krait_remote_frame *frames = s->stacks.frames + thread->first;
     to->round = s->round;
     s->stale |= thread->failed;
     s->samples.dropped += thread->failed;
     if (thread->failed)
         return 0;
+    uint32_t count;
+    const struct krait_remote_frame *frames = frames_of(s, thread, &count);
     if (!thread->same) {
         to->state = state_of(thread);
-        to->line = line_of(frames, thread->count);
+        to->line = line_of(frames, count);
     }
     s->samples.taken++;
     rc = put_sample(to, t, err);
-    return rc || thread->same ? rc : put_stack(s, to, t, frames, thread->count, err);
+    return rc || thread->same ? rc : put_stack(s, to, t, frames, count, err);
 }
 
 /* Threads that are there no more have no stack from now on. */

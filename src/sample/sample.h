@@ -20,6 +20,7 @@ struct krait_sampler_options {
     const char *dir; /* of the recording: made, or empty */
     bool joins;      /* the folder is there, with other processes in it */
     bool native;     /* native frames too: KRAIT_READ_NATIVE */
+    bool kernel;     /* the kernel's functions of waiting threads too: remote/kernel_stack.h */
     pid_t pid;
     uint64_t rate; /* rounds a second; what is said of the recording */
 };
@@ -29,8 +30,8 @@ struct krait_sampler_summary {
     uint32_t threads;
 };
 
-/* Returns 0, or a negative errno with err set: those of krait_remote_open, and -EEXIST if the folder is not empty. Nothing is
- * left then. */
+/* Returns 0, or a negative errno with err set: those of krait_remote_open and krait_kernel_stack_check, and -EEXIST if the
+ * folder is not empty. Nothing is left then. */
 int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_options *options,
                       struct krait_err *err);
 void krait_sampler_free(struct krait_sampler *sampler);

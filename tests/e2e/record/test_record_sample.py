@@ -4,8 +4,10 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 
 import pytest
 
@@ -187,6 +189,53 @@ def test_native_frames_stand_between_the_python_ones_of_a_sample(programs, sampl
     assert below and not [name for name in below if name.startswith("app1.")]  # map() calls them
 
 
+WAITS_IN_KERNEL = """
+import os, threading, time
+def sleeps(): time.sleep(60)
+def reads(): os.read(os.pipe()[0], 1)
+threading.Thread(target=reads, daemon=True).start()
+print(os.getpid(), flush=True)
+sleeps()
+"""
+
+
+def has_kernel_stacks():
+    try:
+        return bool(open("/proc/self/stack").read(1))
+    except OSError:
+        return False
+
+
+@pytest.mark.few_pythons
+@pytest.mark.skipif(not has_kernel_stacks(), reason="stacks of the kernel need root and CONFIG_STACKTRACE")
+@pytest.mark.parametrize("options", [[], ["--native-stacks"]], ids=["python", "native"])
+def test_the_kernels_functions_are_on_top_of_what_waits(programs, sample, run, python, options):
+    app = programs.start(python, WAITS_IN_KERNEL)
+    folder = sample(app.pid, "--kernel-stacks", *options, time="700ms")
+    stacks = [line.rpartition(" ")[0].split(";")[2:] for line in run("export", "--to", "folded", "-o", "-", folder).stdout.splitlines()]
+    for function, call in (("sleeps", "nanosleep"), ("reads", "pipe_read")):
+        above = [stack[at + 1 :] for stack in stacks for at, name in enumerate(stack) if name == "app1." + function]
+        assert any(call in name for stack in above for name in stack), stacks
+        assert all(len(stack) > 1 for stack in above) or options
+    found = json.loads(run("report", "--json", "--limit", 0, folder).stdout)["functions"]
+    assert {f["kind"] for f in found if f["file"] == "[kernel]"} == {"c"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="dropping rights needs root and setpriv")
+def test_kernel_stacks_without_rights_are_refused(everyones_krait):
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    program = ["/usr/bin/python3", "-c", "import time; print(1, flush=True); time.sleep(2)"]
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, subprocess.Popen([*nobody, *program], stdout=subprocess.PIPE) as app:
+        os.chmod(folder, 0o777)
+        app.stdout.read(1)
+        for words in (["--pid", app.pid], ["--", *program]):
+            words = [*nobody, everyones_krait, "record", "--sample", "--kernel-stacks", "-o", folder + "/trace", *words]
+            refused = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60)
+            assert refused.returncode and "--kernel-stacks needs root" in refused.stderr, refused.stderr
+            assert not os.path.exists(folder + "/trace")
+        app.kill()
+
+
 @pytest.mark.few_pythons
 def test_children_are_sampled_too_as_processes_of_their_own(krait, run, python, tmp_path):
     script = tmp_path / "app.py"
@@ -243,8 +292,8 @@ def test_what_cannot_be_sampled_is_told_and_leaves_no_folder(krait, programs, an
     refused(1, "no process", "--sample", "--pid", 99999999, "-o", folder)
     refused(125, "which is not Python", "--sample", "-o", folder, "--", "sleep", "0.1")
     refused(127, "nowhere", "--sample", "-o", folder, "--", "nowhere")
-    for option in "--outside", "--children", "--native-stacks":
-        refused(2, "--native-stacks need --sample", option, "-o", folder)
+    for option in "--outside", "--children", "--native-stacks", "--kernel-stacks":
+        refused(2, "--kernel-stacks need --sample", option, "-o", folder)
     refused(2, "is no rate from 1 to 10000", "--sample", "20000", "--pid", 1, "-o", folder)
     refused(2, "goes with --output", "--sample", "--gc", "--pid", 1, "-o", folder)
     refused(2, "exclude each other", "--sample", "--pid", 1, "-o", folder, "--", "true")

@@ -72,11 +72,11 @@ static void close_shown(struct krait_view *view, struct krait_trace *trace)
     krait_trace_close(trace);
 }
 
-/* One that the server did not take. */
+/* One that the server did not take; it may have no view yet. */
 static void give_up(struct krait_server_trace *shown)
 {
     krait_rules_done(&shown->rules);
-    shown->close(shown->view, shown->trace);
+    close_shown(shown->view, shown->trace);
 }
 
 /* By the recording opened once more: the index's cache wants that nobody has walked the one that is shown. */
@@ -113,32 +113,47 @@ static bool takes(void *select, const struct krait_trace *trace, const struct kr
     return krait_select_place(select, trace, track);
 }
 
-/* Opens the recording as it is now. What is asked before it is opened is whether it goes on: so nothing is missed. */
-static int open_shown(struct krait_server_trace *out, struct shown *shown, struct krait_err *err)
+/* Opens the recording as it is now, with its declared lanes, without a view of it. What is asked before it is opened is
+ * whether it goes on: so nothing is missed. */
+static int open_trace(struct krait_server_trace *out, struct shown *shown, struct krait_err *err)
 {
-    struct krait_view_options of = shown->of;
+    const struct krait_view_options *of = &shown->of;
     struct krait_server_trace now = { .growing =
-                                          shown->recording || krait_trace_grows(of.paths, of.path_count),
+                                          shown->recording || krait_trace_grows(of->paths, of->path_count),
                                       .takes = takes,
                                       .takes_ctx = &shown->select,
                                       .close = close_shown };
-    of.flags |= now.growing ? KRAIT_VIEW_NO_CACHE : 0;
-    int rc = krait_trace_open(&now.trace, of.paths, of.path_count, KRAIT_MACHINES_APART, err);
-    if (!rc && krait_trace_find_holders(now.trace))
+    int rc = krait_trace_open(&now.trace, of->paths, of->path_count, KRAIT_MACHINES_APART, err);
+    if (rc)
+        return rc;
+    if (krait_trace_find_holders(now.trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
-    if (!rc)
-        now.trace->progress = krait_running_progress;
+    now.trace->progress = krait_running_progress;
     if (!rc && !now.growing)
         krait_ending_warn("view", now.trace, now.trace->damage, "");
     rc = rc ? rc : add_lanes(&now, shown, err);
-    rc = rc ? rc : krait_view_open(&now.view, now.trace, &of, err);
-    if (rc) {
-        krait_rules_done(&now.rules);
-        krait_trace_close(now.trace);
-    } else {
+    if (rc)
+        give_up(&now);
+    else
         *out = now;
-    }
     return rc;
+}
+
+/* Adds the view, which takes a look at all events of the kernel the first time. Gives `now` up if it fails. */
+static int open_view(struct krait_server_trace *now, struct shown *shown, struct krait_err *err)
+{
+    struct krait_view_options of = shown->of;
+    of.flags |= now->growing ? KRAIT_VIEW_NO_CACHE : 0;
+    int rc = krait_view_open(&now->view, now->trace, &of, err);
+    if (rc)
+        give_up(now);
+    return rc;
+}
+
+static int open_shown(struct krait_server_trace *out, struct shown *shown, struct krait_err *err)
+{
+    int rc = open_trace(out, shown, err);
+    return rc ? rc : open_view(out, shown, err);
 }
 
 /* ---- waiting ---- */
@@ -201,11 +216,11 @@ static void follow(struct shown *shown, bool growing)
     }
 }
 
-/* The recording has no process yet. Returns as open_shown does, or -EINTR. */
+/* The recording has no process yet. Returns as open_trace does, or -EINTR. */
 static int wait_for_first(struct krait_server_trace *first, struct shown *shown, struct krait_err *err)
 {
     int rc;
-    while ((rc = open_shown(first, shown, err)) && shown->recording) {
+    while ((rc = open_trace(first, shown, err)) && shown->recording) {
         if (is_ended(shown, FIRST_NS))
             return -EINTR;
     }
@@ -230,6 +245,19 @@ static void say_link(const struct shown *shown)
         krait_view_open_browser(url);
 }
 
+/* Shows the recording, which the page, on its way to the browser, waits for. */
+static int show_first(struct shown *shown, struct krait_server_trace *first, struct krait_err *err)
+{
+    int rc = open_view(first, shown, err);
+    if (rc)
+        return rc;
+    if (krait_server_show(shown->server, first)) {
+        give_up(first);
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    }
+    return 0;
+}
+
 static int serve(struct shown *shown, struct krait_err *err)
 {
     const struct view_options *o = shown->o;
@@ -244,15 +272,17 @@ static int serve(struct shown *shown, struct krait_err *err)
     int rc = wait_for_first(&first, shown, err);
     if (rc)
         return rc == -EINTR ? 0 : rc;
-    rc = krait_server_new(&shown->server, &first, &options, err);
+    rc = krait_server_new(&shown->server, &options, err);
     if (rc) {
         give_up(&first);
         return rc;
     }
     say_link(shown);
-    follow(shown, first.growing);
+    rc = show_first(shown, &first, err);
+    if (!rc)
+        follow(shown, first.growing);
     krait_server_free(shown->server);
-    return 0;
+    return rc;
 }
 
 /* Names the files of lanes; the last is the page's. */

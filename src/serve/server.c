@@ -16,11 +16,14 @@ enum {
     TOKEN_LEN = KRAIT_HTTP_TOKEN_SIZE - 1,
 };
 
+#define STOPPING "the server is stopping"
+
 struct krait_server {
     const struct krait_http *http;
     struct mg_context *civetweb;
     pthread_mutex_t lock;
-    struct krait_serving *shown; /* under the lock: the trace for new answers */
+    pthread_cond_t changed;      /* there is a trace to show, or the server is stopping */
+    struct krait_serving *shown; /* under the lock: the trace for new answers; NULL: none yet */
     struct krait_server_options options;
     bool ends; /* atomic: the server is stopping */
     char token[KRAIT_HTTP_TOKEN_SIZE];
@@ -137,11 +140,15 @@ static int status_of(int rc)
                                                : 500;
 }
 
+/* Waits for the first one; NULL: the server is stopping. */
 static struct krait_serving *take_shown(struct krait_server *server)
 {
     pthread_mutex_lock(&server->lock);
+    while (!server->shown && !__atomic_load_n(&server->ends, __ATOMIC_RELAXED))
+        pthread_cond_wait(&server->changed, &server->lock);
     struct krait_serving *shown = server->shown;
-    shown->refs++;
+    if (shown)
+        shown->refs++;
     pthread_mutex_unlock(&server->lock);
     return shown;
 }
@@ -159,6 +166,8 @@ static int run_answer(struct krait_server *server, const struct mg_request_info 
                       struct krait_request *request, struct krait_buf *out, struct krait_err *err)
 {
     struct krait_serving *serving = take_shown(server);
+    if (!serving)
+        return krait_err_set(err, -EAGAIN, STOPPING);
     struct krait_running running = { .name = request->endpoint->name,
                                      .total = serving->trace->bytes,
                                      .server = server->port,
@@ -288,7 +297,7 @@ static int on_request(struct mg_connection *conn)
         return send_answer(conn, 403, "text/plain", "", 0);
     }
     if (__atomic_load_n(&server->ends, __ATOMIC_RELAXED))
-        return send_error(conn, 503, "the server is stopping");
+        return send_error(conn, 503, STOPPING);
     bool is_api = strncmp(path, "api/", 4) == 0;
     const struct sending *sending = sending_of(info->request_method);
     bool is_get = strcmp(info->request_method, "GET") == 0 || strcmp(info->request_method, "HEAD") == 0;
@@ -359,8 +368,8 @@ static void make_url(struct krait_server *server)
              host, server->port, server->token);
 }
 
-int krait_server_new(struct krait_server **out, const struct krait_server_trace *shown,
-                     const struct krait_server_options *options, struct krait_err *err)
+int krait_server_new(struct krait_server **out, const struct krait_server_options *options,
+                     struct krait_err *err)
 {
     char port[INET6_ADDRSTRLEN + 16];
     struct krait_server *server = calloc(1, sizeof(*server));
@@ -368,18 +377,13 @@ int krait_server_new(struct krait_server **out, const struct krait_server_trace 
         return krait_err_set(err, -ENOMEM, "out of memory");
     server->options = *options;
     pthread_mutex_init(&server->lock, NULL);
+    pthread_cond_init(&server->changed, NULL);
     the_server = server;
     int rc = krait_http_load(&server->http, err);
     rc = rc ? rc : make_address(server, options, port, sizeof(port), err);
     rc = rc ? rc : krait_http_token(server->token, err);
-    if (!rc && make_serving(&server->shown, server, shown))
-        rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : start(server, port, err);
     if (rc) {
-        if (server->shown)
-            server->shown->close = NULL; /* the caller keeps it, */
-        if (server->shown)
-            server->shown->rules = (struct krait_rules){ 0 }; /* and these */
         krait_server_free(server);
         return rc;
     }
@@ -396,8 +400,9 @@ int krait_server_show(struct krait_server *server, const struct krait_server_tra
         return rc;
     pthread_mutex_lock(&server->lock);
     struct krait_serving *before = server->shown;
-    next->generation = before->generation + 1;
+    next->generation = before ? before->generation + 1 : 0;
     server->shown = next;
+    pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
     give_back(server, before);
     return 0;
@@ -406,7 +411,10 @@ int krait_server_show(struct krait_server *server, const struct krait_server_tra
 /* civetweb checks only every two seconds whether to stop, unless something happens on its sockets. */
 static void stop(struct krait_server *server)
 {
+    pthread_mutex_lock(&server->lock);
     __atomic_store_n(&server->ends, true, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
     krait_running_cancel_all();
     krait_sockets_shut(server->port);
     krait_http_end(server->http, server->civetweb);
@@ -421,6 +429,7 @@ void krait_server_free(struct krait_server *server)
     the_server = NULL;
     krait_serving_free(server->shown);
     pthread_mutex_destroy(&server->lock);
+    pthread_cond_destroy(&server->changed);
     free(server);
 }
 

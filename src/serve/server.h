@@ -46,15 +46,15 @@ struct krait_server_trace {
     void (*close)(struct krait_view *view, struct krait_trace *trace);
 };
 
-/* Starts to answer, in threads of its own. Returns 0, or a negative errno with err set: -EADDRINUSE and other errors
- * of bind(2), -ENOMEM. */
-int krait_server_new(struct krait_server **out, const struct krait_server_trace *shown,
-                     const struct krait_server_options *options, struct krait_err *err);
+/* Starts to answer, in threads of its own. Nothing is shown yet: requests of the endpoints wait for the first
+ * krait_server_show. Returns 0, or a negative errno with err set: -EADDRINUSE and other errors of bind(2), -ENOMEM. */
+int krait_server_new(struct krait_server **out, const struct krait_server_options *options,
+                     struct krait_err *err);
 /* Cancels the current answers, and waits until they have ended, which is soon. */
 void krait_server_free(struct krait_server *server);
 
-/* From now on shows the same recording, which was opened again. Ids of functions, texts and tracks may have changed,
- * so the endpoint `trace` reports another generation. Returns 0, or -ENOMEM: the caller keeps `shown`. */
+/* From now on shows a trace: the recording, or the same one, which was opened again. Ids of functions, texts and tracks may
+ * have changed then, so the endpoint `trace` reports another generation. Returns 0, or -ENOMEM: the caller keeps `shown`. */
 int krait_server_show(struct krait_server *server, const struct krait_server_trace *shown);
 
 /* The address of the page. */

@@ -34,7 +34,7 @@ def view_check(*traces):
 def test_traces_of_other_tracers(tmp_path, name):
     if not TRACES[name].exists():
         pytest.skip("not in the corpus")
-    shutil.copytree(TRACES[name], tmp_path / "trace")
+    shutil.copytree(TRACES[name], tmp_path / "trace", ignore=shutil.ignore_patterns(".krait-*"))
     looked = view_check(tmp_path / "trace")
     assert looked["states"] or looked["instants"]
 
@@ -52,7 +52,7 @@ def described(krait, *traces):
 def kernel_of(tmp_path, name):
     if not TRACES[name].exists():
         pytest.skip("not in the corpus")
-    return [shutil.copytree(TRACES[name], tmp_path / name)]
+    return [shutil.copytree(TRACES[name], tmp_path / name, ignore=shutil.ignore_patterns(".krait-*"))]
 
 
 def two_machines(tmp_path, _):

@@ -38,6 +38,7 @@ EXPECTED = [
     ("test_conditions", 2, "checkpoint", [(1, 5, "0"), (5, 7, "1"), (7, None, "0")]),
     ("test_state_values", 4, "update/0", [(1, 3, "GOOD"), (5, 7, "BAD")]),
     ("test_state_values", 4, "modify/0", [(1, 3, "UNKNOWN"), (3, 5, "GOOD"), (5, 7, "UNKNOWN"), (7, None, "BAD")]),
+    ("test_state_values", 4, "mapped", [(1, 3, "TRUE"), (3, 5, "FALSE"), (5, 7, "TRUE"), (7, 10, "FALSE"), (10, 20, "TRUE"), (20, None, "FALSE")]),
     ("test_pattern_segment", 1, None, [(1, 1, "test1"), (1, 3, "test2"), (1, 5, "test1"), (1, 7, "test2")]),
 ]
 

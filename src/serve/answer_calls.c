@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "serve/serving.h"
 #include "trace/importer.h"
+#include "trace/tasks.h"
 
 #include <string.h>
 
@@ -247,11 +248,37 @@ static int put_cuts(struct krait_buf *out, const struct krait_serving *serving, 
     return rc;
 }
 
+/* The task in whose step a call is: KRAIT_NO_ID: none. A step begins behind the begin of the task's own coroutine. */
+static uint32_t task_of(const struct krait_serving *serving, uint32_t thread,
+                        const struct krait_tile_call *call)
+{
+    const struct krait_trace *trace = serving->trace;
+    uint64_t begin_ns = serving->origin_ns + call->begin_ns;
+    uint32_t task = krait_task_at(trace, thread, begin_ns);
+    if (task != KRAIT_NO_ID)
+        return task;
+    task = krait_task_at(trace, thread, begin_ns + (call->end_ns - call->begin_ns) / 2);
+    return task != KRAIT_NO_ID && trace->tasks[task].func == call->func ? task : KRAIT_NO_ID;
+}
+
+/* The track of its states. */
+static void put_task(struct krait_buf *out, const struct krait_serving *serving, uint32_t thread,
+                     const struct krait_tile_call *call)
+{
+    const struct krait_trace *trace = serving->trace;
+    uint32_t task = trace->task_count ? task_of(serving, thread, call) : KRAIT_NO_ID;
+    for (uint32_t i = 0; task != KRAIT_NO_ID && i < trace->track_count; i++) {
+        if (trace->tracks[i].importer == KRAIT_IMPORTER_krait_tasks && trace->tracks[i].key == task)
+            krait_json_key_u64(out, "task", i);
+    }
+}
+
 static int put_details(struct krait_buf *out, struct krait_serving *serving, uint32_t thread,
                        const struct krait_tile_call *stack, uint32_t depth, struct krait_err *err)
 {
     krait_buf_char(out, '{');
     put_call(out, &stack[depth]);
+    put_task(out, serving, thread, &stack[depth]);
     krait_json_key_open(out, "ancestors", '[');
     for (uint32_t i = 0; i < depth; i++) {
         krait_json_item(out, "{");

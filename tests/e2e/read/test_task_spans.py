@@ -221,6 +221,57 @@ def test_the_server_and_the_picture_have_them_in_the_tasks_lane(krait, synth, vi
         assert Counter(box[3][0] for box in found[lane]["spans"]) == {"outer": 1, "inner": 1}
 
 
+# The coroutine of a task begins, and then its step; a call of another thread is in no step.
+CALLS = (
+    HEAD
+    + """
+    code 5 python app work app.py 9
+    task 3 5 third
+    thread 100 MainThread
+    1us call 1
+    10us call 5
+    11us run 3
+    12us call 1
+    19us return
+    20us leave 3 0
+    21us yield
+    22us call 1
+    25us return
+    30us resume 5
+    31us run 3
+    39us leave 3 3
+    40us return
+    99us return
+    thread 101 Other
+    2us call 5
+    35us return
+    """
+)
+
+
+def test_the_details_of_a_call_have_its_task(krait, synth):
+    with served(krait, synth(CALLS)) as link:
+        told = ask(link, "trace")["tracks"]
+        threads = {t["number"]: t["id"] for t in told if t["kind"] == "calls"}
+
+        def task(thread, at, depth):
+            call = ask(link, "call", track=threads[thread], at=at * 1000, depth=depth)
+            return told[call["task"]]["threadName"] if "task" in call else None
+
+        assert [task(100, 15, depth) for depth in (0, 1, 2)] == [None, "third work", "third work"]
+        assert (task(100, 23, 1), task(100, 35, 1), task(101, 15, 0)) == (None, "third work", None)
+
+
+def test_the_page_shows_the_task_of_a_call(krait, chromium, synth):
+    folder = synth(CALLS)
+    with served(krait, folder) as link:
+        (track,) = [t["id"] for t in ask(link, "trace")["tracks"] if (t["kind"], t["number"]) == ("calls", 100)]
+    for depth, own in ((2, ["third work"]), (0, [])):
+        with opened(krait, chromium, folder, f"#p=details;c={track},{depth},15000") as page:
+            facts = zip(page.page.locator(".details dt").all_inner_texts(), page.page.locator(".details dd").all_inner_texts())
+            assert [text for name, text in facts if name == "task"] == own and page.text(".details h2") == "app.main"
+
+
 PROGRAM = """
 import asyncio, krait
 async def work(turns):

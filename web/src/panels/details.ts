@@ -15,7 +15,7 @@ import { isDark } from '../timeline';
 
 interface Wait { state: string; syscall: string; by: string; tid: number; count: number; ns: number; longest: number }
 interface Cut { off: boolean; events: number; begin: bigint; end: bigint; ns: number } // a stretch in which the thread was not recorded
-interface Answer extends Call { before?: Cut; inside?: Cut; after?: Cut; self?: number; ancestors: Call[]; callees: [number, number, number, number][]; wall?: Record<string, number>; waits?: Wait[] }
+interface Answer extends Call { task?: number; before?: Cut; inside?: Cut; after?: Cut; self?: number; ancestors: Call[]; callees: [number, number, number, number][]; wall?: Record<string, number>; waits?: Wait[] }
 
 const PATH_ROWS = 12, LIVE_BEGIN = 3, CUT_END = 7; // enum krait_op_kind
 
@@ -183,6 +183,7 @@ async function show(context: Context, answer: Answer, signal: AbortSignal): Prom
     el('dl', {}, el('dt', {}, 'duration'), el('dd', {}, duration(length)), ...timeFact(context, 'begin', answer.track, answer.begin),
       el('dt', {}, 'self'), el('dd', {}, answer.self === undefined ? '-' : `${duration(answer.self)} (${share(answer.self, length)})`),
       el('dt', {}, 'depth'), el('dd', {}, String(answer.depth)),
+      ...(answer.task === undefined ? [] : [el('dt', {}, 'task'), el('dd', {}, context.trace.tracks[answer.task].threadName)]),
       ...(stepWords(answer) ? [el('dt', {}, 'step of a generator or coroutine'), el('dd', {}, stepWords(answer))] : []),
       ...cutFacts(context, answer)),
     el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.timeline.showCall(answer)),

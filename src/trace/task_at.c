@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * In which task's step a thread is at one time. Its events are read backwards, in stretches that double, up to one in which a
+ * step begins or ends.
+ */
+#include "event/payload.h"
+#include "trace/importer.h"
+#include "trace/steps.h"
+#include "trace/tasks.h"
+#include "trace/thread_events.h"
+
+#define FIRST_NS (10 * KRAIT_NS_PER_MS)
+#define MOST_NS  (10 * KRAIT_NS_PER_S) /* back: an answer has to come at once */
+
+struct looking {
+    struct krait_range range;
+    struct krait_steps steps; /* by the tasks' ids */
+    bool some;                /* a step began or ended */
+};
+
+static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
+{
+    struct looking *looking = ctx;
+    struct krait_payload_task_run run;
+    struct krait_payload_task_leave leave;
+    if (t_ns > looking->range.to_ns)
+        return -ERANGE;
+    if (t_ns < looking->range.from_ns)
+        return 0;
+    looking->some = true;
+    if (id == KRAIT_EVENT_task_run && krait_read_task_run(&payload, &run)) {
+        krait_steps_take(&looking->steps, run.task); /* it may be stated again */
+        krait_steps_push(&looking->steps, run.task);
+    } else if (id == KRAIT_EVENT_task_leave && krait_read_task_leave(&payload, &leave)) {
+        looking->steps.depth = krait_steps_take(&looking->steps, leave.task) ? looking->steps.depth : 0;
+    }
+    return 0;
+}
+
+uint32_t krait_task_at(const struct krait_trace *trace, uint32_t thread, uint64_t at_ns)
+{
+    const struct krait_image *image = krait_image_of(trace, thread);
+    struct krait_damage ignored = { 0 }; /* who walks the thread is told */
+    struct looking looking = { 0 };
+    struct krait_thread_events events = { .fn = on_event, .ctx = &looking };
+    events.wanted[KRAIT_EVENT_task_run] = events.wanted[KRAIT_EVENT_task_leave] = true;
+    if (!image || !trace->task_count || !krait_thread_events_may_be(&events, trace, thread))
+        return KRAIT_NO_ID;
+    uint64_t begin_ns = trace->threads[thread].begin_ns;
+    for (uint64_t back_ns = FIRST_NS; !looking.some && back_ns <= 2 * MOST_NS; back_ns *= 2) {
+        looking = (struct looking){ .range = { at_ns - KRAIT_MIN(back_ns, at_ns), at_ns } };
+        krait_thread_events_read(&events, trace, thread, looking.range.from_ns, &ignored);
+        if (looking.range.from_ns <= begin_ns)
+            break;
+    }
+    const uint64_t *task = krait_map_get(&image->tasks, krait_steps_top(&looking.steps, 0));
+    return task ? (uint32_t)*task : KRAIT_NO_ID;
+}

@@ -20,7 +20,6 @@
 #define KRAIT_PUBLIC                     __attribute__((visibility("default")))
 #define KRAIT_COLD                       __attribute__((cold, noinline))
 #define KRAIT_APART                      __attribute__((noinline)) /* not on the hot path, but not rare either */
-#define KRAIT_UNUSED                     __attribute__((unused))
 #define KRAIT_ARRAY_LEN(a)               (sizeof(a) / sizeof((a)[0]))
 #define KRAIT_MIN(a, b)                  ((a) < (b) ? (a) : (b))
 #define KRAIT_MAX(a, b)                  ((a) > (b) ? (a) : (b))

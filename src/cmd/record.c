@@ -42,7 +42,7 @@ static struct {
 /* A terminal's signals reach the command by themselves, in its foreground group; others are passed on. SIGINT
  * is always the group's: passed on as well it would interrupt the command twice. That the terminal hangs up
  * its session's leader alone is told (Linux, tty_signal_session_leader in drivers/tty/tty_jobctrl.c). */
-static void on_signal(int signal, siginfo_t *info, KRAIT_UNUSED void *context)
+static void on_signal(int signal, siginfo_t *info, void *context)
 {
     for (size_t i = 0; i < TOLDS; i++) {
         if (signal == told[i].signal) {
@@ -57,7 +57,7 @@ static void on_signal(int signal, siginfo_t *info, KRAIT_UNUSED void *context)
         kill((pid_t)forward_to, signal);
 }
 
-static void on_child(KRAIT_UNUSED int signal)
+static void on_child(int signal)
 {
 }
 
@@ -367,7 +367,7 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
 
 /* ---- sampling ---- */
 
-static bool is_interrupted(KRAIT_UNUSED void *ctx)
+static bool is_interrupted(void *ctx)
 {
     return not_passed;
 }

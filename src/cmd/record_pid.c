@@ -69,7 +69,7 @@ static void note_pause(struct krait_record_pid *record, const struct krait_attac
         record->longest = *attaching;
 }
 
-static void print_step(KRAIT_UNUSED void *ctx, const char *text)
+static void print_step(void *ctx, const char *text)
 {
     krait_terminal_say(NULL, 0, "krait record: %s", text);
 }

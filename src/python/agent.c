@@ -443,7 +443,7 @@ void krait_agent_stop(void)
 }
 
 /* The calling thread may stand in a hook, which goes on with the mapping: it cannot be the one that unmaps. */
-static void *leave(KRAIT_UNUSED void *none)
+static void *leave(void *none)
 {
     PyGILState_STATE state;
     if (!Py_IsInitialized() || !krait_worker_enter(&state))

@@ -90,7 +90,7 @@ struct copy {
     char path[PATH_MAX];
 };
 
-static int is_other_copy(struct dl_phdr_info *object, KRAIT_UNUSED size_t size, void *data)
+static int is_other_copy(struct dl_phdr_info *object, size_t size, void *data)
 {
     struct copy *copy = data;
     bool other = object->dlpi_addr != (uintptr_t)copy->ours.dli_fbase &&
@@ -289,7 +289,7 @@ PyDoc_STRVAR(start_doc,
              "Joins the recording at session (the path that its collector says) and begins to record this\n"
              "process. Raises RuntimeError with the reason when it cannot.");
 
-static PyObject *agent_start(KRAIT_UNUSED PyObject *self, PyObject *arg)
+static PyObject *agent_start(PyObject *self, PyObject *arg)
 {
     PyObject *bytes = PyUnicode_Check(arg) ? PyUnicode_AsEncodedString(arg, "utf-8", "strict") : NULL;
     if (!bytes) {
@@ -311,7 +311,7 @@ static PyObject *agent_start(KRAIT_UNUSED PyObject *self, PyObject *arg)
 
 PyDoc_STRVAR(stop_doc, "stop()\n\nStops recording this process. Nothing happens when it is not recorded.");
 
-static PyObject *agent_stop(KRAIT_UNUSED PyObject *self, KRAIT_UNUSED PyObject *none)
+static PyObject *agent_stop(PyObject *self, PyObject *none)
 {
     if (!is_part())
         Py_RETURN_NONE;
@@ -326,14 +326,14 @@ static PyObject *agent_stop(KRAIT_UNUSED PyObject *self, KRAIT_UNUSED PyObject *
 
 PyDoc_STRVAR(running_doc, "running()\n\nWhether this process is being recorded.");
 
-static PyObject *agent_running(KRAIT_UNUSED PyObject *self, KRAIT_UNUSED PyObject *none)
+static PyObject *agent_running(PyObject *self, PyObject *none)
 {
     return PyBool_FromLong(any_session() != NULL);
 }
 
 PyDoc_STRVAR(session_doc, "session()\n\nThe path of the recording that this process is part of, or None.");
 
-static PyObject *agent_session(KRAIT_UNUSED PyObject *self, KRAIT_UNUSED PyObject *none)
+static PyObject *agent_session(PyObject *self, PyObject *none)
 {
     const char *session = any_session();
     if (!session)
@@ -347,7 +347,7 @@ PyDoc_STRVAR(
     "Records one of logging's records: krait.Handler. Nothing happens where this process is not recorded,\n"
     "or where --log has just recorded it.");
 
-PyObject *krait_agent_log_1(KRAIT_UNUSED PyObject *self, PyObject *record)
+PyObject *krait_agent_log_1(PyObject *self, PyObject *record)
 {
     struct krait_interp *in = krait_agent_interp();
     if (in && krait_agent_records(in) && !krait_log_handle(in, record))
@@ -390,7 +390,7 @@ PyDoc_STRVAR(
     "Switches the recording that this process is part of on or off, in all its processes. Returns whether it\n"
     "is as wanted now: it is not where there is none.");
 
-static PyObject *agent_switch(KRAIT_UNUSED PyObject *self, PyObject *wanted)
+static PyObject *agent_switch(PyObject *self, PyObject *wanted)
 {
     int on = PyObject_IsTrue(wanted);
     if (on < 0)
@@ -407,7 +407,7 @@ PyDoc_STRVAR(
     inode_doc,
     "inode()\n\nThe inode of the recording's memory, by which its collector is asked; None where there is none.");
 
-static PyObject *agent_inode(KRAIT_UNUSED PyObject *self, KRAIT_UNUSED PyObject *none)
+static PyObject *agent_inode(PyObject *self, PyObject *none)
 {
     if (!is_part())
         Py_RETURN_NONE;

@@ -23,9 +23,7 @@ static inline struct krait_interp *hook_interp(PyObject *self)
     return ((struct krait_monitoring_hook *)self)->in;
 }
 
-#define KRAIT_ARGS                                                                 \
-    KRAIT_UNUSED PyObject *self, PyObject *const *args, KRAIT_UNUSED size_t nargs, \
-        KRAIT_UNUSED PyObject *names
+#define KRAIT_ARGS PyObject *self, PyObject *const *args, size_t nargs, PyObject *names
 
 static inline bool left_out(const struct krait_code *slot)
 {

@@ -549,7 +549,7 @@ static void on_displaced(struct krait_interp *in)
 }
 
 /* What sys.getprofile() gives while krait records. A program that keeps it and sets it again later means us. */
-static PyObject *profile_obj_call(PyObject *self, KRAIT_UNUSED PyObject *args, KRAIT_UNUSED PyObject *kwargs)
+static PyObject *profile_obj_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     struct krait_interp *in = ((struct profile_obj *)self)->in;
     setting = true;
@@ -561,7 +561,7 @@ static PyObject *profile_obj_call(PyObject *self, KRAIT_UNUSED PyObject *args, K
     Py_RETURN_NONE;
 }
 
-static int on_audit(const char *event, KRAIT_UNUSED PyObject *args, KRAIT_UNUSED void *data)
+static int on_audit(const char *event, PyObject *args, void *data)
 {
     if (event[0] != '_' && event[0] != 's')
         return 0;

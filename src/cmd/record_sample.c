@@ -7,6 +7,7 @@
 #include "cmd/pid.h"
 #include "cmd/terminal.h"
 #include "record/folder.h"
+#include "remote/kernel_stack.h"
 #include "remote/remote.h"
 
 #include <signal.h>
@@ -66,6 +67,8 @@ int krait_record_sample_check(struct krait_record_sample *sample, const struct k
                              "nothing to sample; as in: krait record --sample --pid 4711, or krait record "
                              "--sample -- python3 app.py");
     int rc = parse_rate(values->sample.items[values->sample.count - 1], &sample->rate, err);
+    if (!rc && values->kernel_stacks) /* by krait's own: before a command is started */
+        rc = krait_kernel_stack_check(getpid(), err);
     return rc || !values->pid ? rc : krait_pid_parse(values->pid, &sample->pid, err);
 }
 

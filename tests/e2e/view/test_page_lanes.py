@@ -104,6 +104,7 @@ def test_the_column_of_names_fits_them_and_is_dragged(krait, chromium, synth):
         narrow = column.bounding_box()["width"]
         assert narrow == 1280 / 5 and "\u2026" in title.inner_text()  # a fifth of the page at most
         page.page.set_viewport_size({"width": 2560, "height": 800})
+        page.page.wait_for_function("narrow => document.querySelector('.names').clientWidth > narrow", arg=narrow)
         page.wait()
         wide = column.bounding_box()["width"]
         assert narrow < wide < 2560 / 5 and title.inner_text() == longest

@@ -61,7 +61,8 @@ struct shown {
     struct krait_select select; /* of lanes: options' files, and the one beside the recording */
     char *beside;               /* that one's path */
     char *analyses;             /* the user's folder */
-    bool changed;               /* atomic: the page has changed what is declared */
+    uint32_t changes;           /* atomic: how often the page has changed what is declared */
+    uint32_t changes_shown;     /* of these, what is shown has; the main thread's */
     bool recording;             /* krait record, which started this, has not said yet that it is over */
     struct krait_server *server;
 };
@@ -118,7 +119,10 @@ static bool takes(void *select, const struct krait_trace *trace, const struct kr
 static int open_trace(struct krait_server_trace *out, struct shown *shown, struct krait_err *err)
 {
     const struct krait_view_options *of = &shown->of;
-    struct krait_server_trace now = { .growing =
+    shown->changes_shown =
+        __atomic_load_n(&shown->changes, __ATOMIC_ACQUIRE); /* one from now on may be in it, too */
+    struct krait_server_trace now = { .changes = shown->changes_shown,
+                                      .growing =
                                           shown->recording || krait_trace_grows(of->paths, of->path_count),
                                       .takes = takes,
                                       .takes_ctx = &shown->select,
@@ -171,11 +175,12 @@ static bool is_ended(struct shown *shown, uint64_t ns)
 }
 
 /* From a thread of the server's: the main thread waits for signals. */
-static void on_changed(void *ctx)
+static uint32_t on_changed(void *ctx)
 {
     struct shown *shown = ctx;
-    __atomic_store_n(&shown->changed, true, __ATOMIC_RELAXED);
+    uint32_t changes = __atomic_add_fetch(&shown->changes, 1, __ATOMIC_ACQ_REL);
     kill(getpid(), CHANGED);
+    return changes;
 }
 
 /* Shows more of a recording that goes on, or other lanes. Returns whether the server is ended. */
@@ -209,7 +214,7 @@ static void follow(struct shown *shown, bool growing)
         pause_ns = KRAIT_MAX(FOLLOW_NS, 10 * (krait_clock_ns(CLOCK_MONOTONIC) - begin_ns));
     }
     while (!ended) {
-        if (__atomic_exchange_n(&shown->changed, false, __ATOMIC_RELAXED))
+        if (__atomic_load_n(&shown->changes, __ATOMIC_ACQUIRE) != shown->changes_shown)
             ended = show_more(shown, &growing);
         else
             ended = is_ended(shown, UINT32_MAX * KRAIT_NS_PER_S);

@@ -414,9 +414,9 @@ static int write_file(const char *path, const struct krait_request *request, str
     return krait_outfile_commit(&file, err);
 }
 
-/* Keeps a definition only if it is valid. */
+/* Keeps a definition only if it is valid. `changes`: lanes have it once the trace has as many. */
 static int keep(struct krait_serving *serving, const struct krait_request *request, const char *path,
-                struct krait_err *err)
+                uint32_t *changes, struct krait_err *err)
 {
     KRAIT_CLEANUP(found_done) struct found found = { 0 };
     int rc = request->body_len ? find(&found, serving, request, err) : 0;
@@ -426,7 +426,7 @@ static int keep(struct krait_serving *serving, const struct krait_request *reque
     rc = write_file(path, request, err);
     pthread_mutex_unlock(&serving->one);
     if (!rc && serving->changed)
-        serving->changed(serving->changed_ctx);
+        *changes = serving->changed(serving->changed_ctx);
     return rc ? -EIO : 0;
 }
 
@@ -436,9 +436,10 @@ int krait_answer_declared(struct krait_serving *serving, const struct krait_requ
     KRAIT_AUTO_BUF path = { 0 };
     KRAIT_AUTO_BUF text = { 0 };
     struct stat of;
+    uint32_t changes = serving->changes;
     int rc = path_of(&path, serving, request, err);
     if (!rc && request->body)
-        rc = keep(serving, request, path.data, err);
+        rc = keep(serving, request, path.data, &changes, err);
     if (rc)
         return rc;
     krait_source_file(path.data, KRAIT_REQUEST_BODY_MAX, &text, &of); /* there may be none yet */
@@ -446,7 +447,7 @@ int krait_answer_declared(struct krait_serving *serving, const struct krait_requ
     krait_buf_char(out, '{');
     krait_json_key_text(out, "path", path.data);
     krait_json_key_text(out, "text", text.failed ? "" : text.data);
-    krait_json_key_u64(out, "generation", serving->generation);
+    krait_json_key_u64(out, "changes", changes);
     krait_buf_str(out, "}\n");
     return 0;
 }

@@ -216,6 +216,7 @@ int krait_answer_trace(struct krait_serving *serving, const struct krait_request
     json_ns(out, "duration", krait_view_length(serving->view));
     krait_json_key_bool(out, "growing", serving->growing);
     krait_json_key_u64(out, "generation", serving->generation);
+    krait_json_key_u64(out, "changes", serving->changes);
     put_index(out, serving);
     krait_json_key_u64(out, "traceBytes", trace->bytes);
     krait_json_key_u64(out, "funcs", trace->func_count);

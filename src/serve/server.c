@@ -348,6 +348,7 @@ static int make_serving(struct krait_serving **out, const struct krait_server *s
     if (rc)
         return rc;
     (*out)->growing = shown->growing;
+    (*out)->changes = shown->changes;
     (*out)->close = shown->close;
     (*out)->rules = shown->rules;
     (*out)->takes = shown->takes;

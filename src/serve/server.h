@@ -27,9 +27,9 @@ struct krait_server_options {
     const char *const *paths; /* of the trace, as it was opened; they must outlive the server */
     size_t path_count;
     const char *analyses; /* the user's folder of declared analyses; NULL: none */
-    /* The page has changed declared analyses: the recording is to be shown anew, with their lanes. From any thread, soon
-     * done; or NULL. */
-    void (*changed)(void *ctx);
+    /* The page has changed declared analyses: the recording is to be shown anew, with their lanes. Returns how many
+     * changes that are. From any thread, soon done; or NULL. */
+    uint32_t (*changed)(void *ctx);
     void *ctx;
 };
 
@@ -37,7 +37,8 @@ struct krait_server_options {
 struct krait_server_trace {
     struct krait_view *view; /* of `trace` */
     struct krait_trace *trace;
-    bool growing; /* the recording goes on: this shows its present state, and a later one will follow */
+    uint32_t changes; /* as many of the page's changes (options.changed) are in its lanes */
+    bool growing;     /* the recording goes on: this shows its present state, and a later one will follow */
     struct krait_rules rules; /* of the lanes; taken with it, and freed when it is closed */
     /* Which tracks they are of; NULL: all. */
     bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);

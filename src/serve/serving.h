@@ -21,6 +21,7 @@ struct krait_listing_cursor;
 struct krait_serving {
     uint32_t refs;       /* the server and its running answers; guarded by the server's lock */
     uint32_t generation; /* number of traces that the server has served before this one */
+    uint32_t changes;    /* of declared analyses by the page that its lanes have */
     bool growing;        /* the recording still runs, so the server will replace this trace */
     void (*close)(struct krait_view *view,
                   struct krait_trace *trace); /* closes both at the end; NULL: the caller owns them */
@@ -35,8 +36,9 @@ struct krait_serving {
     struct krait_gil_holders *gil; /* holders of the GIL; NULL: not requested yet */
     const char *const *paths;      /* of the trace, as it was opened; notes are stored in the first */
     size_t path_count;
-    const char *analyses;       /* the user's folder of declared analyses; NULL: none */
-    void (*changed)(void *ctx); /* called after a request has changed declared analyses; or NULL */
+    const char *analyses; /* the user's folder of declared analyses; NULL: none */
+    /* Called after a request has changed declared analyses; returns how many changes that are. NULL: nobody asks. */
+    uint32_t (*changed)(void *ctx);
     void *changed_ctx;
     struct krait_listing *listing; /* all events; NULL: not requested yet */
     pthread_mutex_t one;           /* held while making wall, gil or listing, and while writing notes */

@@ -219,6 +219,7 @@ export class Api {
         if (found) this.tiles.set(key, found);
         else this.tiles.delete(key);
       });
+      if (!tiles.size) return; // what is drawn again would be requested again
       for (const old of this.tiles.keys()) {
         if (this.tiles.size <= TILES_KEPT) break;
         this.tiles.delete(old);

@@ -27,7 +27,7 @@ const HINTS: Partial<Record<Key, string>> = {
 const PAIRINGS: [string, string][] = [['', 'the oldest start'], ['nested', 'the newest start (nested)'], ['latest', 'the newest; the others never stop']];
 
 interface Preview { messages: number; givenUp: number; rules: Rule[] }
-interface Kept { path: string; text: string; generation: number }
+interface Kept { path: string; text: string; changes: number }
 
 async function send<T>(name: string, method: string, body: string, signal?: AbortSignal): Promise<T> {
   const response = await fetch(`api/${name}`, { method, body, signal }), answer = await response.json();
@@ -62,8 +62,8 @@ export class LaneDialog {
   private timer = 0;
   private asking: AbortController | null = null;
 
-  /** `made` gets the server's generation before the change, and the name of the lane to show; none: a lane was removed. */
-  constructor(private made: (generation: number, name?: string) => void) {
+  /** `made` gets the number of the change, and the name of the lane to show; none: a lane was removed. */
+  constructor(private made: (changes: number, name?: string) => void) {
     this.build();
     document.body.append(this.dialog);
   }
@@ -263,7 +263,7 @@ export class LaneDialog {
       const kept = await send<Kept>('declared', 'PUT', fileText(file));
       if (name === undefined) this.begin(null);
       this.read(kept);
-      this.made(kept.generation, name);
+      this.made(kept.changes, name);
       return true;
     } catch (error) {
       this.complainOf(error);

@@ -37,7 +37,7 @@ class Page {
   private list: Command[] = [];
   private search: Chooser;
   private palette: Chooser;
-  private maker = new LaneDialog((generation, name) => { void this.showMade(generation, name); });
+  private maker = new LaneDialog((changes, name) => { void this.showMade(changes, name); });
   private body = el('div', { class: 'panel-body', role: 'tabpanel', id: 'panel' });
   private offered: Panel[] = [];
   private below!: HTMLElement;
@@ -334,12 +334,12 @@ class Page {
     this.later(true);
   }
 
-  /** Waits until the server has computed changed lanes (a new generation), then shows the lane `name`. */
-  private async showMade(generation: number, name: string | undefined): Promise<void> {
+  /** Waits until the server has computed the lanes of as many changes, then shows the lane `name`. */
+  private async showMade(changes: number, name: string | undefined): Promise<void> {
     this.remaking++;
     this.state.textContent = 'computing the lanes';
     try {
-      await this.growFrom(generation);
+      await this.growTo(changes);
       this.state.textContent = '';
     } catch (error) {
       this.state.textContent = error instanceof Error ? error.message : String(error);
@@ -354,12 +354,12 @@ class Page {
     this.remaking--;
   }
 
-  private async growFrom(generation: number): Promise<void> {
+  private async growTo(changes: number): Promise<void> {
     const end = performance.now() + REMADE;
     for (;;) {
       const next = await askTrace();
       if (next.generation !== this.context.trace.generation) await this.grow(next);
-      if (next.generation !== generation) return;
+      if (next.changes >= changes) return;
       if (performance.now() > end) throw new ApiError('the lanes were saved, but krait view cannot show them; its terminal may say why');
       await new Promise((done) => setTimeout(done, REMADE_POLL));
     }

@@ -40,9 +40,9 @@ def lanes(server):
     return [(t["threadName"], t["kind"]) for t in server.api("trace")["tracks"] if t["of"] == "lane"]
 
 
-def wait_for_generation(server, before):
+def wait_for_change(server, kept):
     until = time.monotonic() + 30
-    while server.api("trace")["generation"] == before:
+    while server.api("trace")["changes"] < kept["changes"]:
         assert time.monotonic() < until
         time.sleep(0.02)
     server.built()
@@ -92,15 +92,22 @@ def test_what_the_page_keeps_is_shown_and_stays(serve, krait):
     server = serve()
     before = server.api("declared")
     assert before["text"] == "" and before["path"].endswith("/.krait-lanes.toml")
-    send(server, "declared", SHOP, "PUT")
-    wait_for_generation(server, before["generation"])
+    wait_for_change(server, send(server, "declared", SHOP, "PUT"))
     shown = [("order", "slices"), ("order", "slices"), ("oven T0", "states"), ("oven T1", "states"), ("waiting", "counter")]
     assert lanes(server) == shown and server.api("declared")["text"] == SHOP
     assert lanes(serve()) == shown  # of the next server, too
-    generation = server.api("trace")["generation"]
-    send(server, "declared", "", "PUT")
-    wait_for_generation(server, generation)
+    wait_for_change(server, send(server, "declared", "", "PUT"))
     assert lanes(server) == [] and not (server.folder / ".krait-lanes.toml").exists()
+
+
+def test_of_changes_in_quick_succession_the_last_is_waited_for(serve):
+    server = serve()
+    for _ in range(5):
+        first = send(server, "declared", SHOP, "PUT")
+        last = send(server, "declared", "", "PUT")
+        assert last["changes"] == first["changes"] + 1
+        wait_for_change(server, last)
+        assert lanes(server) == []
 
 
 def test_a_named_one_is_kept_in_the_users_folder(serve, tmp_path):

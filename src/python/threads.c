@@ -365,6 +365,21 @@ bool krait_thread_begin_native(void)
     return false;
 }
 
+/* NULL: none is free. Looking through all rings takes a while, and so does looking for threads that have ended: not more
+ * often than the clock's window changes. */
+static struct krait_ring *new_ring(struct krait_interp *in, struct thread_entry *entry, uint32_t tid)
+{
+    uint64_t window = krait_writer_now(&in->agent->writer) >> KRAIT_CTF_TS_BITS;
+    if (entry->none_at == window)
+        return NULL;
+    struct krait_ring *ring = krait_writer_ring_new(&in->agent->writer, KRAIT_RING_THREAD, tid);
+    if (!ring) {
+        entry->none_at = window;
+        krait_threads_sweep();
+    }
+    return ring;
+}
+
 bool krait_thread_begin(struct krait_interp *in)
 {
     struct thread_entry *entry = own_entry();
@@ -376,13 +391,8 @@ bool krait_thread_begin(struct krait_interp *in)
         krait_this_ring = ring;
         return true;
     }
-    /* Looking through all rings takes a while: not more often than the clock's window changes. */
-    uint64_t window = krait_writer_now(&in->agent->writer) >> KRAIT_CTF_TS_BITS;
-    ring =
-        entry->none_at == window ? NULL : krait_writer_ring_new(&in->agent->writer, KRAIT_RING_THREAD, tid);
+    ring = new_ring(in, entry, tid);
     if (!ring) {
-        krait_threads_sweep();
-        entry->none_at = window;
         krait_writer_lost(&in->agent->writer, KRAIT_lost_reason_no_ring, 1);
         return false;
     }
@@ -433,11 +443,12 @@ static void frames_turn(struct frames *frames)
     }
 }
 
-/* The frames from `frame` outwards, outermost first; those that are left out are not among them. Steals
- * `frame`. Returns false without memory. */
+/* The frames from `frame` outwards, outermost first; those that are left out are not among them. Returns false without
+ * memory. */
 static bool frames_from(struct krait_interp *in, PyObject *frame, struct frames *frames)
 {
     bool whole = true;
+    Py_XINCREF(frame);
     while (frame) {
         PyObject *code = krait_frame_code(frame);
         struct krait_code *slot = code ? krait_code_find(in, code) : NULL;
@@ -539,7 +550,7 @@ static bool say_tasks(struct krait_interp *in, struct krait_ring *ring, uint64_t
 
 /* A deep stack may need more room than the ring has, mostly after a loss: then it is said in parts, the
  * outermost frames first. Each part takes up where the one before stopped, or where the stack has changed
- * since. `said` is NULL without memory. Takes a reference to the frame, of which the caller has another one. */
+ * since. `said` is NULL without memory. */
 static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_t t, PyObject *frame,
                        struct frames *said)
 {
@@ -566,6 +577,8 @@ static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_
     }
     if (was_paused)
         krait_tasks_resumed(in, frame);
+    if (mine != krait_this_ring) /* that ran Python code too */
+        return false;
     if (all && said && (was_paused || why & ~(uint32_t)KRAIT_RESYNC_STACK))
         all = say_tasks(in, ring, t);
     return all;
@@ -598,7 +611,6 @@ bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begi
 {
     uint64_t begin = krait_writer_now(&in->agent->writer);
     PyObject *frame = krait_thread_frame(top);
-    Py_XINCREF(frame);
     bool all = say_frames(in, krait_this_ring, t, frame, said_of_this_thread());
     Py_XDECREF(frame);
     in->governor.said_ticks += krait_writer_now(&in->agent->writer) - begin;
@@ -610,7 +622,6 @@ void krait_thread_say_top(struct krait_interp *in, uint64_t t, enum krait_begin_
     KRAIT_CLEANUP(frames_done) struct frames frames = { 0 };
     struct krait_ring *ring = krait_this_ring;
     PyObject *frame = krait_thread_frame(top);
-    Py_XINCREF(frame);
     bool whole = frames_from(in, frame, &frames); /* names what is new */
     bool is_recorded = frame && !is_left_out(in, frame) && frames.n;
     Py_XDECREF(frame);
@@ -716,7 +727,6 @@ static void seed_one(struct krait_interp *in, unsigned long ident, PyObject *fra
     KRAIT_CLEANUP(frames_done) struct frames frames = { 0 };
     const struct krait_ring *mine = krait_this_ring;
     char text[NAME_MAX_BYTES];
-    Py_INCREF(frame);
     bool whole = frames_from(in, frame, &frames); /* may run Python code, and the thread go on meanwhile */
     PyObject *thread = active_thread(ident);
     uint32_t tid = krait_native_id(ident, thread);

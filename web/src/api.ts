@@ -152,13 +152,13 @@ export class Api {
   }
 
   /** The tile, requested at once if it is not in the cache; it is not kept. */
-  async fetchTile(track: number, level: number, index: number): Promise<Tile> {
+  readonly fetchTile = async (track: number, level: number, index: number): Promise<Tile> => {
     const here = this.peek(track, level, index);
     if (here) return here;
     const response = await fetch(address('tile', { track, level, tile: index }));
     if (!response.ok) throw new ApiError(response.statusText);
     return decodeTile(await response.arrayBuffer());
-  }
+  };
 
   /** The same without a request. */
   peek(track: number, level: number, index: number): Tile | undefined {

@@ -7,7 +7,7 @@ import { Trace, clip } from './model';
 type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
 type Fields = Record<string, Value>;
 export interface CatEvent { time_ns: string; event: string; vpid?: number; packet_context?: Fields; common_context?: Fields; payload?: Fields }
-const KEPT = 4000, MOST = 400; // marks whose text is kept; characters of one
+const KEPT = 4000, MOST = 400; // answers that are kept of either kind; characters of one's text
 const LEVELS: [number, string][] = [[50, 'CRITICAL'], [40, 'ERROR'], [30, 'WARNING'], [20, 'INFO'], [10, 'DEBUG']]; // of Python's logging
 
 /** "fd = 3, name = open": enumerations by their labels; integers of 64 bits arrive as texts. */
@@ -38,9 +38,24 @@ export function saidText({ payload }: Pick<CatEvent, 'payload'>): string {
 export interface Told { text: string; at: bigint; event: CatEvent } // at: the time that krait cat prints, from the recording's origin
 export interface Mark { track: number; name: number; at: bigint; nth: number } // nth: of those of the same name and time
 
+/** The kept answer for a key. If there is none, `meanwhile`: it is requested, and `changed` is called if it is another. */
+function known<T>(kept: Map<string, T>, key: string, meanwhile: T, request: () => Promise<T | undefined>, changed: () => void): T {
+  const found = kept.get(key);
+  if (found !== undefined) return found;
+  if (kept.size >= KEPT) kept.clear();
+  kept.set(key, meanwhile);
+  request().then((answer) => {
+    if (answer === undefined) kept.delete(key); // the next use requests it again
+    else kept.set(key, answer);
+    if (answer !== undefined && answer !== meanwhile) changed();
+  }).catch(() => { kept.delete(key); });
+  return meanwhile;
+}
+
 /** Requests the events of marks that the user looks at, one by one. */
 export class Said {
-  private known = new Map<string, Told | null>(); // null: requested
+  private marks = new Map<string, Told | null>(); // null: requested
+  private times = new Map<string, bigint>(); // by track and exact time
 
   constructor(private trace: Trace, private api: Api) {}
 
@@ -55,16 +70,7 @@ export class Said {
   }
 
   private told(mark: Mark, changed: () => void): Told | null {
-    const key = `${mark.track}/${mark.name}/${mark.at}/${mark.nth}`, found = this.known.get(key);
-    if (found !== undefined) return found;
-    if (this.known.size >= KEPT) this.known.clear();
-    this.known.set(key, null);
-    this.find(mark).then((told) => {
-      if (!told) this.known.delete(key); // the next use requests it again
-      else this.known.set(key, told);
-      if (told) changed();
-    }).catch(() => { this.known.delete(key); });
-    return null;
+    return known(this.marks, `${mark.track}/${mark.name}/${mark.at}/${mark.nth}`, null, () => this.find(mark), changed);
   }
 
   /** The event of a mark. */
@@ -82,18 +88,8 @@ export class Said {
 
   /** The same for a table: the time itself until the other is known; if they differ, `changed` is called then. */
   when(track: number, at: bigint, changed: () => void): bigint {
-    const key = `${track}/${at}`, known = this.times.get(key);
-    if (known !== undefined) return known;
-    if (this.times.size >= KEPT) this.times.clear();
-    this.times.set(key, at);
-    this.printed(track, at).then((time) => {
-      this.times.set(key, time);
-      if (time !== at) changed();
-    }).catch(() => { this.times.delete(key); });
-    return at;
+    return known(this.times, `${track}/${at}`, at, () => this.printed(track, at), changed);
   }
-
-  private times = new Map<string, bigint>(); // by track and exact time
 
   /** The page's times are exact. krait cat prints times in babeltrace2's rounding, which may be off by a nanosecond. */
   private async around(at: bigint): Promise<CatEvent[]> {

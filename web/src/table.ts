@@ -24,6 +24,7 @@ function fillParts(cell: HTMLElement, parts: [string, number][]): void {
 }
 
 const GAP = 10, PADDING = 24; // pixels; same values as in app.css
+const SOON = 30; // ms
 
 /** The least width in pixels of columns such as "80px" or "minmax(120px, 1fr)". */
 export function leastWidth(widths: string[]): number {
@@ -76,6 +77,14 @@ export class Table<T> {
   redraw(): void {
     this.list.draw();
   }
+
+  private later = 0;
+
+  /** Draws once what arrives for several rows together. For callbacks: it is bound. */
+  readonly redrawSoon = (): void => {
+    clearTimeout(this.later);
+    this.later = window.setTimeout(() => this.redraw(), SOON);
+  };
 
   /** Reads the sort order from the link: "-total" means descending by the column total, "+total" ascending. */
   private readOrder(): void {

@@ -14,7 +14,7 @@ import { Palette, palette } from './palette';
 import { NameColumn } from './names';
 import { quantities } from './quantity';
 import { Range, Store } from './store';
-import { BINS, CUT, LIVE, RESUMED, Slice, Tile, UNWOUND, YIELDS } from './tile';
+import { BINS, CUT, LIVE, RESUMED, Slice, UNWOUND, YIELDS } from './tile';
 import { cpuOf, doneBy, spanAt, spanNext } from './spans';
 import { tiesOf } from './tasks';
 import { tileLength } from './api';
@@ -642,7 +642,7 @@ export class Timeline {
     const call = this.store.detail, none = forward ? 'there is nothing after the selection here' : 'there is nothing before the selection here';
     if (!call) return this.selectFirst();
     if (this.trace.tracks[call.track].kind !== 'calls') {
-      const next = await spanNext((track, level, index) => this.api.fetchTile(track, level, index), this.trace, call, forward);
+      const next = await spanNext(this.api.fetchTile, this.trace, call, forward);
       return next ? this.go(next) : none;
     }
     const query = { track: call.track, at: call.begin, forward: forward ? 1 : 0, ...(sameFunction ? { func: call.func } : { depth: call.depth }) };
@@ -670,14 +670,14 @@ export class Timeline {
   /** The call or state at depth 0 of a track that is open at a time, or else begins next. */
   private async firstOf(track: Track, at: bigint): Promise<Call | null> {
     if (track.kind !== 'calls' && track.kind !== 'states' && track.kind !== 'slices') return null;
-    const fetch = (id: number, level: number, index: number): Promise<Tile> => this.api.fetchTile(id, level, index), none = { track: track.id, func: 0, depth: 0, begin: at, end: at, begins: 0, ends: 0 };
+    const fetch = this.api.fetchTile, none = { track: track.id, func: 0, depth: 0, begin: at, end: at, begins: 0, ends: 0 };
     const open = await spanAt(fetch, track.id, at, 0);
     if (open || track.kind !== 'calls') return open ?? spanNext(fetch, this.trace, none, true);
     return ask<Call>('next', { track: track.id, at, depth: 0, forward: 1 }).then((call) => readCall(call, track.id)).catch(() => null);
   }
 
   private async goTo({ machine }: Track, tid: number, at: bigint): Promise<string | void> {
-    const found = await doneBy((track, level, index) => this.api.fetchTile(track, level, index), this.trace, tid, at, machine);
+    const found = await doneBy(this.api.fetchTile, this.trace, tid, at, machine);
     return found ? this.go(found) : `thread ${tid} has no lane`;
   }
 
@@ -688,14 +688,13 @@ export class Timeline {
     if (!call || !track) return 'nothing is selected; select what a thread or a CPU did';
     if (track.of === 'cpu') return track.kind === 'states' && call.value ? this.goTo(track, call.value, call.begin) : 'no thread ran on the CPU in the selection';
     if (track.of !== 'thread') return 'the selection is neither of a thread nor of a CPU';
-    const found = await cpuOf((id, level, index) => this.api.fetchTile(id, level, index), this.trace, track.number, call.begin, track.machine);
+    const found = await cpuOf(this.api.fetchTile, this.trace, track.number, call.begin, track.machine);
     return found ? this.go(found) : 'the thread was on no CPU at the begin of the selection';
   }
 
   /** Goes to the task that woke the selected one, or that it waits for. */
   private async toTask(call: Call): Promise<string | void> {
-    const fetch = (id: number, level: number, index: number): Promise<Tile> => this.api.fetchTile(id, level, index);
-    const ties = await tiesOf(fetch, this.trace, call, await this.api.texts.wait(call.func) ?? ''), other = ties.wokenBy ?? ties.waitsFor;
+    const ties = await tiesOf(this.api.fetchTile, this.trace, call, await this.api.texts.wait(call.func) ?? ''), other = ties.wokenBy ?? ties.waitsFor;
     const found = other && await this.firstOf(other, ties.at > 0n ? ties.at - 1n : 0n);
     return found ? this.go(found) : 'the recording does not tell which task ended the wait';
   }

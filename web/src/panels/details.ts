@@ -209,7 +209,7 @@ async function wakerFacts(context: Context, call: Call, name: string): Promise<[
   const { list } = await askWakeups(call.track, moments[0], moments[1]);
   const wakeup = list.find((w) => trace.tracks[w.to].number === trace.tracks[call.track].number && w.at === moments[0]), waker = wakeup && trace.tracks[wakeup.by];
   const facts: [string, string][] = waker ? [['woken by', `${waker.threadName} ${waker.number}`.trim()]] : [];
-  const ready = isWait ? await spanAt((track, level, index) => api.fetchTile(track, level, index), call.track, call.end) : call;
+  const ready = isWait ? await spanAt(api.fetchTile, call.track, call.end) : call;
   const words = ready && (await api.texts.wait(ready.func));
   if (ready && words === 'woken') facts.push(['wake-up latency', duration(Number(ready.end - ready.begin))]);
   return facts;
@@ -232,7 +232,7 @@ async function showSpan(context: Context, call: Call): Promise<void> {
     facts.push(['held up by', `${blamed?.threadName ?? ''} ${value}`.trim()]);
   }
   if (track.kind === 'states') facts.push(...(await wakerFacts(context, call, name)));
-  const ties = await tiesOf((id, level, index) => context.api.fetchTile(id, level, index), context.trace, call, name);
+  const ties = await tiesOf(context.api.fetchTile, context.trace, call, name);
   if (ties.waitsFor) facts.push(['waits for', ties.waitsFor.threadName]);
   if (ties.wokenBy) facts.push(['woken by', ties.wokenBy.threadName]);
   if (ties.waitsFor || ties.wokenBy) actions.append(button('Go to that task', '[', () => { context.timeline.toBlamed().catch(() => undefined); }));
@@ -245,7 +245,7 @@ async function showSpan(context: Context, call: Call): Promise<void> {
 }
 
 async function updateSpan(context: Context, chosen: { track: number; depth: number; at: bigint }): Promise<void> {
-  const known = context.store.detail ?? await spanAt((track, level, index) => context.api.fetchTile(track, level, index), chosen.track, chosen.at, chosen.depth);
+  const known = context.store.detail ?? await spanAt(context.api.fetchTile, chosen.track, chosen.at, chosen.depth);
   if (!known) {
     box.replaceChildren(el('p', { class: 'empty' }, 'The track has nothing at that time.'));
     return;

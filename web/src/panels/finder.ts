@@ -62,20 +62,12 @@ export function foundText(answer: Pick<Answer, 'matched' | 'resumed'> & { calls:
   return `${counted(answer.matched, isSteps ? 'step' : 'call')}${chosen} in the range${listed}.${steps} Drag over the histogram to choose a part.`;
 }
 
-let redrawing = 0;
-
-/** Runs once for times that arrive together. */
-function redrawLater(): void {
-  clearTimeout(redrawing);
-  redrawing = window.setTimeout(() => table.redraw(), 30);
-}
-
 function columns(context: Context, isSteps: boolean): Column<Call>[] {
   const who = (call: Call): string => {
     const track = context.trace.tracks[call.track], thread = track?.thread != null ? context.trace.threads[track.thread] : null;
     return thread ? `${thread.name} ${thread.tid}` : '';
   };
-  const when = (call: Call): bigint => context.timeline.said.when(call.track, call.begin, redrawLater);
+  const when = (call: Call): bigint => context.timeline.said.when(call.track, call.begin, table.redrawSoon);
   return [
     { title: 'duration', width: '110px', text: (call) => duration(Number(call.end - call.begin)), sort: (call) => Number(call.end - call.begin) },
     { title: 'begin', width: '160px', text: (call) => moment(when(call)), hint: (call) => momentText(when(call)), sort: (call) => Number(call.begin) },

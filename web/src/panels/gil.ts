@@ -27,7 +27,7 @@ export function byHolder(pairs: Pair[]): Holder[] {
 /** Shows the longest wait of a pair in the timeline. */
 async function go(context: Context, pair: Pair): Promise<void> {
   const track = context.trace.tracks.find((t) => t.name === 'GIL' && t.kind === 'states' && t.thread === pair.waiter);
-  const found = track && await spanAt((id, level, index) => context.api.fetchTile(id, level, index), track.id, pair.from);
+  const found = track && await spanAt(context.api.fetchTile, track.id, pair.from);
   if (!found) return;
   context.store.selectCall(found);
   context.timeline.reveal(found);

@@ -11,13 +11,7 @@ import { trackName } from '../threads';
 import { count, counted, moment } from '../time';
 
 const MOST = 2000;
-let table: Table<Mark>, note: HTMLElement, timer = 0;
-
-/** Runs once for marks that arrive together. */
-function drawLater(): void {
-  clearTimeout(timer);
-  timer = window.setTimeout(() => table.redraw(), 30);
-}
+let table: Table<Mark>, note: HTMLElement;
 
 export const marks: Panel = {
   id: 'marks', title: 'Marks', key: '7', ofRange: true,
@@ -26,9 +20,9 @@ export const marks: Panel = {
     const text = (mark: Mark): string => context.api.texts.get(mark.name) ?? '\u2026';
     const where = (mark: Mark): string => trackName(context.trace, mark.track);
     table = new Table<Mark>(context.store, 'marks', [
-      { title: 'time', width: '160px', text: (mark) => moment(context.timeline.said.time(mark, drawLater)), sort: (mark) => -Number(mark.at) },
+      { title: 'time', width: '160px', text: (mark) => moment(context.timeline.said.time(mark, table.redrawSoon)), sort: (mark) => -Number(mark.at) },
       { title: 'event', width: 'minmax(200px, 2fr)', left: true, text, sort: text },
-      { title: 'what it says', width: 'minmax(200px, 3fr)', left: true, text: (mark) => context.timeline.said.text(mark, drawLater) },
+      { title: 'what it says', width: 'minmax(200px, 3fr)', left: true, text: (mark) => context.timeline.said.text(mark, table.redrawSoon) },
       { title: 'where', width: 'minmax(140px, 1fr)', left: true, text: where, sort: where },
     ], 0, (mark) => {
       const { span } = context.store.view.range;

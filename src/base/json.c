@@ -35,12 +35,26 @@ size_t krait_utf8_len(const char *s, size_t n)
     return 0;
 }
 
-#define REPLACEMENT "\xEF\xBF\xBD"
+enum { REPLACEMENT = 0xFFFD }; /* U+FFFD REPLACEMENT CHARACTER, and in UTF-8: */
+#define REPLACEMENT_TEXT "\xEF\xBF\xBD"
+
+uint32_t krait_utf8_get(const char *s, size_t n, size_t *len)
+{
+    static const uint8_t lead_bits[] = { 0, 0x7F, 0x1F, 0x0F, 0x07 };
+    size_t valid = krait_utf8_len(s, n);
+    *len = valid ? valid : 1;
+    if (!valid)
+        return REPLACEMENT;
+    uint32_t c = (uint8_t)s[0] & lead_bits[valid];
+    for (size_t i = 1; i < valid; i++)
+        c = c << 6 | ((uint8_t)s[i] & 0x3F);
+    return c;
+}
 
 void krait_utf8_add(struct krait_buf *buf, uint32_t character)
 {
     if (character > 0x10FFFF || (character >= 0xD800 && character <= 0xDFFF))
-        character = 0xFFFD;
+        character = REPLACEMENT;
     unsigned follow = character < 0x80 ? 0 : character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
     static const uint8_t marks[] = { 0, 0xC0, 0xE0, 0xF0 };
     krait_buf_char(buf, (char)(marks[follow] | character >> 6 * follow));
@@ -56,7 +70,7 @@ void krait_utf8_clean(struct krait_buf *buf, const char *s, size_t n)
             run += len;
         krait_buf_add(buf, s + i, run - i);
         if (run < n)
-            krait_buf_str(buf, REPLACEMENT);
+            krait_buf_str(buf, REPLACEMENT_TEXT);
         i = run + 1;
     }
 }
@@ -88,7 +102,7 @@ static size_t add_special(struct krait_buf *buf, const char *s, size_t n)
         return 1;
     }
     size_t len = krait_utf8_len(s, n);
-    krait_buf_add(buf, len ? s : REPLACEMENT, len ? len : 3);
+    krait_buf_add(buf, len ? s : REPLACEMENT_TEXT, len ? len : 3);
     return len ? len : 1;
 }
 

@@ -44,6 +44,8 @@ void krait_json_key_texts(struct krait_buf *buf, const char *key, const char *co
 
 /* Length of the valid UTF-8 sequence at s (1 to 4), or 0 if its first n bytes do not begin with one (n > 0). */
 size_t krait_utf8_len(const char *s, size_t n);
+/* The character at s, and its number of bytes. Bytes that are not valid UTF-8 are U+FFFD, each of them one. n > 0. */
+uint32_t krait_utf8_get(const char *s, size_t n, size_t *len);
 /* Appends a character; U+FFFD for a surrogate or a value above U+10FFFF. */
 void krait_utf8_add(struct krait_buf *buf, uint32_t character);
 /* Appends the text, with U+FFFD for each byte that is not part of valid UTF-8. */

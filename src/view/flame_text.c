@@ -12,38 +12,22 @@
 
 enum { REPLACEMENT = 0xFFFD, CONTROL_PICTURES = 0x2400, PICTURE_OF_DEL = 0x2421 };
 
-/* Decodes one character and sets *len to its number of bytes. An invalid byte decodes to REPLACEMENT, *len 1. */
-static uint32_t decode(const char *s, size_t n, size_t *len)
-{
-    static const unsigned char lead_bits[] = { 0, 0x7F, 0x1F, 0x0F, 0x07 };
-    size_t valid = krait_utf8_len(s, n);
-    *len = valid ? valid : 1;
-    if (!valid)
-        return REPLACEMENT;
-    uint32_t c = (unsigned char)s[0] & lead_bits[valid];
-    for (size_t i = 1; i < valid; i++)
-        c = c << 6 | ((unsigned char)s[i] & 0x3F);
-    return c;
-}
-
-struct char_range {
-    uint32_t from, to;
-};
-
-static bool in_ranges(const struct char_range *ranges, size_t n, uint32_t c)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (c >= ranges[i].from && c <= ranges[i].to)
-            return true;
-    }
-    return false;
-}
-
 /* C1 controls, soft hyphen, bidirectional and invisible formatting, line separators, noncharacters. */
-static const struct char_range unprintable[] = {
+static const struct {
+    uint32_t from, to;
+} unprintable[] = {
     { 0x7F, 0x9F },     { 0xAD, 0xAD },     { 0x61C, 0x61C },   { 0x200B, 0x200F }, { 0x2028, 0x202E },
     { 0x2060, 0x206F }, { 0xFDD0, 0xFDEF }, { 0xFEFF, 0xFEFF }, { 0xFFF9, 0xFFFB }, { 0xE0000, 0xE0FFF },
 };
+
+static bool is_unprintable(uint32_t c)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(unprintable); i++) {
+        if (c >= unprintable[i].from && c <= unprintable[i].to)
+            return true;
+    }
+    return (c & 0xFFFE) == 0xFFFE;
+}
 
 static uint32_t printable(uint32_t c)
 {
@@ -51,47 +35,20 @@ static uint32_t printable(uint32_t c)
         return CONTROL_PICTURES + c;
     if (c == 0x7F)
         return PICTURE_OF_DEL;
-    if ((c & 0xFFFE) == 0xFFFE || in_ranges(unprintable, KRAIT_ARRAY_LEN(unprintable), c))
-        return REPLACEMENT;
-    return c;
-}
-
-static size_t encode(char *to, uint32_t c)
-{
-    if (c < 0x80) {
-        to[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        to[0] = (char)(0xC0 | c >> 6);
-        to[1] = (char)(0x80 | (c & 0x3F));
-        return 2;
-    }
-    if (c < 0x10000) {
-        to[0] = (char)(0xE0 | c >> 12);
-        to[1] = (char)(0x80 | (c >> 6 & 0x3F));
-        to[2] = (char)(0x80 | (c & 0x3F));
-        return 3;
-    }
-    to[0] = (char)(0xF0 | c >> 18);
-    to[1] = (char)(0x80 | (c >> 12 & 0x3F));
-    to[2] = (char)(0x80 | (c >> 6 & 0x3F));
-    to[3] = (char)(0x80 | (c & 0x3F));
-    return 4;
+    return is_unprintable(c) ? REPLACEMENT : c;
 }
 
 void krait_text_clean(struct krait_buf *to, const char *s)
 {
-    size_t n = strlen(s), kept = 0;
+    size_t n = strlen(s), begin = to->len;
     for (size_t i = 0, len; i < n; i += len) {
-        char bytes[4];
-        size_t size = encode(bytes, printable(decode(s + i, n - i, &len)));
-        kept += size;
-        if (kept > KRAIT_TEXT_MAX) {
+        size_t before = to->len;
+        krait_utf8_add(to, printable(krait_utf8_get(s + i, n - i, &len)));
+        if (to->len - begin > KRAIT_TEXT_MAX) {
+            to->len = before;
             krait_buf_str(to, ELLIPSIS);
             return;
         }
-        krait_buf_add(to, bytes, size);
     }
 }
 

@@ -33,40 +33,20 @@ static bool in_spans(const struct span *spans, size_t count, uint32_t c)
     return false;
 }
 
-/* A code point of UTF-8 that is `len` bytes long. */
-static uint32_t code_point(const unsigned char *p, size_t len)
+/* Columns of the first character of n bytes, and its number of bytes. */
+static uint32_t char_columns(const char *text, size_t n, size_t *len)
 {
-    static const unsigned char first_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-    uint32_t c = p[0] & first_bits[len];
-    for (size_t i = 1; i < len; i++)
-        c = c << 6 | (p[i] & 0x3f);
-    return c;
-}
-
-static uint32_t char_columns(const char *p, size_t len)
-{
-    if (len == 1)
-        return 1;
-    uint32_t c = code_point((const unsigned char *)p, len);
+    uint32_t c = krait_utf8_get(text, n, len);
     if (in_spans(no_columns, KRAIT_ARRAY_LEN(no_columns), c))
         return 0;
     return in_spans(two_columns, KRAIT_ARRAY_LEN(two_columns), c) ? 2 : 1;
 }
 
-static size_t char_len(const char *p, size_t left)
-{
-    size_t len = krait_utf8_len(p, left);
-    return len ? len : 1;
-}
-
 uint32_t krait_width_of(const char *text, size_t n)
 {
     uint32_t columns = 0;
-    for (size_t at = 0; at < n;) {
-        size_t len = char_len(text + at, n - at);
-        columns += char_columns(text + at, len);
-        at += len;
-    }
+    for (size_t at = 0, len; at < n; at += len)
+        columns += char_columns(text + at, n - at, &len);
     return columns;
 }
 
@@ -80,8 +60,8 @@ size_t krait_width_fit(const char *text, size_t n, uint32_t columns)
 {
     size_t at = 0;
     while (at < n) {
-        size_t len = char_len(text + at, n - at);
-        uint32_t width = char_columns(text + at, len);
+        size_t len;
+        uint32_t width = char_columns(text + at, n - at, &len);
         if (width > columns)
             break;
         columns -= width;
@@ -96,8 +76,8 @@ static size_t tail_start(const char *text, size_t n, uint32_t columns)
     size_t at = 0;
     uint32_t width = krait_width_of(text, n);
     while (width > columns) {
-        size_t len = char_len(text + at, n - at);
-        width -= char_columns(text + at, len);
+        size_t len;
+        width -= char_columns(text + at, n - at, &len);
         at += len;
     }
     return at;

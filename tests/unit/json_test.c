@@ -26,6 +26,19 @@ static void plain_text_is_only_quoted(void **state)
     EXPECT_STR("<lambda> / a'b", "\"<lambda> / a'b\"");
 }
 
+static void a_character_is_read_with_its_length(void **state)
+{
+    static const char text[] = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x90\x8D\x80\xE2\x82";
+    static const uint32_t characters[] = { 'a', 0xE9, 0x20AC, 0x1F40D, 0xFFFD, 0xFFFD, 0xFFFD };
+    static const size_t lengths[] = { 1, 2, 3, 4, 1, 1, 1 };
+    size_t at = 0, n = sizeof(text) - 1, len;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(characters); i++, at += len) {
+        assert_int_equal(krait_utf8_get(text + at, n - at, &len), characters[i]);
+        assert_int_equal(len, lengths[i]);
+    }
+    assert_int_equal(at, n);
+}
+
 static void quotes_backslashes_and_control_bytes_are_escaped(void **state)
 {
     EXPECT_STR("a\"b\\c", "\"a\\\"b\\\\c\"");
@@ -91,6 +104,7 @@ int main(void)
         cmocka_unit_test(plain_text_is_only_quoted),
         cmocka_unit_test(quotes_backslashes_and_control_bytes_are_escaped),
         cmocka_unit_test(valid_utf8_passes_unchanged),
+        cmocka_unit_test(a_character_is_read_with_its_length),
         cmocka_unit_test(every_byte_that_is_no_utf8_becomes_a_replacement),
         cmocka_unit_test(ten_thousand_characters_come_out_whole),
         cmocka_unit_test(numbers_read_back_the_same),

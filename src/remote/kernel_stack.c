@@ -2,16 +2,14 @@
 #include "remote/kernel_stack.h"
 
 #include "base/map.h"
+#include "remote/thread.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 /* The file as text; returns its length, or a negative errno. */
 static ssize_t read_file(pid_t pid, pid_t tid, char *text, size_t size)
 {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/stack", pid, tid);
-    KRAIT_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    KRAIT_AUTO_CLOSE int fd = krait_task_open(pid, tid, "stack");
     ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
     if (n < 0)
         return -errno;

@@ -181,14 +181,13 @@ static int walk(struct krait_remote *remote, struct krait_registers *registers)
 /* The last two words are stack pointer and place: "running", "-1 SP PC" or "NUMBER six arguments SP PC" (proc(5)). */
 static int read_waiting(pid_t pid, pid_t tid, struct krait_registers *registers)
 {
-    char path[96], text[256];
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
-    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
-    size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    char text[256];
+    KRAIT_AUTO_CLOSE int fd = krait_task_open(pid, tid, "syscall");
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (n <= 0)
+        return fd < 0 ? -errno : -ESRCH;
     text[n] = '\0';
     char *pc = strrchr(text, ' ');
-    if (!n)
-        return file ? -ESRCH : -errno;
     if (!pc)
         return -EBUSY;
     *pc = '\0';

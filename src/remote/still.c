@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "remote/still.h"
 
-#include <fcntl.h>
+#include "remote/thread.h"
+
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 /* -- files of proc -- */
-
-static int open_file(const struct krait_still *still, const char *name)
-{
-    char path[96];
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", still->pid, still->tid, name);
-    return open(path, O_RDONLY | O_CLOEXEC);
-}
 
 static void close_files(struct krait_still_files *files)
 {
@@ -44,8 +37,8 @@ static void turn_to(struct krait_still *still, pid_t pid, pid_t tid)
     }
     still->at = &still->files[still->next_files++ % KRAIT_STILL_FILES];
     close_files(still->at);
-    *still->at =
-        (struct krait_still_files){ pid, tid, open_file(still, "stat"), open_file(still, "schedstat") };
+    *still->at = (struct krait_still_files){ pid, tid, krait_task_open(pid, tid, "stat"),
+                                             krait_task_open(pid, tid, "schedstat") };
 }
 
 /* False if there is none: another thread may have the number later. */
@@ -75,7 +68,7 @@ static uint64_t read_status(const struct krait_still *still)
     static const char *const keys[] = { "\nvoluntary_ctxt_switches:", "\nnonvoluntary_ctxt_switches:" };
     char text[4096];
     uint64_t count = 0;
-    KRAIT_AUTO_CLOSE int fd = open_file(still, "status");
+    KRAIT_AUTO_CLOSE int fd = krait_task_open(still->pid, still->tid, "status");
     ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
     text[KRAIT_MAX(n, 0)] = '\0';
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(keys); i++) {

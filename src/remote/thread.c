@@ -4,6 +4,7 @@
 #include "base/array.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -20,6 +21,13 @@ static void read_proc(char *to, size_t size, const char *path)
 static void task_path(char *path, size_t size, pid_t pid, pid_t tid, const char *name)
 {
     snprintf(path, size, "/proc/%d/task/%d/%s", pid, tid, name);
+}
+
+int krait_task_open(pid_t pid, pid_t tid, const char *name)
+{
+    char path[96];
+    task_path(path, sizeof(path), pid, tid, name);
+    return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 static bool read_stat(struct krait_os_task *task, pid_t pid)

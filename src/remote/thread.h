@@ -33,6 +33,9 @@ static inline void krait_tasks_done(struct krait_os_tasks *tasks)
  * twice as long. Returns 0, -ESRCH or -ENOMEM. */
 int krait_tasks_read(struct krait_os_tasks *tasks, pid_t pid, bool with_calls);
 
+/* Opens /proc/PID/task/TID/NAME. Returns its file descriptor, or -1 with errno set, as open(2). */
+int krait_task_open(pid_t pid, pid_t tid, const char *name);
+
 /* Reads the system call that a thread is in; sets its state to R if it runs. */
 void krait_task_read_call(struct krait_os_task *task, pid_t pid);
 

@@ -441,7 +441,7 @@ void krait_profile_forget(const struct krait_interp *in);
 void krait_profile_forget_all(void);
 /* In the child of fork: a pause ends. */
 void krait_profile_forked(void);
-/* The preloaded library calls krait_profile_thread_state; without it profile.c sees to that. */
+/* The preloaded library calls krait_profile_thread_state: profile.c need not redirect CPython's own calls. */
 void krait_profile_is_fed(void);
 /* Called in a new thread when CPython stores its thread state: see native/preload.c. No GIL. */
 void krait_profile_thread_state(unsigned key, const void *value);

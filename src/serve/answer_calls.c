@@ -248,7 +248,7 @@ static int put_cuts(struct krait_buf *out, const struct krait_serving *serving, 
     return rc;
 }
 
-/* The task in whose step a call is: KRAIT_NO_ID: none. A step begins behind the begin of the task's own coroutine. */
+/* The task whose step a call is part of; KRAIT_NO_ID: none. The call of a task's own coroutine begins before the step. */
 static uint32_t task_of(const struct krait_serving *serving, uint32_t thread,
                         const struct krait_tile_call *call)
 {
@@ -261,16 +261,19 @@ static uint32_t task_of(const struct krait_serving *serving, uint32_t thread,
     return task != KRAIT_NO_ID && trace->tasks[task].func == call->func ? task : KRAIT_NO_ID;
 }
 
-/* The track of its states. */
+/* The track of the task's states. */
 static void put_task(struct krait_buf *out, const struct krait_serving *serving, uint32_t thread,
                      const struct krait_tile_call *call)
 {
     const struct krait_trace *trace = serving->trace;
-    uint32_t task = trace->task_count ? task_of(serving, thread, call) : KRAIT_NO_ID;
-    for (uint32_t i = 0; task != KRAIT_NO_ID && i < trace->track_count; i++) {
-        if (trace->tracks[i].importer == KRAIT_IMPORTER_krait_tasks && trace->tracks[i].key == task)
-            krait_json_key_u64(out, "task", i);
-    }
+    uint32_t task = trace->task_count ? task_of(serving, thread, call) : KRAIT_NO_ID, i = 0;
+    if (task == KRAIT_NO_ID)
+        return;
+    while (i < trace->track_count &&
+           (trace->tracks[i].importer != KRAIT_IMPORTER_krait_tasks || trace->tracks[i].key != task))
+        i++;
+    if (i < trace->track_count)
+        krait_json_key_u64(out, "task", i);
 }
 
 static int put_details(struct krait_buf *out, struct krait_serving *serving, uint32_t thread,

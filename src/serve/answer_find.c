@@ -41,7 +41,7 @@ static void find_done(struct find *find)
 
 static const char open_enum[] = "( ", before_number[] = " : container = ", close_enum[] = " )";
 
-/* Behind a label with its quotes; NULL if there is none. */
+/* Returns what follows a quoted label; NULL if there is none. */
 static const char *skip_label(const char *text)
 {
     if (*text++ != '"')
@@ -64,7 +64,7 @@ static const char *add_label(struct krait_buf *out, const char *text)
     return after ? after + strlen(close_enum) : NULL;
 }
 
-/* The line with labels in the place of enumerations; terminated. */
+/* The line, with each enumeration replaced by its label. */
 static void shorten(struct krait_buf *out, const char *text)
 {
     krait_buf_clear(out);
@@ -77,7 +77,6 @@ static void shorten(struct krait_buf *out, const char *text)
         }
     }
     krait_buf_str(out, text);
-    krait_buf_char(out, '\0');
 }
 
 static bool has_words(struct find *find)

@@ -54,8 +54,8 @@ int krait_server_new(struct krait_server **out, const struct krait_server_option
 /* Cancels the current answers, and waits until they have ended, which is soon. */
 void krait_server_free(struct krait_server *server);
 
-/* From now on shows a trace: the recording, or the same one, which was opened again. Ids of functions, texts and tracks may
- * have changed then, so the endpoint `trace` reports another generation. Returns 0, or -ENOMEM: the caller keeps `shown`. */
+/* Shows the recording from now on; or shows it again, after it was opened anew. Ids of functions, texts and tracks may have
+ * changed then, so the endpoint `trace` reports another generation. Returns 0, or -ENOMEM: the caller keeps `shown`. */
 int krait_server_show(struct krait_server *server, const struct krait_server_trace *shown);
 
 /* The address of the page. */

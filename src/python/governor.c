@@ -17,6 +17,7 @@
 #include "python/codes.h"
 #include "python/compat/running.h"
 #include "python/optional.h"
+#include "python/tasks.h"
 #include "python/worker.h"
 
 #include <signal.h>
@@ -311,6 +312,8 @@ void krait_governor_resume(struct krait_interp *in)
         return;
     in->governor.paused = false;
     in->governor.resume_ticks = krait_writer_now(&in->agent->writer);
+    if (in->agent->tasks && !in->sees_tasks && krait_tasks_are_imported())
+        krait_tasks_see(in); /* a stack may have coroutines of the program before functions of asyncio */
     if (krait_compat.version.monitoring)
         krait_monitoring_resume(in);
     else

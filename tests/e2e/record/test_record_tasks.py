@@ -253,7 +253,7 @@ asyncio.run(main())
 def test_after_a_loss_it_is_known_again_which_task_runs(record, krait, python):
     run = record.text(python, LOSES, options=["--ring-size", "256K", "--buffer-size", "64K"], env=PACKAGE)
     assert run.lost > 1000
-    names = {d["id"]: d["name"] for d in run.main.said("task:define")}
+    names = {d["id"]: d["name"] for d in run.main.said("task:define") if d["coroutine"]}
     lanes = {names[number]: {name for *_, name in entries} for (place, number, _), entries in spans(run.path).items() if place == "TASK"}
     assert lanes == {"first": {"first"}, "second": {"second"}}
     rows = {row["name"]: row for row in verb_json(krait, "report", run.path, "--by", "task")["tasks"]}
@@ -305,3 +305,33 @@ def test_no_task_runs_in_a_pause_of_the_governor(record, python):
             assert (events[i + 1].name, events[i + 1].fields.get("reason")) == ("task:leave", "unseen")
             unseen += 1
     assert unseen and unseen == ends["unseen"]
+
+
+# The stack after the pause has the coroutine above all functions of asyncio, so krait defines it before them.
+IMPORTED_IN_PAUSE = """
+import sys
+
+def leaf(n): return n
+
+while sys.getprofile():
+    for n in range(1000): leaf(n)
+import asyncio
+
+class Turn:
+    def __await__(self): yield
+
+async def worker():
+    for n in range(20):
+        while not sys.getprofile(): pass
+        leaf(n)
+        await Turn()
+
+asyncio.run(worker())
+"""
+
+
+@pytest.mark.pythons(most=(3, 11))  # later ones leave functions out instead
+def test_tasks_are_seen_where_asyncio_is_imported_in_a_pause(record, python):
+    run = record.text(python, IMPORTED_IN_PAUSE, options=["--max-overhead", "10", "--ring-size", "16M"])
+    assert run.status == 0
+    assert "worker" in {run.main.codes[d["coroutine"]].qualname for d in run.main.said("task:define") if d["coroutine"]}

@@ -179,10 +179,7 @@ static int begin_exact(struct top *top)
         top_exact_round(top->exact, true);
         rc = named_failure(top);
     }
-    rc = rc ? rc : named_failure(top);
-    if (!rc)
-        top_exact_reset(top->exact);
-    return rc;
+    return rc ? rc : named_failure(top);
 }
 
 static void begin_interval(struct top *top)
@@ -205,6 +202,7 @@ static void switch_exact(struct top *top)
         if (top->exact)
             top_exact_switch(top->exact, false);
     } else {
+        top_exact_reset(top->exact);
         top->is_exact = true;
     }
     if (!top->is_exact && top->by == TOP_BY_TASK)
@@ -488,6 +486,12 @@ static int run_loop(struct top *top)
     return rc;
 }
 
+/* With --exact, also one that was over before anybody looked for it: its rings tell of it. */
+static bool has_read_a_python(const struct top *top)
+{
+    return top->processes.opened || (top->is_exact && krait_live_processes_all(top_exact_live(top->exact)));
+}
+
 /* The command has ended by itself. */
 static int command_status(const struct top *top)
 {
@@ -496,9 +500,10 @@ static int command_status(const struct top *top)
         krait_terminal_say(NULL, 0, "krait top: the command was ended by signal %d", WTERMSIG(status));
     else
         krait_terminal_say(NULL, 0, "krait top: the command has ended with status %d", WEXITSTATUS(status));
-    if (!top->processes.opened)
-        krait_terminal_say(NULL, 0, "krait top: no Python that krait can read was among its processes");
-    return top->processes.opened ? 0 : 1;
+    if (has_read_a_python(top))
+        return 0;
+    krait_terminal_say(NULL, 0, "krait top: no Python that krait can read was among its processes");
+    return 1;
 }
 
 /* What was seen until the end stays on the terminal. */
@@ -610,6 +615,8 @@ static int begin(struct top *top, int argc, char **argv)
         rc = is_command ? 0 : krait_err_set(&top->err, -ESRCH, "there is no process %d", top->pid);
     if (!rc && is_exact)
         rc = begin_exact(top);
+    if (!rc && is_exact && !is_command) /* a command counts from its beginning */
+        top_exact_reset(top->exact);
     top->is_exact = !rc && is_exact;
     if (!rc && wants && top_screen_open(&top->screen))
         top->screen = NULL;

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 from contextlib import contextmanager
 
@@ -82,6 +83,15 @@ def test_a_commands_calls_are_those_of_its_recording(exact, record, report, pyth
     found = {f["function"]: f for f in table["functions"] if f["file"].endswith("app.py") or f["function"] == "sum"}
     assert found["recursive"]["total_ns"] <= found["<module>"]["total_ns"] and found["recursive"]["own_ns"] <= found["recursive"]["total_ns"]
     assert found["generate"]["calls"] == 1 and found["sum"]["calls"] == 1 and found["fails"]["calls"] == 5
+
+
+@pytest.mark.few_pythons
+def test_a_command_that_is_over_before_krait_looks_for_it_is_counted(exact, python, tmp_path):
+    app = tmp_path / "app.py"
+    app.write_text(CALLS)
+    words = shlex.join([*python.prefix, python.exe, str(app)])
+    table = exact("--batch", "99", *ALL, "--", "sh", "-c", f"kill -STOP $PPID; {words}; kill -CONT $PPID")[-1]
+    assert {f["function"]: f["calls"] for f in table["functions"]}["leaf"] == 1120 and not table["lost"]
 
 
 @pytest.mark.few_pythons

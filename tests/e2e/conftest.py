@@ -109,7 +109,7 @@ def is_for_few(item, few):
     """few_pythons on one value of a parameter: that one is for the few, the others are for all."""
     python = getattr(item, "callspec", None) and item.callspec.params.get("python")
     number = getattr(python, "number", None)  # a test may have values of its own under that name
-    return number is None or number in few or not item.get_closest_marker("few_pythons")
+    return number is None or family(number) in few or not item.get_closest_marker("few_pythons")
 
 
 def one_of_each_hook(params):
@@ -130,19 +130,20 @@ def one_of_each_version(params):
     return list(by_version.values())
 
 
-# Versions whose frames and hooks are alike: what one of them shows, the others do.
-FAMILIES = [[(3, 8), (3, 9), (3, 10)], [(3, 11)], [(3, 12)], [(3, 13)], [(3, 14), (3, 15)]]
+# Versions whose frames and hooks are like those of an earlier one: what one of a family shows, the others do.
+ALIKE = {(3, 9): (3, 8), (3, 10): (3, 8), (3, 15): (3, 14)}
+
+
+def family(number):
+    return ALIKE.get(number, number)
 
 
 def one_of_each_family(params, test):
-    """Which one it is goes by the test's name: every version runs many tests, and a test always runs on the same ones. Those of
-    no family, and those that are not there, stay."""
-    versions = {p.values[0].number: p for p in one_of_each_version(params) if p.values[0]}
-    chosen = set(versions).difference(*FAMILIES)
-    for family in FAMILIES:
-        here = [number for number in family if number in versions]
-        chosen.update(here and [here[zlib.crc32(test.encode()) % len(here)]])
-    return [p for p in params if p.values[0] is None or p is versions.get(p.values[0].number) and p.values[0].number in chosen]
+    """The test's name decides which one: a test always runs on the same ones, and every version runs many tests."""
+    families = {}
+    for p in one_of_each_version(params):
+        families.setdefault(family(p.values[0].number) if p.values[0] else p.id, []).append(p)
+    return [members[zlib.crc32(test.encode()) % len(members)] for members in families.values()]
 
 
 @pytest.fixture(autouse=True)
@@ -439,7 +440,7 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: "test_cpython" not in item.nodeid and "test_record_vm" not in item.nodeid)
     if config.getoption("--long"):
         return
-    few = {p.values[0].number for p in one_of_each_hook(python_params()) if p.values[0]}
+    few = {family(p.values[0].number) for p in one_of_each_hook(python_params()) if p.values[0]}
     is_kept = {i: not i.get_closest_marker("long") and is_for_few(i, few) for i in items}
     config.hook.pytest_deselected(items=[i for i in items if not is_kept[i]])
     items[:] = [i for i in items if is_kept[i]]

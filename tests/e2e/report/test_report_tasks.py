@@ -9,7 +9,7 @@ import pytest
 from conftest import verb_json
 
 PROGRAM = """
-import asyncio
+import asyncio, time
 
 async def sleeper():
     await asyncio.sleep(0.05)
@@ -22,6 +22,7 @@ async def taker(queue):
     await queue.get()
 
 async def burner():
+    time.sleep(0.02)  # the first steps of the other tasks are over, and no wait of theirs ends before the next turn of the loop
     for _ in range(3):
         sum(range(20000))
         await asyncio.sleep(0)
@@ -38,6 +39,8 @@ async def main():
 asyncio.run(main())
 """
 
+BLOCKED = 20_000_000  # for as long, at least, the burner keeps all others waiting
+
 WAITS = {"timer_ns", "lock_ns", "queue_ns", "socket_ns", "child_ns", "task_ns", "future_ns"}
 
 
@@ -48,15 +51,17 @@ def test_tasks_are_split_by_what_they_waited_for(record, krait, python):
 
     named, other = rows["sleeper", "first"], rows["sleeper", None]
     assert (named["tasks"], named["steps"]) == (other["tasks"], other["steps"]) == (1, 2)
-    assert named["timer_ns"] == named["waiting_ns"] > 0
+    assert named["timer_ns"] == named["waiting_ns"] >= BLOCKED
+    assert named["running_ns"] + named["timer_ns"] >= 49_900_000  # the step that begins to sleep, and the sleep; clocks may differ by a little
 
     holders = rows["holder", None]
     assert holders["tasks"] == 2 and holders["steps"] == 5
-    assert holders["timer_ns"] > 0 and holders["lock_ns"] > 0
-    assert rows["taker", None]["queue_ns"] == rows["taker", None]["waiting_ns"] > 0
+    assert holders["timer_ns"] >= BLOCKED and holders["lock_ns"] >= BLOCKED
+    assert holders["running_ns"] + holders["timer_ns"] >= 59_900_000 and holders["waiting_ns"] == holders["timer_ns"] + holders["lock_ns"]
+    assert rows["taker", None]["queue_ns"] == rows["taker", None]["waiting_ns"] >= BLOCKED
     burner = rows["burner", None]
     assert burner["steps"] == 4 and burner["waiting_ns"] == 0 and burner["ready_ns"] > 0
-    assert 0 < burner["longest_ns"] <= burner["running_ns"]
+    assert BLOCKED <= burner["longest_ns"] <= burner["running_ns"]
     for row in rows.values():
         assert sum(row[wait] for wait in WAITS) == row["waiting_ns"]
 

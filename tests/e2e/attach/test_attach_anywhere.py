@@ -71,7 +71,7 @@ def at_random(app, krait, tmp_path, rounds):
 @pytest.mark.few_pythons
 @pytest.mark.parametrize("name", PLAIN)
 def test_at_any_instant_the_program_goes_on(programs, krait, python, tmp_path, rounds, name):
-    at_random(programs.start(python, PLAIN[name]), krait, tmp_path, rounds(4, 45))
+    at_random(programs.start(python, PLAIN[name]), krait, tmp_path, rounds(2, 45))
 
 
 @pytest.mark.parametrize("name", ["uvloop"])  # test_at_many_instants_a_real_program_goes_on takes all of them

@@ -77,7 +77,7 @@ def test_an_index_of_version_1_0_has_no_sequence_numbers(krait, tmp_path):
 
 
 @pytest.mark.parametrize("field", range(len(FIELDS)), ids=FIELDS)
-@pytest.mark.parametrize("at", [0, 1, 4, 5, COUNT - 1])
+@pytest.mark.parametrize("at", [0, *(pytest.param(at, marks=pytest.mark.long) for at in (1, 4)), 5, COUNT - 1])
 def test_a_wrong_entry_changes_nothing(krait, trace, expected, field, at):
     for wrong in (8, -8, K, -K, 3 * K + 1, 2**63):
         rows = entries_of(trace / "s0")

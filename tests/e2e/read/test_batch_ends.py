@@ -102,7 +102,7 @@ def extended_of(write):
 def test_what_is_whole_is_read_up_to_any_byte(form, last, interpret, tmp_path, rounds):
     body, begin = events(form, last)
     metadata = METADATA.format(header=FORMS[form][0], last_id=FORMS[form][2])
-    for end in sorted({begin, len(body), *range(begin + 1, len(body), rounds(4, 1))}):
+    for end in sorted({begin, len(body), *range(begin + 1, len(body), rounds(11, 1))}):
         folder = tmp_path / str(end)
         folder.mkdir()
         (folder / "metadata").write_text(metadata)

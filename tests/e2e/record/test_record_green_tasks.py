@@ -96,7 +96,10 @@ def threads_of(process):
     return [t for t in process.threads if any(e.name == "task:run" for e in t.read())]
 
 
-@pytest.mark.parametrize("options", [[], ["--no-c-calls"], ["--max-overhead", "90"], ["--exclude", "here"]], ids=["plain", "no-c", "governed", "filtered"])
+ON_FEW = [pytest.param(options, marks=pytest.mark.few_pythons) for options in (["--no-c-calls"], ["--max-overhead", "90"], ["--exclude", "here"])]
+
+
+@pytest.mark.parametrize("options", [[], *ON_FEW], ids=["plain", "no-c", "governed", "filtered"])
 def test_greenlets_run_as_the_program_says(record, python, venv, options):
     wanted(python)
     run = record.text(venv(python, VERSIONS.get(python.number, "greenlet")), PROGRAM, options=options)

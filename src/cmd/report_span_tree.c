@@ -179,15 +179,16 @@ static int make_tree(struct spans *spans)
 
 /* -- the rows -- */
 
+/* The longest last: that one is popped first. */
 static int by_total(const void *a, const void *b, void *ctx)
 {
     const struct node *nodes = ctx, *x = &nodes[*(const uint32_t *)a], *y = &nodes[*(const uint32_t *)b];
     if (x->total_ns != y->total_ns)
-        return x->total_ns > y->total_ns ? -1 : 1;
-    return strcmp(x->name, y->name);
+        return x->total_ns < y->total_ns ? -1 : 1;
+    return strcmp(y->name, x->name);
 }
 
-/* Pushes a node's children that are shown, so that the longest is popped first. */
+/* Pushes a node's children that are shown. */
 static void push_children(struct spans *spans, uint32_t node, uint32_t *stack, uint32_t *depth)
 {
     double least = spans->report->min_share / 100 * (double)spans->nodes[0].total_ns;
@@ -199,11 +200,6 @@ static void push_children(struct spans *spans, uint32_t node, uint32_t *stack, u
             spans->hidden++;
     }
     qsort_r(children, n, sizeof(*children), by_total, spans->nodes);
-    for (uint32_t i = 0; i < n / 2; i++) {
-        uint32_t last = children[n - 1 - i];
-        children[n - 1 - i] = children[i];
-        children[i] = last;
-    }
     *depth += n;
 }
 

@@ -236,8 +236,7 @@ static int put_cuts(struct krait_buf *out, const struct krait_serving *serving, 
     for (uint32_t i = 0; i < trace->track_count && !rc; i++) {
         const struct krait_track *track = &trace->tracks[i];
         if (track->importer == KRAIT_IMPORTER_krait_lost && track->thread == thread)
-            rc = krait_track_walk(trace, i, (struct krait_range){ 0, UINT64_MAX }, look_at_missing, &cuts,
-                                  NULL, 0);
+            rc = krait_track_walk(trace, i, KRAIT_RANGE_ALL, look_at_missing, &cuts, NULL, 0);
     }
     if (cuts.before.range.to_ns && call->begin == KRAIT_OP_LIVE)
         put_cut(out, serving, "before", &cuts.before, length_of_cut(&cuts.before));

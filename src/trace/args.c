@@ -190,7 +190,7 @@ static int find_in_thread(struct krait_trace *trace, struct calls *calls, uint32
     struct krait_thread_events events = { .fn = on_event, .ctx = &f };
     struct krait_damage ignored = { 0 };
     krait_thread_events_want(&events, "call:");
-    int rc = krait_thread_events_read(&events, trace, thread, 0, &ignored);
+    int rc = krait_thread_events_read(&events, trace, thread, KRAIT_RANGE_ALL, &ignored);
     if (rc || !f.told_count)
         return rc;
     return krait_trace_walk(trace, thread, KRAIT_RANGE_ALL, take_ops, &f, NULL, 0);

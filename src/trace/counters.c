@@ -123,7 +123,8 @@ static int find_in_thread(struct finding *f, const struct krait_trace *trace, ui
     f->thread = thread;
     f->lost = trace->threads[thread].flags & KRAIT_TRACK_LOST;
     events.wanted[KRAIT_EVENT_user_counter] = true;
-    return f->image->names.len ? krait_thread_events_read(&events, trace, thread, 0, &ignored) : 0;
+    return f->image->names.len ? krait_thread_events_read(&events, trace, thread, KRAIT_RANGE_ALL, &ignored)
+                               : 0;
 }
 
 static int find_tracks(struct krait_trace *trace, struct krait_err *err)
@@ -226,7 +227,7 @@ static int read_threads(struct reading *r, const struct krait_trace *trace, cons
             (r->is_sorted && i != counter->thread))
             continue;
         r->image = krait_image_of(trace, i);
-        rc = krait_thread_events_read(&events, trace, i, 0, &damage);
+        rc = krait_thread_events_read(&events, trace, i, KRAIT_RANGE_ALL, &damage);
         rc = rc == -ERANGE ? 0 : rc;
     }
     return rc;

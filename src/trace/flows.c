@@ -74,7 +74,7 @@ static int find_in_thread(struct finding *f, const struct krait_trace *trace, ui
     f->process = trace->threads[thread].process;
     events.wanted[KRAIT_EVENT_user_flow] = true;
     krait_thread_events_want(&events, "work:");
-    return krait_thread_events_read(&events, trace, thread, 0, &ignored);
+    return krait_thread_events_read(&events, trace, thread, KRAIT_RANGE_ALL, &ignored);
 }
 
 static int by_id(const void *a, const void *b)

@@ -213,7 +213,7 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
     struct krait_damage ignored = { 0 };
     want_marks(&events);
     for (uint32_t i = 0; i < trace->thread_count && krait_image_of(trace, i); i++) {
-        int rc = krait_thread_events_read(&events, trace, i, 0, &ignored);
+        int rc = krait_thread_events_read(&events, trace, i, KRAIT_RANGE_ALL, &ignored);
         if (rc == -ENOMEM)
             return rc;
         if (rc != FOUND)
@@ -252,7 +252,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     reading->events.fn = add_mark;
     reading->events.ctx = reading;
     want_marks(&reading->events);
-    int rc = krait_thread_events_read(&reading->events, trace, track->key, walking->range.from_ns, &damage);
+    int rc = krait_thread_events_read(&reading->events, trace, track->key, walking->range, &damage);
     rc = rc && rc != -ERANGE ? rc : krait_instants_flush(&reading->instants);
     krait_instants_done(&reading->instants);
     krait_buf_done(&reading->text);

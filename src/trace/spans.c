@@ -366,7 +366,7 @@ static int read_thread(struct reading *r, uint32_t thread, struct krait_damage *
     if (!krait_thread_events_may_be(&events, r->trace, thread))
         return 0;
     events.wanted[KRAIT_EVENT_task_run] = events.wanted[KRAIT_EVENT_task_leave] = true;
-    int rc = krait_thread_events_read(&events, r->trace, thread, 0, damage);
+    int rc = krait_thread_events_read(&events, r->trace, thread, KRAIT_RANGE_ALL, damage);
     return rc ? rc : end_all(r, r->process->end_ns);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In which task's step a thread is at one time. Its events are read backwards, in stretches that double, up to one in which a
- * step begins or ends.
+ * In which task's step a thread is at one time. Its events are read backwards, in stretches each as long as all before it, up to
+ * one in which a step begins or ends.
  */
 #include "event/payload.h"
 #include "trace/importer.h"
@@ -9,8 +9,8 @@
 #include "trace/tasks.h"
 #include "trace/thread_events.h"
 
-#define FIRST_NS (10 * KRAIT_NS_PER_MS)
-#define MOST_NS  (10 * KRAIT_NS_PER_S) /* back: an answer has to come at once */
+#define FIRST_NS   (10 * KRAIT_NS_PER_MS)
+#define MOST_BYTES ((size_t)1 << 30) /* of events, read back: an answer has to come at once */
 
 struct looking {
     struct krait_range range;
@@ -46,13 +46,17 @@ uint32_t krait_task_at(const struct krait_trace *trace, uint32_t thread, uint64_
     events.wanted[KRAIT_EVENT_task_run] = events.wanted[KRAIT_EVENT_task_leave] = true;
     if (!image || !trace->task_count || !krait_thread_events_may_be(&events, trace, thread))
         return KRAIT_NO_ID;
-    uint64_t begin_ns = trace->threads[thread].begin_ns;
-    for (uint64_t back_ns = FIRST_NS; !looking.some && back_ns <= 2 * MOST_NS; back_ns *= 2) {
-        looking = (struct looking){ .range = { at_ns - KRAIT_MIN(back_ns, at_ns), at_ns } };
-        krait_thread_events_read(&events, trace, thread, looking.range.from_ns, &ignored);
-        if (looking.range.from_ns <= begin_ns)
-            break;
-    }
+    const struct krait_thread_file *file = &krait_recordings_of(trace)->files[thread];
+    size_t end = krait_thread_file_seek(file, at_ns), at;
+    uint64_t back_ns = FIRST_NS;
+    looking.range.from_ns = at_ns;
+    do {
+        looking.range = (struct krait_range){ at_ns - KRAIT_MIN(back_ns, at_ns), looking.range.from_ns };
+        krait_thread_events_read(&events, trace, thread, looking.range, &ignored);
+        at = krait_thread_file_seek(file, looking.range.from_ns);
+        back_ns *= 2;
+    } while (!looking.some && looking.range.from_ns > trace->threads[thread].begin_ns &&
+             end - at < MOST_BYTES);
     const uint64_t *task = krait_map_get(&image->tasks, krait_steps_top(&looking.steps, 0));
     return task ? (uint32_t)*task : KRAIT_NO_ID;
 }

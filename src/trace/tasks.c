@@ -428,7 +428,7 @@ static int read_thread(struct pass *pass, uint32_t thread, struct krait_damage *
 {
     if (!begin_strand(pass, &pass->alone, thread, on_event, pass))
         return 0;
-    int rc = krait_thread_events_read(&pass->events, pass->trace, thread, 0, damage);
+    int rc = krait_thread_events_read(&pass->events, pass->trace, thread, KRAIT_RANGE_ALL, damage);
     int ended = end_strand(pass, &pass->alone);
     return rc && rc != -ERANGE ? rc : ended;
 }
@@ -496,7 +496,7 @@ static int read_together(struct pass *pass, const uint32_t *threads, uint32_t co
     for (uint32_t i = 0; i < count && !rc; i++) {
         if (!begin_strand(pass, &strands[together.strand], threads[i], keep, &together))
             continue;
-        rc = krait_thread_events_read(&pass->events, pass->trace, threads[i], 0, damage);
+        rc = krait_thread_events_read(&pass->events, pass->trace, threads[i], KRAIT_RANGE_ALL, damage);
         rc = rc == -ERANGE ? 0 : rc;
         together.strand++;
     }
@@ -540,7 +540,7 @@ static int find_shared(struct pass *pass, const uint32_t *threads, uint32_t coun
         events.wanted[KRAIT_EVENT_task_run] = true;
         runners.thread = threads[i];
         runners.image = krait_image_of(pass->trace, threads[i]);
-        rc = krait_thread_events_read(&events, pass->trace, threads[i], 0, &ignored);
+        rc = krait_thread_events_read(&events, pass->trace, threads[i], KRAIT_RANGE_ALL, &ignored);
         rc = rc == -ERANGE ? 0 : rc;
     }
     *shared = runners.shared;
@@ -716,7 +716,7 @@ void krait_tasks_of(const struct krait_trace *trace, uint32_t thread, bool *task
     struct krait_damage ignored = { 0 }; /* who walks the thread is told */
     events.wanted[KRAIT_EVENT_task_run] = true;
     if (ran.image && trace->task_count && krait_thread_events_may_be(&events, trace, thread))
-        krait_thread_events_read(&events, trace, thread, 0, &ignored);
+        krait_thread_events_read(&events, trace, thread, KRAIT_RANGE_ALL, &ignored);
 }
 
 static int walk_track(const struct krait_trace *trace, const struct krait_track *track,

@@ -57,8 +57,8 @@ int krait_tasks_at(const struct krait_trace *trace, uint32_t process, uint64_t a
  * in memory, has none. */
 void krait_tasks_of(const struct krait_trace *trace, uint32_t thread, bool *ran);
 
-/* The task in whose step a thread that krait recorded is at a time: its index. KRAIT_NO_ID: none, or none that is known: its step
- * began more than ten seconds before. */
+/* The task in whose step a thread that krait recorded is at a time: its index. KRAIT_NO_ID: none, or none that is known: the step
+ * began more than a gigabyte of the thread's events before. */
 uint32_t krait_task_at(const struct krait_trace *trace, uint32_t thread, uint64_t at_ns);
 
 /* "handle Task-7", "first handle": a name that somebody chose goes first. The trace's; NULL: memory is out. */

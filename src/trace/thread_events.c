@@ -56,7 +56,7 @@ static int read_packet(const struct krait_thread_events *events, const struct kr
 }
 
 int krait_thread_events_read(const struct krait_thread_events *events, const struct krait_trace *trace,
-                             uint32_t thread, uint64_t from_ns, struct krait_damage *damage)
+                             uint32_t thread, struct krait_range range, struct krait_damage *damage)
 {
     const struct krait_image *image = krait_image_of(trace, thread);
     const struct krait_thread_file *file = &krait_recordings_of(trace)->files[thread];
@@ -68,8 +68,10 @@ int krait_thread_events_read(const struct krait_thread_events *events, const str
     int rc = krait_packets_open(&packets, file->path, image->uuid, NULL);
     if (rc)
         return rc == -ENOMEM ? rc : 0;
-    krait_packets_go(&packets, krait_thread_file_seek(file, from_ns));
+    krait_packets_go(&packets, krait_thread_file_seek(file, range.from_ns));
     while (!rc && krait_packets_next(&packets, &packet, damage)) {
+        if (!file->goes_back && krait_ticks_ns(&clock, packet.head.timestamp_begin) > range.to_ns)
+            break;
         rc = read_packet(events, &packet, &clock);
         krait_packets_release(&packets);
     }

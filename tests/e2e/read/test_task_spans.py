@@ -245,6 +245,14 @@ CALLS = (
     thread 101 Other
     2us call 5
     35us return
+    task 4 5 patient
+    thread 102 Long
+    1us call 5
+    2us run 4
+    99s call 1
+    100s return
+    101s leave 4 0
+    102s return
     """
 )
 
@@ -265,9 +273,9 @@ def test_the_details_of_a_call_have_its_task(krait, synth):
 def test_the_page_shows_the_task_of_a_call(krait, chromium, synth):
     folder = synth(CALLS)
     with served(krait, folder) as link:
-        (track,) = [t["id"] for t in ask(link, "trace")["tracks"] if (t["kind"], t["number"]) == ("calls", 100)]
-    for depth, own in ((2, ["third work"]), (0, [])):
-        with opened(krait, chromium, folder, f"#p=details;c={track},{depth},15000") as page:
+        tracks = {t["number"]: t["id"] for t in ask(link, "trace")["tracks"] if t["kind"] == "calls"}
+    for thread, depth, at_ns, own in ((100, 2, 15000, ["third work"]), (100, 0, 15000, []), (102, 1, 99_500_000_000, ["patient work"])):
+        with opened(krait, chromium, folder, f"#p=details;c={tracks[thread]},{depth},{at_ns}") as page:
             facts = zip(page.page.locator(".details dt").all_inner_texts(), page.page.locator(".details dd").all_inner_texts())
             assert [text for name, text in facts if name == "task"] == own and page.text(".details h2") == "app.main"
 

@@ -11,6 +11,8 @@ FIELD = re.compile(r'(\w+) = ("(?:[^"\\]|\\.)*"|-?\w+)')
 FUTEX_WAITS = {0, 6, 9, 11}
 IO = re.compile(r"syscall_(?:entry|exit)_(read|readv|pread64|preadv\d?|write|writev|pwrite64|pwritev\d?|recv\w*|send\w*)$")
 
+COUNTS_MESSAGES = ("recvmmsg", "sendmmsg")  # what they return
+
 
 def value_of(text):
     if text.startswith('"'):
@@ -60,14 +62,15 @@ def analyse(trace):
                 of["futex"].begin(tid, str(f["uaddr"]), ns)
             if IO.match(name) and f.get("fd", -1) >= 0:
                 of["io"].begin(tid, f"{tid} {f['fd']}", ns)
-                fds[tid] = f["fd"]
+                if not name.endswith(COUNTS_MESSAGES):
+                    fds[tid] = f["fd"]
         elif name.startswith("syscall_exit_") and tid is not None:
             of["syscall"].end(tid, ns)
             if name == "syscall_exit_futex":
                 of["futex"].end(tid, ns)
             if IO.match(name):
                 of["io"].end(tid, ns)
-                if f["ret"] >= 0 and tid in fds:
+                if f["ret"] >= 0 and tid in fds and not name.endswith(COUNTS_MESSAGES):
                     values["bytes"][f"{tid} {fds.pop(tid)}"].append(f["ret"])
         elif name == "irq_handler_entry":
             of["interrupt"].begin((cpu, f["irq"]), f"{f['irq']} {f['name']}", ns)
@@ -94,6 +97,6 @@ def analyse(trace):
             values["kHz"][str(f["cpu_id"])].append(f["state"])
         elif name == "net_dev_xmit":
             values["sent"][f["name"]].append(f["len"])
-        elif name == "netif_receive_skb":
+        elif name in ("net_if_receive_skb", "netif_receive_skb"):
             values["received"][f["name"]].append(f["len"])
     return {name: dict(pairs.found) for name, pairs in of.items()}, {name: dict(by_key) for name, by_key in values.items()}

@@ -33,6 +33,8 @@ def declare(tmp_path):
 
 # -- the built-in ones --
 
+IO = ["read", "write", "recvfrom", "recvmsg", "sendto", "sendmmsg"]
+
 
 def made(folder):
     """A trace of all that they look at, by chance."""
@@ -40,7 +42,7 @@ def made(folder):
     events, us, runs = [], 10, {0: 0, 1: 0}
     for _ in range(3000):
         us += chance.randint(1, 20)
-        cpu, what = chance.randint(0, 1), chance.randint(0, 9)
+        cpu, what = chance.randint(0, 1), chance.randint(0, 12)
         tid = runs[cpu]
         if what < 3:
             other = chance.choice([0, 101 + cpu, 103 + cpu])
@@ -49,9 +51,9 @@ def made(folder):
         elif what == 3:
             events.append(wake(us, chance.randint(101, 104), cpu=cpu, comm="t%d" % chance.randint(1, 2)))
         elif what == 4:
-            events.append(begins(us, *chance.choice([("read",), ("write",)]), cpu=cpu, fd=chance.randint(3, 5)))
+            events.append(begins(us, chance.choice(IO), cpu=cpu, fd=chance.randint(3, 5)))
         elif what == 5:
-            events.append(ends(us, chance.choice(["read", "write"]), chance.randint(-1, 900), cpu=cpu))
+            events.append(ends(us, chance.choice(IO), chance.randint(-1, 900), cpu=cpu))
         elif what == 6:
             events.append(begins(us, "futex", cpu=cpu, uaddr=chance.randint(7, 8) * 64, op=chance.choice([0, 1, 128, 129, 137])))
             events.append(ends(us + 1, "futex", cpu=cpu))
@@ -59,6 +61,13 @@ def made(folder):
             events += [event(us, "irq_handler_entry", cpu, irq=5, name="disk"), event(us + chance.randint(1, 3), "irq_handler_exit", cpu, irq=5, ret=1)]
         elif what == 8:
             events += [event(us, "block_rq_issue", cpu, dev=8, sector=us % 7, nr_sector=us % 50), event(us + 2, "block_rq_complete", 1 - cpu, dev=8, sector=us % 7, errors=0)]
+        elif what == 9:
+            events += [event(us, "irq_softirq_entry", cpu, vec=chance.randint(1, 3)), event(us + chance.randint(1, 3), "irq_softirq_exit", cpu, vec=chance.randint(1, 3))]
+        elif what == 10:
+            events.append(event(us, "net_dev_xmit", cpu, skbaddr=us, rc=0, len=chance.randint(40, 1500), name=chance.choice(["lo", "eth0"])))
+        elif what == 11:
+            name = chance.choice(["net_if_rx", "net_if_receive_skb", "net_if_receive_skb"])
+            events.append(event(us, name, cpu, skbaddr=us, len=chance.randint(40, 1500), name=chance.choice(["lo", "eth0"])))
         else:
             events.append(event(us, "power_cpu_frequency", cpu, state=chance.choice([800000, 2400000]), cpu_id=chance.randint(0, 1)))
     return kernel_made.write(folder, sorted(events, key=lambda e: e[0]))
@@ -86,7 +95,18 @@ def test_the_built_in_analyses_find_what_a_script_finds(krait, tmp_path, name):
             rows = {r["key"]: (r["values"], r["total"], r["min"], r["max"]) for r in found["signals"] if r["name"] == of and r["values"]}
             assert rows == kept(values.get(of, {})), of
     if name == "made":
-        assert seen == {"cpu", "kHz", "request", "sectors", "futex", "interrupt", "io", "bytes", "syscall", "wakeup"}
+        assert seen == {"cpu", "kHz", "request", "sectors", "futex", "interrupt", "softirq", "io", "bytes", "sent", "received", "syscall", "wakeup"}
+
+
+def test_the_bytes_of_io_are_no_numbers_of_messages(tmp_path, krait):
+    """recvmmsg and sendmmsg return how many messages they took."""
+    calls = [(name, 3, ret) for name, ret in [("recvmsg", 700), ("recvmmsg", 5), ("sendmmsg", 6), ("sendto", 80)]]
+    events = [switch(0, 0, 7)]
+    for us, (name, fd, ret) in zip(range(10, 90, 20), calls):
+        events += [begins(us, name, fd=fd), ends(us + 5, name, ret)]
+    found = verb_json(krait, "intervals", kernel_made.write(tmp_path / "t", events), "-f", "io")
+    assert [(r["name"], r["key"], r["intervals"]) for r in found["rows"] if r["intervals"]] == [("io", "7 3", 4)]
+    assert [(r["name"], r["key"], r["values"], r["total"]) for r in found["signals"]] == [("bytes", "7 3", 2, 780)]
 
 
 def test_they_are_listed_and_printed(krait, tmp_path):

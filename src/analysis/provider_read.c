@@ -226,6 +226,8 @@ static bool check_segment(struct checker *c, const struct krait_xml *segment)
             return refuse(c, at, "", "");
         if (strcmp(at->name, "segTime") == 0 && !check_times(c, at))
             return false;
+        if (strcmp(at->name, "segContent") == 0) /* the segment itself stays */
+            refuse(c, at, "", "");
     }
     const struct krait_xml *type = krait_xml_first(segment, "segType");
     const struct krait_xml *name = type ? krait_xml_first(type, "segName") : NULL;
@@ -305,11 +307,22 @@ static bool check_machine(struct checker *c, struct krait_xml *at)
     return krait_pattern_first(at) ? true : refuse(c, at, "without a first state", "");
 }
 
+/* What stands beside the handlers of a provider or pattern and is read where it is used. */
+static bool is_beside(const struct krait_xml *at)
+{
+    static const char *const names[] = { "head", "definedValue", "location", "mappingGroup", NULL };
+    return is_one_of(at->name, names);
+}
+
 static uint32_t check_pattern(struct checker *c, struct krait_xml *pattern)
 {
     struct krait_xml *handler = (struct krait_xml *)krait_xml_first(pattern, "patternHandler");
     c->provider = pattern;
     c->is_pattern = true;
+    for (struct krait_xml *at = pattern->first; at; at = at->next) {
+        if (at != handler && !is_beside(at))
+            refuse(c, at, "", "");
+    }
     uint32_t kept = handler && check_all(c, handler, check_part) ? check_all(c, handler, check_machine) : 0;
     c->is_pattern = false;
     return kept && krait_xml_first(handler, "fsm");
@@ -317,13 +330,12 @@ static uint32_t check_pattern(struct checker *c, struct krait_xml *pattern)
 
 static uint32_t check_provider(struct checker *c, struct krait_xml *provider)
 {
-    static const char *const quiet[] = { "head", "definedValue", "location", "mappingGroup", NULL };
     uint32_t kept = 0;
     c->provider = provider;
     for (struct krait_xml *at = provider->first; at; at = at->next) {
         if (strcmp(at->name, "eventHandler") == 0)
             kept += check_handler(c, at);
-        else if (!is_one_of(at->name, quiet))
+        else if (!is_beside(at))
             refuse(c, at, "", "");
     }
     return kept;
@@ -400,7 +412,6 @@ static int add_provider(struct checker *c, struct krait_xml *element, struct kra
 static int read_elements(struct checker *c, const struct krait_xml *root, const char **about,
                          struct krait_err *err)
 {
-    static const char *const views[] = { "timeGraphView", "xyView", "callstack", "head", NULL };
     uint32_t kept = 0;
     int rc = 0;
     if (strcmp(root->name, "tmfxml") != 0)
@@ -410,7 +421,7 @@ static int read_elements(struct checker *c, const struct krait_xml *root, const 
     for (struct krait_xml *at = root->first; at && !rc; at = at->next) {
         bool is_pattern = strcmp(at->name, "pattern") == 0;
         if (!is_pattern && strcmp(at->name, "stateProvider") != 0) {
-            if (!is_one_of(at->name, views)) /* how Trace Compass draws states changes none of them */
+            if (strcmp(at->name, "head") != 0)
                 refuse(c, at, "", "");
             continue;
         }

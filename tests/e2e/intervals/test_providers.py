@@ -126,7 +126,7 @@ def test_what_is_not_supported_is_told_by_line_and_left_out(tmp_path, states):
 <stateChange><if><condition><field name="x"/></condition></if><then/></stateChange>
 <stateChange><stateAttribute type="constant" value="kept"/><stateValue type="eventField" value="next_tid"/></stateChange>
 </eventHandler>""",
-    ).replace("</tmfxml>", "<pattern/>\n</tmfxml>")
+    ).replace("</tmfxml>", '<pattern/>\n<timeGraphView id="v"><entry path="kept"/></timeGraphView>\n<xyView/>\n<callstack/><head/>\n</tmfxml>')
     found, notes = states(trace, xml)
     assert found == {"kept": [("5", 0, 10)]}
     lines = [line.split(".xml:")[1].split(" is not supported")[0] for line in notes.splitlines()]
@@ -139,6 +139,9 @@ def test_what_is_not_supported_is_told_by_line_and_left_out(tmp_path, states):
         "9: <stateChange without an attribute and a value>",
         "10: <condition without a value to compare with>",
         "12: <pattern without a state machine>",
+        "13: <timeGraphView>",
+        "14: <xyView>",
+        "15: <callstack>",
     ]
 
 
@@ -200,6 +203,15 @@ def test_a_pattern_tells_segments_and_states(requests):
     assert segments == [("ok", 10, 30), ("odd", 20, 70), ("slow", 20, 70), ("ok", 50, 45)] and said == ""
     assert {s for s in states if s[0].startswith("Open")} == {("Open/0 = 1", 10, 30), ("Open/1 = 2", 20, 70), ("Open/0 = 3", 50, 45)}
     assert ("Stack/2 = begin", 20, 20) in states  # a stack: its second place, from the second push to the first pop
+
+
+def test_a_segments_content_is_left_out_with_its_line(requests):
+    """The segment stays; so does the pattern beside what krait does not know."""
+    text = (PATTERN % ("", "")).replace('<segType segName="slow"/>', '<segType segName="slow"/>\n<segContent><segField name="a" type="int" value="1"/></segContent>')
+    segments, _, said = requests(text.replace("</patternHandler>", "</patternHandler>\n<storedField id='a'/>"))
+    assert ("slow", 20, 70) in segments
+    lines = [line.split(".xml:")[1] for line in said.splitlines()]
+    assert lines == ["18: <storedField> is not supported; krait leaves it out", "13: <segContent> is not supported; krait leaves it out"]
 
 
 def test_what_a_pattern_names_has_to_be_there(requests):

@@ -14,6 +14,7 @@
 #include "record/collector.h"
 #include "record/ctl.h"
 #include "record/door.h"
+#include "record/newest_stacks.h"
 #include "record/shm.h"
 #include "record/tap.h"
 #include "record/tracedir.h"
@@ -173,12 +174,21 @@ void krait_collector_each_file(const char *folder, const char *prefix, krait_vis
 /* The time from which on a snapshot keeps packets. */
 uint64_t krait_newest_since(struct krait_collector *c);
 
+/* Reads what the governor left out in the process of that folder: once for all its threads' files. */
+void krait_newest_read_omits(struct krait_collector *c, const char *folder, struct krait_newest_omits *omits);
+
+/* A thread's file, and the time from which on packets are kept. */
+struct krait_newest_file {
+    const char *path;
+    uint64_t since;
+    const struct krait_newest_omits *omits;
+};
 struct krait_newest_copied {
     uint64_t bytes;   /* 0: there was nothing to copy, and there is no file */
     uint64_t dropped; /* events that were not copied */
 };
-/* Copies a thread's file from the first packet on that ends at `since` or later, with the stack that it begins with. */
-int krait_newest_copy(struct krait_collector *c, const char *from, const char *to, uint64_t since,
+/* Copies the file from the first packet on that ends at `since` or later, with the stack that it begins with. */
+int krait_newest_copy(struct krait_collector *c, const struct krait_newest_file *file, const char *to,
                       struct krait_newest_copied *copied);
 
 /* ---- snapshot.c ---- */

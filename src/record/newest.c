@@ -9,7 +9,7 @@
  *                               │ base │ the stack that the dropped events had left, as python:frame,
  *                               └──────┘ python:stack and c:call; before it those of greenlets that wait,
  *                                        each with the python:switch that leaves it, and what tasks
- *                                        do (newest_tasks.h)
+ *                                        do (newest_stacks.h, newest_tasks.h)
  *
  * --last TIME does the same for packets older than TIME, when there are some that are two and a half times as old.
  *
@@ -19,8 +19,7 @@
 
 #include "base/array.h"
 #include "base/growing.h"
-#include "record/frames.h"
-#include "record/newest_tasks.h"
+#include "record/newest_stacks.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -31,284 +30,10 @@
 
 enum {
     STEP = 4 << 20,
-    FRAMES_MAX = 1 << 20,
     BASE_SHARE = 64, /* of --max-size, which the stacks that wait may take of a file */
 };
 
 #define TRIM_NS KRAIT_NS_PER_S /* --last of a short time is not cut more often */
-
-/* ---- the stack ---- */
-
-struct open_call {
-    uint32_t code;
-    bool is_c;
-};
-
-struct calls {
-    struct open_call *items;
-    size_t count, cap;
-};
-
-/* Of a thread: that of the greenlet that runs, and those that wait, by the numbers of python:switch. */
-struct stacks {
-    struct calls now;
-    struct calls *left;
-    size_t left_count;
-    size_t left_calls; /* in all of them: FRAMES_MAX at the most */
-    bool failed;       /* there was no room for some of them */
-    bool in_run;       /* of python:frame, which python:stack ends */
-    struct krait_newest_tasks tasks;
-};
-
-static void stacks_done(struct stacks *stacks)
-{
-    for (size_t i = 0; i < stacks->left_count; i++)
-        free(stacks->left[i].items);
-    free(stacks->left);
-    free(stacks->now.items);
-    krait_newest_tasks_done(&stacks->tasks);
-}
-
-static struct calls *left_under(struct stacks *stacks, uint16_t number)
-{
-    size_t before = stacks->left_count;
-    if (!KRAIT_GROW(stacks->left, stacks->left_count, (size_t)number + 1))
-        return NULL;
-    memset(stacks->left + before, 0, (stacks->left_count - before) * sizeof(*stacks->left));
-    return &stacks->left[number];
-}
-
-static bool copy_calls(struct calls *to, const struct calls *from)
-{
-    if (!KRAIT_GROW(to->items, to->cap, from->count))
-        return false;
-    if (from->count)
-        memcpy(to->items, from->items, from->count * sizeof(*to->items));
-    to->count = from->count;
-    return true;
-}
-
-static void switch_stacks(struct stacks *stacks, uint16_t from, uint16_t to)
-{
-    struct calls *left = left_under(stacks, from), empty = { 0 };
-    size_t before = left ? left->count : 0;
-    bool fits = left && stacks->left_calls - before + stacks->now.count <= FRAMES_MAX &&
-                copy_calls(left, &stacks->now);
-    if (left && !fits)
-        left->count = 0;
-    stacks->left_calls += (left ? left->count : 0) - before;
-    const struct calls *next = to && to < stacks->left_count ? &stacks->left[to] : &empty;
-    bool taken = copy_calls(&stacks->now, next);
-    if (!taken)
-        stacks->now.count = 0;
-    stacks->failed |= !fits || !taken;
-}
-
-static void push(struct calls *calls, uint32_t code, bool is_c)
-{
-    if (calls->count == FRAMES_MAX || !KRAIT_GROW(calls->items, calls->cap, calls->count + 1))
-        return;
-    calls->items[calls->count++] = (struct open_call){ code, is_c };
-}
-
-static void end_python(struct calls *calls)
-{
-    size_t n = calls->count;
-    while (n && calls->items[n - 1].is_c)
-        n--;
-    if (n)
-        calls->count = n - 1;
-}
-
-static void end_c(struct calls *calls)
-{
-    if (calls->count && calls->items[calls->count - 1].is_c)
-        calls->count--;
-}
-
-/* Where the Python frame stands that has `depth` others below it; the count when there is none. */
-static size_t at_depth(const struct calls *calls, uint32_t depth)
-{
-    for (size_t i = 0; i < calls->count; i++) {
-        if (!calls->items[i].is_c && depth-- == 0)
-            return i;
-    }
-    return calls->count;
-}
-
-/* Ends all but the first `depth` Python calls and what those are inside of. */
-static void cut_to_depth(struct calls *calls, uint32_t depth)
-{
-    calls->count = at_depth(calls, depth);
-    while (calls->count && calls->items[calls->count - 1].is_c)
-        calls->count--;
-}
-
-/* As readers do (trace/stack.h): C calls stay below a run that begins above depth 0. */
-static void live(struct stacks *stacks, uint32_t code, uint32_t depth)
-{
-    struct calls *calls = &stacks->now;
-    size_t i = at_depth(calls, depth);
-    bool below_is_right = depth && !stacks->in_run;
-    stacks->in_run = true;
-    if (i < calls->count && calls->items[i].code == code)
-        return;
-    if (!below_is_right || i < calls->count)
-        cut_to_depth(calls, depth);
-    push(calls, code, false);
-}
-
-static void settle(struct stacks *stacks, uint32_t depth)
-{
-    stacks->in_run = false;
-    cut_to_depth(&stacks->now, depth);
-}
-
-static void begin(struct calls *calls, struct krait_cursor *payload, bool is_c)
-{
-    struct krait_payload_python_call call; /* of one field, as all begins */
-    if (krait_read_python_call(payload, &call))
-        push(calls, call.code, is_c);
-}
-
-static void follow(struct stacks *stacks, uint32_t id, struct krait_cursor payload)
-{
-    struct calls *calls = &stacks->now;
-    struct krait_payload_python_frame frame;
-    struct krait_payload_python_deep_frame deep_frame;
-    struct krait_payload_python_stack stack;
-    struct krait_payload_python_deep_stack deep_stack;
-    struct krait_payload_python_switch change;
-    switch (id) {
-    case KRAIT_EVENT_python_call:
-    case KRAIT_EVENT_python_resume:
-    case KRAIT_EVENT_python_throw:
-    case KRAIT_EVENT_c_call:
-        begin(calls, &payload, id == KRAIT_EVENT_c_call);
-        break;
-    case KRAIT_EVENT_python_return:
-    case KRAIT_EVENT_python_yield:
-    case KRAIT_EVENT_python_unwind:
-    case KRAIT_EVENT_python_unwind_of:
-        end_python(calls);
-        break;
-    case KRAIT_EVENT_c_return:
-    case KRAIT_EVENT_c_raise:
-    case KRAIT_EVENT_c_raise_of:
-        end_c(calls);
-        break;
-    case KRAIT_EVENT_python_frame:
-        if (krait_read_python_frame(&payload, &frame))
-            live(stacks, frame.code, frame.depth);
-        break;
-    case KRAIT_EVENT_python_deep_frame:
-        if (krait_read_python_deep_frame(&payload, &deep_frame))
-            live(stacks, deep_frame.code, deep_frame.depth);
-        break;
-    case KRAIT_EVENT_python_stack:
-        if (krait_read_python_stack(&payload, &stack))
-            settle(stacks, stack.depth);
-        break;
-    case KRAIT_EVENT_python_deep_stack:
-        if (krait_read_python_deep_stack(&payload, &deep_stack))
-            settle(stacks, deep_stack.depth);
-        break;
-    case KRAIT_EVENT_python_switch:
-        if (krait_read_python_switch(&payload, &change))
-            switch_stacks(stacks, change.from, change.to);
-        break;
-    default:
-        break;
-    }
-}
-
-static uint64_t follow_all(struct stacks *stacks, const uint8_t *bytes, size_t n)
-{
-    uint64_t count = 0;
-    struct krait_cursor events = { bytes, bytes + n }, payload;
-    struct krait_event_head head = { 0 };
-    for (; krait_packet_event(&events, &head, &payload); count++) {
-        follow(stacks, head.id, payload);
-        krait_newest_tasks_follow(&stacks->tasks, head.id, payload);
-    }
-    return count;
-}
-
-/* ---- the base ---- */
-
-static void put_frame(struct krait_buf *out, uint64_t time, uint32_t code, uint32_t depth)
-{
-    uint8_t payload[KRAIT_FRAME_BYTES];
-    size_t n;
-    uint32_t id = krait_put_frame(payload, code, depth, &n);
-    krait_newest_put(out, time, id, payload, n);
-}
-
-static void put_depth(struct krait_buf *out, uint64_t time, uint32_t depth)
-{
-    uint8_t payload[KRAIT_FRAME_BYTES];
-    size_t n;
-    uint32_t id = krait_put_depth(payload, depth, &n);
-    krait_newest_put(out, time, id, payload, n);
-}
-
-static void put_c_call(struct krait_buf *out, uint64_t time, uint32_t code)
-{
-    uint8_t payload[KRAIT_BYTES_c_call];
-    size_t n = krait_put_c_call(payload, &(struct krait_payload_c_call){ .code = code });
-    krait_newest_put(out, time, KRAIT_EVENT_c_call, payload, n);
-}
-
-/* A frame of depth 0 ends the C calls that it would be inside of. */
-static size_t first_shown(const struct calls *calls)
-{
-    size_t i = at_depth(calls, 0);
-    return i < calls->count ? i : 0;
-}
-
-/* C calls go on below a run of frames that begins above depth 0 (trace/stack.h): so each is between two runs. */
-static void put_stack(struct krait_buf *out, uint64_t time, const struct calls *calls)
-{
-    uint32_t depth = 0;
-    bool settled = false;
-    for (size_t i = first_shown(calls); i < calls->count; i++) {
-        if (calls->items[i].is_c && !settled)
-            put_depth(out, time, depth);
-        settled = calls->items[i].is_c;
-        if (settled)
-            put_c_call(out, time, calls->items[i].code);
-        else
-            put_frame(out, time, calls->items[i].code, depth++);
-    }
-    if (!settled)
-        put_depth(out, time, depth);
-}
-
-/* Of stacks that wait as many as fit into `room` bytes; most of a long recording's have ended, which shows nowhere. */
-static void put_base(struct krait_buf *out, uint64_t time, struct stacks *stacks, uint64_t room)
-{
-    enum { FRAME_MOST = sizeof(struct krait_event_extended) + KRAIT_FRAME_BYTES };
-    uint8_t payload[KRAIT_FRAME_BYTES];
-    bool some = false;
-    krait_newest_tasks_put_waiting(&stacks->tasks, out, time, room);
-    for (size_t i = 1; i < stacks->left_count; i++) {
-        const struct calls *left = &stacks->left[i];
-        if (!some) /* readers look at calls from the first greenlet on that is left */
-            some = krait_newest_tasks_put_left(&stacks->tasks, out, time, room, i);
-        bool fits = out->len + 2 * (left->count + 1) * FRAME_MOST <= room;
-        stacks->failed |= left->count && !fits;
-        if (left->count && fits)
-            put_stack(out, time, left);
-        krait_newest_tasks_put_left(&stacks->tasks, out, time, room, i);
-        if (!left->count || !fits)
-            continue;
-        size_t n =
-            krait_put_python_switch(payload, &(struct krait_payload_python_switch){ .from = (uint16_t)i });
-        krait_newest_put(out, time, KRAIT_EVENT_python_switch, payload, n);
-    }
-    put_stack(out, time, &stacks->now);
-    krait_newest_tasks_put_steps(&stacks->tasks, out, time);
-}
 
 /* ---- a file ---- */
 
@@ -319,7 +44,7 @@ struct cut {
     uint64_t base_events;          /* written in their place */
     struct krait_packet_head last; /* of them */
     uint64_t time;                 /* from which on events are kept */
-    struct stacks stacks;
+    struct krait_newest_stacks stacks;
 };
 
 /* Rings fill meanwhile. */
@@ -339,12 +64,11 @@ static int drop_packets(struct krait_collector *c, int fd, uint64_t since, struc
     KRAIT_AUTO_BUF packet = { 0 };
     uint64_t done = 0;
     while (krait_packet_read_head(fd, cut->at, &head) && head.timestamp_end < since) {
-        size_t n = (head.content_size / 8) - sizeof(head);
-        krait_buf_clear(&packet);
-        char *events = krait_buf_room(&packet, n + 1);
-        if (!events || pread(fd, events, n, (off_t)(cut->at + sizeof(head))) != (ssize_t)n)
-            return -EIO;
-        cut->events += follow_all(&cut->stacks, (const uint8_t *)events, n);
+        int rc = krait_packet_read_events(fd, cut->at, &head, &packet);
+        if (rc)
+            return rc;
+        cut->events += krait_newest_stacks_follow(&cut->stacks, head.timestamp_begin,
+                                                  (const uint8_t *)packet.data, packet.len);
         cut->at += head.packet_size / 8;
         cut->time = head.timestamp_end;
         cut->last = head;
@@ -360,7 +84,7 @@ static int write_base(int fd, struct cut *cut, uint64_t room)
     KRAIT_AUTO_BUF out = { 0 };
     struct krait_packet_head head = cut->last;
     krait_buf_add(&out, (const char *)&head, sizeof(head));
-    put_base(&out, cut->time, &cut->stacks, room);
+    krait_newest_stacks_put(&cut->stacks, &out, cut->time, room);
     if (out.failed)
         return -ENOMEM;
     head.timestamp_begin = head.timestamp_end = cut->time;
@@ -437,8 +161,7 @@ static int rewrite(struct krait_collector *c, const char *path, int fd, struct k
     return rc;
 }
 
-/* For what does not show here: ends of functions that the governor leaves out from somewhere on, stacks that there
- * was no room for. */
+/* For stacks that there was no room for. */
 static void ask_for_stacks(struct krait_collector *c)
 {
     uint32_t used = krait_collector_rings_used(c);
@@ -448,17 +171,25 @@ static void ask_for_stacks(struct krait_collector *c)
     }
 }
 
-int krait_newest_copy(struct krait_collector *c, const char *from, const char *to, uint64_t since,
+/* What is dropped may have events that were recorded after a function was left out: rings are read one by one. */
+void krait_newest_read_omits(struct krait_collector *c, const char *folder, struct krait_newest_omits *omits)
+{
+    krait_newest_omits_done(omits);
+    krait_drain_rings(c);
+    krait_newest_omits_read(omits, folder);
+}
+
+int krait_newest_copy(struct krait_collector *c, const struct krait_newest_file *file, const char *to,
                       struct krait_newest_copied *copied)
 {
-    KRAIT_AUTO_CLOSE int fd = open(from, O_RDONLY | O_CLOEXEC), out = -1;
+    KRAIT_AUTO_CLOSE int fd = open(file->path, O_RDONLY | O_CLOEXEC), out = -1;
     struct cut cut = { 0 };
+    krait_newest_stacks_init(&cut.stacks, file->omits);
     uint64_t until = fd < 0 ? 0 : size_of(fd);
-    int rc = fd < 0 ? -errno : drop_packets(c, fd, since, &cut);
-    bool waits = cut.stacks.now.count;
+    int rc = fd < 0 ? -errno : drop_packets(c, fd, file->since, &cut);
     if (cut.at >= until) /* nothing has happened since, but calls may last */
-        cut.time = KRAIT_MAX(cut.time, since);
-    if (!rc && (cut.at < until || waits)) {
+        cut.time = KRAIT_MAX(cut.time, file->since);
+    if (!rc && (cut.at < until || krait_newest_stacks_run(&cut.stacks, cut.time))) {
         out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         rc = out < 0 ? -errno : 0;
     }
@@ -469,26 +200,27 @@ int krait_newest_copy(struct krait_collector *c, const char *from, const char *t
     *copied = (struct krait_newest_copied){ .bytes = out < 0 ? 0 : size_of(out), .dropped = cut.events };
     if (rc && out >= 0)
         unlink(to);
-    stacks_done(&cut.stacks);
+    krait_newest_stacks_done(&cut.stacks);
     return rc;
 }
 
 /* The bytes that went are in *went. */
-static int trim_file(struct krait_collector *c, const char *path, struct krait_stream *stream, uint64_t since,
-                     uint64_t *went)
+static int trim_file(struct krait_collector *c, const struct krait_newest_file *file,
+                     struct krait_stream *stream, uint64_t *went)
 {
-    KRAIT_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    KRAIT_AUTO_CLOSE int fd = open(file->path, O_RDONLY | O_CLOEXEC);
     struct cut cut = { 0 };
-    int rc = fd < 0 ? -errno : drop_packets(c, fd, since, &cut);
+    krait_newest_stacks_init(&cut.stacks, file->omits);
+    int rc = fd < 0 ? -errno : drop_packets(c, fd, file->since, &cut);
     if (!rc && cut.at)
-        rc = rewrite(c, path, fd, stream, &cut);
+        rc = rewrite(c, file->path, fd, stream, &cut);
     if (cut.stacks.failed)
         ask_for_stacks(c);
-    stacks_done(&cut.stacks);
+    krait_newest_stacks_done(&cut.stacks);
     if (rc || !cut.at)
         return rc;
     struct stat now = { 0 };
-    stat(path, &now);
+    stat(file->path, &now);
     *went = size_of(fd) - KRAIT_MIN(size_of(fd), (uint64_t)now.st_size);
     uint64_t fewer = cut.events > cut.base_events ? cut.events - cut.base_events : 0;
     c->recording.dropped_events += fewer;
@@ -575,6 +307,8 @@ static void list_file(void *data, const char *folder, const char *path)
 struct trimming {
     struct krait_collector *c;
     uint64_t since;
+    char folder[PATH_MAX]; /* of the process that `omits` is of */
+    struct krait_newest_omits omits;
 };
 
 static struct krait_stream *stream_of(struct krait_collector *c, const char *folder, const char *path)
@@ -592,7 +326,12 @@ static void visit_file(void *data, const char *folder, const char *path)
     struct krait_collector *c = trimming->c;
     struct krait_err err;
     uint64_t went = 0;
-    int rc = trim_file(c, path, stream_of(c, folder, path), trimming->since, &went);
+    if (strcmp(trimming->folder, folder) != 0) {
+        snprintf(trimming->folder, sizeof(trimming->folder), "%s", folder);
+        krait_newest_read_omits(c, folder, &trimming->omits);
+    }
+    const struct krait_newest_file file = { path, trimming->since, &trimming->omits };
+    int rc = trim_file(c, &file, stream_of(c, folder, path), &went);
     c->total.bytes -= KRAIT_MIN(c->total.bytes, went);
     if (!rc)
         return;
@@ -686,9 +425,8 @@ uint64_t krait_collector_keep_newest(struct krait_collector *c, uint64_t beside)
     c->trimming = true;
     for_each_file(c, "thread-", visit_file, &trimming);
     c->trimming = false;
+    krait_newest_omits_done(&trimming.omits);
     remove_all_ended(c);
     c->trimmed_bytes = krait_limits_bytes(c);
-    if (c->shm.control->max_overhead_ppm)
-        ask_for_stacks(c);
     return trimming.since;
 }

@@ -25,12 +25,11 @@ static bool are_torn(const uint8_t *events, size_t n, uint64_t begin, uint64_t e
 static bool is_torn(int fd, uint64_t at, const struct krait_packet_head *head, uint64_t next, uint64_t *count)
 {
     KRAIT_AUTO_BUF packet = { 0 };
-    size_t n = head->content_size / 8 - sizeof(*head);
-    uint8_t *events = (uint8_t *)krait_buf_room(&packet, n + 1);
-    if (!events || pread(fd, events, n, (off_t)(at + sizeof(*head))) != (ssize_t)n)
+    if (krait_packet_read_events(fd, at, head, &packet))
         return false;
-    *count = krait_packet_count_events(events, n);
-    return are_torn(events, n, head->timestamp_begin, KRAIT_MIN(head->timestamp_end, next));
+    const uint8_t *events = (const uint8_t *)packet.data;
+    *count = krait_packet_count_events(events, packet.len);
+    return are_torn(events, packet.len, head->timestamp_begin, KRAIT_MIN(head->timestamp_end, next));
 }
 
 static bool empty_packet(int fd, uint64_t at, const struct krait_packet_head *head, uint64_t next)

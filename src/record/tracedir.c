@@ -395,6 +395,18 @@ bool krait_packet_read_head(int fd, uint64_t at, struct krait_packet_head *head)
            head->packet_size / 8 >= sizeof(*head) && head->content_size <= head->packet_size;
 }
 
+int krait_packet_read_events(int fd, uint64_t at, const struct krait_packet_head *head,
+                             struct krait_buf *events)
+{
+    size_t n = KRAIT_MAX(head->content_size / 8, sizeof(*head)) - sizeof(*head);
+    krait_buf_clear(events);
+    char *to = krait_buf_room(events, n);
+    if (!to || pread(fd, to, n, (off_t)(at + sizeof(*head))) != (ssize_t)n)
+        return -EIO;
+    events->len = n;
+    return 0;
+}
+
 size_t krait_packet_last_time(const uint8_t *events, size_t n, uint64_t *time)
 {
     struct krait_cursor at = { events, events + n }, unused;

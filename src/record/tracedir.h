@@ -5,6 +5,7 @@
 #ifndef KRAIT_RECORD_TRACEDIR_H
 #define KRAIT_RECORD_TRACEDIR_H
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "ctf/format.h"
@@ -89,6 +90,9 @@ bool krait_packet_event(struct krait_cursor *events, struct krait_event_head *he
                         struct krait_cursor *payload);
 /* The head of the packet at `at`, if there is one. */
 bool krait_packet_read_head(int fd, uint64_t at, struct krait_packet_head *head);
+/* Replaces what is in the buffer by the events of the packet at `at`, whose head that is. Returns 0, or -EIO. */
+int krait_packet_read_events(int fd, uint64_t at, const struct krait_packet_head *head,
+                             struct krait_buf *events);
 /* The number of complete events in a packet's n bytes after the head. */
 uint64_t krait_packet_count_events(const uint8_t *events, size_t n);
 /* The bytes of these events. *time is the clock before the first of them, and becomes the time of the last. */

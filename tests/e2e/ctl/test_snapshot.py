@@ -80,6 +80,39 @@ def test_the_last_seconds_have_stacks_and_names_from_before(worker, python):
     app.end()
 
 
+DROPPED = """
+import os, sys, threading, time
+def report(what): print(what, flush=True)
+def leaf(i, go=None): return go.wait() if go else i
+def waits():
+    leaf(0, go)
+    threading.Event().wait()
+def work(n):
+    for i in range(n): leaf(i)
+go = threading.Event()
+threading.Thread(target=waits, daemon=True).start()
+report(os.getpid())
+for line in sys.stdin: eval(line)
+"""
+
+
+@pytest.mark.pythons(least=(3, 12))
+@pytest.mark.few_pythons
+def test_a_function_that_max_overhead_drops_does_not_stay_open(told, info, python):  # noqa: F811
+    """Another thread is in it then, whose end of it is not recorded."""
+    app = told(python, "--last", "300ms", "--max-overhead", "5", text=DROPPED)
+    app.tell("work(400_000)")
+    app.tell("go.set()")
+    app.tell("time.sleep(0.5)")
+    folder = json.loads(app.ctl("snapshot", "--json"))["snapshot"]
+    taken = Recording(folder)
+    assert "leaf" in {f["name"] for f in info(folder)["omitted"]} and not taken.calls()["leaf"], "its calls are old"
+    waiting = next(t for t in taken.main.threads if t.tid != app.pid)
+    still_open = taken.main.shape(waiting, told=False)[1]
+    assert "waits" in still_open and "leaf" not in still_open, still_open
+    app.end()
+
+
 def test_the_files_of_a_flight_recorder_are_bounded(worker, any_python, rounds):
     app = worker(any_python, "--last", "1M", "--no-c-calls")
     sizes = []

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 
 static void say_probes(const struct krait_err *note)
 {
@@ -86,12 +87,15 @@ struct krait_kernel *krait_record_kernel_open_beside(const struct krait_recordin
 {
     char link[64], program[PATH_MAX];
     struct krait_err whole = { 0 };
+    struct stat its, ours;
     if (!values->kernel)
         return NULL;
     snprintf(link, sizeof(link), "/proc/%d/exe", pid);
     ssize_t n = readlink(link, program, sizeof(program) - 1);
     program[KRAIT_MAX(n, (ssize_t)0)] = '\0';
-    struct krait_kernel *kernel = open_whole(values, program, dir, clock, &whole);
+    bool is_here =
+        !stat(link, &its) && !stat(program, &ours) && its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
+    struct krait_kernel *kernel = open_whole(values, is_here ? program : link, dir, clock, &whole);
     if (!kernel)
         krait_terminal_say(NULL, 0,
                            "krait record: the kernel is not recorded, the program is: %s. See: krait doctor",

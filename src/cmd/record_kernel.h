@@ -13,12 +13,11 @@
 struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values,
                                               const char *command, const char *dir,
                                               const struct krait_clock *clock);
-/* Prints a guess where the command that cannot be run is the name of a group: --kernel sched. */
-void krait_record_kernel_guess(const struct krait_recording_values *values, const char *command);
-
 /* The same beside a process that runs already: the whole machine, or nothing. */
 struct krait_kernel *krait_record_kernel_open_beside(const struct krait_recording_values *values, pid_t pid,
                                                      const char *dir, const struct krait_clock *clock);
+/* Prints a guess where the command that cannot be run is the name of a group: --kernel sched. */
+void krait_record_kernel_guess(const struct krait_recording_values *values, const char *command);
 
 /* Takes what is there, and says what went wrong. NULL is fine. */
 void krait_record_kernel_round(struct krait_kernel *kernel, struct krait_collector *collector);

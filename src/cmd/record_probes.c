@@ -26,10 +26,13 @@ struct search {
     char nearest[256];
 };
 
-/* The file that runs as the command: what a link leads to. */
+/* The file that runs as the command: what a link leads to. A link of proc may lead to where no path of ours does. */
 static int find_command(const char *command, struct spec *spec, struct krait_err *err)
 {
     char path[PATH_MAX];
+    if (strncmp(command, "/proc/", strlen("/proc/")) == 0 &&
+        krait_copy_text(spec->path, sizeof(spec->path), command, strlen(command)))
+        return 0;
     if (krait_before_look_up(command, path, sizeof(path)) || !realpath(path, spec->path))
         return krait_err_set(err, -ENOENT, "cannot find the file of %s: name it in --usdt FILE:PROVIDER:NAME",
                              command);

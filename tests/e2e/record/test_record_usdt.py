@@ -80,6 +80,24 @@ def test_probes_are_the_ends_of_intervals(usdt, krait):
     assert [i["thread"] for i in json.loads(run.stdout)["list"]].count("worker") == 2
 
 
+@pytest.mark.parametrize("where", ["here", "mounts of its own"])
+def test_probes_of_a_program_that_runs_are_those_of_its_file(krait, events, tmp_path, where):
+    program = "import gc\nprint(1, flush=True)\nwhile True: gc.collect(1)"
+    words = [PYTHON, "-I", "-S", "-c", program]
+    if where != "here":  # a path that nobody else has
+        words = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs nodev /mnt && cp {PYTHON} /mnt/own && exec /mnt/own -I -S -c "$0"', program]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as app:
+        try:
+            app.stdout.readline()
+            command = [krait, "record", "-q", "--kernel=sched", "--usdt", "python:gc__start(generation)", "-o", "trace", "--for", "200ms", "--pid", str(app.pid)]
+            done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+        finally:
+            app.kill()
+    assert (done.returncode, done.stderr) == (0, "") and not probes_set()
+    seen = payloads(events, tmp_path / "trace", "gc__start")
+    assert (app.pid, {"generation": 1}) in seen
+
+
 @pytest.mark.parametrize(
     ("probe", "why"),
     [

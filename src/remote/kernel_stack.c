@@ -6,21 +6,10 @@
 
 #include <string.h>
 
-/* The file as text; returns its length, or a negative errno. */
-static ssize_t read_file(pid_t pid, pid_t tid, char *text, size_t size)
-{
-    KRAIT_AUTO_CLOSE int fd = krait_task_open(pid, tid, "stack");
-    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
-    if (n < 0)
-        return -errno;
-    text[n] = '\0';
-    return n;
-}
-
 int krait_kernel_stack_check(pid_t pid, struct krait_err *err)
 {
     char text[16];
-    ssize_t n = read_file(pid, pid, text, sizeof(text));
+    ssize_t n = krait_task_read(pid, pid, "stack", text, sizeof(text));
     if (n >= 0 || n == -ESRCH)
         return 0; /* one that has ended is noticed later */
     if (n == -ENOENT)
@@ -49,12 +38,14 @@ static const struct krait_remote_code *find_function(struct krait_remote *remote
     return ok ? code : NULL;
 }
 
-/* A line is "[<0>] futex_wait_queue+0x60/0x90", with " [MODULE]" behind it if it is a module's: fs/proc/base.c. */
+/* A line is "[<0>] futex_wait_queue+0x60/0x90", with " [MODULE]" behind it if it is a module's: fs/proc/base.c. What
+ * has no name is an address; before Linux 5.2 the last one is 0xffffffffffffffff. */
 static const struct krait_remote_code *parse_line(struct krait_remote *remote, const char *line)
 {
     const char *name = strstr(line, "] ");
     size_t n = name ? strcspn(name + 2, "+ \n") : 0;
-    return n ? find_function(remote, name + 2, n) : NULL;
+    bool has_name = n && strncmp(name + 2, "0x", 2) != 0;
+    return has_name ? find_function(remote, name + 2, n) : NULL;
 }
 
 uint32_t krait_kernel_stack_read(struct krait_remote *remote, const struct krait_remote_thread *thread,
@@ -62,7 +53,7 @@ uint32_t krait_kernel_stack_read(struct krait_remote *remote, const struct krait
 {
     char text[8192], *rest = NULL;
     uint32_t count = 0;
-    if (read_file(remote->pid, thread->tid, text, sizeof(text)) <= 0 ||
+    if (krait_task_read(remote->pid, thread->tid, "stack", text, sizeof(text)) <= 0 ||
         !krait_remote_has_not_run(remote, thread))
         return 0;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {

@@ -182,11 +182,9 @@ static int walk(struct krait_remote *remote, struct krait_registers *registers)
 static int read_waiting(pid_t pid, pid_t tid, struct krait_registers *registers)
 {
     char text[256];
-    KRAIT_AUTO_CLOSE int fd = krait_task_open(pid, tid, "syscall");
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    ssize_t n = krait_task_read(pid, tid, "syscall", text, sizeof(text));
     if (n <= 0)
-        return fd < 0 ? -errno : -ESRCH;
-    text[n] = '\0';
+        return n < 0 ? (int)n : -ESRCH;
     char *pc = strrchr(text, ' ');
     if (!pc)
         return -EBUSY;

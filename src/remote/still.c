@@ -68,9 +68,7 @@ static uint64_t read_status(const struct krait_still *still)
     static const char *const keys[] = { "\nvoluntary_ctxt_switches:", "\nnonvoluntary_ctxt_switches:" };
     char text[4096];
     uint64_t count = 0;
-    KRAIT_AUTO_CLOSE int fd = krait_task_open(still->pid, still->tid, "status");
-    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-    text[KRAIT_MAX(n, 0)] = '\0';
+    krait_task_read(still->pid, still->tid, "status", text, sizeof(text));
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(keys); i++) {
         const char *at = strstr(text, keys[i]);
         count += at ? strtoull(at + strlen(keys[i]), NULL, 10) : 0;

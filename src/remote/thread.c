@@ -18,23 +18,25 @@ static void read_proc(char *to, size_t size, const char *path)
 
 /* -- threads -- */
 
-static void task_path(char *path, size_t size, pid_t pid, pid_t tid, const char *name)
-{
-    snprintf(path, size, "/proc/%d/task/%d/%s", pid, tid, name);
-}
-
 int krait_task_open(pid_t pid, pid_t tid, const char *name)
 {
     char path[96];
-    task_path(path, sizeof(path), pid, tid, name);
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
     return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+ssize_t krait_task_read(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
+{
+    KRAIT_AUTO_CLOSE int fd = krait_task_open(pid, tid, name);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+    text[KRAIT_MAX(n, (ssize_t)0)] = '\0';
+    return n < 0 ? -errno : n;
 }
 
 static bool read_stat(struct krait_os_task *task, pid_t pid)
 {
-    char path[96], text[512];
-    task_path(path, sizeof(path), pid, task->tid, "stat");
-    read_proc(text, sizeof(text), path);
+    char text[512];
+    krait_task_read(pid, task->tid, "stat", text, sizeof(text));
     const char *name = strchr(text, '('), *end = strrchr(text, ')');
     if (!name || !end || !end[1])
         return false;
@@ -45,26 +47,23 @@ static bool read_stat(struct krait_os_task *task, pid_t pid)
 
 void krait_task_read_call(struct krait_os_task *task, pid_t pid)
 {
-    char path[96], text[256];
+    char text[256];
     unsigned long long arg;
-    task_path(path, sizeof(path), pid, task->tid, "syscall");
-    read_proc(text, sizeof(text), path);
+    krait_task_read(pid, task->tid, "syscall", text, sizeof(text));
     task->call = -1;
     if (strncmp(text, "running", strlen("running")) == 0) /* also if it is only on its way to sleep */
         task->state = 'R';
     if (sscanf(text, "%d %llx", &task->call, &arg) == 2)
         task->arg = arg;
-    task_path(path, sizeof(path), pid, task->tid, "wchan");
-    read_proc(task->kernel_function, sizeof(task->kernel_function), path);
+    krait_task_read(pid, task->tid, "wchan", task->kernel_function, sizeof(task->kernel_function));
     if (strcmp(task->kernel_function, "0") == 0)
         task->kernel_function[0] = '\0';
 }
 
 static void read_inner(struct krait_os_task *task, pid_t pid)
 {
-    char path[96], text[4096];
-    task_path(path, sizeof(path), pid, task->tid, "status");
-    read_proc(text, sizeof(text), path);
+    char text[4096];
+    krait_task_read(pid, task->tid, "status", text, sizeof(text));
     const char *line = strstr(text, "\nNSpid:");
     const char *end = line ? strchr(line + 1, '\n') : NULL;
     task->inner = task->tid;

@@ -36,6 +36,10 @@ int krait_tasks_read(struct krait_os_tasks *tasks, pid_t pid, bool with_calls);
 /* Opens /proc/PID/task/TID/NAME. Returns its file descriptor, or -1 with errno set, as open(2). */
 int krait_task_open(pid_t pid, pid_t tid, const char *name);
 
+/* Reads that file once, at most size - 1 bytes of it, as text with a NUL behind it: "" if it cannot be read. Returns the text's
+ * length, or a negative errno. */
+ssize_t krait_task_read(pid_t pid, pid_t tid, const char *name, char *text, size_t size);
+
 /* Reads the system call that a thread is in; sets its state to R if it runs. */
 void krait_task_read_call(struct krait_os_task *task, pid_t pid);
 

@@ -74,13 +74,13 @@ static int check_options(const struct report_options *o, struct krait_err *err)
     return 0;
 }
 
-/* The tree's nodes are functions, below threads or processes. */
+/* The tree's nodes are functions, below threads or processes; or spans. */
 static int check_tree(const struct report *report, struct krait_err *err)
 {
     if (!report->options->tree || report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_THREAD ||
         report->by == KRAIT_BY_PROCESS)
         return 0;
-    return krait_err_set(err, -EINVAL, "--tree goes with --by function, thread or process");
+    return krait_err_set(err, -EINVAL, "--tree goes with --by function, thread, process or span");
 }
 
 static const struct report_of_tracks of_tracks[] = {

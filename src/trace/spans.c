@@ -70,16 +70,15 @@ struct owner {
 struct reading {
     const struct krait_trace *trace;
     const struct krait_image *image;
-    const struct krait_thread_file *file;
     const struct krait_process *process;
     struct krait_map *away;              /* ends without a begin are noted there; NULL: it is complete */
     const struct krait_map *known;       /* ... and are known from there */
     const struct krait_walking *walking; /* NULL: nothing is handed out */
     struct owner *owners;                /* the first are the thread's, by kind */
     uint32_t owner_count, owner_cap;
-    struct krait_map owner_of;             /* index of a task to that of the owner */
-    struct krait_steps steps;              /* by the tasks' ids */
-    uint32_t gap, packet;                  /* the next gap of the process, packet of the thread */
+    struct krait_map owner_of; /* index of a task to that of the owner */
+    struct krait_steps steps;  /* by the tasks' ids */
+    struct krait_breaks breaks;
     struct open *open;                     /* by begin; from `first` on */
     uint32_t first, count, cap, elsewhere; /* the last: how many end elsewhere */
     uint64_t base;                         /* the number of open[0] */
@@ -120,7 +119,7 @@ static int reading_init(struct reading *r, const struct krait_trace *trace, uint
 {
     r->trace = trace;
     r->image = krait_image_of(trace, thread);
-    r->file = &krait_recordings_of(trace)->files[thread];
+    r->breaks = krait_breaks_from(trace, thread, 0);
     r->process = &trace->processes[trace->threads[thread].process];
     if (!KRAIT_GROW(r->owners, r->owner_cap, KINDS))
         return -ENOMEM;
@@ -273,16 +272,6 @@ static uint32_t running_task(const struct reading *r)
     return task ? (uint32_t)*task : KRAIT_NO_ID;
 }
 
-/* The recorder forgets them where the recording is switched off; after a loss it states those that the thread is in. */
-static void leave_steps(struct reading *r, uint64_t t_ns)
-{
-    uint64_t after_ns;
-    if (krait_thread_file_lost(r->file, &r->packet, t_ns, &after_ns))
-        r->steps.depth = 0;
-    for (; r->gap < r->process->gap_count && r->process->gaps[r->gap].from_ns <= t_ns; r->gap++)
-        r->steps.depth = 0;
-}
-
 /* Where the beginning of a step is missing, what else is in one is not known. */
 static int on_step(struct reading *r, uint32_t event, struct krait_cursor *payload)
 {
@@ -334,7 +323,8 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
     struct reading *r = ctx;
     struct krait_payload_span_begin begin;
     struct krait_payload_span_end end;
-    leave_steps(r, t_ns);
+    if (krait_breaks_pass(&r->breaks, t_ns))
+        r->steps.depth = 0; /* those that the thread is in after a loss are stated */
     if (id == KRAIT_EVENT_task_run || id == KRAIT_EVENT_task_leave)
         return on_step(r, id, &payload);
     int rc = end_elsewhere(r, t_ns);

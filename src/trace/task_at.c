@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * In which task's step a thread is at one time. Its events are read backwards, in stretches each as long as all before it, up to
- * one in which a step begins or ends.
+ * one in which a step begins or ends, or behind whose begin the thread's events do not go on.
  */
 #include "event/payload.h"
 #include "trace/importer.h"
@@ -15,8 +15,18 @@
 struct looking {
     struct krait_range range;
     struct krait_steps steps; /* by the tasks' ids */
-    bool some;                /* a step began or ended */
+    struct krait_breaks breaks;
+    bool some; /* a step began or ended, or what was before is not known any more */
 };
+
+/* Steps that are not stated behind one have ended. */
+static void pass_breaks(struct looking *looking, uint64_t t_ns)
+{
+    if (!krait_breaks_pass(&looking->breaks, t_ns))
+        return;
+    looking->steps.depth = 0;
+    looking->some = true;
+}
 
 static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
 {
@@ -27,6 +37,7 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
         return -ERANGE;
     if (t_ns < looking->range.from_ns)
         return 0;
+    pass_breaks(looking, t_ns);
     looking->some = true;
     if (id == KRAIT_EVENT_task_run && krait_read_task_run(&payload, &run)) {
         krait_steps_take(&looking->steps, run.task); /* it may be stated again */
@@ -52,7 +63,9 @@ uint32_t krait_task_at(const struct krait_trace *trace, uint32_t thread, uint64_
     looking.range.from_ns = at_ns;
     do {
         looking.range = (struct krait_range){ at_ns - KRAIT_MIN(back_ns, at_ns), looking.range.from_ns };
+        looking.breaks = krait_breaks_from(trace, thread, looking.range.from_ns);
         krait_thread_events_read(&events, trace, thread, looking.range, &ignored);
+        pass_breaks(&looking, looking.range.to_ns);
         at = krait_thread_file_seek(file, looking.range.from_ns);
         back_ns *= 2;
     } while (!looking.some && looking.range.from_ns > trace->threads[thread].begin_ns &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/thread_events.h"
 
+#include "base/array.h"
 #include "event/payload.h"
 
 #include <stdlib.h>
@@ -77,4 +78,25 @@ int krait_thread_events_read(const struct krait_thread_events *events, const str
     }
     krait_packets_close(&packets);
     return rc;
+}
+
+struct krait_breaks krait_breaks_from(const struct krait_trace *trace, uint32_t thread, uint64_t from_ns)
+{
+    const struct krait_thread_file *file = &krait_recordings_of(trace)->files[thread];
+    const struct krait_process *process = &trace->processes[trace->threads[thread].process];
+    struct krait_breaks breaks = { .file = file, .process = process };
+    breaks.packet = (uint32_t)KRAIT_PARTITION_POINT(i, file->goes_back ? 0 : file->packet_count,
+                                                    file->packets[i].begin_ns < from_ns);
+    breaks.gap = (uint32_t)KRAIT_PARTITION_POINT(i, process->gap_count, process->gaps[i].to_ns < from_ns);
+    return breaks;
+}
+
+bool krait_breaks_pass(struct krait_breaks *breaks, uint64_t t_ns)
+{
+    const struct krait_process *process = breaks->process;
+    uint64_t after_ns;
+    bool some = krait_thread_file_lost(breaks->file, &breaks->packet, t_ns, &after_ns);
+    for (; breaks->gap < process->gap_count && process->gaps[breaks->gap].from_ns <= t_ns; breaks->gap++)
+        some = true;
+    return some;
 }

@@ -7,6 +7,7 @@
 
 #include "event/event.h"
 #include "trace/import.h"
+#include "trace/thread_file.h"
 
 /* One event at a time, in the order of the file; `payload` begins at its fields and is whole. A value other than 0 ends
  * the reading and is returned by it. */
@@ -30,5 +31,18 @@ bool krait_thread_events_may_be(const struct krait_thread_events *events, const 
  * `damage`. A file that cannot be opened has no events. */
 int krait_thread_events_read(const struct krait_thread_events *events, const struct krait_trace *trace,
                              uint32_t thread, struct krait_range range, struct krait_damage *damage);
+
+/* Behind which a thread's events do not go on from those before: some were lost, or the recording of its process was switched
+ * off. The recorder states then anew what the thread is in, or forgets it. */
+struct krait_breaks {
+    const struct krait_thread_file *file;
+    const struct krait_process *process;
+    uint32_t packet, gap; /* the next to look at */
+};
+
+/* Those of a thread that krait recorded, from a time on. */
+struct krait_breaks krait_breaks_from(const struct krait_trace *trace, uint32_t thread, uint64_t from_ns);
+/* Whether there are any up to a time that are not passed yet; they are now. */
+bool krait_breaks_pass(struct krait_breaks *breaks, uint64_t t_ns);
 
 #endif

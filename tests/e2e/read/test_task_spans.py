@@ -257,17 +257,72 @@ CALLS = (
 )
 
 
-def test_the_details_of_a_call_have_its_task(krait, synth):
-    with served(krait, synth(CALLS)) as link:
+def tasks_of_calls(krait, folder, *calls):
+    """The labels of the tasks that the details of calls name, or None; a call is (thread, at in us, depth)."""
+    with served(krait, folder) as link:
         told = ask(link, "trace")["tracks"]
         threads = {t["number"]: t["id"] for t in told if t["kind"] == "calls"}
+        details = [ask(link, "call", track=threads[thread], at=at * 1000, depth=depth) for thread, at, depth in calls]
+    return [told[call["task"]]["threadName"] if "task" in call else None for call in details]
 
-        def task(thread, at, depth):
-            call = ask(link, "call", track=threads[thread], at=at * 1000, depth=depth)
-            return told[call["task"]]["threadName"] if "task" in call else None
 
-        assert [task(100, 15, depth) for depth in (0, 1, 2)] == [None, "third work", "third work"]
-        assert (task(100, 23, 1), task(100, 35, 1), task(101, 15, 0)) == (None, "third work", None)
+def test_the_details_of_a_call_have_its_task(krait, synth):
+    folder = synth(CALLS)
+    assert tasks_of_calls(krait, folder, *((100, 15, depth) for depth in (0, 1, 2))) == [None, "third work", "third work"]
+    assert tasks_of_calls(krait, folder, (100, 23, 1), (100, 35, 1), (101, 15, 0)) == [None, "third work", None]
+
+
+# The end of the first step is lost in one thread, and in the others while the recording is switched off; the thread of the second
+# task is in its step still when its stack is stated.
+BROKEN = (
+    HEAD
+    + """
+    30us recording 0
+    40us recording 1
+    thread 100 MainThread
+    1us call 1
+    10us run 1
+    11us call 1
+    12us return
+    packet 2
+    20us stack 1
+    21us call 1
+    22us return
+    29us return
+    thread 101 Off
+    1us call 1
+    10us run 1
+    11us call 1
+    12us return
+    50us stack 1
+    51us call 1
+    52us return
+    60us run 1
+    61us call 1
+    62us return
+    63us leave 1 3
+    99us return
+    thread 102 Stated
+    1us call 1
+    10us run 2
+    11us call 1
+    12us return
+    packet 2
+    20us stack 1
+    20us run 2
+    21us call 1
+    22us return
+    29us leave 2 3
+    30us return
+    """
+)
+
+
+def test_a_call_behind_a_loss_is_in_no_step_that_is_not_stated(krait, synth):
+    folder = synth(BROKEN)
+    assert tasks_of_calls(krait, folder, (100, 11, 1), (100, 21, 1)) == ["main Task-1", None]
+    assert tasks_of_calls(krait, folder, (101, 11, 1), (101, 51, 1), (101, 61, 1)) == ["main Task-1", None, "main Task-1"]
+    assert tasks_of_calls(krait, folder, (102, 11, 1), (102, 21, 1)) == ["second main"] * 2
 
 
 def test_the_page_shows_the_task_of_a_call(krait, chromium, synth):

@@ -270,7 +270,7 @@ const struct krait_cmd krait_cmd_doctor = {
     .operands = "",
     .summary = "Check what this machine and this user can record",
     .description =
-        "Checks the Python interpreters, the clock, shared memory, limits and the kernel's tracing, and "
+        "Checks the Python interpreters, the clock, shared memory, limits, the kernel's tracing and ptrace, and "
         "prints how to get what is missing. It changes nothing.\n\n"
         "krait looks for interpreters in PATH, /usr/bin, /usr/local/bin, the active virtual environment, "
         "./.venv, ./venv, pyenv and uv, and starts each of them once.",

@@ -6,12 +6,16 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #define YAMA "/proc/sys/kernel/yama/ptrace_scope"
@@ -130,37 +134,122 @@ void krait_probe_memlock(struct krait_check *check)
                         "ulimit -l unlimited, or sudo sysctl kernel.perf_event_mlock_kb=2048");
 }
 
-/* Documentation/admin-guide/LSM/Yama.rst of the kernel. */
-static const char *const yama_levels[] = {
-    "any process of yours can be attached to",
-    "only children can be attached to",
-    "only an administrator can attach",
-    "nobody can attach until the next boot",
+/* ---- ptrace ---- */
+
+#ifdef __x86_64__
+#define ATTACHING "record --pid, top and dump"
+#else
+#define ATTACHING "top and dump" /* record --pid and top --exact know x86-64 alone */
+#endif
+#define CONTAINER \
+    "in a container, start it with docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined"
+
+/* Of kernel.yama.ptrace_scope: Documentation/admin-guide/LSM/Yama.rst of the kernel. */
+static const struct {
+    const char *rule;
+    const char *fix;
+} yama_levels[] = {
+    { "any process of yours can be attached to", "" },
+    { "only children can be attached to; " ATTACHING " work only for what krait starts",
+      "run krait as root (sudo), or allow it: sudo sysctl kernel.yama.ptrace_scope=0; " CONTAINER },
+    { "only an administrator can attach; record --sample, " ATTACHING " do not work",
+      "run krait as root (sudo), or allow it: sudo sysctl kernel.yama.ptrace_scope=0; " CONTAINER },
+    { "nobody can attach until the next boot; record --sample, " ATTACHING " do not work",
+      "set kernel.yama.ptrace_scope to 0 where it is set at boot (/etc/sysctl.d), and boot again" },
 };
 
-/* A child asks to be traced, which no rule but a seccomp filter forbids. Returns 0 or an errno. */
-static int try_ptrace(void)
+enum { YAMA_NOBODY = 3 };
+
+/* As attaching and native stacks do: see remote/stop.h. */
+static int try_stop(pid_t other)
+{
+    return ptrace(PTRACE_SEIZE, other, NULL, NULL) < 0 ? errno : 0;
+}
+
+/* As dump and sampling do. The process is a fork, so the address is the same there. */
+static int try_read(pid_t other)
+{
+    static char byte;
+    char copy;
+    struct iovec to = { &copy, sizeof(copy) }, from = { &byte, sizeof(byte) };
+    return process_vm_readv(other, &to, 1, &from, 1, 0) < 0 ? errno : 0;
+}
+
+/* In a process that is not a parent of the other one, since Yama lets parents do more. Returns 0 or an errno; a filter
+ * may also kill it. */
+static int try_beside(int (*try)(pid_t other), pid_t other)
 {
     int status = 0;
     pid_t pid = fork();
     if (pid == 0)
-        _exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 ? errno : 0);
+        _exit(try(other));
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return pid < 0 ? 0 : WIFSIGNALED(status) ? EPERM : WEXITSTATUS(status);
 }
 
-/* No verb attaches to a process: whatever is found there is nothing to do. */
+static void try_on_fork(int *stop, int *read)
+{
+    pid_t other = fork();
+    if (other == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    if (other < 0)
+        return;
+    *stop = try_beside(try_stop, other);
+    *read = try_beside(try_read, other);
+    kill(other, SIGKILL);
+    while (waitpid(other, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* The rule that refused it: Yama's, or another's. */
+static void refuse_ptrace(struct krait_check *check, long scope, int stop, int read)
+{
+    bool yama = scope >= YAMA_NOBODY || (scope > 0 && !krait_probe_capable(CAP_SYS_PTRACE));
+    if (yama) {
+        krait_check_value(check, "kernel.yama.ptrace_scope is %ld: %s", scope, yama_levels[scope].rule);
+        krait_check_fix(check, KRAIT_CHECK_WARN, "%s", yama_levels[scope].fix);
+        return;
+    }
+    krait_check_value(
+        check, "blocked by a seccomp filter (%s): %s do not work", strerror(read ? read : stop),
+        read ? "record --sample, " ATTACHING
+             : "record --pid, top --exact, dump --native and --native-stacks of running threads");
+    krait_check_fix(check, KRAIT_CHECK_WARN,
+                    "let the seccomp profile (or SELinux: sudo setsebool deny_ptrace off) allow ptrace and "
+                    "process_vm_readv; " CONTAINER);
+}
+
+/* Where nothing refuses ptrace itself. */
+static void allow_ptrace(struct krait_check *check)
+{
+    bool capable = krait_probe_capable(CAP_SYS_PTRACE);
+    if (geteuid() == 0 && !capable) {
+        krait_check_value(check,
+                          "root without CAP_SYS_PTRACE: " ATTACHING " work only for processes of root's");
+        krait_check_fix(check, KRAIT_CHECK_WARN, CONTAINER);
+    } else if (prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER) {
+        krait_check_value(check, "programs started here inherit a seccomp filter: top and dump work, record "
+                                 "--pid and top --exact refuse them");
+        krait_check_fix(
+            check, KRAIT_CHECK_WARN,
+            "start the program with krait record, or sample it: krait record --sample --pid PID; " CONTAINER);
+    } else
+        krait_check_value(check, ATTACHING " work for processes of %s", capable ? "all users" : "this user");
+}
+
 void krait_probe_ptrace(struct krait_check *check)
 {
-    static const char unused[] = "; no verb uses it yet";
     long scope = 0;
-    int refused = try_ptrace();
-    bool restricted = krait_probe_number(YAMA, &scope) == 0;
-    if (refused)
-        krait_check_value(check, "blocked by a seccomp filter (%s)%s", strerror(refused), unused);
-    else if (!restricted)
-        krait_check_value(check, "not restricted: %s%s", yama_levels[0], unused);
+    int stop = 0, read = 0;
+    krait_probe_number(YAMA, &scope);
+    scope = KRAIT_MAX(0, KRAIT_MIN(scope, YAMA_NOBODY));
+    try_on_fork(&stop, &read);
+    if (stop || read)
+        refuse_ptrace(check, scope, stop, read);
     else
-        krait_check_value(check, "%ld: %s%s", scope, yama_levels[KRAIT_MAX(0, KRAIT_MIN(scope, 3))], unused);
+        allow_ptrace(check);
 }

@@ -14,7 +14,7 @@
 #include "record/collector.h"
 #include "record/ctl.h"
 #include "record/door.h"
-#include "record/newest_stacks.h"
+#include "record/omits.h"
 #include "record/shm.h"
 #include "record/tap.h"
 #include "record/tracedir.h"
@@ -175,13 +175,13 @@ void krait_collector_each_file(const char *folder, const char *prefix, krait_vis
 uint64_t krait_newest_since(struct krait_collector *c);
 
 /* Reads what the governor left out in the process of that folder: once for all its threads' files. */
-void krait_newest_read_omits(struct krait_collector *c, const char *folder, struct krait_newest_omits *omits);
+void krait_newest_read_omits(struct krait_collector *c, const char *folder, struct krait_omits *omits);
 
 /* A thread's file, and the time from which on packets are kept. */
 struct krait_newest_file {
     const char *path;
     uint64_t since;
-    const struct krait_newest_omits *omits;
+    const struct krait_omits *omits;
 };
 struct krait_newest_copied {
     uint64_t bytes;   /* 0: there was nothing to copy, and there is no file */

@@ -272,11 +272,11 @@ static void take_packet(struct krait_collector *c, uint32_t r, const struct krai
 static bool take_ready(struct krait_collector *c, uint32_t r, bool may_pause);
 static void take_open_definitions(struct krait_collector *c, uint32_t r);
 
-/* A tap gets the definitions before the events that they belong to: whoever writes these has written those. */
+/* A tap and triggers get the definitions before the events that they belong to: whoever writes these has written those. */
 static void take_definitions_first(struct krait_collector *c, uint32_t r)
 {
     uint32_t definitions = c->procs[c->rings[r].proc].definitions_ring;
-    if (!c->tap || c->rings[r].kind == KRAIT_RING_DEFINITIONS || definitions == UINT32_MAX)
+    if (!(c->tap || c->triggers) || c->rings[r].kind == KRAIT_RING_DEFINITIONS || definitions == UINT32_MAX)
         return;
     take_ready(c, definitions, false);
     take_open_definitions(c, definitions);

@@ -172,11 +172,11 @@ static void ask_for_stacks(struct krait_collector *c)
 }
 
 /* What is dropped may have events that were recorded after a function was left out: rings are read one by one. */
-void krait_newest_read_omits(struct krait_collector *c, const char *folder, struct krait_newest_omits *omits)
+void krait_newest_read_omits(struct krait_collector *c, const char *folder, struct krait_omits *omits)
 {
-    krait_newest_omits_done(omits);
+    krait_omits_done(omits);
     krait_drain_rings(c);
-    krait_newest_omits_read(omits, folder);
+    krait_omits_read(omits, folder);
 }
 
 int krait_newest_copy(struct krait_collector *c, const struct krait_newest_file *file, const char *to,
@@ -308,7 +308,7 @@ struct trimming {
     struct krait_collector *c;
     uint64_t since;
     char folder[PATH_MAX]; /* of the process that `omits` is of */
-    struct krait_newest_omits omits;
+    struct krait_omits omits;
 };
 
 static struct krait_stream *stream_of(struct krait_collector *c, const char *folder, const char *path)
@@ -425,7 +425,7 @@ uint64_t krait_collector_keep_newest(struct krait_collector *c, uint64_t beside)
     c->trimming = true;
     for_each_file(c, "thread-", visit_file, &trimming);
     c->trimming = false;
-    krait_newest_omits_done(&trimming.omits);
+    krait_omits_done(&trimming.omits);
     remove_all_ended(c);
     c->trimmed_bytes = krait_limits_bytes(c);
     return trimming.since;

@@ -5,7 +5,6 @@
 #include "record/frames.h"
 #include "record/tracedir.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 enum { FRAMES_MAX = 1 << 20 };
@@ -17,69 +16,17 @@ struct krait_newest_call {
 
 /* ---- what the governor drops ---- */
 
-static void add_omit(struct krait_newest_omits *omits, uint64_t t, uint32_t code)
-{
-    if (!krait_map_get(&omits->since, code) && KRAIT_GROW(omits->times, omits->cap, omits->count + 1) &&
-        krait_map_put(&omits->since, code, t) == 0)
-        omits->times[omits->count++] = t;
-}
-
-void krait_newest_omits_read(struct krait_newest_omits *omits, const char *folder)
-{
-    KRAIT_AUTO_FREE char *path = NULL;
-    KRAIT_AUTO_BUF packet = { 0 };
-    struct krait_packet_head head;
-    if (asprintf(&path, "%s/" KRAIT_FILE_DEFINITIONS, folder) < 0) {
-        path = NULL;
-        return;
-    }
-    KRAIT_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (uint64_t at = 0; fd >= 0 && krait_packet_read_head(fd, at, &head); at += head.packet_size / 8) {
-        if (krait_packet_read_events(fd, at, &head, &packet))
-            return;
-        const uint8_t *bytes = (const uint8_t *)packet.data;
-        struct krait_cursor events = { bytes, bytes + packet.len }, payload;
-        struct krait_event_head event = { .t = head.timestamp_begin };
-        struct krait_payload_code_omit omit;
-        while (krait_packet_event(&events, &event, &payload)) {
-            if (event.id == KRAIT_EVENT_code_omit && krait_read_code_omit(&payload, &omit))
-                add_omit(omits, event.t, omit.id);
-        }
-    }
-}
-
-void krait_newest_omits_done(struct krait_newest_omits *omits)
-{
-    krait_map_done(&omits->since);
-    free(omits->times);
-    *omits = (struct krait_newest_omits){ 0 };
-}
-
-static bool is_omitted(const struct krait_newest_omits *omits, uint32_t code, uint64_t time)
-{
-    const uint64_t *since = krait_map_get(&omits->since, code);
-    return since && *since <= time;
-}
-
 /* C calls go with what they were called from; what else was called from it goes on. */
-static void omit_in(struct krait_newest_calls *calls, const struct krait_newest_omits *omits, uint64_t time)
+static void omit_in(struct krait_newest_calls *calls, const struct krait_omits *omits, uint64_t time)
 {
     size_t kept = 0;
     bool gone = false;
     for (size_t i = 0; i < calls->count; i++) {
-        gone = (gone && calls->items[i].is_c) || is_omitted(omits, calls->items[i].code, time);
+        gone = (gone && calls->items[i].is_c) || krait_omits_has(omits, calls->items[i].code, time);
         if (!gone)
             calls->items[kept++] = calls->items[i];
     }
     calls->count = kept;
-}
-
-static void find_border(struct krait_newest_stacks *stacks, uint64_t time)
-{
-    const struct krait_newest_omits *omits = stacks->omits;
-    while (stacks->omitted < omits->count && omits->times[stacks->omitted] <= time)
-        stacks->omitted++;
-    stacks->border = stacks->omitted < omits->count ? omits->times[stacks->omitted] : UINT64_MAX;
 }
 
 /* The governor drops many at a time: the stacks are gone through once for all of them. */
@@ -87,7 +34,7 @@ static KRAIT_COLD void apply_omits(struct krait_newest_stacks *stacks, uint64_t 
 {
     if (time < stacks->border)
         return;
-    find_border(stacks, time);
+    stacks->border = krait_omits_pass(stacks->omits, &stacks->omitted, time);
     omit_in(&stacks->now, stacks->omits, time);
     for (size_t i = 0; i < stacks->left_count; i++) {
         stacks->left_calls -= stacks->left[i].count;
@@ -98,10 +45,10 @@ static KRAIT_COLD void apply_omits(struct krait_newest_stacks *stacks, uint64_t 
 
 /* ---- the stacks ---- */
 
-void krait_newest_stacks_init(struct krait_newest_stacks *stacks, const struct krait_newest_omits *omits)
+void krait_newest_stacks_init(struct krait_newest_stacks *stacks, const struct krait_omits *omits)
 {
     *stacks = (struct krait_newest_stacks){ .omits = omits };
-    find_border(stacks, 0);
+    stacks->border = krait_omits_pass(omits, &stacks->omitted, 0);
 }
 
 void krait_newest_stacks_done(struct krait_newest_stacks *stacks)

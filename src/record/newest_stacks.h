@@ -5,25 +5,13 @@
  *   python:frame and python:stack, c:call   the calls that are open
  *   python:switch                           behind the stack of each greenlet that waits, which it leaves
  *
- * The rules are those of readers (trace/stack.h). One of them needs more than the thread's file: where the governor drops
- * a function, the process's definitions have a code:omit. From its time on the function's calls and ends are not
- * recorded, nor those of C functions that it calls; where they are open, they have ended.
+ * The rules are those of readers (trace/stack.h).
  */
 #ifndef KRAIT_RECORD_NEWEST_STACKS_H
 #define KRAIT_RECORD_NEWEST_STACKS_H
 
 #include "record/newest_tasks.h"
-
-/* What the governor dropped in a process. All zeros: nothing. Where memory is out, some are missing. */
-struct krait_newest_omits {
-    struct krait_map since; /* of a code, which is never recorded again under this id */
-    uint64_t *times;        /* the same, in order */
-    size_t count, cap;
-};
-
-/* Reads the definitions of the process whose folder that is, as far as they are on disk. */
-void krait_newest_omits_read(struct krait_newest_omits *omits, const char *folder);
-void krait_newest_omits_done(struct krait_newest_omits *omits);
+#include "record/omits.h"
 
 /* Of a thread: that of the greenlet that runs, and those that wait, by the numbers of python:switch. */
 struct krait_newest_stacks {
@@ -35,14 +23,14 @@ struct krait_newest_stacks {
     size_t left_calls; /* in all of them, which is bounded */
     bool failed;       /* there was no room for some of them */
     bool in_run;       /* of python:frame, which python:stack ends */
-    const struct krait_newest_omits *omits;
+    const struct krait_omits *omits;
     size_t omitted;  /* how many have been applied */
     uint64_t border; /* the time of the next one; UINT64_MAX: there is none */
     struct krait_newest_tasks tasks;
 };
 
 /* `omits`: of the thread's process; outlives the stacks. */
-void krait_newest_stacks_init(struct krait_newest_stacks *stacks, const struct krait_newest_omits *omits);
+void krait_newest_stacks_init(struct krait_newest_stacks *stacks, const struct krait_omits *omits);
 void krait_newest_stacks_done(struct krait_newest_stacks *stacks);
 /* The next n bytes of events, of which the first has a time after `begin`. Returns how many events they are. */
 uint64_t krait_newest_stacks_follow(struct krait_newest_stacks *stacks, uint64_t begin, const uint8_t *events,

@@ -37,9 +37,9 @@ void krait_collector_lost_until_now(struct krait_collector *c, uint32_t proc,
 
 struct snapshot {
     struct krait_collector *c;
-    const char *part;                /* the folder while it is made */
-    const char *from, *to;           /* a process's folder, and that of its copy */
-    struct krait_newest_omits omits; /* of the process */
+    const char *part;         /* the folder while it is made */
+    const char *from, *to;    /* a process's folder, and that of its copy */
+    struct krait_omits omits; /* of the process */
     uint64_t since;
     uint64_t bytes, dropped;
     uint32_t files; /* of threads, in `to` */
@@ -204,7 +204,7 @@ static void copy_threads(struct snapshot *s)
     }
     krait_newest_read_omits(s->c, s->from, &s->omits);
     krait_collector_each_file(s->from, "thread-", copy_thread, s);
-    krait_newest_omits_done(&s->omits);
+    krait_omits_done(&s->omits);
     if (!s->rc && !s->files && proc_of(s->c, s->from) == KRAIT_PROCS_MAX)
         rmdir(s->to); /* it had ended before */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Of calls only those of functions that a trigger names are followed: each ring has the depth of Python calls, relative to
- * where it was first seen, and the named calls that are open, innermost last. A stack that is stated anew, or another
- * greenlet's, forgets them.
+ * Each ring has the calls that have begun since it was first seen, innermost last. Those of functions that a trigger names
+ * have a mask. A stack that is stated anew, or another greenlet's, forgets them. Functions that the governor drops have
+ * ended, by the time of their code:omit.
  */
 #include "record/triggers.h"
 
@@ -22,7 +22,8 @@
 enum {
     TRIGGERS_MAX = 64, /* bits of a mask */
     SNAPSHOTS_MAX = 20,
-    OPEN_MAX = 1024, /* followed at a time, in a ring or a process */
+    SPANS_MAX = 1024,    /* followed at a time, in a process */
+    CALLS_MAX = 1 << 20, /* in a ring */
 };
 
 enum kind { CALL, SPAN, EXCEPTION, LOG, GIL, LOOP, MEMORY, KINDS };
@@ -48,7 +49,7 @@ struct trigger {
 };
 
 struct open {
-    uint64_t id; /* of a call: its depth */
+    uint64_t id; /* of a call: its code */
     uint64_t t;
     uint64_t mask; /* of triggers that have not fired for it */
     bool is_c;
@@ -61,7 +62,8 @@ struct opens {
 
 struct watched_ring {
     struct opens calls;
-    uint64_t depth;
+    uint64_t over;           /* calls inside of CALLS_MAX others */
+    size_t omitted;          /* how many of the process's omits were applied */
     uint64_t wait_t, step_t; /* since when it waits for the GIL, and is in a task's step; 0: it is not */
     uint32_t step_task;
     bool step_fired;
@@ -71,6 +73,7 @@ struct watched_proc {
     struct krait_map masks; /* by code id */
     struct krait_map hubs;  /* ids of tasks that wait for all others */
     struct opens spans;
+    struct krait_omits omits;
 };
 
 struct krait_triggers {
@@ -201,6 +204,7 @@ void krait_triggers_free(struct krait_triggers *all)
         free(all->rings[r].calls.items);
     for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
         free(all->procs[i].spans.items);
+        krait_omits_done(&all->procs[i].omits);
         krait_map_done(&all->procs[i].masks);
         krait_map_done(&all->procs[i].hubs);
     }
@@ -258,10 +262,12 @@ static uint64_t fire_longer(struct krait_collector *c, uint64_t mask, uint64_t t
 
 /* ---- what is open ---- */
 
-static void open_add(struct opens *opens, struct open item)
+static bool open_add(struct opens *opens, size_t most, struct open item)
 {
-    if (opens->count < OPEN_MAX && KRAIT_GROW(opens->items, opens->cap, opens->count + 1))
-        opens->items[opens->count++] = item;
+    if (opens->count >= most || !KRAIT_GROW(opens->items, opens->cap, opens->count + 1))
+        return false;
+    opens->items[opens->count++] = item;
+    return true;
 }
 
 static uint64_t mask_of(const struct watched_proc *proc, uint32_t code)
@@ -270,32 +276,71 @@ static uint64_t mask_of(const struct watched_proc *proc, uint32_t code)
     return mask ? *mask : 0;
 }
 
-static void call_begins(struct krait_collector *c, struct watched_ring *ring, uint64_t mask, uint64_t t,
-                        bool is_c)
+static void call_begins(struct krait_collector *c, struct watched_ring *ring, const struct watched_proc *proc,
+                        uint64_t t, uint32_t code, bool is_c)
 {
-    ring->depth += !is_c;
-    mask &= c->triggers->of_kind[CALL];
-    if (mask)
-        open_add(&ring->calls, (struct open){ ring->depth, t, mask, is_c });
+    uint64_t mask = mask_of(proc, code) & c->triggers->of_kind[CALL];
+    ring->over += ring->over || !open_add(&ring->calls, CALLS_MAX, (struct open){ code, t, mask, is_c });
+}
+
+static bool top_is_c(const struct opens *calls)
+{
+    return calls->count && calls->items[calls->count - 1].is_c;
+}
+
+static void top_ends(struct krait_collector *c, struct opens *calls, uint64_t t)
+{
+    const struct open *top = &calls->items[--calls->count];
+    if (top->mask)
+        fire_longer(c, top->mask, t - top->t, "a call took");
 }
 
 /* C calls that were not ended go with the Python call that they are in. */
 static void python_ends(struct krait_collector *c, struct watched_ring *ring, uint64_t t)
 {
-    while (ring->calls.count && ring->calls.items[ring->calls.count - 1].id == ring->depth) {
-        const struct open *top = &ring->calls.items[--ring->calls.count];
-        fire_longer(c, top->mask, t - top->t, "a call took");
+    if (ring->over) {
+        ring->over--;
+        return;
     }
-    ring->depth--;
+    while (top_is_c(&ring->calls))
+        top_ends(c, &ring->calls, t);
+    if (ring->calls.count)
+        top_ends(c, &ring->calls, t);
 }
 
 static void c_ends(struct krait_collector *c, struct watched_ring *ring, uint64_t t)
 {
-    const struct open *top = ring->calls.count ? &ring->calls.items[ring->calls.count - 1] : NULL;
-    if (!top || !top->is_c || top->id != ring->depth)
-        return;
-    fire_longer(c, top->mask, t - top->t, "a call took");
-    ring->calls.count--;
+    if (ring->over)
+        ring->over--;
+    else if (top_is_c(&ring->calls))
+        top_ends(c, &ring->calls, t);
+}
+
+static void forget_calls(struct watched_ring *ring)
+{
+    ring->calls.count = 0;
+    ring->over = 0;
+}
+
+/* C calls go with what they were called from; what else was called from it goes on (trace/stack.h). */
+static bool is_gone(const struct watched_proc *proc, const struct open *call, uint64_t t, bool is_caller_gone)
+{
+    return (call->is_c && is_caller_gone) || krait_omits_has(&proc->omits, (uint32_t)call->id, t);
+}
+
+/* Returns when the next ones are left out. */
+static KRAIT_COLD uint64_t apply_omits(struct watched_ring *ring, const struct watched_proc *proc, uint64_t t)
+{
+    struct opens *calls = &ring->calls;
+    size_t kept = 0;
+    bool gone = false;
+    for (size_t i = 0; i < calls->count; i++) {
+        gone = is_gone(proc, &calls->items[i], t, gone);
+        if (!gone)
+            calls->items[kept++] = calls->items[i];
+    }
+    calls->count = kept;
+    return krait_omits_pass(&proc->omits, &ring->omitted, t);
 }
 
 static void span_ends(struct krait_collector *c, struct opens *spans, uint64_t id, uint64_t t)
@@ -378,7 +423,7 @@ static void see_span(struct krait_collector *c, struct watched_proc *proc, uint3
     if (id == KRAIT_EVENT_span_begin && krait_read_span_begin(&payload, &begin)) {
         uint64_t mask = mask_of(proc, begin.name) & c->triggers->of_kind[SPAN];
         if (mask)
-            open_add(&proc->spans, (struct open){ begin.id, t, mask, false });
+            open_add(&proc->spans, SPANS_MAX, (struct open){ begin.id, t, mask, false });
     } else if (id == KRAIT_EVENT_span_end && krait_read_span_end(&payload, &end)) {
         span_ends(c, &proc->spans, end.id, t);
     }
@@ -392,7 +437,7 @@ static void see_event(struct krait_collector *c, struct watched_ring *ring, stru
     case KRAIT_EVENT_python_resume:
     case KRAIT_EVENT_python_throw:
     case KRAIT_EVENT_c_call:
-        call_begins(c, ring, mask_of(proc, code_of(payload)), head->t, head->id == KRAIT_EVENT_c_call);
+        call_begins(c, ring, proc, head->t, code_of(payload), head->id == KRAIT_EVENT_c_call);
         break;
     case KRAIT_EVENT_python_unwind_of:
         see_raised(c, proc, code_of(payload));
@@ -413,7 +458,7 @@ static void see_event(struct krait_collector *c, struct watched_ring *ring, stru
     case KRAIT_EVENT_python_stack:
     case KRAIT_EVENT_python_deep_stack:
     case KRAIT_EVENT_python_switch:
-        ring->calls.count = 0;
+        forget_calls(ring);
         break;
     case KRAIT_EVENT_gil_wait:
         ring->wait_t = head->t;
@@ -445,9 +490,14 @@ void krait_triggers_see(struct krait_collector *c, uint32_t r, uint64_t begin, c
         return;
     struct krait_cursor at = { events, events + n }, payload;
     struct krait_event_head head = { .t = begin };
+    struct watched_ring *ring = &all->rings[r];
     struct watched_proc *proc = &all->procs[c->rings[r].proc];
-    while (krait_packet_event(&at, &head, &payload))
-        see_event(c, &all->rings[r], proc, &head, payload);
+    uint64_t border = krait_omits_pass(&proc->omits, &ring->omitted, 0);
+    while (krait_packet_event(&at, &head, &payload)) {
+        if (KRAIT_UNLIKELY(head.t >= border))
+            border = apply_omits(ring, proc, head.t);
+        see_event(c, ring, proc, &head, payload);
+    }
 }
 
 /* ---- names ---- */
@@ -470,22 +520,32 @@ static uint64_t mask_of_name(const struct krait_triggers *all, const struct krai
     return mask;
 }
 
-void krait_triggers_define(struct krait_collector *c, uint32_t proc, const uint8_t *events, size_t n)
+static void note_name(struct krait_triggers *all, struct watched_proc *proc,
+                      const struct krait_payload_code_define *code)
+{
+    uint64_t mask = mask_of_name(all, code);
+    if (mask)
+        krait_map_put(&proc->masks, code->id, mask);
+}
+
+void krait_triggers_define(struct krait_collector *c, uint32_t i, const uint8_t *events, size_t n)
 {
     struct krait_cursor at = { events, events + n }, payload;
     struct krait_event_head head = { 0 };
     struct krait_payload_code_define code;
+    struct krait_payload_code_omit omit;
     struct krait_payload_task_define task;
-    while (c->triggers && krait_packet_event(&at, &head, &payload)) {
-        struct krait_cursor fields = payload;
-        if (head.id == KRAIT_EVENT_task_define && krait_read_task_define(&fields, &task) &&
+    if (!c->triggers)
+        return;
+    struct watched_proc *proc = &c->triggers->procs[i];
+    while (krait_packet_event(&at, &head, &payload)) {
+        if (head.id == KRAIT_EVENT_task_define && krait_read_task_define(&payload, &task) &&
             krait_task_is_hub(task.name))
-            krait_map_put(&c->triggers->procs[proc].hubs, task.id, 1);
-        if (head.id != KRAIT_EVENT_code_define || !krait_read_code_define(&payload, &code))
-            continue;
-        uint64_t mask = mask_of_name(c->triggers, &code);
-        if (mask)
-            krait_map_put(&c->triggers->procs[proc].masks, code.id, mask);
+            krait_map_put(&proc->hubs, task.id, 1);
+        else if (head.id == KRAIT_EVENT_code_define && krait_read_code_define(&payload, &code))
+            note_name(c->triggers, proc, &code);
+        else if (head.id == KRAIT_EVENT_code_omit && krait_read_code_omit(&payload, &omit))
+            krait_omits_add(&proc->omits, head.t, omit.id);
     }
 }
 
@@ -505,23 +565,39 @@ void krait_triggers_forget_proc(struct krait_collector *c, uint32_t i)
     krait_map_done(&c->triggers->procs[i].masks);
     krait_map_done(&c->triggers->procs[i].hubs);
     c->triggers->procs[i].spans.count = 0;
+    krait_omits_done(&c->triggers->procs[i].omits);
 }
 
 /* ---- rounds ---- */
 
-static void look_at_opens(struct krait_collector *c, struct opens *opens, uint64_t now, const char *what)
+static void look_at(struct krait_collector *c, struct open *open, uint64_t now, const char *what)
 {
-    for (size_t i = 0; i < opens->count; i++) {
-        struct open *o = &opens->items[i];
-        if (o->mask && now > o->t)
-            o->mask = fire_longer(c, o->mask, now - o->t, what);
+    if (open->mask && now > open->t)
+        open->mask = fire_longer(c, open->mask, now - open->t, what);
+}
+
+static void look_at_spans(struct krait_collector *c, struct opens *spans, uint64_t now)
+{
+    for (size_t i = 0; i < spans->count; i++)
+        look_at(c, &spans->items[i], now, "a span has taken");
+}
+
+/* Events that are not read yet may be of before a function was left out: nothing is taken from the stack here. */
+static void look_at_calls(struct krait_collector *c, struct opens *calls, const struct watched_proc *proc,
+                          uint64_t now)
+{
+    bool gone = false;
+    for (size_t i = 0; i < calls->count; i++) {
+        gone = is_gone(proc, &calls->items[i], now, gone);
+        if (!gone)
+            look_at(c, &calls->items[i], now, "a call has taken");
     }
 }
 
 static void look_at_ring(struct krait_collector *c, struct watched_ring *ring,
                          const struct watched_proc *proc, uint64_t now)
 {
-    look_at_opens(c, &ring->calls, now, "a call has taken");
+    look_at_calls(c, &ring->calls, proc, now);
     if (ring->step_t && !ring->step_fired && now > ring->step_t && !is_in_hub(ring, proc))
         ring->step_fired = fire_longer(c, c->triggers->of_kind[LOOP], now - ring->step_t,
                                        "an event loop has stood still for") != c->triggers->of_kind[LOOP];
@@ -551,7 +627,7 @@ static void look_at_what_lasts(struct krait_collector *c)
     for (uint32_t r = 0; r < KRAIT_MIN(all->ring_count, krait_collector_rings_used(c)); r++)
         look_at_ring(c, &all->rings[r], &all->procs[c->rings[r].proc], now);
     for (uint32_t i = 0; i < krait_collector_procs_used(c); i++) {
-        look_at_opens(c, &all->procs[i].spans, now, "a span has taken");
+        look_at_spans(c, &all->procs[i].spans, now);
         if (all->of_kind[MEMORY] && c->procs[i].dir)
             look_at_memory(c, i);
     }

@@ -106,7 +106,17 @@ enum krait_ring_room put(struct krait_writer *writer, struct krait_ring *ring, u
     return put_at(writer, ring, krait_writer_now(writer), code);
 }
 
-bool define(struct krait_writer *writer, struct krait_ring *ring, uint32_t id, const char *name)
+bool put_event_at(struct krait_writer *writer, struct krait_ring *ring, uint64_t t, uint32_t event,
+                  const void *payload, size_t n)
+{
+    if (krait_writer_room(writer, ring, t, sizeof(struct krait_event_extended) + n) == KRAIT_ROOM_NONE)
+        return false;
+    krait_writer_put_extended(ring, t, event, payload, n);
+    return true;
+}
+
+bool define_at(struct krait_writer *writer, struct krait_ring *ring, uint64_t t, uint32_t id,
+               const char *name)
 {
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     size_t n =
@@ -116,7 +126,12 @@ bool define(struct krait_writer *writer, struct krait_ring *ring, uint32_t id, c
                                                                             .module = "mod",
                                                                             .qualname = name,
                                                                             .file = "file.py" });
-    return krait_writer_event(writer, ring, KRAIT_EVENT_code_define, payload, n);
+    return put_event_at(writer, ring, t, KRAIT_EVENT_code_define, payload, n);
+}
+
+bool define(struct krait_writer *writer, struct krait_ring *ring, uint32_t id, const char *name)
+{
+    return define_at(writer, ring, krait_writer_now(writer), id, name);
 }
 
 /* ---- reading back ---- */

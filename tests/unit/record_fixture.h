@@ -47,7 +47,12 @@ void leave(struct krait_writer *writer);
 /* Writes a call of the code, at a time or now. */
 enum krait_ring_room put_at(struct krait_writer *writer, struct krait_ring *ring, uint64_t t, uint32_t code);
 enum krait_ring_room put(struct krait_writer *writer, struct krait_ring *ring, uint32_t code);
-/* Names a function. */
+/* Writes an event in the long form. */
+bool put_event_at(struct krait_writer *writer, struct krait_ring *ring, uint64_t t, uint32_t event,
+                  const void *payload, size_t n);
+/* Names a function, at a time or now. */
+bool define_at(struct krait_writer *writer, struct krait_ring *ring, uint64_t t, uint32_t id,
+               const char *name);
 bool define(struct krait_writer *writer, struct krait_ring *ring, uint32_t id, const char *name);
 /* All that is on disk; everything must be whole. */
 struct seen look(const struct fixture *f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recording: the stacks that a flight recorder writes in place of the events that it drops.
+ * Recording: a flight recorder. The stacks that it writes in place of the events that it drops, and calls that snapshots
+ * are taken for.
  */
 #include "base/buf.h"
 #include "event/payload.h"
@@ -15,24 +16,28 @@
 
 #include <cmocka.h>
 
-/* One thread of a recording, as the agent records it. */
+/* One thread of a recording, as the agent records it. Its time begins some seconds ago. */
 struct recorded {
     struct fixture *f;
     struct krait_writer writer;
     struct krait_ring *definitions, *ring;
+    uint64_t t; /* of the next event */
 };
 
 enum { MAIN = 1, DROPPED, OTHER, SORTED }; /* codes */
+
+enum { AGO_S = 3 };
 
 static void begin(struct recorded *r, struct fixture *f, const struct krait_collector_options *options)
 {
     r->f = f;
     collect(f, options);
     join(f, &r->writer);
-    r->definitions = krait_writer_ring_new(&r->writer, KRAIT_RING_DEFINITIONS, 0);
+    r->t = krait_writer_now(&r->writer) - AGO_S * r->writer.shm.control->clock_freq;
     r->ring = krait_writer_ring_new(&r->writer, KRAIT_RING_THREAD, 1);
-    assert_non_null(r->definitions);
+    r->definitions = krait_writer_ring_new(&r->writer, KRAIT_RING_DEFINITIONS, 0);
     assert_non_null(r->ring);
+    assert_non_null(r->definitions);
 }
 
 static void end(struct recorded *r)
@@ -44,11 +49,8 @@ static void end(struct recorded *r)
 /* `word`: the code of a call. */
 static void say(struct recorded *r, uint32_t event, uint32_t word)
 {
-    uint64_t t = krait_writer_now(&r->writer);
-    assert_int_not_equal(
-        krait_writer_room(&r->writer, r->ring, t, sizeof(struct krait_event_extended) + sizeof(word)),
-        KRAIT_ROOM_NONE);
-    krait_writer_put(r->ring, t, event, word);
+    bool has_word = krait_event_bytes(event) != 0;
+    assert_true(put_event_at(&r->writer, r->ring, r->t++, event, &word, has_word ? sizeof(word) : 0));
 }
 
 static void say_switch(struct recorded *r, uint16_t from, uint16_t to)
@@ -56,7 +58,7 @@ static void say_switch(struct recorded *r, uint16_t from, uint16_t to)
     uint8_t payload[KRAIT_BYTES_python_switch];
     size_t n =
         krait_put_python_switch(payload, &(struct krait_payload_python_switch){ .from = from, .to = to });
-    assert_true(krait_writer_event(&r->writer, r->ring, KRAIT_EVENT_python_switch, payload, n));
+    assert_true(put_event_at(&r->writer, r->ring, r->t++, KRAIT_EVENT_python_switch, payload, n));
 }
 
 /* As the governor does: from now on the function's calls and ends are not recorded. */
@@ -65,7 +67,7 @@ static void omit(struct recorded *r, uint32_t code)
     uint8_t payload[KRAIT_BYTES_code_omit];
     size_t n = krait_put_code_omit(
         payload, &(struct krait_payload_code_omit){ .id = code, .reason = KRAIT_omit_reason_governor });
-    assert_true(krait_writer_event(&r->writer, r->definitions, KRAIT_EVENT_code_omit, payload, n));
+    assert_true(put_event_at(&r->writer, r->definitions, r->t++, KRAIT_EVENT_code_omit, payload, n));
 }
 
 /* ---- reading back ---- */
@@ -123,7 +125,7 @@ static void expect_open(struct recorded *r, const char *expected)
     assert_string_equal(text.data, expected);
 }
 
-/* ---- tests ---- */
+/* ---- stacks ---- */
 
 static const struct krait_collector_options only_what_is_open = { .last_ns = 1 };
 
@@ -216,6 +218,95 @@ static void a_recording_that_drops_events_has_it_ended_and_asks_no_thread_for_it
     end(&r);
 }
 
+/* ---- calls that snapshots are taken for ---- */
+
+/* Two functions have names: DROPPED and OTHER. */
+static void name_functions(struct recorded *r)
+{
+    assert_true(define_at(&r->writer, r->definitions, r->t++, DROPPED, "dropped"));
+    assert_true(define_at(&r->writer, r->definitions, r->t++, OTHER, "other"));
+}
+
+static void begin_with_trigger(struct recorded *r, struct fixture *f, const char *trigger)
+{
+    begin(r, f, &(struct krait_collector_options){ .open_ns = 1, .snapshot_on = { &trigger, 1 } });
+}
+
+/* The first round looks at what lasts. */
+static bool takes_snapshot(struct recorded *r)
+{
+    krait_collector_round(r->f->collector);
+    const char *said = krait_collector_said(r->f->collector);
+    bool taken = said && strncmp(said, "snapshot in ", 12) == 0;
+    end(r);
+    return taken;
+}
+
+static void a_call_that_lasts_is_seen(void **state)
+{
+    struct recorded r;
+    begin_with_trigger(&r, *state, "call:mod.dropped>1s");
+    name_functions(&r);
+    say(&r, KRAIT_EVENT_python_call, MAIN);
+    say(&r, KRAIT_EVENT_python_call, DROPPED);
+    assert_true(takes_snapshot(&r));
+}
+
+static void a_call_that_the_governor_drops_does_not_last(void **state)
+{
+    struct recorded r;
+    begin_with_trigger(&r, *state, "call:mod.dropped>1s");
+    name_functions(&r);
+    say(&r, KRAIT_EVENT_python_call, MAIN);
+    say(&r, KRAIT_EVENT_python_call, DROPPED);
+    omit(&r, DROPPED);
+    assert_false(takes_snapshot(&r));
+}
+
+static void the_end_of_a_call_that_called_it_is_seen(void **state)
+{
+    struct recorded r;
+    begin_with_trigger(&r, *state, "call:mod.other>1s");
+    name_functions(&r);
+    say(&r, KRAIT_EVENT_python_call, MAIN);
+    say(&r, KRAIT_EVENT_python_call, OTHER);
+    say(&r, KRAIT_EVENT_python_call, DROPPED);
+    omit(&r, DROPPED);
+    say(&r, KRAIT_EVENT_python_return, 0);
+    assert_false(takes_snapshot(&r));
+}
+
+static void a_call_that_called_it_and_lasts_is_seen(void **state)
+{
+    struct recorded r;
+    begin_with_trigger(&r, *state, "call:mod.other>1s");
+    name_functions(&r);
+    say(&r, KRAIT_EVENT_python_call, MAIN);
+    say(&r, KRAIT_EVENT_python_call, OTHER);
+    say(&r, KRAIT_EVENT_python_call, DROPPED);
+    omit(&r, DROPPED);
+    say(&r, KRAIT_EVENT_python_call, MAIN);
+    say(&r, KRAIT_EVENT_python_return, 0);
+    assert_true(takes_snapshot(&r));
+}
+
+/* The ring of the thread is in front of that of the definitions. */
+static void names_are_known_before_the_calls(void **state)
+{
+    struct recorded r;
+    begin_with_trigger(&r, *state, "call:mod.other>1ns");
+    krait_collector_round(r.f->collector);
+    name_functions(&r);
+    say(&r, KRAIT_EVENT_python_call, OTHER);
+    r.t += r.writer.shm.control->clock_freq / 1000;
+    say(&r, KRAIT_EVENT_python_return, 0);
+    for (uint32_t first = atomic_load(&r.ring->open_packet); first == atomic_load(&r.ring->open_packet);) {
+        say(&r, KRAIT_EVENT_c_call, SORTED);
+        say(&r, KRAIT_EVENT_c_return, 0);
+    }
+    assert_true(takes_snapshot(&r));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +315,11 @@ int main(void)
         RECORD_TEST(its_c_calls_end_and_what_those_call_goes_on),
         RECORD_TEST(it_ends_in_stacks_that_wait_too),
         RECORD_TEST(a_recording_that_drops_events_has_it_ended_and_asks_no_thread_for_its_stack),
+        RECORD_TEST(a_call_that_lasts_is_seen),
+        RECORD_TEST(a_call_that_the_governor_drops_does_not_last),
+        RECORD_TEST(the_end_of_a_call_that_called_it_is_seen),
+        RECORD_TEST(a_call_that_called_it_and_lasts_is_seen),
+        RECORD_TEST(names_are_known_before_the_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

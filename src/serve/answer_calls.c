@@ -14,7 +14,7 @@
 
 #define P(name) (1u << KRAIT_PARAM_##name)
 
-enum { CALLS_MAX = 5000, CHILDREN = 200, WAITS = 20 };
+enum { CALLS_MAX = 5000 };
 
 static int no_track(struct krait_err *err)
 {
@@ -87,12 +87,12 @@ static int put_callees(struct krait_buf *out, const struct krait_serving *servin
     int rc = krait_calltree_new(&tree, serving->trace, &options, err);
     if (rc)
         return rc;
-    uint32_t node = node_of(tree, stack, depth), shown = 0;
+    uint32_t node = node_of(tree, stack, depth);
     if (node != KRAIT_NO_ID)
         krait_json_key_u64(out, "self", tree->nodes[node].self_ns);
     krait_json_key_open(out, "callees", '[');
-    for (uint32_t c = node == KRAIT_NO_ID ? KRAIT_NO_ID : tree->nodes[node].first_child;
-         c != KRAIT_NO_ID && shown < CHILDREN; c = tree->nodes[c].next_sibling, shown++) {
+    for (uint32_t c = node == KRAIT_NO_ID ? KRAIT_NO_ID : tree->nodes[node].first_child; c != KRAIT_NO_ID;
+         c = tree->nodes[c].next_sibling) {
         krait_json_item(out, "[");
         krait_buf_fmt(out, "%u,%llu,%llu,%llu]", tree->nodes[c].func,
                       (unsigned long long)tree->nodes[c].calls, (unsigned long long)tree->nodes[c].self_ns,
@@ -122,7 +122,7 @@ static void put_split(struct krait_buf *out, const struct krait_wall *wall,
 static void put_waits(struct krait_buf *out, const struct krait_wall *wall, const struct krait_why_call *call)
 {
     krait_json_key_open(out, "waits", '[');
-    for (uint32_t i = 0; i < call->waits.count && i < WAITS; i++) {
+    for (uint32_t i = 0; i < call->waits.count; i++) {
         const struct krait_why_row *row = &call->waits.items[i];
         bool known = row->by && row->by != KRAIT_RUN_UNKNOWN;
         struct krait_wall_cause cause =

@@ -33,6 +33,16 @@ export function splitter(orientation: 'horizontal' | 'vertical', words: string, 
   return made;
 }
 
+/** Adds rows to a table: the first `most` of the items, and below the table a line that says how many more there are, with a button that shows them. */
+export async function shortTable<T>(table: HTMLElement, items: T[], most: number, rest: (left: number) => string, row: (item: T) => HTMLElement | Promise<HTMLElement>): Promise<HTMLElement> {
+  const body = el('tbody'), add = async (some: T[]): Promise<void> => body.append(...await Promise.all(some.map(row))), left = items.slice(most);
+  table.append(body);
+  await add(items.slice(0, most));
+  if (!left.length) return table;
+  const line = el('div', { class: 'quiet bar-row' }, `and ${rest(left.length)}`, button('Show all', 'Show these rows too', () => { void add(left).then(() => line.remove()); }, 'link'));
+  return el('div', {}, table, line);
+}
+
 /** A list of any length; only the rows on the screen exist as elements. */
 export class VirtualList {
   readonly element: HTMLDivElement;

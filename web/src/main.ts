@@ -4,7 +4,7 @@
 import { activeOf } from './active';
 import { Alignment } from './align';
 import { Api, ApiError, ask, askTrace } from './api';
-import { Choice, Chooser } from './chooser';
+import { Choice, Choices, Chooser } from './chooser';
 import { button, el, splitter } from './dom';
 import { Command, commandOf, commands, keyText } from './keys';
 import { LaneDialog } from './lane_dialog';
@@ -24,7 +24,14 @@ import { Timeline, isDark } from './timeline';
 import { counted, duration } from './time';
 
 const WAIT = 180, POLL = 500, FOLLOW = 1000, REMADE_POLL = 60; // ms: from the last change to a request; between two checks of the index, of a running recording, of new lanes
+const FOUND = 60; // most threads, and most functions, that a search lists
 const PICTURE = 2000, LOOK = 15, REMADE = 120000; // ms: longest wait of the first panel for the timeline; between two checks of it; longest wait for declared lanes
+
+/** The text below the results of a search that lists only some. */
+function moreText(threads: number, funcs: number): string {
+  const left = [threads && counted(threads, 'more thread'), funcs && counted(funcs, 'more function')].filter((words) => words);
+  return left.length ? `and ${left.join(', ')}: type more of the name` : '';
+}
 
 class Page {
   private context: Context;
@@ -286,6 +293,8 @@ class Page {
       await this.picture;
       if (!missing && !signal.aborted) await panel.update(this.context, signal);
       this.context.timeline.draw();
+      const arrows = this.context.timeline.overlay.update(); // the details may just have told what the selected call of a link is
+      if (this.context.store.view.path) await arrows; // so that its progress is shown, whatever the panel
     });
   }
 
@@ -314,9 +323,14 @@ class Page {
 
   /** Cancels the request of the panel. */
   private cancel(): void {
+    const { overlay } = this.context.timeline;
     this.asking?.abort();
+    overlay.cancel();
     this.body.classList.remove('asking');
-    this.jobs.cancelled(() => { void this.showPanel(); });
+    this.jobs.cancelled(() => {
+      overlay.again();
+      void this.showPanel();
+    });
   }
 
   /** Changes to a longer version of the recording, and carries the page's state over. */
@@ -417,10 +431,10 @@ class Page {
     return this.context.timeline.settled && !this.context.store.settling && !this.remaking && !this.body.classList.contains('asking');
   }
 
-  private async findAll(text: string): Promise<Choice[]> {
-    if (!text) return [];
-    const { store, api, trace } = this.context, answer = await ask<{ funcs: number[]; threads: number[] }>('search', { text, limit: 60 });
-    const threads = answer.threads.map((i): Choice => ({ text: trace.threads[i].name || String(trace.threads[i].tid), hint: `thread ${trace.threads[i].tid}`, run: () => {
+  private async findAll(text: string): Promise<Choices> {
+    if (!text) return { list: [] };
+    const { store, api, trace } = this.context, answer = await ask<{ funcs: number[]; found: number; threads: number[] }>('search', { text, limit: FOUND });
+    const threads = answer.threads.slice(0, FOUND).map((i): Choice => ({ text: trace.threads[i].name || String(trace.threads[i].tid), hint: `thread ${trace.threads[i].tid}`, run: () => {
       store.view.filter = this.filter.value = trace.threads[i].name || String(trace.threads[i].tid);
       store.tell('lanes');
     } }));
@@ -428,12 +442,13 @@ class Page {
       const func = await api.funcs.wait(id);
       return { text: func ? label(func) : '?', hint: func ? place(func) : '', run: () => { store.setFunc(id); store.openPanel('finder'); } };
     }));
-    return [...threads, ...funcs];
+    return { list: [...threads, ...funcs], more: moreText(answer.threads.length - threads.length, answer.found - funcs.length) };
   }
 
-  private async findCommand(text: string): Promise<Choice[]> {
+  private async findCommand(text: string): Promise<Choices> {
     const wanted = text.toLowerCase();
-    return this.list.filter((c) => c.words.toLowerCase().includes(wanted)).map((c) => ({ text: c.words, hint: c.keys.map(keyText).join('  '), run: () => { void this.run(c); } }));
+    const list = this.list.filter((c) => c.words.toLowerCase().includes(wanted)).map((c) => ({ text: c.words, hint: c.keys.map(keyText).join('  '), run: () => { void this.run(c); } }));
+    return { list };
   }
 }
 

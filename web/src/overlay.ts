@@ -8,6 +8,7 @@ import { Trace } from './model';
 import { Frame } from './paint';
 import { Palette } from './palette';
 import { Range, Store } from './store';
+import { count } from './time';
 
 const ARROWS = 400; // at most on the screen
 const WAIT = 150; // ms after the last change
@@ -43,30 +44,80 @@ export function common(a: Range, b: Range): Range | null {
   return end > from ? { from, span: Number(end - from) } : null;
 }
 
+/** A request that is sent again only when it is about something else. */
+class Request {
+  private about = '';
+  private now: Promise<void> = Promise.resolve();
+  private sent: AbortController | null = null;
+
+  get busy(): boolean {
+    return this.sent !== null;
+  }
+
+  /** Resolves when the answer has arrived, the request was cancelled, or it failed. */
+  run(about: string, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    if (about === this.about) return this.now;
+    this.about = about;
+    this.sent?.abort();
+    const sent = this.sent = new AbortController();
+    return this.now = work(sent.signal).catch(() => {
+      if (!sent.signal.aborted) this.about = '';
+    }).then(() => {
+      if (this.sent === sent) this.sent = null;
+    });
+  }
+
+  /** It is not sent again until it is about something else, or `forget` was called. */
+  cancel(): void {
+    this.sent?.abort();
+  }
+
+  forget(): void {
+    this.about = '';
+  }
+}
+
 export class Overlay {
   path: Segment[] = [];
-  pathOf: Range | null = null; // that the path is of
   problem = ''; // why there is none
   wakeups: Wakeup[] = [];
   more = 0; // wake-ups that are not shown
-  private asking: AbortController | null = null;
-  private asked = '';
-  private now: Promise<void> = Promise.resolve();
+  private pathRequest = new Request();
+  private wakeupRequest = new Request();
   private timer = 0;
 
   constructor(private trace: Trace, private store: Store, private lanes: Lanes, private changed: () => void) {}
 
-  /** The range of the path: the selected range, or that of the selected call. */
+  /** The range of the path in time on the screen: the selected range, or that of the selected call. */
   get range(): Range | null {
     const call = this.store.detail;
-    return this.store.view.selected ?? (call && { from: call.begin, span: Math.max(Number(call.end - call.begin), 1) });
+    return this.store.view.selected ?? (call && { from: call.begin - this.shift(call.track), span: Math.max(Number(call.end - call.begin), 1) });
+  }
+
+  /** Which part of the arrows is drawn, in words; empty: all. */
+  get restText(): string {
+    const shown = this.wakeups.length;
+    return this.more ? `${count(shown)} of ${count(shown + this.more)} arrows are drawn; zoom in to see the others` : '';
   }
 
   /** Requests what is missing; resolves when it has arrived. */
-  update(): Promise<void> {
+  async update(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = 0;
-    return this.now = this.ask();
+    const { view, detail } = this.store, range = this.range, shown = range && common(range, view.range);
+    const track = pathTrack(this.trace, detail), own = detail && this.trace.tracks[detail.track].of === 'thread' ? detail.track : undefined;
+    await Promise.all([
+      this.ask(this.pathRequest, track, view.path ? range : null, (of, signal) => this.findPath(track, of, signal)),
+      this.ask(this.wakeupRequest, own, shown, (of, signal) => this.findWakeups(own, of, signal)),
+    ]);
+  }
+
+  private ask(request: Request, track: number | undefined, range: Range | null, find: (range: Range | null, signal: AbortSignal) => Promise<void>): Promise<void> {
+    const of = range && track !== undefined ? { from: range.from + this.shift(track), span: range.span } : null;
+    return request.run(JSON.stringify([track, of && String(of.from), of?.span]), async (signal) => {
+      await find(of, signal);
+      this.changed();
+    });
   }
 
   /** Runs a moment after the last change. */
@@ -76,36 +127,32 @@ export class Overlay {
   }
 
   get busy(): boolean {
-    return this.timer !== 0 || this.asking !== null;
+    return this.timer !== 0 || this.pathRequest.busy || this.wakeupRequest.busy;
   }
 
-  private async ask(): Promise<void> {
-    const { view, detail } = this.store, range = this.range, shown = range && common(range, view.range);
-    const track = pathTrack(this.trace, detail), key = JSON.stringify([track, detail?.track, String(detail?.begin), String(range?.from), range?.span, view.path, String(shown?.from), shown?.span]);
-    if (key === this.asked) return this.now;
-    this.asked = key;
-    this.asking?.abort();
-    const asking = this.asking = new AbortController();
-    try {
-      await Promise.all([this.findPath(track, view.path ? range : null, asking.signal), this.findWakeups(detail && this.trace.tracks[detail.track].of === 'thread' ? detail.track : undefined, shown, asking.signal)]);
-    } catch {
-      if (asking.signal.aborted) return;
-      this.asked = '';
-    }
-    this.asking = null;
-    this.changed();
+  /** Cancels the request for the path, if there is one. */
+  cancel(): void {
+    if (!this.pathRequest.busy) return;
+    this.problem = 'The critical path was cancelled.';
+    this.pathRequest.cancel();
+  }
+
+  /** Lets the next update send a cancelled request again. */
+  again(): void {
+    if (!this.path.length) this.pathRequest.forget();
+  }
+
+  /** The time of a track minus the time on the screen. */
+  private shift(track: number): bigint {
+    return this.lanes.shiftOf(this.trace.tracks[track]);
   }
 
   private async findPath(track: number | undefined, range: Range | null, signal: AbortSignal): Promise<void> {
-    const isSame = range && this.pathOf && range.from === this.pathOf.from && range.span === this.pathOf.span && this.path.length > 0;
-    if (isSame) return;
     this.path = [];
-    this.pathOf = range;
     this.problem = '';
-    if (!range || track === undefined) return;
-    const from = range.from < 0n ? 0n : range.from;
+    if (!range) return;
     try {
-      const answer = await ask<{ segments: SegmentRow[] }>('path', { track, from, until: range.from + BigInt(Math.round(range.span)) }, signal);
+      const answer = await ask<{ segments: SegmentRow[] }>('path', { track, from: range.from < 0n ? 0n : range.from, until: range.from + BigInt(Math.round(range.span)) }, signal);
       this.path = answer.segments.map(readSegment);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
@@ -132,8 +179,8 @@ export class Overlay {
     context.restore();
   }
 
-  private x(at: bigint, frame: Frame): number {
-    return Math.min(Math.max(Number(at - frame.from) / frame.span * frame.width, -8), frame.width + 8);
+  private x(at: bigint, track: number, frame: Frame): number {
+    return Math.min(Math.max(Number(at - this.shift(track) - frame.from) / frame.span * frame.width, -8), frame.width + 8);
   }
 
   /** The height below the strip of a thread's states; for a hidden thread, in the head of its group. */
@@ -148,14 +195,15 @@ export class Overlay {
     context.lineWidth = 1.5;
     for (const segment of this.path) {
       const y = segment.track === null ? undefined : this.y(segment.track, frame);
-      const left = this.x(segment.begin, frame), right = this.x(segment.end, frame);
-      if (y !== undefined && right >= 0 && left <= frame.width) {
+      if (y === undefined || segment.track === null) continue;
+      const left = this.x(segment.begin, segment.track, frame), right = this.x(segment.end, segment.track, frame);
+      if (right >= 0 && left <= frame.width) {
         context.globalAlpha = segment.kind === 'running' ? 1 : 0.5;
         context.fillRect(left, y, Math.max(right - left, 1), LINE);
         context.globalAlpha = 1;
         if (before !== undefined && before !== y) this.arrow(context, left, before + LINE / 2, left, y + LINE / 2);
       }
-      before = y ?? before;
+      before = y;
     }
   }
 
@@ -164,7 +212,7 @@ export class Overlay {
     context.lineWidth = 1;
     for (const wakeup of this.wakeups) {
       const from = this.y(wakeup.by, frame), to = this.y(wakeup.to, frame);
-      const left = this.x(wakeup.at, frame), right = this.x(wakeup.runs, frame);
+      const left = this.x(wakeup.at, wakeup.by, frame), right = this.x(wakeup.runs, wakeup.to, frame);
       if (from === undefined || to === undefined || from === to || right < 0 || left > frame.width) continue;
       this.arrow(context, left, from, right, to);
     }

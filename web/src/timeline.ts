@@ -40,6 +40,7 @@ export class Timeline {
   private spacer = el('div', { class: 'spacer' });
   private scroller: HTMLDivElement;
   private tip = el('div', { class: 'tip', role: 'tooltip', hidden: '' });
+  private rest = el('div', { class: 'arrows-rest', role: 'status' });
   private painter: Painter;
   private wanted = false;
   private drag: { x: number; y: number; at: bigint; mode: 'select' | 'pan'; from: bigint; scroll: number; moved: boolean } | null = null;
@@ -55,7 +56,7 @@ export class Timeline {
     this.dark = isDark();
     const sticky = el('div', { class: 'sticky' }, this.names, this.canvas);
     this.scroller = el('div', { class: 'scroller', tabindex: '0', 'aria-label': 'Timeline' }, sticky, this.spacer);
-    this.element = el('section', { class: 'timeline', 'aria-label': 'Timeline' }, this.axis, this.scroller, this.column.edge, this.tip);
+    this.element = el('section', { class: 'timeline', 'aria-label': 'Timeline' }, this.axis, this.scroller, this.column.edge, this.rest, this.tip);
     this.column.apply();
     this.listen();
   }
@@ -136,7 +137,9 @@ export class Timeline {
       this.draw();
     }
     this.drawSelection(context, frame, colours);
-    if (!this.store.view.aligned) this.overlay.draw(context, frame, colours);
+    this.overlay.draw(context, frame, colours);
+    const { restText } = this.overlay;
+    if (this.rest.textContent !== restText) this.rest.textContent = restText;
     this.drawAxis(colours);
     this.drawNames(frame);
     this.element.classList.toggle('loading', this.painter.missing);

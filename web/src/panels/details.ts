@@ -2,7 +2,7 @@
 // The selected call: its callers, its callees, its time by thread state, and the causes of its waits.
 
 import { ApiError, ask, readCall } from '../api';
-import { button, el } from '../dom';
+import { button, el, shortTable } from '../dom';
 import { Segment, askWakeups } from '../overlay';
 import { Call, clip, label, place, returned, stateWords, stepWords } from '../model';
 import { palette, wallRole } from '../palette';
@@ -17,7 +17,8 @@ interface Wait { state: string; syscall: string; by: string; tid: number; count:
 interface Cut { off: boolean; events: number; begin: bigint; end: bigint; ns: number } // a stretch in which the thread was not recorded
 interface Answer extends Call { task?: number; before?: Cut; inside?: Cut; after?: Cut; self?: number; ancestors: Call[]; callees: [number, number, number, number][]; wall?: Record<string, number>; waits?: Wait[] }
 
-const PATH_ROWS = 12, LIVE_BEGIN = 3, CUT_END = 7; // enum krait_op_kind
+const PATH_ROWS = 12, CALLEES = 40, WAITS = 20; // rows of tables until the reader asks for all
+const LIVE_BEGIN = 3, CUT_END = 7; // enum krait_op_kind
 
 let box: HTMLElement;
 
@@ -59,23 +60,17 @@ async function ancestors(context: Context, answer: Answer): Promise<HTMLElement>
 }
 
 async function callees(context: Context, answer: Answer, length: number): Promise<HTMLElement> {
-  const rows = [...answer.callees].sort((a, b) => b[3] - a[3]).slice(0, 40), body = el('tbody');
-  for (const [func, calls, , total] of rows) {
-    body.append(el('tr', {}, el('td', {}, duration(total)), el('td', {}, share(total, length)), el('td', {}, count(calls)),
-      el('td', { class: 'left' }, button(await name(context, func), 'Find all calls of this function', () => { context.store.setFunc(func); context.store.openPanel('finder'); }, 'link'))));
-  }
-  return el('table', { class: 'plain' }, el('thead', {}, el('tr', {}, el('th', {}, 'total'), el('th', {}, 'share'), el('th', {}, 'calls'), el('th', { class: 'left' }, 'callee'))), body);
+  const rows = [...answer.callees].sort((a, b) => b[3] - a[3]);
+  const table = el('table', { class: 'plain callees' }, el('thead', {}, el('tr', {}, el('th', {}, 'total'), el('th', {}, 'share'), el('th', {}, 'calls'), el('th', { class: 'left' }, 'callee'))));
+  return shortTable(table, rows, CALLEES, (left) => counted(left, 'more callee'), async ([func, calls, , total]) => el('tr', {}, el('td', {}, duration(total)), el('td', {}, share(total, length)), el('td', {}, count(calls)),
+    el('td', { class: 'left' }, button(await name(context, func), 'Find all calls of this function', () => { context.store.setFunc(func); context.store.openPanel('finder'); }, 'link'))));
 }
 
-function waits(list: Wait[]): HTMLElement {
-  const body = el('tbody');
-  for (const wait of list) {
-    const who = wait.by ? `${wait.by} ${wait.tid || ''}` : '-';
-    body.append(el('tr', {}, el('td', {}, duration(wait.ns)), el('td', {}, count(wait.count)), el('td', {}, duration(wait.longest)), el('td', { class: 'left' }, wait.state),
-      el('td', { class: 'left' }, wait.syscall || '-'), el('td', { class: 'left' }, who)));
-  }
-  return el('table', { class: 'plain' }, el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', {}, 'waits'), el('th', {}, 'longest'), el('th', { class: 'left' }, 'for'),
-    el('th', { class: 'left' }, 'system call'), el('th', { class: 'left' }, 'woken or held up by'))), body);
+function waits(list: Wait[]): Promise<HTMLElement> {
+  const table = el('table', { class: 'plain' }, el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', {}, 'waits'), el('th', {}, 'longest'), el('th', { class: 'left' }, 'for'),
+    el('th', { class: 'left' }, 'system call'), el('th', { class: 'left' }, 'woken or held up by'))));
+  return shortTable(table, list, WAITS, (left) => counted(left, 'more row'), (wait) => el('tr', {}, el('td', {}, duration(wait.ns)), el('td', {}, count(wait.count)), el('td', {}, duration(wait.longest)), el('td', { class: 'left' }, wait.state),
+    el('td', { class: 'left' }, wait.syscall || '-'), el('td', { class: 'left' }, wait.by ? `${wait.by} ${wait.tid || ''}` : '-')));
 }
 
 /** The members of a JSON object such as {"item": "pen", "return": 2} as rows; other text as one row. Values stay text, because a double cannot hold all of Python's integers. */
@@ -130,22 +125,25 @@ export function sumPath(path: Segment[]): Sum[] {
   return [...sums.values()].sort((a, b) => b.ns - a.ns);
 }
 
+/** Shows a segment of a path, with as much time on each side. */
+function showSegment({ trace, timeline, store }: Context, { track, begin, end }: Segment): void {
+  const shift = timeline.lanes.shiftOf(track === null ? undefined : trace.tracks[track]);
+  store.show(begin - shift, end - shift, 1);
+}
+
 /** The critical path of the selection as a table; null while it is switched off. */
 async function pathSection(context: Context): Promise<HTMLElement | null> {
   const { overlay } = context.timeline;
   if (!context.store.view.path) return null;
   await overlay.update();
   if (!overlay.path.length) return section('Critical path', el('p', { class: 'empty' }, overlay.problem || 'Select a call or a range of time.'));
-  const whole = overlay.path.reduce((sum, s) => sum + Number(s.end - s.begin), 0), body = el('tbody');
-  for (const { segment, ns, count: segments } of sumPath(overlay.path).slice(0, PATH_ROWS)) {
-    const what = segment.syscall ? `${segment.kind}, in ${segment.syscall}` : segment.kind;
-    body.append(el('tr', {}, el('td', {}, duration(ns)), el('td', {}, share(ns, whole)), el('td', {}, count(segments)),
-      el('td', { class: 'left' }, button(what, 'Go to the longest segment', () => context.store.show(segment.begin, segment.end, 1), 'link')),
-      el('td', { class: 'left' }, `${segment.name ?? ''} ${segment.tid}`), el('td', { class: 'left' }, segment.byTid === null ? '-' : `${segment.byName ?? ''} ${segment.byTid}`)));
-  }
-  return section(`Critical path of ${duration(whole)}, ${counted(overlay.path.length, 'segment')}`, el('table', { class: 'plain path' },
+  const whole = overlay.path.reduce((sum, s) => sum + Number(s.end - s.begin), 0), table = el('table', { class: 'plain path' },
     el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', {}, 'share'), el('th', {}, 'segments'), el('th', { class: 'left' }, 'what it did'), el('th', { class: 'left' }, 'thread'),
-      el('th', { class: 'left' }, 'CPU held by'))), body));
+      el('th', { class: 'left' }, 'CPU held by'))));
+  const row = ({ segment, ns, count: segments }: Sum): HTMLElement => el('tr', {}, el('td', {}, duration(ns)), el('td', {}, share(ns, whole)), el('td', {}, count(segments)),
+    el('td', { class: 'left' }, button(segment.syscall ? `${segment.kind}, in ${segment.syscall}` : segment.kind, 'Go to the longest segment', () => showSegment(context, segment), 'link')),
+    el('td', { class: 'left' }, `${segment.name ?? ''} ${segment.tid}`), el('td', { class: 'left' }, segment.byTid === null ? '-' : `${segment.byName ?? ''} ${segment.byTid}`));
+  return section(`Critical path of ${duration(whole)}, ${counted(overlay.path.length, 'segment')}`, await shortTable(table, sumPath(overlay.path), PATH_ROWS, (left) => counted(left, 'more row'), row));
 }
 
 function pathButton(context: Context): HTMLElement | null {
@@ -194,7 +192,7 @@ async function show(context: Context, answer: Answer, signal: AbortSignal): Prom
   if (told) parts.push(told);
   if (path) parts.push(path);
   if (answer.wall && Object.keys(answer.wall).length) parts.push(section('Where its time went', wallBar(answer.wall, length)));
-  if (answer.waits?.length) parts.push(section('What it waited for', waits(answer.waits)));
+  if (answer.waits?.length) parts.push(section('What it waited for', await waits(answer.waits)));
   if (answer.callees.length) parts.push(section('What it called', await callees(context, answer, length)));
   if (answer.ancestors.length) parts.push(section('Called from, outermost first', await ancestors(context, answer)));
   const source = sourceOf(context.store, func, signal);

@@ -181,7 +181,7 @@ def _reason(said, typed="krait collect"):
     lines = [line for line in said.strip().splitlines() if not line.startswith("Try: ")]
     prefix = typed + ": "
     said = "\n".join(line[len(prefix):] if line.startswith(prefix) else line for line in lines)
-    return _re.sub("--[a-z][a-z-]*", _argument, said.replace("; choose another with -o", "; choose another path"))
+    return _re.sub("--[a-z][a-z-]*", _argument, _re.sub("; choose another( folder)? with -o", "; choose another path", said))
 
 
 def _argument(option):
@@ -268,7 +268,9 @@ def attach(pid, path=None, **options):
     the block; else the recording ends with the script. Options are those of start(). children=True also records the Python programs that
     the process has started already, and those that it starts; by default krait records only what it forks from now on, and with False
     not even that. Raises RuntimeError with krait's reason when the process cannot be recorded; it is then left as it was. Raises
-    FileNotFoundError when the krait command is not there.
+    FileNotFoundError when the krait command is not there. A recording that fails later raises in the script, which is the tool here: stop(),
+    wait() and the end of the block raise RuntimeError. An exception of the block stays the one that is raised; the reason is then a
+    RuntimeWarning. At the script's end it is a RuntimeWarning too.
     """
     _check(path, options, "krait.attach")
     from krait._attach import Attachment
@@ -301,8 +303,11 @@ def snapshot(path=None):
     """Write what the recording of this process holds, with --last its newest part, as a recording of its own.
 
     `path` is the folder to make; without it, one beside the recording's: FOLDER-snapshot-1. The program waits until it is written; its other
-    threads run on. Returns the folder's path, or None where this process is not recorded. Raises RuntimeError with the reason when it cannot.
+    threads run on. Returns the folder's path, or None where this process is not recorded. Where the snapshot cannot be written, as on a full
+    disk, warns with the reason (RuntimeWarning) and returns None. Raises only TypeError, when `path` is no path.
     """
+    if path is not None:
+        path = _os.fspath(path)
     try:
         import krait._agent as _agent
     except Exception:  # no Python that krait records
@@ -312,11 +317,12 @@ def snapshot(path=None):
         return None
     try:
         answer = _ask(inode, b"snapshot" if path is None else b"snapshot " + _os.path.abspath(_os.fsencode(path)))
-    except (OSError, ValueError) as e:
-        raise RuntimeError(f"krait.snapshot: the recording's collector does not answer: {e}") from e
-    if "error" in answer:
-        raise RuntimeError(f"krait.snapshot: {answer['error']}")
-    return answer["snapshot"]
+        if "error" not in answer:
+            return answer["snapshot"]
+        _warn(f"krait.snapshot: {_reason(answer['error'])}", 3)
+    except Exception as e:  # it is gone, or this process may open no file more
+        _warn(f"krait.snapshot: the recording's collector does not answer: {e}", 3)
+    return None
 
 
 def _ask(inode, request):
@@ -347,10 +353,11 @@ def is_recording():
     return _agent.running()
 
 
-def _warn(text):
-    """Tells why something is not recorded, and never raises: not under `python -W error` either."""
+def _warn(text, level=4):
+    """Tells why something is not recorded, and never raises: not under `python -W error` either. The line that is blamed is that of the
+    level's caller: 2 is the function that warns."""
     try:
-        _warnings.warn(text, RuntimeWarning, stacklevel=4)
+        _warnings.warn(text, RuntimeWarning, stacklevel=level)
     except Exception:
         with _contextlib.suppress(Exception):
             print(f"krait: {text}", file=_sys.stderr)

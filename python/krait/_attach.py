@@ -105,12 +105,13 @@ class Attachment:
         return self
 
     def __exit__(self, kind, *raised):
+        """As stop(); but what the body raised is what the caller gets, and a failure of the recording is then a RuntimeWarning."""
         try:
             self.stop()
-        except RuntimeError as e:
+        except Exception as e:
             if kind is None:
                 raise
-            krait._warn(str(e))  # what the body raised matters more
+            krait._warn(str(e), 3)
 
     def __repr__(self):
         return "<krait.attach(%d) into %r, %s>" % (self.pid, self.path, "ended" if self._krait.poll() is not None else "recording")

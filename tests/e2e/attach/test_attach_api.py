@@ -96,6 +96,22 @@ except RuntimeError as e: print(e)
     finish(app, tmp_path)
 
 
+def test_a_recording_that_fails_is_an_exception_at_the_end_of_the_block(programs, script, any_python, tmp_path):
+    app = programs.start(any_python, SPIN)
+    text = """
+import os, signal
+try:
+    with krait.attach(int(sys.argv[1]), "trace") as other:
+        os.kill(other._krait.pid, signal.SIGKILL)
+except RuntimeError as e: print(e)
+try: other.wait()
+except RuntimeError as e: print(e)
+"""
+    done = script(any_python, text, app.pid)
+    assert done.stdout == f"krait.attach({app.pid}): it ended with status -9\n" * 2, done.stderr
+    finish(app, tmp_path)
+
+
 @pytest.mark.parametrize(
     "call, said",
     [

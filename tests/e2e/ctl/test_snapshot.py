@@ -205,17 +205,48 @@ def test_a_program_takes_one_of_itself(krait, record, python):
         outer()
         print(krait.snapshot())
         print(krait.snapshot("mine"))
-        try:
-            krait.snapshot("mine")
-        except RuntimeError as e:
-            print(e)
         """
     recording = record.text(python, program)
-    first, mine, error = recording.stdout.splitlines()
+    first, mine = recording.stdout.splitlines()
     assert first == f"{recording.path}-snapshot-1" and mine == str(record.folder / "mine")
-    assert error == f"krait.snapshot: {mine} is there already; choose another folder with -o"
     assert [Recording(path).calls()["outer"] for path in (first, mine)] == [1, 1]
     assert python.run(record.folder / "app.py", cwd=record.folder).stdout == "None\nNone\n"
+
+
+@pytest.mark.few_pythons
+def test_a_program_that_cannot_take_one_of_itself_gets_a_warning_and_runs_on(krait, record, python):
+    """Whether the collector refuses, as on a full disk, or does not answer; also where warnings are errors."""
+    program = f"""
+        import os, resource, signal, sys, warnings
+        sys.path.insert(0, {str(os.path.join(os.path.dirname(krait), "python"))!r})
+        import krait
+        def taken(*args):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                print(krait.snapshot(*args), *(f"{{w.category.__name__}} {{w.message}} {{w.filename == __file__}}" for w in said))
+        os.mkdir("mine")
+        taken("mine")
+        taken("file/below")
+        try:
+            krait.snapshot(3)
+        except TypeError:
+            print("TypeError")
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limit))
+        taken()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+        warnings.simplefilter("error")
+        print(krait.snapshot("mine"))
+        """
+    (record.folder / "file").write_text("")
+    recording = record.text(python, program)
+    there, below, wrong, silent, strict = recording.stdout.splitlines()
+    folder = record.folder
+    assert there == f"None RuntimeWarning krait.snapshot: {folder / 'mine'} is there already; choose another path True"
+    assert below.startswith("None RuntimeWarning krait.snapshot: ") and "Not a directory" in below and below.endswith("True")
+    assert wrong == "TypeError"
+    assert silent.startswith("None RuntimeWarning krait.snapshot: the recording's collector does not answer: ") and silent.endswith("True")
+    assert strict == "None" and "krait.snapshot: " in recording.stderr
 
 
 def test_last_and_what_it_does_not_go_with(run):

@@ -121,7 +121,8 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
 {
     struct walk walk = { trace, &trace->threads[track->key], file_of(trace, track->key), 0, 0 };
     struct missing missing;
-    uint32_t lost = krait_trace_name(trace, "events lost"), off = krait_trace_name(trace, KRAIT_TRACK_OFF);
+    uint32_t lost = krait_trace_name(trace, KRAIT_TRACK_EVENTS_LOST),
+             off = krait_trace_name(trace, KRAIT_TRACK_OFF);
     uint64_t t_ns[BATCH], end_ns[BATCH], last_ns = walking->range.from_ns;
     uint32_t name[BATCH];
     int64_t count[BATCH];

@@ -74,8 +74,9 @@ enum krait_track_flags {
     KRAIT_TRACK_SAMPLED = 1 << 2,
 };
 
-/* In tracks of what is missing: the recording was switched off. Else events were lost. */
-#define KRAIT_TRACK_OFF "recording off"
+/* The states of tracks of what is missing: events were lost, or the recording was switched off. */
+#define KRAIT_TRACK_EVENTS_LOST "events lost"
+#define KRAIT_TRACK_OFF         "recording off"
 
 struct krait_track {
     uint8_t kind;     /* enum krait_track_kind */

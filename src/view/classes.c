@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "view/classes.h"
 
+#include "trace/track.h"
+
 #include <string.h>
 
-/* Threads' states and CPUs' (trace/kernel/kernel_states.h), waits for the GIL (trace/gil_track.c), and states of tasks
- * (trace/tasks.h). */
+/* Threads' states and CPUs' (trace/kernel/kernel_states.h), waits for the GIL (trace/gil_track.c), states of tasks
+ * (trace/tasks.h), and what is missing (trace/lost_track.c). */
 const struct krait_class krait_classes[] = {
     { "user", "run", KRAIT_WALL_ON_CPU },
     { "system", "system", KRAIT_LOOK_SYSTEM },
@@ -35,6 +37,8 @@ const struct krait_class krait_classes[] = {
     { "task", "wait", KRAIT_WALL_OTHER },
     { "future", "wait", KRAIT_WALL_OTHER },
     { "switch", "wait", KRAIT_WALL_OTHER },
+    { KRAIT_TRACK_EVENTS_LOST, "lost", KRAIT_WALL_UNKNOWN },
+    { KRAIT_TRACK_OFF, "off", KRAIT_WALL_UNKNOWN },
 };
 
 const struct krait_look_words krait_looks[KRAIT_LOOKS] = {

@@ -12,7 +12,7 @@
 
 struct krait_class {
     const char *name; /* the name in the track: "blocked_disk" */
-    /* of colour: "run", "system", "interrupt", "ready", "wait", "lock", "idle", "unknown" */
+    /* of colour: "run", "system", "interrupt", "ready", "wait", "lock", "idle", "unknown", "lost", "off" */
     const char *role;
     uint8_t look; /* of krait_looks */
 };

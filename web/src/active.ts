@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tracks have entries in a range of time, so that the page can hide empty lanes.
 
-import { Trace, Track } from './model';
+import { Trace, Track, isThreadState } from './model';
 
 /** By track: a number that all tracks of a thread share; -1 for other tracks. */
 function threadNumbers(tracks: Track[]): Int32Array {
@@ -26,20 +26,16 @@ function threadNumbersOf(tracks: Track[]): Int32Array {
   return numbers;
 }
 
-function isState(track: Track): boolean {
-  return track.kind === 'states' && track.name === 'state';
-}
-
 /** Of `found`, ranges of tracks as the server has them. A thread is there as a whole or not at all: where the kernel was recorded if it ran, else if it lived or something else happened on it. */
 export function activeOf(trace: Pick<Trace, 'tracks' | 'threads'>, found: [number, number][], begin: bigint, until: bigint): Set<number> {
   const active = new Set<number>(), { tracks } = trace, numbers = threadNumbersOf(tracks), threads = new Uint8Array(tracks.length);
-  const known = tracks.some((track) => track.of === 'thread' && isState(track));
+  const known = tracks.some((track) => isThreadState(track));
   for (const [first, last] of found) {
     for (let id = first; id <= last; id++) {
       const track = tracks[id];
       if (track.of !== 'thread') {
         if (track.of !== 'cpu' || track.kind !== 'counter') active.add(id); // a frequency alone is no activity
-      } else if (!known || isState(track)) threads[numbers[id]] = 1;
+      } else if (!known || isThreadState(track)) threads[numbers[id]] = 1;
     }
   }
   tracks.forEach((track, i) => {

@@ -39,6 +39,21 @@ export function machineOf(trace: Pick<Trace, 'machines'>, track: Track): number 
   return trace.machines.length && (track.of === 'thread' || track.of === 'cpu') ? track.machine : undefined;
 }
 
+/** Whether a track has the states of a thread that the kernel knows, as krait states has them. */
+export function isThreadState(track: Track): boolean {
+  return track.kind === 'states' && track.of === 'thread' && track.name === 'state';
+}
+
+/** Whether a track says where events of a thread are missing. The value of its states is the number of lost events. */
+export function isLosses(track: Track): boolean {
+  return track.kind === 'states' && track.of === 'thread' && track.name === 'lost';
+}
+
+/** Whether the value of a track's states is the id of the thread to blame. */
+export function isBlaming(track: Track): boolean {
+  return track.kind === 'states' && track.of === 'thread' && !isLosses(track);
+}
+
 const TEXT_MOST = 400;
 
 /** Shortens a long text to its begin and end: the layout of kilobytes of text takes longer than a frame. */

@@ -3,14 +3,15 @@
 
 import { Api, tileLength } from './api';
 import { Lane, Lanes, Part } from './lanes';
-import { Trace, label } from './model';
+import { Trace, Track, isLosses, label } from './model';
 import { Palette, rgb, stateRole } from './palette';
 import { Store } from './store';
 import { Sum, busyTracks, spread } from './summary';
-import { BINS, CUT, Slice, Tile, UNWOUND } from './tile';
+import { BINS, CUT, Slice, Tile, UNWOUND, stretches } from './tile';
 
 const BIN_PIXELS = 2; // a bin is one to two pixels wide
 const TEXT_LEAST = 28; // pixels of a box that has its name in it
+const DASH = 3; // pixels: length of a dash, and of the gap after it
 const UP = 8; // levels above in which to look for a tile to show meanwhile
 export const FONT = '11px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
@@ -59,6 +60,13 @@ function stripOf(tile: Tile, palette: Palette, colour: (hue: number) => string):
   return canvas;
 }
 
+/** A dashed line between two places; at least one dash, so that what is short is seen. */
+function dashes(context: CanvasRenderingContext2D, from: number, until: number, top: number, width: number): void {
+  if (until < 0 || from > width) return;
+  const left = Math.max(from, 0), right = Math.max(Math.min(until, width), left + DASH);
+  for (let x = left; x < right; x += 2 * DASH) context.fillRect(x, top, Math.min(DASH, right - x), 2);
+}
+
 export class Painter {
   missing = false; // a tile on the screen has not arrived yet
   unfinished = false; // the index was not whole
@@ -77,7 +85,10 @@ export class Painter {
       this.ground(context, lane, top, frame, palette);
       if (lane.level === 0 && lane.collapsed) this.summary(context, lane, top, shifted(frame, lane.shift), level, palette);
       const own = shifted(frame, lane.shift);
-      for (const part of lane.parts) this.part(context, part, top + part.top, own, level, palette);
+      for (const part of lane.parts) {
+        this.part(context, part, top + part.top, own, level, palette);
+        if (part.track.kind === 'calls') this.losses(context, part, top + part.top, own, level, palette);
+      }
     }
   }
 
@@ -120,10 +131,10 @@ export class Painter {
     return busy === undefined ? '' : `${busy.toFixed(2)} of ${sum?.tracks} ${words}`;
   }
 
-  private colourOf(part: Part, palette: Palette): (hue: number, name: number) => string {
-    if (part.track.kind === 'calls') return (hue, name) => palette.call(hue, name);
+  private colourOf(track: Track, palette: Palette): (hue: number, name: number) => string {
+    if (track.kind === 'calls') return (hue, name) => palette.call(hue, name);
     const classes = this.trace.classes;
-    if (part.track.kind === 'states') {
+    if (track.kind === 'states') {
       return (hue) => (hue < classes.length ? palette.state(stateRole(classes[hue].name)) : palette.call((hue - classes.length) % 12, 1));
     }
     return (hue) => palette.call(hue < classes.length ? hue % 12 : (hue - classes.length) % 12, 1);
@@ -140,6 +151,35 @@ export class Painter {
         continue;
       }
       this.tile(context, part, top, frame, tile, i === Math.max(first, 0), palette);
+    }
+  }
+
+  private lossTracks: { of: Track[] | null; byThread: Map<number, Track> } = { of: null, byThread: new Map() };
+
+  /** The track that says where events of a thread are missing. */
+  private lossesOf(thread: number | null): Track | undefined {
+    const { tracks } = this.trace;
+    if (this.lossTracks.of !== tracks) {
+      const known = tracks.filter(isLosses).map((track) => [track.thread ?? -1, track] as const);
+      this.lossTracks = { of: tracks, byThread: new Map(known) };
+    }
+    return this.lossTracks.byThread.get(thread ?? NaN);
+  }
+
+  /** Draws a dashed line above a thread's calls, from where to where events were lost or the recording was off. */
+  private losses(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, level: number, palette: Palette): void {
+    const track = this.lossesOf(part.track.thread), length = tileLength(level);
+    if (!track) return;
+    const first = Math.max(this.indexOf(frame.from, length), 0), last = this.indexOf(frame.from + BigInt(Math.round(frame.span)), length), colour = this.colourOf(track, palette);
+    for (let i = first; i <= last; i++) {
+      const tile = this.api.tile(track.id, level, i), base = Number(BigInt(i) * BigInt(length) - frame.from);
+      this.missing ||= !tile;
+      this.unfinished ||= !!tile?.unfinished;
+      for (const { begin, end, hue } of tile ? stretches(tile) : []) {
+        if (begin < 0 && i > first) continue; // it is in the tile before, too
+        context.fillStyle = colour(hue, 1);
+        dashes(context, (base + begin) / frame.span * frame.width, (base + end) / frame.span * frame.width, top, frame.width);
+      }
     }
   }
 
@@ -175,15 +215,11 @@ export class Painter {
     if (tile.kind === 'counter') this.counter(context, part, top, x, width, tile, palette);
     else if (tile.kind === 'instants') this.marks(context, top, x, width, tile, palette);
     else this.boxes(context, part, top, frame, x, width, begin, tile, isFirst, palette);
-    if (tile.lost) {
-      context.fillStyle = palette.lost;
-      for (let dash = Math.max(x, 0); dash < Math.min(x + width, frame.width); dash += 6) context.fillRect(dash, top, 3, 2);
-    }
   }
 
   private boxes(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, x: number, width: number, begin: bigint, tile: Tile,
     isFirst: boolean, palette: Palette): void {
-    const colour = this.colourOf(part, palette);
+    const colour = this.colourOf(part.track, palette);
     if (tile.rows.length) {
       const strip = stripOf(tile, palette, (hue) => colour(hue, 1));
       tile.rows.forEach((row, line) => {

@@ -20,6 +20,7 @@ const STATES: Record<string, [string, string]> = { // light, dark
   gil: ['#c34d8d', '#d25e9f'], lock: ['#ac4946', '#ac4d4a'], disk: ['#385ac2', '#488ce8'], network: ['#51afd3', '#50abcc'],
   timer: ['#d8d5e8', '#4c4856'], child: ['#7162af', '#776ec1'], fault: ['#6c5f1a', '#977834'], stopped: ['#565664', '#807f76'],
   throttled: ['#c77a15', '#c88118'], wait: ['#b9b1ac', '#6f6d6b'], idle: ['#efece6', '#24262b'], unknown: ['#efece6', '#24262b'],
+  lost: ['#b3362b', '#e0786c'], off: ['#97928c', '#5b5e66'],
 };
 
 /** All have the same lightness, so that none stands out and one text colour is readable on all. */
@@ -53,7 +54,7 @@ function make(dark: boolean): Palette {
     ground: dark ? '#15171b' : '#fcfbf9', ink: dark ? '#eceae6' : '#1c1f24', quiet: dark ? '#a2a7b0' : '#5c626b',
     grid: dark ? 'rgba(236,234,230,.07)' : 'rgba(28,31,36,.06)', rule: dark ? 'rgba(236,234,230,.16)' : 'rgba(28,31,36,.12)',
     select: dark ? 'rgba(110,160,255,.22)' : 'rgba(45,105,215,.16)', accent: dark ? '#7aa7ff' : '#2d69d7',
-    lost: dark ? '#e0786c' : '#b3362b', path: dark ? '#ff9d3c' : '#d9480f', note: dark ? '#c792ea' : '#7b3fb5', textOn: dark ? '#f2f0ec' : '#1c1f24',
+    lost: STATES.lost[dark ? 1 : 0], path: dark ? '#ff9d3c' : '#d9480f', note: dark ? '#c792ea' : '#7b3fb5', textOn: dark ? '#f2f0ec' : '#1c1f24',
     change: (by) => changed(by, dark),
     call: (hue, name) => list[Math.min(hue, HUES) * SHADES + name % SHADES],
     state: (role) => (STATES[role] ?? STATES.wait)[dark ? 1 : 0],
@@ -71,7 +72,7 @@ export function stateRole(name: string): string {
   const blocked = name.replace('blocked_', '');
   const known: Record<string, string> = {
     user: 'run', system: 'system', interrupt: 'interrupt', woken: 'ready', preempted: 'ready', page_fault: 'fault', other: 'wait', gone: 'unknown',
-    'waits for the GIL': 'gil', running: 'run', queue: 'lock', socket: 'network', task: 'wait', future: 'wait',
+    'waits for the GIL': 'gil', running: 'run', queue: 'lock', socket: 'network', task: 'wait', future: 'wait', 'events lost': 'lost', 'recording off': 'off',
   };
   return known[name] ?? known[blocked] ?? blocked;
 }

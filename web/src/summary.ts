@@ -2,7 +2,7 @@
 // Several tracks together: how many of them were busy. The server adds them up exactly; here are its answers.
 
 import { ApiError, ask, tileLength } from './api';
-import { Trace, Track } from './model';
+import { Trace, Track, isThreadState } from './model';
 import { idRanges } from './panel';
 
 export interface Sum { tracks: number; unfinished: boolean; busy: number[] } // busy: of each bin of a tile
@@ -12,7 +12,7 @@ const KEPT = 400, AT_A_TIME = 2;
 export function busyTracks(tracks: Track[]): { tracks: Track[]; words: string } {
   const calls = tracks.filter((track) => track.kind === 'calls');
   if (calls.length) return { tracks: calls, words: 'threads are in a call' };
-  const states = tracks.filter((track) => track.kind === 'states' && track.of === 'thread' && track.name === 'state');
+  const states = tracks.filter(isThreadState);
   if (states.length) return { tracks: states, words: 'threads run' };
   return { tracks: tracks.filter((track) => track.kind === 'states' && track.of === 'cpu'), words: 'CPUs are busy' };
 }

@@ -31,6 +31,19 @@ export class Tile {
   get deeper(): boolean { return (this.flags & 4) !== 0; }
 }
 
+/** The stretches of one depth in which something was open, slices and folded bins, by begin; bins of one hue that follow each other are one. */
+export function stretches(tile: Tile, depth = 0): { begin: number; end: number; hue: number }[] {
+  const found: { begin: number; end: number; hue: number }[] = [], length = 2 ** tile.level, row = tile.rows.find((each) => each.depth === depth);
+  for (let bin = 0; row && bin < BINS; bin++) {
+    const hue = row.bins[3 * bin], last = found[found.length - 1];
+    if (!row.bins[3 * bin + 1]) continue;
+    if (last && last.hue === hue && last.end === bin * length) last.end += length;
+    else found.push({ begin: bin * length, end: (bin + 1) * length, hue });
+  }
+  for (const { begin, end, hue } of tile.slices.filter((slice) => slice.depth === depth)) found.push({ begin, end, hue });
+  return found.sort((a, b) => a.begin - b.begin);
+}
+
 function readSlice(view: DataView, at: number): Slice {
   return {
     begin: Number(view.getBigInt64(at, true)), end: Number(view.getBigInt64(at + 8, true)),

@@ -5,7 +5,7 @@ import { Alignment } from './align';
 import { Api, ask, readCall } from './api';
 import { button, el } from './dom';
 import { Lane, Lanes, Part } from './lanes';
-import { Call, Trace, Track, label, place, returned, stateWords } from './model';
+import { Call, Trace, Track, isBlaming, isLosses, label, place, returned, stateWords } from './model';
 import { Notes } from './notes';
 import { Said } from './said';
 import { Overlay, askWakeups } from './overlay';
@@ -611,7 +611,8 @@ export class Timeline {
       return [func ? label(func) : '\u2026', `${length} at ${moment(from)}`, func ? place(func) : '', notes.join(', ')];
     }
     const name = this.api.texts.get(slice.name) ?? '\u2026';
-    if (hit.part.track.kind === 'states' && hit.part.track.of === 'thread') return [stateWords(name), `${length} at ${moment(from)}`, this.blame(slice.value)];
+    if (isLosses(hit.part.track)) return [name, `${length} at ${moment(from)}`, slice.value ? counted(slice.value, 'event') : ''];
+    if (isBlaming(hit.part.track)) return [stateWords(name), `${length} at ${moment(from)}`, this.blame(slice.value)];
     const answer = hit.part.track.name === 'system calls' ? `returned: ${returned(slice.value)}` : '';
     return [name, `${length} at ${moment(from)}`, answer];
   }
@@ -706,7 +707,7 @@ export class Timeline {
   async toBlamed(): Promise<string | void> {
     const call = this.store.detail, track = call && this.trace.tracks[call.track];
     if (call && track?.kind === 'states' && track.of === 'task') return this.toTask(call);
-    if (!call || track?.kind !== 'states' || track.of !== 'thread') return 'no wait of a thread or a task is selected';
+    if (!call || !track || !isBlaming(track)) return 'no wait of a thread or a task is selected';
     const { list } = await askWakeups(call.track, call.end, call.end + 1n);
     const woken = list.find((w) => this.trace.tracks[w.to].number === track.number);
     if (woken) return this.goTo(track, this.trace.tracks[woken.by].number, woken.at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { takeTogether } from '../src/api';
-import { BINS, decodeTile, decodeTiles } from '../src/tile';
+import { BINS, decodeTile, decodeTiles, stretches } from '../src/tile';
 import { equal, test, throws } from './harness';
 
 interface Parts { kind?: number; rows?: [number, number[]][]; slices?: [bigint, bigint, number, number][]; marks?: [number, number, number][]; flags?: number }
@@ -77,4 +77,9 @@ test('the newest tiles are requested first, those of one place together', () => 
   equal(waiting, []);
   const many = Array.from({ length: 1000 }, (_, i) => `${i}/8/0`);
   equal(takeTogether(many, 1).length, 64);
+});
+
+test('stretches are slices and folded bins in the order of time, and neighbours of one hue are one', () => {
+  const tile = decodeTile(bytesOf({ kind: 2, rows: [[0, [0, 0, 0, 5, 1, 1, 5, 255, 0, 6, 9, 1]], [1, [7, 1, 1]]], slices: [[-100n, 90n, 42, 0], [5000n, 9000n, 42, 1]] }));
+  equal(stretches(tile), [{ begin: -100, end: 90, hue: 0 }, { begin: 256, end: 768, hue: 5 }, { begin: 768, end: 1024, hue: 6 }]);
 });

@@ -4,7 +4,7 @@
 import { ApiError, ask, readCall } from '../api';
 import { button, el, shortTable } from '../dom';
 import { Segment, askWakeups } from '../overlay';
-import { Call, clip, label, place, returned, stateWords, stepWords } from '../model';
+import { Call, clip, isBlaming, isLosses, label, place, returned, stateWords, stepWords } from '../model';
 import { palette, wallRole } from '../palette';
 import { Context, Panel } from '../panel';
 import { sourceOf } from './source';
@@ -225,10 +225,9 @@ async function showSpan(context: Context, call: Call): Promise<void> {
   const isCpu = track.of === 'cpu' && track.kind === 'states' && value > 0, runs = track.of === 'thread' && track.kind === 'states' && ['user', 'system', 'interrupt'].includes(name);
   if (isCpu || runs) actions.append(button(isCpu ? 'Go to the thread' : 'Go to its CPU', 'K', () => { context.timeline.toOther().catch(() => undefined); }));
   if (isCpu) facts.push(['thread', String(value)]);
-  const blamed = track.kind === 'states' && track.of === 'thread' && value ? context.trace.tracks.find((t) => t.of === 'thread' && t.number === value) : undefined;
-  if (track.kind === 'states' && track.of === 'thread' && value) {
-    facts.push(['held up by', `${blamed?.threadName ?? ''} ${value}`.trim()]);
-  }
+  const blamed = isBlaming(track) && value ? context.trace.tracks.find((t) => t.of === 'thread' && t.number === value) : undefined;
+  if (isBlaming(track) && value) facts.push(['held up by', `${blamed?.threadName ?? ''} ${value}`.trim()]);
+  if (isLosses(track) && value) facts.push(['lost', counted(value, 'event')]);
   if (track.kind === 'states') facts.push(...(await wakerFacts(context, call, name)));
   const ties = await tiesOf(context.api.fetchTile, context.trace, call, name);
   if (ties.waitsFor) facts.push(['waits for', ties.waitsFor.threadName]);

@@ -15,7 +15,8 @@
  *   TIME spanbegin ID CODE CATEGORY [FIELDS]   TIME spanend ID [FIELDS]
  *   TIME counter CODE VALUE  TIME flow ID
  *   task ID CODE NAME                        task:define in the definitions
- *   TIME run TASK            TIME leave TASK REASON [ON]   TIME wake ON   (REASON a number)
+ *   TIME nursery TASK ADDRESS                task:nursery in the definitions
+ *   TIME run TASK            TIME leave TASK REASON [ON [AT]]   TIME wake ON   (REASON a number)
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
  *   TIME recording STATE     switched off (0) or on (1), in the definitions
  *   packet [LOST]                            ends the stream's packet; LOST events are missing before the next
@@ -293,6 +294,7 @@ static const struct {
     { "spanend", KRAIT_EVENT_span_end },
     { "counter", KRAIT_EVENT_user_counter },
     { "flow", KRAIT_EVENT_user_flow },
+    { "nursery", KRAIT_EVENT_task_nursery },
     { "run", KRAIT_EVENT_task_run },
     { "leave", KRAIT_EVENT_task_leave },
     { "wake", KRAIT_EVENT_task_wake },
@@ -326,6 +328,9 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
     case KRAIT_EVENT_code_omit:
         return krait_put_code_omit(
             payload, &(struct krait_payload_code_omit){ .id = first, .calls = number(s, w, 3) });
+    case KRAIT_EVENT_task_nursery:
+        return krait_put_task_nursery(payload, &(struct krait_payload_task_nursery){
+                                                   .task = number(s, w, 2), .nursery = number(s, w, 3) });
     case KRAIT_EVENT_recording_switch:
         return krait_put_recording_switch(
             payload, &(struct krait_payload_recording_switch){ .state = (uint8_t)first });
@@ -353,7 +358,8 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
         return krait_put_task_leave(payload,
                                     &(struct krait_payload_task_leave){ .task = first,
                                                                         .reason = (uint8_t)number(s, w, 3),
-                                                                        .on = w[4] ? number(s, w, 4) : 0 });
+                                                                        .on = w[4] ? number(s, w, 4) : 0,
+                                                                        .at = w[5] ? number(s, w, 5) : 0 });
     case KRAIT_EVENT_task_wake:
         return krait_put_task_wake(payload, &(struct krait_payload_task_wake){ .on = first });
     case KRAIT_EVENT_gil_wait:
@@ -377,7 +383,8 @@ static void do_event(struct synth *s, char **w)
     s->last = parse_time(w[0]);
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     size_t n = put_fields(s, w, event, payload);
-    if (event == KRAIT_EVENT_code_omit || event == KRAIT_EVENT_recording_switch) {
+    if (event == KRAIT_EVENT_code_omit || event == KRAIT_EVENT_recording_switch ||
+        event == KRAIT_EVENT_task_nursery) {
         define(s, event, payload, n);
         return;
     }

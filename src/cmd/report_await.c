@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `krait report --by task --at TIME`: what each task of asyncio and trio did at one moment, as a tree: a task that waits
- * for another stands above it.
+ * for another stands above it, and one that waits at the end of a nursery of trio above all tasks in that.
  */
 #include "base/array.h"
 #include "cmd/report.h"
@@ -18,9 +18,19 @@ struct row {
     uint64_t whom,
         woken_by; /* ids of the tasks that it waits for, and that ended its wait; KRAIT_SHEET_NONE: not known */
     const char *state, *task, *process;
-    uint64_t depth; /* in the tree */
+    uint64_t depth;   /* in the tree */
+    uint64_t nursery; /* at whose end it waits: an address; 0: at none */
+    uint32_t child,
+        sibling; /* the last task of that nursery; the one before it: indices, KRAIT_NO_ID: none */
     uint32_t track;
     bool is_known, is_shown; /* it has a state at that moment; it is in the sheet */
+    bool is_awaited;         /* by a task that has a row */
+};
+
+/* To be shown. */
+struct open {
+    struct row *row;
+    uint64_t depth;
 };
 
 struct awaiting {
@@ -29,6 +39,8 @@ struct awaiting {
     struct row *rows; /* by index in trace->tasks */
     struct krait_arena texts;
     struct krait_map by_id; /* process and id to the index + 1 */
+    bool *asked;            /* by process: some of its tasks have rows */
+    struct open *open;      /* has room: each task waits for one, and each is in one nursery */
 };
 
 static void awaiting_done(struct awaiting *a)
@@ -36,6 +48,8 @@ static void awaiting_done(struct awaiting *a)
     free(a->rows);
     krait_arena_done(&a->texts);
     krait_map_done(&a->by_id);
+    free(a->open);
+    free(a->asked);
 }
 
 /* -- columns -- */
@@ -108,7 +122,12 @@ static int takes(void *ctx, uint32_t index)
     if (track->of != KRAIT_OF_TASK || track->kind != KRAIT_TRACK_STATES ||
         !krait_select_named(&a->report->options->select.processes, track->process_name, track->pid))
         return 0;
-    a->rows[track->key] = (struct row){ .id = track->number, .track = index, .process = track->process_name };
+    a->rows[track->key] = (struct row){ .id = track->number,
+                                        .track = index,
+                                        .process = track->process_name,
+                                        .child = KRAIT_NO_ID,
+                                        .sibling = KRAIT_NO_ID };
+    a->asked[track->process] = true;
     return krait_map_put(&a->by_id, key_of(track->process, track->number), track->key + 1) ? -ENOMEM : 1;
 }
 
@@ -122,38 +141,117 @@ static struct row *awaited_by(const struct awaiting *a, const struct row *row)
     return index && *index && a->rows[*index - 1].is_known ? &a->rows[*index - 1] : NULL;
 }
 
+/* -- nurseries -- */
+
+static uint64_t nursery_of(const struct awaiting *a, uint32_t task)
+{
+    const struct krait_task *of = &a->report->trace->tasks[task];
+    return a->at_ns < of->moved_ns ? of->nursery_before : of->nursery;
+}
+
+/* Notes which tasks of a process wait at the end of a nursery, and puts them by it into `waiting`. */
+static int find_exits(struct awaiting *a, uint32_t process, struct krait_map *waiting)
+{
+    KRAIT_AUTO_FREE struct krait_task_then *then = NULL;
+    uint32_t count = 0;
+    int rc = krait_tasks_at(a->report->trace, process, a->at_ns + 1, &then, &count);
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        const struct krait_payload_task_leave *left = &then[i].left;
+        const uint64_t *index = krait_map_get(&a->by_id, key_of(process, left->task));
+        struct row *row = index && *index ? &a->rows[*index - 1] : NULL;
+        bool waits = row && row->is_known && strcmp(row->state, krait_task_state_names[KRAIT_TASK_TASK]) == 0;
+        if (!waits || then[i].runs || left->reason != KRAIT_task_leave_reason_future)
+            continue;
+        row->nursery = left->on;
+        rc = krait_map_put(waiting, left->on, *index);
+    }
+    return rc;
+}
+
+/* The tasks that run in those nurseries. */
+static int find_children(struct awaiting *a, uint32_t process)
+{
+    const struct krait_trace *trace = a->report->trace;
+    struct krait_map waiting = { 0 };
+    int rc = find_exits(a, process, &waiting);
+    for (uint32_t i = 0; i < trace->task_count && !rc; i++) {
+        const uint64_t *parent = trace->tasks[i].process == process && a->rows[i].is_known && nursery_of(a, i)
+                                     ? krait_map_get(&waiting, nursery_of(a, i))
+                                     : NULL;
+        if (!parent || !*parent)
+            continue;
+        struct row *above = &a->rows[*parent - 1];
+        a->rows[i].sibling = above->child;
+        above->child = i;
+        a->rows[i].is_awaited = true;
+    }
+    krait_map_done(&waiting);
+    return rc;
+}
+
+static int find_nurseries(struct awaiting *a)
+{
+    const struct krait_trace *trace = a->report->trace;
+    KRAIT_AUTO_FREE bool *have = calloc(trace->process_count + 1, sizeof(*have));
+    int rc = have ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < trace->task_count && !rc; i++)
+        have[trace->tasks[i].process] |= trace->tasks[i].nursery != 0;
+    for (uint32_t i = 0; i < trace->process_count && !rc; i++)
+        rc = have[i] && a->asked[i] ? find_children(a, i) : 0;
+    return rc;
+}
+
+/* -- the tree, drawn -- */
+
 /* A task, and below it what it waits for. Who waits for one that is shown already names it by its id alone. */
+static int show_row(struct awaiting *a, struct krait_sheet *sheet, struct row *row, uint64_t depth)
+{
+    const char *label = a->report->trace->tracks[row->track].thread_name;
+    int indent = 2 * (int)KRAIT_MIN(depth, (uint64_t)DEEPEST);
+    bool is_table = a->report->format == REPORT_TABLE;
+    row->depth = depth;
+    row->task = krait_arena_fmt(&a->texts, "%*s%s", is_table ? indent : 0, "", label);
+    if (!row->task)
+        return -ENOMEM;
+    krait_sheet_add(sheet, row);
+    row->is_shown = true;
+    return 0;
+}
+
 static int show(struct awaiting *a, struct krait_sheet *sheet, struct row *row)
 {
-    for (uint32_t depth = 0; row && !row->is_shown; depth++) {
-        const char *label = a->report->trace->tracks[row->track].thread_name;
-        int indent = 2 * (int)KRAIT_MIN(depth, (uint32_t)DEEPEST);
-        bool is_table = a->report->format == REPORT_TABLE;
-        row->depth = depth;
-        row->task = krait_arena_fmt(&a->texts, "%*s%s", is_table ? indent : 0, "", label);
-        if (!row->task)
-            return -ENOMEM;
-        krait_sheet_add(sheet, row);
-        row->is_shown = true;
-        row = awaited_by(a, row);
+    uint32_t n = 0;
+    int rc = 0;
+    a->open[n++] = (struct open){ row, 0 };
+    while (n && !rc) {
+        struct open next = a->open[--n];
+        if (next.row->is_shown)
+            continue;
+        rc = show_row(a, sheet, next.row, next.depth);
+        struct row *on = awaited_by(a, next.row);
+        if (on)
+            a->open[n++] = (struct open){ on, next.depth + 1 };
+        for (uint32_t i = next.row->child; i != KRAIT_NO_ID; i = a->rows[i].sibling)
+            a->open[n++] = (struct open){ &a->rows[i], next.depth + 1 };
     }
-    return sheet->failed ? -ENOMEM : 0;
+    return rc ? rc : sheet->failed ? -ENOMEM : 0;
 }
 
 /* Those that nobody waits for first; then what is left, which wait for each other in a circle. */
 static int fill(struct awaiting *a, struct krait_sheet *sheet)
 {
     uint32_t count = a->report->trace->task_count;
-    KRAIT_AUTO_FREE bool *is_awaited = calloc((size_t)count + 1, sizeof(*is_awaited));
-    int rc = is_awaited ? 0 : -ENOMEM;
+    int rc = find_nurseries(a);
     for (uint32_t i = 0; i < count && !rc; i++) {
-        const struct row *on = a->rows[i].is_known ? awaited_by(a, &a->rows[i]) : NULL;
+        struct row *on = a->rows[i].is_known ? awaited_by(a, &a->rows[i]) : NULL;
         if (on)
-            is_awaited[on - a->rows] = true;
+            on->is_awaited = true;
     }
     for (int others = 0; others < 2; others++) {
-        for (uint32_t i = 0; i < count && !rc; i++)
-            rc = a->rows[i].is_known && is_awaited[i] == others ? show(a, sheet, &a->rows[i]) : 0;
+        for (uint32_t i = 0; i < count && !rc; i++) {
+            struct row *row = &a->rows[i];
+            rc = row->is_known && row->is_awaited == others ? show(a, sheet, row) : 0;
+        }
     }
     return rc;
 }
@@ -170,8 +268,11 @@ int krait_report_await(struct report *report, struct krait_trace *trace, struct 
     report->zero_ns = krait_trace_zero(trace);
     a.at_ns = krait_select_range(&at, trace).from_ns;
     a.rows = calloc((size_t)trace->task_count + 1, sizeof(*a.rows));
+    a.open = calloc(2 * (size_t)trace->task_count + 2, sizeof(*a.open));
+    a.asked = calloc((size_t)trace->process_count + 1, sizeof(*a.asked));
     const struct krait_range until = { 0, a.at_ns + 1 };
-    rc = a.rows ? krait_report_walk_tracks(report, until, takes, take_states, &a) : -ENOMEM;
+    rc = a.rows && a.open && a.asked ? krait_report_walk_tracks(report, until, takes, take_states, &a)
+                                     : -ENOMEM;
     rc = rc ? rc : fill(&a, &sheet);
     rc = rc ? rc
             : krait_report_sheet(report, &sheet,

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "event/payload.h"
+#include "python/args.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
 #include "python/notes.h"
@@ -15,7 +16,9 @@ struct task {
     const void *address; /* NULL: free */
     const void *root;    /* its coroutine's code; NULL: it has not begun */
     uint32_t id;
-    uint64_t future; /* that it waits for; 0: none */
+    uint64_t future;     /* that it waits for; 0: none */
+    const void *nursery; /* of trio, that it runs in */
+    bool moves;          /* ... until it has started: nursery.start() */
 };
 
 enum { TRAPS = 2 };
@@ -31,6 +34,7 @@ struct krait_tasks {
     PyObject *trio_run;                /* trio's thread-local object, which has the task that runs */
     PyObject *trio_traps[TRAPS];       /* code of the coroutines that every wait of trio goes through */
     PyObject *trio_child; /* ... of the one that waits for a child process, through its file descriptor */
+    PyObject *trio_exit;  /* ... of the one that waits at the end of a nursery for its tasks */
 };
 
 /* Steps within steps: a task that begins eagerly (3.12) is run by the one that makes it. */
@@ -184,6 +188,8 @@ static void look_for_trio(struct krait_tasks *tasks)
     PyObject *module = tasks->trio_run ? NULL : imported("trio._core._run");
     if (module)
         keep_member(&tasks->trio_run, module, "GLOBAL_RUN_CONTEXT", &PyBaseObject_Type);
+    if (module && !tasks->trio_exit)
+        tasks->trio_exit = code_in(module, "Nursery", "_nested_child_finished");
     look_for_traps(tasks);
 }
 
@@ -354,6 +360,53 @@ static struct task *define(struct krait_interp *in, PyObject *object, const void
     return task;
 }
 
+/* ---- nurseries ---- */
+
+/* Which task of trio runs in which nursery. Source: trio/_core/_run.py, Task. Its attributes are slots: reading them runs no
+ * code. */
+static void note_nursery(struct krait_interp *in, PyObject *object, struct task *task)
+{
+    if (!in->tasks->trio_exit || is_asyncio_task(in->tasks, object))
+        return;
+    PyObject *nursery = krait_args_plain_attr(object, "_parent_nursery");
+    PyObject *later = krait_args_plain_attr(object, "_eventual_parent_nursery");
+    task->moves = later && later != Py_None;
+    if (nursery && nursery != Py_None && nursery != task->nursery) {
+        uint8_t payload[KRAIT_PAYLOAD_MAX];
+        size_t n = krait_put_task_nursery(
+            payload, &(struct krait_payload_task_nursery){ .task = task->id, .nursery = (uintptr_t)nursery });
+        task->nursery = nursery; /* an address alone */
+        if (in->definitions)
+            krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_task_nursery, payload, n);
+    }
+    Py_XDECREF(nursery);
+    Py_XDECREF(later);
+}
+
+/* The task that runs now may have told that it has started. */
+static void note_started(struct krait_interp *in, struct task *task)
+{
+    PyObject *object = task->moves ? trio_task(in->tasks) : NULL;
+    if (object && object == task->address)
+        note_nursery(in, object, task);
+    Py_XDECREF(object);
+    PyErr_Clear();
+}
+
+/* The address of the nursery at whose end the task waits that runs now: the innermost that it has opened. 0: it is not
+ * known. */
+static uint64_t nursery_left(const struct krait_tasks *tasks, const void *address)
+{
+    PyObject *task = trio_task(tasks);
+    PyObject *opened = task && task == address ? krait_args_plain_attr(task, "_child_nurseries") : NULL;
+    Py_ssize_t n = opened && PyList_Check(opened) ? PyList_Size(opened) : 0;
+    uint64_t nursery = n > 0 ? (uintptr_t)PyList_GetItem(opened, n - 1) : 0;
+    Py_XDECREF(opened);
+    Py_XDECREF(task);
+    PyErr_Clear();
+    return nursery;
+}
+
 /* ---- steps ---- */
 
 static void tell(struct krait_interp *in, uint32_t event, const void *payload, size_t n)
@@ -390,6 +443,8 @@ static void begin_step(struct krait_interp *in, PyObject *object, const void *co
         note_coroutine(in, object, task, code);
     else
         task = define(in, object, code);
+    if (task && (task->moves || !task->nursery))
+        note_nursery(in, object, task);
     const struct step *step = task ? push_step(in, task, code == task->root) : NULL;
     if (!step)
         return;
@@ -426,17 +481,19 @@ static bool is_trap(const struct krait_tasks *tasks, const void *code)
     return is;
 }
 
-/* What a task waits for: another task's id, or the address of a future; of trio its own, which Runner.reschedule has
- * (work.c). */
-static uint64_t awaited(struct krait_interp *in, const void *waits, PyObject *value,
+/* What a task waits for: another task's id, or the address of a future; of trio its own, or its nursery's. `code`: where it
+ * waits. */
+static uint64_t awaited(struct krait_interp *in, const void *waits, const void *code, PyObject *value,
                         enum krait_event_enum_value *why)
 {
     const struct krait_tasks *tasks = in->tasks;
     if (!value || value == Py_None)
         return 0;
     *why = KRAIT_task_leave_reason_future;
-    if (of_thread->yielded_count && is_trap(tasks, of_thread->yielded[0]))
-        return (uintptr_t)waits;
+    if (of_thread->yielded_count && is_trap(tasks, of_thread->yielded[0])) {
+        uint64_t nursery = code && code == tasks->trio_exit ? nursery_left(tasks, waits) : 0;
+        return nursery ? nursery : (uintptr_t)waits;
+    }
     if (!is_asyncio_task(tasks, value))
         return (uintptr_t)value;
     const struct task *task = find_task(tasks, value);
@@ -466,11 +523,13 @@ static void leave_step(struct krait_interp *in, const struct step *step, enum kr
     bool waits = why == KRAIT_task_leave_reason_yielded;
     const void *waiting = waits ? waiting_code(in->tasks) : NULL;
     uint32_t at = waiting ? krait_code_id(in, waiting) : 0;
-    uint64_t on = waits ? awaited(in, step->task, value, &why) : 0;
+    uint64_t on = waits ? awaited(in, step->task, waiting, value, &why) : 0;
     of_thread->yielded_count = 0;
     struct task *task = find_task(in->tasks, step->task);
-    if (task)
+    if (task) {
         task->future = why == KRAIT_task_leave_reason_future ? on : 0;
+        note_started(in, task);
+    }
     uint8_t payload[KRAIT_BYTES_task_leave];
     size_t n =
         krait_put_task_leave(payload, &(struct krait_payload_task_leave){ step->id, (uint8_t)why, on, at });
@@ -506,6 +565,12 @@ void krait_tasks_wake(struct krait_interp *in, PyObject *future)
     uint8_t payload[KRAIT_BYTES_task_wake];
     size_t n = krait_put_task_wake(payload, &(struct krait_payload_task_wake){ on });
     tell(in, KRAIT_EVENT_task_wake, payload, n);
+}
+
+uint64_t krait_tasks_waited(const struct krait_interp *in, const void *trio_task)
+{
+    const struct task *task = in->tasks ? find_task(in->tasks, trio_task) : NULL;
+    return task && task->future ? task->future : (uintptr_t)trio_task;
 }
 
 bool krait_tasks_say(struct krait_interp *in, struct krait_ring *ring, uint64_t t)
@@ -607,6 +672,7 @@ void krait_tasks_done(struct krait_interp *in)
     for (int i = 0; i < TRAPS; i++)
         Py_XDECREF(tasks->trio_traps[i]);
     Py_XDECREF(tasks->trio_child);
+    Py_XDECREF(tasks->trio_exit);
     krait_map_done(&tasks->by_address);
     free(tasks->tasks);
     free(tasks);

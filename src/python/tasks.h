@@ -49,6 +49,9 @@ void krait_tasks_ending(struct krait_interp *in, enum krait_event_enum_value how
 /* A function of C that ends a wait is called on `future`. The same. */
 void krait_tasks_wake(struct krait_interp *in, PyObject *future);
 
+/* What a task of trio waits for, of which its address is given: as krait_payload_task_leave's `on`. */
+uint64_t krait_tasks_waited(const struct krait_interp *in, const void *trio_task);
+
 /* Events were lost, and the stack has been stated at time t: which tasks' steps the thread is in. Returns false if the ring
  * was full. */
 bool krait_tasks_say(struct krait_interp *in, struct krait_ring *ring, uint64_t t);

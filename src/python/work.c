@@ -15,6 +15,7 @@
 #include "python/args.h"
 
 #include "event/payload.h"
+#include "python/tasks.h"
 
 #include <string.h>
 
@@ -76,7 +77,7 @@ static void put(struct krait_note *note, enum stage stage, uint64_t id)
 static void put_wake(struct krait_note *note, const PyObject *task)
 {
     uint8_t payload[KRAIT_BYTES_task_wake];
-    const struct krait_payload_task_wake event = { .on = (uintptr_t)task };
+    const struct krait_payload_task_wake event = { .on = krait_tasks_waited(note->in, task) };
     krait_note_put(note, KRAIT_EVENT_task_wake, payload, krait_put_task_wake(payload, &event));
 }
 

@@ -203,10 +203,29 @@ static int on_task_define(struct define *def, struct krait_cursor *cursor)
                              krait_map_put(&def->image->tasks, task.id, index))))
         return -ENOMEM;
     trace->task_count += !known;
+    struct krait_task before = known ? trace->tasks[index] : (struct krait_task){ 0 };
     trace->tasks[index] = (struct krait_task){ .process = (uint32_t)(def->process - trace->processes),
                                                .id = task.id,
                                                .func = func_of(def->image, task.coroutine),
-                                               .name = name };
+                                               .name = name,
+                                               .nursery = before.nursery,
+                                               .nursery_before = before.nursery_before,
+                                               .moved_ns = before.moved_ns };
+    return 0;
+}
+
+static int on_task_nursery(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_task_nursery in;
+    if (!krait_read_task_nursery(cursor, &in))
+        return -EBADMSG;
+    const uint64_t *index = krait_map_get(&def->image->tasks, in.task);
+    if (!index)
+        return 0;
+    struct krait_task *task = &def->trace->tasks[*index];
+    task->nursery_before = task->nursery;
+    task->nursery = in.nursery;
+    task->moved_ns = def->t_ns;
     return 0;
 }
 
@@ -235,7 +254,7 @@ static define_fn *const handlers[] = {
     [KRAIT_EVENT_thread_name] = on_thread_name,   [KRAIT_EVENT_process_start] = on_process_start,
     [KRAIT_EVENT_process_exit] = on_process_exit, [KRAIT_EVENT_lost] = on_lost,
     [KRAIT_EVENT_task_define] = on_task_define,   [KRAIT_EVENT_recording_switch] = on_recording_switch,
-    [KRAIT_EVENT_process_cost] = on_process_cost,
+    [KRAIT_EVENT_process_cost] = on_process_cost, [KRAIT_EVENT_task_nursery] = on_task_nursery,
 };
 
 static int read_event(struct define *def, uint32_t id, struct krait_cursor *cursor)

@@ -143,6 +143,45 @@ def test_the_tasks_at_one_moment_are_a_tree_of_who_waits_for_whom(record, python
     assert "no tasks at that time" in run("report", recording.path, "--by", "task", "--at", "99999").stderr
 
 
+NURSERIES = """
+process 7 python3
+code 1 python m main m.py 1
+code 2 python trio._core._run Nursery._nested_child_finished run.py 1
+task 1 1 main
+task 2 1 starter
+task 3 1 child
+task 4 1 other
+thread 7
+0us nursery 2 64
+0us nursery 3 128
+0us nursery 4 64
+1us run 1
+2us leave 1 1 64 2
+3us run 2
+4us leave 2 1 128 2
+5us run 4
+6us leave 4 1 998
+7us run 3
+20us nursery 3 64
+21us wake 128
+50us leave 3 3
+60us run 2
+70us leave 2 3
+"""
+
+
+def test_a_task_stands_above_those_of_the_nursery_that_it_waits_for(synth, krait):
+    """One of them moves there when it has started."""
+    folder = synth(NURSERIES)
+
+    def at(us):
+        return [(r["depth"], r["task"].split()[0], r["state"]) for r in verb_json(krait, "report", folder, "--by", "task", "--at", f"{us}us")["tasks"]]
+
+    assert at(10) == [(0, "main", "task"), (1, "starter", "task"), (2, "child", "running"), (1, "other", "future")]
+    assert at(30) == [(0, "main", "task"), (1, "starter", "ready"), (1, "child", "running"), (1, "other", "future")]
+    assert at(55) == [(0, "main", "task"), (1, "starter", "ready"), (1, "other", "future")]
+
+
 @pytest.mark.few_pythons
 def test_a_task_that_is_ready_says_who_woke_it(record, python, run, krait):
     recording = record.text(

@@ -157,3 +157,83 @@ def check_lanes(krait, trace, svg):
     lanes = re.findall(r'<text class="name"[^>]*>([^<]*)', text)
     assert sum("hold" in lane for lane in lanes) == 2 and any(lane.startswith("first ") for lane in lanes), lanes
     assert {"timer", "lock", "on CPU"} <= set(re.findall(r">([^<>]+)</text>", text))
+
+
+STARTS = """
+import time, trio
+def moment(): time.sleep(0.1)
+async def leaf():
+    await trio.sleep(0.3)
+async def served(handlers):
+    handlers.start_soon(leaf, name="late")
+    await trio.sleep(0.3)
+async def server(task_status=trio.TASK_STATUS_IGNORED):
+    moment()
+    task_status.started()
+    async with trio.open_nursery() as handlers:
+        handlers.start_soon(served, handlers)
+async def nested():
+    async with trio.open_nursery() as first:
+        first.start_soon(leaf, name="outside")
+        async with trio.open_nursery() as second:
+            second.start_soon(leaf, name="inside")
+async def probe():
+    await trio.sleep(0.05)
+    moment()
+async def main():
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server)
+        nursery.start_soon(nested)
+        nursery.start_soon(probe)
+trio.run(main)
+"""
+
+GROUPS = """
+import sys, time, anyio
+def moment(): time.sleep(0.1)
+async def leaf():
+    await anyio.sleep(0.3)
+async def probe():
+    await anyio.sleep(0.05)
+    moment()
+async def nested():
+    async with anyio.create_task_group() as group:
+        group.start_soon(leaf)
+async def main():
+    async with anyio.create_task_group() as group:
+        group.start_soon(nested)
+        group.start_soon(probe)
+anyio.run(main, backend=sys.argv[1])
+"""
+
+
+def trees(krait, trace):
+    """In the middle of each call of moment: {(depth, task): state}, without what trio itself has above main."""
+    calls = verb_json(krait, "intervals", trace, "--call", "moment", "--list")["list"]
+    for begin in sorted(call["begin_ns"] for call in calls):
+        rows = verb_json(krait, "report", trace, "--by", "task", "--at", f"{(begin + 50_000_000) / 1e9:.9f}s")["tasks"]
+        names = [(r["depth"], last(r["task"].split()[0]), r["state"]) for r in rows if not r["task"].startswith("<")]
+        top = next((depth for depth, name, _ in names if name == "main"), 0)
+        yield {(max(depth - top, 0), name): state for depth, name, state in names}
+
+
+@pytest.mark.few_pythons
+@pytest.mark.long
+def test_a_task_of_trio_stands_above_those_of_its_nursery(record, krait, python, venv):
+    inside = venv(python, "trio", "anyio")
+    before, after = trees(krait, record.text(inside, STARTS).path)
+    assert before == {(0, "main"): "task", (1, "server"): "running"}  # main waits for it to start
+    assert after == {
+        (0, "main"): "task",
+        (1, "server"): "task",
+        (2, "served"): "timer",
+        (2, "late"): "timer",
+        (1, "probe"): "running",
+        (1, "nested"): "task",
+        (2, "inside"): "timer",
+        (0, "outside"): "timer",  # nested waits for the inner nursery, not yet for this one
+    }
+    (tree,) = trees(krait, record.text(inside, GROUPS, "trio").path)
+    assert tree == {(0, "main"): "task", (1, "nested"): "task", (2, "leaf"): "timer", (1, "probe"): "running"}
+    (tree,) = trees(krait, record.text(inside, GROUPS, "asyncio").path)  # asyncio puts a future between
+    assert {(0, "nested"): "task", (0, "leaf"): "timer", (0, "probe"): "running"}.items() < tree.items()

@@ -155,7 +155,7 @@ def check_lanes(krait, trace, svg):
     subprocess.run([krait, "view", trace, "--svg", svg], capture_output=True, check=True)
     text = svg.read_text()
     lanes = re.findall(r'<text class="name"[^>]*>([^<]*)', text)
-    assert sum("hold" in lane for lane in lanes) == 2 and any(lane.startswith("first ") for lane in lanes), lanes
+    assert sum("hol" in lane for lane in lanes) == 2 and any(lane.startswith("first ") for lane in lanes), lanes
     assert {"timer", "lock", "on CPU"} <= set(re.findall(r">([^<>]+)</text>", text))
 
 

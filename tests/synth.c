@@ -317,7 +317,7 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
     if (event == KRAIT_EVENT_user_mark)
         return krait_put_user_mark(payload, &(struct krait_payload_user_mark){
                                                 .text = text(w[2]), .fields = text(w[3] ? w[3] : "-") });
-    uint32_t first = krait_events[event].field_count ? number(s, w, 2) : 0;
+    uint32_t first = krait_event_find(event)->field_count ? number(s, w, 2) : 0;
     switch (event) {
     case KRAIT_EVENT_python_stack:
         return krait_put_python_stack(payload,
@@ -329,8 +329,8 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
         return krait_put_code_omit(
             payload, &(struct krait_payload_code_omit){ .id = first, .calls = number(s, w, 3) });
     case KRAIT_EVENT_task_nursery:
-        return krait_put_task_nursery(payload, &(struct krait_payload_task_nursery){
-                                                   .task = number(s, w, 2), .nursery = number(s, w, 3) });
+        return krait_put_task_nursery(
+            payload, &(struct krait_payload_task_nursery){ .task = first, .nursery = number(s, w, 3) });
     case KRAIT_EVENT_recording_switch:
         return krait_put_recording_switch(
             payload, &(struct krait_payload_recording_switch){ .state = (uint8_t)first });
@@ -365,7 +365,7 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
     case KRAIT_EVENT_gil_wait:
         return krait_put_gil_wait(payload, &(struct krait_payload_gil_wait){ .holder = first });
     default: /* begins */
-        return krait_events[event].field_count
+        return krait_event_find(event)->field_count
                    ? krait_put_python_call(payload, &(struct krait_payload_python_call){ .code = first })
                    : 0;
     }

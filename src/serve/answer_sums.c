@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "serve/grid.h"
 #include "serve/serving.h"
+#include "trace/importer.h"
 
 #include <string.h>
 
@@ -27,9 +28,15 @@ static int add_entry(void *ctx, const struct krait_tile_call *entry)
     return krait_name_sums_add(&s->of, s->track, &added);
 }
 
-static bool is_of(const struct krait_track *track, enum krait_track_kind kind, const char *name)
+/* Of threads and CPUs, as krait states prints them: tasks, the GIL, losses and analyses have tracks of states, too. */
+static bool has_kernel_states(const struct krait_track *track)
 {
-    return track->kind == kind && (!name || strcmp(track->name, name) == 0);
+    return track->importer == KRAIT_IMPORTER_kernel && track->kind == KRAIT_TRACK_STATES;
+}
+
+static bool has_syscalls(const struct krait_track *track)
+{
+    return track->kind == KRAIT_TRACK_SLICES && strcmp(track->name, "system calls") == 0;
 }
 
 static struct krait_range since_origin(const struct krait_serving *serving, struct krait_range range)
@@ -39,7 +46,7 @@ static struct krait_range since_origin(const struct krait_serving *serving, stru
 
 /* Calls back for the entries of the request's tracks; *at is the current track. */
 static int each_entry(const struct krait_serving *serving, const struct krait_request *request,
-                      enum krait_track_kind kind, const char *name, uint32_t *at,
+                      bool (*is_of)(const struct krait_track *track), uint32_t *at,
                       int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx,
                       struct krait_err *err)
 {
@@ -47,7 +54,7 @@ static int each_entry(const struct krait_serving *serving, const struct krait_re
     int rc = 0;
     for (uint32_t i = 0; i < serving->trace->track_count && !rc; i++) {
         *at = i;
-        if (is_of(&serving->trace->tracks[i], kind, name) && krait_serving_takes_track(serving, request, i))
+        if (is_of(&serving->trace->tracks[i]) && krait_serving_takes_track(serving, request, i))
             rc = krait_view_each(serving->view, i, range, fn, ctx);
     }
     return rc == -EAGAIN ? krait_err_set(err, rc, "the index is still being built")
@@ -72,7 +79,7 @@ int krait_answer_states(struct krait_serving *serving, const struct krait_reques
     KRAIT_CLEANUP(sums_done)
     struct sums sums = { .of = { .by_track = true,
                                  .range = since_origin(serving, krait_serving_range(serving, request)) } };
-    int rc = each_entry(serving, request, KRAIT_TRACK_STATES, NULL, &sums.track, add_entry, &sums, err);
+    int rc = each_entry(serving, request, has_kernel_states, &sums.track, add_entry, &sums, err);
     krait_serving_columns(out, columns, KRAIT_ARRAY_LEN(columns), "rows");
     for (uint32_t i = 0; i < sums.of.count; i++) {
         const struct krait_name_sum *sum = &sums.of.items[i];
@@ -90,8 +97,7 @@ int krait_answer_syscalls(struct krait_serving *serving, const struct krait_requ
                                            "min",  "p50",   "p90",    "p99" };
     KRAIT_CLEANUP(sums_done)
     struct sums sums = { .of.range = since_origin(serving, krait_serving_range(serving, request)) };
-    int rc =
-        each_entry(serving, request, KRAIT_TRACK_SLICES, "system calls", &sums.track, add_entry, &sums, err);
+    int rc = each_entry(serving, request, has_syscalls, &sums.track, add_entry, &sums, err);
     krait_serving_columns(out, columns, KRAIT_ARRAY_LEN(columns), "rows");
     for (uint32_t i = 0; i < sums.of.count; i++) {
         const struct krait_name_sum *sum = &sums.of.items[i];
@@ -148,7 +154,7 @@ int krait_answer_scatter(struct krait_serving *serving, const struct krait_reque
                          .name = KRAIT_NO_ID };
     if (krait_request_has(request, KRAIT_PARAM_name))
         s.name = (uint32_t)KRAIT_MIN(request->numbers[KRAIT_PARAM_name], none);
-    int rc = each_entry(serving, request, KRAIT_TRACK_SLICES, "system calls", &s.track, add_point, &s, err);
+    int rc = each_entry(serving, request, has_syscalls, &s.track, add_point, &s, err);
     krait_buf_char(out, '{');
     krait_grid_put(out, &s.grid);
     krait_buf_str(out, "}\n");

@@ -44,6 +44,11 @@ export function isThreadState(track: Track): boolean {
   return track.kind === 'states' && track.of === 'thread' && track.name === 'state';
 }
 
+/** Whether the kernel recorded what threads or CPUs were doing. Tasks, the GIL, losses and declared lanes have tracks of states, too. */
+export function hasStates(trace: Trace): boolean {
+  return trace.tracks.some((track) => isThreadState(track) || (track.of === 'cpu' && track.kind === 'states'));
+}
+
 /** Whether a track says where events of a thread are missing. The value of its states is the number of lost events. */
 export function isLosses(track: Track): boolean {
   return track.kind === 'states' && track.of === 'thread' && track.name === 'lost';

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from browser import opened
-from conftest import BUILD
+from conftest import BUILD, verb_json
 from kernel_made import begins, ends, event, switch, wake
 from kernel_made import write as write_kernel
-from test_serve import CUT
+from test_serve import CUT, MISSED
 
 CALLS = """
 process 5 python3
@@ -90,6 +90,21 @@ def test_what_was_not_recorded_is_not_offered_or_is_said(open_page, synth):
     assert "krait record --kernel" in page.text(".panel-body")
     page.press("5")
     assert "krait record --kernel" in page.text(".panel-body")
+
+
+@pytest.mark.parametrize("script", [CUT, MISSED, CALLS + "100us run 7\n200us leave 7 2\n300us run 7\ntask 7 1 job\n"], ids=["lost", "GIL", "tasks"])
+def test_other_tracks_of_states_are_not_the_kernels(open_page, synth, script):
+    page = open_page(synth(script), "#r=0,1000000;p=states")
+    assert "krait record --kernel" in page.text(".panel-body") and page.rows() == []
+
+
+def test_states_on_the_page_are_those_that_krait_states_prints(open_page, both, krait):
+    folder = both(MISSED, KERNEL)
+    page = open_page(folder, "#r=0,1000000;p=states")
+    (told,) = verb_json(krait, "states", folder, "--by", "thread", "--thread", "5")["threads"]
+    words = {"on CPU": "user_ns", "on CPU, in the kernel": "system_ns", "waits: other": "blocked_other_ns", "ready: woken": "woken_ns"}
+    assert [row[6] for row in page.rows()] == ["MainThread 5"] * 4
+    assert {row[5]: float(row[0].removesuffix(" us")) for row in page.rows()} == {text: told[key] / 1000 for text, key in words.items()}
 
 
 def test_a_kernel_trace_offers_no_calls_and_has_counters(open_page, tmp_path):

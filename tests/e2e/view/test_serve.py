@@ -356,13 +356,34 @@ def test_the_fields_of_a_slice_go_by_its_exact_extent(serve, record, any_python)
     assert "slices" in server.api("fields", 404, track=calls[0]["track"], **{"from": 0, "until": 1})["error"]
 
 
-def test_states_are_krait_states(krait, serve, both):
-    trace = both(CALLS, KERNEL)
+# The same with waits for the GIL, a pause and a loss.
+MISSED = CODES + """0us call 1
+100us call 2
+300us gilwait 6
+350us giltake
+400us ccall 3
+500us creturn
+600us return
+650us stack 0
+650us recording 0
+700us recording 1
+710us frame 1 0
+710us stack 1
+packet 9
+800us frame 1 0
+800us stack 1
+1000us return
+"""
+
+
+@pytest.mark.parametrize("calls", [CALLS, MISSED], ids=["whole", "with other tracks of states"])
+def test_states_are_krait_states(krait, serve, both, calls):
+    trace = both(calls, KERNEL)
     server = serve(trace)
     named, tracks = texts(server), server.trace["tracks"]
     mine = Counter()
     for track, name, _, ns, _ in server.api("states")["rows"]:
-        if tracks[track]["of"] == "thread" and tracks[track]["name"] != "GIL":
+        if tracks[track]["of"] != "cpu":
             mine[tracks[track]["number"], named[name]] += ns
     rows = verb_json(krait, "states", trace, "--by", "thread", "--limit", "0")["threads"]
     for row in rows:
@@ -370,6 +391,7 @@ def test_states_are_krait_states(krait, serve, both):
             if key.endswith("_ns") and (row["tid"], key.removesuffix("_ns")) in mine:
                 assert mine.pop((row["tid"], key.removesuffix("_ns"))) == ns
     assert not +mine, mine
+    assert {t["name"] for t in tracks if t["kind"] == "states" and t["thread"] == 0} == ({"state"} if calls == CALLS else {"state", "GIL", "lost"})
 
 
 def test_source_is_the_file_that_the_recording_names(serve, record, any_python):

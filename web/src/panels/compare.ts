@@ -8,7 +8,7 @@ import { label, place } from '../model';
 import { Base, Context, Panel, baseParams, showBase, sides, toggleBase } from '../panel';
 import { Column, Table } from '../table';
 import { count, counted, duration } from '../time';
-import { Change, hasStates, kernelChanges, makeChanges, setChanges } from './compare_kernel';
+import { Change, hasEntries, kernelChanges, makeChanges, setChanges } from './compare_kernel';
 import { hasCalls } from './functions';
 
 interface Answer { self: number; rows: number[][] }
@@ -96,7 +96,7 @@ function drawHead(context: Context): void {
 }
 
 export const compare: Panel = {
-  id: 'compare', title: 'Compare', key: 'code:KeyB', ofRange: true, offered: (trace) => hasCalls(trace) || hasStates(trace),
+  id: 'compare', title: 'Compare', key: 'code:KeyB', ofRange: true, offered: (trace) => hasCalls(trace) || hasEntries(trace),
   make(context) {
     table = new Table<Difference>(context.store, 'compare', columns(context), 1, (row) => context.store.setFunc(row.func), 'Functions of two ranges, and how they differ');
     kernel = makeChanges(context, signed);

@@ -2,7 +2,7 @@
 // What differs between two kernel traces, or two ranges of one: how long threads were in each state, who had the CPUs, system calls.
 
 import { Api, ask } from '../api';
-import { Trace, stateWords } from '../model';
+import { Trace, hasStates, stateWords } from '../model';
 import { Base, Context, sideParams } from '../panel';
 import { Column, Table } from '../table';
 import { count, duration } from '../time';
@@ -32,8 +32,8 @@ export function changes(now: Entry[], before: Entry[]): Change[] {
 }
 
 /** Whether a trace has entries of the kind. */
-export function hasStates(trace: Trace): boolean {
-  return trace.tracks.some((track) => track.kind === 'states' || track.name === 'system calls');
+export function hasEntries(trace: Trace): boolean {
+  return hasStates(trace) || trace.tracks.some((track) => track.name === 'system calls');
 }
 
 const [TRACK, STATE, STATE_TIMES, STATE_NS] = [0, 1, 2, 3], [CALL, CALL_TIMES, , CALL_NS] = [0, 1, 2, 3];

@@ -3,7 +3,7 @@
 
 import { ask } from '../api';
 import { button, el } from '../dom';
-import { Trace, stateWords } from '../model';
+import { hasStates, stateWords } from '../model';
 import { palette, stateRole } from '../palette';
 import { Context, Panel, trackParams } from '../panel';
 import { Table } from '../table';
@@ -33,13 +33,9 @@ function choose(next: Of): void {
   show();
 }
 
-function hasKernel(trace: Trace): boolean {
-  return trace.tracks.some((track) => track.kind === 'states' && track.name !== 'GIL');
-}
-
 export const states: Panel = {
   id: 'states', title: 'States', key: '5', ofRange: true,
-  missing: (trace) => (trace.tracks.some((track) => track.kind === 'states') ? null
+  missing: (trace) => (hasStates(trace) ? null
     : 'What threads were doing was not recorded. krait record --kernel records it: on a CPU, ready for one, or what each waited for.'),
   make(context) {
     current = context;
@@ -62,8 +58,7 @@ export const states: Panel = {
   async update(context, signal) {
     rows = (await ask<{ rows: number[][] }>('states', trackParams(context), signal)).rows;
     of = context.store.view.picks['states of'] === 'cpu' ? 'cpu' : 'thread';
-    note.textContent = hasKernel(context.trace) ? 'As krait states has them; time and share are of the range.'
-      : 'Waits for the GIL alone: krait record --kernel records what else threads were doing.';
+    note.textContent = 'As krait states has them; time and share are of the range.';
     show();
   },
 };

@@ -7,7 +7,8 @@ import { shortenMiddle } from './shorten';
 import { Grouping, Store } from './store';
 
 export const ROW = 16, STRIP = 9, HEAD = 26, GAP = 7, COUNTER = 30, CPU_ROW = 14;
-const COLLAPSED_ROWS = 1, MOST_ROWS = 128;
+const COLLAPSED_ROWS = 1;
+export const MOST_ROWS = 128; // depths that tiles have (KRAIT_WIRE_DEPTHS)
 const TITLE = 60; // most characters of a title in a sentence
 const LONG = 0.7, LONGEST = 200; // share of the characters of the longest name that a long one has; most long names
 export const USUAL_ROWS = 20; // rows of calls that a lane shows until the reader asks for all
@@ -18,7 +19,8 @@ export interface Part { track: Track; top: number; rowHeight: number; rows: numb
 export interface Lane {
   key: string; title: string; hint: string; level: number; // 0: heading of a group
   parts: Part[]; top: number; height: number; group: string; collapsed: boolean; pinned: boolean;
-  hidden: number; // number of deeper rows that are not shown
+  hidden: number; // number of deeper rows that can be shown
+  undrawn: number; // number of depths below those that can be shown
   shift: bigint; // the track's time minus the time on the screen
   tracks: Track[]; // for a heading: the tracks of all lanes of the group that pass the filter, for the summary
 }
@@ -129,7 +131,7 @@ export class Lanes {
   height = 0;
   stale = false; // the layout is out of date
   active: Set<number> | null = null; // tracks that are active in the range; null: show all tracks
-  private deepest = new Map<number, number>(); // by track: most rows needed so far
+  private deepest = new Map<number, number>(); // by track: the greatest depth so far, from 1
   private found: Group[] = [];
   private heights: Map<number, number> | null = null; // by track, computed on demand: see heightOf
   private grouped: { tracks: Track[]; by: Grouping; groups: Group[] } | null = null; // cache for groupsBy
@@ -138,11 +140,10 @@ export class Lanes {
     this.layout();
   }
 
-  /** Notes how many rows a track needs, and marks the layout as stale if it needs more than before. */
+  /** Notes how deep a track is, and marks the layout as stale if it is deeper than before. */
   learn(track: number, deepest: number): void {
-    const rows = Math.min(Math.max(deepest, 1), MOST_ROWS);
-    if ((this.deepest.get(track) ?? 1) >= rows) return;
-    this.deepest.set(track, rows);
+    if ((this.deepest.get(track) ?? 1) >= deepest) return;
+    this.deepest.set(track, deepest);
     this.stale = true;
   }
 
@@ -166,7 +167,7 @@ export class Lanes {
       const own = group.lanes.filter((lane) => (groupHit || hit(lane)) && isActive(lane));
       if (!own.length) continue;
       const closed = collapsed.includes(group.key) !== group.closed;
-      this.lanes.push({ key: group.key, title: group.title, hint: group.hint, level: 0, parts: [], top, height: HEAD, group: group.key, collapsed: closed, pinned: false, hidden: 0, shift: this.shiftOf(own[0].tracks[0]), tracks: own.flatMap((lane) => lane.tracks) });
+      this.lanes.push({ key: group.key, title: group.title, hint: group.hint, level: 0, parts: [], top, height: HEAD, group: group.key, collapsed: closed, pinned: false, hidden: 0, undrawn: 0, shift: this.shiftOf(own[0].tracks[0]), tracks: own.flatMap((lane) => lane.tracks) });
       top += HEAD;
       if (closed) continue;
       for (const lane of own) {
@@ -321,19 +322,20 @@ export class Lanes {
 
   private makeLane(lane: Group['lanes'][0], group: string, collapsed: boolean): Lane {
     const parts: Part[] = [];
-    let top = 3, hidden = 0;
+    let top = 3, hidden = 0, undrawn = 0;
     const tracks = [...lane.tracks].sort((a, b) => PART_ORDER[a.kind] - PART_ORDER[b.kind]);
     for (const track of tracks) {
       const rowHeight = track.kind === 'states' ? (track.of === 'cpu' ? CPU_ROW : STRIP) : track.kind === 'instants' ? 12
         : track.kind === 'counter' ? COUNTER : track.of === 'cpu' ? STRIP : ROW;
-      const deep = track.kind === 'calls' || track.kind === 'slices' ? this.deepest.get(track.id) ?? 1 : 1;
+      const deepest = track.kind === 'calls' || track.kind === 'slices' ? this.deepest.get(track.id) ?? 1 : 1, deep = Math.min(deepest, MOST_ROWS);
       const rows = collapsed ? Math.min(deep, COLLAPSED_ROWS) : this.store.view.deep.includes(lane.key) ? deep : Math.min(deep, USUAL_ROWS);
       hidden = Math.max(hidden, collapsed ? 0 : deep - rows);
+      undrawn = Math.max(undrawn, collapsed ? 0 : deepest - deep);
       if (collapsed && track.kind !== 'states' && track.kind !== 'calls' && tracks.length > 1) continue;
       parts.push({ track, top, rowHeight, rows });
       top += rowHeight * rows + 2;
     }
-    return { key: lane.key, title: lane.title, hint: lane.hint, level: 1, parts, top: 0, height: Math.max(top + GAP - 2, 24), group, collapsed, pinned: false, hidden, shift: this.shiftOf(lane.tracks[0]), tracks: [] };
+    return { key: lane.key, title: lane.title, hint: lane.hint, level: 1, parts, top: 0, height: Math.max(top + GAP - 2, 24), group, collapsed, pinned: false, hidden, undrawn, shift: this.shiftOf(lane.tracks[0]), tracks: [] };
   }
 
   /** The lane at a height in pixels, by binary search. */

@@ -4,7 +4,7 @@
 import { Alignment } from './align';
 import { Api, ask, readCall } from './api';
 import { button, el } from './dom';
-import { Lane, Lanes, Part } from './lanes';
+import { Lane, Lanes, MOST_ROWS, Part } from './lanes';
 import { Call, Trace, Track, isBlaming, isLosses, label, place, returned, stateWords } from './model';
 import { Notes } from './notes';
 import { Said } from './said';
@@ -24,6 +24,8 @@ const WINDOW = 1000000n; // ns: length of the first window of a search for wakeu
 const DROPS_TOLD = 6; // most functions in the tooltip of a drop
 const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4, MORE = 18; // pixels; MORE: height of the link to deeper rows
 const MARK_PIXELS = 5, MARKS_TOLD = 4, REST = 100; // greatest distance from the pointer to a mark; most marks in a tooltip; ms for which the pointer rests
+
+const UNDRAWN = `The timeline draws calls down to depth ${MOST_ROWS}. The flame graph, krait report --tree and the details of a call show deeper ones; \u2193 goes to them.`;
 
 /** The object under the pointer. */
 interface Hit { lane: Lane; part: Part; depth: number; slice: Slice | null; begin: bigint; bin: { level: number; tile: number; bin: number; busy: number } | null }
@@ -271,12 +273,13 @@ export class Timeline {
       context.fillRect(Math.round(this.painter.x(this.store.cursor - this.lanes.tableShift(), frame)), 0, 1, frame.height);
     }
     const at = call && this.lanes.of(call.track);
-    if (!call || !at || call.depth >= at.part.rows) return;
-    const own = shifted(frame, at.lane.shift), left = this.painter.x(call.begin, own), right = this.painter.x(call.end, own);
-    context.strokeStyle = colours.accent;
+    if (!call || !at) return;
+    const own = shifted(frame, at.lane.shift), left = Math.max(this.painter.x(call.begin, own), -4), right = Math.min(this.painter.x(call.end, own), frame.width + 4);
+    const { rows, rowHeight } = at.part, top = at.lane.top + at.part.top + Math.min(call.depth, rows) * rowHeight - frame.scroll, width = Math.max(right - left - 1, 2);
+    context.strokeStyle = context.fillStyle = colours.accent;
     context.lineWidth = 2;
-    context.strokeRect(Math.max(left, -4), at.lane.top + at.part.top + call.depth * at.part.rowHeight - frame.scroll,
-      Math.max(Math.min(right, frame.width + 4) - Math.max(left, -4) - 1, 2), at.part.rowHeight - 1);
+    if (call.depth < rows) context.strokeRect(left, top, width, rowHeight - 1);
+    else if (right > 0 && left < frame.width) context.fillRect(left, top - 1, width, 3); // below the rows that are drawn
   }
 
   private drawNames(frame: Frame): void {
@@ -349,11 +352,17 @@ export class Timeline {
       row.append(pin);
     }
     if (lane.hidden > 0 || this.store.view.deep.includes(lane.key)) {
-      const text = lane.hidden > 0 ? `${lane.hidden} deeper` : 'fewer';
-      const more = button(text, lane.hidden > 0 ? 'Show calls of any depth' : 'Show fewer rows', () => this.store.toggle('deep', lane.key), 'link more');
+      const text = lane.hidden > 0 ? `${count(lane.hidden + lane.undrawn)} deeper` : 'fewer', all = lane.undrawn ? `Show calls up to depth ${MOST_ROWS}` : 'Show calls of any depth';
+      const more = button(text, lane.hidden > 0 ? all : 'Show fewer rows', () => this.store.toggle('deep', lane.key), 'link more');
       const deep = lane.parts.find((part) => part.rows > 1);
-      if (deep) Object.assign(more.style, { top: `${deep.top + deep.rows * deep.rowHeight - MORE}px`, bottom: 'auto' });
+      const place = (made: HTMLElement, lines: number): void => { if (deep) Object.assign(made.style, { top: `${deep.top + deep.rows * deep.rowHeight - lines * MORE}px`, bottom: 'auto' }); };
+      place(more, 1);
       row.append(more);
+      if (lane.undrawn && !lane.hidden) {
+        const rest = el('span', { class: 'more undrawn', title: UNDRAWN }, `${count(lane.undrawn)} deeper not drawn`);
+        place(rest, 2);
+        row.append(rest);
+      }
     }
     row.append(...this.column.parts(lane));
     row.dataset.key = lane.key;

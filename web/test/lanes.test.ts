@@ -117,3 +117,18 @@ test('two kernel traces have lanes of their own, and each its begin', () => {
   view.only = [lanes.groupsOf(1)[0]];
   equal([lanes.tableShift(), lanes.chosenTracks()?.map((each) => each.id), lanes.alignment.span], [9000n, [4], 200]);
 });
+
+test('a lane knows how many depths it has below those that it shows, and below those that tiles have', () => {
+  const { lanes, view } = lanesOf(), depths = (): number[] => {
+    const lane = lanes.lanes.find((each) => each.title === 't1');
+    return lane ? [lane.parts[1].rows, lane.hidden, lane.undrawn] : [];
+  };
+  lanes.learn(0, 1000);
+  lanes.layout();
+  equal(depths(), [20, 108, 872]);
+  view.deep = ['p0/t0'];
+  lanes.layout();
+  equal(depths(), [128, 0, 872]);
+  lanes.learn(0, 100);
+  equal(lanes.stale, false);
+});

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lanes of the page of `krait view`: chosen, folded, pinned and moved by keys, hidden where they are empty, and their names."""
 
+import json
+import subprocess
+
 import pytest
 from browser import opened
 from kernel_made import switch, wake
+from test_page_losses import COLUMNS_OF
 
 THREADS = """
 process 5 python3
@@ -72,6 +76,28 @@ def test_names_stay_beside_their_lanes(krait, chromium, synth):
         # As finding in the page and focus do with what is seen in part: only the timeline itself may scroll, with names and lanes.
         page.page.locator(".lane").last.evaluate("(lane) => lane.scrollIntoView({ block: 'start' })")
         assert page.page.evaluate("() => ['.names', '.sticky'].map((place) => document.querySelector(place).scrollTop)") == [0, 0]
+
+
+DEEP = "process 5 python3\ncode 1 python app f app.py 1\nthread 5 MainThread\n" + "".join(f"{i}us call 1\n" for i in range(1000)) + "".join(f"{1000 + i}us return\n" for i in range(1000))
+
+
+def test_calls_deeper_than_are_drawn_are_counted_and_marked_below_the_rows(krait, chromium, synth):
+    folder = synth(DEEP)
+    with opened(krait, chromium, folder, "#r=0,2000000;p=details;c=0,500,1000000") as page:
+        more = page.page.locator("button.more")
+        assert more.inner_text() == "980 deeper" and more.get_attribute("title") == "Show calls up to depth 128"
+        more.click()
+        page.press("Shift")
+        rest = page.page.locator(".more.undrawn")
+        assert page.text("button.more") == "fewer" and rest.inner_text() == "872 deeper not drawn" and "krait report --tree" in rest.get_attribute("title")
+        assert page.text(".details h2") == "app.f" and "depth\n500" in page.text(".details")
+        page.page.evaluate("() => { document.querySelector('.scroller').scrollTop = 1e6; }")
+        page.page.mouse.move(0, 0)
+        width, lines = page.wait().page.evaluate(COLUMNS_OF, [0x2D, 0x69, 0xD7])
+        assert len(lines) == 3  # a line below the rows, as long as the call of depth 500
+        assert [(min(line) / width, max(line) / width) for line in lines] == [(pytest.approx(0.25, abs=0.004), pytest.approx(0.75, abs=0.004))] * 3
+    tree = json.loads(subprocess.run([krait, "report", "--tree", "--min-share", "0", "--json", folder], capture_output=True, text=True, check=True).stdout)
+    assert [row["depth"] for row in tree["tree"]] == list(range(1000))
 
 
 def test_the_button_that_ends_a_comparison_is_one_line(krait, chromium, synth):

@@ -247,6 +247,14 @@ static int put_cuts(struct krait_buf *out, const struct krait_serving *serving, 
     return rc;
 }
 
+static bool is_of_task(const struct krait_trace *trace, uint32_t func)
+{
+    uint32_t i = 0;
+    while (i < trace->task_count && trace->tasks[i].func != func)
+        i++;
+    return i < trace->task_count;
+}
+
 /* The task whose step a call is part of; KRAIT_NO_ID: none. The call of a task's own coroutine begins before the step. */
 static uint32_t task_of(const struct krait_serving *serving, uint32_t thread,
                         const struct krait_tile_call *call)
@@ -254,7 +262,7 @@ static uint32_t task_of(const struct krait_serving *serving, uint32_t thread,
     const struct krait_trace *trace = serving->trace;
     uint64_t begin_ns = serving->origin_ns + call->begin_ns;
     uint32_t task = krait_task_at(trace, thread, begin_ns);
-    if (task != KRAIT_NO_ID)
+    if (task != KRAIT_NO_ID || !is_of_task(trace, call->func))
         return task;
     task = krait_task_at(trace, thread, begin_ns + (call->end_ns - call->begin_ns) / 2);
     return task != KRAIT_NO_ID && trace->tasks[task].func == call->func ? task : KRAIT_NO_ID;

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In which task's step a thread is at one time. Its events are read backwards, in stretches each as long as all before it, up to
- * one in which a step begins or ends, or behind whose begin the thread's events do not go on.
+ * In which task's step a thread is at one time. Its events are read from further and further back, up to that time, until
+ * they tell. That no step is known proves nothing: an inner one may have ended (an eager task's, Python 3.12), and the
+ * outer one is not stated again. So then they are read from where events are missing, or from the thread's begin.
  */
+#include "base/array.h"
 #include "event/payload.h"
 #include "trace/importer.h"
 #include "trace/steps.h"
 #include "trace/tasks.h"
 #include "trace/thread_events.h"
 
-#define FIRST_NS   (10 * KRAIT_NS_PER_MS)
-#define MOST_BYTES ((size_t)1 << 30) /* of events, read back: an answer has to come at once */
+/* Of events, before the packet that the time lies in; an answer has to come at once. */
+#define FIRST_BYTES ((size_t)64 << 10)
+#define MOST_BYTES  ((size_t)1 << 30)
+#define TIMES       4 /* as many as the time before */
 
 struct looking {
     struct krait_range range;
     struct krait_steps steps; /* by the tasks' ids */
     struct krait_breaks breaks;
-    bool some; /* a step began or ended, or what was before is not known any more */
+    bool is_whole; /* what was before does not hold any more */
 };
 
 /* Steps that are not stated behind one have ended. */
@@ -25,7 +29,7 @@ static void pass_breaks(struct looking *looking, uint64_t t_ns)
     if (!krait_breaks_pass(&looking->breaks, t_ns))
         return;
     looking->steps.depth = 0;
-    looking->some = true;
+    looking->is_whole = true;
 }
 
 static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
@@ -38,7 +42,6 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
     if (t_ns < looking->range.from_ns)
         return 0;
     pass_breaks(looking, t_ns);
-    looking->some = true;
     if (id == KRAIT_EVENT_task_run && krait_read_task_run(&payload, &run)) {
         krait_steps_take(&looking->steps, run.task); /* it may be stated again */
         krait_steps_push(&looking->steps, run.task);
@@ -48,28 +51,37 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
     return 0;
 }
 
+/* Reads from a packet on. Returns whether that tells which step it is, if any. */
+static bool look_from(struct looking *looking, const struct krait_trace *trace, uint32_t thread,
+                      uint32_t packet, uint64_t at_ns)
+{
+    struct krait_thread_events events = { .fn = on_event, .ctx = looking };
+    struct krait_damage ignored = { 0 }; /* who walks the thread is told */
+    events.wanted[KRAIT_EVENT_task_run] = events.wanted[KRAIT_EVENT_task_leave] = true;
+    uint64_t from_ns = packet ? krait_recordings_of(trace)->files[thread].packets[packet].begin_ns : 0;
+    *looking =
+        (struct looking){ .range = { from_ns, at_ns }, .breaks = krait_breaks_from(trace, thread, from_ns) };
+    krait_thread_events_read(&events, trace, thread, looking->range, &ignored);
+    pass_breaks(looking, at_ns);
+    return looking->steps.depth || looking->is_whole || !packet;
+}
+
 uint32_t krait_task_at(const struct krait_trace *trace, uint32_t thread, uint64_t at_ns)
 {
     const struct krait_image *image = krait_image_of(trace, thread);
-    struct krait_damage ignored = { 0 }; /* who walks the thread is told */
-    struct looking looking = { 0 };
-    struct krait_thread_events events = { .fn = on_event, .ctx = &looking };
-    events.wanted[KRAIT_EVENT_task_run] = events.wanted[KRAIT_EVENT_task_leave] = true;
-    if (!image || !trace->task_count || !krait_thread_events_may_be(&events, trace, thread))
+    if (!image || !trace->task_count)
         return KRAIT_NO_ID;
     const struct krait_thread_file *file = &krait_recordings_of(trace)->files[thread];
-    size_t end = krait_thread_file_seek(file, at_ns), at;
-    uint64_t back_ns = FIRST_NS;
-    looking.range.from_ns = at_ns;
-    do {
-        looking.range = (struct krait_range){ at_ns - KRAIT_MIN(back_ns, at_ns), looking.range.from_ns };
-        looking.breaks = krait_breaks_from(trace, thread, looking.range.from_ns);
-        krait_thread_events_read(&events, trace, thread, looking.range, &ignored);
-        pass_breaks(&looking, looking.range.to_ns);
-        at = krait_thread_file_seek(file, looking.range.from_ns);
-        back_ns *= 2;
-    } while (!looking.some && looking.range.from_ns > trace->threads[thread].begin_ns &&
-             end - at < MOST_BYTES);
+    const struct krait_packet_place *packets = file->packets;
+    uint32_t count = (uint32_t)KRAIT_PARTITION_POINT(i, file->packet_count, packets[i].begin_ns <= at_ns);
+    uint32_t last = count && !file->goes_back ? count - 1 : 0;
+    struct looking looking;
+    bool told = false;
+    for (size_t back = FIRST_BYTES; !told && back <= MOST_BYTES; back *= TIMES) {
+        uint32_t first =
+            (uint32_t)KRAIT_PARTITION_POINT(i, last, packets[i].offset + back < packets[last].offset);
+        told = look_from(&looking, trace, thread, first, at_ns);
+    }
     const uint64_t *task = krait_map_get(&image->tasks, krait_steps_top(&looking.steps, 0));
     return task ? (uint32_t)*task : KRAIT_NO_ID;
 }

@@ -272,6 +272,36 @@ def test_the_details_of_a_call_have_its_task(krait, synth):
     assert tasks_of_calls(krait, folder, (100, 23, 1), (100, 35, 1), (101, 15, 0)) == [None, "third work", None]
 
 
+# In a step that has lasted long, another task has one: it was begun eagerly.
+NESTED = (
+    HEAD
+    + """
+    thread 100 MainThread
+    1us call 1
+    10us run 1
+    repeat 20000
+    20us call 1
+    30us return
+    end
+    1us run 2
+    2us call 1
+    3us return
+    4us leave 2 3
+    5us call 1
+    6us return
+    7us leave 1 3
+    8us call 1
+    9us return
+    99us return
+    """
+)
+
+
+def test_a_call_behind_a_step_within_a_step_is_in_the_outer_one(krait, synth):
+    calls = [(100, 20_000 * 30 + at, 1) for at in (2, 5, 8)]
+    assert tasks_of_calls(krait, synth(NESTED), *calls) == ["second main", "main Task-1", None]
+
+
 # The end of the first step is lost in one thread, and in the others while the recording is switched off; the thread of the second
 # task is in its step still when its stack is stated.
 BROKEN = (

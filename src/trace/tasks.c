@@ -506,12 +506,15 @@ static int read_together(struct pass *pass, const uint32_t *threads, uint32_t co
     return rc;
 }
 
-/* Which thread runs each task. */
+/* Which thread runs each task; threads count from 0 on. */
 struct runners {
     const struct krait_image *image;
     uint32_t *of; /* by task: the thread + 1 */
+    struct runner {
+        bool runs, shares; /* some task; one that another thread runs, too */
+    } * threads;
     uint32_t thread;
-    bool some, shared; /* a task was run; by two of them */
+    bool some, shared; /* threads that are such */
 };
 
 static int note_runner(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
@@ -522,38 +525,56 @@ static int note_runner(void *ctx, uint32_t id, uint64_t t_ns, struct krait_curso
         krait_read_task_run(&payload, &run) ? krait_map_get(&runners->image->tasks, run.task) : NULL;
     if (!task)
         return 0;
-    runners->some = true;
-    runners->shared = runners->of[*task] && runners->of[*task] != runners->thread + 1;
-    runners->of[*task] = runners->thread + 1;
-    return runners->shared ? -ERANGE : 0;
+    uint32_t *of = &runners->of[*task];
+    runners->some = runners->threads[runners->thread].runs = true;
+    if (*of && *of != runners->thread + 1)
+        runners->shared = runners->threads[*of - 1].shares = runners->threads[runners->thread].shares = true;
+    *of = runners->thread + 1;
+    return 0;
 }
 
 /* The first thread is mostly the only one that runs tasks, and then is not read. Returns 0 or -ENOMEM. */
-static int find_shared(struct pass *pass, const uint32_t *threads, uint32_t count, bool *shared)
+static int find_shared(struct pass *pass, const uint32_t *threads, uint32_t count, struct runners *runners)
 {
     KRAIT_AUTO_FREE uint32_t *of = calloc((size_t)pass->trace->task_count + 1, sizeof(*of));
-    struct runners runners = { .of = of };
     struct krait_damage ignored = { 0 }; /* the walk that follows tells it */
     int rc = of ? 0 : -ENOMEM;
-    for (uint32_t i = count; i-- > 0 && !rc && !runners.shared && (i || runners.some);) {
-        struct krait_thread_events events = { .fn = note_runner, .ctx = &runners };
+    runners->of = of;
+    for (uint32_t i = count; i-- > 0 && !rc && (i || runners->some);) {
+        struct krait_thread_events events = { .fn = note_runner, .ctx = runners };
         events.wanted[KRAIT_EVENT_task_run] = true;
-        runners.thread = threads[i];
-        runners.image = krait_image_of(pass->trace, threads[i]);
+        runners->thread = i;
+        runners->image = krait_image_of(pass->trace, threads[i]);
         rc = krait_thread_events_read(&events, pass->trace, threads[i], KRAIT_RANGE_ALL, &ignored);
         rc = rc == -ERANGE ? 0 : rc;
     }
-    *shared = runners.shared;
+    return rc;
+}
+
+/* Those that share tasks are read together, with those that may end their waits, but run none. */
+static int read_some_together(struct pass *pass, const uint32_t *threads, uint32_t count,
+                              const struct runner *runners, struct krait_damage *damage)
+{
+    KRAIT_AUTO_FREE uint32_t *some = malloc((size_t)count * sizeof(*some));
+    uint32_t n = 0;
+    for (uint32_t i = 0; some && i < count; i++) {
+        if (runners[i].shares || !runners[i].runs)
+            some[n++] = threads[i];
+    }
+    int rc = some ? read_together(pass, some, n, damage) : -ENOMEM;
+    for (uint32_t i = 0; i < count && !rc; i++)
+        rc = runners[i].runs && !runners[i].shares ? read_thread(pass, threads[i], damage) : 0;
     return rc;
 }
 
 static int read_threads(struct pass *pass, const uint32_t *threads, uint32_t count,
                         struct krait_damage *damage)
 {
-    bool shared = false;
-    int rc = count > 1 ? find_shared(pass, threads, count, &shared) : 0;
-    if (rc || shared)
-        return rc ? rc : read_together(pass, threads, count, damage);
+    KRAIT_AUTO_FREE struct runner *each = calloc((size_t)count + 1, sizeof(*each));
+    struct runners runners = { .threads = each };
+    int rc = !each ? -ENOMEM : count > 1 ? find_shared(pass, threads, count, &runners) : 0;
+    if (rc || runners.shared)
+        return rc ? rc : read_some_together(pass, threads, count, each, damage);
     for (uint32_t i = 0; i < count && !rc; i++)
         rc = read_thread(pass, threads[i], damage);
     return rc;

@@ -169,9 +169,45 @@ SHARED = (
 )
 
 
+# The first task's wait is ended by a thread that runs no task; another thread has a greenlet, whose C function tells what it waits for.
+BESIDE = (
+    SHARED.replace("28us wake 4096", "")
+    + """
+    task 3 1 green
+    code 5 c gevent._gevent_c_hub_primitives wait_read - 0
+    thread 102 Waker
+    2us call 1
+    28us wake 4096
+    98us return
+    thread 103 Greenlets
+    2us call 1
+    5us run 3
+    6us leave 3 5
+    7us run 3
+    8us ccall 5
+    9us leave 3 5
+    50us run 3
+    51us creturn
+    52us leave 3 3
+    98us return
+    """
+)
+
+
+def states(folder):
+    """{task: [(begin, end, state, whom)]}; times in us."""
+    return {number: [(int(a) // 1000, int(b) // 1000, state, int(value)) for a, b, state, value, *_ in entries] for (kind, place, number, _), entries in tracks(folder).items() if (kind, place) == ("STATES", "TASK")}
+
+
+def test_threads_beside_those_that_share_a_task_are_read_as_without_them(synth):
+    shared, found = states(synth(SHARED)), states(synth(BESIDE, "beside"))
+    assert found.pop(3) == [(5, 6, "running", 0), (6, 7, "switch", 0), (7, 9, "running", 0), (9, 50, "socket", 0), (50, 52, "running", 0)]
+    assert found == shared
+
+
 def test_states_of_a_task_that_two_threads_run_are_in_the_order_of_time(synth):
     folder = synth(SHARED)
-    found = {number: [(int(a) // 1000, int(b) // 1000, state, int(value)) for a, b, state, value, *_ in entries] for (kind, place, number, _), entries in tracks(folder).items() if (kind, place) == ("STATES", "TASK")}
+    found = states(folder)
     assert found[1] == [
         (10, 12, "running", 0),
         (12, 28, "future", 0),
@@ -193,7 +229,7 @@ def untasked(script):
 
 
 def test_reports_and_intervals_are_the_same_as_without_tasks(krait, synth):
-    with_tasks, without = synth(TURNS), synth(untasked(TURNS))
+    with_tasks, without = synth(TURNS), synth(untasked(TURNS), "without")
     for command in (
         ("report", "--by", "span"),
         ("report", "--by", "span", "--thread", "MainThread"),

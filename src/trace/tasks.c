@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tracks of tasks. All that a walk is asked for of a process comes from one pass over each of its threads.
+ * The tracks of tasks. All that a walk is asked for of a process comes from one pass over each of its threads; where
+ * several run tasks, one before that finds those that run the same task.
  */
 #include "trace/tasks.h"
 
@@ -424,11 +425,17 @@ static int end_strand(struct pass *pass, struct strand *strand)
     return settle_doubt(pass, UINT64_MAX);
 }
 
+/* What a task does in the range was told before its end. */
+static struct krait_range up_to_end(const struct pass *pass)
+{
+    return (struct krait_range){ 0, pass->range.to_ns };
+}
+
 static int read_thread(struct pass *pass, uint32_t thread, struct krait_damage *damage)
 {
     if (!begin_strand(pass, &pass->alone, thread, on_event, pass))
         return 0;
-    int rc = krait_thread_events_read(&pass->events, pass->trace, thread, KRAIT_RANGE_ALL, damage);
+    int rc = krait_thread_events_read(&pass->events, pass->trace, thread, up_to_end(pass), damage);
     int ended = end_strand(pass, &pass->alone);
     return rc && rc != -ERANGE ? rc : ended;
 }
@@ -496,7 +503,7 @@ static int read_together(struct pass *pass, const uint32_t *threads, uint32_t co
     for (uint32_t i = 0; i < count && !rc; i++) {
         if (!begin_strand(pass, &strands[together.strand], threads[i], keep, &together))
             continue;
-        rc = krait_thread_events_read(&pass->events, pass->trace, threads[i], KRAIT_RANGE_ALL, damage);
+        rc = krait_thread_events_read(&pass->events, pass->trace, threads[i], up_to_end(pass), damage);
         rc = rc == -ERANGE ? 0 : rc;
         together.strand++;
     }
@@ -509,6 +516,7 @@ static int read_together(struct pass *pass, const uint32_t *threads, uint32_t co
 /* Which thread runs each task; threads count from 0 on. */
 struct runners {
     const struct krait_image *image;
+    uint64_t to_ns;
     uint32_t *of; /* by task: the thread + 1 */
     struct runner {
         bool runs, shares; /* some task; one that another thread runs, too */
@@ -521,6 +529,8 @@ static int note_runner(void *ctx, uint32_t id, uint64_t t_ns, struct krait_curso
 {
     struct runners *runners = ctx;
     struct krait_payload_task_run run;
+    if (t_ns >= runners->to_ns)
+        return -ERANGE;
     const uint64_t *task =
         krait_read_task_run(&payload, &run) ? krait_map_get(&runners->image->tasks, run.task) : NULL;
     if (!task)
@@ -545,7 +555,7 @@ static int find_shared(struct pass *pass, const uint32_t *threads, uint32_t coun
         events.wanted[KRAIT_EVENT_task_run] = true;
         runners->thread = i;
         runners->image = krait_image_of(pass->trace, threads[i]);
-        rc = krait_thread_events_read(&events, pass->trace, threads[i], KRAIT_RANGE_ALL, &ignored);
+        rc = krait_thread_events_read(&events, pass->trace, threads[i], up_to_end(pass), &ignored);
         rc = rc == -ERANGE ? 0 : rc;
     }
     return rc;
@@ -571,7 +581,7 @@ static int read_threads(struct pass *pass, const uint32_t *threads, uint32_t cou
                         struct krait_damage *damage)
 {
     KRAIT_AUTO_FREE struct runner *each = calloc((size_t)count + 1, sizeof(*each));
-    struct runners runners = { .threads = each };
+    struct runners runners = { .to_ns = pass->range.to_ns, .threads = each };
     int rc = !each ? -ENOMEM : count > 1 ? find_shared(pass, threads, count, &runners) : 0;
     if (rc || runners.shared)
         return rc ? rc : read_some_together(pass, threads, count, each, damage);

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "event/payload.h"
+#include "event/steps.h"
 #include "python/args.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
@@ -37,9 +38,9 @@ struct krait_tasks {
     PyObject *trio_exit;  /* ... of the one that waits at the end of a nursery for its tasks */
 };
 
-/* Steps within steps: a task that begins eagerly (3.12) is run by the one that makes it. */
-enum { STEPS = 16, YIELDED = 8 };
+enum { YIELDED = 8 };
 
+/* Steps within steps: a task that begins eagerly (3.12) is run by the one that makes it. */
 struct steps {
     uint32_t depth;
     uint32_t yielded_count;
@@ -49,7 +50,7 @@ struct steps {
         uint32_t id, index;
         uint32_t begins; /* of the root that have not ended: it may call itself. 0: it has not gone on yet */
         uint32_t pauses; /* that there had been before it */
-    } steps[STEPS];
+    } steps[KRAIT_STEPS_MAX];
 };
 
 static __thread struct steps *of_thread;
@@ -79,7 +80,7 @@ static struct step *push_step(const struct krait_interp *in, const struct task *
         of_thread = calloc(1, sizeof(*of_thread));
     if (!of_thread)
         return NULL;
-    if (of_thread->depth == STEPS) /* their ends were not told: the governor dropped them */
+    if (of_thread->depth == KRAIT_STEPS_MAX) /* their ends were not told: the governor dropped them */
         of_thread->depth = 0;
     struct step *step = &of_thread->steps[of_thread->depth++];
     uint32_t index = (uint32_t)(task - in->tasks->tasks);

@@ -16,17 +16,11 @@ void krait_newest_tasks_done(struct krait_newest_tasks *tasks)
 
 /* ---- tasks ---- */
 
-/* Futures' addresses are even; tasks' ids are made odd. */
-static uint64_t key_of_task(uint64_t id)
-{
-    return id << 1 | 1;
-}
-
 /* What a task waits for; 0: nothing that an event names. */
 static uint64_t awaited_by(const struct krait_payload_task_leave *left)
 {
     return left->reason == KRAIT_task_leave_reason_future ? left->on
-           : left->reason == KRAIT_task_leave_reason_task ? key_of_task(left->on)
+           : left->reason == KRAIT_task_leave_reason_task ? krait_awaited_task(left->on)
                                                           : 0;
 }
 
@@ -79,24 +73,10 @@ static void end(struct krait_newest_tasks *tasks, uint32_t index)
 
 /* ---- events ---- */
 
-/* Takes a step, and those within it, off. Returns whether it was there. */
-static bool take_step(struct krait_newest_tasks *tasks, uint32_t id)
-{
-    uint32_t at = tasks->depth;
-    while (at && tasks->steps[at - 1] != id)
-        at--;
-    if (at)
-        tasks->depth = at - 1;
-    return at != 0;
-}
-
 static void run(struct krait_newest_tasks *tasks, uint32_t id)
 {
     uint32_t index = find_or_add(tasks, id);
-    take_step(tasks, id); /* it may be stated again */
-    if (tasks->depth == KRAIT_NEWEST_STEPS)
-        tasks->depth = 0;
-    tasks->steps[tasks->depth++] = id;
+    krait_steps_begin(&tasks->steps, id);
     if (index)
         go_on(tasks, index);
 }
@@ -104,8 +84,7 @@ static void run(struct krait_newest_tasks *tasks, uint32_t id)
 static void leave(struct krait_newest_tasks *tasks, const struct krait_payload_task_leave *event)
 {
     uint32_t index = find_or_add(tasks, event->task);
-    if (!take_step(tasks, event->task))
-        tasks->depth = 0;
+    krait_steps_end(&tasks->steps, event->task);
     if (!index)
         return;
     go_on(tasks, index);
@@ -113,7 +92,7 @@ static void leave(struct krait_newest_tasks *tasks, const struct krait_payload_t
     switch (event->reason) {
     case KRAIT_task_leave_reason_returned:
     case KRAIT_task_leave_reason_raised:
-        wake(tasks, key_of_task(event->task));
+        wake(tasks, krait_awaited_task(event->task));
         end(tasks, index);
         return;
     case KRAIT_task_leave_reason_unseen:
@@ -197,9 +176,9 @@ bool krait_newest_tasks_put_left(const struct krait_newest_tasks *tasks, struct 
 void krait_newest_tasks_put_steps(const struct krait_newest_tasks *tasks, struct krait_buf *out,
                                   uint64_t time)
 {
-    for (uint32_t i = 0; i < tasks->depth; i++) {
+    for (uint32_t i = 0; i < tasks->steps.depth; i++) {
         uint8_t payload[KRAIT_BYTES_task_run];
-        const struct krait_payload_task_run event = { .task = tasks->steps[i] };
+        const struct krait_payload_task_run event = { .task = tasks->steps.tasks[i] };
         krait_newest_put(out, time, KRAIT_EVENT_task_run, payload, krait_put_task_run(payload, &event));
     }
 }

@@ -11,9 +11,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "event/payload.h"
-
-enum { KRAIT_NEWEST_STEPS = 16 }; /* within each other, as many as the recorder knows (python/tasks.c) */
+#include "event/steps.h"
 
 /* All zeros: none. Where memory is out, tasks are missing. */
 struct krait_newest_tasks {
@@ -27,8 +25,8 @@ struct krait_newest_tasks {
     struct krait_map waiting; /* what is waited for to the index + 1 of who waits; 0: none */
     uint32_t *by_number;      /* to the index + 1 */
     uint32_t number_cap;
-    uint32_t steps[KRAIT_NEWEST_STEPS], depth; /* ids */
-    uint32_t switching; /* the index + 1 of the greenlet that a python:switch leaves next */
+    struct krait_steps steps; /* by the tasks' ids */
+    uint32_t switching;       /* the index + 1 of the greenlet that a python:switch leaves next */
 };
 
 void krait_newest_tasks_done(struct krait_newest_tasks *tasks);

@@ -9,10 +9,9 @@
  * which are few. A span that has no end lasts to the end of its process.
  */
 #include "base/array.h"
-#include "event/payload.h"
+#include "event/steps.h"
 #include "trace/import.h"
 #include "trace/span_lanes.h"
-#include "trace/steps.h"
 #include "trace/tasks.h"
 #include "trace/thread_events.h"
 
@@ -272,20 +271,6 @@ static uint32_t running_task(const struct reading *r)
     return task ? (uint32_t)*task : KRAIT_NO_ID;
 }
 
-/* Where the beginning of a step is missing, what else is in one is not known. */
-static int on_step(struct reading *r, uint32_t event, struct krait_cursor *payload)
-{
-    struct krait_payload_task_run run;
-    struct krait_payload_task_leave leave;
-    if (event == KRAIT_EVENT_task_run && krait_read_task_run(payload, &run)) {
-        krait_steps_take(&r->steps, run.task); /* it may be stated again */
-        krait_steps_push(&r->steps, run.task);
-    } else if (event == KRAIT_EVENT_task_leave && krait_read_task_leave(payload, &leave)) {
-        r->steps.depth = krait_steps_take(&r->steps, leave.task) ? r->steps.depth : 0;
-    }
-    return 0;
-}
-
 static int on_begin(struct reading *r, uint64_t t_ns, const struct krait_payload_span_begin *event)
 {
     const uint64_t *name = krait_map_get(&r->image->names, event->name);
@@ -325,8 +310,9 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
     struct krait_payload_span_end end;
     if (krait_breaks_pass(&r->breaks, t_ns))
         r->steps.depth = 0; /* those that the thread is in after a loss are stated */
+    krait_steps_follow(&r->steps, id, payload);
     if (id == KRAIT_EVENT_task_run || id == KRAIT_EVENT_task_leave)
-        return on_step(r, id, &payload);
+        return 0;
     int rc = end_elsewhere(r, t_ns);
     if (rc)
         return rc;

@@ -5,9 +5,8 @@
  * outer one is not stated again. So then they are read from where events are missing, or from the thread's begin.
  */
 #include "base/array.h"
-#include "event/payload.h"
+#include "event/steps.h"
 #include "trace/importer.h"
-#include "trace/steps.h"
 #include "trace/tasks.h"
 #include "trace/thread_events.h"
 
@@ -35,19 +34,12 @@ static void pass_breaks(struct looking *looking, uint64_t t_ns)
 static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
 {
     struct looking *looking = ctx;
-    struct krait_payload_task_run run;
-    struct krait_payload_task_leave leave;
     if (t_ns > looking->range.to_ns)
         return -ERANGE;
     if (t_ns < looking->range.from_ns)
         return 0;
     pass_breaks(looking, t_ns);
-    if (id == KRAIT_EVENT_task_run && krait_read_task_run(&payload, &run)) {
-        krait_steps_take(&looking->steps, run.task); /* it may be stated again */
-        krait_steps_push(&looking->steps, run.task);
-    } else if (id == KRAIT_EVENT_task_leave && krait_read_task_leave(&payload, &leave)) {
-        looking->steps.depth = krait_steps_take(&looking->steps, leave.task) ? looking->steps.depth : 0;
-    }
+    krait_steps_follow(&looking->steps, id, payload);
     return 0;
 }
 

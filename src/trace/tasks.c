@@ -6,8 +6,7 @@
 #include "trace/tasks.h"
 
 #include "base/array.h"
-#include "event/payload.h"
-#include "trace/steps.h"
+#include "event/steps.h"
 #include "trace/task_waits.h"
 #include "trace/thread_events.h"
 
@@ -172,12 +171,6 @@ static uint32_t find_task(const struct pass *pass, uint64_t id)
     return index ? (uint32_t)*index : KRAIT_NO_ID;
 }
 
-/* Futures' addresses are even; tasks' ids are made odd. */
-static uint64_t key_of_task(uint64_t id)
-{
-    return id << 1 | 1;
-}
-
 static int wait_for(struct pass *pass, uint32_t task, uint64_t key)
 {
     return krait_map_put(&pass->waiting, key, (uint64_t)task + 1);
@@ -243,7 +236,7 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
         return rc ? rc : wait_for(pass, task, event->on);
     case KRAIT_task_leave_reason_task:
         rc = go_to(pass, task, t_ns, KRAIT_TASK_TASK, find_task(pass, event->on));
-        return rc ? rc : wait_for(pass, task, key_of_task(event->on));
+        return rc ? rc : wait_for(pass, task, krait_awaited_task(event->on));
     case KRAIT_task_leave_reason_yielded:
         return go_to(pass, task, t_ns, KRAIT_TASK_READY, KRAIT_NO_ID);
     case KRAIT_task_leave_reason_switched:
@@ -252,7 +245,7 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
         return end_state(pass, &pass->now[task], t_ns);
     default: /* it has ended */
         rc = end_state(pass, &pass->now[task], t_ns);
-        return rc ? rc : wake(pass, key_of_task(event->task), t_ns, task);
+        return rc ? rc : wake(pass, krait_awaited_task(event->task), t_ns, task);
     }
 }
 
@@ -319,8 +312,7 @@ static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload
     if (task == KRAIT_NO_ID)
         return 0;
     const struct now *now = &pass->now[task];
-    bool was_in = confirm_step(&pass->at->doubtful, task), is_in = krait_steps_take(&pass->at->now_in, task);
-    krait_steps_push(&pass->at->now_in, task);
+    bool was_in = confirm_step(&pass->at->doubtful, task), is_in = krait_steps_begin(&pass->at->now_in, task);
     pass->now[task].thread = pass->at->thread;
     if (now->c && !pass->at->calls.depth) /* it goes on in what it called */
         begin_call(&pass->at->calls, now->c);
@@ -333,8 +325,7 @@ static int on_leave(struct pass *pass, uint64_t t_ns, struct krait_cursor *paylo
 {
     struct krait_payload_task_leave event;
     uint32_t task = krait_read_task_leave(payload, &event) ? find_task(pass, event.task) : KRAIT_NO_ID;
-    if (task == KRAIT_NO_ID || !krait_steps_take(&pass->at->now_in, task))
-        pass->at->now_in.depth = 0;
+    krait_steps_end(&pass->at->now_in, task);
     return task == KRAIT_NO_ID ? 0 : leave(pass, &event, task, t_ns);
 }
 

@@ -55,6 +55,23 @@ int krait_map_put(struct krait_map *map, uint64_t key, uint64_t value)
     return 0;
 }
 
+void krait_map_trim(struct krait_map *map, size_t *most)
+{
+    enum { FEW = 1024 };
+    struct krait_map kept = { 0 };
+    int rc = 0;
+    if (map->len < KRAIT_MAX(*most, (size_t)FEW))
+        return;
+    for (size_t i = 0; i < map->cap && !rc; i++) {
+        if (map->slots[i].used && map->slots[i].value)
+            rc = krait_map_put(&kept, map->slots[i].key, map->slots[i].value);
+    }
+    *most = (rc ? map->len : kept.len) * 2;
+    krait_map_done(rc ? &kept : map);
+    if (!rc)
+        *map = kept;
+}
+
 uint64_t krait_hash_bytes(const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;

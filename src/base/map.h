@@ -24,6 +24,9 @@ void krait_map_done(struct krait_map *map);
 uint64_t *krait_map_get(const struct krait_map *map, uint64_t key);
 /* Sets or replaces. Returns 0 or -ENOMEM. */
 int krait_map_put(struct krait_map *map, uint64_t key, uint64_t value);
+/* Takes out the keys whose value is 0, once there are *most keys: at first 0, then twice as many as were left the last time.
+ * Without memory they stay. Call it before a put; pointers to values end. */
+void krait_map_trim(struct krait_map *map, size_t *most);
 
 static inline uint64_t krait_hash_u64(uint64_t x)
 {

@@ -95,7 +95,7 @@ struct greens {
     uint32_t current;            /* id of the task that the thread runs; 0: none */
     PyObject *begun;             /* it has begun, and is not defined; borrowed: it runs */
     struct krait_map by_address; /* to an id << FLAG_BITS and flags; 0: it has ended */
-    size_t most;                 /* addresses, before those that have ended are taken out */
+    size_t most;                 /* of krait_map_trim */
 };
 
 static __thread struct greens *of_thread;
@@ -207,31 +207,10 @@ static uint32_t id_of(uint64_t entry)
     return (uint32_t)(entry >> FLAG_BITS);
 }
 
-/* Takes out the addresses of greenlets that have ended. Without memory they stay. */
-static void forget_ended(struct greens *greens)
-{
-    enum { FEW = 1024 };
-    struct krait_map *map = &greens->by_address, alive = { 0 };
-    int rc = 0;
-    if (map->len < KRAIT_MAX(greens->most, (size_t)FEW))
-        return;
-    for (size_t i = 0; i < map->cap && !rc; i++) {
-        if (map->slots[i].used && map->slots[i].value)
-            rc = krait_map_put(&alive, map->slots[i].key, map->slots[i].value);
-    }
-    greens->most = (rc ? map->len : alive.len) * 2;
-    if (rc) {
-        krait_map_done(&alive);
-        return;
-    }
-    krait_map_done(map);
-    *map = alive;
-}
-
 static uint64_t keep(PyObject *greenlet, uint64_t entry)
 {
     if (entry)
-        forget_ended(of_thread);
+        krait_map_trim(&of_thread->by_address, &of_thread->most);
     return krait_map_put(&of_thread->by_address, (uintptr_t)greenlet, entry) ? 0 : entry;
 }
 

@@ -225,6 +225,7 @@ uint64_t krait_newest_stacks_follow(struct krait_newest_stacks *stacks, uint64_t
         follow(stacks, head.id, payload);
         krait_newest_tasks_follow(&stacks->tasks, head.id, payload);
     }
+    stacks->failed |= stacks->tasks.failed;
     return count;
 }
 

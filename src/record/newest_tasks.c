@@ -25,16 +25,32 @@ static uint64_t awaited_by(const struct krait_payload_task_leave *left)
 }
 
 /* The index + 1, or 0: memory is out. */
+static uint32_t new_item(struct krait_newest_tasks *tasks)
+{
+    uint32_t index = tasks->first_ended;
+    if (index)
+        tasks->first_ended = tasks->items[index - 1].next;
+    else if (KRAIT_GROW(tasks->items, tasks->cap, tasks->count + 1))
+        index = ++tasks->count;
+    if (index)
+        tasks->items[index - 1] = (struct krait_newest_task){ 0 };
+    return index;
+}
+
+/* The same. */
 static uint32_t find_or_add(struct krait_newest_tasks *tasks, uint32_t id)
 {
     const uint64_t *known = krait_map_get(&tasks->by_id, id);
     if (known && *known)
         return (uint32_t)*known;
-    if (!KRAIT_GROW(tasks->items, tasks->cap, tasks->count + 1) ||
-        krait_map_put(&tasks->by_id, id, (uint64_t)tasks->count + 1))
+    krait_map_trim(&tasks->by_id, &tasks->most_ids);
+    uint32_t index = new_item(tasks);
+    if (!index || krait_map_put(&tasks->by_id, id, index)) {
+        tasks->failed = true;
         return 0;
-    tasks->items[tasks->count++] = (struct krait_newest_task){ .left.task = id };
-    return tasks->count;
+    }
+    tasks->items[index - 1].left.task = id;
+    return index;
 }
 
 /* It does not wait any more: neither for what it waited for, nor by a stack. */
@@ -62,13 +78,24 @@ static void wake(struct krait_newest_tasks *tasks, uint64_t key)
     task->left.on = 0;
 }
 
+/* It waits for nothing any more. */
 static void end(struct krait_newest_tasks *tasks, uint32_t index)
 {
     uint32_t id = tasks->items[index - 1].left.task;
     uint64_t *known = krait_map_get(&tasks->by_id, id);
     if (known)
         *known = 0;
-    tasks->items[index - 1].left.task = 0;
+    if (tasks->switching == index)
+        tasks->switching = 0;
+    tasks->items[index - 1] = (struct krait_newest_task){ .next = tasks->first_ended };
+    tasks->first_ended = index;
+}
+
+/* A key that no task waits for any more makes room. */
+static void wait_for(struct krait_newest_tasks *tasks, uint32_t index, uint64_t key)
+{
+    krait_map_trim(&tasks->waiting, &tasks->most_waiting);
+    tasks->failed |= krait_map_put(&tasks->waiting, key, index) != 0;
 }
 
 /* ---- events ---- */
@@ -103,7 +130,7 @@ static void leave(struct krait_newest_tasks *tasks, const struct krait_payload_t
         task->waits = true;
     }
     if (awaited_by(event))
-        krait_map_put(&tasks->waiting, awaited_by(event), index);
+        wait_for(tasks, index, awaited_by(event));
     tasks->switching = event->reason == KRAIT_task_leave_reason_switched ? index : 0;
 }
 
@@ -111,8 +138,12 @@ static void switch_stacks(struct krait_newest_tasks *tasks, uint16_t from)
 {
     uint32_t index = tasks->switching, before = tasks->number_cap;
     tasks->switching = 0;
-    if (!index || !from || !KRAIT_GROW(tasks->by_number, tasks->number_cap, (uint32_t)from + 1))
+    if (!index || !from)
         return;
+    if (!KRAIT_GROW(tasks->by_number, tasks->number_cap, (uint32_t)from + 1)) {
+        tasks->failed = true;
+        return;
+    }
     memset(tasks->by_number + before, 0, (tasks->number_cap - before) * sizeof(*tasks->by_number));
     uint32_t other = tasks->by_number[from]; /* that had the number before */
     if (other && other != index)

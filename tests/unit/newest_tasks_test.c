@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What tasks do at the end of events that are dropped: record/newest_tasks.h.
+ */
+#include "record/newest_tasks.h"
+
+#include "ctf/format.h"
+
+/* cmocka.h needs these */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void run(struct krait_newest_tasks *tasks, uint32_t task)
+{
+    uint8_t payload[KRAIT_BYTES_task_run];
+    size_t n = krait_put_task_run(payload, &(struct krait_payload_task_run){ .task = task });
+    krait_newest_tasks_follow(tasks, KRAIT_EVENT_task_run, (struct krait_cursor){ payload, payload + n });
+}
+
+static void leave(struct krait_newest_tasks *tasks, uint32_t task, uint8_t reason, uint64_t on)
+{
+    uint8_t payload[KRAIT_BYTES_task_leave];
+    size_t n = krait_put_task_leave(
+        payload, &(struct krait_payload_task_leave){ .task = task, .reason = reason, .on = on });
+    krait_newest_tasks_follow(tasks, KRAIT_EVENT_task_leave, (struct krait_cursor){ payload, payload + n });
+}
+
+static void switch_from(struct krait_newest_tasks *tasks, uint16_t from)
+{
+    uint8_t payload[KRAIT_BYTES_python_switch];
+    size_t n = krait_put_python_switch(payload, &(struct krait_payload_python_switch){ .from = from });
+    krait_newest_tasks_follow(tasks, KRAIT_EVENT_python_switch,
+                              (struct krait_cursor){ payload, payload + n });
+}
+
+/* The first task waits for each of the others, one after the other. */
+static void tasks_that_have_ended_take_no_memory(void **state)
+{
+    enum { FIRST = 1, MANY = 20000, FEW = 4096 };
+    struct krait_newest_tasks tasks = { 0 };
+    KRAIT_AUTO_BUF out = { 0 };
+    run(&tasks, FIRST);
+    for (uint32_t task = FIRST + 1; task < MANY; task++) {
+        leave(&tasks, FIRST, KRAIT_task_leave_reason_task, task);
+        run(&tasks, task);
+        leave(&tasks, task, KRAIT_task_leave_reason_future, 4096);
+        run(&tasks, task);
+        leave(&tasks, task, KRAIT_task_leave_reason_returned, 0);
+        run(&tasks, FIRST);
+    }
+    assert_int_equal(tasks.count, 2);
+    assert_true(tasks.by_id.len <= FEW && tasks.waiting.len <= FEW);
+    assert_false(tasks.failed);
+    leave(&tasks, FIRST, KRAIT_task_leave_reason_task, MANY);
+    krait_newest_tasks_put_waiting(&tasks, &out, 0, SIZE_MAX);
+    assert_int_equal(out.len, sizeof(struct krait_event_extended) + KRAIT_BYTES_task_leave);
+    krait_newest_tasks_done(&tasks);
+}
+
+/* Its stack is that of nobody else. */
+static void a_greenlet_that_ends_is_not_switched_from(void **state)
+{
+    enum { ENDS = 1, OTHER = 2, NUMBER = 3 };
+    struct krait_newest_tasks tasks = { 0 };
+    KRAIT_AUTO_BUF out = { 0 };
+    leave(&tasks, ENDS, KRAIT_task_leave_reason_switched, 0);
+    leave(&tasks, ENDS, KRAIT_task_leave_reason_returned, 0);
+    run(&tasks, OTHER);
+    switch_from(&tasks, NUMBER);
+    leave(&tasks, OTHER, KRAIT_task_leave_reason_future, 4096);
+    assert_false(krait_newest_tasks_put_left(&tasks, &out, 0, SIZE_MAX, NUMBER));
+    leave(&tasks, OTHER, KRAIT_task_leave_reason_switched, 0);
+    switch_from(&tasks, NUMBER);
+    assert_true(krait_newest_tasks_put_left(&tasks, &out, 0, SIZE_MAX, NUMBER));
+    krait_newest_tasks_done(&tasks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tasks_that_have_ended_take_no_memory),
+        cmocka_unit_test(a_greenlet_that_ends_is_not_switched_from),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

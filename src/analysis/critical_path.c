@@ -128,7 +128,9 @@ static int find(struct krait_path_finder *f, struct krait_kernel_events *events,
     struct krait_critical_path *path = f->path;
     struct krait_kernel_options options = { .from_ns = f->options->from_ns,
                                             .until_ns = UINT64_MAX,
-                                            .watch = &f->watch };
+                                            .watch = &f->watch,
+                                            .goes_on = f->options->goes_on,
+                                            .ctx = f->options->ctx };
     f->watch = (struct krait_kernel_watch){ .ctx = f,
                                             .begin = on_begin,
                                             .change = on_change,

@@ -89,12 +89,14 @@ struct krait_path_options {
     int32_t tid;                         /* of that number the first thread that is there in the range */
     uint64_t from_ns, to_ns;             /* after the trace's first event; UINT64_MAX: the end */
     const struct krait_gil_holders *gil; /* of the threads, by the numbers that they know; NULL: not known */
+    bool (*goes_on)(void *ctx, int64_t ns); /* as of struct krait_kernel_event_walk */
+    void *ctx;
     uint64_t memory; /* bytes for what happens in a wait, and a quarter more for moments; 0: 256 MiB */
 };
 
 /* The path begins with the range, or when the thread is first met in it; it ends with the range, or with the
  * thread or the trace. Returns 0, or a negative errno with err set: -ENODATA there are no events in the
- * range; -ESRCH the thread is not met in it. */
+ * range; -ESRCH the thread is not met in it; -ECANCELED by `goes_on`. */
 int krait_critical_path_new(struct krait_critical_path **out, struct krait_kernel_events *events,
                             const struct krait_path_options *options, struct krait_err *err);
 void krait_critical_path_free(struct krait_critical_path *path);

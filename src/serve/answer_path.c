@@ -5,6 +5,7 @@
  */
 #include "analysis/critical_path.h"
 #include "base/json.h"
+#include "serve/running.h"
 #include "serve/serving.h"
 #include "trace/kernel/kernel.h"
 #include "trace/track.h"
@@ -156,12 +157,37 @@ static int kernels_number(const struct krait_serving *serving, const struct krai
     return rc;
 }
 
+/* How far a path is, for its progress: the kernel's events are read from the first one to the end of the range. */
+struct told {
+    int64_t told_ns, end_ns;
+    double bytes_ns; /* of the trace, for each nanosecond of that time */
+};
+
+static bool tell(void *ctx, int64_t ns)
+{
+    struct told *told = ctx;
+    int64_t now_ns = KRAIT_MIN(ns, told->end_ns);
+    double bytes = now_ns > told->told_ns ? (double)(now_ns - told->told_ns) * told->bytes_ns : 0;
+    told->told_ns = KRAIT_MAX(told->told_ns, now_ns);
+    return krait_running_progress(NULL, (uint64_t)bytes);
+}
+
+static struct told told_of(const struct krait_serving *serving, int64_t first_ns, struct krait_range range)
+{
+    int64_t end_ns = (int64_t)KRAIT_MIN(range.to_ns, krait_kernel_last(serving->trace));
+    return (struct told){ .told_ns = first_ns,
+                          .end_ns = end_ns,
+                          .bytes_ns =
+                              (double)serving->trace->bytes / (double)KRAIT_MAX(end_ns - first_ns, 1) };
+}
+
 static int follow(struct krait_critical_path **path, const struct krait_serving *serving,
                   const struct krait_track *track, struct krait_range range, struct krait_err *err)
 {
     struct krait_kernel_events *events = NULL;
     struct krait_gil_holders *gil = NULL;
     struct krait_path_options options = { 0 };
+    struct told told;
     int rc = krait_trace_kernel_of(serving->trace, track->machine, &events, err);
     rc = rc ? rc : kernels_number(serving, track, range.from_ns, &options.tid, err);
     if (!rc && krait_gil_holders_new(&gil, serving->trace))
@@ -171,6 +197,9 @@ static int follow(struct krait_critical_path **path, const struct krait_serving 
         options.from_ns = range.from_ns > first ? range.from_ns - first : 0;
         options.to_ns = range.to_ns > first ? range.to_ns - first : 0;
         options.gil = gil;
+        told = told_of(serving, (int64_t)first, range);
+        options.goes_on = tell;
+        options.ctx = &told;
         rc = krait_critical_path_new(path, events, &options, err);
     }
     krait_gil_holders_free(gil);

@@ -452,6 +452,7 @@ int krait_kernel_events_walk(struct krait_kernel_events *k, const struct krait_k
     struct krait_row_order *order = NULL;
     const struct krait_row *rows;
     uint32_t count, taken;
+    bool cancelled;
     k->end_ns = INT64_MIN;
     k->any = k->began = false;
     k->next_mark = 0;
@@ -463,14 +464,15 @@ int krait_kernel_events_walk(struct krait_kernel_events *k, const struct krait_k
     do {
         rows = krait_row_order_next(order, &count);
         taken = count ? walk_rows(k, walk, krait_row_order_cells(order), rows, count) : 0;
-    } while (taken && taken == count && !is_done(walk));
+        cancelled = taken && walk->goes_on && !walk->goes_on(walk->ctx, rows[taken - 1].ns);
+    } while (taken && taken == count && !cancelled && !is_done(walk));
     if (k->began)
         hand_out_marks(k, walk, k->end_ns);
     if (k->began && walk->ahead && taken < count)
         walk_ahead(k, walk, order, rows, taken, count);
     k->damage = *krait_row_order_damage(order);
     krait_row_order_free(order);
-    return 0;
+    return cancelled ? -ECANCELED : 0;
 }
 
 /* -- what there is to say of it -- */

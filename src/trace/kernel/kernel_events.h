@@ -132,7 +132,8 @@ bool krait_kernel_events_reach(struct krait_kernel_events *events, int64_t ns);
 /* Calls handlers[kind] for each event, in the order of time, those without a handler aside; `begin` once before all
  * of them, with the time of the first event of any kind; `from` once before the events from from_ns on, with that
  * time. Times are nanoseconds after the first event. Events at until_ns and later are left out, and when `done`
- * becomes true those soon after too. May be called again. No gil. hot path. Returns 0 or -ENOMEM.
+ * becomes true those soon after too. May be called again. No gil. hot path. Returns 0, -ENOMEM, or -ECANCELED where
+ * `goes_on` says so.
  *
  * Among them FOUND says which thread, or with 0 the idle task, a CPU runs since before its first event; and
  * LOST that events of a CPU are missing from then on, until its next (kernel_marks.h). */
@@ -140,6 +141,8 @@ struct krait_kernel_event_walk {
     void *ctx;
     uint64_t from_ns, until_ns; /* UINT64_MAX: there is no end */
     const bool *done;           /* NULL: never */
+    /* Called after some thousands of events, with the time of the last one; returns whether to go on. NULL: always */
+    bool (*goes_on)(void *ctx, int64_t ns);
     void (*begin)(void *ctx, int64_t ns);
     void (*from)(void *ctx, int64_t ns);
     /* NULL: nothing behind until_ns is told. Else it is called there, with that time, and then events go on

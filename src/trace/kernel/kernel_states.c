@@ -676,6 +676,12 @@ static void add_asked(struct krait_kernel_event_walk *walk, const struct krait_k
         walk->handlers[raw_kinds[i]] = on_event;
 }
 
+static bool goes_on(void *ctx, int64_t ns)
+{
+    const machine *m = ctx;
+    return m->options->goes_on(m->options->ctx, ns);
+}
+
 static int run(machine *m, struct krait_kernel_events *events, const struct krait_kernel_options *options)
 {
     const struct krait_kernel_watch *watch = options->watch;
@@ -684,6 +690,7 @@ static int run(machine *m, struct krait_kernel_events *events, const struct krai
         .from_ns = options->from_ns,
         .until_ns = options->until_ns,
         .done = watch ? &watch->done : &m->is_over,
+        .goes_on = options->goes_on ? goes_on : NULL,
         .begin = on_begin,
         .from = krait_kernel_count_from,
         .ahead = watch ? NULL : on_ahead,
@@ -707,7 +714,9 @@ int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kerne
     bool none = !rc && krait_kernel_events_end(events) == INT64_MIN;
     if (!rc && !none)
         finish(m, krait_kernel_events_end(events));
-    if (rc || m->failed)
+    if (rc == -ECANCELED)
+        krait_err_set(err, rc, "it was cancelled");
+    else if (rc || m->failed)
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     else if (none)
         rc = krait_kernel_no_events(events, options, err);

@@ -312,13 +312,14 @@ struct krait_kernel_options {
      * CPU while it was ready for that. Asked when it is met; `index` is its place in `threads`, the same in
      * each run over a trace. NULL: none are. */
     bool (*keep)(void *ctx, uint32_t index, int32_t tid);
-    void *ctx;
+    bool (*goes_on)(void *ctx, int64_t ns); /* as of struct krait_kernel_event_walk */
+    void *ctx;                              /* of keep and goes_on */
 };
 
 /* Runs the machine over all events up to until_ns, and counts from from_ns on: what is begun then goes on.
  * Without a watcher it looks on for ten seconds for what ends the waits that go on at until_ns. System calls
  * count when they end in the range, or in one of its parts. Returns 0, or a negative errno with err set: -ENODATA there
- * are no events, or none in the range. */
+ * are no events, or none in the range; -ECANCELED by `goes_on`. */
 int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kernel_events *events,
                             const struct krait_kernel_options *options, struct krait_err *err);
 void krait_kernel_states_free(struct krait_kernel_states *states);

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from browser import Page
+from kernel_made import switch, wake
 from served import Server
 from test_view_follow import ask_trace, wait_until, watched  # noqa: F401 (a fixture)
 
@@ -49,14 +50,14 @@ def test_the_page_grows_with_the_recording_and_keeps_its_place(watched, chromium
 
 
 @contextlib.contextmanager
-def slowed(process):
-    """A machine that leaves a process 4 of 100 milliseconds."""
+def slowed(process, ms=4):
+    """A machine that leaves a process so many of 100 milliseconds."""
     ends = threading.Event()
 
     def slow():
-        while not ends.wait(0.004):
+        while not ends.wait(ms / 1000):
             process.send_signal(signal.SIGSTOP)
-            time.sleep(0.096)
+            time.sleep((100 - ms) / 1000)
             process.send_signal(signal.SIGCONT)
 
     thread = threading.Thread(target=slow)
@@ -86,5 +87,35 @@ def test_a_long_answer_shows_how_far_it_is_and_can_be_cancelled(krait, synth, ch
     page.wait()
     assert page.rows()[0][0] == "app.main" and not jobs.is_visible()
     assert page.errors == []
+    page.page.close()
+    server.end()
+
+
+def test_the_critical_path_shows_how_far_it_is_whatever_the_panel_and_can_be_cancelled(krait, both, chromium):
+    """Threads 5 and 7 wake each other again and again."""
+    times = range(0, 200_000, 20)
+    events = [e for us in times for e in (wake(us + 5, 7), switch(us + 10, 5, 7, state=1), wake(us + 15, 5), switch(us + 20, 7, 5, state=1))]
+    server = Server(krait, both("process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\n0us call 1\n200ms return\nexit 0 0\n", [switch(0, 0, 5), *events]))
+    server.built()
+    page = Page(chromium.new_page(viewport={"width": 1280, "height": 800}))
+    page.page.goto(server.url + "#p=functions;s=0,200000000")
+    page.wait()
+    jobs, path = page.page.locator(".jobs"), "() => krait.context.timeline.overlay.path.length"
+    with slowed(server.process, 1):
+        for panel in ("1", "2"):
+            page.page.keyboard.press(panel)
+            page.page.keyboard.press("p")
+            wait_until(lambda now: re.search(r"critical path [1-9]\d?%", now), lambda: jobs.inner_text() if jobs.is_visible() else "")
+            jobs.get_by_role("button", name="Cancel").click()
+            assert "cancelled" in jobs.inner_text()
+            wait_until(lambda now: now == [], lambda: page.page.evaluate("() => fetch('api/progress').then((answer) => answer.json())"))
+            assert page.page.evaluate(path) == 0
+            if panel == "1":
+                page.page.keyboard.press("p")
+    assert "The critical path was cancelled." in page.text(".details")
+    jobs.get_by_role("button", name="Try again").click()
+    page.wait()
+    assert page.page.evaluate(path) == 3 * len(times) and not jobs.is_visible()
+    assert "Critical path of 200.0 ms" in page.text(".details") and page.errors == []
     page.page.close()
     server.end()

@@ -2,6 +2,7 @@
 #include "view/page.h"
 
 #include "base/fmt.h"
+#include "trace/kernel/kernel.h"
 #include "view/flame_text.h"
 #include "view/page_tables.h"
 
@@ -81,6 +82,7 @@ static void facts(struct krait_buf *to, const struct krait_page *page)
     const struct krait_process *first = trace->process_count ? &trace->processes[0] : NULL;
     char duration[KRAIT_FMT_SIZE], from[KRAIT_FMT_SIZE], processes[KRAIT_FMT_SIZE], threads[KRAIT_FMT_SIZE];
     KRAIT_AUTO_BUF counts = { 0 };
+    const char *kernel_host = krait_kernel_machines(trace) ? krait_kernel_host(trace, 0) : "";
     krait_fmt_ns(duration, page->range.to_ns - page->range.from_ns);
     krait_fmt_ns(from, page->range.from_ns - page->zero_ns);
     krait_buf_fmt(&counts, "%u %s, %s", trace->process_count,
@@ -89,7 +91,7 @@ static void facts(struct krait_buf *to, const struct krait_page *page)
     krait_fmt_count(processes, trace->process_count);
     krait_buf_str(to, "<dl>");
     fact(to, "command", first ? *first->command ? first->command : first->name : "");
-    fact(to, "host", first ? first->host : "");
+    fact(to, "host", first && *first->host ? first->host : kernel_host);
     fact(to, "runtime", first ? first->runtime : "");
     fact(to, "duration", duration);
     fact(to, "begins at", page->range.from_ns > page->zero_ns ? from : "");

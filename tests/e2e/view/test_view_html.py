@@ -123,6 +123,14 @@ def test_source_is_in_it_unless_it_is_left_out(page, tmp_path):
     assert text.count("<details>") == 1  # what is no Python source stays where it is
     text, _ = page(script, "--no-source")
     assert "secret" not in text and "<h2>Source</h2>" not in text and "<li>source (--no-source): <code>krait view " in text
+    source.write_text("# first\ndef main():\n" + "    step()\n" * 100)
+    text, _ = page(script)
+    assert text.count("    step()\n") == 59 and "... and 41 more lines to the end of the file\n</pre>" in text
+
+
+def test_a_page_has_the_host_of_a_kernel_trace(krait, tmp_path):
+    folder = write_kernel(tmp_path / "kernel", [switch(0, 0, 5), switch(10, 5, 0)], host="web<1>")
+    assert "<dt>host</dt><dd>web&lt;1&gt;</dd>" in written(krait, folder, tmp_path / "page.html")
 
 
 # Of thread 5 four reads, one of them an error; 7 is another program's.

@@ -48,3 +48,19 @@ def test_a_table_longer_than_the_page_holds_is_whole_to_the_end_and_back(krait, 
         assert page.text(".message").startswith("the first ") and page.text(".message").endswith("of the range; scroll for more")
         again = page.page.evaluate(SCROLL, True)
         assert are_printed(again["stops"])[1] == len(printed)
+
+
+def test_a_link_has_the_text_that_is_searched_for(krait, chromium, synth):
+    folder = synth("process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\n0us call 1\n10us return\nexit 0 0\n")
+    with opened(krait, chromium, folder, "#r=0,10000;p=events") as page:
+        words = page.page.get_by_label("Search events for a text")
+        words.fill("app.main, 1:2 50%")
+        words.blur()
+        page.page.wait_for_timeout(500)
+        address = page.address()
+        page.page.goto("about:blank")
+        page.page.go_back()
+        assert page.wait().page.get_by_label("Search events for a text").input_value() == "app.main, 1:2 50%"
+        page.page.get_by_label("Search events for a text").fill("")
+        page.page.wait_for_timeout(500)
+        assert "words" in address and "words" not in page.address()

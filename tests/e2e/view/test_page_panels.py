@@ -190,6 +190,23 @@ def test_a_range_is_played_step_by_step(open_page, krait, tmp_path):
     assert 0 < float(page.text(".play-time").split()[0]) < 1
 
 
+def test_a_link_has_the_moment_and_the_speed_of_playing(open_page, synth):
+    folder = synth(PLAYED + "exit 0 0\n")
+    page = open_page(folder, "#r=0,1000000000;p=play")
+    shown = lambda page: (page.text(".play-time"), page.page.get_by_label("Speed").evaluate("(list) => list.selectedOptions[0].textContent"))  # noqa: E731
+    page.page.get_by_label("Speed").select_option(index=2)
+    page.page.locator("canvas.play").focus()
+    page.press(".", ".")
+    address, seen = page.address(), shown(page)
+    assert seen[0] == "0.300000000 s"
+    page.page.goto("about:blank")
+    again = open_page(folder, f"#{address}")
+    assert shown(again) == seen and again.address() == address
+    again.page.locator("canvas.play").focus()
+    again.press("Home")
+    assert "moment" not in again.address() and shown(again)[0] == "0.000000000 s"
+
+
 def test_log_records_say_level_logger_and_message(krait, chromium, tmp_path):
     def said(us, level, text):
         return event(us, "lttng_python:event", msg=text, logger_name="app.db", int_loglevel=level, **{"vtid of context": 7})

@@ -399,7 +399,10 @@ export const eventTable: Panel = {
     const dialog = el('dialog', { class: 'help export' }), out = button('Export', 'Save the range as a trace, or its events as JSON', () => showExport(dialog));
     dialog.addEventListener('close', () => saving?.abort());
     words = el('input', { type: 'search', class: 'event-words', placeholder: 'Search', 'aria-label': 'Search events for a text', title: 'Text in the line of an event, as krait cat prints it; Enter finds the next match, Shift+Enter the previous one', spellcheck: 'false' });
-    words.addEventListener('input', () => { outcome.textContent = ''; });
+    words.addEventListener('input', () => {
+      outcome.textContent = '';
+      context.store.look('words', words.value);
+    });
     words.addEventListener('keydown', (event) => { if (event.key === 'Enter') void find(!event.shiftKey); });
     outcome = el('span', { role: 'status', class: 'outcome' });
     const steps = [button('\u2191', 'Previous match (Shift+Enter)', () => void find(false), 'icon'), button('\u2193', 'Next match (Enter)', () => void find(true), 'icon')];
@@ -413,6 +416,7 @@ export const eventTable: Panel = {
   async update(context, signal) {
     const { from, until: end } = timeParams(context);
     if (document.activeElement !== input) input.value = context.store.view.events;
+    if (document.activeElement !== words) words.value = context.store.view.looks.words ?? '';
     clearTimeout(timer);
     begin = from;
     until = end >= context.trace.duration ? end + 1n : end; // the last event is at the recording's end

@@ -41,12 +41,16 @@ class Player {
   private asked = 0;
   private asking: AbortController | null = null;
   private key = '';
+  private kept = ''; // what the link has of the moment, from here
 
   constructor(private context: Context) {
     this.toggle = button('\u25b6', 'Play (Space)', () => this.play(!this.playing));
     for (const [i, [words]] of SPEEDS.entries()) this.speed.append(el('option', { value: String(i) }, words));
     this.slider.addEventListener('input', () => { this.go(Number(this.slider.value) / 1000 * this.span); });
-    this.speed.addEventListener('change', () => this.draw());
+    this.speed.addEventListener('change', () => {
+      this.context.store.look('speed', this.speed.selectedIndex ? this.speed.value : '');
+      this.draw();
+    });
     const bar = el('div', { class: 'play-bar' }, button('|\u2039', 'To the begin of the range (Home)', () => this.go(0)),
       button('\u2039', 'One event back (,)', () => this.step(false)), this.toggle, button('\u203a', 'One event on (.)', () => this.step(true)), this.speed, this.slider, this.clock);
     this.element = el('div', { class: 'fill play-box' }, bar, this.canvas);
@@ -84,7 +88,24 @@ class Player {
       });
     }
     this.key = key;
+    this.open();
     this.draw();
+  }
+
+  /** Goes to the moment of a link, at its speed. */
+  private open(): void {
+    const { moment: wanted = '', speed = '0' } = this.context.store.view.looks;
+    if (SPEEDS[Number(speed)]) this.speed.value = speed;
+    if (wanted !== this.kept && /^\d{1,18}$/.test(wanted)) this.at = Math.min(Number(wanted), this.span);
+    this.kept = wanted;
+  }
+
+  /** Keeps the moment in the link, in nanoseconds from the begin of the range; not where a new range, or the newest of a recording that goes on, is shown. */
+  private keep(): void {
+    const { store, trace } = this.context, rests = trace.growing ? this.at >= this.span : this.at <= 0, words = rests ? '' : String(Math.round(this.at));
+    if (words === this.kept || this.playing) return;
+    this.kept = words;
+    store.look('moment', words);
   }
 
   get pace(): number { // nanoseconds of the recording in a second
@@ -98,6 +119,7 @@ class Player {
     this.toggle.textContent = on ? '\u23f8' : '\u25b6';
     this.toggle.title = on ? 'Pause (Space)' : 'Play (Space)';
     if (on) requestAnimationFrame((now) => this.tick(now));
+    else this.keep();
   }
 
   private tick(now: number): void {
@@ -107,7 +129,7 @@ class Player {
       return;
     }
     const whole = this.load();
-    if (whole) this.at = Math.min(this.at + this.pace * Math.min(now - this.last, 100) / 1000, this.span);
+    if (whole) this.at = Math.min(this.at + this.pace * Math.min(Math.max(now - this.last, 0), 100) / 1000, this.span);
     this.last = now;
     this.draw();
     if (this.at >= this.span) this.play(false);
@@ -191,6 +213,7 @@ class Player {
 
   private draw(): void {
     this.load();
+    this.keep();
     void this.countCalls();
     this.paint();
     this.slider.value = String(Math.round(this.at / this.span * 1000));

@@ -185,8 +185,22 @@ export class Overlay {
 
   /** The height below the strip of a thread's states; for a hidden thread, in the head of its group. */
   private y(track: number, frame: Frame): number | undefined {
-    const at = this.lanes.heightOf(track);
+    const at = this.lanes.heightOf(track) ?? this.lanes.heightOf(this.besideOf(track));
     return at === undefined ? undefined : at - frame.scroll;
+  }
+
+  private beside: { of: Trace['tracks'] | null; found: Map<number, number> } = { of: null, found: new Map() };
+
+  /** A track in the lane of the same thread: the flows of a program have none of their own. */
+  private besideOf(track: number): number {
+    const { tracks } = this.trace, { of, thread, process, machine, number } = tracks[track];
+    if (this.beside.of !== tracks) this.beside = { of: tracks, found: new Map() };
+    let found = this.beside.found.get(track);
+    if (found === undefined) {
+      found = tracks.find((t) => t.kind !== 'flows' && t.of === of && t.thread === thread && t.process === process && t.machine === machine && t.number === number)?.id ?? track;
+      this.beside.found.set(track, found);
+    }
+    return found;
   }
 
   private drawPath(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {

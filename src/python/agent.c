@@ -121,6 +121,13 @@ static int install_hooks(struct krait_interp *in, const char **why)
     return rc;
 }
 
+static void take_definitions_ring(struct krait_interp *in)
+{
+    in->definitions = krait_writer_ring_new(&krait_agent.writer, KRAIT_RING_DEFINITIONS, 0);
+    if (!in->definitions)
+        krait_writer_lost(&krait_agent.writer, KRAIT_lost_reason_no_ring, 1);
+}
+
 static int install(struct krait_interp *in, const char **why)
 {
     in->starts = atomic_load(&krait_agent.starts);
@@ -128,9 +135,7 @@ static int install(struct krait_interp *in, const char **why)
     krait_tasks_forget(in);
     in->sees_tasks = in->agent->tasks && (in->sees_tasks || krait_tasks_are_imported());
     krait_optional_forget(in);
-    in->definitions = krait_writer_ring_new(&krait_agent.writer, KRAIT_RING_DEFINITIONS, 0);
-    if (!in->definitions)
-        krait_writer_lost(&krait_agent.writer, KRAIT_lost_reason_no_ring, 1);
+    take_definitions_ring(in);
     return install_hooks(in, why);
 }
 
@@ -406,7 +411,7 @@ int krait_agent_rejoin(struct krait_interp *in)
     }
     for (struct krait_interp *i = atomic_load(&agent->interps); i; i = i->next) {
         if (!i->ended && i->starts == atomic_load(&agent->starts))
-            i->definitions = krait_writer_ring_new(&agent->writer, KRAIT_RING_DEFINITIONS, 0);
+            take_definitions_ring(i);
     }
     krait_governor_init(in);
     say_process(in, KRAIT_process_origin_fork);

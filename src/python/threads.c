@@ -109,6 +109,7 @@ void krait_threads_forked(void)
     pthread_mutex_init(&entries_lock, NULL);
     pthread_mutex_init(&waiting_lock, NULL);
     for (struct thread_entry *e = atomic_load(&thread_entries); e; e = e->next) {
+        e->none_at = 0; /* the child may have one where its parent had none */
         if (atomic_load(&e->tls) == &krait_this_ring)
             continue;
         e->said = (struct frames){ 0 }; /* its thread may have been in free(): never twice */

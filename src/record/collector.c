@@ -135,6 +135,9 @@ static void put_own_event(struct krait_collector *c, struct krait_collected_proc
 static void put_lost(struct krait_collector *c, struct krait_collected_proc *proc, uint32_t i)
 {
     struct krait_proc *slot = &c->shm.procs[i];
+    /* Of processes that have no trace to say it in: who ends next says it for them. */
+    atomic_fetch_add(&slot->lost[KRAIT_lost_reason_no_slot],
+                     atomic_exchange(&c->shm.control->lost[KRAIT_lost_reason_no_slot], 0));
     if (atomic_load(&slot->lost[KRAIT_lost_reason_raw_fork]))
         atomic_fetch_add(&slot->lost[KRAIT_lost_reason_raw_fork], krait_torn_drop(c, proc));
     atomic_fetch_add(&slot->lost[KRAIT_lost_reason_limit], proc->over_limit);
@@ -205,6 +208,7 @@ static void complete_proc(struct krait_collector *c, uint32_t i, enum krait_even
 /* The process is dead, or has closed its slot. */
 static void finish_proc(struct krait_collector *c, uint32_t i, enum krait_event_enum_value how, int status)
 {
+    krait_collector_beat(c); /* of many that end at once each takes a while */
     complete_proc(c, i, how, status);
     const char *path = krait_tracedir_path(c->procs[i].dir);
     if (!c->tap)

@@ -55,7 +55,7 @@
 #include <stdio.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 13u                   /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 14u                   /* agent and collector must agree */
 #define KRAIT_ENV_SESSION "KRAIT_SESSION"
 
 enum {

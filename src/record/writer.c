@@ -45,6 +45,25 @@ void krait_writer_refuse(struct krait_writer *writer, const char *why)
         krait_shm_refuse(writer->shm.control, own_pid(writer), why);
 }
 
+/* ---- the collector ---- */
+
+static void wake_collector(struct krait_control *control)
+{
+    if (atomic_load(&control->sleeping) && atomic_exchange(&control->sleeping, 0))
+        syscall(SYS_futex, &control->sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static bool collector_beats(const struct krait_writer *writer)
+{
+    uint64_t beat = atomic_load_explicit(&writer->shm.control->beat_ns, memory_order_relaxed);
+    return krait_clock_ns(CLOCK_MONOTONIC) < beat + PATIENCE_NS;
+}
+
+static bool collector_exists(const struct krait_writer *writer)
+{
+    return writer->apart || kill(writer->shm.control->collector_pid, 0) == 0 || errno == EPERM;
+}
+
 /* ---- process slots and rings ---- */
 
 /* Raises *used to at least n: the collector looks at slots below it. */
@@ -70,6 +89,20 @@ uint32_t krait_writer_session(const struct krait_writer *writer)
 static bool session_runs(const struct krait_writer *writer)
 {
     return krait_writer_session(writer) == KRAIT_SESSION_RUN;
+}
+
+/* A process that begins while all slots or rings are taken waits for the collector, which may have some to give back, of
+ * processes that have ended. Returns false when it has waited long enough since krait_writer_join. */
+static bool wait_for_room(const struct krait_writer *writer)
+{
+    if (krait_clock_ns(CLOCK_MONOTONIC) >= writer->patient_until_ns || !session_runs(writer) ||
+        !collector_beats(writer))
+        return false;
+    wake_collector(writer->shm.control);
+    int saved = errno;
+    nanosleep(&(struct timespec){ .tv_nsec = 200 * KRAIT_NS_PER_US }, NULL);
+    errno = saved;
+    return true;
 }
 
 /* Whether the recording is on, or off with something that is to be in it still. */
@@ -119,8 +152,11 @@ int krait_writer_join(struct krait_writer *writer)
     uint32_t session = krait_writer_session(writer);
     if (session != KRAIT_SESSION_RUN)
         return session == KRAIT_SESSION_OFF ? -EHOSTDOWN : -ESHUTDOWN;
-    if (!writer->reserved && !take_proc(writer)) {
-        krait_writer_lost(writer, KRAIT_lost_reason_no_ring, 1);
+    writer->patient_until_ns = krait_clock_ns(CLOCK_MONOTONIC) + writer->patience_ns;
+    while (!writer->reserved && !take_proc(writer)) {
+        if (wait_for_room(writer))
+            continue;
+        krait_writer_lost(writer, KRAIT_lost_reason_no_slot, 1);
         return -EAGAIN;
     }
     struct krait_proc *proc = &writer->shm.procs[writer->proc_index];
@@ -187,17 +223,9 @@ static struct krait_ring *take_ring(struct krait_writer *writer)
     return ring;
 }
 
-static void wake_collector(struct krait_control *control)
+/* A thread without a ring asks at each of its events: all rings are looked through only when one was given back. */
+static struct krait_ring *find_ring(struct krait_writer *writer)
 {
-    if (atomic_load(&control->sleeping) && atomic_exchange(&control->sleeping, 0))
-        syscall(SYS_futex, &control->sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-struct krait_ring *krait_writer_ring_new(struct krait_writer *writer, enum krait_ring_kind kind, uint32_t tid)
-{
-    if (!writer->proc || !session_takes(writer, kind == KRAIT_RING_DEFINITIONS))
-        return NULL;
-    /* A thread without a ring asks at each of its events. */
     uint64_t now = atomic_load(&writer->shm.control->ring_frees) + 1ull;
     if (atomic_load(&writer->no_ring_since) == now)
         return NULL;
@@ -205,8 +233,19 @@ struct krait_ring *krait_writer_ring_new(struct krait_writer *writer, enum krait
     if (!ring) {
         wake_collector(writer->shm.control); /* it may have some to give back, of processes that have ended */
         atomic_store(&writer->no_ring_since, now);
-        return NULL;
     }
+    return ring;
+}
+
+struct krait_ring *krait_writer_ring_new(struct krait_writer *writer, enum krait_ring_kind kind, uint32_t tid)
+{
+    if (!writer->proc || !session_takes(writer, kind == KRAIT_RING_DEFINITIONS))
+        return NULL;
+    struct krait_ring *ring = find_ring(writer);
+    while (!ring && wait_for_room(writer))
+        ring = find_ring(writer);
+    if (!ring)
+        return NULL;
     ring->kind = kind;
     ring->tid = tid;
     atomic_store(&ring->state, KRAIT_SLOT_OPEN);
@@ -340,17 +379,6 @@ static bool open_packet(struct krait_writer *writer, struct krait_ring *ring, ui
     atomic_store_explicit(&ring->open_packet, place, memory_order_release);
     ring->limit = (uint8_t *)head + writer->shm.packet_bytes - KRAIT_RING_MARGIN;
     return true;
-}
-
-static bool collector_beats(const struct krait_writer *writer)
-{
-    uint64_t beat = atomic_load_explicit(&writer->shm.control->beat_ns, memory_order_relaxed);
-    return krait_clock_ns(CLOCK_MONOTONIC) < beat + PATIENCE_NS;
-}
-
-static bool collector_exists(const struct krait_writer *writer)
-{
-    return writer->apart || kill(writer->shm.control->collector_pid, 0) == 0 || errno == EPERM;
 }
 
 bool krait_writer_has_changed(const struct krait_writer *writer)

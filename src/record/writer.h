@@ -30,6 +30,8 @@ struct krait_writer {
         *ring_maps; /* the address of each ring's bytes, + KRAIT_MAP_CLOSED; NULL: not mapped here */
     uint8_t *seed;  /* a second mapping of the page below the first ring, without access */
     _Atomic uint64_t no_ring_since; /* there was no free ring when ring_frees + 1 had this value */
+    uint64_t patience_ns;           /* how long a process that begins waits for a slot and its rings */
+    uint64_t patient_until_ns;      /* CLOCK_MONOTONIC; set by krait_writer_join */
     uint32_t *own;   /* points to 0 in a fork of the process that has joined; NULL: not known */
     uint8_t *window; /* the chunks that are mapped here; NULL: rings do not grow */
     uint32_t window_first, window_count;
@@ -57,8 +59,8 @@ static inline uint8_t *krait_writer_packet(const struct krait_writer *writer, co
 /* Tells the collector why this process is not recorded. */
 void krait_writer_refuse(struct krait_writer *writer, const char *why);
 
-/* Takes a process slot for this process; call it again after fork. Returns 0, -EAGAIN if none is free, -ESHUTDOWN if
- * the recording has ended, -EHOSTDOWN if it is off. */
+/* Takes a process slot for this process; call it again after fork. Where none is free it waits for the collector, up to
+ * patience_ns. Returns 0, -EAGAIN if none is free then, -ESHUTDOWN if the recording has ended, -EHOSTDOWN if it is off. */
 int krait_writer_join(struct krait_writer *writer);
 /* Takes a slot for krait_writer_join to use later: the collector knows then that the process is ready. May fail. */
 void krait_writer_reserve(struct krait_writer *writer);
@@ -73,7 +75,8 @@ static inline bool krait_writer_is_own(const struct krait_writer *writer)
 void krait_writer_leave(struct krait_writer *writer);
 
 /* A ring for a thread, or for definitions; NULL if none is left (the caller's first event counts that as lost_reason
- * no_ring), or the recording is over, or for a thread if it is off. Any thread. */
+ * no_ring), or the recording is over, or for a thread if it is off. Any thread. Waits for one only in the first
+ * patience_ns after krait_writer_join. */
 struct krait_ring *krait_writer_ring_new(struct krait_writer *writer, enum krait_ring_kind kind,
                                          uint32_t tid);
 /* The owner will not write any more. NULL is fine. */

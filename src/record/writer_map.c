@@ -169,7 +169,7 @@ static void read_address(struct krait_writer *writer, const char *address)
 int krait_writer_map(struct krait_writer *writer, const char *address)
 {
     struct stat st;
-    struct krait_writer made = { 0 };
+    struct krait_writer made = { .patience_ns = 10 * KRAIT_NS_PER_MS };
     read_address(&made, address);
     KRAIT_AUTO_CLOSE int fd = open_recording(&made, &st);
     if (fd < 0)

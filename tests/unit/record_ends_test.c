@@ -109,6 +109,91 @@ static void slots_of_processes_that_died_early_are_used_again(void **state)
     assert_int_equal(look(f).calls, 1);
 }
 
+/* All slots of processes but those that are in use already. */
+static void fill_slots(struct krait_writer *writer, pid_t pid)
+{
+    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
+        uint32_t expected = KRAIT_SLOT_FREE;
+        atomic_compare_exchange_strong(&writer->shm.procs[i].state, &expected,
+                                       krait_slot_taken((uint32_t)pid));
+    }
+    atomic_store(&writer->shm.control->proc_used, KRAIT_PROCS_MAX);
+}
+
+static void a_process_without_a_slot_is_counted_as_such(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer, other;
+    collect(f, NULL);
+    join(f, &writer);
+    fill_slots(&writer, getppid());
+    assert_int_equal(krait_writer_map(&other, krait_collector_session(f->collector)), 0);
+    assert_int_equal(krait_writer_join(&other), -EAGAIN);
+    krait_collector_round(f->collector);
+    leave(&writer);
+    struct krait_collector_summary summary = finish(f);
+    assert_int_equal(summary.lost[KRAIT_lost_reason_no_slot], 1);
+    assert_int_equal(summary.lost[KRAIT_lost_reason_no_ring], 0);
+}
+
+/* In a child, which may wait for long. */
+static void begin_patiently(const struct fixture *f)
+{
+    struct krait_writer writer;
+    if (krait_writer_map(&writer, krait_collector_session(f->collector)))
+        _exit(99);
+    writer.patience_ns = 60 * KRAIT_NS_PER_S;
+    if (krait_writer_join(&writer))
+        _exit(98);
+    _exit(!krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 2));
+}
+
+/* It has found nothing when it wakes the collector, which does not nap here. */
+static pid_t wait_for_one_that_waits(const struct fixture *f, struct krait_control *control)
+{
+    atomic_store(&control->sleeping, 1);
+    pid_t pid = fork();
+    if (pid == 0)
+        begin_patiently(f);
+    while (atomic_load(&control->sleeping))
+        assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+    return pid;
+}
+
+static void a_process_that_begins_waits_for_the_slot_of_one_that_has_ended(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, NULL);
+    join(f, &writer);
+    pid_t dead = fork();
+    if (dead == 0)
+        _exit(0);
+    wait_status(dead);
+    fill_slots(&writer, dead);
+    pid_t pid = wait_for_one_that_waits(f, writer.shm.control);
+    krait_collector_round(f->collector);
+    assert_int_equal(wait_status(pid), 0);
+    leave(&writer);
+    assert_int_equal(finish(f).lost[KRAIT_lost_reason_no_slot], 0);
+}
+
+static void a_process_that_begins_waits_for_a_ring(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, &(struct krait_collector_options){ .rings = 1 });
+    join(f, &writer);
+    struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 1);
+    put(&writer, ring, 1);
+    pid_t pid = wait_for_one_that_waits(f, writer.shm.control);
+    krait_writer_ring_close(ring);
+    krait_collector_round(f->collector);
+    assert_int_equal(wait_status(pid), 0);
+    leave(&writer);
+    finish(f);
+}
+
 static void a_ring_is_found_again_when_one_was_given_back(void **state)
 {
     struct fixture *f = *state;
@@ -272,6 +357,9 @@ int main(void)
         RECORD_TEST(nothing_published_is_lost_when_the_writer_is_killed),
         RECORD_TEST(a_packet_whose_writer_died_while_it_closed_it_is_there_once),
         RECORD_TEST(slots_of_processes_that_died_early_are_used_again),
+        RECORD_TEST(a_process_without_a_slot_is_counted_as_such),
+        RECORD_TEST(a_process_that_begins_waits_for_the_slot_of_one_that_has_ended),
+        RECORD_TEST(a_process_that_begins_waits_for_a_ring),
         RECORD_TEST(a_ring_is_found_again_when_one_was_given_back),
         RECORD_TEST(a_process_that_was_gone_before_it_was_seen_has_its_name),
         RECORD_TEST(rings_of_who_lives_on_are_nobody_elses_after_the_end),

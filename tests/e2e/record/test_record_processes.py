@@ -201,6 +201,30 @@ def test_a_thousand_threads_one_after_the_other(record, python):
     assert run.check().calls()["step"] == 1500
 
 
+@pytest.mark.long
+def test_five_thousand_forks_in_a_row(record, any_python, report, info):
+    """Children end faster than their traces can be written: what is lost of them is said, with the reason that it has."""
+    run = record.text(
+        any_python,
+        """
+        import os
+        def child():
+            pass
+        for _ in range(5000):
+            pid = os.fork()
+            if not pid:
+                child()
+                os._exit(0)
+            os.waitpid(pid, 0)
+        """,
+        timeout=600,
+    )
+    calls = sum(f["calls"] for f in report(run.path) if f["name"].endswith("child"))
+    lost = info(run.path)["lost"]
+    assert set(lost) <= {"no ring", "no process slot"}, lost
+    assert calls + sum(lost.values()) >= 5000 and calls > 2048, (calls, lost)  # there are rings for 2,048 at once
+
+
 def test_threads_that_c_code_makes(record, python):
     run = record.text(
         python,

@@ -3,6 +3,7 @@
 measured by bench/governor."""
 
 import csv
+import gzip
 import re
 import subprocess
 
@@ -109,10 +110,11 @@ def test_what_holds_dropped_functions_is_marked_everywhere(record, krait, report
     header, *rows = csv.reader(text("report", "--csv", run.path).stdout.splitlines())
     of_app = [row for row in rows if row[header.index("module")] == "__main__"]
     assert [row[0] for row in of_app if row[header.index("holds_dropped")] == "1"] == ["step"]
-    for to in ("folded", "chrome", "speedscope", "callgrind"):
+    for to in ("folded", "chrome", "speedscope", "callgrind", "perfetto", "pprof"):
         out = run.path.parent / ("out." + to)
         text("export", "--to", to, "-o", out, run.path)
-        assert mark in out.read_text()
+        written = gzip.decompress(out.read_bytes()) if to == "pprof" else out.read_bytes()
+        assert mark.encode() in written and b"__main__.other [+dropped]" not in written, to
     picture = run.path.parent / "flame.svg"
     text("flame", "-o", picture, run.path)
     assert "step [+dropped]" in picture.read_text()

@@ -122,6 +122,45 @@ def test_what_holds_dropped_functions_is_marked_everywhere(record, krait, report
     assert "__main__.leaf (after " in text("info", run.path).stdout
 
 
+@drops
+def test_times_are_those_of_the_functions_that_had_them(record, report, python):
+    """Held against the program's own clock in the same run, so that a busy machine lengthens both alike; there leaf may seem long, and
+    stay. A function that is dropped wrongly moves its time to its caller: here most of the program's would be <module>'s own."""
+    run = record.text(
+        python,
+        """
+        from time import perf_counter_ns as now
+        def leaf(x):
+            return x
+        def step():
+            for i in range(200):
+                leaf(i)
+            for i in range(1500):
+                pass
+        def other():
+            for i in range(7000):
+                pass
+        of_step = of_other = 0
+        for i in range(800):
+            begin = now()
+            step()
+            between = now()
+            other()
+            end = now()
+            of_step += between - begin
+            of_other += end - between
+        print(of_step, of_other)
+        """,
+        options=BUDGET,
+    )
+    of_step, of_other = map(int, run.stdout.split())
+    rows = recorded(report, run.path)
+    # The self time of each with what it calls: leaf, as long as that is recorded.
+    shown = {name: int(rows[name]["total_ns"]) for name in ("step", "other")}
+    error = abs(shown["step"] - of_step) + abs(shown["other"] - of_other)
+    assert error < 0.15 * (of_step + of_other), (shown, of_step, of_other)
+
+
 @pytest.mark.pythons(most=(3, 11))
 @pytest.mark.few_pythons
 def test_a_pause_is_nobodys_time_and_ends(record, report, overview, python):

@@ -296,6 +296,30 @@ def test_a_c_call_whose_end_was_lost_does_not_go_on_in_what_is_kept(record, pyth
     assert "loses" in names and "sorted" not in names
 
 
+NEW_FUNCTIONS = """\
+    import os, signal, sys
+    count = int(sys.argv[1])
+    names = {"__name__": "__main__"}
+    exec("\\n".join(f"def f{i}(): return {i}" for i in range(count)), names)
+    functions = [names[f"f{i}"] for i in range(count)]
+    os.kill(os.getppid(), signal.SIGSTOP)
+    try:
+        for f in functions: f()
+    finally:
+        os.kill(os.getppid(), signal.SIGCONT)
+    """
+
+
+@pytest.mark.parametrize("count, ring", [(5_000, "128K"), pytest.param(100_000, "2M", marks=pytest.mark.long)])
+def test_all_functions_have_names_that_begin_while_the_collector_is_kept_from_running(record, any_python, report, info, count, ring):
+    """The ring of definitions grows as those of threads do: the names alone are several times what a ring holds."""
+    run = record(any_python, record.script(NEW_FUNCTIONS), count, options=["--ring-size", ring])
+    assert run.status == 0 and run.lost == 0, run.stderr
+    calls = {f["name"]: f["calls"] for f in report(run.path) if f["module"] == "__main__"}
+    assert sum(calls.get(f"f{i}") == 1 for i in range(count)) == count
+    assert info(run.path)["rings"]["grown_bytes"] > 0
+
+
 @pytest.mark.few_pythons
 def test_c_calls_between_python_calls_are_kept_too(record, python, report):
     text = """

@@ -269,18 +269,7 @@ static void take_packet(struct krait_collector *c, uint32_t r, const struct krai
                               ~(1ull << packet->place % KRAIT_PACKETS_MAX), memory_order_release);
 }
 
-static bool take_ready(struct krait_collector *c, uint32_t r, bool may_pause);
-static void take_open_definitions(struct krait_collector *c, uint32_t r);
-
-/* A tap and triggers get the definitions before the events that they belong to: whoever writes these has written those. */
-static void take_definitions_first(struct krait_collector *c, uint32_t r)
-{
-    uint32_t definitions = c->procs[c->rings[r].proc].definitions_ring;
-    if (!(c->tap || c->triggers) || c->rings[r].kind == KRAIT_RING_DEFINITIONS || definitions == UINT32_MAX)
-        return;
-    take_ready(c, definitions, false);
-    take_open_definitions(c, definitions);
-}
+static void take_definitions_first(struct krait_collector *c, uint32_t r);
 
 /* Closed packets in their order. Returns whether there were any. Several words are not read at one instant: of two
  * packets, the later one may be seen alone. But whoever has seen it sees the earlier one too when it looks again. */
@@ -328,6 +317,33 @@ static void take_open_definitions(struct krait_collector *c, uint32_t r)
     if (c->rings[r].kind == KRAIT_RING_DEFINITIONS && open_packet(c, r, &packet, &bytes) &&
         bytes > *taken_of(c, r, packet))
         write_definitions(c, r, packet, bytes);
+}
+
+/* The ring of a process's definitions, which may be behind those of its threads; UINT32_MAX: there is none. */
+static uint32_t definitions_of(struct krait_collector *c, uint32_t proc)
+{
+    uint32_t used = c->procs[proc].definitions_ring == UINT32_MAX ? krait_collector_rings_used(c) : 0;
+    for (uint32_t r = 0; r < used; r++) {
+        const struct krait_ring *head = &c->shm.rings[r];
+        uint32_t word = atomic_load_explicit(&head->state, memory_order_acquire);
+        if (krait_slot_state(word) >= KRAIT_SLOT_OPEN &&
+            __atomic_load_n(&head->proc, __ATOMIC_RELAXED) == proc &&
+            __atomic_load_n(&head->kind, __ATOMIC_RELAXED) == KRAIT_RING_DEFINITIONS)
+            get_to_know(c, r);
+    }
+    return c->procs[proc].definitions_ring;
+}
+
+/* A tap and triggers get the definitions before the events that they belong to: whoever writes these has written those. */
+static void take_definitions_first(struct krait_collector *c, uint32_t r)
+{
+    if (!(c->tap || c->triggers) || c->rings[r].kind == KRAIT_RING_DEFINITIONS)
+        return;
+    uint32_t definitions = definitions_of(c, c->rings[r].proc);
+    if (definitions == UINT32_MAX)
+        return;
+    take_ready(c, definitions, false);
+    take_open_definitions(c, definitions);
 }
 
 /* Takes all, the open packet too. Its writer may be alive and go on meanwhile: a packet that it closes after

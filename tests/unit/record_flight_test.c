@@ -295,7 +295,6 @@ static void names_are_known_before_the_calls(void **state)
 {
     struct recorded r;
     begin_with_trigger(&r, *state, "call:mod.other>1ns");
-    krait_collector_round(r.f->collector);
     name_functions(&r);
     say(&r, KRAIT_EVENT_python_call, OTHER);
     r.t += r.writer.shm.control->clock_freq / 1000;

@@ -84,6 +84,7 @@ static void put(uint64_t t, uint32_t event, uint32_t holder)
     struct krait_ring *ring = krait_this_ring;
     if (ring == &krait_no_ring)
         return;
+    t = KRAIT_MAX(t, ring->stated); /* a wait is written when it is over */
     int saved = errno;
     bool is_slow = ring->window == UINT64_MAX;
     enum krait_ring_room room = krait_writer_room(&krait_agent.writer, ring, t, BYTES);

@@ -717,6 +717,7 @@ static void put_seed(struct krait_interp *in, unsigned long ident, uint32_t tid,
         return; /* its stack is said at its first event */
     atomic_store(&ring->resync, 0);
     uint64_t t = KRAIT_MAX(krait_writer_now(writer), krait_gil_last());
+    ring->stated = t;
     if (!put_frames(writer, ring, t, frames, &(size_t){ 0 }) || own)
         resync(ring);
     if (!own && name)

@@ -324,6 +324,37 @@ def test_an_interpreter_with_a_gil_of_its_own_waits_within_itself(record, python
 
 
 @pytest.mark.few_pythons
+def test_a_wait_in_which_the_recording_is_switched_on_is_behind_the_stack_that_this_states(record, python):
+    """The stack is stated by the thread that switches on, the wait by who waits, when it is over."""
+    run = burning(
+        record,
+        python,
+        f"""
+        sys.path.insert(0, {str(BUILD / 'python')!r})
+        import krait
+        def sleeper():
+            while not done:
+                time.sleep(0.001)
+        def hook(event, arguments):
+            if event == "sys._current_frames":  # the recording is on, the stacks are not stated yet
+                time.sleep(0.01)
+                burn(0.03)  # and the sleeper waits
+        sys.setswitchinterval(100)
+        done = []
+        other = thread(sleeper)
+        sys.addaudithook(hook)
+        for i in range(5):
+            krait.pause()
+            krait.resume()
+        done.append(1)
+        other.join()
+        """,
+    )
+    (sleeper,) = [t for t in run.main.threads if t.tid != run.main.pid]
+    assert any(e.name == "gil:wait" for e in sleeper.events) and run.lost == 0
+
+
+@pytest.mark.few_pythons
 def test_after_a_loss_the_stack_is_said_before_the_next_call(record, python):
     """The collector is stopped for a while; then a thread's first event is of the GIL as often as not."""
     run = record.text(

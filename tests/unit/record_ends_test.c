@@ -129,6 +129,7 @@ static void a_process_without_a_slot_is_counted_as_such(void **state)
     fill_slots(&writer, getppid());
     assert_int_equal(krait_writer_map(&other, krait_collector_session(f->collector)), 0);
     assert_int_equal(krait_writer_join(&other), -EAGAIN);
+    krait_writer_unmap(&other);
     krait_collector_round(f->collector);
     leave(&writer);
     struct krait_collector_summary summary = finish(f);

@@ -64,7 +64,7 @@ def test_the_path_of_each_thread_is_as_the_text_of_the_trace_says(krait, path, f
     oracle = PathOracle(text_of(krait, corpus(folder)))
     busiest = sorted({t.tid for t in oracle.lives}, key=lambda tid: -sum(len(t.history) for t in oracle.lives if t.tid == tid))
     depth = 0
-    for tid in busiest[: rounds(8, 40)]:
+    for tid in busiest[: rounds(15, 40)]:
         wanted = expected(oracle, tid)
         if not wanted:
             continue

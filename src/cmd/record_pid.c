@@ -333,8 +333,6 @@ int krait_record_pid_run(struct krait_record_pid *record, struct krait_collector
         krait_attached_look(&record->attached, collector);
         tell(record);
     }
-    if (kernel) /* nobody empties its rings while krait leaves the processes */
-        krait_kernel_stop(kernel);
     leave(record, collector);
     return rc ? krait_err_set(err, rc, "out of memory") : 0;
 }

@@ -404,6 +404,7 @@ def test_an_async_generator_and_a_comprehension(record, python):
 
 
 @pytest.mark.few_pythons
+@pytest.mark.timeout(1800)  # the tests' reader takes its time for a million calls
 def test_every_call_of_many_is_there(record, python, rounds):
     calls = rounds(100_000, 1_000_000)
     run = record.text(python, f"def f():\n    pass\nfor _ in range({calls}):\n    f()\n", options=["--lossless"])

@@ -92,19 +92,25 @@ def test_tasks_of_trio_and_anyio(record, krait, python, venv, tmp_path):
 
 
 WAKES = """
-import sys, time, trio
+import os, sys, time, trio
 async def waits(event):
     await event.wait()
-async def child():
-    await trio.run_process([sys.executable, "-S", "-c", "import time; time.sleep(0.1)"])
+async def child(begun, pipe):
+    process = await trio.lowlevel.open_process([sys.executable, "-S", "-c", "input()"], stdin=pipe)
+    begun.set()
+    await process.wait()
 async def main():
-    event = trio.Event()
+    event, begun = trio.Event(), trio.Event()
+    theirs, ours = os.pipe()
     async with trio.open_nursery() as nursery:
         for n in range(3): nursery.start_soon(waits, event)
-        nursery.start_soon(child)
-        await trio.sleep(0.02)
+        nursery.start_soon(child, begun, theirs)
+        await begun.wait()
+        for n in range(10): await trio.lowlevel.checkpoint()  # all wait by now
+        time.sleep(0.02)
         event.set()
         time.sleep(0.1)  # nobody else can run
+        os.write(ours, b"\\n")  # the child ends
 trio.run(main)
 """
 
@@ -114,8 +120,8 @@ trio.run(main)
 def test_a_wait_of_trio_ends_where_the_task_is_rescheduled(record, krait, python, venv):
     run = record.text(venv(python, "trio", "anyio"), WAKES)
     rows = {last(row["coroutine"]): row for row in verb_json(krait, "report", run.path, "--by", "task")["tasks"]}
-    assert rows["waits"]["ready_ns"] >= 300_000_000 and rows["waits"]["lock_ns"] == rows["waits"]["waiting_ns"] >= 3 * 15_000_000
-    assert rows["child"]["child_ns"] >= 50_000_000 and rows["child"]["socket_ns"] == 0
+    assert rows["waits"]["ready_ns"] >= 300_000_000 and rows["waits"]["lock_ns"] == rows["waits"]["waiting_ns"] >= 3 * 20_000_000
+    assert rows["child"]["child_ns"] >= 100_000_000 and rows["child"]["socket_ns"] == 0
     waits = next(d["id"] for d in run.main.said("task:define") if last(d["name"]) == "waits")
     (thread,) = [t for t in run.main.threads if any(e.name == "task:run" for e in t.read())]
     told = [e.name for e in thread.read() if e.fields.get("task") == waits or e.name == "task:wake"]

@@ -31,6 +31,7 @@ struct krait_tasks {
     /* Kept until the interpreter ends. NULL where they are not imported. */
     PyObject *get_loop, *current_task; /* _asyncio's functions; from 3.12 on current_task is one */
     PyObject *current_tasks;           /* before: its dictionary of loops and tasks */
+    PyObject *python_tasks;            /* asyncio.tasks's own, from 3.14 on: see look_for_python_tasks */
     PyObject *task_type;               /* _asyncio.Task */
     PyObject *trio_run;                /* trio's thread-local object, which has the task that runs */
     PyObject *trio_traps[TRAPS];       /* code of the coroutines that every wait of trio goes through */
@@ -148,6 +149,17 @@ static void keep_member(PyObject **kept, PyObject *module, const char *name, PyT
         Py_XDECREF(value);
 }
 
+/* Up to 3.13, _asyncio's dictionary has all tasks that run. From 3.14 on, _asyncio.current_task() knows those that run in C
+ * alone; asyncio.tasks has a dictionary of its own for the others, such as those of a subclass of its Task that is written in
+ * Python. Source: Lib/asyncio/tasks.py, _py_enter_task. */
+static void look_for_python_tasks(struct krait_tasks *tasks)
+{
+    bool may = tasks->current_task && !tasks->current_tasks && !tasks->python_tasks;
+    PyObject *module = may ? imported("asyncio.tasks") : NULL;
+    if (module)
+        keep_member(&tasks->python_tasks, module, "_current_tasks", &PyDict_Type);
+}
+
 static void look_for_asyncio(struct krait_tasks *tasks)
 {
     PyObject *module = tasks->get_loop ? NULL : imported("_asyncio");
@@ -203,6 +215,7 @@ void krait_tasks_look(struct krait_interp *in)
     if (!in->tasks->count)
         in->tasks->first_free = KRAIT_NO_ID;
     look_for_asyncio(in->tasks);
+    look_for_python_tasks(in->tasks);
     look_for_trio(in->tasks);
 }
 
@@ -239,11 +252,34 @@ static PyObject *task_of_loop(const struct krait_tasks *tasks, PyObject *loop)
     return task;
 }
 
+/* Which step of this thread is a task's, from 0, the outermost; KRAIT_NO_ID: none. */
+static uint32_t step_of(const void *task)
+{
+    uint32_t i = of_thread ? of_thread->depth : 0;
+    while (i && of_thread->steps[i - 1].task != task)
+        i--;
+    return i ? i - 1 : KRAIT_NO_ID;
+}
+
+/* Of the task of C that runs in a loop, which is taken over, and the one of Python the inner one: where there are both, one
+ * began eagerly in a step of the other. It has no step yet, or the inner one. New reference or NULL. */
+static PyObject *inner_task(const struct krait_tasks *tasks, PyObject *loop, PyObject *of_c)
+{
+    bool none = !tasks->python_tasks || PyDict_Size(tasks->python_tasks) <= 0;
+    PyObject *of_python = none ? NULL : PyDict_GetItemWithError(tasks->python_tasks, loop);
+    bool both = of_python && of_c && of_c != Py_None;
+    if (!of_python || (both && step_of(of_c) > step_of(of_python)))
+        return of_c;
+    Py_XDECREF(of_c);
+    Py_INCREF(of_python);
+    return of_python;
+}
+
 /* New reference or NULL. */
 static PyObject *asyncio_task(const struct krait_tasks *tasks)
 {
     PyObject *loop = tasks->get_loop ? running_loop(tasks) : NULL;
-    PyObject *task = loop && loop != Py_None ? task_of_loop(tasks, loop) : NULL;
+    PyObject *task = loop && loop != Py_None ? inner_task(tasks, loop, task_of_loop(tasks, loop)) : NULL;
     Py_XDECREF(loop);
     return task;
 }
@@ -668,6 +704,7 @@ void krait_tasks_done(struct krait_interp *in)
     Py_XDECREF(tasks->get_loop);
     Py_XDECREF(tasks->current_task);
     Py_XDECREF(tasks->current_tasks);
+    Py_XDECREF(tasks->python_tasks);
     Py_XDECREF(tasks->task_type);
     Py_XDECREF(tasks->trio_run);
     for (int i = 0; i < TRAPS; i++)

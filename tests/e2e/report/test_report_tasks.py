@@ -94,6 +94,43 @@ def test_tasks_without_a_name_are_one_row(record, krait, python):
     assert {row["name"]: row["tasks"] for row in rows} == {None: 5 if python.number >= (3, 12) else 3, "named": 1}
 
 
+IN_EACH_OTHER = """
+import asyncio
+
+class Own(asyncio.tasks._PyTask):
+    pass
+
+async def helper():
+    await asyncio.sleep(0)
+
+async def inner():
+    await helper()
+    await helper()
+
+async def outer(kind):
+    await helper()
+    task = kind(inner(), loop=asyncio.get_running_loop(), eager_start=True)
+    await helper()
+    await task
+
+async def main():
+    loop = asyncio.get_running_loop()
+    await asyncio.gather(asyncio.Task(outer(Own), loop=loop), Own(outer(asyncio.Task), loop=loop))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.few_pythons
+@pytest.mark.pythons(least=(3, 12))
+def test_tasks_of_python_and_of_c_begin_in_each_other(record, krait, python):
+    """asyncio knows them apart from 3.14 on."""
+    trace = record.text(python, IN_EACH_OTHER).path
+    rows = verb_json(krait, "report", trace, "--by", "task")["tasks"]
+    found = {row["coroutine"].split(".")[-1]: (row["tasks"], row["steps"]) for row in rows if row["coroutine"].startswith("__main__")}
+    assert found == {"main": (1, 2), "outer": (2, 8), "inner": (2, 6)}
+
+
 def test_a_range_cuts_what_tasks_did(record, krait, any_python):
     trace = record.text(any_python, PROGRAM).path
     whole = verb_json(krait, "report", trace, "--by", "task")["tasks"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from attached_programs import WAITS
+from conftest import Interpreter
 from running import Running, wait_for
 
 NAMESPACES = {
@@ -31,7 +32,8 @@ def seen_pid(process):
 
 @pytest.fixture
 def inside(tmp_path):
-    """inside(words, python): starts the program by these words; returns what runs and its number here."""
+    """inside(words, python): starts the program by these words; returns what runs and its number here. An interpreter with a root
+    of its own enters that inside: from a chroot no namespace of users can be made, nor one of mounts by unshare, see unshare(2)."""
     started = []
 
     def start(words, python, source=WAITS):
@@ -39,7 +41,7 @@ def inside(tmp_path):
         if done.returncode:
             pytest.skip(f"this cannot be made here: {done.stderr.strip()}")
         (tmp_path / "app.py").write_text(source)
-        started.append(Running([*words, python, tmp_path / "app.py"], tmp_path))
+        started.append(Running([*words, *python.prefix, python.exe, tmp_path / "app.py"], tmp_path))
         return started[-1], seen_pid(started[-1].process)
 
     yield start
@@ -78,7 +80,7 @@ def records_twice(krait, app, pid, folder, brought):
 @pytest.mark.few_pythons
 @pytest.mark.parametrize("names", NAMESPACES)
 def test_a_process_in_namespaces_of_its_own_is_recorded(inside, krait, python, tmp_path, names):
-    app, pid = inside(["unshare", *NAMESPACES[names]], python.exe)
+    app, pid = inside(["unshare", *NAMESPACES[names]], python)
     records_twice(krait, app, pid, tmp_path, brought=False)
     assert app.process.stdout.read() == "done True\n"
 
@@ -86,7 +88,7 @@ def test_a_process_in_namespaces_of_its_own_is_recorded(inside, krait, python, t
 @pytest.mark.few_pythons
 def test_all_processes_of_a_container_are_watched_at_once(inside, krait, python, tmp_path):
     both = ["unshare", *NAMESPACES["a container's"], "sh", "-c", '"$@" & exec "$@"', "sh"]
-    app, pid = inside(both, python.exe)
+    app, pid = inside(both, python)
     child = wait_for(lambda: Path(f"/proc/{pid}/task/{pid}/children").read_text().split(), "the other one")[0]
     wait_for(lambda: all("python" in os.readlink(f"/proc/{p}/exe") for p in (pid, child)), "Python")
     words = [krait, "top", "--exact", "--json", "--once", "--by", "process", "--limit", "1000", str(pid), child]
@@ -102,7 +104,7 @@ def test_a_process_that_does_not_see_kraits_files_gets_the_agent_by_a_memfd(insi
     """It has an empty folder where krait's package is."""
     package = Path(krait).resolve().parent / "python"
     script = f"mount -t tmpfs none {package} && exec \"$@\""
-    app, pid = inside(["unshare", "--mount", "sh", "-c", script, "sh"], python.exe)
+    app, pid = inside(["unshare", "--mount", "sh", "-c", script, "sh"], python)
     records_twice(krait, app, pid, tmp_path, brought=True)
     assert app.process.stdout.read() == "done True\n"
 
@@ -132,7 +134,7 @@ def test_krait_writes_its_agent_into_no_file_that_the_process_puts_there(inside,
     package = Path(krait).resolve().parent / "python"
     (tmp_path / "other").mkdir()
     script = f"mount -t tmpfs none {package} && mount -t tmpfs none {tmp_path}/other && exec \"$@\""
-    app, pid = inside(["unshare", "--mount", "sh", "-c", script, "sh"], any_python.exe, IN_THE_WAY.replace("KIND", kind))
+    app, pid = inside(["unshare", "--mount", "sh", "-c", script, "sh"], any_python, IN_THE_WAY.replace("KIND", kind))
     begin = f"cd {tmp_path} && echo $$ > new && mv new pid && while [ ! -e ready ]; do sleep 0.01; done; exec \"$@\""
     words = ["sh", "-c", begin, "sh", krait, "record", "--pid", str(pid), "-o", str(tmp_path / "trace")]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
@@ -151,7 +153,7 @@ def test_a_chroot_is_recorded_and_without_proc_refused(inside, krait, any_python
     (root / home[1:]).mkdir(parents=True, exist_ok=True)
     base = f"mount --make-rprivate / && {binds} && mount --rbind {home} {root}{home}"
     without = f"{base} && exec chroot {root} sh -c 'cd {tmp_path} && exec \"$@\"' sh \"$@\""
-    app, pid = inside(["unshare", "--mount", "sh", "-c", without, "sh"], any_python.exe)
+    app, pid = inside(["unshare", "--mount", "sh", "-c", without, "sh"], any_python)
     before = has(pid)
     said = record(krait, pid, tmp_path / "refused", code=1)
     assert "without /proc" in said and "mount /proc there" in said and has(pid) == before
@@ -168,8 +170,8 @@ def test_root_records_a_process_of_another_user(inside, everyones_krait, tmp_pat
         if folder.owner() == "root" and folder != Path("/tmp") and str(folder).startswith("/tmp/"):
             folder.chmod(0o755)
     tmp_path.chmod(0o777)
-    python = shutil.which("python3", path="/usr/bin") or pytest.skip("no Python that others may run")
-    app, pid = inside(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], python)
+    exe = shutil.which("python3", path="/usr/bin") or pytest.skip("no Python that others may run")
+    app, pid = inside(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], Interpreter("", (), exe, ""))
     records_twice(everyones_krait, app, pid, tmp_path, brought=True)
     assert app.process.stdout.read() == "done True\n"
 

@@ -408,11 +408,21 @@ static inline PyObject *task_begin(KRAIT_ARGS, bool call)
     return result;
 }
 
+/* An end. Where it is the first event after a pause, the step that it ends is known only when it was written. */
+static inline PyObject *call_base_at_end(KRAIT_ARGS, enum krait_event_enum_value how)
+{
+    const void *root = krait_task_root;
+    PyObject *result = call_base(self, args, nargs, names);
+    if (KRAIT_UNLIKELY(!root && krait_task_root == args[0]))
+        krait_tasks_ending(hook_interp(self), how, nargs > 2 ? args[2] : NULL);
+    return result;
+}
+
 static inline PyObject *task_end(KRAIT_ARGS, enum krait_event_enum_value how)
 {
     if (KRAIT_UNLIKELY(krait_task_root == args[0]))
         krait_tasks_ending(hook_interp(self), how, nargs > 2 ? args[2] : NULL);
-    return call_base(self, args, nargs, names);
+    return call_base_at_end(self, args, nargs, names, how);
 }
 
 static inline PyObject *task_yields(KRAIT_ARGS)
@@ -421,7 +431,7 @@ static inline PyObject *task_yields(KRAIT_ARGS)
     const struct krait_code *slot = krait_task_root ? krait_code_find(in, args[0]) : NULL;
     if (slot && slot->flags & KRAIT_CODE_TASK && krait_tasks_yielding(args[0]))
         krait_tasks_ending(in, KRAIT_task_leave_reason_yielded, args[2]);
-    return call_base(self, args, nargs, names);
+    return call_base_at_end(self, args, nargs, names, KRAIT_task_leave_reason_yielded);
 }
 
 static PyObject *task_call(KRAIT_ARGS)

@@ -122,6 +122,14 @@ static uint64_t look_at_end(struct krait_interp *in, uint64_t t, const PyObject 
     return krait_writer_now(&in->agent->writer);
 }
 
+/* After the end was written. Where it is the first event after a pause, the step that it ends is known only since then. */
+static void look_again_at_end(struct krait_interp *in, const void *root_before, const PyObject *code,
+                              uint32_t event, PyObject *value)
+{
+    if (KRAIT_UNLIKELY(!root_before && krait_task_root == code))
+        look_at_end(in, 0, code, event, value);
+}
+
 static void look_at_c_call(struct krait_interp *in, const void *key, PyObject *callable)
 {
     const struct krait_code *slot = in->sees_tasks ? krait_code_find(in, key) : NULL;
@@ -388,7 +396,9 @@ static int selective_event(struct krait_interp *in, PyObject *frame, int what, P
             look_at_end(in, 0, code, event, arg);
             if (event == KRAIT_EVENT_python_return)
                 krait_args_ending(in, code, arg);
+            const void *root = krait_task_root;
             selective_end(in, code, event);
+            look_again_at_end(in, root, code, event, arg);
         }
         note_thrown(in, frame, code, arg);
         note_interrupted(in, frame, arg);

@@ -492,7 +492,7 @@ static void begin_step(struct krait_interp *in, PyObject *object, const void *co
 
 void krait_tasks_begun(struct krait_interp *in, const void *code, bool call)
 {
-    if (!in->tasks)
+    if (!in->tasks || in->governor.paused) /* by this very begin */
         return;
     int saved_errno = errno;
     PyObject *type, *value, *traceback;

@@ -335,3 +335,40 @@ def test_tasks_are_seen_where_asyncio_is_imported_in_a_pause(record, python):
     run = record.text(python, IMPORTED_IN_PAUSE, options=["--max-overhead", "10", "--ring-size", "16M"])
     assert run.status == 0
     assert "worker" in {run.main.codes[d["coroutine"]].qualname for d in run.main.said("task:define") if d["coroutine"]}
+
+
+# The first event after the pause is the end of a task's step: no call is recorded between.
+ENDS_AFTER_PAUSE = """
+import asyncio, sys
+
+def leaf(n): return n
+
+async def worker():
+    while sys.getprofile():
+        for n in range(1000): leaf(n)
+    while not sys.getprofile(): pass
+
+async def main():
+    for n in range(3): await asyncio.get_running_loop().create_task(worker())
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.pythons(most=(3, 11))  # later ones leave functions out instead
+def test_a_step_ends_though_its_end_is_the_first_event_after_a_pause(record, python):
+    run = record.text(python, ENDS_AFTER_PAUSE, options=["--max-overhead", "10", "--ring-size", "16M", "--no-c-calls"])
+    assert run.status == 0 and not run.lost
+    (worker,) = {d["coroutine"] for d in run.main.said("task:define") if d["coroutine"] and run.main.codes[d["coroutine"]].qualname == "worker"}
+    workers = {d["id"] for d in run.main.said("task:define") if d["coroutine"] == worker}
+    (thread,) = [t for t in run.main.threads if any(e.name == "task:run" for e in t.read())]
+    running, returned = None, set()
+    for e in thread.read():
+        if e.name == "task:run":
+            assert running in (None, e.fields["task"])
+            running = e.fields["task"]
+        elif e.name == "task:leave":
+            running = None
+            if e.fields["reason"] == "returned":
+                returned.add(e.fields["task"])
+    assert len(workers) == 3 and workers <= returned

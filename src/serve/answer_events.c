@@ -57,6 +57,7 @@ static bool fill_page(struct page *page)
 {
     int64_t t_ns;
     while (krait_listing_next(page->cursor, &t_ns)) {
+        t_ns = KRAIT_MAX(t_ns, page->from_ns);
         if (t_ns != page->last_ns)
             page->of_last = 0;
         page->last_ns = t_ns;
@@ -120,9 +121,12 @@ int krait_answer_events(struct krait_serving *serving, const struct krait_reques
         .last_ns = INT64_MIN,
     };
     bool is_empty = range.to_ns <= range.from_ns;
+    /* Events have the times of `krait cat`, which rounds the clock's offset and the ticks apart, as babeltrace2 does: the first
+     * one may be a nanosecond before the model's begin. */
+    int64_t from_ns = page.from_ns - (range.from_ns == serving->origin_ns);
     int rc = krait_serving_events(serving, request, &page.cursor, err);
     if (!rc && !is_empty)
-        rc = krait_listing_range(page.cursor, (int64_t)range.from_ns, (int64_t)range.to_ns, err);
+        rc = krait_listing_range(page.cursor, from_ns, (int64_t)range.to_ns, err);
     if (rc)
         return rc;
     if (is_empty)

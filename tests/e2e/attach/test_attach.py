@@ -519,7 +519,8 @@ def test_a_recording_that_is_switched_off_while_it_begins_in_a_process_can_be_sw
 @pytest.mark.long
 def test_the_end_may_come_while_the_recording_begins(programs, attach, python, tmp_path, rounds):
     """With these options its begin imports modules, and drops the GIL meanwhile."""
-    app = programs.start(python, WAITS.replace("sit()\n    for", "import json; sit()\n    for"))
+    # Imported before the first line is printed: no file of an import is open while it is looked at.
+    app = programs.start(python, WAITS.replace("threading\n", "threading, json\n").replace("sit()\n    for", "import json; sit()\n    for"))
     before = has(app.pid)
     for _ in range(rounds(8, 100)):
         krait, _ = attach(app.pid, "--for", "1ms", "--log", "--gc", "--audit", "--imports")

@@ -18,28 +18,17 @@ enum { LINES = 200, LINES_BEFORE = 20 };
 
 /* ---- source ---- */
 
-struct listing {
-    struct krait_buf *out;
-    uint64_t left, more; /* lines that are still put; lines after those */
-};
-
 static void put_line(void *ctx, uint32_t line, const char *text, size_t n)
 {
-    struct listing *listing = ctx;
+    struct krait_buf *out = ctx;
     (void)line;
-    if (!listing->left) {
-        listing->more++;
-        return;
-    }
-    listing->left--;
-    krait_json_item(listing->out, "");
-    krait_json_str(listing->out, text, n);
+    krait_json_item(out, "");
+    krait_json_str(out, text, n);
 }
 
 static void put_source(struct krait_buf *out, const struct krait_func *func,
-                       const struct krait_source *source, uint64_t limit)
+                       const struct krait_source *source, uint32_t limit)
 {
-    struct listing listing = { .out = out, .left = limit };
     uint32_t first = func->line > LINES_BEFORE ? func->line - LINES_BEFORE : 1;
     krait_buf_char(out, '{');
     krait_json_key_text(out, "file", func->file);
@@ -47,9 +36,9 @@ static void put_source(struct krait_buf *out, const struct krait_func *func,
     krait_json_key_u64(out, "first", first);
     krait_json_key_bool(out, "changed", source->changed);
     krait_json_key_open(out, "lines", '[');
-    krait_source_lines(source, first, UINT32_MAX - first, put_line, &listing);
+    uint32_t more = krait_source_lines(source, first, limit, put_line, out);
     krait_buf_char(out, ']');
-    krait_json_key_u64(out, "more", listing.more);
+    krait_json_key_u64(out, "more", more);
     krait_buf_str(out, "}\n");
 }
 
@@ -66,7 +55,8 @@ int krait_answer_source(struct krait_serving *serving, const struct krait_reques
     const struct krait_func *func = &serving->trace->funcs[id];
     rc = krait_source_read(&source, serving->trace, func, err);
     if (!rc)
-        put_source(out, func, &source, krait_request_number(request, KRAIT_PARAM_limit, LINES));
+        put_source(out, func, &source,
+                   (uint32_t)KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, LINES), UINT32_MAX));
     return rc;
 }
 

@@ -248,19 +248,12 @@ void krait_page_functions(struct krait_buf *to, const struct krait_page *page)
 struct listing {
     struct krait_buf *to;
     uint32_t first; /* the function's line */
-    uint32_t left;  /* lines that are still put */
-    uint32_t more;  /* lines after those, to the end of the file */
 };
 
 static void source_line(void *ctx, uint32_t line, const char *code, size_t n)
 {
-    struct listing *listing = ctx;
+    const struct listing *listing = ctx;
     KRAIT_AUTO_BUF cut = { 0 };
-    if (!listing->left) {
-        listing->more++;
-        return;
-    }
-    listing->left--;
     krait_buf_add(&cut, code, KRAIT_MIN(n, (size_t)LINE_BYTES));
     krait_buf_char(&cut, '\0');
     krait_buf_fmt(listing->to, line == listing->first ? "<b>%5u</b>  " : "%5u  ", line);
@@ -273,9 +266,8 @@ static void source(struct krait_buf *to, const struct krait_trace *trace, const 
 {
     KRAIT_CLEANUP(krait_source_done) struct krait_source source = { 0 };
     struct krait_err ignored;
-    struct listing listing = { .to = to, .first = func->line, .left = LINES_MAX };
-    uint32_t first = KRAIT_MAX(func->line, 1u);
-    char more[KRAIT_FMT_SIZE];
+    struct listing listing = { to, func->line };
+    char lines[KRAIT_FMT_SIZE];
     if (krait_source_read(&source, trace, func, &ignored))
         return;
     krait_buf_str(to, "<details><summary>");
@@ -284,10 +276,11 @@ static void source(struct krait_buf *to, const struct krait_trace *trace, const 
     func_place(to, func);
     krait_buf_str(to, source.changed ? ", changed since it was recorded</span></summary>\n<pre>"
                                      : "</span></summary>\n<pre>");
-    krait_source_lines(&source, first, UINT32_MAX - first, source_line, &listing);
-    if (listing.more)
+    uint32_t more =
+        krait_source_lines(&source, func->line ? func->line : 1, LINES_MAX, source_line, &listing);
+    if (more)
         krait_buf_fmt(to, "       ... and %s to the end of the file\n",
-                      krait_fmt_counted(more, listing.more, "more line"));
+                      krait_fmt_counted(lines, more, "more line"));
     krait_buf_str(to, "</pre></details>\n");
 }
 

@@ -54,15 +54,19 @@ void krait_source_done(struct krait_source *source)
     krait_buf_done(&source->text);
 }
 
-void krait_source_lines(const struct krait_source *source, uint32_t first, uint32_t count,
-                        void (*fn)(void *ctx, uint32_t line, const char *text, size_t n), void *ctx)
+uint32_t krait_source_lines(const struct krait_source *source, uint32_t first, uint32_t count,
+                            void (*fn)(void *ctx, uint32_t line, const char *text, size_t n), void *ctx)
 {
     const char *at = source->text.data, *end = at + source->text.len;
-    for (uint32_t line = 1; at < end && line < first + count; line++) {
+    uint32_t after = 0;
+    for (uint32_t line = 1; at < end; line++) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         stop = stop ? stop : end;
-        if (line >= first)
+        if (line >= first && line - first < count)
             fn(ctx, line, at, (size_t)(stop - at));
+        else
+            after += line >= first;
         at = stop + 1;
     }
+    return after;
 }

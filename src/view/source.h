@@ -27,8 +27,9 @@ int krait_source_read(struct krait_source *source, const struct krait_trace *tra
                       const struct krait_func *func, struct krait_err *err);
 void krait_source_done(struct krait_source *source);
 
-/* Calls back for `count` lines from line `first` on, counted from 1, without line ends; fewer if the file ends. */
-void krait_source_lines(const struct krait_source *source, uint32_t first, uint32_t count,
-                        void (*fn)(void *ctx, uint32_t line, const char *text, size_t n), void *ctx);
+/* Calls back for `count` lines from line `first` on, counted from 1, without line ends; fewer if the file ends. Returns how many
+ * lines the file has after those. */
+uint32_t krait_source_lines(const struct krait_source *source, uint32_t first, uint32_t count,
+                            void (*fn)(void *ctx, uint32_t line, const char *text, size_t n), void *ctx);
 
 #endif

@@ -189,7 +189,7 @@ int krait_newest_copy(struct krait_collector *c, const struct krait_newest_file 
     int rc = fd < 0 ? -errno : drop_packets(c, fd, file->since, &cut);
     if (cut.at >= until) /* nothing has happened since, but calls may last */
         cut.time = KRAIT_MAX(cut.time, file->since);
-    if (!rc && (cut.at < until || krait_newest_stacks_run(&cut.stacks, cut.time))) {
+    if (!rc && (cut.at < until || krait_newest_stacks_have_calls(&cut.stacks, cut.time))) {
         out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         rc = out < 0 ? -errno : 0;
     }

@@ -16,13 +16,12 @@ struct krait_newest_call {
 
 /* ---- what the governor drops ---- */
 
-/* C calls go with what they were called from; what else was called from it goes on. */
 static void omit_in(struct krait_newest_calls *calls, const struct krait_omits *omits, uint64_t time)
 {
     size_t kept = 0;
     bool gone = false;
     for (size_t i = 0; i < calls->count; i++) {
-        gone = (gone && calls->items[i].is_c) || krait_omits_has(omits, calls->items[i].code, time);
+        gone = krait_omits_end(omits, calls->items[i].code, calls->items[i].is_c, gone, time);
         if (!gone)
             calls->items[kept++] = calls->items[i];
     }
@@ -279,7 +278,7 @@ static void put_stack(struct krait_buf *out, uint64_t time, const struct krait_n
         put_depth(out, time, depth);
 }
 
-bool krait_newest_stacks_run(struct krait_newest_stacks *stacks, uint64_t time)
+bool krait_newest_stacks_have_calls(struct krait_newest_stacks *stacks, uint64_t time)
 {
     apply_omits(stacks, time);
     return stacks->now.count;

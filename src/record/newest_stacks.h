@@ -36,7 +36,7 @@ void krait_newest_stacks_done(struct krait_newest_stacks *stacks);
 uint64_t krait_newest_stacks_follow(struct krait_newest_stacks *stacks, uint64_t begin, const uint8_t *events,
                                     size_t n);
 /* Whether calls are open in the greenlet that runs, at a time that is not before the last event's. */
-bool krait_newest_stacks_run(struct krait_newest_stacks *stacks, uint64_t time);
+bool krait_newest_stacks_have_calls(struct krait_newest_stacks *stacks, uint64_t time);
 /* Appends what is open at such a time. Of stacks that wait as many as fit into `room` bytes; most of a long recording's
  * have ended, which shows nowhere. */
 void krait_newest_stacks_put(struct krait_newest_stacks *stacks, struct krait_buf *out, uint64_t time,

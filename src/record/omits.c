@@ -45,8 +45,11 @@ void krait_omits_done(struct krait_omits *omits)
     *omits = (struct krait_omits){ 0 };
 }
 
-bool krait_omits_has(const struct krait_omits *omits, uint32_t code, uint64_t time)
+bool krait_omits_end(const struct krait_omits *omits, uint32_t code, bool is_c, bool is_caller_gone,
+                     uint64_t time)
 {
+    if (is_c && is_caller_gone)
+        return true;
     const uint64_t *since = krait_map_get(&omits->since, code);
     return since && *since <= time;
 }

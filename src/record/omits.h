@@ -21,8 +21,10 @@ void krait_omits_done(struct krait_omits *omits);
 void krait_omits_add(struct krait_omits *omits, uint64_t t, uint32_t code);
 /* Adds those in the definitions of the process whose folder that is, as far as they are on disk. */
 void krait_omits_read(struct krait_omits *omits, const char *folder);
-/* Whether the code is left out at a time. */
-bool krait_omits_has(const struct krait_omits *omits, uint32_t code, uint64_t time);
+/* Whether an open call has ended by a time: its code is left out; or it is a C call, and what it was called from has ended.
+ * What else was called from that goes on (trace/stack.h). */
+bool krait_omits_end(const struct krait_omits *omits, uint32_t code, bool is_c, bool is_caller_gone,
+                     uint64_t time);
 /* *next: how many are up to a time; the caller's, 0 at first. Counts on up to `time`; returns the time of the one after
  * these, or UINT64_MAX. */
 uint64_t krait_omits_pass(const struct krait_omits *omits, size_t *next, uint64_t time);

@@ -322,10 +322,9 @@ static void forget_calls(struct watched_ring *ring)
     ring->over = 0;
 }
 
-/* C calls go with what they were called from; what else was called from it goes on (trace/stack.h). */
 static bool is_gone(const struct watched_proc *proc, const struct open *call, uint64_t t, bool is_caller_gone)
 {
-    return (call->is_c && is_caller_gone) || krait_omits_has(&proc->omits, (uint32_t)call->id, t);
+    return krait_omits_end(&proc->omits, (uint32_t)call->id, call->is_c, is_caller_gone, t);
 }
 
 /* Returns when the next ones are left out. */

@@ -53,6 +53,17 @@ static void say(struct recorded *r, uint32_t event, uint32_t word)
     assert_true(put_event_at(&r->writer, r->ring, r->t++, event, &word, has_word ? sizeof(word) : 0));
 }
 
+static void begin_all(struct recorded *r, const uint32_t *codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        say(r, KRAIT_EVENT_python_call, codes[i]);
+}
+
+/* The first calls the second, and so on. */
+#define begin_calls(r, ...)                         \
+    begin_all(r, (const uint32_t[]){ __VA_ARGS__ }, \
+              sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
+
 static void say_switch(struct recorded *r, uint16_t from, uint16_t to)
 {
     uint8_t payload[KRAIT_BYTES_python_switch];
@@ -133,8 +144,7 @@ static void a_function_that_the_governor_drops_ends(void **state)
 {
     struct recorded r;
     begin(&r, *state, &only_what_is_open);
-    say(&r, KRAIT_EVENT_python_call, MAIN);
-    say(&r, KRAIT_EVENT_python_call, DROPPED);
+    begin_calls(&r, MAIN, DROPPED);
     expect_open(&r, "frame 1 at 0; frame 2 at 1; depth 2; ");
     omit(&r, DROPPED);
     expect_open(&r, "frame 1 at 0; depth 1; ");
@@ -149,8 +159,7 @@ static void it_was_called_and_returned_before(void **state)
 {
     struct recorded r;
     begin(&r, *state, &only_what_is_open);
-    say(&r, KRAIT_EVENT_python_call, MAIN);
-    say(&r, KRAIT_EVENT_python_call, DROPPED);
+    begin_calls(&r, MAIN, DROPPED);
     say(&r, KRAIT_EVENT_python_return, 0);
     omit(&r, DROPPED);
     say(&r, KRAIT_EVENT_python_call, OTHER);
@@ -178,12 +187,9 @@ static void it_ends_in_stacks_that_wait_too(void **state)
 {
     struct recorded r;
     begin(&r, *state, &only_what_is_open);
-    say(&r, KRAIT_EVENT_python_call, MAIN);
-    say(&r, KRAIT_EVENT_python_call, DROPPED);
-    say(&r, KRAIT_EVENT_python_call, OTHER);
+    begin_calls(&r, MAIN, DROPPED, OTHER);
     say_switch(&r, 1, 0);
-    say(&r, KRAIT_EVENT_python_call, DROPPED);
-    say(&r, KRAIT_EVENT_python_call, MAIN);
+    begin_calls(&r, DROPPED, MAIN);
     omit(&r, DROPPED);
     expect_open(&r, "frame 1 at 0; frame 3 at 1; depth 2; switch 1 0; frame 1 at 0; depth 1; ");
     say_switch(&r, 2, 1);
@@ -200,8 +206,7 @@ static void a_recording_that_drops_events_has_it_ended_and_asks_no_thread_for_it
     KRAIT_AUTO_BUF text = { 0 };
     begin(&r, *state,
           &(struct krait_collector_options){ .max_bytes = 1 << 20, .keep_newest = true, .max_overhead = 5 });
-    say(&r, KRAIT_EVENT_python_call, MAIN);
-    say(&r, KRAIT_EVENT_python_call, DROPPED);
+    begin_calls(&r, MAIN, DROPPED);
     omit(&r, DROPPED);
     say(&r, KRAIT_EVENT_python_call, OTHER);
     for (uint64_t since = 0; !since; since = krait_collector_keep_newest(r.f->collector, 0)) {
@@ -221,15 +226,11 @@ static void a_recording_that_drops_events_has_it_ended_and_asks_no_thread_for_it
 /* ---- calls that snapshots are taken for ---- */
 
 /* Two functions have names: DROPPED and OTHER. */
-static void name_functions(struct recorded *r)
-{
-    assert_true(define_at(&r->writer, r->definitions, r->t++, DROPPED, "dropped"));
-    assert_true(define_at(&r->writer, r->definitions, r->t++, OTHER, "other"));
-}
-
 static void begin_with_trigger(struct recorded *r, struct fixture *f, const char *trigger)
 {
     begin(r, f, &(struct krait_collector_options){ .open_ns = 1, .snapshot_on = { &trigger, 1 } });
+    assert_true(define_at(&r->writer, r->definitions, r->t++, DROPPED, "dropped"));
+    assert_true(define_at(&r->writer, r->definitions, r->t++, OTHER, "other"));
 }
 
 /* The first round looks at what lasts. */
@@ -246,9 +247,7 @@ static void a_call_that_lasts_is_seen(void **state)
 {
     struct recorded r;
     begin_with_trigger(&r, *state, "call:mod.dropped>1s");
-    name_functions(&r);
-    say(&r, KRAIT_EVENT_python_call, MAIN);
-    say(&r, KRAIT_EVENT_python_call, DROPPED);
+    begin_calls(&r, MAIN, DROPPED);
     assert_true(takes_snapshot(&r));
 }
 
@@ -256,9 +255,7 @@ static void a_call_that_the_governor_drops_does_not_last(void **state)
 {
     struct recorded r;
     begin_with_trigger(&r, *state, "call:mod.dropped>1s");
-    name_functions(&r);
-    say(&r, KRAIT_EVENT_python_call, MAIN);
-    say(&r, KRAIT_EVENT_python_call, DROPPED);
+    begin_calls(&r, MAIN, DROPPED);
     omit(&r, DROPPED);
     assert_false(takes_snapshot(&r));
 }
@@ -267,10 +264,7 @@ static void the_end_of_a_call_that_called_it_is_seen(void **state)
 {
     struct recorded r;
     begin_with_trigger(&r, *state, "call:mod.other>1s");
-    name_functions(&r);
-    say(&r, KRAIT_EVENT_python_call, MAIN);
-    say(&r, KRAIT_EVENT_python_call, OTHER);
-    say(&r, KRAIT_EVENT_python_call, DROPPED);
+    begin_calls(&r, MAIN, OTHER, DROPPED);
     omit(&r, DROPPED);
     say(&r, KRAIT_EVENT_python_return, 0);
     assert_false(takes_snapshot(&r));
@@ -280,10 +274,7 @@ static void a_call_that_called_it_and_lasts_is_seen(void **state)
 {
     struct recorded r;
     begin_with_trigger(&r, *state, "call:mod.other>1s");
-    name_functions(&r);
-    say(&r, KRAIT_EVENT_python_call, MAIN);
-    say(&r, KRAIT_EVENT_python_call, OTHER);
-    say(&r, KRAIT_EVENT_python_call, DROPPED);
+    begin_calls(&r, MAIN, OTHER, DROPPED);
     omit(&r, DROPPED);
     say(&r, KRAIT_EVENT_python_call, MAIN);
     say(&r, KRAIT_EVENT_python_return, 0);
@@ -295,7 +286,6 @@ static void names_are_known_before_the_calls(void **state)
 {
     struct recorded r;
     begin_with_trigger(&r, *state, "call:mod.other>1ns");
-    name_functions(&r);
     say(&r, KRAIT_EVENT_python_call, OTHER);
     r.t += r.writer.shm.control->clock_freq / 1000;
     say(&r, KRAIT_EVENT_python_return, 0);

@@ -203,7 +203,6 @@ static int find_nurseries(struct awaiting *a)
 
 /* -- the tree, drawn -- */
 
-/* A task, and below it what it waits for. Who waits for one that is shown already names it by its id alone. */
 static int show_row(struct awaiting *a, struct krait_sheet *sheet, struct row *row, uint64_t depth)
 {
     const char *label = a->report->trace->tracks[row->track].thread_name;
@@ -218,6 +217,7 @@ static int show_row(struct awaiting *a, struct krait_sheet *sheet, struct row *r
     return 0;
 }
 
+/* A task, and below it what it waits for. Who waits for one that is shown already names it by its id alone. */
 static int show(struct awaiting *a, struct krait_sheet *sheet, struct row *row)
 {
     uint32_t n = 0;

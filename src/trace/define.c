@@ -203,14 +203,11 @@ static int on_task_define(struct define *def, struct krait_cursor *cursor)
                              krait_map_put(&def->image->tasks, task.id, index))))
         return -ENOMEM;
     trace->task_count += !known;
-    struct krait_task before = known ? trace->tasks[index] : (struct krait_task){ 0 };
-    trace->tasks[index] = (struct krait_task){ .process = (uint32_t)(def->process - trace->processes),
-                                               .id = task.id,
-                                               .func = func_of(def->image, task.coroutine),
-                                               .name = name,
-                                               .nursery = before.nursery,
-                                               .nursery_before = before.nursery_before,
-                                               .moved_ns = before.moved_ns };
+    struct krait_task *made = &trace->tasks[index];
+    if (!known)
+        *made = (struct krait_task){ .process = (uint32_t)(def->process - trace->processes), .id = task.id };
+    made->func = func_of(def->image, task.coroutine);
+    made->name = name;
     return 0;
 }
 

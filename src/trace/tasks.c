@@ -549,6 +549,7 @@ static int find_shared(struct pass *pass, const uint32_t *threads, uint32_t coun
         rc = krait_thread_events_read(&events, pass->trace, threads[i], up_to_end(pass), &ignored);
         rc = rc == -ERANGE ? 0 : rc;
     }
+    runners->of = NULL;
     return rc;
 }
 

@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), *(str(p) for p in sorted(HERE.iterdir()) if p.is_dir())]
 import callers_state  # noqa: E402
 import kernel_made  # noqa: E402
-from browser import browser  # noqa: E402
+from browser import browser, opened  # noqa: E402
 from recording import ROOT, Recording  # noqa: E402
 from running import Programs  # noqa: E402
 
@@ -409,6 +409,20 @@ def chromium():
     """One browser: a test opens pages of its own in it, and closes them."""
     with browser() as made:
         yield made
+
+
+@pytest.fixture
+def open_page(krait, chromium):
+    """open_page(folder, hash="") in a window of 1280 pixels."""
+    made = []
+
+    def show(folder, hash=""):
+        made.append(opened(krait, chromium, folder, hash))
+        return made[-1].__enter__()
+
+    yield show
+    for each in made:
+        each.__exit__(None, None, None)
 
 
 @pytest.fixture

@@ -77,14 +77,18 @@ def test_the_end_of_the_process_ends_the_recording(programs, script, any_python,
     assert app.process.wait(30) == 0
 
 
-def test_an_exception_of_the_block_is_the_one_that_is_seen(programs, script, any_python, tmp_path):
-    """Also where the recording fails: here somebody kills krait."""
-    app = programs.start(any_python, SPIN)
-    text = """
+# Somebody kills krait in the block.
+KILLED = """
 import os, signal
 try:
     with krait.attach(int(sys.argv[1]), "trace") as other:
-        os.kill(other._krait.pid, signal.SIGKILL)
+        os.kill(other._krait.pid, signal.SIGKILL)"""
+
+
+def test_an_exception_of_the_block_is_the_one_that_is_seen(programs, script, any_python, tmp_path):
+    """Also where the recording fails: here somebody kills krait."""
+    app = programs.start(any_python, SPIN)
+    text = KILLED + """
         raise KeyError("mine")
 except KeyError as e: print(e)
 try: other.stop()
@@ -98,11 +102,7 @@ except RuntimeError as e: print(e)
 
 def test_a_recording_that_fails_is_an_exception_at_the_end_of_the_block(programs, script, any_python, tmp_path):
     app = programs.start(any_python, SPIN)
-    text = """
-import os, signal
-try:
-    with krait.attach(int(sys.argv[1]), "trace") as other:
-        os.kill(other._krait.pid, signal.SIGKILL)
+    text = KILLED + """
 except RuntimeError as e: print(e)
 try: other.wait()
 except RuntimeError as e: print(e)

@@ -27,20 +27,6 @@ KERNEL = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def open_page(krait, chromium):
-    """open_page(folder, hash="") in a window of 1280 pixels."""
-    made = []
-
-    def show(folder, hash=""):
-        made.append(opened(krait, chromium, folder, hash))
-        return made[-1].__enter__()
-
-    yield show
-    for each in made:
-        each.__exit__(None, None, None)
-
-
 def tabs(page):
     return page.page.locator("[role=tab]:visible").all_inner_texts()
 

@@ -4,7 +4,6 @@
 import re
 
 import pytest
-from browser import opened
 from kernel_made import switch, wake
 
 FUNCTIONS, THREADS = 250, 63
@@ -13,20 +12,6 @@ CALLEES = "".join(f"{1000 * i + 10}us call {i + 2}\n{1000 * i + 11 + i}us return
 OTHERS = "".join(f"thread {100 + i} func-thread-{i}\n0 call 1\n1ms return\n" for i in range(THREADS))
 MANY = f"process 5 python3\n{CODES}thread 5 MainThread\n0 call 1\n{CALLEES}300ms return\n{OTHERS}exit 0 0\n"
 CALLS = "process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\n0us call 1\n10000us return\nexit 0 0\n"
-
-
-@pytest.fixture
-def open_page(krait, chromium):
-    """open_page(folder, hash="") in a window of 1280 pixels."""
-    made = []
-
-    def show(folder, hash=""):
-        made.append(opened(krait, chromium, folder, hash))
-        return made[-1].__enter__()
-
-    yield show
-    for each in made:
-        each.__exit__(None, None, None)
 
 
 def grows(page, rows, shown, rest, whole):

@@ -153,7 +153,7 @@ const struct krait_cmd krait_cmd_ctl = {
         "own, while the programs run on. See docs/flight.md.\n\n"
         "set changes what is recorded from now on: include=GLOB and exclude=GLOB (each may be repeated, and "
         "replaces all earlier globs; without a glob, it only removes them), overhead=PERCENT (0: no limit) "
-        "and c-calls=on|off.\n\n"
+        "and c-calls=on|off. A space or a comma divides them.\n\n"
         "Only the user who records and root can control a recording. See docs/control.md.",
     .examples = "krait ctl 4711\n"
                 "# Leave out what the program does at first\n"

@@ -6,8 +6,9 @@
  *
  *   set include=app*\nexclude=test*\noverhead=5\nc-calls=off
  *
- * Each key replaces what there was of it; include= and exclude= without a glob leave none.
+ * A comma before a key divides as well. Each key replaces what there was of it; include= and exclude= without a glob leave none.
  */
+#include "base/array.h"
 #include "base/buf.h"
 #include "record/collector_inside.h"
 
@@ -27,7 +28,8 @@ static int bad(const char *item, const char *what, struct krait_err *err)
     return krait_err_set(err, -EINVAL, "set: '%s' %s", item, what);
 }
 
-static int set_globs(struct change *change, enum krait_filter_kind kind, const char *value)
+static int set_globs(struct change *change, uint32_t kind, const char *item, const char *value,
+                     struct krait_err *err)
 {
     char c = (char)kind;
     change->kinds[kind] = true;
@@ -38,7 +40,8 @@ static int set_globs(struct change *change, enum krait_filter_kind kind, const c
     return 0;
 }
 
-static int set_overhead(struct change *change, const char *item, const char *value, struct krait_err *err)
+static int set_overhead(struct change *change, uint32_t of, const char *item, const char *value,
+                        struct krait_err *err)
 {
     char *end;
     change->overhead = strtod(value, &end);
@@ -58,20 +61,41 @@ static int set_flag(struct change *change, uint32_t flag, const char *item, cons
     return 0;
 }
 
+static const struct {
+    const char *start; /* of an item: its key, and the equals sign */
+    uint32_t of;       /* what is passed to set: a kind of filter, or a flag */
+    int (*set)(struct change *, uint32_t of, const char *item, const char *value, struct krait_err *);
+} keys[] = {
+    { "include=", KRAIT_FILTER_INCLUDE, set_globs },
+    { "exclude=", KRAIT_FILTER_EXCLUDE, set_globs },
+    { "overhead=", 0, set_overhead },
+    { "c-calls=", KRAIT_RECORD_C_CALLS, set_flag },
+};
+
+/* Of the key that the text begins with, or KRAIT_ARRAY_LEN(keys). */
+static size_t find_key(const char *text)
+{
+    size_t i = 0;
+    while (i < KRAIT_ARRAY_LEN(keys) && strncmp(text, keys[i].start, strlen(keys[i].start)) != 0)
+        i++;
+    return i;
+}
+
+/* All other commas are a value's: a glob may have some. */
+static void divide_at_keys(char *items)
+{
+    for (char *comma = items; (comma = strchr(comma, ',')); comma++) {
+        if (find_key(comma + 1) < KRAIT_ARRAY_LEN(keys))
+            *comma = '\n';
+    }
+}
+
 static int set_item(struct change *change, const char *item, struct krait_err *err)
 {
-    const char *equals = strchr(item, '=');
-    const char *value = equals ? equals + 1 : "";
-    size_t n = equals ? (size_t)(equals - item) : 0;
-    if (n == strlen("include") && memcmp(item, "include", n) == 0)
-        return set_globs(change, KRAIT_FILTER_INCLUDE, value);
-    if (n == strlen("exclude") && memcmp(item, "exclude", n) == 0)
-        return set_globs(change, KRAIT_FILTER_EXCLUDE, value);
-    if (n == strlen("overhead") && memcmp(item, "overhead", n) == 0)
-        return set_overhead(change, item, value, err);
-    if (n == strlen("c-calls") && memcmp(item, "c-calls", n) == 0)
-        return set_flag(change, KRAIT_RECORD_C_CALLS, item, value, err);
-    return bad(item, "is none of include=GLOB, exclude=GLOB, overhead=PERCENT, c-calls=on|off", err);
+    size_t i = find_key(item);
+    if (i == KRAIT_ARRAY_LEN(keys))
+        return bad(item, "is none of include=GLOB, exclude=GLOB, overhead=PERCENT, c-calls=on|off", err);
+    return keys[i].set(change, keys[i].of, item, item + strlen(keys[i].start), err);
 }
 
 /* What is kept of the filters, and then the new ones. */
@@ -126,6 +150,8 @@ int krait_ctl_set(struct krait_collector *c, const char *items, struct krait_err
     int rc = copy ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc && !*items)
         rc = krait_err_set(err, -EINVAL, "set what? As in: krait ctl PID set include='app*' overhead=5");
+    if (!rc)
+        divide_at_keys(copy);
     for (char *item = rc ? NULL : strtok_r(copy, "\n", &save); item && !rc;
          item = strtok_r(NULL, "\n", &save))
         rc = set_item(&change, item, err);

@@ -478,10 +478,26 @@ def test_what_is_recorded_can_be_changed(told, python):
     assert (calls["first"], calls["second"], calls["third"]) == (1, 1, 1)
 
 
+@pytest.mark.few_pythons
+def test_keys_that_commas_divide_are_set_each(told, python):
+    app = told(python)
+    app.ctl("set", "include=__main__.s*,include=__main__.t[h,i]*,overhead=50,c-calls=off")
+    app.tell("0")
+    wait_for(lambda: app.status()["set"], "the change")
+    recorded = app.status()["recorded"]
+    assert recorded["include"] == ["__main__.s*", "__main__.t[h,i]*"], "a glob's own comma stays"
+    assert (recorded["max_overhead"], recorded["c_calls"]) == (50, False)
+    for name in ("first", "second", "third"):
+        app.tell(f"{name}()")
+    calls = app.end().calls()
+    assert (calls["first"], calls["second"], calls["third"]) == (0, 1, 1)
+
+
 @pytest.mark.parametrize("words, reason", [
     ([], "set what? As in"),
     (["tea=5"], "is none of include=GLOB, exclude=GLOB, overhead=PERCENT, c-calls=on|off"),
     (["overhead=much"], "'overhead=much' is no percentage"),
+    (["include=__main__.*,overhead=much"], "'overhead=much' is no percentage"),
     (["c-calls=maybe"], "is neither on nor off"),
     (["include=" + "x" * 9000], "the globs take more than"),
 ])

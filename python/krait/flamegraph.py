@@ -53,7 +53,7 @@ def main(words=None):
     options = _options(words)
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace")
-        run = [command(), "record", "--quiet", "--no-c-calls", "-o", trace, "--", sys.executable, options.script, *options.arguments]
+        run = [command(), "record", "--quiet", "--no-children", "--no-c-calls", "-o", trace, "--", sys.executable, options.script, *options.arguments]
         status = subprocess.call(run)
         if not os.path.isdir(trace):
             return status or 1

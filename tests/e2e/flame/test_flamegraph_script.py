@@ -39,6 +39,31 @@ def test_a_script_is_run_and_its_stacks_are_counted(python, tmp_path):
     assert "__main__.other;__main__.load" in only.stdout
 
 
+FORKING = """
+import os, subprocess, sys, time
+def load(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+def forked(): load(0.02)
+def itself(): load(0.02)
+if not os.fork():
+    forked()
+    os._exit(0)
+os.wait()
+subprocess.check_call([sys.executable, "-c", "def started(): sum(range(1000000))\\nstarted()"])
+itself()
+"""
+
+
+def test_stacks_are_of_the_script_alone(any_python, tmp_path):
+    (tmp_path / "app.py").write_text(FORKING)
+    run = any_python.run("-m", "krait.flamegraph", tmp_path / "app.py", env=ENV)
+    assert run.returncode == 0, run.stderr
+    assert "itself" in run.stdout
+    assert "forked" not in run.stdout and "started" not in run.stdout
+
+
 def test_what_cannot_be_run_or_written_is_explained(any_python, tmp_path):
     (tmp_path / "app.py").write_text("print('ran')\n")
 

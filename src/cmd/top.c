@@ -378,12 +378,31 @@ static void keep_sort(struct top *top)
         top->sort = top_next_sort(NULL, top->is_exact, top->by);
 }
 
+/* A key that changes how samples are counted; with every call there are none. */
+static void change_samples(struct top *top, char key)
+{
+    const struct {
+        char key;
+        bool *flag;
+        const char *what;
+    } flags[] = { { 'l', &top->lines, "lines of code" },
+                  { 'L', &top->lines, "lines of code" },
+                  { 'i', &top->idle, "sleeping threads" },
+                  { 'g', &top->gil, "the holder of the GIL" } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(flags); i++) {
+        if (key != flags[i].key)
+            continue;
+        if (top->is_exact)
+            snprintf(top->note, sizeof(top->note), "%s: only with samples, press x", flags[i].what);
+        else
+            *flags[i].flag = !*flags[i].flag;
+    }
+}
+
 static void obey(struct top *top, char key)
 {
     top->paused ^= key == 'p' || key == ' ';
-    top->idle ^= key == 'i';
-    top->gil ^= key == 'g';
-    top->lines ^= key == 'l' || key == 'L';
+    change_samples(top, key);
     top->helps = key == '?' || key == 'h';
     if (key == 't')
         top->by = next_by(top);

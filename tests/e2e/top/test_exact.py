@@ -398,6 +398,19 @@ def test_a_key_switches_between_samples_and_every_call(programs, krait, any_pyth
     assert re.search(r"\x1b\[\?1049lprocess .*exact: .* spin ", screen.text, re.S) and app.process.poll() is None
 
 
+def test_keys_of_samples_change_nothing_with_every_call(programs, krait, any_python):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, "--exact", *ALL, app.pid, columns=160)
+    screen.wait_for(r"exact: .* spin .*x samples")
+    for key, what in (("l", "lines of code"), ("i", "sleeping threads"), ("g", "the holder of the GIL")):
+        screen.press(key)
+        screen.wait_for(what + ": only with samples, press x")
+    screen.press("x")
+    screen.wait_for(r"samples, .* spin .*x exact  l lines  .* i sleeping too  g GIL only")
+    screen.press("q")
+    assert screen.end() == 0
+
+
 def test_the_last_table_stays_when_the_program_is_killed(programs, krait, any_python):
     app = programs.start(any_python, BUSY)
     screen = Screen(krait, "--exact", *ALL, app.pid)

@@ -170,6 +170,12 @@ static void do_as_told(struct krait_collector *collector)
     }
 }
 
+static void after_round(struct krait_collector *collector)
+{
+    do_as_told(collector);
+    tell_trouble(collector);
+}
+
 /* Rounds and naps until the command has ended, whose wait status is then in *status, or the recording has
  * reached a limit: then returns false. */
 static bool collect_until_end(struct krait_collector *collector, struct krait_kernel *kernel, pid_t command,
@@ -178,8 +184,7 @@ static bool collect_until_end(struct krait_collector *collector, struct krait_ke
     for (;;) {
         bool over = reap(command, status, wait);
         krait_collector_round(collector);
-        do_as_told(collector);
-        tell_trouble(collector);
+        after_round(collector);
         krait_record_kernel_round(kernel, collector);
         if (over)
             return true;
@@ -454,7 +459,9 @@ static int attach(struct krait_recording_values *values, int argc)
     char name[64];
     struct krait_err err = { 0 };
     KRAIT_CLEANUP(krait_record_pid_done)
-    struct krait_record_pid attach = { .values = values, .attached.how.over = is_interrupted };
+    struct krait_record_pid attach = { .values = values,
+                                       .attached.how.over = is_interrupted,
+                                       .each_round = after_round };
     if (krait_record_pid_check(&attach, argc, &err))
         return W_EXITCODE(krait_cmd_usage(&krait_cmd_record, &err), 0);
     struct recorded r = { .values = values };

@@ -328,6 +328,7 @@ int krait_record_pid_run(struct krait_record_pid *record, struct krait_collector
     while (!rc && !is_over(record, collector, kernel)) {
         krait_collector_nap(collector);
         krait_collector_round(collector);
+        record->each_round(collector);
         krait_record_kernel_round(kernel, collector);
         rc = look(record, collector);
         krait_attached_look(&record->attached, collector);

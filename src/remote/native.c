@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
-enum { FRAMES_MAX = 50000 };
+enum { FRAMES_MAX = 50000, BASES = 256 };
 
 /* A mapped file, opened when an address in it is met. */
 struct module {
@@ -28,6 +28,12 @@ struct place {
     bool called;
 };
 
+/* What a stop has told of a place: functions with a frame pointer need it, and the kernel does not report it. */
+struct base {
+    uint64_t pc, sp, value;
+    uint32_t of; /* the register: krait_unwind_base */
+};
+
 struct krait_natives {
     struct krait_maps maps;
     struct module *modules; /* of maps.items */
@@ -37,6 +43,8 @@ struct krait_natives {
     struct place *found; /* the walk's frames, innermost first */
     uint32_t count, cap;
     bool whole;
+    struct base
+        bases[BASES]; /* by krait_hash_u64 of the stack pointer; one that is as good replaces another */
 };
 
 /* -- files -- */
@@ -157,8 +165,45 @@ static int add_place(struct krait_natives *natives, const struct krait_registers
     return 0;
 }
 
-/* A walk that ends too early is cut, unless other registers would help. */
-static int walk(struct krait_remote *remote, struct krait_registers *registers)
+static struct base *base_at(struct krait_natives *natives, uint64_t sp)
+{
+    return &natives->bases[krait_hash_u64(sp) % BASES];
+}
+
+/* Adds the register that this place needs, from those of a stop, or from what an earlier one has told. */
+static bool add_base(struct krait_natives *natives, const struct module *module,
+                     struct krait_registers *registers, const struct krait_registers *stopped)
+{
+    uint64_t pc = krait_registers_pc(registers), sp = registers->value[KRAIT_CFI_SP];
+    uint32_t of = krait_unwind_base(registers, &module->elf, module->moved);
+    struct base *base = base_at(natives, sp);
+    if (of == KRAIT_CFI_REGISTERS || registers->known >> of & 1)
+        return false;
+    if (stopped && stopped->known >> of & 1)
+        *base = (struct base){ .pc = pc, .sp = sp, .value = stopped->value[of], .of = of };
+    if (base->pc != pc || base->sp != sp || base->of != of)
+        return false;
+    registers->value[of] = base->value;
+    registers->known |= 1ull << of;
+    return true;
+}
+
+/* Goes to the caller; by all registers of a thread that is stopped where those that the kernel reports do not do. */
+static int step(struct krait_remote *remote, const struct module *module, struct krait_registers *registers,
+                struct krait_registers *stopped)
+{
+    int rc = krait_unwind_step(registers, &module->elf, module->moved, remote->pid);
+    if (rc == -ENXIO && add_base(remote->natives, module, registers, stopped))
+        rc = krait_unwind_step(registers, &module->elf, module->moved, remote->pid);
+    int with_all = stopped ? krait_unwind_step(stopped, &module->elf, module->moved, remote->pid) : rc;
+    if (rc == -ENXIO && stopped)
+        *registers = *stopped;
+    return rc == -ENXIO ? with_all : rc;
+}
+
+/* A walk that ends too early is cut, unless other registers would help. `stopped` can be NULL. */
+static int walk(struct krait_remote *remote, struct krait_registers *registers,
+                struct krait_registers *stopped)
 {
     struct krait_natives *natives = remote->natives;
     bool again = false;
@@ -172,10 +217,18 @@ static int walk(struct krait_remote *remote, struct krait_registers *registers)
         again |= !module;
         rc = add_place(natives, registers);
         if (!rc)
-            rc = module ? krait_unwind_step(registers, &module->elf, module->moved, remote->pid) : -ENODATA;
+            rc = module ? step(remote, module, registers, stopped) : -ENODATA;
     }
     natives->whole = rc == -ENOENT;
     return rc == -ENOENT || rc == -ENODATA || rc == -EINVAL || rc == -EFAULT ? 0 : rc;
+}
+
+static struct krait_registers reported(uint64_t pc, uint64_t sp)
+{
+    struct krait_registers registers = { .known = 1ull << KRAIT_CFI_SP | 1ull << KRAIT_CFI_PC };
+    registers.value[KRAIT_CFI_SP] = sp;
+    registers.value[KRAIT_CFI_PC] = pc;
+    return registers;
 }
 
 /* The last two words are stack pointer and place: "running", "-1 SP PC" or "NUMBER six arguments SP PC" (proc(5)). */
@@ -190,9 +243,7 @@ static int read_waiting(pid_t pid, pid_t tid, struct krait_registers *registers)
         return -EBUSY;
     *pc = '\0';
     char *sp = strrchr(text, ' ');
-    *registers = (struct krait_registers){ .known = 1ull << KRAIT_CFI_SP | 1ull << KRAIT_CFI_PC };
-    registers->value[KRAIT_CFI_SP] = sp ? strtoull(sp + 1, NULL, 16) : 0;
-    registers->value[KRAIT_CFI_PC] = strtoull(pc + 1, NULL, 16);
+    *registers = reported(strtoull(pc + 1, NULL, 16), sp ? strtoull(sp + 1, NULL, 16) : 0);
     return registers->value[KRAIT_CFI_SP] ? 0 : -EBUSY;
 }
 
@@ -200,14 +251,17 @@ int krait_native_walk_waiting(struct krait_remote *remote, pid_t tid)
 {
     struct krait_registers registers;
     int rc = read_waiting(remote->pid, tid, &registers);
-    return rc ? rc : walk(remote, &registers);
+    return rc ? rc : walk(remote, &registers, NULL);
 }
 
-int krait_native_walk_stopped(struct krait_remote *remote, pid_t tid)
+int krait_native_walk_stopped(struct krait_remote *remote, pid_t tid, bool waited)
 {
-    struct krait_registers registers;
-    int rc = krait_registers_read(tid, &registers);
-    return rc ? rc : walk(remote, &registers);
+    struct krait_registers stopped;
+    int rc = krait_registers_read(tid, &stopped);
+    if (rc || !waited)
+        return rc ? rc : walk(remote, &stopped, NULL);
+    struct krait_registers registers = reported(krait_registers_pc(&stopped), stopped.value[KRAIT_CFI_SP]);
+    return walk(remote, &registers, &stopped);
 }
 
 /* -- names -- */

@@ -4,7 +4,8 @@
  *
  * krait unwinds a thread that waits in a system call from the stack pointer and the instruction that the kernel reports
  * (syscall in proc(5)), and proves that it did not run meanwhile (remote/still.h). If this needs other registers, or
- * the thread runs, krait stops it by ptrace(2).
+ * the thread runs, krait stops it by ptrace(2). What a function with a frame pointer needs is told by the first stop: that
+ * register's distance from the stack pointer is the same whenever the thread waits at the same place of the same stack.
  *
  * The interpreter's loop is one native function, _PyEval_EvalFrameDefault. From 3.11 on, one activation of it
  * runs a Python function and all functions that this one calls without C code in between; before, only one
@@ -32,8 +33,9 @@ int krait_native_prepare(struct krait_remote *remote);
 /* Unwinds a thread that is not running, and keeps the frames. Returns 0; -ENXIO: this needs registers that the
  * kernel does not report; -EBUSY: the thread runs; or another negative errno. */
 int krait_native_walk_waiting(struct krait_remote *remote, pid_t tid);
-/* The same for a thread that ptrace(2) has stopped. */
-int krait_native_walk_stopped(struct krait_remote *remote, pid_t tid);
+/* The same for a thread that ptrace(2) has stopped. `waited`: in a system call, where it may be again next time; then what the
+ * kernel does not report is kept for krait_native_walk_waiting. */
+int krait_native_walk_stopped(struct krait_remote *remote, pid_t tid, bool waited);
 
 /* Merges the frames that were unwound last with the thread's Python frames, which are the last in `stacks`. Returns
  * 0 or -ENOMEM. */

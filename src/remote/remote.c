@@ -293,7 +293,7 @@ static int read_stopped(struct krait_remote *remote, struct krait_remote_stacks 
             break;
         rc = copy_stack(remote, stacks, reader, thread);
         if (!rc)
-            rc = krait_native_walk_stopped(remote, thread->tid);
+            rc = krait_native_walk_stopped(remote, thread->tid, remote->still.state != 'R');
         krait_stop_end(thread->tid);
     }
     return rc ? rc : krait_native_merge(remote, stacks, thread);

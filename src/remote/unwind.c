@@ -247,6 +247,14 @@ int krait_unwind_step(struct krait_registers *registers, const struct krait_elf 
     return krait_registers_pc(&caller) ? 0 : -ENOENT;
 }
 
+uint32_t krait_unwind_base(const struct krait_registers *registers, const struct krait_elf *elf,
+                           uint64_t moved)
+{
+    struct krait_cfi cfi;
+    int rc = krait_cfi_find(elf, krait_registers_pc(registers) - moved - registers->called, &cfi);
+    return !rc && cfi.row.cfa.kind == KRAIT_CFI_REGISTER ? cfi.row.cfa.of : KRAIT_CFI_REGISTERS;
+}
+
 /* -- the first -- */
 
 #if defined(__x86_64__)

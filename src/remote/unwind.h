@@ -29,4 +29,10 @@ int krait_registers_read(pid_t tid, struct krait_registers *registers);
 int krait_unwind_step(struct krait_registers *registers, const struct krait_elf *elf, uint64_t moved,
                       pid_t pid);
 
+/* The register from which the function at this place counts the addresses of its frame: mostly the stack pointer, or the frame
+ * pointer. Its distance from the stack pointer is the place's, unless the function has called alloca(3). KRAIT_CFI_REGISTERS:
+ * none, or not known. */
+uint32_t krait_unwind_base(const struct krait_registers *registers, const struct krait_elf *elf,
+                           uint64_t moved);
+
 #endif

@@ -139,12 +139,12 @@ def test_threads_without_python_that_come_and_go_do_no_harm(programs, native_dum
     app = programs.start(
         python,
         """
-        import ctypes, os
+        import ctypes, itertools, os
         libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
         print(os.getpid(), flush=True)
-        while True:
-            for _ in range(3):
-                libc.pthread_create(ctypes.byref(thread), None, libc.usleep, ctypes.c_void_p(200))
+        for i in itertools.count():  # one in a hundred is there for long enough to be seen on a busy machine
+            for life in (200, 200, 200 if i % 33 else 500000):
+                libc.pthread_create(ctypes.byref(thread), None, libc.usleep, ctypes.c_void_p(life))
                 libc.pthread_detach(thread)
             libc.usleep(300)
         """,

@@ -43,8 +43,7 @@ struct krait_natives {
     struct place *found; /* the walk's frames, innermost first */
     uint32_t count, cap;
     bool whole;
-    struct base
-        bases[BASES]; /* by krait_hash_u64 of the stack pointer; one that is as good replaces another */
+    struct base bases[BASES]; /* by krait_hash_u64 of the stack pointer; a new one replaces an old one */
 };
 
 /* -- files -- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 #include "serve/serving.h"
+#include "trace/importer.h"
 #include "view/classes.h"
 
 #include <string.h>
@@ -125,7 +126,8 @@ static int add_track(struct busy *busy, const struct krait_view_query *query)
 {
     const struct krait_track *track = &busy->serving->trace->tracks[query->track];
     const struct krait_range range = { busy->from_ns, busy->from_ns + KRAIT_WIRE_BINS * busy->bin_ns };
-    bool is_thread = track->kind == KRAIT_TRACK_STATES && track->of == KRAIT_OF_THREAD;
+    bool is_thread = track->kind == KRAIT_TRACK_STATES && track->of == KRAIT_OF_THREAD &&
+                     track->importer != KRAIT_IMPORTER_krait_lost;
     int rc = is_thread ? krait_view_each(busy->serving->view, query->track, range, add_state, busy)
                        : krait_view_busy(busy->serving->view, query, busy->ns, &busy->flags);
     busy->flags |= rc == -EAGAIN ? KRAIT_WIRE_UNFINISHED : 0;

@@ -369,13 +369,15 @@ class Page {
   }
 
   private async growTo(changes: number): Promise<void> {
-    const end = performance.now() + REMADE;
+    const begin = performance.now(), end = begin + REMADE;
     for (;;) {
       const next = await askTrace();
       if (next.generation !== this.context.trace.generation) await this.grow(next);
       if (next.changes >= changes) return;
       if (performance.now() > end) throw new ApiError('the lanes were saved, but krait view cannot show them; its terminal may say why');
       await new Promise((done) => setTimeout(done, REMADE_POLL));
+      const seconds = Math.floor((performance.now() - begin) / 1000);
+      if (seconds) this.state.textContent = `computing the lanes: ${seconds} s`;
     }
   }
 

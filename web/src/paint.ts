@@ -6,7 +6,7 @@ import { Lane, Lanes, Part } from './lanes';
 import { Trace, Track, isLosses, label } from './model';
 import { Palette, rgb, stateRole } from './palette';
 import { Store } from './store';
-import { Sum, busyTracks, spread } from './summary';
+import { Sum, busyTracks, runsOf, spread } from './summary';
 import { BINS, CUT, Slice, Tile, UNWOUND, stretches } from './tile';
 
 const BIN_PIXELS = 2; // a bin is one to two pixels wide
@@ -101,18 +101,21 @@ export class Painter {
     }
   }
 
-  /** Draws a folded group: its height is the number of busy threads, relative to the highest such number. */
+  /** Draws a folded group: its height is the number of busy threads, relative to the highest such number. Dashes above it are where events of any thread are missing. */
   private summary(context: CanvasRenderingContext2D, lane: Lane, top: number, frame: Frame, level: number, palette: Palette): void {
-    const sums = this.sumsOf(lane, frame, level), width = Math.ceil(frame.width), high = lane.height - 8;
-    const shares = spread(sums, level, Number(frame.from), frame.span, width), most = Math.max(...shares, 1);
+    const width = Math.ceil(frame.width), high = lane.height - 8;
+    const [shares, missing] = [busyTracks(lane.tracks).tracks, lane.tracks.filter(isLosses)].map((tracks) => spread(this.sumsOf(tracks, frame, level), level, Number(frame.from), frame.span, width));
+    const most = Math.max(...shares, 1);
     context.fillStyle = palette.state('run');
     for (let x = 0; x < width; x++) {
       if (shares[x] > 0) context.fillRect(x, top + lane.height - 4 - Math.max(shares[x] / most * high, 1), 1, Math.max(shares[x] / most * high, 1));
     }
+    context.fillStyle = palette.lost;
+    for (const [from, until] of runsOf(missing)) dashes(context, from, until, top + 1, width);
   }
 
-  private sumsOf(lane: Lane, frame: Frame, level: number): Map<number, Sum> {
-    const { tracks } = busyTracks(lane.tracks), length = tileLength(level), found = new Map<number, Sum>();
+  private sumsOf(tracks: Track[], frame: Frame, level: number): Map<number, Sum> {
+    const length = tileLength(level), found = new Map<number, Sum>();
     const first = this.indexOf(frame.from, length), last = this.indexOf(frame.from + BigInt(Math.round(frame.span)), length);
     for (let i = Math.max(first, 0); i <= last; i++) {
       const sum = this.api.summaries.get(tracks, level, i);
@@ -123,12 +126,19 @@ export class Painter {
     return found;
   }
 
-  /** The number of busy threads of a folded group at a time, in words. */
-  summaryText(lane: Lane, at: bigint, frame: Frame): string {
-    const { tracks, words } = busyTracks(lane.tracks), level = levelOf(frame.span, frame.width), length = tileLength(level), index = this.indexOf(at, length);
+  /** The number of busy threads of a folded group at a time, in words, and of those whose events are missing. */
+  summaryTexts(lane: Lane, at: bigint, frame: Frame): string[] {
+    const { tracks, words } = busyTracks(lane.tracks), losses = lane.tracks.filter(isLosses);
+    const busy = this.sumAt(tracks, at, frame), missing = losses.length ? this.sumAt(losses, at, frame) : undefined;
+    if (busy === undefined) return [];
+    const text = `${busy.toFixed(2)} of ${tracks.length} ${words}`;
+    return missing ? [text, `events are missing here: of ${missing.toFixed(2)} threads`] : [text];
+  }
+
+  private sumAt(tracks: Track[], at: bigint, frame: Frame): number | undefined {
+    const level = levelOf(frame.span, frame.width), length = tileLength(level), index = this.indexOf(at, length);
     const sum = index < 0 ? undefined : this.api.summaries.get(tracks, level, index);
-    const busy = sum?.busy[Math.min(Math.floor(Number(at - BigInt(index) * BigInt(length)) / 2 ** level), BINS - 1)];
-    return busy === undefined ? '' : `${busy.toFixed(2)} of ${sum?.tracks} ${words}`;
+    return sum?.busy[Math.min(Math.floor(Number(at - BigInt(index) * BigInt(length)) / 2 ** level), BINS - 1)];
   }
 
   private colourOf(track: Track, palette: Palette): (hue: number, name: number) => string {

@@ -84,6 +84,17 @@ export class Summaries {
   }
 }
 
+/** The stretches of pixels that are not 0: from where to where. */
+export function runsOf(shares: Float64Array): [number, number][] {
+  const runs: [number, number][] = [];
+  shares.forEach((share, x) => {
+    const last = runs[runs.length - 1];
+    if (share > 0 && last?.[1] === x) last[1]++;
+    else if (share > 0) runs.push([x, x + 1]);
+  });
+  return runs;
+}
+
 /** How busy each pixel of a stretch is: the mean of its bins. */
 export function spread(sums: Map<number, Sum>, level: number, from: number, span: number, width: number): Float64Array {
   const out = new Float64Array(width), bin = 2 ** level, length = tileLength(level), bins = length / bin;

@@ -530,9 +530,9 @@ export class Timeline {
     this.canvas.style.cursor = hit?.slice ? 'pointer' : 'default';
     const head = hit ? undefined : this.lanes.at(event.offsetY + this.scroller.scrollTop);
     if (head?.level === 0 && head.collapsed) {
-      const text = this.painter.summaryText(head, this.timeAt(event.offsetX) + head.shift, this.frame());
-      this.fillTip([text, 'exact sums over all lanes of the group; expand it to see each lane']);
-      this.tip.hidden = !text;
+      const texts = this.painter.summaryTexts(head, this.timeAt(event.offsetX) + head.shift, this.frame());
+      this.fillTip([...texts, 'exact sums over all lanes of the group; expand it to see each lane']);
+      this.tip.hidden = !texts.length;
       this.placeTip(event);
       return;
     }

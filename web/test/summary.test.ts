@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Track } from '../src/model';
-import { Sum, busyTracks, spread } from '../src/summary';
+import { Sum, busyTracks, runsOf, spread } from '../src/summary';
 import { equal, test } from './harness';
 
 const track = (kind: string, of: string, name: string): Track => ({ kind, of, name }) as Track;
@@ -18,4 +18,9 @@ test('a pixel is as busy as the bins under it, whatever their borders', () => {
   equal([...spread(sums, 1, 1, 4, 2)], [0.5, 1.5]);
   equal([...spread(sums, 1, -4, 4, 2)], [0, 0]);
   equal([...spread(sums, 1, 6, 2, 4)], [3, 3, 3, 3]);
+});
+
+test('stretches are of pixels side by side', () => {
+  equal(runsOf(new Float64Array([0, 1, 0.1, 0, 0, 2])), [[1, 3], [5, 6]]);
+  equal(runsOf(new Float64Array([0, 0])), []);
 });

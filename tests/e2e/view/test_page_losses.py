@@ -58,3 +58,14 @@ def test_the_number_of_lost_events_is_no_thread(krait, chromium, synth):
         assert page.text(".details h2") == "events lost" and "lost\n5 events" in page.text(".details")
         assert "held up by" not in page.text(".details") and "Go to that thread" not in page.text(".details")
         assert page.press("[").text(".why") == "no wait of a thread or a task is selected"
+
+
+def test_a_folded_group_shows_where_any_thread_lacks_events(krait, chromium, synth):
+    with opened(krait, chromium, synth(CUT), "#r=0,1500000") as page:
+        lanes = extents(page, LOST)
+        page.page.get_by_title("Collapse").first.click()
+        folded = extents(page, LOST)
+        assert len(folded) < len(lanes)
+        assert (folded[0][0], folded[-1][1]) == (pytest.approx(200 / 1500, abs=0.006), pytest.approx(1200 / 1500, abs=0.006))
+        assert "events are missing here: of 1.00 threads" in pointed(page, 1100 / 1500, 13)
+        assert "missing" not in " ".join(pointed(page, 800 / 1500, 13))

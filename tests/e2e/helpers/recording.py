@@ -4,14 +4,20 @@
 A second reader, on purpose: what the recorder wrote is judged without krait's own reading side. It knows no other CTF.
 """
 
+import ctypes
+import operator
+import os
 import re
 import struct
+from array import array
 from collections import Counter, deque
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+BUILD = Path(os.environ.get("KRAIT", ROOT / "build" / "krait")).resolve().parent
 PACKET_HEAD = struct.Struct("<I16sIQQQQQQQI")
 BEGINS = {"python:call", "python:resume", "python:throw", "c:call"}
 ENDS = {"python:return", "python:yield", "python:unwind", "python:unwind_of", "c:return", "c:raise", "c:raise_of"}
@@ -34,21 +40,26 @@ def event_table():
 EVENTS, ENUMS = event_table()
 LAYOUTS = dict(EVENTS.values())
 SIZES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "i64": "q", "f64": "d", "code": "I"}
+RARE = {"python:frame", "python:deep_frame", "python:stack", "python:deep_stack", "python:switch"}
 # Of each begin and end of a call: who tells it, what it is called in a shape, and whether it is a begin.
 STEPS = {name: (*name.removesuffix("_of").split(":"), name in BEGINS) for name in BEGINS | ENDS}
 
 
-class Event:
-    """`time` is in ticks of the trace's clock. `fields` is made when asked for: of most events only `code` is."""
+class Event(tuple):
+    """`time` is in ticks of the trace's clock; `code` is its field of this name, or None. `fields` is read when asked for."""
 
-    __slots__ = ("time", "name", "code", "_names", "_values")
+    __slots__ = ()
+    time, name = (property(operator.itemgetter(i)) for i in range(2))
 
-    def __init__(self, time, name, code, names, values):
-        self.time, self.name, self.code, self._names, self._values = time, name, code, names, values
+    @property
+    def code(self):
+        code = self[2]
+        return None if code < 0 else code
 
     @property
     def fields(self):
-        return dict(zip(self._names, self._values))
+        _, name, _, at, data = self
+        return read_fields(data, at, LAYOUTS[name])
 
 
 @dataclass
@@ -60,70 +71,66 @@ class Code:
     line: int
 
 
-def at_once(layout):
-    """What reads all fields where each has a fixed size, with and without an event's word before them; else None."""
-    if all(kind in SIZES for kind, _ in layout):
-        text = "".join(SIZES[kind] for kind, _ in layout)
-        return struct.Struct("<I" + text), struct.Struct("<" + text)
-    return None, None
-
-
-READERS = [None] * (max(EVENTS) + 1)
-for number, (name, layout) in EVENTS.items():
-    fields = [field for _, field in layout]
-    READERS[number] = (name, layout, fields, fields.index("code") if "code" in fields else None, *at_once(layout))
-
-
 def read_fields(data, at, layout):
-    values = []
-    for kind, _ in layout:
+    values = {}
+    for kind, field in layout:
         if kind == "str":
             end = data.index(b"\0", at)
-            values.append(data[at:end].decode("utf-8", "surrogateescape"))
+            values[field] = data[at:end].decode("utf-8", "surrogateescape")
             at = end + 1
         elif kind in SIZES:
-            values += struct.unpack_from("<" + SIZES[kind], data, at)
+            (values[field],) = struct.unpack_from("<" + SIZES[kind], data, at)
             at += struct.calcsize(SIZES[kind])
         else:
-            values.append(ENUMS[kind][data[at]])
+            values[field] = ENUMS[kind][data[at]]
             at += 1
-    return values, at
+    return values
 
 
-def read_packet(data, at, end, clock, sizes):
-    """The events of data[at:end]; adds their bytes to `sizes` by number. `clock` is the packet's first full time."""
-    events = []
-    while at < end:
-        start, number = at, data[at] & 31
-        if number != 31:
-            name, layout, names, at_code, whole, _ = READERS[number]
-            if whole:
-                word, *values = whole.unpack_from(data, at)
-                at += whole.size
-            else:
-                (word,) = struct.unpack_from("<I", data, at)
-                values, at = read_fields(data, at + 4, layout)
-            low, known = word >> 5, clock & 0x7FFFFFF
-            clock += low - known if low >= known else low - known + 0x8000000
-        else:
-            number, clock = struct.unpack_from("<IQ", data, at + 1)
-            at += 13
-            name, layout, names, at_code, _, fixed = READERS[number]
-            if fixed:
-                values = fixed.unpack_from(data, at)
-                at += fixed.size
-            else:
-                values, at = read_fields(data, at, layout)
-        assert at <= end, f"event {name} goes beyond its packet's content"
-        sizes[number] += at - start
-        events.append(Event(clock, name, None if at_code is None else values[at_code], names, values))
-    return events
+class Split:
+    """tests/split_packet.c, which finds where a packet's events begin."""
+
+    NUMBERS, FIELDS = 256, 32  # as there
+    NAMES = [EVENTS[number][0] if number in EVENTS else None for number in range(NUMBERS)]
+
+    def __init__(self):
+        self.loaded = ctypes.CDLL(str(BUILD / "tests" / "libsplit_packet.so"))
+        self.loaded.split_packet.restype = ctypes.c_int64
+        self.layouts = b"".join(self.layout(number) for number in range(self.NUMBERS))
+        self.room = 0
+
+    def layout(self, number):
+        fields = EVENTS[number][1] if number in EVENTS else []
+        sizes = bytes(0 if kind == "str" else struct.calcsize(SIZES.get(kind, "B")) for kind, _ in fields)
+        code = fields.index(("code", "code")) if ("code", "code") in fields else self.FIELDS
+        return bytes([number in EVENTS, len(fields), code]) + sizes.ljust(self.FIELDS, b"\0")
+
+    def make_room(self, count):
+        if count > self.room:
+            self.room = 2 * count
+            self.columns = [array(kind, bytes(array(kind).itemsize * self.room)) for kind in "QqQB"]
+            self.addresses = (ctypes.c_void_p * len(self.columns))(*(column.buffer_info()[0] for column in self.columns))
+
+    def __call__(self, data, at, end, clock, sizes):
+        """Of each event of data[at:end] the time, the name, the code or -1, and where its fields begin: a list of each.
+
+        Adds the events' bytes to `sizes` by number. `clock` is the packet's first full time.
+        """
+        self.make_room((end - at) // 4 + 1)
+        count = self.loaded.split_packet(data, ctypes.c_size_t(at), ctypes.c_size_t(end), ctypes.c_uint64(clock), self.layouts, self.addresses, sizes)
+        assert count >= 0, f"the packet's event {-1 - count} is not known, or goes beyond the packet's content"
+        times, codes, fields, numbers = (memoryview(column)[:count].tolist() for column in self.columns)
+        return times, list(map(self.NAMES.__getitem__, numbers)), codes, fields
+
+
+split_packet = Split()
 
 
 class Stream:
     """A stream's file. With `torn` the last packet may be cut short, as when who wrote it was killed.
 
-    `walk` reads it event by event: of a long run there are too many to keep. `events` keeps them. `read` keeps few."""
+    `columns` reads it packet by packet, `walk` event by event: of a long run there are too many to keep. `events` keeps them.
+    `read` keeps few."""
 
     FEW = 1 << 20  # bytes
 
@@ -147,21 +154,25 @@ class Stream:
                 yield at, head
                 at += bits // 8
 
-    def walk(self):
-        self._discarded, self._after_losses, self._sizes = 0, [], [0] * len(READERS)
+    def columns(self):
+        """Of each packet with events the file's bytes, and what split_packet finds in it."""
+        self._discarded, self._after_losses, self._sizes = 0, [], (ctypes.c_uint64 * Split.NUMBERS)()
         data, expected, count = self.path.read_bytes(), 0, 0
         for at, (_, _, _, _, begin, last, content, _, seq, discarded, _) in self.packets():
             assert seq >= expected, f"{self.path}: packet numbers go back"
-            events = read_packet(data, at + PACKET_HEAD.size, at + content // 8, begin, self._sizes)
-            if events:
-                times = [e.time for e in events]
+            columns = times, *_ = split_packet(data, at + PACKET_HEAD.size, at + content // 8, begin, self._sizes)
+            if times:
                 assert begin <= min(times) and max(times) <= last, f"{self.path}: event outside of its packet's time"
                 assert times == sorted(times), f"{self.path}: time goes back"
                 if discarded != self._discarded:
                     self._after_losses.append(count)
                     self._discarded = discarded
-            expected, count = seq + 1, count + len(events)
-            yield from events
+                yield data, *columns
+            expected, count = seq + 1, count + len(times)
+
+    def walk(self):
+        for data, *columns in self.columns():
+            yield from map(Event, zip(*columns, repeat(data)))
 
     @cached_property
     def events(self):
@@ -239,9 +250,12 @@ class Process:
         """How often each function was called, by qualified name."""
         return Counter(self.name_of(e) for t in self.threads for e in t.read() if e.name in ("python:call", "c:call"))
 
-    def file_of(self, stack):
-        """The name of the innermost Python function's file."""
-        return next((self.files[c] for k, c in reversed(stack) if k != "c"), "")
+    def owners_of(self, stack):
+        """The name of the file of the innermost Python function at each place of a stack."""
+        owners = []
+        for kind, code in stack:
+            owners.append(self.files[code] if kind != "c" else owners[-1] if owners else "")
+        return owners
 
     def shape(self, thread, only=None, told=True):
         """The thread's begins and ends as text, such as `call f`, `c call len`, `return f`; checks the nesting.
@@ -268,35 +282,44 @@ class Process:
     def follow(self, thread, lines=None, files=None):
         """Checks the nesting, and returns what is open at the end. Appends to `lines`, and the file of each to `files`."""
         stack, said, left, texts = [], [], {}, {}  # said: the python:frame events of the run that goes on
+        owners, is_told = None, lines is not None  # owners: owners_of(stack); None: not known
         omitted = deque((e.time, e.fields["id"]) for e in self.definitions if e.name == "code:omit")
-        for e in thread.read():
-            while omitted and omitted[0][0] <= e.time:  # another thread may have left it out in mid-call
-                stack = self.without(stack, omitted.popleft()[1])
-            if step := STEPS.get(e.name):
-                kind, what, begins = step
-                if begins:
-                    stack.append((kind, e.code))
-                else:
-                    assert stack, f"{self.folder.name}: {e.name} ends nothing (thread {thread.tid})"
-                    if kind == "c" and stack[-1][0] == "said":
+        for data, *columns in thread.columns():
+            for time, name, code, at in zip(*columns):
+                while omitted and omitted[0][0] <= time:  # another thread may have left it out in mid-call
+                    stack, owners = self.without(stack, omitted.popleft()[1]), None
+                if step := STEPS.get(name):
+                    kind, what, begins = step
+                    if is_told and owners is None:
+                        owners = self.owners_of(stack)
+                    if begins:
+                        stack.append((kind, code))
+                    else:
+                        assert stack, f"{self.folder.name}: {name} ends nothing (thread {thread.tid})"
+                        of, code = stack.pop()
+                        if kind == "c" and of == "said":
+                            stack.append((of, code))
+                            continue
+                        assert of == kind or of == "said", f"{self.folder.name}: {name} ends {self.codes[code]}"
+                    if is_told:
+                        if begins:
+                            owners.append(self.files[code] if kind != "c" else owners[-1] if owners else "")
+                        key = what, kind, code
+                        if key not in texts:
+                            texts[key] = f"{'c ' if kind == 'c' else ''}{what} {self.codes[code].qualname}"
+                        lines.append(texts[key])
+                        files.append(owners[-1] if begins else owners.pop())
+                elif name in RARE:
+                    e = Event((time, name, code, at, data))
+                    if name in ("python:frame", "python:deep_frame"):
+                        said.append(e)
                         continue
-                    assert stack[-1][0] in (kind, "said"), f"{self.folder.name}: {e.name} ends {self.codes[stack[-1][1]]}"
-                if lines is not None:
-                    code = stack[-1][1]
-                    text = texts.get((e.name, code))
-                    if text is None:
-                        text = texts[e.name, code] = f"{'c ' if kind == 'c' else ''}{what} {self.codes[code].qualname}"
-                    lines.append(text)
-                    files.append(self.file_of(stack) if stack[-1][0] == "c" else self.files[code])
-                if not begins:
-                    stack.pop()
-            elif e.name in ("python:frame", "python:deep_frame"):
-                said.append(e)
-            elif e.name in ("python:stack", "python:deep_stack"):
-                stack, said = self.resync(stack, said, e.fields["depth"]), []
-            elif e.name == "python:switch":
-                left[e.fields["from"]] = stack
-                stack = list(left.get(e.fields["to"], [])) if e.fields["to"] else []
+                    if name == "python:switch":
+                        left[e.fields["from"]] = stack
+                        stack = list(left.get(e.fields["to"], [])) if e.fields["to"] else []
+                    else:
+                        stack, said = self.resync(stack, said, e.fields["depth"]), []
+                    owners = None
         return [self.codes[code].qualname for _, code in stack]
 
     @staticmethod

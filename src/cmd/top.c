@@ -45,7 +45,7 @@ struct top {
     double cpu, own_cpu, cost;
     uint64_t cost_ns; /* until now */
     uint64_t memory;
-    uint32_t rows; /* of the last table where there was a screen */
+    uint32_t height; /* of the last table where there was a screen */
     uint32_t random;
     pid_t pid;              /* of the program */
     char *filter;           /* NULL: none */
@@ -237,7 +237,8 @@ static struct top_view view_of(const struct top *top, bool whole)
                               .cost_ns = top->cost_ns,
                               .memory = top->memory,
                               .rate = top->rate,
-                              .limit = top->options->limit ? (uint32_t)top->options->limit : top->rows };
+                              .limit = (uint32_t)top->options->limit,
+                              .height = top->height };
 }
 
 static int print_table(struct top *top, bool whole)
@@ -307,13 +308,10 @@ static void add_help(struct krait_buf *text)
 
 static void show_screen(struct top *top)
 {
-    enum { ABOVE = 6, BELOW = 1 }; /* heading and the table's head; keys */
     KRAIT_AUTO_BUF text = { 0 }, keys = { 0 };
     struct krait_table_look look = krait_terminal_look(stdout);
+    top->height = KRAIT_MAX(top_screen_rows(), 2u) - 1; /* below it are the keys */
     struct top_view view = view_of(top, false);
-    uint32_t rows = top_screen_rows(), room = rows > ABOVE + BELOW ? rows - ABOVE - BELOW : 1;
-    top->rows = room;
-    view.limit = top->options->limit ? KRAIT_MIN((uint32_t)top->options->limit, room) : room;
     add_keys(&keys, top);
     if (top->helps)
         add_help(&text);

@@ -93,6 +93,7 @@ struct top_view {
     uint32_t failed;  /* processes that cannot be recorded; with live */
     uint32_t stopped; /* ... and that have ended their recording themselves */
     uint32_t limit;   /* rows; 0: all */
+    uint32_t height;  /* lines for heading and table; 0: any number */
 };
 
 /* Threads that Python knows in all processes; processes that are read. */

@@ -359,18 +359,51 @@ static const char *nothing_text(const struct top_view *view)
                                                  : "no thread ran Python code at any sample\n";
 }
 
+static uint32_t count_lines(const struct krait_buf *text)
+{
+    uint32_t lines = 0;
+    for (size_t i = 0; i < text->len; i++)
+        lines += text->data[i] == '\n';
+    return lines;
+}
+
+/* A heading leaves room for rows: its last lines go where there is none. */
+static void shorten_heading(const struct top_view *view, struct krait_buf *heading)
+{
+    enum { BELOW = 4 }; /* an empty line, the table's head, two rows */
+    while (view->height && count_lines(heading) + BELOW > view->height && count_lines(heading) > 1) {
+        do
+            heading->data[--heading->len] = '\0';
+        while (heading->data[heading->len - 1] != '\n');
+    }
+}
+
+/* How many rows fit below so many lines; 0: all. */
+static uint32_t fitting_rows(const struct top_view *view, uint32_t above)
+{
+    if (!view->height)
+        return view->limit;
+    uint32_t room = view->height > above ? view->height - above : 1;
+    return view->limit ? KRAIT_MIN(view->limit, room) : room;
+}
+
 int top_text(const struct top_view *view, const struct krait_table_look *look, struct krait_buf *out)
 {
     KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = { 0 };
     struct krait_sheet_column chosen[COLUMNS_MOST];
+    KRAIT_AUTO_BUF heading = { 0 };
     int rc = make_sheet(view, chosen, &sheet);
-    add_command(view, look, out);
-    add_heading(view, look, out);
-    krait_buf_str(out, "\n\n");
+    add_command(view, look, &heading);
+    add_heading(view, look, &heading);
+    krait_buf_char(&heading, '\n');
+    shorten_heading(view, &heading);
+    krait_buf_add(out, heading.data, heading.len);
+    krait_buf_char(out, '\n');
     if (!sheet.rows)
         krait_buf_str(out, nothing_text(view));
-    rc = rc ? rc : krait_sheet_table(&sheet, view->limit, look, out);
-    return rc ? rc : out->failed ? -ENOMEM : 0;
+    uint32_t rows = fitting_rows(view, count_lines(&heading) + 2);
+    rc = rc ? rc : krait_sheet_table(&sheet, rows, look, out);
+    return rc ? rc : out->failed || heading.failed ? -ENOMEM : 0;
 }
 
 /* -- for programs -- */

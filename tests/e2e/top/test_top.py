@@ -301,15 +301,18 @@ def test_a_commands_output_follows_when_krait_ends(krait, any_python, tmp_path):
     assert not os.path.exists(f"/proc/{pid}")
 
 
-def test_each_frame_fits_a_terminal_that_is_resized(programs, krait, any_python):
+@pytest.mark.parametrize("words", ["", "--exact --max-overhead 100", "--by thread", "--classic"])
+def test_each_frame_fits_a_terminal_that_is_resized(programs, krait, any_python, words):
     app = programs.start(any_python, BUSY)
-    screen = Screen(krait, app.pid, rows=8, columns=60)
+    screen = Screen(krait, *words.split(), app.pid, rows=8, columns=60)
     for rows, columns in ((8, 60), (24, 200)):
         fcntl.ioctl(screen.side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         screen.wait_for(r"\x1b\[H")
-        frame = screen.wait_for(rf"\x1b\[H((?:(?!\x1b\[H).)*)\x1b\[J\x1b\[{rows};1H")[1]
+        frame = screen.wait_for(rf"\x1b\[H((?:(?!\x1b\[H).)*(?:\n[^\n]*\d%[^\n]*){{2}}\n)\x1b\[J\x1b\[{rows};1H")[1]
         lines = frame.replace("\x1b[K", "").replace("\r", "").splitlines()
         assert len(lines) < rows and max(map(len, lines)) <= columns
+        assert len(lines) == 7 or rows > 8, "as many rows as there is room for"
+        assert len(lines[lines.index("") :]) >= 4, "an empty line, the table's head, two rows"
     screen.press("q")
     screen.end()
 

@@ -2,6 +2,7 @@
 #include "cmd/recording.h"
 
 #include "base/argspec.h"
+#include "base/array.h"
 #include "kernel/kernel.h"
 #include "record/shm.h"
 #include "record/triggers.h"
@@ -71,12 +72,24 @@ static int check_log(const char *spec, struct krait_err *err)
                                colon + 1);
 }
 
+/* A trigger that can never fire is refused. */
 static int check_triggers(const struct krait_recording_values *values, struct krait_err *err)
 {
+    static const struct {
+        uint32_t flag;
+        const char *what;
+    } needs[] = {
+        { KRAIT_RECORD_LOG, "log:LEVEL needs --log" },
+        { KRAIT_RECORD_GIL, "gil>TIME does not go with --no-gil" },
+        { KRAIT_RECORD_TASKS, "loop>TIME does not go with --no-tasks" },
+    };
     struct krait_triggers *triggers = NULL;
     int rc = krait_triggers_new(&triggers, values->snapshot_on.items, values->snapshot_on.count, err);
-    if (!rc && krait_triggers_need_log(triggers) && !values->log.count)
-        rc = krait_err_set(err, -EINVAL, "--snapshot-on log:LEVEL needs --log");
+    uint32_t missing = rc ? 0 : krait_triggers_need(triggers) & ~options_of(values).flags;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(needs) && !rc; i++) {
+        if (missing & needs[i].flag)
+            rc = krait_err_set(err, -EINVAL, "--snapshot-on %s", needs[i].what);
+    }
     krait_triggers_free(triggers);
     return rc;
 }

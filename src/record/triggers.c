@@ -31,14 +31,15 @@ enum kind { CALL, SPAN, EXCEPTION, LOG, GIL, LOOP, MEMORY, KINDS };
 static const struct {
     const char *name;
     bool named, is_time, is_size;
+    uint32_t needs; /* a flag of what must be recorded */
 } kinds[KINDS] = {
-    [CALL] = { "call", true, true, false },
-    [SPAN] = { "span", true, true, false },
-    [EXCEPTION] = { "exception", true, false, false },
-    [LOG] = { "log", true, false, false },
-    [GIL] = { "gil", false, true, false },
-    [LOOP] = { "loop", false, true, false },
-    [MEMORY] = { "memory", false, false, true },
+    [CALL] = { "call", true, true, false, 0 },
+    [SPAN] = { "span", true, true, false, 0 },
+    [EXCEPTION] = { "exception", true, false, false, 0 },
+    [LOG] = { "log", true, false, false, KRAIT_RECORD_LOG },
+    [GIL] = { "gil", false, true, false, KRAIT_RECORD_GIL },
+    [LOOP] = { "loop", false, true, false, KRAIT_RECORD_TASKS },
+    [MEMORY] = { "memory", false, false, true, 0 },
 };
 
 struct trigger {
@@ -212,9 +213,12 @@ void krait_triggers_free(struct krait_triggers *all)
     free(all);
 }
 
-bool krait_triggers_need_log(const struct krait_triggers *all)
+uint32_t krait_triggers_need(const struct krait_triggers *all)
 {
-    return all->of_kind[LOG] != 0;
+    uint32_t needs = 0;
+    for (size_t i = 0; i < KINDS; i++)
+        needs |= all->of_kind[i] ? kinds[i].needs : 0;
+    return needs;
 }
 
 /* ---- firing ---- */

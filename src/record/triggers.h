@@ -26,8 +26,8 @@ struct krait_triggers;
 int krait_triggers_new(struct krait_triggers **out, const char *const *texts, size_t count,
                        struct krait_err *err);
 void krait_triggers_free(struct krait_triggers *triggers);
-/* Whether one of them looks at log records. */
-bool krait_triggers_need_log(const struct krait_triggers *triggers);
+/* KRAIT_RECORD_* flags of what must be recorded so that each of them can fire. */
+uint32_t krait_triggers_need(const struct krait_triggers *triggers);
 
 /* Before the first event of the collector's. */
 int krait_triggers_begin(struct krait_collector *c);

@@ -17,6 +17,7 @@ sys.path.insert(0, {package!r})
 import krait
 def report(what): print(what, flush=True)
 class Own(Exception): pass
+class Special(Own): pass
 def quick(): return 1
 def slow(seconds): time.sleep(seconds); return 2
 def outer(seconds):
@@ -142,6 +143,8 @@ def test_a_span_that_takes_long(app, python):
 def test_an_exception_of_a_type(app, python):
     app = app(python, "exception:*.Own")
     app.tell("fail(ValueError)")
+    app.tell("fail(Special)")  # its type's name is not of the pattern
+    app.tell("0")
     assert not snapshots(app)
     app.tell("fail(Own)")
     first_of(app)
@@ -221,6 +224,16 @@ def test_a_snapshot_that_cannot_be_written_is_told(app, any_python, record):
     app.end()
     assert "call:slow>1ms: cannot make the folder" in app.stderr
     assert not snapshots(app)
+
+
+@pytest.mark.parametrize("text, option, reason", [
+    ("gil>1ms", "--no-gil", "--snapshot-on gil>TIME does not go with --no-gil"),
+    ("loop>1ms", "--no-tasks", "--snapshot-on loop>TIME does not go with --no-tasks"),
+])
+def test_what_can_never_fire_is_refused(run, text, option, reason):
+    assert reason in run("record", "--snapshot-on", text, option, "--", "true", code=2).stderr
+    other = {"--no-gil": "--no-tasks", "--no-tasks": "--no-gil"}[option]
+    run("record", "--snapshot-on", text, other, "--", "no-such-command", code=127)
 
 
 @pytest.mark.parametrize("text, reason", [

@@ -700,8 +700,8 @@ static const struct krait_opt top_opts[] = {
       "in itself, "
       "file, line" },
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", offsetof(struct top_options, sort),
-      "Sort by own, total, own_ns, total_ns, function, line or file, with --exact also by calls, calls_per_s or "
-      "mean_ns (default: own)" },
+      "Sort by own, total, descendants, own_ns, total_ns, function, line or file, with --exact also by calls, "
+      "calls_per_s or mean_ns (default: own)" },
     { "limit", 'n', KRAIT_OPT_UINT, "N", offsetof(struct top_options, limit),
       "Print the first N functions (default: all that fit)" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, json),
@@ -717,7 +717,8 @@ const struct krait_cmd krait_cmd_top = {
         "Reads the call stacks of a running Python program (CPython " KRAIT_PYTHON_SPAN
         ") many times a second from "
         "outside, and shows which functions were running. own is the share of the time that the function "
-        "itself was running, total the share with everything that it called; own time and total time are the "
+        "itself was running, total the share with everything that it called, descendants the "
+        "share of what it called alone; own time and total time are the "
         "same in seconds since the beginning. krait neither stops nor "
         "changes the program.\n\n"
         "With --children it reads a whole server, such as gunicorn with its workers. Instead of a PID it "

@@ -62,6 +62,7 @@ static struct krait_sheet_cell get_id(void *of, const void *row, size_t offset)
 static const struct krait_sheet_column columns[] = {
     { { "own", 0, 0, 0 }, "own", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(own) },
     { { "total", 0, 0, 0 }, "total", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(total) },
+    { { "descendants", 0, 0, 4 }, "descendants", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, get_descendants, 0 },
     { { "own time", 0, 0, 1 }, "own_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(own_ns) },
     { { "total time", 0, 0, 2 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(total_ns) },
     { { "function", LEFT, 16, 0 }, "function", KRAIT_SHEET_NAME, NAME_OF(name) },
@@ -73,6 +74,7 @@ static const struct krait_sheet_column columns[] = {
 static const struct krait_sheet_column exact_columns[] = {
     { { "own", 0, 0, 0 }, "own", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(own) },
     { { "total", 0, 0, 0 }, "total", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(total) },
+    { { "descendants", 0, 0, 7 }, "descendants", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, get_descendants, 0 },
     { { "calls/s", 0, 0, 0 }, "calls_per_s", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, get_rate, 0 },
     { { "mean", 0, 0, 2 }, "mean_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, get_mean, 0 },
     { { "calls", 0, 0, 5 }, "calls", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, NUMBER_OF(calls) },
@@ -144,9 +146,9 @@ struct shown {
     uint32_t sort_count;
 };
 
-static const char *const sample_sorts[] = { "own", "total", "own_ns", "total_ns" };
-static const char *const exact_sorts[] = { "own",         "total", "own_ns", "total_ns",
-                                           "calls_per_s", "calls", "mean_ns" };
+static const char *const sample_sorts[] = { "own", "total", "own_ns", "total_ns", "descendants" };
+static const char *const exact_sorts[] = { "own",         "total", "own_ns",  "total_ns",
+                                           "calls_per_s", "calls", "mean_ns", "descendants" };
 static const char *const task_sorts[] = { "running", "longest_ns", "running_ns", "steps_per_s",
                                           "steps",   "mean_ns",    "tasks" };
 

@@ -71,6 +71,7 @@ def test_shares_are_those_of_the_program(programs, top, python):
         assert row["own_ns"] == pytest.approx(row["own"] * table["time_ns"], rel=0.01)
         assert row["total_ns"] == pytest.approx(row["total"] * table["time_ns"], rel=0.01)
     assert [f["own"] for f in table["functions"]] == sorted((f["own"] for f in table["functions"]), reverse=True)
+    assert all(row["descendants"] == pytest.approx(row["total"] - row["own"], abs=2e-6) for row in found.values()) and found["long"]["descendants"] > 0.5
     assert found["long"]["file"].endswith("app1.py") and BUSY.splitlines()[found["long"]["line"] - 1].startswith("def long")
 
 
@@ -96,9 +97,17 @@ def test_sorted_and_limited(programs, run, any_python):
     app = programs.start(any_python, BUSY)
     text = run("top", "--once", "--sort", "function", "--limit", "2", app.pid).stdout
     head, *table = text.split("\n\n", 1)[1].splitlines()
-    assert head.split() == ["own", "total", "own", "time", "total", "time", "function", "line", "file"]
+    assert head.split() == ["own", "total", "descendants", "own", "time", "total", "time", "function", "line", "file"]
     assert [re.search(r"(<module>|long) +\d+ ", line)[1] for line in table] == ["<module>", "long"]
     assert re.match(rf"process {app.pid}, Python {any_python.version}: \S+ .*app1.py\n[\d.]+ m?s, \d+ samples, CPU \d+%, GIL held", text)
+
+
+def test_what_functions_called_can_be_sorted_by(programs, top, any_python):
+    app = programs.start(any_python, BUSY)
+    for exact in ([], ["--exact", "--max-overhead", "100"]):
+        (table,) = top("--once", "--sort", "descendants", *exact, app.pid)
+        shares = [f["descendants"] for f in table["functions"]]
+        assert shares == sorted(shares, reverse=True) and shares[0] > 0.5 and rows(table)["spin"]["descendants"] < shares[0]
 
 
 def test_the_classic_table(programs, run, any_python):
@@ -313,6 +322,7 @@ def test_each_frame_fits_a_terminal_that_is_resized(programs, krait, any_python,
         assert len(lines) < rows and max(map(len, lines)) <= columns
         assert len(lines) == 7 or rows > 8, "as many rows as there is room for"
         assert len(lines[lines.index("") :]) >= 4, "an empty line, the table's head, two rows"
+        assert words == "--classic" or ("descendants" in lines[lines.index("") + 1]) == (columns == 200), "it is left out first"
     screen.press("q")
     screen.end()
 

@@ -36,8 +36,6 @@ int krait_record_pid_check(struct krait_record_pid *record, int argc, struct kra
         { v->wait, "--wait" },
         { v->view, "--view" },
         { v->idle, "--idle" },
-        { v->toggle_signal, "--toggle-signal" },
-        { v->snapshot_signal, "--snapshot-signal" },
     };
     if (argc)
         return krait_err_set(err, -EINVAL, "--pid and a command exclude each other");

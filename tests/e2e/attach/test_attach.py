@@ -582,7 +582,7 @@ def test_a_stopped_program_is_refused_with_the_remedy(programs, attach, python, 
 
 
 def test_options_of_a_command_do_not_go_with_a_process(attach):
-    for option in ("--wait", "--idle", "--toggle-signal=SIGUSR1"):
+    for option in ("--wait", "--idle", "--view"):
         krait, _ = attach(1, option)
         assert f"{option.partition('=')[0]} does not go with --pid" in krait.communicate(timeout=60)[1] and krait.returncode == 2
 

@@ -86,6 +86,27 @@ def told(krait, record):
             process.communicate()
 
 
+@pytest.fixture
+def attached(programs, krait, record):
+    """attached(python, *options): a Told of a program that runs already, and the krait record --pid that records it."""
+    recorders = []
+
+    def start(python, *options, text=OBEDIENT):
+        running = programs.start(python, text, stdin=subprocess.PIPE)
+        folder = record.new_trace()
+        words = [krait, "record", "--pid", running.pid, "-o", folder, *options]
+        recorders.append(subprocess.Popen([str(w) for w in words], stderr=subprocess.PIPE, text=True))
+        app = Told(krait, running.process, folder, pid=running.pid)
+        wait_for(lambda: list(folder.glob("*/thread*")), "the recording")
+        wait_for(lambda: [p["state"] for p in app.status()["processes"]] == ["on"], "the hooks")
+        return app, recorders[-1]
+
+    yield start
+    for recorder in recorders:
+        recorder.kill()
+        recorder.communicate()
+
+
 @pytest.mark.every_python
 def test_what_happens_while_it_is_off_is_not_recorded(told, python):
     app = told(python)
@@ -383,6 +404,24 @@ def test_a_signal_switches_and_does_not_reach_the_program(told, python, name):
     app.tell("second()")
     calls = app.end().calls()
     assert (calls["second"], calls["third"]) == (0, 1)
+
+
+@pytest.mark.few_pythons
+def test_a_signal_switches_the_recording_of_a_program_that_runs_already(attached, python):
+    app, recorder = attached(python, "--toggle-signal", "SIGUSR2")
+    app.tell("first()")
+    recorder.send_signal(signal.SIGUSR2)
+    wait_for(lambda: app.status()["state"] == "off", "the switch")
+    app.tell("second()")
+    recorder.send_signal(signal.SIGUSR2)
+    wait_for(lambda: [p["state"] for p in app.status()["processes"]] == ["on"], "the switch")
+    app.tell("third()")
+    recorder.send_signal(signal.SIGINT)
+    said = recorder.communicate(timeout=60)[1]
+    assert recorder.returncode == 0, said
+    calls = Recording(app.folder).calls()
+    assert (calls["first"], calls["second"], calls["third"]) == (1, 0, 1)
+    assert app.tell("third()") == "ab", "the program goes on"
 
 
 def test_a_program_switches_its_recording_itself(krait, record, python):

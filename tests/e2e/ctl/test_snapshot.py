@@ -13,7 +13,7 @@ import pytest
 from pages import run_page
 from recording import Recording
 from running import wait_for
-from test_ctl import told  # noqa: F401  the fixture
+from test_ctl import attached, told  # noqa: F401  the fixtures
 
 # Works at each line of its input; a thread waits all the time.
 WORKER = """
@@ -193,6 +193,19 @@ def test_a_signal_takes_one_and_does_not_reach_the_program(worker, python):
     assert Recording(folder).calls()["outer"] == 1
     app.end()
     assert f"in {folder}" in app.stderr
+
+
+@pytest.mark.few_pythons
+def test_a_signal_takes_one_of_a_program_that_runs_already(attached, python):  # noqa: F811
+    app, recorder = attached(python, "--snapshot-signal", "SIGUSR1", text=WORKER)
+    app.tell("outer()")
+    recorder.send_signal(signal.SIGUSR1)
+    folder = app.folder.with_name("trace1-snapshot-1")
+    wait_for(folder.exists, "the snapshot")
+    assert Recording(folder).calls()["outer"] == 1
+    recorder.send_signal(signal.SIGINT)
+    said = recorder.communicate(timeout=60)[1]
+    assert recorder.returncode == 0 and f"in {folder}" in said, said
 
 
 @pytest.mark.few_pythons

@@ -3,13 +3,12 @@
 
 import os
 import signal
-import subprocess
 
 import pytest
 
 from recording import Recording
 from running import wait_for
-from test_ctl import Told, told  # noqa: F401  the fixture
+from test_ctl import attached, told  # noqa: F401  the fixtures
 
 PROGRAM = """
 import asyncio, logging, os, sys, threading, time
@@ -63,25 +62,10 @@ def app(told, krait):  # noqa: F811
 
 
 @pytest.fixture
-def attached(programs, krait, record):
-    """attached(python, *options): a Told of a program that runs already, and the krait record --pid that records it."""
-    recorders = []
-
-    def start(python, *options):
-        text = PROGRAM.replace("{package!r}", repr(os.path.join(os.path.dirname(krait), "python")))
-        running = programs.start(python, text, stdin=subprocess.PIPE)
-        folder = record.new_trace()
-        words = [krait, "record", "--pid", running.pid, "-o", folder, *options]
-        recorders.append(subprocess.Popen([str(w) for w in words], stderr=subprocess.PIPE, text=True))
-        app = Told(krait, running.process, folder, pid=running.pid)
-        wait_for(lambda: list(folder.glob("*/thread*")), "the recording")
-        wait_for(lambda: [p["state"] for p in app.status()["processes"]] == ["on"], "the hooks")
-        return app, recorders[-1]
-
-    yield start
-    for recorder in recorders:
-        recorder.kill()
-        recorder.communicate()
+def attached_app(attached, krait):  # noqa: F811
+    """attached_app(python, *options): as attached(), of this program."""
+    text = PROGRAM.replace("{package!r}", repr(os.path.join(os.path.dirname(krait), "python")))
+    return lambda python, *options: attached(python, *options, text=text)
 
 
 def snapshots(app):
@@ -203,8 +187,8 @@ def test_what_happens_again_and_again_does_not_fill_the_disk(app, any_python):
 
 
 @pytest.mark.few_pythons
-def test_each_snapshot_of_a_program_that_runs_already_is_told(attached, python):
-    app, recorder = attached(python, "--last", "10s", "--snapshot-on", "call:quick>1ns", "--snapshot-on", "call:slow>1ns")
+def test_each_snapshot_of_a_program_that_runs_already_is_told(attached_app, python):
+    app, recorder = attached_app(python, "--last", "10s", "--snapshot-on", "call:quick>1ns", "--snapshot-on", "call:slow>1ns")
     for count, what in enumerate(("quick()", "slow(0)"), 1):
         app.tell(what)
         wait_for(lambda: len(snapshots(app)) == count, "the snapshot")

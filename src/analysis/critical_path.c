@@ -119,7 +119,6 @@ static int name_host(struct krait_critical_path *path, const struct krait_kernel
     if (!path->hosts)
         return -ENOMEM;
     path->hosts[0] = krait_arena_strdup(&path->arena, krait_kernel_events_env(events, "hostname"));
-    path->host_count = 1;
     return path->hosts[0] ? 0 : -ENOMEM;
 }
 

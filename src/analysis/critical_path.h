@@ -74,9 +74,8 @@ struct krait_path_segment {
 };
 
 struct krait_critical_path {
-    struct krait_kernel_states *states; /* owned: threads, names of calls, what the trace begins with */
-    const char **hosts;                 /* names, may be empty; one, until events come from several */
-    uint32_t host_count;
+    struct krait_kernel_states *states;  /* owned: threads, names of calls, what the trace begins with */
+    const char **hosts;                  /* names, may be empty; one, until events come from several */
     uint32_t thread;                     /* index: whose path it is */
     struct krait_path_segment *segments; /* owned; in order, of more than no time */
     uint32_t count;

@@ -111,7 +111,6 @@ int krait_analysis_file_read(struct krait_analysis_file *file, const char *name,
     for (const struct krait_declared_builtin *b = krait_declared_builtins; b->name; b++) {
         if (strcmp(b->name, name) != 0)
             continue;
-        file->builtin = b;
         krait_buf_add(&file->text, b->text, *b->size);
         return file->text.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
     }

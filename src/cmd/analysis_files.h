@@ -12,7 +12,6 @@
 /* One that was found. */
 struct krait_analysis_file {
     char *path; /* NULL: built in */
-    const struct krait_declared_builtin *builtin;
     struct krait_buf text;
 };
 

@@ -63,8 +63,6 @@ int krait_signals_list(struct intervals *intervals);
 
 /* The track of that index, or one without names. */
 const struct krait_track *krait_intervals_track(const struct intervals_of *of, uint32_t track);
-/* A track's thread, or a stream's own name. */
-const char *krait_intervals_thread(const struct intervals_of *of, const struct krait_track *track);
 
 /* Columns of a rule's name and a key's text, which are members of the row. */
 #define INTERVALS_NAME_COLUMNS(row, name_member, key_member)                                \

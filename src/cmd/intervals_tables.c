@@ -107,7 +107,8 @@ static const struct krait_thread *thread_of(const struct intervals_of *of, const
     return is_tasks ? &of->trace->threads[track->thread] : NULL;
 }
 
-const char *krait_intervals_thread(const struct intervals_of *of, const struct krait_track *track)
+/* A track's thread, or a stream's own name. */
+static const char *thread_name(const struct intervals_of *of, const struct krait_track *track)
 {
     const struct krait_thread *thread = thread_of(of, track);
     return thread ? thread->name : track->of == KRAIT_OF_THREAD ? track->thread_name : track->name;
@@ -125,7 +126,7 @@ struct intervals_place krait_intervals_place(const struct intervals_of *of, cons
         .name = name,
         .key = krait_intervals_key(of, key),
         .process = track->process_name,
-        .thread = krait_intervals_thread(of, track),
+        .thread = thread_name(of, track),
     };
 }
 
@@ -139,7 +140,7 @@ static struct listed listed_of(const struct intervals *intervals, const struct k
         .duration_ns = interval->end_ns - interval->begin_ns,
         .place = krait_intervals_place(
             of, begin, krait_intervals_name(intervals, &of->found.rows[interval->row]), interval->key),
-        .end_thread = begin == end ? NULL : krait_intervals_thread(of, end),
+        .end_thread = begin == end ? NULL : thread_name(of, end),
     };
 }
 

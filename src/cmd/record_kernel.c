@@ -103,11 +103,17 @@ struct krait_kernel *krait_record_kernel_open_beside(const struct krait_recordin
     return kernel;
 }
 
+/* Says what went wrong since the last call. NULL is fine. */
+static void tell_trouble(struct krait_kernel *kernel)
+{
+    krait_record_trouble(kernel ? krait_kernel_trouble(kernel) : NULL);
+}
+
 void krait_record_kernel_round(struct krait_kernel *kernel, struct krait_collector *collector)
 {
     if (kernel && krait_kernel_round(kernel))
         krait_collector_hurry(collector);
-    krait_record_kernel_trouble(kernel);
+    tell_trouble(kernel);
 }
 
 bool krait_record_kernel_limit(struct krait_kernel *kernel, struct krait_collector *collector)
@@ -126,11 +132,6 @@ void krait_record_kernel_guess(const struct krait_recording_values *values, cons
         fprintf(stderr, "Did you mean --kernel=%s?\n", command);
 }
 
-void krait_record_kernel_trouble(struct krait_kernel *kernel)
-{
-    krait_record_trouble(kernel ? krait_kernel_trouble(kernel) : NULL);
-}
-
 void krait_record_trouble(const char *text)
 {
     if (text)
@@ -143,7 +144,7 @@ void krait_record_kernel_finish(struct krait_kernel *kernel, struct krait_kernel
     if (!kernel)
         return;
     krait_kernel_finish(kernel, summary);
-    krait_record_kernel_trouble(kernel);
+    tell_trouble(kernel);
     if (summary->left.code)
         krait_terminal_say(NULL, 0, "krait record: %s", summary->left.text);
 }

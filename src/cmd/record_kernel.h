@@ -24,9 +24,7 @@ void krait_record_kernel_round(struct krait_kernel *kernel, struct krait_collect
 /* Keeps to the limits of the recording, with the kernel's part of it. Returns whether it is over by them. NULL is fine. */
 bool krait_record_kernel_limit(struct krait_kernel *kernel, struct krait_collector *collector);
 
-/* Says what went wrong since the last call. NULL is fine here and below. */
-void krait_record_kernel_trouble(struct krait_kernel *kernel);
-/* The end; after krait_collector_finish, which has measured the clock. */
+/* The end; after krait_collector_finish, which has measured the clock. NULL is fine. */
 void krait_record_kernel_finish(struct krait_kernel *kernel, struct krait_kernel_summary *summary);
 /* The summary's lines. */
 void krait_record_kernel_print(const struct krait_kernel_summary *summary);

@@ -10,6 +10,8 @@
  */
 #include "native/native.h"
 
+#include "record/shm.h"
+
 #include <alloca.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SESSION     "KRAIT_SESSION="
+#define SESSION     KRAIT_ENV_SESSION "="
 #define PRELOAD     "LD_PRELOAD="
 #define CARRIED     "KRAIT_CARRIED="
 #define NO_CHILDREN "KRAIT_NO_CHILDREN="
@@ -177,7 +179,7 @@ static void leave_environment(void)
         if (!*list)
             unsetenv("LD_PRELOAD");
     }
-    unsetenv("KRAIT_SESSION");
+    unsetenv(KRAIT_ENV_SESSION);
     unsetenv("KRAIT_CARRIED");
     unsetenv("KRAIT_NO_CHILDREN");
 }
@@ -310,7 +312,7 @@ PUBLIC int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 
 const char *krait_environment_begin(bool is_python)
 {
-    const char *path = getenv("KRAIT_SESSION");
+    const char *path = getenv(KRAIT_ENV_SESSION);
     Dl_info info;
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
         real((enum function)i); /* not in a signal handler, or behind vfork */

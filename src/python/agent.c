@@ -389,6 +389,14 @@ int krait_agent_start(const char *session, enum krait_event_enum_value origin, c
     return 0;
 }
 
+/* Ends this process's recording because nobody reads it. GIL held. */
+static void give_up(struct krait_interp *in)
+{
+    atomic_store(&in->agent->running, 0);
+    krait_agent_remove_hooks(in);
+    krait_threads_forget();
+}
+
 /* ---- fork ---- */
 
 int krait_agent_rejoin(struct krait_interp *in)
@@ -404,7 +412,7 @@ int krait_agent_rejoin(struct krait_interp *in)
     bool may = agent->writer.shm.control->flags & KRAIT_RECORD_CHILDREN;
     int rc = may ? krait_writer_join(&agent->writer) : -ESHUTDOWN;
     if (rc) {
-        krait_agent_give_up(in);
+        give_up(in);
         if (rc == -EHOSTDOWN) /* since the fork */
             krait_switch_begin_off(KRAIT_process_origin_fork);
         return rc;
@@ -420,13 +428,6 @@ int krait_agent_rejoin(struct krait_interp *in)
 }
 
 /* ---- the end ---- */
-
-void krait_agent_give_up(struct krait_interp *in)
-{
-    atomic_store(&in->agent->running, 0);
-    krait_agent_remove_hooks(in);
-    krait_threads_forget();
-}
 
 void krait_agent_stop(void)
 {
@@ -460,10 +461,12 @@ static void *leave(void *none)
     return NULL;
 }
 
-void krait_agent_leave_later(struct krait_interp *in)
+/* Gives up, and leaves the recording by a thread of the agent's own, where the process was attached to: krait was killed,
+ * or found no way to tell it. GIL held. */
+static void leave_later(struct krait_interp *in)
 {
     enum { STACK_BYTES = 1 << 20 };
-    krait_agent_give_up(in);
+    give_up(in);
     if (atomic_load(&krait_agent.leaves))
         krait_worker_start(leave, NULL, STACK_BYTES);
 }
@@ -531,7 +534,7 @@ void krait_agent_count_lost(struct krait_interp *in, const struct krait_ring *ri
     if (session == KRAIT_SESSION_OFF) /* since the event began: the next one switches off */
         return;
     if (session != KRAIT_SESSION_RUN || (ring->discarded % ASK_EVERY == 1 && krait_writer_is_over(writer)))
-        krait_agent_leave_later(in);
+        leave_later(in);
 }
 
 /* This thread's ring, with room for an event of so many bytes at time *t, which may become later; NULL where the event

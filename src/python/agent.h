@@ -192,11 +192,6 @@ int krait_agent_join(enum krait_event_enum_value origin, const char **why);
 /* Install the hooks of an interpreter that has been recorded in this recording before; remove them. GIL held. */
 int krait_agent_install_again(struct krait_interp *in, const char **why);
 void krait_agent_remove_hooks(struct krait_interp *in);
-/* Ends this process's recording because nobody reads it. GIL held. */
-void krait_agent_give_up(struct krait_interp *in);
-/* The same, and leaves the recording by a thread of the agent's own, where the process was attached to: krait was killed,
- * or found no way to tell it. GIL held. */
-void krait_agent_leave_later(struct krait_interp *in);
 
 /* ---- slow paths of the hooks ---- */
 
@@ -256,11 +251,8 @@ void krait_switch_begin_off(enum krait_event_enum_value origin);
 void krait_switch_look(void);
 /* This process does at once what the recording's state asks for. GIL held; not in a hook. */
 void krait_switch_here(void);
-/* Starts the thread that waits until recording is switched on; ends it, and returns whether there was one. */
-void krait_switch_arm(void);
+/* Ends the thread that waits until recording is switched on; returns whether there was one. */
 bool krait_switch_disarm(void);
-/* Tells this file of forks. GIL held. */
-void krait_switch_watch_forks(void);
 /* In a forked child. Async-signal-safe. */
 void krait_switch_forked(void);
 
@@ -378,8 +370,6 @@ void krait_governor_know(struct krait_interp *in, uint32_t id, const void *key, 
 /* Before an event of `bytes` bytes: if it will close the packet of this thread, reads the rest of the packet. GIL
  * held. */
 void krait_governor_read_closing(struct krait_interp *in, size_t bytes);
-/* Ends a pause. GIL held. */
-void krait_governor_resume(struct krait_interp *in);
 /* Counts a switch of greenlets, which took krait so long. */
 void krait_governor_count_switch(struct krait_interp *in, uint64_t ticks);
 /* Ends a pause before a fork, whose child would have no hooks and nobody to end the pause, and where a module is imported

@@ -306,7 +306,8 @@ static void take_hooks_off(struct krait_interp *in)
     krait_threads_break();
 }
 
-void krait_governor_resume(struct krait_interp *in)
+/* Ends a pause. GIL held. */
+static void resume(struct krait_interp *in)
 {
     if (!in->governor.paused)
         return;
@@ -327,7 +328,7 @@ void krait_governor_audit(const char *event, PyObject *args)
         return;
     bool forks = krait_compat.version.monitoring && strncmp(event, "os.fork", strlen("os.fork")) == 0;
     if (forks || krait_optional_is_imported(in, event, args))
-        krait_governor_resume(in);
+        resume(in);
 }
 
 static void *sleep_and_wake(void *arg)
@@ -341,7 +342,7 @@ static void *sleep_and_wake(void *arg)
         !krait_worker_enter(&state)) /* from the moment the interpreter begins to end */
         return NULL;
     if (atomic_load(&in->agent->running) && !atomic_load(&in->agent->forked) && !in->ended)
-        krait_governor_resume(in);
+        resume(in);
     krait_worker_leave(state);
     return NULL;
 }

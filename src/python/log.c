@@ -185,7 +185,8 @@ static struct krait_logger *new_logger(struct krait_interp *in, const char *name
     return add_logger(in->log, key, logger);
 }
 
-struct krait_logger *krait_log_logger(struct krait_interp *in, const char *name)
+/* By its name; NULL where nothing is asked of it, or memory is out. Valid until the next. */
+static struct krait_logger *find_logger(struct krait_interp *in, const char *name)
 {
     uint64_t key = krait_hash_bytes(name, strlen(name));
     const uint64_t *known = krait_map_get(&in->log->index, key);
@@ -569,13 +570,13 @@ static bool record_it(struct krait_interp *in, PyObject *object, bool is_asked_f
 
 bool krait_log_wants(struct krait_interp *in, const char *name, long level)
 {
-    const struct krait_logger *logger = in->log ? krait_log_logger(in, name) : NULL;
+    const struct krait_logger *logger = in->log ? find_logger(in, name) : NULL;
     return logger && level >= logger->level && logger->level < INT32_MAX;
 }
 
 bool krait_log_wants_dropped(struct krait_interp *in, const char *name, long level)
 {
-    return krait_log_wants(in, name, level) && krait_log_logger(in, name)->dropped;
+    return krait_log_wants(in, name, level) && find_logger(in, name)->dropped;
 }
 
 /* Logger.callHandlers(self, record). */

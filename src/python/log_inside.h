@@ -36,9 +36,6 @@ struct krait_logger {
     bool dropped;  /* those too that the program drops */
 };
 
-/* By its name; NULL where nothing is asked of it, or memory is out. Valid until the next. */
-struct krait_logger *krait_log_logger(struct krait_interp *in, const char *name);
-
 /* Whether --log asks for what the program drops of the logger. */
 bool krait_log_wants_dropped(struct krait_interp *in, const char *logger, long level);
 

@@ -45,6 +45,9 @@ static bool is_off(void)
     return atomic_load_explicit(&krait_agent.off, memory_order_relaxed);
 }
 
+static void arm(void);
+static void watch_forks(void);
+
 /* To install and to remove hooks raises audit events, which look at the state too; and the GIL may be dropped meanwhile.
  * What is written then is in the recording, also where that is off by now. */
 static atomic_flag switching = ATOMIC_FLAG_INIT;
@@ -93,7 +96,7 @@ static void switch_off(struct krait_interp *in, bool stays_off)
     if (agent->writer.proc)
         atomic_store(&agent->writer.proc->off, 1);
     krait_switch_release();
-    krait_switch_arm();
+    arm();
 }
 
 bool krait_switch_is_off(struct krait_interp *in)
@@ -116,7 +119,7 @@ void krait_switch_begin_off(enum krait_event_enum_value origin)
     krait_agent.origin = origin;
     atomic_store(&krait_agent.off, 1);
     krait_writer_reserve(&krait_agent.writer);
-    krait_switch_arm();
+    arm();
 }
 
 /* ---- on ---- */
@@ -182,7 +185,7 @@ void krait_switch_look(void)
     if (!krait_writer_is_off(&krait_agent.writer))
         look();
     else if (atomic_load_explicit(&waker.phase, memory_order_relaxed) == GONE)
-        krait_switch_arm();
+        arm();
 }
 
 void krait_switch_here(void)
@@ -235,11 +238,12 @@ static void *wait_until_on(void *arg)
     return NULL;
 }
 
-void krait_switch_arm(void)
+/* Starts the thread that waits until recording is switched on. */
+static void arm(void)
 {
     enum { STACK_BYTES = 1 << 20 };
     int gone = GONE;
-    krait_switch_watch_forks();
+    watch_forks();
     if (!is_off() || !atomic_compare_exchange_strong(&waker.phase, &gone, ASLEEP))
         return;
     atomic_fetch_add(&krait_agent.inside, 1);
@@ -308,7 +312,7 @@ static PyObject *on_child(PyObject *self, PyObject *none)
     } else if (is_off()) {
         krait_agent.origin = KRAIT_process_origin_fork;
         krait_writer_reserve(&krait_agent.writer);
-        krait_switch_arm();
+        arm();
     }
     Py_RETURN_NONE;
 }
@@ -329,7 +333,8 @@ static void tell_of_children(void)
     Py_XDECREF(posix);
 }
 
-void krait_switch_watch_forks(void)
+/* Tells this file of forks. GIL held. */
+static void watch_forks(void)
 {
     if (waker.forks_are_told)
         return;

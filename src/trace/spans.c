@@ -9,6 +9,7 @@
  * which are few. A span that has no end lasts to the end of its process.
  */
 #include "base/array.h"
+#include "base/buf.h"
 #include "event/steps.h"
 #include "trace/import.h"
 #include "trace/span_lanes.h"
@@ -253,13 +254,13 @@ static void add_fields(const struct reading *r, struct open *span, const char *f
     size_t had = span->fields ? strlen(span->fields) : 0, n = strlen(fields);
     if (!r->walking || n <= strlen("{}"))
         return;
-    char *both = realloc(span->fields, had + n + 1);
-    if (!both)
+    struct krait_buf all = { .data = span->fields, .len = had ? had - 1 : 0, .cap = had ? had + 1 : 0 };
+    if (!krait_buf_room(&all, n))
         return;
-    memcpy(both + (had ? had - 1 : 0), fields, n + 1);
+    krait_buf_str(&all, fields);
     if (had)
-        both[had - 1] = ',';
-    span->fields = both;
+        all.data[had - 1] = ',';
+    span->fields = all.data;
 }
 
 /* -- events -- */

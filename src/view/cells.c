@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum krait_style krait_cell_heat(uint64_t part, uint64_t whole)
+static enum krait_style heat(uint64_t part, uint64_t whole)
 {
     double share = whole ? (double)part / (double)whole : 0;
     return share >= 0.10 ? KRAIT_STYLE_HOT : share >= 0.03 ? KRAIT_STYLE_WARM : KRAIT_STYLE_NONE;
@@ -35,7 +35,7 @@ void krait_cell_count(struct krait_table *table, uint64_t n)
 void krait_cell_share(struct krait_table *table, uint64_t part, uint64_t whole)
 {
     char text[KRAIT_FMT_SIZE];
-    krait_table_cell(table, krait_fmt_share(text, part, whole), krait_cell_heat(part, whole), 0);
+    krait_table_cell(table, krait_fmt_share(text, part, whole), heat(part, whole), 0);
 }
 
 void krait_cell_where(struct krait_table *table, const char *file, uint32_t line)
@@ -55,6 +55,6 @@ void krait_cell_part(struct krait_table *table, uint64_t part, uint64_t whole, u
         krait_table_cell(table, "-", KRAIT_STYLE_DIM, 0);
     else {
         snprintf(text, sizeof(text), share < 1 ? "<1%%" : "%.0f%%", share);
-        krait_table_cell(table, text, krait_cell_heat(part, all), 0);
+        krait_table_cell(table, text, heat(part, all), 0);
     }
 }

@@ -13,14 +13,11 @@ void krait_cell_ns(struct krait_table *table, uint64_t ns);
 void krait_cell_change_ns(struct krait_table *table, const char *sign, uint64_t ns, enum krait_style style);
 /* "1,234,567" */
 void krait_cell_count(struct krait_table *table, uint64_t n);
-/* "12.3%", coloured by krait_cell_heat. */
+/* "12.3%", coloured: KRAIT_STYLE_HOT from 10% on, KRAIT_STYLE_WARM from 3% on. */
 void krait_cell_share(struct krait_table *table, uint64_t part, uint64_t whole);
 /* "62%" of a whole, or "-" for 0; coloured by its share of `all`. */
 void krait_cell_part(struct krait_table *table, uint64_t part, uint64_t whole, uint64_t all);
 /* "file.py:12" */
 void krait_cell_where(struct krait_table *table, const char *file, uint32_t line);
-
-/* The colour of a share: KRAIT_STYLE_HOT from 10% on, KRAIT_STYLE_WARM from 3% on. */
-enum krait_style krait_cell_heat(uint64_t part, uint64_t whole);
 
 #endif

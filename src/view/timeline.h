@@ -82,7 +82,6 @@ struct krait_timeline {
     uint32_t over_limit; /* threads left out by the limit; krait_timeline_keep adds to it */
     uint32_t deepest;    /* depth of the deepest call, if it is too deep to be drawn; else 0 */
     uint32_t threads;    /* threads with lanes */
-    uint32_t unrecorded; /* threads without lanes, because only kernel events have them */
     char damage[1024];   /* the first damage found in the trace; "": none */
 };
 

@@ -173,17 +173,14 @@ bool krait_timeline_share_lane(const struct krait_track *a, const struct krait_t
            a->of != KRAIT_OF_PROCESS;
 }
 
-/* Counts the threads of the rest of the machine, if programs were recorded. */
+/* Not the threads of the rest of the machine, if programs were recorded. */
 static bool is_wanted(struct krait_filling *f, const struct krait_track *track)
 {
     if (track->kind == KRAIT_TRACK_FLOWS || track->kind == KRAIT_TRACK_CALLS ||
         (track->of == KRAIT_OF_THREAD && track->thread != KRAIT_NO_ID))
         return false;
-    if (krait_track_is_of_others(f->trace, track)) {
-        f->timeline->unrecorded += track->kind == KRAIT_TRACK_STATES;
-        return false;
-    }
-    return f->options->take_track(f->options->ctx, f->trace, track);
+    return !krait_track_is_of_others(f->trace, track) &&
+           f->options->take_track(f->options->ctx, f->trace, track);
 }
 
 static struct krait_timeline_lane *lane_for(struct krait_filling *f, uint32_t id)

@@ -110,7 +110,6 @@ unsigned krait_ctf2_word(struct krait_ctf2_parser *p, const struct krait_json *t
 /* The field class under that key: an object, or the name of an alias. */
 struct krait_fc *krait_ctf2_field(struct krait_ctf2_parser *p, const struct krait_json *object,
                                   const char *key);
-struct krait_fc *krait_ctf2_field_class(struct krait_ctf2_parser *p, const struct krait_json *value);
 extern const char *const krait_ctf2_scope_names[KRAIT_CTF2_SCOPE_COUNT];
 extern const char *const krait_ctf2_role_names[KRAIT_ROLE_COUNT];
 

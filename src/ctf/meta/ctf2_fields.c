@@ -664,6 +664,8 @@ static struct krait_fc *read_class(struct krait_ctf2_parser *p, const struct kra
     return NULL;
 }
 
+static struct krait_fc *field_class(struct krait_ctf2_parser *p, const struct krait_json *value);
+
 /* An alias sees those before itself only: it can never lead to itself. */
 static struct krait_fc *read_alias(struct krait_ctf2_parser *p, const struct krait_json *name)
 {
@@ -674,12 +676,12 @@ static struct krait_fc *read_alias(struct krait_ctf2_parser *p, const struct kra
         return NULL;
     }
     p->alias_limit = id;
-    struct krait_fc *fc = krait_ctf2_field_class(p, p->aliases[id]);
+    struct krait_fc *fc = field_class(p, p->aliases[id]);
     p->alias_limit = limit;
     return fc;
 }
 
-struct krait_fc *krait_ctf2_field_class(struct krait_ctf2_parser *p, const struct krait_json *value)
+static struct krait_fc *field_class(struct krait_ctf2_parser *p, const struct krait_json *value)
 {
     struct krait_fc *fc = NULL;
     if (++p->depth > KRAIT_CTF2_MAX_DEPTH)
@@ -701,5 +703,5 @@ struct krait_fc *krait_ctf2_field(struct krait_ctf2_parser *p, const struct krai
     const struct krait_json *value = p->rc ? NULL : krait_json_get(object, key);
     if (!value)
         krait_ctf2_fail(p, object->at, -EBADMSG, "the property '%s' is missing", key);
-    return value ? krait_ctf2_field_class(p, value) : NULL;
+    return value ? field_class(p, value) : NULL;
 }

@@ -189,8 +189,9 @@ static bool has_options(const struct krait_fc *fc)
     return fc->kind == KRAIT_FC_VARIANT || fc->kind == KRAIT_FC_OPTIONAL;
 }
 
-int krait_value_at(struct krait_value *value, struct krait_decoder *d, const struct krait_node *node,
-                   uint64_t at)
+/* The value of `node` at bit `at`, after alignment; what replaces it, and errors, as for krait_value_next. */
+static int value_at(struct krait_value *value, struct krait_decoder *d, const struct krait_node *node,
+                    uint64_t at)
 {
     const char *name = NULL;
     while (has_options(node->fc)) {
@@ -230,7 +231,7 @@ int krait_value_next(const struct krait_value *parent, struct krait_value *child
     if (rc || index >= parent->count || !parent->node->kid_count)
         return rc;
     bool is_struct = parent->node->fc->kind == KRAIT_FC_STRUCT;
-    rc = krait_value_at(child, parent->d, &parent->node->kids[is_struct ? index : 0], at);
+    rc = value_at(child, parent->d, &parent->node->kids[is_struct ? index : 0], at);
     child->index = index;
     return rc ? rc : 1;
 }
@@ -280,7 +281,7 @@ static int pass_elements(struct krait_decoder *d, const struct hop *hop, uint64_
     struct krait_value element;
     int rc = 0;
     for (uint64_t i = 0; i < hop->index && !rc; i++) {
-        rc = krait_value_at(&element, d, hop->element, *at);
+        rc = value_at(&element, d, hop->element, *at);
         if (!rc)
             rc = value_end(&element, at);
     }
@@ -317,7 +318,7 @@ int krait_locator_value(const struct krait_locator *locator, struct krait_ctf_cu
         if (rc)
             return rc;
     }
-    int rc = krait_value_at(value, d, locator->node, at);
+    int rc = value_at(value, d, locator->node, at);
     return !rc && value->node->fc->kind == KRAIT_FC_OPTIONAL ? -ENODATA : rc;
 }
 

@@ -36,14 +36,9 @@ struct krait_value {
     const char *option; /* which option of its variant it is; NULL elsewhere */
 };
 
-/* The value of `node` at bit `at`, after alignment. A variant is replaced by its chosen option, an optional field by
- * its content if it is present. Returns 0, -ENODATA if a tag chooses no option, -EBADMSG if the value does not fit its
- * packet. */
-int krait_value_at(struct krait_value *value, struct krait_decoder *d, const struct krait_node *node,
-                   uint64_t at);
-
-/* Moves to the first child if child->node is NULL, else to the next one. Returns 1, 0 after the last, or an error of
- * krait_value_at. */
+/* Moves to the first child if child->node is NULL, else to the next one. A variant is replaced by its chosen option, an
+ * optional field by its content if it is present. Returns 1, 0 after the last, -ENODATA if a tag chooses no option,
+ * -EBADMSG if the value does not fit its packet. */
 int krait_value_next(const struct krait_value *parent, struct krait_value *child);
 
 static inline bool krait_fc_is_text(const struct krait_fc *fc)
@@ -87,8 +82,8 @@ int krait_locator_new(const struct krait_locator **out, struct krait_arena *aren
 const struct krait_node *krait_locator_node(const struct krait_locator *locator);
 bool krait_locator_is_fixed(const struct krait_locator *locator);
 
-/* The value in the cursor's event, which must have been skipped. Returns as krait_value_at; also -ENODATA if another
- * option is chosen, an optional field is absent, or an index is beyond the array. */
+/* The value in the cursor's event, which must have been skipped. Returns 0, an error of krait_value_next, or
+ * -ENODATA if another option is chosen, an optional field is absent, or an index is beyond the array. */
 int krait_locator_value(const struct krait_locator *locator, struct krait_ctf_cursor *cursor,
                         struct krait_value *value);
 

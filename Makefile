@@ -6,7 +6,7 @@
 #   make demo       record a real program and look at it
 #   make test       what every change has to pass; the last line is "N passed, N failed"
 #   make test T=x   only the tests whose names contain x
-#   make test-all   the long tests too
+#   make test-all   the long tests too; T=x as above
 #   make bench      every measurement of docs/benchmarks.md
 #   make install    to $(DESTDIR)$(PREFIX)
 #   make reference  write docs/reference.md and docs/view_api.md anew from the tables in the source
@@ -33,7 +33,7 @@ test:
 	@tools/test $(if $(T),--only '$(T)')
 
 test-all:
-	@tools/test --all
+	@tools/test --all $(if $(T),--only '$(T)')
 
 bench:
 	@tools/setup.sh bench

@@ -109,6 +109,18 @@ def test_a_decision_has_its_parts_and_a_line_in_the_list(page):
 PAGES = sorted(str(p.relative_to(ROOT)) for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
+def test_the_tests_that_contributing_names_exist():
+    names = re.findall(r"\bT=(\w+)", (ROOT / "CONTRIBUTING.md").read_text())
+    files = list((ROOT / "tests").rglob("test_*"))
+    assert names and [name for name in names if not any(name in file.stem for file in files)] == []
+
+
+@pytest.mark.parametrize("target, words", [("test", "--only 'x'"), ("test-all", "--all --only 'x'")])
+def test_make_passes_on_the_name_of_a_test(target, words):
+    done = subprocess.run(["make", "-n", target, "T=x"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == f"tools/test {words}"
+
+
 def test_no_page_holds_both_sides_of_a_merge():
     assert [page for page in PAGES if re.search(r"^(<{7}|>{7}) ", (ROOT / page).read_text(), re.M)] == []
 

@@ -418,16 +418,16 @@ static void tell_compared(const struct flame_options *o, const struct drawn *dra
     else
         krait_terminal_say(
             NULL, 0,
-            "krait flame: wall time is compared, waits and all: time on the CPU is told by %u of "
-            "%u recordings (krait record --kernel)",
-            drawn->clocked, drawn->count);
+            "krait flame: comparing wall time, waits included: only %u of %u recordings %s on-CPU time "
+            "(krait record --kernel)",
+            drawn->clocked, drawn->count, drawn->clocked == 1 ? "has" : "have");
     if (judged)
         fputs("krait flame: grey frames changed no more than by chance (95% confidence)\n", stderr);
     else
         krait_terminal_say(
             NULL, 0,
             o->reverse && drawn->count > 3
-                ? "krait flame: with --reverse it is not told which changes may be chance"
+                ? "krait flame: --reverse does not show which changes may be chance"
                 : "krait flame: one recording cannot tell a change from chance: give several of "
                   "each, as in krait flame new1 new2 --diff old1 --diff old2");
 }

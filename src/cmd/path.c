@@ -342,7 +342,7 @@ static const struct krait_opt path_opts[] = {
 const struct krait_cmd krait_cmd_path = {
     .name = "path",
     .operands = "TRACE...",
-    .summary = "Show the critical path of a thread: what its wall time went through",
+    .summary = "Show the critical path of a thread: what its wall time depended on",
     .description =
         "Reads the kernel events of a recording (krait record --kernel), or a kernel trace recorded by "
         "LTTng.\n\n"

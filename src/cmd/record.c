@@ -593,7 +593,7 @@ const struct krait_cmd krait_cmd_record = {
                 "# A module, a console script, workers that fork\n"
                 "krait record -- python3 -m pytest tests\n"
                 "krait record --no-c-calls -- gunicorn app:wsgi\n"
-                "# A daemon that goes on when the command has ended\n"
+                "# A daemon that outlives the command\n"
                 "krait record --wait -- ./start-daemon.sh\n"
                 "# The first ten seconds, and no more than a gigabyte\n"
                 "krait record --for 10s --max-size 1G -- python3 app.py\n"
@@ -605,16 +605,16 @@ const struct krait_cmd krait_cmd_record = {
                 "krait record --last 10s --snapshot-signal SIGUSR1 -- python3 server.py\n"
                 "# A server that records nothing until it is told to\n"
                 "krait record --idle --toggle-signal SIGUSR2 -- gunicorn app:wsgi\n"
-                "# Ten seconds of a program that runs already\n"
+                "# Ten seconds of a running program\n"
                 "krait record --pid 4711 --for 10s -o trace\n"
-                "# A server that runs already, with all its workers\n"
+                "# A running server with all its workers\n"
                 "krait record --pid $(pgrep -o gunicorn) --children --for 10s\n"
                 "# Watch it while it runs; when it has ended, Ctrl-C ends the page\n"
                 "krait record --view -- python3 app.py\n"
                 "# What the kernel did meanwhile: scheduling and interrupts\n"
                 "krait record --kernel=sched,irq -- python3 app.py\n",
     .exit_status =
-        "That of COMMAND; killed by a signal, krait ends by the same signal. 127 when COMMAND is "
+        "The status of COMMAND. If a signal kills COMMAND, krait ends by the same signal. 127 when COMMAND is "
         "not found, 126 when it cannot be run, 2 for wrong usage. 125 when krait does not run it, because "
         "the folder of -o is not empty or a part of krait is missing. 125 also when it ended with 0 but no "
         "function matched --include, or krait does not record its Python.",

@@ -381,9 +381,9 @@ static void note_recordings(const struct diff *d, struct krait_buf *notes)
         krait_buf_str(notes, "time on the CPU is compared\n");
     else
         krait_buf_fmt(notes,
-                      "wall time is compared, waits and all: time on the CPU is told by %u of %u "
+                      "comparing wall time, waits included: only %u of %u recordings %s on-CPU time "
                       "(krait record --kernel)\n",
-                      d->clocked, d->recordings);
+                      d->clocked, d->recordings, d->clocked == 1 ? "has" : "have");
 }
 
 static const char *thing(const struct diff *d)

@@ -729,8 +729,8 @@ const struct krait_cmd krait_cmd_top = {
         "the program ends, the table of the whole time stays. Elsewhere krait prints a table every second.\n\n"
         "Times are estimates from samples: if a function is in n samples, expect an error of about the "
         "square root of n.\n\n"
-        "With --exact, or the key x, krait counts every call instead: its recorder goes into the program and "
-        "leaves it when krait ends. Times are wall time then.",
+        "With --exact, or the key x, krait counts every call instead: krait loads its recorder into the program "
+        "and removes it at the end. Times are then wall time.",
     .examples = "krait top 4711\n"
                 "krait top -- python3 app.py --its-option\n"
                 "# Every call, with calls per second and means\n"

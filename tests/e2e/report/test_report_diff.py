@@ -93,7 +93,7 @@ def test_the_table_in_words(run, recording):
         "1.000 ms  2.000 ms  +1.000 ms  226.7 us            yes  +100.0%  app.work\n"
     )
     assert said.stderr.splitlines() == [
-        "3 recordings before, 3 recordings after; wall time is compared, waits and all: time on the CPU is told by 0 of 6 (krait record --kernel)",
+        "3 recordings before, 3 recordings after; comparing wall time, waits included: only 0 of 6 recordings have on-CPU time (krait record --kernel)",
         "in all: wall time of all threads 100.0 ms before and 100.0 ms after, the same",
         "of 3 functions, 2 changed beyond chance",
         "beyond chance: of many functions some change by chance alone, so each is judged among all 3; a change larger than its +/- "
@@ -128,7 +128,7 @@ def test_time_on_the_cpu_is_compared_where_all_recordings_tell_it(run, both, rec
     found, rows = told(run, *sides([*old, recording("plain", 1000)], new))
     assert found["measure"] == "wall_ns"
     said = run(*sides([*old, recording("again", 1000)], new)).stderr
-    assert "wall time is compared, waits and all: time on the CPU is told by 2 of 3" in said
+    assert "comparing wall time, waits included: only 2 of 3 recordings have on-CPU time" in said
 
 
 def test_calls_and_total_time_are_compared_when_asked(run, recording):

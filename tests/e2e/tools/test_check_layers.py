@@ -51,6 +51,7 @@ def test_a_tree_that_keeps_the_rules_is_taken(tree):
     "name, text, wrong",
     [
         ("src/base/a.c", '#include "trace/b.h"\n', "2: base/ must not include trace/: arrows point down only"),
+        ("src/base/a.cpp", '#include "trace/b.h"\n', "2: base/ must not include trace/: arrows point down only"),
         ("src/trace/a.c", '#include "cmd/cmd.h"\n', "2: trace/ must not include cmd/: arrows point down only"),
         ("src/base/a.c", '#include "a.h"\n', '2: include "base/a.h" by its folder'),
         ("src/trace/a.c", "#include <Python.h>\n", "2: only src/python includes Python.h"),
@@ -63,17 +64,17 @@ def test_a_tree_that_keeps_the_rules_is_taken(tree):
         ("src/remote/a.c", "/* Include/internal/pycore_frame.h */\n", "2: pycore_frame: only python/compat knows structs of CPython's internal headers"),
         ("src/base/a.c", "int n;\n" * 800, "801: 801 lines; over 800 it wants a split"),
     ],
-    ids=["include up", "include of a verb", "without a folder", "Python.h", "puts", "stdout", "exit", "version macro", "version number", "minor version", "internal header", "length"],
+    ids=["include up", "include up in C++", "include of a verb", "without a folder", "Python.h", "puts", "stdout", "exit", "version macro", "version number", "minor version", "internal header", "length"],
 )
 def test_what_a_source_file_must_not(tree, name, text, wrong):
     assert tree({name: LICENSE + text}) == [f"{name}:{wrong}"]
 
 
-@pytest.mark.parametrize("name", ["tests/e2e/a.py", "src/view/a.js", "src/view/a.css", "web/src/a.ts", "web/index.html", "bench/a.sh", "docs/a.c", "tools/script"])
+@pytest.mark.parametrize("name", ["tests/e2e/a.py", "src/view/a.js", "src/view/a.css", "web/src/a.ts", "web/index.html", "bench/a.sh", "bench/a.cpp", "docs/a.c", "tools/script"])
 def test_length_counts_in_every_language(tree, name):
-    first = "#!/bin/sh\n"
-    assert tree({name: first + "x\n" * 800}) == [f"{name}:801: 801 lines; over 800 it wants a split"]
-    assert tree({name: first + "x\n" * 799}) == []
+    first = "#!/bin/sh\n" + LICENSE
+    assert tree({name: first + "x\n" * 799}) == [f"{name}:801: 801 lines; over 800 it wants a split"]
+    assert tree({name: first + "x\n" * 798}) == []
 
 
 def test_other_peoples_packages_may_be_long(tree):
@@ -93,8 +94,9 @@ def test_a_declaration_that_points_up(tree):
     assert tree(files) == ["src/trace/a.h:2: trace/ must not name view/'s struct krait_table: arrows point down only"]
 
 
-def test_a_file_says_its_license(tree):
-    assert tree({"src/base/a.h": "int n;\n"}) == ["src/base/a.h:1: no SPDX-License-Identifier line"]
+@pytest.mark.parametrize("name", ["src/base/a.h", "src/base/a.cpp", "src/event/a.def", "bench/a.cpp", "tests/unit/a.c", "docs/examples/a.c"])
+def test_a_file_says_its_license(tree, name):
+    assert tree({name: "int n;\n"}) == [f"{name}:1: no SPDX-License-Identifier line"]
 
 
 def test_a_folder_has_a_page_of_its_own(tree):

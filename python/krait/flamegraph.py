@@ -1,9 +1,13 @@
 """`python -m krait.flamegraph -o perf.log -i 0.001 -f REGEX script.py` writes folded stacks, as the package flamegraph does.
 
+A frame is the thread's name, a backquote and the function's name; lines are sorted. Source: create_flamegraph_entry, _write_results
+and main in flamegraph/flamegraph.py of github.com/evanhempel/python-flamegraph.
+
 Nothing is sampled: the script is recorded, and a stack counts as often as its own time holds the interval. Stacks below half of
 it are left out, as a sampler would rarely see them.
 """
 import argparse
+import collections
 import os
 import re
 import subprocess
@@ -18,6 +22,9 @@ def _options(words):
     parser.add_argument("-o", "--output", metavar="FILE", help="write the stacks into FILE (default: standard output)")
     parser.add_argument("-i", "--interval", metavar="SECONDS", type=float, default=0.001, help="time of one count (default: 0.001)")
     parser.add_argument("-f", "--filter", metavar="REGEX", default="", help="only stacks in which this is found, such as MainThread")
+    parser.add_argument("-c", "--collapse-recursion", action="store_true", help="a function that calls itself is one frame")
+    parser.add_argument("-F", "--format", default="%(threadname)s`%(fun)s", help="text of a frame, of threadname, fun and qualname, which has the "
+                        "module and class (default: %(default)r)")
     parser.add_argument("script", help="the script, with its arguments")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args(words)
@@ -27,23 +34,39 @@ def _options(words):
         options.filter = re.compile(options.filter)
     except re.error as e:
         parser.error("argument -f: %r is no regular expression: %s" % (options.filter, e))
+    try:
+        _frame("", "", options.format)
+    except (KeyError, TypeError, ValueError) as e:
+        parser.error("argument -F: %r: %s; there are threadname, fun and qualname" % (options.format, e))
     return options
 
 
 SCRIPT = "__main__.<module>"
 
 
+def _frame(thread, function, form):
+    return form % {"threadname": thread, "fun": function.rpartition(".")[2], "qualname": function}
+
+
+def _stack(thread, functions, options):
+    """A line's text. Recursion is told by the function's name alone, as that package does."""
+    names = [function.rpartition(".")[2] for function in functions]
+    kept = [i for i in range(len(names)) if not (options.collapse_recursion and i and names[i] == names[i - 1])]
+    return ";".join(_frame(thread, functions[i], options.format) for i in kept)
+
+
 def _counted(lines, options):
     """Folded lines of nanoseconds as lines of counts, without the process, which is one, and without what the interpreter itself runs
     in the main thread before and after the script."""
+    times = collections.defaultdict(int)
     for line in lines:
         stack, _, ns = line.rstrip("\n").rpartition(" ")
-        count = int(ns) / 1e9 / options.interval
-        thread, _, frames = stack.partition(";")[2].partition(";")
+        _, thread, *functions = stack.split(";")
         name = thread.rpartition(" ")[0]
-        if name == "MainThread" and frames.partition(";")[0] != SCRIPT:
-            continue
-        stack = name + ";" + frames
+        if functions and (name != "MainThread" or functions[0] == SCRIPT):
+            times[_stack(name, functions, options)] += int(ns)
+    for stack in sorted(times):
+        count = times[stack] / 1e9 / options.interval
         if count >= 0.5 and options.filter.search(stack):
             yield "%s %d\n" % (stack, round(count))
 

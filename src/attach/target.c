@@ -248,8 +248,8 @@ int krait_target_find(struct krait_target *target, pid_t pid, struct krait_err *
         if (!target->functions[i])
             return krait_err_set(
                 err, -ENOTSUP,
-                "process %d has no %s of glibc (it is linked statically, or with musl); start the program with krait record -- COMMAND",
-                pid, functions[i]);
+                "process %d has no %s of glibc (it is linked statically, or with musl), so krait cannot load its agent into it; sample it: krait record --sample --pid %d",
+                pid, functions[i], pid);
     }
     return target->room
                ? 0

@@ -17,12 +17,30 @@
 
 /* -- reasons -- */
 
+enum { YAMA_NOBODY = 3 };
+
 /* Yama's rule, where the kernel has it: Documentation/admin-guide/LSM/Yama.rst. */
 static int yama_scope(void)
 {
     KRAIT_AUTO_FILE FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
     int scope = 0;
     return file && fscanf(file, "%d", &scope) == 1 ? scope : 0;
+}
+
+/* Where root is refused, or nobody can attach: to become root is no remedy. */
+static int refuse_root(pid_t pid, struct krait_err *err)
+{
+    if (yama_scope() >= YAMA_NOBODY)
+        return krait_err_set(
+            err, -EPERM,
+            "the kernel lets nobody read process %d until the next boot (kernel.yama.ptrace_scope is %d); set that to 0 "
+            "where it is set at boot (/etc/sysctl.d), and boot again",
+            pid, yama_scope());
+    return krait_err_set(
+        err, -EPERM,
+        "krait may not read process %d, though it runs as root: a seccomp filter, or a missing CAP_SYS_PTRACE, forbids "
+        "it; in a container, start that with docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined",
+        pid);
 }
 
 static int refuse_permission(pid_t pid, struct krait_err *err)
@@ -33,6 +51,8 @@ static int refuse_permission(pid_t pid, struct krait_err *err)
     uid_t owner = stat(path, &stat_) ? geteuid() : stat_.st_uid;
     struct passwd *user = getpwuid(owner);
     const char *name = user ? user->pw_name : "another user";
+    if (geteuid() == 0 || yama_scope() >= YAMA_NOBODY)
+        return refuse_root(pid, err);
     if (owner && owner != geteuid())
         return krait_err_set(err, -EPERM, "process %d belongs to %s; run krait as %s or as root (sudo)", pid,
                              name, user ? name : "that user");

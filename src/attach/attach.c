@@ -166,7 +166,7 @@ static int try_for_a_while(struct krait_target *target, struct tries *tries, str
     return rc ? refuse(target->pid, rc, err) : 0;
 }
 
-int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *err)
+static int attach(pid_t pid, struct krait_attach_call *call, struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_target_done) struct krait_target target = { 0 };
     struct tries tries = { call, 0 };
@@ -184,4 +184,11 @@ int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *er
         return rc;
     tell(call, "the process does not see %s; krait brings it along by a memfd", call->library);
     return krait_bring(&target, &stub, call, err);
+}
+
+/* What is read of a process that ends meanwhile gives no reason. */
+int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *err)
+{
+    int rc = attach(pid, call, err);
+    return rc && krait_task_memory(pid) == 0 ? krait_remote_refusal(pid, -ESRCH, err) : rc;
 }

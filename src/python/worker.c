@@ -78,7 +78,9 @@ bool krait_worker_enter(PyGILState_STATE *state)
     }
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&making);
-    PyThreadState *made = PyThreadState_New(main_interp());
+    /* Not in one that is being finalized, which may have begun in that moment: it clears this first (Py_FinalizeEx in
+     * Python/pylifecycle.c), and ends the program for a state that is made when it has deleted the others. */
+    PyThreadState *made = Py_IsInitialized() ? PyThreadState_New(main_interp()) : NULL;
     pthread_mutex_unlock(&making);
     if (!made)
         return false;

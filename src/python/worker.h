@@ -16,7 +16,7 @@ int krait_worker_start(void *(*work)(void *), void *arg, size_t stack_bytes);
 /* As PyGILState_Ensure and PyGILState_Release, for a thread of the agent's own. The thread's state is made while no thread
  * forks: a child whose parent was just making one waits for ever for the lock of the list of states, up to Python 3.12
  * (PyOS_AfterFork_Child takes it in _PyEval_ReInitThreads, before _PyRuntimeState_ReInitThread makes it anew). False
- * where there is no memory for it: PyGILState_Ensure would end the program. */
+ * where there is no memory for it, or the interpreter is being finalized: PyGILState_Ensure would end the program. */
 bool krait_worker_enter(PyGILState_STATE *state);
 void krait_worker_leave(PyGILState_STATE state);
 

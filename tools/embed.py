@@ -3,9 +3,13 @@
 """Makes a C file of text files: `embed.py OUT.c NAME=FILE[+FILE]...` gives `const char NAME[]` and `const size_t NAME_len`.
 
 Comments that stand on lines of their own and indentation are left out, for what is embedded is also written into
-every picture; the sources stay readable.
+every picture; the sources stay readable. The page's script is embedded as it is: esbuild has made it small, and writes
+a line break in a string as a line break, so that a blank line may be part of a string.
 """
+import os
 import sys
+
+MINIFIED = ['app.js']
 
 
 def squeeze(text):
@@ -44,7 +48,7 @@ def main(argv):
         for bad in () if paths.endswith('.html') else (']]>', '</script', '</style', '<!--'):
             if bad in text.lower():
                 sys.exit(f'{paths}: contains {bad!r}, which cannot be embedded')
-        parts.append(c_array(name, squeeze(text).encode('ascii')))
+        parts.append(c_array(name, (text if os.path.basename(paths) in MINIFIED else squeeze(text)).encode('ascii')))
     with open(argv[1], 'w', encoding='ascii') as f:
         f.write('\n'.join(parts))
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of declared analyses from the server (src/serve/answer_declared.c): the numbers of `krait intervals`.
 
-import { Kind } from './declared';
+import { Kind, Source } from './declared';
 import { count, counted, duration } from './time';
 
 export interface Row {
@@ -39,7 +39,8 @@ export function leftOver(rows: Row[]): string {
 const NOUNS: Record<Kind, string> = { interval: 'interval', state: 'stay', signal: 'value' };
 
 /** "39 intervals in 78 messages; 2 without a stop". */
-export function summaryOf(rule: Rule, messages: number): string {
+export function summaryOf(rule: Rule, messages: number, source: Source): string {
   const found = rule.rows.reduce((n, row) => n + row.count, 0), rest = leftOver(rule.rows);
-  return `${counted(found, NOUNS[rule.kind])} in ${counted(messages, 'message')}${rest ? `; ${rest}` : ''}`;
+  const among = source === 'messages' ? ` in ${counted(messages, 'message')}` : '';
+  return `${counted(found, NOUNS[rule.kind])}${among}${rest ? `; ${rest}` : ''}`;
 }

@@ -3,28 +3,18 @@
 // beside the recording, and the timeline shows them at once.
 
 import { ApiError, ask } from './api';
-import { Definition, File, KEYS_OF, KINDS, Key, Kind, NEEDED, Section, Values, complaintOf, definitionText, fileText, freeName, messageOf, patternsOf, readFile, withDefinition, without } from './declared';
+import { Complaint, Definition, FORMS, File, KEYS, KINDS, Key, Kind, SOURCES, Section, Source, Values, complaintOf, definitionText, fileText, formOf, freeName, missingIn, readFile, tidied, withDefinition, without, wrongIn } from './declared';
 import { button, el } from './dom';
 import { First, Rule, cellsOf, number, summaryOf } from './found';
-import { CatEvent } from './said';
-import { Range } from './store';
+import { PAIRINGS, SELDOM, SOURCE_TITLES, TITLES, aboutOf, wordsOf } from './lane_forms';
+import { Prefill, Suggestions, prefillOf } from './lane_hints';
+import { Context } from './panel';
 import { count, duration, moment } from './time';
 
-const WAIT = 250, SHOWN = 8, EVENTS_MOST = 2000; // ms after the last key; of what is found; looked at for two messages
-const TITLES: Record<Kind, string> = { interval: 'Intervals', state: 'States', signal: 'Signal' };
-const ABOUT: Record<Kind, string> = {
-  interval: 'From a message that matches Start to the next that matches Stop.',
-  state: 'A group in round brackets is the state, which lasts until the next message that matches.',
-  signal: 'A group in round brackets is the number, which holds until the next message that matches.',
-};
-const LABELS: Record<Key, string> = { start: 'Start', stop: 'Stop', message: 'Message', key: 'Key', pairing: 'A stop ends' };
-const PLACES: Record<Key, string> = { start: 'order (?P<key>\\d+) is taken', stop: 'order (?P<key>\\d+) is sent', message: 'oven is (\\w+)', key: '', pairing: '' };
-const HINTS: Partial<Record<Key, string>> = {
-  start: 'Regular expressions, found anywhere in the message. A group (?P<key>…) in both pairs them.',
-  message: 'A regular expression, found anywhere in the message.',
-  key: 'A group or field, if not the group named key; without one, each thread is on its own.',
-};
-const PAIRINGS: [string, string][] = [['', 'the oldest start'], ['nested', 'the newest start (nested)'], ['latest', 'the newest; the others never stop']];
+const WAIT = 250, SHOWN = 8; // ms after the last key; of what is found
+const NOTHING = 'Nothing is shown until the form is right.';
+const EVENTS: Key[] = ['event', 'stopEvent'];
+const LISTS: Partial<Record<Key, string>> = { call: 'calls', event: 'events', stopEvent: 'events', value: 'fields', key: 'fields', stopKey: 'fields', by: 'fields' }; // of suggestions
 
 interface Preview { messages: number; givenUp: number; rules: Rule[] }
 interface Kept { path: string; text: string; changes: number }
@@ -35,23 +25,17 @@ async function send<T>(name: string, method: string, body: string, signal?: Abor
   return answer as T;
 }
 
-/** Patterns from the first and the last message of a range; undefined if it has fewer than two. */
-export async function patternsIn({ from, span }: Range): Promise<{ start: string; stop: string } | undefined> {
-  const until = from + BigInt(Math.round(span)) + 1n;
-  const { events } = await ask<{ events: CatEvent[] }>('events', { from: from > 0n ? from : 0n, until, limit: EVENTS_MOST });
-  const said = events.map((event) => messageOf(event.payload)).filter((text): text is string => text !== undefined);
-  return said.length > 1 && events.length < EVENTS_MOST ? patternsOf(said[0], said[said.length - 1]) : undefined;
-}
-
 export class LaneDialog {
   private dialog = el('dialog', { class: 'maker', 'aria-labelledby': 'maker-title' });
   private title = el('h2', { id: 'maker-title' });
   private about = el('p', { class: 'quiet', id: 'maker-about' });
   private kinds = new Map<Kind, HTMLInputElement>();
+  private sources = new Map<Source, HTMLInputElement>();
   private name = el('input', { id: 'maker-name', type: 'text', autocomplete: 'off', spellcheck: 'false', maxlength: '100' });
   private inputs = new Map<Key, HTMLInputElement | HTMLSelectElement>();
-  private lines = new Map<Key | 'name', HTMLElement>();
-  private errors = new Map<Key | 'name', HTMLElement>();
+  private lines = new Map<Key | 'name', { line: HTMLElement; label: HTMLElement; error: HTMLElement; hint: HTMLElement }>();
+  private more = el('details', { class: 'maker-more' }, el('summary', {}, 'More'));
+  private suggestions: Suggestions;
   private found = el('div', { class: 'maker-found', role: 'status', 'aria-label': 'What matches' });
   private kept = el('div', { class: 'maker-kept' });
   private add = el('button', { type: 'submit', class: 'primary' }, 'Add');
@@ -59,33 +43,44 @@ export class LaneDialog {
   private file: File = { head: '', sections: [] };
   private edited: Section | null = null;
   private named = false; // by the reader
+  private touched = false; // since it was opened
   private timer = 0;
   private asking: AbortController | null = null;
 
   /** `made` gets the number of the change, and the name of the lane to show; none: a lane was removed. */
-  constructor(private made: (changes: number, name?: string) => void) {
+  constructor(private context: () => Context, private made: (changes: number, name?: string) => void) {
+    this.suggestions = new Suggestions(context);
     this.build();
     document.body.append(this.dialog);
   }
 
-  /** Opens the dialog for a new lane; for a range with two messages, with patterns from them. */
-  async open(range: Range | null): Promise<void> {
-    const start = range ? patternsIn(range).catch(() => undefined) : undefined;
+  /** Opens the dialog for a new lane; if something is selected in the page, for a lane of that. */
+  async open(): Promise<void> {
+    const selected = prefillOf(this.context());
+    this.suggestions.forget();
     this.begin(null);
+    this.touched = false;
     if (!this.dialog.open) this.dialog.showModal();
-    (this.inputs.get('start') as HTMLElement).focus();
+    this.focusFirst();
     try {
       this.read(await ask<Kept>('declared'));
     } catch (error) {
       this.problem.textContent = error instanceof Error ? error.message : String(error);
     }
-    const patterns = await start;
-    if (patterns && !this.edited && !this.value('start') && !this.value('stop')) this.fill('interval', patterns);
+    const found = await selected;
+    if (!found || this.edited || this.touched) return;
+    this.fill(found);
+    this.focusFirst();
+  }
+
+  private focusFirst(): void {
+    const { needed } = this.form, empty = needed.find((key) => !this.value(key));
+    (this.inputs.get(empty ?? needed[0]) as HTMLElement).focus();
   }
 
   private read({ path, text }: Kept): void {
     this.file = readFile(text);
-    if (!this.named && !this.edited) this.name.value = freeName(this.file, this.kind);
+    this.nameIt();
     this.showKept(path);
   }
 
@@ -95,30 +90,37 @@ export class LaneDialog {
     return KINDS.find((kind) => this.kinds.get(kind)?.checked) ?? 'interval';
   }
 
+  private get source(): Source {
+    const chosen = SOURCES.find((source) => this.sources.get(source)?.checked);
+    return chosen && FORMS[this.kind][chosen] ? chosen : 'messages';
+  }
+
+  private get form(): { keys: Key[]; needed: Key[] } {
+    return formOf(this.kind, this.source);
+  }
+
   private value(key: Key): string {
-    return this.inputs.get(key)?.value ?? '';
+    return tidied(key, this.inputs.get(key)?.value ?? '');
   }
 
   private get definition(): Definition {
     const values: Values = {};
-    for (const key of KEYS_OF[this.kind]) if (this.value(key)) values[key] = this.value(key);
-    return { kind: this.kind, name: this.name.value.trim(), values };
+    for (const key of this.form.keys) if (this.value(key)) values[key] = this.value(key);
+    return { kind: this.kind, source: this.source, name: this.name.value.trim(), values };
   }
 
   private build(): void {
-    const kinds = el('fieldset', { class: 'maker-kinds' }, el('legend', {}, 'Kind'));
-    for (const kind of KINDS) {
-      const radio = el('input', { type: 'radio', name: 'maker-kind', id: `maker-${kind}`, value: kind });
-      radio.addEventListener('change', () => this.changeKind());
-      this.kinds.set(kind, radio);
-      kinds.append(el('label', { for: `maker-${kind}` }, radio, TITLES[kind]));
-    }
-    const form = el('form', { class: 'maker-form', novalidate: '' }, kinds, this.about);
-    for (const key of ['start', 'stop', 'message', 'key', 'pairing'] as Key[]) form.append(this.field(key, LABELS[key], this.input(key), HINTS[key]));
+    const form = el('form', { class: 'maker-form', novalidate: '' }, this.choice('Kind', 'kind', KINDS, TITLES, this.kinds), this.choice('Of', 'source', SOURCES, SOURCE_TITLES, this.sources), this.about);
+    for (const key of KEYS) (SELDOM.includes(key) ? this.more : form).append(this.field(key, this.input(key)));
     this.name.addEventListener('input', () => { this.named = true; });
-    form.append(this.field('name', 'Name', this.name));
+    this.inputs.get('call')?.addEventListener('input', () => { this.suggestions.findCalls(this.value('call')).catch(() => undefined); });
+    for (const key of EVENTS) this.inputs.get(key)?.addEventListener('input', () => this.showHints());
+    form.append(this.more, this.field('name', this.name), this.suggestions.calls, this.suggestions.events, this.suggestions.fields);
     form.append(el('div', { class: 'actions' }, this.add, button('Close', 'Esc', () => this.dialog.close())), this.problem);
-    form.addEventListener('input', () => this.changed());
+    form.addEventListener('input', () => {
+      this.touched = true;
+      this.changed();
+    });
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       void this.save();
@@ -127,19 +129,31 @@ export class LaneDialog {
     this.dialog.addEventListener('close', () => this.stop());
   }
 
+  /** Some radio buttons in a line. */
+  private choice<T extends string>(title: string, name: string, values: readonly T[], titles: Record<T, string>, radios: Map<T, HTMLInputElement>): HTMLElement {
+    const made = el('fieldset', { class: 'maker-choice' }, el('legend', {}, title));
+    for (const value of values) {
+      const radio = el('input', { type: 'radio', name: `maker-${name}`, id: `maker-${name}-${value}`, value });
+      radio.addEventListener('change', () => this.changeForm());
+      radios.set(value, radio);
+      made.append(el('label', { for: `maker-${name}-${value}` }, radio, titles[value]));
+    }
+    return made;
+  }
+
   private input(key: Key): HTMLInputElement | HTMLSelectElement {
-    const made = key === 'pairing' ? el('select', { id: 'maker-pairing' }, ...PAIRINGS.map(([value, words]) => el('option', { value }, words)))
-      : el('input', { id: `maker-${key}`, type: 'text', class: 'pattern', autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off', placeholder: PLACES[key] });
+    const list = LISTS[key], made = key === 'pairing' ? el('select', { id: 'maker-pairing' }, ...PAIRINGS.map(([value, words]) => el('option', { value }, words)))
+      : el('input', { id: `maker-${key}`, type: 'text', class: 'pattern', autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off', ...(list ? { list: `maker-known-${list}` } : {}) });
     this.inputs.set(key, made);
     return made;
   }
 
-  private field(key: Key | 'name', label: string, input: HTMLElement, hint?: string): HTMLElement {
-    const error = el('div', { class: 'error', id: `maker-${key}-error`, role: 'alert' });
-    input.setAttribute('aria-describedby', `${hint ? `maker-${key}-hint ` : ''}maker-${key}-error`);
-    this.errors.set(key, error);
-    const line = el('div', { class: 'maker-field' }, el('label', { for: `maker-${key}` }, label), input, error, hint ? el('div', { class: 'quiet small', id: `maker-${key}-hint` }, hint) : null);
-    this.lines.set(key, line);
+  private field(key: Key | 'name', input: HTMLElement): HTMLElement {
+    const error = el('div', { class: 'error', id: `maker-${key}-error`, role: 'alert' }), label = el('label', { for: `maker-${key}` }, 'Name');
+    const hint = el('div', { class: 'quiet small', id: `maker-${key}-hint` });
+    input.setAttribute('aria-describedby', `maker-${key}-hint maker-${key}-error`);
+    const line = el('div', { class: 'maker-field' }, label, input, error, hint);
+    this.lines.set(key, { line, label, error, hint });
     return line;
   }
 
@@ -150,29 +164,59 @@ export class LaneDialog {
     this.title.textContent = section ? `Change the lane ${section.name}` : 'New lane';
     this.add.textContent = section ? 'Save' : 'Add';
     for (const input of this.inputs.values()) input.value = '';
-    this.fill(section?.made?.kind ?? 'interval', section?.made?.values ?? {}, section?.name);
+    if (section) this.name.value = section.name;
+    this.fill(section?.made ?? { kind: 'interval', source: 'messages', values: {} });
   }
 
-  private fill(kind: Kind, values: Values, name?: string): void {
-    (this.kinds.get(kind) as HTMLInputElement).checked = true;
+  private fill({ kind, source, values }: Prefill): void {
+    (this.kinds.get(kind) as HTMLInputElement).checked = (this.sources.get(source) as HTMLInputElement).checked = true;
     for (const [key, value] of Object.entries(values)) {
       const input = this.inputs.get(key as Key);
       if (input) input.value = value === 'order' && key === 'pairing' ? '' : value;
     }
-    if (name !== undefined) this.name.value = name;
-    this.changeKind();
+    this.more.open = SELDOM.some((key) => this.value(key));
+    this.changeForm();
   }
 
-  private changeKind(): void {
-    this.about.textContent = ABOUT[this.kind];
-    for (const [key, line] of this.lines) line.hidden = key !== 'name' && !KEYS_OF[this.kind].includes(key);
-    if (!this.named) this.name.value = freeName(this.file, this.kind);
+  /** Shows the fields of a kind and a source. */
+  private changeForm(): void {
+    const { kind, source, form } = this;
+    for (const [each, radio] of this.sources) (radio.parentElement as HTMLElement).hidden = !FORMS[kind][each];
+    (this.sources.get(source) as HTMLInputElement).checked = true;
+    this.about.textContent = aboutOf(kind, source);
+    for (const key of KEYS) {
+      const { line, label } = this.lines.get(key) as { line: HTMLElement; label: HTMLElement }, words = wordsOf(kind, source, key);
+      line.hidden = !form.keys.includes(key);
+      label.textContent = words.label;
+      this.inputs.get(key)?.setAttribute('placeholder', words.place);
+    }
+    this.more.hidden = !form.keys.some((key) => SELDOM.includes(key));
+    if (source === 'events') void this.suggestions.findEvents().catch(() => undefined).then(() => this.showHints());
+    this.showHints();
     this.changed();
+  }
+
+  /** The hints of the fields: of events, the names of their fields, once they are known. */
+  private showHints(): void {
+    const { kind, source, form, suggestions } = this, shown = source === 'events' ? EVENTS.filter((key) => form.keys.includes(key)) : [];
+    const events = (key: Key): string[] => this.value(key).split(', ');
+    for (const key of KEYS) {
+      const fields = shown.includes(key) ? suggestions.fieldsText(events(key)) : '', text = fields ? `Its fields: ${fields}` : wordsOf(kind, source, key).hint ?? '', hint = this.lines.get(key)?.hint;
+      if (hint && hint.textContent !== text) hint.textContent = text;
+    }
+    suggestions.suggestFields(shown.flatMap(events));
+  }
+
+  /** A name for the lane, unless the reader has given one: that of the function or span, or else of the kind. */
+  private nameIt(): void {
+    const { kind, source } = this, own = source === 'calls' ? this.value('call') : source === 'spans' ? this.value('span') : '';
+    if (!this.named && !this.edited) this.name.value = freeName(this.file, own.slice(0, this.name.maxLength - 5) || kind);
   }
 
   private complain(at: Key | 'name' | null, text: string): void {
     this.problem.textContent = at === null ? text : '';
-    for (const [key, error] of this.errors) {
+    if (text && SELDOM.some((key) => key === at)) this.more.open = true;
+    for (const [key, { error }] of this.lines) {
       const own = key === at ? text : '';
       if (error.textContent !== own) error.textContent = own;
       const input = key === 'name' ? this.name : this.inputs.get(key);
@@ -182,8 +226,14 @@ export class LaneDialog {
   }
 
   private complainOf(error: unknown): void {
-    const { key, text } = complaintOf(error instanceof Error ? error.message : String(error)), { kind } = this;
-    this.complain(key && KEYS_OF[kind].includes(key) ? key : error instanceof ApiError && key === null ? NEEDED[kind][0] : null, text);
+    this.showComplaint(complaintOf(error instanceof Error ? error.message : String(error)), error instanceof ApiError);
+  }
+
+  /** `isOfIt`: the definition is wrong, whatever it is that is wrong with it. */
+  private showComplaint({ name, key, text }: Complaint, isOfIt: boolean): void {
+    const { form, source } = this, at = source !== 'events' ? key : key === 'start' ? 'event' : key === 'stop' ? 'stopEvent' : key;
+    if (name !== undefined && name !== (this.definition.name || 'lane')) this.complain(null, `${name}: ${text}`);
+    else this.complain(at && form.keys.includes(at) ? at : isOfIt && key === null ? form.needed[0] : null, text);
   }
 
   // -- the preview --
@@ -195,11 +245,13 @@ export class LaneDialog {
 
   private changed(): void {
     this.stop();
-    const { kind } = this, missing = NEEDED[kind].filter((key) => !this.value(key));
+    const { kind, source, form } = this, missing = form.needed.filter((key) => !this.value(key)), wrong = wrongIn(this.definition);
     this.complain(null, '');
+    this.nameIt();
     this.found.classList.remove('stale');
-    if (missing.length) {
-      this.found.replaceChildren(el('p', { class: 'empty' }, `What matches is shown here, once there is a pattern for ${missing.map((key) => LABELS[key].toLowerCase()).join(' and ')}.`));
+    if (wrong) this.timer = window.setTimeout(() => this.showComplaint(wrong, true), WAIT);
+    if (missing.length || wrong) {
+      this.found.replaceChildren(el('p', { class: 'empty' }, missing.length ? `What matches is shown here, once you fill in ${missing.map((key) => wordsOf(kind, source, key).label).join(' and ')}.` : NOTHING));
       return;
     }
     this.found.classList.add('stale');
@@ -213,14 +265,14 @@ export class LaneDialog {
       this.show(answer);
     } catch (error) {
       if (asking.signal.aborted) return;
-      this.found.replaceChildren(el('p', { class: 'empty' }, 'Nothing is shown until the pattern is right.'));
+      this.found.replaceChildren(el('p', { class: 'empty' }, NOTHING));
       this.complainOf(error);
     }
     this.found.classList.remove('stale');
   }
 
   private show({ messages, givenUp, rules: [rule] }: Preview): void {
-    const parts: (HTMLElement | null)[] = [el('p', { class: 'maker-sum' }, summaryOf(rule, messages))];
+    const parts: (HTMLElement | null)[] = [el('p', { class: 'maker-sum' }, summaryOf(rule, messages, this.source))];
     if (givenUp) parts.push(el('p', { class: 'error' }, `${count(givenUp)} searches took too many steps: leave out repeats inside repeats, such as (a+)+`));
     if (rule.kind === 'state' && rule.rows.length) parts.push(tableOf('Time in each state', ['state', 'times', 'time', 'mean', 'max'], rule.rows.slice(0, 2 * SHOWN).map((row) => [row.key ?? '-', number(row.count), duration(row.total), row.count ? duration(row.mean) : '-', duration(row.max)])));
     else if (rule.rows.some((row) => row.count)) parts.push(statistics(rule));
@@ -234,7 +286,7 @@ export class LaneDialog {
     const rows = this.file.sections.filter((section) => section.text && section.kind !== 'lane').map((section) => {
       const change = section.made ? button('Change', `Change the lane ${section.name}`, () => {
         this.begin(section);
-        (this.inputs.get(NEEDED[this.kind][0]) as HTMLElement).focus();
+        (this.inputs.get(this.form.needed[0]) as HTMLElement).focus();
       }) : el('span', { class: 'quiet', title: `It was written by hand: change it in ${path}` }, 'by hand');
       const remove = button('Remove', `Remove the lane ${section.name}`, () => { void this.keep(without(this.file, section)); });
       for (const each of [change, remove]) if (each instanceof HTMLButtonElement) each.setAttribute('aria-label', each.title);
@@ -245,14 +297,13 @@ export class LaneDialog {
   }
 
   private async save(): Promise<void> {
-    const { definition, edited } = this, missing = NEEDED[definition.kind].find((key) => !definition.values[key]);
+    const { definition, edited } = this, wrong = missingIn(definition) ?? wrongIn(definition);
     const isTaken = this.file.sections.some((section) => section !== edited && section.kind !== 'lane' && section.name === definition.name);
-    if (missing) this.complain(missing, 'A pattern is needed.');
+    if (wrong) this.showComplaint(wrong, true);
     else if (!definition.name) this.complain('name', 'A name is needed.');
     else if (isTaken) this.complain('name', `There is a lane ${definition.name} already.`);
     else if (await this.keep(withDefinition(this.file, definition, edited), definition.name)) this.dialog.close();
-    const wrong = this.dialog.querySelector<HTMLElement>('[aria-invalid]');
-    if (this.dialog.open) wrong?.focus();
+    if (this.dialog.open) this.dialog.querySelector<HTMLElement>('[aria-invalid]')?.focus();
   }
 
   /** Whether the server accepted it. */

@@ -44,7 +44,7 @@ class Page {
   private list: Command[] = [];
   private search: Chooser;
   private palette: Chooser;
-  private maker = new LaneDialog((changes, name) => { void this.showMade(changes, name); });
+  private maker = new LaneDialog(() => this.context, (changes, name) => { void this.showMade(changes, name); });
   private body = el('div', { class: 'panel-body', role: 'tabpanel', id: 'panel' });
   private offered: Panel[] = [];
   private below!: HTMLElement;
@@ -83,7 +83,7 @@ class Page {
     this.list = commands(this.offered, {
       search: () => this.search.open(), palette: () => this.palette.open(),
       help: () => this.help.showModal(), theme: () => this.theme(), filter: () => this.filter.focus(),
-      declare: () => { void this.maker.open(this.context.store.view.selected); },
+      declare: () => { void this.maker.open(); },
     });
     this.buildHelp();
   }
@@ -100,7 +100,7 @@ class Page {
     const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: trace.title }, title),
       this.length, this.state, this.why, el('span', { class: 'space' }), this.filter,
       button('Active', 'Hide lanes that are empty on the screen: threads that did not run, idle CPUs, lanes without events (R)', () => { this.context.store.view.active = !this.context.store.view.active; this.context.store.tell('range'); }, 'active'),
-      this.align, button('New lane', 'Make a lane of intervals, states or a signal (N)', () => { void this.maker.open(this.context.store.view.selected); }, 'declare'), button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
+      this.align, button('New lane', 'Make a lane of intervals, states or a signal (N)', () => { void this.maker.open(); }, 'declare'), button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
     const tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
     tabs.addEventListener('keydown', (event) => this.stepTab(event));
     for (const panel of panels) {

@@ -66,9 +66,14 @@ export function clip(text: string, most = TEXT_MOST): string {
   return text.length > most ? `${text.slice(0, most - 100)}\u2026${text.slice(-80)}` : text;
 }
 
-/** A function's name as in krait's tables, such as "json.decoder.JSONDecoder.decode". */
+/** A function's name with its module, as options and files of krait take it: "json.decoder.JSONDecoder.decode". */
+export function fullName(func: Pick<Func, 'module' | 'name' | 'kind'>): string {
+  return func.module && func.kind !== 2 ? `${func.module}.${func.name}` : func.name;
+}
+
+/** The same as in krait's tables. */
 export function label(func: Func): string {
-  const name = clip(func.module && func.kind !== 2 ? `${func.module}.${func.name}` : func.name);
+  const name = clip(fullName(func));
   return (func.kind === 1 ? `${name} (C)` : name) + (func.holds ? ' [+dropped]' : '');
 }
 

@@ -22,6 +22,13 @@ export function fieldsText(fields: Fields | undefined): string {
   return Object.entries(fields ?? {}).map(([name, value]) => `${name} = ${valueText(value)}`).join(', ');
 }
 
+/** The names of an event's fields; with dots on the way into one: "extra.order". */
+export function fieldNames({ payload, common_context }: Pick<CatEvent, 'payload' | 'common_context'>): string[] {
+  const isPlain = (value: Value): boolean => value === null || typeof value !== 'object' || value instanceof Array || 'label' in value;
+  const names = (fields: Fields): string[] => Object.entries(fields).flatMap(([name, value]) => (isPlain(value) ? [name] : names(value as Fields).map((inner) => `${name}.${inner}`)));
+  return [...new Set([...names(payload ?? {}), ...names(common_context ?? {})])];
+}
+
 function levelText(level: Value): string {
   const number = Number(level);
   return Number.isInteger(number) ? LEVELS.find(([least]) => least === number)?.[1] ?? `level ${number}` : String(level);

@@ -44,6 +44,12 @@ export interface View {
   looks: Words; // the same, but no step to go back to: dark or light, the panels' height, the event that is looked at
 }
 
+/** The event that was chosen last: its time, and its number among the events of that time. */
+export function eventOf({ looks }: Pick<View, 'looks'>): [bigint | null, number] {
+  const found = /^(\d{1,19})\.(\d{1,6})$/.exec(looks.event ?? '');
+  return found ? [BigInt(found[1]), Number(found[2])] : [null, 0];
+}
+
 export type Listener = (what: 'range' | 'selection' | 'lanes' | 'panel' | 'lit') => void;
 
 const LEAST_SPAN = 20; // nanoseconds

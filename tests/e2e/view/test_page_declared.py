@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from browser import Page, ask, served
+from kernel_made import begins, ends, switch, wake
 from test_analyses import declare  # noqa: F401  (a fixture)
 from test_intervals import marks
 from test_view_declared import SHOP, TOLD
@@ -76,7 +77,7 @@ def test_a_lane_is_made_changed_and_removed_with_the_keyboard(open_page, shop, k
     assert names(page)[:2] == ["Declared lanes", "interval"]
     assert kept(shop) == "[interval.interval]\nstart = 'take (?P<key>\\d+)'\nstop = 'send (?P<key>\\d+)'\n"
     page.press("n")  # a state beside it
-    page.page.locator("#maker-interval").focus()
+    page.page.locator("#maker-kind-interval").focus()
     page.page.keyboard.press("ArrowRight")
     fill(page, message="oven is (\\w+)", name="the oven")
     previewed(page, "1 stay in 12 messages; 2 without a stop")
@@ -93,6 +94,7 @@ def test_a_lane_is_made_changed_and_removed_with_the_keyboard(open_page, shop, k
     fill(again, name="sale", stop="the end", key="")
     previewed(again, "1 interval in 12 messages; 2 without a stop")
     fill(again, start="take \\d", stop="send \\d")
+    again.page.locator(".maker-more summary").press("Enter")
     again.page.select_option("#maker-pairing", "nested")
     previewed(again, "3 intervals")
     again.page.locator("#maker-name").focus()
@@ -120,7 +122,7 @@ def test_what_is_wrong_is_said_at_its_field(open_page, shop):
     assert said.startswith("no regular expression:") and "byte 6" in said
     described = page.page.locator("#maker-start").get_attribute("aria-describedby").split()
     assert said in [page.text(f"#{each}") for each in described]
-    page.page.locator("#maker-signal").check()
+    page.page.locator("#maker-kind-signal").check()
     fill(page, message="wait")
     page.page.locator("#maker-message[aria-invalid]").wait_for()
     assert "round brackets" in errors.all_inner_texts()[0]
@@ -159,6 +161,16 @@ def test_a_range_from_one_message_to_another_fills_the_patterns_in(open_page, sh
     add(page)
     assert kept(shop).startswith("# mine\n[interval.interval]\nstart = { event = 'x' }\n") and "[interval.'an \"order\"']" in kept(shop)
     assert 'an "order"' in names(page)
+
+
+def test_a_chosen_mark_fills_its_event_and_a_pattern_in(open_page):
+    page = open_page("#p=marks")
+    page.page.locator(".table-rows .row", has_text="oven is hot").click()
+    page.page.wait_for_function("() => krait.context.store.view.looks.event")
+    page.press("n")
+    page.page.wait_for_function("() => document.querySelector('#maker-event').value")
+    assert [page.page.input_value(f"#maker-{key}") for key in ("event", "start", "message")] == ["user:mark", "oven is hot", "oven is hot"]
+    assert page.page.is_checked("#maker-source-messages") and page.page.evaluate("() => document.activeElement.id") == "maker-stop"
 
 
 def test_a_panel_has_the_numbers_of_krait_intervals(open_page, shop, krait, declare):  # noqa: F811
@@ -217,3 +229,168 @@ def test_lanes_with_long_names_can_be_told_apart(krait, chromium, shop, declare)
             assert lane.locator(".title").evaluate("(title) => title.scrollWidth <= title.clientWidth")  # not cut again
     page.page.close()
     assert page.errors == []
+
+
+# -- lanes of calls, spans, events and their fields --
+
+CALLS = """\
+process 4711 python3
+exit 0 0
+code 1 python app main app.py 1
+code 2 python app Cart.add app.py 9
+code 3 name - serve - 0
+thread 4711 MainThread
+0 call 1
+10us call 2
+15us call 2
+20us return
+40us return
+42us spanbegin 1 3 0 {"order":"a"}
+50us call 2
+60us spanend 1
+62us spanbegin 2 3 0 {"order":"b"}
+80us return
+82us spanend 2
+90us return
+"""
+KERNEL = [
+    switch(1, 0, 4711), begins(11, "read", fd=3), ends(14, "read", 7), begins(20, "read", fd=4), ends(30, "read", 9),
+    wake(31, 102, prio=5), wake(33, 103, prio=200), switch(40, 4711, 102), switch(44, 102, 103), switch(60, 103, 4711),
+]  # fmt: skip
+
+
+@pytest.fixture
+def app(both):
+    return both(CALLS, KERNEL)
+
+
+@pytest.fixture
+def open_app(krait, chromium, app):
+    with served(krait, app) as link:
+        page = Page(chromium.new_page(viewport={"width": 1280, "height": 800}))
+
+        def show(hash=""):
+            page.page.goto("about:blank")
+            page.page.goto(link + hash)
+            return page.wait(), link
+
+        yield show
+        page.page.close()
+    assert [error for error in page.errors if "400" not in error] == []
+
+
+def choose(page, kind, source, **values):
+    page.page.check(f"#maker-kind-{kind}")
+    page.page.check(f"#maker-source-{source}")
+    if page.page.locator(".maker-more:not([open]) summary:visible").count():
+        page.page.locator(".maker-more summary").click()
+    fill(page, **values)
+
+
+def seen(page, text):
+    """The count and the total, or the states with their times, of the preview."""
+    statistics, last = previewed(page, text)
+    states = page.page.locator('.maker-found table[aria-label="Time in each state"] tbody tr').all_inner_texts()
+    return [tuple(row.split("\t")[:3]) for row in states] or statistics[:2]
+
+
+# What the dialog is given; what its preview begins with and has; what stands in the file.
+MADE = [
+    (("interval", "calls", {"call": "Cart.add"}), "3 intervals", ["3", "65.00 us"], "[interval.'Cart.add']\ncall = 'Cart.add'\n"),
+    (("interval", "spans", {"span": "serve", "key": "order", "name": "serving"}), "2 intervals", ["1", "18.00 us"], "[interval.serving]\nspan = 'serve'\nkey = 'order'\n"),
+    (("interval", "spans", {"span": "read", "key": "", "name": "reading"}), "2 intervals", ["2", "13.00 us"], "[interval.reading]\nspan = 'read'\n"),
+    (
+        ("interval", "events", {"event": "sched_wakeup", "where": "prio < 100", "stopEvent": "sched_switch", "stopWhere": "next_tid != 4711", "key": "tid", "stopKey": "next_tid", "by": "tid", "name": "wakeup"}),
+        "1 interval; 1 without a start", ["1", "9.000 us"],
+        "[interval.wakeup]\nstart = { event = 'sched_wakeup', where = { prio = '< 100' } }\nstop = { event = 'sched_switch', where = { next_tid = '!= 4711' }, key = 'next_tid' }\nkey = 'tid'\nby = 'tid'\n",
+    ),
+    (
+        ("state", "events", {"event": "sched_switch", "where": "next_tid != 0", "state": "{next_comm}", "key": "$cpu", "name": "who"}),
+        "3 stays; 1 without a stop", [("t4711", "1", "39.00 us"), ("t102", "1", "4.000 us"), ("t103", "1", "16.00 us")],
+        "[state.who]\nevent = 'sched_switch'\nwhere = { next_tid = '!= 0' }\nstate = '{next_comm}'\nkey = '$cpu'\n",
+    ),
+    (("signal", "events", {"event": "syscall_exit_*", "where": "", "value": "ret", "key": "", "name": "bytes"}), "2 values", ["2", "16"], "[signal.bytes]\nevent = 'syscall_exit_*'\nvalue = 'ret'\n"),
+]  # fmt: skip
+
+
+def numbers(rows):
+    return [[row["name"], row["key"], row["count"], row["total"]] for row in rows]
+
+
+def test_lanes_of_calls_spans_and_events_have_the_numbers_of_krait_intervals(open_app, app, krait):
+    page, link = open_app()
+    for of, text, shown, _ in MADE:
+        page.press("n")
+        choose(page, of[0], of[1], **of[2])
+        assert seen(page, text) == shown
+        page.page.locator("#maker-name").focus()
+        add(page)
+    assert kept(app) == "\n".join(lines for *_, lines in MADE)
+    assert [name for name in names(page) if name in ("Cart.add", "serving", "reading", "wakeup", "bytes") or name.startswith("who")] == ["Cart.add", "serving", "reading", "wakeup", "who 0", "bytes"]
+
+    found = json.loads(subprocess.run([krait, "intervals", app, "-f", app / ".krait-lanes.toml", "--json"], check=True, capture_output=True).stdout)
+    printed = [[row["name"], row.get("key"), row["intervals"], row["total_ns"]] for row in found["rows"]] + [[row["name"], row.get("key"), row["values"], row["total"]] for row in found["signals"]]
+    drawn = [{"name": rule["name"], **row} for rule in ask(link, "intervals")["rules"] for row in rule["rows"]]
+    assert sorted(map(str, numbers(drawn))) == sorted(map(str, printed)) and len(printed) == 9  # of wakeup and its key, too
+
+    page.press("n")  # and each is read back into the form
+    for kind, source, values in (of for of, *_ in MADE):
+        name = values.get("name", values.get("call"))
+        page.page.get_by_role("button", name=f"Change the lane {name}").click()
+        assert page.page.is_checked(f"#maker-kind-{kind}") and page.page.is_checked(f"#maker-source-{source}")
+        assert {key: page.page.input_value(f"#maker-{key}") for key in values} == values and page.page.input_value("#maker-name") == name
+    page.page.locator("#maker-name").focus()
+    add(page)
+    assert kept(app) == "\n".join(lines for *_, lines in MADE)
+
+
+def test_names_are_suggested_and_what_is_wrong_is_said(open_app, app):
+    def suggested(of):
+        return page.page.eval_on_selector_all(f"#maker-known-{of} option", "all => all.map((option) => option.value)")
+
+    page, _ = open_app()
+    page.press("n")
+    page.page.locator("#maker-source-messages").focus()
+    page.page.keyboard.press("ArrowRight")
+    page.page.keyboard.press("Tab")
+    page.page.keyboard.type("cart")
+    page.page.locator('#maker-known-calls option[value="app.Cart.add"]').wait_for(state="attached")
+    assert suggested("calls") == ["app.Cart.add"]
+    page.page.locator("#maker-call[aria-invalid]").wait_for()  # a name that is typed is taken as it is
+    assert page.text("#maker-call-error") == "no function 'cart' in the trace"
+    fill(page, call="Cart.add")
+    previewed(page, "3 intervals")
+    assert page.text("#maker-call-error") == "" and page.page.input_value("#maker-name") == "Cart.add"
+    choose(page, "interval", "events", event="sched_wakeup", stopEvent="sched_switch", stopWhere="next_tid <")
+    page.page.locator("#maker-stopWhere[aria-invalid]").wait_for()
+    assert "prio < 100" in page.text("#maker-stopWhere-error")
+    assert page.text("#maker-event-hint") == "Its fields: tid, prio" and {"sched_switch", "span:begin", "syscall_exit_read"} <= set(suggested("events"))
+    assert {"prio", "next_tid", "$cpu"} <= set(suggested("fields")) and not {"python:call", "code:define"} & set(suggested("events"))
+    fill(page, stopWhere="", stopKey="next_tid")
+    page.page.locator("#maker-key[aria-invalid]").wait_for()
+    choose(page, "state", "events", state="{next_comm")
+    page.page.locator("#maker-state[aria-invalid]").wait_for()
+    assert "not closed" in page.text("#maker-state-error")
+    choose(page, "signal", "events", value="")
+    page.page.locator("#maker-name").focus()
+    page.page.keyboard.press("Enter")
+    assert page.text("#maker-value-error") == "A field is needed." and page.page.evaluate("() => document.activeElement.id") == "maker-value"
+    assert kept(app) is None
+
+
+def test_what_is_selected_fills_the_form(open_app):
+    page, link = open_app()
+    tracks = {(track["kind"], track["name"]): track["id"] for track in ask(link, "trace")["tracks"] if track["of"] == "thread" and track["number"] == 4711}
+    calls, read = next(id for (kind, _), id in tracks.items() if kind == "calls"), tracks["slices", "system calls"]
+    for track, depth, at, source, key, value in [(calls, 2, 16_000, "calls", "call", "app.Cart.add"), (read, 0, 12_000, "spans", "span", "read")]:
+        page, _ = open_app(f"#c={track},{depth},{at}")
+        page.press("n")
+        page.page.wait_for_function("(id) => document.querySelector(id).checked", arg=f"#maker-source-{source}")
+        assert page.page.input_value(f"#maker-{key}") == page.page.input_value("#maker-name") == value
+        page.page.keyboard.press("Escape")
+    page, _ = open_app("#p=events")
+    page.page.locator(".events .row", has_text="sched_wakeup").first.click()
+    page.press("n")
+    page.page.wait_for_function("() => document.querySelector('#maker-event').value")
+    assert page.page.input_value("#maker-event") == "sched_wakeup" and page.page.is_checked("#maker-source-events")
+    assert page.page.evaluate("() => document.activeElement.id") == "maker-stopEvent"

@@ -7,6 +7,7 @@ import { Running, jobText } from '../jobs';
 import { Trace, clip } from '../model';
 import { Context, Panel, timeParams } from '../panel';
 import { CatEvent, fieldsText } from '../said';
+import { eventOf } from '../store';
 import { threadAt } from '../threads';
 import { count, counted, moment, seconds } from '../time';
 
@@ -243,7 +244,7 @@ async function find(forward: boolean): Promise<void> {
     words.focus();
     return;
   }
-  const all = selected ? { from: begin, until } : { from: 0n, until: trace.duration + 1n }, [at, nth] = lookedAt(current), first = list.element.scrollTop / ROW;
+  const all = selected ? { from: begin, until } : { from: 0n, until: trace.duration + 1n }, [at, nth] = eventOf(current.store.view), first = list.element.scrollTop / ROW;
   const here = at ?? (events.length ? timeOf(events[Math.min(Math.floor(first), events.length - 1)]) : begin), skip = at === null ? 0 : nth + Number(forward);
   outcome.textContent = '';
   await current.wait(async (signal) => {
@@ -376,12 +377,6 @@ function makeHead(): HTMLElement {
   return el('div', { class: 'table-head', role: 'row' }, ...['time', 'event', 'where', 'fields'].map((title, i) => el('span', { class: i ? 'cell left' : 'cell', role: 'columnheader' }, title)));
 }
 
-/** The event that was chosen last: its time, and its number among the events of that time. */
-function lookedAt(context: Context): [bigint | null, number] {
-  const found = /^(\d{1,19})\.(\d{1,6})$/.exec(context.store.view.looks.event ?? '');
-  return found ? [BigInt(found[1]), Number(found[2])] : [null, 0];
-}
-
 export const eventTable: Panel = {
   id: 'events', title: 'Events', key: '8', ofRange: true,
   make(context) {
@@ -420,7 +415,7 @@ export const eventTable: Panel = {
     clearTimeout(timer);
     begin = from;
     until = end >= context.trace.duration ? end + 1n : end; // the last event is at the recording's end
-    const [at, nth] = lookedAt(context), isThere = at !== null && at > from && at < until;
+    const [at, nth] = eventOf(context.store.view), isThere = at !== null && at > from && at < until;
     context.store.setCursor(at);
     try {
       await jump(isThere ? at : from, signal, isThere ? nth : 0);

@@ -227,7 +227,8 @@ export function complaintOf(said: string): Complaint {
   const [, func] = /^(no function '.*' in the trace);/s.exec(said) ?? [];
   if (func) return { key: 'call', text: func };
   const [, other, text] = /^definition:\d+: (?:interval|state|signal)\.(.*?): (.*)$/s.exec(said) ?? [];
-  return other === undefined ? { key: null, text: said.replace(/^definition:\d+: /, '') } : { name: other, key: null, text };
+  if (other === undefined) return { key: null, text: said.replace(/^definition:\d+: /, '') };
+  return { name: other, key: KEYS.find((each) => each === other) ?? null, text }; // the server leaves out a key that is called as its section
 }
 
 const WORDS: Partial<Record<Key, string>> = { call: 'A function is needed.', span: 'A name is needed.', event: 'An event is needed.', stopEvent: 'An event is needed.', state: 'A state is needed.', value: 'A field is needed.' };

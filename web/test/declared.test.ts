@@ -52,6 +52,7 @@ test('a complaint is about a key', () => {
   equal(complaintOf("definition:2: interval.a.b.start: 'or(der' is no regular expression: missing closing parenthesis, at byte 7"), { name: 'a.b', key: 'start', text: 'no regular expression: missing closing parenthesis, at byte 7' });
   equal(complaintOf('definition:1: state.x: it needs a state'), { name: 'x', key: null, text: 'it needs a state' });
   equal(complaintOf("definition:3: state.x.state: '{a' has a brace that is not closed, or is empty"), { name: 'x', key: 'state', text: "'{a' has a brace that is not closed, or is empty" });
+  equal(complaintOf("definition:3: state.state: '{a' has a brace"), { name: 'state', key: 'state', text: "'{a' has a brace" });
   equal(complaintOf("no function 'nobody' in the trace; `krait report --filter TEXT` looks for names"), { key: 'call', text: "no function 'nobody' in the trace" });
   equal(complaintOf('out of memory'), { key: null, text: 'out of memory' });
 });

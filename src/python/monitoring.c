@@ -408,6 +408,14 @@ static inline PyObject *task_begin(KRAIT_ARGS, bool call)
     return result;
 }
 
+/* The task's event stands behind the throw, before what is raised. */
+static inline PyObject *task_thrown(KRAIT_ARGS)
+{
+    PyObject *result = task_begin(self, args, nargs, names, false);
+    krait_unreported_throw(args[0]);
+    return result;
+}
+
 /* An end. Where it is the first event after a pause, the step that it ends is known only when it was written. */
 static inline PyObject *call_base_at_end(KRAIT_ARGS, enum krait_event_enum_value how)
 {
@@ -449,6 +457,7 @@ static PyObject *task_call(KRAIT_ARGS)
 
 KRAIT_HOOK(task_start, task_begin(self, args, nargs, names, true))
 KRAIT_HOOK(task_resume, task_begin(self, args, nargs, names, false))
+KRAIT_HOOK(task_throw, task_thrown(self, args, nargs, names))
 KRAIT_HOOK(task_return, task_end(self, args, nargs, names, KRAIT_task_leave_reason_returned))
 KRAIT_HOOK(task_yield, task_yields(self, args, nargs, names))
 KRAIT_HOOK(task_unwind, task_end(self, args, nargs, names, KRAIT_task_leave_reason_raised))
@@ -458,7 +467,7 @@ KRAIT_HOOK(task_unwind, task_end(self, args, nargs, names, KRAIT_task_leave_reas
 const struct krait_monitoring_row krait_monitoring_rows[KRAIT_MONITORING_ROWS] = {
     { "PY_START", on_start, selective_start, task_start, false },
     { "PY_RESUME", on_resume, selective_resume, task_resume, false },
-    { "PY_THROW", on_throw, selective_throw, task_resume, false },
+    { "PY_THROW", on_throw, selective_throw, task_throw, false },
     { "PY_RETURN", on_return, selective_return, task_return, false },
     { "PY_YIELD", on_yield, selective_yield, task_yield, false },
     { "PY_UNWIND", on_unwind, selective_unwind, task_unwind, false },

@@ -195,6 +195,24 @@ def test_a_wait_is_ended_by_a_wake_before_the_task_goes_on(recorded, python):
     assert ended > 40
 
 
+def test_a_task_that_is_cancelled_before_it_begins_begins_once(record, python):
+    run = record.text(
+        python,
+        """
+        import asyncio
+        async def never(): pass
+        async def main():
+            task = asyncio.get_running_loop().create_task(never())
+            task.cancel()
+            await asyncio.wait([task])
+        asyncio.run(main())
+        """,
+    )
+    run.check()
+    told = [e.name for t in run.main.threads for e in t.events if run.main.name_of(e) == "never"]  # the end names the exception alone
+    assert told == ["python:throw" if python.number >= (3, 12) else "python:call"]
+
+
 def test_no_tasks_leaves_them_out(record, any_python):
     run = record.text(any_python, PROGRAM, options=["--no-tasks"])
     assert not [e for t in run.main.threads for e in t.read() if e.name.startswith("task:")]

@@ -117,7 +117,7 @@ def test_the_tests_that_contributing_names_exist():
 
 @pytest.mark.parametrize("target, words", [("test", "--only 'x'"), ("test-all", "--all --only 'x'")])
 def test_make_passes_on_the_name_of_a_test(target, words):
-    done = subprocess.run(["make", "-n", target, "T=x"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["make", "-n", "--no-print-directory", target, "T=x"], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[-1] == f"tools/test {words}"
 
 

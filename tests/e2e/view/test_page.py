@@ -581,7 +581,7 @@ def test_details_have_the_source_of_a_call_as_text(open_page, tmp_path):
     source.write_text("x = 1\n\ndef main():\n    return '<b>&amp;'\n")
     script = f"process 5 python3\ncode 1 python app main {source} 3\nthread 5 MainThread\n0 call 1\n1ms return\nexit 0 0\n"
     page, *_ = open_page(script, hash="#r=0,1000000;p=details;c=0,0,0")
-    page.page.locator("summary").click()
+    page.page.locator("summary:visible").click()
     page.page.wait_for_selector("pre.source")
     assert page.page.locator(".source .here").inner_text().endswith("def main():")
     assert "return '<b>&amp;'" in page.text("pre.source")

@@ -45,7 +45,7 @@ def test_a_long_function_is_shown_to_its_end(open_page, synth, tmp_path):
     source = tmp_path / "app.py"
     source.write_text("x = 1\n" * 99 + "def main():\n" + "    x = 2\n" * 400 + "    return 'end'\n")
     page = open_page(synth(CALLS.replace("app.py 1", f"{source} 100")), "#r=0,10000000;p=details;c=0,0,0")
-    page.page.locator("summary").click()
+    page.page.locator("summary:visible").click()
     page.page.wait_for_selector("pre.source")
     grows(page, ".source > div", 60, f"{501 - 156} more lines to the end of the file", 501 - 96)
     assert page.page.locator(".source .here").inner_text().endswith("def main():")

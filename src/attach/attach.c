@@ -186,7 +186,7 @@ static int attach(pid_t pid, struct krait_attach_call *call, struct krait_err *e
     return krait_bring(&target, &stub, call, err);
 }
 
-/* What is read of a process that ends meanwhile gives no reason. */
+/* Of a process that ends meanwhile, krait may have read too little for a true reason. */
 int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *err)
 {
     int rc = attach(pid, call, err);

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recording import Recording
-from running import wait_for
+from running import answer_of, wait_for
 from test_attach import attach, has  # noqa: F401
 from test_attach_children import are_recorded
 
@@ -28,19 +28,8 @@ os.execv(sys.executable, [sys.executable, "-m", "gunicorn", "--log-level", "erro
 
 
 def ask(path):
-    """GET / over a unix socket: the PID of the worker that answers."""
-    import socket
-
-    def once():
-        try:
-            with socket.socket(socket.AF_UNIX) as s:
-                s.connect(str(path))
-                s.sendall(b"GET / HTTP/1.0\r\nHost: x\r\n\r\n")
-                return b"".join(iter(lambda: s.recv(4096), b""))
-        except OSError:
-            return b""
-
-    return int(wait_for(once, "the answer").rpartition(b"\r\n\r\n")[2])
+    """The PID of the worker that answers."""
+    return int(answer_of(path).rpartition(b"\r\n\r\n")[2])
 
 
 def workers(arbiter):

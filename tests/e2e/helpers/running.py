@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python programs that run while krait looks at them."""
 
+import socket
 import subprocess
 import textwrap
 import time
@@ -12,6 +13,21 @@ def wait_for(condition, what, limit=30):
         assert time.monotonic() < end, f"{what} did not come"
         time.sleep(0.01)
     return found
+
+
+def answer_of(path):
+    """What a web server answers to GET / over the unix socket at a path, once it answers."""
+
+    def once():
+        try:
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(str(path))
+                s.sendall(b"GET / HTTP/1.0\r\nHost: x\r\n\r\n")
+                return b"".join(iter(lambda: s.recv(4096), b""))
+        except OSError:
+            return b""
+
+    return wait_for(once, "the answer", limit=60)
 
 
 class Running:

@@ -6,12 +6,12 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
 from conftest import Recorder, found_pythons
 from recording import Recording
+from running import answer_of
 
 
 def with_function(recording, name):
@@ -399,7 +399,7 @@ def test_gunicorn_with_workers(record, any_python, venv, tmp_path):
     command = record.command(python, [gunicorn, "--workers", "2", "--bind", f"unix:{socket}", "service:app"], trace)
     server = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:
-        answers = [ask(socket) for _ in range(10)]
+        answers = [answer_of(socket) for _ in range(10)]
         assert all(a.endswith(b"krait") for a in answers)
     finally:
         server.send_signal(signal.SIGTERM)
@@ -409,21 +409,6 @@ def test_gunicorn_with_workers(record, any_python, venv, tmp_path):
     assert recording.calls()["answer"] == 10, errors
     assert recording.main.calls()["answer"] == 0
     assert len(recording.processes) == 3
-
-
-def ask(path, tries=600):
-    """GET / over a unix socket."""
-    import socket
-
-    for _ in range(tries):
-        try:
-            with socket.socket(socket.AF_UNIX) as s:
-                s.connect(str(path))
-                s.sendall(b"GET / HTTP/1.0\r\nHost: x\r\n\r\n")
-                return b"".join(iter(lambda: s.recv(4096), b""))
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError("the server never answered")
 
 
 @pytest.mark.long

@@ -60,7 +60,9 @@ static void add_lock(struct krait_buf *out, const struct krait_table_look *look,
         return;
     krait_buf_fmt(out, "%*swaits for the %s at 0x%llx", INDENT, "", kinds[lock->kind],
                   (unsigned long long)lock->addr);
-    if (lock->owner)
+    if (lock->owner == thread->tid && lock->owner)
+        krait_buf_str(out, ", which it holds itself");
+    else if (lock->owner)
         krait_buf_fmt(out, ", which thread %d holds", lock->owner);
     if (thread->deadlocked)
         krait_buf_fmt(out, "%s  deadlock%s", look->colour ? KRAIT_RED : "", look->colour ? KRAIT_PLAIN : "");

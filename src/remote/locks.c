@@ -13,12 +13,13 @@
  */
 #include "remote/locks.h"
 
+#include "remote/holders.h"
 #include "remote/memory.h"
 #include "remote/object.h"
 
 #include <string.h>
 
-enum { LOCK = 16, OWNER = 24, COUNT = 32, BOUND_TO = 24, DESCRIPTOR_NAME = 24, HEAD = 40 };
+enum { LOCK = 16, OWNER = 24, COUNT = 32, BOUND_TO = 24, HEAD = 40 };
 
 static bool is_kind(const struct krait_remote *remote, uint64_t object, enum krait_lock_kind *kind)
 {
@@ -80,15 +81,9 @@ static void find_semaphore(const struct krait_remote *remote, uint64_t slots, ui
 static bool is_acquire(const struct krait_remote *remote, uint64_t object)
 {
     static const char *const names[] = { "acquire", "__enter__", "acquire_lock" };
-    char type[KRAIT_TYPE_NAME_MAX];
-    uint64_t text = 0;
-    KRAIT_AUTO_BUF name = { 0 };
-    bool is_method = krait_object_type(remote, object, type) && strcmp(type, "method_descriptor") == 0 &&
-                     read_word(remote, object + DESCRIPTOR_NAME, &text) &&
-                     krait_object_text(remote, text, KRAIT_TYPE_NAME_MAX, &name) == 0;
     bool found = false;
-    for (size_t i = 0; is_method && name.data && i < KRAIT_ARRAY_LEN(names); i++)
-        found |= strcmp(name.data, names[i]) == 0;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names) && !found; i++)
+        found = krait_object_is_method(remote, object, names[i]);
     return found;
 }
 
@@ -158,6 +153,41 @@ static void find_lock(struct krait_remote *remote, const struct krait_remote_sta
         thread->waits_for = lock;
 }
 
+static bool waits_for_plain(const struct krait_remote_thread *thread)
+{
+    return thread->waits_for.kind == KRAIT_LOCK_PLAIN;
+}
+
+/* The one thread that holds a lock; 0: none that is known. Of two, one has released it in the with statement's body. */
+static pid_t holder_of(const struct krait_held_list *held, uint64_t lock)
+{
+    pid_t holder = 0;
+    for (uint32_t i = 0; i < held->count; i++) {
+        if (held->items[i].lock != lock || held->items[i].tid == holder)
+            continue;
+        if (holder)
+            return 0;
+        holder = held->items[i].tid;
+    }
+    return holder;
+}
+
+/* Locks that do not know it themselves. Who still waits has waited all the time while the others were read. */
+static void find_holders(struct krait_remote *remote, struct krait_remote_stacks *stacks)
+{
+    KRAIT_CLEANUP(krait_held_done) struct krait_held_list held = { 0 };
+    uint32_t i = 0;
+    while (i < stacks->thread_count && !waits_for_plain(&stacks->threads[i]))
+        i++;
+    if (i == stacks->thread_count || krait_held_read(remote, stacks, &held))
+        return;
+    for (; i < stacks->thread_count; i++) {
+        struct krait_remote_thread *thread = &stacks->threads[i];
+        if (waits_for_plain(thread) && krait_remote_has_not_run(remote, thread))
+            thread->waits_for.owner = holder_of(&held, thread->waits_for.addr);
+    }
+}
+
 /* The thread that a thread waits for; thread_count: none that is known. */
 static uint32_t next_of(const struct krait_remote_stacks *stacks, uint32_t i)
 {
@@ -194,6 +224,7 @@ void krait_remote_read_locks(struct krait_remote *remote, struct krait_remote_st
     }
     for (uint32_t i = 0; i < stacks->thread_count; i++)
         find_lock(remote, stacks, &stacks->threads[i]);
+    find_holders(remote, stacks);
     for (uint32_t i = 0; i < stacks->thread_count; i++)
         stacks->threads[i].deadlocked = is_in_ring(stacks, i) && stands_still(remote, stacks, i);
 }

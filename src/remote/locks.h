@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the locks of the module threading for which threads wait, and their owners as far as Python knows them: an
- * RLock keeps its owner, a Lock does not, because any thread may release it.
+ * Finds the locks of the module threading for which threads wait, and their owners: an RLock keeps its owner; a Lock has
+ * one if a thread holds it in a with statement (holders.h).
  */
 #ifndef KRAIT_REMOTE_LOCKS_H
 #define KRAIT_REMOTE_LOCKS_H

@@ -168,10 +168,11 @@ static const struct {
     { "bytes", show_bytes }, { "set", show_set },   { "frozenset", show_set }, { "cell", show_cell },
 };
 
-static bool type_name(const struct krait_remote *remote, uint64_t type, char name[KRAIT_TYPE_NAME_MAX])
+/* Reads the name that a pointer at `addr` points to. */
+static bool read_name(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TYPE_NAME_MAX])
 {
     uint64_t at = 0;
-    if (krait_memory_read(remote->pid, type + KRAIT_TYPE_NAME, &at, sizeof(at)))
+    if (krait_memory_read(remote->pid, addr, &at, sizeof(at)))
         return false;
     size_t n = KRAIT_TYPE_NAME_MAX - 1;
     while (n && krait_memory_read(remote->pid, at, name,
@@ -182,11 +183,39 @@ static bool type_name(const struct krait_remote *remote, uint64_t type, char nam
     return length && krait_utf8_len(name, length);
 }
 
+static bool type_name(const struct krait_remote *remote, uint64_t type, char name[KRAIT_TYPE_NAME_MAX])
+{
+    return read_name(remote, type + KRAIT_TYPE_NAME, name);
+}
+
 bool krait_object_type(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TYPE_NAME_MAX])
 {
     uint64_t type = 0;
     return !krait_memory_read(remote->pid, addr + KRAIT_OBJECT_TYPE, &type, sizeof(type)) &&
            type_name(remote, type, name);
+}
+
+bool krait_object_is_method(const struct krait_remote *remote, uint64_t addr, const char *name)
+{
+    char type[KRAIT_TYPE_NAME_MAX];
+    uint64_t text = 0;
+    KRAIT_AUTO_BUF own = { 0 };
+    return addr && krait_object_type(remote, addr, type) && strcmp(type, "method_descriptor") == 0 &&
+           !krait_memory_read(remote->pid, addr + KRAIT_DESCRIPTOR_NAME, &text, sizeof(text)) &&
+           krait_object_text(remote, text, KRAIT_TYPE_NAME_MAX, &own) == 0 && own.data &&
+           strcmp(own.data, name) == 0;
+}
+
+uint64_t krait_object_bound_to(const struct krait_remote *remote, uint64_t addr, const char *name)
+{
+    char text[KRAIT_TYPE_NAME_MAX];
+    uint64_t definition = 0, self = 0;
+    if (!addr || !krait_object_type(remote, addr, text) || strcmp(text, "builtin_function_or_method") != 0 ||
+        krait_memory_read(remote->pid, addr + KRAIT_BUILTIN_DEFINITION, &definition, sizeof(definition)) ||
+        !read_name(remote, definition, text) || strcmp(text, name) != 0 ||
+        krait_memory_read(remote->pid, addr + KRAIT_BUILTIN_SELF, &self, sizeof(self)))
+        return 0;
+    return self;
 }
 
 static void show(const struct krait_remote *remote, uint64_t addr, int depth, struct krait_buf *out)

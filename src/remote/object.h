@@ -22,6 +22,11 @@ void krait_object_show(const struct krait_remote *remote, uint64_t addr, struct 
 enum { KRAIT_TYPE_NAME_MAX = 64 };
 bool krait_object_type(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TYPE_NAME_MAX]);
 
+/* Whether an object is the unbound method `name` of a built-in type. */
+bool krait_object_is_method(const struct krait_remote *remote, uint64_t addr, const char *name);
+/* The object that a bound method `name` of a built-in type belongs to; 0: it is no such method. */
+uint64_t krait_object_bound_to(const struct krait_remote *remote, uint64_t addr, const char *name);
+
 /* A local variable. */
 typedef void krait_local_fn(void *ctx, const char *name, const char *value);
 

@@ -58,7 +58,7 @@ enum krait_lock_kind { KRAIT_LOCK_NONE, KRAIT_LOCK_PLAIN, KRAIT_LOCK_REENTRANT }
 struct krait_lock {
     enum krait_lock_kind kind;
     uint64_t addr; /* id(lock) */
-    pid_t owner;   /* the thread that holds an RLock; 0: not known */
+    pid_t owner;   /* the thread that holds it; 0: not known */
 };
 
 struct krait_remote_thread {

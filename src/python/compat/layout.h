@@ -30,14 +30,17 @@ enum krait_at {
     KRAIT_AT_FRAME_ENTRY, /* 3.11 alone: whether C code called it; later ones put a frame of no function before it */
     KRAIT_AT_FRAME_LOCALS,
     KRAIT_AT_FRAME_GENERATOR, /* before 3.11: the generator that it is of, or NULL */
-    KRAIT_AT_CODE_FILE,       /* PyCodeObject */
+    KRAIT_AT_FRAME_VALUES, /* before 3.11: address of the bottom of its stack; later the locals end there */
+    KRAIT_AT_FRAME_BLOCKS, /* before 3.11: how many blocks it is in (int); then the blocks */
+    KRAIT_AT_CODE_FILE,    /* PyCodeObject */
     KRAIT_AT_CODE_NAME,
     KRAIT_AT_CODE_QUALNAME, /* 3.11 */
     KRAIT_AT_CODE_LINES,
     KRAIT_AT_CODE_FIRST_LINE,
-    KRAIT_AT_CODE_BYTES,  /* the instructions: 3.11 */
-    KRAIT_AT_CODE_LOCALS, /* names of the local variables, a tuple */
-    KRAIT_AT_CODE_CELLS,  /* before 3.11 those in cells, and those of enclosing functions */
+    KRAIT_AT_CODE_BYTES,      /* the instructions: 3.11 */
+    KRAIT_AT_CODE_EXCEPTIONS, /* 3.11: the exception table, a bytes */
+    KRAIT_AT_CODE_LOCALS,     /* names of the local variables, a tuple */
+    KRAIT_AT_CODE_CELLS,      /* before 3.11 those in cells, and those of enclosing functions */
     KRAIT_AT_CODE_FREE,
     KRAIT_AT_GENERATOR_FRAME, /* 3.14, PyGenObject: its frame, which is in it */
     KRAIT_AT_GENERATOR_STATE,
@@ -117,8 +120,19 @@ enum {
     KRAIT_SET_USED = 24,
     KRAIT_DICT_USED = 16,
     KRAIT_INT_DIGITS = 24,
+    KRAIT_BUILTIN_DEFINITION = 16, /* PyCFunctionObject: the PyMethodDef, which begins with the name */
+    KRAIT_BUILTIN_SELF = 24,
+    KRAIT_DESCRIPTOR_NAME = 24, /* PyDescrObject */
     KRAIT_OWNER_GENERATOR = 1,
     KRAIT_OWNER_NONE = 3, /* frames of this owner and greater ones are no function's */
+};
+
+/* Before 3.11, PyTryBlock: Include/cpython/frameobject.h (3.8: Include/frameobject.h). */
+enum {
+    KRAIT_BLOCKS_MAX = 20,
+    KRAIT_BLOCKS_FIRST = 8, /* from the number of blocks to the first */
+    KRAIT_BLOCK_SIZE = 12,
+    KRAIT_BLOCK_LEVEL = 8, /* slots of the stack that remain in use when the block is left */
 };
 
 /* Bits of a reference on a frame's stack that are no part of the address; 0 before 3.14: Include/internal/pycore_stackref.h. */

@@ -125,3 +125,145 @@ def test_locks_that_change_hands_all_the_time_are_no_deadlock(programs, krait, p
     waits = [t for t in threads if t["waits_for"] and t["waits_for"]["lock"] == "RLock"]
     assert waits and not [t for t in threads if t["deadlocked"]]
     assert not [t for t in waits if t["waits_for"]["owner"] == t["tid"]]
+
+
+PLAIN = """
+import os, threading, time
+first, second, third, twice, running, released, acquired, old = (threading.Lock() for _ in range(8))
+condition, event, begun = threading.Condition(released), threading.Event(), threading.Barrier(13)
+
+def one():
+    with first:
+        begun.wait()
+        inner(second)
+
+def inner(lock):
+    try:
+        with lock:
+            pass
+    finally:
+        pass
+
+def two():
+    for i in range(1):
+        with third as ignored, second:
+            begun.wait()
+            try:
+                with first:
+                    pass
+            except ValueError:
+                pass
+
+def three():
+    begun.wait()
+    with third:
+        pass
+
+def itself():
+    with twice:
+        begun.wait()
+        inner(twice)
+
+def runs():
+    with running:
+        begun.wait()
+        while True:
+            pass
+
+def wants_running():
+    begun.wait()
+    with running:
+        pass
+
+def waits():
+    begun.wait()
+    with released:
+        condition.wait_for(lambda: False)
+
+def takes_released():
+    begun.wait()
+    while not condition._waiters:
+        time.sleep(0.01)
+    released.acquire()
+    event.wait()
+
+def wants_released():
+    begun.wait()
+    while not released.locked() or not condition._waiters:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    with released:
+        pass
+
+def held_before():
+    with old:
+        pass
+    begun.wait()
+    old.acquire()  # its __exit__ still lies in an unused slot of some stack
+    event.wait()
+
+def wants_old():
+    begun.wait()
+    time.sleep(0.2)
+    with old:
+        pass
+
+def takes_acquired():
+    with acquired:
+        pass
+    acquired.acquire()
+    try:
+        begun.wait()
+        event.wait()
+    finally:
+        acquired.release()
+
+def wants_acquired():
+    begun.wait()
+    with acquired:
+        pass
+
+functions = (one, two, three, itself, runs, wants_running, waits, takes_released, wants_released, held_before, wants_old,
+             takes_acquired, wants_acquired)
+threads = [threading.Thread(target=f, daemon=True) for f in functions]
+for t in threads: t.start()
+names = ("first", "second", "third", "twice", "running", "released", "acquired", "old")
+print(os.getpid(), {name: id(globals()[name]) for name in names}, flush=True)
+time.sleep(600)
+"""
+WAITERS = ("one", "two", "three", "itself", "wants_running", "wants_released", "wants_old", "wants_acquired")
+
+
+@pytest.mark.every_python
+def test_the_holder_of_a_plain_lock_is_the_thread_in_its_with_statement(programs, krait, run, python):
+    app = programs.start(python, PLAIN)
+    ids = json.loads(app.ready.replace("'", '"'))
+
+    def look():
+        out = subprocess.run([krait, "dump", "--json", str(app.pid)], capture_output=True, text=True, timeout=60).stdout
+        found = {}
+        for t in json.loads(out)["threads"]:
+            for f in t["frames"]:
+                found.setdefault(f["function"], t)
+        waits = [found.get(name, {}).get("waits_for") for name in WAITERS]
+        return found if all(waits) and found["waits"]["waits_for"] else None
+
+    threads = wait_for(look, "threads that wait for locks")
+    tid = {name: t["tid"] for name, t in threads.items()}
+
+    def held(lock, by):
+        return {"lock": "Lock", "id": ids[lock], "owner": tid[by] if by else None}
+
+    assert threads["one"]["waits_for"] == held("second", "two")
+    assert threads["two"]["waits_for"] == held("first", "one")
+    assert threads["three"]["waits_for"] == held("third", "two")
+    assert threads["itself"]["waits_for"] == held("twice", "itself")
+    assert threads["wants_running"]["waits_for"] == held("running", "runs")
+    assert threads["wants_released"]["waits_for"] == held("released", None)  # not the one that waits for the condition
+    assert threads["wants_old"]["waits_for"] == held("old", None)
+    assert threads["wants_acquired"]["waits_for"] == held("acquired", None)
+    assert {name for name in WAITERS if threads[name]["deadlocked"]} == {"one", "two", "itself"}
+    text = run("dump", app.pid).stdout
+    assert f"    waits for the Lock at 0x{ids['first']:x}, which thread {tid['one']} holds  deadlock\n" in text
+    assert f"    waits for the Lock at 0x{ids['twice']:x}, which it holds itself  deadlock\n" in text
+    assert f"    waits for the Lock at 0x{ids['old']:x}\n" in text

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * While the body of `with lock:` runs, the frame's stack has lock.__exit__: up to 3.13 as a bound method, from 3.14 on as
+ * the method with the lock above it.
+ *
+ *     3.13   ... | bound __exit__ | ...          3.14   ... | __exit__ | lock | ...
+ *
+ * What lies above the top of a stack is left from earlier, and a frame that runs keeps its top in a register. So only those
+ * slots count that an exception would leave there now: up to 3.10 below the level of the innermost block (PyTryBlock in
+ * Include/cpython/frameobject.h), then below the depth in the exception table (InternalDocs/exception_handling.md). The block
+ * of a with statement begins when __enter__ has returned: a thread that still waits for the lock does not hold it.
+ */
+#include "remote/holders.h"
+
+#include "base/array.h"
+#include "remote/memory.h"
+#include "remote/object.h"
+#include "remote/stack.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { SLOTS_MAX = 256, TABLE_MAX = 1 << 20 };
+
+/* A frame's stack, from its bottom. */
+struct slots {
+    uint64_t at; /* its address */
+    uint32_t count;
+    uint64_t words[SLOTS_MAX];
+};
+
+static int read_word(const struct krait_remote *remote, uint64_t addr, uint64_t *word)
+{
+    return krait_memory_read(remote->pid, addr, word, sizeof(*word));
+}
+
+/* -- which slots count -- */
+
+/* Up to 3.10: the blocks lie in the frame. */
+static bool find_by_blocks(const struct krait_remote *remote, uint64_t frame, struct slots *slots)
+{
+    int32_t count = 0, level = 0;
+    uint64_t blocks = frame + remote->layout.at[KRAIT_AT_FRAME_BLOCKS];
+    if (krait_memory_read(remote->pid, blocks, &count, sizeof(count)) || count < 1 ||
+        count > KRAIT_BLOCKS_MAX ||
+        krait_memory_read(remote->pid,
+                          blocks + KRAIT_BLOCKS_FIRST + (uint64_t)(count - 1) * KRAIT_BLOCK_SIZE +
+                              KRAIT_BLOCK_LEVEL,
+                          &level, sizeof(level)) ||
+        read_word(remote, frame + remote->layout.at[KRAIT_AT_FRAME_VALUES], &slots->at))
+        return false;
+    slots->count = level > 0 ? (uint32_t)level : 0;
+    return true;
+}
+
+/* Six bits in a byte, the highest first; bit 6: more follow. */
+static uint64_t read_varint(const uint8_t **at, const uint8_t *end)
+{
+    enum { BITS = 6, MORE = 1 << BITS };
+    uint64_t value = 0;
+    uint8_t byte = MORE;
+    while (byte & MORE && *at < end) {
+        byte = *(*at)++;
+        value = value << BITS | (byte & (MORE - 1));
+    }
+    return value;
+}
+
+/* The depth of the entry that an instruction belongs to; 0: none. Entries do not overlap. */
+static uint32_t find_depth(const uint8_t *at, const uint8_t *end, uint64_t unit)
+{
+    while (at < end) {
+        uint64_t first = read_varint(&at, end), count = read_varint(&at, end);
+        read_varint(&at, end); /* where its handler is */
+        uint64_t depth = read_varint(&at, end) >> 1;
+        if (unit - first < count)
+            return (uint32_t)KRAIT_MIN(depth, (uint64_t)UINT32_MAX);
+    }
+    return 0;
+}
+
+/* From 3.11 on: instructions are in units of two bytes. */
+static bool find_by_table(const struct krait_remote *remote, const struct krait_raw_frame *frame,
+                          struct slots *slots)
+{
+    const uint32_t *at = remote->layout.at;
+    uint64_t table = 0, size = 0, names = 0, locals = 0;
+    if (frame->offset < 0 || read_word(remote, frame->code + at[KRAIT_AT_CODE_EXCEPTIONS], &table) ||
+        read_word(remote, table + KRAIT_OBJECT_SIZE, &size) || !size || size > TABLE_MAX ||
+        read_word(remote, frame->code + at[KRAIT_AT_CODE_LOCALS], &names) ||
+        read_word(remote, names + KRAIT_OBJECT_SIZE, &locals))
+        return false;
+    KRAIT_AUTO_FREE uint8_t *bytes = malloc(size);
+    if (!bytes || krait_memory_read(remote->pid, table + KRAIT_BYTES_DATA, bytes, size))
+        return false;
+    slots->count = find_depth(bytes, bytes + size, (uint64_t)frame->offset / 2);
+    slots->at = frame->addr + at[KRAIT_AT_FRAME_LOCALS] + locals * sizeof(uint64_t);
+    return true;
+}
+
+/* False: no slot of the frame counts. */
+static bool read_slots(const struct krait_remote *remote, const struct krait_raw_frame *frame,
+                       struct slots *slots)
+{
+    bool found = remote->layout.at[KRAIT_AT_FRAME_BLOCKS] != KRAIT_NOWHERE
+                     ? find_by_blocks(remote, frame->addr, slots)
+                     : find_by_table(remote, frame, slots);
+    slots->count = found ? KRAIT_MIN(slots->count, (uint32_t)SLOTS_MAX) : 0;
+    return slots->count &&
+           !krait_memory_read(remote->pid, slots->at, slots->words, slots->count * sizeof(*slots->words));
+}
+
+/* -- what they hold -- */
+
+static bool is_lock(const struct krait_remote *remote, uint64_t object)
+{
+    char type[KRAIT_TYPE_NAME_MAX];
+    return object && krait_object_type(remote, object, type) && strcmp(type, "_thread.lock") == 0;
+}
+
+/* The lock whose __exit__ slot i is; 0: none's. */
+static uint64_t lock_of(const struct krait_remote *remote, const struct slots *slots, uint32_t i)
+{
+    static const char name[] = "__exit__";
+    uint64_t object = slots->words[i] & ~KRAIT_REFERENCE_TAGS;
+    uint64_t above = i + 1 < slots->count ? slots->words[i + 1] & ~KRAIT_REFERENCE_TAGS : 0;
+    uint64_t lock = above && krait_object_is_method(remote, object, name)
+                        ? above
+                        : krait_object_bound_to(remote, object, name);
+    return is_lock(remote, lock) ? lock : 0;
+}
+
+static int add_held(const struct krait_remote *remote, const struct krait_raw_frame *frame, pid_t tid,
+                    struct krait_held_list *held)
+{
+    struct slots slots = { 0 };
+    uint32_t count = read_slots(remote, frame, &slots) ? slots.count : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t lock = lock_of(remote, &slots, i);
+        if (!lock)
+            continue;
+        if (!KRAIT_GROW(held->items, held->cap, held->count + 1))
+            return -ENOMEM;
+        held->items[held->count++] = (struct krait_held){ lock, tid };
+    }
+    return 0;
+}
+
+static bool is_in_threading(const struct krait_remote_code *code, const char *method)
+{
+    const char *file = code ? strrchr(code->file, '/') : NULL, *dot = code ? strrchr(code->name, '.') : NULL;
+    return file && strcmp(file, "/threading.py") == 0 && strcmp(dot ? dot + 1 : code->name, method) == 0;
+}
+
+/* Condition(lock).wait() releases the lock, in a with statement of whoever calls it. Which lock is not known here; so what the
+ * caller's file holds does not count. NULL: the thread is not in there. */
+static const char *releasing_file(struct krait_remote *remote, const struct krait_stack_reader *reader)
+{
+    const struct krait_remote_code *codes[3] = { NULL };
+    for (uint32_t i = 0; i < KRAIT_MIN(reader->count, (uint32_t)KRAIT_ARRAY_LEN(codes)); i++)
+        codes[i] = krait_code_read(remote, reader->frames[i].code);
+    const struct krait_remote_code *caller = is_in_threading(codes[1], "wait_for") ? codes[2] : codes[1];
+    return is_in_threading(codes[0], "wait") && caller ? caller->file : NULL;
+}
+
+/* What a thread holds that stands still. */
+static int add_all_held(struct krait_remote *remote, const struct krait_stack_reader *reader, pid_t tid,
+                        struct krait_held_list *held)
+{
+    int rc = 0;
+    const char *releasing = releasing_file(remote, reader);
+    for (uint32_t i = 0; i < reader->count && !rc; i++) {
+        const struct krait_remote_code *code =
+            releasing ? krait_code_read(remote, reader->frames[i].code) : NULL;
+        if (!code || strcmp(code->file, releasing) != 0)
+            rc = add_held(remote, &reader->frames[i], tid, held);
+    }
+    return rc;
+}
+
+static int read_thread(struct krait_remote *remote, struct krait_stack_reader *reader,
+                       const struct krait_remote_thread *thread, struct krait_held_list *held)
+{
+    enum { TRIES = 20, NAP_NS = 50 * KRAIT_NS_PER_US };
+    uint32_t before = held->count;
+    int rc = thread->addr && thread->tid ? -EAGAIN : 0;
+    for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
+        if (i)
+            nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+        held->count = before;
+        rc = krait_still_begin(&remote->still, remote->pid, thread->tid);
+        if (!rc)
+            rc = krait_stack_copy(remote, reader, thread->addr);
+        if (!rc)
+            rc = add_all_held(remote, reader, thread->tid, held);
+        if (!rc && !krait_still_end(&remote->still))
+            rc = -EAGAIN;
+    }
+    held->count = rc ? before : held->count;
+    return rc == -ENOMEM ? rc : 0;
+}
+
+int krait_held_read(struct krait_remote *remote, const struct krait_remote_stacks *stacks,
+                    struct krait_held_list *held)
+{
+    KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
+    int rc = 0;
+    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++)
+        rc = read_thread(remote, &reader, &stacks->threads[i], held);
+    krait_still_leave(&remote->still);
+    return rc;
+}

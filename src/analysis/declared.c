@@ -38,7 +38,7 @@ static int KRAIT_PRINTF(3, 4) refuse(struct reader *r, const struct krait_toml *
     va_start(ap, fmt);
     vsnprintf(why, sizeof(why), fmt, ap);
     va_end(ap);
-    bool is_below = r->name && at->key && strcmp(at->key, r->name) != 0;
+    bool is_below = r->name && at->key && at->key != r->name; /* the table itself has the name as its key */
     return krait_err_set(r->err, -EBADMSG, "%s:%u: %s%s%s%s%s%s%s", r->path, at->line,
                          r->section ? r->section : "", r->name ? "." : "", r->name ? r->name : "",
                          is_below ? "." : "", is_below ? at->key : "", r->section ? ": " : "", why);

@@ -6,7 +6,7 @@ import { Lane, Lanes, Part } from './lanes';
 import { Trace, Track, isLosses, label } from './model';
 import { Palette, rgb, stateRole } from './palette';
 import { Store } from './store';
-import { Sum, busyTracks, runsOf, spread } from './summary';
+import { Sum, busyTracks, missingText, runsOf, spread } from './summary';
 import { BINS, CUT, Slice, Tile, UNWOUND, stretches } from './tile';
 
 const BIN_PIXELS = 2; // a bin is one to two pixels wide
@@ -116,11 +116,12 @@ export class Painter {
 
   private sumsOf(tracks: Track[], frame: Frame, level: number): Map<number, Sum> {
     const length = tileLength(level), found = new Map<number, Sum>();
+    if (!tracks.length) return found;
     const first = this.indexOf(frame.from, length), last = this.indexOf(frame.from + BigInt(Math.round(frame.span)), length);
     for (let i = Math.max(first, 0); i <= last; i++) {
       const sum = this.api.summaries.get(tracks, level, i);
       if (sum) found.set(i, sum);
-      else this.missing ||= tracks.length > 0;
+      else this.missing = true;
       this.unfinished ||= !!sum?.unfinished;
     }
     return found;
@@ -132,7 +133,7 @@ export class Painter {
     const busy = this.sumAt(tracks, at, frame), missing = losses.length ? this.sumAt(losses, at, frame) : undefined;
     if (busy === undefined) return [];
     const text = `${busy.toFixed(2)} of ${tracks.length} ${words}`;
-    return missing ? [text, `events are missing here: of ${missing.toFixed(2)} threads`] : [text];
+    return missing ? [text, missingText(missing)] : [text];
   }
 
   private sumAt(tracks: Track[], at: bigint, frame: Frame): number | undefined {

@@ -4,6 +4,7 @@
 import { ApiError, ask, tileLength } from './api';
 import { Trace, Track, isThreadState } from './model';
 import { idRanges } from './panel';
+import { counted, share } from './time';
 
 export interface Sum { tracks: number; unfinished: boolean; busy: number[] } // busy: of each bin of a tile
 const KEPT = 400, AT_A_TIME = 2;
@@ -82,6 +83,13 @@ export class Summaries {
       this.sums.delete(old);
     }
   }
+}
+
+/** Of how many threads events are missing, on average over a time. Of how many they are is not known if it is no whole number. */
+export function missingText(threads: number): string {
+  const whole = Math.round(threads);
+  if (whole && Math.abs(threads - whole) < 0.005) return `events of ${counted(whole, 'thread')} are missing here`;
+  return threads < 1 ? `events are missing here for ${share(threads, 1)} of one thread\u2019s time` : `events of ${threads.toFixed(2)} threads on average are missing here`;
 }
 
 /** The stretches of pixels that are not 0: from where to where. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Track } from '../src/model';
-import { Sum, busyTracks, runsOf, spread } from '../src/summary';
+import { Sum, busyTracks, missingText, runsOf, spread } from '../src/summary';
 import { equal, test } from './harness';
 
 const track = (kind: string, of: string, name: string): Track => ({ kind, of, name }) as Track;
@@ -23,4 +23,10 @@ test('a pixel is as busy as the bins under it, whatever their borders', () => {
 test('stretches are of pixels side by side', () => {
   equal(runsOf(new Float64Array([0, 1, 0.1, 0, 0, 2])), [[1, 3], [5, 6]]);
   equal(runsOf(new Float64Array([0, 0])), []);
+});
+
+test('of how many threads events are missing is said in words', () => {
+  equal([1, 3, 2.998].map(missingText), ['events of 1 thread are missing here', 'events of 3 threads are missing here', 'events of 3 threads are missing here']);
+  equal([0.25, 0.0001].map(missingText), ['events are missing here for 25.0% of one thread\u2019s time', 'events are missing here for <0.1% of one thread\u2019s time']);
+  equal(missingText(2.4), 'events of 2.40 threads on average are missing here');
 });

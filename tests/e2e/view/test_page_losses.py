@@ -67,5 +67,5 @@ def test_a_folded_group_shows_where_any_thread_lacks_events(krait, chromium, syn
         folded = extents(page, LOST)
         assert len(folded) < len(lanes)
         assert (folded[0][0], folded[-1][1]) == (pytest.approx(200 / 1500, abs=0.006), pytest.approx(1200 / 1500, abs=0.006))
-        assert "events are missing here: of 1.00 threads" in pointed(page, 1100 / 1500, 13)
+        assert "events of 1 thread are missing here" in pointed(page, 1100 / 1500, 13)
         assert "missing" not in " ".join(pointed(page, 800 / 1500, 13))

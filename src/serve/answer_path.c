@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the kernel's events show besides states: the critical path of a thread over a range, as in krait path
- * --segments, and wakeups.
+ * --segments.
  */
 #include "analysis/critical_path.h"
 #include "base/json.h"
@@ -13,8 +13,6 @@
 #include <string.h>
 
 #define P(name) (1u << KRAIT_PARAM_##name)
-
-enum { WAKEUPS = 2000, WAKEUPS_MAX = 20000 };
 
 static const struct krait_track *thread_track(const struct krait_serving *serving,
                                               const struct krait_request *request, struct krait_err *err)
@@ -224,75 +222,4 @@ int krait_answer_path(struct krait_serving *serving, const struct krait_request 
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     krait_critical_path_free(path);
     return rc;
-}
-
-/* ---- wake-ups ---- */
-
-struct wakeups {
-    struct krait_buf *out;
-    const struct krait_serving *serving;
-    const struct krait_track *of; /* NULL: all */
-    uint64_t left, more;
-};
-
-static bool is_same_thread(const struct krait_track *a, const struct krait_track *b)
-{
-    return a->of == b->of && a->machine == b->machine && a->number == b->number &&
-           strcmp(a->host, b->host) == 0;
-}
-
-static int add_wakeups(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
-{
-    struct wakeups *w = ctx;
-    const struct krait_track *tracks = w->serving->trace->tracks;
-    for (uint32_t i = 0; i < batch->n; i++) {
-        const struct krait_track *to = &tracks[batch->to[i]];
-        if (w->of && !is_same_thread(w->of, track) && !is_same_thread(w->of, to))
-            continue;
-        if (!w->left) {
-            w->more++;
-            continue;
-        }
-        w->left--;
-        krait_json_item(w->out, "\n[");
-        krait_buf_fmt(w->out, "%zu,\"%llu\",%u,\"%llu\"]", (size_t)(track - tracks),
-                      (unsigned long long)(batch->t_ns[i] - w->serving->origin_ns), batch->to[i],
-                      (unsigned long long)(batch->end_ns[i] - w->serving->origin_ns));
-    }
-    return 0;
-}
-
-static int walk_wakeups(struct wakeups *w, struct krait_range range)
-{
-    const struct krait_trace *trace = w->serving->trace;
-    KRAIT_AUTO_FREE uint32_t *tracks = calloc((size_t)trace->track_count + 1, sizeof(*tracks));
-    uint32_t count = 0;
-    if (!tracks)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < trace->track_count; i++) {
-        if (trace->tracks[i].kind == KRAIT_TRACK_FLOWS)
-            tracks[count++] = i;
-    }
-    if (!count)
-        return 0;
-    krait_view_lock(w->serving->view);
-    int rc = krait_tracks_walk(trace, tracks, count, range, add_wakeups, w, NULL, 0);
-    krait_view_unlock(w->serving->view);
-    return rc;
-}
-
-int krait_answer_wakeups(struct krait_serving *serving, const struct krait_request *request,
-                         struct krait_buf *out, struct krait_err *err)
-{
-    static const char *const columns[] = { "track", "at", "to", "until" };
-    struct wakeups w = { .out = out, .serving = serving };
-    w.left = KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, WAKEUPS), (uint64_t)WAKEUPS_MAX);
-    if (krait_request_has(request, KRAIT_PARAM_track) && !(w.of = thread_track(serving, request, err)))
-        return err->code;
-    krait_serving_columns(out, columns, KRAIT_ARRAY_LEN(columns), "wakeups");
-    int rc = walk_wakeups(&w, krait_serving_range(serving, request));
-    krait_buf_char(out, ']');
-    krait_json_key_u64(out, "more", w.more);
-    krait_buf_str(out, "}\n");
-    return rc ? krait_err_set(err, rc, "out of memory") : 0;
 }

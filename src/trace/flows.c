@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Flows that a program tells (krait.flow), and of work for executors: from each place that an id passes to
- * the next one, in whatever thread and process that is. Two places in one thread are none, since the thread
- * goes on by itself.
+ * In whatever threads and processes the places are. Two places in one task, or in one thread outside of tasks, are no
+ * flow, since it goes on by itself.
  */
+#include "trace/flows.h"
+
 #include "base/array.h"
 #include "event/payload.h"
+#include "event/steps.h"
 #include "trace/import.h"
 #include "trace/thread_events.h"
 
@@ -14,20 +16,13 @@ enum { BATCH = 1024 };
 /* A place that an id passes. */
 struct passing {
     uint64_t id, t_ns;
-    uint32_t thread;
-    bool is_work;
-};
-
-/* ... and where it goes on. */
-struct leap {
-    uint64_t t_ns, end_ns;
-    uint32_t from, to; /* threads */
+    uint32_t thread, task;
     bool is_work;
 };
 
 /* In trace->impl->source. */
 struct flows {
-    struct leap *leaps; /* by `from`, then by end */
+    struct krait_flow *leaps; /* by `from`, then by end */
     uint32_t count;
 };
 
@@ -49,7 +44,16 @@ static void close_source(void *source)
 struct finding {
     struct passing *items;
     uint32_t count, cap, thread, process;
+    const struct krait_image *image;
+    struct krait_steps steps;
+    struct krait_breaks breaks;
 };
+
+static uint32_t task_now(const struct finding *f)
+{
+    const uint64_t *task = krait_map_get(&f->image->tasks, krait_steps_top(&f->steps, 0));
+    return task ? (uint32_t)*task : KRAIT_NO_ID;
+}
 
 /* Ids of work are each process's own. All these events have an id alone. */
 static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
@@ -57,12 +61,18 @@ static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_curs
     struct finding *f = ctx;
     struct krait_payload_user_flow flow;
     bool is_work = id != KRAIT_EVENT_user_flow;
+    if (krait_breaks_pass(&f->breaks, t_ns))
+        f->steps.depth = 0;
+    if (id == KRAIT_EVENT_task_run || id == KRAIT_EVENT_task_leave) {
+        krait_steps_follow(&f->steps, id, payload);
+        return 0;
+    }
     if (!krait_read_user_flow(&payload, &flow))
         return 0;
     if (!KRAIT_GROW(f->items, f->cap, f->count + 1))
         return -ENOMEM;
     uint64_t key = is_work ? krait_hash_u64((uint64_t)f->process + 1) ^ flow.id : flow.id;
-    f->items[f->count++] = (struct passing){ key, t_ns, f->thread, is_work };
+    f->items[f->count++] = (struct passing){ key, t_ns, f->thread, task_now(f), is_work };
     return 0;
 }
 
@@ -72,8 +82,14 @@ static int find_in_thread(struct finding *f, const struct krait_trace *trace, ui
     struct krait_thread_events events = { .fn = note_passing, .ctx = f };
     f->thread = thread;
     f->process = trace->threads[thread].process;
+    f->image = krait_image_of(trace, thread);
+    f->steps.depth = 0;
+    f->breaks = krait_breaks_from(trace, thread, 0);
     events.wanted[KRAIT_EVENT_user_flow] = true;
     krait_thread_events_want(&events, "work:");
+    if (!krait_thread_events_may_be(&events, trace, thread))
+        return 0;
+    events.wanted[KRAIT_EVENT_task_run] = events.wanted[KRAIT_EVENT_task_leave] = true;
     return krait_thread_events_read(&events, trace, thread, KRAIT_RANGE_ALL, &ignored);
 }
 
@@ -91,13 +107,19 @@ static int by_id(const void *a, const void *b)
 
 static int by_thread(const void *a, const void *b)
 {
-    const struct leap *x = a, *y = b;
+    const struct krait_flow *x = a, *y = b;
     const uint64_t of_x[] = { x->from, x->end_ns, x->t_ns }, of_y[] = { y->from, y->end_ns, y->t_ns };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_x); i++) {
         if (of_x[i] != of_y[i])
             return of_x[i] < of_y[i] ? -1 : 1;
     }
     return 0;
+}
+
+static bool is_flow(const struct passing *at, const struct passing *next)
+{
+    return at->id == next->id && at->is_work == next->is_work &&
+           (at->thread != next->thread || at->task != next->task);
 }
 
 static int join(struct flows *flows, const struct finding *f)
@@ -109,9 +131,14 @@ static int join(struct flows *flows, const struct finding *f)
         return -ENOMEM;
     for (uint32_t i = 0; i + 1 < f->count; i++) {
         const struct passing *at = &f->items[i], *next = at + 1;
-        if (at->id == next->id && at->is_work == next->is_work && at->thread != next->thread)
-            flows->leaps[flows->count++] =
-                (struct leap){ at->t_ns, next->t_ns, at->thread, next->thread, at->is_work };
+        if (is_flow(at, next))
+            flows->leaps[flows->count++] = (struct krait_flow){ .t_ns = at->t_ns,
+                                                                .end_ns = next->t_ns,
+                                                                .from = at->thread,
+                                                                .to = next->thread,
+                                                                .from_task = at->task,
+                                                                .to_task = next->task,
+                                                                .is_work = at->is_work };
     }
     qsort(flows->leaps, flows->count, sizeof(*flows->leaps), by_thread);
     return 0;
@@ -119,10 +146,12 @@ static int join(struct flows *flows, const struct finding *f)
 
 static int add_tracks(struct krait_trace *trace, const struct flows *flows)
 {
+    uint32_t last = KRAIT_NO_ID; /* thread that has a track */
     for (uint32_t i = 0; i < flows->count; i++) {
         uint32_t from = flows->leaps[i].from;
-        if (i && flows->leaps[i - 1].from == from)
+        if (from == last || from == flows->leaps[i].to)
             continue;
+        last = from;
         struct krait_track *track =
             krait_trace_add_thread_track(trace, from, KRAIT_IMPORTER_krait_flows, KRAIT_TRACK_FLOWS, "flows");
         if (!track)
@@ -148,6 +177,21 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
 
 /* -- walking -- */
 
+static bool is_in(const struct krait_flow *leap, const struct krait_range *range)
+{
+    return leap->end_ns > range->from_ns && leap->t_ns < range->to_ns;
+}
+
+int krait_flows_each(const struct krait_trace *trace, struct krait_range range,
+                     int (*fn)(void *ctx, const struct krait_flow *flow), void *ctx)
+{
+    const struct flows *flows = trace->impl->source[KRAIT_IMPORTER_krait_flows];
+    int rc = 0;
+    for (uint32_t i = 0; flows && i < flows->count && !rc; i++)
+        rc = is_in(&flows->leaps[i], &range) ? fn(ctx, &flows->leaps[i]) : 0;
+    return rc;
+}
+
 struct handing {
     const struct krait_track *track;
     const struct krait_walking *walking;
@@ -165,11 +209,11 @@ static int flush(struct handing *h)
 }
 
 /* A thread's first track is that of its calls or stands at its place. */
-static int hand_out(struct handing *h, const struct krait_trace *trace, const struct leap *leap,
+static int hand_out(struct handing *h, const struct krait_trace *trace, const struct krait_flow *leap,
                     uint32_t name)
 {
     const struct krait_range *range = &h->walking->range;
-    if (leap->end_ns <= range->from_ns || leap->t_ns >= range->to_ns)
+    if (leap->from == leap->to || !is_in(leap, range))
         return 0;
     h->name[h->n] = name;
     h->to[h->n] = trace->threads[leap->to].first_track;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a selection adds to the lanes: wakeups, as arrows, and the critical path, as a line from thread to
-// thread.
+// What a selection adds to the lanes: wakeups, flows and waits of tasks for each other, as arrows, and the critical path, as a
+// line from thread to thread.
 
 import { ApiError, ask } from './api';
 import { Lanes } from './lanes';
@@ -25,7 +25,7 @@ export function readSegment(row: SegmentRow): Segment {
   return { begin: BigInt(begin), end: BigInt(end), kind, depth, tid, name, syscall, device, byTid, byName, track, byTrack };
 }
 
-/** The wakeups by and of a thread in a range. */
+/** The wakeups by and of a thread or a task in a range. */
 export async function askWakeups(track: number, from: bigint, until: bigint, signal?: AbortSignal, limit?: number): Promise<{ list: Wakeup[]; more: number }> {
   const { wakeups, more } = await ask<{ wakeups: [number, string, number, string][]; more: number }>('wakeups', { track, from, until, limit }, signal);
   return { list: wakeups.map(([by, at, to, runs]) => ({ by, to, at: BigInt(at), runs: BigInt(runs) })), more };
@@ -105,11 +105,17 @@ export class Overlay {
     clearTimeout(this.timer);
     this.timer = 0;
     const { view, detail } = this.store, range = this.range, shown = range && common(range, view.range);
-    const track = pathTrack(this.trace, detail), own = detail && this.trace.tracks[detail.track].of === 'thread' ? detail.track : undefined;
+    const track = pathTrack(this.trace, detail), own = detail && this.hasArrows(detail.track) ? detail.track : undefined;
     await Promise.all([
       this.ask(this.pathRequest, track, view.path ? range : null, (of, signal) => this.findPath(track, of, signal)),
       this.ask(this.wakeupRequest, own, shown, (of, signal) => this.findWakeups(own, of, signal)),
     ]);
+  }
+
+  /** Of tasks there are some without tracks of flows. */
+  private hasArrows(track: number): boolean {
+    const { of } = this.trace.tracks[track];
+    return of === 'task' || (of === 'thread' && this.trace.tracks.some((t) => t.kind === 'flows'));
   }
 
   private ask(request: Request, track: number | undefined, range: Range | null, find: (range: Range | null, signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -161,7 +167,7 @@ export class Overlay {
   }
 
   private async findWakeups(track: number | undefined, range: Range | null, signal: AbortSignal): Promise<void> {
-    if (track === undefined || !range || !this.trace.tracks.some((t) => t.kind === 'flows')) {
+    if (track === undefined || !range) {
       this.wakeups = [];
       this.more = 0;
       return;

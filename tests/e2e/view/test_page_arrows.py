@@ -42,6 +42,56 @@ def test_flows_of_the_selected_thread_are_arrows(krait, chromium, synth):
         assert page.page.evaluate(DRAWN) == [[6, 600_000, 7, 900_000]]
 
 
+TASKS = """
+process 5 python3
+code 1 python app main app.py 1
+task 1 1 Task-1
+task 2 1 second
+task 3 1 third
+thread 5 MainThread
+1us call 1
+10us run 2
+12us flow 7
+15us leave 2 1 4096
+20us run 1
+25us wake 4096
+27us flow 7
+28us flow 8
+30us leave 1 2 2
+40us run 2
+42us flow 9
+50us leave 2 3
+60us run 1
+70us leave 1 3
+75us flow 9
+99us return
+thread 6 worker
+0us call 1
+45us flow 8
+90us return
+exit 0 0
+"""
+
+
+def test_a_selected_task_has_arrows_of_its_waits_wakeups_and_flows(krait, chromium, synth):
+    with opened(krait, chromium, synth(TASKS), "#r=0,100000;p=details") as page:
+        tasks = {t["number"]: t["id"] for t in page.page.evaluate("() => krait.context.trace.tracks") if (t["of"], t["kind"]) == ("task", "states")}
+
+        def drawn(task, begin=0, end=100_000):
+            page.page.evaluate("() => { window.arrows = []; krait.context.timeline.overlay.arrow = (context, ...ends) => { window.arrows.push(ends); }; }")
+            page.page.evaluate("([track, begin, end]) => krait.context.store.selectCall({ track, func: 0, depth: 0, begin: BigInt(begin), end: BigInt(end), begins: 0, ends: 0 })", [tasks[task], begin, end])
+            page.press("Shift")
+            return sorted(page.page.evaluate(DRAWN))
+
+        flow, work, woke, waits, ended = [2, 12_000, 1, 27_000], [1, 28_000, 6, 45_000], [1, 25_000, 2, 40_000], [1, 30_000, 2, 30_000], [2, 50_000, 1, 60_000]
+        assert drawn(1) == sorted([flow, work, woke, waits, ended])
+        assert len(page.page.evaluate("() => window.arrows")) % 5 == 0  # each has two ends at different heights
+        assert drawn(2) == sorted([flow, woke, waits, ended, [2, 42_000, 5, 75_000]])  # the last leads out of all tasks
+        assert drawn(3) == []
+        assert drawn(1, 21_000, 26_000) == sorted([woke, flow])  # in the selected time
+        assert page.errors == []
+
+
 def test_arrows_of_recordings_side_by_side_are_at_the_times_of_their_lanes(krait, chromium, tmp_path):
     """The second recording is of the next day: 7 wakes 5 after 150 us."""
     events = [switch(0, 0, 5), wake(50, 7), switch(100, 5, 7, state=1), wake(150, 5), switch(170, 7, 5, state=1), switch(300, 5, 0)]

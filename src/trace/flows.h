@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Flows that a program tells (krait.flow), and of work for executors: from each place that an id passes to the next
+ * one. The tracks of flows have those from one thread to another; here are those from one task to another, too.
+ *
+ *   Task-1   flow 7 ──────────┐
+ *   Task-2                    └─→ flow 7       both in one thread
+ */
+#ifndef KRAIT_TRACE_FLOWS_H
+#define KRAIT_TRACE_FLOWS_H
+
+#include "trace/trace.h"
+
+struct krait_flow {
+    uint64_t t_ns, end_ns;
+    uint32_t from, to; /* threads */
+    uint32_t from_task,
+        to_task; /* in whose steps; their indices; KRAIT_NO_ID: in none, or none that is known */
+    bool is_work;
+};
+
+/* Calls fn for those that overlap a range. Tracks of flows must have been found. What fn returns other than 0 ends it, and
+ * is returned. */
+int krait_flows_each(const struct krait_trace *trace, struct krait_range range,
+                     int (*fn)(void *ctx, const struct krait_flow *flow), void *ctx);
+
+#endif

@@ -43,9 +43,10 @@ static int bad_request(struct krait_err *err)
     return err->code = -EINVAL;
 }
 
-/* Reads the definition in the request's body and runs it. -EINVAL: it is wrong. */
+/* Reads the definition in the request's body and runs it. -EINVAL: it is wrong. `notes` gets a line for each part that is
+ * left out, because the program has no such function; NULL: that is wrong. */
 static int find(struct found *found, struct krait_serving *serving, const struct krait_request *request,
-                struct krait_err *err)
+                struct krait_buf *notes, struct krait_err *err)
 {
     int rc = krait_declared_read(&found->rules, "definition", request->body, request->body_len, NULL, err);
     if (rc)
@@ -54,7 +55,8 @@ static int find(struct found *found, struct krait_serving *serving, const struct
                                                     .rule_count = found->rules.count,
                                                     .range = krait_serving_range(serving, request),
                                                     .takes = takes_all,
-                                                    .wants_stays = true };
+                                                    .wants_stays = true,
+                                                    .notes = notes };
     krait_view_lock(serving->view);
     rc = krait_intervals_find(&found->of, serving->trace, &options, NULL, 0, err);
     krait_view_unlock(serving->view);
@@ -229,7 +231,7 @@ int krait_answer_preview(struct krait_serving *serving, const struct krait_reque
     uint64_t limit = KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, FIRST), (uint64_t)FIRST_MOST);
     if (!request->body)
         return krait_err_set(err, -EINVAL, "preview: send the text of a definition with POST");
-    int rc = find(&found, serving, request, err);
+    int rc = find(&found, serving, request, NULL, err);
     if (rc)
         return rc;
     krait_buf_char(out, '{');
@@ -414,12 +416,12 @@ static int write_file(const char *path, const struct krait_request *request, str
     return krait_outfile_commit(&file, err);
 }
 
-/* Keeps a definition only if it is valid. `changes`: lanes have it once the trace has as many. */
+/* Keeps a definition only if it is valid. `changes`: lanes have it once the trace has as many. `notes`: as of find(). */
 static int keep(struct krait_serving *serving, const struct krait_request *request, const char *path,
-                uint32_t *changes, struct krait_err *err)
+                uint32_t *changes, struct krait_buf *notes, struct krait_err *err)
 {
     KRAIT_CLEANUP(found_done) struct found found = { 0 };
-    int rc = request->body_len ? find(&found, serving, request, err) : 0;
+    int rc = request->body_len ? find(&found, serving, request, notes, err) : 0;
     if (rc)
         return rc;
     pthread_mutex_lock(&serving->one);
@@ -430,16 +432,30 @@ static int keep(struct krait_serving *serving, const struct krait_request *reque
     return rc ? -EIO : 0;
 }
 
+/* Each line of some notes as an item. */
+static void put_warnings(struct krait_buf *out, const struct krait_buf *notes)
+{
+    const char *end = notes->data ? notes->data + notes->len : NULL;
+    krait_json_key_open(out, "warnings", '[');
+    for (const char *at = notes->data, *line_end; at < end; at = line_end + 1) {
+        line_end = memchr(at, '\n', (size_t)(end - at)); /* each ends with one */
+        krait_json_item(out, "");
+        krait_json_str(out, at, (size_t)(line_end - at));
+    }
+    krait_buf_char(out, ']');
+}
+
 int krait_answer_declared(struct krait_serving *serving, const struct krait_request *request,
                           struct krait_buf *out, struct krait_err *err)
 {
     KRAIT_AUTO_BUF path = { 0 };
+    KRAIT_AUTO_BUF notes = { 0 };
     KRAIT_AUTO_BUF text = { 0 };
     struct stat of;
     uint32_t changes = serving->changes;
     int rc = path_of(&path, serving, request, err);
     if (!rc && request->body)
-        rc = keep(serving, request, path.data, &changes, err);
+        rc = keep(serving, request, path.data, &changes, &notes, err);
     if (rc)
         return rc;
     krait_source_file(path.data, KRAIT_REQUEST_BODY_MAX, &text, &of); /* there may be none yet */
@@ -448,6 +464,7 @@ int krait_answer_declared(struct krait_serving *serving, const struct krait_requ
     krait_json_key_text(out, "path", path.data);
     krait_json_key_text(out, "text", text.failed ? "" : text.data);
     krait_json_key_u64(out, "changes", changes);
+    put_warnings(out, &notes);
     krait_buf_str(out, "}\n");
     return 0;
 }

@@ -116,6 +116,28 @@ int krait_answer_syscalls(struct krait_serving *serving, const struct krait_requ
     return rc;
 }
 
+static bool has_spans(const struct krait_track *track)
+{
+    return track->kind == KRAIT_TRACK_SLICES && track->of != KRAIT_OF_LANE;
+}
+
+int krait_answer_spans(struct krait_serving *serving, const struct krait_request *request,
+                       struct krait_buf *out, struct krait_err *err)
+{
+    static const char *const columns[] = { "name", "count", "ns" };
+    KRAIT_CLEANUP(sums_done)
+    struct sums sums = { .of.range = since_origin(serving, krait_serving_range(serving, request)) };
+    int rc = each_entry(serving, request, has_spans, &sums.track, add_entry, &sums, err);
+    krait_serving_columns(out, columns, KRAIT_ARRAY_LEN(columns), "rows");
+    for (uint32_t i = 0; i < sums.of.count; i++) {
+        const struct krait_name_sum *sum = &sums.of.items[i];
+        const uint64_t numbers[] = { sum->name, sum->count, sum->ns };
+        put_row(out, numbers, KRAIT_ARRAY_LEN(numbers));
+    }
+    krait_buf_str(out, "]}\n");
+    return rc;
+}
+
 /* ---- how long system calls took over time ---- */
 
 struct scatter {

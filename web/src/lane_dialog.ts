@@ -14,10 +14,10 @@ import { count, duration, moment } from './time';
 const WAIT = 250, SHOWN = 8; // ms after the last key; of what is found
 const NOTHING = 'Nothing is shown until the form is right.';
 const EVENTS: Key[] = ['event', 'stopEvent'];
-const LISTS: Partial<Record<Key, string>> = { call: 'calls', event: 'events', stopEvent: 'events', value: 'fields', key: 'fields', stopKey: 'fields', by: 'fields' }; // of suggestions
+const LISTS: Partial<Record<Key, string>> = { call: 'calls', span: 'spans', event: 'events', stopEvent: 'events', value: 'fields', key: 'fields', stopKey: 'fields', by: 'fields' }; // of suggestions
 
 interface Preview { messages: number; givenUp: number; rules: Rule[] }
-interface Kept { path: string; text: string; changes: number }
+interface Kept { path: string; text: string; changes: number; warnings: string[] }
 
 async function send<T>(name: string, method: string, body: string, signal?: AbortSignal): Promise<T> {
   const response = await fetch(`api/${name}`, { method, body, signal }), answer = await response.json();
@@ -47,8 +47,8 @@ export class LaneDialog {
   private timer = 0;
   private asking: AbortController | null = null;
 
-  /** `made` gets the number of the change, and the name of the lane to show; none: a lane was removed. */
-  constructor(private context: () => Context, private made: (changes: number, name?: string) => void) {
+  /** `made` gets the number of the change, what is left out of the file, and the name of the lane to show; none: a lane was removed. */
+  constructor(private context: () => Context, private made: (changes: number, warnings: string[], name?: string) => void) {
     this.suggestions = new Suggestions(context);
     this.build();
     document.body.append(this.dialog);
@@ -115,7 +115,7 @@ export class LaneDialog {
     this.name.addEventListener('input', () => { this.named = true; });
     this.inputs.get('call')?.addEventListener('input', () => { this.suggestions.findCalls(this.value('call')).catch(() => undefined); });
     for (const key of EVENTS) this.inputs.get(key)?.addEventListener('input', () => this.showHints());
-    form.append(this.more, this.field('name', this.name), this.suggestions.calls, this.suggestions.events, this.suggestions.fields);
+    form.append(this.more, this.field('name', this.name), this.suggestions.calls, this.suggestions.spans, this.suggestions.events, this.suggestions.fields);
     form.append(el('div', { class: 'actions' }, this.add, button('Close', 'Esc', () => this.dialog.close())), this.problem);
     form.addEventListener('input', () => {
       this.touched = true;
@@ -191,6 +191,7 @@ export class LaneDialog {
       this.inputs.get(key)?.setAttribute('placeholder', words.place);
     }
     this.more.hidden = !form.keys.some((key) => SELDOM.includes(key));
+    if (source === 'spans') void this.suggestions.findSpans().catch(() => undefined);
     if (source === 'events') void this.suggestions.findEvents().catch(() => undefined).then(() => this.showHints());
     this.showHints();
     this.changed();
@@ -302,8 +303,20 @@ export class LaneDialog {
     if (wrong) this.showComplaint(wrong, true);
     else if (!definition.name) this.complain('name', 'A name is needed.');
     else if (isTaken) this.complain('name', `There is a lane ${definition.name} already.`);
-    else if (await this.keep(withDefinition(this.file, definition, edited), definition.name)) this.dialog.close();
+    else if (await this.isThere(definition) && await this.keep(withDefinition(this.file, definition, edited), definition.name)) this.dialog.close();
     if (this.dialog.open) this.dialog.querySelector<HTMLElement>('[aria-invalid]')?.focus();
+  }
+
+  /** Whether the program has the function. Of a whole file, the server only leaves out lanes of functions that it does not have. */
+  private async isThere(definition: Definition): Promise<boolean> {
+    if (definition.source !== 'calls') return true;
+    try {
+      await send<Preview>('preview?limit=0', 'POST', definitionText(definition));
+      return true;
+    } catch (error) {
+      this.complainOf(error);
+      return false;
+    }
   }
 
   /** Whether the server accepted it. */
@@ -314,7 +327,7 @@ export class LaneDialog {
       const kept = await send<Kept>('declared', 'PUT', fileText(file));
       if (name === undefined) this.begin(null);
       this.read(kept);
-      this.made(kept.changes, name);
+      this.made(kept.changes, kept.warnings, name);
       return true;
     } catch (error) {
       this.complainOf(error);

@@ -31,38 +31,37 @@ export function aboutOf(kind: Kind, source: Source): string {
   return ABOUT[kind][source] ?? '';
 }
 
-const FORM: Record<Key, Words> = {
-  start: { label: 'Start', place: 'order (?P<key>\\d+) is taken', hint: 'Regular expressions, found anywhere in the message. A group (?P<key>\u2026) in both pairs them.' },
-  stop: { label: 'Stop', place: 'order (?P<key>\\d+) is sent' },
-  message: { label: 'Message', place: 'oven is (\\w+)', hint: 'A regular expression, found anywhere in the message.' },
-  call: { label: 'Function', place: 'shop.Cart.add', hint: 'Its name, with or without its module; type a part of it to see those of this program.' },
-  span: { label: 'Span', place: 'read', hint: 'Its name; * stands for any text.' },
-  event: { label: 'Event', place: 'sched_switch', hint: 'Its name; * stands for any text. Separate several names by commas.' },
-  where: { label: 'Only if', place: 'next_tid != 0, next_comm = python*', hint: 'Conditions on its fields, separated by commas. a = 1 | 2 allows both values.' },
-  stopEvent: { label: 'Stop', place: 'sched_switch' },
-  stopWhere: { label: 'Only if', place: '' },
-  state: { label: 'State', place: '{next_comm}', hint: 'A text; fields of the event stand in braces.' },
-  value: { label: 'Value', place: 'nr_sector', hint: 'The field that is the number.' },
-  key: { label: 'Key', place: '', hint: 'A group or field, if not the group named key; without one, each thread is on its own.' },
-  stopKey: { label: 'Stop\u2019s key', place: '', hint: 'The field with the same value in the stop, if it has another name there.' },
-  by: { label: 'Rows', place: '', hint: 'Fields or groups of the start; each of their values gets a row in the table.' },
-  pairing: { label: 'A stop ends', place: '' },
-};
+type Row = readonly [of: '' | `${Kind}/${Source}`, key: Key, label: string | null, place?: string | null, hint?: string];
 
-/** Where a field differs from the others of its name. */
-const OWN: Partial<Record<`${Kind}/${Source}`, Partial<Record<Key, Partial<Words>>>>> = {
-  'interval/spans': { key: { hint: 'A field of the span; each of its values gets a row in the table.' } },
-  'interval/events': {
-    event: { label: 'Start', place: 'sched_wakeup' },
-    where: { place: 'prio < 100' },
-    key: { place: 'tid', hint: 'A field that a start and its stop have in common, $cpu or $thread; without one, each thread is on its own.' },
-    stopKey: { place: 'next_tid' },
-    by: { place: 'comm', hint: 'Fields of the start; each of their values gets a row in the table.' },
-  },
-  'state/events': { key: { place: '$cpu', hint: 'What has the state: a field, $cpu or $thread; without one, each thread has states of its own.' } },
-  'signal/events': { key: { hint: 'A field, $cpu or $thread; each of its values gets a row and a curve of its own.' } },
-};
+/** Of all forms, and where a form differs (null: it does not). */
+const ROWS: readonly Row[] = [
+  ['', 'start', 'Start', 'order (?P<key>\\d+) is taken', 'Regular expressions, found anywhere in the message. A group (?P<key>\u2026) in both pairs them.'],
+  ['', 'stop', 'Stop', 'order (?P<key>\\d+) is sent'],
+  ['', 'message', 'Message', 'oven is (\\w+)', 'A regular expression, found anywhere in the message.'],
+  ['', 'call', 'Function', 'shop.Cart.add', 'Its name, with or without its module; type a part of it to see those of this program.'],
+  ['', 'span', 'Span', 'read', 'Its name; * stands for any text. Those on the screen are suggested.'],
+  ['', 'event', 'Event', 'sched_switch', 'Its name; * stands for any text. Separate several names by commas.'],
+  ['', 'where', 'Only if', 'next_tid != 0, next_comm = python*', 'Conditions on its fields, separated by commas. a = 1 | 2 allows both values.'],
+  ['', 'stopEvent', 'Stop', 'sched_switch'],
+  ['', 'stopWhere', 'Only if'],
+  ['', 'state', 'State', '{next_comm}', 'A text; fields of the event stand in braces.'],
+  ['', 'value', 'Value', 'nr_sector', 'The field that is the number.'],
+  ['', 'key', 'Key', '', 'A group or field, if not the group named key; without one, each thread is on its own.'],
+  ['', 'stopKey', 'Stop\u2019s key', '', 'The field with the same value in the stop, if it has another name there.'],
+  ['', 'by', 'Rows', '', 'Fields or groups of the start; each of their values gets a row in the table.'],
+  ['', 'pairing', 'A stop ends'],
+  ['interval/spans', 'key', null, null, 'A field of the span; each of its values gets a row in the table.'],
+  ['interval/events', 'event', 'Start', 'sched_wakeup'],
+  ['interval/events', 'where', null, 'prio < 100'],
+  ['interval/events', 'key', null, 'tid', 'A field that a start and its stop have in common, $cpu or $thread; without one, each thread is on its own.'],
+  ['interval/events', 'stopKey', null, 'next_tid'],
+  ['interval/events', 'by', null, 'comm', 'Fields of the start; each of their values gets a row in the table.'],
+  ['state/events', 'key', null, '$cpu', 'What has the state: a field, $cpu or $thread; without one, each thread has states of its own.'],
+  ['signal/events', 'key', null, null, 'A field, $cpu or $thread; each of its values gets a row and a curve of its own.'],
+];
 
 export function wordsOf(kind: Kind, source: Source, key: Key): Words {
-  return { ...FORM[key], ...OWN[`${kind}/${source}`]?.[key] };
+  const [, , label, place, hint] = [`${kind}/${source}`, ''].flatMap((of) => ROWS.filter((row) => row[0] === of && row[1] === key))
+    .reduce((own, all) => [own[0], own[1], own[2] ?? all[2], own[3] ?? all[3], own[4] ?? all[4]]);
+  return { label: label ?? key, place: place ?? '', hint };
 }

@@ -67,9 +67,11 @@ function options(names: string[]): HTMLElement[] {
 /** Lists that the browser shows below a field while the reader types. */
 export class Suggestions {
   readonly calls = el('datalist', { id: 'maker-known-calls' });
+  readonly spans = el('datalist', { id: 'maker-known-spans' });
   readonly events = el('datalist', { id: 'maker-known-events' });
   readonly fields = el('datalist', { id: 'maker-known-fields' });
   private asked = 0;
+  private spansKnown = false;
   private known: Map<string, string[]> | null = null; // the fields of events
 
   constructor(private context: () => Context) {}
@@ -83,12 +85,25 @@ export class Suggestions {
     if (turn === this.asked) this.calls.replaceChildren(...options([...new Set(names)].filter((name) => name)));
   }
 
+  /** The names of spans and system calls on the screen; they are looked for once. */
+  async findSpans(): Promise<void> {
+    if (this.spansKnown) return;
+    this.spansKnown = true;
+    const { rows } = await ask<{ rows: [number, number, number][] }>('spans', this.screen), { texts } = this.context().api;
+    const names = await Promise.all(rows.map(([name]) => texts.wait(name)));
+    this.spans.replaceChildren(...options([...new Set(names)].filter((name): name is string => !!name && !NOT_PLAIN.test(name)).sort()));
+  }
+
+  private get screen(): { from: bigint; until: bigint } {
+    const { from, span } = this.context().store.view.range;
+    return { from: from > 0n ? from : 0n, until: from + BigInt(Math.round(span)) };
+  }
+
   /** The names of events on the screen, and their fields; they are looked for once. */
   async findEvents(): Promise<void> {
-    const { from, span } = this.context().store.view.range;
     if (this.known) return;
     const known = this.known = new Map<string, string[]>();
-    const { events } = await ask<{ events: CatEvent[] }>('events', { from: from > 0n ? from : 0n, until: from + BigInt(Math.round(span)), limit: EVENTS_MOST });
+    const { events } = await ask<{ events: CatEvent[] }>('events', { ...this.screen, limit: EVENTS_MOST });
     for (const event of events) if (!known.has(event.event)) known.set(event.event, fieldNames(event));
     this.events.replaceChildren(...options([...known.keys()].filter(isUsable).sort()));
   }
@@ -111,6 +126,7 @@ export class Suggestions {
   /** The recording may have grown, or another part of it is on the screen. */
   forget(): void {
     this.known = null;
+    this.spansKnown = false;
     this.calls.replaceChildren();
   }
 }

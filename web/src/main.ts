@@ -44,7 +44,7 @@ class Page {
   private list: Command[] = [];
   private search: Chooser;
   private palette: Chooser;
-  private maker = new LaneDialog(() => this.context, (changes, name) => { void this.showMade(changes, name); });
+  private maker = new LaneDialog(() => this.context, (changes, warnings, name) => { void this.showMade(changes, warnings, name); });
   private body = el('div', { class: 'panel-body', role: 'tabpanel', id: 'panel' });
   private offered: Panel[] = [];
   private below!: HTMLElement;
@@ -349,8 +349,9 @@ class Page {
   }
 
   /** Waits until the server has computed the lanes of as many changes, then shows the lane `name`. */
-  private async showMade(changes: number, name: string | undefined): Promise<void> {
+  private async showMade(changes: number, warnings: string[], name: string | undefined): Promise<void> {
     this.remaking++;
+    this.why.textContent = warnings.map((line) => line.replace(/^definition:\d+: /, '')).join('; ');
     this.state.textContent = 'computing the lanes';
     try {
       await this.growTo(changes);

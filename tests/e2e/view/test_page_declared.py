@@ -163,6 +163,17 @@ def test_a_range_from_one_message_to_another_fills_the_patterns_in(open_page, sh
     assert 'an "order"' in names(page)
 
 
+def test_a_lane_of_a_function_that_is_not_there_hides_no_other(open_page, shop):
+    (shop / ".krait-lanes.toml").write_text("[interval.old]\ncall = 'nobody.knows'\n")
+    page = open_page()
+    page.press("n")
+    fill(page, **ORDER, name="sale")
+    previewed(page, "3 intervals")
+    page.page.locator("#maker-name").focus()
+    add(page)
+    assert names(page)[:2] == ["Declared lanes", "sale"] and page.text(".index.why").startswith("'old' is left out: no function 'nobody.knows' in the trace")
+
+
 def test_a_chosen_mark_fills_its_event_and_a_pattern_in(open_page):
     page = open_page("#p=marks")
     page.page.locator(".table-rows .row", has_text="oven is hot").click()
@@ -358,9 +369,15 @@ def test_names_are_suggested_and_what_is_wrong_is_said(open_app, app):
     assert suggested("calls") == ["app.Cart.add"]
     page.page.locator("#maker-call[aria-invalid]").wait_for()  # a name that is typed is taken as it is
     assert page.text("#maker-call-error") == "no function 'cart' in the trace"
+    page.page.keyboard.press("Enter")
+    page.page.wait_for_function("() => !krait.context.api.busy")
+    assert page.text("#maker-call-error") == "no function 'cart' in the trace" and page.page.is_visible("dialog.maker") and kept(app) is None
     fill(page, call="Cart.add")
     previewed(page, "3 intervals")
     assert page.text("#maker-call-error") == "" and page.page.input_value("#maker-name") == "Cart.add"
+    choose(page, "interval", "spans")
+    page.page.locator('#maker-known-spans option[value="read"]').wait_for(state="attached")
+    assert suggested("spans") == ["read", "serve"]
     choose(page, "interval", "events", event="sched_wakeup", stopEvent="sched_switch", stopWhere="next_tid <")
     page.page.locator("#maker-stopWhere[aria-invalid]").wait_for()
     assert "prio < 100" in page.text("#maker-stopWhere-error")

@@ -5,13 +5,14 @@
 #ifndef KRAIT_CMD_DUMP_H
 #define KRAIT_CMD_DUMP_H
 
-#include "remote/remote.h"
+#include "cmd/dump_tree.h"
 #include "view/table.h"
 
 /* What one process was doing. */
 struct dump_process {
     const struct krait_remote *remote;
     const struct krait_remote_stacks *stacks;
+    const struct dump_tree *tree; /* of its tasks */
     bool locals, native;
 };
 

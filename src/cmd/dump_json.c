@@ -107,14 +107,29 @@ static const char *const task_states[] = { [KRAIT_COROUTINE_WAITS] = "waiting",
                                            [KRAIT_COROUTINE_RUNS] = "running",
                                            [KRAIT_COROUTINE_CREATED] = "created" };
 
-static void add_task(struct krait_buf *out, const struct dump_process *process,
-                     const struct krait_remote_task *task)
+static void add_ids(struct krait_buf *out, const struct dump_process *process, const char *key,
+                    const uint32_t *tasks, uint32_t count)
 {
+    krait_json_key_open(out, key, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        krait_json_item(out, "");
+        krait_buf_fmt(out, "%llu", (unsigned long long)process->stacks->coroutines[tasks[i]].addr);
+    }
+    krait_buf_char(out, ']');
+}
+
+static void add_task(struct krait_buf *out, const struct dump_process *process, uint32_t i)
+{
+    const struct krait_remote_task *task = &process->stacks->coroutines[i];
+    const uint32_t *first = &process->tree->first[i];
     krait_json_item(out, "{");
+    krait_json_key_u64(out, "id", task->addr);
     krait_json_key_text(out, "name", task->name);
     krait_json_key_u64_or_null(out, "tid", task->tid, (uint64_t)task->tid);
     krait_json_key_text(out, "state", task_states[task->state]);
     krait_json_key_bool(out, "read", !task->failed);
+    add_ids(out, process, "awaits", process->tree->awaits + first[0], first[1] - first[0]);
+    add_ids(out, process, "awaited_by", process->stacks->awaiters + task->by_first, task->by_count);
     add_frames(out, process, task->first, task->count);
     krait_buf_char(out, '}');
 }
@@ -138,6 +153,6 @@ void dump_json(const struct dump_process *process, struct krait_buf *out)
     krait_buf_char(out, ']');
     krait_json_key_open(out, "tasks", '[');
     for (uint32_t i = 0; i < process->stacks->coroutine_count; i++)
-        add_task(out, process, &process->stacks->coroutines[i]);
+        add_task(out, process, i);
     krait_buf_str(out, "]}\n");
 }

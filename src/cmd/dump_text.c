@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { INDENT = 4, GAP = 2, NAME_LEAST = 16 };
+enum { INDENT = 4, GAP = 2, NAME_LEAST = 16, LEVELS_MAX = 12 }; /* deeper tasks are not indented further */
 
 #define GREEN  "\033[32m"
 #define YELLOW "\033[33m"
@@ -126,17 +126,18 @@ static uint32_t name_width(const struct krait_remote_frame *frames, uint32_t cou
 }
 
 static void add_frame(struct krait_buf *out, const struct krait_table_look *look,
-                      const struct krait_remote_frame *frame, uint32_t name_columns, uint32_t times)
+                      const struct krait_remote_frame *frame, uint32_t indent, uint32_t name_columns,
+                      uint32_t times)
 {
     char line[32] = "", again[48] = "";
     if (frame->line > 0)
         snprintf(line, sizeof(line), ":%d", frame->line);
     if (times > 1)
         snprintf(again, sizeof(again), "  (%u times)", times);
-    uint32_t taken = INDENT + name_columns + GAP + (uint32_t)strlen(line) + (uint32_t)strlen(again);
+    uint32_t taken = indent + name_columns + GAP + (uint32_t)strlen(line) + (uint32_t)strlen(again);
     uint32_t rest = look->width > taken ? look->width - taken : look->width ? 1 : 0;
     bool dim_name = look->colour && frame->code->native;
-    krait_buf_fmt(out, "%*s%s", INDENT, "", dim_name ? KRAIT_DIM : "");
+    krait_buf_fmt(out, "%*s%s", (int)indent, "", dim_name ? KRAIT_DIM : "");
     add_cell(out, frame->code->name, name_columns, true, look->utf8);
     krait_buf_fmt(out, "%*s%s", GAP, "", look->colour ? KRAIT_DIM : "");
     add_cell(out, frame->code->file, rest, false, look->utf8);
@@ -146,6 +147,7 @@ static void add_frame(struct krait_buf *out, const struct krait_table_look *look
 struct locals {
     struct krait_buf *out;
     const struct krait_table_look *look;
+    uint32_t indent;
 };
 
 static void add_local(void *ctx, const char *name, const char *value)
@@ -153,7 +155,7 @@ static void add_local(void *ctx, const char *name, const char *value)
     enum { DEEPER = 4 };
     const struct locals *locals = ctx;
     KRAIT_AUTO_BUF line = { 0 };
-    uint32_t width = locals->look->width, taken = INDENT + DEEPER;
+    uint32_t width = locals->look->width, taken = locals->indent + DEEPER;
     krait_buf_fmt(&line, "%s = %s", name, value);
     krait_buf_fmt(locals->out, "%*s", (int)taken, "");
     add_cell(locals->out, line.data ? line.data : "", width > taken ? width - taken : width, false,
@@ -163,14 +165,14 @@ static void add_local(void *ctx, const char *name, const char *value)
 }
 
 static void add_frames(struct krait_buf *out, const struct dump_process *process,
-                       const struct krait_table_look *look, uint32_t first, uint32_t count)
+                       const struct krait_table_look *look, uint32_t indent, uint32_t first, uint32_t count)
 {
     const struct krait_remote_frame *frames = process->stacks->frames + first;
     uint32_t columns = name_width(frames, count, look->width);
     for (uint32_t i = 0, n; i < count; i += n) {
-        struct locals locals = { out, look };
+        struct locals locals = { out, look, indent };
         n = process->locals ? 1 : equal_frames(frames + i, count - i);
-        add_frame(out, look, &frames[i], columns, n);
+        add_frame(out, look, &frames[i], indent, columns, n);
         if (process->locals)
             krait_locals_read(process->remote, &frames[i], add_local, &locals);
     }
@@ -196,20 +198,25 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
         krait_buf_fmt(out, "%*snot proved: krait could not keep it from running meanwhile\n", INDENT, "");
     if (process->native)
         krait_buf_str(out, native_notes[thread->native]);
-    add_frames(out, process, look, thread->first, thread->count);
+    add_frames(out, process, look, INDENT, thread->first, thread->count);
 }
 
 static void add_task(struct krait_buf *out, const struct dump_process *process,
-                     const struct krait_table_look *look, const struct krait_remote_task *task)
+                     const struct krait_table_look *look, const struct dump_node *node)
 {
     static const char *const states[] = { [KRAIT_COROUTINE_WAITS] = "waits",
                                           [KRAIT_COROUTINE_RUNS] = "runs",
                                           [KRAIT_COROUTINE_CREATED] = "has not begun" };
-    krait_buf_fmt(out, "\n%sTask ", look->colour ? KRAIT_BOLD : "");
+    const struct krait_remote_task *task = &process->stacks->coroutines[node->task];
+    uint32_t indent = KRAIT_MIN(node->depth, (uint32_t)LEVELS_MAX) * INDENT;
+    krait_buf_fmt(out, "\n%*s%sTask ", (int)indent, "", look->colour ? KRAIT_BOLD : "");
     krait_fmt_safe(out, task->name);
     krait_buf_fmt(out, " of thread %d%s  %s\n", task->tid, look->colour ? KRAIT_PLAIN : "",
-                  task->failed ? "changes too fast to be read; dump it again" : states[task->state]);
-    add_frames(out, process, look, task->first, task->count);
+                  node->again    ? "is shown above"
+                  : task->failed ? "changes too fast to be read; dump it again"
+                                 : states[task->state]);
+    if (!node->again)
+        add_frames(out, process, look, indent + INDENT, task->first, task->count);
 }
 
 void dump_text(const struct dump_process *process, const struct krait_table_look *look, struct krait_buf *out)
@@ -229,7 +236,7 @@ void dump_text(const struct dump_process *process, const struct krait_table_look
                   krait_fmt_counted(threads, process->stacks->thread_count, "thread"));
     for (uint32_t i = 0; i < process->stacks->thread_count; i++)
         add_thread(out, process, look, &process->stacks->threads[i]);
-    for (uint32_t i = 0; i < process->stacks->coroutine_count; i++)
-        add_task(out, process, look, &process->stacks->coroutines[i]);
+    for (uint32_t i = 0; i < process->tree->node_count; i++)
+        add_task(out, process, look, &process->tree->nodes[i]);
     out->failed |= command.failed || safe.failed;
 }

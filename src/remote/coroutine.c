@@ -8,6 +8,7 @@
  * a task was read from is noted, and counts if two copies of all of it, made with one system call, are the same.
  */
 #include "base/array.h"
+#include "remote/awaits.h"
 #include "remote/memory.h"
 #include "remote/object.h"
 #include "remote/stack.h"
@@ -245,5 +246,5 @@ int krait_remote_read_tasks(struct krait_remote *remote, struct krait_remote_sta
         return -ENOTSUP;
     for (uint32_t i = 0; i < stacks->thread_count && !rc; i++)
         rc = add_thread(remote, stacks, &table, &stacks->threads[i]);
-    return rc;
+    return rc ? rc : krait_awaits_read(remote, &table, stacks);
 }

@@ -17,6 +17,7 @@ void krait_remote_stacks_done(struct krait_remote_stacks *stacks)
     free(stacks->threads);
     free(stacks->frames);
     free(stacks->coroutines);
+    free(stacks->awaiters);
     krait_tasks_done(&stacks->tasks);
 }
 
@@ -418,7 +419,7 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
                       struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
-    stacks->frame_count = stacks->coroutine_count = 0;
+    stacks->frame_count = stacks->coroutine_count = stacks->awaiter_count = 0;
     int rc = flags & KRAIT_READ_KNOWN ? 0 : find_threads(remote, stacks, flags);
     if (!rc && flags & KRAIT_READ_NATIVE)
         rc = krait_native_prepare(remote);

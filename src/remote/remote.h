@@ -90,8 +90,9 @@ struct krait_remote_task {
     char name[64];
     pid_t tid; /* of the thread whose event loop it belongs to */
     enum krait_coroutine_state state;
-    bool failed;           /* it changed while it was read */
-    uint32_t first, count; /* in krait_remote_stacks.frames */
+    bool failed;                 /* it changed while it was read */
+    uint32_t first, count;       /* in krait_remote_stacks.frames */
+    uint32_t by_first, by_count; /* in krait_remote_stacks.awaiters: the tasks that await it */
 };
 
 /* The threads of a process, the oldest first. krait reads each stack at a moment of its own. */
@@ -102,6 +103,8 @@ struct krait_remote_stacks {
     uint32_t frame_count, frame_cap;
     struct krait_remote_task *coroutines; /* of krait_remote_read_tasks */
     uint32_t coroutine_count, coroutine_cap;
+    uint32_t *awaiters; /* places in coroutines */
+    uint32_t awaiter_count, awaiter_cap;
     struct krait_os_tasks tasks; /* the kernel's data on the threads, read just before */
 };
 

@@ -118,6 +118,8 @@ enum {
     KRAIT_FLOAT_VALUE = 16,
     KRAIT_LIST_ITEMS = 24,
     KRAIT_SET_USED = 24,
+    KRAIT_SET_MASK = 32,
+    KRAIT_SET_TABLE = 40,
     KRAIT_DICT_USED = 16,
     KRAIT_INT_DIGITS = 24,
     KRAIT_BUILTIN_DEFINITION = 16, /* PyCFunctionObject: the PyMethodDef, which begins with the name */

@@ -127,3 +127,68 @@ def test_no_task_has_a_stack_that_never_was(krait, programs, python):
 def test_programs_without_tasks_have_none(krait, programs, python):
     app = programs.start(python, "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
     assert dump(krait, app.pid)[0]["tasks"] == []
+
+
+TREE = """
+import asyncio, json, os
+
+async def leaf():
+    await asyncio.sleep(600)
+
+async def awaits(*tasks):
+    for task in tasks:
+        await task
+
+async def gathers(*tasks):
+    await asyncio.gather(*tasks)
+
+async def groups():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(leaf(), name="in group 1")
+        group.create_task(leaf(), name="in group 2")
+
+async def main():
+    shared = asyncio.create_task(leaf(), name="shared")
+    one = asyncio.create_task(awaits(shared), name="one")
+    two = asyncio.create_task(gathers(one, shared), name="two")
+    group = asyncio.create_task(groups(), name="group")
+    ring = [None]
+    async def waits_for_ring():
+        await ring[0]
+    other = asyncio.create_task(waits_for_ring(), name="ring 2")
+    ring[0] = asyncio.create_task(awaits(other), name="ring 1")
+    await asyncio.sleep(0.2)
+    print(os.getpid(), flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main(), debug=False)
+"""
+AWAITS = {
+    "one": {"shared"},
+    "two": {"one", "shared"},
+    "group": {"in group 1", "in group 2"},
+    "ring 1": {"ring 2"},
+    "ring 2": {"ring 1"},
+}
+
+
+@pytest.mark.pythons(least=(3, 14))
+def test_below_a_task_are_the_tasks_that_it_awaits(krait, programs, python, run):
+    app = programs.start(python, TREE)
+    tasks = dump(krait, app.pid)[0]["tasks"]
+    name = {t["id"]: t["name"] for t in tasks}
+    assert len(name) == len(tasks) == 9
+    assert {t["name"]: {name[i] for i in t["awaits"]} for t in tasks if t["awaits"]} == AWAITS
+    by = {(name[i], t["name"]) for t in tasks for i in t["awaited_by"]}
+    assert by == {(awaiter, awaited) for awaiter, all_awaited in AWAITS.items() for awaited in all_awaited}
+    found = re.findall(rf"^( *)Task (.+) of thread {app.pid}  (.*)$", run("dump", app.pid).stdout, re.M)
+    tree = [(len(indent) // 4, task) for indent, task, _ in found]
+    again = [task for _, task, what in found if what == "is shown above"]
+    assert tree[tree.index((0, "two")) + 1] in [(1, "one"), (1, "shared")]
+    assert tree[tree.index((0, "group")) + 1 :][:2] in (
+        [(1, "in group 1"), (1, "in group 2")],
+        [(1, "in group 2"), (1, "in group 1")],
+    )
+    assert sorted(again)[-1] == "shared" and len(again) == 2 and again[0 if again[1] == "shared" else 1].startswith("ring ")
+    assert {task for depth, task in tree if depth == 0} - {"ring 1", "ring 2"} == {"Task-1", "two", "group"}
+    assert re.search(r"^        sleep .*\n        leaf .*$", run("dump", app.pid).stdout, re.M)

@@ -83,18 +83,9 @@ void krait_func_row_marked(struct krait_buf *out, const struct krait_func *func,
     krait_func_row_mark(out, func->holds_dropped, bright);
 }
 
-static const char holds_dropped_key[] = "holds_dropped";
-
 void krait_func_row_json_holds(struct krait_buf *out, bool holds_dropped)
 {
     if (!holds_dropped)
         return;
-    krait_json_key(out, holds_dropped_key);
-    krait_buf_str(out, "true");
-}
-
-void krait_func_row_csv_holds(struct krait_buf *out, const struct krait_func_row *row)
-{
-    krait_buf_char(out, ',');
-    krait_buf_str(out, !row ? holds_dropped_key : row->holds_dropped ? "1" : "0");
+    krait_json_key_bool(out, KRAIT_HOLDS_KEY, true);
 }

@@ -33,12 +33,14 @@ struct krait_func_row {
     ((struct krait_func_row){ (of)->name, (of)->module, (of)->file, (of)->line, \
                               krait_func_row_kind((of)->kind), (of)->holds_dropped })
 
+/* The key of what holds the time of dropped functions. */
+#define KRAIT_HOLDS_KEY "holds_dropped"
+
 /* Members of an open object; "holds_dropped":true follows other members, or nothing where it is false. */
 void krait_func_row_json(struct krait_buf *out, struct krait_func_row row);
 void krait_func_row_json_holds(struct krait_buf *out, bool holds_dropped);
 
-/* Cells with commas between, and the last column, 1 or 0, with the comma before it. `row` NULL: the heads. */
+/* Cells with commas between. `row` NULL: the heads. */
 void krait_func_row_csv(struct krait_buf *out, const struct krait_func_row *row);
-void krait_func_row_csv_holds(struct krait_buf *out, const struct krait_func_row *row);
 
 #endif

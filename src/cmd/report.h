@@ -12,8 +12,8 @@
 #include "analysis/match.h"
 #include "analysis/profile.h"
 #include "base/buf.h"
-#include "cmd/func_row.h"
 #include "cmd/select.h"
+#include "cmd/sheet.h"
 #include "view/cells.h"
 
 enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON };
@@ -26,7 +26,6 @@ struct report_options {
 };
 
 struct report;
-struct krait_sheet;
 
 /* What `--by` shows of tracks other than calls. */
 struct report_of_tracks {
@@ -108,11 +107,6 @@ const char *krait_report_wall_word(enum krait_wall_state state);
 /* What is missing from the kernel's part, where there is one. */
 void krait_report_json_kernel(struct report *report);
 void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64_t ns[KRAIT_WALL_COUNT]);
-/* As columns, each with its comma before it; `of` is "self" or "total"; ns NULL: their names. */
-void krait_report_csv_wall(struct krait_buf *out, const char *of, const uint64_t *ns);
-/* Of a row's self and total time; NULL: the columns' names. */
-void krait_report_json_split(struct krait_buf *out, const struct krait_wall_split *split);
-void krait_report_csv_split(struct krait_buf *out, const struct krait_wall_split *split);
 /* A state's column. What was most of the time goes last where a table is too narrow: at 1, the least at
  * KRAIT_WALL_COUNT. */
 struct krait_column krait_report_wall_column(enum krait_wall_state state,
@@ -120,51 +114,37 @@ struct krait_column krait_report_wall_column(enum krait_wall_state state,
 /* What the percentages are of, where the table shows any. */
 void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of);
 
-/* A row on its way into a table (report_columns.c). */
-struct report_spot {
-    const struct report *report;
-    struct krait_table *table;
-    const void *row;         /* what the columns' offsets are of */
-    uint64_t whole;          /* the time that shares are of */
-    const uint64_t *wall_ns; /* the row's time by state; NULL: the table does not split it */
-    uint64_t split_ns;       /* the sum of that */
-    const void *of;          /* what the part's own columns need besides */
-};
-
-/* All there is to say of a column: in tables, in JSON and in CSV. */
+/* A column of rows that are functions, and when it is there (report_columns.c). */
 struct report_column {
-    struct krait_column column;
+    struct krait_sheet_column column;
     uint32_t beside; /* column.drop beside what threads did; 0: the same */
-    const char *key; /* in JSON and CSV; NULL: tables alone have it */
-    uint32_t place;  /* there, from 0 */
-    void (*add)(const struct report_spot *at, const struct report_column *column); /* the cell of a table */
-    unsigned when; /* a part's number of what has to be true, below 32 */
-    size_t offset; /* of a uint64_t in the row; of what threads did, the state */
+    unsigned shown;  /* in tables if this is true: a part's number, below 32 */
+    unsigned given;  /* and in CSV and JSON */
+    bool of_calls;   /* samples do not tell it */
 };
 
-uint64_t krait_report_number(const void *row, const struct report_column *column);
-/* Cells: a time, its share of the whole, a count, the part of a state. */
-void krait_report_cell_ns(const struct report_spot *at, const struct report_column *column);
-void krait_report_cell_share(const struct report_spot *at, const struct report_column *column);
-void krait_report_cell_count(const struct report_spot *at, const struct report_column *column);
-void krait_report_cell_wall(const struct report_spot *at, const struct report_column *column);
+enum { REPORT_COLUMNS = 48 };
 
-/* Which of `from` a table has, in their order, into `chosen`: those whose bit 1 << when is in `present`, and of states
- * those that there was some of. wall_ns: all time that the table splits; NULL: it splits none. Returns how many. */
-uint32_t krait_report_columns_choose(const struct report_column **chosen, const struct report_column *from,
-                                     uint32_t count, unsigned present, const struct report *report,
-                                     const uint64_t *wall_ns);
-/* A column as it is in such a table. */
-struct krait_column krait_report_column_fit(const struct report_column *column, const uint64_t *wall_ns);
-/* The next row, cell by cell. */
-void krait_report_columns_cells(const struct report_spot *at, const struct report_column *const *chosen,
-                                uint32_t count);
-/* The columns that have a key, each with its comma before it; row NULL: their names. */
-void krait_report_columns_csv(struct krait_buf *out, const struct report_column *columns, uint32_t count,
-                              const struct report *report, const void *row);
-/* The same as members of an open object. */
-void krait_report_columns_json(struct krait_buf *out, const struct report_column *columns, uint32_t count,
-                               const struct report *report, const void *row);
+/* Those of one sheet. */
+struct report_columns {
+    struct krait_sheet_column items[REPORT_COLUMNS];
+    char keys[REPORT_COLUMNS][32];
+    uint32_t count;
+};
+
+/* Takes from `from`, in its order, those whose bit 1 << shown, or 1 << given, is in `present`, and of states
+ * (KRAIT_SHEET_PART, with the state as arg) those that there was some of. wall_ns: all time that the table splits; NULL:
+ * it splits none. */
+void krait_report_columns_choose(struct report_columns *to, const struct report_column *from, uint32_t count,
+                                 unsigned present, const struct report *report, const uint64_t *wall_ns);
+
+/* Cells with the object: of a struct report_raised; of times by state. */
+extern const struct krait_sheet_kind krait_report_kind_raised, krait_report_kind_wall;
+/* A cell of a state: of the part of `ns` that `by_state` says it was. */
+struct krait_sheet_cell krait_report_part(const uint64_t *by_state, size_t state, uint64_t ns);
+
+/* The sheet as a table, with the note of krait_report_wall_note. Returns 0 or -ENOMEM. */
+int krait_report_put_table(struct report *report, const struct krait_sheet *sheet, const char *split);
 
 /* Parts that several outputs share. */
 /* The first damage is what is said. */
@@ -185,12 +165,8 @@ void krait_report_json_close(struct report *report);
  * how many are left. */
 uint32_t krait_report_raised_filter(struct krait_raised *items, uint32_t count,
                                     const struct krait_match *match, uint64_t *total);
-/* "ValueError 12, KeyError 3": the most frequent first. */
-void krait_report_raised_cell(struct krait_table *table, const struct krait_raised *items, uint32_t count);
-void krait_report_raised_csv(struct krait_buf *out, const struct krait_raised *items, uint32_t count);
-void krait_report_raised_json(struct krait_buf *out, const struct krait_raised *items, uint32_t count);
 
-/* What of report->exception left a node. */
+/* What exceptions left a row or a node; of report->exception, where there is one. */
 struct report_raised {
     struct krait_raised *items;
     uint32_t count;

@@ -39,11 +39,11 @@ static const char *sign_of(double x)
 }
 
 /* "KeyError 1 -> 3, ValueError 2 -> 0": what changed most first. */
-static void types_text(const struct diff *d, struct krait_buf *text, uint32_t row)
+static void types_text(const struct diff *d, struct krait_buf *text, const struct diff_row *row)
 {
     char before[KRAIT_FMT_SIZE], after[KRAIT_FMT_SIZE];
-    for (uint32_t i = 0; i < d->rows[row].type_count; i++) {
-        const struct diff_type *type = &d->types[d->rows[row].first_type + i];
+    for (uint32_t i = 0; i < row->type_count; i++) {
+        const struct diff_type *type = &d->types[row->first_type + i];
         krait_buf_str(text, i ? ", " : "");
         krait_fmt_safe(text, type->type);
         krait_buf_fmt(text, " %s -> %s", number_text(d, before, type->numbers[0]),
@@ -51,62 +51,34 @@ static void types_text(const struct diff *d, struct krait_buf *text, uint32_t ro
     }
 }
 
-/* -- columns -- */
+/* -- numbers of a change -- */
 
-/* A row on its way into a table. */
-struct diff_spot {
+/* What columns need besides the change, which is the row. */
+struct changes {
     const struct diff *diff;
-    struct krait_table *table;
-    uint32_t row;
-    const struct krait_change *change;
+    struct krait_func_row function; /* of the cell that was got last */
 };
 
-enum diff_kind { NUMBER, YES_OR_NO };
-enum diff_when { ALWAYS = 0, OF_REPEATS, OF_EXCEPTIONS };
-
-/* All there is to say of a column, in the order of tables, and of JSON and CSV. */
-struct diff_column {
-    struct krait_column column; /* title NULL: not in tables */
-    void (*add)(const struct diff_spot *at, double value);
-    enum diff_when when;
-    const char *key;                             /* in JSON and CSV; NULL: tables alone have it */
-    double (*get)(const struct krait_change *c); /* the number; NULL: the column has none */
-    enum diff_kind kind;
-};
-
-static double get_before(const struct krait_change *c)
+static const struct diff *diff_of(const struct krait_sheet_spot *at)
 {
-    return c->before;
+    return ((const struct changes *)at->sheet->of)->diff;
 }
 
-static double get_after(const struct krait_change *c)
+static bool is_known(const struct krait_sheet_cell *cell)
 {
-    return c->after;
+    return !isnan(cell->real);
 }
 
-static double get_change(const struct krait_change *c)
+static void add_tenths(struct krait_buf *out, const struct krait_sheet_cell *cell,
+                       void (*add_text)(struct krait_buf *out, const char *text))
 {
-    return c->after - c->before;
+    krait_buf_fmt(out, "%.1f", cell->real);
 }
 
-static double get_low(const struct krait_change *c)
+static void add_yes(struct krait_buf *out, const struct krait_sheet_cell *cell,
+                    void (*add_text)(struct krait_buf *out, const char *text))
 {
-    return c->low;
-}
-
-static double get_high(const struct krait_change *c)
-{
-    return c->high;
-}
-
-static double get_margin(const struct krait_change *c)
-{
-    return (c->high - c->low) / 2;
-}
-
-static double get_certain(const struct krait_change *c)
-{
-    return c->certain;
+    krait_buf_str(out, cell->real > 0 ? "true" : "false");
 }
 
 /* What changed beyond chance stands out. */
@@ -115,29 +87,30 @@ static enum krait_style style_of(const struct krait_change *c)
     return !c->certain ? KRAIT_STYLE_NONE : c->after > c->before ? KRAIT_STYLE_HOT : KRAIT_STYLE_BOLD;
 }
 
-static void plain_cell(const struct diff_spot *at, double value)
+static void plain_cell(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    number_cell(at->diff, at->table, value, "", KRAIT_STYLE_NONE);
+    number_cell(diff_of(at), table, at->cell.real, "", KRAIT_STYLE_NONE);
 }
 
-static void change_cell(const struct diff_spot *at, double value)
+static void change_cell(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    number_cell(at->diff, at->table, value, sign_of(value), style_of(at->change));
+    number_cell(diff_of(at), table, at->cell.real, sign_of(at->cell.real), style_of(at->row));
 }
 
-static void margin_cell(const struct diff_spot *at, double value)
+static void margin_cell(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    number_cell(at->diff, at->table, value, "", KRAIT_STYLE_DIM);
+    number_cell(diff_of(at), table, at->cell.real, "", KRAIT_STYLE_DIM);
 }
 
-static void certain_cell(const struct diff_spot *at, double value)
+static void certain_cell(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    krait_table_cell(at->table, value > 0 ? "yes" : "no", style_of(at->change), 0);
+    krait_table_cell(table, at->cell.real > 0 ? "yes" : "no", style_of(at->row), 0);
 }
 
-static void share_cell(const struct diff_spot *at, double change)
+static void share_cell(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    const struct krait_change *c = at->change;
+    const struct krait_change *c = at->row;
+    double change = at->cell.real;
     char text[KRAIT_FMT_SIZE];
     if (c->before <= 0)
         snprintf(text, sizeof(text), change > 0 ? "new" : "-");
@@ -145,134 +118,220 @@ static void share_cell(const struct diff_spot *at, double change)
         snprintf(text, sizeof(text), "gone");
     else
         snprintf(text, sizeof(text), "%+.1f%%", 100 * change / c->before);
-    krait_table_cell(at->table, text, KRAIT_STYLE_NONE, 0);
+    krait_table_cell(table, text, KRAIT_STYLE_NONE, 0);
 }
 
-static void name_cell(const struct diff_spot *at, double none)
+#define KIND(cell, add)                                 \
+    {                                                   \
+        .put = cell, .is_known = is_known, .value = add \
+    }
+static const struct krait_sheet_kind kind_plain = KIND(plain_cell, add_tenths),
+                                     kind_change = KIND(change_cell, add_tenths),
+                                     kind_certain = KIND(certain_cell, add_yes),
+                                     kind_margin = { .put = margin_cell }, kind_share = { .put = share_cell };
+#undef KIND
+
+/* -- what a row is of -- */
+
+/* Rows of changes and of what changed have the same index. */
+static const struct diff_row *row_of(const struct diff *d, const void *change)
 {
-    const struct diff *d = at->diff;
-    const struct diff_row *row = &d->rows[at->row];
+    return &d->rows[(const struct krait_change *)change - d->changes];
+}
+
+static void name_cell(struct krait_table *table, const struct krait_sheet_spot *at)
+{
+    const struct diff *d = diff_of(at);
+    const struct diff_row *row = row_of(d, at->row);
     KRAIT_AUTO_BUF name = { 0 };
     size_t bright = 0;
     krait_func_row_label(&name, d->report->by == KRAIT_BY_FUNCTION ? row->module : "", row->name, row->kind,
                          &bright);
     krait_func_row_mark(&name, row->holds_dropped, &bright);
-    krait_table_cell(at->table, name.data ? name.data : "",
+    krait_table_cell(table, name.data ? name.data : "",
                      row->kind == KRAIT_FUNC_PYTHON ? KRAIT_STYLE_NONE : KRAIT_STYLE_C, bright);
 }
 
-static void types_cell(const struct diff_spot *at, double none)
+static void types_cell(struct krait_table *table, const struct krait_sheet_spot *at)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    types_text(at->diff, &text, at->row);
-    krait_table_cell(at->table, text.len ? text.data : "", KRAIT_STYLE_NONE, 0);
+    types_text(diff_of(at), &text, row_of(diff_of(at), at->row));
+    krait_table_cell(table, text.len ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
-enum { SHORTEN = KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN };
-
-static const struct diff_column columns[] = {
-    { { "before", 0, 0, 2 }, plain_cell, ALWAYS, "before", get_before, NUMBER },
-    { { "after", 0, 0, 0 }, plain_cell, ALWAYS, "after", get_after, NUMBER },
-    { { "change", 0, 0, 0 }, change_cell, ALWAYS, "change", get_change, NUMBER },
-    { { NULL, 0, 0, 0 }, NULL, OF_REPEATS, "low", get_low, NUMBER },
-    { { NULL, 0, 0, 0 }, NULL, OF_REPEATS, "high", get_high, NUMBER },
-    { { "+/-", 0, 0, 1 }, margin_cell, OF_REPEATS, NULL, get_margin, NUMBER },
-    { { "beyond chance", 0, 0, 0 }, certain_cell, OF_REPEATS, "certain", get_certain, YES_OR_NO },
-    { { "change%", 0, 0, 3 }, share_cell, ALWAYS, NULL, get_change, NUMBER },
-    { { "function", SHORTEN, 24, 0 }, name_cell, ALWAYS, NULL, NULL, NUMBER },
-    { { "exceptions", SHORTEN, 14, 0 }, types_cell, OF_EXCEPTIONS, NULL, NULL, NUMBER },
-};
-
-/* -- the table -- */
-
-/* Which columns the table has, into `chosen`; returns how many. */
-static uint32_t choose_columns(const struct diff *d, struct krait_column *mine,
-                               const struct diff_column **chosen)
+static void types_csv(struct krait_buf *out, const struct krait_sheet_spot *at)
 {
-    const bool present[] = { [ALWAYS] = true, [OF_REPEATS] = d->all.known, [OF_EXCEPTIONS] = d->raised };
-    uint32_t n = 0;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
-        if (!columns[i].column.title || !present[columns[i].when])
-            continue;
-        chosen[n] = &columns[i];
-        mine[n] = columns[i].column;
-        if (columns[i].add == name_cell)
-            mine[n].title = rows_are[d->report->by];
-        n++;
-    }
-    return n;
+    KRAIT_AUTO_BUF text = { 0 };
+    types_text(diff_of(at), &text, row_of(diff_of(at), at->row));
+    krait_csv_cstr(out, text.data ? text.data : "");
+    out->failed |= text.failed;
 }
 
-static int put_table(const struct diff *d, const uint32_t *order, uint32_t shown)
+static void types_json(struct krait_buf *out, const struct krait_sheet_spot *at)
 {
-    struct krait_column mine[KRAIT_ARRAY_LEN(columns)];
-    const struct diff_column *chosen[KRAIT_ARRAY_LEN(columns)];
-    uint32_t n = choose_columns(d, mine, chosen);
-    struct krait_table *table;
-    if (krait_table_new(&table, mine, n))
-        return -ENOMEM;
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct diff_spot at = { d, table, order[i], &d->changes[order[i]] };
-        for (uint32_t k = 0; k < n; k++)
-            chosen[k]->add(&at, chosen[k]->get ? chosen[k]->get(at.change) : 0);
+    const struct diff *d = diff_of(at);
+    const struct diff_row *row = row_of(d, at->row);
+    krait_json_key_open(out, at->column->key, '{');
+    for (uint32_t i = 0; i < row->type_count; i++) {
+        const struct diff_type *type = &d->types[row->first_type + i];
+        krait_json_key_open(out, type->type, '{');
+        for (int side = 0; side < 2; side++) {
+            krait_json_key(out, side ? "after" : "before");
+            krait_buf_fmt(out, "%.1f", type->numbers[side]);
+        }
+        krait_buf_char(out, '}');
     }
-    int rc = krait_table_print(table, &d->report->look, &d->report->out);
-    krait_table_free(table);
-    return rc;
+    krait_buf_char(out, '}');
 }
 
-/* -- for programs -- */
+/* The numbers of the recordings on a side: `arg` is 1 for those after. */
+static void each_json(struct krait_buf *out, const struct krait_sheet_spot *at)
+{
+    const struct diff *d = diff_of(at);
+    const double *numbers = row_of(d, at->row)->numbers[krait_diff_is_on_cpu(d)];
+    uint32_t from = at->column->arg ? d->before : 0, to = at->column->arg ? d->recordings : d->before;
+    krait_json_key(out, at->column->key);
+    for (uint32_t i = from; i < to; i++)
+        krait_buf_fmt(out, "%s%.0f", i > from ? "," : "[", numbers[i]);
+    krait_buf_char(out, ']');
+}
+
+static const struct krait_sheet_kind kind_function = { .put = name_cell, KRAIT_SHEET_FUNCTION },
+                                     kind_types = { .put = types_cell, .csv = types_csv, .json = types_json },
+                                     kind_each = { .json = each_json };
+
+/* -- columns -- */
+
+#define GETTER(name) static struct krait_sheet_cell get_##name(void *of, const void *row, size_t arg)
+
+GETTER(change)
+{
+    const struct krait_change *c = row;
+    return krait_sheet_real(c->after - c->before);
+}
+
+/* Of several recordings alone. */
+GETTER(repeated)
+{
+    const struct krait_change *c = row;
+    return c->known ? krait_sheet_real_at(of, row, arg) : krait_sheet_real(NAN);
+}
+
+GETTER(margin)
+{
+    const struct krait_change *c = row;
+    return krait_sheet_real((c->high - c->low) / 2);
+}
+
+GETTER(certain)
+{
+    const struct krait_change *c = row;
+    return krait_sheet_real(c->known ? c->certain : NAN);
+}
+
+GETTER(function)
+{
+    struct changes *changes = of;
+    changes->function = KRAIT_FUNC_ROW(row_of(changes->diff, row));
+    return krait_sheet_object(&changes->function);
+}
+
+GETTER(holds)
+{
+    return krait_sheet_number(row_of(((struct changes *)of)->diff, row)->holds_dropped);
+}
 
 static const char *measure(const struct diff *d)
 {
     return d->raised ? "raised" : d->counts ? "calls" : krait_diff_is_on_cpu(d) ? "on_cpu_ns" : "wall_ns";
 }
 
-static void json_number(struct krait_buf *out, const char *key, double x, bool known)
+GETTER(measure)
 {
-    krait_json_key(out, key);
-    if (known)
-        krait_buf_fmt(out, "%.1f", x);
-    else
-        krait_buf_str(out, "null");
+    return krait_sheet_name(measure(((struct changes *)of)->diff));
 }
 
-static void json_change(struct krait_buf *out, const struct krait_change *c)
+#undef GETTER
+
+enum {
+    ALWAYS = 0,
+    OF_REPEATS,
+    OF_EXCEPTIONS,
+    OF_ROWS,
+    NEVER
+}; /* when a column is there; OF_ROWS: not of the sum */
+enum { SHORTEN = KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN };
+
+static const struct report_column columns[] = {
+#define PLACE      KRAIT_SHEET_PLACE
+#define OF(member) offsetof(struct krait_change, member)
+#define DATA(key, kind, flags, get, arg, given)                                   \
+    {                                                                             \
+        { { NULL, 0, 0, 0 }, key, kind, flags, get, arg }, 0, NEVER, given, false \
+    }
+    { { { "before", 0, 0, 2 }, "before", &kind_plain, PLACE(2), krait_sheet_real_at, OF(before) },
+      0,
+      ALWAYS,
+      ALWAYS,
+      false },
+    { { { "after", 0, 0, 0 }, "after", &kind_plain, PLACE(3), krait_sheet_real_at, OF(after) },
+      0,
+      ALWAYS,
+      ALWAYS,
+      false },
+    { { { "change", 0, 0, 0 }, "change", &kind_change, PLACE(4), get_change, 0 }, 0, ALWAYS, ALWAYS, false },
+    DATA("low", &kind_plain, PLACE(5), get_repeated, OF(low), ALWAYS),
+    DATA("high", &kind_plain, PLACE(6), get_repeated, OF(high), ALWAYS),
+    { { { "+/-", 0, 0, 1 }, NULL, &kind_margin, 0, get_margin, 0 }, 0, OF_REPEATS, NEVER, false },
+    { { { "beyond chance", 0, 0, 0 }, "certain", &kind_certain, PLACE(7), get_certain, 0 },
+      0,
+      OF_REPEATS,
+      ALWAYS,
+      false },
+    { { { "change%", 0, 0, 3 }, NULL, &kind_share, 0, get_change, 0 }, 0, ALWAYS, NEVER, false },
+    { { { "function", SHORTEN, 24, 0 }, "name", &kind_function, PLACE(0), get_function, 0 },
+      0,
+      ALWAYS,
+      OF_ROWS,
+      false },
+    { { { "exceptions", SHORTEN, 14, 0 }, "exceptions", &kind_types, PLACE(9), NULL, 0 },
+      0,
+      OF_EXCEPTIONS,
+      OF_EXCEPTIONS,
+      false },
+    DATA("measure", KRAIT_SHEET_NAME, KRAIT_SHEET_NO_JSON | PLACE(1), get_measure, 0, OF_ROWS),
+    DATA("each_before", &kind_each, KRAIT_SHEET_NO_CSV | PLACE(10), NULL, 0, OF_ROWS),
+    DATA("each_after", &kind_each, KRAIT_SHEET_NO_CSV | PLACE(11), NULL, 1, OF_ROWS),
+    { KRAIT_SHEET_HOLDS(8, get_holds), 0, NEVER, OF_ROWS, false },
+#undef DATA
+#undef OF
+#undef PLACE
+};
+
+static void choose_columns(const struct diff *d, bool of_rows, struct report_columns *chosen)
 {
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
-        const struct diff_column *column = &columns[i];
-        bool known = column->when == ALWAYS || c->known;
-        if (!column->key)
-            continue;
-        if (column->kind == NUMBER || !known)
-            json_number(out, column->key, column->get(c), known);
-        else
-            krait_json_key_bool(out, column->key, column->get(c) > 0);
+    unsigned present = 1U << ALWAYS | (unsigned)d->all.known << OF_REPEATS |
+                       (unsigned)(of_rows && d->raised) << OF_EXCEPTIONS | (unsigned)of_rows << OF_ROWS;
+    krait_report_columns_choose(chosen, columns, KRAIT_ARRAY_LEN(columns), present, d->report, NULL);
+    for (uint32_t i = 0; i < chosen->count; i++) {
+        if (chosen->items[i].kind == &kind_function)
+            chosen->items[i].column.title = rows_are[d->report->by];
     }
 }
 
-static void json_each(struct krait_buf *out, const char *key, const double *numbers, uint32_t count)
-{
-    krait_json_key(out, key);
-    for (uint32_t i = 0; i < count; i++)
-        krait_buf_fmt(out, "%s%.0f", i ? "," : "[", numbers[i]);
-    krait_buf_char(out, ']');
-}
+/* -- the outputs -- */
 
-static void json_types(const struct diff *d, struct krait_buf *out, const struct diff_row *row)
+static void json_all(const struct diff *d, struct krait_buf *out)
 {
-    krait_json_key_open(out, "exceptions", '{');
-    for (uint32_t i = 0; i < row->type_count; i++) {
-        const struct diff_type *type = &d->types[row->first_type + i];
-        krait_json_key_open(out, type->type, '{');
-        json_number(out, "before", type->numbers[0], true);
-        json_number(out, "after", type->numbers[1], true);
-        krait_buf_char(out, '}');
-    }
+    struct report_columns numbers;
+    choose_columns(d, false, &numbers);
+    const struct krait_sheet sheet = { .columns = numbers.items, .column_count = numbers.count };
+    krait_json_key_open(out, "all", '{');
+    krait_sheet_members(&sheet, &d->all, out);
     krait_buf_char(out, '}');
 }
 
-static void put_json(const struct diff *d, const uint32_t *order, uint32_t shown)
+static int put_json(const struct diff *d, const struct krait_sheet *sheet)
 {
     struct krait_buf *out = &d->report->out;
     krait_buf_char(out, '{');
@@ -281,89 +340,32 @@ static void put_json(const struct diff *d, const uint32_t *order, uint32_t shown
     krait_json_key_u64(out, "recordings_after", d->recordings - d->before);
     krait_json_key(out, "confidence");
     krait_buf_fmt(out, "%g", KRAIT_COMPARE_CONFIDENCE);
-    if (krait_diff_has_sum(d)) {
-        krait_json_key_open(out, "all", '{');
-        json_change(out, &d->all);
-        krait_buf_char(out, '}');
-    }
-    krait_json_key_open(out, "functions", '[');
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct diff_row *row = &d->rows[order[i]];
-        const double *numbers = row->numbers[krait_diff_is_on_cpu(d)];
-        krait_json_item(out, "\n{");
-        krait_func_row_json(out, KRAIT_FUNC_ROW(row));
-        json_change(out, &d->changes[order[i]]);
-        if (d->raised)
-            json_types(d, out, row);
-        json_each(out, "each_before", numbers, d->before);
-        json_each(out, "each_after", numbers + d->before, d->recordings - d->before);
-        krait_func_row_json_holds(out, row->holds_dropped);
-        krait_buf_char(out, '}');
-    }
-    krait_buf_char(out, ']');
+    if (krait_diff_has_sum(d))
+        json_all(d, out);
+    krait_json_key(out, "functions");
+    int rc = krait_sheet_json(sheet, 0, out);
     krait_json_key_open(out, "recordings", '[');
     krait_buf_add(out, d->each.data, d->each.len);
     krait_buf_str(out, "]}\n");
     out->failed |= d->each.failed;
-}
-
-/* Each with its comma before it; NULL: the names. */
-static void csv_change(struct krait_buf *out, const struct krait_change *c)
-{
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
-        const struct diff_column *column = &columns[i];
-        if (!column->key)
-            continue;
-        krait_buf_char(out, ',');
-        if (!c)
-            krait_buf_str(out, column->key);
-        else if (column->when != ALWAYS && !c->known)
-            continue;
-        else if (column->kind == NUMBER)
-            krait_buf_fmt(out, "%.1f", column->get(c));
-        else
-            krait_buf_str(out, column->get(c) > 0 ? "true" : "false");
-    }
-}
-
-static void csv_types(const struct diff *d, struct krait_buf *out, uint32_t row)
-{
-    KRAIT_AUTO_BUF text = { 0 };
-    types_text(d, &text, row);
-    krait_buf_char(out, ',');
-    krait_csv_cstr(out, text.data ? text.data : "");
-    out->failed |= text.failed;
-}
-
-static void put_csv(const struct diff *d, const uint32_t *order, uint32_t shown)
-{
-    struct krait_buf *out = &d->report->out;
-    krait_func_row_csv(out, NULL);
-    krait_buf_str(out, ",measure");
-    csv_change(out, NULL);
-    krait_func_row_csv_holds(out, NULL);
-    krait_buf_str(out, d->raised ? ",exceptions\n" : "\n");
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct diff_row *row = &d->rows[order[i]];
-        krait_func_row_csv(out, &KRAIT_FUNC_ROW(row));
-        krait_buf_fmt(out, ",%s", measure(d));
-        csv_change(out, &d->changes[order[i]]);
-        krait_func_row_csv_holds(out, &KRAIT_FUNC_ROW(row));
-        if (d->raised)
-            csv_types(d, out, order[i]);
-        krait_buf_char(out, '\n');
-    }
+    return rc;
 }
 
 int krait_diff_print(const struct diff *d, const uint32_t *order, uint32_t shown)
 {
-    if (d->report->format == REPORT_TABLE)
-        return shown ? put_table(d, order, shown) : 0;
-    if (d->report->format == REPORT_JSON)
-        put_json(d, order, shown);
-    else
-        put_csv(d, order, shown);
-    return 0;
+    struct krait_buf *out = &d->report->out;
+    struct changes changes = { .diff = d };
+    struct report_columns chosen;
+    choose_columns(d, true, &chosen);
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = {
+        .columns = chosen.items, .of = &changes, .column_count = chosen.count, .lines = true
+    };
+    for (uint32_t i = 0; i < shown; i++)
+        krait_sheet_keep(&sheet, &d->changes[order[i]]);
+    return d->report->format == REPORT_TABLE ? krait_sheet_table(&sheet, 0, &d->report->look, out)
+           : d->report->format == REPORT_CSV ? krait_sheet_csv(&sheet, 0, out)
+                                             : put_json(d, &sheet);
 }
 
 /* -- in words -- */

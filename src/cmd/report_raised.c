@@ -21,35 +21,44 @@ uint32_t krait_report_raised_filter(struct krait_raised *items, uint32_t count,
     return kept;
 }
 
-void krait_report_raised_cell(struct krait_table *table, const struct krait_raised *items, uint32_t count)
+/* -- a column: "ValueError 12, KeyError 3", the most frequent first -- */
+
+static void put_types(struct krait_table *table, const struct krait_sheet_spot *at)
 {
+    const struct report_raised *raised = at->cell.object;
     KRAIT_AUTO_BUF text = { 0 };
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < raised->count; i++) {
         char number[KRAIT_FMT_SIZE];
         krait_buf_str(&text, i ? ", " : "");
-        krait_fmt_safe(&text, items[i].type);
-        krait_buf_fmt(&text, " %s", krait_fmt_count(number, items[i].count));
+        krait_fmt_safe(&text, raised->items[i].type);
+        krait_buf_fmt(&text, " %s", krait_fmt_count(number, raised->items[i].count));
     }
     krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
-void krait_report_raised_csv(struct krait_buf *out, const struct krait_raised *items, uint32_t count)
+static void csv_types(struct krait_buf *out, const struct krait_sheet_spot *at)
 {
+    const struct report_raised *raised = at->cell.object;
     KRAIT_AUTO_BUF text = { 0 };
-    for (uint32_t i = 0; i < count; i++)
-        krait_buf_fmt(&text, "%s%s %llu", i ? ", " : "", items[i].type, (unsigned long long)items[i].count);
-    krait_buf_char(out, ',');
+    for (uint32_t i = 0; i < raised->count; i++)
+        krait_buf_fmt(&text, "%s%s %llu", i ? ", " : "", raised->items[i].type,
+                      (unsigned long long)raised->items[i].count);
     krait_csv_cstr(out, text.data ? text.data : "");
     out->failed |= text.failed;
 }
 
-void krait_report_raised_json(struct krait_buf *out, const struct krait_raised *items, uint32_t count)
+static void json_types(struct krait_buf *out, const struct krait_sheet_spot *at)
 {
-    krait_json_key_open(out, "exceptions", '{');
-    for (uint32_t i = 0; i < count; i++)
-        krait_json_key_u64(out, items[i].type, items[i].count);
+    const struct report_raised *raised = at->cell.object;
+    krait_json_key_open(out, at->column->key, '{');
+    for (uint32_t i = 0; i < raised->count; i++)
+        krait_json_key_u64(out, raised->items[i].type, raised->items[i].count);
     krait_buf_char(out, '}');
 }
+
+const struct krait_sheet_kind krait_report_kind_raised = { .put = put_types,
+                                                           .csv = csv_types,
+                                                           .json = json_types };
 
 /* -- of a tree -- */
 

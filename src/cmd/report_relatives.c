@@ -28,132 +28,152 @@ static const struct krait_func *relative_func(const struct report *report, const
 
 /* --- columns --- */
 
-static void name_cell(const struct report_spot *at, const struct report_column *column)
+/* What columns need besides the row. */
+struct relatives {
+    const struct report *report;
+    struct krait_func_row function; /* of the cell that was got last */
+};
+
+static void name_cell(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    const struct krait_func *func = relative_func(at->report, at->row);
+    const struct krait_func *func = relative_func(((struct relatives *)at->sheet->of)->report, at->row);
     KRAIT_AUTO_BUF text = { 0 };
     size_t bright;
     krait_func_row_marked(&text, func, &bright);
-    krait_table_cell(at->table, text.data ? text.data : "",
+    krait_table_cell(table, text.data ? text.data : "",
                      func->kind == KRAIT_FUNC_PYTHON ? KRAIT_STYLE_NONE : KRAIT_STYLE_C, bright);
 }
 
-static void where_cell(const struct report_spot *at, const struct report_column *column)
+static void where_cell(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    const struct krait_func *func = relative_func(at->report, at->row);
-    krait_cell_where(at->table, func->file, func->line);
+    const struct krait_func *func = relative_func(((struct relatives *)at->sheet->of)->report, at->row);
+    krait_cell_where(table, func->file, func->line);
 }
 
-enum { ALWAYS = 0 };
+static const struct krait_sheet_kind kind_function = { .put = name_cell, KRAIT_SHEET_FUNCTION },
+                                     kind_where = { .put = where_cell };
+
+static struct krait_sheet_cell get_function(void *of, const void *row, size_t arg)
+{
+    struct relatives *relatives = of;
+    relatives->function = KRAIT_FUNC_ROW(relative_func(relatives->report, row));
+    relatives->function.kind = relative_kind(relatives->report, row);
+    return krait_sheet_object(&relatives->function);
+}
+
+static struct krait_sheet_cell get_holds(void *of, const void *row, size_t arg)
+{
+    return krait_sheet_number(relative_func(((struct relatives *)of)->report, row)->holds_dropped);
+}
+
+static struct krait_sheet_cell get_state(void *of, const void *row, size_t state)
+{
+    const struct krait_relative *relative = row;
+    return krait_report_part(relative->wall->total_ns, state, relative->total_ns);
+}
+
+static struct krait_sheet_cell get_split(void *of, const void *row, size_t offset)
+{
+    return krait_sheet_object((const char *)((const struct krait_relative *)row)->wall + offset);
+}
+
+enum { ALWAYS = 0, OF_ROWS, OF_WALL, NEVER }; /* OF_ROWS: not of the function that was asked for */
 enum { LAST = KRAIT_WALL_COUNT }; /* left out of a narrow table before any state is: LAST + 1 and on */
 enum { SHORTEN = KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN };
 
+#define PLACE KRAIT_SHEET_PLACE
+#define NUMBER(title, key, kind, place, drop, beside, member) \
+    {                                                         \
+        { { title, 0, 0, drop },                              \
+          key,                                                \
+          kind,                                               \
+          PLACE(place),                                       \
+          krait_sheet_number_at,                              \
+          offsetof(struct krait_relative, member) },          \
+            beside, ALWAYS, ALWAYS, false                     \
+    }
+#define STATE(name, text, title, words)                                                \
+    { { { title, 0, 0, 0 }, NULL, KRAIT_SHEET_PART, 0, get_state, KRAIT_WALL_##name }, \
+      0,                                                                               \
+      ALWAYS,                                                                          \
+      ALWAYS,                                                                          \
+      false },
+#define WALL(key, place, member)                                                     \
+    {                                                                                \
+        { { NULL, 0, 0, 0 }, key,       &krait_report_kind_wall,                     \
+          PLACE(place),      get_split, offsetof(struct krait_wall_split, member) }, \
+            0, NEVER, OF_WALL, false                                                 \
+    }
+
 static const struct report_column columns[] = {
-#define OF(member) ALWAYS, offsetof(struct krait_relative, member)
-#define X(name, text, title, words) \
-    { { title, 0, 0, 0 }, 0, NULL, 0, krait_report_cell_wall, ALWAYS, KRAIT_WALL_##name },
-    { { "total", 0, 0, 0 }, 0, "total_ns", 2, krait_report_cell_ns, OF(total_ns) },
-    { { "total%", 0, 0, 0 }, LAST + 1, NULL, 0, krait_report_cell_share, OF(total_ns) },
-    KRAIT_WALL_STATES(X){ { "self", 0, 0, 0 }, LAST + 3, "self_ns", 1, krait_report_cell_ns, OF(self_ns) },
-    { { "calls", 0, 0, 0 }, LAST + 2, "calls", 0, krait_report_cell_count, OF(calls) },
-    { { "function", SHORTEN, 30, 0 }, 0, NULL, 0, name_cell, ALWAYS, 0 },
-    { { "where", SHORTEN, 28, 1 }, LAST + 4, NULL, 0, where_cell, ALWAYS, 0 },
-#undef X
-#undef OF
+    NUMBER("total", "total_ns", KRAIT_SHEET_NS, 3, 0, 0, total_ns),
+    NUMBER("total%", NULL, KRAIT_SHEET_PERCENT, 0, 0, LAST + 1, total_ns),
+    KRAIT_WALL_STATES(STATE) NUMBER("self", "self_ns", KRAIT_SHEET_NS, 2, 0, LAST + 3, self_ns),
+    { { { "calls", 0, 0, 0 },
+        "calls",
+        KRAIT_SHEET_COUNT,
+        PLACE(1),
+        krait_sheet_number_at,
+        offsetof(struct krait_relative, calls) },
+      LAST + 2,
+      ALWAYS,
+      ALWAYS,
+      true },
+    { { { "function", SHORTEN, 30, 0 }, "name", &kind_function, PLACE(0), get_function, 0 },
+      0,
+      ALWAYS,
+      OF_ROWS,
+      false },
+    { { { "where", SHORTEN, 28, 1 }, NULL, &kind_where, 0, NULL, 0 }, LAST + 4, ALWAYS, NEVER, false },
+    { KRAIT_SHEET_HOLDS(4, get_holds), 0, NEVER, OF_ROWS, false },
+    WALL("wall_self_ns", 5, self_ns),
+    WALL("wall_total_ns", 6, total_ns),
 };
+#undef WALL
+#undef STATE
+#undef NUMBER
+#undef PLACE
+
+static void choose_columns(const struct report *report, const struct krait_relatives *relatives, bool of_rows,
+                           struct report_columns *chosen)
+{
+    const struct krait_wall_split *wall = relatives->of.wall; /* NULL: it was not called */
+    bool splits = of_rows ? report->wall != NULL : wall != NULL;
+    unsigned present = 1U << ALWAYS | (unsigned)of_rows << OF_ROWS | (unsigned)splits << OF_WALL;
+    krait_report_columns_choose(chosen, columns, KRAIT_ARRAY_LEN(columns), present, report,
+                                wall ? wall->total_ns : NULL);
+    for (uint32_t i = 0; i < chosen->count; i++) {
+        if (chosen->items[i].kind == &kind_function)
+            chosen->items[i].column.title = report->options->callers ? "caller" : "callee";
+    }
+}
 
 /* --- the outputs --- */
 
-static int put_relatives_table(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
-{
-    enum { MOST = KRAIT_ARRAY_LEN(columns) };
-    const struct krait_relative *of = &relatives->of;
-    const uint64_t *wall_ns = of->wall ? of->wall->total_ns : NULL;
-    const struct report_column *chosen[MOST];
-    struct krait_column mine[MOST];
-    struct krait_table *table;
-    uint32_t count = krait_report_columns_choose(chosen, columns, MOST, 1U << ALWAYS, report, wall_ns);
-    for (uint32_t i = 0; i < count; i++) {
-        mine[i] = krait_report_column_fit(chosen[i], wall_ns);
-        if (chosen[i]->add == name_cell)
-            mine[i].title = report->options->callers ? "caller" : "callee";
-    }
-    if (krait_table_new(&table, mine, count))
-        return -ENOMEM;
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct krait_relative *row = &relatives->rows[i];
-        const struct report_spot at = { .report = report,
-                                        .table = table,
-                                        .row = row,
-                                        .whole = of->total_ns,
-                                        .wall_ns = row->wall ? row->wall->total_ns : NULL,
-                                        .split_ns = row->total_ns };
-        krait_report_columns_cells(&at, chosen, count);
-    }
-    int rc = krait_table_print(table, &report->look, &report->out);
-    if (of->wall)
-        krait_report_wall_note(report, table, "total time");
-    krait_table_free(table);
-    return rc;
-}
-
-static void relative_numbers(struct krait_buf *out, const struct report *report,
-                             const struct krait_relative *row)
-{
-    krait_report_columns_json(out, columns, KRAIT_ARRAY_LEN(columns), report, row);
-    if (row->wall)
-        krait_report_json_split(out, row->wall);
-}
-
-static struct krait_func_row func_row(const struct report *report, const struct krait_relative *relative)
-{
-    struct krait_func_row row = KRAIT_FUNC_ROW(relative_func(report, relative));
-    row.kind = relative_kind(report, relative);
-    return row;
-}
-
-static void put_relatives_json(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
+/* The function that was asked for, as an object. */
+static void json_asked(struct report *report, const struct krait_relatives *relatives)
 {
     struct krait_buf *out = &report->out;
-    krait_report_json_open(report, relatives->of.self_ns);
+    struct report_columns numbers;
+    choose_columns(report, relatives, false, &numbers);
+    const struct krait_sheet sheet = { .columns = numbers.items, .column_count = numbers.count };
     krait_json_key_open(out, report->options->callers ? "callers_of" : "callees_of", '{');
     krait_json_key_text(out, "pattern", asked(report));
     krait_json_key_u64(out, "matched", relatives->matched);
-    relative_numbers(out, report, &relatives->of);
+    krait_sheet_members(&sheet, &relatives->of, out);
     krait_func_row_json_holds(out, relatives->holds_dropped);
     krait_buf_char(out, '}');
-    krait_json_key_open(out, "functions", '[');
-    for (uint32_t i = 0; i < shown; i++) {
-        struct krait_func_row row = func_row(report, &relatives->rows[i]);
-        krait_json_item(out, "\n{");
-        krait_func_row_json(out, row);
-        relative_numbers(out, report, &relatives->rows[i]);
-        krait_func_row_json_holds(out, row.holds_dropped);
-        krait_buf_char(out, '}');
-    }
-    krait_buf_char(out, ']');
-    krait_report_json_close(report);
 }
 
-static void put_relatives_csv(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
+static int put_json(struct report *report, const struct krait_relatives *relatives,
+                    const struct krait_sheet *sheet)
 {
-    struct krait_buf *out = &report->out;
-    krait_func_row_csv(out, NULL);
-    krait_report_columns_csv(out, columns, KRAIT_ARRAY_LEN(columns), report, NULL);
-    krait_func_row_csv_holds(out, NULL);
-    if (report->wall)
-        krait_report_csv_split(out, NULL);
-    krait_buf_char(out, '\n');
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct krait_relative *row = &relatives->rows[i];
-        struct krait_func_row func = func_row(report, row);
-        krait_func_row_csv(out, &func);
-        krait_report_columns_csv(out, columns, KRAIT_ARRAY_LEN(columns), report, row);
-        krait_func_row_csv_holds(out, &func);
-        if (row->wall)
-            krait_report_csv_split(out, row->wall);
-        krait_buf_char(out, '\n');
-    }
+    krait_report_json_open(report, relatives->of.self_ns);
+    json_asked(report, relatives);
+    krait_json_key(&report->out, "functions");
+    int rc = krait_sheet_json(sheet, 0, &report->out);
+    krait_report_json_close(report);
+    return rc;
 }
 
 /* The function itself, in a note: its times are what the shares are of. */
@@ -189,14 +209,20 @@ static void note_overlap(struct report *report, const struct krait_relatives *re
 
 static int put_relatives(struct report *report, const struct krait_relatives *relatives)
 {
-    int rc = 0;
     uint32_t shown = report->limit ? KRAIT_MIN(report->limit, relatives->count) : relatives->count;
-    if (report->format == REPORT_TABLE)
-        rc = put_relatives_table(report, relatives, shown);
-    else if (report->format == REPORT_JSON)
-        put_relatives_json(report, relatives, shown);
-    else
-        put_relatives_csv(report, relatives, shown);
+    struct report_columns chosen;
+    choose_columns(report, relatives, true, &chosen);
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = chosen.items,
+                                 .of = &(struct relatives){ .report = report },
+                                 .column_count = chosen.count,
+                                 .whole = relatives->of.total_ns,
+                                 .lines = true };
+    for (uint32_t i = 0; i < shown; i++)
+        krait_sheet_keep(&sheet, &relatives->rows[i]);
+    int rc = report->format == REPORT_TABLE ? krait_report_put_table(report, &sheet, "total time")
+             : report->format == REPORT_CSV ? krait_sheet_csv(&sheet, 0, &report->out)
+                                            : put_json(report, relatives, &sheet);
     note_function(report, relatives);
     if (report->format == REPORT_TABLE)
         note_overlap(report, relatives);

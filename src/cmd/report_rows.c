@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* When a column is in the table. */
+/* When a column is there. */
 enum column_when {
     ALWAYS = 0,
     OF_RUNS,       /* rows are of functions: a run of a module or thread says nothing */
@@ -17,8 +17,18 @@ enum column_when {
     OF_RAISES,     /* and there is a row that an exception left */
     OF_EXCEPTIONS, /* exceptions were asked for */
     OF_PLACES,     /* rows have a file and line */
+    OF_LINES,      /* rows are of lines that call */
     OF_PROCESSES,
     OF_SAMPLES, /* the recording is of samples */
+    OF_WALL,    /* what threads did is known */
+    NEVER,
+};
+
+/* What columns need besides the row. */
+struct rows {
+    const struct report *report;
+    struct krait_func_row function; /* of the cell that was got last */
+    struct report_raised raised;    /* the same */
 };
 
 /* --- cells --- */
@@ -82,33 +92,60 @@ static void line_cell(struct krait_table *table, const struct krait_profile_row 
     krait_table_keep(table, kept);
 }
 
-static void name_cell(const struct report_spot *at, const struct report_column *column)
+static void name_cell(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    if (at->report->by == KRAIT_BY_LINE)
-        line_cell(at->table, at->row, at->report->trace);
+    const struct report *report = ((const struct rows *)at->sheet->of)->report;
+    if (report->by == KRAIT_BY_LINE)
+        line_cell(table, at->row, report->trace);
     else
-        thing_cell(at->table, at->row, at->report->by);
+        thing_cell(table, at->row, report->by);
 }
 
-static void where_cell(const struct report_spot *at, const struct report_column *column)
+static void where_cell(struct krait_table *table, const struct krait_sheet_spot *at)
 {
     const struct krait_profile_row *row = at->row;
-    krait_cell_where(at->table, row->file, row->line);
+    krait_cell_where(table, row->file, row->line);
 }
 
-static void command_cell(const struct report_spot *at, const struct report_column *column)
+static void command_cell(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    const struct krait_profile_row *row = at->row;
     KRAIT_AUTO_BUF text = { 0 };
-    krait_fmt_safe(&text, krait_fmt_command(at->report->trace->processes[row->process].command));
-    krait_table_cell(at->table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
+    krait_fmt_safe(&text, krait_fmt_command(at->cell.name));
+    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
-static void exceptions_cell(const struct report_spot *at, const struct report_column *column)
+static void command_json(struct krait_buf *out, const struct krait_sheet_spot *at)
 {
-    const struct krait_profile_row *row = at->row;
-    krait_report_raised_cell(at->table, row->exceptions, row->exception_count);
+    krait_json_key_text(out, at->column->key, at->cell.name);
 }
+
+static void callee_heads(struct krait_buf *out, const struct krait_sheet_column *column)
+{
+    krait_buf_fmt(out, "%s_name,%s_module", column->key, column->key);
+}
+
+static void callee_csv(struct krait_buf *out, const struct krait_sheet_spot *at)
+{
+    const struct krait_func_row *callee = at->cell.object;
+    krait_csv_cstr(out, callee->name);
+    krait_buf_char(out, ',');
+    krait_csv_cstr(out, callee->module);
+}
+
+/* An object of its own: the row's keys are the caller's. */
+static void callee_json(struct krait_buf *out, const struct krait_sheet_spot *at)
+{
+    krait_json_key_open(out, at->column->key, '{');
+    krait_sheet_function_json(out, at);
+    krait_buf_char(out, '}');
+}
+
+static const struct krait_sheet_kind kind_function = { .put = name_cell, KRAIT_SHEET_FUNCTION },
+                                     kind_where = { .put = where_cell },
+                                     kind_command = { .put = command_cell, .json = command_json },
+                                     kind_callee = { .heads = callee_heads,
+                                                     .csv = callee_csv,
+                                                     .json = callee_json };
 
 /* The split is of the time that rows are sorted by. */
 static bool splits_total(const struct report *report)
@@ -116,82 +153,165 @@ static bool splits_total(const struct report *report)
     return report->options->sort && strcmp(report->options->sort, "total") == 0;
 }
 
+#define GETTER(name) static struct krait_sheet_cell get_##name(void *of, const void *row, size_t arg)
+
+GETTER(function)
+{
+    struct rows *rows = of;
+    rows->function = KRAIT_FUNC_ROW((const struct krait_profile_row *)row);
+    return krait_sheet_object(&rows->function);
+}
+
+GETTER(callee)
+{
+    struct rows *rows = of;
+    rows->function =
+        KRAIT_FUNC_ROW(&rows->report->trace->funcs[((const struct krait_profile_row *)row)->callee]);
+    return krait_sheet_object(&rows->function);
+}
+
+GETTER(raised)
+{
+    const struct krait_profile_row *at = row;
+    struct rows *rows = of;
+    rows->raised = (struct report_raised){ .items = at->exceptions, .count = at->exception_count };
+    return krait_sheet_object(&rows->raised);
+}
+
+GETTER(holds)
+{
+    return krait_sheet_number(((const struct krait_profile_row *)row)->holds_dropped);
+}
+
+GETTER(command)
+{
+    const struct rows *rows = of;
+    return krait_sheet_name(
+        rows->report->trace->processes[((const struct krait_profile_row *)row)->process].command);
+}
+
+GETTER(split)
+{
+    return krait_sheet_object((const char *)((const struct krait_profile_row *)row)->wall + arg);
+}
+
+GETTER(state)
+{
+    const struct krait_profile_row *at = row;
+    bool total = splits_total(((const struct rows *)of)->report);
+    return krait_report_part(total ? at->wall->total_ns : at->wall->self_ns, arg,
+                             total ? at->total_ns : at->self_ns);
+}
+
+#undef GETTER
+
 /* --- columns, in the order of tables --- */
 
-#define TEXT(title, min, drop, add, when)                                                        \
-    {                                                                                            \
-        { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, min, drop }, 0, NULL, 0, add, when, 0 \
+/* In tables `shown`, in CSV and JSON `given`, at a place. */
+#define TEXT(title, key, kind, flags, min, drop, get, shown, given)                                      \
+    {                                                                                                    \
+        { { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, min, drop }, key, kind, flags, get, 0 }, 0, \
+            shown, given, false                                                                          \
     }
-#define NS(title, key, place, drop, when, member)                                    \
-    {                                                                                \
-        { title, 0, 0, drop }, 0, key, place, krait_report_cell_ns, when, OF(member) \
+#define NUMBER(title, key, kind, place, drop, member)                                                 \
+    {                                                                                                 \
+        { title, 0, 0, drop }, key, kind, KRAIT_SHEET_PLACE(place), krait_sheet_number_at, OF(member) \
     }
-#define SHARE(title, drop, member)                                                     \
-    {                                                                                  \
-        { title, 0, 0, drop }, 0, NULL, 0, krait_report_cell_share, ALWAYS, OF(member) \
+#define NS(title, key, place, drop, when, member)                                     \
+    {                                                                                 \
+        NUMBER(title, key, KRAIT_SHEET_NS, place, drop, member), 0, when, when, false \
     }
-#define COUNT(title, place, drop, beside, when, member)                                        \
-    {                                                                                          \
-        { title, 0, 0, drop }, beside, title, place, krait_report_cell_count, when, OF(member) \
+#define SHARE(title, drop, member)                                                          \
+    {                                                                                       \
+        NUMBER(title, NULL, KRAIT_SHEET_PERCENT, 0, drop, member), 0, ALWAYS, ALWAYS, false \
     }
-#define STATE(name, text, title, words) \
-    { { title, 0, 0, 0 }, 0, NULL, 0, krait_report_cell_wall, ALWAYS, KRAIT_WALL_##name },
+#define COUNT(title, place, drop, beside, shown, member)                                          \
+    {                                                                                             \
+        NUMBER(title, title, KRAIT_SHEET_COUNT, place, drop, member), beside, shown, ALWAYS, true \
+    }
+#define TOOK(title, key, place, drop, member)                                             \
+    {                                                                                     \
+        NUMBER(title, key, KRAIT_SHEET_NS, place, drop, member), 0, OF_RUNS, ALWAYS, true \
+    }
+#define DATA(key, kind, place, get, arg, given)                                                      \
+    {                                                                                                \
+        { { NULL, 0, 0, 0 }, key, kind, KRAIT_SHEET_PLACE(place), get, arg }, 0, NEVER, given, false \
+    }
+#define STATE(name, text, title, words)                                                \
+    { { { title, 0, 0, 0 }, NULL, KRAIT_SHEET_PART, 0, get_state, KRAIT_WALL_##name }, \
+      0,                                                                               \
+      ALWAYS,                                                                          \
+      ALWAYS,                                                                          \
+      false },
 
 /* Left out of a narrow table before any state is. */
 #define AFTER_STATES(n) (KRAIT_WALL_COUNT + (n))
 
 static const struct report_column columns[] = {
 #define OF(member) offsetof(struct krait_profile_row, member)
-    NS("self", "self_ns", 1, 0, ALWAYS, self_ns),
-    NS("error", NULL, 0, AFTER_STATES(1), OF_SAMPLES, self_error_ns),
+#define WALL(key, place, member) \
+    DATA(key, &krait_report_kind_wall, place, get_split, offsetof(struct krait_wall_split, member), OF_WALL)
+    NS("self", "self_ns", 2, 0, ALWAYS, self_ns),
+    NS("error", "self_error_ns", 12, AFTER_STATES(1), OF_SAMPLES, self_error_ns),
     SHARE("self%", AFTER_STATES(2), self_ns),
-    KRAIT_WALL_STATES(STATE) NS("total", "total_ns", 2, AFTER_STATES(4), ALWAYS, total_ns),
+    KRAIT_WALL_STATES(STATE) NS("total", "total_ns", 3, AFTER_STATES(4), ALWAYS, total_ns),
     SHARE("total%", AFTER_STATES(3), total_ns),
-    COUNT("calls", 0, 0, AFTER_STATES(1), ALWAYS, calls),
-    COUNT("runs", 8, AFTER_STATES(6), 0, OF_MANY_RUNS, runs),
-    COUNT("raised", 9, AFTER_STATES(12), 0, OF_RAISES, raised),
-    NS("mean", "mean_ns", 4, AFTER_STATES(5), OF_RUNS, mean_ns),
-    NS("min", "min_ns", 3, AFTER_STATES(11), OF_RUNS, min_ns),
-    NS("max", "max_ns", 5, AFTER_STATES(8), OF_RUNS, max_ns),
-    NS("p50", "p50_ns", 6, AFTER_STATES(10), OF_RUNS, p50_ns),
-    NS("p99", "p99_ns", 7, AFTER_STATES(9), OF_RUNS, p99_ns),
-    TEXT("function", 32, 0, name_cell, ALWAYS),
-    TEXT("exceptions", 20, 0, exceptions_cell, OF_EXCEPTIONS),
-    TEXT("command", 16, 0, command_cell, OF_PROCESSES),
-    TEXT("where", 28, AFTER_STATES(7), where_cell, OF_PLACES),
+    COUNT("calls", 1, 0, AFTER_STATES(1), ALWAYS, calls),
+    COUNT("runs", 9, AFTER_STATES(6), 0, OF_MANY_RUNS, runs),
+    COUNT("raised", 10, AFTER_STATES(12), 0, OF_RAISES, raised),
+    TOOK("mean", "mean_ns", 5, AFTER_STATES(5), mean_ns),
+    TOOK("min", "min_ns", 4, AFTER_STATES(11), min_ns),
+    TOOK("max", "max_ns", 6, AFTER_STATES(8), max_ns),
+    TOOK("p50", "p50_ns", 7, AFTER_STATES(10), p50_ns),
+    TOOK("p99", "p99_ns", 8, AFTER_STATES(9), p99_ns),
+    TEXT("function", "name", &kind_function, KRAIT_SHEET_PLACE(0), 32, 0, get_function, ALWAYS, ALWAYS),
+    TEXT("exceptions", "exceptions", &krait_report_kind_raised, KRAIT_SHEET_PLACE(11), 20, 0, get_raised,
+         OF_EXCEPTIONS, ALWAYS),
+    TEXT("command", "command", &kind_command, KRAIT_SHEET_NO_CSV | KRAIT_SHEET_PLACE(15), 16, 0, get_command,
+         OF_PROCESSES, OF_PROCESSES),
+    TEXT("where", NULL, &kind_where, 0, 28, AFTER_STATES(7), NULL, OF_PLACES, NEVER),
+    DATA("callee", &kind_callee, 14, get_callee, 0, OF_LINES),
+    WALL("wall_self_ns", 16, self_ns),
+    WALL("wall_total_ns", 17, total_ns),
+    { KRAIT_SHEET_HOLDS(13, get_holds), 0, NEVER, ALWAYS, false },
+#undef WALL
 #undef OF
 };
 #undef STATE
+#undef DATA
+#undef TOOK
 #undef COUNT
 #undef SHARE
 #undef NS
+#undef NUMBER
 #undef TEXT
 
 /* --- order --- */
 
 /* NULL: by name, from A. */
-static const struct report_column *sort_column(const char *name)
+static const struct krait_sheet_column *sort_column(const char *name)
 {
     size_t i = 0;
     if (name && strcmp(name, "name") == 0)
         return NULL;
-    while (strcmp(columns[i].column.title, name ? name : "self") != 0) /* options let no other word pass */
+    const char *title = name ? name : "self"; /* options let no other word pass */
+    while (strcmp(columns[i].column.column.title, title) != 0)
         i++;
-    return &columns[i];
+    return &columns[i].column;
 }
 
 /* 0 where the row has none of it. */
-static uint64_t sort_number(const struct krait_profile_row *row, const struct report_column *column)
+static uint64_t sort_number(const struct krait_profile_row *row, const struct krait_sheet_column *column)
 {
-    if (column->add != krait_report_cell_wall)
-        return krait_report_number(row, column);
-    return row->wall ? row->wall->self_ns[column->offset] : 0;
+    if (column->kind != KRAIT_SHEET_PART)
+        return column->get(NULL, row, column->arg).number;
+    return row->wall ? row->wall->self_ns[column->arg] : 0;
 }
 
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
     const struct krait_profile_row *x = a, *y = b;
-    const struct report_column *sort = ctx;
+    const struct krait_sheet_column *sort = ctx;
     if (sort) {
         uint64_t u = sort_number(x, sort), v = sort_number(y, sort);
         if (u != v)
@@ -208,8 +328,8 @@ static int check_sort(const struct report *report, struct krait_err *err)
     const char *name = report->options->sort;
     bool gil = report->wall && name && strcmp(name, "gil") == 0;
     bool known = gil || (report->wall && krait_wall_has_kernel(report->wall));
-    const struct report_column *column = sort_column(name);
-    if (known || !column || column->add != krait_report_cell_wall)
+    const struct krait_sheet_column *column = sort_column(name);
+    if (known || !column || column->kind != KRAIT_SHEET_PART)
         return 0;
     return krait_err_set(err, -ENODATA, "--sort %s: the trace has no thread states; record with --kernel",
                          name);
@@ -283,61 +403,61 @@ static const uint64_t *wall_of(const struct report *report, const struct krait_p
 }
 
 /* A column as it is in this table. The one that the order is by stays. */
-static struct krait_column fit_column(const struct report *report, const struct krait_profile *profile,
-                                      const struct report_column *from)
+static void fit_column(const struct report *report, struct krait_sheet_column *from)
 {
     static const char *const titles[] = { "function", "module", "file", "thread", "process", "line of call" };
-    struct krait_column column = krait_report_column_fit(from, wall_of(report, profile));
+    struct krait_column *column = &from->column;
     const char *sort = report->options->sort;
-    if (sort && strcmp(column.title, sort) == 0)
-        column.drop = 0;
-    if (from->when == OF_RAISES && report->exception)
-        column.drop = 0;
-    if (from->add != name_cell)
-        return column;
-    column.title = titles[report->by];
-    column.min = report->by == KRAIT_BY_LINE ? LINE_MIN : report->wall ? NAME_MIN : column.min;
-    return column;
+    if (sort && column->title && strcmp(column->title, sort) == 0)
+        column->drop = 0;
+    if (from->key && strcmp(from->key, "raised") == 0 && report->exception)
+        column->drop = 0;
+    if (from->kind != &kind_function)
+        return;
+    column->title = titles[report->by];
+    column->min = report->by == KRAIT_BY_LINE ? LINE_MIN : report->wall ? NAME_MIN : column->min;
 }
 
 /* Columns of a group stand together, as they stand in the table of columns. */
 enum column_group { FIRST, SECOND, REST, GROUPS };
 
 /* A total time that is split stands at the left, with its split behind it. */
-static enum column_group group_of(const struct report *report, const struct report_column *column)
+static enum column_group group_of(const struct report *report, const struct krait_sheet_column *column)
 {
-    bool is_time = column->add == krait_report_cell_ns || column->add == krait_report_cell_share;
+    bool is_time = column->kind == KRAIT_SHEET_NS || column->kind == KRAIT_SHEET_PERCENT;
     if (!report->wall || !splits_total(report))
         return FIRST;
-    if (column->add == krait_report_cell_wall)
+    if (column->kind == KRAIT_SHEET_PART)
         return SECOND;
-    return is_time && column->offset == offsetof(struct krait_profile_row, total_ns) ? FIRST : REST;
+    return is_time && column->arg == offsetof(struct krait_profile_row, total_ns) ? FIRST : REST;
 }
 
-/* Which columns there are, into `chosen`; returns how many. */
-static uint32_t choose_columns(const struct report *report, const struct krait_profile *profile,
-                               uint32_t shown, struct krait_column *mine, const struct report_column **chosen)
+/* Which columns the sheet has. */
+static void choose_columns(const struct report *report, const struct krait_profile *profile, uint32_t shown,
+                           struct report_columns *chosen)
 {
     bool functions = report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE;
     unsigned present = 1U << ALWAYS | (unsigned)functions << OF_RUNS |
                        (unsigned)(functions && has_many_runs(profile, shown)) << OF_MANY_RUNS |
                        (unsigned)(functions && has_raises(profile, shown)) << OF_RAISES |
                        (unsigned)asks_for_exceptions(report) << OF_EXCEPTIONS |
-                       (unsigned)(functions) << OF_PLACES |
+                       (unsigned)functions << OF_PLACES |
+                       (unsigned)(report->by == KRAIT_BY_LINE) << OF_LINES |
                        (unsigned)(report->by == KRAIT_BY_PROCESS) << OF_PROCESSES |
-                       (unsigned)(report->trace->samples.rate != 0) << OF_SAMPLES;
-    const struct report_column *all[KRAIT_ARRAY_LEN(columns)];
-    uint32_t count = krait_report_columns_choose(all, columns, KRAIT_ARRAY_LEN(columns), present, report,
-                                                 wall_of(report, profile));
+                       (unsigned)(report->trace->samples.rate != 0) << OF_SAMPLES |
+                       (unsigned)(report->wall != NULL) << OF_WALL;
+    struct report_columns all;
+    krait_report_columns_choose(chosen, columns, KRAIT_ARRAY_LEN(columns), present, report,
+                                wall_of(report, profile));
+    memcpy(all.items, chosen->items, chosen->count * sizeof(all.items[0]));
     uint32_t n = 0;
-    for (uint32_t i = 0; i < GROUPS * count; i++) {
-        if (group_of(report, all[i % count]) != i / count)
+    for (uint32_t i = 0; i < GROUPS * chosen->count; i++) {
+        const struct krait_sheet_column *from = &all.items[i % chosen->count];
+        if (group_of(report, from) != i / chosen->count)
             continue;
-        chosen[n] = all[i % count];
-        mine[n] = fit_column(report, profile, chosen[n]);
-        n++;
+        chosen->items[n] = *from;
+        fit_column(report, &chosen->items[n++]);
     }
-    return n;
 }
 
 static void note_samples(struct report *report)
@@ -366,114 +486,48 @@ static void note_runs(struct report *report, const struct krait_profile *profile
                       "and what goes on when greenlets switch, is a run and no call\n");
 }
 
-static int put_table(struct report *report, const struct krait_profile *profile, uint32_t shown)
+static int put_table(struct report *report, const struct krait_profile *profile,
+                     const struct krait_sheet *sheet)
 {
-    struct krait_column mine[KRAIT_ARRAY_LEN(columns)];
-    const struct report_column *chosen[KRAIT_ARRAY_LEN(columns)];
-    uint32_t count = choose_columns(report, profile, shown, mine, chosen);
-    struct krait_table *table;
-    if (krait_table_new(&table, mine, count))
-        return -ENOMEM;
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct krait_profile_row *row = &profile->rows[i];
-        bool total = splits_total(report);
-        const struct report_spot at = {
-            .report = report,
-            .table = table,
-            .row = row,
-            .whole = profile->self_ns,
-            .wall_ns = !row->wall ? NULL
-                       : total    ? row->wall->total_ns
-                                  : row->wall->self_ns,
-            .split_ns = total ? row->total_ns : row->self_ns,
-        };
-        krait_report_columns_cells(&at, chosen, count);
-    }
-    int rc = krait_table_print(table, &report->look, &report->out);
     if (report->trace->samples.rate)
         note_samples(report);
     else if (report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE)
-        note_runs(report, profile, shown);
+        note_runs(report, profile, sheet->rows);
+    return krait_report_put_table(report, sheet,
+                                  splits_total(report) ? "total time"
+                                                       : "self time; with --sort total, of the total time");
+}
+
+/* --- the outputs --- */
+
+static int put_json(struct report *report, const struct krait_profile *profile,
+                    const struct krait_sheet *sheet)
+{
+    krait_report_json_open(report, profile->self_ns);
     if (report->wall)
-        krait_report_wall_note(report, table,
-                               splits_total(report) ? "total time"
-                                                    : "self time; with --sort total, of the total time");
-    krait_table_free(table);
+        krait_report_json_wall(&report->out, "wall_ns", profile->wall_ns);
+    krait_json_key(&report->out, "functions");
+    int rc = krait_sheet_json(sheet, 0, &report->out);
+    krait_report_json_close(report);
     return rc;
 }
 
-/* --- CSV and JSON --- */
-
-static void csv_callee(struct krait_buf *out, const struct krait_func *callee)
+static int put(struct report *report, const struct krait_profile *profile, uint32_t shown)
 {
-    krait_buf_char(out, ',');
-    krait_csv_cstr(out, callee->name);
-    krait_buf_char(out, ',');
-    krait_csv_cstr(out, callee->module);
-}
-
-/* What is called from the line, as an object of its own: the row's keys are the caller's. */
-static void json_callee(struct krait_buf *out, const struct krait_func *callee)
-{
-    krait_json_key_open(out, "callee", '{');
-    krait_func_row_json(out, KRAIT_FUNC_ROW(callee));
-    krait_buf_char(out, '}');
-}
-
-static void put_csv(struct report *report, const struct krait_profile *profile, uint32_t shown)
-{
-    struct krait_buf *out = &report->out;
-    bool lines = report->by == KRAIT_BY_LINE;
-    krait_func_row_csv(out, NULL);
-    krait_report_columns_csv(out, columns, KRAIT_ARRAY_LEN(columns), report, NULL);
-    krait_buf_str(out, report->trace->samples.rate ? ",exceptions,self_error_ns" : ",exceptions");
-    krait_func_row_csv_holds(out, NULL);
-    krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
-    if (report->wall)
-        krait_report_csv_split(out, NULL);
-    krait_buf_char(out, '\n');
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct krait_profile_row *row = &profile->rows[i];
-        krait_func_row_csv(out, &KRAIT_FUNC_ROW(row));
-        krait_report_columns_csv(out, columns, KRAIT_ARRAY_LEN(columns), report, row);
-        krait_report_raised_csv(out, row->exceptions, row->exception_count);
-        if (report->trace->samples.rate)
-            krait_buf_fmt(out, ",%llu", (unsigned long long)row->self_error_ns);
-        krait_func_row_csv_holds(out, &KRAIT_FUNC_ROW(row));
-        if (lines)
-            csv_callee(out, &report->trace->funcs[row->callee]);
-        if (row->wall)
-            krait_report_csv_split(out, row->wall);
-        krait_buf_char(out, '\n');
-    }
-}
-
-static void put_json(struct report *report, const struct krait_profile *profile, uint32_t shown)
-{
-    struct krait_buf *out = &report->out;
-    krait_report_json_open(report, profile->self_ns);
-    if (report->wall)
-        krait_report_json_wall(out, "wall_ns", profile->wall_ns);
-    krait_json_key_open(out, "functions", '[');
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct krait_profile_row *row = &profile->rows[i];
-        krait_json_item(out, "\n{");
-        krait_func_row_json(out, KRAIT_FUNC_ROW(row));
-        krait_report_columns_json(out, columns, KRAIT_ARRAY_LEN(columns), report, row);
-        krait_report_raised_json(out, row->exceptions, row->exception_count);
-        if (report->trace->samples.rate)
-            krait_json_key_u64(out, "self_error_ns", row->self_error_ns);
-        if (report->by == KRAIT_BY_LINE)
-            json_callee(out, &report->trace->funcs[row->callee]);
-        if (report->by == KRAIT_BY_PROCESS)
-            krait_json_key_text(out, "command", report->trace->processes[row->process].command);
-        if (row->wall)
-            krait_report_json_split(out, row->wall);
-        krait_func_row_json_holds(out, row->holds_dropped);
-        krait_buf_char(out, '}');
-    }
-    krait_buf_char(out, ']');
-    krait_report_json_close(report);
+    struct report_columns chosen;
+    struct rows rows = { .report = report };
+    choose_columns(report, profile, shown, &chosen);
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = chosen.items,
+                                 .of = &rows,
+                                 .column_count = chosen.count,
+                                 .whole = profile->self_ns,
+                                 .lines = true };
+    for (uint32_t i = 0; i < shown; i++)
+        krait_sheet_keep(&sheet, &profile->rows[i]);
+    return report->format == REPORT_TABLE ? put_table(report, profile, &sheet)
+           : report->format == REPORT_CSV ? krait_sheet_csv(&sheet, 0, &report->out)
+                                          : put_json(report, profile, &sheet);
 }
 
 int krait_report_rows(struct report *report, struct krait_err *err)
@@ -499,12 +553,7 @@ int krait_report_rows(struct report *report, struct krait_err *err)
     sort_rows(profile, report->options->sort);
     uint32_t shown = report->limit ? KRAIT_MIN(report->limit, profile->count) : profile->count;
     krait_report_wall_heading(report, profile->wall_ns);
-    if (report->format == REPORT_TABLE)
-        rc = put_table(report, profile, shown);
-    else if (report->format == REPORT_CSV)
-        put_csv(report, profile, shown);
-    else
-        put_json(report, profile, shown);
+    rc = put(report, profile, shown);
     if (shown < profile->count && report->format == REPORT_TABLE)
         krait_report_note_more(report, profile->count - shown);
     if (!profile->count)

@@ -193,201 +193,265 @@ static void add_guides(struct krait_buf *text, const struct line *line, struct g
 
 /* --- columns --- */
 
-/* What columns need besides the node. */
-struct tree_line {
+/* What columns need besides the line. */
+struct tree {
+    const struct report *report;
     const struct krait_calltree *tree;
-    const struct line *line;
-    const struct report_raised *raised; /* of the node; NULL: exceptions were not asked for */
-    struct guides *guides;
+    const struct lines *lines;
+    uint32_t *ids; /* by node: the number of its line */
+    struct guides guides;
+    struct krait_func_row function; /* of the cell that was got last */
 };
 
-static void node_cell(const struct report_spot *at, const struct report_column *column)
+static const struct krait_tree_node *node_of(const struct tree *tree, const void *row)
 {
-    const struct tree_line *of = at->of;
-    const struct krait_tree_node *node = at->row;
+    return &tree->tree->nodes[((const struct line *)row)->node];
+}
+
+/* NULL: a group. */
+static const struct krait_func *func_of(const struct tree *tree, const void *row)
+{
+    const struct krait_tree_node *node = node_of(tree, row);
+    return node->func == KRAIT_NO_ID ? NULL : &tree->report->trace->funcs[node->func];
+}
+
+static const char *label_of(const struct tree *tree, const void *row)
+{
+    return tree->tree->labels.texts[node_of(tree, row)->label];
+}
+
+static void node_cell(struct krait_table *table, const struct krait_sheet_spot *at)
+{
+    struct tree *tree = at->sheet->of;
+    const struct krait_func *func = func_of(tree, at->row);
     KRAIT_AUTO_BUF text = { 0 };
     size_t bright = 0;
     enum krait_style style = KRAIT_STYLE_NONE;
-    add_guides(&text, of->line, of->guides);
+    add_guides(&text, at->row, &tree->guides);
     size_t kept = text.len;
-    if (node->func == KRAIT_NO_ID) {
-        krait_fmt_safe(&text, of->tree->labels.texts[node->label]);
+    if (!func) {
+        krait_fmt_safe(&text, label_of(tree, at->row));
         style = KRAIT_STYLE_BOLD;
     } else {
-        const struct krait_func *func = &at->report->trace->funcs[node->func];
         krait_func_row_marked(&text, func, &bright);
         style = func->kind == KRAIT_FUNC_PYTHON ? KRAIT_STYLE_NONE : KRAIT_STYLE_C;
     }
-    krait_table_cell(at->table, text.data ? text.data : "", style, bright);
-    krait_table_keep(at->table, kept);
+    krait_table_cell(table, text.data ? text.data : "", style, bright);
+    krait_table_keep(table, kept);
 }
 
-static void raised_cell(const struct report_spot *at, const struct report_column *column)
+/* A group has a name alone. */
+static void node_json(struct krait_buf *out, const struct krait_sheet_spot *at)
 {
-    const struct tree_line *of = at->of;
-    if (of->raised->total)
-        krait_cell_count(at->table, of->raised->total);
+    const struct tree *tree = at->sheet->of;
+    if (func_of(tree, at->row))
+        krait_sheet_function_json(out, at);
     else
-        krait_table_cell(at->table, "-", KRAIT_STYLE_DIM, 0);
+        krait_json_key_text(out, at->column->key, label_of(tree, at->row));
 }
 
-static void types_cell(const struct report_spot *at, const struct report_column *column)
+static void raised_cell(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    const struct tree_line *of = at->of;
-    krait_report_raised_cell(at->table, of->raised->items, of->raised->count);
+    if (at->cell.number)
+        krait_cell_count(table, at->cell.number);
+    else
+        krait_table_cell(table, "-", KRAIT_STYLE_DIM, 0);
 }
 
-enum { ALWAYS = 0, OF_EXCEPTIONS };      /* when a column is in the table */
+static void add_number(struct krait_buf *out, const struct krait_sheet_cell *cell,
+                       void (*add_text)(struct krait_buf *out, const char *text))
+{
+    krait_json_u64(out, cell->number);
+}
+
+static const struct krait_sheet_kind kind_node = { .put = node_cell,
+                                                   .heads = krait_sheet_function_heads,
+                                                   .csv = krait_sheet_function_csv,
+                                                   .json = node_json },
+                                     kind_raised = { .put = raised_cell, .value = add_number };
+
+#define GETTER(name) static struct krait_sheet_cell get_##name(void *of, const void *row, size_t arg)
+
+GETTER(number)
+{
+    return krait_sheet_number_at(NULL, node_of(of, row), arg);
+}
+
+GETTER(id)
+{
+    const struct tree *tree = of;
+    return krait_sheet_number(tree->ids[((const struct line *)row)->node]);
+}
+
+GETTER(parent)
+{
+    const struct tree *tree = of;
+    uint32_t parent = node_of(tree, row)->parent;
+    return krait_sheet_number(parent ? tree->ids[parent] : KRAIT_SHEET_NONE);
+}
+
+GETTER(depth)
+{
+    return krait_sheet_number(node_of(of, row)->depth - 1);
+}
+
+GETTER(function)
+{
+    struct tree *tree = of;
+    const struct krait_func *func = func_of(tree, row);
+    tree->function = func ? KRAIT_FUNC_ROW(func)
+                          : (struct krait_func_row){ .name = label_of(tree, row), "", "", .kind = "group" };
+    return krait_sheet_object(&tree->function);
+}
+
+GETTER(holds)
+{
+    const struct krait_func *func = func_of(of, row);
+    return krait_sheet_number(func && func->holds_dropped);
+}
+
+static const struct report_raised *raised_of(const struct tree *tree, const void *row)
+{
+    return &tree->lines->raised[((const struct line *)row)->node];
+}
+
+GETTER(raised)
+{
+    return krait_sheet_number(raised_of(of, row)->total);
+}
+
+GETTER(types)
+{
+    return krait_sheet_object(raised_of(of, row));
+}
+
+static const uint64_t *wall_of(const struct tree *tree, const void *row)
+{
+    return tree->tree->wall_ns[((const struct line *)row)->node];
+}
+
+GETTER(state)
+{
+    return krait_report_part(wall_of(of, row), arg, node_of(of, row)->total_ns);
+}
+
+GETTER(wall)
+{
+    return krait_sheet_object(wall_of(of, row));
+}
+
+#undef GETTER
+
+enum { ALWAYS = 0, OF_EXCEPTIONS, OF_WALL, NEVER }; /* when a column is there */
 enum { LAST = KRAIT_WALL_COUNT };        /* left out of a narrow table before any state is: LAST + 1 and on */
 enum { NAME_MIN = 40, BESIDE_MIN = 30 }; /* columns of a name, and beside what threads did */
 enum { SHORTEN = KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN };
 
-static const struct report_column columns[] = {
-#define OF(member) ALWAYS, offsetof(struct krait_tree_node, member)
-#define X(name, text, title, words) \
-    { { title, 0, 0, 0 }, 0, NULL, 0, krait_report_cell_wall, ALWAYS, KRAIT_WALL_##name },
-    { { "total", 0, 0, 0 }, 0, "total_ns", 2, krait_report_cell_ns, OF(total_ns) },
-    { { "total%", 0, 0, 0 }, LAST + 1, NULL, 0, krait_report_cell_share, OF(total_ns) },
-    KRAIT_WALL_STATES(X){ { "self", 0, 0, 1 }, LAST + 3, "self_ns", 1, krait_report_cell_ns, OF(self_ns) },
-    { { "calls", 0, 0, 0 }, LAST + 2, "calls", 0, krait_report_cell_count, OF(calls) },
-    { { "raised", 0, 0, 0 }, 0, NULL, 0, raised_cell, OF_EXCEPTIONS, 0 },
-    { { "function", SHORTEN, NAME_MIN, 0 }, 0, NULL, 0, node_cell, ALWAYS, 0 },
-    { { "exceptions", SHORTEN, 14, 0 }, 0, NULL, 0, types_cell, OF_EXCEPTIONS, 0 },
-#undef X
-#undef OF
-};
+#define PLACE KRAIT_SHEET_PLACE
+#define NUMBER(title, key, kind, place, drop, beside, of_calls, member)                 \
+    {                                                                                   \
+        {                                                                               \
+            { title, 0, 0, drop }, key,        kind,                                    \
+            PLACE(place),          get_number, offsetof(struct krait_tree_node, member) \
+        },                                                                              \
+            beside, ALWAYS, ALWAYS, of_calls                                            \
+    }
+#define STATE(name, text, title, words)                                                \
+    { { { title, 0, 0, 0 }, NULL, KRAIT_SHEET_PART, 0, get_state, KRAIT_WALL_##name }, \
+      0,                                                                               \
+      ALWAYS,                                                                          \
+      ALWAYS,                                                                          \
+      false },
+#define DATA(key, kind, flags, get, given)                                      \
+    {                                                                           \
+        { { NULL, 0, 0, 0 }, key, kind, flags, get, 0 }, 0, NEVER, given, false \
+    }
 
-enum { TREE_COLUMNS = KRAIT_ARRAY_LEN(columns) };
+static const struct report_column columns[] = {
+    NUMBER("total", "total_ns", KRAIT_SHEET_NS, 6, 0, 0, false, total_ns),
+    NUMBER("total%", NULL, KRAIT_SHEET_PERCENT, 0, 0, LAST + 1, false, total_ns),
+    KRAIT_WALL_STATES(STATE) NUMBER("self", "self_ns", KRAIT_SHEET_NS, 5, 1, LAST + 3, false, self_ns),
+    NUMBER("calls", "calls", KRAIT_SHEET_COUNT, 4, 0, LAST + 2, true, calls),
+    { { { "raised", 0, 0, 0 }, "raised", &kind_raised, PLACE(8), get_raised, 0 },
+      0,
+      OF_EXCEPTIONS,
+      OF_EXCEPTIONS,
+      true },
+    { { { "function", SHORTEN, NAME_MIN, 0 }, "name", &kind_node, PLACE(3), get_function, 0 },
+      0,
+      ALWAYS,
+      ALWAYS,
+      false },
+    { { { "exceptions", SHORTEN, 14, 0 }, "exceptions", &krait_report_kind_raised, PLACE(9), get_types, 0 },
+      0,
+      OF_EXCEPTIONS,
+      OF_EXCEPTIONS,
+      false },
+    DATA("id", KRAIT_SHEET_NUMBER, KRAIT_SHEET_NO_CSV | PLACE(0), get_id, ALWAYS),
+    DATA("parent", KRAIT_SHEET_NUMBER, KRAIT_SHEET_NO_CSV | PLACE(1), get_parent, ALWAYS),
+    DATA("depth", KRAIT_SHEET_NUMBER, PLACE(2), get_depth, ALWAYS),
+    DATA("wall_total_ns", &krait_report_kind_wall, PLACE(10), get_wall, OF_WALL),
+    { KRAIT_SHEET_HOLDS(7, get_holds), 0, NEVER, ALWAYS, false },
+};
+#undef DATA
+#undef STATE
+#undef NUMBER
+#undef PLACE
 
 /* --- the outputs --- */
 
-/* Returns how many columns there are. */
-static uint32_t choose_columns(const struct report_column **chosen, struct krait_column *mine,
-                               const struct report *report, const struct krait_calltree *tree)
+static void choose_columns(const struct tree *tree, struct report_columns *chosen)
 {
-    const uint64_t *wall_ns = tree->split ? tree->wall_ns[0] : NULL;
-    unsigned present = 1U << ALWAYS | (unsigned)(report->exception != NULL) << OF_EXCEPTIONS;
-    uint32_t count = krait_report_columns_choose(chosen, columns, TREE_COLUMNS, present, report, wall_ns);
-    for (uint32_t i = 0; i < count; i++) {
-        mine[i] = krait_report_column_fit(chosen[i], wall_ns);
-        if (chosen[i]->add == node_cell && tree->split)
-            mine[i].min = BESIDE_MIN;
+    const struct krait_calltree *of = tree->tree;
+    unsigned present = 1U << ALWAYS | (unsigned)(tree->lines->raised != NULL) << OF_EXCEPTIONS |
+                       (unsigned)of->split << OF_WALL;
+    krait_report_columns_choose(chosen, columns, KRAIT_ARRAY_LEN(columns), present, tree->report,
+                                of->split ? of->wall_ns[0] : NULL);
+    for (uint32_t i = 0; i < chosen->count; i++) {
+        if (chosen->items[i].kind == &kind_node && of->split)
+            chosen->items[i].column.min = BESIDE_MIN;
     }
-    return count;
-}
-
-static int put_tree_table(struct report *report, const struct krait_calltree *tree, const struct lines *lines,
-                          uint32_t shown)
-{
-    const struct report_column *chosen[TREE_COLUMNS];
-    struct krait_column mine[TREE_COLUMNS];
-    uint32_t count = choose_columns(chosen, mine, report, tree);
-    KRAIT_AUTO_FREE bool *last_at = calloc((size_t)lines->deepest + 1, sizeof(*last_at));
-    struct guides guides = { .last_at = last_at,
-                             .room = guides_room(&report->look),
-                             .utf8 = report->look.utf8 };
-    struct krait_table *table;
-    if (!last_at || krait_table_new(&table, mine, count))
-        return -ENOMEM;
-    if (tree->split)
-        krait_report_wall_heading(report, tree->wall_ns[0]);
-    for (uint32_t i = 0; i < shown; i++) {
-        uint32_t node = lines->items[i].node;
-        const struct tree_line line = { .tree = tree,
-                                        .line = &lines->items[i],
-                                        .raised = lines->raised ? &lines->raised[node] : NULL,
-                                        .guides = &guides };
-        const struct report_spot at = { .report = report,
-                                        .table = table,
-                                        .row = &tree->nodes[node],
-                                        .whole = tree->nodes[0].total_ns,
-                                        .wall_ns = tree->split ? tree->wall_ns[node] : NULL,
-                                        .split_ns = tree->nodes[node].total_ns,
-                                        .of = &line };
-        krait_report_columns_cells(&at, chosen, count);
-    }
-    int rc = krait_table_print(table, &report->look, &report->out);
-    if (tree->split)
-        krait_report_wall_note(report, table, "total time");
-    krait_table_free(table);
-    return rc;
 }
 
 /* A flat list, parents before children: nested objects as deep as a program's recursion break readers. */
-static int put_tree_json(struct report *report, const struct krait_calltree *tree, const struct lines *lines,
-                         uint32_t shown)
+static int put_tree_json(struct report *report, const struct krait_sheet *sheet, uint64_t total_ns)
 {
-    KRAIT_AUTO_FREE uint32_t *ids = calloc((size_t)tree->count + 1, sizeof(*ids));
-    if (!ids)
-        return -ENOMEM;
-    struct krait_buf *out = &report->out;
-    krait_report_json_open(report, tree->nodes[0].total_ns);
-    krait_json_key_open(out, "tree", '[');
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct krait_tree_node *node = &tree->nodes[lines->items[i].node];
-        const struct krait_func *func = node->func == KRAIT_NO_ID ? NULL : &report->trace->funcs[node->func];
-        ids[lines->items[i].node] = i;
-        krait_json_item(out, "\n{");
-        krait_json_key_u64(out, "id", i);
-        krait_json_key(out, "parent");
-        if (node->parent)
-            krait_json_u64(out, ids[node->parent]);
-        else
-            krait_buf_str(out, "null");
-        krait_json_key_u64(out, "depth", node->depth - 1);
-        if (func)
-            krait_func_row_json(out, KRAIT_FUNC_ROW(func));
-        else {
-            krait_json_key_text(out, "name", tree->labels.texts[node->label]);
-        }
-        krait_report_columns_json(out, columns, TREE_COLUMNS, report, node);
-        if (lines->raised) {
-            const struct report_raised *raised = &lines->raised[lines->items[i].node];
-            krait_json_key_u64(out, "raised", raised->total);
-            krait_report_raised_json(out, raised->items, raised->count);
-        }
-        krait_func_row_json_holds(out, func && func->holds_dropped);
-        if (tree->split)
-            krait_report_json_wall(out, "wall_total_ns", tree->wall_ns[lines->items[i].node]);
-        krait_buf_char(out, '}');
-    }
-    krait_buf_char(out, ']');
+    krait_report_json_open(report, total_ns);
+    krait_json_key(&report->out, "tree");
+    int rc = krait_sheet_json(sheet, 0, &report->out);
     krait_report_json_close(report);
-    return 0;
+    return rc;
 }
 
-static void put_tree_csv(struct report *report, const struct krait_calltree *tree, const struct lines *lines,
-                         uint32_t shown)
+static int put_lines(struct report *report, const struct krait_calltree *of, const struct lines *lines,
+                     uint32_t shown)
 {
-    struct krait_buf *out = &report->out;
-    krait_buf_str(out, "depth,");
-    krait_func_row_csv(out, NULL);
-    krait_report_columns_csv(out, columns, TREE_COLUMNS, report, NULL);
-    krait_func_row_csv_holds(out, NULL);
-    krait_buf_str(out, lines->raised ? ",raised,exceptions" : "");
-    if (tree->split)
-        krait_report_csv_wall(out, "total", NULL);
-    krait_buf_char(out, '\n');
+    KRAIT_AUTO_FREE bool *last_at = calloc((size_t)lines->deepest + 1, sizeof(*last_at));
+    KRAIT_AUTO_FREE uint32_t *ids = calloc((size_t)of->count + 1, sizeof(*ids));
+    if (!last_at || !ids)
+        return -ENOMEM;
+    struct tree tree = { .report = report, .tree = of, .lines = lines, .ids = ids };
+    tree.guides =
+        (struct guides){ .last_at = last_at, .room = guides_room(&report->look), .utf8 = report->look.utf8 };
+    struct report_columns chosen;
+    choose_columns(&tree, &chosen);
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = chosen.items,
+                                 .of = &tree,
+                                 .column_count = chosen.count,
+                                 .whole = of->nodes[0].total_ns,
+                                 .lines = true };
     for (uint32_t i = 0; i < shown; i++) {
-        const struct krait_tree_node *node = &tree->nodes[lines->items[i].node];
-        bool is_group = node->func == KRAIT_NO_ID;
-        struct krait_func_row row =
-            is_group
-                ? (struct krait_func_row){ .name = tree->labels.texts[node->label], "", "", .kind = "group" }
-                : KRAIT_FUNC_ROW(&report->trace->funcs[node->func]);
-        krait_buf_fmt(out, "%u,", node->depth - 1);
-        krait_func_row_csv(out, &row);
-        krait_report_columns_csv(out, columns, TREE_COLUMNS, report, node);
-        krait_func_row_csv_holds(out, &row);
-        if (lines->raised) {
-            const struct report_raised *raised = &lines->raised[lines->items[i].node];
-            krait_buf_fmt(out, ",%llu", (unsigned long long)raised->total);
-            krait_report_raised_csv(out, raised->items, raised->count);
-        }
-        if (tree->split)
-            krait_report_csv_wall(out, "total", tree->wall_ns[lines->items[i].node]);
-        krait_buf_char(out, '\n');
+        ids[lines->items[i].node] = i;
+        krait_sheet_keep(&sheet, &lines->items[i]);
     }
+    if (report->format == REPORT_CSV)
+        return krait_sheet_csv(&sheet, 0, &report->out);
+    if (report->format == REPORT_JSON)
+        return put_tree_json(report, &sheet, of->nodes[0].total_ns);
+    if (of->split)
+        krait_report_wall_heading(report, of->wall_ns[0]);
+    return krait_report_put_table(report, &sheet, "total time");
 }
 
 static int put_tree(struct report *report, const struct krait_calltree *tree, struct lines *lines)
@@ -400,12 +464,7 @@ static int put_tree(struct report *report, const struct krait_calltree *tree, st
     if (rc)
         return rc;
     uint32_t shown = report->limit ? KRAIT_MIN(report->limit, lines->count) : lines->count;
-    if (report->format == REPORT_TABLE)
-        rc = put_tree_table(report, tree, lines, shown);
-    else if (report->format == REPORT_JSON)
-        rc = put_tree_json(report, tree, lines, shown);
-    else
-        put_tree_csv(report, tree, lines, shown);
+    rc = put_lines(report, tree, lines, shown);
     if (shown < lines->count)
         krait_buf_fmt(&report->notes, "%s more; --limit 0 shows all\n",
                       krait_fmt_counted(count, lines->count - shown, "line"));

@@ -190,24 +190,26 @@ void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64
     krait_buf_char(out, '}');
 }
 
-void krait_report_json_split(struct krait_buf *out, const struct krait_wall_split *split)
+/* As many cells, each named after the column's key: wall_self_ns is wall_self_gil_ns and so on. */
+static void wall_heads(struct krait_buf *out, const struct krait_sheet_column *column)
 {
-    krait_report_json_wall(out, "wall_self_ns", split->self_ns);
-    krait_report_json_wall(out, "wall_total_ns", split->total_ns);
+    int stem = (int)(strlen(column->key) - strlen("_ns"));
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
+        krait_buf_fmt(out, "%s%.*s_%s_ns", i ? "," : "", stem, column->key, states[i].key);
 }
 
-void krait_report_csv_split(struct krait_buf *out, const struct krait_wall_split *split)
+static void wall_csv(struct krait_buf *out, const struct krait_sheet_spot *at)
 {
-    krait_report_csv_wall(out, "self", split ? split->self_ns : NULL);
-    krait_report_csv_wall(out, "total", split ? split->total_ns : NULL);
+    const uint64_t *ns = at->cell.object;
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
+        krait_buf_fmt(out, "%s%llu", i ? "," : "", (unsigned long long)ns[i]);
 }
 
-void krait_report_csv_wall(struct krait_buf *out, const char *of, const uint64_t *ns)
+static void wall_json(struct krait_buf *out, const struct krait_sheet_spot *at)
 {
-    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
-        if (ns)
-            krait_buf_fmt(out, ",%llu", (unsigned long long)ns[i]);
-        else
-            krait_buf_fmt(out, ",wall_%s_%s_ns", of, states[i].key);
-    }
+    krait_report_json_wall(out, at->column->key, at->cell.object);
 }
+
+const struct krait_sheet_kind krait_report_kind_wall = { .heads = wall_heads,
+                                                         .csv = wall_csv,
+                                                         .json = wall_json };

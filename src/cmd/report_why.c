@@ -4,11 +4,9 @@
  */
 #include "analysis/why.h"
 #include "base/arena.h"
-#include "base/csv.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/report.h"
-#include "cmd/sheet.h"
 
 #include <string.h>
 
@@ -322,36 +320,95 @@ static int put_text(struct report *report, const struct krait_why *why, uint32_t
     return rc;
 }
 
-/* -- JSON -- */
+/* -- for programs: a row a call; CSV is without its tables -- */
 
-static int json_call(struct report *report, const struct krait_why_call *call)
+/* What columns need besides the row. */
+struct calls {
+    struct report *report;
+    struct krait_func_row function; /* of the cell that was got last */
+};
+
+#define GETTER(name) static struct krait_sheet_cell get_##name(void *of, const void *row, size_t arg)
+
+static const struct krait_thread *thread_of(const void *of, const void *row)
 {
-    struct krait_buf *out = &report->out;
-    int rc = 0;
-    const struct krait_func *func = &report->trace->funcs[call->func];
-    const struct krait_thread *thread = &report->trace->threads[call->thread];
-    krait_buf_char(out, '{');
-    krait_func_row_json(out, KRAIT_FUNC_ROW(func));
-    krait_json_key_u64(out, "begin_ns", call->begin_ns);
-    krait_json_key_u64(out, "duration_ns", call->end_ns - call->begin_ns);
-    krait_json_key_u64(out, "pid", report->trace->processes[thread->process].pid);
-    krait_json_key_u64(out, "tid", thread->tid);
-    krait_json_key_text(out, "thread", thread->name);
-    if (report->wall) {
-        krait_report_json_wall(out, "wall_ns", call->wall_ns);
-        krait_json_key(out, "syscalls");
-        rc = with_sheet(report, call, false, print_json);
-        krait_json_key(out, "waits");
-        rc = rc ? rc : with_sheet(report, call, true, print_json);
-    }
-    krait_buf_char(out, '}');
-    return rc;
+    return &((const struct calls *)of)->report->trace->threads[((const struct krait_why_call *)row)->thread];
 }
 
-static int put_json(struct report *report, const struct krait_why *why, uint32_t matched)
+GETTER(function)
+{
+    struct calls *calls = of;
+    calls->function =
+        KRAIT_FUNC_ROW(&calls->report->trace->funcs[((const struct krait_why_call *)row)->func]);
+    return krait_sheet_object(&calls->function);
+}
+
+GETTER(duration)
+{
+    const struct krait_why_call *call = row;
+    return krait_sheet_number(call->end_ns - call->begin_ns);
+}
+
+GETTER(pid)
+{
+    return krait_sheet_number(
+        ((struct calls *)of)->report->trace->processes[thread_of(of, row)->process].pid);
+}
+
+GETTER(tid)
+{
+    return krait_sheet_number(thread_of(of, row)->tid);
+}
+
+GETTER(thread)
+{
+    return krait_sheet_name(thread_of(of, row)->name);
+}
+
+GETTER(wall)
+{
+    return krait_sheet_object(((const struct krait_why_call *)row)->wall_ns);
+}
+
+#undef GETTER
+
+/* What a sheet of its own has; `arg`: of waits, else of system calls. */
+static void json_rows(struct krait_buf *out, const struct krait_sheet_spot *at)
+{
+    struct calls *calls = at->sheet->of;
+    krait_json_key(out, at->column->key);
+    if (with_sheet(calls->report, at->row, at->column->arg, print_json))
+        out->failed = true;
+}
+
+static const struct krait_sheet_kind kind_function = { KRAIT_SHEET_FUNCTION },
+                                     kind_rows = { .json = json_rows };
+
+enum { WITHOUT_WALL = 6 }; /* columns that there are where it is not known what threads did */
+
+/* Time by state has a key in JSON that is not the beginning of its names in CSV. */
+static const struct krait_sheet_column columns[] = {
+    { { NULL, 0, 0, 0 }, "name", &kind_function, 0, get_function, 0 },
+    { { NULL, 0, 0, 0 },
+      "begin_ns",
+      KRAIT_SHEET_NS,
+      0,
+      krait_sheet_number_at,
+      offsetof(struct krait_why_call, begin_ns) },
+    { { NULL, 0, 0, 0 }, "duration_ns", KRAIT_SHEET_NS, 0, get_duration, 0 },
+    { { NULL, 0, 0, 0 }, "pid", KRAIT_SHEET_NUMBER, 0, get_pid, 0 },
+    { { NULL, 0, 0, 0 }, "tid", KRAIT_SHEET_NUMBER, 0, get_tid, 0 },
+    { { NULL, 0, 0, 0 }, "thread", KRAIT_SHEET_NAME, 0, get_thread, 0 },
+    { { NULL, 0, 0, 0 }, "wall_ns", &krait_report_kind_wall, KRAIT_SHEET_NO_CSV, get_wall, 0 },
+    { { NULL, 0, 0, 0 }, "wall_total_ns", &krait_report_kind_wall, KRAIT_SHEET_NO_JSON, get_wall, 0 },
+    { { NULL, 0, 0, 0 }, "syscalls", &kind_rows, KRAIT_SHEET_NO_CSV, NULL, false },
+    { { NULL, 0, 0, 0 }, "waits", &kind_rows, KRAIT_SHEET_NO_CSV, NULL, true },
+};
+
+static int put_json(struct report *report, const struct krait_why *why, uint32_t matched,
+                    const struct krait_sheet *sheet)
 {
     struct krait_buf *out = &report->out;
-    int rc = 0;
     krait_report_json_open(report, why->total_ns);
     krait_json_key_open(out, "why", '{');
     krait_json_key_text(out, "pattern", report->options->why);
@@ -361,55 +418,29 @@ static int put_json(struct report *report, const struct krait_why *why, uint32_t
     if (report->wall)
         krait_report_json_wall(out, "wall_ns", why->wall_ns);
     krait_buf_char(out, '}');
-    krait_json_key_open(out, "slowest", '[');
-    for (uint32_t i = 0; i < why->count && !rc; i++) {
-        krait_json_item(out, "\n");
-        rc = json_call(report, &why->slowest[i]);
-    }
-    krait_buf_char(out, ']');
+    krait_json_key(out, "slowest");
+    int rc = krait_sheet_json(sheet, 0, out);
     krait_report_json_close(report);
     return rc;
 }
-
-/* -- CSV: a line a call, without its tables -- */
-
-static void csv_call(struct krait_buf *out, const struct report *report, const struct krait_why_call *call)
-{
-    const struct krait_func *func = &report->trace->funcs[call->func];
-    const struct krait_thread *thread = &report->trace->threads[call->thread];
-    krait_func_row_csv(out, &KRAIT_FUNC_ROW(func));
-    krait_buf_fmt(out, ",%llu,%llu,%u,%u,", (unsigned long long)call->begin_ns,
-                  (unsigned long long)(call->end_ns - call->begin_ns),
-                  report->trace->processes[thread->process].pid, thread->tid);
-    krait_csv_cstr(out, thread->name);
-    if (report->wall)
-        krait_report_csv_wall(out, "total", call->wall_ns);
-    krait_buf_char(out, '\n');
-}
-
-static void put_csv(struct report *report, const struct krait_why *why)
-{
-    struct krait_buf *out = &report->out;
-    krait_func_row_csv(out, NULL);
-    krait_buf_str(out, ",begin_ns,duration_ns,pid,tid,thread");
-    if (report->wall)
-        krait_report_csv_wall(out, "total", NULL);
-    krait_buf_char(out, '\n');
-    for (uint32_t i = 0; i < why->count; i++)
-        csv_call(out, report, &why->slowest[i]);
-}
-
-/* -- */
 
 static int put(struct report *report, const struct krait_why *why, uint32_t matched)
 {
     if (report->format == REPORT_TABLE)
         return put_text(report, why, matched);
-    if (report->format == REPORT_JSON)
-        return put_json(report, why, matched);
-    put_csv(report, why);
-    return 0;
+    struct calls calls = { .report = report };
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = columns,
+                                 .of = &calls,
+                                 .column_count = report->wall ? KRAIT_ARRAY_LEN(columns) : WITHOUT_WALL,
+                                 .lines = true };
+    for (uint32_t i = 0; i < why->count; i++)
+        krait_sheet_keep(&sheet, &why->slowest[i]);
+    return report->format == REPORT_CSV ? krait_sheet_csv(&sheet, 0, &report->out)
+                                        : put_json(report, why, matched, &sheet);
 }
+
+/* -- */
 
 static uint32_t count_meant(const struct krait_trace *trace, const bool *meant)
 {

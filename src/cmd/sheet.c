@@ -3,18 +3,16 @@
 
 #include "base/array.h"
 #include "base/csv.h"
-#include "base/fmt.h"
 #include "base/json.h"
-#include "view/cells.h"
 
-#include <math.h>
 #include <string.h>
 
-enum { MILLION = 1000000 };
+enum { MOST_COLUMNS = 64 };
 
 void krait_sheet_done(struct krait_sheet *sheet)
 {
     free(sheet->cells);
+    free(sheet->kept);
 }
 
 struct krait_sheet_cell krait_sheet_number_at(void *of, const void *row, size_t offset)
@@ -32,6 +30,12 @@ struct krait_sheet_cell krait_sheet_name_at(void *of, const void *row, size_t of
     return krait_sheet_name(*(const char *const *)((const char *)row + offset));
 }
 
+static struct krait_sheet_cell get(const struct krait_sheet *sheet, const void *row, uint32_t column)
+{
+    const struct krait_sheet_column *c = &sheet->columns[column];
+    return c->get ? c->get(sheet->of, row, c->arg) : krait_sheet_number(0);
+}
+
 void krait_sheet_add(struct krait_sheet *sheet, const void *row)
 {
     if (!KRAIT_GROW(sheet->cells, sheet->cap, ((size_t)sheet->rows + 1) * sheet->column_count)) {
@@ -40,22 +44,22 @@ void krait_sheet_add(struct krait_sheet *sheet, const void *row)
     }
     struct krait_sheet_cell *cells = sheet->cells + (size_t)sheet->rows++ * sheet->column_count;
     for (uint32_t i = 0; i < sheet->column_count; i++)
-        cells[i] = sheet->columns[i].get(sheet->of, row, sheet->columns[i].arg);
+        cells[i] = get(sheet, row, i);
 }
 
-static bool is_upward(enum krait_sheet_kind kind)
+void krait_sheet_keep(struct krait_sheet *sheet, const void *row)
 {
-    return kind == KRAIT_SHEET_NAME || kind == KRAIT_SHEET_NUMBER || kind == KRAIT_SHEET_TIME;
+    if (!KRAIT_GROW(sheet->kept, sheet->cap, (size_t)sheet->rows + 1)) {
+        sheet->failed = true;
+        return;
+    }
+    sheet->kept[sheet->rows++] = row;
 }
 
 static int compare_cells(const struct krait_sheet_cell *x, const struct krait_sheet_cell *y,
-                         enum krait_sheet_kind kind)
+                         const struct krait_sheet_kind *kind)
 {
-    if (kind == KRAIT_SHEET_NAME)
-        return strcmp(x->name ? x->name : "", y->name ? y->name : "");
-    int order = kind == KRAIT_SHEET_REAL ? (x->real > y->real) - (x->real < y->real)
-                                         : (x->number > y->number) - (x->number < y->number);
-    return is_upward(kind) ? order : -order;
+    return kind->compare ? kind->compare(x, y) : (x->number < y->number) - (x->number > y->number);
 }
 
 enum { SORT_KEYS = 4 };
@@ -131,9 +135,15 @@ static uint32_t shown_rows(const struct krait_sheet *sheet, uint32_t limit)
     return limit ? KRAIT_MIN(limit, sheet->rows) : sheet->rows;
 }
 
-static const struct krait_sheet_cell *cell_at(const struct krait_sheet *sheet, uint32_t row, uint32_t column)
+static struct krait_sheet_spot spot_at(const struct krait_sheet *sheet, uint32_t row, uint32_t column)
 {
-    return &sheet->cells[(size_t)row * sheet->column_count + column];
+    struct krait_sheet_spot at = { .sheet = sheet, .column = &sheet->columns[column] };
+    if (sheet->kept) {
+        at.row = sheet->kept[row];
+        at.cell = get(sheet, at.row, column);
+    } else
+        at.cell = sheet->cells[(size_t)row * sheet->column_count + column];
+    return at;
 }
 
 /* -- tables -- */
@@ -141,179 +151,162 @@ static const struct krait_sheet_cell *cell_at(const struct krait_sheet *sheet, u
 static bool is_shown(const struct krait_sheet *sheet, uint32_t rows, uint32_t column)
 {
     unsigned flags = sheet->columns[column].flags;
-    bool shown = !(flags & (KRAIT_SHEET_QUIET | KRAIT_SHEET_DATA));
-    for (uint32_t i = 0; i < rows && !shown && !(flags & KRAIT_SHEET_DATA); i++)
-        shown =
-            cell_at(sheet, i, column)->number > 0 && cell_at(sheet, i, column)->number != KRAIT_SHEET_NONE;
+    if (flags & (KRAIT_SHEET_DATA | KRAIT_SHEET_UNKNOWN) || !sheet->columns[column].kind->put)
+        return false;
+    bool shown = !(flags & KRAIT_SHEET_QUIET);
+    for (uint32_t i = 0; i < rows && !shown; i++) {
+        uint64_t number = spot_at(sheet, i, column).cell.number;
+        shown = number > 0 && number != KRAIT_SHEET_NONE;
+    }
     return shown;
 }
 
-static void number_cell(struct krait_table *table, uint64_t number, bool dash)
+int krait_sheet_table_new(struct krait_table **out, const struct krait_sheet *sheet, uint32_t limit)
 {
-    char text[KRAIT_FMT_SIZE];
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-    krait_table_cell(table, number != KRAIT_SHEET_NONE ? text : dash ? "-" : "?", KRAIT_STYLE_NONE, 0);
-}
-
-static void time_cell(struct krait_table *table, uint64_t ns)
-{
-    char text[KRAIT_FMT_SIZE];
-    snprintf(text, sizeof(text), "%llu.%09llu", (unsigned long long)(ns / KRAIT_NS_PER_S),
-             (unsigned long long)(ns % KRAIT_NS_PER_S));
-    krait_table_cell(table, text, KRAIT_STYLE_NONE, 0);
-}
-
-static void name_cell(struct krait_table *table, const char *name, unsigned flags)
-{
-    KRAIT_AUTO_BUF text = { 0 };
-    krait_fmt_safe(&text, name && *name               ? name
-                          : flags & KRAIT_SHEET_BLANK ? ""
-                          : flags & KRAIT_SHEET_DASH  ? "-"
-                                                      : "?");
-    bool is_dash = !(name && *name) && !(flags & KRAIT_SHEET_BLANK) && flags & KRAIT_SHEET_DASH;
-    krait_table_cell(table, text.data ? text.data : "", is_dash ? KRAIT_STYLE_DIM : KRAIT_STYLE_NONE, 0);
-}
-
-static void count_cell(struct krait_table *table, uint64_t n, bool is_alarm)
-{
-    char text[KRAIT_FMT_SIZE];
-    if (is_alarm)
-        krait_table_cell(table, n ? krait_fmt_count(text, n) : "-", n ? KRAIT_STYLE_HOT : KRAIT_STYLE_DIM, 0);
-    else
-        krait_cell_count(table, n);
-}
-
-static void real_cell(struct krait_table *table, double real)
-{
-    char text[KRAIT_FMT_SIZE];
-    snprintf(text, sizeof(text), "%.6g", real);
-    krait_table_cell(table, isnan(real) ? "-" : text, isnan(real) ? KRAIT_STYLE_DIM : KRAIT_STYLE_NONE, 0);
-}
-
-static void ns_cell(struct krait_table *table, uint64_t ns, bool dash)
-{
-    if (ns || !dash)
-        krait_cell_ns(table, ns);
-    else
-        krait_table_cell(table, "-", KRAIT_STYLE_DIM, 0);
-}
-
-static void add_cell(struct krait_table *table, const struct krait_sheet_column *column,
-                     const struct krait_sheet_cell *cell)
-{
-    switch (column->kind) {
-    case KRAIT_SHEET_NS:
-        ns_cell(table, cell->number, column->flags & KRAIT_SHEET_DASH);
-        return;
-    case KRAIT_SHEET_TIME:
-        time_cell(table, cell->number);
-        return;
-    case KRAIT_SHEET_COUNT:
-        count_cell(table, cell->number, column->flags & KRAIT_SHEET_ALARM);
-        return;
-    case KRAIT_SHEET_NUMBER:
-        number_cell(table, cell->number, column->flags & KRAIT_SHEET_DASH);
-        return;
-    case KRAIT_SHEET_SHARE:
-        krait_cell_share(table, cell->number, MILLION);
-        return;
-    case KRAIT_SHEET_REAL:
-        real_cell(table, cell->real);
-        return;
-    case KRAIT_SHEET_NAME:
-        name_cell(table, cell->name, column->flags);
-        return;
-    case KRAIT_SHEET_BOOL:
-        return;
-    }
-}
-
-int krait_sheet_table(const struct krait_sheet *sheet, uint32_t limit, const struct krait_table_look *look,
-                      struct krait_buf *out)
-{
-    enum { MOST_COLUMNS = 32 };
     struct krait_column columns[MOST_COLUMNS];
     uint32_t from[MOST_COLUMNS], count = 0, rows = shown_rows(sheet, limit);
-    struct krait_table *table = NULL;
     for (uint32_t i = 0; i < sheet->column_count && count < MOST_COLUMNS; i++) {
         if (!is_shown(sheet, rows, i))
             continue;
         columns[count] = sheet->columns[i].column;
         from[count++] = i;
     }
-    if (sheet->failed || krait_table_new(&table, columns, count))
+    if (sheet->failed || krait_table_new(out, columns, count))
         return -ENOMEM;
     for (uint32_t row = 0; row < rows; row++) {
-        for (uint32_t i = 0; i < count; i++)
-            add_cell(table, &sheet->columns[from[i]], cell_at(sheet, row, from[i]));
+        for (uint32_t i = 0; i < count; i++) {
+            struct krait_sheet_spot at = spot_at(sheet, row, from[i]);
+            at.column->kind->put(*out, &at);
+        }
     }
-    int rc = krait_table_print(table, look, out);
+    return 0;
+}
+
+int krait_sheet_table(const struct krait_sheet *sheet, uint32_t limit, const struct krait_table_look *look,
+                      struct krait_buf *out)
+{
+    struct krait_table *table;
+    int rc = krait_sheet_table_new(&table, sheet, limit);
+    if (rc)
+        return rc;
+    rc = krait_table_print(table, look, out);
     krait_table_free(table);
     return rc;
 }
 
 /* -- for programs -- */
 
-static bool is_known(const struct krait_sheet_cell *cell, enum krait_sheet_kind kind)
+/* Those columns that a format has, in its order. */
+struct keyed {
+    uint32_t columns[MOST_COLUMNS];
+    uint32_t count;
+};
+
+static unsigned place_of(const struct krait_sheet_column *column)
 {
-    return kind == KRAIT_SHEET_NAME     ? cell->name != NULL
-           : kind == KRAIT_SHEET_NUMBER ? cell->number != KRAIT_SHEET_NONE
-           : kind == KRAIT_SHEET_REAL   ? !isnan(cell->real)
-                                        : true;
+    return column->flags >> 16;
 }
 
-static void add_value(struct krait_buf *out, const struct krait_sheet_cell *cell, enum krait_sheet_kind kind,
-                      void (*add_text)(struct krait_buf *out, const char *text), const char *unknown)
+/* `but`: the flag of those that the format does without. */
+static struct keyed find_keyed(const struct krait_sheet *sheet, unsigned but)
 {
-    if (!is_known(cell, kind))
-        krait_buf_str(out, unknown);
-    else if (kind == KRAIT_SHEET_NAME)
-        add_text(out, cell->name);
-    else if (kind == KRAIT_SHEET_REAL)
-        krait_json_real(out, cell->real);
-    else if (kind == KRAIT_SHEET_BOOL)
-        krait_buf_str(out, cell->number ? "true" : "false");
-    else if (kind == KRAIT_SHEET_SHARE)
-        krait_buf_fmt(out, "%.6f", (double)cell->number / MILLION);
+    struct keyed keyed = { .count = 0 };
+    for (uint32_t i = 0; i < sheet->column_count && keyed.count < MOST_COLUMNS; i++) {
+        const struct krait_sheet_column *column = &sheet->columns[i];
+        if (!column->key || column->flags & but)
+            continue;
+        uint32_t k = keyed.count++;
+        for (; k && place_of(&sheet->columns[keyed.columns[k - 1]]) > place_of(column); k--)
+            keyed.columns[k] = keyed.columns[k - 1];
+        keyed.columns[k] = i;
+    }
+    return keyed;
+}
+
+static bool is_known(const struct krait_sheet_spot *at)
+{
+    const struct krait_sheet_kind *kind = at->column->kind;
+    return !(at->column->flags & KRAIT_SHEET_UNKNOWN) && (!kind->is_known || kind->is_known(&at->cell));
+}
+
+static void add_csv(struct krait_buf *out, const struct krait_sheet_spot *at)
+{
+    if (at->column->kind->csv)
+        at->column->kind->csv(out, at);
+    else if (is_known(at))
+        at->column->kind->value(out, &at->cell, krait_csv_cstr);
+}
+
+static void add_heads(struct krait_buf *out, const struct krait_sheet_column *column)
+{
+    if (column->kind->heads)
+        column->kind->heads(out, column);
     else
-        krait_json_u64(out, cell->number);
+        krait_buf_str(out, column->key);
 }
 
 int krait_sheet_csv(const struct krait_sheet *sheet, uint32_t limit, struct krait_buf *out)
 {
-    const char *comma = "";
-    for (uint32_t i = 0; i < sheet->column_count; i++) {
-        if (sheet->columns[i].key) {
-            krait_buf_fmt(out, "%s%s", comma, sheet->columns[i].key);
-            comma = ",";
-        }
+    struct keyed keyed = find_keyed(sheet, KRAIT_SHEET_NO_CSV);
+    for (uint32_t i = 0; i < keyed.count; i++) {
+        krait_buf_str(out, i ? "," : "");
+        add_heads(out, &sheet->columns[keyed.columns[i]]);
     }
     krait_buf_char(out, '\n');
     for (uint32_t row = 0; row < shown_rows(sheet, limit); row++) {
-        comma = "";
-        for (uint32_t i = 0; i < sheet->column_count; i++) {
-            if (!sheet->columns[i].key)
-                continue;
-            krait_buf_str(out, comma);
-            comma = ",";
-            add_value(out, cell_at(sheet, row, i), sheet->columns[i].kind, krait_csv_cstr, "");
+        for (uint32_t i = 0; i < keyed.count; i++) {
+            struct krait_sheet_spot at = spot_at(sheet, row, keyed.columns[i]);
+            krait_buf_str(out, i ? "," : "");
+            add_csv(out, &at);
         }
         krait_buf_char(out, '\n');
     }
     return sheet->failed ? -ENOMEM : 0;
 }
 
+static void add_member(struct krait_buf *out, const struct krait_sheet_spot *at)
+{
+    if (at->column->kind->json) {
+        at->column->kind->json(out, at);
+        return;
+    }
+    krait_json_key(out, at->column->key);
+    if (is_known(at))
+        at->column->kind->value(out, &at->cell, krait_json_cstr);
+    else
+        krait_buf_str(out, "null");
+}
+
+/* Members of the row's object: first those whose KRAIT_SHEET_LAST is not set, then the others. */
+static void add_members(const struct krait_sheet *sheet, const struct keyed *keyed, uint32_t row,
+                        struct krait_buf *out)
+{
+    for (unsigned last = 0; last <= KRAIT_SHEET_LAST; last += KRAIT_SHEET_LAST) {
+        for (uint32_t i = 0; i < keyed->count; i++) {
+            if ((sheet->columns[keyed->columns[i]].flags & KRAIT_SHEET_LAST) != last)
+                continue;
+            struct krait_sheet_spot at = spot_at(sheet, row, keyed->columns[i]);
+            add_member(out, &at);
+        }
+    }
+}
+
+void krait_sheet_members(const struct krait_sheet *sheet, const void *row, struct krait_buf *out)
+{
+    struct krait_sheet one = *sheet;
+    struct keyed keyed = find_keyed(sheet, KRAIT_SHEET_NO_JSON);
+    one.kept = &row;
+    one.rows = 1;
+    add_members(&one, &keyed, 0, out);
+}
+
 int krait_sheet_json(const struct krait_sheet *sheet, uint32_t limit, struct krait_buf *out)
 {
+    struct keyed keyed = find_keyed(sheet, KRAIT_SHEET_NO_JSON);
     krait_buf_char(out, '[');
     for (uint32_t row = 0; row < shown_rows(sheet, limit); row++) {
-        krait_json_item(out, "{");
-        for (uint32_t i = 0; i < sheet->column_count; i++) {
-            if (!sheet->columns[i].key)
-                continue;
-            krait_json_key(out, sheet->columns[i].key);
-            add_value(out, cell_at(sheet, row, i), sheet->columns[i].kind, krait_json_cstr, "null");
-        }
+        krait_json_item(out, sheet->lines ? "\n{" : "{");
+        add_members(sheet, &keyed, row, out);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');

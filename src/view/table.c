@@ -19,7 +19,7 @@ struct cell {
 };
 
 struct krait_table {
-    const struct krait_column *columns;
+    struct krait_column *columns; /* behind it, in one piece */
     uint32_t column_count;
     struct cell *cells;
     size_t cell_count, cap;
@@ -34,10 +34,11 @@ static const char *const style_codes[] = {
 
 int krait_table_new(struct krait_table **out, const struct krait_column *columns, uint32_t count)
 {
-    struct krait_table *table = calloc(1, sizeof(*table));
+    struct krait_table *table = calloc(1, sizeof(*table) + count * sizeof(*columns));
     if (!table)
         return -ENOMEM;
-    table->columns = columns;
+    table->columns = (struct krait_column *)(table + 1);
+    memcpy(table->columns, columns, count * sizeof(*columns));
     table->column_count = count;
     *out = table;
     return 0;

@@ -45,7 +45,7 @@ struct krait_table_look {
     bool utf8;
 };
 
-/* `columns` must outlive the table. Returns 0 or -ENOMEM. */
+/* The table copies `columns`; their titles must outlive it. Returns 0 or -ENOMEM. */
 int krait_table_new(struct krait_table **out, const struct krait_column *columns, uint32_t count);
 void krait_table_free(struct krait_table *table);
 

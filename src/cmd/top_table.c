@@ -56,138 +56,141 @@ static struct krait_sheet_cell get_id(void *of, const void *row, size_t offset)
 
 #define LEFT (KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN)
 
-#define NAME_OF(member)   0, krait_sheet_name_at, offsetof(struct top_row, member)
+/* What tables are of. */
+enum top_kind { OF_SAMPLES, OF_CALLS, OF_TASKS, KINDS };
+
+enum { NOT = -1, COLUMNS_MOST = 16 };
+
+struct top_column {
+    struct krait_sheet_column column;
+    int drop[KINDS]; /* column.drop by table; NOT: that has no such column */
+    unsigned turn;   /* in which the key `s` sorts by it, from 1; 0: never */
+};
+
+/* Behind the last argument: the getter and its argument. */
+#define TEXT(title, key, flags, min, ...)                                  \
+    {                                                                      \
+        { title, LEFT, min, 0 }, key, KRAIT_SHEET_NAME, flags, __VA_ARGS__ \
+    }
+#define NUMBER(title, key, kind, ...)                                \
+    {                                                                \
+        { title, 0, 0, 0 }, key, kind, KRAIT_SHEET_DASH, __VA_ARGS__ \
+    }
+#define NAME_OF(member)   krait_sheet_name_at, offsetof(struct top_row, member)
 #define NUMBER_OF(member) krait_sheet_number_at, offsetof(struct top_row, member)
 
-static const struct krait_sheet_column columns[] = {
-    { { "own", 0, 0, 0 }, "own", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(own) },
-    { { "total", 0, 0, 0 }, "total", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(total) },
-    { { "descendants", 0, 0, 4 }, "descendants", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, get_descendants, 0 },
-    { { "own time", 0, 0, 1 }, "own_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(own_ns) },
-    { { "total time", 0, 0, 2 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(total_ns) },
-    { { "function", LEFT, 16, 0 }, "function", KRAIT_SHEET_NAME, NAME_OF(name) },
-    { { "line", 0, 0, 3 }, "line", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, get_line, 0 },
-    { { "file", LEFT, 12, 0 }, "file", KRAIT_SHEET_NAME, NAME_OF(file) },
+static const struct top_column columns[] = {
+    { NUMBER("own", "own", KRAIT_SHEET_SHARE, NUMBER_OF(own)), { 0, 0, NOT }, 1 },
+    { NUMBER("total", "total", KRAIT_SHEET_SHARE, NUMBER_OF(total)), { 0, 0, NOT }, 2 },
+    { NUMBER("descendants", "descendants", KRAIT_SHEET_SHARE, get_descendants, 0), { 4, 7, NOT }, 8 },
+    { NUMBER("calls/s", "calls_per_s", KRAIT_SHEET_COUNT, get_rate, 0), { NOT, 0, NOT }, 5 },
+    { NUMBER("running", "running", KRAIT_SHEET_SHARE, NUMBER_OF(own)), { NOT, NOT, 0 }, 1 },
+    { NUMBER("steps/s", "steps_per_s", KRAIT_SHEET_COUNT, get_rate, 0), { NOT, NOT, 0 }, 4 },
+    { NUMBER("longest", "longest_ns", KRAIT_SHEET_NS, NUMBER_OF(longest_ns)), { NOT, NOT, 0 }, 2 },
+    { NUMBER("mean", "mean_ns", KRAIT_SHEET_NS, get_mean, 0), { NOT, 2, 2 }, 7 },
+    { NUMBER("calls", "calls", KRAIT_SHEET_COUNT, NUMBER_OF(calls)), { NOT, 5, NOT }, 6 },
+    { NUMBER("steps", "steps", KRAIT_SHEET_COUNT, NUMBER_OF(calls)), { NOT, NOT, 4 }, 5 },
+    { NUMBER("own time", "own_ns", KRAIT_SHEET_NS, NUMBER_OF(own_ns)), { 1, 3, NOT }, 3 },
+    { NUMBER("total time", "total_ns", KRAIT_SHEET_NS, NUMBER_OF(total_ns)), { 2, 4, NOT }, 4 },
+    { NUMBER("running time", "running_ns", KRAIT_SHEET_NS, NUMBER_OF(own_ns)), { NOT, NOT, 3 }, 3 },
+    { NUMBER("tasks", "tasks", KRAIT_SHEET_COUNT, NUMBER_OF(tasks)), { NOT, NOT, 1 }, 8 },
+    { TEXT("name", "name", KRAIT_SHEET_DASH, 8, NAME_OF(thread_name)), { NOT, NOT, 0 }, 0 },
+    { TEXT("function", "function", 0, 16, get_name, 0), { 0, 0, NOT }, 0 },
+    { TEXT("coroutine", "coroutine", 0, 16, NAME_OF(name)), { NOT, NOT, 0 }, 0 },
+    { NUMBER("line", "line", KRAIT_SHEET_NUMBER, get_line, 0), { 3, 6, 5 }, 0 },
+    { TEXT("file", "file", 0, 12, NAME_OF(file)), { 0, 1, 1 }, 0 },
+    { { { "", 0, 0, 0 }, KRAIT_HOLDS_KEY, KRAIT_SHEET_BOOL, KRAIT_SHEET_DATA, get_holds, 0 },
+      { NOT, 0, NOT },
+      0 },
 };
 
-/* Of every call. */
-static const struct krait_sheet_column exact_columns[] = {
-    { { "own", 0, 0, 0 }, "own", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(own) },
-    { { "total", 0, 0, 0 }, "total", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(total) },
-    { { "descendants", 0, 0, 7 }, "descendants", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, get_descendants, 0 },
-    { { "calls/s", 0, 0, 0 }, "calls_per_s", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, get_rate, 0 },
-    { { "mean", 0, 0, 2 }, "mean_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, get_mean, 0 },
-    { { "calls", 0, 0, 5 }, "calls", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, NUMBER_OF(calls) },
-    { { "own time", 0, 0, 3 }, "own_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(own_ns) },
-    { { "total time", 0, 0, 4 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(total_ns) },
-    { { "function", LEFT, 16, 0 }, "function", KRAIT_SHEET_NAME, 0, get_name, 0 },
-    { { "line", 0, 0, 6 }, "line", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, get_line, 0 },
-    { { "file", LEFT, 12, 1 }, "file", KRAIT_SHEET_NAME, NAME_OF(file) },
-    { { "", 0, 0, 0 }, "holds_dropped", KRAIT_SHEET_BOOL, KRAIT_SHEET_DATA, get_holds, 0 },
+/* Before these, where rows are of one. */
+static const struct krait_sheet_column process_column =
+    NUMBER("process", "process", KRAIT_SHEET_NUMBER, get_id, offsetof(struct top_row, pid));
+static const struct krait_sheet_column thread_column =
+    NUMBER("thread", "thread", KRAIT_SHEET_NUMBER, get_id, offsetof(struct top_row, tid));
+static const struct krait_sheet_column thread_name_column = {
+    { "name", LEFT, 8, 1 }, "thread_name", KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, NAME_OF(thread_name)
 };
 
-/* The table that the tool of 2005 printed. */
-static const struct krait_sheet_column classic_columns[] = {
-    { { "function", LEFT, 16, 0 }, "function", KRAIT_SHEET_NAME, 0, get_name, 0 },
-    { { "total time", 0, 0, 0 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(total_ns) },
-    { { "%", 0, 0, 0 }, "total", KRAIT_SHEET_SHARE, 0, NUMBER_OF(total) },
-    { { "descendants", 0, 0, 1 }, "descendants", KRAIT_SHEET_SHARE, 0, get_descendants, 0 },
-    { { "itself", 0, 0, 0 }, "own", KRAIT_SHEET_SHARE, 0, NUMBER_OF(own) },
-    { { "own time", 0, 0, 0 }, "own_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DATA, NUMBER_OF(own_ns) },
-    { { "file", LEFT, 12, 0 }, "file", KRAIT_SHEET_NAME, NAME_OF(file) },
-    { { "line", 0, 0, 2 }, "line", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, get_line, 0 },
+#undef NUMBER_OF
+#undef NAME_OF
+#undef NUMBER
+#undef TEXT
+
+/* The table that the tool of 2005 printed: which of the columns, and what it called them. */
+static const struct {
+    const char *key, *title;
+    unsigned flags; /* of the column */
+    uint32_t drop;
+} classic_columns[] = {
+    { "function", "function", 0, 0 }, { "total_ns", "total time", KRAIT_SHEET_DASH, 0 },
+    { "total", "%", 0, 0 },           { "descendants", "descendants", 0, 1 },
+    { "own", "itself", 0, 0 },        { "own_ns", "own time", KRAIT_SHEET_DATA, 0 },
+    { "file", "file", 0, 0 },         { "line", "line", KRAIT_SHEET_DASH, 2 },
 };
 
-/* Before the others, where rows are of one. */
-static const struct krait_sheet_column process_column = {
-    { "process", 0, 0, 0 }, "process", KRAIT_SHEET_NUMBER,
-    KRAIT_SHEET_DASH,       get_id,    offsetof(struct top_row, pid)
-};
-static const struct krait_sheet_column thread_columns[] = {
-    { { "thread", 0, 0, 0 },
-      "thread",
-      KRAIT_SHEET_NUMBER,
-      KRAIT_SHEET_DASH,
-      get_id,
-      offsetof(struct top_row, tid) },
-    { { "name", LEFT, 8, 1 },
-      "thread_name",
-      KRAIT_SHEET_NAME,
-      KRAIT_SHEET_DASH,
-      krait_sheet_name_at,
-      offsetof(struct top_row, thread_name) },
-};
-
-/* Of steps of tasks, by task. */
-static const struct krait_sheet_column task_columns[] = {
-    { { "running", 0, 0, 0 }, "running", KRAIT_SHEET_SHARE, KRAIT_SHEET_DASH, NUMBER_OF(own) },
-    { { "steps/s", 0, 0, 0 }, "steps_per_s", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, get_rate, 0 },
-    { { "longest", 0, 0, 0 }, "longest_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(longest_ns) },
-    { { "mean", 0, 0, 2 }, "mean_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, get_mean, 0 },
-    { { "steps", 0, 0, 4 }, "steps", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, NUMBER_OF(calls) },
-    { { "running time", 0, 0, 3 }, "running_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, NUMBER_OF(own_ns) },
-    { { "tasks", 0, 0, 1 }, "tasks", KRAIT_SHEET_COUNT, KRAIT_SHEET_DASH, NUMBER_OF(tasks) },
-    { { "name", LEFT, 8, 0 },
-      "name",
-      KRAIT_SHEET_NAME,
-      KRAIT_SHEET_DASH,
-      krait_sheet_name_at,
-      offsetof(struct top_row, thread_name) },
-    { { "coroutine", LEFT, 16, 0 }, "coroutine", KRAIT_SHEET_NAME, NAME_OF(name) },
-    { { "line", 0, 0, 5 }, "line", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, get_line, 0 },
-    { { "file", LEFT, 12, 1 }, "file", KRAIT_SHEET_NAME, NAME_OF(file) },
-};
-
-/* The columns behind those that say whose a row is, and in what order the key `s` goes through them. */
-struct shown {
-    const struct krait_sheet_column *columns;
-    uint32_t count;
-    const char *const *sorts;
-    uint32_t sort_count;
-};
-
-static const char *const sample_sorts[] = { "own", "total", "own_ns", "total_ns", "descendants" };
-static const char *const exact_sorts[] = { "own",         "total", "own_ns",  "total_ns",
-                                           "calls_per_s", "calls", "mean_ns", "descendants" };
-static const char *const task_sorts[] = { "running", "longest_ns", "running_ns", "steps_per_s",
-                                          "steps",   "mean_ns",    "tasks" };
-
-#define SHOWN(columns, sorts)                                            \
-    {                                                                    \
-        columns, KRAIT_ARRAY_LEN(columns), sorts, KRAIT_ARRAY_LEN(sorts) \
-    }
-
-static struct shown shown_of(bool exact, enum top_by by)
+/* Returns how many there are. */
+static uint32_t columns_of(enum top_kind kind, struct krait_sheet_column *to)
 {
-    static const struct shown samples = SHOWN(columns, sample_sorts),
-                              calls = SHOWN(exact_columns, exact_sorts),
-                              tasks = SHOWN(task_columns, task_sorts);
-    return !exact ? samples : by == TOP_BY_TASK ? tasks : calls;
+    uint32_t count = 0;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
+        if (columns[i].drop[kind] == NOT)
+            continue;
+        to[count] = columns[i].column;
+        to[count++].column.drop = (uint32_t)columns[i].drop[kind];
+    }
+    return count;
+}
+
+static uint32_t classic_of(struct krait_sheet_column *to)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(classic_columns); i++) {
+        size_t from = 0;
+        while (strcmp(columns[from].column.key, classic_columns[i].key) != 0)
+            from++;
+        to[i] = columns[from].column;
+        to[i].column.title = classic_columns[i].title;
+        to[i].column.drop = classic_columns[i].drop;
+        to[i].flags = classic_columns[i].flags;
+    }
+    return KRAIT_ARRAY_LEN(classic_columns);
+}
+
+static enum top_kind kind_of(bool exact, enum top_by by)
+{
+    return !exact ? OF_SAMPLES : by == TOP_BY_TASK ? OF_TASKS : OF_CALLS;
 }
 
 int top_check_sort(const char *key, bool exact, enum top_by by, struct krait_err *err)
 {
-    struct shown shown = shown_of(exact, by);
-    struct krait_sheet sheet = { .columns = shown.columns, .column_count = shown.count };
+    struct krait_sheet_column chosen[COLUMNS_MOST];
+    struct krait_sheet sheet = { .columns = chosen, .column_count = columns_of(kind_of(exact, by), chosen) };
     return krait_sheet_sort(&sheet, key, err);
+}
+
+/* The column of such a table with the least turn after that one; NULL: it has none. */
+static const struct top_column *next_turn(enum top_kind kind, unsigned turn)
+{
+    const struct top_column *next = NULL;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
+        bool is_next = columns[i].drop[kind] != NOT && columns[i].turn > turn;
+        if (is_next && (!next || columns[i].turn < next->turn))
+            next = &columns[i];
+    }
+    return next;
 }
 
 const char *top_next_sort(const char *sort, bool exact, enum top_by by)
 {
-    struct shown shown = shown_of(exact, by);
-    size_t next = 0;
-    for (size_t i = 0; sort && i < shown.sort_count; i++)
-        next = strcmp(sort, shown.sorts[i]) == 0 ? (i + 1) % shown.sort_count : next;
-    return shown.sorts[next];
-}
-
-enum { COLUMNS_MOST = 16 };
-
-static void add_columns(struct krait_sheet_column *to, uint32_t *count, const struct krait_sheet_column *from,
-                        size_t n)
-{
-    memcpy(to + *count, from, n * sizeof(*from));
-    *count += (uint32_t)n;
+    enum top_kind kind = kind_of(exact, by);
+    unsigned turn = 0;
+    for (size_t i = 0; sort && i < KRAIT_ARRAY_LEN(columns); i++) {
+        if (columns[i].drop[kind] != NOT && strcmp(sort, columns[i].column.key) == 0)
+            turn = columns[i].turn;
+    }
+    const struct top_column *next = next_turn(kind, turn);
+    return (next ? next : next_turn(kind, 0))->column.key;
 }
 
 /* At the end, those that there were; else those that there are. */
@@ -214,15 +217,13 @@ static uint32_t choose_columns(const struct top_view *view, struct krait_sheet_c
 {
     uint32_t count = 0;
     if (view->by == TOP_BY_PROCESS || (view->by == TOP_BY_THREAD && has_processes(view)))
-        add_columns(to, &count, &process_column, 1);
-    if (view->by == TOP_BY_THREAD)
-        add_columns(to, &count, thread_columns, KRAIT_ARRAY_LEN(thread_columns));
-    struct shown shown = shown_of(view->live != NULL, view->by);
-    if (view->classic)
-        add_columns(to, &count, classic_columns, KRAIT_ARRAY_LEN(classic_columns));
-    else
-        add_columns(to, &count, shown.columns, shown.count);
-    return count;
+        to[count++] = process_column;
+    if (view->by == TOP_BY_THREAD) {
+        to[count++] = thread_column;
+        to[count++] = thread_name_column;
+    }
+    return count + (view->classic ? classic_of(to + count)
+                                  : columns_of(kind_of(view->live != NULL, view->by), to + count));
 }
 
 static int make_sheet(const struct top_view *view, struct krait_sheet_column *chosen,

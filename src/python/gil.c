@@ -121,7 +121,7 @@ void krait_gil_before_note(void)
 
 uint64_t krait_gil_last(void)
 {
-    return self.last;
+    return KRAIT_MAX(self.last, krait_this_ring->stated);
 }
 
 void krait_gil_after(uint64_t t)

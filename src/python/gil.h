@@ -21,8 +21,8 @@ void krait_gil_flush(void);
 void krait_gil_before_note(void);
 /* This thread now has a ring in which its stack is already stated. */
 void krait_gil_drop_pending(void);
-/* The time of this thread's last gil: event, 0 if there was none. A slow path may drop the GIL; the event that it
- * writes must come after that. */
+/* The time of this thread's last gil: event or of its stack that was stated last, 0 if there was none. A slow path may
+ * drop the GIL, and run Python code that switches the recording; the event that it writes must come after that. */
 uint64_t krait_gil_last(void);
 /* The thread has noted something at t: the same holds of that. */
 void krait_gil_after(uint64_t t);

@@ -414,6 +414,7 @@ static bool put_frames(struct krait_writer *writer, struct krait_ring *ring, uin
 {
     enum { BYTES = sizeof(struct krait_event_extended) + KRAIT_FRAME_BYTES };
     uint8_t payload[KRAIT_FRAME_BYTES];
+    ring->stated = t;
     for (;; ++*i) {
         if (krait_writer_room(writer, ring, t, BYTES) == KRAIT_ROOM_NONE)
             return false;
@@ -717,7 +718,6 @@ static void put_seed(struct krait_interp *in, unsigned long ident, uint32_t tid,
         return; /* its stack is said at its first event */
     atomic_store(&ring->resync, 0);
     uint64_t t = KRAIT_MAX(krait_writer_now(writer), krait_gil_last());
-    ring->stated = t;
     if (!put_frames(writer, ring, t, frames, &(size_t){ 0 }) || own)
         resync(ring);
     if (!own && name)

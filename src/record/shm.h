@@ -209,7 +209,7 @@ struct krait_ring {
     _Atomic uint32_t grown;     /* it has had a chunk */
     uint64_t chunks;            /* where chunk 0 is or would be, an address in the writer */
     uint32_t pauses;        /* the writer's: pauses of recording that this thread has written, times two */
-    uint64_t stated;        /* the writer's: when another thread stated its stack last */
+    uint64_t stated;        /* the writer's: the time at which the thread's stack was stated last */
     _Atomic uint64_t ready; /* the only word that both sides write */
     _Atomic uint32_t lens[KRAIT_PACKETS_MAX]; /* bytes of each closed packet */
 } __attribute__((aligned(64)));

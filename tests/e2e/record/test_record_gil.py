@@ -354,6 +354,32 @@ def test_a_wait_in_which_the_recording_is_switched_on_is_behind_the_stack_that_t
     assert any(e.name == "gil:wait" for e in sleeper.events) and run.lost == 0
 
 
+@pytest.mark.pythons(most=(3, 10))  # these look for a method's class, whose functions' code an audit hook may see
+def test_a_stack_within_whose_naming_the_recording_is_switched_off_and_on_is_behind_the_one_that_this_states(record, python):
+    run = burning(
+        record,
+        python,
+        f"""
+        sys.path.insert(0, {str(BUILD / 'python')!r})
+        import krait
+        def hook(event, arguments):
+            if event == "object.__getattr__" and arguments[1] == "__code__" and not seen:
+                seen.append(1)
+                krait.pause()
+                krait.resume()
+        seen = []
+        krait.pause()
+        class Unseen:
+            def method(self):
+                krait.resume()
+        sys.addaudithook(hook)
+        Unseen().method()
+        print(seen)
+        """,
+    )
+    assert run.stdout.strip() == "[1]" and run.lost == 0
+
+
 @pytest.mark.few_pythons
 def test_after_a_loss_the_stack_is_said_before_the_next_call(record, python):
     """The collector is stopped for a while; then a thread's first event is of the GIL as often as not."""

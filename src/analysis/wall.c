@@ -6,6 +6,7 @@
 #include "trace/gil_holders.h"
 #include "trace/kernel/kernel.h"
 #include "trace/kernel/own_threads.h"
+#include "trace/sample_runs.h"
 
 struct krait_wall {
     const struct krait_trace *trace;
@@ -298,6 +299,32 @@ static void overlay_all(struct overlay *overlay, const struct krait_kthread *t)
     overlay->track->items[overlay->track->count].begin_ns = UINT64_MAX;
 }
 
+/* The same of a thread that was sampled. */
+static int track_of_samples(struct krait_wall_track *track, const struct krait_wall *wall, uint32_t thread)
+{
+    static const uint8_t states[] = { [KRAIT_SAMPLE_RUNS] = KRAIT_WALL_ON_CPU,
+                                      [KRAIT_SAMPLE_GIL] = KRAIT_WALL_GIL,
+                                      [KRAIT_SAMPLE_BLOCKED] = KRAIT_WALL_OTHER,
+                                      [KRAIT_SAMPLE_UNKNOWN] = KRAIT_WALL_UNKNOWN };
+    enum { AROUND = 2 }; /* the unknown before, and what ends all */
+    KRAIT_CLEANUP(krait_sample_runs_done) struct krait_sample_runs runs = { 0 };
+    if (krait_sample_runs_read(&runs, wall->trace, thread, KRAIT_RANGE_ALL))
+        return -ENOMEM;
+    track->items = calloc((size_t)runs.count + AROUND, sizeof(*track->items));
+    if (!track->items)
+        return -ENOMEM;
+    struct krait_wall_interval interval = unknown;
+    add(track, interval, 0);
+    for (uint32_t i = 0; i < runs.count; i++) {
+        bool changes = interval.state != states[runs.items[i].is]; /* the line alone may be another */
+        interval.state = states[runs.items[i].is];
+        if (changes)
+            add(track, interval, runs.items[i].begin_ns);
+    }
+    track->items[track->count].begin_ns = UINT64_MAX;
+    return 0;
+}
+
 int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall *wall, uint32_t thread)
 {
     enum {
@@ -311,6 +338,8 @@ int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall
     KRAIT_CLEANUP(all_held_done) struct all_held held = { 0 };
     struct krait_wall_track made = { 0 };
     struct overlay overlay = { .track = &made, .wall = wall, .waits = &held };
+    if (wall->flags & KRAIT_WALL_SAMPLES && own->flags & KRAIT_TRACK_SAMPLED && !t)
+        return track_of_samples(track, wall, thread);
     if (wall->flags & KRAIT_WALL_WAITS && krait_gil_waits_read(&waits, wall->trace, thread, KRAIT_RANGE_ALL))
         return -ENOMEM;
     for (uint32_t i = 0; i < waits.count; i++) {
@@ -387,6 +416,11 @@ uint64_t krait_wall_lost(const struct krait_wall *wall)
 bool krait_wall_has_kernel(const struct krait_wall *wall)
 {
     return wall->states;
+}
+
+bool krait_wall_has_samples(const struct krait_wall *wall)
+{
+    return wall->flags & KRAIT_WALL_SAMPLES;
 }
 
 bool krait_wall_own(const struct krait_wall *wall)

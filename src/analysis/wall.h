@@ -13,6 +13,9 @@
  * Waits for the GIL, which the program itself records (trace/gil.h), come on top. During such a wait the state is
  * KRAIT_WALL_GIL wherever the thread neither had a CPU nor was ready for one. If the thread becomes ready only to ask
  * for the GIL and then sleeps again, that counts as waiting too.
+ *
+ * Of a sampled thread (trace/sample_runs.h) about which the kernel's part has nothing, its samples tell the state: ON_CPU, which is
+ * ready for a CPU too, GIL, and OTHER, which is all time blocked. Each goes on up to the next sample.
  */
 #ifndef KRAIT_ANALYSIS_WALL_H
 #define KRAIT_ANALYSIS_WALL_H
@@ -68,6 +71,7 @@ struct krait_wall; /* opaque */
 enum krait_wall_flags {
     KRAIT_WALL_KERNEL = 1,  /* the trace has a kernel's part: read it */
     KRAIT_WALL_WAITS = 2,   /* there are waits for the GIL */
+    KRAIT_WALL_SAMPLES = 8, /* there are samples */
     KRAIT_WALL_HOLDERS = 4, /* they begin anew with each thread that has the GIL meanwhile: goes through all
                                threads once more; without it they are whole, and of who had it at first */
 };
@@ -96,8 +100,15 @@ struct krait_wall_cause krait_wall_cause(const struct krait_wall *wall, uint32_t
 /* Who had the CPU that a thread was ready for: `had_count` runs, of which the first may begin before the interval, and
  * the last goes on at its end. NULL: not known. */
 const struct krait_krun *krait_wall_had(const struct krait_wall *wall, const struct krait_wall_interval *at);
-/* Whether there is more than waits for the GIL. */
+/* Whether the kernel's part tells the states. */
 bool krait_wall_has_kernel(const struct krait_wall *wall);
+/* Whether samples tell them. */
+bool krait_wall_has_samples(const struct krait_wall *wall);
+/* Whether there is more than waits for the GIL. */
+static inline bool krait_wall_has_states(const struct krait_wall *wall)
+{
+    return krait_wall_has_kernel(wall) || krait_wall_has_samples(wall);
+}
 /* Whether only switches are known, so that all that is not on CPU, or has lost it, is OTHER. */
 bool krait_wall_own(const struct krait_wall *wall);
 /* Whether interrupts are known; else who is said to have woken a thread may be whom an interrupt stopped. */

@@ -46,7 +46,7 @@ static const struct krait_opt export_opts[] = {
       "For folded: write Python's import machinery as one frame <import>" },
     { "state", 0, KRAIT_OPT_STR, KRAIT_STATE_CHOICES, AT(state),
       "For folded: count only the time in these states, separated by commas; needs a recording made with "
-      "--kernel, except for gil" },
+      "--kernel (gil does not), or with --sample, which has cpu, gil and other" },
     { "no-kernel", 0, KRAIT_OPT_FLAG, NULL, AT(no_kernel),
       "For chrome and perfetto: leave out the kernel events" },
     { "compensate", 0, KRAIT_OPT_FLAG, NULL, AT(compensate),

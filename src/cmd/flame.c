@@ -49,8 +49,8 @@ static const struct krait_opt flame_opts[] = {
     { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, AT(fold_imports),
       "Draw Python's import machinery as one frame <import>" },
     { "state", 0, KRAIT_OPT_STR, KRAIT_STATE_CHOICES, AT(state),
-      "Draw only the time in these states, separated by commas; needs a recording made with --kernel, except "
-      "for gil" },
+      "Draw only the time in these states, separated by commas; needs a recording made with --kernel "
+      "(gil does not), or with --sample, which has cpu, gil and other" },
     { "idle", 0, KRAIT_OPT_FLAG, NULL, AT(idle),
       "Draw a server's idle waits too: event loops, accept, workers at an empty queue, joins" },
     { "compensate", 0, KRAIT_OPT_FLAG, NULL, AT(compensate), KRAIT_COMPENSATE_HELP },

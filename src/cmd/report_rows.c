@@ -327,12 +327,12 @@ static int check_sort(const struct report *report, struct krait_err *err)
 {
     const char *name = report->options->sort;
     bool gil = report->wall && name && strcmp(name, "gil") == 0;
-    bool known = gil || (report->wall && krait_wall_has_kernel(report->wall));
+    bool known = gil || (report->wall && krait_wall_has_states(report->wall));
     const struct krait_sheet_column *column = sort_column(name);
     if (known || !column || column->kind != KRAIT_SHEET_PART)
         return 0;
-    return krait_err_set(err, -ENODATA, "--sort %s: the trace has no thread states; record with --kernel",
-                         name);
+    return krait_err_set(err, -ENODATA,
+                         "--sort %s: the trace has no thread states; record with --kernel or --sample", name);
 }
 
 static void sort_rows(struct krait_profile *profile, const char *by)

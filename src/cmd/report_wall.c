@@ -73,9 +73,10 @@ static int load(struct report *report, struct krait_err *err)
     unsigned flags = !waits                 ? 0
                      : report->options->why ? KRAIT_WALL_WAITS | KRAIT_WALL_HOLDERS
                                             : KRAIT_WALL_WAITS;
+    flags |= report->trace->samples.rate ? KRAIT_WALL_SAMPLES : 0;
     if (report->trace->has_kernel)
         rc = load_kernel(report, flags, err);
-    if (!rc && waits && !report->wall)
+    if (!rc && flags && !report->wall)
         rc = krait_wall_new(&report->wall, report->trace, flags, err);
     return rc;
 }
@@ -89,7 +90,7 @@ int krait_report_wall_load(struct report *report, struct krait_err *err)
 bool krait_report_wall_shows(const struct report *report, enum krait_wall_state state,
                              const uint64_t ns[KRAIT_WALL_COUNT])
 {
-    return ns[state] && (state != KRAIT_WALL_UNKNOWN || krait_wall_has_kernel(report->wall));
+    return ns[state] && (state != KRAIT_WALL_UNKNOWN || krait_wall_has_states(report->wall));
 }
 
 /* -- in words -- */
@@ -156,13 +157,15 @@ struct krait_column krait_report_wall_column(enum krait_wall_state state, const 
 
 void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of)
 {
-    bool kernel = krait_wall_has_kernel(report->wall), shown = false;
+    bool all = krait_wall_has_states(report->wall), shown = false;
     for (size_t i = 0; i < KRAIT_WALL_COUNT && !shown; i++)
         shown = krait_table_shows(table, &report->look, states[i].title);
     if (!shown)
         return;
     krait_buf_fmt(&report->notes, "%s of the %s\n",
-                  kernel ? "cpu and what follows it: shares" : "gil: the share that waited for it,", of);
+                  all ? "cpu and what follows it: shares" : "gil: the share that waited for it,", of);
+    if (krait_wall_has_samples(report->wall))
+        krait_buf_fmt(&report->notes, "%s\n", krait_state_of_samples);
 }
 
 /* -- for programs -- */
@@ -170,6 +173,8 @@ void krait_report_wall_note(struct report *report, const struct krait_table *tab
 void krait_report_json_kernel(struct report *report)
 {
     struct krait_buf *out = &report->out;
+    if (report->wall && krait_wall_has_samples(report->wall))
+        krait_json_key_bool(out, "sampled_states", true);
     if (!report->wall || !krait_wall_has_kernel(report->wall))
         return;
     krait_json_key_open(out, "kernel", '{');

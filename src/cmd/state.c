@@ -76,7 +76,8 @@ int krait_state_wall(struct krait_wall **out, const struct krait_trace *trace, c
     *out = NULL;
     if (waits < 0)
         return krait_err_set(err, waits, "out of memory");
-    unsigned flags = (waits ? KRAIT_WALL_WAITS : 0) | (trace->has_kernel ? KRAIT_WALL_KERNEL : 0);
+    unsigned flags = (waits ? KRAIT_WALL_WAITS : 0) | (trace->has_kernel ? KRAIT_WALL_KERNEL : 0) |
+                     (trace->samples.rate ? KRAIT_WALL_SAMPLES : 0);
     if (!flags)
         return 0;
     int rc = krait_wall_new(out, trace, flags, err);
@@ -85,14 +86,32 @@ int krait_state_wall(struct krait_wall **out, const struct krait_trace *trace, c
     return rc;
 }
 
+const char krait_state_of_samples[] =
+    "the states are those of samples: cpu is running or ready for a CPU, other is blocked, whatever for";
+
+/* Samples do not tell what a blocked thread waits for. */
+static int check_samples(uint32_t states, struct krait_err *err)
+{
+    const uint32_t known = 1u << KRAIT_WALL_ON_CPU | 1u << KRAIT_WALL_GIL | 1u << KRAIT_WALL_OTHER;
+    if (!(states & ~known))
+        return 0;
+    return krait_err_set(
+        err, -ENODATA,
+        "--state: samples know the states cpu (running or ready), gil and other (blocked) alone; "
+        "record with --kernel");
+}
+
 int krait_state_check(const struct krait_wall *wall, uint32_t states, struct krait_err *err)
 {
     bool kernel = wall && krait_wall_has_kernel(wall), gil = states == 1u << KRAIT_WALL_GIL;
+    if (wall && !kernel && krait_wall_has_samples(wall))
+        return check_samples(states, err);
     if (kernel || (wall && gil))
         return 0;
     if (gil)
         return krait_err_set(err, -ENODATA, "--state gil: the recording has no waits for the GIL");
-    return krait_err_set(err, -ENODATA, "--state: the recording has no thread states%s; record with --kernel",
+    return krait_err_set(err, -ENODATA,
+                         "--state: the recording has no thread states%s; record with --kernel or --sample",
                          wall ? ", but for waits for the GIL" : "");
 }
 

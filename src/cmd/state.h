@@ -26,6 +26,9 @@ int krait_state_parse(const char *text, uint32_t *states, struct krait_err *err)
 /* That the host of a virtual machine took time from the CPUs, where it did: a line. */
 void krait_state_note_stolen(struct krait_buf *notes, const struct krait_kernel_states *states);
 
+/* What the states of samples stand for: a note. */
+extern const char krait_state_of_samples[];
+
 /* -ENODATA where `wall`, which may be NULL, does not know one of them. */
 int krait_state_check(const struct krait_wall *wall, uint32_t states, struct krait_err *err);
 

@@ -254,7 +254,7 @@ static int put_page(struct krait_buf *out, const struct view_page *page, const s
 
 static int make_trees(struct sums *sums, const struct view_page *page, struct krait_err *err)
 {
-    bool has_kernel = page->wall && krait_wall_has_kernel(page->wall);
+    bool has_states = page->wall && krait_wall_has_states(page->wall);
     int rc = 0;
     for (uint32_t i = 0; i < FLAMES && !rc; i++) {
         const struct krait_calltree_options options = { .range = page->range,
@@ -262,7 +262,7 @@ static int make_trees(struct sums *sums, const struct view_page *page, struct kr
                                                         .ctx = (void *)page->select,
                                                         .wall = flame_kinds[i].states ? page->wall : NULL,
                                                         .states = flame_kinds[i].states };
-        if (!flame_kinds[i].reversed && (has_kernel || !flame_kinds[i].states))
+        if (!flame_kinds[i].reversed && (has_states || !flame_kinds[i].states))
             rc = krait_calltree_new(&sums->trees[i], page->trace, &options, err);
     }
     return rc;

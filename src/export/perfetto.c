@@ -578,6 +578,8 @@ static int add_tracks(struct perfetto *perfetto, uint32_t index)
 {
     static const struct krait_export_kind kinds[] = { { KRAIT_TRACK_STATES, "GIL", add_waits },
                                                       { KRAIT_TRACK_STATES, "lost", add_spans },
+                                                      { KRAIT_TRACK_STATES, KRAIT_TRACK_SAMPLED_STATE,
+                                                        add_spans },
                                                       { KRAIT_TRACK_INSTANTS, NULL, add_marks },
                                                       { KRAIT_TRACK_SLICES, NULL, add_spans },
                                                       { KRAIT_TRACK_COUNTER, NULL, add_values } };

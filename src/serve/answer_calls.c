@@ -113,7 +113,7 @@ static void put_split(struct krait_buf *out, const struct krait_wall *wall,
     };
     krait_json_key_open(out, "wall", '{');
     for (uint32_t i = 0; i < KRAIT_WALL_COUNT; i++) {
-        if (ns[i] && (krait_wall_has_kernel(wall) || i == KRAIT_WALL_GIL))
+        if (ns[i] && (krait_wall_has_states(wall) || i == KRAIT_WALL_GIL))
             krait_json_key_u64(out, keys[i], ns[i]);
     }
     krait_buf_char(out, '}');

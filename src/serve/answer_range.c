@@ -19,7 +19,7 @@ static uint32_t states_of(const struct krait_wall *wall, const uint64_t ns[KRAIT
 {
     uint32_t states = 0;
     for (uint32_t i = 0; i < KRAIT_WALL_COUNT && wall; i++) {
-        if (ns[i] && (krait_wall_has_kernel(wall) || i == KRAIT_WALL_GIL))
+        if (ns[i] && (krait_wall_has_states(wall) || i == KRAIT_WALL_GIL))
             states |= 1u << i;
     }
     return states;

@@ -86,9 +86,11 @@ struct krait_wall *krait_serving_wall(struct krait_serving *serving)
     struct krait_err err = { 0 };
     if (serving->has_wall)
         return serving->wall;
-    unsigned flags = KRAIT_WALL_WAITS | (serving->trace->has_kernel ? KRAIT_WALL_KERNEL : 0);
+    const struct krait_trace *trace = serving->trace;
+    unsigned flags = KRAIT_WALL_WAITS | (trace->has_kernel ? KRAIT_WALL_KERNEL : 0) |
+                     (trace->samples.rate ? KRAIT_WALL_SAMPLES : 0);
     krait_view_lock(serving->view); /* the index walks the kernel's events too */
-    int rc = krait_wall_new(&serving->wall, serving->trace, flags | KRAIT_WALL_HOLDERS, &err);
+    int rc = krait_wall_new(&serving->wall, trace, flags | KRAIT_WALL_HOLDERS, &err);
     krait_view_unlock(serving->view);
     if (rc)
         serving->wall = NULL; /* answers then do not split times by state; other views report the error */

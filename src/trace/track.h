@@ -78,6 +78,9 @@ enum krait_track_flags {
 #define KRAIT_TRACK_EVENTS_LOST "events lost"
 #define KRAIT_TRACK_OFF         "recording off"
 
+/* The name of the track of what a sampled thread was doing. */
+#define KRAIT_TRACK_SAMPLED_STATE "sampled state"
+
 struct krait_track {
     uint8_t kind;     /* enum krait_track_kind */
     uint8_t of;       /* enum krait_track_of */

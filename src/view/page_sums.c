@@ -74,11 +74,12 @@ static void track_cell(struct krait_buf *to, const struct krait_page *page, uint
 
 /* ---- states of threads: a row each ---- */
 
-/* Waits for the GIL have a table of their own. */
+/* Waits for the GIL have a table of their own; what samples tell is in the tables of functions and threads. */
 static bool is_thread_state(const struct krait_page *page, const struct krait_name_sum *sum)
 {
     const struct krait_track *track = track_of(page, sum->track);
-    return track->of == KRAIT_OF_THREAD && !krait_gil_is_waits(track);
+    return track->of == KRAIT_OF_THREAD && !krait_gil_is_waits(track) &&
+           !(track->flags & KRAIT_TRACK_SAMPLED);
 }
 
 static const struct {

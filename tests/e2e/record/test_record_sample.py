@@ -92,10 +92,10 @@ def test_shares_lie_within_the_error_that_the_report_tells(programs, sample, run
     assert all(spin[key] is None for key in ("calls", "mean_ns", "min_ns", "max_ns", "p50_ns", "p99_ns", "runs", "raised"))
     assert 0 < spin["self_error_ns"] < 0.2e9 and found["_bootstrap" if "_bootstrap" in found else "Thread._bootstrap"]["self_error_ns"] == 0
     table = run("report", folder)
-    assert re.match(r" *self +error +self% +total +total% +function +where\n", table.stdout)
+    assert re.match(r" *self +error +self% +(?:cpu|other) +(?:cpu|other) +total +total% +function +where\n", table.stdout)
     assert re.search(r"estimates of [\d,]+ samples, one each [\d.]+ ms: calls are not counted", table.stderr)
     header, first, *_ = run("report", "--csv", folder).stdout.splitlines()
-    assert header.endswith(",exceptions,self_error_ns,holds_dropped") and ",,,,," in first
+    assert ",exceptions,self_error_ns,holds_dropped,wall_self_on_cpu_ns," in header and ",,,,," in first
     assert " calls" not in run("report", "--callers", "spin", folder).stderr
     assert "--for 2.000 s" in run("info", folder).stdout and "1,000 a second asked for" in run("info", folder).stdout
 
@@ -138,6 +138,32 @@ def test_each_sample_has_its_state_and_line(programs, sample, run, python):
     lines = {"spins": {"4", "5"}, "here": {"9"}}  # the program begins with an empty line that is stripped
     assert {state for line, state in found if line in lines["spins"]} == {"running", "waiting for GIL"}
     assert {state for line, state in found if line in lines["here"]} == {"blocked"}
+
+
+@pytest.mark.few_pythons
+def test_the_states_of_samples_are_those_of_their_threads(programs, sample, run, python, tmp_path):
+    app = programs.start(python, STATES)
+    folder = sample(app.pid)
+    report = json.loads(run("report", "--json", "--limit", 0, folder).stdout)
+    found = {f["name"]: f for f in report["functions"]}
+    split = {name: {state: ns for state, ns in found[name]["wall_self_ns"].items() if ns} for name in ("spins", "waits")}
+    assert set(split["spins"]) - {"other"} == {"on_cpu", "gil"} and set(split["waits"]) == {"other"}
+    assert all(sum(split[name].values()) == found[name]["self_ns"] for name in split)
+    assert all(ns > found["spins"]["self_ns"] / 20 for state, ns in split["spins"].items() if state != "other")  # two threads take turns
+    assert report["sampled_states"] is True and "kernel" not in report
+    table = run("report", "--sort", "gil", folder)
+    assert re.match(r" *self +error +self% +(?:other|gil|cpu) +(?:other|gil|cpu) +(?:other|gil|cpu) +total +total% +function", table.stdout)
+    assert re.search(r"states are those of samples", table.stderr) and "spins" in table.stdout.splitlines()[1]
+    folded = {state: run("export", "--to", "folded", "--state", state, "-o", "-", folder).stdout for state in ("cpu", "gil", "other")}
+    assert all(("spins" in folded[state]) == (state != "other") and ("waits" in folded[state]) == (state == "other") for state in folded)
+    run("flame", "--state", "gil", "-o", tmp_path / "gil.svg", folder)
+    assert re.search(r"[1-9][\d.]*\s+m?s waiting for the GIL in ", (tmp_path / "gil.svg").read_text())
+    assert "samples know the states cpu" in run("flame", "--state", "cpu,lock", "-o", tmp_path / "no.svg", folder, code=1).stderr
+    run("view", "--svg", tmp_path / "view.svg", folder)
+    assert "GIL " in (tmp_path / "view.svg").read_text()
+    run("export", "--to", "chrome", "-o", tmp_path / "chrome.json", folder)
+    names = {event.get("name") for event in json.loads((tmp_path / "chrome.json").read_text())["traceEvents"]}
+    assert {"running", "waits for the GIL", "blocked_other"} <= names
 
 
 def test_a_thread_that_has_ended_has_no_stack(programs, sample, run, any_python):

@@ -137,12 +137,14 @@ static int refuse_slow(const struct krait_attaching *a, int seconds, struct krai
                          a->pid, seconds, a->library);
 }
 
-int krait_attaching_has_begun(const struct krait_attaching *a, const struct krait_collector *collector,
+int krait_attaching_has_begun(struct krait_attaching *a, const struct krait_collector *collector,
                               struct krait_err *err)
 {
     enum { SECONDS = 10 };
     char why[128];
-    if (krait_collector_begins(collector, a->pid) > a->begun_before)
+    a->has_begun = krait_collector_begins(collector, a->pid) > a->begun_before ||
+                   krait_collector_is_ready(collector, a->pid);
+    if (a->has_begun)
         return 1;
     if (has_refused(collector, a->pid, why, sizeof(why)))
         return krait_err_set(err, -ENOTSUP, "process %d cannot be recorded: %s", a->pid, why);
@@ -161,16 +163,18 @@ void krait_attaching_pause(struct krait_collector *collector)
     nanosleep(&(struct timespec){ 0, KRAIT_NS_PER_MS }, NULL);
 }
 
-static bool has_left(const struct krait_attaching *a, const struct krait_collector *collector)
+bool krait_attaching_has_left(const struct krait_attaching *a, const struct krait_collector *collector)
 {
-    return krait_collector_left(collector, a->pid) || !krait_attaching_is_alive(a->pid);
+    bool only_ready = a->has_begun && krait_collector_begins(collector, a->pid) == a->begun_before;
+    return !krait_attaching_is_alive(a->pid) || (only_ready ? !krait_collector_is_ready(collector, a->pid)
+                                                            : krait_collector_left(collector, a->pid));
 }
 
 void krait_attaching_leave(struct krait_attaching *a, struct krait_collector *collector)
 {
     struct krait_err ignored = { 0 };
     a->end = KRAIT_ATTACHING_LEFT;
-    if (has_left(a, collector))
+    if (krait_attaching_has_left(a, collector))
         return;
     int rc = call_agent(a, collector, "krait_agent_detach", krait_collector_session(collector), &ignored);
     a->end = rc ? KRAIT_ATTACHING_STAYS : KRAIT_ATTACHING_WAITS;
@@ -178,7 +182,7 @@ void krait_attaching_leave(struct krait_attaching *a, struct krait_collector *co
 
 bool krait_attaching_is_leaving(struct krait_attaching *a, const struct krait_collector *collector)
 {
-    if (a->end == KRAIT_ATTACHING_WAITS && has_left(a, collector))
+    if (a->end == KRAIT_ATTACHING_WAITS && krait_attaching_has_left(a, collector))
         a->end = KRAIT_ATTACHING_LEFT;
     return a->end == KRAIT_ATTACHING_WAITS;
 }

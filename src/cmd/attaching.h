@@ -25,6 +25,7 @@ struct krait_attaching {
     uint64_t asked_ns;     /* when the process was told to load it */
     uint64_t paused_ns;    /* how long a thread of the process was stopped at most */
     uint32_t begun_before; /* how often it had been recorded before */
+    bool has_begun;        /* it is recorded, or ready for that while the recording is off; or was */
     enum krait_attaching_end end;
 };
 
@@ -36,9 +37,13 @@ int krait_attaching_check(pid_t pid, struct krait_err *err);
 /* Makes the process load the agent, which then begins to record: krait_attaching_has_begun tells. */
 int krait_attaching_begin(struct krait_attaching *attaching, struct krait_collector *collector,
                           struct krait_err *err);
-/* 1: it is recorded; 0: not yet; or why it will not be, with err set. Between calls, the collector needs rounds. */
-int krait_attaching_has_begun(const struct krait_attaching *attaching,
-                              const struct krait_collector *collector, struct krait_err *err);
+/* 1: it is recorded, or ready for that while the recording is off; 0: not yet; or why it will not be, with err set. Between
+ * calls, the collector needs rounds. */
+int krait_attaching_has_begun(struct krait_attaching *attaching, const struct krait_collector *collector,
+                              struct krait_err *err);
+/* Whether it has begun, and is not part of the recording any more. */
+bool krait_attaching_has_left(const struct krait_attaching *attaching,
+                              const struct krait_collector *collector);
 /* Lets the collector do a round, and sleeps for a millisecond. */
 void krait_attaching_pause(struct krait_collector *collector);
 /* Tells it to leave; sets end. A thread of the process that was told goes on to wait for the GIL when krait has ended. */

@@ -453,6 +453,37 @@ static int sample(struct krait_recording_values *values, int argc, char **argv)
 
 /* ---- attaching ---- */
 
+/* Returns whether the recording is in vain; *rc is why there is none, or 0. */
+static bool attach_recorded(struct recorded *r, struct krait_record_pid *attach, int *rc,
+                            struct krait_err *err)
+{
+    catch_signals(r->values);
+    krait_collector_hasten();
+    r->kernel =
+        krait_record_kernel_open_beside(r->values, attach->pid, r->dir, krait_collector_clock(r->collector));
+    *rc = krait_record_pid_run(attach, r->collector, r->kernel, err);
+    if (*rc) {
+        krait_kernel_discard(r->kernel);
+        r->kernel = NULL;
+        return false;
+    }
+    bool in_vain = finish(r->collector, r->kernel, r->values, r->dir);
+    if (!r->values->quiet)
+        krait_record_pid_print(attach);
+    return in_vain;
+}
+
+/* The page stays. The Ctrl-C that has ended the recording does not end it; the next one does. */
+static void keep_view(const char *dir)
+{
+    if (!viewer)
+        return;
+    krait_watching_tell(viewer, access(dir, F_OK) == 0);
+    if (not_passed == SIGINT)
+        not_passed = 0;
+    krait_watching_wait(viewer, &not_passed);
+}
+
 /* Returns the wait status of krait itself. */
 static int attach(struct krait_recording_values *values, int argc)
 {
@@ -468,25 +499,17 @@ static int attach(struct krait_recording_values *values, int argc)
     snprintf(name, sizeof(name), "%d", attach.pid);
     int rc = krait_record_pid_prepare(&attach, &err);
     rc = rc ? rc : krait_recording_open(&r.collector, values, name, r.dir, sizeof(r.dir), &err);
-    if (!rc) {
-        catch_signals(values);
-        krait_collector_hasten();
-        r.kernel =
-            krait_record_kernel_open_beside(values, attach.pid, r.dir, krait_collector_clock(r.collector));
-        rc = krait_record_pid_run(&attach, r.collector, r.kernel, &err);
-    }
-    if (rc && r.kernel) {
-        krait_kernel_discard(r.kernel);
-        r.kernel = NULL;
-    }
-    bool in_vain = !rc && finish(r.collector, r.kernel, values, r.dir);
-    if (!rc && !values->quiet)
-        krait_record_pid_print(&attach);
+    if (!rc && values->view)
+        rc = krait_watching_start(&viewer, r.dir, &err);
+    bool in_vain = !rc && attach_recorded(&r, &attach, &rc, &err);
     krait_kernel_free(r.kernel);
     krait_collector_free(r.collector);
+    int status = rc ? krait_cmd_fail(&krait_cmd_record, &err) : in_vain ? KRAIT_EXIT_NOT_RECORDED : 0;
     if (rc)
-        return W_EXITCODE(krait_cmd_fail(&krait_cmd_record, &err), 0);
-    return W_EXITCODE(in_vain ? KRAIT_EXIT_NOT_RECORDED : 0, 0);
+        end_view();
+    else
+        keep_view(r.dir);
+    return W_EXITCODE(status, 0);
 }
 
 static int run(void *values, int argc, char **argv)
@@ -581,7 +604,7 @@ const struct krait_cmd krait_cmd_record = {
         "The summary's duration is COMMAND's, from its start to its end or to where --for or --max-size "
         "ended the recording; that of krait info is from the first event to the last.\n\n"
         "With --view, krait prints the link of a page that shows the recording from its first second on, and opens a "
-        "browser. Ctrl-C ends COMMAND; the page stays until krait is interrupted once more.\n\n"
+        "browser. Ctrl-C ends COMMAND, or with --pid the recording; the page stays until krait is interrupted once more.\n\n"
         "With --kernel, krait also records the kernel's events of the whole machine, on the same clock, "
         "as a CTF folder with LTTng's names beside the program's. Without root, krait records only the "
         "program's own context switches and page faults; with --pid, none of the kernel's. See docs/kernel.md.",

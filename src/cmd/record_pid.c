@@ -29,20 +29,13 @@ void krait_record_pid_done(struct krait_record_pid *record)
 int krait_record_pid_check(struct krait_record_pid *record, int argc, struct krait_err *err)
 {
     const struct krait_recording_values *v = record->values;
-    const struct {
-        bool given;
-        const char *name;
-    } others[] = {
-        { v->wait, "--wait" },
-        { v->view, "--view" },
-        { v->idle, "--idle" },
-    };
     if (argc)
         return krait_err_set(err, -EINVAL, "--pid and a command exclude each other");
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(others); i++) {
-        if (others[i].given)
-            return krait_err_set(err, -EINVAL, "%s does not go with --pid", others[i].name);
-    }
+    if (v->wait)
+        return krait_err_set(
+            err, -EINVAL,
+            "--wait does not go with --pid, which records until the process ends; --children "
+            "records also what it starts");
     int rc = krait_pid_parse(v->pid, &record->pid, err);
     return rc ? rc : krait_recording_check(v, err);
 }
@@ -272,6 +265,9 @@ static int begin(struct krait_record_pid *record, struct krait_collector *collec
     if (!is_any_recorded(record))
         return fail(record, err);
     tell(record);
+    if (record->values->idle && !record->values->quiet)
+        krait_terminal_say(NULL, 0, "krait record: ready and off; krait ctl %d start switches it on",
+                           record->pid);
     return 0;
 }
 
@@ -287,6 +283,16 @@ static bool may_bring_more(const struct krait_record_pid *record, const struct k
     return record->values->children && !krait_task_has_ended(record->pid) && !has_left;
 }
 
+/* While the recording is off, from the begin on. */
+static bool is_any_ready(const struct krait_record_pid *record, const struct krait_collector *collector)
+{
+    for (uint32_t i = 0; i < record->attached.count; i++) {
+        if (krait_collector_is_ready(collector, record->attached.items[i].attaching.pid))
+            return true;
+    }
+    return false;
+}
+
 static bool is_over(const struct krait_record_pid *record, struct krait_collector *collector,
                     struct krait_kernel *kernel)
 {
@@ -294,9 +300,9 @@ static bool is_over(const struct krait_record_pid *record, struct krait_collecto
     if (how->over(how->ctx) || krait_record_kernel_limit(kernel, collector))
         return true;
     if (!record->values->children)
-        return !krait_attaching_is_alive(record->pid) || krait_collector_left(collector, record->pid);
+        return krait_attaching_has_left(&record->attached.items[0].attaching, collector);
     return !krait_collector_pids(collector, NULL, 0) && !krait_attached_begins(&record->attached) &&
-           !may_bring_more(record, collector);
+           !is_any_ready(record, collector) && !may_bring_more(record, collector);
 }
 
 static void leave(struct krait_record_pid *record, struct krait_collector *collector)

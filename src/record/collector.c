@@ -395,6 +395,19 @@ bool krait_collector_has(const struct krait_collector *c, int pid)
     return has;
 }
 
+/* One that has been switched on a moment ago is not taken in yet. */
+bool krait_collector_is_ready(const struct krait_collector *c, int pid)
+{
+    for (uint32_t i = 0; i < c->procs_used; i++) {
+        const struct krait_proc *slot = &c->shm.procs[i];
+        enum krait_slot_state state = krait_slot_state(atomic_load(&slot->state));
+        bool is_new = (state == KRAIT_SLOT_TAKEN || state == KRAIT_SLOT_OPEN) && !c->procs[i].pid;
+        if (is_new && slot->pid == pid && slot->image == krait_collector_image(pid))
+            return true;
+    }
+    return false;
+}
+
 uint32_t krait_collector_pids(const struct krait_collector *c, pid_t *pids, uint32_t size)
 {
     uint32_t n = 0;

@@ -127,6 +127,8 @@ uint32_t krait_collector_begins(const struct krait_collector *collector, int pid
 /* Whether the process is recorded, as of the last round; and whether it was, and is not any more. */
 bool krait_collector_has(const struct krait_collector *collector, int pid);
 bool krait_collector_left(const struct krait_collector *collector, int pid);
+/* Whether the process is part of the recording and has not been recorded yet: it will be when the recording is switched on. */
+bool krait_collector_is_ready(const struct krait_collector *collector, int pid);
 /* The processes that are recorded, as of the last round: writes at most `size` PIDs, and returns how many there are. */
 uint32_t krait_collector_pids(const struct krait_collector *collector, pid_t *pids, uint32_t size);
 /* For the status: whether processes that run already are still to be told to join. */

@@ -129,6 +129,7 @@ static bool take_proc(struct krait_writer *writer)
         if (!take_proc_slot(proc, pid))
             continue;
         proc->pid = pid;
+        proc->image = (uintptr_t)__libc_stack_end;
         prctl(PR_GET_NAME, proc->comm);
         raise_used(&writer->shm.control->proc_used, i + 1);
         writer->proc_index = i;
@@ -161,7 +162,6 @@ int krait_writer_join(struct krait_writer *writer)
     }
     struct krait_proc *proc = &writer->shm.procs[writer->proc_index];
     writer->reserved = false;
-    proc->image = (uintptr_t)__libc_stack_end;
     for (size_t r = 0; r < KRAIT_COUNT_lost_reason; r++)
         atomic_store(&proc->lost[r], 0);
     atomic_store(&proc->next_code, 1);

@@ -582,12 +582,88 @@ def test_a_stopped_program_is_refused_with_the_remedy(programs, attach, python, 
 
 
 def test_options_of_a_command_do_not_go_with_a_process(attach):
-    for option in ("--wait", "--idle", "--view"):
-        krait, _ = attach(1, option)
-        assert f"{option.partition('=')[0]} does not go with --pid" in krait.communicate(timeout=60)[1] and krait.returncode == 2
+    for option, why in (("--wait", "--wait does not go with --pid, which records until the process ends"), ("--kernel", "--idle does not go with --kernel")):
+        krait, _ = attach(1, option, "--idle")
+        assert why in krait.communicate(timeout=60)[1] and krait.returncode == 2
+
+
+def states(run, folder):
+    return {row["pid"]: row["state"] for row in json.loads(run("ctl", "--json", folder, "status").stdout)["processes"]}
+
+
+def test_an_idle_recording_begins_when_it_is_switched_on(programs, attach, run, python, tmp_path):
+    app = programs.start(python, WAITS)
+    before = has(app.pid)
+    for _ in range(2):
+        krait, folder = attach(app.pid, "--idle", "--for", "300ms")
+        assert krait.stderr.readline() == f"krait record: ready and off; krait ctl {app.pid} start switches it on\n"
+        assert states(run, folder) == {app.pid: "ready"} and not has_events(folder)
+        assert run("ctl", app.pid, "start").stdout == "Recording is on in 1 process\n"
+        said = krait.communicate(timeout=60)[1]
+        assert krait.returncode == 0 and "was paused for" in said and "detach" not in said, said
+        assert functions(run, folder)["inner"]["calls"] > 100
+        wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
+    assert ended(app, tmp_path) == "done True\n"
+
+
+@pytest.mark.few_pythons
+def test_an_idle_recording_that_is_never_switched_on_leaves_nothing(programs, attach, run, python, tmp_path):
+    app = programs.start(python, WAITS)
+    before = has(app.pid)
+    krait, folder = attach(app.pid, "--idle")
+    krait.stderr.readline()
+    krait.send_signal(signal.SIGINT)
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0 and "The recording was never switched on" in said and "holds the GIL" not in said, said
+    assert not folder.exists()
+    wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
+    krait, folder = attach(app.pid, "--idle")
+    krait.stderr.readline()
+    assert ended(app, tmp_path) == "done True\n"  # with a recording that is off
+    assert "The recording was never switched on" in krait.communicate(timeout=60)[1] and krait.returncode == 0
+
+
+def test_an_idle_recording_ends_where_the_process_executes_another_program(programs, attach, any_python, tmp_path):
+    app = programs.start(
+        any_python,
+        """
+        import os, time
+        print(os.getpid(), flush=True)
+        while not os.path.exists("stop"): time.sleep(0.01)
+        os.execvp("sh", ["sh", "-c", "echo executed; exec sleep 60"])
+        """,
+    )
+    krait, folder = attach(app.pid, "--idle")
+    krait.stderr.readline()
+    (tmp_path / "stop").touch()
+    assert app.process.stdout.readline() == "executed\n"
+    assert "The recording was never switched on" in krait.communicate(timeout=60)[1] and krait.returncode == 0
+
+
+def test_an_idle_recording_of_a_family(programs, attach, run, any_python, tmp_path):
+    app = programs.start(
+        any_python,
+        """
+        import os, subprocess, sys, time
+        def inner(n): return n + 1
+        if not sys.argv[1:]: subprocess.Popen([sys.executable, __file__, "child"])
+        print(os.getpid(), flush=True)
+        while not os.path.exists("stop"):
+            time.sleep(0.01)
+            for i in range(100): inner(i)
+        """,
+    )
+    child = int(app.process.stdout.readline())
+    krait, folder = attach(app.pid, "--idle", "--children", "--for", "300ms")
+    krait.stderr.readline()
+    assert states(run, folder) == {app.pid: "ready", child: "ready"}
+    assert run("ctl", child, "start").stdout == "Recording is on in 2 processes\n"
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0 and "2 processes" in said, said
+    (tmp_path / "stop").touch()
 
 
 @pytest.mark.long
 def test_the_page_holds(krait, any_python, tmp_path):
     runs = run_page("attach.md", krait, any_python, tmp_path)
-    assert all("handle" in run.stdout for command, run in runs.items() if " report " in command) and len(runs) == 8
+    assert all("handle" in run.stdout for command, run in runs.items() if " report " in command) and len(runs) == 10

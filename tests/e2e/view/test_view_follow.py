@@ -75,6 +75,29 @@ def test_ctrl_c_ends_the_command_then_the_page(watched):
     assert process.returncode == -signal.SIGINT
 
 
+def test_the_page_of_a_running_process_follows_and_outlives_the_recording(krait, programs, any_python, monkeypatch, tmp_path):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    app = programs.start(any_python, "import os, time\ndef step(): time.sleep(0.01)\nprint(os.getpid(), flush=True)\nwhile True: step()\n")
+    words = [krait, "record", "--pid", str(app.pid), "--view", "-o", str(tmp_path / "trace")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        url = process.stderr.readline().strip()
+        first = wait_until(lambda t: t["growing"], lambda: ask_trace(url))
+        wait_until(lambda t: int(t["duration"]) > int(first["duration"]) and t["generation"] > first["generation"], lambda: ask_trace(url))
+        process.send_signal(signal.SIGINT)  # ends the recording
+        last = wait_until(lambda t: not t["growing"], lambda: ask_trace(url))
+        assert last["processes"][0]["end"] == "stop" and process.poll() is None and app.process.poll() is None
+        process.send_signal(signal.SIGINT)  # ends the page
+        assert "recorded the process for" in process.communicate(timeout=30)[1] and process.returncode == 0
+
+
+def test_a_process_that_is_not_recorded_has_no_page(krait, run, tmp_path):
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        done = run("record", "--pid", sleeper.pid, "--view", "-o", tmp_path / "trace", code=1)
+        sleeper.kill()
+    assert "runs " in done.stderr and "http" not in done.stderr
+
+
 def test_a_viewer_beside_the_recording_follows_it(krait, record, any_python):
     process, trace = record.start(any_python, record.script(PROGRAM))
     wait_until(lambda _: list(trace.glob("*/thread-*")) and list(trace.glob("*/metadata")))

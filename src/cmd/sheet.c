@@ -130,6 +130,19 @@ int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_er
     return 0;
 }
 
+void krait_sheet_reverse(struct krait_sheet *sheet)
+{
+    for (uint32_t i = 0; i < sheet->rows / 2; i++) {
+        struct krait_sheet_cell *x = sheet->cells + (size_t)i * sheet->column_count;
+        struct krait_sheet_cell *y = sheet->cells + (size_t)(sheet->rows - 1 - i) * sheet->column_count;
+        for (uint32_t c = 0; c < sheet->column_count; c++) {
+            struct krait_sheet_cell cell = x[c];
+            x[c] = y[c];
+            y[c] = cell;
+        }
+    }
+}
+
 static uint32_t shown_rows(const struct krait_sheet *sheet, uint32_t limit)
 {
     return limit ? KRAIT_MIN(limit, sheet->rows) : sheet->rows;
@@ -155,7 +168,7 @@ static bool is_shown(const struct krait_sheet *sheet, uint32_t rows, uint32_t co
         return false;
     bool shown = !(flags & KRAIT_SHEET_QUIET);
     for (uint32_t i = 0; i < rows && !shown; i++) {
-        uint64_t number = spot_at(sheet, i, column).cell.number;
+        uint64_t number = spot_at(sheet, sheet->first + i, column).cell.number;
         shown = number > 0 && number != KRAIT_SHEET_NONE;
     }
     return shown;
@@ -164,7 +177,8 @@ static bool is_shown(const struct krait_sheet *sheet, uint32_t rows, uint32_t co
 int krait_sheet_table_new(struct krait_table **out, const struct krait_sheet *sheet, uint32_t limit)
 {
     struct krait_column columns[MOST_COLUMNS];
-    uint32_t from[MOST_COLUMNS], count = 0, rows = shown_rows(sheet, limit);
+    uint32_t from[MOST_COLUMNS], count = 0;
+    uint32_t rows = KRAIT_MIN(shown_rows(sheet, limit), sheet->rows - sheet->first);
     for (uint32_t i = 0; i < sheet->column_count && count < MOST_COLUMNS; i++) {
         if (!is_shown(sheet, rows, i))
             continue;
@@ -175,7 +189,7 @@ int krait_sheet_table_new(struct krait_table **out, const struct krait_sheet *sh
         return -ENOMEM;
     for (uint32_t row = 0; row < rows; row++) {
         for (uint32_t i = 0; i < count; i++) {
-            struct krait_sheet_spot at = spot_at(sheet, row, from[i]);
+            struct krait_sheet_spot at = spot_at(sheet, sheet->first + row, from[i]);
             at.column->kind->put(*out, &at);
         }
     }

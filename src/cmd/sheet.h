@@ -56,7 +56,8 @@ struct krait_sheet {
     struct krait_sheet_cell *cells;
     const void **kept; /* rows that are not copied; NULL: cells are */
     uint32_t rows;
-    size_t cap; /* cells, or kept rows */
+    uint32_t first; /* tables begin with this row */
+    size_t cap;     /* cells, or kept rows */
     bool failed;
 };
 
@@ -150,6 +151,8 @@ struct krait_sheet_cell krait_sheet_name_at(void *of, const void *row, size_t of
  * times, names and ids from the least; then by the other columns. -EINVAL: no such column; err lists those
  * that there are. */
 int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_err *err);
+/* The last row becomes the first; rows were copied. */
+void krait_sheet_reverse(struct krait_sheet *sheet);
 
 /* Each appends the first `limit` rows (0: all). Return 0 or -ENOMEM. */
 int krait_sheet_table(const struct krait_sheet *sheet, uint32_t limit, const struct krait_table_look *look,

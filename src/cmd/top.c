@@ -25,37 +25,6 @@ enum {
 
 extern const struct krait_cmd krait_cmd_top;
 
-struct top {
-    const struct top_options *options;
-    struct top_processes processes;
-    struct krait_sums sums;
-    struct top_exact *exact; /* NULL: not needed yet */
-    bool is_exact;           /* shows that; else the samples */
-    struct krait_match *match;
-    struct top_screen *screen; /* NULL: tables one after the other */
-    struct krait_err err;      /* why it ended */
-    const char *sort;
-    enum top_by by;
-    bool idle, gil, lines, paused, quit, helps;
-    uint64_t rate, interval_ns, tables;
-    uint64_t due_ns, last_ns; /* of the next reading, the one before */
-    uint64_t end_ns;          /* of the interval */
-    uint64_t find_ns;         /* when processes are looked for again */
-    uint64_t cpu_at, own_ns;  /* when CPU time was read, and what krait had used */
-    double cpu, own_cpu, cost;
-    uint64_t cost_ns; /* until now */
-    uint64_t memory;
-    uint32_t height; /* of the last table where there was a screen */
-    uint32_t random;
-    pid_t pid;              /* of the program */
-    char *filter;           /* NULL: none */
-    struct krait_buf typed; /* of a filter that is being typed */
-    bool types;
-    char note[sizeof(((struct krait_err *)NULL)->text)]; /* instead of the keys, up to the next one */
-    struct krait_buf command;
-    char python[32];
-};
-
 static void top_done(struct top *top)
 {
     top_screen_close(top->screen);
@@ -189,7 +158,7 @@ static void begin_interval(struct top *top)
     top->due_ns = top->last_ns = now;
 }
 
-static void switch_exact(struct top *top)
+void top_switch_exact(struct top *top)
 {
     struct krait_err none = { 0 };
     if (top->is_exact) {
@@ -221,6 +190,7 @@ static struct top_view view_of(const struct top *top, bool whole)
                               .failed = top->is_exact ? top_exact_failures(top->exact) : 0,
                               .stopped = top->is_exact ? top_exact_stopped(top->exact, &top->processes) : 0,
                               .sort = top->sort,
+                              .reversed = top->reversed,
                               .command = top->command.len ? top->command.data : NULL,
                               .python = top->python,
                               .match = top->match,
@@ -256,69 +226,21 @@ static int print_table(struct top *top, bool whole)
     return 0;
 }
 
-/* Samples do not tell tasks. */
-static enum top_by next_by(const struct top *top)
-{
-    return (top->by + 1) % (top->is_exact ? TOP_BY_COUNT : TOP_BY_TASK);
-}
-
-static void add_keys(struct krait_buf *keys, const struct top *top)
-{
-    static const char *const groups[] = { "all", "threads", "processes", "tasks" };
-    if (top->types) {
-        krait_buf_str(keys, "functions: ");
-        krait_fmt_safe(keys, top->typed.len ? top->typed.data : "");
-        krait_buf_str(keys, "_   Enter shows them, Esc all");
-        return;
-    }
-    if (*top->note) {
-        krait_fmt_safe(keys, top->note);
-        return;
-    }
-    krait_buf_fmt(keys, "%sq quit  p %s  s sort (%s)  ? keys  x %s", top->paused ? "PAUSED  " : "",
-                  top->paused ? "go on" : "pause", top->sort, top->is_exact ? "samples" : "exact");
-    if (!top->is_exact)
-        krait_buf_fmt(keys, "  l %s", top->lines ? "functions" : "lines");
-    krait_buf_fmt(keys, "  t %s", groups[next_by(top)]);
-    if (!top->is_exact)
-        krait_buf_fmt(keys, "  i %s  g %s", top->idle ? "no sleeping" : "sleeping too",
-                      top->gil ? "all threads" : "GIL only");
-    krait_buf_str(keys, "  / filter  r reset");
-}
-
-static void add_help(struct krait_buf *text)
-{
-    static const char *const keys[][2] = {
-        { "q", "quit; the table of the whole time stays on the terminal" },
-        { "p", "pause, go on" },
-        { "s", "sort by the next column" },
-        { "x", "count every call, or take samples again" },
-        { "l", "samples: rows are lines of code, or functions" },
-        { "t", "rows of threads, processes, all together; of every call also tasks" },
-        { "i", "samples: count threads that sleep too, or those alone that run" },
-        { "g", "samples: count the thread that holds the GIL alone, or all" },
-        { "/", "show functions of a name or file alone; Esc shows all again" },
-        { "r", "begin anew" },
-    };
-    krait_buf_str(text, "Keys of krait top\n\n");
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(keys); i++)
-        krait_buf_fmt(text, "  %s   %s\n", keys[i][0], keys[i][1]);
-    krait_buf_str(text, "\nAny key leads back.\n");
-}
-
-static void show_screen(struct top *top)
+void top_show_screen(struct top *top)
 {
     KRAIT_AUTO_BUF text = { 0 }, keys = { 0 };
     struct krait_table_look look = krait_terminal_look(stdout);
     top->height = KRAIT_MAX(top_screen_rows(), 2u) - 1; /* below it are the keys */
     struct top_view view = view_of(top, false);
-    add_keys(&keys, top);
+    view.scroll = &top->scroll;
     if (top->helps)
-        add_help(&text);
+        top_add_help(&text);
     else if (top_text(&view, &look, &text))
         return;
+    top_add_keys(&keys, top, look.width);
+    uint32_t marked = top->helps ? UINT32_MAX : top->scroll.line;
     if (!text.failed && !keys.failed)
-        top_screen_show(&text, keys.data, &look);
+        top_screen_show(&text, marked, keys.data ? keys.data : "", &look);
 }
 
 static int show(struct top *top)
@@ -328,7 +250,7 @@ static int show(struct top *top)
     if (top->is_exact)
         note_recorded(top);
     if (top->screen)
-        show_screen(top);
+        top_show_screen(top);
     else
         rc = print_table(top, top->options->once);
     return rc;
@@ -336,110 +258,11 @@ static int show(struct top *top)
 
 /* -- the loop -- */
 
-/* What cannot be a pattern leaves all functions. */
-static void set_filter(struct top *top, const char *text)
-{
-    struct krait_err err;
-    krait_match_free(top->match);
-    free(top->filter);
-    top->match = NULL;
-    top->filter = *text ? strdup(text) : NULL;
-    if (top->filter && krait_match_new(&top->match, top->filter, &err)) {
-        free(top->filter);
-        top->filter = NULL;
-        top->match = NULL;
-    }
-}
-
-/* A key of a filter's text. */
-static void type(struct top *top, char key)
-{
-    enum { ESCAPE = 27, DELETE = 127, BACKSPACE = 8 };
-    if (key == ESCAPE || key == '\n' || key == '\r') {
-        set_filter(top, key == ESCAPE || !top->typed.len ? "" : top->typed.data);
-        top->types = false;
-    } else if (key == DELETE || key == BACKSPACE) {
-        while (top->typed.len && ((unsigned char)top->typed.data[--top->typed.len] & 0xC0) == 0x80)
-            ;
-        if (top->typed.data)
-            top->typed.data[top->typed.len] = 0;
-    } else if ((unsigned char)key >= ' ') {
-        krait_buf_char(&top->typed, key);
-    }
-}
-
-/* Other rows may not have the column that they are sorted by. */
-static void keep_sort(struct top *top)
-{
-    struct krait_err ignored;
-    if (top_check_sort(top->sort, top->is_exact, top->by, &ignored))
-        top->sort = top_next_sort(NULL, top->is_exact, top->by);
-}
-
-/* A key that changes how samples are counted; with every call there are none. */
-static void change_samples(struct top *top, char key)
-{
-    const struct {
-        char key;
-        bool *flag;
-        const char *what;
-    } flags[] = { { 'l', &top->lines, "lines of code" },
-                  { 'L', &top->lines, "lines of code" },
-                  { 'i', &top->idle, "sleeping threads" },
-                  { 'g', &top->gil, "the holder of the GIL" } };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(flags); i++) {
-        if (key != flags[i].key)
-            continue;
-        if (top->is_exact)
-            snprintf(top->note, sizeof(top->note), "%s: only with samples, press x", flags[i].what);
-        else
-            *flags[i].flag = !*flags[i].flag;
-    }
-}
-
-static void obey(struct top *top, char key)
-{
-    top->paused ^= key == 'p' || key == ' ';
-    change_samples(top, key);
-    top->helps = key == '?' || key == 'h';
-    if (key == 't')
-        top->by = next_by(top);
-    if (key == 's')
-        top->sort = top_next_sort(top->sort, top->is_exact, top->by);
-    if (key == 'x')
-        switch_exact(top);
-    keep_sort(top);
-    if (key == 'r') {
-        krait_sums_reset(&top->sums);
-        if (top->is_exact)
-            top_exact_reset(top->exact);
-    }
-    if (key == '/') {
-        krait_buf_clear(&top->typed);
-        top->types = true;
-    }
-}
-
-static void press(struct top *top, char key)
-{
-    top->quit |= key == 'q' && !top->types && !top->helps;
-    if (!key || top->quit)
-        return;
-    *top->note = '\0';
-    if (top->types)
-        type(top, key);
-    else if (top->helps)
-        top->helps = false;
-    else
-        obey(top, key);
-    show_screen(top);
-}
-
 static void wait_for_key(struct top *top, uint64_t until_ns)
 {
-    char key = top_screen_wait(top->screen, until_ns, &top->quit);
-    if (top->screen && !top->quit)
-        press(top, key);
+    int key = top_screen_wait(top->screen, until_ns, &top->quit);
+    if (key && !top->quit)
+        top_press(top, key);
 }
 
 /* The rings are emptied all the time, also while the table is paused. */
@@ -662,7 +485,7 @@ static int run_top(void *values, int argc, char **argv)
     if (!argc || (is_number(argv[0]) && add_pids(&top, argc, argv)) || check_options(options, &top.err))
         return krait_cmd_usage(&krait_cmd_top, &top.err);
     if (options->filter)
-        set_filter(&top, options->filter);
+        top_set_filter(&top, options->filter);
     if (begin(&top, argc, argv))
         return krait_cmd_fail(&krait_cmd_top, &top.err);
     return finish(&top, run_loop(&top));

@@ -4,7 +4,8 @@
  *
  *     processes ──read──▶ krait_sums ─┐
  *                                     ├─merge──▶ rows ──▶ sheet ──▶ terminal, text, JSON
- *     rings ────tap─────▶ krait_live ─┘
+ *     rings ────tap─────▶ krait_live ─┘                     ▲
+ *                                       keyboard ──▶ keys ──┘
  */
 #ifndef KRAIT_CMD_TOP_H
 #define KRAIT_CMD_TOP_H
@@ -68,11 +69,24 @@ uint64_t top_processes_memory(const struct top_processes *processes);
 
 enum top_by { TOP_BY_NOTHING, TOP_BY_THREAD, TOP_BY_PROCESS, TOP_BY_TASK, TOP_BY_COUNT };
 
+/* Which rows a screen shows where not all of them fit. Zeroed: no row is selected, and the first ones are shown. */
+struct top_scroll {
+    bool selects;         /* a row is selected, and stays so when the order changes */
+    bool moved;           /* by a key since the last table: the row counts, not its key */
+    uint64_t key;         /* what the row is of */
+    uint32_t row;         /* its place among all rows */
+    uint32_t first;       /* the row on top */
+    uint32_t rows, shown; /* in the last table: those that there were, those that fitted */
+    uint32_t line;        /* of the text: where the selected row is; UINT32_MAX: none is */
+};
+
 struct top_view {
     const struct top_processes *processes;
     const struct krait_sums *sums;
-    struct krait_live *live; /* NULL: sums are of samples */
+    struct krait_live *live;   /* NULL: sums are of samples */
+    struct top_scroll *scroll; /* NULL: the first rows */
     const char *sort;
+    bool reversed;                   /* the last in that order first */
     const char *command;             /* of the program; NULL: none */
     const char *python;              /* its version; "" */
     const struct krait_match *match; /* functions of this alone; NULL: of all */
@@ -126,12 +140,24 @@ int top_rows(const struct top_view *view, struct top_row **rows, uint32_t *count
 
 /* Returns 0, -ENOMEM, or -EINVAL with the keys there are. */
 int top_check_sort(const char *key, bool exact, enum top_by by, struct krait_err *err);
-/* The next key after `sort`, for a key of the keyboard. */
+/* The next key after `sort`, for a key of the keyboard; the key of a number from 0, NULL: there are fewer. */
 const char *top_next_sort(const char *sort, bool exact, enum top_by by);
+const char *top_sort_of(size_t number, bool exact, enum top_by by);
 /* Heading and table. */
 int top_text(const struct top_view *view, const struct krait_table_look *look, struct krait_buf *out);
 /* One line of JSON. */
 int top_json(const struct top_view *view, struct krait_buf *out);
+
+/* -- top_scroll.c -- */
+
+/* Obeys a key that moves the selection; false: it is another one. */
+bool top_scroll_move(struct top_scroll *scroll, int key);
+/* Nothing is selected any more. */
+void top_scroll_leave(struct top_scroll *scroll);
+/* Before a table of the first `rows` of a sorted sheet, of which `shown` fit, at least 1: finds the selected row by its number in
+ * the column, and shows it. */
+void top_scroll_fit(struct top_scroll *scroll, const struct krait_sheet *sheet, uint32_t column,
+                    uint32_t rows, uint32_t shown);
 
 /* -- top_exact.c: every call -- */
 
@@ -184,10 +210,80 @@ int top_screen_open(struct top_screen **out);
 void top_screen_close(struct top_screen *screen);
 /* Rows of the terminal. */
 uint32_t top_screen_rows(void);
-/* Shows text instead of what was there, with one write; `keys` is the last line. */
-void top_screen_show(const struct krait_buf *text, const char *keys, const struct krait_table_look *look);
-/* Waits until `until_ns` of CLOCK_MONOTONIC or a key; returns the key, 0 if none came. Sets *ends where a signal asks krait
- * to end, or the terminal is gone. */
-char top_screen_wait(const struct top_screen *screen, uint64_t until_ns, bool *ends);
+/* Shows text instead of what was there, with one write; `keys` is the last line. The line `marked` stands out. */
+void top_screen_show(const struct krait_buf *text, uint32_t marked, const char *keys,
+                     const struct krait_table_look *look);
+
+/* A key: a byte from 1 to 255, or one of these. */
+enum top_key {
+    TOP_KEY_NONE,
+    TOP_KEY_ESCAPE = 27,
+    TOP_KEY_UP = 256,
+    TOP_KEY_DOWN,
+    TOP_KEY_PAGE_UP,
+    TOP_KEY_PAGE_DOWN,
+    TOP_KEY_HOME,
+    TOP_KEY_END,
+    TOP_KEY_F1,
+    TOP_KEY_F4,
+    TOP_KEY_F6,
+    TOP_KEY_F10,
+    TOP_KEY_RESIZED, /* the terminal has another size */
+};
+
+/* Waits until `until_ns` of CLOCK_MONOTONIC or a key; returns the key, TOP_KEY_NONE if none came. Sets *ends where a signal
+ * asks krait to end, or the terminal is gone. Without a screen there are no keys. */
+int top_screen_wait(struct top_screen *screen, uint64_t until_ns, bool *ends);
+
+/* -- top.c -- */
+
+struct top {
+    const struct top_options *options;
+    struct top_processes processes;
+    struct krait_sums sums;
+    struct top_exact *exact; /* NULL: not needed yet */
+    bool is_exact;           /* shows that; else the samples */
+    struct krait_match *match;
+    struct top_screen *screen; /* NULL: tables one after the other */
+    struct krait_err err;      /* why it ended */
+    const char *sort;
+    bool reversed;
+    struct top_scroll scroll;
+    enum top_by by;
+    bool idle, gil, lines, paused, quit, helps;
+    uint64_t rate, interval_ns, tables;
+    uint64_t due_ns, last_ns; /* of the next reading, the one before */
+    uint64_t end_ns;          /* of the interval */
+    uint64_t find_ns;         /* when processes are looked for again */
+    uint64_t cpu_at, own_ns;  /* when CPU time was read, and what krait had used */
+    double cpu, own_cpu, cost;
+    uint64_t cost_ns; /* until now */
+    uint64_t memory;
+    uint32_t height; /* of the last table where there was a screen */
+    uint32_t random;
+    pid_t pid;              /* of the program */
+    char *filter;           /* NULL: none */
+    struct krait_buf typed; /* of a filter that is being typed */
+    bool types;
+    char note[sizeof(((struct krait_err *)NULL)->text)]; /* instead of the keys, up to the next one */
+    struct krait_buf command;
+    char python[32];
+};
+
+/* Shows what there is now. */
+void top_show_screen(struct top *top);
+/* Between samples and every call; where that fails, top->note has the reason. */
+void top_switch_exact(struct top *top);
+
+/* -- top_keys.c -- */
+
+/* Obeys a key, and shows the screen that follows. */
+void top_press(struct top *top, int key);
+/* The line below the table, of at most `width` columns. */
+void top_add_keys(struct krait_buf *line, const struct top *top, uint32_t width);
+/* What all keys do. */
+void top_add_help(struct krait_buf *text);
+/* Only functions of this pattern are shown; all where it is "" or no pattern. */
+void top_set_filter(struct top *top, const char *text);
 
 #endif

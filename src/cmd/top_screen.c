@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The terminal while `krait top` has it: ECMA-48, and the private modes of xterm's control sequences ("?1049" the other
- * screen, "?25" the cursor).
+ * screen, "?25" the cursor, "?7" lines that are too long go on in the next one).
  */
 #include "base/clock.h"
 #include "cmd/top.h"
+#include "view/width.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -12,14 +13,30 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 
+/* How far into a key the bytes are (ECMA-48, 5.4). In application mode a terminal sends SS3 in place of CSI; the one of Linux
+ * sends CSI [ and a letter for some keys (console_codes(4)). */
+enum reading { READS_KEY, READS_ESCAPE, READS_SEQUENCE, READS_LETTER };
+
 struct top_screen {
     struct termios before;
+    enum reading reading;
+    unsigned char begin; /* of a sequence: [ or O, or [ again for Linux */
+    bool is_first;       /* nothing has followed that yet */
+    bool counts;         /* its first number goes on */
+    unsigned number;
+    uint64_t escape_ns; /* when the escape came */
 };
 
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 static struct sigaction before[KRAIT_ARRAY_LEN(ending)];
 static bool are_caught;
-static volatile sig_atomic_t is_asked_to_end;
+static volatile sig_atomic_t is_asked_to_end, is_resized;
+static struct sigaction before_resizing;
+
+static void note_size(int number)
+{
+    is_resized = 1;
+}
 
 static void ask_to_end(int number)
 {
@@ -57,6 +74,11 @@ static void send(const char *bytes, size_t n)
     }
 }
 
+static void send_text(const char *text)
+{
+    send(text, strlen(text));
+}
+
 int top_screen_open(struct top_screen **out)
 {
     struct top_screen *screen = calloc(1, sizeof(*screen));
@@ -67,12 +89,14 @@ int top_screen_open(struct top_screen **out)
         return -errno;
     }
     top_catch_signals();
+    sigaction(SIGWINCH, &(struct sigaction){ .sa_handler = note_size, .sa_flags = SA_RESTART },
+              &before_resizing);
     struct termios keys = screen->before;
     keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     keys.c_cc[VMIN] = 0;
     keys.c_cc[VTIME] = 0;
     tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
-    send("\033[?1049h\033[?25l", 14);
+    send_text("\033[?1049h\033[?25l\033[?7l");
     *out = screen;
     return 0;
 }
@@ -81,8 +105,9 @@ void top_screen_close(struct top_screen *screen)
 {
     if (!screen)
         return;
-    send("\033[?25h\033[?1049l", 14);
+    send_text("\033[?7h\033[?25h\033[?1049l");
     tcsetattr(STDIN_FILENO, TCSADRAIN, &screen->before);
+    sigaction(SIGWINCH, &before_resizing, NULL);
     free(screen);
 }
 
@@ -93,34 +118,207 @@ uint32_t top_screen_rows(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : USUAL;
 }
 
-void top_screen_show(const struct krait_buf *text, const char *keys, const struct krait_table_look *look)
+/* Columns of a line with colours. */
+static uint32_t columns_of(const char *line, size_t n)
 {
-    KRAIT_AUTO_BUF frame = { 0 };
-    uint32_t rows = top_screen_rows(), row = 1;
-    krait_buf_str(&frame, "\033[H");
-    for (const char *at = text->data ? text->data : ""; *at && row < rows; row++) {
+    uint32_t columns = 0;
+    for (size_t at = 0; at < n;) {
+        size_t text = KRAIT_MIN(strcspn(line + at, "\033"), n - at);
+        columns += krait_width_of(line + at, text);
+        at += text;
+        at += at < n ? KRAIT_MIN(strcspn(line + at, "m") + 1, n - at) : 0;
+    }
+    return columns;
+}
+
+/* What was behind it goes; behind the last column the erasing would take that one. */
+static void add_line(struct krait_buf *frame, const char *line, size_t n, uint32_t width)
+{
+    krait_buf_add(frame, line, n);
+    if (columns_of(line, n) < width)
+        krait_buf_str(frame, "\033[K");
+}
+
+/* A line that stands out: in reverse as far as the terminal goes, without colours of its own. */
+static void add_marked(struct krait_buf *frame, const char *line, size_t n, uint32_t width)
+{
+    uint32_t taken = columns_of(line, n);
+    krait_buf_str(frame, "\033[7m");
+    for (size_t i = 0; i < n; i++) {
+        if (line[i] == '\033')
+            i += strcspn(line + i, "m");
+        else
+            krait_buf_char(frame, line[i]);
+    }
+    krait_buf_fmt(frame, "%*s\033[0m", (int)(width > taken ? width - taken : 0), "");
+}
+
+/* The lines of a text up to the row `end`, from the row that the cursor is in. */
+static void add_lines(struct krait_buf *frame, const char *text, uint32_t row, uint32_t end, uint32_t marked,
+                      uint32_t width)
+{
+    for (const char *at = text; *at && row < end; row++) {
         size_t n = strcspn(at, "\n");
-        krait_buf_add(&frame, at, n);
-        krait_buf_str(&frame, "\033[K\r\n");
+        krait_buf_str(frame, at == text ? "" : "\r\n");
+        if (row == marked)
+            add_marked(frame, at, n, width);
+        else
+            add_line(frame, at, n, width);
         at += n + (at[n] == '\n');
     }
-    krait_buf_fmt(&frame, "\033[J\033[%u;1H%s%.*s%s", rows, look->colour ? KRAIT_DIM : "", (int)look->width,
-                  keys, look->colour ? KRAIT_PLAIN : "");
+}
+
+static uint32_t count_lines(const char *text)
+{
+    uint32_t lines = 1;
+    for (const char *at = text; *at; at++)
+        lines += at[0] == '\n' && at[1];
+    return lines;
+}
+
+void top_screen_show(const struct krait_buf *text, uint32_t marked, const char *keys,
+                     const struct krait_table_look *look)
+{
+    KRAIT_AUTO_BUF frame = { 0 };
+    uint32_t rows = top_screen_rows();
+    uint32_t below = KRAIT_MIN(count_lines(keys), rows);
+    krait_buf_str(&frame, "\033[H");
+    add_lines(&frame, text->data ? text->data : "", 0, rows - below, marked, look->width);
+    krait_buf_fmt(&frame, "\r\n\033[J\033[%u;1H%s", rows - below + 1, look->colour ? KRAIT_DIM : "");
+    add_lines(&frame, keys, rows - below, rows, UINT32_MAX, look->width);
+    krait_buf_str(&frame, look->colour ? KRAIT_PLAIN : "");
     if (!frame.failed)
         send(frame.data, frame.len);
 }
 
-char top_screen_wait(const struct top_screen *screen, uint64_t until_ns, bool *ends)
+/* -- keys -- */
+
+/* What xterm, rxvt and Linux send (xterm's ctlseqs, terminfo). */
+static const struct {
+    unsigned char begin, end;
+    unsigned number; /* of a sequence that ends with ~ */
+    enum top_key key;
+} sequences[] = {
+    { 0, 'A', 0, TOP_KEY_UP },        { 0, 'B', 0, TOP_KEY_DOWN }, { 0, 'H', 0, TOP_KEY_HOME },
+    { 0, 'F', 0, TOP_KEY_END },       { 0, '~', 1, TOP_KEY_HOME }, { 0, '~', 7, TOP_KEY_HOME },
+    { 0, '~', 4, TOP_KEY_END },       { 0, '~', 8, TOP_KEY_END },  { 0, '~', 5, TOP_KEY_PAGE_UP },
+    { 0, '~', 6, TOP_KEY_PAGE_DOWN }, { 'O', 'P', 0, TOP_KEY_F1 }, { 'O', 'S', 0, TOP_KEY_F4 },
+    { 0, '~', 11, TOP_KEY_F1 },       { 0, '~', 14, TOP_KEY_F4 },  { 0, '~', 17, TOP_KEY_F6 },
+    { 0, '~', 21, TOP_KEY_F10 },
+};
+
+static enum top_key end_sequence(struct top_screen *screen, unsigned char end)
 {
-    char key = 0;
-    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
-    uint64_t rest = until_ns > now ? until_ns - now : 0;
-    struct timespec time = { (time_t)(rest / KRAIT_NS_PER_S), (long)(rest % KRAIT_NS_PER_S) };
-    struct pollfd input = { .fd = screen ? STDIN_FILENO : -1, .events = POLLIN };
-    int ready = ppoll(&input, 1, &time, NULL);
-    if (is_asked_to_end || (ready > 0 && input.revents & (POLLHUP | POLLERR))) {
-        *ends = true;
-        return 0;
+    unsigned number = end == '~' ? screen->number : 0;
+    screen->reading = READS_KEY;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(sequences); i++) {
+        if (sequences[i].end == end && sequences[i].number == number &&
+            (!sequences[i].begin || sequences[i].begin == screen->begin))
+            return sequences[i].key;
     }
-    return ready > 0 && read(STDIN_FILENO, &key, 1) == 1 ? key : 0;
+    return TOP_KEY_NONE;
+}
+
+static void begin_escape(struct top_screen *screen)
+{
+    screen->reading = READS_ESCAPE;
+    screen->escape_ns = krait_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* What follows an escape at once belongs to it. */
+static int take_escaped(struct top_screen *screen, unsigned char byte)
+{
+    if (byte == TOP_KEY_ESCAPE) {
+        begin_escape(screen);
+        return TOP_KEY_ESCAPE; /* the one before */
+    }
+    screen->reading = byte == '[' ? READS_SEQUENCE : byte == 'O' ? READS_LETTER : READS_KEY;
+    screen->begin = byte;
+    screen->is_first = screen->counts = true;
+    screen->number = 0;
+    return TOP_KEY_NONE;
+}
+
+static int take_key(struct top_screen *screen, unsigned char byte)
+{
+    screen->reading = READS_KEY;
+    if (byte != TOP_KEY_ESCAPE)
+        return byte;
+    begin_escape(screen);
+    return TOP_KEY_NONE;
+}
+
+/* Parameters, intermediate bytes, a final byte; any other ends the sequence and is a key itself. */
+static int take_part(struct top_screen *screen, unsigned char byte)
+{
+    enum { MOST = 9999 };
+    bool is_first = screen->is_first;
+    screen->is_first = false;
+    if (byte < ' ' || byte > '~')
+        return take_key(screen, byte);
+    if (is_first && byte == '[')
+        screen->reading = READS_LETTER;
+    else if (byte >= '@')
+        return end_sequence(screen, byte);
+    screen->counts &= byte >= '0' && byte <= '9';
+    if (screen->counts)
+        screen->number = KRAIT_MIN(screen->number * 10 + (byte - '0'), (unsigned)MOST);
+    return TOP_KEY_NONE;
+}
+
+static int take_letter(struct top_screen *screen, unsigned char byte)
+{
+    return byte < ' ' || byte > '~' ? take_key(screen, byte) : (int)end_sequence(screen, byte);
+}
+
+static int take_byte(struct top_screen *screen, unsigned char byte)
+{
+    static int (*const takes[])(struct top_screen * screen, unsigned char byte) = {
+        [READS_KEY] = take_key,
+        [READS_ESCAPE] = take_escaped,
+        [READS_SEQUENCE] = take_part,
+        [READS_LETTER] = take_letter,
+    };
+    return takes[screen->reading](screen, byte);
+}
+
+/* Returns whether there is input. */
+static bool wait_for_input(int fd, uint64_t rest_ns, bool *ends)
+{
+    struct timespec time = { (time_t)(rest_ns / KRAIT_NS_PER_S), (long)(rest_ns % KRAIT_NS_PER_S) };
+    struct pollfd input = { .fd = fd, .events = POLLIN };
+    int ready = ppoll(&input, 1, &time, NULL);
+    *ends |= is_asked_to_end || (ready > 0 && input.revents & (POLLHUP | POLLERR));
+    return ready > 0 && !*ends;
+}
+
+int top_screen_wait(struct top_screen *screen, uint64_t until_ns, bool *ends)
+{
+    const uint64_t escape_ns = 50 * KRAIT_NS_PER_MS; /* after that it is a key of its own */
+    int key = TOP_KEY_NONE;
+    while (!key) {
+        uint64_t now = krait_clock_ns(CLOCK_MONOTONIC), until = until_ns;
+        bool is_escaped = screen && screen->reading == READS_ESCAPE;
+        unsigned char byte;
+        if (is_escaped)
+            until = KRAIT_MIN(until, screen->escape_ns + escape_ns);
+        bool has_input = wait_for_input(screen ? STDIN_FILENO : -1, until > now ? until - now : 0, ends);
+        if (*ends)
+            return TOP_KEY_NONE;
+        if (screen && is_resized) {
+            is_resized = 0;
+            return TOP_KEY_RESIZED;
+        }
+        if (has_input) {
+            if (read(STDIN_FILENO, &byte, 1) != 1)
+                return TOP_KEY_NONE;
+            key = take_byte(screen, byte);
+        } else if (is_escaped && krait_clock_ns(CLOCK_MONOTONIC) >= screen->escape_ns + escape_ns) {
+            screen->reading = READS_KEY;
+            key = TOP_KEY_ESCAPE;
+        } else {
+            return TOP_KEY_NONE;
+        }
+    }
+    return key;
 }

@@ -54,6 +54,19 @@ static struct krait_sheet_cell get_id(void *of, const void *row, size_t offset)
     return krait_sheet_number(id > 0 ? (uint64_t)id : KRAIT_SHEET_NONE);
 }
 
+/* What a row is of, as a number that stays the same in all tables, with samples and with every call. */
+static struct krait_sheet_cell get_identity(void *of, const void *row, size_t unused)
+{
+    const struct top_row *r = row;
+    enum top_by by = ((const struct top_view *)of)->by;
+    const char *const texts[] = { r->name, r->file, by == TOP_BY_TASK ? r->thread_name : NULL };
+    uint64_t pid = by == TOP_BY_THREAD || by == TOP_BY_PROCESS ? (uint64_t)r->pid : 0;
+    uint64_t key = krait_hash_u64(pid << 32 | (by == TOP_BY_THREAD ? (uint32_t)r->tid : 0)) + r->line;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(texts); i++)
+        key = key * 31 + (texts[i] ? krait_hash_bytes(texts[i], strlen(texts[i])) : 0);
+    return krait_sheet_number(key);
+}
+
 #define LEFT (KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN)
 
 /* What tables are of. */
@@ -112,6 +125,11 @@ static const struct krait_sheet_column thread_column =
 static const struct krait_sheet_column thread_name_column = {
     { "name", LEFT, 8, 1 }, "thread_name", KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, NAME_OF(thread_name)
 };
+
+/* Behind all others, for krait itself. */
+static const struct krait_sheet_column identity_column = { { NULL, 0, 0, 0 },  NULL,
+                                                           KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA,
+                                                           get_identity,       0 };
 
 #undef NUMBER_OF
 #undef NAME_OF
@@ -193,6 +211,15 @@ const char *top_next_sort(const char *sort, bool exact, enum top_by by)
     return (next ? next : next_turn(kind, 0))->column.key;
 }
 
+const char *top_sort_of(size_t number, bool exact, enum top_by by)
+{
+    enum top_kind kind = kind_of(exact, by);
+    const struct top_column *column = next_turn(kind, 0);
+    for (size_t i = 0; i < number && column; i++)
+        column = next_turn(kind, column->turn);
+    return column ? column->column.key : NULL;
+}
+
 /* At the end, those that there were; else those that there are. */
 static uint32_t processes_of(const struct top_view *view)
 {
@@ -222,8 +249,11 @@ static uint32_t choose_columns(const struct top_view *view, struct krait_sheet_c
         to[count++] = thread_column;
         to[count++] = thread_name_column;
     }
-    return count + (view->classic ? classic_of(to + count)
-                                  : columns_of(kind_of(view->live != NULL, view->by), to + count));
+    count += view->classic ? classic_of(to + count)
+                           : columns_of(kind_of(view->live != NULL, view->by), to + count);
+    if (view->scroll)
+        to[count++] = identity_column;
+    return count;
 }
 
 static int make_sheet(const struct top_view *view, struct krait_sheet_column *chosen,
@@ -237,7 +267,12 @@ static int make_sheet(const struct top_view *view, struct krait_sheet_column *ch
                                    .column_count = choose_columns(view, chosen) };
     for (uint32_t i = 0; i < count && !rc; i++)
         krait_sheet_add(sheet, &rows[i]);
-    return rc || sheet->failed ? -ENOMEM : krait_sheet_sort(sheet, view->sort, NULL);
+    if (rc || sheet->failed)
+        return -ENOMEM;
+    rc = krait_sheet_sort(sheet, view->sort, NULL);
+    if (view->reversed)
+        krait_sheet_reverse(sheet);
+    return rc;
 }
 
 /* -- for people -- */
@@ -390,6 +425,22 @@ static uint32_t fitting_rows(const struct top_view *view, uint32_t above)
     return view->limit ? KRAIT_MIN(view->limit, room) : room;
 }
 
+/* The table below so many lines. */
+static int add_table(const struct top_view *view, struct krait_sheet *sheet, uint32_t above,
+                     const struct krait_table_look *look, struct krait_buf *out)
+{
+    enum { HEAD = 1 };
+    uint32_t rows = fitting_rows(view, above + HEAD);
+    struct top_scroll *scroll = view->scroll;
+    if (!scroll)
+        return krait_sheet_table(sheet, rows, look, out);
+    uint32_t all = view->limit ? KRAIT_MIN(view->limit, sheet->rows) : sheet->rows;
+    top_scroll_fit(scroll, sheet, sheet->column_count - 1, all, rows);
+    sheet->first = scroll->first;
+    scroll->line = scroll->selects && all ? above + HEAD + scroll->row - scroll->first : UINT32_MAX;
+    return krait_sheet_table(sheet, scroll->shown, look, out);
+}
+
 int top_text(const struct top_view *view, const struct krait_table_look *look, struct krait_buf *out)
 {
     KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = { 0 };
@@ -404,8 +455,7 @@ int top_text(const struct top_view *view, const struct krait_table_look *look, s
     krait_buf_char(out, '\n');
     if (!sheet.rows)
         krait_buf_str(out, nothing_text(view));
-    uint32_t rows = fitting_rows(view, count_lines(&heading) + 2);
-    rc = rc ? rc : krait_sheet_table(&sheet, rows, look, out);
+    rc = rc ? rc : add_table(view, &sheet, count_lines(&heading) + 1, look, out);
     return rc ? rc : out->failed || heading.failed ? -ENOMEM : 0;
 }
 

@@ -300,6 +300,88 @@ def test_other_keys_change_what_rows_are(programs, krait, any_python):
     assert screen.end() == 0
 
 
+MANY = """
+import os, time
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass
+source = "def f{0:02}(): spin({1})"
+for i in range(30): exec(source.format(i, 0.001 * (30 - i)))
+print(os.getpid(), flush=True)
+while True:
+    for i in range(30): globals()[f"f{i:02}"]()
+"""
+
+
+@pytest.mark.few_pythons
+def test_rows_are_scrolled_and_the_selected_one_stays_on_its_function(programs, krait, python):
+    app = programs.start(python, MANY)
+    screen = Screen(krait, "--exact", "--max-overhead", "100", "--filter", "re:^f..$", "--sort", "function", app.pid, rows=14)
+    screen.wait_for(r" f00 .* f05 .*sort \(function\)")
+    screen.press("\x1b[B\x1b[B")
+    screen.wait_for(r"\x1b\[7m[^\x1b]* f01 +\d.*row 2 of 30")
+    screen.press("\x1b[6~")
+    page = int(screen.wait_for(r"\x1b\[7m[^\x1b]* f(\d\d) .*row \d+ of 30")[1]) - 1
+    assert 3 <= page <= 10
+    screen.press("\x1b[A")
+    screen.wait_for(rf"\x1b\[7m[^\x1b]* f{page:02} .*row {page + 1} of 30")
+    screen.press("\x1b[F")
+    screen.wait_for(r"(?<!f00)(?!.* f00 ).* f28 .*\x1b\[7m[^\x1b]* f29 .*row 30 of 30")
+    screen.press("I")  # it is the first row now
+    screen.wait_for(r"\x1b\[H[^\x1b]*(?:\x1b\[K[^\x1b]*)*\x1b\[7m[^\x1b]* f29 .* f28 .*row 1 of 30.*sort \(function reversed\)")
+    screen.press("1")
+    screen.wait_for(r"\x1b\[7m[^\x1b]* f29 .*row \d+ of 30.*sort \(own\)")
+    screen.press("1")
+    screen.wait_for(r"\x1b\[7m[^\x1b]* f29 .*sort \(own reversed\)")
+    screen.press("x")  # the same function with samples, of which it may have none
+    screen.press("x")
+    screen.wait_for(r"exact: .*\x1b\[7m[^\x1b]* f\d\d ")
+    screen.press("\x1bOH")
+    screen.wait_for(r"\x1b\[7m[^\x1b]* f\d\d .*row 1 of \d+")
+    screen.press("\x1b")
+    screen.wait_for(r"\x1b\[H(?!(?:(?!\x1b\[H).)*\x1b\[7m)(?:(?!\x1b\[H).)* f\d\d (?:(?!row)(?!\x1b\[H).)*q quit")
+    screen.press("q")
+    assert screen.end() == 0
+
+
+def test_keys_of_more_than_one_byte_may_come_in_parts_and_unknown_ones_do_nothing(programs, krait, any_python):
+    app = programs.start(any_python, MANY)
+    screen = Screen(krait, "--exact", "--max-overhead", "100", "--filter", "re:^f..$", "--sort", "function", app.pid, rows=14, columns=200)
+    screen.wait_for(r" f00 .* f05 ")
+    for part in ("\x1b[", "6", "~"):
+        screen.press(part)
+        screen.read()
+    down = int(screen.wait_for(r"\x1b\[7m[^\x1b]* f(\d\d) .*row \d+ of 30")[1])
+    # Shift-F5, a mouse, an answer about colours, Alt-q, Delete, F12 of xterm and F5 of Linux; Ctrl-Up is Up
+    screen.press("\x1b[15;2~\x1b[<0;3;4M\x1b[?1;2c\x1bq\x1b[3~\x1b[24~\x1b[[E\x1b[1;5A")
+    screen.wait_for(rf"\x1b\[7m[^\x1b]* f{down - 1:02} .*row {down} of 30")
+    screen.press("/")
+    screen.wait_for("functions: _")
+    screen.press("re:^f1\x1b[A.$\x1b[5~")
+    screen.wait_for(r"functions: re:\^f1\.\$_")
+    screen.press("\n")
+    screen.wait_for(r"; only re:.* f1\d .*of 10")
+    screen.press("\x1bOP")
+    screen.wait_for(r"Keys of krait top.*PgUp PgDn.*reverse the order")
+    screen.press("\x1b[21~")
+    screen.wait_for(r" f1\d ")
+    screen.press("\x1b[21~")
+    assert screen.end() == 0
+
+
+def test_the_screen_follows_the_terminals_size_at_once(programs, krait, any_python):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, "--interval", "1h", app.pid, rows=8, columns=60)
+    fcntl.ioctl(screen.side, termios.TIOCSWINSZ, struct.pack("HHHH", 8, 60, 0, 0))
+    screen.press("?")
+    screen.wait_for(r"Keys of krait top")
+    fcntl.ioctl(screen.side, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+    os.kill(screen.run.pid, signal.SIGWINCH)  # as the kernel does for the processes of a terminal of their own
+    screen.wait_for(r"Keys of krait top.*these keys.*\x1b\[30;1H")
+    screen.press("qq")
+    assert screen.end() == 0
+
+
 def test_a_commands_output_follows_when_krait_ends(krait, any_python, tmp_path):
     (tmp_path / "app.py").write_text(BUSY)
     screen = Screen(krait, "--", *any_python.prefix, any_python.exe, tmp_path / "app.py")

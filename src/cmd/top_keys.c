@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the keys of `krait top` do. They are those of htop, where htop has a key for it.
+ */
+#include "base/fmt.h"
+#include "cmd/top.h"
+#include "view/width.h"
+
+#include <string.h>
+
+/* -- a filter -- */
+
+/* What cannot be a pattern leaves all functions. */
+void top_set_filter(struct top *top, const char *text)
+{
+    struct krait_err err;
+    krait_match_free(top->match);
+    free(top->filter);
+    top->match = NULL;
+    top->filter = *text ? strdup(text) : NULL;
+    if (top->filter && krait_match_new(&top->match, top->filter, &err)) {
+        free(top->filter);
+        top->filter = NULL;
+        top->match = NULL;
+    }
+}
+
+/* A key of a filter's text. */
+static void type(struct top *top, int key)
+{
+    enum { DELETE = 127, BACKSPACE = 8 };
+    if (key == TOP_KEY_ESCAPE || key == '\n' || key == '\r') {
+        top_set_filter(top, key == TOP_KEY_ESCAPE || !top->typed.len ? "" : top->typed.data);
+        top->types = false;
+    } else if (key == DELETE || key == BACKSPACE) {
+        while (top->typed.len && ((unsigned char)top->typed.data[--top->typed.len] & 0xC0) == 0x80)
+            ;
+        if (top->typed.data)
+            top->typed.data[top->typed.len] = 0;
+    } else if (key >= ' ' && key <= UINT8_MAX) {
+        krait_buf_char(&top->typed, (char)key);
+    }
+}
+
+/* -- what keys do -- */
+
+static void quit(struct top *top, int key)
+{
+    top->quit = true;
+}
+
+static void pause_table(struct top *top, int key)
+{
+    top->paused = !top->paused;
+}
+
+/* Another order begins with the greatest numbers. */
+static void sort_by(struct top *top, const char *sort)
+{
+    top->reversed = strcmp(sort, top->sort) == 0 && !top->reversed;
+    top->sort = sort;
+}
+
+static void sort_next(struct top *top, int key)
+{
+    sort_by(top, top_next_sort(top->sort, top->is_exact, top->by));
+}
+
+static void sort_number(struct top *top, int key)
+{
+    const char *sort = top_sort_of((size_t)(key - '1'), top->is_exact, top->by);
+    if (sort)
+        sort_by(top, sort);
+}
+
+static void reverse(struct top *top, int key)
+{
+    top->reversed = !top->reversed;
+}
+
+static void switch_exact(struct top *top, int key)
+{
+    top_switch_exact(top);
+}
+
+/* Samples do not tell tasks. */
+static enum top_by next_by(const struct top *top)
+{
+    return (top->by + 1) % (top->is_exact ? TOP_BY_COUNT : TOP_BY_TASK);
+}
+
+static void group(struct top *top, int key)
+{
+    top->by = next_by(top);
+}
+
+/* A key that changes how samples are counted; with every call there are none. */
+static void change_samples(struct top *top, int key)
+{
+    const struct {
+        char key;
+        bool *flag;
+        const char *what;
+    } flags[] = { { 'l', &top->lines, "lines of code" },
+                  { 'L', &top->lines, "lines of code" },
+                  { 'i', &top->idle, "sleeping threads" },
+                  { 'g', &top->gil, "the holder of the GIL" } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(flags); i++) {
+        if (key != flags[i].key)
+            continue;
+        if (top->is_exact)
+            snprintf(top->note, sizeof(top->note), "%s: only with samples, press x", flags[i].what);
+        else
+            *flags[i].flag = !*flags[i].flag;
+    }
+}
+
+static void filter(struct top *top, int key)
+{
+    krait_buf_clear(&top->typed);
+    top->types = true;
+}
+
+static void reset(struct top *top, int key)
+{
+    krait_sums_reset(&top->sums);
+    if (top->is_exact)
+        top_exact_reset(top->exact);
+}
+
+static void help(struct top *top, int key)
+{
+    top->helps = true;
+}
+
+static void leave(struct top *top, int key)
+{
+    top_scroll_leave(&top->scroll);
+}
+
+static const struct {
+    const char *keys; /* each of them does it */
+    void (*act)(struct top *top, int key);
+    const char *shown, *help;
+} actions[] = {
+    { "q", quit, "q", "quit; the table of the whole time stays on the terminal" },
+    { "", NULL, "Up Down", "select a row, which stays selected when the order changes" },
+    { "", NULL, "PgUp PgDn", "a page up or down" },
+    { "", NULL, "Home End", "to the first or the last row" },
+    { "\033", leave, "Esc", "select none, and show the first rows" },
+    { "pZ ", pause_table, "p", "pause, go on" },
+    { "s", sort_next, "s", "sort by the next column" },
+    { "123456789", sort_number, "1 ... 9", "sort by the first column, the second ...; again reverses" },
+    { "I", reverse, "I", "reverse the order" },
+    { "x", switch_exact, "x", "count every call, or take samples again" },
+    { "lL", change_samples, "l", "samples: rows are lines of code, or functions" },
+    { "t", group, "t", "rows of threads, processes, all together; of every call also tasks" },
+    { "i", change_samples, "i", "samples: count threads that sleep too, or those alone that run" },
+    { "g", change_samples, "g", "samples: count the thread that holds the GIL alone, or all" },
+    { "/\\", filter, "/", "show functions of a name or file alone; Esc shows all again" },
+    { "r", reset, "r", "begin anew" },
+    { "?h", help, "?", "these keys" },
+};
+
+void top_add_help(struct krait_buf *text)
+{
+    krait_buf_str(text, "Keys of krait top; any leads back\n\n");
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(actions); i++)
+        krait_buf_fmt(text, "  %-9s  %s\n", actions[i].shown, actions[i].help);
+}
+
+/* Other rows may not have the column that they are sorted by. */
+static void keep_sort(struct top *top)
+{
+    struct krait_err ignored;
+    if (top_check_sort(top->sort, top->is_exact, top->by, &ignored))
+        sort_by(top, top_next_sort(NULL, top->is_exact, top->by));
+}
+
+/* htop's function keys. */
+static int meaning_of(int key)
+{
+    static const struct {
+        int key, means;
+    } meanings[] = { { TOP_KEY_F1, '?' }, { TOP_KEY_F4, '/' }, { TOP_KEY_F6, 's' }, { TOP_KEY_F10, 'q' } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(meanings); i++)
+        key = key == meanings[i].key ? meanings[i].means : key;
+    return key;
+}
+
+static void obey(struct top *top, int key)
+{
+    if (top_scroll_move(&top->scroll, key))
+        return;
+    key = meaning_of(key);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(actions) && key <= UINT8_MAX; i++) {
+        if (strchr(actions[i].keys, key))
+            actions[i].act(top, key);
+    }
+    keep_sort(top);
+}
+
+void top_press(struct top *top, int key)
+{
+    bool is_key = key != TOP_KEY_RESIZED;
+    if (is_key)
+        *top->note = '\0';
+    if (is_key && top->types)
+        type(top, key);
+    else if (is_key && top->helps)
+        top->helps = false;
+    else if (is_key)
+        obey(top, key);
+    if (!top->quit)
+        top_show_screen(top);
+}
+
+/* -- the line below the table -- */
+
+/* As many of the items, which have two blanks between, as fit. */
+static void cut(struct krait_buf *line, uint32_t width)
+{
+    size_t most = line->data ? krait_width_fit(line->data, line->len, width) : 0, n = most;
+    if (!line->data || most == line->len)
+        return;
+    while (n && strncmp(line->data + n, "  ", 2) != 0)
+        n--;
+    line->len = n ? n : most;
+    line->data[line->len] = '\0';
+}
+
+/* It may need more than one line. */
+static void add_note(struct krait_buf *line, const char *note, uint32_t width)
+{
+    KRAIT_AUTO_BUF safe = { 0 };
+    krait_fmt_safe(&safe, note);
+    krait_width_wrap(line, safe.data ? safe.data : "", 0, 2, width);
+    line->failed |= safe.failed;
+}
+
+static void add_state(struct krait_buf *line, const struct top *top)
+{
+    if (top->paused)
+        krait_buf_str(line, "PAUSED  ");
+    if (top->scroll.selects && top->scroll.rows)
+        krait_buf_fmt(line, "row %u of %u  ", top->scroll.row + 1, top->scroll.rows);
+}
+
+void top_add_keys(struct krait_buf *line, const struct top *top, uint32_t width)
+{
+    static const char *const groups[] = { "all", "threads", "processes", "tasks" };
+    if (top->types) {
+        krait_buf_str(line, "functions: ");
+        krait_fmt_safe(line, top->typed.len ? top->typed.data : "");
+        krait_buf_str(line, "_  Enter shows them, Esc all");
+        cut(line, width);
+        return;
+    }
+    if (*top->note) {
+        add_note(line, top->note, width);
+        return;
+    }
+    add_state(line, top);
+    krait_buf_fmt(line, "q quit  p %s  s sort (%s%s)  ? keys  x %s", top->paused ? "go on" : "pause",
+                  top->sort, top->reversed ? " reversed" : "", top->is_exact ? "samples" : "exact");
+    if (!top->is_exact)
+        krait_buf_fmt(line, "  l %s", top->lines ? "functions" : "lines");
+    krait_buf_fmt(line, "  t %s", groups[next_by(top)]);
+    if (!top->is_exact)
+        krait_buf_fmt(line, "  i %s  g %s", top->idle ? "no sleeping" : "sleeping too",
+                      top->gil ? "all threads" : "GIL only");
+    krait_buf_str(line, "  / filter  r reset");
+    cut(line, width);
+}

@@ -540,7 +540,7 @@ const struct krait_cmd krait_cmd_top = {
         "Reads the call stacks of a running Python program (CPython " KRAIT_PYTHON_SPAN
         ") many times a second from "
         "outside, and shows which functions were running. own is the share of the time that the function "
-        "itself was running, total the share with everything that it called, descendants the "
+        "itself was running (krait report calls this time self), total the share with everything that it called, descendants the "
         "share of what it called alone; own time and total time are the "
         "same in seconds since the beginning. krait neither stops nor "
         "changes the program.\n\n"

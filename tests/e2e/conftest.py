@@ -22,9 +22,9 @@ from pathlib import Path
 
 import pytest
 
-# Tests use helpers/ by name, and some another test's parts.
+# Tests use helpers/ by name.
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), *(str(p) for p in sorted(HERE.iterdir()) if p.is_dir())]
+sys.path[:0] = [str(HERE), str(HERE / "helpers")]
 import callers_state  # noqa: E402
 import kernel_made  # noqa: E402
 from browser import browser, opened  # noqa: E402

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from attached import CHILD, attach, functions, has  # noqa: F401  (attach: a fixture)
 from attached_programs import DEEP, HOLDS, JOIN, SPIN, WAITS
 from conftest import BUILD
 from pages import run_page
@@ -18,21 +19,6 @@ from recording import Recording
 from running import wait_for
 
 PROGRAMS = {"spin": SPIN, "join": JOIN, "waits": WAITS, "deep": DEEP}
-
-
-@pytest.fixture
-def attach(krait, tmp_path):
-    """attach(pid, *options): starts krait record --pid; returns the process and the folder."""
-    count = 0
-
-    def begin(pid, *options):
-        nonlocal count
-        count += 1
-        folder = tmp_path / f"attached{count}"
-        words = [krait, "record", "--pid", pid, "-o", folder, *options]
-        return subprocess.Popen([str(w) for w in words], stderr=subprocess.PIPE, text=True), folder
-
-    return begin
 
 
 @pytest.fixture
@@ -48,18 +34,8 @@ def ended(app, tmp_path):
     return said
 
 
-def has(pid):
-    """What a recording must give back: descriptors, threads, and the recording's memory."""
-    maps = open(f"/proc/{pid}/maps").read()
-    return sorted(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task")), maps.count("memfd:")
-
-
 def has_events(folder):
     return any(stream.stat().st_size for stream in folder.glob("*/thread*"))
-
-
-def functions(run, folder):
-    return {f["name"].rpartition(".")[2]: f for f in json.loads(run("report", "--json", "--limit", 0, folder).stdout)["functions"]}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -347,16 +323,6 @@ def test_threads_that_end_without_an_event_give_their_rings_to_others(programs, 
     krait.communicate(timeout=60)
     assert functions(run, folder)["inner"]["calls"] > 0
 
-
-# Of a program: a child that does the work alone.
-CHILD = """
-def child(work):
-    pid = os.fork()
-    if not pid:
-        work()
-        os._exit(0)
-    return pid
-"""
 
 # Has a child before the recording, and forks another one in it.
 PARENT = """

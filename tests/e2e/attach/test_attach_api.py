@@ -10,10 +10,9 @@ import pytest
 
 from attached_programs import SPIN, WAITS
 from conftest import BUILD
+from package import PACKAGE
 from recording import Recording
 from running import wait_for
-
-PACKAGE = {"PYTHONPATH": str(BUILD / "python")}
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 
+from attached import CHILD, are_recorded, attach, has  # noqa: F401  (attach: a fixture)
+from package import PACKAGE
 from recording import Recording
 from running import wait_for
-from test_attach import CHILD, attach, has  # noqa: F401
-from test_attach_api import PACKAGE
 
 # What is below `begins` is there before the recording; the files `fork` and `spawn` ask for one more of each.
 FAMILY = """
@@ -68,10 +68,6 @@ class Family:
 def family(programs, python):
     yield Family(programs.start(python, FAMILY))
     (programs.folder / "stop").touch()
-
-
-def are_recorded(folder, pids):
-    return all(any(s.stat().st_size for s in folder.glob(f"*-{pid}/thread*")) for pid in pids)
 
 
 def called(folder):

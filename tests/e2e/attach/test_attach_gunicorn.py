@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from attached import are_recorded, attach, has  # noqa: F401  (attach: a fixture)
 from recording import Recording
 from running import answer_of, wait_for
-from test_attach import attach, has  # noqa: F401
-from test_attach_children import are_recorded
 
 # Prints the PID of gunicorn's arbiter; what a worker answers is its own.
 SERVICE = """

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from attached import seen_pid
 from attached_programs import WAITS
 from conftest import Interpreter
 from running import Running, wait_for
@@ -21,13 +22,6 @@ NAMESPACES = {
     "network": ["--net"],
     "a container's": ["--pid", "--fork", "--mount-proc", "--net", "--ipc", "--uts"],
 }
-
-
-def seen_pid(process):
-    """Of a program that unshare runs, as krait sees it: itself, or its child."""
-    children = f"/proc/{process.pid}/task/{process.pid}/children"
-    found = Path(children).read_text().split()
-    return int(found[0]) if found else process.pid
 
 
 @pytest.fixture

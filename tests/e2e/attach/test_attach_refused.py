@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from attached import functions, has, seen_pid
 from running import wait_for
-from test_attach import functions, has
-from test_attach_namespaces import seen_pid
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 PYTHON = "/usr/bin/python3"  # every user may run it

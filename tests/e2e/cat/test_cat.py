@@ -6,36 +6,20 @@ import os
 import random
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
 import large
+from corpus import CORPUS, SCRIPT, UTC, babeltrace_but_losses, cat_bytes, corpus_rows
 from recording import ROOT
 from terminal import on_terminal
-
-CORPUS = Path(os.environ.get("KRAIT_CTF_CORPUS", ROOT.parent / "shared" / "ctf-corpus"))
-UTC = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
 
 # babeltrace2 before 2.0.5 shows an empty string as the one that its field object held before, and the table's text of
 # this trace was made so. These are the sums of what 2.1.2 prints.
 CORRECTED = {"tracecompass/uneven-streams": "b8480c09be47067b2849219c3a97e44d26947d492ec65eb23355e8d6a1833f42"}
 
 
-def cat_bytes(krait, *args, **options):
-    return subprocess.run([krait, "cat", *map(str, args)], capture_output=True, env=UTC, timeout=120, **options)
-
-
 # -- traces that others recorded --
-
-
-def corpus_rows():
-    table = CORPUS / "expected.tsv"
-    if not table.exists():
-        reason = f"no corpus of CTF traces at {CORPUS}; KRAIT_CTF_CORPUS names it"
-        return [pytest.param(None, id="corpus", marks=pytest.mark.skip(reason=reason))]
-    lines = table.read_text().splitlines()[1:]
-    return [pytest.param(line.split("\t"), id=line.split("\t")[0]) for line in lines]
 
 
 # CTF 2 traces that their author's reader reads and babeltrace2 and yactfr refuse, because the specification does: most
@@ -95,39 +79,6 @@ def test_traces_of_others_read_as_they_should(krait, row):
 
 # -- krait's own --
 
-SCRIPT = """\
-process 10 app
-code 1 python pkg.mod Class.method%20<locals> /src/f.py 3
-code 2 c builtins len - 0
-thread 10 Main%22Thread
-repeat 3000
-1us call 1
-2us ccall 2
-3us creturn
-4us return
-end
-packet 7
-300ms call 1
-301ms unwind
-thread 11 worker
-2us call 1
-2us call 99
-3us resume 1
-5us yield
-9us return
-400ms return
-exit 0 0
-lost 0 5
-process 20 other 10
-code 1 python m%22q g%0Ah%3F f.py 9
-thread 20
-2us call 1
-9us frame 1 0
-9us stack 1
-500ms return
-exit 0 0
-"""
-
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
@@ -169,17 +120,6 @@ def test_own_recordings_print_as_babeltrace2_prints_them(krait, recording, optio
     assert ours.stdout.splitlines() == theirs.splitlines()
     assert ours.stdout == theirs
     assert ours.stdout.count(b"\n") > 5
-
-
-def babeltrace_but_losses(*args):
-    """Its text; of its stderr, only what tells of discarded events may be there."""
-    tool = shutil.which("babeltrace2")
-    if not tool:
-        pytest.skip("babeltrace2 is not installed")
-    run = subprocess.run([tool, *map(str, args)], capture_output=True, env=UTC, timeout=120)
-    others = [line for line in run.stderr.decode().splitlines() if "discarded" not in line]
-    assert run.returncode == 0 and not others, others
-    return run.stdout
 
 
 def test_events_that_a_tracer_discarded_are_told_on_stderr(krait, recording):

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from conftest import BUILD, found_pythons
-from test_cat import UTC, cat_bytes
-from test_ctf2 import PREAMBLE, event, sequence, struct_of, u
+from corpus import UTC, cat_bytes
+from ctf2_made import PREAMBLE, event, sequence, struct_of, u
 
 UUIDS = ["2a6422d0-6cee-11e0-8c08-cb07d7b3a564", "3a6422d0-6cee-11e0-8c08-cb07d7b3a564"]
 SECOND = 1_000_000_000

@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from test_cat import SCRIPT, cat_bytes
-from test_cat_forms import cat_json, events, needs_corpus, KERNEL
+from cat_json import KERNEL, cat_json, events, needs_corpus
+from corpus import SCRIPT, cat_bytes
 
 LONG = ["time_ns", "stream", "event", "packet_context", "common_context", "event_context", "payload"]
 

@@ -9,25 +9,13 @@ import struct
 
 import pytest
 
-from test_cat import CORPUS, SCRIPT, cat_bytes, corpus_rows
-
-KERNEL = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
-needs_corpus = pytest.mark.skipif(not KERNEL.exists(), reason=f"no corpus of CTF traces at {CORPUS}")
+from cat_json import KERNEL, cat_json, events, needs_corpus
+from corpus import CORPUS, SCRIPT, cat_bytes, corpus_rows
 
 
 @pytest.fixture
 def recording(synth):
     return synth(SCRIPT)
-
-
-def cat_json(krait, *args, status=0):
-    run = cat_bytes(krait, "--json", *args)
-    assert run.returncode == status, run.stderr.decode()
-    return [json.loads(line) for line in run.stdout.splitlines()]
-
-
-def events(objects):
-    return [o for o in objects if "event" in o]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from test_cat import UTC, cat_bytes
+from corpus import UTC, cat_bytes
 
 MANY = 4000
 

@@ -8,23 +8,8 @@ import subprocess
 import pytest
 
 import large
-from test_cat import CORPUS, UTC, cat_bytes, corpus_rows
-
-SIZE = 4096
-PER_PACKET = large.events_per_packet(SIZE)
-
-
-def seconds(ns):
-    return f"{'-' * (ns < 0)}{abs(ns) // 10**9}.{abs(ns) % 10**9:09}"
-
-
-def text_lines(run):
-    return run.stdout.decode(errors="surrogateescape").split("\n")[:-1]
-
-
-def time_of(line):
-    sign, s, ns = re.match(r"\[(-?)(\d+)\.(\d{9})\]", line).groups()
-    return int(sign + s + ns)
+from cat_ranges import K, PER_PACKET, SIZE, seconds, text_lines, time_of
+from corpus import CORPUS, UTC, cat_bytes, corpus_rows
 
 
 def lines_in_range(krait, trace, begin, end):
@@ -37,9 +22,6 @@ def lines_in_range(krait, trace, begin, end):
 @pytest.fixture
 def trace(tmp_path):
     return large.make(tmp_path / "trace", streams=2, count=6, size=SIZE)
-
-
-K = large.PACKET_NS
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from test_cat import UTC, cat_bytes
+from corpus import UTC, cat_bytes
+
 
 U8 = "integer { size = 8; }"
 TAG = f"enum : {U8} {{ a = 1, b = 7 }} t;"

@@ -11,7 +11,7 @@ import struct
 
 import pytest
 
-from test_cat import babeltrace_but_losses, cat_bytes
+from corpus import babeltrace_but_losses, cat_bytes
 
 
 def integer(bits, signed=False, base=10, order="le", align=8):

@@ -9,8 +9,8 @@ import struct
 
 import pytest
 
-from test_cat import cat_bytes
-from test_trace_read import batch_check, read_check
+from corpus import cat_bytes
+from read_checks import batch_check, read_check
 
 METADATA = """/* CTF 1.8 */
 typealias integer {{ size = 16; align = 8; }} := u16;

@@ -17,9 +17,9 @@ import subprocess
 import pytest
 
 from conftest import found_pythons
+from corpus import UTC, cat_bytes
 from random_trace import Trace
-from test_cat import UTC, cat_bytes
-from test_trace_read import batch_check, read_check
+from read_checks import batch_check, read_check
 
 COUNT = int(os.environ.get("KRAIT_RANDOM_TRACES", "100"))
 FIRST = int(os.environ.get("KRAIT_RANDOM_SEED", "1"))

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as xml
 
 import pytest
 
-from test_ctl import told  # noqa: F401
+from told import told  # noqa: F401  (a fixture)
 
 
 @pytest.fixture

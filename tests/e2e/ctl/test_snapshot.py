@@ -13,7 +13,7 @@ import pytest
 from pages import run_page
 from recording import Recording
 from running import wait_for
-from test_ctl import attached, told  # noqa: F401  the fixtures
+from told import attached, told  # noqa: F401  (attached, told: fixtures)
 
 # Works at each line of its input; a thread waits all the time.
 WORKER = """

@@ -8,7 +8,7 @@ import pytest
 
 from recording import Recording
 from running import wait_for
-from test_ctl import attached, told  # noqa: F401  the fixtures
+from told import attached, told  # noqa: F401  (attached, told: fixtures)
 
 PROGRAM = """
 import asyncio, logging, os, sys, threading, time

@@ -9,7 +9,7 @@ import pytest
 
 from kernel_made import switch
 from pages import run_page
-from test_record_green_tasks import GEVENT
+from tasks_made import GEVENT
 from wall_made import CODES
 
 PROGRAM = """

@@ -9,9 +9,9 @@ import subprocess
 import pytest
 
 import large
+from cat_ranges import seconds, text_lines, time_of
+from corpus import CORPUS, UTC, cat_bytes, corpus_rows
 from random_trace import Trace
-from test_cat import CORPUS, UTC, cat_bytes, corpus_rows
-from test_cat_range import seconds, text_lines, time_of
 
 # What cannot be trimmed, as krait says it.
 WHOLE = ("with events before the range", "copied from the beginning", "copied whole")

@@ -7,10 +7,11 @@ import os
 import pytest
 
 from exported import EPOCH_NS, export  # noqa: F401  (export: a fixture)
-from test_api import PACKAGE
 from trace_processor import FAULTS, ask
 
 from conftest import verb_json
+from package import PACKAGE
+from tasks_made import NAMES, TASKS
 
 SPANS = """
     select s.ts, s.dur, s.name, t.name, extract_arg(s.arg_set_id, 'debug.fields'), thread.tid
@@ -43,18 +44,6 @@ def chrome_spans(path):
     """(begin, end, name, lane, the field "file") of each, as spans() has them; lanes are numbered as they come."""
     begin, lanes = begin_of(path), {}
     return [(ts + begin, ts + begin + dur, name, lanes.setdefault(track, len(lanes)), file) for ts, dur, name, track, file in seen(path, CHROME_SPANS)]
-
-
-NAMES = """
-    process 100 python3
-    code 1 python app main app.py 1
-    code 2 name - load - 0
-    code 3 name - parse - 0
-    code 4 name - queue - 0
-    code 5 name - share - 0
-    code 6 name - json - 0
-    code 7 name - third - 0
-    """
 
 
 def test_spans_nest_and_have_their_fields(export, synth):
@@ -281,29 +270,6 @@ def test_spans_of_tasks_are_told_apart(record, python, export):
 
 # -- states of tasks --
 
-# The second task waits for a future, which the first one's step ends; then the first waits for the second, in another thread.
-TASKS = (
-    NAMES
-    + """
-    task 1 1 Task-1
-    task 2 1 second
-    thread 100 MainThread
-    1us call 1
-    10us run 2
-    15us leave 2 1 4096
-    20us run 1
-    25us wake 4096
-    30us leave 1 2 2
-    99us return
-    thread 101 Other
-    2us call 1
-    40us run 2
-    50us leave 2 3
-    60us run 1
-    70us leave 1 3
-    98us return
-    """
-)
 FIRST = [("running", 20, 30, None, None), ("task", 30, 50, 2, None), ("ready", 50, 60, None, 2), ("running", 60, 70, None, None)]
 SECOND = [("running", 10, 15, None, None), ("future", 15, 25, None, None), ("ready", 25, 40, None, 1), ("running", 40, 50, None, None)]
 STATES = {

@@ -13,9 +13,9 @@ import kernel_made as made
 from export_readers import perfetto_ftrace, perfetto_slices, read_chrome, read_perfetto, read_with_speedscope
 from exported_kernel import CALLS, SLEEP, WHO, assert_nested, assert_tracks_nest, chrome_rows, complete, export, messages, states
 from kernel_made import begins, ends, event, switch
+from kernel_recorded import ROOMY
 from peak import peak_kib
 from recording import ROOT
-from test_record_kernel import ROOMY
 from trace_processor import FAULTS, ask
 
 
@@ -152,7 +152,6 @@ def test_memory_does_not_grow_with_the_kernels_part(krait, both, tmp_path, fmt):
     (small, few), (large, many) = of(2000, "small"), of(20000, "large")
     assert many > few + 1500
     assert large < small + (many - few) // 2  # the file itself is mapped
-
 
 
 # -- recorded --

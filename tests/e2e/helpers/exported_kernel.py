@@ -37,7 +37,6 @@ SLEEP = [
 ]
 
 
-
 FUNCTIONS = [
     switch(0, 0, 5),
     begins(135, "read"),

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 
-from test_cat import UTC
+from corpus import UTC
 
 LINE = re.compile(r"^\[(\d+)\.(\d{9})\] (.*) gil:(\w+): \{ vtid = (\d+) \}, \{ (?:holder = (\d+) )?\}$")
 ORDER = {"drop": 0, "take": 1, "switch": 1, "wait": 2}

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections import defaultdict
 
-from test_cat import UTC
+from corpus import UTC
 
 LINE = re.compile(r"^\[(\d+)\.(\d{9})\] (?:\S+ )?([\w:]+): (.*)$")
 NUMBER = re.compile(r"\b(cpu_id|prev_tid|next_tid|tid|prev_state|child_tid|child_pid|parent_tid|pid|old_tid|ret|vec|status|type|skbaddr|state|dev|cmd|target_cpu|perf_cpu|perf_tid|prev_pid|next_pid|parent_pid|old_pid) = (0x[0-9A-Fa-f]+|-?\d+)")

@@ -7,8 +7,8 @@ import kernel_made as made
 from conftest import verb_json
 from kernel_made import event
 from kernel_oracle import text_of
+from path_compared import expected, first_difference, segments
 from path_oracle import PathOracle
-from test_path import expected, first_difference, segments
 
 ASLEEP = 1
 

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from conftest import verb_json
-from test_cat import CORPUS, UTC
+from corpus import CORPUS, UTC
 
 SCRIPT = """\
     process 10 app

@@ -11,24 +11,12 @@ import pytest
 from analyses_oracle import analyse
 
 from conftest import verb_json
+from corpus import CORPUS
+from intervals_made import BUILT_IN, declare, marks  # noqa: F401  (declare: a fixture)
 from kernel_made import begins, ends, event, switch, wake
-from test_cat import CORPUS
-from test_intervals import marks
 
-BUILT_IN = ["cpus", "disk", "futex", "interrupts", "io", "syscalls", "wakeups"]
 LARGE = pytest.param("lttng-ref-traces/basic-kernel-analysis", marks=pytest.mark.long)  # `made` has all kinds of events
 KERNELS = [LARGE, "lttng-ref-traces/picotrace", "babeltrace/succeed/lttng-tracefile-rotation", "tracecompass/uneven-streams", "tracecompass/flipping-endianness"]
-
-
-@pytest.fixture
-def declare(tmp_path):
-    """declare(text): a file of analyses."""
-
-    def of(text, name="own.toml"):
-        (tmp_path / name).write_text(text)
-        return tmp_path / name
-
-    return of
 
 
 # -- the built-in ones --

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from conftest import verb_json
-from test_analyses import BUILT_IN
-from test_record_kernel import kernel, tracefs  # noqa: F401
+from intervals_made import BUILT_IN
+from kernel_recorded import kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
 
 pytestmark = pytest.mark.usefixtures("alone")
 

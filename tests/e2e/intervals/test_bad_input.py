@@ -8,7 +8,7 @@ import pytest
 from served import Server
 
 from conftest import BUILD, verb_json
-from test_intervals import marks
+from intervals_made import marks
 
 TEN_MB = 10_000_000
 LETTER = {"user:mark": "m", "log:record": "l"}

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from conftest import BUILD, verb_json
+from intervals_made import marks
 from kernel_made import EPOCH, event, write
 from terminal import on_terminal
 
@@ -29,16 +30,6 @@ threads = [threading.Thread(target=work, args=(20,), name=name) for name in ("le
 [t.start() for t in threads]
 [t.join() for t in threads]
 """
-
-
-def marks(*of):
-    """A script for synth: (thread, us, text) or with fields."""
-    lines = ["process 4711 python3", "exit 0 0"]
-    for thread in sorted({m[0] for m in of}):
-        lines.append(f"thread {4711 + thread} T{thread}")
-        for _, us, text, *fields in (m for m in of if m[0] == thread):
-            lines.append(" ".join([f"{us}us mark {text.replace(' ', '%20')}", *(f.replace(" ", "%20") for f in fields)]))
-    return "\n".join(lines) + "\n"
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from analyses_oracle import read
 
 from conftest import verb_json
+from corpus import CORPUS
 from kernel_made import event, switch
-from test_cat import CORPUS
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from conftest import BUILD, verb_json
+from intervals_made import marks
 from kernel_made import begins, ends, event, switch, wake
-from test_intervals import marks
 
 CALLS = "process 4711 python3\nexit 0 0\ncode 1 python app main app.py 1\ncode 2 python app work app.py 9\ncode 3 python app leaf app.py 12\nthread 4711 MainThread\n0 call 1\n"
 TIMES = ((10, 20), (30, 75), (80, 85))

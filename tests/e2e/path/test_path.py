@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import subprocess
 
 import pytest
 
@@ -14,49 +13,14 @@ import kernel_made as made
 from conftest import verb_json
 from kernel_made import EPOCH, switch, wake
 from kernel_oracle import text_of
-from path_oracle import PathOracle, Segment
-from test_states import KERNEL, LTTNG, corpus, cut_in_half
+from path_compared import expected, first_difference, run, segments
+from path_oracle import PathOracle
+from states_run import KERNEL, LTTNG, corpus, cut_in_half
 
 
 @pytest.fixture
 def path(krait):
     return lambda folder, *options: verb_json(krait, "path", folder, *options)
-
-
-def run(krait, *words, **options):
-    return subprocess.run([krait, "path", *map(str, words)], capture_output=True, text=True, timeout=120, **options)
-
-
-def segments(found, oracle, begin=None):
-    """What JSON has, as the oracle's; `begin`: the recording's, where it is not the kernel's first event."""
-    origin = oracle.begin if begin is None else begin
-    rows = found["segments"]
-    return [
-        Segment(
-            origin + r["time_ns"],
-            origin + r["time_ns"] + r["duration_ns"],
-            r["kind"],
-            r["tid"],
-            r["syscall"],
-            r["by_tid"] or 0,
-            r["depth"],
-            r["device"],
-        )
-        for r in rows
-    ]
-
-
-def expected(oracle, *range):
-    """The oracle's, without a CPU's idle task and those that no event names."""
-    known = {t.tid for t in oracle.lives}
-    found = oracle.path(*range)
-    for s in found:
-        s.by = s.by if s.by in known else 0
-    return found
-
-
-def first_difference(ours, theirs):
-    return next(((a, b) for a, b in zip(ours, theirs) if a != b), None)
 
 
 @pytest.mark.parametrize("folder", KERNEL, ids=lambda p: p.name if p.name != "kernel" else p.parent.name)

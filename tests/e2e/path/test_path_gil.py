@@ -12,10 +12,10 @@ from conftest import verb_json
 from gil_oracle import GilOracle
 from kernel_made import EPOCH, begins, event, fork, knows_itself, switch, wake
 from kernel_oracle import text_of
+from path_compared import expected, first_difference, segments
+from path_machine import Machine
 from path_made import ASLEEP, irq
 from path_oracle import PathOracle
-from test_path import expected, first_difference, segments
-from test_path_rules import Machine
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 import kernel_made as made
 from conftest import verb_json
 from kernel_made import event, switch, wake
+from path_compared import run
 from path_made import ASLEEP, packet, path  # noqa: F401  (path: fixture)
-from test_path import run
 
 
 def receive(us, address, tid, cpu=0):

@@ -8,11 +8,11 @@ import pytest
 from conftest import verb_json
 from gil_oracle import GilOracle
 from kernel_oracle import text_of
+from kernel_recorded import kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
 from known_times import KNOWN, MS, right_once
 from pages import run_page
+from path_compared import expected, first_difference, segments
 from path_oracle import PathOracle
-from test_path import expected, first_difference, segments
-from test_record_kernel import kernel, tracefs  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("alone")
 WAITS = KNOWN + """

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from test_trace_read import batch_check, read_check
+from read_checks import batch_check, read_check
 
 METADATA = """/* CTF 1.8 */
 typealias integer {{ size = 8; align = 8; }} := u8;

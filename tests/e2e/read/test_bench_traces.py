@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 from conftest import BUILD, found_pythons
+from corpus import CORPUS, UTC, cat_bytes
 from recording import ROOT
-from test_cat import CORPUS, UTC, cat_bytes
 
 KERNEL = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
 EVENTS = {"ust": 60_000, "kernel": 200_000, "krait": 30_000}

@@ -7,11 +7,11 @@ import random
 
 import pytest
 
+from corpus import cat_bytes
+from ctf2_made import lossy
+from packets_made import BARE, FLAT, LARGE, bare, extended, flat, low, packet, write
 from random_trace import Trace
-from test_batch_times import BARE, FLAT, LARGE, bare, extended, flat, low, packet, write
-from test_cat import cat_bytes
-from test_ctf2 import lossy
-from test_trace_read import EXAMPLES, batch_check, run, seek_check
+from read_checks import EXAMPLES, batch_check, run, seek_check
 
 FORMS = {
     "flat": (FLAT, flat),

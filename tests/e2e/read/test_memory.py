@@ -14,7 +14,7 @@ import pytest
 
 import large
 from conftest import BUILD
-from test_cat_index import entries_of, write_index
+from packet_index import entries_of, write_index
 
 PACKET = 256 * 1024
 MEGABYTES = 160

@@ -7,14 +7,14 @@ from collections import Counter
 import pytest
 from browser import ask, opened, served
 from exported import export  # noqa: F401  (a fixture)
-from test_api import PACKAGE
-from test_tracks import text_of, tracks
-from test_view_svg import view  # noqa: F401  (a fixture)
-from test_view_svg_lanes import lanes
 from trace_processor import FAULTS
 from trace_processor import ask as query
 
 from conftest import verb_json
+from package import PACKAGE
+from svg import lanes, view  # noqa: F401  (view: a fixture)
+from tasks_made import IN_PERFETTO, spans
+from tracks_read import text_of, tracks
 
 HEAD = """
     process 100 python3
@@ -60,15 +60,6 @@ TURNS = (
     99us return
     """
 )
-
-
-def spans(folder, *span):
-    """{(place, number, track): [(begin, end, name)]} of the tracks of slices; times in us."""
-    found = {}
-    for (kind, place, number, name), entries in tracks(folder, *span).items():
-        if kind == "SLICES":
-            found[place, number, name] = [(int(a) // 1000, int(b) // 1000, text) for a, b, text, *_ in entries]
-    return found
 
 
 def test_spans_are_of_the_task_that_began_them(synth):
@@ -417,10 +408,6 @@ async def main():
 with krait.span("program"):
     asyncio.run(main())
 """
-IN_PERFETTO = """
-    select t.name, p.name, thread.name, count(*)
-    from slice s join thread_track t on s.track_id = t.id left join track p on t.parent_id = p.id join thread using (utid)
-    where s.category = 'span' group by t.id order by t.id"""
 
 
 @pytest.mark.few_pythons

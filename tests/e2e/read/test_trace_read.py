@@ -10,11 +10,11 @@ from functools import lru_cache
 import pytest
 
 from conftest import BUILD
+from corpus import CORPUS, SCRIPT, cat_bytes, corpus_rows
+from ctf2_made import PREAMBLE, event, lossy, sequence, struct_of, u
+from read_checks import EXAMPLES, batch_check, read_check, run, seek_check
 from recording import ROOT
-from test_cat import CORPUS, SCRIPT, cat_bytes, corpus_rows
-from test_ctf2 import PREAMBLE, event, lossy, sequence, struct_of, u
 
-EXAMPLES = BUILD / "docs" / "examples"
 KERNEL = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
 needs_corpus = pytest.mark.skipif(not KERNEL.exists(), reason=f"no corpus of CTF traces at {CORPUS}")
 
@@ -23,32 +23,10 @@ SWITCHES = {"swapper/1": 265, "rcu_sched": 249, "kworker/u4:1": 137, "sshd": 125
 PREV_TIDS = 11039959
 
 
-def run(tool, *args, env=None):
-    return subprocess.run([tool, *map(str, args)], capture_output=True, text=True, timeout=120, env=env)
-
-
-def found(done):
-    """What one of the checks counted; it fails where two ways to read differ."""
-    assert done.returncode == 0, done.stderr
-    return {words[0]: words[1:] for words in (line.split(" ") for line in done.stdout.splitlines())}
-
-
 @lru_cache(maxsize=4)
 def checked_once(trace):
     """Of a trace that nobody changes."""
     return read_check(trace)
-
-
-def read_check(*traces):
-    return found(run(BUILD / "tests" / "read_check", *traces))
-
-
-def batch_check(*args, interpret=""):
-    return found(run(BUILD / "tests" / "batch_check", *args, env={**os.environ, "KRAIT_READ_INTERPRET": interpret}))
-
-
-def seek_check(*traces):
-    return found(run(BUILD / "tests" / "seek_check", *traces))
 
 
 def count_by(*args):

@@ -7,9 +7,10 @@ from collections import defaultdict
 
 import pytest
 
-from conftest import BUILD, verb_json
+from conftest import verb_json
+from corpus import CORPUS
 from kernel_made import Label, begins, ends, event, switch, wake, write
-from test_cat import CORPUS
+from tracks_read import text_of, tracks
 
 LTTNG = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
 KERNELS = [
@@ -22,23 +23,6 @@ KERNELS = [
 ]
 
 NOT_RETURNED = str(-(2**63))  # KRAIT_NOT_RETURNED in trace/track.h
-
-
-def text_of(folder, *span, together=False):
-    command = [BUILD / "tests" / "read_tracks", *["-t"] * together, folder, *map(str, span)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def tracks(folder, *span):
-    """{(kind, place, number, name): [entry, ...]}, each a list of words."""
-    found = {}
-    for line in text_of(folder, *span).splitlines():
-        if line.startswith("track "):
-            _, kind, _, place, number, name = line.split(" ", 5)
-            own = found.setdefault((kind, place, int(number), name), [])
-        else:
-            own.append(line.split())
-    return found
 
 
 def made(tmp_path):

@@ -7,9 +7,9 @@ import subprocess
 import sysconfig
 
 import pytest
-from test_api import PACKAGE
 
 from conftest import BUILD
+from package import PACKAGE
 
 ENV = {"PYTHONPATH": str(BUILD / "python")}
 

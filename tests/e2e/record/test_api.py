@@ -12,9 +12,8 @@ import time
 import pytest
 
 from conftest import BUILD
+from package import PACKAGE
 from recording import Recording
-
-PACKAGE = {"PYTHONPATH": str(BUILD / "python")}
 
 
 def run(python, record, text, *args):

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
+from package import PACKAGE
 from recording import Recording
-from test_api import PACKAGE
 
 
 def spans(run, category):

@@ -11,14 +11,12 @@ import pytest
 from exported import export  # noqa: F401  (a fixture)
 from pages import blocks, page_text
 from recording import Recording
-from test_api import PACKAGE
-from test_record_tasks import merged, runs
-from test_report_tasks import last_moment
-from test_task_spans import IN_PERFETTO
 from trace_processor import FAULTS
 from trace_processor import ask as query
 
 from conftest import BUILD, verb_json
+from package import PACKAGE
+from tasks_made import GEVENT, IN_PERFETTO, last_moment, merged, runs
 
 # The program notes its own steps: each function notes the number of its greenlet whenever it begins or goes on.
 PROGRAM = """
@@ -119,50 +117,6 @@ def test_greenlets_run_as_the_program_says(record, python, venv, options):
     assert reasons["outer"] == ["switched", "switched", "returned"]
     assert Counter(reasons["turns"])["returned"] == 43
     run.main.check_balanced()
-
-
-GEVENT = """
-    import gevent, sys
-    from gevent import queue, socket, subprocess
-    from gevent.event import AsyncResult, Event
-    from gevent.lock import Semaphore
-    def sleeps():
-        gevent.sleep(0.02)
-    def yields():
-        gevent.sleep(0)
-    def receives(it):
-        it.recv(1)
-    def locks(it):
-        it.acquire()
-    def takes(it):
-        it.get()
-    def reads(it):
-        it.get()
-    def waits(it):
-        it.wait()
-    def joins(it):
-        it.join()
-    def child():
-        subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(0.1)"]).wait()
-    def fails():
-        raise KeyError("fails")
-    class Own(gevent.Greenlet):
-        def _run(self):
-            gevent.sleep(0.01)
-    def main():
-        near, far = socket.socketpair()
-        semaphore, line, event, result = Semaphore(0), queue.Queue(), Event(), AsyncResult()
-        sleeper = gevent.spawn(sleeps)
-        sleeper.name = "the sleeper"
-        lets = [sleeper, gevent.spawn(yields), gevent.spawn(receives, near), gevent.spawn(locks, semaphore), gevent.spawn(takes, line),
-                gevent.spawn(waits, event), gevent.spawn(reads, result), gevent.spawn(joins, sleeper), gevent.spawn(child), Own(), gevent.spawn(fails)]
-        lets[-2].start()
-        gevent.spawn_raw(sleeps)
-        gevent.sleep(0.03)
-        far.send(b"x"), semaphore.release(), line.put(1), event.set(), result.set(1)
-        gevent.joinall(lets)
-    main()
-"""
 
 
 @pytest.mark.parametrize("options", [[], ["--no-c-calls"]], ids=["plain", "no-c"])

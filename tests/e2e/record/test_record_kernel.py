@@ -14,30 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from kernel_recorded import IN_TRACEFS, ROOMY, in_tracefs, kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
 from known_times import right_once
 from pages import page_text, run_page
 from recording import ROOT
 
 pytestmark = pytest.mark.usefixtures("alone")
 CORPUS = ROOT.parent / "shared" / "ctf-corpus" / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
-ROOMY = ("--kernel-ring-size", "16M")  # for what all on this machine do while krait waits for a CPU, or for a virtual one's host
-IN_TRACEFS = ["unshare", "-m", "sh", "-c", 'mount -t tracefs nodev /mnt && cd /mnt && eval "$0"']
-
-
-def in_tracefs(command):
-    """Runs a shell command in tracefs, mounted for it alone."""
-    return subprocess.run([*IN_TRACEFS, command], capture_output=True, text=True, timeout=60)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def tracefs():
-    if os.geteuid() != 0:
-        pytest.skip("tracing the kernel needs root")
-    if "\ttracefs\n" not in Path("/proc/filesystems").read_text():
-        pytest.skip("this kernel has no tracefs")
-    run = in_tracefs("ls instances")
-    if run.returncode:
-        pytest.skip(f"tracefs cannot be mounted: {run.stderr.strip()}")
 
 
 def instances():
@@ -63,17 +46,6 @@ def reader(instance):
             yield
     finally:
         in_tracefs(f"rmdir instances/{instance}")
-
-
-@pytest.fixture
-def kernel(record, any_python):
-    """Records a program given as text with the kernel."""
-
-    def run(text, *options, groups="", **more):
-        option = f"--kernel={groups}" if groups else "--kernel"
-        return record.text(any_python, text, options=(option, *ROOMY, *options), **more)
-
-    return run
 
 
 def ns(event):

@@ -8,8 +8,8 @@ import sysconfig
 
 import pytest
 
+from package import PACKAGE
 from recording import Recording
-from test_api import PACKAGE
 
 # What a program can see of its own logging; printed, and the same with krait and without.
 SELF_PORTRAIT = """

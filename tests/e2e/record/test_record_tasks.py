@@ -5,11 +5,11 @@ import json
 import os
 
 import pytest
-from test_api import PACKAGE
-from test_task_spans import spans
 
 from conftest import BUILD, Recorder, verb_json
+from package import PACKAGE
 from recording import Recording
+from tasks_made import merged, runs, spans
 
 # The program notes its own steps: each coroutine here notes its task's name whenever it begins or goes on.
 PROGRAM = """
@@ -92,26 +92,6 @@ async def main():
 asyncio.run(main())
 json.dump(steps, sys.stdout)
 """
-
-
-def runs(thread):
-    """(task, reason) of each step, from its run to its leave; checks that they alternate."""
-    steps, open_task = [], None
-    for e in thread.read():
-        if e.name == "task:run":
-            assert open_task is None
-            open_task = e.fields["task"]
-        elif e.name == "task:leave":
-            assert open_task == e.fields["task"]
-            steps.append((open_task, e.fields["reason"]))
-            open_task = None
-    assert open_task is None
-    return steps
-
-
-def merged(names):
-    """Without repeats: a task may note several steps in one."""
-    return [name for i, name in enumerate(names) if not i or names[i - 1] != name]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import kernel_made as made
 from conftest import verb_json
 from kernel_made import EPOCH, event, switch
 from kernel_oracle import Oracle, text_of
-from test_states import KERNEL, corpus, run
+from states_run import KERNEL, corpus, run
 
 UNEVEN = KERNEL[3]
 

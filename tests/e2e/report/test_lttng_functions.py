@@ -8,8 +8,8 @@ from collections import defaultdict
 import pytest
 
 from conftest import BUILD, verb_json
+from corpus import CORPUS
 from kernel_made import EPOCH, write
-from test_cat import CORPUS
 
 GLXGEARS = CORPUS / "tracecompass" / "cyg-profile" / "glxgears-cyg-profile"
 FULL, FAST = "lttng_ust_cyg_profile", "lttng_ust_cyg_profile_fast"

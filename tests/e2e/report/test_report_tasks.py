@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from conftest import verb_json
+from tasks_made import last_moment
 
 PROGRAM = """
 import asyncio, time
@@ -294,11 +295,6 @@ async def main():
 
 asyncio.run(main())
 """
-
-
-def last_moment(krait, trace):
-    """One nanosecond after the first call that has an end: just after what was restated, for --at."""
-    return f"{verb_json(krait, 'intervals', trace, '--call', 'leaf', '--list', '--limit', '1')['list'][0]['begin_ns'] / 1e9:.9f}s"
 
 
 @pytest.mark.few_pythons

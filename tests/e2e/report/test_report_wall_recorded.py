@@ -12,10 +12,10 @@ import pytest
 
 from conftest import verb_json
 from kernel_oracle import Oracle, events_of, text_of
+from kernel_recorded import ROOMY, kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
 from known_times import KNOWN, MS, right_once
 from pages import run_page
 from recording import BEGINS, ENDS
-from test_record_kernel import ROOMY, kernel, tracefs  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("alone")
 

@@ -7,7 +7,6 @@ import io
 import json
 import re
 import shlex
-import shutil
 import subprocess
 from collections import defaultdict
 from functools import lru_cache
@@ -17,17 +16,8 @@ import pytest
 from conftest import verb_json
 from kernel_oracle import Oracle, quantile, text_of
 from recording import ROOT
-from test_cat import CORPUS
+from states_run import KERNEL, LTTNG, corpus, cut_in_half, run, times_of
 
-LTTNG = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
-KERNEL = [
-    LTTNG,
-    CORPUS / "lttng-ref-traces" / "picotrace" / "kernel",
-    CORPUS / "babeltrace" / "succeed" / "lttng-tracefile-rotation" / "kernel",
-    CORPUS / "tracecompass" / "uneven-streams",
-    CORPUS / "tracecompass" / "flipping-endianness",
-    CORPUS / "tracecompass" / "perf-taskset2",
-]
 QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
 
 
@@ -37,32 +27,9 @@ def oracle_of(krait, trace):
     return Oracle(text_of(krait, trace))
 
 
-def corpus(path):
-    if not path.exists():
-        pytest.skip("the corpus of traces is not here")
-    return path
-
-
-def cut_in_half(trace, copy):
-    """A copy whose two streams end in their middle."""
-    shutil.copytree(trace, copy)
-    for stream in copy.glob("*_[01]"):
-        stream.write_bytes(stream.read_bytes()[: stream.stat().st_size // 2])
-    return copy
-
-
 @pytest.fixture
 def states(krait):
     return lambda folder, *options: verb_json(krait, "states", folder, *options)
-
-
-def run(krait, *words):
-    return subprocess.run([krait, "states", *map(str, words)], capture_output=True, text=True, timeout=120)
-
-
-def times_of(row):
-    """{state: ns} of a row, without what is 0 and what is a sum of others."""
-    return {k[:-3]: v for k, v in row.items() if k.endswith("_ns") and k not in ("on_cpu_ns", "ready_ns", "blocked_ns", "clocked_ns") and v}
 
 
 def nonzero(sums):

@@ -7,9 +7,9 @@ import pytest
 
 from conftest import verb_json
 from kernel_oracle import Oracle, text_of
+from kernel_recorded import kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
 from known_times import KNOWN, MS, assert_spun, right_once
-from test_record_kernel import kernel, tracefs  # noqa: F401
-from test_states import times_of
+from states_run import times_of
 
 pytestmark = pytest.mark.usefixtures("alone")
 WAITS = KNOWN + """

@@ -11,7 +11,7 @@ import pytest
 import kernel_made as made
 from conftest import verb_json
 from kernel_made import begins, dump, ends, event, fork, switch, used_again, wake
-from test_states import run, times_of
+from states_run import run, times_of
 
 
 @pytest.fixture

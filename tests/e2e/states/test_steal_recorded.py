@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from conftest import verb_json
-from test_record_kernel import kernel, tracefs  # noqa: F401
+from kernel_recorded import kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
 
 TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
 

@@ -181,6 +181,13 @@ def test_a_word_that_only_contains_a_private_one_is_taken(tree):
     assert tree({"src/trace/a.h": LICENSE + "int shush, crownless, krait_leader;\n"}, "check_names") == []
 
 
+@pytest.mark.parametrize("line", ["from test_cat import UTC", "import test_cat"], ids=["from", "import"])
+def test_a_test_that_imports_another_is_refused(tree, line):
+    wrong = "imports test_cat: what tests share is in tests/e2e/helpers"
+    assert tree({"tests/e2e/path/test_path.py": f"{line}\n"}) == [f"tests/e2e/path/test_path.py:1: {wrong}"]
+    assert tree({"tests/e2e/path/test_path.py": "from corpus import UTC\n"}) == []
+
+
 FULL = "word " * 20
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import BUILD
 from running import wait_for
-from test_top import BUSY, Screen, rows
+from top_shown import BUSY, Screen, rows
 
 ALL = ("--max-overhead", "100")
 

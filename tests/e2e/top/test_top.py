@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait top: shares that the program itself knows, tables, keys, ends."""
 
-import codecs
 import fcntl
 import json
 import os
 import re
-import select
 import signal
 import struct
 import subprocess
@@ -17,27 +15,7 @@ import pytest
 
 from pages import run_page
 from running import wait_for
-from terminal import open_terminal
-
-# By a clock that stands still while the program is off the CPU.
-BUSY = """
-import os, sys, threading, time
-def spin(seconds):
-    end = time.thread_time() + seconds
-    while time.thread_time() < end: pass
-def long(): spin(0.015)
-def short(): spin(0.005)
-def recursive(n):
-    if n: recursive(n - 1)
-    else: long()
-def waits(): time.sleep(600)
-threading.Thread(target=waits, daemon=True).start()
-while "S (sleeping)" not in "".join(open(f"/proc/self/task/{t}/status").read() for t in os.listdir("/proc/self/task")): pass
-print(os.getpid(), flush=True)
-while True:
-    recursive(5)
-    short()
-"""
+from top_shown import BUSY, Screen, rows
 
 
 @pytest.fixture
@@ -50,10 +28,6 @@ def top(krait):
         return [json.loads(line) for line in run.stdout.splitlines()]
 
     return read
-
-
-def rows(table):
-    return {f["function"].rpartition(".")[2]: f for f in table["functions"]}
 
 
 @pytest.mark.few_pythons
@@ -216,42 +190,6 @@ def test_a_command_is_run_with_its_processes_and_ended(run, any_python, tmp_path
 )
 def test_commands_without_python_are_told(run, command, code, says):
     assert says in run("top", "--", *command, code=code).stderr
-
-
-class Screen:
-    """`krait top` in a terminal."""
-
-    def __init__(self, krait, *words, rows=20, columns=100):
-        self.main, side = open_terminal()
-        self.before = termios.tcgetattr(side)
-        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-        self.run = subprocess.Popen([krait, "top", "--interval", "200ms", *map(str, words)], stdin=side, stdout=side, stderr=side, env=env)
-        self.side, self.text, self.decoder = side, "", codecs.getincrementaldecoder("utf-8")()
-
-    def read(self):
-        if select.select([self.main], [], [], 0.05)[0]:
-            self.text += self.decoder.decode(os.read(self.main, 65536))
-        return self.text
-
-    def wait_for(self, what):
-        """Until text matches that came since the last wait."""
-        found = wait_for(lambda: re.search(what, self.read(), re.S), what)
-        self.text = self.text[found.end() :]
-        return found
-
-    def press(self, keys):
-        os.write(self.main, keys.encode())
-
-    def end(self):
-        self.run.wait(timeout=30)
-        while select.select([self.main], [], [], 0.2)[0]:
-            self.read()
-        now = termios.tcgetattr(self.side)
-        os.close(self.side)
-        os.close(self.main)
-        assert now == self.before, "the terminal is not as it was"
-        return self.run.returncode
 
 
 def test_the_screen_obeys_its_keys(programs, krait, any_python):

@@ -6,10 +6,9 @@ import subprocess
 
 import pytest
 from browser import Page, ask, served
+from intervals_made import declare, marks  # noqa: F401  (declare: a fixture)
 from kernel_made import begins, ends, switch, wake
-from test_analyses import declare  # noqa: F401  (a fixture)
-from test_intervals import marks
-from test_view_declared import SHOP, TOLD
+from shop import SHOP, TOLD
 
 ORDER = {"start": "take (?P<key>\\d+)", "stop": "send (?P<key>\\d+)"}
 

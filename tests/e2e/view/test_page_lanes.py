@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from browser import opened
 from kernel_made import switch, wake
-from test_page_losses import COLUMNS_OF
+from lossy_recordings import COLUMNS_OF
 
 THREADS = """
 process 5 python3

@@ -9,9 +9,9 @@ import time
 
 import pytest
 from browser import Page
+from followed import ask_trace, wait_until, watched  # noqa: F401  (watched: a fixture)
 from kernel_made import switch, wake
 from served import Server
-from test_view_follow import ask_trace, wait_until, watched  # noqa: F401 (a fixture)
 
 MANY = "process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\nrepeat 4000000\n0us call 1\n1us return\nend\nexit 0 0\n"
 

@@ -3,17 +3,9 @@
 
 import pytest
 from browser import opened
-from test_serve import CODES, CUT
+from lossy_recordings import CODES, COLUMNS_OF, CUT
 
 LOST, OFF = [0xB3, 0x36, 0x2B], [0x97, 0x92, 0x8C]
-# Where the canvas has a colour: its columns, by line.
-COLUMNS_OF = """([r, g, b]) => {
-  const canvas = document.querySelector("canvas.lanes"), data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, lines = {};
-  for (let i = 0; i < data.length; i += 4) {
-    if (data[i] === r && data[i + 1] === g && data[i + 2] === b) (lines[Math.floor(i / 4 / canvas.width)] ??= []).push(i / 4 % canvas.width);
-  }
-  return [canvas.width, Object.values(lines)];
-}"""
 
 
 def extents(page, colour):

@@ -11,7 +11,7 @@ from browser import opened
 from conftest import BUILD, verb_json
 from kernel_made import begins, ends, event, switch, wake
 from kernel_made import write as write_kernel
-from test_serve import CUT, MISSED
+from lossy_recordings import CUT, MISSED
 
 CALLS = """
 process 5 python3

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from browser import opened
 from conftest import BUILD, verb_json
+from corpus import CORPUS  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cat"))
-from test_cat import CORPUS  # noqa: E402
 
 SERVER = """
 import http.server, threading, urllib.request

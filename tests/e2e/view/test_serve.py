@@ -13,15 +13,9 @@ import pytest
 from conftest import verb_json
 from kernel_made import begins, ends, event, switch, wake
 from kernel_made import write as write_kernel
+from lossy_recordings import CODES, CUT, MISSED
 from served import Server
 
-CODES = """
-process 5 python3
-code 1 python app main app.py 1
-code 2 python app load app.py 10
-code 3 c time sleep - 0
-thread 5 MainThread
-"""
 CALLS = CODES + "0us call 1\n100us call 2\n400us ccall 3\n500us creturn\n600us return\n700us call 2\n750us return\n1000us return\n"
 KERNEL = [
     switch(0, 0, 5), begins(390, "clock_nanosleep"), switch(400, 5, 6, 1), wake(490, 5), switch(495, 6, 5), ends(500, "clock_nanosleep"),
@@ -144,23 +138,6 @@ def test_a_call_and_its_neighbours(serve, synth):
     assert "error" in server.api("next", code=404, track=0, at=700_000, func=load)
     assert "error" in server.api("next", code=404, track=0, at=0, func=2**32 + load)
     assert "error" in server.api("call", code=404, track=0, at=650_000, depth=1)
-
-
-# main is open all the time; the recording was switched off from 200 us to 700 us, and 5 events were lost from 900 us to 1200 us.
-CUT = CODES + """0us call 1
-200us stack 0
-200us recording 0
-700us recording 1
-710us frame 1 0
-710us stack 1
-800us call 2
-850us ccall 3
-900us creturn
-packet 5
-1200us frame 1 0
-1200us stack 1
-1500us return
-"""
 
 
 def test_a_call_says_what_kept_its_begin_or_end_from_being_recorded(serve, synth):
@@ -354,26 +331,6 @@ def test_the_fields_of_a_slice_go_by_its_exact_extent(serve, record, any_python)
     for extent in ((begin, end - 1), (begin + 1, end), (begin - 1, end), (end, begin), (0, 2**64 - 1)):
         assert server.api("fields", track=track, **{"from": extent[0], "until": extent[1]})["list"] == []
     assert "slices" in server.api("fields", 404, track=calls[0]["track"], **{"from": 0, "until": 1})["error"]
-
-
-# The same with waits for the GIL, a pause and a loss.
-MISSED = CODES + """0us call 1
-100us call 2
-300us gilwait 6
-350us giltake
-400us ccall 3
-500us creturn
-600us return
-650us stack 0
-650us recording 0
-700us recording 1
-710us frame 1 0
-710us stack 1
-packet 9
-800us frame 1 0
-800us stack 1
-1000us return
-"""
 
 
 @pytest.mark.parametrize("calls", [CALLS, MISSED], ids=["whole", "with other tracks of states"])

@@ -7,9 +7,9 @@ import subprocess
 import time
 
 import pytest
+from intervals_made import marks
 from served import Server
-from test_intervals import marks
-from test_view_declared import SHOP, TOLD
+from shop import SHOP, TOLD
 
 
 @pytest.fixture

@@ -7,26 +7,12 @@ import subprocess
 
 import pytest
 from browser import ask, served
-from test_analyses import declare  # noqa: F401  (a fixture)
-from test_intervals import marks
-from test_view_svg import SVG, view  # noqa: F401  (view: a fixture)
-from test_view_svg_lanes import boxes, lanes
+from intervals_made import declare, marks  # noqa: F401  (declare: a fixture)
+from shop import SHOP, TOLD
+from svg import SVG, boxes, lanes, view  # noqa: F401  (view: a fixture)
 from trace_processor import FAULTS
 from trace_processor import ask as query
 
-SHOP = """
-[interval.order]
-start = 'take (?P<key>\\d+)'
-stop = 'send (?P<key>\\d+)'
-[state.oven]
-message = 'oven is (\\w+)'
-[signal.waiting]
-message = '([\\d.]+) wait'
-"""
-TOLD = [
-    (0, 100, "take 1"), (0, 120, "2 wait"), (0, 150, "oven is hot"), (0, 200, "take 2"), (0, 250, "1.5 wait"), (0, 300, "send 1"),
-    (0, 400, "oven is warm"), (0, 500, "send 2"), (0, 600, "take 3"), (0, 700, "send 3"), (1, 450, "oven is off"), (0, 900, "the end"),
-]  # fmt: skip
 ORDERS = [(100, 300, "1"), (200, 500, "2"), (600, 700, "3")]  # the first two cross
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording that goes on is shown as far as it is, and to its end: krait record --view, and krait view beside it."""
 
-import json
 import re
 import signal
 import subprocess
@@ -10,42 +9,8 @@ import urllib.request
 
 import pytest
 
-from served import LINK, Server
-
-PROGRAM = """
-import pathlib, time
-def step(): time.sleep(0.01)
-while not pathlib.Path("end").exists(): step()
-print("said by the program")
-"""
-
-
-def ask_trace(url):
-    with urllib.request.urlopen(f"{url}api/trace", timeout=30) as answer:
-        return json.loads(answer.read())
-
-
-def wait_until(condition, of=lambda: None, seconds=60):
-    until = time.monotonic() + seconds
-    while not condition(value := of()):
-        assert time.monotonic() < until, value
-        time.sleep(0.05)
-    return value
-
-
-@pytest.fixture
-def watched(record, any_python, monkeypatch):
-    """A recording with --view that goes on, and its page's link. With a screen a browser would open: without one the link is enough."""
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
-        monkeypatch.delenv(name, raising=False)
-    process, trace = record.start(any_python, record.script(PROGRAM), options=["--view"])
-    url = process.stderr.readline()
-    assert LINK.fullmatch(url), url + process.stderr.read()
-    yield process, trace, url.strip()
-    (trace.parent / "end").touch()
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+from followed import PROGRAM, ask_trace, wait_until, watched  # noqa: F401  (watched: a fixture)
+from served import Server
 
 
 def test_the_page_follows_the_recording_to_its_end(watched, info):

@@ -9,10 +9,10 @@ import subprocess
 import pytest
 
 from conftest import BUILD
+from corpus import CORPUS
 from kernel_made import switch, wake
 from kernel_made import write as write_kernel
 from served import Server
-from test_cat import CORPUS
 
 TRACES = {
     "lttng-kernel": CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel",

@@ -7,23 +7,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from kernel_made import switch
+from svg import SVG, ns_of, texts, view  # noqa: F401  (view: a fixture)
 from wall_made import CODES, SLEEP_CALLS, SLEEP_EVENTS
-
-SVG = "{http://www.w3.org/2000/svg}"
-UNITS = {"ns": 1, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-
-
-@pytest.fixture
-def view(krait, tmp_path):
-    """view(trace, *options, code): the picture's root, and what was said."""
-
-    def draw(*args, code=0):
-        path = tmp_path / "timeline.svg"
-        run = subprocess.run([krait, "view", *args, "--svg", path], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-        assert run.returncode == code, run.stderr
-        return (ET.parse(path).getroot() if code == 0 else None), run.stderr
-
-    return draw
 
 
 def rects(root, group):
@@ -36,15 +21,6 @@ def rects(root, group):
         if title is not None and kind == group:
             found.append((classes, *(float(rect.get(k)) for k in ("x", "y", "width")), title.text.split("\n")))
     return found
-
-
-def texts(root):
-    return ["".join(t.itertext()) for t in root.iter(f"{SVG}text")]
-
-
-def ns_of(words):
-    number, unit = re.match(r"([\d.]+)\s*(ns|µs|ms|s)\b", words).groups()
-    return float(number) * UNITS[unit]
 
 
 def test_calls_are_at_their_times_and_depths(view, synth):

@@ -8,32 +8,12 @@ import subprocess
 import kernel_made
 import pytest
 from browser import ask, opened, served
+from corpus import CORPUS
 from kernel_made import begins, ends, event, switch
-from test_cat import CORPUS
-from test_view_svg import SVG, ns_of, texts, view  # noqa: F401
+from svg import SVG, lanes, ns_of, texts, view  # noqa: F401  (view: a fixture)
 from wall_made import CODES, SLEEP_CALLS, SLEEP_EVENTS
 
 KERNEL = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
-
-
-def lanes(root):
-    """{lane: {part: its boxes as (x, width, y, title's lines)}}"""
-    found = {}
-    for lane in root.iter(f"{SVG}g"):
-        if lane.get("class") != "lane":
-            continue
-        parts = {g.get("aria-label"): boxes(g) for g in lane.findall(f"{SVG}g") if g.get("aria-label")}
-        parts["states"] = [box(r) for r in lane.findall(f"{SVG}rect")]
-        found[lane.get("aria-label")] = parts
-    return found
-
-
-def box(rect):
-    return float(rect.get("x")), float(rect.get("width")), float(rect.get("y")), rect.find(f"{SVG}title").text.split("\n")
-
-
-def boxes(group):
-    return sorted((box(rect) for rect in group.iter(f"{SVG}rect") if rect.find(f"{SVG}title") is not None), key=lambda b: b[0])
 
 
 def test_system_calls_and_cpus_are_below_the_calls(view, both):  # noqa: F811

@@ -6,10 +6,9 @@ import subprocess
 
 import pytest
 from browser import ask, opened, served
-from test_api import PACKAGE
-from test_export_annotations import TASKS
-from test_view_svg import view  # noqa: F401  (a fixture)
-from test_view_svg_lanes import lanes
+from package import PACKAGE
+from svg import lanes, view  # noqa: F401  (view: a fixture)
+from tasks_made import TASKS
 
 PROGRAM = """
 import asyncio

@@ -382,14 +382,11 @@ static int add_durations(struct krait_profile *profile, const struct build *b, s
 
 /* Of n samples, k were met in the row: a binomial distribution, whose standard deviation is sqrt(k * (1 - k / n)); 1.96 of
  * them are 95 %. Samples of a thread that waits long are not independent, but there the error is smaller. */
-static void estimate_errors(struct krait_profile *profile, const struct krait_trace *trace)
+uint64_t krait_profile_error(const struct krait_trace *trace, uint64_t self_ns, uint64_t all_ns)
 {
     const double most = 1.96;
-    double interval = (double)trace->samples.interval_ns, all = (double)profile->self_ns;
-    for (uint32_t i = 0; i < profile->count && interval > 0 && all > 0; i++) {
-        double met = (double)profile->rows[i].self_ns;
-        profile->rows[i].self_error_ns = (uint64_t)(most * sqrt(met * interval * (1 - met / all)));
-    }
+    double met = (double)self_ns, all = (double)all_ns;
+    return all_ns ? (uint64_t)(most * sqrt(met * (double)trace->samples.interval_ns * (1 - met / all))) : 0;
 }
 
 static int make_rows(struct krait_profile *profile, const struct build *b)
@@ -411,7 +408,9 @@ static int make_rows(struct krait_profile *profile, const struct build *b)
         profile->self_ns += row->self_ns;
         add_split(profile, row, i);
     }
-    estimate_errors(profile, b->trace);
+    for (uint32_t i = 0; i < profile->count; i++)
+        profile->rows[i].self_error_ns =
+            krait_profile_error(b->trace, profile->rows[i].self_ns, profile->self_ns);
     int rc = add_exceptions(profile, b, rows);
     qsort(profile->rows, profile->count, sizeof(*profile->rows), by_self);
     return rc;

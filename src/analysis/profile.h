@@ -87,4 +87,7 @@ int krait_profile_new(struct krait_profile **out, const struct krait_trace *trac
                       const struct krait_profile_options *options, struct krait_err *err);
 void krait_profile_free(struct krait_profile *profile);
 
+/* Of samples: in 19 of 20 recordings a self time of self_ns, of all_ns in all, is off by less; 0 where nothing was sampled. */
+uint64_t krait_profile_error(const struct krait_trace *trace, uint64_t self_ns, uint64_t all_ns);
+
 #endif

@@ -86,6 +86,7 @@ static int check_tree(const struct report *report, struct krait_err *err)
 static const struct report_of_tracks of_tracks[] = {
     { "mark", krait_report_marks, .sums_parts = true },
     { "task", krait_report_tasks, .sorts = true, .needs_calls = true, .sums_parts = true },
+    { "line", krait_report_lines, .sorts = true, .needs_calls = true, .sums_parts = true },
     { "span", krait_report_spans, .sorts = true, .sums_parts = true },
 };
 
@@ -284,8 +285,9 @@ static int run_report(void *values, int argc, char **argv)
 #define SORT_STATES                 KRAIT_WALL_STATES(X)
 
 static const struct krait_opt report_opts[] = {
-    { "by", 0, KRAIT_OPT_CHOICE, "function|module|file|thread|process|line-of-call|mark|task|span", OPT(by),
-      "Group rows by this (default: function); with mark, task or span, show marks, the tasks of asyncio and trio with greenlets, or "
+    { "by", 0, KRAIT_OPT_CHOICE, "function|module|file|thread|process|line|line-of-call|mark|task|span",
+      OPT(by),
+      "Group rows by this (default: function); line is of samples (record --sample); with mark, task or span, show marks, the tasks of asyncio and trio with greenlets, or "
       "spans, imports, runs of the garbage collector and calls of record --args, instead of calls" },
     { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
       "With --by span: a row for each value of this field, such as order of krait.span, or an argument of --args" },

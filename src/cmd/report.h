@@ -2,8 +2,8 @@
  *
  * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree (report_tree.c), callers and
  * callees (report_relatives.c), what threads did (report_wall.c), why calls took so long (report_why.c), marks
- * (report_marks.c), tasks (report_tasks.c), spans (report_spans.c), what changed between recordings
- * (report_diff.c), and what these share (report_columns.c, report_shared.c).
+ * (report_marks.c), lines of samples (report_lines.c), tasks (report_tasks.c), spans (report_spans.c), what changed
+ * between recordings (report_diff.c), and what these share (report_columns.c, report_shared.c).
  */
 #ifndef KRAIT_CMD_REPORT_H
 #define KRAIT_CMD_REPORT_H
@@ -71,6 +71,7 @@ int krait_report_why(struct report *report, struct krait_err *err);
 int krait_report_marks(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_await(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err);
+int krait_report_lines(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_spans(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_span_tree(struct report *report, struct krait_trace *trace, struct krait_err *err);
 /* Whether --by span is of a track, and of which kind of spans it is. */
@@ -153,6 +154,8 @@ void krait_report_keep_damage(struct report *report, const char *damage);
 void krait_report_note_more(struct report *report, uint32_t rows);
 /* That branches of a tree are left out, as --min-share says. */
 void krait_report_note_hidden(struct report *report, uint32_t branches);
+/* How exact samples are. */
+void krait_report_note_samples(struct report *report);
 /* Why there is no row. */
 void krait_report_note_nothing(struct report *report);
 /* What is missing from a recording: "lost", "omitted", "paused" and "damage". */

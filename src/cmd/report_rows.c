@@ -460,7 +460,7 @@ static void choose_columns(const struct report *report, const struct krait_profi
     }
 }
 
-static void note_samples(struct report *report)
+void krait_report_note_samples(struct report *report)
 {
     const struct krait_trace_samples *samples = &report->trace->samples;
     char taken[KRAIT_FMT_SIZE], interval[KRAIT_FMT_SIZE];
@@ -490,7 +490,7 @@ static int put_table(struct report *report, const struct krait_profile *profile,
                      const struct krait_sheet *sheet)
 {
     if (report->trace->samples.rate)
-        note_samples(report);
+        krait_report_note_samples(report);
     else if (report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE)
         note_runs(report, profile, sheet->rows);
     return krait_report_put_table(report, sheet,

@@ -40,21 +40,24 @@ static void print_section(struct states *s, const struct states_view *view, cons
         krait_buf_fmt(&s->notes, "%s: %u of %u rows; --limit 0 shows all\n", view->title, limit, sheet->rows);
 }
 
+int krait_states_put(struct states *s, const struct states_view *view, const struct krait_sheet *sheet)
+{
+    if (s->options->csv)
+        return krait_sheet_csv(sheet, s->limit, &s->out);
+    if (!s->options->json) {
+        if (sheet->rows || s->only)
+            print_section(s, view, sheet);
+        return 0;
+    }
+    krait_json_key(&s->out, view->key);
+    return krait_sheet_json(sheet, s->limit, &s->out);
+}
+
 static int add_view(struct states *s, const struct states_view *view, struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = { 0 };
     int rc = make_sheet(s, view, &sheet, err);
-    if (rc)
-        return rc;
-    if (s->options->csv)
-        return krait_sheet_csv(&sheet, s->limit, &s->out);
-    if (!s->options->json) {
-        if (sheet.rows || s->only)
-            print_section(s, view, &sheet);
-        return 0;
-    }
-    krait_json_key(&s->out, view->key);
-    return krait_sheet_json(&sheet, s->limit, &s->out);
+    return rc ? rc : krait_states_put(s, view, &sheet);
 }
 
 /* The option, of those given, that cannot choose among what the view shows; NULL: each can. */
@@ -286,15 +289,27 @@ static int find_recorded(struct states *s, const struct krait_kernel_states *fou
     return 0;
 }
 
+static int open_trace(struct states *s, char **paths, size_t count, struct krait_err *err)
+{
+    struct krait_err ignored = { 0 };
+    int rc = krait_trace_open(&s->trace, (const char *const *)paths, count, KRAIT_NEEDS_KERNEL, err);
+    if (!rc || krait_trace_open(&s->trace, (const char *const *)paths, count, KRAIT_NEEDS_CALLS, &ignored))
+        return rc;
+    s->sampled = s->trace->samples.rate && !s->trace->has_kernel;
+    return s->sampled ? 0 : rc;
+}
+
 static int analyse(struct states *s, char **paths, size_t count, struct krait_kernel_states **found,
                    struct krait_err *err)
 {
     struct krait_kernel_events *events = NULL;
     struct krait_kernel_options options = { 0 };
-    int rc = krait_trace_open(&s->trace, (const char *const *)paths, count, KRAIT_NEEDS_KERNEL, err);
+    int rc = open_trace(s, paths, count, err);
+    if (rc || s->sampled)
+        return rc;
     struct krait_select *select = (void *)&s->options->select;
     select->sums_parts = !s->only || s->only->where != ALONE;
-    rc = rc ? rc : krait_within(select, s->trace, "states", err);
+    rc = krait_within(select, s->trace, "states", err);
     options.parts = select->parts.count ? &select->parts : NULL;
     rc = rc ? rc : krait_trace_kernel(s->trace, &events, err);
     if (!rc)
@@ -325,7 +340,7 @@ static int run_states(void *values, int argc, char **argv)
         rc = krait_err_set(&err, -EINVAL, "no trace given; name the folder of a kernel trace");
     int status = rc ? krait_cmd_usage(&krait_cmd_states, &err) : 0;
     rc = rc ? rc : analyse(&s, argv, (size_t)argc, &found, &err);
-    rc = rc ? rc : make_output(&s, &err);
+    rc = rc ? rc : s.sampled ? krait_states_sampled(&s, &err) : make_output(&s, &err);
     rc = rc ? rc : krait_terminal_print(&s.out, &s.notes, "the states", &err);
     krait_select_done(&options->select);
     krait_buf_done(&s.out);
@@ -361,7 +376,8 @@ const struct krait_cmd krait_cmd_states = {
     .summary = "Show what threads and CPUs were doing",
     .description =
         "Reads the kernel events of a recording (krait record --kernel), or a kernel trace recorded by LTTng "
-        "or perf.\n\n"
+        "or perf. Of a recording made with --sample it shows how long each thread was on a CPU or ready, waited for "
+        "the GIL, or was blocked, by its samples.\n\n"
         "For each thread, krait shows how long it ran in user mode and in system calls, was stopped by "
         "interrupts, was ready to run but had no CPU (woken or preempted), and was off-CPU: waiting for the "
         "disk, the network, a timer, a lock, a child process, or something else. For each CPU, it shows the "

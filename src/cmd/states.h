@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `krait states` in its parts: which threads and processes are meant (states_pick.c), the tables with their columns and
- * rows (states_tables.c), and what is printed (states.c).
+ * rows (states_tables.c), those of samples (states_sampled.c), and what is printed (states.c).
  */
 #ifndef KRAIT_CMD_STATES_H
 #define KRAIT_CMD_STATES_H
@@ -24,7 +24,8 @@ struct states {
     bool *recorded;                   /* by process of the kernel's: it recorded itself; NULL: none did */
     int64_t zero_ns;                  /* times count from it */
     uint64_t lost;
-    bool own; /* of one program alone */
+    bool own;     /* of one program alone */
+    bool sampled; /* the kernel was not recorded, and the program was sampled; `found` is NULL */
     struct krait_err damage;
     const struct states_view *only; /* NULL: all */
     uint32_t limit;
@@ -46,6 +47,11 @@ struct states_view {
 
 /* All tables, in their order; behind the last stands one with `by` NULL. */
 extern const struct states_view krait_states_views[];
+
+/* Adds a table to what is printed. Returns 0 or -ENOMEM. */
+int krait_states_put(struct states *states, const struct states_view *view, const struct krait_sheet *sheet);
+/* All output of samples. Returns 0 or a negative errno with err set. */
+int krait_states_sampled(struct states *states, struct krait_err *err);
 
 /* Whether a process recorded itself; and its name and number, NULL and KRAIT_SHEET_NONE of KRAIT_NO_ID. */
 bool krait_states_is_recorded(const struct states *states, uint32_t process);

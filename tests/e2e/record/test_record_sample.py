@@ -159,11 +159,53 @@ def test_the_states_of_samples_are_those_of_their_threads(programs, sample, run,
     run("flame", "--state", "gil", "-o", tmp_path / "gil.svg", folder)
     assert re.search(r"[1-9][\d.]*\s+m?s waiting for the GIL in ", (tmp_path / "gil.svg").read_text())
     assert "samples know the states cpu" in run("flame", "--state", "cpu,lock", "-o", tmp_path / "no.svg", folder, code=1).stderr
+    threads = {t["tid"]: t for t in json.loads(run("states", "--by", "thread", "--json", folder).stdout)["threads"]}
+    assert threads[app.pid]["name"] == "MainThread" and threads[app.pid]["blocked_ns"] > 0.9e9 and not threads[app.pid]["gil_ns"]
+    processes = json.loads(run("states", "--json", folder).stdout)["processes"]
+    assert [p["gil_ns"] for p in processes] == [sum(t["gil_ns"] for t in threads.values())] and processes[0]["threads"] == len(threads) == 4
+    assert "Threads" in run("states", folder).stdout and "samples do not tell" in run("states", folder).stderr
+    half = json.loads(run("states", "--thread", "MainThread", "--until", "0.5s", "--json", folder).stdout)["threads"]
+    assert len(half) == 1 and 0.4e9 < half[0]["blocked_ns"] <= 0.5e9
+    assert "record with --kernel" in run("states", "--by", "cpu", folder, code=1).stderr
     run("view", "--svg", tmp_path / "view.svg", folder)
     assert "GIL " in (tmp_path / "view.svg").read_text()
     run("export", "--to", "chrome", "-o", tmp_path / "chrome.json", folder)
     names = {event.get("name") for event in json.loads((tmp_path / "chrome.json").read_text())["traceEvents"]}
     assert {"running", "waits for the GIL", "blocked_other"} <= names
+
+
+LINES = """
+import os, time
+def spin():
+    while True:
+        x = sum(range(20000))  # line 5
+
+        y = max(range(2000))
+print(os.getpid(), flush=True)
+spin()
+"""
+
+
+@pytest.mark.few_pythons
+def test_the_report_by_line_has_the_lines_of_samples(programs, sample, run, python):
+    app = programs.start(python, LINES)
+    folder = sample(app.pid)
+    lines = json.loads(run("report", "--by", "line", "--json", folder).stdout)["lines"]
+    first, second = lines[:2]
+    assert (first["name"], first["line"], second["line"]) == ("spin", 5, 7) and first["self_ns"] > 3 * second["self_ns"]
+    assert abs(sum(f["self_ns"] for f in lines) - sum(f["self_ns"] for f in functions(run, folder).values())) < 1000
+    assert all(f["cpu_ns"] + f["gil_ns"] + f["other_ns"] == f["self_ns"] for f in lines) and first["self_error_ns"] > 0
+    table = run("report", "--by", "line", "--limit", 1, folder)
+    assert re.search(r"spin +\S+:5$", table.stdout, re.M) and "19 of 20 times" in table.stderr
+    part = json.loads(run("report", "--by", "line", "--until", "0.5s", "--json", folder).stdout)["lines"]
+    assert 0.3e9 < sum(f["self_ns"] for f in part) <= 0.5e9
+
+
+def test_lines_need_samples(krait, run, any_python, tmp_path):
+    words = [*any_python.prefix, krait, "record", "-q", "-o", tmp_path / "exact", "--", any_python.exe, "-c", "def f(): pass\nf()"]
+    subprocess.run([str(w) for w in words], check=True, timeout=60)
+    said = run("report", "--by", "line", tmp_path / "exact", code=1).stderr
+    assert "only samples have the lines" in said and "--sample" in said and "line-of-call" in said
 
 
 def test_a_thread_that_has_ended_has_no_stack(programs, sample, run, any_python):

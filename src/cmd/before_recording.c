@@ -182,8 +182,12 @@ static bool has_loader(const struct image *image)
     return false;
 }
 
-/* Python 3.8 brought the audit hooks by which krait begins (PEP 578). A Python is linked with its library or
- * holds it. Writes "3.7" to `version` where that is known. */
+static bool mentions(const void *image, const char *text)
+{
+    return image_find(image, text);
+}
+
+/* A Python is linked with its library or holds it. Writes "3.7" to `version` where that is known. */
 static bool is_too_old(const struct image *image, char *version, size_t size)
 {
     int major = 0, minor = 0;
@@ -196,7 +200,7 @@ static bool is_too_old(const struct image *image, char *version, size_t size)
         return krait_python_age(major, minor) < 0;
     }
     *version = '\0';
-    return image_find(image, "PyGILState_GetThisThreadState") && !image_find(image, "PySys_AddAuditHook");
+    return krait_python_is_too_old(mentions, image);
 }
 
 static int check_python(const char *path, const struct image *image, struct krait_err *err)

@@ -72,9 +72,9 @@ void *krait_native_real(void *_Atomic *known, const char *name)
 static bool look_for_python(void)
 {
     add_hook *add;
-    *(void **)&add = dlsym(RTLD_DEFAULT, "PySys_AddAuditHook");
+    *(void **)&add = dlsym(RTLD_DEFAULT, KRAIT_PYTHON_KNOWN);
     *(void **)&is_initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
-    *(void **)&this_thread_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    *(void **)&this_thread_state = dlsym(RTLD_DEFAULT, KRAIT_PYTHON_ANY);
     bool found = add && is_initialized && this_thread_state;
     known_add_hook = found ? add : NULL;
     return found;
@@ -98,7 +98,7 @@ static void refuse_hidden_python(const char *path)
 {
     const void *(*thread_state)(void);
     void *python = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-    *(void **)&thread_state = python ? dlsym(python, "PyGILState_GetThisThreadState") : NULL;
+    *(void **)&thread_state = python ? dlsym(python, KRAIT_PYTHON_ANY) : NULL;
     if (thread_state && thread_state() && atomic_exchange(&find_object, NULL))
         refuse("libpython is loaded with RTLD_LOCAL; krait needs RTLD_GLOBAL");
     if (python)
@@ -259,7 +259,13 @@ static void refuse(const char *why)
     munmap(control, sizeof(*control));
 }
 
-/* A Python without what krait begins by: Python before 3.8, and PyPy, whose library has this symbol alone
+static bool has_symbol(const void *process, const char *symbol)
+{
+    (void)process;
+    return dlsym(RTLD_DEFAULT, symbol);
+}
+
+/* A Python without what krait begins by: an old one, and PyPy, whose library has this symbol alone
  * (pypy/interpreter/app_main.py is started by it). */
 static void refuse_other_python(void)
 {
@@ -269,7 +275,7 @@ static void refuse_other_python(void)
     const char *text = version ? version() : "";
     if (dlsym(RTLD_DEFAULT, "pypy_main_startup"))
         refuse("PyPy; krait records CPython " KRAIT_PYTHON_SPAN);
-    else if (is_initialized && this_thread_state) {
+    else if (krait_python_is_too_old(has_symbol, NULL)) {
         snprintf(why, sizeof(why), "Python %.*s is too old; krait records CPython " KRAIT_PYTHON_SPAN,
                  (int)strcspn(text, " "), text);
         refuse(why);

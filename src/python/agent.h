@@ -311,7 +311,6 @@ int krait_threads_init(void);
 uint32_t krait_native_id(unsigned long ident, PyObject *thread);
 
 /* ---- unreported.c ---- */
-void krait_unreported_init(void);
 /* PY_THROW was reported: the RAISE right after it is not an unreported begin. GIL held. */
 void krait_unreported_throw(const PyObject *code);
 /* C_RAISE was reported; the RAISE after it has the exception. From 3.12. GIL held. */

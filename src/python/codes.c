@@ -512,7 +512,7 @@ static struct krait_code *finish(struct krait_interp *in, const void *key, enum 
 /* Whether it is a coroutine, of a program that has tasks. */
 static bool look_for_tasks(struct krait_interp *in, PyObject *code, const char *module)
 {
-    enum { COROUTINES = 0x80 | 0x100 }; /* CO_COROUTINE, CO_ITERABLE_COROUTINE: Include/cpython/code.h */
+    enum { COROUTINES = KRAIT_CO_COROUTINE | KRAIT_CO_ITERABLE_COROUTINE };
     if (!in->sees_tasks && krait_tasks_are_of(module))
         krait_tasks_see(in);
     bool is_coroutine = in->sees_tasks && attr_u32(code, "co_flags") & COROUTINES;

@@ -64,7 +64,6 @@ static PyMethodDef no_op = { "n", nothing, METH_NOARGS, NULL };
 
 static PyObject *compile_calls(void)
 {
-    enum { FILE_INPUT = 257 }; /* Py_file_input */
     KRAIT_AUTO_BUF text = { 0 };
     krait_buf_str(&text, "def f():\n pass\n");
     for (int c = 0; c < 2; c++) {
@@ -74,7 +73,7 @@ static PyObject *compile_calls(void)
         krait_buf_char(&text, '\n');
     }
     krait_buf_char(&text, '\0');
-    return text.failed ? NULL : Py_CompileString((const char *)text.data, "<krait>", FILE_INPUT);
+    return text.failed ? NULL : Py_CompileString((const char *)text.data, "<krait>", KRAIT_COMPILE_FILE);
 }
 
 static PyObject *code_of(PyObject *function)

@@ -15,10 +15,6 @@
  * The getters of greenlet's own type, which no subclass replaces: gevent has its own `dead`. Source: PyGreenlet.cpp, and
  * greenlet.c before 2.0. */
 
-enum {
-    GETSET_DEF = 40, /* PyGetSetDescrObject.d_getset, in all versions: Include/cpython/descrobject.h */
-};
-
 static struct type {
     const PyTypeObject *address;
     Py_ssize_t dict_offset;
@@ -28,7 +24,8 @@ static struct type {
 static PyGetSetDef *find_getter(PyObject *dict, const char *name)
 {
     PyObject *descr = PyMapping_GetItemString(dict, name);
-    PyGetSetDef *def = descr && Py_TYPE(descr) == &PyGetSetDescr_Type ? krait_at(descr, GETSET_DEF) : NULL;
+    PyGetSetDef *def =
+        descr && Py_TYPE(descr) == &PyGetSetDescr_Type ? krait_at(descr, KRAIT_GETSET_DESCR_DEF) : NULL;
     Py_XDECREF(descr);
     return def;
 }

@@ -304,7 +304,7 @@ int krait_monitoring_install(struct krait_interp *in, const char **why)
         return -ENOTSUP;
     if (!krait_monitoring_disable)
         krait_monitoring_disable = PyObject_GetAttrString(monitoring, "DISABLE");
-    krait_unreported_init();
+    krait_places_init();
     int rc = krait_monitoring_disable ? take_tool(monitoring, in, why) : -ENOTSUP;
     if (!rc) {
         rc = register_all(monitoring, in, why);

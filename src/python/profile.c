@@ -16,27 +16,19 @@
 #include "python/got.h"
 #include "python/tasks.h"
 
-enum { /* Include/cpython/pystate.h: PyTrace_* */
-       WHAT_CALL = 0,
-       WHAT_RETURN = 3,
-       WHAT_C_CALL = 4,
-       WHAT_C_EXCEPTION = 5,
-       WHAT_C_RETURN = 6,
-};
-
 struct profile_obj {
     PyObject ob_base;
     struct krait_interp *in;
 };
 
-static krait_profile_fn on_event, on_event_no_c, on_event_311, on_event_311_no_c, on_event_selective;
+static krait_profile_fn on_event, on_event_no_c, on_event_inner, on_event_inner_no_c, on_event_selective;
 
 static krait_profile_fn *the_hook(const struct krait_agent *agent)
 {
     if (agent->selective)
         return on_event_selective;
     if (krait_has_inner_frames())
-        return agent->c_calls ? on_event_311 : on_event_311_no_c;
+        return agent->c_calls ? on_event_inner : on_event_inner_no_c;
     return agent->c_calls ? on_event : on_event_no_c;
 }
 
@@ -180,14 +172,14 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
     const void *key;
     uint32_t event;
     switch (what) {
-    case WHAT_CALL:
+    case KRAIT_PROFILE_CALL:
         event = begin_event(frame, code);
         put_begin(in, code, event);
         look_at_begin(in, code, event);
         if (event == KRAIT_EVENT_python_call)
             krait_args_begun(in, code);
         break;
-    case WHAT_RETURN:
+    case KRAIT_PROFILE_RETURN:
         if (is_unreported(in, t, frame, code, arg))
             break;
         next = goes_on(frame, code, arg);
@@ -198,17 +190,17 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
         note_thrown(in, frame, code, arg);
         note_interrupted(in, frame, arg);
         break;
-    case WHAT_C_CALL:
+    case KRAIT_PROFILE_C_CALL:
         key = krait_code_key(arg);
         if (key) {
             put_c_call(in, key, arg);
             look_at_c_call(in, key, arg);
         }
         break;
-    case WHAT_C_RETURN:
+    case KRAIT_PROFILE_C_RETURN:
         put_end(in, t, KRAIT_EVENT_c_return);
         break;
-    case WHAT_C_EXCEPTION:
+    case KRAIT_PROFILE_C_EXCEPTION:
         put_end(in, t, KRAIT_EVENT_c_raise);
         break;
     default:
@@ -217,33 +209,22 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
     return 0;
 }
 
-/* The offsets that the short way needs, as constants: those of 3.8 to 3.10, and of 3.11. */
-struct short_layout {
-    bool inner;
-    uint16_t code_flags;
-};
-
-static inline __attribute__((always_inline)) PyObject *short_code(PyObject *frame, struct short_layout l)
-{
-    return krait_at(l.inner ? krait_at(frame, KRAIT_FRAME_INNER_311) : frame, KRAIT_FRAME_CODE);
-}
-
 /* The short way: leaves to any_event by a jump, so that it has no stack frame of its own. */
 static inline __attribute__((always_inline)) int
-short_event(PyObject *obj, PyObject *frame, int what, PyObject *arg, struct short_layout l, bool c_calls)
+short_event(PyObject *obj, PyObject *frame, int what, PyObject *arg, struct krait_frames frames, bool c_calls)
 {
     struct krait_interp *in = ((struct profile_obj *)obj)->in;
     struct krait_ring *ring = krait_this_ring;
     const void *key;
     uint32_t event;
     switch (what) {
-    case WHAT_CALL:
-        key = short_code(frame, l);
-        if (KRAIT_UNLIKELY(krait_int_at(key, l.code_flags) & KRAIT_CO_SUSPENDS))
+    case KRAIT_PROFILE_CALL:
+        key = krait_frames_code(frames, frame);
+        if (KRAIT_UNLIKELY(krait_frames_suspend(frames, key)))
             return any_event(obj, frame, what, arg);
         event = KRAIT_EVENT_python_call;
         break;
-    case WHAT_C_CALL:
+    case KRAIT_PROFILE_C_CALL:
         if (!c_calls)
             return 0;
         if (KRAIT_UNLIKELY(Py_TYPE(arg) != krait_compat.cfunction_type))
@@ -251,8 +232,8 @@ short_event(PyObject *obj, PyObject *frame, int what, PyObject *arg, struct shor
         key = krait_at(arg, KRAIT_CFUNCTION_ML);
         event = KRAIT_EVENT_c_call;
         break;
-    case WHAT_RETURN:
-        if (KRAIT_UNLIKELY(!arg || krait_int_at(short_code(frame, l), l.code_flags) & KRAIT_CO_SUSPENDS))
+    case KRAIT_PROFILE_RETURN:
+        if (KRAIT_UNLIKELY(!arg || krait_frames_suspend(frames, krait_frames_code(frames, frame))))
             return any_event(obj, frame, what, arg);
         key = NULL;
         event = KRAIT_EVENT_python_return;
@@ -260,10 +241,10 @@ short_event(PyObject *obj, PyObject *frame, int what, PyObject *arg, struct shor
     default:
         if (KRAIT_UNLIKELY(in->scan_threads))
             scan_threads(in);
-        if (!c_calls || (what != WHAT_C_RETURN && what != WHAT_C_EXCEPTION))
+        if (!c_calls || (what != KRAIT_PROFILE_C_RETURN && what != KRAIT_PROFILE_C_EXCEPTION))
             return 0;
         key = NULL;
-        event = what == WHAT_C_RETURN ? KRAIT_EVENT_c_return : KRAIT_EVENT_c_raise;
+        event = what == KRAIT_PROFILE_C_RETURN ? KRAIT_EVENT_c_return : KRAIT_EVENT_c_raise;
         break;
     }
     uint32_t id = 0;
@@ -283,16 +264,16 @@ short_event(PyObject *obj, PyObject *frame, int what, PyObject *arg, struct shor
     return 0;
 }
 
-#define KRAIT_SHORT_HOOK(name, inner, code_flags, c_calls)                                              \
-    static int name(PyObject *obj, PyObject *frame, int what, PyObject *arg)                            \
-    {                                                                                                   \
-        return short_event(obj, frame, what, arg, (struct short_layout){ inner, code_flags }, c_calls); \
+#define KRAIT_SHORT_HOOK(name, frames, c_calls)                              \
+    static int name(PyObject *obj, PyObject *frame, int what, PyObject *arg) \
+    {                                                                        \
+        return short_event(obj, frame, what, arg, frames, c_calls);          \
     }
 
-KRAIT_SHORT_HOOK(on_event, false, KRAIT_CODE_FLAGS, true)
-KRAIT_SHORT_HOOK(on_event_no_c, false, KRAIT_CODE_FLAGS, false)
-KRAIT_SHORT_HOOK(on_event_311, true, KRAIT_CODE_FLAGS_311, true)
-KRAIT_SHORT_HOOK(on_event_311_no_c, true, KRAIT_CODE_FLAGS_311, false)
+KRAIT_SHORT_HOOK(on_event, KRAIT_FRAMES_PLAIN, true)
+KRAIT_SHORT_HOOK(on_event_no_c, KRAIT_FRAMES_PLAIN, false)
+KRAIT_SHORT_HOOK(on_event_inner, KRAIT_FRAMES_INNER, true)
+KRAIT_SHORT_HOOK(on_event_inner_no_c, KRAIT_FRAMES_INNER, false)
 
 /* ---- some are left out ---- */
 
@@ -354,25 +335,25 @@ static void selective_c(struct krait_interp *in, PyObject *code, int what, PyObj
     const void *key = krait_code_key(callable);
     if (!key || code_left_out(in, code))
         return;
-    if (what == WHAT_C_CALL)
+    if (what == KRAIT_PROFILE_C_CALL)
         count(in, krait_code_find(in, key));
     /* Since now: the call is in the pause, as its end will be; or its end will not be told. */
-    if (KRAIT_UNLIKELY(in->governor.paused) || (what == WHAT_C_CALL && code_left_out(in, code)))
+    if (KRAIT_UNLIKELY(in->governor.paused) || (what == KRAIT_PROFILE_C_CALL && code_left_out(in, code)))
         return;
     if (left_out(krait_code_find(in, key))) {
-        if (what != WHAT_C_CALL)
+        if (what != KRAIT_PROFILE_C_CALL)
             end_left_out(in, key);
         return;
     }
-    if (what == WHAT_C_CALL && in->agent->call_sites)
+    if (what == KRAIT_PROFILE_C_CALL && in->agent->call_sites)
         krait_slow_c_call(in, key, callable);
-    else if (what == WHAT_C_CALL)
+    else if (what == KRAIT_PROFILE_C_CALL)
         put_c_call(in, key, callable);
-    if (what == WHAT_C_CALL)
+    if (what == KRAIT_PROFILE_C_CALL)
         look_at_c_call(in, key, callable);
-    else if (what == WHAT_C_RETURN)
+    else if (what == KRAIT_PROFILE_C_RETURN)
         put_end(in, krait_writer_now(&in->agent->writer), KRAIT_EVENT_c_return);
-    else if (what == WHAT_C_EXCEPTION)
+    else if (what == KRAIT_PROFILE_C_EXCEPTION)
         put_end(in, krait_writer_now(&in->agent->writer), KRAIT_EVENT_c_raise);
 }
 
@@ -385,11 +366,11 @@ static int selective_event(struct krait_interp *in, PyObject *frame, int what, P
     }
     if (KRAIT_UNLIKELY(in->scan_threads))
         scan_threads(in);
-    if (what == WHAT_CALL) {
+    if (what == KRAIT_PROFILE_CALL) {
         count(in, krait_code_find(in, code));
         if (!in->governor.paused && !left_out(krait_code_find(in, code))) /* the count may begin a pause */
             selective_begin(in, code, begin_event(frame, code));
-    } else if (what == WHAT_RETURN) {
+    } else if (what == KRAIT_PROFILE_RETURN) {
         PyObject *next = goes_on(frame, code, arg);
         if (!is_unreported(in, 0, frame, code, arg)) {
             uint32_t event = end_event(frame, code, arg);
@@ -522,7 +503,6 @@ static PyObject *new_profile_obj(struct krait_interp *in)
  * reference. */
 static PyObject *some_frame(void)
 {
-    enum { EVAL_INPUT = 258 }; /* Py_eval_input */
     PyObject *frame = (PyObject *)PyEval_GetFrame();
     if (frame) {
         Py_INCREF(frame);
@@ -531,7 +511,7 @@ static PyObject *some_frame(void)
     PyObject *builtins = PyImport_AddModule("builtins"); /* borrowed */
     PyObject *globals = builtins ? PyModule_GetDict(builtins) : NULL;
     PyObject *code =
-        globals ? Py_CompileString("__import__('sys')._getframe()", "<krait>", EVAL_INPUT) : NULL;
+        globals ? Py_CompileString("__import__('sys')._getframe()", "<krait>", KRAIT_COMPILE_EVAL) : NULL;
     frame = code ? PyEval_EvalCode(code, globals, globals) : NULL;
     Py_XDECREF(code);
     PyErr_Clear();

@@ -27,80 +27,27 @@
 #include "python/packet.h"
 #include "python/patch.h"
 
-static uint8_t resume_opcode;
-
-/* The opcode of RESUME is another in each version: it is what any code begins with. */
-void krait_unreported_init(void)
-{
-    enum { EVAL_INPUT = 258 }; /* Py_eval_input */
-    if (resume_opcode)
-        return;
-    PyObject *code = Py_CompileString("0", "<krait>", EVAL_INPUT);
-    PyObject *bytes = code ? PyObject_GetAttrString(code, "co_code") : NULL;
-    if (bytes && PyBytes_Check(bytes) && PyBytes_Size(bytes) > 0)
-        resume_opcode = (uint8_t)PyBytes_AsString(bytes)[0];
-    Py_XDECREF(bytes);
-    Py_XDECREF(code);
-    PyErr_Clear();
-}
-
 /* ---- where it was raised ---- */
 
-/* Where in a function's code an instruction stands. */
-enum place {
-    PLACE_LATER,  /* what is raised here was raised after the begin was told */
-    PLACE_BEFORE, /* before what tells the first begin */
-    PLACE_CALL,   /* at it */
-    PLACE_RESUME, /* at what tells that the generator goes on */
-};
-
-/* Instructions are pairs of opcode and argument; co_code has their cache entries as zeros. 3.15's RESUME has
- * one, at which its raises are told. */
-enum { PAIR = 2, CACHE = 0 };
-
-/* Of RESUME's argument: what was waited for, 0 where the call begins. 3.15 has a RESUME 4 where a generator
- * expression is called, which tells nothing. */
-enum { RESUME_FROM = 3 };
-
-static enum place find_place(const uint8_t *code, Py_ssize_t size, Py_ssize_t offset)
-{
-    Py_ssize_t start = 0;
-    while (offset > 0 && code[offset] == CACHE)
-        offset -= PAIR;
-    while (start < size && (code[start] != resume_opcode || code[start + 1]))
-        start += PAIR;
-    if (start >= size || (offset > start && code[offset] != resume_opcode))
-        return PLACE_LATER;
-    if (offset < start)
-        return PLACE_BEFORE;
-    return code[offset + 1] & RESUME_FROM ? PLACE_RESUME : PLACE_CALL;
-}
-
 /* Each place is looked up once. */
-static enum place place_at(struct krait_interp *in, uint32_t id, PyObject *code, Py_ssize_t offset)
+static enum krait_place place_at(struct krait_interp *in, uint32_t id, PyObject *code, Py_ssize_t offset)
 {
     uint64_t key = (uint64_t)id << 32 | (uint32_t)offset;
     const uint64_t *known = krait_map_get(&in->places, key);
     if (known)
-        return (enum place)(*known);
-    PyObject *bytes = PyObject_GetAttrString(code, "co_code");
-    Py_ssize_t size = bytes && PyBytes_Check(bytes) ? PyBytes_Size(bytes) / PAIR * PAIR : 0;
-    enum place place = offset >= 0 && offset < size
-                           ? find_place((const uint8_t *)PyBytes_AsString(bytes), size, offset)
-                           : PLACE_LATER;
-    Py_XDECREF(bytes);
-    PyErr_Clear();
+        return (enum krait_place)(*known);
+    enum krait_place place = krait_code_place(code, offset);
     krait_map_put(&in->places, key, place);
     return place;
 }
 
-static enum place place_of_raise(struct krait_interp *in, PyObject *code, PyObject *offset)
+static enum krait_place place_of_raise(struct krait_interp *in, PyObject *code, PyObject *offset)
 {
     const struct krait_code *slot = krait_code_find(in, code);
     if (!krait_code_is_defined(slot))
         slot = krait_slow_look(in, code);
     bool recorded = slot && slot->id && !(slot->flags & KRAIT_CODE_OMIT);
-    return recorded ? place_at(in, slot->id, code, PyLong_AsSsize_t(offset)) : PLACE_LATER;
+    return recorded ? place_at(in, slot->id, code, PyLong_AsSsize_t(offset)) : KRAIT_PLACE_LATER;
 }
 
 /* ---- what was thrown ---- */
@@ -379,18 +326,18 @@ static bool is_unreported(struct krait_interp *in, PyObject *code)
 
 void krait_unreported_raise(struct krait_interp *in, PyObject *code, PyObject *offset)
 {
-    static const uint32_t events[] = { [PLACE_BEFORE] = KRAIT_EVENT_python_call,
-                                       [PLACE_CALL] = KRAIT_EVENT_python_call,
-                                       [PLACE_RESUME] = KRAIT_EVENT_python_resume };
-    enum place place = place_of_raise(in, code, offset);
-    if (place == PLACE_LATER || was_thrown(code))
+    static const uint32_t events[] = { [KRAIT_PLACE_BEFORE] = KRAIT_EVENT_python_call,
+                                       [KRAIT_PLACE_CALL] = KRAIT_EVENT_python_call,
+                                       [KRAIT_PLACE_RESUME] = KRAIT_EVENT_python_resume };
+    enum krait_place place = place_of_raise(in, code, offset);
+    if (place == KRAIT_PLACE_LATER || was_thrown(code))
         return;
-    if (place == PLACE_BEFORE || is_unreported(in, code)) /* before it, the frame is not shown yet */
+    if (place == KRAIT_PLACE_BEFORE || is_unreported(in, code)) /* before it, the frame is not shown yet */
         krait_slow_begin(in, events[place], code);
 }
 
 bool krait_unreported_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset)
 {
-    enum place place = place_of_raise(in, code, offset);
-    return place == PLACE_BEFORE || (place != PLACE_LATER && is_unreported(in, code));
+    enum krait_place place = place_of_raise(in, code, offset);
+    return place == KRAIT_PLACE_BEFORE || (place != KRAIT_PLACE_LATER && is_unreported(in, code));
 }

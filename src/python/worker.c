@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/worker.h"
 
-#include <dlfcn.h>
+#include "python/compat/running.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -70,8 +71,7 @@ static void watch_forks(void)
 bool krait_worker_enter(PyGILState_STATE *state)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    PyInterpreterState *(*main_interp)(void);
-    *(void **)&main_interp = dlsym(RTLD_DEFAULT, "PyInterpreterState_Main"); /* no part of the stable ABI */
+    krait_interp_fn *main_interp = krait_find_interp_main();
     if (!main_interp || PyGILState_GetThisThreadState()) {
         *state = PyGILState_Ensure();
         return true;

@@ -129,19 +129,24 @@ struct symbols {
     bool old;           /* it is a Python before 3.8 */
 };
 
-static bool find_symbols(const struct krait_elf *elf, struct symbols *found)
+static bool has_symbol(const void *elf, const char *symbol)
 {
     uint64_t unused;
+    return krait_elf_symbol(elf, symbol, &unused);
+}
+
+static bool find_symbols(const struct krait_elf *elf, struct symbols *found)
+{
     *found = (struct symbols){ 0 };
     bool has_runtime = krait_elf_symbol(elf, "_PyRuntime", &found->runtime) ||
                        krait_elf_section(elf, ".PyRuntime", &found->runtime);
     krait_elf_symbol(elf, "Py_Version", &found->version);
     krait_elf_symbol(elf, "PyCode_Type", &found->code_type);
     for (const struct krait_version_symbol *v = krait_version_symbols; v->symbol && !found->by_symbol; v++) {
-        if (krait_elf_symbol(elf, v->symbol, &unused))
+        if (has_symbol(elf, v->symbol))
             found->by_symbol = v->number;
     }
-    found->old = found->code_type && !found->by_symbol && !found->version;
+    found->old = !found->by_symbol && !found->version && krait_python_is_too_old(has_symbol, elf);
     return has_runtime;
 }
 

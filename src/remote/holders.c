@@ -6,9 +6,9 @@
  *     3.13   ... | bound __exit__ | ...          3.14   ... | __exit__ | lock | ...
  *
  * What lies above the top of a stack is left from earlier, and a frame that runs keeps its top in a register. So only those
- * slots count that an exception would leave there now: up to 3.10 below the level of the innermost block (PyTryBlock in
- * Include/cpython/frameobject.h), then below the depth in the exception table (InternalDocs/exception_handling.md). The block
- * of a with statement begins when __enter__ has returned: a thread that still waits for the lock does not hold it.
+ * slots count that an exception would leave there now: up to 3.10 below the level of the innermost block, then below the depth
+ * in the exception table (InternalDocs/exception_handling.md). The block of a with statement begins when __enter__ has
+ * returned: a thread that still waits for the lock does not hold it.
  */
 #include "remote/holders.h"
 

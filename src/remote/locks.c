@@ -3,13 +3,9 @@
  * A thread that waits for a lock is in acquire() or __enter__() of it, so the lock is on the innermost function's evaluation
  * stack: as it is, or as what a bound method belongs to.
  *
- * Before 3.14 a lock holds the address of a semaphore, which is the futex that the kernel says the thread waits
- * for: whatever lies on the stack, the lock is the one with that address. From 3.14 on the thread waits in the
- * interpreter's parking lot (Python/parking_lot.c); there it is the lock that is called, as far as the stack says
- * what is called, if its mutex has waiters.
- *
- *     threading.Lock    before 3.14  semaphore                          from 3.14 on  mutex
- *     threading.RLock                semaphore  owner  count                          mutex  owner  count - 1
+ * If locks hold semaphores (enum krait_locks), the kernel says for which the thread waits: whatever lies on the stack, the
+ * lock is the one with that address. If they hold mutexes, it is the lock that is called, as far as the stack says what is
+ * called, if its mutex has waiters.
  */
 #include "remote/locks.h"
 
@@ -18,8 +14,6 @@
 #include "remote/object.h"
 
 #include <string.h>
-
-enum { LOCK = 16, OWNER = 24, COUNT = 32, BOUND_TO = 24, HEAD = 40 };
 
 static bool is_kind(const struct krait_remote *remote, uint64_t object, enum krait_lock_kind *kind)
 {
@@ -44,15 +38,15 @@ static bool read_word(const struct krait_remote *remote, uint64_t addr, uint64_t
     return addr % sizeof(void *) == 0 && krait_memory_read(remote->pid, addr, word, sizeof(*word)) == 0;
 }
 
-/* -- before 3.14 -- */
+/* -- locks that hold semaphores -- */
 
 /* Whether the lock at `object` has this semaphore. */
 static bool has_semaphore(const struct krait_remote *remote, uint64_t object, uint64_t semaphore,
                           struct krait_lock *lock)
 {
     uint64_t found = 0;
-    if (object < LOCK || !read_word(remote, object + LOCK, &found) || found != semaphore ||
-        !is_kind(remote, object, &lock->kind))
+    if (object < KRAIT_LOCK_STATE || !read_word(remote, object + KRAIT_LOCK_STATE, &found) ||
+        found != semaphore || !is_kind(remote, object, &lock->kind))
         return false;
     lock->addr = object;
     return true;
@@ -71,12 +65,12 @@ static void find_semaphore(const struct krait_remote *remote, uint64_t slots, ui
     for (size_t i = 0; count >= LEAST && i < count && !lock->kind; i++) {
         uint64_t bound_to = 0;
         if (!has_semaphore(remote, words[i], semaphore, lock) && words[i] &&
-            read_word(remote, words[i] + BOUND_TO, &bound_to))
+            read_word(remote, words[i] + KRAIT_BUILTIN_SELF, &bound_to))
             has_semaphore(remote, bound_to, semaphore, lock);
     }
 }
 
-/* -- from 3.14 on -- */
+/* -- locks that hold mutexes -- */
 
 static bool is_acquire(const struct krait_remote *remote, uint64_t object)
 {
@@ -87,12 +81,11 @@ static bool is_acquire(const struct krait_remote *remote, uint64_t object)
     return found;
 }
 
-/* Include/cpython/pylock.h: the two low bits of a mutex that is locked and has threads that wait. */
 static bool has_waiters(const struct krait_remote *remote, uint64_t object)
 {
-    enum { LOCKED_AND_PARKED = 3 };
     uint64_t bits = 0;
-    return read_word(remote, object + LOCK, &bits) && (bits & LOCKED_AND_PARKED) == LOCKED_AND_PARKED;
+    return read_word(remote, object + KRAIT_LOCK_STATE, &bits) &&
+           (bits & KRAIT_MUTEX_HAS_WAITERS) == KRAIT_MUTEX_HAS_WAITERS;
 }
 
 /* acquire(lock, blocking, timeout) lies at the top of the stack. */
@@ -119,8 +112,8 @@ static void find_owner(const struct krait_remote *remote, const struct krait_rem
 {
     uint64_t owner = 0, count = 1;
     bool counts = remote->layout.version->locks == KRAIT_LOCKS_SEMAPHORE;
-    if (!read_word(remote, lock->addr + OWNER, &owner) ||
-        (counts && !read_word(remote, lock->addr + COUNT, &count)) || !count)
+    if (!read_word(remote, lock->addr + KRAIT_RLOCK_OWNER, &owner) ||
+        (counts && !read_word(remote, lock->addr + KRAIT_RLOCK_COUNT, &count)) || !count)
         return;
     for (uint32_t i = 0; i < stacks->thread_count; i++) {
         if (owner && stacks->threads[i].ident == owner)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { SHOWN_TEXT = 60, SHOWN_ITEMS = 5, SHOWN_DEPTH = 3, HEAD = 40 };
+enum { SHOWN_TEXT = 60, SHOWN_ITEMS = 5, SHOWN_DEPTH = 3 };
 
 /* -- texts -- */
 
@@ -18,16 +18,16 @@ static void add_characters(struct krait_buf *out, const char *from, uint64_t cou
 
 int krait_object_text(const struct krait_remote *remote, uint64_t addr, uint32_t most, struct krait_buf *out)
 {
-    char head[HEAD], body[KRAIT_TEXT_MAX * 4];
+    char head[KRAIT_OBJECT_HEAD], body[KRAIT_TEXT_MAX * 4];
     const uint32_t *at = remote->layout.at;
     if (!addr || krait_memory_read(remote->pid, addr, head, sizeof(head)))
         return -EINVAL;
     uint64_t state = krait_memory_number(head + KRAIT_TEXT_STATE, 4);
     uint64_t length = krait_memory_number(head + KRAIT_OBJECT_SIZE, 8);
-    unsigned kind = state >> 2 & 7;
-    bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
+    unsigned kind = krait_text_kind(state);
+    bool ascii = krait_text_is_ascii(state);
     uint64_t count = KRAIT_MIN(length, (uint64_t)KRAIT_MIN(most, (uint32_t)KRAIT_TEXT_MAX));
-    if (!compact || (kind != 1 && kind != 2 && kind != 4) || length > INT64_MAX ||
+    if (!krait_text_is_compact(state) || (kind != 1 && kind != 2 && kind != 4) || length > INT64_MAX ||
         krait_memory_read(remote->pid, addr + at[ascii ? KRAIT_AT_TEXT_ASCII : KRAIT_AT_TEXT_WIDE], body,
                           count * kind))
         return -EINVAL;
@@ -40,7 +40,7 @@ int krait_object_text(const struct krait_remote *remote, uint64_t addr, uint32_t
 struct value {
     const struct krait_remote *remote;
     uint64_t addr;
-    char head[HEAD];
+    char head[KRAIT_OBJECT_HEAD];
     int depth;
 };
 

@@ -2,7 +2,7 @@
 #include "remote/remote.h"
 
 #include "base/array.h"
-#include "remote/lines.h"
+#include "python/compat/lines.h"
 #include "remote/memory.h"
 #include "remote/native.h"
 #include "remote/stack.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "remote/lines.h"
+#include "python/compat/lines.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@ enum { NO_LINE = 0x80, BACK_2 = 0xfe };
 
 static void what_has_not_begun_is_in_the_first_line(void **state)
 {
-    for (enum krait_lines kind = KRAIT_LINES_LNOTAB; kind <= KRAIT_LINES_LOCATIONS; kind++) {
+    for (enum krait_line_table kind = KRAIT_LINES_LNOTAB; kind <= KRAIT_LINES_LOCATIONS; kind++) {
         assert_int_equal(FIND(kind, 7, -1, 2, 1), 7);
         assert_int_equal(krait_lines_find(kind, NULL, 0, 7, 0), 7);
     }
@@ -64,7 +64,7 @@ static void any_bytes_may_be_in_a_table(void **state)
             random = random * 1664525u + 1013904223u;
             table[i] = (uint8_t)(random >> 24);
         }
-        for (enum krait_lines kind = KRAIT_LINES_LNOTAB; kind <= KRAIT_LINES_LOCATIONS; kind++)
+        for (enum krait_line_table kind = KRAIT_LINES_LNOTAB; kind <= KRAIT_LINES_LOCATIONS; kind++)
             krait_lines_find(kind, table + t % SIZE, (size_t)(SIZE - t % SIZE), 1, t % 300);
         free(table);
     }

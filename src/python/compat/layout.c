@@ -155,9 +155,9 @@ static const struct krait_layout_of versions[] = {
 _Static_assert(KRAIT_ARRAY_LEN(versions) == KRAIT_PYTHON_COUNT, "a row a version");
 
 const struct krait_version_symbol krait_version_symbols[] = {
-    { "PyIter_Send", 0x030a },               /* Include/abstract.h */
-    { "PyObject_CallNoArgs", 0x0309 },       /* Include/abstract.h */
-    { "PyCode_NewWithPosOnlyArgs", 0x0308 }, /* Include/code.h */
+    { "PyIter_Send", 0x030a },         /* Include/abstract.h */
+    { "PyObject_CallNoArgs", 0x0309 }, /* Include/abstract.h */
+    { KRAIT_PYTHON_KNOWN, 0x0308 },    /* Include/cpython/sysmodule.h */
     { NULL, 0 },
 };
 

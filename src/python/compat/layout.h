@@ -67,14 +67,20 @@ enum krait_link {
     KRAIT_LINK_POINTER, /* stackpointer, NULL while it runs */
 };
 
-/* The encoding of line numbers. */
-enum krait_lines {
+/* The encoding of line numbers: lines.h. */
+enum krait_line_table {
     KRAIT_LINES_LNOTAB,    /* Objects/lnotab_notes.txt of 3.8 */
     KRAIT_LINES_LINETABLE, /* Objects/lnotab_notes.txt of 3.10 */
     KRAIT_LINES_LOCATIONS, /* Objects/locations.md of 3.11, InternalDocs/code_objects.md */
 };
 
-/* What a lock of the module threading holds (Modules/_threadmodule.c). */
+/* What a lock of the module threading holds (Modules/_threadmodule.c):
+ *
+ *     threading.Lock    before 3.14  semaphore                 from 3.14 on  mutex
+ *     threading.RLock                semaphore  owner  count                 mutex  owner  count - 1
+ *
+ * The semaphore is the futex for which a thread that waits for the lock waits in the kernel. Threads that wait for a mutex
+ * do so in the interpreter's parking lot (Python/parking_lot.c). */
 enum krait_locks {
     KRAIT_LOCKS_SEMAPHORE, /* a pointer to a semaphore */
     KRAIT_LOCKS_MUTEX,     /* a PyMutex */
@@ -84,7 +90,7 @@ struct krait_layout_of {
     uint16_t number; /* 0x0308 */
     enum krait_instruction instruction;
     enum krait_link link;
-    enum krait_lines lines;
+    enum krait_line_table lines;
     enum krait_locks locks;
     bool gil_in_runtime;
     bool int_has_tag; /* 3.12: the number of digits is shifted by 3 bits, the sign is in them */
@@ -103,13 +109,14 @@ struct krait_layout {
     uint32_t at[KRAIT_AT_COUNT];
 };
 
-/* The same in all versions: Include/object.h, Include/cpython/unicodeobject.h, bytesobject.h, tupleobject.h;
- * Include/internal/pycore_gil.h. */
+/* The same in all versions: Include/object.h, Include/cpython/unicodeobject.h, bytesobject.h, tupleobject.h, classobject.h,
+ * descrobject.h, methodobject.h; Include/internal/pycore_gil.h; Modules/_threadmodule.c. */
 enum {
     KRAIT_OBJECT_TYPE = 8,
     KRAIT_OBJECT_SIZE = 16,
+    KRAIT_OBJECT_HEAD = 40, /* bytes of an object: what krait shows of one without following a pointer */
     KRAIT_BYTES_DATA = 32,
-    KRAIT_TEXT_STATE = 32, /* kind in bits 2 to 4, compact, ascii */
+    KRAIT_TEXT_STATE = 32,
     KRAIT_GIL_HOLDER = 8,
     KRAIT_GIL_LOCKED = 16,
     KRAIT_GIL_SIZE = 208,
@@ -123,8 +130,11 @@ enum {
     KRAIT_DICT_USED = 16,
     KRAIT_INT_DIGITS = 24,
     KRAIT_BUILTIN_DEFINITION = 16, /* PyCFunctionObject: the PyMethodDef, which begins with the name */
-    KRAIT_BUILTIN_SELF = 24,
-    KRAIT_DESCRIPTOR_NAME = 24, /* PyDescrObject */
+    KRAIT_BUILTIN_SELF = 24,       /* what it is bound to */
+    KRAIT_DESCRIPTOR_NAME = 24,    /* PyDescrObject */
+    KRAIT_LOCK_STATE = 16,         /* of both types of lock: enum krait_locks */
+    KRAIT_RLOCK_OWNER = 24,        /* the thread's ident */
+    KRAIT_RLOCK_COUNT = 32,
     KRAIT_OWNER_GENERATOR = 1,
     KRAIT_OWNER_NONE = 3, /* frames of this owner and greater ones are no function's */
 };
@@ -139,6 +149,25 @@ enum {
 
 /* Bits of a reference on a frame's stack that are no part of the address; 0 before 3.14: Include/internal/pycore_stackref.h. */
 #define KRAIT_REFERENCE_TAGS ((uint64_t)3)
+
+/* The two low bits of a mutex that is locked and has threads that wait: Include/cpython/pylock.h. */
+#define KRAIT_MUTEX_HAS_WAITERS ((uint64_t)3)
+
+/* What the state of a text says: Include/cpython/unicodeobject.h. */
+static inline unsigned krait_text_kind(uint64_t state) /* bytes of a character: 1, 2 or 4 */
+{
+    return state >> 2 & 7;
+}
+
+static inline bool krait_text_is_compact(uint64_t state)
+{
+    return state >> 5 & 1;
+}
+
+static inline bool krait_text_is_ascii(uint64_t state)
+{
+    return state >> 6 & 1;
+}
 
 /* An int, Include/cpython/longintrepr.h: digits, lowest first. From 3.12 on the size has a tag (int_has_tag). */
 enum {

@@ -110,6 +110,13 @@ static void find_functions(struct krait_compat *c)
     *(void **)&c->set_vectorcall = find("PyFunction_SetVectorcall");
 }
 
+krait_interp_fn *krait_find_interp_main(void)
+{
+    krait_interp_fn *interp_main;
+    *(void **)&interp_main = find("PyInterpreterState_Main");
+    return interp_main;
+}
+
 int krait_compat_init(const char **why)
 {
     struct krait_compat *c = &krait_compat;
@@ -194,11 +201,9 @@ bool krait_frame_is_at_begin(PyObject *frame, PyObject *code)
     return at && (at[0] == OP_RESUME || at[0] == OP_RESUME_QUICK);
 }
 
-enum { CO_ASYNC_GENERATOR = 0x200 }; /* Include/cpython/code.h */
-
 static bool is_async_generator(PyObject *code)
 {
-    return krait_int_at(code, krait_compat.version.layout.code_flags) & CO_ASYNC_GENERATOR;
+    return krait_int_at(code, krait_compat.version.layout.code_flags) & KRAIT_CO_ASYNC_GENERATOR;
 }
 
 /* Its innermost instruction is the yield of an `await`: something is thrown through it. */
@@ -298,6 +303,60 @@ PyObject *krait_method_called(PyObject *method, PyObject *code, PyObject *offset
     bool never_ends = v->call_without_end && opcode_at(code, offset) == v->call_without_end;
     return never_ends ? NULL : function;
 }
+
+/* ---- places ---- */
+
+static uint8_t resume_opcode;
+
+/* It is what any code begins with. */
+void krait_places_init(void)
+{
+    if (resume_opcode)
+        return;
+    PyObject *code = Py_CompileString("0", "<krait>", KRAIT_COMPILE_EVAL);
+    PyObject *bytes = code ? PyObject_GetAttrString(code, "co_code") : NULL;
+    if (bytes && PyBytes_Check(bytes) && PyBytes_Size(bytes) > 0)
+        resume_opcode = (uint8_t)PyBytes_AsString(bytes)[0];
+    Py_XDECREF(bytes);
+    Py_XDECREF(code);
+    PyErr_Clear();
+}
+
+/* Instructions are pairs of opcode and argument; co_code has their cache entries as zeros. 3.15's RESUME has one, at which its
+ * raises are told. */
+enum { PAIR = 2, CACHE = 0 };
+
+/* Of RESUME's argument: what was waited for, 0 where the call begins. 3.15 has a RESUME 4 where a generator expression is
+ * called, which tells nothing. */
+enum { RESUME_FROM = 3 };
+
+static enum krait_place find_place(const uint8_t *code, Py_ssize_t size, Py_ssize_t offset)
+{
+    Py_ssize_t start = 0;
+    while (offset > 0 && code[offset] == CACHE)
+        offset -= PAIR;
+    while (start < size && (code[start] != resume_opcode || code[start + 1]))
+        start += PAIR;
+    if (start >= size || (offset > start && code[offset] != resume_opcode))
+        return KRAIT_PLACE_LATER;
+    if (offset < start)
+        return KRAIT_PLACE_BEFORE;
+    return code[offset + 1] & RESUME_FROM ? KRAIT_PLACE_RESUME : KRAIT_PLACE_CALL;
+}
+
+enum krait_place krait_code_place(PyObject *code, Py_ssize_t offset)
+{
+    PyObject *bytes = PyObject_GetAttrString(code, "co_code");
+    Py_ssize_t size = bytes && PyBytes_Check(bytes) ? PyBytes_Size(bytes) / PAIR * PAIR : 0;
+    enum krait_place place = offset >= 0 && offset < size
+                                 ? find_place((const uint8_t *)PyBytes_AsString(bytes), size, offset)
+                                 : KRAIT_PLACE_LATER;
+    Py_XDECREF(bytes);
+    PyErr_Clear();
+    return place;
+}
+
+/* ---- thread states ---- */
 
 void krait_tstate_set_profile(void *tstate, krait_profile_fn *fn, PyObject *obj)
 {

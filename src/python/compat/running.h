@@ -40,22 +40,53 @@ typedef PyObject *krait_fastcall_fn(PyObject *self, PyObject *const *args, Py_ss
 typedef PyObject *krait_vectorcall(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *names);
 #define KRAIT_NARGS(nargs) ((nargs) & ~((size_t)1 << (8 * sizeof(size_t) - 1)))
 
+/* What code is compiled as: Include/compile.h, which is not in the stable ABI of 3.8. */
+enum { KRAIT_COMPILE_FILE = 257, KRAIT_COMPILE_EVAL = 258 };
+
+/* What a profile function is called for: Include/cpython/pystate.h, PyTrace_*. */
+enum krait_profile_what {
+    KRAIT_PROFILE_CALL = 0,
+    KRAIT_PROFILE_RETURN = 3,
+    KRAIT_PROFILE_C_CALL = 4,
+    KRAIT_PROFILE_C_EXCEPTION = 5,
+    KRAIT_PROFILE_C_RETURN = 6,
+};
+
+/* Flags of code objects, co_flags: Include/cpython/code.h. */
+enum {
+    KRAIT_CO_GENERATOR = 0x20,
+    KRAIT_CO_COROUTINE = 0x80,
+    KRAIT_CO_ITERABLE_COROUTINE = 0x100,
+    KRAIT_CO_ASYNC_GENERATOR = 0x200,
+    KRAIT_CO_SUSPENDS = KRAIT_CO_GENERATOR | KRAIT_CO_COROUTINE | KRAIT_CO_ASYNC_GENERATOR,
+};
+
 /* Offsets, in bytes. */
 enum {
     /* The same in all versions: Include/cpython/methodobject.h, descrobject.h, classobject.h. */
     KRAIT_CFUNCTION_ML = 16,     /* PyCFunctionObject.m_ml */
     KRAIT_CFUNCTION_SELF = 24,   /* m_self */
     KRAIT_METHOD_DESCR_DEF = 40, /* PyMethodDescrObject.d_method */
+    KRAIT_GETSET_DESCR_DEF = 40, /* PyGetSetDescrObject.d_getset */
     KRAIT_METHOD_FUNC = 16,      /* PyMethodObject.im_func */
     KRAIT_ML_NAME = 0,           /* PyMethodDef.ml_name */
     /* The same: Include/cpython/object.h. */
     KRAIT_TYPE_VECTORCALL_OFFSET = 56, /* PyTypeObject.tp_vectorcall_offset */
-    /* Before 3.12, for those who need them as constants; the others read struct krait_hook_layout. */
+    /* Before 3.12: of struct krait_hook_layout, where constants are needed. */
     KRAIT_FRAME_CODE = 32,
     KRAIT_FRAME_INNER_311 = 24,
     KRAIT_CODE_FLAGS = 36,
     KRAIT_CODE_FLAGS_311 = 48,
 };
+
+/* The offsets of struct krait_hook_layout that the shortest way needs, as constants: each kind of frames has a hook of its own
+ * (profile.c). The first kind has them in the frame itself, the other where the frame points (krait_has_inner_frames). */
+struct krait_frames {
+    bool inner;
+    uint16_t code_flags;
+};
+#define KRAIT_FRAMES_PLAIN ((struct krait_frames){ false, KRAIT_CODE_FLAGS })
+#define KRAIT_FRAMES_INNER ((struct krait_frames){ true, KRAIT_CODE_FLAGS_311 })
 
 typedef int krait_profile_fn(PyObject *obj, PyObject *frame, int what, PyObject *arg);
 
@@ -135,6 +166,11 @@ static inline bool krait_has_inner_frames(void)
  * or it is a free-threaded build. */
 int krait_compat_init(const char **why);
 
+typedef PyInterpreterState *krait_interp_fn(void);
+/* PyInterpreterState_Main, which is no part of the stable ABI; NULL if this Python does not export it. Also before
+ * krait_compat_init. No GIL. */
+krait_interp_fn *krait_find_interp_main(void);
+
 /* Before 3.12: checks the offsets against a frame and this thread's state, whose profile function is `fn` now. Returns
  * -ENOTSUP with *why set if they are wrong (debug builds, other implementations). GIL held. */
 int krait_compat_check_layout(PyObject *frame, krait_profile_fn *fn, const char **why);
@@ -161,9 +197,19 @@ static inline PyObject *krait_frame_code_fast(PyObject *frame)
     return krait_at(at, l->frame_code);
 }
 
-enum {
-    KRAIT_CO_SUSPENDS = 0x20 | 0x80 | 0x200, /* CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR */
-};
+/* The same for one kind of frames. Hot path. */
+static inline __attribute__((always_inline)) PyObject *krait_frames_code(struct krait_frames frames,
+                                                                         PyObject *frame)
+{
+    return krait_at(frames.inner ? krait_at(frame, KRAIT_FRAME_INNER_311) : frame, KRAIT_FRAME_CODE);
+}
+
+/* As krait_code_suspends. Hot path. */
+static inline __attribute__((always_inline)) bool krait_frames_suspend(struct krait_frames frames,
+                                                                       const void *code)
+{
+    return krait_int_at(code, frames.code_flags) & KRAIT_CO_SUSPENDS;
+}
 
 /* Before 3.12: whether it is a generator, a coroutine or the like, whose `call` may be a resume and whose `return` a
  * yield. */
@@ -193,6 +239,18 @@ PyObject *krait_frame_back_code(PyObject *frame);
 /* From 3.12: CALL reported this method object, called at `offset` of `code`. Returns what C_RETURN or C_RAISE will
  * report for it, borrowed; NULL: the method object itself, or nothing. GIL held. */
 PyObject *krait_method_called(PyObject *method, PyObject *code, PyObject *offset);
+
+/* Where in a function's code an instruction stands, by its RESUME instructions. */
+enum krait_place {
+    KRAIT_PLACE_LATER,  /* what is raised here was raised after the begin was told */
+    KRAIT_PLACE_BEFORE, /* before what tells the first begin */
+    KRAIT_PLACE_CALL,   /* at it */
+    KRAIT_PLACE_RESUME, /* at what tells that the generator goes on */
+};
+/* From 3.12, once before the first krait_code_place: learns the opcode of RESUME, which is another in each version. GIL held. */
+void krait_places_init(void);
+/* From 3.12: of the instruction at `offset` of `code`; KRAIT_PLACE_LATER if it has none there. GIL held. */
+enum krait_place krait_code_place(PyObject *code, Py_ssize_t offset);
 
 /* Says where a type's objects have their vectorcall: 3.8 does not read that from __vectorcalloffset__. */
 void krait_type_set_vectorcall(PyObject *type, Py_ssize_t offset);

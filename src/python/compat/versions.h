@@ -5,6 +5,8 @@
 #ifndef KRAIT_PYTHON_COMPAT_VERSIONS_H
 #define KRAIT_PYTHON_COMPAT_VERSIONS_H
 
+#include <stdbool.h>
+
 #define KRAIT_PYTHON_MINOR_MIN  8
 #define KRAIT_PYTHON_MINOR_MAX  15
 #define KRAIT_PYTHON_MONITORING 12 /* from here on calls are recorded with sys.monitoring (PEP 669) */
@@ -22,6 +24,17 @@ static inline int krait_python_age(int major, int minor)
     if (major != 3)
         return major < 3 ? -1 : 1;
     return minor < KRAIT_PYTHON_MINOR_MIN ? -1 : minor > KRAIT_PYTHON_MINOR_MAX;
+}
+
+/* Symbols that CPython exports: any version does, and those that krait knows, since 3.8 has audit hooks (PEP 578), by which
+ * krait begins. */
+#define KRAIT_PYTHON_ANY   "PyGILState_GetThisThreadState"
+#define KRAIT_PYTHON_KNOWN "PySys_AddAuditHook"
+
+/* Whether it is a CPython older than those that krait knows. `has` says whether it has a symbol: in a file or a process. */
+static inline bool krait_python_is_too_old(bool (*has)(const void *in, const char *symbol), const void *in)
+{
+    return has(in, KRAIT_PYTHON_ANY) && !has(in, KRAIT_PYTHON_KNOWN);
 }
 
 /* How calls are recorded in a version that krait knows: the interpreter's own name for it. */

@@ -88,7 +88,7 @@ def test_a_program_that_may_not_be_read_by_its_own_user(everyones_krait, program
 @pytest.mark.parametrize(
     "source, options, why",
     [
-        ("char PyCode_Type[8];", (), "runs a Python before 3.8; krait reads CPython 3.8 to 3.15"),
+        ("void *PyGILState_GetThisThreadState(void) { return 0; }", (), "runs a Python before 3.8; krait reads CPython 3.8 to 3.15"),
         ("char _PyRuntime[4096]; unsigned long Py_Version = 0x031000f0; char PyCode_Type[8];", (), "runs Python 3.16.0; krait reads CPython 3.8 to 3.15"),
         ("char _PyRuntime[4096] = \"xdebugpy\"; unsigned long Py_Version = 0x030e00f0;", (), "cannot find CPython's state in process"),
         ("char _PyRuntime[4096] = \"xdebugpy\\0\\0\\0\\0\\0\\0\\0\\0\\1\"; unsigned long Py_Version = 0x030e00f0;", (), "free-threaded build"),

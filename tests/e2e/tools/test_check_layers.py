@@ -61,7 +61,7 @@ def test_a_tree_that_keeps_the_rules_is_taken(tree):
         ("src/python/a.c", "#if PY_VERSION_HEX\n#endif\n", "2: PY_VERSION_HEX: only python/compat knows versions of Python"),
         ("src/record/a.c", "int v = 0x030c0000;\n", "2: 0x030c0000: only python/compat knows versions of Python"),
         ("src/cmd/a.c", "bool b = p->minor >= 12;\n", "2: minor >=: only python/compat knows versions of Python"),
-        ("src/remote/a.c", "/* Include/internal/pycore_frame.h */\n", "2: pycore_frame: only python/compat knows structs of CPython's internal headers"),
+        ("src/remote/a.c", "/* Include/internal/pycore_frame.h */\n", "2: Include/internal/pycore_frame.h: only python/compat knows CPython's headers"),
         ("src/base/a.c", "int n;\n" * 800, "801: 801 lines; over 800 it wants a split"),
     ],
     ids=["include up", "include up in C++", "include of a verb", "without a folder", "Python.h", "puts", "stdout", "exit", "version macro", "version number", "minor version", "internal header", "length"],
@@ -79,6 +79,35 @@ def test_length_counts_in_every_language(tree, name):
 
 def test_other_peoples_packages_may_be_long(tree):
     assert tree({"tests/node_modules/a/a.js": "x\n" * 900}) == []
+
+
+COMPAT = {
+    "src/python/compat/versions.h": LICENSE + '#define KRAIT_PYTHON_KNOWN "PySys_AddAuditHook"\n',
+    "src/python/compat/layout.c": LICENSE + '/* Include/abstract.h */\nint number = 0x0309; const char *symbol = "PyObject_CallNoArgs";\n',
+    "src/python/compat/running.h": LICENSE + "enum { KRAIT_FRAME_INNER_311 = 24, GETSET = 40 };\n#define A(x) krait_at(x, GETSET)\n",
+}
+
+
+@pytest.mark.parametrize(
+    "name, line, wrong",
+    [
+        ("src/remote/a.c", "bool old = !find(elf, \"PySys_AddAuditHook\");", "PySys_AddAuditHook: only python/compat knows which versions have a symbol"),
+        ("src/cmd/a.c", "bool nine = find(elf, \"PyObject_CallNoArgs\");", "PyObject_CallNoArgs: only python/compat knows which versions have a symbol"),
+        ("src/python/a.c", "f = dlsym(RTLD_DEFAULT, \"PyCode_AddWatcher\");", "PyCode_AddWatcher: only python/compat knows which versions have a symbol"),
+        ("src/python/a.c", "x = krait_at(descr, GETSET_DEF);", "GETSET_DEF: only python/compat knows offsets in CPython's structs"),
+        ("src/python/a.c", "n = krait_int_at(krait_at(frame, KRAIT_FRAME_INNER), 104);", "104: only python/compat knows offsets in CPython's structs"),
+        ("src/remote/a.c", "if (!read_word(remote, object + LOCK, &found))", "LOCK: only python/compat knows offsets in CPython's structs"),
+        ("src/remote/a.c", "rc = krait_memory_read(pid, frame + 24, &back, 8);", "24: only python/compat knows offsets in CPython's structs"),
+        ("src/python/a.c", "int n = KRAIT_FRAME_INNER_311;", "KRAIT_FRAME_INNER_311: only python/compat knows versions of Python"),
+        ("src/python/a.c", "/* CO_COROUTINE: Include/cpython/code.h */", "Include/cpython/code.h: only python/compat knows CPython's headers"),
+        ("src/remote/a.c", "find(elf, KRAIT_PYTHON_KNOWN); /* \"PySys_AddAuditHook\" */", None),
+        ("src/native/a.c", "f = dlsym(RTLD_DEFAULT, \"Py_GetVersion\");", None),
+        ("src/remote/a.c", "rc = krait_memory_read(pid, frame + layout->at[KRAIT_AT_BACK], &back, 8) || read_word(remote, a + KRAIT_B, &b);", None),
+        ("src/python/a.c", "x = krait_at(descr, KRAIT_GETSET_DEF); y = krait_at(object, dict_offset);", None),
+    ],
+)
+def test_only_compat_knows_versions_of_python(tree, name, line, wrong):
+    assert tree({**COMPAT, name: LICENSE + line + "\n"}) == ([f"{name}:2: {wrong}"] if wrong else [])
 
 
 def test_words_in_texts_and_comments_are_no_calls(tree):

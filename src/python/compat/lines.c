@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "remote/lines.h"
+#include "python/compat/lines.h"
 
 typedef int32_t lines_fn(const uint8_t *table, size_t size, int32_t first, int64_t offset);
 
@@ -74,7 +74,7 @@ static int32_t find_locations(const uint8_t *table, size_t size, int32_t first, 
     return (int32_t)line;
 }
 
-int32_t krait_lines_find(enum krait_lines kind, const uint8_t *table, size_t size, int32_t first,
+int32_t krait_lines_find(enum krait_line_table kind, const uint8_t *table, size_t size, int32_t first,
                          int64_t offset)
 {
     static lines_fn *const finders[] = { [KRAIT_LINES_LNOTAB] = find_lnotab,

@@ -3,6 +3,7 @@
 
 #include "base/shell.h"
 #include "python/compat/versions.h"
+#include "python/krait/package_dir.h"
 
 #include <elf.h>
 #include <fcntl.h>

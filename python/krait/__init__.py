@@ -35,6 +35,7 @@ _state = {"dir": None, "session": None, "pid": None}
 _starting = _thread.allocate_lock()
 _OPTIONS = ("include", "exclude", "c_calls", "gil", "tasks", "children", "call_sites", "max_overhead", "lossless", "ring_size", "buffer_size",
             "max_threads", "for_", "max_size", "keep", "last", "snapshot_on", "log", "audit", "args", "gc", "imports")
+_ATTACH_OPTIONS = _OPTIONS + ("kernel", "kernel_functions", "kernel_ring_size", "usdt", "idle")
 _PATIENCE = 10  # seconds that the end of a program waits for its recording
 
 
@@ -107,13 +108,13 @@ def command():
     raise FileNotFoundError("the krait command is not beside its Python package; set KRAIT to its path")
 
 
-def _check(path, options, caller="krait.start"):
+def _check(path, options, caller="krait.start", known=_OPTIONS):
     """Of wrong use, what needs no collector to tell."""
     if path is not None:
         _os.fspath(path)
     for name in options:
-        if name not in _OPTIONS:
-            raise TypeError(f"{caller}: no option {name!r}; there are {', '.join(_OPTIONS)}")
+        if name not in known:
+            raise TypeError(f"{caller}: no option {name!r}; there are {', '.join(known)}")
 
 
 def _option_words(options):
@@ -125,6 +126,8 @@ def _option_words(options):
                 words.append("--no-" + name.replace("_", "-"))
         elif value is True:
             words.append(option)
+        elif name == "kernel" and value:  # its groups are one word, behind an equals sign
+            words.append(f"{option}={value if isinstance(value, str) else ','.join(value)}")
         elif isinstance(value, (list, tuple)):
             words += [f"{option}={item}" for item in value]
         elif value is not None and value is not False:
@@ -188,7 +191,7 @@ def _argument(option):
     """What the command's option is called here: max_overhead, c_calls=False."""
     name = option.group()[2:].replace("-", "_")
     for argument, text in ((name, name), (name + "_", name + "_"), (name.replace("no_", "", 1), name.replace("no_", "", 1) + "=False")):
-        if argument in _OPTIONS:
+        if argument in _ATTACH_OPTIONS:
             return text
     return option.group()
 
@@ -264,15 +267,17 @@ def attach(pid, path=None, **options):
     """Begin to record the running process `pid`, another one, into the folder `path`, as `krait record --pid` does.
 
     Returns when the process is recorded. The result has `pid`, `path` (the folder), stop(), wait(timeout=None), which waits for the end of
-    for_="10s", max_size="1G" or of the process, and `summary`, what krait said at the end. As a context manager it stops at the end of
-    the block; else the recording ends with the script. Options are those of start(). children=True also records the Python programs that
+    for_="10s", max_size="1G" or of the process, snapshot(path=None), pause(), resume(), and `summary`, what krait said at the end. As a
+    context manager it stops at the end of the block; else the recording ends with the script. Options are those of start(), and
+    kernel=True or kernel="sched,irq", kernel_functions="vfs_*", kernel_ring_size="16M", usdt=["python:gc__*"]; and idle=True, which records
+    nothing until resume(). children=True also records the Python programs that
     the process has started already, and those that it starts; by default krait records only what it forks from now on, and with False
     not even that. Raises RuntimeError with krait's reason when the process cannot be recorded; it is then left as it was. Raises
     FileNotFoundError when the krait command is not there. A recording that fails later raises in the script, which is the tool here: stop(),
     wait() and the end of the block raise RuntimeError. An exception of the block stays the one that is raised; the reason is then a
     RuntimeWarning. At the script's end it is a RuntimeWarning too.
     """
-    _check(path, options, "krait.attach")
+    _check(path, options, "krait.attach", _ATTACH_OPTIONS)
     from krait._attach import Attachment
 
     return Attachment(pid, path, options)

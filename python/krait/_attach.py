@@ -93,6 +93,38 @@ class Attachment:
             self._krait.send_signal(signal.SIGTERM)
         return self.wait()
 
+    def snapshot(self, path=None):
+        """Write what the recording holds, with last="10s" its newest part, as a recording of its own, while the process runs on.
+
+        `path` is the folder to make; without it, one beside the recording's: FOLDER-snapshot-1. Returns the folder's path. Raises RuntimeError
+        with krait's reason if it cannot be written, or if the recording has ended.
+        """
+        words = b"snapshot" if path is None else b"snapshot " + os.path.abspath(os.fsencode(path))
+        return self._request(words)["snapshot"]
+
+    def pause(self):
+        """Switch the recording off, in all its processes, until resume(). Nothing is recorded meanwhile, at no cost.
+
+        Returns whether all processes have followed; one that does not run Python now follows later. Raises RuntimeError if the recording has
+        ended.
+        """
+        return self._switch(b"stop", ("off", "ready"))
+
+    def resume(self):
+        """Switch the recording on again, or after idle=True for the first time. As pause() otherwise."""
+        return self._switch(b"start", ("on",))
+
+    def _switch(self, word, states):
+        return all(process["state"] in states for process in self._request(word)["processes"])
+
+    def _request(self, words):
+        answer = {"error": "the recording has ended"}
+        if self.summary is None and self._krait.poll() is None:
+            answer = _ask(self._krait.pid, words) or answer
+        if "error" in answer:
+            raise RuntimeError("%s(%d): %s" % (_CALLER, self.pid, krait._reason(answer["error"])))
+        return answer
+
     def _at_exit(self):
         if self._owner != os.getpid():  # a fork of the script
             return
@@ -125,13 +157,18 @@ def _free_folder(pid):
 
 
 def _status(collector):
-    """What the recording of this process of krait's says of itself: docs/control.md. Empty before it listens and after it ends."""
+    """What the recording says of itself: docs/control.md."""
+    return _ask(collector, b"status")
+
+
+def _ask(collector, request):
+    """What the recording of this process of krait's answers. Empty before it listens and after it ends."""
     folder = "/proc/%d/fd" % collector
     try:
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
             if os.readlink(path).startswith("/memfd:krait"):
-                return krait._ask(os.stat(path).st_ino, b"status")
+                return krait._ask(os.stat(path).st_ino, request)
     except (OSError, ValueError):
         pass
     return {}

@@ -59,6 +59,40 @@ print(named.stop())
     finish(app, tmp_path)
 
 
+@pytest.mark.few_pythons
+def test_a_script_switches_the_recording_and_takes_snapshots(programs, script, python, tmp_path):
+    app = programs.start(python, SPIN)
+    done = script(
+        python,
+        """
+import json, os, subprocess, time
+def status(): return json.loads(subprocess.check_output([krait.command(), "ctl", "--json", "trace", "status"]))
+def grows():
+    before = status()["events"]
+    while status()["events"] == before: time.sleep(0.01)
+    return True
+with krait.attach(int(sys.argv[1]), "trace", idle=True) as other:
+    assert (status()["state"], status()["events"]) == ("off", 0)
+    assert other.resume() is True and status()["state"] == "on" and grows()
+    assert other.snapshot() == os.path.abspath("trace-snapshot-1") and other.snapshot(b"named") == os.path.abspath("named")
+    try: other.snapshot("named")
+    except RuntimeError as e: assert "krait.attach(%d): " % other.pid in str(e) and "named" in str(e), e
+    else: assert False
+    assert other.pause() is True and status()["state"] == "off"
+    assert other.resume() is True and status()["state"] == "on" and grows()
+for late in (other.snapshot, other.pause, other.resume):
+    try: late()
+    except RuntimeError as e: assert str(e) == "krait.attach(%d): the recording has ended" % other.pid, e
+    else: assert False
+""",
+        app.pid,
+    )
+    assert done.returncode == 0, done.stderr
+    for folder in ("trace", "trace-snapshot-1", "named"):
+        assert Recording(tmp_path / folder).check(ended=False).calls()["inner"] > 100
+    finish(app, tmp_path)
+
+
 def test_the_recording_ends_with_the_script(programs, script, any_python, tmp_path):
     app = programs.start(any_python, WAITS)
     for end in ("pass", "raise SystemExit(3)", "1 / 0"):
@@ -117,6 +151,8 @@ except RuntimeError as e: print(e)
         ("krait.attach(999999999)", "RuntimeError: krait.attach(999999999): no process 999999999"),
         ("krait.attach(sleeper)", "RuntimeError: krait.attach({pid}): process {pid} runs "),
         ("krait.attach(sleeper, max_overhead='much')", "RuntimeError: krait.attach({pid}): max_overhead: 'much'"),
+        ("krait.attach(sleeper, kernel='sched,colours')", "RuntimeError: krait.attach({pid}): kernel: "),
+        ("krait.attach(sleeper, kernel=True, idle=True)", "RuntimeError: krait.attach({pid}): idle does not go with kernel"),
         ("krait.attach(sleeper, colour=1)", "TypeError: krait.attach: no option 'colour'"),
         ("krait.attach('x')", "TypeError: "),
         ("krait.attach(os.getpid())", "krait.start() records it"),

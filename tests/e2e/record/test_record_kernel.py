@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import BUILD
 from kernel_recorded import IN_TRACEFS, ROOMY, in_tracefs, kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
 from known_times import right_once
 from pages import page_text, run_page
@@ -90,6 +91,17 @@ def test_so_they_do_in_a_process_that_runs_already(programs, krait, any_python, 
             inside = event["event"] == "c:call" and event["payload"]["code"]["label"] == "posix.getppid"
             held += [0] if inside else []
     assert len(held) > 20 and set(held) == {1}
+
+
+def test_a_script_that_attaches_records_the_kernel_too(programs, any_python, events, tmp_path):
+    app = programs.start(any_python, "import os, time\nprint(os.getpid(), flush=True)\nwhile os.getppid(): time.sleep(0.001)\n")
+    for i, (value, has_calls) in enumerate((("True", True), ("'sched'", False), ("['sched', 'syscalls']", True))):
+        folder = tmp_path / f"trace{i}"
+        text = f"import krait; krait.attach({app.pid}, {str(folder)!r}, kernel={value}, kernel_ring_size='1M', for_='300ms').wait()"
+        run = any_python.run("-c", text, env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
+        assert run.returncode == 0, run.stderr
+        names = {event["event"] for event in events(folder, 'name == "sched_switch" || name == "syscall_entry_getppid"')}
+        assert names == {"sched_switch"} | ({"syscall_entry_getppid"} if has_calls else set())
 
 
 def test_so_they_do_in_a_process_that_ends_early(kernel, events):

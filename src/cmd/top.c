@@ -99,10 +99,11 @@ static void read_cpu(struct top *top)
     bool known = top->cpu_at && now > top->cpu_at;
     top->cpu = known ? used / ns : -1;
     top->own_cpu = known ? (double)(own - top->own_ns) / ns : -1;
-    uint64_t cost_ns = top->exact ? top_exact_cost(top->exact) : 0;
-    bool is_measured = known && top->is_exact && used > 0 && cost_ns >= top->cost_ns;
-    top->cost = is_measured ? (double)(cost_ns - top->cost_ns) / used : -1;
-    top->cost_ns = cost_ns;
+    const uint64_t costs[] = { top->processes.held_ns, top->exact ? top_exact_cost(top->exact) : 0 };
+    uint64_t cost_ns = costs[top->is_exact], before = top->cost_ns[top->is_exact];
+    bool is_measured = known && used > 0 && cost_ns >= before;
+    top->cost = is_measured ? (double)(cost_ns - before) / used : -1;
+    memcpy(top->cost_ns, costs, sizeof(costs));
     top->memory = top_processes_memory(&top->processes);
     top->cpu_at = now;
     top->own_ns = own;
@@ -204,7 +205,7 @@ static struct top_view view_of(const struct top *top, bool whole)
                               .cpu = top->cpu,
                               .own_cpu = top->own_cpu,
                               .cost = top->cost,
-                              .cost_ns = top->cost_ns,
+                              .cost_ns = top->cost_ns[top->is_exact],
                               .memory = top->memory,
                               .rate = top->rate,
                               .limit = (uint32_t)top->options->limit,

@@ -41,10 +41,11 @@ struct top_processes {
     struct top_process *items;
     uint32_t count, cap;
     bool with_children;
-    pid_t command;   /* that krait has started; 0: none */
-    int output;      /* a file with what it wrote; -1: it writes where krait does */
-    int status;      /* of waitpid, once it has ended */
-    uint32_t opened; /* processes that were opened in all */
+    pid_t command;    /* that krait has started; 0: none */
+    int output;       /* a file with what it wrote; -1: it writes where krait does */
+    int status;       /* of waitpid, once it has ended */
+    uint32_t opened;  /* processes that were opened in all */
+    uint64_t held_ns; /* krait_remote.held_ns of all */
 };
 
 void top_processes_done(struct top_processes *processes);
@@ -99,8 +100,8 @@ struct top_view {
     bool whole;       /* shares of all the time, not of the last interval */
     double cpu;       /* of the program, in CPUs, in that time; negative: not known */
     double own_cpu;   /* of krait itself */
-    double cost;      /* of the program's CPU time, what recording takes; negative: not known */
-    uint64_t cost_ns; /* of the program's CPU time since the beginning; with live */
+    double cost;      /* of the program's CPU time, what recording or reading takes; negative: not known */
+    uint64_t cost_ns; /* the same, since the beginning */
     uint64_t memory;  /* of the program, in bytes; 0: not known */
     uint64_t rate;    /* readings a second */
     uint64_t lost;    /* events; with live */
@@ -257,7 +258,7 @@ struct top {
     uint64_t find_ns;         /* when processes are looked for again */
     uint64_t cpu_at, own_ns;  /* when CPU time was read, and what krait had used */
     double cpu, own_cpu, cost;
-    uint64_t cost_ns; /* until now */
+    uint64_t cost_ns[2]; /* until now: of samples, of every call */
     uint64_t memory;
     uint32_t height; /* of the last table where there was a screen */
     uint32_t random;

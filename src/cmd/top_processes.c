@@ -257,7 +257,9 @@ int top_processes_read(struct top_processes *processes, struct krait_sums *sums,
         struct top_process *process = &processes->items[i];
         if (!process->remote)
             continue;
+        uint64_t held_ns = process->remote->held_ns;
         last = krait_remote_read(process->remote, &process->stacks, flags, err);
+        processes->held_ns += process->remote->held_ns - held_ns;
         if (last) { /* others go on */
             bool executed = has_executed(process);
             read += executed;

@@ -313,6 +313,8 @@ static void add_rounds(const struct top_view *view, struct krait_buf *line)
     if (view->cpu >= 0)
         krait_buf_fmt(line, ", CPU %.0f%%", view->cpu * 100);
     krait_buf_fmt(line, ", GIL held %s", krait_fmt_share(text, now->gil, now->rounds));
+    if (now->gc)
+        krait_buf_fmt(line, ", GC %s", krait_fmt_share(text, now->gc, now->rounds));
     krait_buf_fmt(line, ", %s, %.1f counted",
                   krait_fmt_counted(count, top_thread_count(view->processes), "thread"),
                   (double)now->stacks / (double)KRAIT_MAX(now->rounds, 1u));
@@ -375,8 +377,9 @@ static void add_heading(const struct top_view *view, const struct krait_table_lo
         add_rounds(view, &line);
     if (view->cpu >= 0)
         krait_buf_fmt(&line, "; krait itself CPU %.1f%%", view->own_cpu * 100);
-    if (view->live && view->cost >= 0)
-        krait_buf_fmt(&line, ", recording costs the program %.1f%%", view->cost * 100);
+    if (view->cost >= 0)
+        krait_buf_fmt(&line, ", %s the program %.1f%%", view->live ? "recording costs" : "reading costs",
+                      view->cost * 100);
     if (view->filter) {
         krait_buf_str(&line, "; only ");
         krait_fmt_safe(&line, view->filter);
@@ -470,6 +473,7 @@ static void add_json_samples(const struct top_view *view, struct krait_buf *out)
     krait_json_key_u64(out, "interval_samples", now->rounds);
     krait_json_key_u64(out, "interval_stacks", now->stacks);
     krait_json_key_u64(out, "interval_gil_held", now->gil);
+    krait_json_key_u64(out, "interval_gc", now->gc);
     krait_json_key_u64(out, "not_read", view->sums->all.failures);
     krait_json_key_u64(out, "threads", top_thread_count(view->processes));
 }
@@ -491,7 +495,6 @@ static void add_json_figures(const struct top_view *view, struct krait_buf *out)
     krait_json_key_u64(out, "interval_paused_ns", now.pauses);
     krait_json_key_u64(out, "dropped_functions", krait_live_dropped(view->live));
     krait_json_key_u64(out, "lost", view->lost);
-    krait_json_key_u64(out, "cost_ns", view->cost_ns);
     krait_json_key_u64(out, "not_recorded", view->failed);
     krait_json_key_u64(out, "stopped_recording", view->stopped);
     krait_json_key_u64(out, "threads", threads_of(view));
@@ -509,6 +512,7 @@ int top_json(const struct top_view *view, struct krait_buf *out)
     krait_json_key_bool(out, "exact", view->live != NULL);
     krait_json_key_u64(out, "processes", processes_of(view));
     krait_json_key_u64(out, "memory", view->memory);
+    krait_json_key_u64(out, "cost_ns", view->cost_ns);
     if (view->live)
         add_json_figures(view, out);
     else

@@ -2,6 +2,7 @@
 #include "remote/remote.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "python/compat/lines.h"
 #include "remote/memory.h"
 #include "remote/native.h"
@@ -66,10 +67,22 @@ static int read_thread(const struct krait_remote *remote, uint64_t interp, struc
     return rc == -EFAULT || (!rc && values[2] != interp) ? -EAGAIN : rc;
 }
 
+static int read_collects(const struct krait_remote *remote, uint64_t interp, bool *collects)
+{
+    uint64_t gc =
+        (remote->layout.version->gc_in_runtime ? remote->runtime : interp) + remote->layout.at[KRAIT_AT_GC];
+    uint64_t flag = 0;
+    int rc = read_field(remote, gc, KRAIT_AT_GC_COLLECTING, &flag);
+    *collects |= (uint32_t)flag == 1;
+    return rc;
+}
+
 static int add_threads(const struct krait_remote *remote, struct krait_remote_stacks *stacks, uint64_t interp)
 {
     uint64_t id = 0, state = 0, gil = 0;
     int rc = read_field(remote, interp, KRAIT_AT_INTERP_ID, &id);
+    if (!rc)
+        rc = read_collects(remote, interp, &stacks->collects);
     if (!rc)
         rc = find_gil(remote, interp, &gil);
     uint64_t holder = gil ? gil_holder(remote, gil) : 0;
@@ -92,6 +105,7 @@ static int list_once(const struct krait_remote *remote, struct krait_remote_stac
 {
     uint64_t interp = 0;
     stacks->thread_count = 0;
+    stacks->collects = false;
     int rc = read_field(remote, remote->runtime, KRAIT_AT_INTERPRETERS, &interp);
     for (unsigned i = 0; !rc && interp && i < INTERPRETERS_MAX; i++) {
         rc = add_threads(remote, stacks, interp);
@@ -341,6 +355,17 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
     return thread->failed ? 0 : rc;
 }
 
+static int read_and_time(struct krait_remote *remote, struct krait_remote_stacks *stacks,
+                         struct krait_stack_reader *reader, struct krait_remote_thread *thread,
+                         uint32_t flags)
+{
+    uint64_t before = krait_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    int rc = read_stack(remote, stacks, reader, thread, flags);
+    if (remote->still.moved && thread->state == 'R')
+        remote->held_ns += krait_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+    return rc;
+}
+
 /* Threads that have no Python state, as of numerical libraries. */
 static int add_others(struct krait_remote_stacks *stacks)
 {
@@ -431,7 +456,7 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
         if (thread->same)
             thread->count = 0;
         else if (wanted)
-            rc = read_stack(remote, stacks, &reader, thread, flags);
+            rc = read_and_time(remote, stacks, &reader, thread, flags);
     }
     krait_still_leave(&remote->still);
     leave_out_ended(stacks);

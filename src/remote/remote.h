@@ -105,6 +105,7 @@ struct krait_remote_stacks {
     uint32_t coroutine_count, coroutine_cap;
     uint32_t *awaiters; /* places in coroutines */
     uint32_t awaiter_count, awaiter_cap;
+    bool collects;               /* the garbage collector of one of the interpreters runs */
     struct krait_os_tasks tasks; /* the kernel's data on the threads, read just before */
 };
 
@@ -125,6 +126,7 @@ struct krait_remote {
     struct krait_map kernel; /* a name's hash -> struct krait_remote_code * of a function of the kernel */
     struct krait_arena arena;
     uint64_t tries;    /* copies of stacks */
+    uint64_t held_ns;  /* CPU time that krait took where threads would have run, to read them */
     uint64_t failures; /* threads whose stack could not be read in KRAIT_TRIES_MAX copies */
 };
 

@@ -148,6 +148,7 @@ int krait_sums_add(struct krait_sums *sums, pid_t pid, const struct krait_remote
             return -ENOMEM;
     }
     sums->now.gil += gil;
+    sums->now.gc += stacks->collects;
     return 0;
 }
 
@@ -157,6 +158,7 @@ static void add_round(struct krait_sums_rounds *to, const struct krait_sums_roun
     to->ns += round->ns;
     to->stacks += round->stacks;
     to->gil += round->gil;
+    to->gc += round->gc;
     to->failures += round->failures;
 }
 

@@ -52,6 +52,7 @@ struct krait_sums_rounds {
     uint64_t ns;       /* how long they took: from the first to the last */
     uint64_t stacks;   /* stacks that were counted */
     uint64_t gil;      /* GILs that a thread held, one a process and round */
+    uint64_t gc;       /* processes whose garbage collector ran, one a process and round */
     uint64_t failures; /* stacks that could not be read */
 };
 

@@ -16,7 +16,9 @@ enum krait_at {
     KRAIT_AT_INTERP_ID,
     KRAIT_AT_INTERP_THREADS,
     KRAIT_AT_GIL, /* before 3.12 in _PyRuntime, then a pointer in PyInterpreterState: struct _gil_runtime_state */
-    KRAIT_AT_THREAD_NEXT, /* PyThreadState */
+    KRAIT_AT_GC, /* PyInterpreterState, before 3.9 _PyRuntime: with a table the state of the garbage collector, else its flag */
+    KRAIT_AT_GC_COLLECTING, /* from there the flag, an int: 1 while it collects */
+    KRAIT_AT_THREAD_NEXT,   /* PyThreadState */
     KRAIT_AT_THREAD_INTERP,
     KRAIT_AT_THREAD_ID,
     KRAIT_AT_THREAD_NATIVE, /* 3.11 */
@@ -93,6 +95,7 @@ struct krait_layout_of {
     enum krait_line_table lines;
     enum krait_locks locks;
     bool gil_in_runtime;
+    bool gc_in_runtime;
     bool int_has_tag; /* 3.12: the number of digits is shifted by 3 bits, the sign is in them */
     bool has_table;   /* `at` holds places in _Py_DebugOffsets */
     struct {          /* PyFrameState: Include/internal/pycore_frame.h */

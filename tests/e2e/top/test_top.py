@@ -57,6 +57,37 @@ def test_sleeping_threads_count_if_asked_for(programs, top, any_python):
     assert "waits" not in rows(holders) and holders["interval_stacks"] <= holders["samples"]
 
 
+COLLECTING = """
+import gc, os, sys
+gc.disable()
+kept = [[] for i in range(200000)]
+print(os.getpid(), flush=True)
+while True:
+    if len(sys.argv) > 1: gc.collect()
+"""
+
+
+@pytest.mark.every_python
+def test_the_share_of_the_garbage_collector_is_told(programs, top, run, python):
+    app, calm = programs.start(python, COLLECTING, "yes"), programs.start(python, COLLECTING)
+    (table,) = top("--once", app.pid)
+    assert table["interval_gc"] > 0.8 * table["interval_samples"] > 0
+    assert re.search(r", GIL held [\d.]+%, GC \d\d", run("top", "--once", app.pid).stdout)
+    assert top("--once", calm.pid)[0]["interval_gc"] == 0
+
+
+def test_what_reading_costs_the_program_is_told(programs, top, run, any_python):
+    """It costs threads that would run, and none of those that sleep."""
+    app = programs.start(any_python, BUSY)
+    tables = top("--batch", "2", "--interval", "300ms", app.pid)
+    assert 0 < tables[0]["cost_ns"] < tables[1]["cost_ns"] < tables[1]["time_ns"]
+    assert re.search(r"krait itself CPU [\d.]+%, reading costs the program [\d.]+%", run("top", "--once", app.pid).stdout)
+    sleeps = programs.start(any_python, "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)\n")
+    wait_for(lambda: "S (sleeping)" in open(f"/proc/{sleeps.pid}/status").read(), "sleep")
+    (table,) = top("--once", "--idle", sleeps.pid)
+    assert table["interval_stacks"] > 0 and table["cost_ns"] == 0
+
+
 def test_each_table_is_of_its_interval_and_times_add_up(programs, top, any_python):
     app = programs.start(any_python, BUSY)
     tables = top("--batch", "3", "--interval", "300ms", app.pid)

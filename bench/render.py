@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/benchmarks.md from the results: tables, and the figures that the project holds itself to."""
 
+import re
+
 import busy
 import governor
 import kernel
@@ -135,8 +137,8 @@ def busy_text(data):
     ]
     head = ["program", "events, million", "seconds", "lost", "rings grew by MiB"]
     return (
-        "## A busy machine\n\nCPython %s under `krait record` beside %d processes that compute for ever; %d runs of each program,"
-        " events lost in all\nof them, the longest run, and the most that rings grew by.\n\n%s\n"
+        "## A busy machine\n\nCPython %s under `krait record` beside %d processes that compute without end. Of %d runs of each program:"
+        " all lost events,\nthe longest run, and the most that rings grew by.\n\n%s\n"
         % (data["python"], data["hogs"], data["reps"], table(head, rows))
     )
 
@@ -295,8 +297,10 @@ def read_goals(data):
 
 
 def instructions_text(data):
-    text = "### Where the instructions go\n\nInstructions an event, by callgrind, one thread; and the functions that take a"
-    text += " twentieth or more of them.\n\n"
+    text = (
+        "### Where the instructions go\n\nInstructions an event, by callgrind, one thread; and the functions that take a"
+        " twentieth or more of them.\n\n"
+    )
     for trace, counted in data["instructions"].items():
         for what, found in counted.items():
             top = ", ".join("`%s` %.0f" % (f, n) for f, n in found["functions"] if n >= found["event"] / 20)
@@ -395,6 +399,7 @@ def sampling_text(data):
 # ---- what a program says about itself ----
 
 SAY_AIM, SILENT_AIM = 150, 30  # ns, recorded and not
+TASK_SWITCH = "; a `task switch` is one `await asyncio.sleep(0)` of two tasks by turns, asyncio's own time included"
 
 
 def annotate_text(data):
@@ -402,11 +407,11 @@ def annotate_text(data):
     rows = [[tool] + ["%.0f" % row[what] if what in row else "" for what in whats] for tool, row in data["rows"].items()]
     said = [w for w in whats if w not in ("log record", "task switch")]
     text = (
-        "## Marks, spans, counters, log records, tasks\n\nNanoseconds each on CPython %s, without the loop's own; a span is its begin and its end. `krait.mark` and the like"
+        "## Marks, spans, counters, log records\n\nNanoseconds each on CPython %s, without the loop's own; a span is its begin and its end. `krait.mark` and the like"
         " with nobody recording, with all calls recorded,\nand with none; VizTracer's `add_instant`, `log_event`, `log_var` and `VizLoggingHandler`, beside its recording of calls and"
         " without (`log_sparse`); OpenTelemetry's spans,\nevents of a span, gauge and logging handler without an SDK, and with it, batches going nowhere. `log record` is `log.info('order %%d', 7)`"
-        " with a handler that does nothing\nwhere the tool has none; a `task switch` is one `await asyncio.sleep(0)` of two tasks by turns, asyncio's own time included (`bench/annotate.py`). viztracer %s, opentelemetry-sdk %s. The least of 40 batches of 2,000 a run;\n%d runs of each in turn, medians.\n\n%s\n"
-        % (data["python"], data["versions"]["viztracer"], data["versions"]["opentelemetry-sdk"], data["reps"], table([""] + whats, rows))
+        " with a handler that does nothing\nwhere the tool has none%s (`bench/annotate.py`). viztracer %s, opentelemetry-sdk %s. The least of 40 batches of 2,000 a run;\n%d runs of each in turn, medians.\n\n%s\n"
+        % (data["python"], TASK_SWITCH if "task switch" in whats else "", data["versions"]["viztracer"], data["versions"]["opentelemetry-sdk"], data["reps"], table([""] + whats, rows))
     )
     for tool, aim in (("krait record --log", SAY_AIM), ("krait, nobody records", SILENT_AIM)):
         row = data["rows"][tool]
@@ -474,7 +479,7 @@ def kernel_goals(data):
     if "missing" not in data["programs"]:
         added = {name: kernel.beyond(p) for name, p in data["programs"].items()}
         middle, (worst, most) = lib.median(list(added.values())), max(added.items(), key=lambda item: item[1])
-        text += goal("what `--kernel` adds, median: %.1f %% (at most %.0f)." % (100 * middle, 100 * TYPICAL_AIM), middle <= TYPICAL_AIM)
+        text += goal("what `--kernel` adds to the programs, median: %.1f %% (at most %.0f)." % (100 * middle, 100 * TYPICAL_AIM), middle <= TYPICAL_AIM)
         text += goal("and most, %s: %.1f %% (at most %.0f)." % (worst, 100 * most, 100 * WORST_AIM), most <= WORST_AIM)
     for place, tools in data["server"].items() if "missing" not in data["server"] else ():
         added, cpu = kernel.beyond_server(tools), kernel.beyond_server_cpu(tools)
@@ -504,7 +509,7 @@ def kernel_analyses_text(data):
         [name, "%.2f" % r["seconds"], "%.1f" % (data["events"] / r["seconds"] / 1e6), "%.1f" % (r["anon_kib"] / 1024)]
         for name, r in data["rows"].items()
     ]
-    text = "### Analyses\n\nOf %.1f million events, %s MiB, on one CPU, page cache warm. Memory is what is no mapped file, at its peak.\n\n" % (
+    text = "### Analyses\n\n%.1f million events, %s MiB, on one CPU, page cache warm. Memory is the peak without mapped files.\n\n" % (
         data["events"] / 1e6,
         mib(data["bytes"]),
     )
@@ -520,7 +525,7 @@ def kernel_analyses_text(data):
 def kernel_text(data):
     return (
         "## The kernel\n\nCPython %s, %d runs of each in turn, median. `added` is the time under `krait record --kernel` over that"
-        " under `krait record`,\nminus one: what the kernel's part costs beyond the calls'. Noise is the distance of the quartiles"
+        " under `krait record`,\nminus one: what the kernel events cost in addition to the calls. Noise is the distance of the quartiles"
         " of the runs under krait.\n\n%s%s\n" % (data["python"], data["reps"], kernel_cost_text(data), kernel_analyses_text(data["analyses"]))
     )
 
@@ -553,12 +558,11 @@ def governor_text(data):
     head = ["program", "untraced CPU s", "noise %", "krait", "governed", "error %", "its noise %", "error, whole %", "from whole %", "long calls %", "dropped", "longest dropped us"]
     failed = "".join("%s: left out, %s.\n\n" % item for item in data.get("failed", {}).items())
     return (
-        "## --max-overhead\n\nCPython %s, %d runs of each in turn; slowdowns of CPU time. The attribution error is the sum over"
-        " functions of the difference\nof their shares of the time, as the governed recording shows them and as samples of the"
-        " untraced program do, which `bench/sampler.c` takes 5,000\ntimes a second. C functions and dropped functions count with"
-        " their callers in both. Beside it are its noise and the same error of whole\nrecordings, which hold what recording each"
-        " call took, and how far the governed shares are from those. Long calls: what recording the functions takes that are never\ndropped, because"
-        " their calls last longer than 50 events cost. The last column is the mean time of the longest calls that were dropped\n(`bench/governor.py`).\n\n%s\n%s%s%s\n"
+        "## --max-overhead\n\nCPython %s.\n\nSlowdowns are of CPU time, %d runs of each in turn. The attribution error is the sum over functions of the difference of their"
+        " shares of the time, as the\ngoverned recording shows them and as samples of the untraced program show them; `bench/sampler.c` takes 5,000 samples a second. In both, C functions and"
+        "\ndropped functions count with their callers. The next columns are its noise, the error of whole recordings, whose times include the cost of recording each"
+        "\ncall, and the difference between governed and whole recordings. Long calls: the cost of recording functions that krait never drops, because their calls last"
+        "\nlonger than 50 times the cost of an event. The last column is the mean time of the longest calls that were dropped (`bench/governor.py`).\n\n%s\n%s%s%s\n"
         % (
             data["python"],
             data["reps"],
@@ -659,9 +663,27 @@ def part_text(results, name, render):
     return text if there == results["machine"] else "%s\n\n%s%s" % (heading, machine_text(there), rest)
 
 
-def page(results):
+PLACE = re.compile(r"<!-- (?:(before|after): (.*)|end) -->\n\n")
+
+
+def remarks_in(text):
+    """[(where, block, text)] of a file in by_hand/: what stands before or after the block that begins so, or at the end."""
+    head, *rest = PLACE.split(text)
+    return ([(None, None, head)] if head.strip() else []) + list(zip(rest[::3], rest[1::3], rest[2::3]))
+
+
+def with_remarks(text, file):
+    """A part with what is written about it by hand. A remark whose block is not there goes to the end: none is lost."""
+    blocks = text.strip("\n").split("\n\n") if text else []
+    for where, begin, remark in remarks_in(file.read_text()) if file.exists() else ():
+        at = next((i for i, block in enumerate(blocks) if where and block.startswith(begin)), None)
+        blocks.insert(len(blocks) if at is None else at + (where == "after"), remark.strip("\n"))
+    return "\n\n".join(blocks) + "\n\n" if blocks else ""
+
+
+def page(results, by_hand=lib.HERE / "by_hand"):
     m = results["machine"]
-    text = "# Benchmarks\n\nMade by `make bench`; do not edit. "
+    text = "# Benchmarks\n\nMade by `make bench`, with what is in `bench/by_hand/`; do not edit.\n\n"
     text += machine_text(m)
     if results.get("quick"):
         text += "Short runs (`--quick`): each program ran a third as long as in a full run, so its start counts for more.\n\n"
@@ -688,7 +710,6 @@ def page(results):
         ("sampling", sampling_text),
     )
     for name, render in parts:
-        if name in results:
-            text += part_text(results, name, render)
-    text += (lib.HERE / "by_hand.md").read_text()
+        made = part_text(results, name, render) if name in results else ""
+        text += with_remarks(made, by_hand / f"{name}.md")
     return text.rstrip("\n") + "\n"

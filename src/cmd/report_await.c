@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `krait report --by task --at TIME`: what each task of asyncio and trio did at one moment, as a tree: a task that waits
- * for another stands above it, and one that waits at the end of a nursery of trio above all tasks in that.
+ * for another stands above it, and one that waits at the end of a nursery of trio above all tasks in that. gather() and
+ * task groups of asyncio are such nurseries.
  */
 #include "base/array.h"
 #include "cmd/report.h"
@@ -160,7 +161,9 @@ static int find_exits(struct awaiting *a, uint32_t process, struct krait_map *wa
         const uint64_t *index = krait_map_get(&a->by_id, key_of(process, left->task));
         struct row *row = index && *index ? &a->rows[*index - 1] : NULL;
         bool waits = row && row->is_known && strcmp(row->state, krait_task_state_names[KRAIT_TASK_TASK]) == 0;
-        if (!waits || then[i].runs || left->reason != KRAIT_task_leave_reason_future)
+        bool is_of_several =
+            left->reason == KRAIT_task_leave_reason_future || left->reason == KRAIT_task_leave_reason_tasks;
+        if (!waits || then[i].runs || !is_of_several)
             continue;
         row->nursery = left->on;
         rc = krait_map_put(waiting, left->on, *index);

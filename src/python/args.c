@@ -167,6 +167,22 @@ static PyObject *local(PyObject *locals, const char *path)
     return value;
 }
 
+/* A frame keeps its dictionary, and all that is in it. */
+static void drop_locals(PyObject *locals)
+{
+    if (locals && PyDict_Check(locals))
+        PyDict_Clear(locals);
+    Py_XDECREF(locals);
+    PyErr_Clear();
+}
+
+PyObject *krait_args_local(PyObject *code, const char *name)
+{
+    PyObject *locals = locals_of(code), *value = locals ? local(locals, name) : NULL;
+    drop_locals(locals);
+    return value;
+}
+
 static void add_locals(struct krait_buf *to, PyObject *locals, uint64_t which)
 {
     for (uint32_t s = 0; s < spec_count; s++) {
@@ -219,10 +235,7 @@ void krait_args_write(struct krait_interp *in, PyObject *code)
             krait_work_write(&note, which, locals);
         if (locals)
             write_args(&note, id, locals, which);
-        if (locals && PyDict_Check(locals)) /* the frame keeps it, and all that is in it */
-            PyDict_Clear(locals);
-        Py_XDECREF(locals);
-        PyErr_Clear();
+        drop_locals(locals);
     }
     krait_note_end(&note);
 }

@@ -49,6 +49,9 @@ uint64_t krait_work_of(const char *module, const char *name);
 /* In a note: such a function has been called. `which` is from krait_work_of. */
 void krait_work_write(struct krait_note *note, uint64_t which, PyObject *locals);
 
+/* A local variable of the innermost frame, if that runs `code`; new reference or NULL. */
+PyObject *krait_args_local(PyObject *code, const char *name);
+
 /* An attribute without running code of the program's; new reference or NULL. */
 PyObject *krait_args_plain_attr(PyObject *obj, const char *name);
 

@@ -437,7 +437,7 @@ static inline PyObject *task_yields(KRAIT_ARGS)
 {
     struct krait_interp *in = hook_interp(self);
     const struct krait_code *slot = krait_task_root ? krait_code_find(in, args[0]) : NULL;
-    if (slot && slot->flags & KRAIT_CODE_TASK && krait_tasks_yielding(args[0]))
+    if (slot && slot->flags & KRAIT_CODE_TASK && krait_tasks_yielding(in, args[0]))
         krait_tasks_ending(in, KRAIT_task_leave_reason_yielded, args[2]);
     return call_base_at_end(self, args, nargs, names, KRAIT_task_leave_reason_yielded);
 }

@@ -104,7 +104,7 @@ static uint64_t look_at_end(struct krait_interp *in, uint64_t t, const PyObject 
 {
     const struct krait_code *slot =
         krait_task_root && event == KRAIT_EVENT_python_yield ? krait_code_find(in, code) : NULL;
-    bool yields = slot && slot->flags & KRAIT_CODE_TASK && krait_tasks_yielding(code);
+    bool yields = slot && slot->flags & KRAIT_CODE_TASK && krait_tasks_yielding(in, code);
     if (KRAIT_LIKELY(!yields && krait_task_root != code))
         return t;
     enum krait_event_enum_value how = event == KRAIT_EVENT_python_yield    ? KRAIT_task_leave_reason_yielded

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "python/tasks.h"
-
 #include "base/array.h"
 #include "event/payload.h"
 #include "event/steps.h"
@@ -8,36 +6,10 @@
 #include "python/codes.h"
 #include "python/compat/running.h"
 #include "python/notes.h"
+#include "python/tasks_inside.h"
 #include "python/text.h"
 
 #include <string.h>
-
-/* A task that has not ended. */
-struct task {
-    const void *address; /* NULL: free */
-    const void *root;    /* its coroutine's code; NULL: it has not begun */
-    uint32_t id;
-    uint64_t future;     /* that it waits for; 0: none */
-    const void *nursery; /* of trio, that it runs in */
-    bool moves;          /* ... until it has started: nursery.start() */
-};
-
-enum { TRAPS = 2 };
-
-struct krait_tasks {
-    struct krait_map by_address; /* to 1 + its index; 0: it has ended */
-    struct task *tasks;
-    uint32_t count, cap, first_free; /* KRAIT_NO_ID: none is free */
-    /* Kept until the interpreter ends. NULL where they are not imported. */
-    PyObject *get_loop, *current_task; /* _asyncio's functions; from 3.12 on current_task is one */
-    PyObject *current_tasks;           /* before: its dictionary of loops and tasks */
-    PyObject *python_tasks;            /* asyncio.tasks's own, from 3.14 on: see look_for_python_tasks */
-    PyObject *task_type;               /* _asyncio.Task */
-    PyObject *trio_run;                /* trio's thread-local object, which has the task that runs */
-    PyObject *trio_traps[TRAPS];       /* code of the coroutines that every wait of trio goes through */
-    PyObject *trio_child; /* ... of the one that waits for a child process, through its file descriptor */
-    PyObject *trio_exit;  /* ... of the one that waits at the end of a nursery for its tasks */
-};
 
 enum { YIELDED = 8 };
 
@@ -46,6 +18,7 @@ struct steps {
     uint32_t depth;
     uint32_t yielded_count;
     const void *yielded[YIELDED]; /* the innermost coroutines of those that are giving up the thread */
+    const void *group; /* address of the future of a task group, for which the innermost of them waits */
     struct step {
         const void *task, *root;
         uint32_t id, index;
@@ -75,7 +48,8 @@ static void leave_steps(void)
     krait_task_root = NULL;
 }
 
-static struct step *push_step(const struct krait_interp *in, const struct task *task, uint32_t begins)
+static struct step *push_step(const struct krait_interp *in, const struct krait_live_task *task,
+                              uint32_t begins)
 {
     if (!of_thread)
         of_thread = calloc(1, sizeof(*of_thread));
@@ -90,12 +64,16 @@ static struct step *push_step(const struct krait_interp *in, const struct task *
     return step;
 }
 
+static const void *find_group(struct krait_interp *in, PyObject *code);
+
 /* They yield from the innermost to the root, with nothing between. */
-bool krait_tasks_yielding(const void *code)
+bool krait_tasks_yielding(struct krait_interp *in, const void *code)
 {
     const struct step *last = last_step();
     if (!last)
         return false;
+    if (!of_thread->yielded_count)
+        of_thread->group = find_group(in, (PyObject *)code);
     if (of_thread->yielded_count < YIELDED)
         of_thread->yielded[of_thread->yielded_count++] = code;
     return code == last->root || !last->begins;
@@ -106,129 +84,6 @@ void krait_tasks_thread_end(void)
     free(of_thread);
     of_thread = NULL;
     krait_task_root = NULL;
-}
-
-/* ---- the modules ---- */
-
-bool krait_tasks_are_of(const char *module)
-{
-    static const char *const names[] = { "asyncio", "trio" };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names); i++) {
-        size_t n = strlen(names[i]);
-        if (strncmp(module, names[i], n) == 0 && (!module[n] || module[n] == '.'))
-            return true;
-    }
-    return false;
-}
-
-bool krait_tasks_is_waker(const char *module, const char *name)
-{
-    static const char *const wakers[] = { "Future.set_result", "Future.set_exception", "Future.cancel",
-                                          "Task.cancel" };
-    bool is = false;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(wakers) && strcmp(module, "_asyncio") == 0; i++)
-        is |= strcmp(name, wakers[i]) == 0;
-    return is;
-}
-
-/* Borrowed, or NULL. */
-static PyObject *imported(const char *name)
-{
-    PyObject *modules = PySys_GetObject("modules");
-    return modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, name) : NULL;
-}
-
-/* Keeps a member of the module, if it is of a type, or of one derived from it. */
-static void keep_member(PyObject **kept, PyObject *module, const char *name, PyTypeObject *type)
-{
-    PyObject *value = PyObject_GetAttrString(module, name);
-    PyErr_Clear();
-    if (value && PyType_IsSubtype(Py_TYPE(value), type))
-        *kept = value;
-    else
-        Py_XDECREF(value);
-}
-
-/* Up to 3.13, _asyncio's dictionary has all tasks that run. From 3.14 on, _asyncio.current_task() knows those that run in C
- * alone; asyncio.tasks has a dictionary of its own for the others, such as those of a subclass of its Task that is written in
- * Python. Source: Lib/asyncio/tasks.py, _py_enter_task. */
-static void look_for_python_tasks(struct krait_tasks *tasks)
-{
-    bool may = tasks->current_task && !tasks->current_tasks && !tasks->python_tasks;
-    PyObject *module = may ? imported("asyncio.tasks") : NULL;
-    if (module)
-        keep_member(&tasks->python_tasks, module, "_current_tasks", &PyDict_Type);
-}
-
-static void look_for_asyncio(struct krait_tasks *tasks)
-{
-    PyObject *module = tasks->get_loop ? NULL : imported("_asyncio");
-    if (!module)
-        return;
-    keep_member(&tasks->task_type, module, "Task", &PyType_Type);
-    keep_member(&tasks->current_task, module, "current_task", krait_compat.cfunction_type);
-    keep_member(&tasks->current_tasks, module, "_current_tasks", &PyDict_Type);
-    if (tasks->task_type && (tasks->current_task || tasks->current_tasks))
-        keep_member(&tasks->get_loop, module, "_get_running_loop", krait_compat.cfunction_type);
-}
-
-/* The code of a function, of a module or of a class in it. New reference or NULL. */
-static PyObject *code_in(PyObject *module, const char *class, const char *name)
-{
-    PyObject *owner = class ? PyObject_GetAttrString(module, class) : module;
-    PyObject *function = owner ? PyObject_GetAttrString(owner, name) : NULL;
-    PyObject *code = function ? PyObject_GetAttrString(function, "__code__") : NULL;
-    Py_XDECREF(function);
-    if (class)
-        Py_XDECREF(owner);
-    PyErr_Clear();
-    return code;
-}
-
-/* Source: trio/_core/_traps.py. Its third trap, cancel_shielded_checkpoint, waits for nothing: it says so itself. */
-static void look_for_traps(struct krait_tasks *tasks)
-{
-    static const char *const names[TRAPS] = { "_async_yield", "wait_task_rescheduled" };
-    PyObject *module = imported("trio._core._traps"), *subprocess = imported("trio._subprocess");
-    for (int i = 0; module && i < TRAPS; i++)
-        tasks->trio_traps[i] = tasks->trio_traps[i] ? tasks->trio_traps[i] : code_in(module, NULL, names[i]);
-    if (subprocess && !tasks->trio_child)
-        tasks->trio_child = code_in(subprocess, "Process", "wait");
-}
-
-static void look_for_trio(struct krait_tasks *tasks)
-{
-    PyObject *module = tasks->trio_run ? NULL : imported("trio._core._run");
-    if (module)
-        keep_member(&tasks->trio_run, module, "GLOBAL_RUN_CONTEXT", &PyBaseObject_Type);
-    if (module && !tasks->trio_exit)
-        tasks->trio_exit = code_in(module, "Nursery", "_nested_child_finished");
-    look_for_traps(tasks);
-}
-
-void krait_tasks_look(struct krait_interp *in)
-{
-    if (!in->tasks)
-        in->tasks = calloc(1, sizeof(*in->tasks));
-    if (!in->tasks)
-        return;
-    if (!in->tasks->count)
-        in->tasks->first_free = KRAIT_NO_ID;
-    look_for_asyncio(in->tasks);
-    look_for_python_tasks(in->tasks);
-    look_for_trio(in->tasks);
-}
-
-void krait_tasks_see(struct krait_interp *in)
-{
-    in->sees_tasks = true;
-    if (krait_compat.version.monitoring)
-        krait_monitoring_see_tasks(in);
-}
-
-bool krait_tasks_are_imported(void)
-{
-    return imported("asyncio") || imported("trio");
 }
 
 /* ---- the task that runs ---- */
@@ -307,7 +162,7 @@ static PyObject *current_task(const struct krait_tasks *tasks)
 
 /* ---- tasks by address ---- */
 
-static struct task *find_task(const struct krait_tasks *tasks, const void *address)
+static struct krait_live_task *find_task(const struct krait_tasks *tasks, const void *address)
 {
     const uint64_t *index = krait_map_get(&tasks->by_address, (uintptr_t)address);
     return index && *index ? &tasks->tasks[*index - 1] : NULL;
@@ -315,15 +170,15 @@ static struct task *find_task(const struct krait_tasks *tasks, const void *addre
 
 static void end_task(struct krait_tasks *tasks, uint32_t index)
 {
-    struct task *task = &tasks->tasks[index];
+    struct krait_live_task *task = &tasks->tasks[index];
     uint64_t *known = krait_map_get(&tasks->by_address, (uintptr_t)task->address);
     if (known)
         *known = 0;
-    *task = (struct task){ .id = tasks->first_free };
+    *task = (struct krait_live_task){ .id = tasks->first_free };
     tasks->first_free = index;
 }
 
-static struct task *new_task(struct krait_tasks *tasks, const void *address)
+static struct krait_live_task *new_task(struct krait_tasks *tasks, const void *address)
 {
     uint32_t index = tasks->first_free;
     if (index == KRAIT_NO_ID) {
@@ -337,7 +192,7 @@ static struct task *new_task(struct krait_tasks *tasks, const void *address)
         tasks->count++;
     else
         tasks->first_free = tasks->tasks[index].id;
-    tasks->tasks[index] = (struct task){ .address = address };
+    tasks->tasks[index] = (struct krait_live_task){ .address = address };
     return &tasks->tasks[index];
 }
 
@@ -386,9 +241,9 @@ static void write_definition(struct krait_interp *in, PyObject *object, uint32_t
     krait_tasks_write_definition(in, id, root ? krait_code_id(in, root) : 0, text[0] ? text : "?");
 }
 
-static struct task *define(struct krait_interp *in, PyObject *object, const void *root)
+static struct krait_live_task *define(struct krait_interp *in, PyObject *object, const void *root)
 {
-    struct task *task = new_task(in->tasks, object);
+    struct krait_live_task *task = new_task(in->tasks, object);
     if (!task)
         return NULL;
     task->root = root;
@@ -399,29 +254,33 @@ static struct task *define(struct krait_interp *in, PyObject *object, const void
 
 /* ---- nurseries ---- */
 
+static void write_nursery(struct krait_interp *in, struct krait_live_task *task, const void *nursery)
+{
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    size_t n = krait_put_task_nursery(
+        payload, &(struct krait_payload_task_nursery){ .task = task->id, .nursery = (uintptr_t)nursery });
+    task->nursery = nursery; /* an address alone */
+    if (in->definitions)
+        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_task_nursery, payload, n);
+}
+
 /* Which task of trio runs in which nursery. Source: trio/_core/_run.py, Task. Its attributes are slots: reading them runs no
  * code. */
-static void note_nursery(struct krait_interp *in, PyObject *object, struct task *task)
+static void note_nursery(struct krait_interp *in, PyObject *object, struct krait_live_task *task)
 {
     if (!in->tasks->trio_exit || is_asyncio_task(in->tasks, object))
         return;
     PyObject *nursery = krait_args_plain_attr(object, "_parent_nursery");
     PyObject *later = krait_args_plain_attr(object, "_eventual_parent_nursery");
     task->moves = later && later != Py_None;
-    if (nursery && nursery != Py_None && nursery != task->nursery) {
-        uint8_t payload[KRAIT_PAYLOAD_MAX];
-        size_t n = krait_put_task_nursery(
-            payload, &(struct krait_payload_task_nursery){ .task = task->id, .nursery = (uintptr_t)nursery });
-        task->nursery = nursery; /* an address alone */
-        if (in->definitions)
-            krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_task_nursery, payload, n);
-    }
+    if (nursery && nursery != Py_None && nursery != task->nursery)
+        write_nursery(in, task, nursery);
     Py_XDECREF(nursery);
     Py_XDECREF(later);
 }
 
 /* The task that runs now may have told that it has started. */
-static void note_started(struct krait_interp *in, struct task *task)
+static void note_started(struct krait_interp *in, struct krait_live_task *task)
 {
     PyObject *object = task->moves ? trio_task(in->tasks) : NULL;
     if (object && object == task->address)
@@ -444,6 +303,79 @@ static uint64_t nursery_left(const struct krait_tasks *tasks, const void *addres
     return nursery;
 }
 
+/* ---- several tasks of asyncio ---- */
+
+/* One that has ended is not known any more. */
+static bool is_pending(PyObject *task)
+{
+    PyObject *state = krait_args_plain_attr(task, "_state");
+    bool is = state && PyUnicode_Check(state) && PyUnicode_CompareWithASCIIString(state, "PENDING") == 0;
+    Py_XDECREF(state);
+    return is;
+}
+
+/* Writes which tasks a future stands for. Returns whether there are any. `children`: a list or a set of futures, or NULL. */
+static bool note_children(struct krait_interp *in, PyObject *children, const void *future)
+{
+    bool is_known = children && (PyList_Check(children) || Py_TYPE(children) == &PySet_Type);
+    PyObject *list = is_known ? PySequence_List(children) : NULL; /* without the program's code */
+    bool any = false;
+    for (Py_ssize_t i = 0; list && i < PyList_Size(list); i++) {
+        PyObject *child = PyList_GetItem(list, i);
+        struct krait_live_task *task = find_task(in->tasks, child);
+        if (!task && is_asyncio_task(in->tasks, child) && is_pending(child))
+            task = define(in, child, NULL);
+        any |= task != NULL;
+        if (task && task->nursery != future)
+            write_nursery(in, task, future);
+    }
+    Py_XDECREF(list);
+    PyErr_Clear();
+    return any;
+}
+
+/* The address of the future for which a task group waits that is left now. NULL: none. */
+static const void *future_of(struct krait_interp *in, PyObject *group)
+{
+    PyObject *future = krait_args_plain_attr(group, "_on_completed_fut");
+    PyObject *children = future && future != Py_None ? krait_args_plain_attr(group, "_tasks") : NULL;
+    const void *address = note_children(in, children, future) ? future : NULL;
+    Py_XDECREF(children);
+    Py_XDECREF(future);
+    return address;
+}
+
+/* `code` is that of the innermost frame. NULL: it waits for no group. */
+static const void *find_group(struct krait_interp *in, PyObject *code)
+{
+    bool is_exit = false;
+    for (int i = 0; in->tasks && i < KRAIT_TASK_GROUPS; i++)
+        is_exit |= code == in->tasks->groups[i];
+    if (KRAIT_LIKELY(!is_exit))
+        return NULL;
+    int saved_errno = errno;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *group = krait_args_local(code, "self");
+    const void *future = group ? future_of(in, group) : NULL;
+    Py_XDECREF(group);
+    PyErr_Restore(type, value, traceback);
+    errno = saved_errno;
+    return future;
+}
+
+static bool is_of_several(struct krait_interp *in, PyObject *future)
+{
+    if (future == of_thread->group)
+        return true;
+    if ((PyObject *)Py_TYPE(future) != in->tasks->gathering)
+        return false;
+    PyObject *children = krait_args_plain_attr(future, "_children");
+    bool is = note_children(in, children, future);
+    Py_XDECREF(children);
+    return is;
+}
+
 /* ---- steps ---- */
 
 static void tell(struct krait_interp *in, uint32_t event, const void *payload, size_t n)
@@ -456,12 +388,13 @@ static void tell(struct krait_interp *in, uint32_t event, const void *payload, s
 
 /* Whether the task at an address is the one that was there: see tasks.h. A task whose root is not recorded goes by
  * the first coroutine in it that is. */
-static bool is_same(const struct task *task, bool call)
+static bool is_same(const struct krait_live_task *task, bool call)
 {
     return !call || !task->root;
 }
 
-static void note_coroutine(struct krait_interp *in, PyObject *object, struct task *task, const void *code)
+static void note_coroutine(struct krait_interp *in, PyObject *object, struct krait_live_task *task,
+                           const void *code)
 {
     if (task->root)
         return;
@@ -471,7 +404,7 @@ static void note_coroutine(struct krait_interp *in, PyObject *object, struct tas
 
 static void begin_step(struct krait_interp *in, PyObject *object, const void *code, bool call)
 {
-    struct task *task = find_task(in->tasks, object);
+    struct krait_live_task *task = find_task(in->tasks, object);
     if (task && !is_same(task, call)) {
         end_task(in->tasks, (uint32_t)(task - in->tasks->tasks));
         task = NULL;
@@ -513,7 +446,7 @@ void krait_tasks_begun(struct krait_interp *in, const void *code, bool call)
 static bool is_trap(const struct krait_tasks *tasks, const void *code)
 {
     bool is = false;
-    for (int i = 0; i < TRAPS; i++)
+    for (int i = 0; i < KRAIT_TASK_TRAPS; i++)
         is |= code == tasks->trio_traps[i];
     return is;
 }
@@ -531,9 +464,11 @@ static uint64_t awaited(struct krait_interp *in, const void *waits, const void *
         uint64_t nursery = code && code == tasks->trio_exit ? nursery_left(tasks, waits) : 0;
         return nursery ? nursery : (uintptr_t)waits;
     }
-    if (!is_asyncio_task(tasks, value))
+    if (!is_asyncio_task(tasks, value)) {
+        *why = is_of_several(in, value) ? KRAIT_task_leave_reason_tasks : *why;
         return (uintptr_t)value;
-    const struct task *task = find_task(tasks, value);
+    }
+    const struct krait_live_task *task = find_task(tasks, value);
     if (!task)
         task = define(in, value, NULL);
     *why = task ? KRAIT_task_leave_reason_task : KRAIT_task_leave_reason_future;
@@ -562,9 +497,9 @@ static void leave_step(struct krait_interp *in, const struct step *step, enum kr
     uint32_t at = waiting ? krait_code_id(in, waiting) : 0;
     uint64_t on = waits ? awaited(in, step->task, waiting, value, &why) : 0;
     of_thread->yielded_count = 0;
-    struct task *task = find_task(in->tasks, step->task);
+    struct krait_live_task *task = find_task(in->tasks, step->task);
     if (task) {
-        task->future = why == KRAIT_task_leave_reason_future ? on : 0;
+        task->future = why == KRAIT_task_leave_reason_future || why == KRAIT_task_leave_reason_tasks ? on : 0;
         note_started(in, task);
     }
     uint8_t payload[KRAIT_BYTES_task_leave];
@@ -597,7 +532,8 @@ void krait_tasks_wake(struct krait_interp *in, PyObject *future)
 {
     if (!in->tasks || !future)
         return;
-    const struct task *task = is_asyncio_task(in->tasks, future) ? find_task(in->tasks, future) : NULL;
+    const struct krait_live_task *task =
+        is_asyncio_task(in->tasks, future) ? find_task(in->tasks, future) : NULL;
     uint64_t on = task && task->future ? task->future : (uintptr_t)future;
     uint8_t payload[KRAIT_BYTES_task_wake];
     size_t n = krait_put_task_wake(payload, &(struct krait_payload_task_wake){ on });
@@ -606,7 +542,7 @@ void krait_tasks_wake(struct krait_interp *in, PyObject *future)
 
 uint64_t krait_tasks_waited(const struct krait_interp *in, const void *trio_task)
 {
-    const struct task *task = in->tasks ? find_task(in->tasks, trio_task) : NULL;
+    const struct krait_live_task *task = in->tasks ? find_task(in->tasks, trio_task) : NULL;
     return task && task->future ? task->future : (uintptr_t)trio_task;
 }
 
@@ -674,7 +610,7 @@ void krait_tasks_resumed(struct krait_interp *in, PyObject *frame)
         return;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *object = current_task(in->tasks);
-    const struct task *task = object ? find_task(in->tasks, object) : NULL;
+    const struct krait_live_task *task = object ? find_task(in->tasks, object) : NULL;
     uint32_t begins = task && task->root ? count_frames(frame, task->root) : 0;
     if (begins)
         push_step(in, task, begins);
@@ -706,8 +642,11 @@ void krait_tasks_done(struct krait_interp *in)
     Py_XDECREF(tasks->current_tasks);
     Py_XDECREF(tasks->python_tasks);
     Py_XDECREF(tasks->task_type);
+    Py_XDECREF(tasks->gathering);
+    for (int i = 0; i < KRAIT_TASK_GROUPS; i++)
+        Py_XDECREF(tasks->groups[i]);
     Py_XDECREF(tasks->trio_run);
-    for (int i = 0; i < TRAPS; i++)
+    for (int i = 0; i < KRAIT_TASK_TRAPS; i++)
         Py_XDECREF(tasks->trio_traps[i]);
     Py_XDECREF(tasks->trio_child);
     Py_XDECREF(tasks->trio_exit);

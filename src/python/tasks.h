@@ -17,6 +17,10 @@
  * outwards as far as nobody catches it. Where somebody does and waits again, the root does not go on at all: the
  * first yield ends the step.
  *
+ * A task that waits for several, by gather() or at the end of a task group, waits for one future. Which tasks that stands for
+ * is read where the wait begins: gather()'s future has a list of them, and so has the group, which is a local variable
+ * of the innermost coroutine then.
+ *
  * A task is known by its address until its root has returned or raised. A task that is dropped before that may leave its
  * address to another; that one begins its root by a call where the old one would resume it, and so is told apart.
  */
@@ -41,8 +45,9 @@ bool krait_tasks_is_waker(const char *module, const char *name);
 
 /* A coroutine has just begun (call), or goes on. GIL held; keeps errno and the exception. */
 void krait_tasks_begun(struct krait_interp *in, const void *code, bool call);
-/* A coroutine is about to yield, in a step. Returns whether the step ends by that. hot path */
-bool krait_tasks_yielding(const void *code);
+/* A coroutine is about to yield, in a step; it is the innermost frame, if no other has yielded. Returns whether the step ends
+ * by that. GIL held; keeps errno and the exception. hot path */
+bool krait_tasks_yielding(struct krait_interp *in, const void *code);
 /* The step may end: its root is about to end, or what krait_tasks_yielding says. `value` is what is yielded, or NULL. The
  * same. */
 void krait_tasks_ending(struct krait_interp *in, enum krait_event_enum_value how, PyObject *value);

@@ -19,7 +19,8 @@ void krait_newest_tasks_done(struct krait_newest_tasks *tasks)
 /* What a task waits for; 0: nothing that an event names. */
 static uint64_t awaited_by(const struct krait_payload_task_leave *left)
 {
-    return left->reason == KRAIT_task_leave_reason_future ? left->on
+    return left->reason == KRAIT_task_leave_reason_future || left->reason == KRAIT_task_leave_reason_tasks
+               ? left->on
            : left->reason == KRAIT_task_leave_reason_task ? krait_awaited_task(left->on)
                                                           : 0;
 }

@@ -89,6 +89,7 @@ struct pass {
     struct strand alone;      /* ... where threads come one after the other */
     struct now *now;          /* by index in trace->tasks */
     struct krait_map waiting; /* what is waited for to the index of who waits, + 1 */
+    struct krait_map ended;   /* a future of several tasks to the index of the one that ended last, + 1 */
     struct krait_thread_events events;
     uint32_t names[KRAIT_TASK_STATES];
 };
@@ -176,6 +177,26 @@ static int wait_for(struct pass *pass, uint32_t task, uint64_t key)
     return krait_map_put(&pass->waiting, key, (uint64_t)task + 1);
 }
 
+/* The future of several tasks: see krait_task.nursery. */
+static uint64_t nursery_at(const struct pass *pass, uint32_t task, uint64_t t_ns)
+{
+    const struct krait_task *of = &pass->trace->tasks[task];
+    return t_ns < of->moved_ns ? of->nursery_before : of->nursery;
+}
+
+static int note_end(struct pass *pass, uint32_t task, uint64_t t_ns)
+{
+    uint64_t nursery = nursery_at(pass, task, t_ns);
+    return nursery ? krait_map_put(&pass->ended, nursery, (uint64_t)task + 1) : 0;
+}
+
+/* The loop wakes who waits for several tasks: because of the one that has just ended. */
+static uint32_t last_ended(const struct pass *pass, uint64_t key)
+{
+    const uint64_t *task = krait_map_get(&pass->ended, key);
+    return task && *task ? (uint32_t)(*task - 1) : KRAIT_NO_ID;
+}
+
 static int wake(struct pass *pass, uint64_t key, uint64_t t_ns, uint32_t by)
 {
     uint64_t *waiter = krait_map_get(&pass->waiting, key);
@@ -184,6 +205,8 @@ static int wake(struct pass *pass, uint64_t key, uint64_t t_ns, uint32_t by)
     if (!now || (now->is_known && now->since_ns > t_ns)) /* another future had the address before */
         return 0;
     *waiter = 0;
+    if (by == KRAIT_NO_ID && now->left.reason == KRAIT_task_leave_reason_tasks)
+        by = last_ended(pass, key);
     bool is_waiting = now->is_known && now->state != KRAIT_TASK_RUNNING && now->state != KRAIT_TASK_READY;
     return is_waiting ? go_to(pass, task, t_ns, KRAIT_TASK_READY, by) : 0;
 }
@@ -234,6 +257,9 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
     case KRAIT_task_leave_reason_future:
         rc = go_to(pass, task, t_ns, krait_task_waits(func_of(pass, event->at)), KRAIT_NO_ID);
         return rc ? rc : wait_for(pass, task, event->on);
+    case KRAIT_task_leave_reason_tasks:
+        rc = go_to(pass, task, t_ns, KRAIT_TASK_TASK, KRAIT_NO_ID);
+        return rc ? rc : wait_for(pass, task, event->on);
     case KRAIT_task_leave_reason_task:
         rc = go_to(pass, task, t_ns, KRAIT_TASK_TASK, find_task(pass, event->on));
         return rc ? rc : wait_for(pass, task, krait_awaited_task(event->on));
@@ -245,6 +271,7 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
         return end_state(pass, &pass->now[task], t_ns);
     default: /* it has ended */
         rc = end_state(pass, &pass->now[task], t_ns);
+        rc = rc ? rc : note_end(pass, task, t_ns);
         return rc ? rc : wake(pass, krait_awaited_task(event->task), t_ns, task);
     }
 }
@@ -637,6 +664,7 @@ static int walk_process(struct pass *pass, uint32_t process)
     }
     int rc = threads ? read_threads(pass, threads, count, &damage) : -ENOMEM;
     krait_map_done(&pass->waiting); /* another process may have the same addresses */
+    krait_map_done(&pass->ended);
     return rc ? rc : end_all(pass, process);
 }
 

@@ -78,11 +78,12 @@ struct krait_thread {
 
 /* A task of asyncio or trio, or a greenlet: what one of its coroutines, or itself, ran, step by step. */
 struct krait_task {
-    uint32_t process;                  /* index */
-    uint32_t id;                       /* in the process, from 1 */
-    uint32_t func;                     /* of its coroutine; KRAIT_NO_ID: it has not begun */
-    const char *name;                  /* "Task-7" where nobody gave it one */
-    uint64_t nursery;                  /* of trio, that it runs in: an address; 0: none */
+    uint32_t process; /* index */
+    uint32_t id;      /* in the process, from 1 */
+    uint32_t func;    /* of its coroutine; KRAIT_NO_ID: it has not begun */
+    const char *name; /* "Task-7" where nobody gave it one */
+    /* Of trio, that it runs in, or asyncio's future of several tasks: an address; 0: none. */
+    uint64_t nursery;
     uint64_t nursery_before, moved_ns; /* the one that it was in before that time */
 };
 

@@ -220,6 +220,102 @@ def test_a_task_stands_above_those_of_the_nursery_that_it_waits_for(synth, krait
     assert at(55) == [(0, "main", "task"), (1, "starter", "ready"), (1, "other", "future")]
 
 
+SEVERAL = """
+process 7 python3
+code 1 python m main m.py 1
+task 1 1 main
+task 2 1 first
+task 3 1 last
+task 4 1 later
+thread 7
+0us nursery 2 64
+0us nursery 3 64
+1us run 1
+2us leave 1 7 64 1
+3us run 2
+5us leave 2 3
+6us run 3
+8us leave 3 3
+10us wake 64
+20us run 1
+30us leave 1 3
+31us run 4
+32us leave 4 1 64 1
+34us wake 64
+40us run 4
+41us leave 4 3
+"""
+
+
+def test_a_task_that_waits_for_several_is_woken_by_the_last_of_them(synth, krait):
+    """The loop ends the wait, outside of all tasks. Another future may have the address later."""
+    folder = synth(SEVERAL)
+
+    def at(us):
+        return [(r["depth"], r["task"].split()[0], r["state"], r["woken_by"]) for r in verb_json(krait, "report", folder, "--by", "task", "--at", f"{us}us")["tasks"]]
+
+    assert at(4) == [(0, "main", "task", None), (1, "first", "running", None)]
+    assert at(7) == [(0, "main", "task", None), (1, "last", "running", None)]
+    assert at(15) == [(0, "main", "ready", 3)]
+    assert at(33) == [(0, "later", "future", None)] and at(36) == [(0, "later", "ready", None)]
+
+
+CHILDREN = """
+import asyncio, sys, time
+
+def blocks(): time.sleep(0.2)  # the moment: nobody else can run
+
+async def ends(): pass
+async def waits(event): await event.wait()
+async def busy(event):
+    for _ in range(3): await asyncio.sleep(0)  # the others have begun by then
+    blocks()
+    event.set()
+async def nested(event): await asyncio.gather(waits(event), ends())
+def all_of(event): return [ends(), busy(event), waits(event), nested(event)]
+
+async def gathers(event, before): await asyncio.gather(before, *all_of(event))
+async def groups(event, before):
+    async with asyncio.TaskGroup() as group:
+        for each in all_of(event): group.create_task(each)
+
+async def main(how):
+    event, before = asyncio.Event(), asyncio.ensure_future(ends())
+    await before  # its address may come again, and it is not there any more
+    outside = asyncio.ensure_future(waits(event))
+    outside.set_name("outside")
+    await {"gather": gathers, "group": groups}[how](event, before)
+    await outside
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def check_children(record, python, krait, how):
+    recording = record.text(python, CHILDREN, how)
+    (call,) = verb_json(krait, "intervals", recording.path, "--call", "blocks", "--list")["list"]
+    rows = verb_json(krait, "report", recording.path, "--by", "task", "--at", f"{(call['begin_ns'] + 100_000_000) / 1e9:.9f}s")["tasks"]
+    found = [(r["depth"], r["task"].split()[0].split(".")[-1], r["state"]) for r in rows]
+    assert found[0] == (0, "main", "task") and (0, "outside", "lock") in found
+    below = [row for row in found[1:] if row[1] != "outside"]
+    assert sorted(below) == [(1, "busy", "running"), (1, "nested", "task"), (1, "waits", "lock"), (2, "waits", "lock")]
+    assert below.index((2, "waits", "lock")) == below.index((1, "nested", "task")) + 1
+    tasks = verb_json(krait, "report", recording.path, "--by", "task")["tasks"]
+    counts = {row["coroutine"].split(".")[-1]: row["tasks"] for row in tasks if row["name"] is None and row["coroutine"].startswith("__main__")}
+    assert counts == {"main": 1, "ends": 3, "busy": 1, "waits": 2, "nested": 1}
+
+
+@pytest.mark.every_python
+def test_a_task_stands_above_those_that_it_gathers(record, python, krait):
+    check_children(record, python, krait, "gather")
+
+
+@pytest.mark.every_python
+@pytest.mark.pythons(least=(3, 11))
+def test_a_task_stands_above_those_of_its_group(record, python, krait):
+    check_children(record, python, krait, "group")
+
+
 @pytest.mark.few_pythons
 def test_a_task_that_is_ready_says_who_woke_it(record, python, run, krait):
     recording = record.text(

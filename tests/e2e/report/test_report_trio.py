@@ -239,7 +239,7 @@ def test_a_task_of_trio_stands_above_those_of_its_nursery(record, krait, python,
         (2, "inside"): "timer",
         (0, "outside"): "timer",  # nested waits for the inner nursery, not yet for this one
     }
-    (tree,) = trees(krait, record.text(inside, GROUPS, "trio").path)
-    assert tree == {(0, "main"): "task", (1, "nested"): "task", (2, "leaf"): "timer", (1, "probe"): "running"}
-    (tree,) = trees(krait, record.text(inside, GROUPS, "asyncio").path)  # asyncio puts a future between
-    assert {(0, "nested"): "task", (0, "leaf"): "timer", (0, "probe"): "running"}.items() < tree.items()
+    for backend, top in (("trio", "main"), ("asyncio", "wrapper")):
+        (tree,) = trees(krait, record.text(inside, GROUPS, backend).path)
+        if backend == "trio" or python.number >= (3, 9):  # anyio 4.5, the last one for 3.8, leaves a group by asyncio.wait()
+            assert tree == {(0, top): "task", (1, "nested"): "task", (2, "leaf"): "timer", (1, "probe"): "running"}

@@ -82,8 +82,8 @@ static int find_processes(struct top *top, uint64_t now)
 static int take_sample(struct top *top)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
-    uint32_t flags =
-        KRAIT_READ_PROVED | (top->idle ? 0 : KRAIT_READ_RUNNING) | (top->gil ? KRAIT_READ_HOLDER : 0);
+    uint32_t flags = KRAIT_READ_PROVED | (top->idle || top->kernel ? 0 : KRAIT_READ_RUNNING) |
+                     (top->gil ? KRAIT_READ_HOLDER : 0) | (top->kernel ? KRAIT_READ_WAITS : 0);
     int rc = find_processes(top, now);
     rc = rc ? rc : top_processes_read(&top->processes, &top->sums, flags, &top->err);
     if (!rc && top_process_count(&top->processes))
@@ -182,6 +182,11 @@ void top_switch_exact(struct top *top)
 
 /* -- showing -- */
 
+struct top_shape top_shape_of(const struct top *top)
+{
+    return (struct top_shape){ top->is_exact, top->kernel, top->by };
+}
+
 static struct top_view view_of(const struct top *top, bool whole)
 {
     return (struct top_view){ .processes = &top->processes,
@@ -199,6 +204,7 @@ static struct top_view view_of(const struct top *top, bool whole)
                               .pid = top->pid,
                               .by = top->by,
                               .lines = top->lines,
+                              .kernel = top->kernel,
                               .classic = top->options->classic && !top->options->json,
                               .marks = !top->options->json,
                               .whole = whole,
@@ -385,6 +391,11 @@ static enum top_by by_of(const char *by)
     return found;
 }
 
+static struct top_shape shape_of(const struct top_options *options)
+{
+    return (struct top_shape){ options->exact, options->kernel, by_of(options->by) };
+}
+
 static int check_options(const struct top_options *options, struct krait_err *err)
 {
     struct krait_match *match = NULL;
@@ -394,14 +405,15 @@ static int check_options(const struct top_options *options, struct krait_err *er
         return krait_err_set(err, -EINVAL, "--rate is at most %d samples a second", RATE_MOST);
     if (options->max_overhead < 0 || options->max_overhead > OVERHEAD_ALL)
         return krait_err_set(err, -EINVAL, "--max-overhead is a percentage from 0 to 100");
-    if (options->exact && (options->lines || options->idle || options->gil || options->rate))
+    if (options->exact &&
+        (options->lines || options->idle || options->gil || options->kernel || options->rate))
         return krait_err_set(err, -EINVAL,
-                             "--lines, --idle, --gil and --rate are of samples, not of --exact");
+                             "--lines, --idle, --gil, --kernel and --rate are of samples, not of --exact");
     if (by_of(options->by) == TOP_BY_TASK && (!options->exact || options->classic))
         return krait_err_set(err, -EINVAL, "--by task needs --exact, without --classic");
     int rc = options->filter ? krait_match_new(&match, options->filter, err) : 0;
     krait_match_free(match);
-    return rc || !options->sort ? rc : top_check_sort(options->sort, options->exact, by_of(options->by), err);
+    return rc || !options->sort ? rc : top_check_sort(options->sort, shape_of(options), err);
 }
 
 static bool wants_screen(const struct top_options *options)
@@ -471,10 +483,11 @@ static int run_top(void *values, int argc, char **argv)
     struct top top = {
         .options = options,
         .processes = { .with_children = options->children, .output = -1 },
-        .sort = options->sort ? options->sort : top_next_sort(NULL, options->exact, by_of(options->by)),
+        .sort = options->sort ? options->sort : top_next_sort(NULL, shape_of(options)),
         .by = by_of(options->by),
         .idle = options->idle,
         .gil = options->gil,
+        .kernel = options->kernel,
         .lines = options->lines,
         .rate = options->rate ? options->rate : RATE_USUAL,
         .interval_ns = options->interval_ns ? options->interval_ns : KRAIT_NS_PER_S,
@@ -509,6 +522,9 @@ static const struct krait_opt top_opts[] = {
       "Count threads that sleep too, not only those that run" },
     { "gil", 'g', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, gil),
       "Count only threads that hold the GIL" },
+    { "kernel", 'k', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, kernel),
+      "Also show what threads waited for: count those that sleep too, and split the total by what the kernel says of "
+      "each (CPU, GIL, lock, disk, network, ...)" },
     { "by", 0, KRAIT_OPT_CHOICE, "thread|process|task", offsetof(struct top_options, by),
       "Show a row for each function of each thread, or of each process; with --exact, task: for the tasks of each "
       "coroutine or name" },
@@ -525,7 +541,8 @@ static const struct krait_opt top_opts[] = {
       "file, line" },
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", offsetof(struct top_options, sort),
       "Sort by own, total, descendants, own_ns, total_ns, function, line or file, with --exact also by calls, "
-      "calls_per_s or mean_ns (default: own)" },
+      "calls_per_s or mean_ns, with --kernel by on_cpu, gil, lock, disk, network, poll, timer, child or other "
+      "(default: own)" },
     { "limit", 'n', KRAIT_OPT_UINT, "N", offsetof(struct top_options, limit),
       "Print the first N functions (default: all that fit)" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, json),
@@ -563,6 +580,8 @@ const struct krait_cmd krait_cmd_top = {
                 "krait top --children --by process $(pgrep -o gunicorn)\n"
                 "# The lines of one module that take the time\n"
                 "krait top --lines --filter 'app/*.py' 4711\n"
+                "# What threads wait for, the greatest wait for locks first\n"
+                "krait top --kernel --sort lock 4711\n"
                 "# A table of the next 10 seconds\n"
                 "krait top --once --interval 10s 4711\n"
                 "# The busiest function, once a second\n"

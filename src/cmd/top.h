@@ -16,7 +16,7 @@
 #include "remote/sums.h"
 
 struct top_options {
-    bool once, idle, gil, json, classic, lines, children, exact;
+    bool once, idle, gil, kernel, json, classic, lines, children, exact;
     double max_overhead;
     uint64_t batch, rate, interval_ns, limit;
     const char *sort, *by, *filter;
@@ -58,7 +58,8 @@ void top_command_end(struct top_processes *processes);
 /* Opens processes that were not, finds children, lets go of those that have ended. Returns 0; -ESRCH: all have ended;
  * or why a named process cannot be read, with err set. */
 int top_processes_find(struct top_processes *processes, struct krait_sums *sums, struct krait_err *err);
-/* Adds one reading of each to the sums. Returns 0 or -ENOMEM; or of a single process why it cannot be read any more. */
+/* Adds one reading of each to the sums, with KRAIT_READ_WAITS by enum top_state. Returns 0 or -ENOMEM; or of a single process
+ * why it cannot be read any more. */
 int top_processes_read(struct top_processes *processes, struct krait_sums *sums, uint32_t flags,
                        struct krait_err *err);
 /* What all of them have used since they were asked last: CPU time, in ns. */
@@ -67,6 +68,24 @@ uint64_t top_processes_cpu(struct top_processes *processes);
 uint64_t top_processes_memory(const struct top_processes *processes);
 
 /* -- what a table shows -- */
+
+/* What a thread was doing, and what it was waiting for: top_waits.c. */
+enum top_state {
+    TOP_CPU, /* on a CPU, or ready for one */
+    TOP_GIL,
+    TOP_LOCK,
+    TOP_DISK,
+    TOP_NETWORK,
+    TOP_POLL, /* any of several files */
+    TOP_TIMER,
+    TOP_CHILD,
+    TOP_OTHER,
+    TOP_STATES,
+};
+_Static_assert((int)TOP_STATES == (int)KRAIT_SUMS_STATES, "one a state");
+
+/* Of a thread that was read with KRAIT_READ_WAITS. */
+enum top_state top_state_of(pid_t pid, const struct krait_remote_thread *thread);
 
 enum top_by { TOP_BY_NOTHING, TOP_BY_THREAD, TOP_BY_PROCESS, TOP_BY_TASK, TOP_BY_COUNT };
 
@@ -79,6 +98,12 @@ struct top_scroll {
     uint32_t first;       /* the row on top */
     uint32_t rows, shown; /* in the last table: those that there were, those that fitted */
     uint32_t line;        /* of the text: where the selected row is; UINT32_MAX: none is */
+};
+
+/* Which columns a table has. */
+struct top_shape {
+    bool exact, kernel;
+    enum top_by by;
 };
 
 struct top_view {
@@ -95,6 +120,7 @@ struct top_view {
     pid_t pid;                       /* of the program */
     enum top_by by;
     bool lines;       /* a row is a line, not a function */
+    bool kernel;      /* samples: time is split by enum top_state */
     bool classic;     /* the columns of --classic */
     bool marks;       /* names have KRAIT_HOLDS_DROPPED behind them */
     bool whole;       /* shares of all the time, not of the last interval */
@@ -127,6 +153,7 @@ struct top_row {
     uint64_t own_ns, total_ns, calls; /* since the beginning; calls of live sums alone */
     uint64_t own, total;              /* shares of the time that is shown, in millionths */
     uint64_t shown_calls;             /* in that time */
+    uint64_t states[TOP_STATES];      /* shares, which add up to total */
     uint64_t tasks, longest_ns;       /* by task */
     double calls_s;
 };
@@ -140,10 +167,10 @@ int top_rows(const struct top_view *view, struct top_row **rows, uint32_t *count
 /* -- top_table.c -- */
 
 /* Returns 0, -ENOMEM, or -EINVAL with the keys there are. */
-int top_check_sort(const char *key, bool exact, enum top_by by, struct krait_err *err);
+int top_check_sort(const char *key, struct top_shape shape, struct krait_err *err);
 /* The next key after `sort`, for a key of the keyboard; the key of a number from 0, NULL: there are fewer. */
-const char *top_next_sort(const char *sort, bool exact, enum top_by by);
-const char *top_sort_of(size_t number, bool exact, enum top_by by);
+const char *top_next_sort(const char *sort, struct top_shape shape);
+const char *top_sort_of(size_t number, struct top_shape shape);
 /* Heading and table. */
 int top_text(const struct top_view *view, const struct krait_table_look *look, struct krait_buf *out);
 /* One line of JSON. */
@@ -251,7 +278,7 @@ struct top {
     bool reversed;
     struct top_scroll scroll;
     enum top_by by;
-    bool idle, gil, lines, paused, quit, helps;
+    bool idle, gil, kernel, lines, paused, quit, helps;
     uint64_t rate, interval_ns, tables;
     uint64_t due_ns, last_ns; /* of the next reading, the one before */
     uint64_t end_ns;          /* of the interval */
@@ -273,6 +300,7 @@ struct top {
 
 /* Shows what there is now. */
 void top_show_screen(struct top *top);
+struct top_shape top_shape_of(const struct top *top);
 /* Between samples and every call; where that fails, top->note has the reason. */
 void top_switch_exact(struct top *top);
 

@@ -63,12 +63,12 @@ static void sort_by(struct top *top, const char *sort)
 
 static void sort_next(struct top *top, int key)
 {
-    sort_by(top, top_next_sort(top->sort, top->is_exact, top->by));
+    sort_by(top, top_next_sort(top->sort, top_shape_of(top)));
 }
 
 static void sort_number(struct top *top, int key)
 {
-    const char *sort = top_sort_of((size_t)(key - '1'), top->is_exact, top->by);
+    const char *sort = top_sort_of((size_t)(key - '1'), top_shape_of(top));
     if (sort)
         sort_by(top, sort);
 }
@@ -104,6 +104,7 @@ static void change_samples(struct top *top, int key)
     } flags[] = { { 'l', &top->lines, "lines of code" },
                   { 'L', &top->lines, "lines of code" },
                   { 'i', &top->idle, "sleeping threads" },
+                  { 'w', &top->kernel, "what threads wait for" },
                   { 'g', &top->gil, "the holder of the GIL" } };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(flags); i++) {
         if (key != flags[i].key)
@@ -113,6 +114,8 @@ static void change_samples(struct top *top, int key)
         else
             *flags[i].flag = !*flags[i].flag;
     }
+    if (key == 'w' && !top->is_exact) /* what was counted until now was not split */
+        krait_sums_reset(&top->sums);
 }
 
 static void filter(struct top *top, int key)
@@ -157,6 +160,7 @@ static const struct {
     { "t", group, "t", "rows of threads, processes, all together; of every call also tasks" },
     { "i", change_samples, "i", "samples: count threads that sleep too, or those alone that run" },
     { "g", change_samples, "g", "samples: count the thread that holds the GIL alone, or all" },
+    { "w", change_samples, "w", "samples: what threads wait for, and those that sleep too; or not" },
     { "/\\", filter, "/", "show functions of a name or file alone; Esc shows all again" },
     { "r", reset, "r", "begin anew" },
     { "?h", help, "?", "these keys" },
@@ -173,8 +177,8 @@ void top_add_help(struct krait_buf *text)
 static void keep_sort(struct top *top)
 {
     struct krait_err ignored;
-    if (top_check_sort(top->sort, top->is_exact, top->by, &ignored))
-        sort_by(top, top_next_sort(NULL, top->is_exact, top->by));
+    if (top_check_sort(top->sort, top_shape_of(top), &ignored))
+        sort_by(top, top_next_sort(NULL, top_shape_of(top)));
 }
 
 /* htop's function keys. */
@@ -267,8 +271,8 @@ void top_add_keys(struct krait_buf *line, const struct top *top, uint32_t width)
         krait_buf_fmt(line, "  l %s", top->lines ? "functions" : "lines");
     krait_buf_fmt(line, "  t %s", groups[next_by(top)]);
     if (!top->is_exact)
-        krait_buf_fmt(line, "  i %s  g %s", top->idle ? "no sleeping" : "sleeping too",
-                      top->gil ? "all threads" : "GIL only");
+        krait_buf_fmt(line, "  i %s  g %s  w %s", top->idle ? "no sleeping" : "sleeping too",
+                      top->gil ? "all threads" : "GIL only", top->kernel ? "no waits" : "waits");
     krait_buf_str(line, "  / filter  r reset");
     cut(line, width);
 }

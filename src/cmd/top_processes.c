@@ -248,6 +248,19 @@ int top_processes_find(struct top_processes *processes, struct krait_sums *sums,
 
 /* -- reading -- */
 
+static int add_to_sums(struct krait_sums *sums, const struct top_process *process, bool by_state)
+{
+    const struct krait_remote_stacks *stacks = &process->stacks;
+    if (!by_state)
+        return krait_sums_add(sums, process->pid, stacks, NULL);
+    KRAIT_AUTO_FREE uint8_t *states = calloc(stacks->thread_count + 1, 1);
+    for (uint32_t i = 0; i < stacks->thread_count && states; i++) {
+        if (stacks->threads[i].count)
+            states[i] = (uint8_t)top_state_of(process->pid, &stacks->threads[i]);
+    }
+    return states ? krait_sums_add(sums, process->pid, stacks, states) : -ENOMEM;
+}
+
 int top_processes_read(struct top_processes *processes, struct krait_sums *sums, uint32_t flags,
                        struct krait_err *err)
 {
@@ -267,7 +280,7 @@ int top_processes_read(struct top_processes *processes, struct krait_sums *sums,
             continue;
         }
         read++;
-        rc = krait_sums_add(sums, process->pid, &process->stacks);
+        rc = add_to_sums(sums, process, flags & KRAIT_READ_WAITS);
     }
     if (rc)
         return krait_err_set(err, rc, "out of memory");

@@ -54,6 +54,8 @@ static void share_samples(struct merging *m)
         row->total_ns = time_of(&sums->all, row->total_ns);
         row->own = row->own * MILLION / KRAIT_MAX(rounds->rounds, 1u);
         row->total = row->total * MILLION / KRAIT_MAX(rounds->rounds, 1u);
+        for (size_t state = 0; state < TOP_STATES; state++)
+            row->states[state] = row->states[state] * MILLION / KRAIT_MAX(rounds->rounds, 1u);
     }
 }
 
@@ -79,6 +81,8 @@ static int add_samples(struct merging *m)
         const struct krait_sum *shown = m->view->whole ? &from->all : &from->last;
         to->own += shown->own;
         to->total += shown->total;
+        for (size_t state = 0; state < TOP_STATES; state++)
+            to->states[state] += shown->states[state];
         to->own_ns += from->all.own;
         to->total_ns += from->all.total;
     }

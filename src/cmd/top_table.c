@@ -70,9 +70,9 @@ static struct krait_sheet_cell get_identity(void *of, const void *row, size_t un
 #define LEFT (KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN)
 
 /* What tables are of. */
-enum top_kind { OF_SAMPLES, OF_CALLS, OF_TASKS, KINDS };
+enum top_kind { OF_SAMPLES, OF_CALLS, OF_TASKS, OF_STATES, KINDS };
 
-enum { NOT = -1, COLUMNS_MOST = 16 };
+enum { NOT = -1, COLUMNS_MOST = 32 };
 
 struct top_column {
     struct krait_sheet_column column;
@@ -92,28 +92,42 @@ struct top_column {
 #define NAME_OF(member)   krait_sheet_name_at, offsetof(struct top_row, member)
 #define NUMBER_OF(member) krait_sheet_number_at, offsetof(struct top_row, member)
 
+#define STATE(title, key, flags, state)                                             \
+    {                                                                               \
+        { title, 0, 0, 0 }, key, KRAIT_SHEET_SHARE, flags, NUMBER_OF(states[state]) \
+    }
+
 static const struct top_column columns[] = {
-    { NUMBER("own", "own", KRAIT_SHEET_SHARE, NUMBER_OF(own)), { 0, 0, NOT }, 1 },
-    { NUMBER("total", "total", KRAIT_SHEET_SHARE, NUMBER_OF(total)), { 0, 0, NOT }, 2 },
-    { NUMBER("descendants", "descendants", KRAIT_SHEET_SHARE, get_descendants, 0), { 4, 7, NOT }, 8 },
-    { NUMBER("calls/s", "calls_per_s", KRAIT_SHEET_COUNT, get_rate, 0), { NOT, 0, NOT }, 5 },
-    { NUMBER("running", "running", KRAIT_SHEET_SHARE, NUMBER_OF(own)), { NOT, NOT, 0 }, 1 },
-    { NUMBER("steps/s", "steps_per_s", KRAIT_SHEET_COUNT, get_rate, 0), { NOT, NOT, 0 }, 4 },
-    { NUMBER("longest", "longest_ns", KRAIT_SHEET_NS, NUMBER_OF(longest_ns)), { NOT, NOT, 0 }, 2 },
-    { NUMBER("mean", "mean_ns", KRAIT_SHEET_NS, get_mean, 0), { NOT, 2, 2 }, 7 },
-    { NUMBER("calls", "calls", KRAIT_SHEET_COUNT, NUMBER_OF(calls)), { NOT, 5, NOT }, 6 },
-    { NUMBER("steps", "steps", KRAIT_SHEET_COUNT, NUMBER_OF(calls)), { NOT, NOT, 4 }, 5 },
-    { NUMBER("own time", "own_ns", KRAIT_SHEET_NS, NUMBER_OF(own_ns)), { 1, 3, NOT }, 3 },
-    { NUMBER("total time", "total_ns", KRAIT_SHEET_NS, NUMBER_OF(total_ns)), { 2, 4, NOT }, 4 },
-    { NUMBER("running time", "running_ns", KRAIT_SHEET_NS, NUMBER_OF(own_ns)), { NOT, NOT, 3 }, 3 },
-    { NUMBER("tasks", "tasks", KRAIT_SHEET_COUNT, NUMBER_OF(tasks)), { NOT, NOT, 1 }, 8 },
-    { TEXT("name", "name", KRAIT_SHEET_DASH, 8, NAME_OF(thread_name)), { NOT, NOT, 0 }, 0 },
-    { TEXT("function", "function", 0, 16, get_name, 0), { 0, 0, NOT }, 0 },
-    { TEXT("coroutine", "coroutine", 0, 16, NAME_OF(name)), { NOT, NOT, 0 }, 0 },
-    { NUMBER("line", "line", KRAIT_SHEET_NUMBER, get_line, 0), { 3, 6, 5 }, 0 },
-    { TEXT("file", "file", 0, 12, NAME_OF(file)), { 0, 1, 1 }, 0 },
+    { NUMBER("own", "own", KRAIT_SHEET_SHARE, NUMBER_OF(own)), { 0, 0, NOT, 0 }, 1 },
+    { NUMBER("total", "total", KRAIT_SHEET_SHARE, NUMBER_OF(total)), { 0, 0, NOT, 0 }, 2 },
+    { NUMBER("descendants", "descendants", KRAIT_SHEET_SHARE, get_descendants, 0), { 4, 7, NOT, 14 }, 8 },
+    { STATE("cpu", "on_cpu", 0, TOP_CPU), { NOT, NOT, NOT, 1 }, 9 },
+    { STATE("gil", "gil", KRAIT_SHEET_QUIET, TOP_GIL), { NOT, NOT, NOT, 2 }, 10 },
+    { STATE("lock", "lock", KRAIT_SHEET_QUIET, TOP_LOCK), { NOT, NOT, NOT, 3 }, 11 },
+    { STATE("disk", "disk", KRAIT_SHEET_QUIET, TOP_DISK), { NOT, NOT, NOT, 4 }, 12 },
+    { STATE("net", "network", KRAIT_SHEET_QUIET, TOP_NETWORK), { NOT, NOT, NOT, 5 }, 13 },
+    { STATE("poll", "poll", KRAIT_SHEET_QUIET, TOP_POLL), { NOT, NOT, NOT, 6 }, 14 },
+    { STATE("timer", "timer", KRAIT_SHEET_QUIET, TOP_TIMER), { NOT, NOT, NOT, 7 }, 15 },
+    { STATE("child", "child", KRAIT_SHEET_QUIET, TOP_CHILD), { NOT, NOT, NOT, 9 }, 16 },
+    { STATE("other", "other", KRAIT_SHEET_QUIET, TOP_OTHER), { NOT, NOT, NOT, 8 }, 17 },
+    { NUMBER("calls/s", "calls_per_s", KRAIT_SHEET_COUNT, get_rate, 0), { NOT, 0, NOT, NOT }, 5 },
+    { NUMBER("running", "running", KRAIT_SHEET_SHARE, NUMBER_OF(own)), { NOT, NOT, 0, NOT }, 1 },
+    { NUMBER("steps/s", "steps_per_s", KRAIT_SHEET_COUNT, get_rate, 0), { NOT, NOT, 0, NOT }, 4 },
+    { NUMBER("longest", "longest_ns", KRAIT_SHEET_NS, NUMBER_OF(longest_ns)), { NOT, NOT, 0, NOT }, 2 },
+    { NUMBER("mean", "mean_ns", KRAIT_SHEET_NS, get_mean, 0), { NOT, 2, 2, NOT }, 7 },
+    { NUMBER("calls", "calls", KRAIT_SHEET_COUNT, NUMBER_OF(calls)), { NOT, 5, NOT, NOT }, 6 },
+    { NUMBER("steps", "steps", KRAIT_SHEET_COUNT, NUMBER_OF(calls)), { NOT, NOT, 4, NOT }, 5 },
+    { NUMBER("own time", "own_ns", KRAIT_SHEET_NS, NUMBER_OF(own_ns)), { 1, 3, NOT, 11 }, 3 },
+    { NUMBER("total time", "total_ns", KRAIT_SHEET_NS, NUMBER_OF(total_ns)), { 2, 4, NOT, 12 }, 4 },
+    { NUMBER("running time", "running_ns", KRAIT_SHEET_NS, NUMBER_OF(own_ns)), { NOT, NOT, 3, NOT }, 3 },
+    { NUMBER("tasks", "tasks", KRAIT_SHEET_COUNT, NUMBER_OF(tasks)), { NOT, NOT, 1, NOT }, 8 },
+    { TEXT("name", "name", KRAIT_SHEET_DASH, 8, NAME_OF(thread_name)), { NOT, NOT, 0, NOT }, 0 },
+    { TEXT("function", "function", 0, 16, get_name, 0), { 0, 0, NOT, 0 }, 0 },
+    { TEXT("coroutine", "coroutine", 0, 16, NAME_OF(name)), { NOT, NOT, 0, NOT }, 0 },
+    { NUMBER("line", "line", KRAIT_SHEET_NUMBER, get_line, 0), { 3, 6, 5, 13 }, 0 },
+    { TEXT("file", "file", 0, 12, NAME_OF(file)), { 0, 1, 1, 0 }, 0 },
     { { { "", 0, 0, 0 }, KRAIT_HOLDS_KEY, KRAIT_SHEET_BOOL, KRAIT_SHEET_DATA, get_holds, 0 },
-      { NOT, 0, NOT },
+      { NOT, 0, NOT, NOT },
       0 },
 };
 
@@ -133,6 +147,7 @@ static const struct krait_sheet_column identity_column = { { NULL, 0, 0, 0 },  N
 
 #undef NUMBER_OF
 #undef NAME_OF
+#undef STATE
 #undef NUMBER
 #undef TEXT
 
@@ -175,15 +190,17 @@ static uint32_t classic_of(struct krait_sheet_column *to)
     return KRAIT_ARRAY_LEN(classic_columns);
 }
 
-static enum top_kind kind_of(bool exact, enum top_by by)
+static enum top_kind kind_of(struct top_shape shape)
 {
-    return !exact ? OF_SAMPLES : by == TOP_BY_TASK ? OF_TASKS : OF_CALLS;
+    return !shape.exact              ? (shape.kernel ? OF_STATES : OF_SAMPLES)
+           : shape.by == TOP_BY_TASK ? OF_TASKS
+                                     : OF_CALLS;
 }
 
-int top_check_sort(const char *key, bool exact, enum top_by by, struct krait_err *err)
+int top_check_sort(const char *key, struct top_shape shape, struct krait_err *err)
 {
     struct krait_sheet_column chosen[COLUMNS_MOST];
-    struct krait_sheet sheet = { .columns = chosen, .column_count = columns_of(kind_of(exact, by), chosen) };
+    struct krait_sheet sheet = { .columns = chosen, .column_count = columns_of(kind_of(shape), chosen) };
     return krait_sheet_sort(&sheet, key, err);
 }
 
@@ -199,9 +216,9 @@ static const struct top_column *next_turn(enum top_kind kind, unsigned turn)
     return next;
 }
 
-const char *top_next_sort(const char *sort, bool exact, enum top_by by)
+const char *top_next_sort(const char *sort, struct top_shape shape)
 {
-    enum top_kind kind = kind_of(exact, by);
+    enum top_kind kind = kind_of(shape);
     unsigned turn = 0;
     for (size_t i = 0; sort && i < KRAIT_ARRAY_LEN(columns); i++) {
         if (columns[i].drop[kind] != NOT && strcmp(sort, columns[i].column.key) == 0)
@@ -211,9 +228,9 @@ const char *top_next_sort(const char *sort, bool exact, enum top_by by)
     return (next ? next : next_turn(kind, 0))->column.key;
 }
 
-const char *top_sort_of(size_t number, bool exact, enum top_by by)
+const char *top_sort_of(size_t number, struct top_shape shape)
 {
-    enum top_kind kind = kind_of(exact, by);
+    enum top_kind kind = kind_of(shape);
     const struct top_column *column = next_turn(kind, 0);
     for (size_t i = 0; i < number && column; i++)
         column = next_turn(kind, column->turn);
@@ -242,6 +259,7 @@ static bool has_processes(const struct top_view *view)
 
 static uint32_t choose_columns(const struct top_view *view, struct krait_sheet_column *to)
 {
+    const struct top_shape shape = { view->live != NULL, view->kernel, view->by };
     uint32_t count = 0;
     if (view->by == TOP_BY_PROCESS || (view->by == TOP_BY_THREAD && has_processes(view)))
         to[count++] = process_column;
@@ -249,8 +267,7 @@ static uint32_t choose_columns(const struct top_view *view, struct krait_sheet_c
         to[count++] = thread_column;
         to[count++] = thread_name_column;
     }
-    count += view->classic ? classic_of(to + count)
-                           : columns_of(kind_of(view->live != NULL, view->by), to + count);
+    count += view->classic ? classic_of(to + count) : columns_of(kind_of(shape), to + count);
     if (view->scroll)
         to[count++] = identity_column;
     return count;

@@ -247,14 +247,17 @@ static int add_frames(struct krait_remote *remote, struct krait_remote_stacks *s
     return 0;
 }
 
-/* Whether a thread that sleeps waits for the GIL. */
-static bool waits_for_gil(struct krait_remote *remote, const struct krait_remote_thread *thread)
+/* Whether a thread that sleeps waits for the GIL; notes its system call. */
+static bool waits_for_gil(struct krait_remote *remote, struct krait_remote_thread *thread)
 {
     struct krait_os_task task = { .tid = thread->tid, .state = remote->still.state, .call = -1 };
+    thread->call = -1;
     if (task.state == 'R')
         return false;
     krait_task_read_call(&task, remote->pid);
     remote->still.state = task.state;
+    thread->call = task.call;
+    thread->arg = task.arg;
     return krait_remote_waits_for_gil(thread, &task);
 }
 

@@ -74,6 +74,8 @@ struct krait_remote_thread {
     bool same;     /* with KRAIT_READ_AGAIN: it has not run since the last call, and has no frames here */
     char state;    /* if proved: its state just before the copy, as in proc(5) */
     bool gil_wait; /* with KRAIT_READ_WAITS, if proved: it waits for the GIL */
+    int call;      /* ... the system call that it sleeps in; -1: none, or not known */
+    uint64_t arg;  /* its first argument */
     enum krait_native_result native;
     struct krait_lock waits_for; /* of krait_remote_read_locks */
     bool deadlocked;             /* it waits for a lock in a ring of threads that wait for each other */

@@ -107,7 +107,8 @@ static uint32_t thread_of(struct krait_sums *sums, pid_t pid, const struct krait
 /* -- counting -- */
 
 static int count(struct krait_sums *sums, struct krait_sums_table *table,
-                 const struct krait_remote_code *code, int32_t line, uint32_t thread, bool innermost)
+                 const struct krait_remote_code *code, int32_t line, uint32_t thread, uint8_t state,
+                 bool innermost)
 {
     uint32_t place = place_of(sums, table, code, line);
     struct krait_sums_row *row = place == KRAIT_NO_ID ? NULL : row_of(table, place, thread);
@@ -117,25 +118,28 @@ static int count(struct krait_sums *sums, struct krait_sums_table *table,
     row->stamp = sums->stamp;
     row->all.total += !again;
     row->recent.total += !again;
+    row->all.states[state] += !again;
+    row->recent.states[state] += !again;
     row->all.own += innermost;
     row->recent.own += innermost;
     return 0;
 }
 
 static int add_stack(struct krait_sums *sums, const struct krait_remote_frame *frames, uint32_t n,
-                     uint32_t thread)
+                     uint32_t thread, uint8_t state)
 {
     sums->stamp++;
     for (uint32_t i = 0; i < n; i++) {
         const struct krait_remote_code *code = frames[i].code;
-        if (count(sums, &sums->functions, code, code->first_line, thread, i == 0) ||
-            count(sums, &sums->lines, code, frames[i].line, thread, i == 0))
+        if (count(sums, &sums->functions, code, code->first_line, thread, state, i == 0) ||
+            count(sums, &sums->lines, code, frames[i].line, thread, state, i == 0))
             return -ENOMEM;
     }
     return 0;
 }
 
-int krait_sums_add(struct krait_sums *sums, pid_t pid, const struct krait_remote_stacks *stacks)
+int krait_sums_add(struct krait_sums *sums, pid_t pid, const struct krait_remote_stacks *stacks,
+                   const uint8_t *states)
 {
     bool gil = false;
     for (uint32_t i = 0; i < stacks->thread_count; i++) {
@@ -144,7 +148,8 @@ int krait_sums_add(struct krait_sums *sums, pid_t pid, const struct krait_remote
         sums->now.failures += thread->failed;
         sums->now.stacks += thread->count != 0;
         gil |= thread->holds_gil;
-        if (id == KRAIT_NO_ID || add_stack(sums, stacks->frames + thread->first, thread->count, id))
+        if (id == KRAIT_NO_ID ||
+            add_stack(sums, stacks->frames + thread->first, thread->count, id, states ? states[i] : 0))
             return -ENOMEM;
     }
     sums->now.gil += gil;
@@ -208,6 +213,8 @@ static void add_sum(struct krait_sum *to, const struct krait_sum *more)
 {
     to->own += more->own;
     to->total += more->total;
+    for (size_t i = 0; i < KRAIT_SUMS_STATES; i++)
+        to->states[i] += more->states[i];
 }
 
 /* Rows of threads, by their new numbers; those that become one are added up. */

@@ -8,9 +8,13 @@
 
 #include "remote/remote.h"
 
+/* States that a thread can be in when its stack is read; whoever counts gives them their meanings. */
+enum { KRAIT_SUMS_STATES = 9 };
+
 /* The number of stacks that contain a place; a recursion counts once in a stack. */
 struct krait_sum {
     uint64_t own, total;
+    uint64_t states[KRAIT_SUMS_STATES]; /* those of total, by the thread's state */
 };
 
 /* A function, or a line of a function. */
@@ -68,8 +72,9 @@ struct krait_sums {
 
 void krait_sums_done(struct krait_sums *sums);
 
-/* Counts the stacks that were read from one process. Returns 0 or -ENOMEM. */
-int krait_sums_add(struct krait_sums *sums, pid_t pid, const struct krait_remote_stacks *stacks);
+/* Counts the stacks that were read from one process; `states`: of its threads, NULL: all 0. Returns 0 or -ENOMEM. */
+int krait_sums_add(struct krait_sums *sums, pid_t pid, const struct krait_remote_stacks *stacks,
+                   const uint8_t *states);
 /* Ends a round, which began `ns` after the previous one. */
 void krait_sums_end_round(struct krait_sums *sums, uint64_t ns);
 

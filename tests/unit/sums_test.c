@@ -24,7 +24,7 @@ static void read_once(struct krait_sums *sums, pid_t pid)
     struct krait_remote_stacks stacks = {
         .threads = &thread, .thread_count = 1, .frames = frames, .frame_count = 3, .tasks = { &task, 1, 1 }
     };
-    assert_int_equal(krait_sums_add(sums, pid, &stacks), 0);
+    assert_int_equal(krait_sums_add(sums, pid, &stacks, NULL), 0);
     krait_sums_end_round(sums, 1000);
 }
 

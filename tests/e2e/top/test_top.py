@@ -88,6 +88,57 @@ def test_what_reading_costs_the_program_is_told(programs, top, run, any_python):
     assert table["interval_stacks"] > 0 and table["cost_ns"] == 0
 
 
+WAITING = """
+import os, select, socket, subprocess, threading, time
+one, two = socket.socketpair()
+unread, kept = os.pipe()
+held = threading.Lock()
+held.acquire()
+cat = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+def lock(): held.acquire()
+def network(): one.recv(1)
+def reads_socket(): os.read(two.fileno(), 1)
+def poll(): select.select([unread], [], [])
+def timer(): time.sleep(600)
+def child(): os.waitpid(cat.pid, 0)
+def other(): os.read(unread, 1)
+threads = [threading.Thread(target=f, daemon=True) for f in (lock, network, reads_socket, poll, timer, child, other)]
+for t in threads: t.start()
+print(os.getpid(), *(t.native_id for t in threads), flush=True)
+held.acquire()
+"""
+
+
+def test_waits_are_split_by_what_the_kernel_says(programs, top, run, python):
+    app = programs.start(python, WAITING)
+    wait_for(lambda: all("S (sleeping)" in open(f"/proc/{app.pid}/task/{tid}/status").read() for tid in app.ready.split()), "waits")
+    (table,) = top("--once", "--kernel", "--sort", "lock", app.pid)
+    found = rows(table)
+    states = ["on_cpu", "gil", "lock", "disk", "network", "poll", "timer", "child", "other"]
+    names = {name: name for name in ("lock", "network", "child", "other", "poll")} | {"reads_socket": "network"}
+    names["timer"] = "timer" if python.number >= (3, 11) else "poll"  # time.sleep calls select() there
+    for name, state in names.items():
+        assert found[name][state] == pytest.approx(found[name]["total"], abs=0.05) and found[name]["total"] > 0.9, name
+    assert all(sum(row[state] for state in states) == pytest.approx(row["total"], abs=1e-5) for row in found.values())
+    assert table["functions"][0]["lock"] > 0.9, "sorted by it"
+    text = run("top", "--once", "--kernel", app.pid).stdout
+    assert re.search(r"own +total +descendants +cpu +lock +net +poll +(?:timer +)?child +other +own time", text)
+
+
+def test_waits_for_the_gil_are_told_from_running(programs, top, any_python):
+    app = programs.start(any_python, """
+        import os, threading
+        def spin():
+            while True: pass
+        for i in range(2): threading.Thread(target=spin, daemon=True).start()
+        print(os.getpid(), flush=True)
+        spin()
+    """)
+    (table,) = top("--once", "--kernel", "--rate", "300", app.pid)
+    spin = rows(table)["spin"]
+    assert spin["gil"] > 0.3 and spin["on_cpu"] > 0.3 and spin["gil"] + spin["on_cpu"] == pytest.approx(spin["total"], abs=0.2)
+
+
 def test_each_table_is_of_its_interval_and_times_add_up(programs, top, any_python):
     app = programs.start(any_python, BUSY)
     tables = top("--batch", "3", "--interval", "300ms", app.pid)
@@ -153,6 +204,8 @@ def test_when_the_program_ends_its_table_is_printed(programs, krait, any_python)
         (["--sort", "nothing", "1"], "nothing"),
         (["--exact", "--lines", "1"], "are of samples, not of --exact"),
         (["--by", "task", "1"], "--by task needs --exact"),
+        (["--exact", "--kernel", "1"], "are of samples, not of --exact"),
+        (["--sort", "lock", "1"], "lock"),
         (["--exact", "--rate", "100", "1"], "are of samples, not of --exact"),
         (["--exact", "--max-overhead", "101", "1"], "a percentage from 0 to 100"),
         (["--sort", "calls", "1"], "calls"),
@@ -229,6 +282,10 @@ def test_the_screen_obeys_its_keys(programs, krait, any_python):
     screen.wait_for(r"\x1b\[\?1049h.*\x1b\[H.*own +total.* spin .*q quit  p pause  s sort \(own\)")
     screen.press("s")
     screen.wait_for(r"sort \(total\)")
+    screen.press("w")
+    screen.wait_for(r" cpu .* waits .*GIL only")
+    screen.press("w")
+    screen.wait_for(r"\x1b\[H(?!.* cpu ).* spin ")
     screen.press("i")
     screen.wait_for(r" waits .*no sleeping")
     screen.press("g")
@@ -392,9 +449,10 @@ def test_the_last_table_stays_when_the_program_or_krait_is_ended(programs, krait
 
 @pytest.mark.long
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
-    once, exact, batch, as_json, holders, classic, lines, calls, processes = run_page("top.md", krait, any_python, tmp_path).values()
+    once, waits, exact, batch, as_json, holders, classic, lines, calls, processes = run_page("top.md", krait, any_python, tmp_path).values()
     assert re.search(r"^ *\d+\.\d%.* parse +10 ", once.stdout, re.M) and batch.stdout.count("process ") == 2
     assert json.loads(as_json.stdout)["rate"] == 1000 and " spin " in holders.stdout
     assert re.search(r", exact: .*calls/s.* parse +10 ", exact.stdout, re.S) and json.loads(calls.stdout.splitlines()[-1])["exact"]
     assert "descendants" in classic.stdout
+    assert re.search(r" cpu .* lock .*net .* receive +9 ", waits.stdout, re.S)
     assert re.search(r"^ *\d+ .* parse +11 ", lines.stdout, re.M) and re.search(r"^2 processes of ", processes.stdout)

@@ -6,10 +6,12 @@
  *
  *   set include=app*\nexclude=test*\noverhead=5\nc-calls=off
  *
- * A comma before a key divides as well. Each key replaces what there was of it; include= and exclude= without a glob leave none.
+ * A comma before a key divides as well, also before one that is none, so that it is refused. Each key replaces what there was
+ * of it; include= and exclude= without a glob leave none.
  */
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/suggest.h"
 #include "record/collector_inside.h"
 
 #include <stdlib.h>
@@ -62,40 +64,60 @@ static int set_flag(struct change *change, uint32_t flag, const char *item, cons
 }
 
 static const struct {
-    const char *start; /* of an item: its key, and the equals sign */
-    uint32_t of;       /* what is passed to set: a kind of filter, or a flag */
+    const char *name;
+    uint32_t of; /* what is passed to set: a kind of filter, or a flag */
     int (*set)(struct change *, uint32_t of, const char *item, const char *value, struct krait_err *);
 } keys[] = {
-    { "include=", KRAIT_FILTER_INCLUDE, set_globs },
-    { "exclude=", KRAIT_FILTER_EXCLUDE, set_globs },
-    { "overhead=", 0, set_overhead },
-    { "c-calls=", KRAIT_RECORD_C_CALLS, set_flag },
+    { "include", KRAIT_FILTER_INCLUDE, set_globs },
+    { "exclude", KRAIT_FILTER_EXCLUDE, set_globs },
+    { "overhead", 0, set_overhead },
+    { "c-calls", KRAIT_RECORD_C_CALLS, set_flag },
 };
 
 /* Of the key that the text begins with, or KRAIT_ARRAY_LEN(keys). */
 static size_t find_key(const char *text)
 {
-    size_t i = 0;
-    while (i < KRAIT_ARRAY_LEN(keys) && strncmp(text, keys[i].start, strlen(keys[i].start)) != 0)
+    size_t i = 0, n = strcspn(text, "=");
+    while (i < KRAIT_ARRAY_LEN(keys) &&
+           (text[n] != '=' || strlen(keys[i].name) != n || strncmp(text, keys[i].name, n) != 0))
         i++;
     return i;
+}
+
+/* Bytes of what looks like a key, without the equals sign; 0: it does not. */
+static size_t key_length(const char *text)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
+    return text[n] == '=' ? n : 0;
 }
 
 /* All other commas are a value's: a glob may have some. */
 static void divide_at_keys(char *items)
 {
     for (char *comma = items; (comma = strchr(comma, ',')); comma++) {
-        if (find_key(comma + 1) < KRAIT_ARRAY_LEN(keys))
+        if (key_length(comma + 1))
             *comma = '\n';
     }
+}
+
+static int refuse_key(const char *item, struct krait_err *err)
+{
+    struct krait_suggest suggest = KRAIT_SUGGEST(item, strcspn(item, "="));
+    KRAIT_AUTO_BUF what = { 0 };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(keys); i++)
+        krait_suggest_try(&suggest, keys[i].name);
+    krait_buf_str(&what, "is none of include=GLOB, exclude=GLOB, overhead=PERCENT, c-calls=on|off");
+    if (suggest.best)
+        krait_buf_fmt(&what, "; did you mean %s=?", suggest.best);
+    return bad(item, what.data ? what.data : "is no key", err);
 }
 
 static int set_item(struct change *change, const char *item, struct krait_err *err)
 {
     size_t i = find_key(item);
     if (i == KRAIT_ARRAY_LEN(keys))
-        return bad(item, "is none of include=GLOB, exclude=GLOB, overhead=PERCENT, c-calls=on|off", err);
-    return keys[i].set(change, keys[i].of, item, item + strlen(keys[i].start), err);
+        return refuse_key(item, err);
+    return keys[i].set(change, keys[i].of, item, item + strlen(keys[i].name) + 1, err);
 }
 
 /* What is kept of the filters, and then the new ones. */

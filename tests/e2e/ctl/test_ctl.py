@@ -448,6 +448,9 @@ def test_keys_that_commas_divide_are_set_each(told, python):
 @pytest.mark.parametrize("words, reason", [
     ([], "set what? As in"),
     (["tea=5"], "is none of include=GLOB, exclude=GLOB, overhead=PERCENT, c-calls=on|off"),
+    (["include=app.*,tea=5"], "'tea=5' is none of include=GLOB, exclude=GLOB, overhead=PERCENT, c-calls=on|off"),
+    (["include=app.*,exlude=app.x"], "'exlude=app.x' is none of include=GLOB, exclude=GLOB, overhead=PERCENT, c-calls=on|off; did you mean exclude=?"),
+    (["overhaed=5"], "; did you mean overhead=?"),
     (["overhead=much"], "'overhead=much' is no percentage"),
     (["include=__main__.*,overhead=much"], "'overhead=much' is no percentage"),
     (["c-calls=maybe"], "is neither on nor off"),

@@ -4,6 +4,7 @@
 #include "base/argspec.h"
 #include "base/array.h"
 #include "kernel/kernel.h"
+#include "python/compat/versions.h"
 #include "record/shm.h"
 #include "record/triggers.h"
 
@@ -48,6 +49,7 @@ static struct krait_collector_options options_of(const struct krait_recording_va
         .keep_newest = values->keep && strcmp(values->keep, "newest") == 0,
         .idle = values->idle,
         .snapshot_on = { values->snapshot_on.items, values->snapshot_on.count },
+        .tells_exceptions = krait_python_tells_exceptions,
         .last_ns = values->last.ns,
         .last_bytes = values->last.bytes,
         .include = { values->include.items, values->include.count },

@@ -210,6 +210,8 @@ static void finish_proc(struct krait_collector *c, uint32_t i, enum krait_event_
 {
     krait_collector_beat(c); /* of many that end at once each takes a while */
     complete_proc(c, i, how, status);
+    if (how != KRAIT_process_end_exec && how != KRAIT_process_end_stop)
+        krait_triggers_ended(c, i);
     const char *path = krait_tracedir_path(c->procs[i].dir);
     if (!c->tap)
         krait_buf_add(&c->ended, path, strlen(path) + 1);

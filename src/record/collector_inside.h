@@ -67,6 +67,7 @@ struct krait_collector {
     struct krait_ctl ctl;
     struct krait_triggers *triggers; /* NULL: none */
     char said[PATH_MAX + 256];       /* of snapshots that they took; empty: nothing */
+    bool (*tells_exceptions)(const char *runtime);
     bool said_told;
     struct {
         uint32_t state; /* of the control page, as last seen */

@@ -11,8 +11,8 @@
 #include "base/map.h"
 #include "event/payload.h"
 #include "record/collector_inside.h"
+#include "record/triggers_read.h"
 
-#include <ctype.h>
 #include <fnmatch.h>
 #include <string.h>
 
@@ -20,37 +20,13 @@
 #define REST_NS (10 * KRAIT_NS_PER_S) /* of a trigger that has fired; --last if that is longer */
 
 enum {
-    TRIGGERS_MAX = 64, /* bits of a mask */
     SNAPSHOTS_MAX = 20,
-    SPANS_MAX = 1024,    /* followed at a time, in a process */
+    SPANS_MAX = 1024,    /* followed at a time, in a process; and messages, in a ring */
     CALLS_MAX = 1 << 20, /* in a ring */
 };
 
-enum kind { CALL, SPAN, EXCEPTION, LOG, GIL, LOOP, MEMORY, KINDS };
-
-static const struct {
-    const char *name;
-    bool named, is_time, is_size;
-    uint32_t needs; /* a flag of what must be recorded */
-} kinds[KINDS] = {
-    [CALL] = { "call", true, true, false, 0 },
-    [SPAN] = { "span", true, true, false, 0 },
-    [EXCEPTION] = { "exception", true, false, false, 0 },
-    [LOG] = { "log", true, false, false, KRAIT_RECORD_LOG },
-    [GIL] = { "gil", false, true, false, KRAIT_RECORD_GIL },
-    [LOOP] = { "loop", false, true, false, KRAIT_RECORD_TASKS },
-    [MEMORY] = { "memory", false, false, true, 0 },
-};
-
-struct trigger {
-    enum kind kind;
-    char *text, *glob;
-    uint64_t limit, ticks; /* ns, bytes or a level; of a time also in ticks of the recording's clock */
-    uint64_t fired_ns;     /* 0: never */
-};
-
 struct open {
-    uint64_t id; /* of a call: its code */
+    uint64_t id; /* of a call: its code; of a message: its task, or 0, and its trigger */
     uint64_t t;
     uint64_t mask; /* of triggers that have not fired for it */
     bool is_c;
@@ -63,6 +39,7 @@ struct opens {
 
 struct watched_ring {
     struct opens calls;
+    struct opens messages;   /* first ones, of KRAIT_ON_BETWEEN */
     uint64_t over;           /* calls inside of CALLS_MAX others */
     size_t omitted;          /* how many of the process's omits were applied */
     uint64_t wait_t, step_t; /* since when it waits for the GIL, and is in a task's step; 0: it is not */
@@ -75,115 +52,33 @@ struct watched_proc {
     struct krait_map hubs;  /* ids of tasks that wait for all others */
     struct opens spans;
     struct krait_omits omits;
+    uint64_t ends; /* triggers that its end fires */
 };
 
 struct krait_triggers {
-    struct trigger items[TRIGGERS_MAX];
+    struct krait_trigger_on items[KRAIT_TRIGGERS_MAX];
     size_t count;
-    uint64_t of_kind[KINDS]; /* masks */
+    uint64_t of_kind[KRAIT_TRIGGER_KINDS]; /* masks */
     struct watched_ring *rings;
     uint32_t ring_count;
     struct watched_proc procs[KRAIT_PROCS_MAX];
     uint64_t looked_ns;
-    struct trigger *due;
+    struct krait_trigger_on *due;
     char why[128];
     uint32_t snapshots;
+    bool has_warned; /* of a process that does not tell exceptions' types */
 };
-
-/* ---- texts ---- */
-
-static int bad(const char *text, const char *what, struct krait_err *err)
-{
-    return krait_err_set(err, -EINVAL, "--snapshot-on: '%s' %s", text, what);
-}
-
-static int parse_level(const char *text, const char *name, uint64_t *level, struct krait_err *err)
-{
-    static const struct {
-        const char *name;
-        uint64_t level;
-    } levels[] = { { "DEBUG", 10 }, { "INFO", 20 }, { "WARNING", 30 }, { "ERROR", 40 }, { "CRITICAL", 50 } };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(levels); i++) {
-        if (strcmp(levels[i].name, name) == 0) {
-            *level = levels[i].level;
-            return 0;
-        }
-    }
-    char *end;
-    *level = strtoull(name, &end, 10);
-    if (!isdigit((unsigned char)*name) || *end)
-        return bad(text, "has no level such as WARNING, ERROR or 35", err);
-    return 0;
-}
-
-static bool parse_size(const char *value, uint64_t *bytes)
-{
-    static const char units[] = "KMGT";
-    char *end;
-    double n = strtod(value, &end);
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    end += unit != NULL;
-    end += *end == 'B';
-    if (!isdigit((unsigned char)*value) || *end || !(n > 0 && n < 1e15))
-        return false;
-    *bytes = (uint64_t)(n * (double)(unit ? 1ull << 10 * (unit - units + 1) : 1));
-    return true;
-}
-
-static int parse_limit(struct trigger *t, const char *value, struct krait_err *err)
-{
-    if (kinds[t->kind].is_time && krait_parse_ns(value, &t->limit) == 0 && t->limit)
-        return 0;
-    if (kinds[t->kind].is_size && parse_size(value, &t->limit))
-        return 0;
-    return bad(t->text, kinds[t->kind].is_size ? "has no size such as 2G" : "has no time such as 100ms", err);
-}
-
-static bool find_kind(const char *text, enum kind *kind)
-{
-    for (size_t i = 0; i < KINDS; i++) {
-        size_t n = strlen(kinds[i].name);
-        if (strncmp(text, kinds[i].name, n) == 0 && text[n] == (kinds[i].named ? ':' : '>')) {
-            *kind = (enum kind)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static int parse(struct trigger *t, const char *text, struct krait_err *err)
-{
-    *t = (struct trigger){ .text = strdup(text) };
-    if (!t->text)
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    if (!find_kind(text, &t->kind))
-        return bad(
-            text,
-            "is none of call:GLOB>TIME, span:GLOB>TIME, exception:GLOB, log:LEVEL, gil>TIME, loop>TIME, "
-            "memory>SIZE",
-            err);
-    const char *name = text + strlen(kinds[t->kind].name) + 1;
-    bool has_limit = kinds[t->kind].is_time || kinds[t->kind].is_size;
-    const char *more = has_limit ? strrchr(text, '>') : text + strlen(text);
-    if (!more || (kinds[t->kind].named && more <= name))
-        return bad(text, more ? "names nothing" : "has no limit: call:app.load>100ms", err);
-    if (kinds[t->kind].named && !(t->glob = strndup(name, (size_t)(more - name))))
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    if (t->kind == LOG)
-        return parse_level(text, name, &t->limit, err);
-    return has_limit ? parse_limit(t, more + 1, err) : 0;
-}
 
 int krait_triggers_new(struct krait_triggers **out, const char *const *texts, size_t count,
                        struct krait_err *err)
 {
-    if (count > TRIGGERS_MAX)
-        return krait_err_set(err, -EINVAL, "--snapshot-on: %d at most", TRIGGERS_MAX);
+    if (count > KRAIT_TRIGGERS_MAX)
+        return krait_err_set(err, -EINVAL, "--snapshot-on: %d at most", KRAIT_TRIGGERS_MAX);
     struct krait_triggers *made = calloc(1, sizeof(*made));
     int rc = made ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
     for (size_t i = 0; i < count && !rc; i++) {
         made->count++;
-        rc = parse(&made->items[i], texts[i], err);
+        rc = krait_trigger_parse(&made->items[i], texts[i], err);
         made->of_kind[made->items[i].kind] |= 1ull << i;
     }
     if (rc)
@@ -198,11 +93,12 @@ void krait_triggers_free(struct krait_triggers *all)
     if (!all)
         return;
     for (size_t i = 0; i < all->count; i++) {
-        free(all->items[i].text);
-        free(all->items[i].glob);
+        krait_trigger_done(&all->items[i]);
     }
-    for (uint32_t r = 0; r < all->ring_count; r++)
+    for (uint32_t r = 0; r < all->ring_count; r++) {
         free(all->rings[r].calls.items);
+        free(all->rings[r].messages.items);
+    }
     for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
         free(all->procs[i].spans.items);
         krait_omits_done(&all->procs[i].omits);
@@ -216,8 +112,8 @@ void krait_triggers_free(struct krait_triggers *all)
 uint32_t krait_triggers_need(const struct krait_triggers *all)
 {
     uint32_t needs = 0;
-    for (size_t i = 0; i < KINDS; i++)
-        needs |= all->of_kind[i] ? kinds[i].needs : 0;
+    for (size_t i = 0; i < KRAIT_TRIGGER_KINDS; i++)
+        needs |= all->of_kind[i] ? krait_trigger_kinds[i].needs : 0;
     return needs;
 }
 
@@ -232,7 +128,7 @@ static uint64_t rest_ns(const struct krait_collector *c)
 static void fire(struct krait_collector *c, size_t i, const char *what, uint64_t ns)
 {
     struct krait_triggers *all = c->triggers;
-    struct trigger *t = &all->items[i];
+    struct krait_trigger_on *t = &all->items[i];
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     char took[KRAIT_FMT_SIZE];
     if ((t->fired_ns && now - t->fired_ns < rest_ns(c)) || all->snapshots >= SNAPSHOTS_MAX)
@@ -283,7 +179,7 @@ static uint64_t mask_of(const struct watched_proc *proc, uint32_t code)
 static void call_begins(struct krait_collector *c, struct watched_ring *ring, const struct watched_proc *proc,
                         uint64_t t, uint32_t code, bool is_c)
 {
-    uint64_t mask = mask_of(proc, code) & c->triggers->of_kind[CALL];
+    uint64_t mask = mask_of(proc, code) & c->triggers->of_kind[KRAIT_ON_CALL];
     ring->over += ring->over || !open_add(&ring->calls, CALLS_MAX, (struct open){ code, t, mask, is_c });
 }
 
@@ -357,7 +253,7 @@ static void span_ends(struct krait_collector *c, struct opens *spans, uint64_t i
     }
 }
 
-static void wait_ends(struct krait_collector *c, uint64_t *since, uint64_t t, enum kind kind,
+static void wait_ends(struct krait_collector *c, uint64_t *since, uint64_t t, enum krait_trigger_kind kind,
                       const char *what)
 {
     if (*since)
@@ -387,14 +283,15 @@ static void step_ends(struct krait_collector *c, struct watched_ring *ring, cons
 {
     if (is_in_hub(ring, proc))
         ring->step_t = 0;
-    wait_ends(c, &ring->step_t, t, LOOP, "an event loop stood still for");
+    wait_ends(c, &ring->step_t, t, KRAIT_ON_LOOP, "an event loop stood still for");
 }
 
 /* ---- events ---- */
 
 static void see_raised(struct krait_collector *c, const struct watched_proc *proc, uint32_t code)
 {
-    for (uint64_t rest = mask_of(proc, code) & c->triggers->of_kind[EXCEPTION]; rest; rest &= rest - 1)
+    for (uint64_t rest = mask_of(proc, code) & c->triggers->of_kind[KRAIT_ON_EXCEPTION]; rest;
+         rest &= rest - 1)
         fire(c, (size_t)__builtin_ctzll(rest), "an exception left a function", 0);
 }
 
@@ -403,11 +300,49 @@ static void see_log(struct krait_collector *c, struct krait_cursor payload)
     struct krait_payload_log_record record;
     if (!krait_read_log_record(&payload, &record))
         return;
-    for (uint64_t rest = c->triggers->of_kind[LOG]; rest; rest &= rest - 1) {
+    for (uint64_t rest = c->triggers->of_kind[KRAIT_ON_LOG]; rest; rest &= rest - 1) {
         size_t i = (size_t)__builtin_ctzll(rest);
         if ((int64_t)record.level >= (int64_t)c->triggers->items[i].limit)
             fire(c, i, "a log record came", 0);
     }
+}
+
+/* The messages of a thread, or where tasks run in it, of each task. The newest first one counts. */
+static void see_message(struct krait_collector *c, struct watched_ring *ring, uint64_t t, const char *text)
+{
+    struct opens *firsts = &ring->messages;
+    const struct krait_triggers *all = c->triggers;
+    for (uint64_t rest = all->of_kind[KRAIT_ON_BETWEEN]; rest; rest &= rest - 1) {
+        size_t i = (size_t)__builtin_ctzll(rest), k = 0;
+        uint64_t id = (ring->step_t ? (uint64_t)ring->step_task << 8 : 0) | i;
+        bool begins = fnmatch(all->items[i].glob, text, 0) == 0;
+        if (!begins && fnmatch(all->items[i].second, text, 0) != 0)
+            continue;
+        while (k < firsts->count && firsts->items[k].id != id)
+            k++;
+        if (k < firsts->count) {
+            if (fnmatch(all->items[i].second, text, 0) == 0)
+                fire_longer(c, firsts->items[k].mask, t - firsts->items[k].t,
+                            "the second message came after");
+            firsts->items[k] = firsts->items[--firsts->count];
+        }
+        if (begins && !open_add(firsts, SPANS_MAX, (struct open){ id, t, 1ull << i, false }))
+            firsts->count = 0;
+    }
+}
+
+static void see_text(struct krait_collector *c, struct watched_ring *ring,
+                     const struct krait_event_head *head, struct krait_cursor payload)
+{
+    struct krait_payload_log_record record;
+    struct krait_payload_warning_shown warning;
+    struct krait_payload_user_mark mark;
+    if (head->id == KRAIT_EVENT_log_record && krait_read_log_record(&payload, &record))
+        see_message(c, ring, head->t, record.message);
+    else if (head->id == KRAIT_EVENT_warning_shown && krait_read_warning_shown(&payload, &warning))
+        see_message(c, ring, head->t, warning.message);
+    else if (head->id == KRAIT_EVENT_user_mark && krait_read_user_mark(&payload, &mark))
+        see_message(c, ring, head->t, mark.text);
 }
 
 static uint32_t code_of(struct krait_cursor payload)
@@ -424,7 +359,7 @@ static void see_span(struct krait_collector *c, struct watched_proc *proc, uint3
     struct krait_payload_span_begin begin;
     struct krait_payload_span_end end;
     if (id == KRAIT_EVENT_span_begin && krait_read_span_begin(&payload, &begin)) {
-        uint64_t mask = mask_of(proc, begin.name) & c->triggers->of_kind[SPAN];
+        uint64_t mask = mask_of(proc, begin.name) & c->triggers->of_kind[KRAIT_ON_SPAN];
         if (mask)
             open_add(&proc->spans, SPANS_MAX, (struct open){ begin.id, t, mask, false });
     } else if (id == KRAIT_EVENT_span_end && krait_read_span_end(&payload, &end)) {
@@ -468,7 +403,7 @@ static void see_event(struct krait_collector *c, struct watched_ring *ring, stru
         break;
     case KRAIT_EVENT_gil_take:
     case KRAIT_EVENT_gil_switch:
-        wait_ends(c, &ring->wait_t, head->t, GIL, "a thread waited for the GIL for");
+        wait_ends(c, &ring->wait_t, head->t, KRAIT_ON_GIL, "a thread waited for the GIL for");
         break;
     case KRAIT_EVENT_task_run:
         step_begins(ring, head->t, payload);
@@ -478,6 +413,11 @@ static void see_event(struct krait_collector *c, struct watched_ring *ring, stru
         break;
     case KRAIT_EVENT_log_record:
         see_log(c, payload);
+        see_text(c, ring, head, payload);
+        break;
+    case KRAIT_EVENT_warning_shown:
+    case KRAIT_EVENT_user_mark:
+        see_text(c, ring, head, payload);
         break;
     default:
         see_span(c, proc, head->id, head->t, payload);
@@ -512,9 +452,9 @@ static uint64_t mask_of_name(const struct krait_triggers *all, const struct krai
     bool has_module = *code->module && *code->module != '<';
     snprintf(whole, sizeof(whole), "%s%s%s", has_module ? code->module : "", has_module ? "." : "",
              code->qualname);
-    uint64_t mask = 0, of = code->kind == KRAIT_code_kind_name        ? all->of_kind[SPAN]
-                            : code->kind == KRAIT_code_kind_exception ? all->of_kind[EXCEPTION]
-                                                                      : all->of_kind[CALL];
+    uint64_t mask = 0, of = code->kind == KRAIT_code_kind_name        ? all->of_kind[KRAIT_ON_SPAN]
+                            : code->kind == KRAIT_code_kind_exception ? all->of_kind[KRAIT_ON_EXCEPTION]
+                                                                      : all->of_kind[KRAIT_ON_CALL];
     for (; of; of &= of - 1) {
         size_t i = (size_t)__builtin_ctzll(of);
         if (fnmatch(all->items[i].glob, whole, 0) == 0 || fnmatch(all->items[i].glob, code->qualname, 0) == 0)
@@ -531,6 +471,47 @@ static void note_name(struct krait_triggers *all, struct watched_proc *proc,
         krait_map_put(&proc->masks, code->id, mask);
 }
 
+/* One to whose end a trigger may belong, or that cannot fire one. */
+static void note_start(struct krait_collector *c, struct watched_proc *proc,
+                       const struct krait_payload_process_start *start)
+{
+    struct krait_triggers *all = c->triggers;
+    uint64_t exceptions = all->of_kind[KRAIT_ON_EXCEPTION];
+    proc->ends = 0;
+    for (uint64_t rest = all->of_kind[KRAIT_ON_END]; rest; rest &= rest - 1) {
+        size_t i = (size_t)__builtin_ctzll(rest);
+        if (fnmatch(all->items[i].glob, start->command, 0) == 0)
+            proc->ends |= 1ull << i;
+    }
+    if (!exceptions || all->has_warned || !c->tells_exceptions || c->tells_exceptions(start->runtime))
+        return;
+    all->has_warned = true;
+    c->said_told = false;
+    snprintf(
+        c->said, sizeof(c->said),
+        "--snapshot-on %s cannot fire in process %u: %s does not tell an exception's type, Python 3.12 does",
+        all->items[__builtin_ctzll(exceptions)].text, start->vpid, start->runtime);
+}
+
+static bool any_other(const struct krait_collector *c, uint32_t proc)
+{
+    for (uint32_t i = 0; i < c->procs_used; i++) {
+        if (i != proc && c->procs[i].dir)
+            return true;
+    }
+    return false;
+}
+
+void krait_triggers_ended(struct krait_collector *c, uint32_t i)
+{
+    char what[48];
+    if (!c->triggers || !any_other(c, i)) /* then all ends */
+        return;
+    snprintf(what, sizeof(what), "process %d has ended", c->procs[i].pid);
+    for (uint64_t rest = c->triggers->procs[i].ends; rest; rest &= rest - 1)
+        fire(c, (size_t)__builtin_ctzll(rest), what, 0);
+}
+
 void krait_triggers_define(struct krait_collector *c, uint32_t i, const uint8_t *events, size_t n)
 {
     struct krait_cursor at = { events, events + n }, payload;
@@ -538,6 +519,7 @@ void krait_triggers_define(struct krait_collector *c, uint32_t i, const uint8_t 
     struct krait_payload_code_define code;
     struct krait_payload_code_omit omit;
     struct krait_payload_task_define task;
+    struct krait_payload_process_start start;
     if (!c->triggers)
         return;
     struct watched_proc *proc = &c->triggers->procs[i];
@@ -549,6 +531,8 @@ void krait_triggers_define(struct krait_collector *c, uint32_t i, const uint8_t 
             note_name(c->triggers, proc, &code);
         else if (head.id == KRAIT_EVENT_code_omit && krait_read_code_omit(&payload, &omit))
             krait_omits_add(&proc->omits, head.t, omit.id);
+        else if (head.id == KRAIT_EVENT_process_start && krait_read_process_start(&payload, &start))
+            note_start(c, proc, &start);
     }
 }
 
@@ -556,9 +540,9 @@ void krait_triggers_forget_ring(struct krait_collector *c, uint32_t r)
 {
     if (!c->triggers || r >= c->triggers->ring_count)
         return;
-    struct opens calls = c->triggers->rings[r].calls;
-    calls.count = 0;
-    c->triggers->rings[r] = (struct watched_ring){ .calls = calls };
+    struct opens calls = c->triggers->rings[r].calls, messages = c->triggers->rings[r].messages;
+    calls.count = messages.count = 0;
+    c->triggers->rings[r] = (struct watched_ring){ .calls = calls, .messages = messages };
 }
 
 void krait_triggers_forget_proc(struct krait_collector *c, uint32_t i)
@@ -568,6 +552,7 @@ void krait_triggers_forget_proc(struct krait_collector *c, uint32_t i)
     krait_map_done(&c->triggers->procs[i].masks);
     krait_map_done(&c->triggers->procs[i].hubs);
     c->triggers->procs[i].spans.count = 0;
+    c->triggers->procs[i].ends = 0;
     krait_omits_done(&c->triggers->procs[i].omits);
 }
 
@@ -579,10 +564,10 @@ static void look_at(struct krait_collector *c, struct open *open, uint64_t now, 
         open->mask = fire_longer(c, open->mask, now - open->t, what);
 }
 
-static void look_at_spans(struct krait_collector *c, struct opens *spans, uint64_t now)
+static void look_at_all(struct krait_collector *c, struct opens *opens, uint64_t now, const char *what)
 {
-    for (size_t i = 0; i < spans->count; i++)
-        look_at(c, &spans->items[i], now, "a span has taken");
+    for (size_t i = 0; i < opens->count; i++)
+        look_at(c, &opens->items[i], now, what);
 }
 
 /* Events that are not read yet may be of before a function was left out: nothing is taken from the stack here. */
@@ -601,9 +586,11 @@ static void look_at_ring(struct krait_collector *c, struct watched_ring *ring,
                          const struct watched_proc *proc, uint64_t now)
 {
     look_at_calls(c, &ring->calls, proc, now);
+    look_at_all(c, &ring->messages, now, "the second message has not come for");
     if (ring->step_t && !ring->step_fired && now > ring->step_t && !is_in_hub(ring, proc))
-        ring->step_fired = fire_longer(c, c->triggers->of_kind[LOOP], now - ring->step_t,
-                                       "an event loop has stood still for") != c->triggers->of_kind[LOOP];
+        ring->step_fired =
+            fire_longer(c, c->triggers->of_kind[KRAIT_ON_LOOP], now - ring->step_t,
+                        "an event loop has stood still for") != c->triggers->of_kind[KRAIT_ON_LOOP];
 }
 
 static void look_at_memory(struct krait_collector *c, uint32_t proc)
@@ -616,7 +603,7 @@ static void look_at_memory(struct krait_collector *c, uint32_t proc)
     if (!file || fscanf(file, "%*u %llu", &pages) != 1)
         return;
     uint64_t bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
-    for (uint64_t rest = all->of_kind[MEMORY]; rest; rest &= rest - 1) {
+    for (uint64_t rest = all->of_kind[KRAIT_ON_MEMORY]; rest; rest &= rest - 1) {
         size_t i = (size_t)__builtin_ctzll(rest);
         if (bytes > all->items[i].limit)
             fire(c, i, "a process has much in memory", 0);
@@ -630,8 +617,8 @@ static void look_at_what_lasts(struct krait_collector *c)
     for (uint32_t r = 0; r < KRAIT_MIN(all->ring_count, krait_collector_rings_used(c)); r++)
         look_at_ring(c, &all->rings[r], &all->procs[c->rings[r].proc], now);
     for (uint32_t i = 0; i < krait_collector_procs_used(c); i++) {
-        look_at_spans(c, &all->procs[i].spans, now);
-        if (all->of_kind[MEMORY] && c->procs[i].dir)
+        look_at_all(c, &all->procs[i].spans, now, "a span has taken");
+        if (all->of_kind[KRAIT_ON_MEMORY] && c->procs[i].dir)
             look_at_memory(c, i);
     }
 }
@@ -641,7 +628,7 @@ static void take_snapshot(struct krait_collector *c)
     struct krait_triggers *all = c->triggers;
     struct krait_collector_snapshot made;
     struct krait_err err = { 0 };
-    const struct trigger *t = all->due;
+    const struct krait_trigger_on *t = all->due;
     all->due = NULL;
     c->said_told = false;
     if (krait_collector_snapshot(c, NULL, &made, &err)) {

@@ -5,11 +5,14 @@
  *
  *   call:GLOB>TIME      a function lasts longer, from its begin to its end, yield or exception; or has lasted so long
  *   span:GLOB>TIME      a span (krait.span and others) does
+ *   between:GLOB..GLOB>TIME   a message comes longer after another one of its thread or task, or has not come: a log record,
+ *                       warning or mark
  *   exception:GLOB      an exception of this type leaves a Python function; from Python 3.12 on
  *   log:LEVEL           a log record of this level or a higher one; with --log
  *   gil>TIME            a thread waits longer for the GIL
  *   loop>TIME           a step of a task holds an event loop up for longer
  *   memory>SIZE         a process has more in memory (RSS)
+ *   end:GLOB            a process with such a command line ends, while others go on
  *
  * A trigger that has fired waits before it may again, and there is a bound for all of them: what goes wrong all the time
  * must not fill the disk.
@@ -39,6 +42,8 @@ void krait_triggers_define(struct krait_collector *c, uint32_t proc, const uint8
 /* A ring or a process is another's from now on. */
 void krait_triggers_forget_ring(struct krait_collector *c, uint32_t ring);
 void krait_triggers_forget_proc(struct krait_collector *c, uint32_t proc);
+/* A process has ended, of which all events were seen; before krait_triggers_forget_proc. */
+void krait_triggers_ended(struct krait_collector *c, uint32_t proc);
 /* Once in a round: looks at what lasts still, and takes the snapshot that is due. */
 void krait_triggers_round(struct krait_collector *c);
 

@@ -170,6 +170,12 @@ const struct krait_version_symbol krait_version_symbols[] = {
     { NULL, 0 },
 };
 
+bool krait_python_tells_exceptions(const char *name)
+{
+    unsigned minor = 0;
+    return sscanf(name, "%*s 3.%u", &minor) != 1 || minor >= KRAIT_PYTHON_MONITORING;
+}
+
 const struct krait_layout_of *krait_layout_find(unsigned number)
 {
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(versions); i++) {

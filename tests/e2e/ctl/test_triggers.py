@@ -30,6 +30,24 @@ def fail(kind):
 def raising(kind): raise kind("x")
 def span(name, seconds):
     with krait.span(name): time.sleep(seconds)
+def say(text): logging.getLogger("app").warning(text)
+def mark(text): krait.mark(text)
+def beside(text):
+    thread = threading.Thread(target=say, args=(text,))
+    thread.start()
+    thread.join()
+def tasks(*seconds):
+    async def one(seconds):
+        krait.mark("begin")
+        await asyncio.sleep(seconds)
+        krait.mark("end")
+    async def main(): await asyncio.gather(*map(one, seconds))
+    asyncio.run(main())
+def fork():
+    child = os.fork()
+    if child: return child
+    quick()
+    while True: time.sleep(0.01)
 def log(level): logging.getLogger("app").log(level, "said")
 def stall(seconds):
     async def step(): time.sleep(seconds)
@@ -136,6 +154,72 @@ def test_an_exception_of_a_type(app, python):
 
 
 @pytest.mark.few_pythons
+def test_a_version_that_does_not_tell_types_is_warned_of(app, python):
+    app = app(python, "exception:*.Own", "exception:Other")
+    app.tell("fail(Own)")
+    app.end()
+    warned = f"krait record: --snapshot-on exception:*.Own cannot fire in process {app.pid}: CPython 3." in app.stderr
+    assert warned == (python.number < (3, 12)) and bool(snapshots(app)) == (not warned), app.stderr
+    assert app.stderr.count("cannot fire") == warned
+
+
+@pytest.mark.few_pythons
+def test_two_messages_that_are_far_apart(app, python):
+    app = app(python, "between:begin *..end *>500ms", more=["--log=app:DEBUG"])
+    app.tell("say('begin 1')")
+    app.tell("say('end 1')")
+    app.tell("say('end 2')")  # without a begin
+    app.tell("(say('begin 2'), say('begin 3'), mark('end 3'))")
+    app.tell("beside('begin 4')")
+    app.tell("say('end 4')")  # of another thread
+    assert not snapshots(app)
+    app.tell("(mark('begin 5'), slow(0.6), say('end 5'))")
+    taken = first_of(app)
+    assert [n["message"] for n in taken.notes("log:record")][:2] == ["begin 1", "end 1"]
+    assert [n["text"] for n in taken.notes("user:mark")] == ["end 3", "begin 5"]
+    app.end()
+    assert "between:begin *..end *>500ms, the second message " in app.stderr
+
+
+def test_a_second_message_that_does_not_come(app, any_python):
+    app = app(any_python, "between:begin..end>50ms")
+    app.tell("mark('begin')")
+    first_of(app)
+    app.end()
+    assert "between:begin..end>50ms, the second message has not come for" in app.stderr
+
+
+@pytest.mark.few_pythons
+def test_messages_of_tasks_are_paired_by_task(app, python):
+    app = app(python, "between:begin..end>300ms")
+    app.tell("tasks(0.4, 0)")  # begin, begin, end, end
+    first_of(app)
+    app.end()
+
+
+def test_the_end_of_one_process_of_several(app, any_python):
+    app = app(any_python, "end:*app.py*")
+    child = int(app.tell("fork()").split()[-1])
+    wait_for(lambda: {p["pid"] for p in app.status()["processes"]} == {app.pid, child}, "the child")
+    assert not snapshots(app)
+    os.kill(child, signal.SIGKILL)
+    taken = first_of(app)
+    assert {p.pid for p in taken.processes} == {app.pid, child}
+    app.end()
+    assert f"end:*app.py*, process {child} has ended" in app.stderr and len(snapshots(app)) == 1
+
+
+def test_the_end_of_a_process_that_is_not_meant(app, any_python):
+    app = app(any_python, "end:*other.py*")
+    child = int(app.tell("fork()").split()[-1])
+    wait_for(lambda: {p["pid"] for p in app.status()["processes"]} == {app.pid, child}, "the child")
+    os.kill(child, signal.SIGKILL)
+    wait_for(lambda: {p["pid"] for p in app.status()["processes"]} == {app.pid}, "the end of the child")
+    app.end()
+    assert not snapshots(app)
+
+
+@pytest.mark.few_pythons
 def test_a_log_record_of_a_level(app, python):
     app = app(python, "log:ERROR", more=["--log=app:DEBUG"])
     app.tell("log(20)")
@@ -229,6 +313,11 @@ def test_what_can_never_fire_is_refused(run, text, option, reason):
     ("log:LOUD", "has no level such as WARNING"),
     ("exception:", "names nothing"),
     ("tea>5m", "is none of call:GLOB>TIME"),
+    ("between:begin>1s", "names no two messages: between:GLOB..GLOB>TIME"),
+    ("between:begin..>1s", "names no two messages"),
+    ("between:..end>1s", "names no two messages"),
+    ("between:begin..end", "has no limit"),
+    ("end:", "names nothing"),
     ("log:ERROR", "log:LEVEL needs --log"),
 ])
 def test_what_is_no_trigger_says_why(run, text, reason):

@@ -136,9 +136,9 @@ int krait_export_tasks(struct krait_export_job *job, uint32_t thread,
 
 const char *krait_export_whom(const char *state, int64_t value)
 {
-    return !value                                                         ? NULL
-           : strcmp(state, krait_task_state_names[KRAIT_TASK_READY]) == 0 ? "woken_by"
-                                                                          : "waits_for";
+    return !value                                                        ? NULL
+           : strcmp(state, krait_task_state_names[KRAIT_TASK_TASK]) == 0 ? "waits_for"
+                                                                         : "woken_by";
 }
 
 static int walk_lane(struct krait_export_job *job, uint32_t track, const struct krait_export_kind *kinds,

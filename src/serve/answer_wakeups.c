@@ -110,7 +110,7 @@ static bool is_state(const struct of_task *t, uint32_t name, enum krait_task_sta
     return strcmp(krait_track_text(t->w->serving->trace, name), krait_task_state_names[state]) == 0;
 }
 
-/* A state of a task: `ready` says who woke it, and `task` whom it waits for. */
+/* A state of a task: `ready` says who woke it, `task` whom it waits for, and `running` which greenlet switched to it. */
 static int add_state(void *ctx, const struct krait_tile_call *entry)
 {
     struct of_task *t = ctx;
@@ -120,6 +120,8 @@ static int add_state(void *ctx, const struct krait_tile_call *entry)
         return 0;
     if (is_state(t, entry->func, KRAIT_TASK_READY))
         put_wakeup(t->w, (uint32_t)*other, entry->begin_ns, t->track, entry->end_ns);
+    else if (is_state(t, entry->func, KRAIT_TASK_RUNNING))
+        put_wakeup(t->w, (uint32_t)*other, entry->begin_ns, t->track, entry->begin_ns);
     else if (is_state(t, entry->func, KRAIT_TASK_TASK))
         put_wakeup(t->w, t->track, entry->begin_ns, (uint32_t)*other, entry->begin_ns);
     return 0;

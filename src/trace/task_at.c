@@ -77,3 +77,31 @@ uint32_t krait_task_at(const struct krait_trace *trace, uint32_t thread, uint64_
     const uint64_t *task = krait_map_get(&image->tasks, krait_steps_top(&looking.steps, 0));
     return task ? (uint32_t)*task : KRAIT_NO_ID;
 }
+
+/* -- all that a thread runs -- */
+
+struct ran {
+    const struct krait_image *image;
+    bool *tasks;
+};
+
+static int note_ran(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
+{
+    struct ran *ran = ctx;
+    struct krait_payload_task_run run;
+    const uint64_t *task =
+        krait_read_task_run(&payload, &run) ? krait_map_get(&ran->image->tasks, run.task) : NULL;
+    if (task)
+        ran->tasks[*task] = true;
+    return 0;
+}
+
+void krait_tasks_of(const struct krait_trace *trace, uint32_t thread, bool *tasks)
+{
+    struct ran ran = { krait_image_of(trace, thread), tasks };
+    struct krait_thread_events events = { .fn = note_ran, .ctx = &ran };
+    struct krait_damage ignored = { 0 }; /* who walks the thread is told */
+    events.wanted[KRAIT_EVENT_task_run] = true;
+    if (ran.image && trace->task_count && krait_thread_events_may_be(&events, trace, thread))
+        krait_thread_events_read(&events, trace, thread, KRAIT_RANGE_ALL, &ignored);
+}

@@ -50,8 +50,9 @@ struct now {
     const struct krait_track *track; /* NULL: nobody asked for it */
     uint64_t since_ns;
     enum krait_task_state state;
-    bool is_known;    /* it has a state */
-    int64_t whom;     /* the task that it waits for, or that woke it */
+    bool is_known; /* it has a state */
+    /* The task that it waits for, or that woke it; of a greenlet that runs, that switched to it. */
+    int64_t whom;
     uint64_t last_ns; /* to where its states were handed out */
     uint32_t c;       /* of a greenlet: the code of the C function that it switched in; 0: none */
     uint32_t thread;  /* that ran it last */
@@ -75,7 +76,10 @@ struct strand {
     struct calls calls;          /* once there are greenlets */
     struct krait_steps now_in;   /* the thread is in */
     struct krait_steps doubtful; /* ... was in when events were lost */
-    uint64_t lost_ns;            /* after this time */
+    struct {
+        uint32_t from, to; /* ids; 0: no greenlet has just switched to another */
+    } switched;
+    uint64_t lost_ns;     /* after this time */
     uint64_t stated_ns;   /* when the thread's stack was stated last; its steps are stated at the same time */
     uint32_t next_packet; /* to look at for losses */
 };
@@ -253,6 +257,10 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
     int rc = 0;
     pass->now[task].thread = pass->at->thread;
     pass->now[task].left = *event;
+    if (event->reason == KRAIT_task_leave_reason_switched) {
+        pass->at->switched.from = event->task;
+        pass->at->switched.to = (uint32_t)event->on;
+    }
     switch (event->reason) {
     case KRAIT_task_leave_reason_future:
         rc = go_to(pass, task, t_ns, krait_task_waits(func_of(pass, event->at)), KRAIT_NO_ID);
@@ -332,6 +340,14 @@ static void end_call(struct calls *calls, bool is_c)
         calls->depth--;
 }
 
+/* The greenlet that has just switched to a task. gevent's hub only runs what another one, or the kernel, has made ready. */
+static uint32_t switcher(const struct pass *pass, uint32_t id)
+{
+    uint32_t from = pass->at->switched.to == id ? pass->at->switched.from : 0;
+    uint32_t task = from ? find_task(pass, from) : KRAIT_NO_ID;
+    return task != KRAIT_NO_ID && krait_task_is_hub(pass->trace->tasks[task].name) ? KRAIT_NO_ID : task;
+}
+
 static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload)
 {
     struct krait_payload_task_run run;
@@ -339,13 +355,15 @@ static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload
     if (task == KRAIT_NO_ID)
         return 0;
     const struct now *now = &pass->now[task];
+    uint32_t by = switcher(pass, run.task);
+    pass->at->switched.to = 0;
     bool was_in = confirm_step(&pass->at->doubtful, task), is_in = krait_steps_begin(&pass->at->now_in, task);
     pass->now[task].thread = pass->at->thread;
     if (now->c && !pass->at->calls.depth) /* it goes on in what it called */
         begin_call(&pass->at->calls, now->c);
     if ((was_in || is_in) && now->is_known && now->state == KRAIT_TASK_RUNNING)
         return 0;
-    return go_to(pass, task, t_ns, KRAIT_TASK_RUNNING, KRAIT_NO_ID);
+    return go_to(pass, task, t_ns, KRAIT_TASK_RUNNING, by);
 }
 
 static int on_leave(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload)
@@ -740,34 +758,6 @@ int krait_tasks_at(const struct krait_trace *trace, uint32_t process, uint64_t a
     *count = n;
     items = NULL;
     return 0;
-}
-
-/* -- of one thread -- */
-
-struct ran {
-    const struct krait_image *image;
-    bool *tasks;
-};
-
-static int note_ran(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
-{
-    struct ran *ran = ctx;
-    struct krait_payload_task_run run;
-    const uint64_t *task =
-        krait_read_task_run(&payload, &run) ? krait_map_get(&ran->image->tasks, run.task) : NULL;
-    if (task)
-        ran->tasks[*task] = true;
-    return 0;
-}
-
-void krait_tasks_of(const struct krait_trace *trace, uint32_t thread, bool *tasks)
-{
-    struct ran ran = { krait_image_of(trace, thread), tasks };
-    struct krait_thread_events events = { .fn = note_ran, .ctx = &ran };
-    struct krait_damage ignored = { 0 }; /* who walks the thread is told */
-    events.wanted[KRAIT_EVENT_task_run] = true;
-    if (ran.image && trace->task_count && krait_thread_events_may_be(&events, trace, thread))
-        krait_thread_events_read(&events, trace, thread, KRAIT_RANGE_ALL, &ignored);
 }
 
 static int walk_track(const struct krait_trace *trace, const struct krait_track *track,

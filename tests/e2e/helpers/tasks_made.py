@@ -120,3 +120,27 @@ TASKS = (
     98us return
     """
 )
+
+# The last ones are run by gevent's hub and by the main greenlet, which is no task.
+GREENLETS = """
+process 7 python3
+code 1 python m main m.py 1
+task 1 1 first
+task 2 1 second
+task 3 1 gevent.hub
+thread 7
+0us call 1
+1us run 1
+10us leave 1 5 2
+10us run 2
+20us leave 2 5 1
+20us run 1
+30us leave 1 5 3
+30us run 3
+40us leave 3 5 2
+40us run 2
+50us leave 2 5 0
+60us run 2
+70us leave 2 3
+80us return
+"""

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from conftest import verb_json
-from tasks_made import last_moment
+from tasks_made import GREENLETS, last_moment
 
 PROGRAM = """
 import asyncio, time
@@ -258,6 +258,20 @@ def test_a_task_that_waits_for_several_is_woken_by_the_last_of_them(synth, krait
     assert at(7) == [(0, "main", "task", None), (1, "last", "running", None)]
     assert at(15) == [(0, "main", "ready", 3)]
     assert at(33) == [(0, "later", "future", None)] and at(36) == [(0, "later", "ready", None)]
+
+
+def test_a_greenlet_that_runs_says_who_switched_to_it(synth, krait):
+    """The hub tells nothing, nor does the main greenlet, which is no task."""
+    folder = synth(GREENLETS)
+
+    def at(us):
+        rows = verb_json(krait, "report", folder, "--by", "task", "--at", f"{us}us")["tasks"]
+        return {r["task"].split()[0]: (r["state"], r["woken_by"]) for r in rows}
+
+    assert at(5) == {"first": ("running", None)}
+    assert at(15) == {"first": ("switch", None), "second": ("running", 1)}
+    assert at(25) == {"first": ("running", 2), "second": ("switch", None)}
+    assert at(45)["second"] == at(65)["second"] == ("running", None)
 
 
 CHILDREN = """

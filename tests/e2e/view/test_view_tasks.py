@@ -8,7 +8,7 @@ import pytest
 from browser import ask, opened, served
 from package import PACKAGE
 from svg import lanes, view  # noqa: F401  (view: a fixture)
-from tasks_made import TASKS
+from tasks_made import GREENLETS, TASKS
 
 PROGRAM = """
 import asyncio
@@ -84,7 +84,15 @@ def test_the_page_has_them_below_their_threads(record, krait, any_python, chromi
     ids=["waits for a future", "ready", "waits for a task", "running"],
 )
 def test_details_of_a_state_say_who_woke_the_task(krait, chromium, synth, task, at, told, goes_to):
-    folder = synth(TASKS)
+    check_details(krait, chromium, synth(TASKS), task, at, told, goes_to)
+
+
+@pytest.mark.parametrize("at, told, goes_to", [(25, {"woken by": "second main"}, (2, "running")), (15, {"woken by": "second main"}, (2, "running")), (5, {}, None)], ids=["running", "waits", "the first"])
+def test_details_of_a_greenlet_say_who_switched_to_it(krait, chromium, synth, at, told, goes_to):
+    check_details(krait, chromium, synth(GREENLETS), 1, at, told, goes_to)
+
+
+def check_details(krait, chromium, folder, task, at, told, goes_to):
     with served(krait, folder) as link:
         tracks = ask(link, "trace")["tracks"]
     (track,) = [t["id"] for t in tracks if (t["of"], t["kind"], t["number"]) == ("task", "states", task)]

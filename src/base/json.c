@@ -174,6 +174,11 @@ void krait_json_key_u64(struct krait_buf *buf, const char *key, uint64_t n)
     krait_json_u64(buf, n);
 }
 
+void krait_json_lost_events(struct krait_buf *buf, uint64_t n)
+{
+    krait_json_key_u64(buf, "lost_events", n);
+}
+
 void krait_json_key_u64_or_null(struct krait_buf *buf, const char *key, bool known, uint64_t n)
 {
     if (known)

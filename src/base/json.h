@@ -31,6 +31,8 @@ void krait_json_key_null(struct krait_buf *buf, const char *key);
 void krait_json_key_text(struct krait_buf *buf, const char *key, const char *text);
 /* null for NULL and for an empty text. */
 void krait_json_key_text_or_null(struct krait_buf *buf, const char *key, const char *text);
+/* How many events are missing: "lost_events", the same in all that krait prints; "lost" beside it may have their reasons. */
+void krait_json_lost_events(struct krait_buf *buf, uint64_t n);
 /* A key whose value is an object or an array ('{' or '[' in `bracket`), which the caller writes and closes. */
 void krait_json_key_open(struct krait_buf *buf, const char *key, char bracket);
 

@@ -164,7 +164,7 @@ const struct krait_cmd krait_cmd_ctl = {
                 "# Save what krait record --last 10s has kept, and look at it\n"
                 "krait ctl 4711 snapshot -o slow && krait report slow\n"
                 "# The number of lost events, for a monitor\n"
-                "krait ctl --json trace status | jq .lost\n",
+                "krait ctl --json trace status | jq .lost_events\n",
     .opts = opts,
     .values_size = sizeof(struct options),
     .run = run_ctl,

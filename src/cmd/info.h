@@ -33,6 +33,7 @@ struct info {
 struct loss {
     const char *reason, *advice;
     uint64_t count;
+    bool of_packets; /* else of events */
 };
 
 /* The largest of a number that all traces of the recording tell; 0 where none does. */

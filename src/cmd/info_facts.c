@@ -23,12 +23,12 @@ struct loss krait_info_loss_at(const struct info *info, uint32_t i)
 {
     if (info->trace)
         return (struct loss){ info->trace->lost[i].reason, info->trace->lost[i].advice,
-                              info->trace->lost[i].count };
+                              info->trace->lost[i].count, false };
     if (i == 0)
         return (struct loss){ "discarded events", "the tracer's buffers were full; make them larger",
-                              info->count.lost_events };
+                              info->count.lost_events, false };
     return (struct loss){ "discarded packets", "the tracer overwrote or lost whole packets",
-                          info->count.lost_packets };
+                          info->count.lost_packets, true };
 }
 
 /* The first trace that has a text of this name; "" where none has. */

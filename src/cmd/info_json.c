@@ -12,14 +12,17 @@
 
 static void json_losses(struct info *info)
 {
+    uint64_t events = 0;
     krait_json_key_open(&info->out, "lost", '{');
     for (uint32_t i = 0; i < krait_info_loss_count(info); i++) {
         struct loss loss = krait_info_loss_at(info, i);
         if (!loss.count)
             continue;
         krait_json_key_u64(&info->out, loss.reason, loss.count);
+        events += loss.of_packets ? 0 : loss.count;
     }
     krait_buf_char(&info->out, '}');
+    krait_json_lost_events(&info->out, events);
 }
 
 static void json_kernel(struct info *info)
@@ -33,6 +36,7 @@ static void json_kernel(struct info *info)
     krait_json_key_u64(out, "events", info->kernel.events);
     krait_json_key_u64(out, "streams", info->kernel.streams);
     krait_json_key_u64(out, "lost", info->kernel.lost_events);
+    krait_json_lost_events(out, info->kernel.lost_events);
     krait_json_key_open(out, "stolen_ns", '[');
     for (uint32_t i = 0; i < info->steals.count; i++)
         krait_buf_fmt(out, "%s%llu", i ? "," : "", (unsigned long long)info->steals.items[i].stolen_ns);

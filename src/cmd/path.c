@@ -202,6 +202,7 @@ static int print_json(struct path *p, const struct krait_sheet *members)
     krait_json_key(&p->out, "segments");
     rc = rc ? rc : krait_sheet_json(&segments, p->limit, &p->out);
     krait_json_key_u64(&p->out, "lost", p->lost);
+    krait_json_lost_events(&p->out, p->lost);
     krait_json_key_u64(&p->out, "forgotten_ns", p->found->forgotten_ns);
     krait_json_key_text_or_null(&p->out, "damage", p->damage.text);
     krait_buf_str(&p->out, "}\n");

@@ -158,7 +158,7 @@ void krait_report_note_hidden(struct report *report, uint32_t branches);
 void krait_report_note_samples(struct report *report);
 /* Why there is no row. */
 void krait_report_note_nothing(struct report *report);
-/* What is missing from a recording: "lost", "omitted", "paused" and "damage". */
+/* What is missing from a recording: "lost", "lost_events", "omitted", "paused" and "damage". */
 void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *trace, const char *damage);
 /* Opens the object with what is said of the trace, and closes it with what is missing from it. */
 void krait_report_json_open(struct report *report, uint64_t self_ns);

@@ -82,10 +82,14 @@ void krait_report_json_open(struct report *report, uint64_t self_ns)
 
 static void json_lost(struct krait_buf *out, const struct krait_trace *trace)
 {
+    uint64_t all = 0;
     krait_json_key_open(out, "lost", '{');
-    for (uint32_t i = 0; i < trace->lost_count; i++)
+    for (uint32_t i = 0; i < trace->lost_count; i++) {
         krait_json_key_u64(out, trace->lost[i].reason, trace->lost[i].count);
+        all += trace->lost[i].count;
+    }
     krait_buf_char(out, '}');
+    krait_json_lost_events(out, all);
 }
 
 void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *trace, const char *damage)

@@ -180,6 +180,7 @@ void krait_report_json_kernel(struct report *report)
     krait_json_key_open(out, "kernel", '{');
     krait_json_key_bool(out, "own_only", krait_wall_own(report->wall));
     krait_json_key_u64(out, "lost", krait_wall_lost(report->wall));
+    krait_json_lost_events(out, krait_wall_lost(report->wall));
     const struct krait_kernel_steals *steals = &krait_wall_states(report->wall)->steals;
     krait_json_key_u64_or_null(out, "stolen_ns", krait_kernel_steals_known(steals),
                                krait_kernel_steals_sum(steals));

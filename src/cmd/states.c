@@ -88,6 +88,7 @@ static void close_json(struct states *s)
 {
     krait_json_key_bool(&s->out, "own_only", s->own);
     krait_json_key_u64(&s->out, "lost", s->lost);
+    krait_json_lost_events(&s->out, s->lost);
     krait_json_key_u64_or_null(&s->out, "stolen_ns", krait_kernel_steals_known(&s->found->steals),
                                krait_kernel_steals_sum(&s->found->steals));
     krait_json_key_text_or_null(&s->out, "damage", s->damage.text);

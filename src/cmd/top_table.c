@@ -512,6 +512,7 @@ static void add_json_figures(const struct top_view *view, struct krait_buf *out)
     krait_json_key_u64(out, "interval_paused_ns", now.pauses);
     krait_json_key_u64(out, "dropped_functions", krait_live_dropped(view->live));
     krait_json_key_u64(out, "lost", view->lost);
+    krait_json_lost_events(out, view->lost);
     krait_json_key_u64(out, "not_recorded", view->failed);
     krait_json_key_u64(out, "stopped_recording", view->stopped);
     krait_json_key_u64(out, "threads", threads_of(view));

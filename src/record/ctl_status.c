@@ -111,7 +111,9 @@ static void put_process(struct krait_collector *c, uint32_t i, struct krait_buf 
     krait_json_key_text_or_null(out, "command", command.data);
     krait_json_key_u64(out, "threads", count_threads(c, i));
     krait_json_key_u64(out, "events", c->procs[i].events);
-    krait_json_key_u64(out, "lost", c->procs[i].dir ? count_lost(c, i) : 0);
+    uint64_t lost = c->procs[i].dir ? count_lost(c, i) : 0;
+    krait_json_key_u64(out, "lost", lost);
+    krait_json_lost_events(out, lost);
     krait_buf_char(out, '}');
 }
 
@@ -163,7 +165,7 @@ static void put_recorded(const struct krait_collector *c, struct krait_buf *out)
 void krait_ctl_status(struct krait_collector *c, struct krait_buf *out)
 {
     static const char *const states[] = { [KRAIT_SESSION_RUN] = "on", [KRAIT_SESSION_OFF] = "off" };
-    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
+    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC), lost = krait_collector_lost(c);
     uint32_t state = atomic_load(&c->shm.control->state);
     const char *word = state < KRAIT_ARRAY_LEN(states) ? states[state] : NULL;
     KRAIT_AUTO_FREE char *folder = c->dir ? realpath(c->dir, NULL) : NULL;
@@ -177,7 +179,8 @@ void krait_ctl_status(struct krait_collector *c, struct krait_buf *out)
     krait_json_key_u64(out, "events", c->total.events);
     krait_json_key_u64(out, "events_per_s", events_per_s(c));
     krait_json_key_u64(out, "bytes", c->total.bytes + c->metadata_bytes);
-    krait_json_key_u64(out, "lost", krait_collector_lost(c));
+    krait_json_key_u64(out, "lost", lost);
+    krait_json_lost_events(out, lost);
     krait_json_key_u64(out, "dropped", c->recording.dropped_events);
     krait_json_key_u64(out, "threads", count_threads(c, UINT32_MAX));
     krait_json_key_bool(out, "set", krait_ctl_is_set(c));

@@ -152,7 +152,8 @@ def test_the_status_is_found_by_any_of_its_names(told, any_python):
     wait_for(lambda: app.status()["processes"][0]["threads"] == 2, "the threads")
     by_pid, by_krait, by_folder = app.status(), app.status(of=app.process.pid), app.status(of=app.folder)
     assert by_pid["collector"] == by_krait["collector"] == by_folder["collector"] == app.process.pid
-    assert by_pid["folder"] == str(app.folder) and by_pid["state"] == "on" and by_pid["lost"] == 0
+    assert by_pid["folder"] == str(app.folder) and by_pid["state"] == "on"
+    assert by_pid["lost"] == by_pid["lost_events"] == by_pid["processes"][0]["lost_events"] == 0
     assert by_pid["recorded"]["exclude"] == ["os*"] and not by_pid["recorded"]["c_calls"]
     (process,) = by_pid["processes"]
     assert (process["pid"], process["state"], process["threads"]) == (app.pid, "on", 2)

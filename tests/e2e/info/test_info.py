@@ -55,7 +55,7 @@ def test_an_object_has_the_keys_that_programs_rely_on(synth, info):
     facts = info(folder)
     assert facts["processes"] == 2 and facts["threads"] == 2
     assert facts["bytes"] == sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
-    assert facts["lost"] == {"ring full": 7, "displaced": 5}
+    assert facts["lost"] == {"ring full": 7, "displaced": 5} and facts["lost_events"] == 12
     assert 500_000_000 <= facts["duration_ns"] < 600_000_000
 
 

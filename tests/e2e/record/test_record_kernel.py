@@ -557,7 +557,7 @@ def test_losses_are_counted_where_they_happen(kernel, krait, info, events):
     lost = re.search(r"lost +([\d,]+) kernel events on \d+ CPUs?: .*--kernel-ring-size", run.stderr)
     assert lost, run.stderr
     facts = info(run.path)
-    assert facts["kernel"]["lost"] == int(lost[1].replace(",", "")) == facts["lost"]["kernel ring full"]
+    assert facts["kernel"]["lost"] == facts["kernel"]["lost_events"] == int(lost[1].replace(",", "")) == facts["lost"]["kernel ring full"]
     assert "kernel ring full" in subprocess.run([krait, "info", run.path], capture_output=True, text=True).stdout
     told = subprocess.run([krait, "cat", run.path / "kernel"], capture_output=True, text=True).stderr
     assert "discarded" in told

@@ -383,12 +383,20 @@ def test_lost_events_and_damage_are_said(krait, both):
     folder = both(CALLS, EVENTS, lost=7)  # on each of two CPUs
     assert text(krait, folder)[1].count("lost: 14 events of the kernel's") == 1
     assert verb_json(krait, "report", folder)["lost"] == {"sub-buffers full": 14}  # as every reader of the model has it
-    assert verb_json(krait, "report", folder)["kernel"] == {"own_only": False, "lost": 14, "stolen_ns": None, "damage": None}
+    assert verb_json(krait, "report", folder)["kernel"] == {"own_only": False, "lost": 14, "lost_events": 14, "stolen_ns": None, "damage": None}
     stream = folder / "kernel" / "channel0_0"
     stream.write_bytes(stream.read_bytes()[:-20])
     out, notes = text(krait, folder)
     assert "damaged: " in notes and "app.load" in out
     assert verb_json(krait, "report", folder)["kernel"]["damage"]
+
+
+def test_the_number_of_lost_events_has_the_same_key_in_every_verb(krait, both):
+    folder = both(CALLS, EVENTS, lost=7)
+    for words in (["report"], ["report", "--tree"], ["report", "--by", "mark"], ["info"], ["states"], ["path", "--thread", "5"]):
+        assert verb_json(krait, words[0], folder, *words[1:])["lost_events"] == 14, words
+    compared = verb_json(krait, "report", folder, "--diff", folder)
+    assert [recording["lost_events"] for recording in compared["recordings"]] == [14, 14]
 
 
 # ---- --callers and --callees ----

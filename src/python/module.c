@@ -161,13 +161,12 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, free_in_child);
 }
 
-/* No GIL. */
-static void take_turn(void)
+/* No GIL. Returns whether this thread has it. */
+static bool take_turn(uint64_t within_ns)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
-    pthread_mutex_lock(&turn.lock);
-    has_turn = true;
+    return has_turn = krait_worker_lock(&turn.lock, within_ns);
 }
 
 /* GIL held, or none. */
@@ -191,7 +190,8 @@ static bool await_python(void)
 /* In a thread of krait's own, whose signals are blocked. */
 static bool enter(PyGILState_STATE *state)
 {
-    take_turn();
+    if (!take_turn(60 * KRAIT_NS_PER_S)) /* krait has given up long before */
+        return false;
     if (Py_IsInitialized() && krait_worker_enter(state))
         return true;
     give_turn();
@@ -213,20 +213,25 @@ static void leave(PyGILState_STATE state)
     give_turn();
 }
 
-/* The same for a thread of the program's, which has the GIL: false where it may not wait for the turn, or has it. */
-static bool begin_turn(void)
+/* Of a thread of the program's. */
+enum turn_is { TURN_BEGUN, TURN_NOT_NEEDED, TURN_OTHERS };
+
+/* The same for a thread of the program's, which has the GIL: it may not wait for the turn, or has it. Where another thread
+ * keeps it, what the program has there, such as an audit hook that is called meanwhile, may wait for this thread. */
+static enum turn_is begin_turn(void)
 {
     if (has_turn || !krait_compat.is_finalizing || krait_compat.is_finalizing())
-        return false;
+        return TURN_NOT_NEEDED;
+    bool mine;
     Py_BEGIN_ALLOW_THREADS;
-    take_turn();
+    mine = take_turn(KRAIT_NS_PER_S);
     Py_END_ALLOW_THREADS;
-    return true;
+    return mine ? TURN_BEGUN : TURN_OTHERS;
 }
 
-static void end_turn(bool begun)
+static void end_turn(enum turn_is turn_is)
 {
-    if (!begun)
+    if (turn_is != TURN_BEGUN)
         return;
     stop_if_asked();
     give_turn();
@@ -298,9 +303,13 @@ static PyObject *agent_start(PyObject *self, PyObject *arg)
         return NULL;
     }
     const char *why;
-    bool begun = begin_turn();
-    int rc = krait_agent_start(PyBytes_AsString(bytes), KRAIT_process_origin_attach, &why);
-    end_turn(begun);
+    enum turn_is turn_is = begin_turn();
+    int rc = -EBUSY;
+    if (turn_is == TURN_OTHERS)
+        why = "another thread begins, ends or switches a recording";
+    else
+        rc = krait_agent_start(PyBytes_AsString(bytes), KRAIT_process_origin_attach, &why);
+    end_turn(turn_is);
     Py_DECREF(bytes);
     if (rc) {
         PyErr_SetString(PyExc_RuntimeError, why);
@@ -315,12 +324,12 @@ static PyObject *agent_stop(PyObject *self, PyObject *none)
 {
     if (!is_part())
         Py_RETURN_NONE;
-    bool begun = begin_turn();
-    if (has_turn && !begun)
+    enum turn_is turn_is = begin_turn();
+    if (turn_is == TURN_OTHERS || (turn_is == TURN_NOT_NEEDED && has_turn))
         turn.stops = true;
     else if (is_part())
         krait_agent_stop();
-    end_turn(begun);
+    end_turn(turn_is);
     Py_RETURN_NONE;
 }
 
@@ -395,11 +404,11 @@ static PyObject *agent_switch(PyObject *self, PyObject *wanted)
     int on = PyObject_IsTrue(wanted);
     if (on < 0)
         return NULL;
-    bool begun = begin_turn();
+    enum turn_is turn_is = begin_turn();
     bool done = is_part() && krait_switch(krait_agent.writer.shm.control, on);
     if (done)
         krait_switch_here();
-    end_turn(begun);
+    end_turn(turn_is);
     return PyBool_FromLong(done);
 }
 

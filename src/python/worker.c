@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/worker.h"
 
+#include "base/clock.h"
+
 #include "python/compat/running.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <time.h>
 
@@ -26,6 +27,17 @@ int krait_worker_start(void *(*work)(void *), void *arg, size_t stack_bytes)
     return rc;
 }
 
+bool krait_worker_lock(pthread_mutex_t *lock, uint64_t within_ns)
+{
+    int saved = errno;
+    uint64_t until = krait_clock_ns(CLOCK_REALTIME) + within_ns; /* the clock of pthread_mutex_timedlock */
+    struct timespec time = { .tv_sec = (time_t)(until / KRAIT_NS_PER_S),
+                             .tv_nsec = (long)(until % KRAIT_NS_PER_S) };
+    bool mine = pthread_mutex_timedlock(lock, &time) == 0;
+    errno = saved;
+    return mine;
+}
+
 /* ---- in Python ---- */
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* of thread states */
@@ -35,15 +47,7 @@ static __thread bool is_making_excluded;
  * itself (PyOS_BeforeFork), and who makes a state may wait for that: then the fork waits no longer than this. */
 static void before_fork(void)
 {
-    enum { PATIENCE_NS = 20 * 1000 * 1000, SECOND_NS = 1000 * 1000 * 1000 };
-    int saved = errno;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += PATIENCE_NS;
-    until.tv_sec += until.tv_nsec / SECOND_NS;
-    until.tv_nsec %= SECOND_NS;
-    is_making_excluded = pthread_mutex_timedlock(&making, &until) == 0;
-    errno = saved;
+    is_making_excluded = krait_worker_lock(&making, 20 * KRAIT_NS_PER_MS);
 }
 
 static void after_fork(void)

@@ -5,13 +5,18 @@
 #ifndef KRAIT_PYTHON_WORKER_H
 #define KRAIT_PYTHON_WORKER_H
 
+#include <pthread.h>
 #include <Python.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Runs work(arg) in a new thread, which nobody joins and none of the program's signals come to. Returns 0 or a positive
  * errno. Keeps errno. */
 int krait_worker_start(void *(*work)(void *), void *arg, size_t stack_bytes);
+
+/* Locks it, or returns false when that takes longer. Keeps errno. */
+bool krait_worker_lock(pthread_mutex_t *lock, uint64_t within_ns);
 
 /* As PyGILState_Ensure and PyGILState_Release, for a thread of the agent's own. The thread's state is made while no thread
  * forks: a child whose parent was just making one waits for ever for the lock of the list of states, up to Python 3.12

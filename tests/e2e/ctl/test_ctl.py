@@ -362,6 +362,39 @@ def test_a_program_switches_its_recording_itself(krait, record, python):
     assert not [name for name in calls if name in ("pause", "resume", "_switch")], "krait's own are not recorded"
 
 
+@pytest.mark.few_pythons
+def test_a_thread_may_wait_for_another_that_switches_while_it_switches(krait, record, python):
+    """An audit hook of the program's runs in the middle of resume(), and waits there for a thread that calls pause()."""
+    program = f"""
+        import sys, threading
+        sys.path.insert(0, {str(os.path.join(os.path.dirname(krait), "python"))!r})
+        import krait
+        def before(): pass
+        def after(): pass
+        def other():
+            inside.acquire()
+            print(krait.pause(), krait.resume())
+            back.release()
+        def hook(event, arguments):
+            if event == "sys._current_frames" and inside.locked() and back.locked():
+                inside.release()
+                back.acquire()
+        inside, back = threading.Lock(), threading.Lock()
+        inside.acquire(), back.acquire()
+        thread = threading.Thread(target=other)
+        thread.start()
+        before()
+        krait.pause()
+        sys.addaudithook(hook)
+        krait.resume()
+        thread.join()
+        after()
+        """
+    recording = record.text(python, program)
+    calls = recording.check().calls()
+    assert recording.stdout == "True True\n" and (calls["before"], calls["after"]) == (1, 1)
+
+
 def test_where_nothing_is_recorded_nothing_is_switched(krait, any_python):
     code = f"import sys; sys.path.insert(0, {os.path.join(os.path.dirname(krait), 'python')!r}); import krait; print(krait.pause(), krait.resume())"
     assert any_python.run("-c", code).stdout == "False False\n"

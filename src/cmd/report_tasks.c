@@ -4,6 +4,7 @@
  * named are one row by their coroutine.
  */
 #include "base/array.h"
+#include "base/fmt.h"
 #include "cmd/report.h"
 #include "cmd/sheet.h"
 #include "trace/tasks.h"
@@ -178,11 +179,34 @@ static int walk_all(struct tasks *tasks)
     return has_both ? krait_report_walk_tracks(report, report->range, takes, add_batch, tasks) : -ENOMEM;
 }
 
+/* Samples tell which task ran; not how often, or what tasks wait for. */
+static void leave_unknown(struct report *report, struct krait_sheet_column *chosen)
+{
+    char taken[KRAIT_FMT_SIZE], interval[KRAIT_FMT_SIZE];
+    const struct krait_trace_samples *samples = &report->trace->samples;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
+        bool is_time = columns[i].kind == KRAIT_SHEET_NS &&
+                       columns[i].arg != offsetof(struct row, ns[KRAIT_TASK_RUNNING]);
+        if (is_time || columns[i].arg == offsetof(struct row, steps))
+            chosen[i].flags |= KRAIT_SHEET_UNKNOWN;
+    }
+    if (report->format == REPORT_TABLE)
+        krait_buf_fmt(
+            &report->notes,
+            "estimates of %s, one each %s: they do not tell steps, or what tasks wait for; tasks that no sample met "
+            "are missing\n",
+            krait_fmt_counted(taken, samples->taken, "sample"), krait_fmt_ns(interval, samples->interval_ns));
+}
+
 int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err)
 {
     KRAIT_CLEANUP(tasks_done) struct tasks tasks = { .report = report };
+    struct krait_sheet_column chosen[KRAIT_ARRAY_LEN(columns)];
+    memcpy(chosen, columns, sizeof(chosen));
     KRAIT_CLEANUP(krait_sheet_done)
-    struct krait_sheet sheet = { .columns = columns, .of = &tasks, .column_count = KRAIT_ARRAY_LEN(columns) };
+    struct krait_sheet sheet = { .columns = chosen, .of = &tasks, .column_count = KRAIT_ARRAY_LEN(columns) };
+    if (trace->samples.rate)
+        leave_unknown(report, chosen);
     int rc = krait_tracks_find_kinds(trace, 1 << KRAIT_TRACK_STATES, err);
     if (rc)
         return rc;

@@ -6,6 +6,7 @@
 #include "python/compat/lines.h"
 #include "remote/memory.h"
 #include "remote/native.h"
+#include "remote/running_task.h"
 #include "remote/stack.h"
 #include "remote/stop.h"
 
@@ -288,6 +289,8 @@ static int read_still(struct krait_remote *remote, struct krait_remote_stacks *s
         rc = copy_stack(remote, stacks, reader, thread);
         if (flags & KRAIT_READ_WAITS)
             thread->gil_wait = waits_for_gil(remote, thread);
+        if (!rc && flags & KRAIT_READ_TASKS)
+            krait_running_task_read(remote, stacks, thread);
         if (!rc && flags & KRAIT_READ_NATIVE)
             native = krait_native_walk_waiting(remote, thread->tid);
         if (!krait_still_end(&remote->still) || rc == -EFAULT)
@@ -298,7 +301,7 @@ static int read_still(struct krait_remote *remote, struct krait_remote_stacks *s
 
 /* The same of one that ptrace(2) stops, for its registers. */
 static int read_stopped(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                        struct krait_stack_reader *reader, struct krait_remote_thread *thread)
+                        struct krait_stack_reader *reader, struct krait_remote_thread *thread, uint32_t flags)
 {
     enum { TRIES = 20, NAP_NS = 100 * KRAIT_NS_PER_US };
     uint64_t before_ns;
@@ -312,6 +315,8 @@ static int read_stopped(struct krait_remote *remote, struct krait_remote_stacks 
         rc = copy_stack(remote, stacks, reader, thread);
         if (!rc)
             rc = krait_native_walk_stopped(remote, thread->tid, remote->still.state != 'R');
+        if (!rc && flags & KRAIT_READ_TASKS)
+            krait_running_task_read(remote, stacks, thread);
         krait_stop_end(thread->tid);
     }
     return rc ? rc : krait_native_merge(remote, stacks, thread);
@@ -340,7 +345,7 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
     thread->native = KRAIT_NATIVE_NONE;
     int rc = read_still(remote, stacks, reader, thread, flags);
     bool stop = flags & KRAIT_READ_NATIVE && thread->native == KRAIT_NATIVE_NONE && rc != -ENOMEM;
-    if (stop && read_stopped(remote, stacks, reader, thread) == 0)
+    if (stop && read_stopped(remote, stacks, reader, thread, flags) == 0)
         rc = 0;
     else if (stop) /* without them */
         rc = read_still(remote, stacks, reader, thread, flags & ~(uint32_t)KRAIT_READ_NATIVE);
@@ -400,6 +405,7 @@ static void keep_known(struct krait_remote_stacks *stacks, const struct krait_re
                 continue;
             thread->proved = old->proved;
             thread->switches = old->switches;
+            thread->task = old->task;
             break;
         }
     }
@@ -422,6 +428,8 @@ static int find_threads(struct krait_remote *remote, struct krait_remote_stacks 
         number_threads(remote, stacks, &stacks->tasks);
     if (!rc && flags & KRAIT_READ_NATIVE)
         rc = add_others(stacks);
+    if (!rc && flags & KRAIT_READ_TASKS)
+        krait_running_task_find(remote);
     keep_known(stacks, before, count);
     return rc;
 }

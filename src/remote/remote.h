@@ -19,6 +19,7 @@
 
 #include <sys/types.h>
 
+enum { KRAIT_STEP_TYPES = 4 };
 enum { KRAIT_TRIES_MAX = 5000, KRAIT_DEPTH_MAX = 100000 };
 
 /* A code object: a function. Texts are UTF-8. */
@@ -61,6 +62,15 @@ struct krait_lock {
     pid_t owner;   /* the thread that holds it; 0: not known */
 };
 
+/* A task of asyncio that runs a step in a thread. */
+struct krait_running_task {
+    char name[64];
+    const struct krait_remote_code *code; /* of its coroutine; NULL: not known */
+    uint64_t key;                         /* another one for another task */
+    uint64_t addr, coroutine, text;       /* of the task, its coroutine and its name */
+    uint64_t seen;                        /* the name's bytes: a hash */
+};
+
 struct krait_remote_thread {
     uint64_t addr;   /* of its PyThreadState; 0: it has none */
     uint64_t ident;  /* threading.get_ident() */
@@ -80,7 +90,8 @@ struct krait_remote_thread {
     struct krait_lock waits_for; /* of krait_remote_read_locks */
     bool deadlocked;             /* it waits for a lock in a ring of threads that wait for each other */
     uint64_t switches;           /* if proved: krait_still_count; 0: not known */
-    uint32_t first;              /* its frames in krait_remote_stacks.frames, innermost first */
+    const struct krait_running_task *task; /* with KRAIT_READ_TASKS, if proved; NULL: none */
+    uint32_t first;                        /* its frames in krait_remote_stacks.frames, innermost first */
     uint32_t count;
 };
 
@@ -120,8 +131,14 @@ struct krait_remote {
     char *file;       /* the file that holds the interpreter, as the process names it */
     uint64_t runtime; /* addresses there: _PyRuntime; PyCode_Type, or 0 */
     uint64_t code_type;
-    uint64_t asyncio;    /* address of the table of offsets of asyncio's C part; 0: not found yet */
-    uint32_t tid_offset; /* of the kernel's number in struct pthread, once it is known; before 3.11 */
+    uint64_t asyncio;      /* address of the table of offsets of asyncio's C part; 0: not found yet */
+    uint32_t running_task; /* offset of the running task in thread states; 0: not known */
+    uint64_t looked_ns;    /* for that */
+    /* Of running_task.c: addresses of types and of a method; 0: not met. */
+    uint64_t step_types[KRAIT_STEP_TYPES], wakeup_method;
+    const struct krait_remote_code *no_step;
+    struct krait_map running; /* address of a frame or thread state -> struct krait_running_task * */
+    uint32_t tid_offset;      /* of the kernel's number in struct pthread, once it is known; before 3.11 */
     struct krait_still still;
     struct krait_natives *natives; /* native.h; NULL: not used yet */
     struct krait_map codes;        /* address -> struct krait_remote_code * */
@@ -147,6 +164,7 @@ enum krait_read_flags {
     KRAIT_READ_KNOWN = 1 << 6,   /* only the threads of the previous call */
     /* Also native frames, and threads without a Python state. Stops running threads for a moment. */
     KRAIT_READ_NATIVE = 1 << 7,
+    KRAIT_READ_TASKS = 1 << 8, /* also the tasks of asyncio that threads run */
 };
 
 /* Reads all threads that have a Python state. `stacks` is zeroed, or from an earlier call, whose frames this

@@ -5,7 +5,7 @@
 #include "record/folder.h"
 #include "record/frames.h"
 #include "remote/kernel_stack.h"
-#include "sample/codes.h"
+#include "sample/tasks.h"
 
 #include <string.h>
 
@@ -17,6 +17,7 @@ struct sampled {
     uint32_t *codes; /* its stack, the outermost first */
     uint32_t depth, cap;
     uint32_t line;
+    uint32_t task; /* that it runs a step of; 0: of none */
     enum krait_event_enum_value state;
     uint64_t round; /* the last one that it was met in */
     bool open;      /* it has a stack */
@@ -28,6 +29,7 @@ struct krait_sampler {
     struct krait_tracedir *dir;
     struct krait_sample_stream definitions;
     struct krait_sample_codes codes;
+    struct krait_sample_tasks tasks;
     struct sampled *threads;
     uint32_t count, cap;
     uint32_t flags;
@@ -63,6 +65,7 @@ void krait_sampler_free(struct krait_sampler *s)
     free(s->merged);
     krait_sample_stream_done(&s->definitions);
     krait_sample_codes_done(&s->codes);
+    krait_sample_tasks_done(&s->tasks);
     krait_tracedir_free(s->dir);
     krait_remote_stacks_done(&s->stacks);
     krait_remote_free(s->remote);
@@ -122,8 +125,8 @@ int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_opt
         return krait_err_set(err, -ENOMEM, "out of memory");
     s->samples.rate = options->rate;
     s->kernel = options->kernel;
-    s->flags =
-        KRAIT_READ_PROVED | KRAIT_READ_WAITS | KRAIT_READ_AGAIN | (options->native ? KRAIT_READ_NATIVE : 0);
+    s->flags = KRAIT_READ_PROVED | KRAIT_READ_WAITS | KRAIT_READ_AGAIN | KRAIT_READ_TASKS |
+               (options->native ? KRAIT_READ_NATIVE : 0);
     s->spare_fds = OPEN_STREAMS;
     s->recording.samples = &s->samples;
     int rc = krait_remote_open(&s->remote, options->pid, err);
@@ -223,6 +226,15 @@ static int put_stack(struct krait_sampler *s, struct sampled *to, uint64_t t,
     return rc || !differs ? rc : put_depth(to, t, err);
 }
 
+static int put_task(struct krait_sampler *s, struct sampled *to, uint64_t t,
+                    const struct krait_running_task *task, struct krait_err *err)
+{
+    uint32_t id = 0, before = to->task;
+    int rc = task ? krait_sample_task(&s->tasks, &s->codes, &s->definitions, t, task, &id, err) : 0;
+    to->task = rc ? before : id;
+    return rc ? rc : krait_sample_task_put(&to->stream, t, before, id, err);
+}
+
 static enum krait_event_enum_value state_of(const struct krait_remote_thread *thread)
 {
     if (thread->state == 'R')
@@ -276,7 +288,8 @@ static int add_thread(struct krait_sampler *s, const struct krait_remote_thread 
     }
     s->samples.taken++;
     rc = put_sample(to, t, err);
-    return rc || thread->same ? rc : put_stack(s, to, t, frames, count, err);
+    rc = rc || thread->same ? rc : put_stack(s, to, t, frames, count, err);
+    return rc || thread->same ? rc : put_task(s, to, t, thread->task, err);
 }
 
 /* Threads that are there no more have no stack from now on. */
@@ -289,7 +302,10 @@ static int close_threads(struct krait_sampler *s, struct krait_err *err)
             continue;
         thread->open = false;
         thread->depth = 0;
-        rc = put_depth(thread, krait_clock_now(&s->clock), err);
+        uint64_t t = krait_clock_now(&s->clock);
+        rc = put_depth(thread, t, err);
+        rc = rc ? rc : krait_sample_task_put(&thread->stream, t, thread->task, 0, err);
+        thread->task = 0;
     }
     return rc;
 }

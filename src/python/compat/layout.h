@@ -88,6 +88,12 @@ enum krait_locks {
     KRAIT_LOCKS_MUTEX,     /* a PyMutex */
 };
 
+/* Where a task of asyncio's C part has its coroutine, with its name behind that (TaskObj, Modules/_asynciomodule.c), and where a
+ * coroutine has its code (PyCoroObject, Include/internal/pycore_interpframe_structs.h, before 3.14 Include/cpython/genobject.h). */
+struct krait_task_layout {
+    uint8_t coroutine, code;
+};
+
 struct krait_layout_of {
     uint16_t number; /* 0x0308 */
     enum krait_instruction instruction;
@@ -97,8 +103,9 @@ struct krait_layout_of {
     bool gil_in_runtime;
     bool gc_in_runtime;
     bool int_has_tag; /* 3.12: the number of digits is shifted by 3 bits, the sign is in them */
-    bool has_table;   /* `at` holds places in _Py_DebugOffsets */
-    struct {          /* PyFrameState: Include/internal/pycore_frame.h */
+    struct krait_task_layout task;
+    bool has_table; /* `at` holds places in _Py_DebugOffsets */
+    struct {        /* PyFrameState: Include/internal/pycore_frame.h */
         int8_t created, awaits, awaits_too, runs;
     } states;
     /* slots from the top of a waiting coroutine's stack down to what it awaits: SEND in Python/bytecodes.c */
@@ -148,6 +155,16 @@ enum {
     KRAIT_BLOCKS_FIRST = 8, /* from the number of blocks to the first */
     KRAIT_BLOCK_SIZE = 12,
     KRAIT_BLOCK_LEVEL = 8, /* slots of the stack that remain in use when the block is left */
+};
+
+/* Of asyncio: a Handle, whose __slots__ lie in the order of their names (Lib/asyncio/events.py), what runs a step of a task
+ * (TaskStepMethWrapper, TaskWakeupMethWrapper; a method: PyCFunctionObject), and before 3.11 a coroutine's pointer to its frame. */
+enum {
+    KRAIT_HANDLE_CALLBACK = 24,
+    KRAIT_STEP_TASK = 16,
+    KRAIT_METHOD_DEFINITION = 16,
+    KRAIT_METHOD_SELF = 24,
+    KRAIT_COROUTINE_FRAME = 16,
 };
 
 /* Bits of a reference on a frame's stack that are no part of the address; 0 before 3.14: Include/internal/pycore_stackref.h. */

@@ -201,6 +201,62 @@ def test_the_report_by_line_has_the_lines_of_samples(programs, sample, run, pyth
     assert 0.3e9 < sum(f["self_ns"] for f in part) <= 0.5e9
 
 
+TASKS = """
+import asyncio, os, time
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+async def often():
+    while True:
+        spin(0.006)
+        await asyncio.sleep(0)
+
+async def seldom():
+    while True:
+        await inner()
+        await asyncio.sleep(0)
+
+async def inner():
+    spin(0.002)
+
+async def brief():
+    spin(0.002)
+
+async def main():
+    often_task = asyncio.ensure_future(often())
+    named = asyncio.ensure_future(seldom())
+    named.set_name("the seldom one")
+    loop = asyncio.get_running_loop()
+    print(os.getpid(), flush=True)
+    while True:
+        await asyncio.ensure_future(brief())
+        loop.call_soon(spin, 0.002)  # of no task
+asyncio.new_event_loop().run_until_complete(main())
+"""
+
+
+@pytest.mark.every_python
+def test_each_sample_has_its_task(programs, sample, run, python):
+    app = programs.start(python, TASKS)
+    folder = sample(app.pid, time="2s")
+    tasks = json.loads(run("report", "--by", "task", "--json", folder).stdout)["tasks"]
+    found = {task["coroutine"].rpartition(".")[2]: task for task in tasks}
+    assert found["seldom"]["name"] == "the seldom one" and found["often"]["name"] is None
+    assert found["often"]["tasks"] == found["seldom"]["tasks"] == 1 < found["brief"]["tasks"]
+    spent = functions(run, folder)
+    whole = spent["spin"]["total_ns"]
+    for name in "often", "seldom", "brief":
+        of_task = spent[name]["total_ns"]
+        assert 0.9 * of_task < found[name]["running_ns"] < 1.1 * of_task + 0.02 * whole
+    assert sum(task["running_ns"] for task in tasks) < 0.95 * whole  # not what the loop calls itself
+    assert all(task[key] is None for task in tasks for key in ("steps", "longest_ns", "ready_ns", "waiting_ns", "timer_ns"))
+    table = run("report", "--by", "task", folder)
+    assert re.match(r" *tasks +running +name +coroutine", table.stdout) and "what tasks wait for" in table.stderr
+
+
 def test_lines_need_samples(krait, run, any_python, tmp_path):
     words = [*any_python.prefix, krait, "record", "-q", "-o", tmp_path / "exact", "--", any_python.exe, "-c", "def f(): pass\nf()"]
     subprocess.run([str(w) for w in words], check=True, timeout=60)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Internal to remote/: the task of asyncio whose step a thread runs.
+ */
+#ifndef KRAIT_REMOTE_RUNNING_TASK_H
+#define KRAIT_REMOTE_RUNNING_TASK_H
+
+#include "remote/remote.h"
+
+/* Reads it into thread->task, of a thread that does not run; thread->first and count are its frames. What cannot be read is no
+ * task. */
+void krait_running_task_read(struct krait_remote *remote, const struct krait_remote_stacks *stacks,
+                             struct krait_remote_thread *thread);
+
+/* From 3.14 on: looks, once a second at most, for where thread states keep it, which is known once asyncio is imported. */
+void krait_running_task_find(struct krait_remote *remote);
+
+#endif

@@ -4,6 +4,8 @@
  * that it calls, with the number of calls and the time below them. Processes and threads are functions
  * without time of their own, so that every function has a caller and totals per process and thread come out.
  *
+ * Of samples, whose lines are known, the time of a function stands at the lines in which it was spent.
+ *
  * Recursion: readers add the time of the calls into a function up to its inclusive time, so time must go into a
  * function once only, by its outermost call. The time of a call to a function that is on the stack already is
  * therefore given as 0; its number of calls is right. Within a cycle of functions readers show the cycle as a whole.
@@ -12,6 +14,7 @@
  * one file and name, such as lambdas, are told apart by their line. Source: "Callgrind Format Specification"
  * in Valgrind's manual; callgrind_annotate of Valgrind 3.19.
  */
+#include "analysis/sampled_lines.h"
 #include "base/array.h"
 #include "base/json.h"
 #include "export/formats.h"
@@ -39,7 +42,9 @@ struct callgrind {
     uint32_t path_cap;
     struct arc *arcs;
     size_t arc_count, arc_cap;
-    struct krait_map arc_index; /* caller and callee to arc */
+    struct krait_map arc_index;       /* caller and callee to arc */
+    struct krait_sampled_lines lines; /* by function; none where nothing was sampled */
+    uint32_t line;                    /* of these: the first of the next function */
 };
 
 static uint32_t fn_of(const struct callgrind *grind, const struct krait_tree_node *node)
@@ -190,6 +195,27 @@ static void add_arc(struct callgrind *grind, const struct arc *arc)
                   line_of(grind, arc->callee), line_of(grind, arc->caller), (unsigned long long)arc->ns);
 }
 
+/* A function's own time: by lines, where the lines of samples have all of it. */
+static void add_self(struct callgrind *grind, uint32_t fn)
+{
+    struct krait_buf *buf = &grind->out->buf;
+    const struct krait_sampled_lines *lines = &grind->lines;
+    uint64_t sum = 0;
+    while (grind->line < lines->count && lines->items[grind->line].func < fn)
+        grind->line++;
+    for (uint32_t i = grind->line; i < lines->count && lines->items[i].func == fn; i++)
+        sum += lines->items[i].self_ns;
+    if (!sum || sum != grind->self_ns[fn]) {
+        krait_buf_fmt(buf, "%u %llu\n", line_of(grind, fn), (unsigned long long)grind->self_ns[fn]);
+        return;
+    }
+    for (; grind->line < lines->count && lines->items[grind->line].func == fn; grind->line++) {
+        const struct krait_sampled_line *at = &lines->items[grind->line];
+        krait_buf_fmt(buf, "%u %llu\n", at->line ? at->line : line_of(grind, fn),
+                      (unsigned long long)at->self_ns);
+    }
+}
+
 /* A function with its calls, which begin at `arc`; returns where those of the next begin. */
 static size_t add_function(struct callgrind *grind, uint32_t fn, size_t arc)
 {
@@ -199,7 +225,7 @@ static size_t add_function(struct callgrind *grind, uint32_t fn, size_t arc)
     krait_buf_char(&grind->out->buf, '\n');
     add_file(grind, "fl", fn);
     add_fn(grind, "fn", fn);
-    krait_buf_fmt(&grind->out->buf, "%u %llu\n", line_of(grind, fn), (unsigned long long)grind->self_ns[fn]);
+    add_self(grind, fn);
     while (arc < grind->arc_count && grind->arcs[arc].caller == fn)
         add_arc(grind, &grind->arcs[arc++]);
     return arc;
@@ -232,6 +258,25 @@ static int add_functions(struct callgrind *grind)
 
 /* -- putting it together -- */
 
+static int by_func(const void *a, const void *b)
+{
+    const struct krait_sampled_line *x = a, *y = b;
+    if (x->func != y->func)
+        return x->func < y->func ? -1 : 1;
+    return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static int read_lines(struct callgrind *grind, const struct krait_calltree_options *what)
+{
+    const struct krait_sampled_lines_options options = {
+        .range = what->range, .ranges = what->ranges, .take_thread = what->take_thread, .ctx = what->ctx
+    };
+    int rc = grind->trace->samples.rate ? krait_sampled_lines_make(&grind->lines, grind->trace, &options) : 0;
+    if (!rc && grind->lines.count)
+        qsort(grind->lines.items, grind->lines.count, sizeof(*grind->lines.items), by_func);
+    return rc;
+}
+
 static int prepare(struct callgrind *grind)
 {
     const struct krait_trace *trace = grind->trace;
@@ -252,6 +297,7 @@ static void done(struct callgrind *grind)
     krait_strtab_done(&grind->files);
     krait_map_done(&grind->seen);
     krait_map_done(&grind->arc_index);
+    krait_sampled_lines_done(&grind->lines);
     free(grind->self_ns);
     free(grind->on_stack);
     free(grind->named);
@@ -269,6 +315,7 @@ int krait_export_write_callgrind(struct krait_export_job *job, struct krait_outf
         return rc;
     struct callgrind grind = { .trace = job->trace, .tree = tree, .out = out };
     rc = prepare(&grind);
+    rc = rc ? rc : read_lines(&grind, &job->what);
     if (!rc)
         rc = add_up(&grind);
     if (!rc) {

@@ -199,6 +199,11 @@ def test_the_report_by_line_has_the_lines_of_samples(programs, sample, run, pyth
     assert re.search(r"spin +\S+:5$", table.stdout, re.M) and "19 of 20 times" in table.stderr
     part = json.loads(run("report", "--by", "line", "--until", "0.5s", "--json", folder).stdout)["lines"]
     assert 0.3e9 < sum(f["self_ns"] for f in part) <= 0.5e9
+    text = run("export", "--to", "callgrind", "-o", "-", folder).stdout
+    spin = re.search(r"fn=\((\d+)\) app1\.spin$", text, re.M).group(1)
+    own = re.search(rf"^fn=\({spin}\).*\n((?:\d+ \d+\n)+)", text, re.M).group(1).splitlines()
+    own = {int(line): int(ns) for line, ns in map(str.split, own)}
+    assert own == {f["line"]: f["self_ns"] for f in lines if f["name"] == "spin"}
 
 
 TASKS = """

@@ -439,7 +439,7 @@ def test_no_line_is_longer_than_the_terminal(programs, krait, any_python, column
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
     first, repeated, children, as_json, local, native = run_page("dump.md", krait, any_python, tmp_path).values()
     assert re.search(r"^    load +\S*hangs.py:13\n", native.stdout, re.M) and "libc.so" in native.stdout
-    assert re.search(r"^Thread \d+ \(main\)  sleeps in futex\n    waits for the Lock at 0x\w+\n    load +\S*hangs.py:13$", first.stdout, re.M)
+    assert re.search(r"^Thread \d+ \(main\)  sleeps in futex\n    waits for the Lock at 0x\w+, which thread \d+ holds\n    load +\S*hangs.py:13$", first.stdout, re.M)
     assert repeated.stdout.count(" refresh ") == 3 and children.stdout.count(" refresh ") == 2
     assert json.loads(as_json.stdout)["threads"][1]["frames"][0]["function"] == "refresh"
     assert "        self = <Thread object at 0x" in local.stdout

@@ -340,12 +340,18 @@ static void end_call(struct calls *calls, bool is_c)
         calls->depth--;
 }
 
-/* The greenlet that has just switched to a task. gevent's hub only runs what another one, or the kernel, has made ready. */
-static uint32_t switcher(const struct pass *pass, uint32_t id)
+static bool is_hub(const struct pass *pass, uint32_t task)
 {
-    uint32_t from = pass->at->switched.to == id ? pass->at->switched.from : 0;
-    uint32_t task = from ? find_task(pass, from) : KRAIT_NO_ID;
-    return task != KRAIT_NO_ID && krait_task_is_hub(pass->trace->tasks[task].name) ? KRAIT_NO_ID : task;
+    return task != KRAIT_NO_ID && krait_task_is_hub(pass->trace->tasks[task].name);
+}
+
+/* The greenlet that has just switched to a task. gevent's hub only runs what another one, or the kernel, has made ready,
+ * and who switches to the hub only waits. */
+static uint32_t switcher(const struct pass *pass, uint32_t task)
+{
+    bool is_after = find_task(pass, pass->at->switched.to) == task && !is_hub(pass, task);
+    uint32_t from = is_after ? find_task(pass, pass->at->switched.from) : KRAIT_NO_ID;
+    return is_hub(pass, from) ? KRAIT_NO_ID : from;
 }
 
 static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload)
@@ -355,7 +361,7 @@ static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload
     if (task == KRAIT_NO_ID)
         return 0;
     const struct now *now = &pass->now[task];
-    uint32_t by = switcher(pass, run.task);
+    uint32_t by = switcher(pass, task);
     pass->at->switched.to = 0;
     bool was_in = confirm_step(&pass->at->doubtful, task), is_in = krait_steps_begin(&pass->at->now_in, task);
     pass->now[task].thread = pass->at->thread;

@@ -271,6 +271,7 @@ def test_a_greenlet_that_runs_says_who_switched_to_it(synth, krait):
     assert at(5) == {"first": ("running", None)}
     assert at(15) == {"first": ("switch", None), "second": ("running", 1)}
     assert at(25) == {"first": ("running", 2), "second": ("switch", None)}
+    assert at(35)["gevent.hub"] == ("running", None)
     assert at(45)["second"] == at(65)["second"] == ("running", None)
 
 

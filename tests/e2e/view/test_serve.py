@@ -15,6 +15,7 @@ from kernel_made import begins, ends, event, switch, wake
 from kernel_made import write as write_kernel
 from lossy_recordings import CODES, CUT, MISSED
 from served import Server
+from tasks_made import GREENLETS
 
 CALLS = CODES + "0us call 1\n100us call 2\n400us ccall 3\n500us creturn\n600us return\n700us call 2\n750us return\n1000us return\n"
 KERNEL = [
@@ -278,6 +279,14 @@ def test_wakeups_lead_from_waker_to_woken(serve, both):
     track = next(t["id"] for t in tracks if t["kind"] == "calls")
     assert server.api("wakeups", track=track)["wakeups"] == found
     assert server.api("wakeups", limit=0) == {"columns": ["track", "at", "to", "until"], "wakeups": [], "more": 1}
+
+
+def test_switches_of_greenlets_lead_from_one_to_the_other(serve, synth):
+    """Those of gevent's hub, which is the third, are left out."""
+    server = serve(synth(GREENLETS))
+    tracks = {t["number"]: t["id"] for t in server.trace["tracks"] if (t["of"], t["kind"]) == ("task", "states")}
+    found = sorted([[tracks[1], "10000", tracks[2], "10000"], [tracks[2], "20000", tracks[1], "20000"]])
+    assert [sorted(server.api("wakeups", track=tracks[number])["wakeups"]) for number in (1, 2, 3)] == [found, found, []]
 
 
 SAID = """

@@ -12,6 +12,7 @@
 #include "cmd/terminal.h"
 #include "python/compat/versions.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -241,7 +242,7 @@ void top_show_screen(struct top *top)
     struct top_view view = view_of(top, false);
     view.scroll = &top->scroll;
     if (top->helps)
-        top_add_help(&text);
+        top_add_help(&text, look.width);
     else if (top_text(&view, &look, &text))
         return;
     top_add_keys(&keys, top, look.width);
@@ -372,6 +373,8 @@ static int finish(struct top *top, int rc)
     }
     if (!rc)
         return 0;
+    if (rc == -EPIPE) /* who reads the tables has enough: the status that shells give for the signal */
+        return 128 + SIGPIPE;
     if (!died)
         return krait_cmd_fail(&krait_cmd_top, &why);
     if (top->processes.command)
@@ -416,9 +419,16 @@ static int check_options(const struct top_options *options, struct krait_err *er
     return rc || !options->sort ? rc : top_check_sort(options->sort, shape_of(options), err);
 }
 
+/* One that can show a screen says which kind it is. */
+static bool is_dumb(void)
+{
+    const char *term = getenv("TERM");
+    return !term || !*term || strcmp(term, "dumb") == 0;
+}
+
 static bool wants_screen(const struct top_options *options)
 {
-    return !options->once && !options->batch && !options->json && isatty(STDIN_FILENO) &&
+    return !is_dumb() && !options->once && !options->batch && !options->json && isatty(STDIN_FILENO) &&
            isatty(STDOUT_FILENO);
 }
 
@@ -456,6 +466,9 @@ static int begin(struct top *top, int argc, char **argv)
     bool is_command = !is_number(argv[0]), is_exact = top->options->exact;
     bool wants = wants_screen(top->options);
     top->processes.with_children |= is_command;
+    top_catch_pipe();
+    if (is_command) /* which ends when krait does */
+        top_catch_signals();
     int rc = is_exact && is_command ? open_exact(top) : 0;
     if (!rc && top->exact)
         rc = top_exact_preload(top->exact, &top->err);

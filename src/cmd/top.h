@@ -231,6 +231,8 @@ struct top_screen;
 /* From now on signals that end krait ask it to end. */
 void top_catch_signals(void);
 void top_release_signals(void);
+/* From now on a write to a pipe that nobody reads fails; what krait starts is not concerned. */
+void top_catch_pipe(void);
 bool top_is_asked_to_end(void);
 /* Takes the terminal: another screen, keys without Enter. Returns 0 or a negative errno. */
 int top_screen_open(struct top_screen **out);
@@ -311,7 +313,7 @@ void top_press(struct top *top, int key);
 /* The line below the table, of at most `width` columns. */
 void top_add_keys(struct krait_buf *line, const struct top *top, uint32_t width);
 /* What all keys do. */
-void top_add_help(struct krait_buf *text);
+void top_add_help(struct krait_buf *text, uint32_t width);
 /* Only functions of this pattern are shown; all where it is "" or no pattern. */
 void top_set_filter(struct top *top, const char *text);
 

@@ -166,11 +166,15 @@ static const struct {
     { "?h", help, "?", "these keys" },
 };
 
-void top_add_help(struct krait_buf *text)
+void top_add_help(struct krait_buf *text, uint32_t width)
 {
+    enum { INDENT = 13 };
     krait_buf_str(text, "Keys of krait top; any leads back\n\n");
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(actions); i++)
-        krait_buf_fmt(text, "  %-9s  %s\n", actions[i].shown, actions[i].help);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(actions); i++) {
+        krait_buf_fmt(text, "  %-9s  ", actions[i].shown);
+        krait_width_wrap(text, actions[i].help, INDENT, INDENT, width);
+        krait_buf_char(text, '\n');
+    }
 }
 
 /* Other rows may not have the column that they are sorted by. */

@@ -51,6 +51,16 @@ void top_catch_signals(void)
     are_caught = true;
 }
 
+static void pass_over(int number)
+{
+}
+
+void top_catch_pipe(void)
+{
+    /* a handler, since a program that is executed would inherit SIG_IGN */
+    sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = pass_over, .sa_flags = SA_RESTART }, NULL);
+}
+
 void top_release_signals(void)
 {
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(ending) && are_caught; i++)
@@ -131,11 +141,30 @@ static uint32_t columns_of(const char *line, size_t n)
     return columns;
 }
 
-/* What was behind it goes; behind the last column the erasing would take that one. */
+/* A line without colours, as far as it fits. */
+static void add_plain(struct krait_buf *frame, const char *line, size_t n, uint32_t width)
+{
+    KRAIT_AUTO_BUF plain = { 0 };
+    for (size_t i = 0; i < n; i++) {
+        if (line[i] == '\033')
+            i += strcspn(line + i, "m");
+        else
+            krait_buf_char(&plain, line[i]);
+    }
+    krait_buf_add(frame, plain.data ? plain.data : "",
+                  krait_width_fit(plain.data ? plain.data : "", plain.len, width));
+    frame->failed |= plain.failed;
+}
+
+/* What was behind it goes; behind the last column the erasing would take that one. What is too long is cut, with its colours. */
 static void add_line(struct krait_buf *frame, const char *line, size_t n, uint32_t width)
 {
-    krait_buf_add(frame, line, n);
-    if (columns_of(line, n) < width)
+    uint32_t columns = columns_of(line, n);
+    if (columns <= width)
+        krait_buf_add(frame, line, n);
+    else
+        add_plain(frame, line, n, width);
+    if (columns < width)
         krait_buf_str(frame, "\033[K");
 }
 
@@ -144,12 +173,7 @@ static void add_marked(struct krait_buf *frame, const char *line, size_t n, uint
 {
     uint32_t taken = columns_of(line, n);
     krait_buf_str(frame, "\033[7m");
-    for (size_t i = 0; i < n; i++) {
-        if (line[i] == '\033')
-            i += strcspn(line + i, "m");
-        else
-            krait_buf_char(frame, line[i]);
-    }
+    add_plain(frame, line, n, width);
     krait_buf_fmt(frame, "%*s\033[0m", (int)(width > taken ? width - taken : 0), "");
 }
 

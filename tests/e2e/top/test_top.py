@@ -15,6 +15,7 @@ import pytest
 
 from pages import run_page
 from running import wait_for
+from terminal import on_terminal
 from top_shown import BUSY, Screen, rows
 
 
@@ -264,6 +265,37 @@ def test_a_command_is_run_with_its_processes_and_ended(run, any_python, tmp_path
     wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the command's processes")
 
 
+@pytest.mark.parametrize("words", ["", "--exact"])
+def test_it_leaves_the_program_when_nobody_reads_the_tables(programs, krait, run, any_python, words):
+    app = programs.start(any_python, BUSY)
+    with subprocess.Popen([krait, "top", "--interval", "100ms", *words.split(), str(app.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as top:
+        assert top.stdout.readline().startswith("process ")
+        top.stdout.close()
+        assert top.stderr.read() == "" and top.wait(timeout=60) == 128 + signal.SIGPIPE
+    assert app.process.poll() is None
+    assert "krait" not in open(f"/proc/{app.pid}/maps").read() or run("ctl", app.pid, "status", code=1).stderr
+
+
+@pytest.mark.parametrize("how", ["pipe", "signal"])
+def test_a_command_ends_when_krait_does(krait, any_python, tmp_path, how):
+    (tmp_path / "app.py").write_text(BUSY)
+    command = [krait, "top", "--interval", "100ms", "--", *any_python.prefix, any_python.exe, tmp_path / "app.py"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as top:
+        pid = int(top.stderr.readline())  # what the program printed
+        assert top.stdout.readline().startswith("process ")
+        top.stdout.close() if how == "pipe" else top.terminate()
+        assert top.wait(timeout=60) == (128 + signal.SIGPIPE if how == "pipe" else 0)
+    assert not os.path.exists(f"/proc/{pid}")
+
+
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_a_terminal_without_a_screen_gets_tables(krait, any_python, tmp_path, term):
+    (tmp_path / "app.py").write_text("for i in range(5_000_000): pass\n")
+    command = [krait, "top", "--interval", "50ms", "--", *any_python.prefix, any_python.exe, tmp_path / "app.py"]
+    text, code = on_terminal(command, streams=("stdin", "stdout"), env={**os.environ, "TERM": term, "NO_COLOR": "1"})
+    assert code == 0 and text.startswith("process ") and "\x1b" not in text
+
+
 @pytest.mark.parametrize(
     "command, code, says",
     [
@@ -405,6 +437,26 @@ def test_the_screen_follows_the_terminals_size_at_once(programs, krait, any_pyth
     os.kill(screen.run.pid, signal.SIGWINCH)  # as the kernel does for the processes of a terminal of their own
     screen.wait_for(r"Keys of krait top.*these keys.*\x1b\[30;1H")
     screen.press("qq")
+    assert screen.end() == 0
+
+
+def test_keys_and_reasons_fit_a_narrow_terminal(programs, krait, any_python):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, app.pid, rows=40, columns=50)
+    screen.wait_for(r" spin ")
+    screen.press("?")
+    frame = screen.wait_for(r"\x1b\[H(Keys of krait top(?:(?!\x1b\[H).)*these keys(?:(?!\x1b\[H).)*)\x1b\[J")[1]
+    lines = frame.replace("\x1b[K", "").splitlines()
+    assert max(map(len, lines)) <= 50 and " ".join(frame.replace("\x1b[K", "").split()).count("select a row, which stays selected when the order changes") == 1
+    screen.press("q")
+    with subprocess.Popen([krait, "top", "--exact", "--interval", "100ms", str(app.pid)], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline()
+        screen.press("x")  # it is recorded already
+        note = screen.wait_for(r"\x1b\[J\x1b\[3\d;1H([^\x1b]*(?:\x1b\[K)?\r+\n(?:(?!\x1b\[H).)*)")[1].replace("\x1b[K", "")
+        assert max(map(len, note.splitlines())) <= 50 and "watched already by krait top" in " ".join(note.split())
+        other.terminate()
+        other.stdout.read()
+    screen.press("q")
     assert screen.end() == 0
 
 

@@ -157,6 +157,31 @@ static void settle_stack(const struct krait_live *live, struct live_thread *th, 
     th->in_run = false;
     cut_to_depth(th, depth);
     advance(th, t);
+    th->silent_t = t;
+}
+
+/* A thread whose stack was stated may be in a C call that began before, and has not the GIL: until its first event its time is not
+ * taken for time with the GIL. */
+static void count_silence(struct live_thread *th, uint64_t t)
+{
+    if (t > th->silent_t && !top_is_c(th))
+        th->wait_in_python += t - th->silent_t;
+}
+
+/* What comes next ends the silence, unless it states a stack again. */
+static KRAIT_COLD void end_silence(struct live_thread *th, struct krait_cursor events,
+                                   struct krait_event_head head)
+{
+    struct krait_cursor payload;
+    bool is_stated;
+    if (!krait_packet_event(&events, &head, &payload))
+        return;
+    is_stated = head.id == KRAIT_EVENT_python_frame || head.id == KRAIT_EVENT_python_deep_frame ||
+                head.id == KRAIT_EVENT_python_stack || head.id == KRAIT_EVENT_python_deep_stack;
+    if (is_stated)
+        return;
+    count_silence(th, head.t);
+    th->silent_t = 0;
 }
 
 /* ---- greenlets and excluded functions ---- */
@@ -412,6 +437,8 @@ uint64_t live_fold(void *ctx, uint32_t ring, const struct krait_packet_head *pac
     const struct live_process *proc = &live->procs[th->slot];
     th->border = th->omitted < proc->omit_count ? proc->omits[th->omitted].t : UINT64_MAX;
     for (bool more = true; more;) {
+        if (KRAIT_UNLIKELY(th->silent_t))
+            end_silence(th, at, head);
         if (!th->in_run)
             count += short_events(th, &at, &head);
         more = any_event(live, th, &at, &head);
@@ -436,6 +463,10 @@ void live_settle(struct krait_live *live, struct live_thread *th, uint64_t t)
     if (th->wait_t && th->wait_t < t) {
         count_wait(live, th, t);
         th->wait_t = t;
+    }
+    if (th->silent_t) {
+        count_silence(th, t);
+        th->silent_t = KRAIT_MAX(th->silent_t, t);
     }
     live_task_settle(live, th, t);
 }

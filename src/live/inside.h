@@ -113,6 +113,7 @@ struct live_thread {
     uint64_t polls;  /* how often it had been called when the turn of the event loop that is open began */
     uint64_t loop_t; /* begin of that turn; 0: none */
     uint64_t wait_in_python; /* in this interval: what of its waits for the GIL was in Python code */
+    uint64_t silent_t;       /* since then it has done nothing but have its stack stated; 0: it has */
 };
 
 struct krait_live {

@@ -518,7 +518,7 @@ void krait_live_pause(struct krait_live *live, uint64_t now)
         struct live_thread *th = live->threads[i];
         live_settle(live, th, now);
         live_cut(th, 1);
-        th->wait_t = th->step_t = th->gc_t = th->loop_t = 0;
+        th->wait_t = th->step_t = th->gc_t = th->loop_t = th->silent_t = 0;
     }
 }
 

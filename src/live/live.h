@@ -99,12 +99,12 @@ struct krait_live_figures {
     uint64_t events;    /* events read */
     uint64_t gil_wait;  /* time waiting for the GIL, summed over threads */
     uint64_t gil_waits; /* number of GIL waits */
-    uint64_t gil_held;  /* time in Python code, which holds the GIL; C code may, too */
-    uint64_t gc;        /* time in the garbage collector */
-    uint64_t steps;     /* steps of tasks that ended */
-    uint64_t longest;   /* longest step, which blocked its event loop for that time */
-    uint64_t lag;       /* longest turn of an event loop, from its first step to the end of the last one */
-    uint64_t pauses;    /* pauses of --max-overhead, summed over threads */
+    uint64_t gil_held; /* time in Python code, from a thread's first event on; C code may hold the GIL, too */
+    uint64_t gc;       /* time in the garbage collector */
+    uint64_t steps;    /* steps of tasks that ended */
+    uint64_t longest;  /* longest step, which blocked its event loop for that time */
+    uint64_t lag;      /* longest turn of an event loop, from its first step to the end of the last one */
+    uint64_t pauses;   /* pauses of --max-overhead, summed over threads */
 };
 
 struct krait_live_figures krait_live_figures_last(const struct krait_live *live);

@@ -214,6 +214,30 @@ def test_python_code_of_one_thread_at_a_time_holds_the_gil(exact, any_python, tm
     assert spin["own_ns"] - waits <= held <= 1.5 * tables[-1]["interval_ns"] and waits > 0  # of both it would be twice
 
 
+IDLE = """
+import os, threading, time
+def waits(): lock.acquire()
+lock = threading.Lock()
+lock.acquire()
+threads = [threading.Thread(target=waits, daemon=True) for i in range(5)]
+for t in threads: t.start()
+print(os.getpid(), *(t.native_id for t in threads), flush=True)
+def spin(n):
+    for i in range(n): abs(i)
+while True: spin(1000)
+"""
+
+
+@pytest.mark.few_pythons
+def test_threads_that_sleep_since_krait_came_do_not_hold_the_gil(programs, exact, python):
+    app = programs.start(python, IDLE)
+    wait_for(lambda: all("S (sleeping)" in open(f"/proc/{app.pid}/task/{tid}/status").read() for tid in app.ready.split()), "waits")
+    tables = exact("--batch", "3", "--interval", "200ms", *ALL, app.pid)
+    for table in tables:
+        assert 0 < table["interval_gil_held_ns"] <= table["interval_ns"]
+        assert rows(table)["waits"]["own"] == pytest.approx(5, abs=0.01), "they are in it all the same"
+
+
 TASKS = """
 import asyncio
 async def handle(n):

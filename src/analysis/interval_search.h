@@ -28,12 +28,12 @@ struct krait_search {
     struct krait_map signals;    /* krait_signals_row */
     struct krait_edge *edges;
     size_t edge_count, edge_cap;
-    bool has_args;            /* calls have arguments */
-    bool is_mixed;            /* a lane may have edges of more than one track */
-    struct krait_said said;   /* the event that is looked at */
-    struct krait_map threads; /* by number: the track of what the kernel saw of it */
-    struct krait_map labels;  /* by rule and key or lane: the label of the next value; KRAIT_NO_ID: none */
-    struct krait_pipe *pipe;  /* to the thread that searches messages; NULL: this one does */
+    bool has_args;                   /* calls have arguments */
+    bool is_mixed;                   /* a lane may have edges of more than one track */
+    struct krait_trigger_event said; /* the event that is looked at */
+    struct krait_map threads;        /* by number: the track of what the kernel saw of it */
+    struct krait_map labels; /* by rule and key or lane: the label of the next value; KRAIT_NO_ID: none */
+    struct krait_pipe *pipe; /* to the thread that searches messages; NULL: this one does */
 };
 
 enum {

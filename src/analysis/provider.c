@@ -458,7 +458,7 @@ bool krait_provider_may(const struct krait_provider *provider, const char *event
     return false;
 }
 
-int krait_provider_event(struct krait_provider *provider, struct krait_said *said, uint64_t t_ns,
+int krait_provider_event(struct krait_provider *provider, struct krait_trigger_event *said, uint64_t t_ns,
                          krait_provider_fn *fn, krait_segment_fn *segment, void *ctx)
 {
     struct krait_run run = {

@@ -38,7 +38,7 @@ typedef int krait_provider_fn(void *ctx, const char *attribute, const char *valu
 typedef int krait_segment_fn(void *ctx, const char *name, uint64_t begin_ns, uint64_t end_ns);
 
 /* The next event, in order of time. Returns 0, what one of the functions returned, or -ENOMEM. */
-int krait_provider_event(struct krait_provider *provider, struct krait_said *said, uint64_t t_ns,
+int krait_provider_event(struct krait_provider *provider, struct krait_trigger_event *said, uint64_t t_ns,
                          krait_provider_fn *fn, krait_segment_fn *segment, void *ctx);
 
 #endif

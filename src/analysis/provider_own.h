@@ -25,7 +25,7 @@ struct krait_provider {
 /* An event on its way through a provider. */
 struct krait_run {
     struct krait_provider *provider;
-    struct krait_said *said;
+    struct krait_trigger_event *said;
     uint64_t t_ns;
     krait_provider_fn *fn;
     krait_segment_fn *segment;

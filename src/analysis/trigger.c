@@ -6,7 +6,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-void krait_said_message(struct krait_said *said)
+void krait_trigger_read_message(struct krait_trigger_event *said)
 {
     struct krait_fields at = { said->fields, said->fields + strlen(said->fields) };
     struct krait_field field;
@@ -68,7 +68,7 @@ static bool holds(const struct krait_condition *c, const char *text)
                                          : number >= other;
 }
 
-bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_said *said)
+bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_trigger_event *said)
 {
     KRAIT_AUTO_BUF text = { 0 };
     if (said->is_kernels && !trigger->event_count)
@@ -77,7 +77,7 @@ bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_said 
         return false;
     if (trigger->message) {
         if (!said->message)
-            krait_said_message(said);
+            krait_trigger_read_message(said);
         if (!krait_regex_find(trigger->message, said->message, said->n))
             return false;
     }
@@ -99,7 +99,7 @@ static bool get_number(int64_t number, struct krait_buf *to)
     return number >= 0;
 }
 
-static bool get_starred(const struct krait_trigger *trigger, const struct krait_said *said,
+static bool get_starred(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
                         struct krait_buf *to)
 {
     const char *glob = glob_of(trigger, said->name), *star = glob ? strchr(glob, '*') : NULL;
@@ -109,14 +109,14 @@ static bool get_starred(const struct krait_trigger *trigger, const struct krait_
 }
 
 /* Of the event itself, or else of its contexts. */
-static bool get_field(const struct krait_said *said, const char *name, struct krait_buf *to)
+static bool get_field(const struct krait_trigger_event *said, const char *name, struct krait_buf *to)
 {
     const struct krait_fields all = { said->fields, said->fields + strlen(said->fields) };
     return krait_fields_get(krait_fields_own(all), name, to) || krait_fields_get(all, name, to);
 }
 
-bool krait_trigger_get(const struct krait_trigger *trigger, const char *part, struct krait_said *said,
-                       struct krait_buf *to)
+bool krait_trigger_get(const struct krait_trigger *trigger, const char *part,
+                       struct krait_trigger_event *said, struct krait_buf *to)
 {
     uint32_t group = trigger->message ? krait_regex_group(trigger->message, part) : 0;
     size_t n = 0;
@@ -138,7 +138,7 @@ bool krait_trigger_get(const struct krait_trigger *trigger, const char *part, st
 }
 
 bool krait_trigger_fill(const struct krait_trigger *trigger, const struct krait_template *template,
-                        struct krait_said *said, struct krait_buf *to)
+                        struct krait_trigger_event *said, struct krait_buf *to)
 {
     for (uint32_t i = 0; i < template->count; i++) {
         const struct krait_template_piece *piece = &template->pieces[i];

@@ -60,7 +60,7 @@ struct krait_trigger {
 };
 
 /* An event on its way through triggers. */
-struct krait_said {
+struct krait_trigger_event {
     const char *name, *fields;
     int64_t cpu, tid; /* -1: not known */
     bool is_kernels;
@@ -70,18 +70,18 @@ struct krait_said {
 };
 
 /* Its message: the first field that is called message, msg, text or buf, else its name with all fields. */
-void krait_said_message(struct krait_said *said);
+void krait_trigger_read_message(struct krait_trigger_event *said);
 
-bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_said *said);
+bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_trigger_event *said);
 
 /* Whether it may fire by an event of this name. */
 bool krait_trigger_may(const struct krait_trigger *trigger, const char *event);
 
 /* Parts of the event that just fired it, to the end of `to`. False: the event has no such part. */
-bool krait_trigger_get(const struct krait_trigger *trigger, const char *part, struct krait_said *said,
-                       struct krait_buf *to);
+bool krait_trigger_get(const struct krait_trigger *trigger, const char *part,
+                       struct krait_trigger_event *said, struct krait_buf *to);
 bool krait_trigger_fill(const struct krait_trigger *trigger, const struct krait_template *template,
-                        struct krait_said *said, struct krait_buf *to);
+                        struct krait_trigger_event *said, struct krait_buf *to);
 
 /* The part that is its key or what it takes where no template says: a group; 0: there is none. */
 uint32_t krait_trigger_key_group(const struct krait_trigger *trigger);

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "remote/elf.h"
 
-struct krait_range {
+struct krait_address_range {
     uint64_t begin, end;
 };
 
@@ -21,17 +21,18 @@ enum krait_target_function {
     KRAIT_TARGET_FUNCTIONS
 };
 
-struct krait_ranges {
-    struct krait_range items[32];
+struct krait_address_ranges {
+    struct krait_address_range items[32];
     uint32_t count;
 };
 
 struct krait_target {
     pid_t pid;
     uint64_t functions[KRAIT_TARGET_FUNCTIONS];
-    uint64_t room;             /* for the stub */
-    struct krait_ranges holds; /* code that holds locks of libc or of the loader while it calls other code */
-    struct krait_ranges libc;  /* all of libc's code, which may hold them itself */
+    uint64_t room; /* for the stub */
+    /* Code that holds locks of libc or of the loader while it calls other code; all of libc's code, which may hold them
+     * itself. */
+    struct krait_address_ranges holds, libc;
     struct {
         struct krait_target_file {
             struct krait_elf elf;
@@ -39,8 +40,9 @@ struct krait_target {
         } * items;                 /* in ascending order */
         uint32_t count, cap;
     } files;
+    /* Writable mappings, in ascending order, with the threads' stacks. */
     struct {
-        struct krait_range *items; /* writable mappings, in ascending order, with the threads' stacks */
+        struct krait_address_range *items;
         uint32_t count, cap;
     } data;
 };
@@ -51,7 +53,7 @@ int krait_target_find(struct krait_target *target, pid_t pid, struct krait_err *
  * it. */
 int krait_target_look(struct krait_target *target, struct krait_err *err);
 /* The writable mapping that contains `address`; NULL if there is none. */
-const struct krait_range *krait_target_data(const struct krait_target *target, uint64_t address);
+const struct krait_address_range *krait_target_data(const struct krait_target *target, uint64_t address);
 /* The file that contains the code at `address`. If the code is in no file, the result is any file, or NULL. */
 const struct krait_target_file *krait_target_file(const struct krait_target *target, uint64_t address);
 void krait_target_done(struct krait_target *target);

@@ -35,10 +35,10 @@ static const char *const functions[] = {
     [KRAIT_TARGET_DLSYM] = "dlsym",
 };
 
-static void add(struct krait_ranges *ranges, uint64_t begin, uint64_t end)
+static void add(struct krait_address_ranges *ranges, uint64_t begin, uint64_t end)
 {
     if (ranges->count < KRAIT_ARRAY_LEN(ranges->items))
-        ranges->items[ranges->count++] = (struct krait_range){ begin, end };
+        ranges->items[ranges->count++] = (struct krait_address_range){ begin, end };
 }
 
 static void look_at_libc(struct krait_target *target, const struct krait_elf *elf, uint64_t load)
@@ -56,7 +56,7 @@ static void look_at_libc(struct krait_target *target, const struct krait_elf *el
 
 /* One line of /proc/PID/maps (proc(5)). */
 struct line {
-    struct krait_range range;
+    struct krait_address_range range;
     char rights[5];
     unsigned long long offset;
     char path[PATH_MAX];
@@ -72,7 +72,7 @@ static bool next_line(FILE *maps, struct line *line)
     if (sscanf(text, "%llx-%llx %4s %llx %*s %*s %4095[^\n]", &begin, &end, line->rights, &line->offset,
                line->path) < 4)
         return false;
-    line->range = (struct krait_range){ begin, end };
+    line->range = (struct krait_address_range){ begin, end };
     return true;
 }
 
@@ -177,7 +177,7 @@ static void look_at_file(struct krait_target *target, const char *path, uint64_t
 
 /* The end of the main thread's stack when it has grown to its limit: the kernel maps pages only when the thread uses
  * them. */
-static uint64_t grown_stack(pid_t pid, const struct krait_range *mapped)
+static uint64_t grown_stack(pid_t pid, const struct krait_address_range *mapped)
 {
     enum { AT_MOST = 1 << 20 };
     struct rlimit limit;
@@ -206,9 +206,9 @@ int krait_target_look(struct krait_target *target, struct krait_err *err)
     return 0;
 }
 
-const struct krait_range *krait_target_data(const struct krait_target *target, uint64_t address)
+const struct krait_address_range *krait_target_data(const struct krait_target *target, uint64_t address)
 {
-    const struct krait_range *items = target->data.items;
+    const struct krait_address_range *items = target->data.items;
     uint32_t i = KRAIT_PARTITION_POINT(at, target->data.count, items[at].end <= address);
     return i < target->data.count && items[i].begin <= address ? &items[i] : NULL;
 }

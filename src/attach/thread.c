@@ -23,7 +23,7 @@
 
 /* ---- the safe place ---- */
 
-static bool is_in(const struct krait_ranges *ranges, uint64_t address)
+static bool is_in(const struct krait_address_ranges *ranges, uint64_t address)
 {
     for (uint32_t i = 0; i < ranges->count; i++) {
         if (address >= ranges->items[i].begin && address < ranges->items[i].end)
@@ -91,7 +91,7 @@ static bool is_unwound(const struct krait_target *target, pid_t tid, uint64_t en
  * checked. For a waiting thread a smaller part is enough: libc waits for its own locks only a few frames below the
  * function that needs them. */
 static bool is_safe(const struct krait_target *target, pid_t tid, const struct user_regs_struct *regs,
-                    const struct krait_range *stack)
+                    const struct krait_address_range *stack)
 {
     enum { DEPTH = 16 * 1024, DEPTH_WAITING = 4 * 1024, RED_ZONE = 128 };
     uint64_t words[DEPTH / sizeof(uint64_t)];
@@ -167,7 +167,7 @@ static int send_stopped(const struct krait_target *target, pid_t tid)
         return -errno;
     if (regs.cs != USER_CS || !vectors)
         return -ENOTSUP;
-    const struct krait_range *stack = krait_target_data(target, regs.rsp);
+    const struct krait_address_range *stack = krait_target_data(target, regs.rsp);
     if (!stack || regs.rsp - stack->begin < NEEDED || !is_safe(target, tid, &regs, stack))
         return KRAIT_THREAD_UNSAFE;
     restart_call(&regs);

@@ -105,13 +105,13 @@ static int draw_lanes(struct path *p)
     size_t at[LANE_ROWS];
     if (!order || !spans)
         return -ENOMEM;
-    struct krait_lanes lanes = { .rows = rows,
-                                 .styles = lane_styles,
-                                 .style_count = KRAIT_ARRAY_LEN(lane_styles),
-                                 .spans = spans,
-                                 .span_count = p->found->count,
-                                 .begin_ns = (uint64_t)p->found->segments[0].begin_ns,
-                                 .end_ns = (uint64_t)p->found->segments[p->found->count - 1].end_ns };
+    struct krait_lane_chart lanes = { .rows = rows,
+                                      .styles = lane_styles,
+                                      .style_count = KRAIT_ARRAY_LEN(lane_styles),
+                                      .spans = spans,
+                                      .span_count = p->found->count,
+                                      .begin_ns = (uint64_t)p->found->segments[0].begin_ns,
+                                      .end_ns = (uint64_t)p->found->segments[p->found->count - 1].end_ns };
     lanes.row_count = give_lanes(p, order);
     fill_spans(p, spans);
     name_lanes(p, lanes.row_count, &texts, at);
@@ -119,7 +119,7 @@ static int draw_lanes(struct path *p)
         return -ENOMEM;
     for (uint32_t i = 0; i < lanes.row_count; i++)
         rows[i] = texts.data + at[i];
-    return krait_lanes_print(&lanes, &p->look, &p->out);
+    return krait_lane_chart_print(&lanes, &p->look, &p->out);
 }
 
 /* -- for people -- */

@@ -63,7 +63,7 @@ static int read_spec(struct spec *spec, const char *text, const char *command, s
     return 0;
 }
 
-static int add_probe(struct search *search, const struct krait_probe *probe, const char *name)
+static int add_probe(struct search *search, const struct krait_usdt_probe *probe, const char *name)
 {
     struct krait_record_probes *probes = search->probes;
     KRAIT_AUTO_BUF fetch = { 0 }, event = { 0 };
@@ -84,7 +84,7 @@ static int add_probe(struct search *search, const struct krait_probe *probe, con
     return item.name && item.arguments ? 0 : -ENOMEM;
 }
 
-static int look_at(void *ctx, const struct krait_probe *probe)
+static int look_at(void *ctx, const struct krait_usdt_probe *probe)
 {
     struct search *search = ctx;
     char name[256];

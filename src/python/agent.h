@@ -113,7 +113,7 @@ struct krait_interp {
         uint32_t round;          /* of probes */
         uint64_t round_ticks;    /* when the next one begins */
         uint64_t gap_ticks;      /* from one to the next */
-        struct krait_probe {
+        struct krait_governor_probe {
             const void *key;
             const struct krait_ring *ring; /* of its thread */
             uint32_t calls, ends;          /* it may call itself */

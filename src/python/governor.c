@@ -206,7 +206,7 @@ static bool cut(struct krait_interp *in)
 
 /* ---- probes ---- */
 
-static struct krait_probe *find_probe(struct krait_governor *g, const void *key)
+static struct krait_governor_probe *find_probe(struct krait_governor *g, const void *key)
 {
     for (uint32_t i = g->probe_count; i-- > 0;) {
         if (g->probes[i].key == key && g->probes[i].ring == krait_this_ring)
@@ -218,15 +218,15 @@ static struct krait_probe *find_probe(struct krait_governor *g, const void *key)
 void krait_governor_probe_begin(struct krait_interp *in, const struct krait_code *slot)
 {
     struct krait_governor *g = &in->governor;
-    struct krait_probe *probe = find_probe(g, slot->key);
+    struct krait_governor_probe *probe = find_probe(g, slot->key);
     if (probe) {
         probe->calls++;
         return;
     }
     if (g->probe_count == KRAIT_ARRAY_LEN(g->probes))
         g->probe_count = 0; /* of calls whose end was not seen */
-    g->probes[g->probe_count++] =
-        (struct krait_probe){ slot->key, krait_this_ring, 1, 1, krait_writer_now(&in->agent->writer) };
+    g->probes[g->probe_count++] = (struct krait_governor_probe){ slot->key, krait_this_ring, 1, 1,
+                                                                 krait_writer_now(&in->agent->writer) };
 }
 
 /* It is recorded from now on. Where it is live it has not begun in the record: each thread says its stack first. */
@@ -244,7 +244,7 @@ static void take_back(struct krait_interp *in, struct krait_code *slot)
 void krait_governor_probe_end(struct krait_interp *in, struct krait_code *slot)
 {
     struct krait_governor *g = &in->governor;
-    struct krait_probe *probe = find_probe(g, slot->key);
+    struct krait_governor_probe *probe = find_probe(g, slot->key);
     if (!probe || ++probe->ends < probe->calls || !g->durations || slot->was_id >= g->durations->id_cap)
         return;
     struct krait_timed *timed = &g->durations->by_id[slot->was_id];

@@ -48,7 +48,7 @@ static void leave_steps(void)
     krait_task_root = NULL;
 }
 
-static struct step *push_step(const struct krait_interp *in, const struct krait_live_task *task,
+static struct step *push_step(const struct krait_interp *in, const struct krait_agent_task *task,
                               uint32_t begins)
 {
     if (!of_thread)
@@ -162,7 +162,7 @@ static PyObject *current_task(const struct krait_tasks *tasks)
 
 /* ---- tasks by address ---- */
 
-static struct krait_live_task *find_task(const struct krait_tasks *tasks, const void *address)
+static struct krait_agent_task *find_task(const struct krait_tasks *tasks, const void *address)
 {
     const uint64_t *index = krait_map_get(&tasks->by_address, (uintptr_t)address);
     return index && *index ? &tasks->tasks[*index - 1] : NULL;
@@ -170,15 +170,15 @@ static struct krait_live_task *find_task(const struct krait_tasks *tasks, const 
 
 static void end_task(struct krait_tasks *tasks, uint32_t index)
 {
-    struct krait_live_task *task = &tasks->tasks[index];
+    struct krait_agent_task *task = &tasks->tasks[index];
     uint64_t *known = krait_map_get(&tasks->by_address, (uintptr_t)task->address);
     if (known)
         *known = 0;
-    *task = (struct krait_live_task){ .id = tasks->first_free };
+    *task = (struct krait_agent_task){ .id = tasks->first_free };
     tasks->first_free = index;
 }
 
-static struct krait_live_task *new_task(struct krait_tasks *tasks, const void *address)
+static struct krait_agent_task *new_task(struct krait_tasks *tasks, const void *address)
 {
     uint32_t index = tasks->first_free;
     if (index == KRAIT_NO_ID) {
@@ -192,7 +192,7 @@ static struct krait_live_task *new_task(struct krait_tasks *tasks, const void *a
         tasks->count++;
     else
         tasks->first_free = tasks->tasks[index].id;
-    tasks->tasks[index] = (struct krait_live_task){ .address = address };
+    tasks->tasks[index] = (struct krait_agent_task){ .address = address };
     return &tasks->tasks[index];
 }
 
@@ -241,9 +241,9 @@ static void write_definition(struct krait_interp *in, PyObject *object, uint32_t
     krait_tasks_write_definition(in, id, root ? krait_code_id(in, root) : 0, text[0] ? text : "?");
 }
 
-static struct krait_live_task *define(struct krait_interp *in, PyObject *object, const void *root)
+static struct krait_agent_task *define(struct krait_interp *in, PyObject *object, const void *root)
 {
-    struct krait_live_task *task = new_task(in->tasks, object);
+    struct krait_agent_task *task = new_task(in->tasks, object);
     if (!task)
         return NULL;
     task->root = root;
@@ -254,7 +254,7 @@ static struct krait_live_task *define(struct krait_interp *in, PyObject *object,
 
 /* ---- nurseries ---- */
 
-static void write_nursery(struct krait_interp *in, struct krait_live_task *task, const void *nursery)
+static void write_nursery(struct krait_interp *in, struct krait_agent_task *task, const void *nursery)
 {
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     size_t n = krait_put_task_nursery(
@@ -266,7 +266,7 @@ static void write_nursery(struct krait_interp *in, struct krait_live_task *task,
 
 /* Which task of trio runs in which nursery. Source: trio/_core/_run.py, Task. Its attributes are slots: reading them runs no
  * code. */
-static void note_nursery(struct krait_interp *in, PyObject *object, struct krait_live_task *task)
+static void note_nursery(struct krait_interp *in, PyObject *object, struct krait_agent_task *task)
 {
     if (!in->tasks->trio_exit || is_asyncio_task(in->tasks, object))
         return;
@@ -280,7 +280,7 @@ static void note_nursery(struct krait_interp *in, PyObject *object, struct krait
 }
 
 /* The task that runs now may have told that it has started. */
-static void note_started(struct krait_interp *in, struct krait_live_task *task)
+static void note_started(struct krait_interp *in, struct krait_agent_task *task)
 {
     PyObject *object = task->moves ? trio_task(in->tasks) : NULL;
     if (object && object == task->address)
@@ -322,7 +322,7 @@ static bool note_children(struct krait_interp *in, PyObject *children, const voi
     bool any = false;
     for (Py_ssize_t i = 0; list && i < PyList_Size(list); i++) {
         PyObject *child = PyList_GetItem(list, i);
-        struct krait_live_task *task = find_task(in->tasks, child);
+        struct krait_agent_task *task = find_task(in->tasks, child);
         if (!task && is_asyncio_task(in->tasks, child) && is_pending(child))
             task = define(in, child, NULL);
         any |= task != NULL;
@@ -388,12 +388,12 @@ static void tell(struct krait_interp *in, uint32_t event, const void *payload, s
 
 /* Whether the task at an address is the one that was there: see tasks.h. A task whose root is not recorded goes by
  * the first coroutine in it that is. */
-static bool is_same(const struct krait_live_task *task, bool call)
+static bool is_same(const struct krait_agent_task *task, bool call)
 {
     return !call || !task->root;
 }
 
-static void note_coroutine(struct krait_interp *in, PyObject *object, struct krait_live_task *task,
+static void note_coroutine(struct krait_interp *in, PyObject *object, struct krait_agent_task *task,
                            const void *code)
 {
     if (task->root)
@@ -404,7 +404,7 @@ static void note_coroutine(struct krait_interp *in, PyObject *object, struct kra
 
 static void begin_step(struct krait_interp *in, PyObject *object, const void *code, bool call)
 {
-    struct krait_live_task *task = find_task(in->tasks, object);
+    struct krait_agent_task *task = find_task(in->tasks, object);
     if (task && !is_same(task, call)) {
         end_task(in->tasks, (uint32_t)(task - in->tasks->tasks));
         task = NULL;
@@ -468,7 +468,7 @@ static uint64_t awaited(struct krait_interp *in, const void *waits, const void *
         *why = is_of_several(in, value) ? KRAIT_task_leave_reason_tasks : *why;
         return (uintptr_t)value;
     }
-    const struct krait_live_task *task = find_task(tasks, value);
+    const struct krait_agent_task *task = find_task(tasks, value);
     if (!task)
         task = define(in, value, NULL);
     *why = task ? KRAIT_task_leave_reason_task : KRAIT_task_leave_reason_future;
@@ -497,7 +497,7 @@ static void leave_step(struct krait_interp *in, const struct step *step, enum kr
     uint32_t at = waiting ? krait_code_id(in, waiting) : 0;
     uint64_t on = waits ? awaited(in, step->task, waiting, value, &why) : 0;
     of_thread->yielded_count = 0;
-    struct krait_live_task *task = find_task(in->tasks, step->task);
+    struct krait_agent_task *task = find_task(in->tasks, step->task);
     if (task) {
         task->future = why == KRAIT_task_leave_reason_future || why == KRAIT_task_leave_reason_tasks ? on : 0;
         note_started(in, task);
@@ -532,7 +532,7 @@ void krait_tasks_wake(struct krait_interp *in, PyObject *future)
 {
     if (!in->tasks || !future)
         return;
-    const struct krait_live_task *task =
+    const struct krait_agent_task *task =
         is_asyncio_task(in->tasks, future) ? find_task(in->tasks, future) : NULL;
     uint64_t on = task && task->future ? task->future : (uintptr_t)future;
     uint8_t payload[KRAIT_BYTES_task_wake];
@@ -542,7 +542,7 @@ void krait_tasks_wake(struct krait_interp *in, PyObject *future)
 
 uint64_t krait_tasks_waited(const struct krait_interp *in, const void *trio_task)
 {
-    const struct krait_live_task *task = in->tasks ? find_task(in->tasks, trio_task) : NULL;
+    const struct krait_agent_task *task = in->tasks ? find_task(in->tasks, trio_task) : NULL;
     return task && task->future ? task->future : (uintptr_t)trio_task;
 }
 
@@ -610,7 +610,7 @@ void krait_tasks_resumed(struct krait_interp *in, PyObject *frame)
         return;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *object = current_task(in->tasks);
-    const struct krait_live_task *task = object ? find_task(in->tasks, object) : NULL;
+    const struct krait_agent_task *task = object ? find_task(in->tasks, object) : NULL;
     uint32_t begins = task && task->root ? count_frames(frame, task->root) : 0;
     if (begins)
         push_step(in, task, begins);

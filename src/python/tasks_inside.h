@@ -8,7 +8,7 @@
 #include "python/tasks.h"
 
 /* A task that has not ended. */
-struct krait_live_task {
+struct krait_agent_task {
     const void *address; /* NULL: free */
     const void *root;    /* its coroutine's code; NULL: it has not begun */
     uint32_t id;
@@ -22,7 +22,7 @@ enum { KRAIT_TASK_TRAPS = 2, KRAIT_TASK_GROUPS = 3 };
 
 struct krait_tasks {
     struct krait_map by_address; /* to 1 + its index; 0: it has ended */
-    struct krait_live_task *tasks;
+    struct krait_agent_task *tasks;
     uint32_t count, cap, first_free; /* KRAIT_NO_ID: none is free */
     /* Kept until the interpreter ends. NULL where they are not imported. */
     PyObject *get_loop, *current_task;      /* _asyncio's functions; from 3.12 on current_task is one */

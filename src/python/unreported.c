@@ -30,18 +30,18 @@
 /* ---- where it was raised ---- */
 
 /* Each place is looked up once. */
-static enum krait_place place_at(struct krait_interp *in, uint32_t id, PyObject *code, Py_ssize_t offset)
+static enum krait_code_place place_at(struct krait_interp *in, uint32_t id, PyObject *code, Py_ssize_t offset)
 {
     uint64_t key = (uint64_t)id << 32 | (uint32_t)offset;
     const uint64_t *known = krait_map_get(&in->places, key);
     if (known)
-        return (enum krait_place)(*known);
-    enum krait_place place = krait_code_place(code, offset);
+        return (enum krait_code_place)(*known);
+    enum krait_code_place place = krait_code_find_place(code, offset);
     krait_map_put(&in->places, key, place);
     return place;
 }
 
-static enum krait_place place_of_raise(struct krait_interp *in, PyObject *code, PyObject *offset)
+static enum krait_code_place place_of_raise(struct krait_interp *in, PyObject *code, PyObject *offset)
 {
     const struct krait_code *slot = krait_code_find(in, code);
     if (!krait_code_is_defined(slot))
@@ -329,7 +329,7 @@ void krait_unreported_raise(struct krait_interp *in, PyObject *code, PyObject *o
     static const uint32_t events[] = { [KRAIT_PLACE_BEFORE] = KRAIT_EVENT_python_call,
                                        [KRAIT_PLACE_CALL] = KRAIT_EVENT_python_call,
                                        [KRAIT_PLACE_RESUME] = KRAIT_EVENT_python_resume };
-    enum krait_place place = place_of_raise(in, code, offset);
+    enum krait_code_place place = place_of_raise(in, code, offset);
     if (place == KRAIT_PLACE_LATER || was_thrown(code))
         return;
     if (place == KRAIT_PLACE_BEFORE || is_unreported(in, code)) /* before it, the frame is not shown yet */
@@ -338,6 +338,6 @@ void krait_unreported_raise(struct krait_interp *in, PyObject *code, PyObject *o
 
 bool krait_unreported_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset)
 {
-    enum krait_place place = place_of_raise(in, code, offset);
+    enum krait_code_place place = place_of_raise(in, code, offset);
     return place == KRAIT_PLACE_BEFORE || (place != KRAIT_PLACE_LATER && is_unreported(in, code));
 }

@@ -66,13 +66,13 @@ bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame
                        const struct krait_remote_code **codes)
 {
     size_t size = header_size(remote);
-    KRAIT_AUTO_FREE struct krait_piece *pieces = calloc(count + 1, sizeof(*pieces));
+    KRAIT_AUTO_FREE struct krait_memory_piece *pieces = calloc(count + 1, sizeof(*pieces));
     KRAIT_AUTO_FREE char *headers = calloc(count + 1, size);
     bool known = pieces && headers;
     for (uint32_t i = 0; i < count && known; i++) {
         uint64_t *found = krait_map_get(&remote->codes, frames[i].code);
         codes[i] = found ? (const void *)(uintptr_t)*found : NULL;
-        pieces[i] = (struct krait_piece){ frames[i].code, headers + i * size, size };
+        pieces[i] = (struct krait_memory_piece){ frames[i].code, headers + i * size, size };
         known = codes[i];
     }
     known = known && !krait_memory_pieces(remote->pid, pieces, count);

@@ -59,13 +59,13 @@ static int confirm(const struct reading *reading)
 {
     enum { COPIES = 2 };
     size_t count = COPIES * reading->note_count;
-    KRAIT_AUTO_FREE struct krait_piece *pieces = calloc(count, sizeof(*pieces));
+    KRAIT_AUTO_FREE struct krait_memory_piece *pieces = calloc(count, sizeof(*pieces));
     KRAIT_AUTO_FREE char *bytes = malloc(count * NOTE_BYTES);
     if (!pieces || !bytes)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         const struct note *note = &reading->notes[i % reading->note_count];
-        pieces[i] = (struct krait_piece){ note->addr, bytes + i * NOTE_BYTES, note->size };
+        pieces[i] = (struct krait_memory_piece){ note->addr, bytes + i * NOTE_BYTES, note->size };
     }
     int rc = krait_memory_pieces(reading->remote->pid, pieces, count);
     for (size_t i = 0; i < count && !rc; i++) {

@@ -5,7 +5,7 @@
 
 enum { PIECES_MAX = 512 }; /* the kernel takes UIO_MAXIOV, 1024 */
 
-static int read_some(pid_t pid, const struct krait_piece *pieces, size_t count)
+static int read_some(pid_t pid, const struct krait_memory_piece *pieces, size_t count)
 {
     struct iovec here[PIECES_MAX], there[PIECES_MAX];
     size_t size = 0;
@@ -18,7 +18,7 @@ static int read_some(pid_t pid, const struct krait_piece *pieces, size_t count)
     return n < 0 ? -errno : (size_t)n == size ? 0 : -EFAULT;
 }
 
-int krait_memory_pieces(pid_t pid, const struct krait_piece *pieces, size_t count)
+int krait_memory_pieces(pid_t pid, const struct krait_memory_piece *pieces, size_t count)
 {
     int rc = 0;
     for (size_t i = 0; i < count && !rc; i += PIECES_MAX)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-struct krait_piece {
+struct krait_memory_piece {
     uint64_t addr; /* there */
     void *to;      /* here */
     size_t size;   /* bytes */
@@ -18,11 +18,11 @@ struct krait_piece {
 
 /* Copies all pieces, up to 512 of them with one system call. Returns 0; -EFAULT: some of the memory is not mapped;
  * -ESRCH: the process is gone; -EPERM: this user may not read it. */
-int krait_memory_pieces(pid_t pid, const struct krait_piece *pieces, size_t count);
+int krait_memory_pieces(pid_t pid, const struct krait_memory_piece *pieces, size_t count);
 
 static inline int krait_memory_read(pid_t pid, uint64_t addr, void *to, size_t size)
 {
-    struct krait_piece piece = { addr, to, size };
+    struct krait_memory_piece piece = { addr, to, size };
     return krait_memory_pieces(pid, &piece, 1);
 }
 

@@ -25,7 +25,8 @@ static uint64_t moved_by(const struct krait_elf *elf, uint64_t base)
     return base && krait_elf_section(elf, ".stapsdt.base", &now) ? now - base : 0;
 }
 
-static bool read_probe(const struct krait_elf *elf, const char *at, size_t size, struct krait_probe *probe)
+static bool read_probe(const struct krait_elf *elf, const char *at, size_t size,
+                       struct krait_usdt_probe *probe)
 {
     ElfW(Addr) addresses[3]; /* place, base, semaphore */
     const char *end = at + size;
@@ -34,7 +35,7 @@ static bool read_probe(const struct krait_elf *elf, const char *at, size_t size,
     memcpy(addresses, at, sizeof(addresses));
     at += sizeof(addresses);
     uint64_t moved = moved_by(elf, addresses[1]);
-    *probe = (struct krait_probe){ .provider = take_text(&at, end) };
+    *probe = (struct krait_usdt_probe){ .provider = take_text(&at, end) };
     probe->name = probe->provider ? take_text(&at, end) : NULL;
     probe->arguments = probe->name ? take_text(&at, end) : NULL;
     if (!probe->arguments || !krait_elf_offset(elf, addresses[0] + moved, &probe->offset))
@@ -42,14 +43,14 @@ static bool read_probe(const struct krait_elf *elf, const char *at, size_t size,
     return !addresses[2] || krait_elf_offset(elf, addresses[2] + moved, &probe->semaphore);
 }
 
-int krait_probes_each(const struct krait_elf *elf, krait_probe_fn *fn, void *ctx)
+int krait_probes_each(const struct krait_elf *elf, krait_usdt_probe_fn *fn, void *ctx)
 {
     size_t left;
     const char *at = krait_elf_section_bytes(elf, ".note.stapsdt", &left);
     ElfW(Nhdr) note;
     int rc = 0;
     while (!rc && at && left >= sizeof(note)) {
-        struct krait_probe probe;
+        struct krait_usdt_probe probe;
         memcpy(&note, at, sizeof(note));
         uint64_t name = (note.n_namesz + 3ull) & ~3ull, rest = (note.n_descsz + 3ull) & ~3ull;
         if (sizeof(note) + name + rest > left)

@@ -16,16 +16,16 @@
 #include "base/buf.h"
 #include "remote/elf.h"
 
-struct krait_probe {
+struct krait_usdt_probe {
     const char *provider, *name, *arguments; /* in the file */
     uint64_t offset, semaphore;              /* in the file; a semaphore of 0: there is none */
 };
 
 /* A result other than 0 ends the search, which returns it. */
-typedef int krait_probe_fn(void *ctx, const struct krait_probe *probe);
+typedef int krait_usdt_probe_fn(void *ctx, const struct krait_usdt_probe *probe);
 
 /* Calls fn for each place. A damaged note ends the search. */
-int krait_probes_each(const struct krait_elf *elf, krait_probe_fn *fn, void *ctx);
+int krait_probes_each(const struct krait_elf *elf, krait_usdt_probe_fn *fn, void *ctx);
 
 /* Appends the arguments as the kernel's uprobe events take them (Documentation/trace/uprobetracer.rst), "
  * arg1=%bx:u64". `names` is a list such as "file:str, line" with names for the first arguments, or NULL; `:str`

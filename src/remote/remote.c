@@ -54,12 +54,12 @@ static int read_thread(const struct krait_remote *remote, uint64_t interp, struc
                                             KRAIT_AT_THREAD_NATIVE };
     enum { FIELDS = KRAIT_ARRAY_LEN(fields) };
     uint64_t values[FIELDS] = { 0 };
-    struct krait_piece pieces[FIELDS];
+    struct krait_memory_piece pieces[FIELDS];
     size_t count = 0;
     for (size_t i = 0; i < FIELDS; i++) {
         uint32_t at = remote->layout.at[fields[i]];
         if (at != KRAIT_NOWHERE)
-            pieces[count++] = (struct krait_piece){ thread->addr + at, &values[i], sizeof(values[i]) };
+            pieces[count++] = (struct krait_memory_piece){ thread->addr + at, &values[i], sizeof(values[i]) };
     }
     int rc = krait_memory_pieces(remote->pid, pieces, count);
     thread->ident = values[0];

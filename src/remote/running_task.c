@@ -189,7 +189,7 @@ static bool still_runs(const struct krait_remote *remote, const struct krait_run
     struct fields fields = { 0 };
     char bytes[NAME_BYTES];
     uint64_t runs = 0, place = frame_place(remote, task->coroutine);
-    struct krait_piece pieces[] = {
+    struct krait_memory_piece pieces[] = {
         { task->addr + remote->layout.version->task.coroutine, &fields, sizeof(fields) },
         { task->text, bytes, sizeof(bytes) },
         { remote->running_task ? thread->addr + remote->running_task : place, &runs, sizeof(runs) },

@@ -192,21 +192,23 @@ static int take(const struct krait_remote *remote, struct krait_stack_reader *re
 {
     bool has_cframe = has(remote, KRAIT_AT_CFRAME_FRAME);
     size_t size = copy_size(reader), n = 0;
-    KRAIT_AUTO_FREE struct krait_piece *pieces = calloc(COPIES * (reader->region_count + 2), sizeof(*pieces));
+    KRAIT_AUTO_FREE struct krait_memory_piece *pieces =
+        calloc(COPIES * (reader->region_count + 2), sizeof(*pieces));
     if (!pieces)
         return -ENOMEM;
     for (int c = 0; c < COPIES; c++) {
         struct copy *copy = &copies[c];
         *copy = (struct copy){ remote, reader, { 0 }, reader->bytes + c * size };
-        pieces[n++] = (struct krait_piece){ thread + remote->layout.at[KRAIT_AT_THREAD_FRAME], &copy->head[0],
-                                            HEAD_SIZE };
+        pieces[n++] = (struct krait_memory_piece){ thread + remote->layout.at[KRAIT_AT_THREAD_FRAME],
+                                                   &copy->head[0], HEAD_SIZE };
         if (has_cframe)
-            pieces[n++] = (struct krait_piece){ known_head[0] + remote->layout.at[KRAIT_AT_CFRAME_FRAME],
-                                                &copy->head[1], HEAD_SIZE };
+            pieces[n++] =
+                (struct krait_memory_piece){ known_head[0] + remote->layout.at[KRAIT_AT_CFRAME_FRAME],
+                                             &copy->head[1], HEAD_SIZE };
         for (uint32_t i = 0; i < reader->region_count; i++) {
             const struct krait_stack_region *r = &reader->regions[i];
             pieces[n++] =
-                (struct krait_piece){ r->begin, reader->bytes + c * size + r->at, r->end - r->begin };
+                (struct krait_memory_piece){ r->begin, reader->bytes + c * size + r->at, r->end - r->begin };
         }
     }
     int rc = krait_memory_pieces(remote->pid, pieces, n);

@@ -107,7 +107,7 @@ static bool read_pyramid(struct reading *r, const struct krait_cache_track *head
 static bool are_moments(const struct krait_columns *columns, uint32_t names)
 {
     for (uint32_t i = 0; i < columns->count; i++) {
-        const struct krait_moment *moment = &columns->moments[i];
+        const struct krait_column_moment *moment = &columns->moments[i];
         if ((i && moment->t_ns < columns->moments[i - 1].t_ns) || moment->t_ns > KRAIT_PYRAMID_TIME_MAX ||
             (columns->kind == KRAIT_TRACK_INSTANTS && (moment->value < 0 || moment->value >= names)))
             return false;

@@ -48,9 +48,9 @@ static void add_moments(struct krait_columns *columns, const struct krait_trace 
         if (columns->kind == KRAIT_TRACK_INSTANTS && !krait_columns_take_mark(trace, batch->name[i]))
             continue;
         columns->end_ns = KRAIT_MAX(columns->end_ns, since(batch->t_ns[i], origin_ns)); /* never back */
-        columns->moments[columns->count++] =
-            (struct krait_moment){ columns->end_ns,
-                                   columns->kind == KRAIT_TRACK_COUNTER ? batch->value[i] : batch->name[i] };
+        columns->moments[columns->count++] = (struct krait_column_moment){
+            columns->end_ns, columns->kind == KRAIT_TRACK_COUNTER ? batch->value[i] : batch->name[i]
+        };
     }
 }
 

@@ -11,7 +11,7 @@
 #include "view/wire.h"
 
 /* A single moment: an instant has a name, a counter a value from then on. */
-struct krait_moment {
+struct krait_column_moment {
     uint64_t t_ns;
     int64_t value;
 };
@@ -22,9 +22,9 @@ struct krait_columns {
     bool is_mapped;           /* the moments belong to a mapped file (cache.h) */
     bool is_whole;            /* finished */
     struct krait_spans spans; /* of states and slices, by begin, then depth: slices only when it is whole */
-    struct krait_moment *moments; /* of instants and counters, by time */
-    uint32_t count, cap;          /* of moments */
-    uint64_t end_ns;              /* the latest time */
+    struct krait_column_moment *moments; /* of instants and counters, by time */
+    uint32_t count, cap;                 /* of moments */
+    uint64_t end_ns;                     /* the latest time */
 };
 
 static inline bool krait_columns_have_spans(uint8_t kind)

@@ -15,7 +15,7 @@ enum {
 };
 
 struct drawing {
-    const struct krait_lanes *lanes;
+    const struct krait_lane_chart *lanes;
     const struct krait_table_look *look;
     struct krait_buf *out;
     uint32_t label, cells; /* columns */
@@ -259,8 +259,8 @@ static void lay_out(struct drawing *d)
     d->cells = width > d->label + GAP + LEAST_CELLS ? width - d->label - GAP : LEAST_CELLS;
 }
 
-int krait_lanes_print(const struct krait_lanes *lanes, const struct krait_table_look *look,
-                      struct krait_buf *out)
+int krait_lane_chart_print(const struct krait_lane_chart *lanes, const struct krait_table_look *look,
+                           struct krait_buf *out)
 {
     struct drawing d = { .lanes = lanes, .look = look, .out = out };
     if (lanes->end_ns <= lanes->begin_ns)

@@ -31,7 +31,7 @@ struct krait_lane_span {
     uint32_t style; /* index */
 };
 
-struct krait_lanes {
+struct krait_lane_chart {
     const char *const *rows; /* name of each row, without control characters */
     uint32_t row_count;
     const struct krait_lane_style *styles;
@@ -43,7 +43,7 @@ struct krait_lanes {
 
 /* Appends the lanes, the axis, which counts from the left end, and a legend of the styles that occur. A look without
  * a width takes 100 columns. Returns 0 or -ENOMEM. */
-int krait_lanes_print(const struct krait_lanes *lanes, const struct krait_table_look *look,
-                      struct krait_buf *out);
+int krait_lane_chart_print(const struct krait_lane_chart *lanes, const struct krait_table_look *look,
+                           struct krait_buf *out);
 
 #endif

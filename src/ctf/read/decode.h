@@ -21,8 +21,8 @@ struct krait_decoder {
     uint32_t meanings_set; /* bit per meaning */
     uint8_t bits_be; /* byte order of the last field that ended inside a byte; KRAIT_BITS_ANY: not known */
     uint64_t empty;  /* elements without bits in the scope so far */
-    struct krait_printer *printer; /* for printing what is skipped (ctf/text/print.h); else unused */
-    const char *why;               /* of a failure: a static text */
+    void *ctx;       /* for who does more with a packet's bits than skip them; not used here */
+    const char *why; /* of a failure: a static text */
 };
 
 /* Both return 0, or -EBADMSG with `why` and `at` set. */

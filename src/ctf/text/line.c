@@ -155,7 +155,7 @@ KRAIT_APART char *krait_line_new_context(struct krait_ctf_cursor *cursor, const 
                                          struct krait_line_context *context, char *to)
 {
     struct krait_decoder *d = &cursor->d;
-    struct krait_printer *printer = d->printer;
+    struct krait_printer *printer = krait_printer_of(d);
     size_t from = (size_t)(to - printer->out->data);
     uint64_t align = print->context_align, at = (d->at + align - 1) & ~(align - 1);
     printer->context_end = from;

@@ -84,7 +84,7 @@ static inline char *krait_line_begin(struct krait_lines *lines, struct krait_ctf
                                      struct krait_buf *out, size_t len, size_t n)
 {
     lines->printer.out = out;
-    cursor->d.printer = &lines->printer;
+    cursor->d.ctx = &lines->printer;
     return krait_print_room(&cursor->d, len, n);
 }
 

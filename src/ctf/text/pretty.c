@@ -132,7 +132,7 @@ static inline char *put_usual(const struct krait_pretty *pretty, char *to, int64
 /* Any time. Returns where the text goes on, with room for n bytes; NULL when memory is out. */
 static KRAIT_COLD char *put_other(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, size_t n)
 {
-    struct krait_buf *out = cursor->d.printer->out;
+    struct krait_buf *out = krait_printer_of(&cursor->d)->out;
     add_timestamp(pretty, out, cursor);
     keep_tenth(pretty, cursor->ns);
     return out->failed ? NULL : krait_print_room(&cursor->d, out->len, n);

@@ -25,34 +25,34 @@ static char *damaged(struct krait_decoder *d, const char *why)
 
 KRAIT_COLD char *krait_print_more_room(struct krait_decoder *d, size_t n)
 {
-    struct krait_buf *out = d->printer->out;
+    struct krait_buf *out = krait_printer_of(d)->out;
     if (!krait_buf_room(out, n + KRAIT_PRINT_SLACK))
         return damaged(d, "out of memory");
-    d->printer->limit = out->data + out->cap - KRAIT_PRINT_SLACK;
+    krait_printer_of(d)->limit = out->data + out->cap - KRAIT_PRINT_SLACK;
     return out->data + out->len;
 }
 
 KRAIT_INLINE char *ask(struct krait_decoder *d, char *to, size_t n)
 {
-    const char *limit = d->printer->limit;
+    const char *limit = krait_printer_of(d)->limit;
     if (KRAIT_LIKELY(to <= limit && (size_t)(limit - to) >= n))
         return to;
-    return krait_print_room(d, (size_t)(to - d->printer->out->data), n);
+    return krait_print_room(d, (size_t)(to - krait_printer_of(d)->out->data), n);
 }
 
 /* What is printed through the buffer's own functions stands between these two. */
 static struct krait_buf *by_buf(struct krait_decoder *d, char *to)
 {
-    struct krait_buf *out = d->printer->out;
+    struct krait_buf *out = krait_printer_of(d)->out;
     out->len = (size_t)(to - out->data);
     return out;
 }
 
 static char *go_on(struct krait_decoder *d, const struct krait_step *s)
 {
-    if (KRAIT_UNLIKELY(d->printer->out->failed))
+    if (KRAIT_UNLIKELY(krait_printer_of(d)->out->failed))
         return damaged(d, "out of memory");
-    return krait_print_room(d, d->printer->out->len, s->room);
+    return krait_print_room(d, krait_printer_of(d)->out->len, s->room);
 }
 
 /* -- values -- */
@@ -438,7 +438,7 @@ static char *put_elements(struct krait_decoder *d, const struct krait_program *p
         bool none = to && KRAIT_UNLIKELY(d->at == before);
         if (!to || (none && !krait_pass_empty(d, d->empty - empty, 0)))
             return NULL;
-        if (to - d->printer->out->data > MAX_TEXT)
+        if (to - krait_printer_of(d)->out->data > MAX_TEXT)
             return damaged(d, "an event of more than 256 MiB of text");
     }
     return ask(d, to, s->room);
@@ -458,7 +458,7 @@ static char *put_variant(struct krait_decoder *d, const struct krait_program *pr
 
 static inline char *end_context(struct krait_decoder *d, char *to)
 {
-    d->printer->context_end = (size_t)(to - d->printer->out->data);
+    krait_printer_of(d)->context_end = (size_t)(to - krait_printer_of(d)->out->data);
     return to;
 }
 

@@ -94,12 +94,18 @@ struct krait_print {
 int krait_print_compile(struct krait_print *print, struct krait_arena *arena,
                         const struct krait_words_plan *plan, struct krait_map *texts);
 
-/* Where a decoder's text goes; decoder->printer. */
+/* Where a decoder's text goes. */
 struct krait_printer {
     struct krait_buf *out;
     char *limit;        /* where the room ends */
     size_t context_end; /* length of `out` after the event's context, once that is printed */
 };
+
+/* Of a decoder whose packet is printed: its ctx. */
+static inline struct krait_printer *krait_printer_of(const struct krait_decoder *d)
+{
+    return d->ctx;
+}
 
 /* krait_print_room if there is not enough. */
 char *krait_print_more_room(struct krait_decoder *d, size_t n);
@@ -108,11 +114,11 @@ char *krait_print_more_room(struct krait_decoder *d, size_t n);
  * `why` set, when memory is out. */
 static inline char *krait_print_room(struct krait_decoder *d, size_t len, size_t n)
 {
-    struct krait_buf *out = d->printer->out;
+    struct krait_buf *out = krait_printer_of(d)->out;
     out->len = len;
     if (KRAIT_UNLIKELY(out->cap - len <= n + KRAIT_PRINT_SLACK))
         return krait_print_more_room(d, n);
-    d->printer->limit = out->data + out->cap - KRAIT_PRINT_SLACK;
+    krait_printer_of(d)->limit = out->data + out->cap - KRAIT_PRINT_SLACK;
     return out->data + len;
 }
 

@@ -330,7 +330,7 @@ enum { PAIR = 2, CACHE = 0 };
  * called, which tells nothing. */
 enum { RESUME_FROM = 3 };
 
-static enum krait_place find_place(const uint8_t *code, Py_ssize_t size, Py_ssize_t offset)
+static enum krait_code_place find_place(const uint8_t *code, Py_ssize_t size, Py_ssize_t offset)
 {
     Py_ssize_t start = 0;
     while (offset > 0 && code[offset] == CACHE)
@@ -344,13 +344,13 @@ static enum krait_place find_place(const uint8_t *code, Py_ssize_t size, Py_ssiz
     return code[offset + 1] & RESUME_FROM ? KRAIT_PLACE_RESUME : KRAIT_PLACE_CALL;
 }
 
-enum krait_place krait_code_place(PyObject *code, Py_ssize_t offset)
+enum krait_code_place krait_code_find_place(PyObject *code, Py_ssize_t offset)
 {
     PyObject *bytes = PyObject_GetAttrString(code, "co_code");
     Py_ssize_t size = bytes && PyBytes_Check(bytes) ? PyBytes_Size(bytes) / PAIR * PAIR : 0;
-    enum krait_place place = offset >= 0 && offset < size
-                                 ? find_place((const uint8_t *)PyBytes_AsString(bytes), size, offset)
-                                 : KRAIT_PLACE_LATER;
+    enum krait_code_place place = offset >= 0 && offset < size
+                                      ? find_place((const uint8_t *)PyBytes_AsString(bytes), size, offset)
+                                      : KRAIT_PLACE_LATER;
     Py_XDECREF(bytes);
     PyErr_Clear();
     return place;

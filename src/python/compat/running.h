@@ -241,16 +241,17 @@ PyObject *krait_frame_back_code(PyObject *frame);
 PyObject *krait_method_called(PyObject *method, PyObject *code, PyObject *offset);
 
 /* Where in a function's code an instruction stands, by its RESUME instructions. */
-enum krait_place {
+enum krait_code_place {
     KRAIT_PLACE_LATER,  /* what is raised here was raised after the begin was told */
     KRAIT_PLACE_BEFORE, /* before what tells the first begin */
     KRAIT_PLACE_CALL,   /* at it */
     KRAIT_PLACE_RESUME, /* at what tells that the generator goes on */
 };
-/* From 3.12, once before the first krait_code_place: learns the opcode of RESUME, which is another in each version. GIL held. */
+/* From 3.12, once before the first krait_code_find_place: learns the opcode of RESUME, which is another in each version.
+ * GIL held. */
 void krait_places_init(void);
 /* From 3.12: of the instruction at `offset` of `code`; KRAIT_PLACE_LATER if it has none there. GIL held. */
-enum krait_place krait_code_place(PyObject *code, Py_ssize_t offset);
+enum krait_code_place krait_code_find_place(PyObject *code, Py_ssize_t offset);
 
 /* Says where a type's objects have their vectorcall: 3.8 does not read that from __vectorcalloffset__. */
 void krait_type_set_vectorcall(PyObject *type, Py_ssize_t offset);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/check_layers, tools/check_names and tools/check_comments: each rule refuses a small tree that breaks it, and nothing else in it."""
 
+import runpy
 import shutil
 import subprocess
 
@@ -120,7 +121,47 @@ def test_a_declaration_that_points_up(tree):
         "src/trace/a.h": LICENSE + "struct krait_table;\n",
         "src/cmd/a.h": LICENSE + "struct krait_table;\n",
     }
-    assert tree(files) == ["src/trace/a.h:2: trace/ must not name view/'s struct krait_table: arrows point down only"]
+    assert tree(files) == ["src/trace/a.h:2: trace/ must not name view/'s krait_table: arrows point down only"]
+
+
+@pytest.mark.parametrize(
+    "name, text, wrong",
+    [
+        ("src/trace/a.h", "struct krait_a {\n    struct krait_table *table; /* its own */\n};\n", "3: trace/ must not name view/'s krait_table: arrows point down only"),
+        ("src/trace/a.h", "int f(const struct krait_table *table);\n", "2: trace/ must not name view/'s krait_table: arrows point down only"),
+        ("src/trace/a.h", "enum krait_colour colour;\n", "2: trace/ must not name view/'s krait_colour: arrows point down only"),
+        ("src/cmd/a.h", "int f(const struct krait_table *table);\n", None),
+        ("src/trace/a.h", "/* for struct krait_table */\nstruct krait_tables;\n", None),
+    ],
+    ids=["a field", "an argument", "an enumeration", "downward", "a comment"],
+)
+def test_a_header_that_names_what_is_above(tree, name, text, wrong):
+    table = {"src/view/b.h": LICENSE + "struct krait_table {\n    int n;\n};\nenum krait_colour { KRAIT_RED };\n"}
+    assert tree({**table, name: LICENSE + text}) == ([f"{name}:{wrong}"] if wrong else [])
+
+
+@pytest.mark.parametrize("kind", ["struct", "union", "enum"])
+def test_a_name_has_one_home(tree, kind):
+    files = {
+        "src/base/a.h": LICENSE + "/* struct krait_b { */\nstruct krait_a {\n    int n;\n};\n",
+        "src/trace/b.h": LICENSE + f"struct krait_b {{\n    {kind} krait_a {{\n        KRAIT_N,\n    }} a;\n}};\n",
+    }
+    assert tree(files) == ["src/trace/b.h:3: krait_a has its home in base/a.h already"]
+
+
+def whole_project(may_include):
+    """Each layer, with a file that includes what it may."""
+    files = {f"src/{folder}/a.c": LICENSE + "".join(f'#include "{other}/a.h"\n' for other in may.split()) for folder, may in may_include.items()}
+    return {"meson.build": "", "src/cmd/cmds.def": LICENSE, **files}
+
+
+def test_a_permission_that_is_not_used(tree):
+    """In the whole project; a part of a tree does not say."""
+    may_include = runpy.run_path(str(ROOT / "tools/check_layers"), run_name="check_layers")["MAY_INCLUDE"]
+    assert tree(whole_project(may_include)) == []
+    files = {"src/base/table.h": LICENSE + "struct krait_table;\nstruct krait_shape {\n    int n;\n};\n", "src/live/a.c": LICENSE + '#include "event/a.h"\n#include "record/a.h"\n'}
+    assert tree(files) == [f"tools/check_layers:1: live/ does not use {other}/: take it out of MAY_INCLUDE" for other in ("base", "ctf")]
+    assert tree({"src/live/a.h": LICENSE + "struct krait_shape *shape;\n"}) == ["tools/check_layers:1: live/ does not use ctf/: take it out of MAY_INCLUDE"]
 
 
 @pytest.mark.parametrize("name", ["src/base/a.h", "src/base/a.cpp", "src/event/a.def", "bench/a.cpp", "tests/unit/a.c", "docs/examples/a.c"])

@@ -140,11 +140,8 @@ static void put_lost(struct krait_collector *c, struct krait_collected_proc *pro
                      atomic_exchange(&c->shm.control->lost[KRAIT_lost_reason_no_slot], 0));
     if (atomic_load(&slot->lost[KRAIT_lost_reason_raw_fork]))
         atomic_fetch_add(&slot->lost[KRAIT_lost_reason_raw_fork], krait_torn_drop(c, proc));
-    atomic_fetch_add(&slot->lost[KRAIT_lost_reason_limit], proc->over_limit);
-    atomic_fetch_add(&slot->lost[KRAIT_lost_reason_ring_full], proc->discarded[0]);
-    atomic_fetch_add(&slot->lost[KRAIT_lost_reason_disk], proc->discarded[1]);
     for (uint32_t reason = 0; reason < KRAIT_COUNT_lost_reason; reason++) {
-        uint64_t count = atomic_load(&slot->lost[reason]);
+        uint64_t count = atomic_fetch_add(&slot->lost[reason], proc->lost[reason]) + proc->lost[reason];
         if (!count)
             continue;
         uint8_t payload[KRAIT_BYTES_lost];

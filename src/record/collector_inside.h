@@ -28,14 +28,13 @@ struct krait_collected_proc {
     struct krait_stream *definitions;
     int pidfd;
     int pid;
-    uint64_t definition_time;   /* of the last event in the stream */
-    uint64_t discarded[2];      /* by writers, of rings that are closed; by failed writes */
-    uint64_t over_limit;        /* events for which the recording had no room left */
-    uint64_t events;            /* on disk */
-    uint64_t begin_ns, look_ns; /* when it was noticed, and when to look at its names next */
-    uint64_t image;             /* krait_proc.image */
-    bool is_known_image;        /* the kernel has said the same */
-    bool executed;              /* and then another one: it runs another program */
+    uint64_t definition_time;               /* of the last event in the stream */
+    uint64_t lost[KRAIT_COUNT_lost_reason]; /* events, beside those that krait_proc.lost counts */
+    uint64_t events;                        /* on disk */
+    uint64_t begin_ns, look_ns;             /* when it was noticed, and when to look at its names next */
+    uint64_t image;                         /* krait_proc.image */
+    bool is_known_image;                    /* the kernel has said the same */
+    bool executed;                          /* and then another one: it runs another program */
     enum krait_event_enum_value how;
     int status;
     uint32_t definitions_ring; /* UINT32_MAX: not known yet */

@@ -150,14 +150,14 @@ static void write_thread_events(struct krait_collector *c, uint32_t r, const str
         return;
     }
     if (!krait_limits_allow(c, sizeof(*head) + n)) {
-        proc->over_limit += krait_packet_count_events(events, n);
+        proc->lost[KRAIT_lost_reason_limit] += krait_packet_count_events(events, n);
         return;
     }
     struct krait_stream *stream = ring_stream(c, r);
     krait_triggers_see(c, r, head->timestamp_begin, events, n);
     if (stream && krait_collector_write(c, proc, stream, head, events, n) == 0)
         return;
-    proc->discarded[1] += krait_packet_count_events(events, n);
+    proc->lost[KRAIT_lost_reason_disk] += krait_packet_count_events(events, n);
     /* The thread's stack is no longer what a reader would believe. */
     atomic_fetch_or(&c->shm.rings[r].resync, KRAIT_RESYNC_ANEW);
 }
@@ -451,7 +451,8 @@ static void free_ring(struct krait_collector *c, uint32_t r)
 static void finish_ring(struct krait_collector *c, uint32_t r)
 {
     take_rest(c, r);
-    c->procs[c->rings[r].proc].discarded[0] += atomic_load(&c->shm.rings[r].discarded);
+    uint64_t *lost = c->procs[c->rings[r].proc].lost;
+    lost[KRAIT_lost_reason_ring_full] += atomic_load(&c->shm.rings[r].discarded);
 }
 
 bool krait_drain_rings(struct krait_collector *c)

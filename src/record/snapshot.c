@@ -25,10 +25,7 @@ void krait_collector_lost_until_now(struct krait_collector *c, uint32_t proc,
 {
     const struct krait_collected_proc *p = &c->procs[proc];
     for (uint32_t reason = 0; reason < KRAIT_COUNT_lost_reason; reason++)
-        lost[reason] = atomic_load(&c->shm.procs[proc].lost[reason]);
-    lost[KRAIT_lost_reason_limit] += p->over_limit;
-    lost[KRAIT_lost_reason_ring_full] += p->discarded[0];
-    lost[KRAIT_lost_reason_disk] += p->discarded[1];
+        lost[reason] = atomic_load(&c->shm.procs[proc].lost[reason]) + p->lost[reason];
     for (uint32_t r = 0; r < krait_collector_rings_used(c); r++) {
         if (c->rings[r].known && c->rings[r].proc == proc)
             lost[KRAIT_lost_reason_ring_full] += atomic_load(&c->shm.rings[r].discarded);

@@ -26,7 +26,7 @@
 #define SESSION     KRAIT_ENV_SESSION "="
 #define PRELOAD     "LD_PRELOAD="
 #define CARRIED     "KRAIT_CARRIED="
-#define NO_CHILDREN "KRAIT_NO_CHILDREN="
+#define NO_CHILDREN KRAIT_ENV_NO_CHILDREN "="
 
 /* Threads may have stacks of 16 kB: a larger environment goes as it is. */
 enum { MOST_VARIABLES = 400, MOST_PRELOAD = 2048, OURS = 4 };
@@ -181,7 +181,7 @@ static void leave_environment(void)
     }
     unsetenv(KRAIT_ENV_SESSION);
     unsetenv("KRAIT_CARRIED");
-    unsetenv("KRAIT_NO_CHILDREN");
+    unsetenv(KRAIT_ENV_NO_CHILDREN);
 }
 
 /* ---- what begins a program ---- */
@@ -320,7 +320,7 @@ const char *krait_environment_begin(bool is_python)
         return NULL;
     snprintf(session, sizeof(session), SESSION "%s", path);
     library = info.dli_fname;
-    alone = getenv("KRAIT_NO_CHILDREN");
+    alone = getenv(KRAIT_ENV_NO_CHILDREN);
     carries = !(alone && is_python);
     if (!carries || getenv("KRAIT_CARRIED"))
         leave_environment();

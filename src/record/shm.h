@@ -56,7 +56,10 @@
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
 #define KRAIT_SHM_VERSION 14u                   /* agent and collector must agree */
-#define KRAIT_ENV_SESSION "KRAIT_SESSION"
+
+/* Variables of the environment of a recorded program: the path of the shared memory, and that its children are not recorded. */
+#define KRAIT_ENV_SESSION     "KRAIT_SESSION"
+#define KRAIT_ENV_NO_CHILDREN "KRAIT_NO_CHILDREN"
 
 enum {
     KRAIT_PACKETS_MAX = 64, /* bits of `ready` */

@@ -22,6 +22,16 @@ enum krait_event_id {
     KRAIT_EVENT_COUNT,
 };
 
+/* What an event means for a thread's calls: bits, in its row KRAIT_KINDS. */
+enum krait_event_kind {
+    KRAIT_KIND_BEGINS = 1 << 0, /* a call */
+    KRAIT_KIND_ENDS = 1 << 1,   /* one */
+    KRAIT_KIND_RAISES = 1 << 2, /* ends one by an exception */
+    KRAIT_KIND_IN_C = 1 << 3,   /* of a C function */
+    KRAIT_KIND_STACKS = 1 << 4, /* states or changes the stack */
+    KRAIT_KIND_GIL = 1 << 5,
+};
+
 /* KRAIT_code_kind_c and so on. */
 enum krait_event_enum_value {
 #define KRAIT_ENUM(enumeration, symbol, value, label, doc) KRAIT_##enumeration##_##symbol = (value),

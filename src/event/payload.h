@@ -47,19 +47,33 @@ enum krait_payload_bytes {
 
 /* ---- kinds ---- */
 
-/* Bits of the events that begin a call, end one, and state or change the stack; and those of calls of C functions. Other
- * events, among them all with ids above 31 (krait_event_bit), do not concern calls. */
+/* Bits of the events that begin a call, end one, end one by an exception, are of a C function's, state or change the stack,
+ * and are of the GIL. Other events, among them all with ids above 31 (krait_event_bit), concern neither. */
 enum {
-    KRAIT_CALL_BEGINS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_python_resume |
-                        1 << KRAIT_EVENT_python_throw | 1 << KRAIT_EVENT_c_call,
-    KRAIT_CALL_ENDS = 1 << KRAIT_EVENT_python_return | 1 << KRAIT_EVENT_python_yield |
-                      1 << KRAIT_EVENT_python_unwind | 1 << KRAIT_EVENT_python_unwind_of |
-                      1 << KRAIT_EVENT_c_return | 1 << KRAIT_EVENT_c_raise | 1 << KRAIT_EVENT_c_raise_of,
-    KRAIT_CALL_STACKS = 1 << KRAIT_EVENT_python_frame | 1 << KRAIT_EVENT_python_stack |
-                        1 << KRAIT_EVENT_python_deep_frame | 1 << KRAIT_EVENT_python_deep_stack |
-                        1 << KRAIT_EVENT_python_switch,
-    KRAIT_CALL_IN_C = 1 << KRAIT_EVENT_c_call | 1 << KRAIT_EVENT_c_return | 1 << KRAIT_EVENT_c_raise |
-                      1 << KRAIT_EVENT_c_raise_of,
+#define KRAIT_KINDS(symbol, kinds) | ((kinds)&KRAIT_KIND_BEGINS ? 1 << KRAIT_EVENT_##symbol : 0)
+    KRAIT_CALL_BEGINS = 0
+#include "event/events.def"
+    ,
+#define KRAIT_KINDS(symbol, kinds) | ((kinds)&KRAIT_KIND_ENDS ? 1 << KRAIT_EVENT_##symbol : 0)
+    KRAIT_CALL_ENDS = 0
+#include "event/events.def"
+    ,
+#define KRAIT_KINDS(symbol, kinds) | ((kinds)&KRAIT_KIND_RAISES ? 1 << KRAIT_EVENT_##symbol : 0)
+    KRAIT_CALL_RAISES = 0
+#include "event/events.def"
+    ,
+#define KRAIT_KINDS(symbol, kinds) | ((kinds)&KRAIT_KIND_IN_C ? 1 << KRAIT_EVENT_##symbol : 0)
+    KRAIT_CALL_IN_C = 0
+#include "event/events.def"
+    ,
+#define KRAIT_KINDS(symbol, kinds) | ((kinds)&KRAIT_KIND_STACKS ? 1 << KRAIT_EVENT_##symbol : 0)
+    KRAIT_CALL_STACKS = 0
+#include "event/events.def"
+    ,
+#define KRAIT_KINDS(symbol, kinds) | ((kinds)&KRAIT_KIND_GIL ? 1 << KRAIT_EVENT_##symbol : 0)
+    KRAIT_GIL_EVENTS = 0
+#include "event/events.def"
+    ,
 };
 
 /* The event's bit in these; 0 where none can have it. */
@@ -71,9 +85,8 @@ static inline uint32_t krait_event_bit(uint32_t id)
 /* Whether an event concerns neither calls nor the GIL: the metadata tells which of these a trace has (ctf/format.h). */
 static inline bool krait_event_is_other(uint32_t id)
 {
-    const uint32_t gil = 1 << KRAIT_EVENT_gil_wait | 1 << KRAIT_EVENT_gil_take | 1 << KRAIT_EVENT_gil_drop |
-                         1 << KRAIT_EVENT_gil_switch;
-    return !(krait_event_bit(id) & (KRAIT_CALL_BEGINS | KRAIT_CALL_ENDS | KRAIT_CALL_STACKS | gil));
+    const uint32_t known = KRAIT_CALL_BEGINS | KRAIT_CALL_ENDS | KRAIT_CALL_STACKS | KRAIT_GIL_EVENTS;
+    return !(krait_event_bit(id) & known);
 }
 
 /* The begins have one field, their code. */

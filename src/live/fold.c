@@ -315,7 +315,7 @@ static void other_event(struct krait_live *live, struct live_thread *th, uint64_
 
 enum {
     SHORT_BYTES = 8, /* size of the longest compact event: header and code */
-    CALLS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_c_call,
+    CALLS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_c_call, /* begins that are no resumes */
     LONG_ENDS = 1 << KRAIT_EVENT_python_unwind_of | 1 << KRAIT_EVENT_c_raise_of,
 };
 

@@ -219,8 +219,8 @@ static KRAIT_COLD bool slow_event(struct walk *walk, const struct krait_packet *
 enum {
     SHORT_BYTES = 8, /* of the longest: header and code */
     BEGINS = KRAIT_CALL_BEGINS,
-    ENDS = 1 << KRAIT_EVENT_python_return | 1 << KRAIT_EVENT_python_yield | 1 << KRAIT_EVENT_c_return,
-    IN_C = 1 << KRAIT_EVENT_c_call | 1 << KRAIT_EVENT_c_return,
+    ENDS = KRAIT_CALL_ENDS & ~KRAIT_CALL_RAISES,
+    IN_C = KRAIT_CALL_IN_C & ~KRAIT_CALL_RAISES,
 };
 
 static const uint8_t short_kinds[] = {

@@ -48,7 +48,7 @@ reference: all
 	@build/krait help endpoints >docs/view_api.md
 
 format:
-	@find src tests include bench -name '*.[ch]' | xargs clang-format -i
+	@tools/c_files | xargs clang-format -i
 
 clean:
 	rm -rf build build-*

@@ -124,6 +124,10 @@ struct report_column {
     bool of_calls;   /* samples do not tell it */
 };
 
+/* For KRAIT_WALL_STATES: the column of a state, always shown. get_state is what each file has for its rows. */
+#define REPORT_STATE(name, text, title, words) \
+    { { { title, 0, 0, 0 }, NULL, KRAIT_SHEET_PART, 0, get_state, KRAIT_WALL_##name }, 0, 0, 0, false },
+
 enum { REPORT_COLUMNS = 48 };
 
 /* Those of one sheet. */

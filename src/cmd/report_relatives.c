@@ -92,12 +92,6 @@ enum { SHORTEN = KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN };
           offsetof(struct krait_relative, member) },          \
             beside, ALWAYS, ALWAYS, false                     \
     }
-#define STATE(name, text, title, words)                                                \
-    { { { title, 0, 0, 0 }, NULL, KRAIT_SHEET_PART, 0, get_state, KRAIT_WALL_##name }, \
-      0,                                                                               \
-      ALWAYS,                                                                          \
-      ALWAYS,                                                                          \
-      false },
 #define WALL(key, place, member)                                                     \
     {                                                                                \
         { { NULL, 0, 0, 0 }, key,       &krait_report_kind_wall,                     \
@@ -108,7 +102,7 @@ enum { SHORTEN = KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN };
 static const struct report_column columns[] = {
     NUMBER("total", "total_ns", KRAIT_SHEET_NS, 3, 0, 0, total_ns),
     NUMBER("total%", NULL, KRAIT_SHEET_PERCENT, 0, 0, LAST + 1, total_ns),
-    KRAIT_WALL_STATES(STATE) NUMBER("self", "self_ns", KRAIT_SHEET_NS, 2, 0, LAST + 3, self_ns),
+    KRAIT_WALL_STATES(REPORT_STATE) NUMBER("self", "self_ns", KRAIT_SHEET_NS, 2, 0, LAST + 3, self_ns),
     { { { "calls", 0, 0, 0 },
         "calls",
         KRAIT_SHEET_COUNT,
@@ -130,7 +124,6 @@ static const struct report_column columns[] = {
     WALL("wall_total_ns", 6, total_ns),
 };
 #undef WALL
-#undef STATE
 #undef NUMBER
 #undef PLACE
 

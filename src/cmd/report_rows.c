@@ -237,12 +237,6 @@ GETTER(state)
     {                                                                                                \
         { { NULL, 0, 0, 0 }, key, kind, KRAIT_SHEET_PLACE(place), get, arg }, 0, NEVER, given, false \
     }
-#define STATE(name, text, title, words)                                                \
-    { { { title, 0, 0, 0 }, NULL, KRAIT_SHEET_PART, 0, get_state, KRAIT_WALL_##name }, \
-      0,                                                                               \
-      ALWAYS,                                                                          \
-      ALWAYS,                                                                          \
-      false },
 
 /* Left out of a narrow table before any state is. */
 #define AFTER_STATES(n) (KRAIT_WALL_COUNT + (n))
@@ -254,7 +248,7 @@ static const struct report_column columns[] = {
     NS("self", "self_ns", 2, 0, ALWAYS, self_ns),
     NS("error", "self_error_ns", 12, AFTER_STATES(1), OF_SAMPLES, self_error_ns),
     SHARE("self%", AFTER_STATES(2), self_ns),
-    KRAIT_WALL_STATES(STATE) NS("total", "total_ns", 3, AFTER_STATES(4), ALWAYS, total_ns),
+    KRAIT_WALL_STATES(REPORT_STATE) NS("total", "total_ns", 3, AFTER_STATES(4), ALWAYS, total_ns),
     SHARE("total%", AFTER_STATES(3), total_ns),
     COUNT("calls", 1, 0, AFTER_STATES(1), ALWAYS, calls),
     COUNT("runs", 9, AFTER_STATES(6), 0, OF_MANY_RUNS, runs),
@@ -277,7 +271,6 @@ static const struct report_column columns[] = {
 #undef WALL
 #undef OF
 };
-#undef STATE
 #undef DATA
 #undef TOOK
 #undef COUNT

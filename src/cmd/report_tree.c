@@ -356,12 +356,6 @@ enum { SHORTEN = KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN };
         },                                                                              \
             beside, ALWAYS, ALWAYS, of_calls                                            \
     }
-#define STATE(name, text, title, words)                                                \
-    { { { title, 0, 0, 0 }, NULL, KRAIT_SHEET_PART, 0, get_state, KRAIT_WALL_##name }, \
-      0,                                                                               \
-      ALWAYS,                                                                          \
-      ALWAYS,                                                                          \
-      false },
 #define DATA(key, kind, flags, get, given)                                      \
     {                                                                           \
         { { NULL, 0, 0, 0 }, key, kind, flags, get, 0 }, 0, NEVER, given, false \
@@ -370,7 +364,7 @@ enum { SHORTEN = KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN };
 static const struct report_column columns[] = {
     NUMBER("total", "total_ns", KRAIT_SHEET_NS, 6, 0, 0, false, total_ns),
     NUMBER("total%", NULL, KRAIT_SHEET_PERCENT, 0, 0, LAST + 1, false, total_ns),
-    KRAIT_WALL_STATES(STATE) NUMBER("self", "self_ns", KRAIT_SHEET_NS, 5, 1, LAST + 3, false, self_ns),
+    KRAIT_WALL_STATES(REPORT_STATE) NUMBER("self", "self_ns", KRAIT_SHEET_NS, 5, 1, LAST + 3, false, self_ns),
     NUMBER("calls", "calls", KRAIT_SHEET_COUNT, 4, 0, LAST + 2, true, calls),
     { { { "raised", 0, 0, 0 }, "raised", &kind_raised, PLACE(8), get_raised, 0 },
       0,
@@ -394,7 +388,6 @@ static const struct report_column columns[] = {
     { KRAIT_SHEET_HOLDS(7, get_holds), 0, NEVER, ALWAYS, false },
 };
 #undef DATA
-#undef STATE
 #undef NUMBER
 #undef PLACE
 

@@ -130,6 +130,28 @@ static uint64_t lock_of(const struct krait_remote *remote, const struct slots *s
     return is_lock(remote, lock) ? lock : 0;
 }
 
+/* Whether the function calls release(), or another function whose name begins so: the body of its with statement may have
+ * released the lock. */
+static bool may_release(const struct krait_remote *remote, uint64_t code)
+{
+    static const char name[] = "release";
+    enum { NAMES_MAX = 1 << 12 };
+    uint64_t names = 0, count = 0;
+    if (read_word(remote, code + remote->layout.at[KRAIT_AT_CODE_NAMES], &names) ||
+        read_word(remote, names + KRAIT_OBJECT_SIZE, &count) || count > NAMES_MAX)
+        return true;
+    bool found = false;
+    for (uint64_t i = 0; i < count && !found; i++) {
+        KRAIT_AUTO_BUF text = { 0 };
+        uint64_t object = 0;
+        uint64_t item = names + remote->layout.at[KRAIT_AT_TUPLE_ITEMS] + i * sizeof(object);
+        found = read_word(remote, item, &object) ||
+                krait_object_text(remote, object, sizeof(name) - 1, &text) < 0 || text.failed ||
+                (text.data && strcmp(text.data, name) == 0);
+    }
+    return found;
+}
+
 static int add_held(const struct krait_remote *remote, const struct krait_raw_frame *frame, pid_t tid,
                     struct krait_held_list *held)
 {
@@ -139,6 +161,8 @@ static int add_held(const struct krait_remote *remote, const struct krait_raw_fr
         uint64_t lock = lock_of(remote, &slots, i);
         if (!lock)
             continue;
+        if (may_release(remote, frame->code))
+            return 0;
         if (!KRAIT_GROW(held->items, held->cap, held->count + 1))
             return -ENOMEM;
         held->items[held->count++] = (struct krait_held){ lock, tid };

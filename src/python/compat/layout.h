@@ -40,6 +40,7 @@ enum krait_at {
     KRAIT_AT_CODE_LINES,
     KRAIT_AT_CODE_FIRST_LINE,
     KRAIT_AT_CODE_BYTES,      /* the instructions: 3.11 */
+    KRAIT_AT_CODE_NAMES,      /* names of what is not local, as of attributes, a tuple */
     KRAIT_AT_CODE_EXCEPTIONS, /* 3.11: the exception table, a bytes */
     KRAIT_AT_CODE_LOCALS,     /* names of the local variables, a tuple */
     KRAIT_AT_CODE_CELLS,      /* before 3.11 those in cells, and those of enclosing functions */

@@ -267,3 +267,45 @@ def test_the_holder_of_a_plain_lock_is_the_thread_in_its_with_statement(programs
     assert f"    waits for the Lock at 0x{ids['first']:x}, which thread {tid['one']} holds  deadlock\n" in text
     assert f"    waits for the Lock at 0x{ids['twice']:x}, which it holds itself  deadlock\n" in text
     assert f"    waits for the Lock at 0x{ids['old']:x}\n" in text
+
+
+RELEASED = """
+import os, threading, time
+lock, kept, taken = threading.Lock(), threading.Lock(), threading.Event()
+
+def takes():
+    lock.acquire()
+    taken.set()
+    time.sleep(600)
+
+def takes_again():
+    with kept, lock:
+        lock.release()
+        threading.Thread(target=takes, daemon=True).start()
+        taken.wait()
+        lock.acquire()
+
+def wants():
+    taken.wait()
+    with lock:
+        pass
+
+for f in (takes_again, wants): threading.Thread(target=f, daemon=True).start()
+taken.wait()
+print(os.getpid(), id(lock), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.every_python
+def test_a_thread_whose_with_statement_may_have_released_the_lock_is_not_its_holder(programs, krait, python):
+    app = programs.start(python, RELEASED)
+
+    def look():
+        out = subprocess.run([krait, "dump", "--json", str(app.pid)], capture_output=True, text=True, timeout=60).stdout
+        found = {f["function"]: t for t in json.loads(out)["threads"] for f in t["frames"]}
+        both = [found[name] for name in ("takes_again", "wants") if name in found]
+        return both if len(both) == 2 and all(t["waits_for"] and t["waits_for"]["id"] == int(app.ready) for t in both) else None
+
+    for thread in wait_for(look, "threads that wait for the lock"):
+        assert thread["waits_for"]["owner"] is None and not thread["deadlocked"]

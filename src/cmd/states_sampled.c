@@ -3,6 +3,7 @@
  * `krait states` of samples: what they tell of threads, where the kernel was not recorded.
  */
 #include "base/json.h"
+#include "cmd/ending.h"
 #include "cmd/states.h"
 #include "cmd/within.h"
 #include "trace/sample_runs.h"
@@ -56,11 +57,12 @@ static const struct krait_sheet_column process_columns[] = {
 #undef NS
 #undef OF
 
-static int add_times(struct row *row, const struct states *s, uint32_t thread, struct krait_range range)
+static int add_times(struct row *row, struct states *s, uint32_t thread, struct krait_range range)
 {
     const struct krait_ranges *parts = &s->options->select.parts;
     bool some;
-    KRAIT_CLEANUP(krait_sample_runs_done) struct krait_sample_runs runs = { 0 };
+    KRAIT_CLEANUP(krait_sample_runs_done)
+    struct krait_sample_runs runs = { .damage = { s->damage.text, sizeof(s->damage.text) } };
     int rc = krait_sample_runs_read(&runs, s->trace, thread, range);
     range.to_ns = KRAIT_MIN(range.to_ns, s->trace->threads[thread].end_ns);
     for (uint32_t i = 0; i < runs.count && !rc; i++) {
@@ -113,6 +115,21 @@ static int add_sheet(struct states *s, const struct states_view *view, struct kr
     return rc ? rc : krait_states_put(s, view, &sheet);
 }
 
+static void close_json(struct states *s)
+{
+    krait_json_key_text_or_null(&s->out, "damage", s->damage.text);
+    krait_buf_str(&s->out, "}\n");
+}
+
+static void note_state(struct states *s)
+{
+    if (!s->options->csv && !s->options->json)
+        krait_buf_str(&s->notes,
+                      "the states are those of samples: on CPU is running or ready for a CPU; samples do "
+                      "not tell what blocked threads wait for\n");
+    krait_ending_notes(&s->notes, s->trace, s->damage.text, "");
+}
+
 int krait_states_sampled(struct states *s, struct krait_err *err)
 {
     struct krait_select *select = (void *)&s->options->select;
@@ -121,6 +138,7 @@ int krait_states_sampled(struct states *s, struct krait_err *err)
     rc = rc ? rc : krait_select_some(select, s->trace, err);
     struct krait_range range = krait_select_range(select, s->trace);
     s->zero_ns = (int64_t)krait_trace_zero(s->trace);
+    snprintf(s->damage.text, sizeof(s->damage.text), "%s", s->trace->damage);
     if (!rc && s->only && s->only->of != OF_THREADS)
         rc = krait_err_set(err, -ENODATA,
                            "--by %s: samples tell what threads and processes did; record with --kernel",
@@ -138,10 +156,7 @@ int krait_states_sampled(struct states *s, struct krait_err *err)
             rc = add_sheet(s, view, range, err);
     }
     if (s->options->json && !rc)
-        krait_buf_str(&s->out, "}\n");
-    if (!s->options->csv && !s->options->json)
-        krait_buf_str(&s->notes,
-                      "the states are those of samples: on CPU is running or ready for a CPU; samples do "
-                      "not tell what blocked threads wait for\n");
+        close_json(s);
+    note_state(s);
     return rc || !s->out.failed ? rc : krait_err_set(err, -ENOMEM, "out of memory");
 }

@@ -48,14 +48,13 @@ int krait_sample_runs_read(struct krait_sample_runs *runs, const struct krait_tr
 {
     struct reading reading = { .runs = runs };
     struct krait_thread_events events = { .fn = on_event, .ctx = &reading };
-    struct krait_damage ignored = { 0 };
     runs->count = 0;
     if (!KRAIT_GROW(runs->items, runs->cap, 1))
         return -ENOMEM;
     int rc = 0;
     if (trace->threads[thread].flags & KRAIT_TRACK_SAMPLED && krait_image_of(trace, thread)) {
         events.wanted[KRAIT_EVENT_python_sample] = events.wanted[KRAIT_EVENT_python_stack] = true;
-        rc = krait_thread_events_read(&events, trace, thread, range, &ignored);
+        rc = krait_thread_events_read(&events, trace, thread, range, &runs->damage);
     }
     runs->items[runs->count] = (struct krait_sample_run){ UINT64_MAX, 0, KRAIT_SAMPLE_UNKNOWN };
     return rc;

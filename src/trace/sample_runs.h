@@ -14,6 +14,7 @@
 #ifndef KRAIT_TRACE_SAMPLE_RUNS_H
 #define KRAIT_TRACE_SAMPLE_RUNS_H
 
+#include "trace/packets.h"
 #include "trace/trace.h"
 
 enum krait_sample_is {
@@ -33,11 +34,12 @@ struct krait_sample_run {
 struct krait_sample_runs {
     struct krait_sample_run *items; /* behind the last stands one more that begins at UINT64_MAX */
     uint32_t count, cap;
+    /* The caller's: gets what is damaged, which ends its packet. Zeroed: nobody does; krait_trace_walk tells it too. */
+    struct krait_damage damage;
 };
 
-/* Reads those of one thread that lie in a range, and the one that goes on when it begins. `runs` is zeroed or has been read into.
- * There are none of a thread that was not sampled. Returns 0 or -ENOMEM; what is damaged ends its packet, and is
- * krait_trace_walk's to tell. */
+/* Reads those of one thread that lie in a range, and the one that goes on when it begins. `runs` is zeroed but for `damage`, or has
+ * been read into. There are none of a thread that was not sampled. Returns 0 or -ENOMEM. */
 int krait_sample_runs_read(struct krait_sample_runs *runs, const struct krait_trace *trace, uint32_t thread,
                            struct krait_range range);
 void krait_sample_runs_done(struct krait_sample_runs *runs);

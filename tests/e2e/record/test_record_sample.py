@@ -262,6 +262,19 @@ def test_each_sample_has_its_task(programs, sample, run, python):
     assert re.match(r" *tasks +running +name +coroutine", table.stdout) and "what tasks wait for" in table.stderr
 
 
+@pytest.mark.few_pythons
+def test_the_states_of_samples_tell_what_is_damaged(programs, sample, run, python):
+    app = programs.start(python, LINES)
+    folder = sample(app.pid)
+    assert json.loads(run("states", "--json", folder).stdout)["damage"] is None and "damaged" not in run("states", folder).stderr
+    (stream,) = folder.glob("*/thread-*")
+    whole = stream.read_bytes()
+    stream.write_bytes(whole[: len(whole) * 2 // 3])
+    assert re.search(r"^damaged: .*cut short", run("states", folder).stderr, re.M)
+    assert "cut short" in json.loads(run("states", "--json", folder).stdout)["damage"]
+    assert "damaged: " in run("states", "--by", "thread", "--csv", folder).stderr
+
+
 def test_lines_need_samples(krait, run, any_python, tmp_path):
     words = [*any_python.prefix, krait, "record", "-q", "-o", tmp_path / "exact", "--", any_python.exe, "-c", "def f(): pass\nf()"]
     subprocess.run([str(w) for w in words], check=True, timeout=60)

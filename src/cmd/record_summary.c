@@ -61,10 +61,11 @@ bool krait_record_is_in_vain(const struct krait_collector *collector, const stru
 {
     char why[128];
     size_t met = 0;
+    bool refused = krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
+    bool recorded = s->processes && (s->threads || !refused); /* one may be refused when its recording begins */
     for (size_t i = 0; i < values->include.count; i++)
         met += krait_collector_include_met(collector, i);
-    return s->processes ? values->include.count && !met
-                        : krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
+    return recorded ? values->include.count && !met : refused;
 }
 
 static void print_unmet(const struct krait_collector *collector, const struct krait_recording_values *values)

@@ -589,6 +589,25 @@ def test_an_idle_recording_that_is_never_switched_on_leaves_nothing(programs, at
     assert "The recording was never switched on" in krait.communicate(timeout=60)[1] and krait.returncode == 0
 
 
+@pytest.mark.pythons(least=(3, 12))
+@pytest.mark.few_pythons
+def test_an_idle_recording_fails_if_the_process_cannot_be_recorded_when_it_is_switched_on(programs, attach, run, python):
+    app = programs.start(
+        python,
+        """
+        import os, sys, time
+        for i in range(6): sys.monitoring.use_tool_id(i, "another")
+        print(os.getpid(), flush=True)
+        while True: time.sleep(0.01)
+        """,
+    )
+    krait, folder = attach(app.pid, "--idle")
+    krait.stderr.readline()
+    run("ctl", app.pid, "start")
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 125 and f"Process {app.pid} was not recorded: all tool ids of sys.monitoring" in said and "Next:" not in said, said
+
+
 def test_an_idle_recording_ends_where_the_process_executes_another_program(programs, attach, any_python, tmp_path):
     app = programs.start(
         any_python,

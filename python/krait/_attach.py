@@ -15,6 +15,7 @@ import krait
 
 _CALLER = "krait.attach"
 _COMMAND = "krait record"
+_READY = _COMMAND + ": ready and off; "  # what it says with --idle when it has attached
 
 
 class Attachment:
@@ -63,7 +64,8 @@ class Attachment:
         if self.summary is not None:
             return
         self._said.seek(0)
-        self.summary = os.fsdecode(self._said.read())
+        said = os.fsdecode(self._said.read()).splitlines(True)
+        self.summary = "".join(line for line in said if not line.startswith(_READY))
         self._said.close()
         atexit.unregister(self._at_exit)
         if self._krait.returncode:
@@ -118,9 +120,15 @@ class Attachment:
         return all(process["state"] in states for process in self._request(word)["processes"])
 
     def _request(self, words):
-        answer = {"error": "the recording has ended"}
-        if self.summary is None and self._krait.poll() is None:
-            answer = _ask(self._krait.pid, words) or answer
+        answer = {}
+        try:
+            if self.summary is None and self._krait.poll() is None:
+                answer = _ask(self._krait.pid, words)
+        except (ConnectionError, FileNotFoundError, ValueError):
+            pass  # it is ending
+        except OSError as e:  # of this script: it may open no file more
+            answer = {"error": "cannot ask the recording: %s" % e}
+        answer = answer or {"error": "the recording has ended"}
         if "error" in answer:
             raise RuntimeError("%s(%d): %s" % (_CALLER, self.pid, krait._reason(answer["error"])))
         return answer
@@ -157,18 +165,18 @@ def _free_folder(pid):
 
 
 def _status(collector):
-    """What the recording says of itself: docs/control.md."""
-    return _ask(collector, b"status")
+    """What the recording says of itself: docs/control.md. Empty before it listens and after it ends."""
+    try:
+        return _ask(collector, b"status")
+    except (OSError, ValueError):
+        return {}
 
 
 def _ask(collector, request):
-    """What the recording of this process of krait's answers. Empty before it listens and after it ends."""
+    """What the recording of this process of krait's answers. Empty, or an exception, before it listens and after it ends."""
     folder = "/proc/%d/fd" % collector
-    try:
-        for name in os.listdir(folder):
-            path = os.path.join(folder, name)
-            if os.readlink(path).startswith("/memfd:krait"):
-                return krait._ask(os.stat(path).st_ino, request)
-    except (OSError, ValueError):
-        pass
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if os.readlink(path).startswith("/memfd:krait"):
+            return krait._ask(os.stat(path).st_ino, request)
     return {}

@@ -93,6 +93,29 @@ for late in (other.snapshot, other.pause, other.resume):
     finish(app, tmp_path)
 
 
+def test_a_script_that_cannot_ask_the_recording_is_told_why(programs, script, any_python, tmp_path):
+    app = programs.start(any_python, SPIN)
+    done = script(
+        any_python,
+        """
+import errno, os, resource
+with krait.attach(int(sys.argv[1]), "trace", idle=True) as other:
+    other.resume()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try: other.pause()
+    except RuntimeError as e: why = str(e)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert "cannot ask the recording" in why and os.strerror(errno.EMFILE) in why, why
+    assert other.pause() is True
+assert other.summary.startswith("krait: recorded the process for "), other.summary
+""",
+        app.pid,
+    )
+    assert done.returncode == 0, done.stderr
+    finish(app, tmp_path)
+
+
 def test_the_recording_ends_with_the_script(programs, script, any_python, tmp_path):
     app = programs.start(any_python, WAITS)
     for end in ("pass", "raise SystemExit(3)", "1 / 0"):

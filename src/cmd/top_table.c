@@ -231,10 +231,11 @@ const char *top_next_sort(const char *sort, struct top_shape shape)
 const char *top_sort_of(size_t number, struct top_shape shape)
 {
     enum top_kind kind = kind_of(shape);
-    const struct top_column *column = next_turn(kind, 0);
-    for (size_t i = 0; i < number && column; i++)
-        column = next_turn(kind, column->turn);
-    return column ? column->column.key : NULL;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
+        if (columns[i].turn && columns[i].drop[kind] != NOT && !number--)
+            return columns[i].column.key;
+    }
+    return NULL;
 }
 
 /* At the end, those that there were; else those that there are. */

@@ -387,6 +387,8 @@ def test_rows_are_scrolled_and_the_selected_one_stays_on_its_function(programs, 
     screen.wait_for(r"(?<!f00)(?!.* f00 ).* f28 .*\x1b\[7m[^\x1b]* f29 .*row 30 of 30")
     screen.press("I")  # it is the first row now
     screen.wait_for(r"\x1b\[H[^\x1b]*(?:\x1b\[K[^\x1b]*)*\x1b\[7m[^\x1b]* f29 .* f28 .*row 1 of 30.*sort \(function reversed\)")
+    screen.press("3")  # the third column
+    screen.wait_for(r"own +total +descendants .*sort \(descendants\)")
     screen.press("1")
     screen.wait_for(r"\x1b\[7m[^\x1b]* f29 .*row \d+ of 30.*sort \(own\)")
     screen.press("1")

@@ -315,17 +315,26 @@ static int compare_rows(const void *a, const void *b, void *ctx)
     return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
+/* Samples tell three of the states. */
+static bool is_of_samples(size_t state)
+{
+    return state == KRAIT_WALL_ON_CPU || state == KRAIT_WALL_GIL || state == KRAIT_WALL_OTHER;
+}
+
 /* What threads did can be sorted by where it is known. */
 static int check_sort(const struct report *report, struct krait_err *err)
 {
     const char *name = report->options->sort;
     bool gil = report->wall && name && strcmp(name, "gil") == 0;
-    bool known = gil || (report->wall && krait_wall_has_states(report->wall));
+    bool kernel = report->wall && krait_wall_has_kernel(report->wall);
+    bool sampled = report->wall && krait_wall_has_samples(report->wall) && !kernel;
     const struct krait_sheet_column *column = sort_column(name);
-    if (known || !column || column->kind != KRAIT_SHEET_PART)
+    if (gil || kernel || !column || column->kind != KRAIT_SHEET_PART ||
+        (sampled && is_of_samples(column->arg)))
         return 0;
-    return krait_err_set(err, -ENODATA,
-                         "--sort %s: the trace has no thread states; record with --kernel or --sample", name);
+    return krait_err_set(err, -ENODATA, "--sort %s: %s", name,
+                         sampled ? "samples know the states cpu, gil and other; record with --kernel"
+                                 : "the trace has no thread states; record with --kernel or --sample");
 }
 
 static void sort_rows(struct krait_profile *profile, const char *by)

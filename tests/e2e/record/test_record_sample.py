@@ -158,6 +158,7 @@ def test_the_states_of_samples_are_those_of_their_threads(programs, sample, run,
     assert all(("spins" in folded[state]) == (state != "other") and ("waits" in folded[state]) == (state == "other") for state in folded)
     run("flame", "--state", "gil", "-o", tmp_path / "gil.svg", folder)
     assert re.search(r"[1-9][\d.]*\s+m?s waiting for the GIL in ", (tmp_path / "gil.svg").read_text())
+    assert "--sort lock: samples know the states cpu" in run("report", "--sort", "lock", folder, code=1).stderr
     assert "samples know the states cpu" in run("flame", "--state", "cpu,lock", "-o", tmp_path / "no.svg", folder, code=1).stderr
     threads = {t["tid"]: t for t in json.loads(run("states", "--by", "thread", "--json", folder).stdout)["threads"]}
     assert threads[app.pid]["name"] == "MainThread" and threads[app.pid]["blocked_ns"] > 0.9e9 and not threads[app.pid]["gil_ns"]

@@ -62,7 +62,8 @@ bool krait_record_is_in_vain(const struct krait_collector *collector, const stru
     char why[128];
     size_t met = 0;
     bool refused = krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
-    bool recorded = s->processes && (s->threads || !refused); /* one may be refused when its recording begins */
+    /* one may be refused when its recording begins */
+    bool recorded = s->processes && (s->threads || !refused);
     for (size_t i = 0; i < values->include.count; i++)
         met += krait_collector_include_met(collector, i);
     return recorded ? values->include.count && !met : refused;

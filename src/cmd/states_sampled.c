@@ -117,6 +117,10 @@ static int add_sheet(struct states *s, const struct states_view *view, struct kr
 
 static void close_json(struct states *s)
 {
+    uint64_t lost = 0;
+    for (uint32_t i = 0; i < s->trace->lost_count; i++)
+        lost += s->trace->lost[i].count;
+    krait_json_lost_events(&s->out, lost);
     krait_json_key_text_or_null(&s->out, "damage", s->damage.text);
     krait_buf_str(&s->out, "}\n");
 }

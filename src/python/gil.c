@@ -130,14 +130,15 @@ void krait_gil_after(uint64_t t)
 }
 
 /* Notes that a part is reached. What a thread without a ring has kept goes when it waits again, or when it
- * is another recording's. */
+ * is another recording's; and an end with it whose begin is not known. */
 static void reach(size_t part)
 {
     uint32_t epoch = atomic_load_explicit(&krait_agent.epoch, memory_order_relaxed);
     if (self.parts[TAKEN] || self.epoch != epoch)
         krait_gil_drop_pending();
     self.epoch = epoch;
-    self.parts[part] = is_recording() ? now() : 0;
+    bool has_begun = part != SWITCH_END || self.parts[SWITCH_BEGIN];
+    self.parts[part] = has_begun && is_recording() ? now() : 0;
 }
 
 static void take_note(struct krait_gil *gil)

@@ -180,6 +180,7 @@ static void ring_init(const struct krait_writer *writer, uint32_t i, uint8_t *pa
     ring->limit = NULL;
     ring->packets = packets;
     ring->window = 0;
+    ring->stated = 0;
     ring->calls = 0;
     ring->proc = writer->proc_index;
     ring->index = i;

@@ -436,7 +436,7 @@ def test_what_cannot_be_sampled_is_told_and_leaves_no_folder(krait, programs, an
         assert ended.returncode == status and says in ended.stderr and not folder.exists(), ended.stderr
 
     refused(1, "no process", "--sample", "--pid", 99999999, "-o", folder)
-    refused(125, "which is not Python", "--sample", "-o", folder, "--", "sleep", "0.1")
+    refused(125, "which is not Python", "--sample", "-o", folder, "--", "sleep", "1")
     refused(127, "nowhere", "--sample", "-o", folder, "--", "nowhere")
     for option in "--outside", "--children", "--native-stacks", "--kernel-stacks":
         refused(2, "--kernel-stacks need --sample", option, "-o", folder)

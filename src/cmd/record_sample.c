@@ -185,9 +185,11 @@ static int open_sampler(struct krait_record_sample *sample, struct krait_sampler
                         struct krait_err *err)
 {
     struct krait_sampler_options options = options_of(sample, sample->pid);
+    struct krait_err before = { 0 }; /* while it was there */
     int rc;
     do {
         rc = krait_sampler_new(sampler, &options, err);
+        before = rc && rc != -ESRCH ? *err : before;
         if (rc && rc != -ENOMEM && rc != -EEXIST)
             look_for_children(sample, krait_clock_ns(CLOCK_MONOTONIC));
         if (sample->child_count)
@@ -195,7 +197,10 @@ static int open_sampler(struct krait_record_sample *sample, struct krait_sampler
         if (rc && !sample->values->pid)
             sleep_until(krait_clock_ns(CLOCK_MONOTONIC) + KRAIT_NS_PER_MS);
     } while (rc && !sample->values->pid && rc != -ENOMEM && rc != -EEXIST && !sample->over(sample->ctx));
-    return rc;
+    if (rc != -ESRCH || !before.code)
+        return rc;
+    *err = before;
+    return before.code;
 }
 
 /* Returns 0 at the end of --for or when it is over, -ESRCH when the process has ended, or another negative errno. */

@@ -49,32 +49,34 @@ enum krait_payload_bytes {
 
 /* Bits of the events that begin a call, end one, end one by an exception, are of a C function's, state or change the stack,
  * and are of the GIL. Other events, among them all with ids above 31 (krait_event_bit), concern neither. */
+#define KRAIT_BIT_IF(symbol, kinds, kind) | ((kinds)&KRAIT_KIND_##kind ? 1 << KRAIT_EVENT_##symbol : 0)
 enum {
-#define KRAIT_KINDS(symbol, kinds) | ((kinds)&KRAIT_KIND_BEGINS ? 1 << KRAIT_EVENT_##symbol : 0)
+#define KRAIT_KINDS(symbol, kinds) KRAIT_BIT_IF(symbol, kinds, BEGINS)
     KRAIT_CALL_BEGINS = 0
 #include "event/events.def"
     ,
-#define KRAIT_KINDS(symbol, kinds) | ((kinds)&KRAIT_KIND_ENDS ? 1 << KRAIT_EVENT_##symbol : 0)
+#define KRAIT_KINDS(symbol, kinds) KRAIT_BIT_IF(symbol, kinds, ENDS)
     KRAIT_CALL_ENDS = 0
 #include "event/events.def"
     ,
-#define KRAIT_KINDS(symbol, kinds) | ((kinds)&KRAIT_KIND_RAISES ? 1 << KRAIT_EVENT_##symbol : 0)
+#define KRAIT_KINDS(symbol, kinds) KRAIT_BIT_IF(symbol, kinds, RAISES)
     KRAIT_CALL_RAISES = 0
 #include "event/events.def"
     ,
-#define KRAIT_KINDS(symbol, kinds) | ((kinds)&KRAIT_KIND_IN_C ? 1 << KRAIT_EVENT_##symbol : 0)
+#define KRAIT_KINDS(symbol, kinds) KRAIT_BIT_IF(symbol, kinds, IN_C)
     KRAIT_CALL_IN_C = 0
 #include "event/events.def"
     ,
-#define KRAIT_KINDS(symbol, kinds) | ((kinds)&KRAIT_KIND_STACKS ? 1 << KRAIT_EVENT_##symbol : 0)
+#define KRAIT_KINDS(symbol, kinds) KRAIT_BIT_IF(symbol, kinds, STACKS)
     KRAIT_CALL_STACKS = 0
 #include "event/events.def"
     ,
-#define KRAIT_KINDS(symbol, kinds) | ((kinds)&KRAIT_KIND_GIL ? 1 << KRAIT_EVENT_##symbol : 0)
+#define KRAIT_KINDS(symbol, kinds) KRAIT_BIT_IF(symbol, kinds, GIL)
     KRAIT_GIL_EVENTS = 0
 #include "event/events.def"
     ,
 };
+#undef KRAIT_BIT_IF
 
 /* The event's bit in these; 0 where none can have it. */
 static inline uint32_t krait_event_bit(uint32_t id)

@@ -332,15 +332,14 @@ static int add_flows(void *ctx, const struct krait_track *track, const struct kr
 
 static int add_tracks(struct chrome *chrome, uint32_t thread)
 {
-    static const struct krait_export_kind kinds[] = { { KRAIT_TRACK_STATES, "GIL", add_waits },
-                                                      { KRAIT_TRACK_STATES, "lost", add_spans },
-                                                      { KRAIT_TRACK_STATES, KRAIT_TRACK_SAMPLED_STATE,
-                                                        add_spans },
-                                                      { KRAIT_TRACK_INSTANTS, NULL, add_marks },
-                                                      { KRAIT_TRACK_SLICES, NULL, add_spans },
-                                                      { KRAIT_TRACK_COUNTER, NULL, add_values },
-                                                      { KRAIT_TRACK_FLOWS, NULL, add_flows } };
-    return krait_export_kinds(chrome->job, thread, kinds, KRAIT_ARRAY_LEN(kinds), chrome);
+    static const struct krait_export_thread_fns fns = {
+        .waits = add_waits,
+        .spans = add_spans,
+        .marks = add_marks,
+        .values = add_values,
+        .flows = add_flows,
+    };
+    return krait_export_thread_kinds(chrome->job, thread, &fns, chrome);
 }
 
 /* -- states of tasks, like those of threads -- */

@@ -33,9 +33,14 @@ struct krait_export_kind {
     krait_batch_fn *fn;
 };
 
-/* krait_export_tracks for each of these, one after the other. */
-int krait_export_kinds(struct krait_export_job *job, uint32_t thread, const struct krait_export_kind *kinds,
-                       size_t count, void *ctx);
+/* What a format makes of a thread's tracks that are no calls: its batches of waits for the GIL, of the spans of other states and
+ * slices, of marks, values and flows. NULL: nothing. */
+struct krait_export_thread_fns {
+    krait_batch_fn *waits, *spans, *marks, *values, *flows;
+};
+
+int krait_export_thread_kinds(struct krait_export_job *job, uint32_t thread,
+                              const struct krait_export_thread_fns *fns, void *ctx);
 
 /* States of the tasks of the thread's process, if it is the first thread of it that is exported; of threads that were chosen,
  * only the tasks that ran in one of them. `begin` names each track before the first is walked. */
@@ -46,7 +51,7 @@ int krait_export_tasks(struct krait_export_job *job, uint32_t thread,
 /* What a state's value says: the key of the task that it waits for, or that woke it. NULL: nothing. */
 const char *krait_export_whom(const char *state, int64_t value);
 
-/* krait_export_kinds of lanes that analyses made, which are not of any thread: `begin` names each track before it is
+/* The same of lanes that analyses made, which are not of any thread, by their kinds: `begin` names each track before it is
  * walked. */
 int krait_export_lanes(struct krait_export_job *job, int (*begin)(void *ctx, const struct krait_track *track),
                        const struct krait_export_kind *kinds, size_t count, void *ctx);

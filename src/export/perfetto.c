@@ -576,14 +576,13 @@ static int add_values(void *ctx, const struct krait_track *track, const struct k
 
 static int add_tracks(struct perfetto *perfetto, uint32_t index)
 {
-    static const struct krait_export_kind kinds[] = { { KRAIT_TRACK_STATES, "GIL", add_waits },
-                                                      { KRAIT_TRACK_STATES, "lost", add_spans },
-                                                      { KRAIT_TRACK_STATES, KRAIT_TRACK_SAMPLED_STATE,
-                                                        add_spans },
-                                                      { KRAIT_TRACK_INSTANTS, NULL, add_marks },
-                                                      { KRAIT_TRACK_SLICES, NULL, add_spans },
-                                                      { KRAIT_TRACK_COUNTER, NULL, add_values } };
-    return krait_export_kinds(perfetto->job, index, kinds, KRAIT_ARRAY_LEN(kinds), perfetto);
+    static const struct krait_export_thread_fns fns = {
+        .waits = add_waits,
+        .spans = add_spans,
+        .marks = add_marks,
+        .values = add_values,
+    };
+    return krait_export_thread_kinds(perfetto->job, index, &fns, perfetto);
 }
 
 /* Of streams that are no thread's, in a sequence of their own. */

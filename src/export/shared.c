@@ -85,12 +85,23 @@ int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krai
     return rc;
 }
 
-int krait_export_kinds(struct krait_export_job *job, uint32_t thread, const struct krait_export_kind *kinds,
-                       size_t count, void *ctx)
+int krait_export_thread_kinds(struct krait_export_job *job, uint32_t thread,
+                              const struct krait_export_thread_fns *fns, void *ctx)
 {
+    const struct krait_export_kind kinds[] = {
+        { KRAIT_TRACK_STATES, "GIL", fns->waits },
+        { KRAIT_TRACK_STATES, "lost", fns->spans },
+        { KRAIT_TRACK_STATES, KRAIT_TRACK_SAMPLED_STATE, fns->spans },
+        { KRAIT_TRACK_INSTANTS, NULL, fns->marks },
+        { KRAIT_TRACK_SLICES, NULL, fns->spans },
+        { KRAIT_TRACK_COUNTER, NULL, fns->values },
+        { KRAIT_TRACK_FLOWS, NULL, fns->flows },
+    };
     int rc = 0;
-    for (size_t i = 0; i < count && !rc; i++)
-        rc = krait_export_tracks(job, thread, kinds[i].kind, kinds[i].name, kinds[i].fn, ctx);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(kinds) && !rc; i++) {
+        if (kinds[i].fn)
+            rc = krait_export_tracks(job, thread, kinds[i].kind, kinds[i].name, kinds[i].fn, ctx);
+    }
     return rc;
 }
 

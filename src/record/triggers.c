@@ -367,37 +367,33 @@ static void see_span(struct krait_collector *c, struct watched_proc *proc, uint3
     }
 }
 
+/* Returns whether it concerns calls. */
+static bool see_call(struct krait_collector *c, struct watched_ring *ring, struct watched_proc *proc,
+                     const struct krait_event_head *head, struct krait_cursor payload)
+{
+    uint32_t bit = krait_event_bit(head->id);
+    bool in_c = bit & KRAIT_CALL_IN_C;
+    if (head->id == KRAIT_EVENT_python_unwind_of)
+        see_raised(c, proc, code_of(payload));
+    if (bit & KRAIT_CALL_BEGINS)
+        call_begins(c, ring, proc, head->t, code_of(payload), in_c);
+    else if (bit & KRAIT_CALL_ENDS && in_c)
+        c_ends(c, ring, head->t);
+    else if (bit & KRAIT_CALL_ENDS)
+        python_ends(c, ring, head->t);
+    else if (bit & KRAIT_CALL_STACKS)
+        forget_calls(ring);
+    else
+        return false;
+    return true;
+}
+
 static void see_event(struct krait_collector *c, struct watched_ring *ring, struct watched_proc *proc,
                       const struct krait_event_head *head, struct krait_cursor payload)
 {
+    if (see_call(c, ring, proc, head, payload))
+        return;
     switch (head->id) {
-    case KRAIT_EVENT_python_call:
-    case KRAIT_EVENT_python_resume:
-    case KRAIT_EVENT_python_throw:
-    case KRAIT_EVENT_c_call:
-        call_begins(c, ring, proc, head->t, code_of(payload), head->id == KRAIT_EVENT_c_call);
-        break;
-    case KRAIT_EVENT_python_unwind_of:
-        see_raised(c, proc, code_of(payload));
-        python_ends(c, ring, head->t);
-        break;
-    case KRAIT_EVENT_python_return:
-    case KRAIT_EVENT_python_yield:
-    case KRAIT_EVENT_python_unwind:
-        python_ends(c, ring, head->t);
-        break;
-    case KRAIT_EVENT_c_return:
-    case KRAIT_EVENT_c_raise:
-    case KRAIT_EVENT_c_raise_of:
-        c_ends(c, ring, head->t);
-        break;
-    case KRAIT_EVENT_python_frame:
-    case KRAIT_EVENT_python_deep_frame:
-    case KRAIT_EVENT_python_stack:
-    case KRAIT_EVENT_python_deep_stack:
-    case KRAIT_EVENT_python_switch:
-        forget_calls(ring);
-        break;
     case KRAIT_EVENT_gil_wait:
         ring->wait_t = head->t;
         break;

@@ -13,6 +13,7 @@
 #include "remote/holders.h"
 
 #include "base/array.h"
+#include "python/compat/exceptions.h"
 #include "remote/memory.h"
 #include "remote/object.h"
 #include "remote/stack.h"
@@ -53,33 +54,7 @@ static bool find_by_blocks(const struct krait_remote *remote, uint64_t frame, st
     return true;
 }
 
-/* Six bits in a byte, the highest first; bit 6: more follow. */
-static uint64_t read_varint(const uint8_t **at, const uint8_t *end)
-{
-    enum { BITS = 6, MORE = 1 << BITS };
-    uint64_t value = 0;
-    uint8_t byte = MORE;
-    while (byte & MORE && *at < end) {
-        byte = *(*at)++;
-        value = value << BITS | (byte & (MORE - 1));
-    }
-    return value;
-}
-
-/* The depth of the entry that an instruction belongs to; 0: none. Entries do not overlap. */
-static uint32_t find_depth(const uint8_t *at, const uint8_t *end, uint64_t unit)
-{
-    while (at < end) {
-        uint64_t first = read_varint(&at, end), count = read_varint(&at, end);
-        read_varint(&at, end); /* where its handler is */
-        uint64_t depth = read_varint(&at, end) >> 1;
-        if (unit - first < count)
-            return (uint32_t)KRAIT_MIN(depth, (uint64_t)UINT32_MAX);
-    }
-    return 0;
-}
-
-/* From 3.11 on: instructions are in units of two bytes. */
+/* From 3.11 on. */
 static bool find_by_table(const struct krait_remote *remote, const struct krait_raw_frame *frame,
                           struct slots *slots)
 {
@@ -93,7 +68,7 @@ static bool find_by_table(const struct krait_remote *remote, const struct krait_
     KRAIT_AUTO_FREE uint8_t *bytes = malloc(size);
     if (!bytes || krait_memory_read(remote->pid, table + KRAIT_BYTES_DATA, bytes, size))
         return false;
-    slots->count = find_depth(bytes, bytes + size, (uint64_t)frame->offset / 2);
+    slots->count = krait_exception_depth(bytes, size, frame->offset);
     slots->at = frame->addr + at[KRAIT_AT_FRAME_LOCALS] + locals * sizeof(uint64_t);
     return true;
 }

@@ -21,6 +21,15 @@ void krait_damage_say(struct krait_damage *damage, const char *fmt, ...)
     va_end(ap);
 }
 
+void krait_packet_damaged(const struct krait_packet *packet, const uint8_t *event, uint32_t id,
+                          const char *path, struct krait_damage *damage)
+{
+    size_t offset = packet->offset + sizeof(packet->head) + (size_t)(event - packet->body);
+    krait_damage_say(damage,
+                     "%s: byte %zu: no whole event is here (id %u); the packet's last %zu bytes are left out",
+                     path, offset, id, (size_t)(packet->end - event));
+}
+
 int krait_packets_open(struct krait_packets *packets, const char *path, const uint8_t uuid[16],
                        struct krait_err *err)
 {

@@ -43,6 +43,10 @@ void krait_packets_close(struct krait_packets *packets);
  * goes; of a file that somebody writes it is not there yet. */
 bool krait_packets_next(struct krait_packets *packets, struct krait_packet *out, struct krait_damage *damage);
 
+/* Says that no whole event is at `event`, which is in the packet; the rest of that is left out. */
+void krait_packet_damaged(const struct krait_packet *packet, const uint8_t *event, uint32_t id,
+                          const char *path, struct krait_damage *damage);
+
 /* The next packet is looked for at an offset, not before where it would be. */
 void krait_packets_go(struct krait_packets *packets, size_t offset);
 

@@ -35,21 +35,24 @@ bool krait_thread_events_may_be(const struct krait_thread_events *events, const 
 
 /* Most events are calls, which have a compact header and no string. hot path */
 static int read_packet(const struct krait_thread_events *events, const struct krait_packet *packet,
-                       struct krait_ticks *clock)
+                       struct krait_ticks *clock, const char *path, struct krait_damage *damage)
 {
     struct krait_cursor cursor = { packet->body, packet->end };
     struct krait_event_head head = { .t = packet->head.timestamp_begin };
     int rc = 0;
     while (!rc && cursor.at < cursor.end) {
-        if (!krait_head_read(&cursor, &head))
-            return 0;
+        const uint8_t *event = cursor.at;
+        bool is_whole = krait_head_read(&cursor, &head);
         uint32_t id = head.id;
         uint32_t size = krait_event_bytes(id);
         struct krait_cursor payload = cursor;
-        if (KRAIT_LIKELY(size < KRAIT_PAYLOAD_VARIES && cursor.end - cursor.at >= (ptrdiff_t)size))
+        if (KRAIT_LIKELY(is_whole && size < KRAIT_PAYLOAD_VARIES &&
+                         cursor.end - cursor.at >= (ptrdiff_t)size)) {
             cursor.at += size;
-        else if (!krait_payload_skip(id, &cursor))
+        } else if (!is_whole || !krait_payload_skip(id, &cursor)) {
+            krait_packet_damaged(packet, event, id, path, damage);
             return 0;
+        }
         if (KRAIT_UNLIKELY(id < KRAIT_EVENT_IDS && events->wanted[id]))
             rc = events->fn(events->ctx, id, krait_ticks_ns(clock, head.t), payload);
     }
@@ -73,7 +76,7 @@ int krait_thread_events_read(const struct krait_thread_events *events, const str
     while (!rc && krait_packets_next(&packets, &packet, damage)) {
         if (!file->goes_back && krait_ticks_ns(&clock, packet.head.timestamp_begin) > range.to_ns)
             break;
-        rc = read_packet(events, &packet, &clock);
+        rc = read_packet(events, &packet, &clock, file->path, damage);
         krait_packets_release(&packets);
     }
     krait_packets_close(&packets);

@@ -168,15 +168,6 @@ static inline bool one_event(struct walk *walk, uint32_t id, uint64_t t_ns, stru
     }
 }
 
-static void damaged_event(struct walk *walk, const struct krait_packet *packet, const uint8_t *event,
-                          uint32_t id)
-{
-    size_t offset = packet->offset + sizeof(packet->head) + (size_t)(event - packet->body);
-    krait_damage_say(&walk->damage,
-                     "%s: byte %zu: no whole event is here (id %u); the packet's last %zu bytes are left out",
-                     walk->path, offset, id, (size_t)(packet->end - event));
-}
-
 enum {
     FRAMES = 1 << KRAIT_EVENT_python_frame | 1 << KRAIT_EVENT_python_deep_frame,
     SETTLES = 1 << KRAIT_EVENT_python_stack | 1 << KRAIT_EVENT_python_deep_stack,
@@ -198,7 +189,7 @@ static KRAIT_COLD bool slow_event(struct walk *walk, const struct krait_packet *
     uint64_t to_ns = walk->stack->range.to_ns;
     struct krait_event_head head = { .t = *ticks };
     if (!krait_head_read(cursor, &head)) {
-        damaged_event(walk, packet, event, head.id);
+        krait_packet_damaged(packet, event, head.id, walk->path, &walk->damage);
         return false;
     }
     *ticks = head.t;
@@ -208,7 +199,7 @@ static KRAIT_COLD bool slow_event(struct walk *walk, const struct krait_packet *
     bool is_behind = t_ns >= to_ns, is_used = !is_behind || tells_of_gap(walk, head.id);
     walk->over = is_behind && (!is_used || (krait_event_bit(head.id) & SETTLES));
     if (is_used && !one_event(walk, head.id, t_ns, cursor)) {
-        damaged_event(walk, packet, event, head.id);
+        krait_packet_damaged(packet, event, head.id, walk->path, &walk->damage);
         return false;
     }
     return !walk->over;

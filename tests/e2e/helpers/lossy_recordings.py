@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings with losses, and what krait view has to say of them."""
 
-CODES = """
-process 5 python3
-code 1 python app main app.py 1
-code 2 python app load app.py 10
-code 3 c time sleep - 0
-thread 5 MainThread
-"""
+from wall_made import CODES
+
 # main is open all the time; the recording was switched off from 200 us to 700 us, and 5 events were lost from 900 us to 1200 us.
 CUT = CODES + """0us call 1
 200us stack 0

@@ -507,7 +507,7 @@ def test_exceptions_are_in_the_budget_and_unwind_no_caller(record, overview, tre
             except Alarm:
                 pass
         signal.signal(signal.SIGALRM, ring)
-        for i in range(100):
+        for i in range(300):
             outside()
         """,
         options=BUDGET,
@@ -518,4 +518,4 @@ def test_exceptions_are_in_the_budget_and_unwind_no_caller(record, overview, tre
     callers = {(row["name"], by_id[row["parent"]]["name"]) for row in tree if row["parent"] is not None}
     assert {caller for name, caller in callers if name == "outside"} == {"<module>"}
     assert {caller for name, caller in callers if name == "inside"} == {"outside"}
-    assert 0 < sum(row["calls"] for row in tree if row["name"] == "inside") <= 100  # recording may pause
+    assert 0 < sum(row["calls"] for row in tree if row["name"] == "inside") <= 300  # recording may pause

@@ -272,6 +272,8 @@ def test_the_states_of_samples_tell_what_is_damaged(programs, sample, run, pytho
     assert json.loads(run("states", "--json", folder).stdout)["lost_events"] == 0
     (stream,) = folder.glob("*/thread-*")
     whole = stream.read_bytes()
+    stream.write_bytes(whole[:-200] + b"\xff" * 200)
+    assert re.search(r"^damaged: .*no whole event is here", run("states", folder).stderr, re.M)
     stream.write_bytes(whole[: len(whole) * 2 // 3])
     assert re.search(r"^damaged: .*cut short", run("states", folder).stderr, re.M)
     assert "cut short" in json.loads(run("states", "--json", folder).stdout)["damage"]

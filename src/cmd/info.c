@@ -97,8 +97,9 @@ static int sum_gil(struct info *info)
 
 static void look_at_terminal(struct info *info)
 {
-    uint32_t width = krait_terminal_look(stdout).width;
-    info->columns = width ? width : 80;
+    enum { USUAL = 80 };
+    info->look = krait_terminal_look(stdout);
+    info->look.width = info->look.width ? info->look.width : USUAL;
     info->bold = krait_terminal_colour(stdout, KRAIT_BOLD);
     info->dim = krait_terminal_colour(stdout, KRAIT_DIM);
     info->red = krait_terminal_colour(stdout, KRAIT_RED);

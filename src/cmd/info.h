@@ -10,6 +10,7 @@
 #include "ctf/rows/count.h"
 #include "trace/kernel/kernel_steal.h"
 #include "trace/trace.h"
+#include "view/table.h"
 
 struct info {
     struct krait_ctf_reader *reader;
@@ -25,7 +26,7 @@ struct info {
         uint64_t most_ns;
     } gil;
     bool all;
-    unsigned columns; /* of the terminal */
+    struct krait_table_look look; /* with a width, also where stdout is no terminal */
     const char *bold, *dim, *red, *plain;
     struct krait_buf out;
 };
@@ -55,7 +56,5 @@ void krait_info_processes(struct info *info);
 void krait_info_processes_json(struct info *info);
 void krait_info_classes(struct info *info);
 void krait_info_classes_json(struct info *info);
-/* Text from the trace, cut to what is left of the line. */
-void krait_info_cut(struct krait_buf *out, const char *text, size_t room);
 
 #endif

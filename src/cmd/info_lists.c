@@ -1,299 +1,203 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait info`: its lists of processes and event classes, each column described once for text and JSON.
+ * `krait info`: its lists of processes and event classes, in text and JSON.
  */
-#include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/ending.h"
 #include "cmd/info.h"
+#include "cmd/sheet.h"
 
 #include <string.h>
 
-enum { LISTED = 12 }; /* rows without --all */
-
-struct info_column {
-    const char *title; /* NULL: JSON alone has it */
-    int width;         /* at least, in bytes; below 0: aligned left; 0: the last */
-    void (*text)(struct krait_buf *out, const struct info *info, uint32_t row);
-    bool (*is_bad)(const struct info *info, uint32_t row); /* where it is shown in red; or NULL */
-    const char *key;                                       /* NULL: text alone has it */
-    uint32_t place;                                        /* in JSON, from 0 */
-    void (*json)(struct krait_buf *out, const char *key, const struct info *info, uint32_t row);
+enum {
+    LISTED = 12, /* rows without --all */
+    INDENT = 2,
 };
-
-struct info_list {
-    const struct info_column *columns;
-    uint32_t column_count, rows;
-};
-
-void krait_info_cut(struct krait_buf *out, const char *text, size_t room)
-{
-    KRAIT_AUTO_BUF safe = { 0 };
-    krait_fmt_safe(&safe, text);
-    if (!safe.len)
-        return;
-    size_t used = 0, n = 0;
-    while (n < safe.len) {
-        size_t len = krait_utf8_len(safe.data + n, safe.len - n);
-        if (++used > room)
-            break;
-        n += len ? len : 1;
-    }
-    bool cut = n < safe.len;
-    if (cut && n)
-        for (n--; n && ((unsigned char)safe.data[n] & 0xc0) == 0x80;)
-            n--;
-    krait_buf_add(out, safe.data, n);
-    krait_buf_str(out, cut ? "~" : "");
-}
-
-/* -- lists -- */
-
-static void print_cells(struct info *info, const struct info_list *list, uint32_t row)
-{
-    const char *between = "  ";
-    for (uint32_t i = 0; i < list->column_count; i++) {
-        const struct info_column *column = &list->columns[i];
-        KRAIT_AUTO_BUF cell = { 0 };
-        if (!column->title)
-            continue;
-        column->text(&cell, info, row);
-        bool bad = column->is_bad && column->is_bad(info, row);
-        krait_buf_fmt(&info->out, "%s%s%*s%s", between, bad ? info->red : "", column->width,
-                      cell.data ? cell.data : "", column->is_bad && bad ? info->plain : "");
-    }
-    krait_buf_char(&info->out, '\n');
-}
-
-static void print_list(struct info *info, const struct info_list *list, const char *title)
-{
-    const char *between = "";
-    uint32_t shown = info->all ? list->rows : KRAIT_MIN(list->rows, (uint32_t)LISTED);
-    krait_buf_fmt(&info->out, "\n%s%s%s\n  %s", info->bold, title, info->plain, info->dim);
-    for (uint32_t i = 0; i < list->column_count; i++) {
-        if (!list->columns[i].title)
-            continue;
-        krait_buf_fmt(&info->out, "%s%*s", between, list->columns[i].width, list->columns[i].title);
-        between = "  ";
-    }
-    krait_buf_fmt(&info->out, "%s\n", info->plain);
-    for (uint32_t row = 0; row < shown; row++)
-        print_cells(info, list, row);
-    if (shown < list->rows)
-        krait_buf_fmt(&info->out, "  %s%u more: --all%s\n", info->dim, list->rows - shown, info->plain);
-}
-
-/* The column at a place in JSON; NULL behind the last. */
-static const struct info_column *column_at(const struct info_list *list, uint32_t place)
-{
-    for (uint32_t i = 0; i < list->column_count; i++) {
-        if (list->columns[i].key && list->columns[i].place == place)
-            return &list->columns[i];
-    }
-    return NULL;
-}
-
-static void json_list(struct info *info, const struct info_list *list, const char *key)
-{
-    const struct info_column *column;
-    krait_json_key_open(&info->out, key, '[');
-    for (uint32_t row = 0; row < list->rows; row++) {
-        krait_json_item(&info->out, "{");
-        for (uint32_t n = 0; (column = column_at(list, n)); n++)
-            column->json(&info->out, column->key, info, row);
-        krait_buf_char(&info->out, '}');
-    }
-    krait_buf_char(&info->out, ']');
-}
 
 /* -- processes -- */
 
-static const struct krait_process *process_at(const struct info *info, uint32_t row)
+static struct krait_sheet_cell get_pid(void *of, const void *row, size_t unused)
 {
-    return &info->trace->processes[row];
+    return krait_sheet_number(((const struct krait_process *)row)->pid);
 }
 
-static uint64_t duration_of(const struct info *info, uint32_t row)
+static struct krait_sheet_cell get_threads(void *of, const void *row, size_t unused)
 {
-    return process_at(info, row)->end_ns - process_at(info, row)->begin_ns;
+    const struct krait_trace *trace = ((const struct info *)of)->trace;
+    const ptrdiff_t process = (const struct krait_process *)row - trace->processes;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < trace->thread_count; i++)
+        n += trace->threads[i].process == process;
+    return krait_sheet_number(n);
 }
 
-static uint32_t threads_of(const struct info *info, uint32_t row)
+static struct krait_sheet_cell get_duration(void *of, const void *row, size_t unused)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < info->trace->thread_count; i++)
-        n += info->trace->threads[i].process == row;
-    return n;
+    const struct krait_process *process = row;
+    return krait_sheet_number(process->end_ns - process->begin_ns);
 }
 
-#define TEXT(name) static void name##_text(struct krait_buf *out, const struct info *info, uint32_t row)
-#define JSON(name) \
-    static void name##_json(struct krait_buf *out, const char *key, const struct info *info, uint32_t row)
-
-TEXT(pid)
+static struct krait_sheet_cell get_status(void *of, const void *row, size_t unused)
 {
-    krait_buf_fmt(out, "%u", process_at(info, row)->pid);
+    const struct krait_process *process = row;
+    bool is_known = process->end[0] && process->end_status >= 0;
+    return krait_sheet_number(is_known ? (uint64_t)process->end_status : KRAIT_SHEET_NONE);
 }
 
-JSON(pid)
+/* A text of the process at an offset; an empty one is not known. */
+static struct krait_sheet_cell get_text(void *of, const void *row, size_t offset)
 {
-    krait_json_key_u64(out, key, process_at(info, row)->pid);
+    const char *text = krait_sheet_name_at(of, row, offset).name;
+    return krait_sheet_name(*text ? text : NULL);
 }
 
-TEXT(threads)
+/* A text of the process that tables write in another way than JSON. */
+static struct krait_sheet_cell get_process(void *of, const void *row, size_t offset)
 {
-    krait_buf_fmt(out, "%u", threads_of(info, row));
+    return (struct krait_sheet_cell){ .name = get_text(of, row, offset).name, .object = row };
 }
 
-JSON(threads)
+static bool has_text(const struct krait_sheet_cell *cell)
 {
-    krait_json_key_u64(out, key, threads_of(info, row));
+    return cell->name;
 }
 
-TEXT(duration)
+static void add_text(struct krait_buf *out, const struct krait_sheet_cell *cell,
+                     void (*add)(struct krait_buf *out, const char *text))
 {
-    char buf[KRAIT_FMT_SIZE];
-    krait_buf_str(out, krait_fmt_ns(buf, duration_of(info, row)));
+    add(out, cell->name);
 }
 
-JSON(duration)
+static void put_end(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    krait_json_key_u64(out, key, duration_of(info, row));
-}
-
-TEXT(end)
-{
-    char buf[KRAIT_FMT_SIZE];
-    krait_buf_str(out, krait_ending_text(buf, process_at(info, row)));
-}
-
-static bool has_no_end(const struct info *info, uint32_t row)
-{
-    return !process_at(info, row)->end[0];
-}
-
-JSON(end)
-{
-    krait_json_key_text_or_null(out, key, process_at(info, row)->end);
-}
-
-JSON(status)
-{
-    const struct krait_process *process = process_at(info, row);
-    bool known = process->end[0] && process->end_status >= 0;
-    krait_json_key_u64_or_null(out, key, known, (uint64_t)process->end_status);
-}
-
-TEXT(runtime)
-{
-    krait_info_cut(out, process_at(info, row)->runtime, 16);
-}
-
-JSON(runtime)
-{
-    krait_json_key_text_or_null(out, key, process_at(info, row)->runtime);
+    char text[KRAIT_FMT_SIZE];
+    krait_table_cell(table, krait_ending_text(text, at->cell.object),
+                     at->cell.name ? KRAIT_STYLE_NONE : KRAIT_STYLE_HOT, 0);
 }
 
 /* The command line without the folder of its program: what tells processes apart comes after it. */
-TEXT(command)
+static void put_command(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    const struct krait_process *process = process_at(info, row);
-    krait_info_cut(out, krait_fmt_command(process->command[0] ? process->command : process->name),
-                   info->columns > 79 ? info->columns - 63 : 16);
+    const struct krait_process *process = at->cell.object;
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_fmt_safe(&text, krait_fmt_command(process->command[0] ? process->command : process->name));
+    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
-JSON(command)
-{
-    krait_json_key_text_or_null(out, key, process_at(info, row)->command);
-}
+static const struct krait_sheet_kind end_kind = { .put = put_end, .is_known = has_text, .value = add_text };
+static const struct krait_sheet_kind command_kind = { .put = put_command,
+                                                      .is_known = has_text,
+                                                      .value = add_text };
 
-JSON(name)
-{
-    krait_json_key_text_or_null(out, key, process_at(info, row)->name);
-}
+#define LEFT       KRAIT_COLUMN_LEFT
+#define SHORT      (KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN)
+#define PLACE      KRAIT_SHEET_PLACE
+#define OF(member) offsetof(struct krait_process, member)
 
-static const struct info_column process_columns[] = {
-    { "pid", 7, pid_text, NULL, "pid", 0, pid_json },
-    { "threads", 7, threads_text, NULL, "threads", 4, threads_json },
-    { "duration", 9, duration_text, NULL, "duration_ns", 5, duration_json },
-    { "end", -10, end_text, has_no_end, "end", 6, end_json },
-    { "runtime", -16, runtime_text, NULL, "runtime", 3, runtime_json },
-    { "command", 0, command_text, NULL, "command", 2, command_json },
-    { NULL, 0, NULL, NULL, "name", 1, name_json },
-    { NULL, 0, NULL, NULL, "status", 7, status_json },
+static const struct krait_sheet_column process_columns[] = {
+    { { "pid", 0, 0, 0 }, "pid", KRAIT_SHEET_NUMBER, PLACE(0), get_pid, 0 },
+    { { "threads", 0, 0, 1 }, "threads", KRAIT_SHEET_COUNT, PLACE(3), get_threads, 0 },
+    { { "duration", 0, 0, 0 }, "duration_ns", KRAIT_SHEET_NS, PLACE(4), get_duration, 0 },
+    { { "end", LEFT, 0, 0 }, "end", &end_kind, PLACE(5), get_process, OF(end) },
+    { { "runtime", SHORT, 16, 2 }, "runtime", KRAIT_SHEET_NAME, PLACE(2), get_text, OF(runtime) },
+    { { "command", SHORT, 16, 0 }, "command", &command_kind, PLACE(1), get_process, OF(command) },
+    { { NULL, 0, 0, 0 }, "name", KRAIT_SHEET_NAME, KRAIT_SHEET_DATA | PLACE(0), get_text, OF(name) },
+    { { NULL, 0, 0, 0 }, "status", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA | PLACE(6), get_status, 0 },
 };
 
-static struct info_list processes(const struct info *info)
+/* -- event classes -- */
+
+#undef OF
+#define OF(member) offsetof(struct krait_ctf_class_count, member)
+
+static void put_share(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    return (struct info_list){ process_columns, KRAIT_ARRAY_LEN(process_columns),
-                               info->trace->process_count };
+    char text[KRAIT_FMT_SIZE];
+    krait_table_cell(table, krait_fmt_share(text, at->cell.number, at->sheet->whole), KRAIT_STYLE_NONE, 0);
+}
+
+/* Like KRAIT_SHEET_PERCENT, without colours: what is red here is a defect of the recording. */
+static const struct krait_sheet_kind share_kind = { .put = put_share };
+
+static const struct krait_sheet_column class_columns[] = {
+    { { "events", 0, 0, 0 }, "count", KRAIT_SHEET_COUNT, PLACE(1), krait_sheet_number_at, OF(count) },
+    { { "share", 0, 0, 0 }, NULL, &share_kind, 0, krait_sheet_number_at, OF(count) },
+    { { "name", SHORT, 30, 0 }, "name", KRAIT_SHEET_NAME, PLACE(0), krait_sheet_name_at, OF(name) },
+};
+
+/* -- both -- */
+
+static struct krait_sheet processes_of(struct info *info)
+{
+    struct krait_sheet sheet = { .columns = process_columns,
+                                 .column_count = KRAIT_ARRAY_LEN(process_columns),
+                                 .of = info };
+    for (uint32_t i = 0; i < info->trace->process_count; i++)
+        krait_sheet_keep(&sheet, &info->trace->processes[i]);
+    return sheet;
+}
+
+static struct krait_sheet classes_of(struct info *info)
+{
+    struct krait_sheet sheet = { .columns = class_columns,
+                                 .column_count = KRAIT_ARRAY_LEN(class_columns),
+                                 .whole = info->count.events };
+    for (uint32_t i = 0; i < info->count.class_count; i++)
+        krait_sheet_keep(&sheet, &info->count.classes[i]);
+    return sheet;
+}
+
+static void indent_lines(struct krait_buf *out, const struct krait_buf *text)
+{
+    const char *end;
+    for (const char *line = text->data; line && (end = strchr(line, '\n')); line = end + 1)
+        krait_buf_fmt(out, "%*s%.*s\n", INDENT, "", (int)(end - line), line);
+}
+
+static void print_list(struct info *info, const struct krait_sheet *sheet, const char *title)
+{
+    struct krait_table_look look = info->look;
+    KRAIT_AUTO_BUF table = { 0 };
+    uint32_t shown = info->all ? sheet->rows : KRAIT_MIN(sheet->rows, (uint32_t)LISTED);
+    krait_buf_fmt(&info->out, "\n%s%s%s\n", info->bold, title, info->plain);
+    look.width -= KRAIT_MIN(look.width - 1, (uint32_t)INDENT);
+    info->out.failed |= krait_sheet_table(sheet, shown, &look, &table) != 0;
+    indent_lines(&info->out, &table);
+    if (shown < sheet->rows)
+        krait_buf_fmt(&info->out, "  %s%u more: --all%s\n", info->dim, sheet->rows - shown, info->plain);
+}
+
+static void json_list(struct info *info, const struct krait_sheet *sheet, const char *key)
+{
+    krait_json_key(&info->out, key);
+    info->out.failed |= krait_sheet_json(sheet, 0, &info->out) != 0;
 }
 
 void krait_info_processes(struct info *info)
 {
-    const struct krait_trace *trace = info->trace;
-    const struct info_list list = processes(info);
-    char title[64];
-    snprintf(title, sizeof(title), "%u process%s, %u thread%s", trace->process_count,
-             trace->process_count == 1 ? "" : "es", trace->thread_count, trace->thread_count == 1 ? "" : "s");
-    print_list(info, &list, title);
+    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = processes_of(info);
+    char title[2 * KRAIT_FMT_SIZE], processes[KRAIT_FMT_SIZE], threads[KRAIT_FMT_SIZE];
+    snprintf(title, sizeof(title), "%s, %s",
+             krait_fmt_counted(processes, info->trace->process_count, "process"),
+             krait_fmt_counted(threads, info->trace->thread_count, "thread"));
+    print_list(info, &sheet, title);
 }
 
 void krait_info_processes_json(struct info *info)
 {
-    const struct info_list list = processes(info);
+    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = processes_of(info);
     krait_json_key_bool(&info->out, "finished", !krait_ending_unfinished(info->trace));
-    json_list(info, &list, "process_list");
-}
-
-/* -- event classes -- */
-
-TEXT(count)
-{
-    char number[KRAIT_FMT_SIZE];
-    krait_buf_str(out, krait_fmt_count(number, info->count.classes[row].count));
-}
-
-JSON(count)
-{
-    krait_json_key_u64(out, key, info->count.classes[row].count);
-}
-
-TEXT(share)
-{
-    char share[KRAIT_FMT_SIZE];
-    krait_buf_str(out, krait_fmt_share(share, info->count.classes[row].count, info->count.events));
-}
-
-TEXT(class)
-{
-    krait_info_cut(out, info->count.classes[row].name, info->columns > 50 ? info->columns - 27 : 30);
-}
-
-JSON(class)
-{
-    krait_json_key_text(out, key, info->count.classes[row].name);
-}
-
-static const struct info_column class_columns[] = {
-    { "events", 13, count_text, NULL, "count", 1, count_json },
-    { "share", 6, share_text, NULL, NULL, 0, NULL },
-    { "name", 0, class_text, NULL, "name", 0, class_json },
-};
-
-static struct info_list classes(const struct info *info)
-{
-    return (struct info_list){ class_columns, KRAIT_ARRAY_LEN(class_columns), info->count.class_count };
+    json_list(info, &sheet, "process_list");
 }
 
 void krait_info_classes(struct info *info)
 {
-    const struct info_list list = classes(info);
-    print_list(info, &list, "Event classes");
+    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = classes_of(info);
+    print_list(info, &sheet, "Event classes");
 }
 
 void krait_info_classes_json(struct info *info)
 {
-    const struct info_list list = classes(info);
-    json_list(info, &list, "event_classes");
+    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = classes_of(info);
+    json_list(info, &sheet, "event_classes");
 }

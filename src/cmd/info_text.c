@@ -21,6 +21,14 @@ static void label(struct info *info, const char *name)
     krait_buf_fmt(&info->out, "  %s%-10s%s ", info->dim, name, info->plain);
 }
 
+/* Text from the trace, shortened to so many columns. */
+static void add_text(struct info *info, const char *text, uint32_t columns)
+{
+    KRAIT_AUTO_BUF safe = { 0 };
+    krait_fmt_safe(&safe, text);
+    krait_width_shorten(&info->out, safe.data ? safe.data : "", columns, info->look.utf8);
+}
+
 static void add_date(struct krait_buf *out, int64_t ns, const char *format)
 {
     time_t t = (time_t)(ns / (int64_t)KRAIT_NS_PER_S);
@@ -140,7 +148,7 @@ static void print_limit(struct info *info)
         return;
     label(info, "ended");
     krait_buf_str(&info->out, "by ");
-    krait_info_cut(&info->out, limit, 40);
+    add_text(info, limit, 40);
     krait_buf_str(&info->out, "; the program ran on without being recorded\n");
 }
 
@@ -175,7 +183,7 @@ static void print_gil(struct info *info)
     const struct krait_thread *most = &info->trace->threads[gil->most];
     if (gil->threads > 1) {
         krait_buf_fmt(&info->out, "\n%*smost in ", INDENT, "");
-        krait_info_cut(&info->out, *most->name ? most->name : "a thread without a name", 40);
+        add_text(info, *most->name ? most->name : "a thread without a name", 40);
         krait_buf_fmt(&info->out, ": %s", krait_fmt_ns(buf, gil->most_ns));
     }
     krait_buf_char(&info->out, '\n');
@@ -197,16 +205,16 @@ static void print_made_by(struct info *info)
                *host = krait_ctf_env_text(md, "hostname", "");
     label(info, "recorded");
     krait_buf_str(&info->out, *tracer ? "by " : md->is_ctf2 ? "in CTF 2" : "in CTF 1.8");
-    krait_info_cut(&info->out, tracer, 40);
+    add_text(info, tracer, 40);
     const char *version = krait_ctf_env_text(md, "tracer_version", "");
     krait_buf_str(&info->out, *version ? " " : "");
-    krait_info_cut(&info->out, version, 20);
+    add_text(info, version, 20);
     const struct krait_env_entry *major = krait_ctf_env(md, "tracer_major");
     if (!*version && major && !major->text)
         krait_buf_fmt(&info->out, " %lld.%lld", (long long)major->value,
                       (long long)krait_ctf_env_int(md, "tracer_minor", 0));
     krait_buf_str(&info->out, *host ? " on " : "");
-    krait_info_cut(&info->out, host, 40);
+    add_text(info, host, 40);
     if (info->reader->trace_count > 1)
         krait_buf_fmt(&info->out, ", %u traces", info->reader->trace_count);
     krait_buf_char(&info->out, '\n');
@@ -222,10 +230,10 @@ static void print_clock(struct info *info)
         krait_buf_str(&info->out, "none: events have no times\n");
         return;
     }
-    krait_info_cut(&info->out, clock->name, 40);
+    add_text(info, clock->name, 40);
     if (clock->description[0]) {
         krait_buf_str(&info->out, ", ");
-        krait_info_cut(&info->out, clock->description, 40);
+        add_text(info, clock->description, 40);
     }
     bool giga = clock->freq >= KRAIT_NS_PER_S;
     krait_buf_fmt(&info->out, ", %.9g %s\n", (double)clock->freq / (giga ? 1e9 : 1e6), giga ? "GHz" : "MHz");
@@ -235,7 +243,7 @@ static void print_clock(struct info *info)
 static void add_wrapped(struct info *info, const char *text)
 {
     krait_buf_fmt(&info->out, "\n%*s", INDENT, "");
-    krait_width_wrap(&info->out, text, INDENT, INDENT, info->columns);
+    krait_width_wrap(&info->out, text, INDENT, INDENT, info->look.width);
 }
 
 static void print_losses(struct info *info)
@@ -303,7 +311,7 @@ static void print_args_unmet(struct info *info)
             continue;
         krait_fmt_safe(&safe, said.data ? said.data : "");
         label(info, "--args");
-        krait_width_wrap(&info->out, safe.data ? safe.data : "", INDENT, INDENT, info->columns);
+        krait_width_wrap(&info->out, safe.data ? safe.data : "", INDENT, INDENT, info->look.width);
         krait_buf_char(&info->out, '\n');
     }
 }

@@ -78,6 +78,17 @@ def test_each_process_has_its_command_and_its_end(krait, synth, info):
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_a_long_command_line_fits_into_the_table_and_is_whole_in_json(krait, synth, info):
+    command = "python3 -m " + "package." * 20 + "module --last"
+    folder = synth(f"process 7 app 0 {command.replace(' ', '%20')}\nthread 7\n1us call 1\n2us return\nexit 0 0\n")
+    [process] = info(folder)["process_list"]
+    assert list(process) == ["pid", "name", "command", "runtime", "threads", "duration_ns", "end", "status"]
+    assert process["command"] == command
+    text = subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
+    [row] = [line for line in text.splitlines() if re.match(" +7 +1 ", line)]
+    assert len(row) <= 80 and " python3" in row and row.endswith(".module --last")
+
+
 GIL = """\
     process 10 app
     code 1 python m f f.py 3

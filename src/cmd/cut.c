@@ -77,20 +77,20 @@ static void warn(const char *about, uint64_t count, const char *one)
         fprintf(stderr, "krait cut: warning: %s %s\n", krait_fmt_counted(counted, count, one), about);
 }
 
-static void say_copied(const struct krait_copied *copied, const char *dir)
+static void say_copied(const struct krait_cut *cut, const char *dir)
 {
     char events[KRAIT_FMT_SIZE], size[KRAIT_FMT_SIZE];
     warn(
         "with events before the range or behind it too: the format or a time that goes back does not let them be "
         "trimmed",
-        copied->whole, "packet");
-    warn("copied from the beginning: the packets do not tell when they begin", copied->from_beginning,
+        cut->copied.whole, "packet");
+    warn("copied from the beginning: the packets do not tell when they begin", cut->copied.from_beginning,
          "stream");
-    warn("copied whole: there is no clock", copied->timeless, "stream");
+    warn("copied whole: there is no clock", cut->copied.timeless, "stream");
     fputs("krait cut: wrote ", stderr);
     krait_terminal_safe(stderr, dir);
-    fprintf(stderr, " (%s, %s)\n", krait_fmt_counted(events, copied->events, "event"),
-            krait_fmt_bytes(size, copied->bytes));
+    fprintf(stderr, " (%s, %s)\n", krait_fmt_counted(events, cut->copied.events, "event"),
+            krait_fmt_bytes(size, cut->copied.bytes));
 }
 
 /* Why there was nothing to copy. */
@@ -140,7 +140,7 @@ static int run_cut(void *values, int argc, char **argv)
     krait_trace_close(trace);
     krait_select_done(&o->select);
     if (!rc)
-        say_copied(&cut.copied, o->output);
+        say_copied(&cut, o->output);
     if (!rc && cut.copied.damage.code) {
         err = cut.copied.damage;
         rc = err.code;

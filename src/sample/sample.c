@@ -2,6 +2,7 @@
 #include "sample/sample.h"
 
 #include "base/array.h"
+#include "ctf/write/tsdl_write.h"
 #include "record/folder.h"
 #include "record/frames.h"
 #include "remote/kernel_stack.h"

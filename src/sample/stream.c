@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/stream.h"
 
+#include "ctf/format.h"
+
 #include <string.h>
 
 int krait_sample_stream_open(struct krait_sample_stream *stream, struct krait_tracedir *dir, uint32_t tid,

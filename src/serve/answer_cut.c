@@ -15,8 +15,12 @@
 
 #define MOST_BYTES ((uint64_t)1 << 30) /* an answer is made in memory */
 
+struct written {
+    uint64_t packets, bytes;
+};
+
 static int cut_one(struct krait_serving *serving, struct krait_range range, uint32_t i, const char *dir,
-                   struct krait_copied *sum, struct krait_err *err)
+                   struct written *sum, struct krait_err *err)
 {
     KRAIT_AUTO_FREE char *to = NULL;
     char number[16] = "";
@@ -38,7 +42,7 @@ static int cut_one(struct krait_serving *serving, struct krait_range range, uint
 static int cut_all(struct krait_serving *serving, struct krait_range range, const char *dir,
                    struct krait_buf *out, struct krait_err *err)
 {
-    struct krait_copied sum = { 0 };
+    struct written sum = { 0 };
     int rc = 0;
     for (uint32_t i = 0; i < serving->path_count && !rc; i++)
         rc = cut_one(serving, range, i, dir, &sum, err);

@@ -130,12 +130,13 @@ def test_a_declaration_that_points_up(tree):
         ("src/trace/a.h", "struct krait_a {\n    struct krait_table *table; /* its own */\n};\n", "3: trace/ must not name view/'s krait_table: arrows point down only"),
         ("src/trace/a.h", "int f(const struct krait_table *table);\n", "2: trace/ must not name view/'s krait_table: arrows point down only"),
         ("src/trace/a.h", "enum krait_colour colour;\n", "2: trace/ must not name view/'s krait_colour: arrows point down only"),
+        ("src/trace/a.c", "static int n_of(const struct krait_table *table);\n", "2: trace/ must not name view/'s krait_table: arrows point down only"),
         ("src/cmd/a.h", "int f(const struct krait_table *table);\n", None),
         ("src/trace/a.h", "/* for struct krait_table */\nstruct krait_tables;\n", None),
     ],
-    ids=["a field", "an argument", "an enumeration", "downward", "a comment"],
+    ids=["a field", "an argument", "an enumeration", "in a source file", "downward", "a comment"],
 )
-def test_a_header_that_names_what_is_above(tree, name, text, wrong):
+def test_a_file_that_names_what_is_above(tree, name, text, wrong):
     table = {"src/view/b.h": LICENSE + "struct krait_table {\n    int n;\n};\nenum krait_colour { KRAIT_RED };\n"}
     assert tree({**table, name: LICENSE + text}) == ([f"{name}:{wrong}"] if wrong else [])
 

@@ -12,6 +12,10 @@ from attached_programs import PLAIN, REAL, WAITS
 from recording import Recording
 from running import wait_for
 
+# With --long, on each version of Python, all programs together.
+ATTACHES = int(os.environ.get("KRAIT_ATTACHES", "500"))
+ATTACHES_EACH = -(-ATTACHES // (len(PLAIN) + len(REAL)))
+
 # Each way to record has hooks of its own.
 OPTIONS = ([], ["--call-sites"], ["--log", "--gc", "--audit", "--imports"], ["--include", "__main__"], ["--no-gil"], ["--args", "*(n)"])
 
@@ -71,7 +75,7 @@ def at_random(app, krait, tmp_path, rounds):
 @pytest.mark.few_pythons
 @pytest.mark.parametrize("name", PLAIN)
 def test_at_any_instant_the_program_goes_on(programs, krait, python, tmp_path, rounds, name):
-    at_random(programs.start(python, PLAIN[name]), krait, tmp_path, rounds(2, 45))
+    at_random(programs.start(python, PLAIN[name]), krait, tmp_path, rounds(2, ATTACHES_EACH))
 
 
 @pytest.mark.parametrize("name", ["uvloop"])  # test_at_many_instants_a_real_program_goes_on takes all of them
@@ -85,7 +89,7 @@ def test_at_any_instant_a_real_program_goes_on(programs, krait, any_python, venv
 @pytest.mark.parametrize("name", REAL)
 def test_at_many_instants_a_real_program_goes_on(programs, krait, python, venv, tmp_path, name):
     source, packages = REAL[name]
-    at_random(programs.start(venv(python, *packages), source), krait, tmp_path, 45)
+    at_random(programs.start(venv(python, *packages), source), krait, tmp_path, ATTACHES_EACH)
 
 
 @pytest.mark.few_pythons

@@ -656,11 +656,20 @@ def machine_text(m):
     )
 
 
-def part_text(results, name, render):
+BUSY_TEXT = (
+    "**Other programs ran on the machine meanwhile (load average %.1f at the start): times, and the noise of them, are larger than\nthey would be; see the CPU times.**\n\n"
+)
+
+
+def busy_machine_text(m):
+    return BUSY_TEXT % m["load"] if m["load"] > 1 else ""
+
+
+def part_text(results, name, render, page_machine):
     """A part that was measured elsewhere says where."""
     text, there = render(results[name]), results.get("machines", {}).get(name, results["machine"])
     heading, rest = text.split("\n\n", 1)
-    return text if there == results["machine"] else "%s\n\n%s%s" % (heading, machine_text(there), rest)
+    return text if machine_text(there) == page_machine else "%s\n\n%s%s%s" % (heading, machine_text(there), busy_machine_text(there), rest)
 
 
 PLACE = re.compile(r"<!-- (?:(before|after): (.*)|end) -->\n\n")
@@ -681,35 +690,49 @@ def with_remarks(text, file):
     return "\n\n".join(blocks) + "\n\n" if blocks else ""
 
 
+# name -> (heading, what makes the part), in the page's order
+PARTS = {
+    "programs": ("## Programs", programs_text),
+    "busy": ("## A busy machine", busy_text),
+    "calls": ("## A call", calls_text),
+    "events": ("## An event from C", events_text),
+    "report": ("## krait report", report_text),
+    "read": ("## Reading traces", read_text),
+    "forms": ("## Text, JSON and CSV", forms_text),
+    "intervals": ("## Intervals", intervals_text),
+    "annotate": ("## Marks, spans, counters, log records", annotate_text),
+    "kernel": ("## The kernel", kernel_text),
+    "governor": ("## --max-overhead", governor_text),
+    "view": ("## krait view", view_text),
+    "sampling": ("## Sampling from outside", sampling_text),
+}
+
+
 def page(results, by_hand=lib.HERE / "by_hand"):
     m = results["machine"]
     text = "# Benchmarks\n\nMade by `make bench`, with what is in `bench/by_hand/`; do not edit.\n\n"
     text += machine_text(m)
     if results.get("quick"):
         text += "Short runs (`--quick`): each program ran a third as long as in a full run, so its start counts for more.\n\n"
-    if m["load"] > 1:
-        text += (
-            "**Other programs ran on the machine meanwhile (load average %.1f at the start): times, and the noise of them,"
-            " are larger than\nthey would be; see the CPU times.**\n\n" % m["load"]
-        )
+    text += busy_machine_text(m)
     if "programs" in results or "calls" in results:
         text += GOALS + "\n"
-    parts = (
-        ("programs", programs_text),
-        ("busy", busy_text),
-        ("calls", calls_text),
-        ("events", events_text),
-        ("report", report_text),
-        ("read", read_text),
-        ("forms", forms_text),
-        ("intervals", intervals_text),
-        ("annotate", annotate_text),
-        ("kernel", kernel_text),
-        ("governor", governor_text),
-        ("view", view_text),
-        ("sampling", sampling_text),
-    )
-    for name, render in parts:
-        made = part_text(results, name, render) if name in results else ""
+    for name, (_, render) in PARTS.items():
+        made = part_text(results, name, render, machine_text(m)) if name in results else ""
         text += with_remarks(made, by_hand / f"{name}.md")
     return text.rstrip("\n") + "\n"
+
+
+def renewed(page, results, by_hand=lib.HERE / "by_hand"):
+    """A page with the parts that these results have anew, and its others as they are."""
+    headings = {heading: name for name, (heading, _) in PARTS.items()}
+    head, *sections = re.split(r"(?m)^(?=## )", page)
+    parts, of = {}, None
+    for section in sections:  # those that are written by hand follow their part
+        of = headings.get(section.split("\n", 1)[0], of)
+        parts[of] = parts.get(of, "") + section
+    line = next((block + "\n\n" for block in head.split("\n\n") if block.startswith("krait ")), "")
+    for name in PARTS.keys() & results.keys():
+        parts[name] = with_remarks(part_text(results, name, PARTS[name][1], line), by_hand / f"{name}.md")
+    texts = [head.strip("\n")] + [parts[name].strip("\n") for name in PARTS if name in parts]
+    return "\n\n".join(texts) + "\n"

@@ -114,6 +114,19 @@ def test_a_page_written_anew_keeps_all_that_is_written_by_hand(tmp_path):
     assert "<!--" not in done.stdout
 
 
+def test_a_part_that_is_measured_alone_leaves_the_rest_of_the_page_as_it_is(tmp_path):
+    row = {"untraced": 30, "floor": 20, "krait": 25}
+    (tmp_path / "results.json").write_text(json.dumps({"machine": MACHINE, "calls": {"3.99.0": {"fib": row, "len": row}}}))
+    (tmp_path / "page.md").write_text(PAGE)
+    done = subprocess.run([BENCH / "run", "--render", tmp_path / "results.json", "--page", tmp_path / "page.md"], capture_output=True, text=True, timeout=60)
+    page = (tmp_path / "page.md").read_text()
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", page)
+    before, after = (re.split(r"(?m)^(?=## )", text) for text in (PAGE, page))
+    changed = [(b, a) for b, a in zip(before, after) if b != a]
+    assert len(before) == len(after) and len(changed) == 1 and changed[0][0].startswith("## A call\n")
+    assert changed[0][1].startswith("## A call\n\nkrait 0.1.0, 2026-01-02: CPU, 2 CPUs, 4 GiB") and "| 3.99.0 " in changed[0][1]
+
+
 @pytest.mark.parametrize("block", ["Two more runs were faster, by 3 %.", "- **Met:** all that was asked for.", "| what | before | after |", "### A remark"])
 def test_a_block_that_somebody_wrote_into_the_page_is_found(block):
     assert not is_made(block) and block not in by_hand()

@@ -23,16 +23,21 @@ static ElfW(Ehdr) head_of(const struct krait_elf *elf)
     return head;
 }
 
+/* Copies the entry of `size` bytes at `at` in the file; false if the file ends before it does. */
+static bool copy_entry(const struct krait_elf *elf, uint64_t at, void *entry, size_t size)
+{
+    const void *bytes = inside(elf, at, 1, size);
+    if (bytes)
+        memcpy(entry, bytes, size);
+    return bytes;
+}
+
 /* Copies section header i; false if there is none. */
 static bool section_at(const struct krait_elf *elf, unsigned i, ElfW(Shdr) * section)
 {
-    ElfW(Ehdr) head = head_of(elf);
-    if (i >= head.e_shnum || head.e_shentsize != sizeof(*section))
-        return false;
-    const void *at = inside(elf, head.e_shoff + (uint64_t)i * sizeof(*section), 1, sizeof(*section));
-    if (at)
-        memcpy(section, at, sizeof(*section));
-    return at;
+    const ElfW(Ehdr) head = head_of(elf);
+    return i < head.e_shnum && head.e_shentsize == sizeof(*section) &&
+           copy_entry(elf, head.e_shoff + (uint64_t)i * sizeof(*section), section, sizeof(*section));
 }
 
 /* Whether a text at `offset` of the string table `strings` is `name`. */
@@ -47,13 +52,9 @@ static bool is_named(const struct krait_elf *elf, const ElfW(Shdr) * strings, ui
 /* Copies program header i; false if there is none. */
 static bool part_at(const struct krait_elf *elf, unsigned i, ElfW(Phdr) * part)
 {
-    ElfW(Ehdr) head = head_of(elf);
-    if (i >= head.e_phnum || head.e_phentsize != sizeof(*part))
-        return false;
-    const void *at = inside(elf, head.e_phoff + (uint64_t)i * sizeof(*part), 1, sizeof(*part));
-    if (at)
-        memcpy(part, at, sizeof(*part));
-    return at;
+    const ElfW(Ehdr) head = head_of(elf);
+    return i < head.e_phnum && head.e_phentsize == sizeof(*part) &&
+           copy_entry(elf, head.e_phoff + (uint64_t)i * sizeof(*part), part, sizeof(*part));
 }
 
 static uint64_t find_base(const struct krait_elf *elf)

@@ -3,25 +3,11 @@
  * Any bytes as a trace, as the target packets takes them: batches against events, cell by cell; of an odd
  * number of bytes some cells alone, unless of a multiple of three with the clock's counts.
  */
-#include "packets.h"
+#define main batch_check_main
+#include "program.h"
 
-#include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int batch_check_main(int argc, char **argv);
-
-/* The program as it is, once for each input; what it prints goes nowhere. */
-#define main        batch_check_main
-#define printf(...) ((void)snprintf(NULL, 0, __VA_ARGS__))
+/* The program itself; program.h comes first. */
 #include "../batch_check.c"
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    (void)argc;
-    (void)argv;
-    return fuzz_make_dir();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -12,6 +12,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import pytest
+
 LINK = re.compile(r"http://(\[?[0-9a-f.:]+?\]?):(\d+)/([0-9a-f]{32})/\n")
 
 
@@ -74,3 +76,18 @@ class Server:
             self.process.send_signal(how)
         _, said = self.process.communicate(timeout=30)
         return self.process.returncode, said
+
+
+@pytest.fixture
+def serve(krait):
+    """serve(trace, ...): a Server whose index is whole."""
+    servers = []
+
+    def start(*words):
+        servers.append(Server(krait, *words))
+        servers[-1].trace = servers[-1].built()
+        return servers[-1]
+
+    yield start
+    ended = [server.end() for server in servers]
+    assert all(status == 0 for status, _ in ended), ended

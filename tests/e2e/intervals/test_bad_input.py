@@ -5,7 +5,7 @@ import json
 import subprocess
 
 import pytest
-from served import Server
+from served import serve  # noqa: F401  (a fixture)
 
 from conftest import BUILD, verb_json
 from intervals_made import marks
@@ -24,21 +24,6 @@ log.warning("begin " + "l" * {TEN_MB}, extra={{"more": "e" * {TEN_MB}}})
 log.warning("l" * {TEN_MB} + " end")
 log.warning("end")
 """
-
-
-@pytest.fixture
-def serve(krait):
-    """serve(trace, options...): a Server that has read it."""
-    servers = []
-
-    def start(*words):
-        servers.append(Server(krait, *words))
-        servers[-1].built()
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        assert server.end()[0] == 0
 
 
 @pytest.fixture(params=["user:mark", "log:record"])

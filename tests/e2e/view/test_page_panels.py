@@ -9,22 +9,10 @@ from pathlib import Path
 import pytest
 from browser import opened
 from conftest import BUILD, verb_json
-from kernel_made import begins, ends, event, switch, wake
+from kernel_made import event, switch
 from kernel_made import write as write_kernel
 from lossy_recordings import CUT, MISSED
-
-CALLS = """
-process 5 python3
-code 1 python app main app.py 1
-thread 5 MainThread
-0us call 1
-1000us return
-"""
-KERNEL = [
-    switch(0, 0, 5), begins(100, "read"), ends(101, "read"), begins(200, "read"), ends(210, "read"),
-    begins(300, "read"), ends(400, "read", ret=-11), begins(500, "read"), switch(510, 5, 7, 1), begins(520, "write"), ends(530, "write"),
-    wake(590, 5), switch(595, 7, 5), ends(600, "read"), begins(700, "openat"), ends(703, "openat", ret=4), switch(1000, 5, 0),
-]  # fmt: skip
+from reads_made import CALLS, KERNEL
 
 
 def tabs(page):

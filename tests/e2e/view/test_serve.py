@@ -14,7 +14,7 @@ from conftest import verb_json
 from kernel_made import begins, ends, event, switch, wake
 from kernel_made import write as write_kernel
 from lossy_recordings import CODES, CUT, MISSED
-from served import Server
+from served import Server, serve  # noqa: F401  (serve: a fixture)
 from tasks_made import GREENLETS
 
 CALLS = CODES + "0us call 1\n100us call 2\n400us ccall 3\n500us creturn\n600us return\n700us call 2\n750us return\n1000us return\n"
@@ -36,21 +36,6 @@ threads = [threading.Thread(target=work, name=f"w{i}") for i in range(3)]
 fib(13)
 [t.join() for t in threads]
 """
-
-
-@pytest.fixture
-def serve(krait):
-    """serve(trace, ...): a Server whose index is whole."""
-    servers = []
-
-    def start(*traces):
-        servers.append(Server(krait, *traces))
-        servers[-1].trace = servers[-1].built()
-        return servers[-1]
-
-    yield start
-    ended = [server.end() for server in servers]
-    assert all(status == 0 for status, _ in ended), ended
 
 
 def names(server):

@@ -8,23 +8,11 @@ from collections import Counter
 import pytest
 from conftest import verb_json
 from gil_oracle import GilOracle
-from kernel_made import begins, ends, event, switch, wake
+from kernel_made import begins, ends, event, switch
 from kernel_made import write as write_kernel
-from served import Server
+from reads_made import CALLS, KERNEL
+from served import serve  # noqa: F401  (a fixture)
 
-CALLS = """
-process 5 python3
-code 1 python app main app.py 1
-thread 5 MainThread
-0us call 1
-1000us return
-"""
-# Of thread 5 four reads, one of them an error, and a call that does not end; 7 is another program's.
-KERNEL = [
-    switch(0, 0, 5), begins(100, "read"), ends(101, "read"), begins(200, "read"), ends(210, "read"),
-    begins(300, "read"), ends(400, "read", ret=-11), begins(500, "read"), switch(510, 5, 7, 1), begins(520, "write"), ends(530, "write"),
-    wake(590, 5), switch(595, 7, 5), ends(600, "read"), begins(700, "openat"), ends(703, "openat", ret=4), switch(1000, 5, 0),
-]  # fmt: skip
 GIL = """
 import threading, time
 def spin(n):
@@ -35,19 +23,6 @@ threads = [threading.Thread(target=spin, args=(i,), name=f"spin{i}") for i in ra
 [t.start() for t in threads]
 [t.join() for t in threads]
 """
-
-
-@pytest.fixture
-def serve(krait):
-    servers = []
-
-    def start(*traces):
-        servers.append(Server(krait, *traces))
-        servers[-1].trace = servers[-1].built()
-        return servers[-1]
-
-    yield start
-    assert all(server.end()[0] == 0 for server in servers)
 
 
 def named(server, rows, column):

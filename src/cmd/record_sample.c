@@ -42,7 +42,8 @@ static bool is_all_that_goes(const struct krait_recording_values *values)
     rest.output = NULL;
     rest.sample = none.sample;
     rest.pid = NULL;
-    rest.outside = rest.quiet = rest.children = rest.native_stacks = rest.kernel_stacks = false;
+    rest.outside = rest.quiet = rest.no_tasks = rest.children = rest.native_stacks = rest.kernel_stacks =
+        false;
     rest.duration = 0;
     return memcmp(&rest, &none, sizeof(rest)) == 0;
 }
@@ -58,8 +59,8 @@ int krait_record_sample_check(struct krait_record_sample *sample, const struct k
     if (!is_all_that_goes(values))
         return krait_err_set(
             err, -EINVAL,
-            "--sample goes with --output, --pid, --outside, --children, --native-stacks, --kernel-stacks, --for and "
-            "--quiet alone");
+            "--sample goes with --output, --pid, --outside, --children, --native-stacks, --kernel-stacks, --no-tasks, "
+            "--for and --quiet alone");
     if (values->pid && argc)
         return krait_err_set(err, -EINVAL, "--pid and a command exclude each other");
     if (!values->pid && !argc)
@@ -91,6 +92,7 @@ static struct krait_sampler_options options_of(const struct krait_record_sample 
 {
     return (struct krait_sampler_options){ .dir = sample->dir,
                                            .native = sample->values->native_stacks,
+                                           .no_tasks = sample->values->no_tasks,
                                            .kernel = sample->values->kernel_stacks,
                                            .pid = pid,
                                            .rate = sample->rate };

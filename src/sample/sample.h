@@ -20,6 +20,7 @@ struct krait_sampler_options {
     const char *dir; /* of the recording: made, or empty */
     bool joins;      /* the folder is there, with other processes in it */
     bool native;     /* native frames too: KRAIT_READ_NATIVE */
+    bool no_tasks;   /* without the tasks of asyncio: KRAIT_READ_TASKS */
     bool kernel;     /* the kernel's functions of waiting threads too: remote/kernel_stack.h */
     pid_t pid;
     uint64_t rate; /* rounds a second; what is said of the recording */

@@ -265,6 +265,14 @@ def test_each_sample_has_its_task(programs, sample, run, python):
 
 
 @pytest.mark.few_pythons
+def test_samples_without_tasks(programs, sample, run, python):
+    app = programs.start(python, TASKS)
+    folder = sample(app.pid, "--no-tasks", time="0.3s")
+    assert functions(run, folder)["spin"]["total_ns"]
+    assert json.loads(run("report", "--by", "task", "--json", folder).stdout)["tasks"] == []
+
+
+@pytest.mark.few_pythons
 def test_the_states_of_samples_tell_what_is_damaged(programs, sample, run, python):
     app = programs.start(python, LINES)
     folder = sample(app.pid)

@@ -10,6 +10,8 @@ import lib
 import programs
 import readers
 import traces
+from render_running import attach_text, flight_text
+from render_tables import goal, mib, table
 
 GOALS = """\
 The slowdown of a program is its time under a tool divided by its time without one: the median of runs that take turns.
@@ -17,19 +19,6 @@ The **floor** is the least that any recorder of calls costs on the same Python: 
 clock and one store into a cached buffer for each event, without ids, shared memory or a file (`bench/floor.c`). Added
 time is the slowdown minus one. Tools are compared by the median of their added time over the programs.
 """
-
-
-def table(head, rows):
-    """Markdown with aligned columns: the first to the left, the others to the right."""
-    cells = [head] + rows
-    widths = [max(3, *(len(r[i]) for r in cells)) for i in range(len(head))]
-    line = lambda r: "| " + " | ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths))) + " |"
-    rule = "|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":") for i, w in enumerate(widths)) + "|"
-    return "\n".join([line(head), rule] + [line(r) for r in rows]) + "\n"
-
-
-def mib(n):
-    return "%.1f" % (n / 2**20)
 
 
 # ---- programs ----
@@ -48,10 +37,6 @@ def slowdowns(data):
     whole = ["%.2f" % programs.median_slowdown(data["programs"], t, "process") for t in tools]
     rows.append(["median, whole process", "", ""] + whole)
     return table(["program", "untraced s", "noise %"] + tools, rows)
-
-
-def goal(text, met):
-    return "- %s %s\n" % ("**Met:**" if met else "**Not met:**", text)
 
 
 def ratio_goals(data):
@@ -705,6 +690,8 @@ PARTS = {
     "governor": ("## --max-overhead", governor_text),
     "view": ("## krait view", view_text),
     "sampling": ("## Sampling from outside", sampling_text),
+    "attach": ("## Attaching", attach_text),
+    "flight": ("## A flight recording", flight_text),
 }
 
 

@@ -50,7 +50,7 @@ def constants(names):
 
 @lru_cache
 def templates():
-    pieces = {piece for text in constants("render.py") for piece in blocks(text)}
+    pieces = {piece for text in constants("render*.py") for piece in blocks(text)}
     found = [p for p in map(pattern, pieces) if p]
     return re.compile("|".join(f"(?:{p})" for p in sorted(found, key=len, reverse=True)))
 
@@ -62,7 +62,7 @@ def by_hand():
 
 
 def is_made(block):
-    """Whether bench/render.py makes it: a table's columns, a goal behind whether it is met, any other block."""
+    """Whether bench/render*.py makes it: a table's columns, a goal behind whether it is met, any other block."""
     if block.startswith("|"):
         cells = [cell.strip() for cell in block.strip("|").split("|")]
         words = constants("*.py")

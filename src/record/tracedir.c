@@ -317,7 +317,7 @@ struct id_sets {
 static struct id_sets sort_ids(void)
 {
     struct id_sets sets = { 0 };
-    for (uint32_t id = 0; id < 32; id++) {
+    for (uint32_t id = 0; id <= KRAIT_CTF_EXTENDED; id++) {
         uint16_t payload = id < KRAIT_CTF_EXTENDED ? krait_event_payload_bytes[id] : KRAIT_PAYLOAD_VARIES;
         bool other = (payload != 4 && payload != 0) || id == KRAIT_EVENT_gil_wait || krait_event_is_other(id);
         sets.two |= (uint32_t)(payload == 4 && !other) << id;
@@ -339,8 +339,9 @@ static unsigned count_block(const uint8_t *words, const struct id_sets *sets, ui
     for (unsigned i = 0; i < 64; i++) {
         uint32_t word;
         memcpy(&word, words + 4 * (size_t)i, sizeof(word));
-        two |= (uint64_t)(sets->two >> (word & 31) & 1) << i;
-        other |= (uint64_t)(sets->other >> (word & 31) & 1) << i;
+        const uint32_t id = krait_head_unpack(word, 0).id;
+        two |= (uint64_t)(sets->two >> id & 1) << i;
+        other |= (uint64_t)(sets->other >> id & 1) << i;
     }
     two &= ~*payload;
     uint64_t follows = two << 1 | *payload;

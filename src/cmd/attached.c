@@ -49,7 +49,7 @@ static void look(struct krait_attached *item, const struct krait_collector *coll
         fail(item, &err);
 }
 
-/* The next process may be in another network namespace, to which the collector's door then moves. */
+/* The next process may be in another network namespace, to which the collector's socket then moves. */
 static void wait_a_little(struct krait_attached *item, struct krait_collector *collector)
 {
     enum { TRIES = 300 };

@@ -224,7 +224,7 @@ static void tell_end(struct krait_collector *collector, pid_t pid, int status)
                           killed ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* Returns whether the recording is in vain. */
+/* Returns whether the recording holds nothing of what was asked for. */
 static bool finish(struct krait_collector *collector, struct krait_kernel *kernel,
                    const struct krait_recording_values *values, const char *dir)
 {
@@ -246,7 +246,7 @@ static bool finish(struct krait_collector *collector, struct krait_kernel *kerne
             "krait record: the folder %s was removed meanwhile, and what was recorded with it; "
             "record again into another (-o)",
             dir);
-    return krait_record_is_in_vain(collector, &summary, values);
+    return krait_record_got_nothing(collector, &summary, values);
 }
 
 /* A command, and what records it. */
@@ -319,18 +319,18 @@ static int run_recorded(struct recorded *r)
         krait_terminal_say(NULL, 0, "krait record: ready and off; krait ctl %d start switches it on",
                            getpid());
     krait_collector_child(r->collector, pid);
-    krait_collector_hasten();
+    krait_collector_raise_priority();
     bool ended = collect_until_end(r->collector, r->kernel, pid, r->values->wait, &status);
     if (ended)
         tell_end(r->collector, pid, status);
-    bool in_vain = finish(r->collector, r->kernel, r->values, r->dir);
+    bool got_nothing = finish(r->collector, r->kernel, r->values, r->dir);
     if (viewer)
         krait_watching_tell(viewer, access(r->dir, F_OK) == 0);
     if (!ended)
         status = wait_for_end(pid);
     if (viewer)
         krait_watching_wait(viewer, &not_passed);
-    return in_vain && !status ? W_EXITCODE(KRAIT_EXIT_NOT_RECORDED, 0) : status;
+    return got_nothing && !status ? W_EXITCODE(KRAIT_EXIT_NOT_RECORDED, 0) : status;
 }
 
 /* Wrong usage, and commands that cannot be started. Returns 0 or the status to exit with. */
@@ -453,12 +453,12 @@ static int sample(struct krait_recording_values *values, int argc, char **argv)
 
 /* ---- attaching ---- */
 
-/* Returns whether the recording is in vain; *rc is why there is none, or 0. */
+/* The same; *rc is why there is no recording, or 0. */
 static bool attach_recorded(struct recorded *r, struct krait_record_pid *attach, int *rc,
                             struct krait_err *err)
 {
     catch_signals(r->values);
-    krait_collector_hasten();
+    krait_collector_raise_priority();
     r->kernel =
         krait_record_kernel_open_beside(r->values, attach->pid, r->dir, krait_collector_clock(r->collector));
     *rc = krait_record_pid_run(attach, r->collector, r->kernel, err);
@@ -467,10 +467,10 @@ static bool attach_recorded(struct recorded *r, struct krait_record_pid *attach,
         r->kernel = NULL;
         return false;
     }
-    bool in_vain = finish(r->collector, r->kernel, r->values, r->dir);
+    bool got_nothing = finish(r->collector, r->kernel, r->values, r->dir);
     if (!r->values->quiet)
         krait_record_pid_print(attach);
-    return in_vain;
+    return got_nothing;
 }
 
 /* The page stays. The Ctrl-C that has ended the recording does not end it; the next one does. */
@@ -501,10 +501,10 @@ static int attach(struct krait_recording_values *values, int argc)
     rc = rc ? rc : krait_recording_open(&r.collector, values, name, r.dir, sizeof(r.dir), &err);
     if (!rc && values->view)
         rc = krait_watching_start(&viewer, r.dir, &err);
-    bool in_vain = !rc && attach_recorded(&r, &attach, &rc, &err);
+    bool got_nothing = !rc && attach_recorded(&r, &attach, &rc, &err);
     krait_kernel_free(r.kernel);
     krait_collector_free(r.collector);
-    int status = rc ? krait_cmd_fail(&krait_cmd_record, &err) : in_vain ? KRAIT_EXIT_NOT_RECORDED : 0;
+    int status = rc ? krait_cmd_fail(&krait_cmd_record, &err) : got_nothing ? KRAIT_EXIT_NOT_RECORDED : 0;
     if (rc)
         end_view();
     else

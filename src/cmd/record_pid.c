@@ -12,7 +12,7 @@
 
 #include <sys/stat.h>
 
-/* A descendant that krait has looked at in vain so far. */
+/* A descendant in which krait has found no Python so far. */
 struct krait_other {
     pid_t pid;
     uint64_t program;      /* krait_collector_image */

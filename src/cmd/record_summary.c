@@ -56,8 +56,9 @@ static void print_refusals(const struct krait_collector *collector)
                            all - shown == 1 ? "" : "es", all - shown == 1 ? "was" : "were");
 }
 
-bool krait_record_is_in_vain(const struct krait_collector *collector, const struct krait_collector_summary *s,
-                             const struct krait_recording_values *values)
+bool krait_record_got_nothing(const struct krait_collector *collector,
+                              const struct krait_collector_summary *s,
+                              const struct krait_recording_values *values)
 {
     char why[128];
     size_t met = 0;
@@ -177,6 +178,6 @@ void krait_record_summary_print(const struct krait_collector *collector,
             "set-uid program, none that is in a namespace of its own for users or processes and for the "
             "network too, none in a root without krait's folder (chroot), and none that another krait records. If "
             "COMMAND left Python in the background, add --wait. See: krait doctor");
-    else if (s->processes && dir && !krait_record_is_in_vain(collector, s, values))
+    else if (s->processes && dir && !krait_record_got_nothing(collector, s, values))
         krait_record_print_next(kernel, dir);
 }

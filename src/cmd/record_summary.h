@@ -19,7 +19,8 @@ void krait_record_summary_print(const struct krait_collector *collector,
 void krait_record_print_next(const struct krait_kernel_summary *kernel, const char *dir);
 
 /* Whether the recording holds nothing of what was asked for, for a reason that the caller can mend. */
-bool krait_record_is_in_vain(const struct krait_collector *collector, const struct krait_collector_summary *s,
-                             const struct krait_recording_values *values);
+bool krait_record_got_nothing(const struct krait_collector *collector,
+                              const struct krait_collector_summary *s,
+                              const struct krait_recording_values *values);
 
 #endif

@@ -246,7 +246,7 @@ static void refuse(const char *why)
 {
     char path[64];
     if (snprintf(path, sizeof(path), "%.*s", (int)strcspn(session, "@"), session) >= (int)sizeof(path))
-        return; /* behind it is the key of the collector's door */
+        return; /* behind it is the key of the collector's socket */
     int fd = open(path, O_RDWR | O_CLOEXEC);
     struct krait_control *control =
         fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The doors of the agent: krait_agent_enter for the preloaded library, and the extension module krait._agent
+ * The ways into the agent: krait_agent_enter for the preloaded library, and the extension module krait._agent
  * for `import krait` in a program.
  */
 #include "base/clock.h"

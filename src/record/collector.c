@@ -297,12 +297,12 @@ static void look_at_procs(struct krait_collector *c)
         look_at_proc(c, i);
 }
 
-static void answer_door(struct krait_collector *c)
+static void answer_joins(struct krait_collector *c)
 {
     enum { AT_ONCE = 64 };
     struct ucred refused;
     char why[92];
-    for (int i = 0; i < AT_ONCE && krait_door_answer(&c->door, c->fd, &refused); i++) {
+    for (int i = 0; i < AT_ONCE && krait_join_socket_answer(&c->join, c->fd, &refused); i++) {
         snprintf(why, sizeof(why), "running as user %u, krait as user %u; start krait as that user",
                  refused.uid, geteuid());
         if (refused.pid)
@@ -319,7 +319,7 @@ void krait_collector_take_open(struct krait_collector *c)
 bool krait_collector_round(struct krait_collector *c)
 {
     krait_collector_beat(c);
-    answer_door(c);
+    answer_joins(c);
     look_at_procs(c);
     bool any = krait_drain_rings(c);
     krait_ctl_round(c);
@@ -470,8 +470,8 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     krait_clock_refine(&c->clock);
     atomic_store(&c->shm.control->state, KRAIT_SESSION_STOP);
     krait_switch_wake(c->shm.control, UINT32_MAX);
-    answer_door(c);
-    krait_door_close(&c->door); /* lest somebody waits at it */
+    answer_joins(c);
+    krait_join_socket_close(&c->join); /* lest somebody waits at it */
     krait_ctl_round(c);
     krait_ctl_close(&c->ctl);
     look_at_procs(c);

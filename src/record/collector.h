@@ -74,7 +74,7 @@ bool krait_collector_drop_empty(struct krait_collector *collector);
 int krait_collector_admit(struct krait_collector *collector, pid_t pid, struct krait_err *err);
 /* The path of the recording's memory. */
 const char *krait_collector_session(const struct krait_collector *collector);
-/* The value of KRAIT_SESSION for programs to record: the path, and the key of the collector's socket (door.h). */
+/* The value of KRAIT_SESSION for programs to record: the path, and the key of the collector's socket (join.h). */
 const char *krait_collector_address(const struct krait_collector *collector);
 
 /* The recording's clock, for other recorders beside it: krait_collector_finish measures its frequency once more.
@@ -83,7 +83,7 @@ const struct krait_clock *krait_collector_clock(const struct krait_collector *co
 
 /* Raises the calling thread's priority as far as allowed. Threads and processes that it starts afterwards inherit
  * it. */
-void krait_collector_hasten(void);
+void krait_collector_raise_priority(void);
 
 /* One round: notices new processes and threads, writes what is ready, finishes what has ended. Returns whether there
  * was anything to do. Failed writes are counted, and the first reason is kept for krait_collector_trouble. */

@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "record/collector.h"
 #include "record/ctl.h"
-#include "record/door.h"
+#include "record/join.h"
 #include "record/omits.h"
 #include "record/shm.h"
 #include "record/tap.h"
@@ -62,7 +62,7 @@ struct krait_ready {
 struct krait_collector {
     struct krait_shm shm;
     int fd;
-    struct krait_door door;
+    struct krait_join_socket join;
     struct krait_ctl ctl;
     struct krait_triggers *triggers; /* NULL: none */
     char said[PATH_MAX + 256];       /* of snapshots that they took; empty: nothing */
@@ -77,7 +77,7 @@ struct krait_collector {
         uint64_t now_ns, now;
     } rate;
     char session[64];
-    char address[64 + 1 + KRAIT_DOOR_KEY]; /* the session, and the key of the socket */
+    char address[64 + 1 + KRAIT_JOIN_KEY]; /* the session, and the key of the socket */
     const struct krait_tap *tap;           /* NULL: packets go to files */
     char *dir;                             /* NULL with a tap */
     bool dir_made;                         /* this collector created it and has not removed it since */
@@ -223,7 +223,7 @@ void krait_proc_command(int pid, struct krait_buf *command);
 /* Answers requests as far as that is possible at once. */
 void krait_ctl_round(struct krait_collector *c);
 /* The next event of each thread takes the slow path. */
-void krait_ctl_hasten(struct krait_collector *c);
+void krait_ctl_force_slow_path(struct krait_collector *c);
 /* Changes what is recorded: lines of key=value. Returns -EINVAL for others; err says why. */
 int krait_ctl_set(struct krait_collector *c, const char *items, struct krait_err *err);
 /* Whether all processes that are on record what was set last. */

@@ -37,7 +37,7 @@ static bool answer_status(struct krait_collector *c, const char *argument, uint6
 
 /* The next event of each thread takes the slow path, where the state is looked at. Its writer may set the window at the same
  * time; then the clock's next window does the same. */
-void krait_ctl_hasten(struct krait_collector *c)
+void krait_ctl_force_slow_path(struct krait_collector *c)
 {
     for (uint32_t r = 0; r < krait_collector_rings_used(c); r++) {
         if (c->rings[r].known && c->rings[r].kind == KRAIT_RING_THREAD)
@@ -50,7 +50,7 @@ static bool switch_to(struct krait_collector *c, bool on)
     bool done = krait_switch(c->shm.control, on);
     krait_ctl_note_switch(c);
     if (done && !on)
-        krait_ctl_hasten(c);
+        krait_ctl_force_slow_path(c);
     return done;
 }
 

@@ -222,7 +222,7 @@ static int make_folder(struct krait_collector *c, const char *dir, struct krait_
 
 static void note_address(struct krait_collector *c)
 {
-    snprintf(c->address, sizeof(c->address), "%s%s%s", c->session, *c->door.key ? "@" : "", c->door.key);
+    snprintf(c->address, sizeof(c->address), "%s%s%s", c->session, *c->join.key ? "@" : "", c->join.key);
 }
 
 static void take_options(struct krait_collector *c, const struct krait_collector_options *options)
@@ -257,7 +257,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     struct krait_collector *c = calloc(1, sizeof(*c));
     if (!c)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    c->fd = c->door.fd = -1;
+    c->fd = c->join.fd = -1;
     krait_ctl_init(&c->ctl);
     c->spare_fds = count_spare_fds();
     for (size_t i = 0; i < KRAIT_PROCS_MAX; i++)
@@ -280,7 +280,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     if (c->dir)
         make_reserve(c);
     krait_limits_look_at_disk(c);
-    krait_door_open(&c->door);
+    krait_join_socket_open(&c->join);
     krait_ctl_open(&c->ctl, c->dir, c->fd);
     snprintf(c->session, sizeof(c->session), "/proc/%d/fd/%d", getpid(), c->fd);
     note_address(c);
@@ -299,7 +299,7 @@ static bool is_our_proc(pid_t pid)
 
 int krait_collector_admit(struct krait_collector *c, pid_t pid, struct krait_err *err)
 {
-    int rc = krait_door_admit(&c->door, pid);
+    int rc = krait_join_socket_admit(&c->join, pid);
     note_address(c);
     if (rc && !is_our_proc(pid))
         return krait_err_set(
@@ -331,7 +331,7 @@ void krait_collector_free(struct krait_collector *c)
         munmap(c->shm.base, c->shm.bytes);
     if (c->fd >= 0)
         close(c->fd);
-    krait_door_close(&c->door);
+    krait_join_socket_close(&c->join);
     krait_ctl_close(&c->ctl);
     if (c->reserve)
         unlink(c->reserve);

@@ -37,7 +37,7 @@ static int lowest_nice(void)
     return 20 - (int)limit.rlim_cur;
 }
 
-void krait_collector_hasten(void)
+void krait_collector_raise_priority(void)
 {
     int now = getpriority(PRIO_PROCESS, 0);
     int wanted = KRAIT_MAX(now - NICER_BY, -20);

@@ -7,7 +7,7 @@
 #define KRAIT_RECORD_WRITER_H
 
 #include "event/payload.h"
-#include "record/door.h"
+#include "record/join.h"
 #include "record/ring.h"
 
 enum {
@@ -22,7 +22,7 @@ struct krait_writer {
     bool counter;      /* the clock */
     uint64_t dev, ino; /* of the recording */
     char path[64];
-    char key[KRAIT_DOOR_KEY + 1]; /* of the collector's socket (door.h); empty: none */
+    char key[KRAIT_JOIN_KEY + 1]; /* of the collector's socket (join.h); empty: none */
     bool apart;                   /* the collector sees other process ids than this process */
     bool reserved;                /* proc_index is a slot that krait_writer_reserve took for this process */
     bool settles; /* may write though the recording is off: what begins its part, or ends it until it is on */

@@ -47,13 +47,13 @@ static int open_session(const char *path, struct stat *st)
     return fd < 0 ? -errno : check_session(fd, st);
 }
 
-/* The recording, by its path or at the collector's door. */
+/* The recording, by its path or through the collector's socket. */
 static int open_recording(const struct krait_writer *writer, struct stat *st)
 {
     int fd = open_session(writer->path, st);
     if (fd >= 0 || !*writer->key)
         return fd;
-    int asked = krait_door_join(writer->key);
+    int asked = krait_join_ask(writer->key);
     return asked < 0 ? fd : check_session(asked, st);
 }
 
@@ -162,7 +162,7 @@ static void read_address(struct krait_writer *writer, const char *address)
     size_t n = at ? (size_t)(at - address) : strlen(address);
     if (n < sizeof(writer->path))
         memcpy(writer->path, address, n);
-    if (at && strlen(at + 1) == KRAIT_DOOR_KEY)
+    if (at && strlen(at + 1) == KRAIT_JOIN_KEY)
         strcpy(writer->key, at + 1);
 }
 

@@ -22,7 +22,7 @@ struct passing {
 
 /* In trace->impl->source. */
 struct flows {
-    struct krait_flow *leaps; /* by `from`, then by end */
+    struct krait_flow *items; /* by `from`, then by end */
     uint32_t count;
 };
 
@@ -35,7 +35,7 @@ static void close_source(void *source)
 {
     struct flows *flows = source;
     if (flows)
-        free(flows->leaps);
+        free(flows->items);
     free(flows);
 }
 
@@ -126,13 +126,13 @@ static int join(struct flows *flows, const struct finding *f)
 {
     if (f->count)
         qsort(f->items, f->count, sizeof(*f->items), by_id);
-    flows->leaps = calloc((size_t)f->count + 1, sizeof(*flows->leaps));
-    if (!flows->leaps)
+    flows->items = calloc((size_t)f->count + 1, sizeof(*flows->items));
+    if (!flows->items)
         return -ENOMEM;
     for (uint32_t i = 0; i + 1 < f->count; i++) {
         const struct passing *at = &f->items[i], *next = at + 1;
         if (is_flow(at, next))
-            flows->leaps[flows->count++] = (struct krait_flow){ .t_ns = at->t_ns,
+            flows->items[flows->count++] = (struct krait_flow){ .t_ns = at->t_ns,
                                                                 .end_ns = next->t_ns,
                                                                 .from = at->thread,
                                                                 .to = next->thread,
@@ -140,7 +140,7 @@ static int join(struct flows *flows, const struct finding *f)
                                                                 .to_task = next->task,
                                                                 .is_work = at->is_work };
     }
-    qsort(flows->leaps, flows->count, sizeof(*flows->leaps), by_thread);
+    qsort(flows->items, flows->count, sizeof(*flows->items), by_thread);
     return 0;
 }
 
@@ -148,8 +148,8 @@ static int add_tracks(struct krait_trace *trace, const struct flows *flows)
 {
     uint32_t last = KRAIT_NO_ID; /* thread that has a track */
     for (uint32_t i = 0; i < flows->count; i++) {
-        uint32_t from = flows->leaps[i].from;
-        if (from == last || from == flows->leaps[i].to)
+        uint32_t from = flows->items[i].from;
+        if (from == last || from == flows->items[i].to)
             continue;
         last = from;
         struct krait_track *track =
@@ -157,7 +157,7 @@ static int add_tracks(struct krait_trace *trace, const struct flows *flows)
         if (!track)
             return -ENOMEM;
         track->flags = trace->threads[from].flags & KRAIT_TRACK_LOST;
-        track->key = i; /* its first leap */
+        track->key = i; /* its first flow */
     }
     return 0;
 }
@@ -177,9 +177,9 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
 
 /* -- walking -- */
 
-static bool is_in(const struct krait_flow *leap, const struct krait_range *range)
+static bool is_in(const struct krait_flow *flow, const struct krait_range *range)
 {
-    return leap->end_ns > range->from_ns && leap->t_ns < range->to_ns;
+    return flow->end_ns > range->from_ns && flow->t_ns < range->to_ns;
 }
 
 int krait_flows_each(const struct krait_trace *trace, struct krait_range range,
@@ -188,7 +188,7 @@ int krait_flows_each(const struct krait_trace *trace, struct krait_range range,
     const struct flows *flows = trace->impl->source[KRAIT_IMPORTER_krait_flows];
     int rc = 0;
     for (uint32_t i = 0; flows && i < flows->count && !rc; i++)
-        rc = is_in(&flows->leaps[i], &range) ? fn(ctx, &flows->leaps[i]) : 0;
+        rc = is_in(&flows->items[i], &range) ? fn(ctx, &flows->items[i]) : 0;
     return rc;
 }
 
@@ -209,16 +209,16 @@ static int flush(struct handing *h)
 }
 
 /* A thread's first track is that of its calls or stands at its place. */
-static int hand_out(struct handing *h, const struct krait_trace *trace, const struct krait_flow *leap,
+static int hand_out(struct handing *h, const struct krait_trace *trace, const struct krait_flow *flow,
                     uint32_t name)
 {
     const struct krait_range *range = &h->walking->range;
-    if (leap->from == leap->to || !is_in(leap, range))
+    if (flow->from == flow->to || !is_in(flow, range))
         return 0;
     h->name[h->n] = name;
-    h->to[h->n] = trace->threads[leap->to].first_track;
-    h->t_ns[h->n] = KRAIT_MAX(leap->t_ns, range->from_ns);
-    h->end_ns[h->n] = KRAIT_MIN(leap->end_ns, range->to_ns);
+    h->to[h->n] = trace->threads[flow->to].first_track;
+    h->t_ns[h->n] = KRAIT_MAX(flow->t_ns, range->from_ns);
+    h->end_ns[h->n] = KRAIT_MIN(flow->end_ns, range->to_ns);
     return ++h->n == BATCH ? flush(h) : 0;
 }
 
@@ -228,14 +228,14 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     const struct flows *flows = trace->impl->source[KRAIT_IMPORTER_krait_flows];
     KRAIT_AUTO_FREE struct handing *h = calloc(1, sizeof(*h));
     const uint32_t names[] = { krait_trace_name(trace, "flow"), krait_trace_name(trace, "work") };
-    uint32_t from = flows->leaps[track->key].from;
+    uint32_t from = flows->items[track->key].from;
     if (!h || names[0] == KRAIT_NO_ID || names[1] == KRAIT_NO_ID)
         return -ENOMEM;
     h->track = track;
     h->walking = walking;
     int rc = 0;
-    for (uint32_t i = track->key; i < flows->count && flows->leaps[i].from == from && !rc; i++)
-        rc = hand_out(h, trace, &flows->leaps[i], names[flows->leaps[i].is_work]);
+    for (uint32_t i = track->key; i < flows->count && flows->items[i].from == from && !rc; i++)
+        rc = hand_out(h, trace, &flows->items[i], names[flows->items[i].is_work]);
     return rc ? rc : flush(h);
 }
 

@@ -161,7 +161,7 @@ def test_what_begins_after_the_limit_is_not_recorded(record, any_python, info):
 
 
 def test_nobody_waits_for_the_collector_after_the_limit(record, any_python):
-    """In namespaces of their own, processes ask it by a socket (door.h)."""
+    """In namespaces of their own, processes ask it by a socket (join.h)."""
     text = """
         import os, sys, time
         name = "@krait-" + os.environ["KRAIT_SESSION"].split("@")[1][:8]

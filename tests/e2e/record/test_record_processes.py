@@ -472,7 +472,7 @@ def test_threads_that_begin_after_chroot_and_setuid(record, any_python, tmp_path
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
 def test_children_of_another_user_are_named_with_the_reason(everyones_krait, any_python, tmp_path):
     """They may not write into the recorded programs. That forks of a program that has changed its user wait for nothing
-    is in door_test.c."""
+    is in join_test.c."""
     theirs = next((p.exe for p in found_pythons()[0] if p.origin == "system"), None)
     if not theirs:
         pytest.skip("no Python that every user may run")

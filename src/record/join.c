@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/door.h"
+#include "record/join.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-static int make_key(char key[KRAIT_DOOR_KEY + 1])
+static int make_key(char key[KRAIT_JOIN_KEY + 1])
 {
-    uint8_t bytes[KRAIT_DOOR_KEY / 2];
+    uint8_t bytes[KRAIT_JOIN_KEY / 2];
     if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
         return -1;
     for (size_t i = 0; i < sizeof(bytes); i++)
@@ -18,57 +18,57 @@ static int make_key(char key[KRAIT_DOOR_KEY + 1])
     return 0;
 }
 
-void krait_door_open(struct krait_door *door)
+void krait_join_socket_open(struct krait_join_socket *join)
 {
     struct sockaddr_un address;
     int on = 1, fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct stat network;
-    *door = (struct krait_door){ .fd = -1 };
+    *join = (struct krait_join_socket){ .fd = -1 };
     if (stat("/proc/thread-self/ns/net", &network) == 0)
-        door->network = network.st_ino;
+        join->network = network.st_ino;
     if (fd < 0)
         return;
-    if (make_key(door->key) == 0 && setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0 &&
-        bind(fd, (struct sockaddr *)&address, krait_door_address(&address, door->key)) == 0) {
-        door->fd = fd;
+    if (make_key(join->key) == 0 && setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0 &&
+        bind(fd, (struct sockaddr *)&address, krait_join_address(&address, join->key)) == 0) {
+        join->fd = fd;
         return;
     }
-    door->key[0] = '\0';
+    join->key[0] = '\0';
     close(fd);
 }
 
 /* Its network namespace; setns(2) moves this thread alone, and a socket stays where it was made. */
-static int open_inside(struct krait_door *door, int there)
+static int open_inside(struct krait_join_socket *join, int there)
 {
     KRAIT_AUTO_CLOSE int here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (here < 0 || setns(there, CLONE_NEWNET))
         return -EPERM;
-    krait_door_open(door);
+    krait_join_socket_open(join);
     setns(here, CLONE_NEWNET);
-    return door->fd < 0 ? -EPERM : 0;
+    return join->fd < 0 ? -EPERM : 0;
 }
 
-static bool is_seen_from(const struct krait_door *door, int there)
+static bool is_seen_from(const struct krait_join_socket *join, int there)
 {
     struct stat network;
-    return !door->network || fstat(there, &network) || network.st_ino == door->network;
+    return !join->network || fstat(there, &network) || network.st_ino == join->network;
 }
 
-int krait_door_admit(struct krait_door *door, pid_t pid)
+int krait_join_socket_admit(struct krait_join_socket *join, pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
     KRAIT_AUTO_CLOSE int there = open(path, O_RDONLY | O_CLOEXEC);
-    if (!is_seen_from(door, there)) {
-        struct krait_door made;
+    if (!is_seen_from(join, there)) {
+        struct krait_join_socket made;
         if (open_inside(&made, there))
             return -EPERM;
-        krait_door_close(door);
-        memcpy(made.guests, door->guests, sizeof(made.guests));
-        made.guest_count = door->guest_count;
-        *door = made;
+        krait_join_socket_close(join);
+        memcpy(made.admitted, join->admitted, sizeof(made.admitted));
+        made.admitted_count = join->admitted_count;
+        *join = made;
     }
-    door->guests[door->guest_count++ % KRAIT_ARRAY_LEN(door->guests)] = pid;
+    join->admitted[join->admitted_count++ % KRAIT_ARRAY_LEN(join->admitted)] = pid;
     return 0;
 }
 
@@ -94,24 +94,25 @@ static bool get_credentials(struct msghdr *message, struct ucred *who)
 }
 
 /* In a time that does not tell how much of it is right. */
-static bool is_question(const struct krait_door *door, const struct krait_door_question *asked, ssize_t n)
+static bool is_question(const struct krait_join_socket *join, const struct krait_join_question *asked,
+                        ssize_t n)
 {
     unsigned differ = n != sizeof(*asked);
-    for (size_t i = 0; !differ && i < KRAIT_DOOR_WORD; i++)
-        differ |= (unsigned)(asked->question[i] ^ door->key[KRAIT_DOOR_NAME + i]) << 8;
+    for (size_t i = 0; !differ && i < KRAIT_JOIN_WORD; i++)
+        differ |= (unsigned)(asked->question[i] ^ join->key[KRAIT_JOIN_NAME + i]) << 8;
     return !differ;
 }
 
 /* memfd: -1 where there is none for it. */
-static void answer_to(const struct krait_door *door, int memfd, struct sockaddr_un *to, socklen_t size,
+static void answer_to(const struct krait_join_socket *join, int memfd, struct sockaddr_un *to, socklen_t size,
                       pid_t pid)
 {
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(int))];
     } control = { .bytes = { 0 } };
-    struct krait_door_answer answer = { .pid = pid };
-    memcpy(answer.answer, door->key + KRAIT_DOOR_NAME + KRAIT_DOOR_WORD, KRAIT_DOOR_WORD);
+    struct krait_join_answer answer = { .pid = pid };
+    memcpy(answer.answer, join->key + KRAIT_JOIN_NAME + KRAIT_JOIN_WORD, KRAIT_JOIN_WORD);
     struct iovec part = { &answer, sizeof(answer) };
     struct msghdr message = { .msg_name = to,
                               .msg_namelen = size,
@@ -124,25 +125,25 @@ static void answer_to(const struct krait_door *door, int memfd, struct sockaddr_
     head->cmsg_type = SCM_RIGHTS;
     head->cmsg_len = CMSG_LEN(sizeof(memfd));
     memcpy(CMSG_DATA(head), &memfd, sizeof(memfd));
-    sendmsg(door->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL); /* who waits no more gets none */
+    sendmsg(join->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL); /* who waits no more gets none */
 }
 
 /* Other users than the recording's, but for root, have no business in it. */
-static bool may_join(const struct krait_door *door, const struct ucred *who)
+static bool may_join(const struct krait_join_socket *join, const struct ucred *who)
 {
-    bool is_guest = false;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(door->guests); i++)
-        is_guest |= door->guests[i] == who->pid;
-    return who->uid == geteuid() || !who->uid || is_guest;
+    bool is_admitted = false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(join->admitted); i++)
+        is_admitted |= join->admitted[i] == who->pid;
+    return who->uid == geteuid() || !who->uid || is_admitted;
 }
 
-bool krait_door_answer(const struct krait_door *door, int memfd, struct ucred *refused)
+bool krait_join_socket_answer(const struct krait_join_socket *join, int memfd, struct ucred *refused)
 {
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(64 * sizeof(int))];
     } control;
-    struct krait_door_question asked;
+    struct krait_join_question asked;
     char more; /* that it asks too much is seen by a byte more */
     struct sockaddr_un from;
     struct ucred who;
@@ -154,22 +155,22 @@ bool krait_door_answer(const struct krait_door *door, int memfd, struct ucred *r
                               .msg_control = &control,
                               .msg_controllen = sizeof(control) };
     *refused = (struct ucred){ 0 };
-    ssize_t n = door->fd < 0 ? -1 : recvmsg(door->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t n = join->fd < 0 ? -1 : recvmsg(join->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0)
         return false;
     bool known = get_credentials(&message, &who);
-    if (!known || !is_question(door, &asked, n) || who.pid <= 0)
+    if (!known || !is_question(join, &asked, n) || who.pid <= 0)
         return true;
-    bool joins = asked.wish == KRAIT_DOOR_JOIN;
-    answer_to(door, joins && may_join(door, &who) ? memfd : -1, &from, message.msg_namelen, who.pid);
-    if (joins && !may_join(door, &who))
+    bool joins = asked.wish == KRAIT_JOIN_MEMFD;
+    answer_to(join, joins && may_join(join, &who) ? memfd : -1, &from, message.msg_namelen, who.pid);
+    if (joins && !may_join(join, &who))
         *refused = who;
     return true;
 }
 
-void krait_door_close(struct krait_door *door)
+void krait_join_socket_close(struct krait_join_socket *join)
 {
-    if (door->fd >= 0)
-        close(door->fd);
-    door->fd = -1;
+    if (join->fd >= 0)
+        close(join->fd);
+    join->fd = -1;
 }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/door.h"
+#include "record/join.h"
 
 #include <string.h>
 #include <sys/un.h>
 
-socklen_t krait_door_address(struct sockaddr_un *address, const char *key)
+socklen_t krait_join_address(struct sockaddr_un *address, const char *key)
 {
     static const char prefix[] = "krait-";
     *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
     char *name = address->sun_path + 1; /* behind a NUL: abstract */
     memcpy(name, prefix, strlen(prefix));
-    memcpy(name + strlen(prefix), key, KRAIT_DOOR_NAME);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(prefix) + KRAIT_DOOR_NAME);
+    memcpy(name + strlen(prefix), key, KRAIT_JOIN_NAME);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(prefix) + KRAIT_JOIN_NAME);
 }
 
-/* A socket with a name that the kernel gives it (autobind), which hears the door alone. */
+/* A socket with a name that the kernel gives it (autobind), which receives from the collector alone. */
 static int connect_to(const char *key)
 {
     struct sockaddr_un address, own = { .sun_family = AF_UNIX };
     struct timeval patience = { .tv_sec = 2 };
-    socklen_t size = krait_door_address(&address, key);
+    socklen_t size = krait_join_address(&address, key);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
@@ -34,7 +34,7 @@ static int connect_to(const char *key)
 }
 
 /* Returns the file that came with the answer; -EACCES where none did. */
-static int receive(int fd, struct krait_door_answer *answer)
+static int receive(int fd, struct krait_join_answer *answer)
 {
     union {
         struct cmsghdr head;
@@ -62,12 +62,12 @@ static int receive(int fd, struct krait_door_answer *answer)
 }
 
 /* Returns the file, or a negative errno; with -EACCES *pid is told. */
-static int ask(const char *key, enum krait_door_wish wish, pid_t *pid)
+static int ask(const char *key, enum krait_join_wish wish, pid_t *pid)
 {
-    struct krait_door_question question = { .wish = (uint8_t)wish };
-    struct krait_door_answer answer;
-    memcpy(question.question, key + KRAIT_DOOR_NAME, KRAIT_DOOR_WORD);
-    const char *expected = key + KRAIT_DOOR_NAME + KRAIT_DOOR_WORD;
+    struct krait_join_question question = { .wish = (uint8_t)wish };
+    struct krait_join_answer answer;
+    memcpy(question.question, key + KRAIT_JOIN_NAME, KRAIT_JOIN_WORD);
+    const char *expected = key + KRAIT_JOIN_NAME + KRAIT_JOIN_WORD;
     KRAIT_AUTO_CLOSE int fd = connect_to(key);
     if (fd < 0)
         return fd;
@@ -76,7 +76,7 @@ static int ask(const char *key, enum krait_door_wish wish, pid_t *pid)
     int file = receive(fd, &answer);
     if (file < 0 && file != -EACCES)
         return file;
-    if (memcmp(answer.answer, expected, KRAIT_DOOR_WORD) == 0 && answer.pid > 0) {
+    if (memcmp(answer.answer, expected, KRAIT_JOIN_WORD) == 0 && answer.pid > 0) {
         *pid = answer.pid;
         return file;
     }
@@ -85,15 +85,15 @@ static int ask(const char *key, enum krait_door_wish wish, pid_t *pid)
     return -EPROTO;
 }
 
-int krait_door_join(const char *key)
+int krait_join_ask(const char *key)
 {
     pid_t pid;
-    return ask(key, KRAIT_DOOR_JOIN, &pid);
+    return ask(key, KRAIT_JOIN_MEMFD, &pid);
 }
 
-int krait_door_number(const char *key, pid_t *pid)
+int krait_join_ask_number(const char *key, pid_t *pid)
 {
-    int file = ask(key, KRAIT_DOOR_NUMBER, pid);
+    int file = ask(key, KRAIT_JOIN_NUMBER, pid);
     if (file >= 0)
         close(file);
     return file >= 0 || file == -EACCES ? 0 : file;

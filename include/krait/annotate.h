@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What C and C++ code says about itself in a recording of the Python program that it is part of: marks, spans,
- * counters and flows, as krait.mark and the others do for Python. This header is all that is needed: nothing is linked.
+  * Marks, spans, counters and flows for C and C++ code that is part of a recorded Python program, as krait.mark and the
+ * others are for Python code. This header is all that you need; there is no library to link.
  *
  *   #include <krait/annotate.h>
  *
- *   krait_annotate_mark("order", "{\"id\":7}");         fields are a JSON object, or NULL
+  *   krait_annotate_mark("order", "{\"id\":7}");         the fields are a JSON object, or NULL
  *   krait_annotate_counter("queue", length);
  *   krait_annotate_flow(order_id);
  *   uint64_t span = krait_annotate_span_begin("load", NULL);
  *   ...
  *   krait_annotate_span_end(span, NULL);
  *
- * While nobody records, each is one load and a branch that is not taken.
+  * While nobody records, each call costs one load and a branch that is not taken.
  *
- * They may be called on any thread, with or without Python's GIL, and change neither errno nor anything of Python's.
- * Not from signal handlers. Texts are UTF-8; a mark's text is cut at 1 KiB; fields of more than 1.5 KiB are left out.
- * Names of spans and counters are few: after some thousand, new ones are not recorded.
+ * Call them on any thread, with or without the GIL, but not from signal handlers. They change neither errno nor any state
+ * of Python. Texts are UTF-8. krait cuts the text of a mark at 1 KiB, and leaves out fields of more than 1.5 KiB. Use few
+ * different names for spans and counters: after some thousand, krait does not record new ones.
  *
- * A recorder fills krait_annotate_recorder in: for `krait record` in whatever is loaded, for krait.start() in the shared
- * objects that are loaded then. An executable that embeds Python has to export it: link with -rdynamic.
+ * The recorder sets krait_annotate_recorder: `krait record` in everything that is loaded, krait.start() in the shared
+ * objects that are loaded at that moment. An executable that embeds Python must export it: link with -rdynamic.
  *
- * The struct only grows: `size` says how much of it the recorder has.
+ * The struct only grows; `size` is the size that the recorder knows.
  */
 #ifndef KRAIT_ANNOTATE_H
 #define KRAIT_ANNOTATE_H
@@ -42,7 +42,7 @@ struct krait_annotate_functions {
     void (*flow)(uint64_t id);
 };
 
-/* NULL: nobody records. One for all that include this, where the dynamic linker finds it. */
+/* NULL: nobody records. All files that include this header share one, which the dynamic linker finds. */
 __attribute__((weak, visibility("default"))) const struct krait_annotate_functions *krait_annotate_recorder;
 
 static inline const struct krait_annotate_functions *krait_annotate_now(void)
@@ -57,7 +57,7 @@ static inline void krait_annotate_mark(const char *text, const char *fields)
         now->mark(text, fields);
 }
 
-/* Returns 0 while nobody records; krait_annotate_span_end of that does nothing. A span may end on another thread. */
+/* Returns 0 while nobody records; krait_annotate_span_end(0) does nothing. A span may end on another thread. */
 static inline uint64_t krait_annotate_span_begin(const char *name, const char *fields)
 {
     const struct krait_annotate_functions *now = krait_annotate_now();
@@ -90,7 +90,7 @@ static inline void krait_annotate_flow(uint64_t id)
 
 namespace krait
 {
-/* A span to the end of the block: krait::span span("load"); */
+/* A span that lasts until the end of the block: krait::span span("load"); */
 class span
 {
   public:

@@ -222,7 +222,7 @@ const struct krait_cmd krait_cmd_dump = {
         ") is: its call stack, "
         "innermost function first, with file and line; whether it runs, waits for the GIL or sleeps in a system call; "
         "which thread holds the GIL; which lock a thread "
-        "waits for, and which thread holds it if that is an RLock, or a Lock in a with statement; and threads that are deadlocked. From Python 3.14 on, the tasks of asyncio follow: the stack of what each awaits, and below it the tasks that it awaits.\n\n"
+        "waits for, and which thread holds it if that is an RLock, or a Lock in a with statement; and threads that are deadlocked. The tasks of asyncio follow: the stack of what each awaits, and below it the tasks that it awaits.\n\n"
         "krait reads the memory of the process from outside and neither stops nor changes it, except that --native stops "
         "threads that run. The program can be one "
         "that was started without krait. Each stack is one that the thread really had: krait reads it on the "

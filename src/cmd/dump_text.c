@@ -211,7 +211,9 @@ static void add_task(struct krait_buf *out, const struct dump_process *process,
     uint32_t indent = KRAIT_MIN(node->depth, (uint32_t)LEVELS_MAX) * INDENT;
     krait_buf_fmt(out, "\n%*s%sTask ", (int)indent, "", look->colour ? KRAIT_BOLD : "");
     krait_fmt_safe(out, task->name);
-    krait_buf_fmt(out, " of thread %d%s  %s\n", task->tid, look->colour ? KRAIT_PLAIN : "",
+    if (task->tid)
+        krait_buf_fmt(out, " of thread %d", task->tid);
+    krait_buf_fmt(out, "%s  %s\n", look->colour ? KRAIT_PLAIN : "",
                   node->again    ? "is shown above"
                   : task->failed ? "changes too fast to be read; dump it again"
                                  : states[task->state]);

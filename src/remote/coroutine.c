@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tasks of asyncio. From 3.14 on each thread state heads a ring of the tasks that have not ended, and asyncio's C part holds a
- * table of offsets, _AsyncioDebug (Modules/_asynciomodule.c). A task's coroutine that waits has what it awaits on top of its
- * frame's stack; if that is a coroutine too, it is the next frame.
+ * table of offsets, _AsyncioDebug (Modules/_asynciomodule.c); before, scheduled.h finds them. A task's coroutine that waits has
+ * what it awaits on top of its frame's stack; if that is a coroutine too, it is the next frame.
  *
  * A task that waits does not change, but one whose loop runs may end, and others come to lie at the same addresses. So all that
  * a task was read from is noted, and counts if two copies of all of it, made with one system call, are the same.
  */
+#include "remote/coroutine.h"
+
 #include "base/array.h"
 #include "remote/awaits.h"
 #include "remote/memory.h"
 #include "remote/object.h"
+#include "remote/scheduled.h"
 #include "remote/stack.h"
 
 #include <string.h>
 
 enum { TASKS_MAX = 100000, CHAIN_MAX = 200, TASK_TRIES = 50 };
 
-enum { NOTE_BYTES = 96, NOTES_MAX = 3 * CHAIN_MAX + 1 };
+enum { NOTE_BYTES = 96, NOTES_MAX = 6 * CHAIN_MAX + 2 };
 
 /* What was read, and where. */
 struct note {
@@ -100,45 +103,149 @@ static uint64_t generator_of(struct reading *reading, uint64_t object)
     return 0;
 }
 
-/* Reads one coroutine's frame, and what it awaits; 0: none. */
-static int read_frame(struct reading *reading, uint64_t generator, struct krait_raw_frame *frame,
-                      int8_t *state, uint64_t *awaits)
+/* One coroutine: the bytes of its frame and its state. */
+struct suspended {
+    struct krait_raw_frame frame;
+    int8_t state;
+    char bytes[NOTE_BYTES]; /* of its frame */
+    size_t from;            /* where they begin in it */
+};
+
+static uint64_t field(const struct reading *reading, const struct suspended *from, enum krait_at at,
+                      size_t size)
 {
-    const struct krait_layout *layout = &reading->remote->layout;
-    const uint32_t *at = layout->at;
-    char bytes[NOTE_BYTES] = { 0 };
-    size_t begin = at[KRAIT_AT_GENERATOR_STATE], in = at[KRAIT_AT_GENERATOR_FRAME] - begin;
-    size_t size = in + at[KRAIT_AT_FRAME_STACK] + sizeof(uint64_t);
-    int rc = size <= sizeof(bytes) ? read_noted(reading, generator + begin, bytes, size) : -EAGAIN;
+    return krait_memory_number(from->bytes + reading->remote->layout.at[at] - from->from, size);
+}
+
+/* The part of a frame that is looked at; up to 3.10 its state is there, too. */
+static size_t frame_span(const struct krait_remote *remote, size_t *from)
+{
+    static const enum krait_at used[] = { KRAIT_AT_FRAME_CODE, KRAIT_AT_FRAME_INSTRUCTION, KRAIT_AT_FRAME_TOP,
+                                          KRAIT_AT_FRAME_STATE, KRAIT_AT_FRAME_VALUES };
+    size_t end = 0;
+    *from = SIZE_MAX;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(used); i++) {
+        size_t at = remote->layout.at[used[i]];
+        if (at == KRAIT_NOWHERE)
+            continue;
+        *from = KRAIT_MIN(*from, at);
+        end = KRAIT_MAX(end, at + sizeof(uint64_t));
+    }
+    return end - *from;
+}
+
+/* Reads the frame at `addr`. */
+static int read_frame(struct reading *reading, uint64_t addr, struct suspended *to)
+{
+    const struct krait_remote *remote = reading->remote;
+    size_t size = frame_span(remote, &to->from);
+    int rc = size <= sizeof(to->bytes) ? read_noted(reading, addr + to->from, to->bytes, size) : -EAGAIN;
     if (rc)
         return rc;
-    uint64_t code = krait_memory_number(bytes + in + at[KRAIT_AT_FRAME_CODE], 8) & ~KRAIT_REFERENCE_TAGS;
-    uint64_t instruction = krait_memory_number(bytes + in + at[KRAIT_AT_FRAME_INSTRUCTION], 8);
-    uint64_t stack = krait_memory_number(bytes + in + at[KRAIT_AT_FRAME_STACK], 8);
-    *frame = (struct krait_raw_frame){ generator + at[KRAIT_AT_GENERATOR_FRAME], code,
-                                       (int64_t)(instruction - code - at[KRAIT_AT_CODE_BYTES]), true, 0 };
-    *state = (int8_t)bytes[0];
+    uint64_t code = field(reading, to, KRAIT_AT_FRAME_CODE, sizeof(code)) & ~KRAIT_REFERENCE_TAGS;
+    uint64_t instruction = field(reading, to, KRAIT_AT_FRAME_INSTRUCTION, sizeof(instruction));
+    to->frame =
+        (struct krait_raw_frame){ addr, code, krait_frame_offset(remote, instruction, code), true, 0 };
+    return 0;
+}
+
+/* The frame lies in the coroutine, which then has its state too, or the coroutine points to it. */
+static int read_suspended(struct reading *reading, uint64_t generator, struct suspended *to)
+{
+    const uint32_t *at = reading->remote->layout.at;
+    uint64_t frame = generator + at[KRAIT_AT_GENERATOR_FRAME];
+    bool is_inside = at[KRAIT_AT_FRAME_GENERATOR] == KRAIT_NOWHERE;
+    int rc = is_inside ? 0 : read_noted(reading, frame, &frame, sizeof(frame));
+    if (!rc && at[KRAIT_AT_FRAME_STATE] == KRAIT_NOWHERE)
+        rc = read_noted(reading, generator + at[KRAIT_AT_GENERATOR_STATE], &to->state, sizeof(to->state));
+    rc = rc ? rc : frame ? read_frame(reading, frame, to) : -EAGAIN; /* one that has ended has none */
+    if (!rc && at[KRAIT_AT_FRAME_STATE] != KRAIT_NOWHERE)
+        to->state = (int8_t)field(reading, to, KRAIT_AT_FRAME_STATE, sizeof(to->state));
+    return rc;
+}
+
+/* Where the instructions of a code object are; 0: they cannot be read. */
+static uint64_t instructions_of(const struct krait_remote *remote, uint64_t code)
+{
+    const uint32_t *at = remote->layout.at;
+    uint64_t bytes = 0;
+    if (at[KRAIT_AT_CODE_STRING] == KRAIT_NOWHERE)
+        return code + at[KRAIT_AT_CODE_BYTES];
+    return read_number(remote, code + at[KRAIT_AT_CODE_STRING], &bytes) ? 0 : bytes + KRAIT_BYTES_DATA;
+}
+
+/* Before 3.13 a generator that yields has the same state as one that awaits. */
+static bool is_at_await(const struct reading *reading, const struct suspended *from)
+{
+    const struct krait_await_code *await = &reading->remote->layout.version->await;
+    uint8_t next[KRAIT_CODE_UNIT] = { 0 };
+    uint64_t code = await->codes[0] ? instructions_of(reading->remote, from->frame.code) : 0;
+    if (!await->codes[0])
+        return true;
+    return code && from->frame.offset >= 0 &&
+           !krait_memory_read(reading->remote->pid, code + (uint64_t)from->frame.offset + KRAIT_CODE_UNIT,
+                              next, sizeof(next)) &&
+           (next[0] == await->codes[0] || next[0] == await->codes[1]) &&
+           (next[1] & KRAIT_RESUME_BITS) >= await->least;
+}
+
+/* Where its stack ends. */
+static uint64_t top_of(const struct reading *reading, const struct suspended *from)
+{
+    const struct krait_remote *remote = reading->remote;
+    enum krait_top top = remote->layout.version->top;
+    if (top == KRAIT_TOP_POINTER)
+        return field(reading, from, KRAIT_AT_FRAME_TOP, sizeof(uint64_t));
+    uint64_t slots = field(reading, from, KRAIT_AT_FRAME_TOP, sizeof(int32_t));
+    uint64_t bottom = top == KRAIT_TOP_VALUES ? field(reading, from, KRAIT_AT_FRAME_VALUES, sizeof(bottom))
+                                              : from->frame.addr + remote->layout.at[KRAIT_AT_FRAME_LOCALS];
+    return bottom + slots * sizeof(uint64_t);
+}
+
+/* What it awaits; 0: nothing. */
+static int read_awaited(struct reading *reading, const struct suspended *from, uint64_t *awaits)
+{
+    const struct krait_layout_of *version = reading->remote->layout.version;
     *awaits = 0;
-    if (*state == layout->version->states.awaits || *state == layout->version->states.awaits_too)
-        rc =
-            read_noted(reading, stack - layout->version->awaited * sizeof(uint64_t), awaits, sizeof(*awaits));
+    bool may = from->state == version->states.awaits || from->state == version->states.awaits_too;
+    if (!may || !is_at_await(reading, from))
+        return 0;
+    int rc = read_noted(reading, top_of(reading, from) - version->awaited * sizeof(uint64_t), awaits,
+                        sizeof(*awaits));
     *awaits &= ~KRAIT_REFERENCE_TAGS;
     return rc;
 }
 
-static int read_chain(struct reading *reading, uint64_t task_coro)
+/* Up to 3.9 the state does not tell a coroutine that has not begun. */
+static bool has_not_begun(const struct reading *reading, const struct suspended *from)
+{
+    return from->state == reading->remote->layout.version->states.created || from->frame.offset < 0;
+}
+
+/* -EAGAIN: it has ended. */
+static int read_mark(struct reading *reading, const struct krait_task_mark *mark)
+{
+    uint64_t number = 0;
+    int rc = mark->addr ? read_noted(reading, mark->addr, &number, mark->size) : 0;
+    return rc || !mark->addr ? rc : !number == mark->is_zero ? 0 : -EAGAIN;
+}
+
+static int read_chain(struct reading *reading, const struct krait_task_place *place)
 {
     uint64_t coroutine = 0;
-    int rc = read_noted(reading, task_coro, &coroutine, sizeof(coroutine));
+    int rc = read_mark(reading, &place->mark);
+    rc = rc ? rc : read_noted(reading, place->coroutine, &coroutine, sizeof(coroutine));
     uint64_t generator = rc ? 0 : generator_of(reading, coroutine);
     rc = rc || generator ? rc : -EAGAIN;
     for (; generator && !rc && reading->count < CHAIN_MAX; reading->count++) {
         uint64_t awaits = 0;
-        int8_t state = 0;
-        rc = read_frame(reading, generator, &reading->frames[reading->count], &state, &awaits);
-        if (!rc && state == reading->remote->layout.version->states.runs)
+        struct suspended one = { .state = 0 };
+        rc = read_suspended(reading, generator, &one);
+        rc = rc ? rc : read_awaited(reading, &one, &awaits);
+        reading->frames[reading->count] = one.frame;
+        if (!rc && one.state == reading->remote->layout.version->states.runs)
             reading->state = KRAIT_COROUTINE_RUNS;
-        else if (!rc && !reading->count && state == reading->remote->layout.version->states.created)
+        else if (!rc && !reading->count && has_not_begun(reading, &one))
             reading->state = KRAIT_COROUTINE_CREATED;
         generator = awaits ? generator_of(reading, awaits) : 0;
     }
@@ -162,9 +269,8 @@ static int add_task(struct krait_remote *remote, struct krait_remote_stacks *sta
 
 /* Reads one task. One that runs has its frames in its thread's stack, too. */
 static int read_task(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                     const struct krait_asyncio_table *table, struct krait_remote_task *task)
+                     const struct krait_task_place *place, struct krait_remote_task *task)
 {
-    KRAIT_AUTO_BUF name = { 0 };
     KRAIT_AUTO_FREE struct reading *reading = malloc(sizeof(*reading));
     uint64_t text = 0;
     int rc = reading ? -EAGAIN : -ENOMEM;
@@ -172,38 +278,39 @@ static int read_task(struct krait_remote *remote, struct krait_remote_stacks *st
         reading->remote = remote;
         reading->state = KRAIT_COROUTINE_WAITS;
         reading->count = reading->note_count = 0;
-        rc = read_chain(reading, task->addr + table->task_coro);
+        rc = read_chain(reading, place);
         rc = rc == -EFAULT ? -EAGAIN : rc;
     }
     task->failed = rc == -EAGAIN;
     if (!rc)
         rc = add_task(remote, stacks, reading, task);
-    if (!read_number(remote, task->addr + table->task_name, &text) &&
-        krait_object_text(remote, text, sizeof(task->name) / 4 - 1, &name) < 0) {
-        krait_buf_str(&name, "Task-"); /* a number until somebody asks for the name */
-        krait_object_show(remote, text, &name);
-    }
-    snprintf(task->name, sizeof(task->name), "%s", name.data ? name.data : "?");
+    read_number(remote, place->name, &text);
+    krait_task_name(remote, text, task->name);
     task->failed |= rc == -EAGAIN;
     task->count = task->failed ? 0 : task->count;
     stacks->frame_count += task->count;
     return rc == -EAGAIN ? 0 : rc;
 }
 
-/* The addresses of a thread's tasks. -EAGAIN: the ring changed. */
+/* The tasks of a thread. -EAGAIN: the ring changed. */
 static int list_tasks(const struct krait_remote *remote, const struct krait_asyncio_table *table,
-                      uint64_t head, uint64_t **tasks, uint32_t *cap, uint32_t *count)
+                      const struct krait_remote_thread *thread, struct krait_task_places *places)
 {
-    uint64_t node = 0, back = 0;
+    uint64_t node = 0, back = 0, head = thread->addr + table->thread_head;
     int rc = read_number(remote, head, &node);
-    *count = 0;
-    while (!rc && node != head && node) {
-        if (*count == TASKS_MAX)
+    for (uint32_t count = 0; !rc && node != head && node; count++) {
+        if (count == TASKS_MAX)
             return -EAGAIN;
-        if (!KRAIT_GROW(*tasks, *cap, *count + 1))
+        if (!KRAIT_GROW(places->items, places->cap, places->count + 1))
             return -ENOMEM;
-        (*tasks)[(*count)++] = node - table->task_node;
-        uint64_t before = node;
+        uint64_t task = node - table->task_node, before = node;
+        places->items[places->count++] =
+            (struct krait_task_place){ .addr = task,
+                                       .coroutine = task + table->task_coro,
+                                       .name = task + table->task_name,
+                                       /* asyncio takes it out of the ring when it ends */
+                                       .mark = { node, sizeof(node), false },
+                                       .tid = thread->tid };
         rc = read_number(remote, node, &node);
         if (!rc && node)
             rc = read_number(remote, node + sizeof(node), &back);
@@ -213,38 +320,48 @@ static int list_tasks(const struct krait_remote *remote, const struct krait_asyn
     return rc == -EFAULT ? -EAGAIN : rc;
 }
 
-static int add_thread(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                      const struct krait_asyncio_table *table, const struct krait_remote_thread *thread)
+static int list_rings(const struct krait_remote *remote, const struct krait_remote_stacks *stacks,
+                      const struct krait_asyncio_table *table, struct krait_task_places *places)
 {
-    KRAIT_AUTO_FREE uint64_t *tasks = NULL;
-    uint32_t cap = 0, count = 0;
-    int rc = -EAGAIN;
-    for (int i = 0; i < TASK_TRIES && rc == -EAGAIN; i++)
-        rc = list_tasks(remote, table, thread->addr + table->thread_head, &tasks, &cap, &count);
-    for (uint32_t i = 0; i < count && !rc; i++) {
-        if (!KRAIT_GROW(stacks->coroutines, stacks->coroutine_cap, stacks->coroutine_count + 1))
-            return -ENOMEM;
-        struct krait_remote_task *task = &stacks->coroutines[stacks->coroutine_count++];
-        *task = (struct krait_remote_task){ .addr = tasks[i], .tid = thread->tid };
-        rc = read_task(remote, stacks, table, task);
+    int rc = 0;
+    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
+        uint32_t begin = places->count;
+        rc = -EAGAIN;
+        for (int k = 0; k < TASK_TRIES && rc == -EAGAIN; k++) {
+            places->count = begin;
+            rc = list_tasks(remote, table, &stacks->threads[i], places);
+        }
+        rc = rc == -EAGAIN ? 0 : rc;
     }
-    return rc == -EAGAIN ? 0 : rc;
+    return rc;
+}
+
+static int find_table(struct krait_remote *remote, struct krait_asyncio_table *table)
+{
+    enum { SIZE_MOST = 1 << 20 };
+    int rc = remote->asyncio ? 0 : krait_find_section(remote, "_asyncio.", ".AsyncioDebug", &remote->asyncio);
+    if (!rc)
+        rc = krait_memory_read(remote->pid, remote->asyncio, table, sizeof(*table));
+    bool makes_sense = !rc && table->task_size <= SIZE_MOST && table->thread_size <= SIZE_MOST &&
+                       table->thread_head <= table->thread_size;
+    return rc || makes_sense ? rc : -ENOTSUP;
 }
 
 int krait_remote_read_tasks(struct krait_remote *remote, struct krait_remote_stacks *stacks)
 {
+    KRAIT_CLEANUP(krait_task_places_done) struct krait_task_places places = { 0 };
     struct krait_asyncio_table table;
-    enum { SIZE_MOST = 1 << 20 };
+    bool has_table = remote->layout.version->asyncio_has_table;
     stacks->coroutine_count = 0;
-    if (remote->layout.at[KRAIT_AT_GENERATOR_FRAME] == KRAIT_NOWHERE)
-        return -ENOTSUP;
-    int rc = remote->asyncio ? 0 : krait_find_section(remote, "_asyncio.", ".AsyncioDebug", &remote->asyncio);
-    if (!rc)
-        rc = krait_memory_read(remote->pid, remote->asyncio, &table, sizeof(table));
-    if (!rc && (table.task_size > SIZE_MOST || table.thread_size > SIZE_MOST ||
-                table.thread_head > table.thread_size))
-        return -ENOTSUP;
-    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++)
-        rc = add_thread(remote, stacks, &table, &stacks->threads[i]);
-    return rc ? rc : krait_awaits_read(remote, &table, stacks);
+    int rc = has_table ? find_table(remote, &table) : krait_scheduled_read(remote, stacks, &places);
+    if (!rc && has_table)
+        rc = list_rings(remote, stacks, &table, &places);
+    for (uint32_t i = 0; i < places.count && !rc; i++) {
+        if (!KRAIT_GROW(stacks->coroutines, stacks->coroutine_cap, stacks->coroutine_count + 1))
+            return -ENOMEM;
+        struct krait_remote_task *task = &stacks->coroutines[stacks->coroutine_count++];
+        *task = (struct krait_remote_task){ .addr = places.items[i].addr, .tid = places.items[i].tid };
+        rc = read_task(remote, stacks, &places.items[i], task);
+    }
+    return rc ? rc : krait_awaits_read(remote, has_table ? &table : NULL, stacks);
 }

@@ -183,7 +183,7 @@ static bool read_name(const struct krait_remote *remote, uint64_t addr, char nam
     return length && krait_utf8_len(name, length);
 }
 
-static bool type_name(const struct krait_remote *remote, uint64_t type, char name[KRAIT_TYPE_NAME_MAX])
+bool krait_type_name(const struct krait_remote *remote, uint64_t type, char name[KRAIT_TYPE_NAME_MAX])
 {
     return read_name(remote, type + KRAIT_TYPE_NAME, name);
 }
@@ -192,7 +192,7 @@ bool krait_object_type(const struct krait_remote *remote, uint64_t addr, char na
 {
     uint64_t type = 0;
     return !krait_memory_read(remote->pid, addr + KRAIT_OBJECT_TYPE, &type, sizeof(type)) &&
-           type_name(remote, type, name);
+           krait_type_name(remote, type, name);
 }
 
 bool krait_object_is_method(const struct krait_remote *remote, uint64_t addr, const char *name)
@@ -224,7 +224,7 @@ static void show(const struct krait_remote *remote, uint64_t addr, int depth, st
     char type[KRAIT_TYPE_NAME_MAX];
     bool whole = !krait_memory_read(remote->pid, addr, value.head, sizeof(value.head)) ||
                  !krait_memory_read(remote->pid, addr, value.head, sizeof(value.head) / 2);
-    if (!whole || !type_name(remote, head_number(&value, KRAIT_OBJECT_TYPE), type)) {
+    if (!whole || !krait_type_name(remote, head_number(&value, KRAIT_OBJECT_TYPE), type)) {
         krait_buf_str(out, "?");
         return;
     }
@@ -240,6 +240,22 @@ static void show(const struct krait_remote *remote, uint64_t addr, int depth, st
 void krait_object_show(const struct krait_remote *remote, uint64_t addr, struct krait_buf *out)
 {
     show(remote, addr, 0, out);
+}
+
+/* -- names of tasks -- */
+
+void krait_task_name(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TASK_NAME_MAX])
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    if (krait_object_text(remote, addr, KRAIT_TASK_NAME_MAX, &text) < 0) {
+        krait_buf_str(&text, "Task-"); /* a number until somebody asks for the name: 3.12 */
+        krait_object_show(remote, addr, &text);
+    }
+    size_t used = 0, next;
+    while (text.data && used < text.len && (next = krait_utf8_len(text.data + used, text.len - used)) &&
+           used + next < KRAIT_TASK_NAME_MAX)
+        used += next;
+    snprintf(name, KRAIT_TASK_NAME_MAX, "%.*s", text.data ? (int)used : 1, text.data ? text.data : "?");
 }
 
 /* -- local variables -- */

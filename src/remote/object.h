@@ -18,9 +18,14 @@ int krait_object_text(const struct krait_remote *remote, uint64_t addr, uint32_t
  * the type. */
 void krait_object_show(const struct krait_remote *remote, uint64_t addr, struct krait_buf *out);
 
+/* The name of a task of asyncio, shortened, from the object that it has for it. */
+void krait_task_name(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TASK_NAME_MAX]);
+
 /* Reads the name of an object's type; returns false if there is no object. */
 enum { KRAIT_TYPE_NAME_MAX = 64 };
 bool krait_object_type(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TYPE_NAME_MAX]);
+/* The same of the type itself. */
+bool krait_type_name(const struct krait_remote *remote, uint64_t type, char name[KRAIT_TYPE_NAME_MAX]);
 
 /* Whether an object is the unbound method `name` of a built-in type. */
 bool krait_object_is_method(const struct krait_remote *remote, uint64_t addr, const char *name);

@@ -19,7 +19,7 @@
 
 #include <sys/types.h>
 
-enum { KRAIT_STEP_TYPES = 4 };
+enum { KRAIT_STEP_TYPES = 4, KRAIT_TASK_NAME_MAX = 64 };
 enum { KRAIT_TRIES_MAX = 5000, KRAIT_DEPTH_MAX = 100000 };
 
 /* A code object: a function. Texts are UTF-8. */
@@ -64,7 +64,7 @@ struct krait_lock {
 
 /* A task of asyncio that runs a step in a thread. */
 struct krait_running_task {
-    char name[64];
+    char name[KRAIT_TASK_NAME_MAX];
     const struct krait_remote_code *code; /* of its coroutine; NULL: not known */
     uint64_t key;                         /* another one for another task */
     uint64_t addr, coroutine, text;       /* of the task, its coroutine and its name */
@@ -100,8 +100,8 @@ enum krait_coroutine_state { KRAIT_COROUTINE_WAITS, KRAIT_COROUTINE_RUNS, KRAIT_
 /* A task of asyncio: what its coroutine awaits, innermost first. */
 struct krait_remote_task {
     uint64_t addr;
-    char name[64];
-    pid_t tid; /* of the thread whose event loop it belongs to */
+    char name[KRAIT_TASK_NAME_MAX];
+    pid_t tid; /* of the thread whose event loop it belongs to; 0: the loop does not run */
     enum krait_coroutine_state state;
     bool failed;                 /* it changed while it was read */
     uint32_t first, count;       /* in krait_remote_stacks.frames */
@@ -182,9 +182,8 @@ bool krait_remote_waits_for_gil(const struct krait_remote_thread *thread, const 
  * always sampled in the same place. */
 uint64_t krait_remote_gap(uint32_t *random, uint64_t rate);
 
-/* After krait_remote_read: adds the tasks of asyncio of all threads, from Python 3.14 on, to `stacks`. Returns 0;
- * -ENOTSUP: this version has no list of tasks; -ENOENT: the program has not imported asyncio; or the errors of
- * krait_memory_read. */
+/* After krait_remote_read: adds the tasks of asyncio of all threads to `stacks`. Returns 0; -ENOTSUP: krait does not know how this
+ * version keeps them; -ENOENT: the program has not imported asyncio; or the errors of krait_memory_read. */
 int krait_remote_read_tasks(struct krait_remote *remote, struct krait_remote_stacks *stacks);
 
 /* Sets err to the reason why the process cannot be read. rc is from krait_memory_read. Returns rc. */

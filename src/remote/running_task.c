@@ -46,8 +46,7 @@ static bool has_frames_inside(const struct krait_remote *remote)
 /* Where the frame of a coroutine is in it, or the pointer to it. */
 static uint64_t frame_place(const struct krait_remote *remote, uint64_t coroutine)
 {
-    uint64_t inside = remote->layout.version->task.code - remote->layout.at[KRAIT_AT_FRAME_CODE];
-    return coroutine + (has_frames_inside(remote) ? inside : KRAIT_COROUTINE_FRAME);
+    return coroutine + remote->layout.at[KRAIT_AT_GENERATOR_FRAME];
 }
 
 /* -- the callback of the event loop -- */
@@ -90,8 +89,7 @@ static bool is_wakeup(struct krait_remote *remote, uint64_t definition)
     return true;
 }
 
-/* The task whose step a callback is; 0: it is another callback. */
-static uint64_t task_of(struct krait_remote *remote, uint64_t callback)
+uint64_t krait_step_task(struct krait_remote *remote, uint64_t callback)
 {
     uint64_t words[4];
     if (!callback || krait_memory_read(remote->pid, callback, words, sizeof(words)))
@@ -124,20 +122,10 @@ static uint64_t task_of_handle(struct krait_remote *remote, const struct krait_r
     uint64_t handle, callback;
     bool is_read = read_number(remote, run->addr + remote->layout.at[KRAIT_AT_FRAME_LOCALS], &handle) &&
                    handle && read_number(remote, handle + KRAIT_HANDLE_CALLBACK, &callback);
-    return is_read ? task_of(remote, callback) : 0;
+    return is_read ? krait_step_task(remote, callback) : 0;
 }
 
 /* -- the task -- */
-
-static void name_task(const struct krait_remote *remote, struct krait_running_task *task)
-{
-    KRAIT_AUTO_BUF name = { 0 };
-    if (krait_object_text(remote, task->text, sizeof(task->name) / 4 - 1, &name) < 0) {
-        krait_buf_str(&name, "Task-"); /* a number until somebody asks for the name: 3.12 */
-        krait_object_show(remote, task->text, &name);
-    }
-    snprintf(task->name, sizeof(task->name), "%s", name.data ? name.data : "?");
-}
 
 /* The thread state may hold a task that Python code runs (asyncio.tasks._PyTask), which has nothing of this. */
 static bool is_name(const struct krait_remote *remote, uint64_t addr)
@@ -175,7 +163,7 @@ static bool read_task(struct krait_remote *remote, struct krait_running_task *ta
                                          .code = is_its ? frame->code : code_of(remote, fields.coroutine) };
     if (!is_name(remote, fields.name) || (remote->running_task && !task->code))
         return false;
-    name_task(remote, task);
+    krait_task_name(remote, task->text, task->name);
     const uint64_t key[] = { addr, fields.coroutine, (uintptr_t)task->code,
                              krait_hash_bytes(task->name, strlen(task->name)) };
     task->key = krait_hash_bytes(key, sizeof(key));
@@ -249,7 +237,7 @@ void krait_running_task_find(struct krait_remote *remote)
     struct krait_asyncio_table table;
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     enum { SIZE_MOST = 1 << 20 };
-    if (remote->running_task || remote->layout.at[KRAIT_AT_GENERATOR_FRAME] == KRAIT_NOWHERE ||
+    if (remote->running_task || !remote->layout.version->asyncio_has_table ||
         now - remote->looked_ns < KRAIT_NS_PER_S)
         return;
     remote->looked_ns = now;

@@ -12,6 +12,9 @@
 void krait_running_task_read(struct krait_remote *remote, const struct krait_remote_stacks *stacks,
                              struct krait_remote_thread *thread);
 
+/* The task whose step a callback of an event loop or a future is; 0: it is another callback. */
+uint64_t krait_step_task(struct krait_remote *remote, uint64_t callback);
+
 /* From 3.14 on: looks, once a second at most, for where thread states keep it, which is known once asyncio is imported. */
 void krait_running_task_find(struct krait_remote *remote);
 

@@ -271,11 +271,10 @@ static bool is_root(const struct krait_remote *remote, const char *frame)
     return is_mark(remote, frame);
 }
 
-static int64_t instruction_of(const struct krait_remote *remote, const char *frame, uint64_t code)
+int64_t krait_frame_offset(const struct krait_remote *remote, uint64_t at, uint64_t code)
 {
     static const uint8_t units[] = { [KRAIT_INSTRUCTION_BYTES] = 1, [KRAIT_INSTRUCTION_UNITS] = 2 };
     enum krait_instruction kind = remote->layout.version->instruction;
-    uint64_t at = field(remote, frame, KRAIT_AT_FRAME_INSTRUCTION, sizeof(at));
     return kind == KRAIT_INSTRUCTION_POINTER ? (int64_t)(at - code - remote->layout.at[KRAIT_AT_CODE_BYTES])
                                              : (int64_t)(int32_t)at * units[kind];
 }
@@ -285,7 +284,10 @@ static struct krait_raw_frame raw_frame(const struct krait_remote *remote, const
     uint64_t code = field(remote, frame, KRAIT_AT_FRAME_CODE, sizeof(code)) & ~KRAIT_REFERENCE_TAGS;
     bool entry = !has(remote, KRAIT_AT_FRAME_OWNER) ||
                  (has(remote, KRAIT_AT_FRAME_ENTRY) && field(remote, frame, KRAIT_AT_FRAME_ENTRY, 1));
-    return (struct krait_raw_frame){ addr, code, instruction_of(remote, frame, code), entry, 0 };
+    return (struct krait_raw_frame){
+        addr, code, krait_frame_offset(remote, field(remote, frame, KRAIT_AT_FRAME_INSTRUCTION, 8), code),
+        entry, 0
+    };
 }
 
 /* Follows the chain in a copy. -EAGAIN: it is not one that was. */

@@ -52,6 +52,9 @@ bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame
 bool krait_frame_make(struct krait_remote *remote, const struct krait_raw_frame *raw,
                       struct krait_remote_frame *frame);
 
+/* From what a frame says of its instruction: its offset in bytes; negative: not begun. */
+int64_t krait_frame_offset(const struct krait_remote *remote, uint64_t at, uint64_t code);
+
 /* Finds a section in the interpreter's own file, or in a mapped one whose name begins with `prefix`; its address there.
  * -ENOENT: there is none. */
 int krait_find_section(const struct krait_remote *remote, const char *prefix, const char *section,

@@ -13,29 +13,31 @@
 enum { NOWHERE = KRAIT_NOWHERE, FIXED = 0x8000 }; /* FIXED: in a row with a table, the offset itself */
 
 /* What 3.8, 3.9 and 3.10 share. */
-#define KRAIT_AT_BEFORE_311                                                                                  \
-    [KRAIT_AT_INTERPRETERS] = 32, [KRAIT_AT_INTERP_NEXT] = 0, [KRAIT_AT_INTERP_THREADS] = 8,                 \
-    [KRAIT_AT_THREAD_NEXT] = 8, [KRAIT_AT_THREAD_INTERP] = 16, [KRAIT_AT_THREAD_ID] = 176,                   \
-    [KRAIT_AT_THREAD_NATIVE] = NOWHERE, [KRAIT_AT_THREAD_FRAME] = 24, [KRAIT_AT_CFRAME_FRAME] = NOWHERE,     \
-    [KRAIT_AT_FRAME_CODE] = 32, [KRAIT_AT_FRAME_BACK] = 24, [KRAIT_AT_FRAME_STACK] = 0,                      \
-    [KRAIT_AT_FRAME_OWNER] = NOWHERE, [KRAIT_AT_FRAME_ENTRY] = NOWHERE, [KRAIT_AT_FRAME_VALUES] = 64,        \
-    [KRAIT_AT_CODE_NAMES] = 64, [KRAIT_AT_CODE_EXCEPTIONS] = NOWHERE, [KRAIT_AT_CODE_FILE] = 104,            \
-    [KRAIT_AT_CODE_NAME] = 112, [KRAIT_AT_CODE_QUALNAME] = NOWHERE, [KRAIT_AT_CODE_LINES] = 120,             \
-    [KRAIT_AT_CODE_FIRST_LINE] = 40, [KRAIT_AT_CODE_BYTES] = NOWHERE, [KRAIT_AT_CODE_LOCALS] = 72,           \
-    [KRAIT_AT_TUPLE_ITEMS] = 24, [KRAIT_AT_GENERATOR_FRAME] = NOWHERE, [KRAIT_AT_GENERATOR_STATE] = NOWHERE, \
-    [KRAIT_AT_CODE_CELLS] = 88, [KRAIT_AT_CODE_FREE] = 80, [KRAIT_AT_TEXT_ASCII] = 48,                       \
-    [KRAIT_AT_TEXT_WIDE] = 72
+#define KRAIT_AT_BEFORE_311                                                                              \
+    [KRAIT_AT_INTERPRETERS] = 32, [KRAIT_AT_INTERP_NEXT] = 0, [KRAIT_AT_INTERP_THREADS] = 8,             \
+    [KRAIT_AT_THREAD_NEXT] = 8, [KRAIT_AT_THREAD_INTERP] = 16, [KRAIT_AT_THREAD_ID] = 176,               \
+    [KRAIT_AT_THREAD_NATIVE] = NOWHERE, [KRAIT_AT_THREAD_FRAME] = 24, [KRAIT_AT_CFRAME_FRAME] = NOWHERE, \
+    [KRAIT_AT_FRAME_CODE] = 32, [KRAIT_AT_FRAME_BACK] = 24, [KRAIT_AT_FRAME_STACK] = 0,                  \
+    [KRAIT_AT_FRAME_OWNER] = NOWHERE, [KRAIT_AT_FRAME_ENTRY] = NOWHERE, [KRAIT_AT_FRAME_VALUES] = 64,    \
+    [KRAIT_AT_CODE_NAMES] = 64, [KRAIT_AT_CODE_EXCEPTIONS] = NOWHERE, [KRAIT_AT_CODE_FILE] = 104,        \
+    [KRAIT_AT_CODE_NAME] = 112, [KRAIT_AT_CODE_QUALNAME] = NOWHERE, [KRAIT_AT_CODE_LINES] = 120,         \
+    [KRAIT_AT_CODE_FIRST_LINE] = 40, [KRAIT_AT_CODE_BYTES] = NOWHERE, [KRAIT_AT_CODE_LOCALS] = 72,       \
+    [KRAIT_AT_TUPLE_ITEMS] = 24, [KRAIT_AT_GENERATOR_FRAME] = 16, [KRAIT_AT_GENERATOR_STATE] = 24,       \
+    [KRAIT_AT_CODE_CELLS] = 88, [KRAIT_AT_CODE_FREE] = 80, [KRAIT_AT_TEXT_ASCII] = 48,                   \
+    [KRAIT_AT_TEXT_WIDE] = 72, [KRAIT_AT_THREAD_DICT] = 152, [KRAIT_AT_THREAD_LOOP] = NOWHERE,           \
+    [KRAIT_AT_CODE_STRING] = 48
 
 /* What 3.11 and 3.12 share. */
-#define KRAIT_AT_311_312                                                                                  \
-    [KRAIT_AT_FRAME_VALUES] = NOWHERE, [KRAIT_AT_FRAME_BLOCKS] = NOWHERE, [KRAIT_AT_CODE_NAMES] = 32,     \
-    [KRAIT_AT_CODE_EXCEPTIONS] = 40, [KRAIT_AT_CODE_CELLS] = NOWHERE, [KRAIT_AT_CODE_FREE] = NOWHERE,     \
-    [KRAIT_AT_FRAME_GENERATOR] = NOWHERE, [KRAIT_AT_INTERPRETERS] = 40, [KRAIT_AT_INTERP_NEXT] = 0,       \
-    [KRAIT_AT_THREAD_NEXT] = 8, [KRAIT_AT_THREAD_INTERP] = 16, [KRAIT_AT_THREAD_FRAME] = 56,              \
-    [KRAIT_AT_FRAME_INSTRUCTION] = 56, [KRAIT_AT_FRAME_STACK] = 64, [KRAIT_AT_GENERATOR_FRAME] = NOWHERE, \
-    [KRAIT_AT_GENERATOR_STATE] = NOWHERE, [KRAIT_AT_TUPLE_ITEMS] = 24, [KRAIT_AT_FRAME_LOCALS] = 72,      \
-    [KRAIT_AT_CODE_FILE] = 112, [KRAIT_AT_CODE_NAME] = 120, [KRAIT_AT_CODE_QUALNAME] = 128,               \
-    [KRAIT_AT_CODE_LINES] = 136, [KRAIT_AT_CODE_LOCALS] = 96
+#define KRAIT_AT_311_312                                                                              \
+    [KRAIT_AT_FRAME_VALUES] = NOWHERE, [KRAIT_AT_FRAME_BLOCKS] = NOWHERE, [KRAIT_AT_CODE_NAMES] = 32, \
+    [KRAIT_AT_CODE_EXCEPTIONS] = 40, [KRAIT_AT_CODE_CELLS] = NOWHERE, [KRAIT_AT_CODE_FREE] = NOWHERE, \
+    [KRAIT_AT_FRAME_GENERATOR] = NOWHERE, [KRAIT_AT_INTERPRETERS] = 40, [KRAIT_AT_INTERP_NEXT] = 0,   \
+    [KRAIT_AT_THREAD_NEXT] = 8, [KRAIT_AT_THREAD_INTERP] = 16, [KRAIT_AT_THREAD_FRAME] = 56,          \
+    [KRAIT_AT_FRAME_INSTRUCTION] = 56, [KRAIT_AT_FRAME_STACK] = 64, [KRAIT_AT_FRAME_TOP] = 64,        \
+    [KRAIT_AT_FRAME_STATE] = NOWHERE, [KRAIT_AT_CODE_STRING] = NOWHERE, [KRAIT_AT_TUPLE_ITEMS] = 24,  \
+    [KRAIT_AT_FRAME_LOCALS] = 72, [KRAIT_AT_CODE_FILE] = 112, [KRAIT_AT_CODE_NAME] = 120,             \
+    [KRAIT_AT_CODE_QUALNAME] = 128, [KRAIT_AT_CODE_LINES] = 136, [KRAIT_AT_CODE_LOCALS] = 96,         \
+    [KRAIT_AT_THREAD_LOOP] = NOWHERE
 
 /* Places that the table has kept since 3.13. */
 #define KRAIT_AT_TABLE                                                                                     \
@@ -43,45 +45,86 @@ enum { NOWHERE = KRAIT_NOWHERE, FIXED = 0x8000 }; /* FIXED: in a row with a tabl
     [KRAIT_AT_CODE_NAMES] = FIXED | 32, [KRAIT_AT_CODE_EXCEPTIONS] = FIXED | 40,                           \
     [KRAIT_AT_CODE_CELLS] = NOWHERE, [KRAIT_AT_CODE_FREE] = NOWHERE, [KRAIT_AT_FRAME_GENERATOR] = NOWHERE, \
     [KRAIT_AT_INTERPRETERS] = 40, [KRAIT_AT_INTERP_ID] = 56, [KRAIT_AT_INTERP_NEXT] = 64,                  \
-    [KRAIT_AT_INTERP_THREADS] = 72, [KRAIT_AT_CFRAME_FRAME] = NOWHERE, [KRAIT_AT_FRAME_ENTRY] = NOWHERE
+    [KRAIT_AT_INTERP_THREADS] = 72, [KRAIT_AT_CFRAME_FRAME] = NOWHERE, [KRAIT_AT_FRAME_ENTRY] = NOWHERE,   \
+    [KRAIT_AT_FRAME_STATE] = NOWHERE, [KRAIT_AT_CODE_STRING] = NOWHERE
 
 static const struct krait_layout_of versions[] = {
     { 0x0308, KRAIT_INSTRUCTION_BYTES, KRAIT_LINK_REFERENCE, KRAIT_LINES_LNOTAB, .gil_in_runtime = true,
-      .gc_in_runtime = true, .task = { 112, 32 },
+      .gc_in_runtime = true, .states = { INT8_MAX, 0, 0, 1 }, .awaited = 1, .await = { { 72, 72 }, 0 },
+      .task = { 112, 32, 72 }, .lookup = { KRAIT_ATTRIBUTES_DICT, 872, 16, 48 }, .loop_in_holder = true,
       .at = { KRAIT_AT_BEFORE_311, [KRAIT_AT_INTERP_ID] = 16, [KRAIT_AT_GIL] = 1152, [KRAIT_AT_GC] = 544,
+              [KRAIT_AT_INTERP_MODULES] = 56, [KRAIT_AT_FRAME_TOP] = 72, [KRAIT_AT_FRAME_STATE] = NOWHERE,
               [KRAIT_AT_FRAME_INSTRUCTION] = 104, [KRAIT_AT_FRAME_GENERATOR] = 96,
               [KRAIT_AT_FRAME_BLOCKS] = 112, [KRAIT_AT_FRAME_LOCALS] = 360 } },
     { 0x0309, KRAIT_INSTRUCTION_BYTES, KRAIT_LINK_REFERENCE, KRAIT_LINES_LNOTAB, .gil_in_runtime = true,
-      .task = { 152, 32 },
+      .states = { INT8_MAX, 0, 0, 1 }, .awaited = 1, .await = { { 72, 72 }, 0 }, .task = { 152, 32, 80 },
+      .lookup = { KRAIT_ATTRIBUTES_DICT, 864, 16, 48 }, .loop_in_holder = true,
       .at = { KRAIT_AT_BEFORE_311, [KRAIT_AT_INTERP_ID] = 24, [KRAIT_AT_GIL] = 352, [KRAIT_AT_GC] = 816,
+              [KRAIT_AT_INTERP_MODULES] = 856, [KRAIT_AT_FRAME_TOP] = 72, [KRAIT_AT_FRAME_STATE] = NOWHERE,
               [KRAIT_AT_FRAME_INSTRUCTION] = 104, [KRAIT_AT_FRAME_GENERATOR] = 96,
               [KRAIT_AT_FRAME_BLOCKS] = 112, [KRAIT_AT_FRAME_LOCALS] = 360 } },
     { 0x030a, KRAIT_INSTRUCTION_UNITS, KRAIT_LINK_REFERENCE, KRAIT_LINES_LINETABLE, .gil_in_runtime = true,
-      .task = { 160, 24 },
+      .states = { -2, -1, -1, 0 }, .awaited = 1, .top = KRAIT_TOP_VALUES, .await = { { 72, 72 }, 0 },
+      .task = { 160, 24, 88 }, .lookup = { KRAIT_ATTRIBUTES_DICT, 872, 48, 72 }, .loop_in_holder = true,
       .at = { KRAIT_AT_BEFORE_311, [KRAIT_AT_INTERP_ID] = 24, [KRAIT_AT_GIL] = 352, [KRAIT_AT_GC] = 816,
+              [KRAIT_AT_INTERP_MODULES] = 856, [KRAIT_AT_FRAME_TOP] = 80, [KRAIT_AT_FRAME_STATE] = 108,
               [KRAIT_AT_FRAME_INSTRUCTION] = 96, [KRAIT_AT_FRAME_GENERATOR] = 88,
               [KRAIT_AT_FRAME_BLOCKS] = 104, [KRAIT_AT_FRAME_LOCALS] = 352 } },
     { 0x030b, KRAIT_INSTRUCTION_POINTER, KRAIT_LINK_DEPTH, KRAIT_LINES_LOCATIONS, .gil_in_runtime = true,
-      .task = { 136, 112 },
-      .at = { KRAIT_AT_311_312, [KRAIT_AT_INTERP_ID] = 48, [KRAIT_AT_INTERP_THREADS] = 16,
-              [KRAIT_AT_GIL] = 360, [KRAIT_AT_GC] = 848, [KRAIT_AT_THREAD_ID] = 152,
-              [KRAIT_AT_THREAD_NATIVE] = 160, [KRAIT_AT_CFRAME_FRAME] = 8, [KRAIT_AT_FRAME_CODE] = 32,
-              [KRAIT_AT_FRAME_BACK] = 48, [KRAIT_AT_FRAME_OWNER] = 69, [KRAIT_AT_FRAME_ENTRY] = 68,
-              [KRAIT_AT_CODE_FIRST_LINE] = 72, [KRAIT_AT_CODE_BYTES] = 184, [KRAIT_AT_TEXT_ASCII] = 48,
+      .states = { -2, -1, -1, 0 }, .awaited = 1, .top = KRAIT_TOP_LOCALS, .await = { { 151, 150 }, 2 },
+      .task = { 136, 112, 88 }, .lookup = { KRAIT_ATTRIBUTES_APART, 872, 48, 72 }, .loop_in_holder = true,
+      .at = { KRAIT_AT_311_312,
+              [KRAIT_AT_INTERP_ID] = 48,
+              [KRAIT_AT_INTERP_THREADS] = 16,
+              [KRAIT_AT_GIL] = 360,
+              [KRAIT_AT_GC] = 848,
+              [KRAIT_AT_INTERP_MODULES] = 888,
+              [KRAIT_AT_THREAD_DICT] = 128,
+              [KRAIT_AT_GENERATOR_FRAME] = 80,
+              [KRAIT_AT_GENERATOR_STATE] = 75,
+              [KRAIT_AT_THREAD_ID] = 152,
+              [KRAIT_AT_THREAD_NATIVE] = 160,
+              [KRAIT_AT_CFRAME_FRAME] = 8,
+              [KRAIT_AT_FRAME_CODE] = 32,
+              [KRAIT_AT_FRAME_BACK] = 48,
+              [KRAIT_AT_FRAME_OWNER] = 69,
+              [KRAIT_AT_FRAME_ENTRY] = 68,
+              [KRAIT_AT_CODE_FIRST_LINE] = 72,
+              [KRAIT_AT_CODE_BYTES] = 184,
+              [KRAIT_AT_TEXT_ASCII] = 48,
               [KRAIT_AT_TEXT_WIDE] = 72 } },
     { 0x030c, KRAIT_INSTRUCTION_POINTER, KRAIT_LINK_DEPTH, KRAIT_LINES_LOCATIONS, .int_has_tag = true,
-      .task = { 136, 72 },
-      .at = { KRAIT_AT_311_312, [KRAIT_AT_INTERP_ID] = 8, [KRAIT_AT_INTERP_THREADS] = 72,
-              [KRAIT_AT_GIL] = 384, [KRAIT_AT_GC] = 312, [KRAIT_AT_THREAD_ID] = 136,
-              [KRAIT_AT_THREAD_NATIVE] = 144, [KRAIT_AT_CFRAME_FRAME] = 0, [KRAIT_AT_FRAME_CODE] = 0,
-              [KRAIT_AT_FRAME_BACK] = 8, [KRAIT_AT_FRAME_OWNER] = 70, [KRAIT_AT_FRAME_ENTRY] = NOWHERE,
-              [KRAIT_AT_CODE_FIRST_LINE] = 68, [KRAIT_AT_CODE_BYTES] = 192, [KRAIT_AT_TEXT_ASCII] = 40,
+      .states = { -2, -1, -1, 0 }, .awaited = 1, .top = KRAIT_TOP_LOCALS, .await = { { 151, 240 }, 2 },
+      .task = { 136, 72, 88 }, .lookup = { KRAIT_ATTRIBUTES_TAGGED, 880, 48, 72 },
+      .at = { KRAIT_AT_311_312,
+              [KRAIT_AT_INTERP_ID] = 8,
+              [KRAIT_AT_INTERP_THREADS] = 72,
+              [KRAIT_AT_GIL] = 384,
+              [KRAIT_AT_GC] = 312,
+              [KRAIT_AT_INTERP_MODULES] = 944,
+              [KRAIT_AT_THREAD_DICT] = 112,
+              [KRAIT_AT_GENERATOR_FRAME] = 72,
+              [KRAIT_AT_GENERATOR_STATE] = 67,
+              [KRAIT_AT_THREAD_ID] = 136,
+              [KRAIT_AT_THREAD_NATIVE] = 144,
+              [KRAIT_AT_CFRAME_FRAME] = 0,
+              [KRAIT_AT_FRAME_CODE] = 0,
+              [KRAIT_AT_FRAME_BACK] = 8,
+              [KRAIT_AT_FRAME_OWNER] = 70,
+              [KRAIT_AT_FRAME_ENTRY] = NOWHERE,
+              [KRAIT_AT_CODE_FIRST_LINE] = 68,
+              [KRAIT_AT_CODE_BYTES] = 192,
+              [KRAIT_AT_TEXT_ASCII] = 40,
               [KRAIT_AT_TEXT_WIDE] = 56 } },
     { 0x030d, KRAIT_INSTRUCTION_POINTER, KRAIT_LINK_DEPTH, KRAIT_LINES_LOCATIONS, .has_table = true,
-      .int_has_tag = true, .task = { 120, 72 },
+      .int_has_tag = true, .states = { -3, -1, -1, 0 }, .awaited = 1, .top = KRAIT_TOP_LOCALS,
+      .task = { 120, 72, 96 }, .lookup = { KRAIT_ATTRIBUTES_INLINE, 880, 48, 72 },
       .at = { KRAIT_AT_TABLE,
-              [KRAIT_AT_GENERATOR_FRAME] = NOWHERE,
-              [KRAIT_AT_GENERATOR_STATE] = NOWHERE,
+              [KRAIT_AT_GENERATOR_FRAME] = FIXED | 72,
+              [KRAIT_AT_GENERATOR_STATE] = FIXED | 67,
+              [KRAIT_AT_INTERP_MODULES] = 88,
+              [KRAIT_AT_THREAD_DICT] = NOWHERE,
+              [KRAIT_AT_THREAD_LOOP] = FIXED | 304,
               [KRAIT_AT_GIL] = 112,
               [KRAIT_AT_GC] = 80,
               [KRAIT_AT_GC_COLLECTING] = 576,
@@ -97,6 +140,7 @@ static const struct krait_layout_of versions[] = {
               [KRAIT_AT_FRAME_LOCALS] = 256,
               [KRAIT_AT_FRAME_OWNER] = 264,
               [KRAIT_AT_FRAME_STACK] = FIXED | 64,
+              [KRAIT_AT_FRAME_TOP] = FIXED | 64,
               [KRAIT_AT_CODE_FILE] = 280,
               [KRAIT_AT_CODE_NAME] = 288,
               [KRAIT_AT_CODE_QUALNAME] = 296,
@@ -108,7 +152,7 @@ static const struct krait_layout_of versions[] = {
               [KRAIT_AT_TEXT_WIDE] = FIXED | 56 } },
     { 0x030e, KRAIT_INSTRUCTION_POINTER, KRAIT_LINK_POINTER, KRAIT_LINES_LOCATIONS, .has_table = true,
       .int_has_tag = true, .states = { -3, -1, -1, 0 }, .awaited = 1, .locks = KRAIT_LOCKS_MUTEX,
-      .task = { 128, 72 },
+      .task = { 128, 72 }, .asyncio_has_table = true,
       .at = { KRAIT_AT_TABLE,
               [KRAIT_AT_GENERATOR_FRAME] = 680,
               [KRAIT_AT_GENERATOR_STATE] = 688,
@@ -127,6 +171,10 @@ static const struct krait_layout_of versions[] = {
               [KRAIT_AT_FRAME_LOCALS] = 280,
               [KRAIT_AT_FRAME_OWNER] = 288,
               [KRAIT_AT_FRAME_STACK] = 296,
+              [KRAIT_AT_FRAME_TOP] = 296,
+              [KRAIT_AT_INTERP_MODULES] = NOWHERE,
+              [KRAIT_AT_THREAD_DICT] = NOWHERE,
+              [KRAIT_AT_THREAD_LOOP] = NOWHERE,
               [KRAIT_AT_CODE_FILE] = 320,
               [KRAIT_AT_CODE_NAME] = 328,
               [KRAIT_AT_CODE_QUALNAME] = 336,
@@ -138,7 +186,7 @@ static const struct krait_layout_of versions[] = {
               [KRAIT_AT_TEXT_WIDE] = FIXED | 56 } },
     { 0x030f, KRAIT_INSTRUCTION_POINTER, KRAIT_LINK_POINTER, KRAIT_LINES_LOCATIONS, .has_table = true,
       .int_has_tag = true, .states = { 0, 2, 3, 4 }, .awaited = 2, .locks = KRAIT_LOCKS_MUTEX,
-      .task = { 128, 72 },
+      .task = { 128, 72 }, .asyncio_has_table = true,
       .at = { KRAIT_AT_TABLE,
               [KRAIT_AT_GENERATOR_FRAME] = 808,
               [KRAIT_AT_GENERATOR_STATE] = 816,
@@ -157,6 +205,10 @@ static const struct krait_layout_of versions[] = {
               [KRAIT_AT_FRAME_LOCALS] = 344,
               [KRAIT_AT_FRAME_OWNER] = 352,
               [KRAIT_AT_FRAME_STACK] = 360,
+              [KRAIT_AT_FRAME_TOP] = 360,
+              [KRAIT_AT_INTERP_MODULES] = NOWHERE,
+              [KRAIT_AT_THREAD_DICT] = NOWHERE,
+              [KRAIT_AT_THREAD_LOOP] = NOWHERE,
               [KRAIT_AT_CODE_FILE] = 384,
               [KRAIT_AT_CODE_NAME] = 392,
               [KRAIT_AT_CODE_QUALNAME] = 400,

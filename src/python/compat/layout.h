@@ -15,6 +15,7 @@ enum krait_at {
     KRAIT_AT_INTERP_NEXT,  /* PyInterpreterState */
     KRAIT_AT_INTERP_ID,
     KRAIT_AT_INTERP_THREADS,
+    KRAIT_AT_INTERP_MODULES, /* before 3.14: sys.modules */
     KRAIT_AT_GIL, /* before 3.12 in _PyRuntime, then a pointer in PyInterpreterState: struct _gil_runtime_state */
     KRAIT_AT_GC, /* PyInterpreterState, before 3.9 _PyRuntime: with a table the state of the garbage collector, else its flag */
     KRAIT_AT_GC_COLLECTING, /* from there the flag, an int: 1 while it collects */
@@ -22,12 +23,16 @@ enum krait_at {
     KRAIT_AT_THREAD_INTERP,
     KRAIT_AT_THREAD_ID,
     KRAIT_AT_THREAD_NATIVE, /* 3.11 */
-    KRAIT_AT_THREAD_FRAME,  /* the frame, or in 3.11 and 3.12 the _PyCFrame that points to it */
+    KRAIT_AT_THREAD_DICT, /* before 3.13: values of C code for this thread, a dict, in which asyncio has the loop that runs */
+    KRAIT_AT_THREAD_LOOP,  /* 3.13: that loop */
+    KRAIT_AT_THREAD_FRAME, /* the frame, or in 3.11 and 3.12 the _PyCFrame that points to it */
     KRAIT_AT_CFRAME_FRAME,
     KRAIT_AT_FRAME_CODE, /* PyFrameObject, from 3.11 on _PyInterpreterFrame */
     KRAIT_AT_FRAME_BACK,
     KRAIT_AT_FRAME_INSTRUCTION,
     KRAIT_AT_FRAME_STACK, /* how a frame that runs is told from one that calls: enum krait_link */
+    KRAIT_AT_FRAME_TOP,   /* enum krait_top */
+    KRAIT_AT_FRAME_STATE, /* 3.10 alone: what its generator does (int8_t); other versions have that in the generator */
     KRAIT_AT_FRAME_OWNER, /* 3.11 */
     KRAIT_AT_FRAME_ENTRY, /* 3.11 alone: whether C code called it; later ones put a frame of no function before it */
     KRAIT_AT_FRAME_LOCALS,
@@ -40,12 +45,13 @@ enum krait_at {
     KRAIT_AT_CODE_LINES,
     KRAIT_AT_CODE_FIRST_LINE,
     KRAIT_AT_CODE_BYTES,      /* the instructions: 3.11 */
+    KRAIT_AT_CODE_STRING,     /* before 3.11: the instructions, a bytes */
     KRAIT_AT_CODE_NAMES,      /* names of what is not local, as of attributes, a tuple */
     KRAIT_AT_CODE_EXCEPTIONS, /* 3.11: the exception table, a bytes */
     KRAIT_AT_CODE_LOCALS,     /* names of the local variables, a tuple */
     KRAIT_AT_CODE_CELLS,      /* before 3.11 those in cells, and those of enclosing functions */
     KRAIT_AT_CODE_FREE,
-    KRAIT_AT_GENERATOR_FRAME, /* 3.14, PyGenObject: its frame, which is in it */
+    KRAIT_AT_GENERATOR_FRAME, /* PyGenObject: its frame, which is in it; before 3.11 a pointer to it */
     KRAIT_AT_GENERATOR_STATE,
     KRAIT_AT_TUPLE_ITEMS, /* PyTupleObject */
     KRAIT_AT_TEXT_ASCII,  /* PyUnicodeObject: characters of an ASCII text */
@@ -70,6 +76,31 @@ enum krait_link {
     KRAIT_LINK_POINTER, /* stackpointer, NULL while it runs */
 };
 
+/* Where the stack of a frame ends that is suspended. */
+enum krait_top {
+    KRAIT_TOP_POINTER,
+    KRAIT_TOP_VALUES, /* int, slots from KRAIT_AT_FRAME_VALUES */
+    KRAIT_TOP_LOCALS, /* int, slots from the first local variable */
+};
+
+/* Before 3.13 a suspended coroutine awaits something if its next instruction is one of these, with that argument at least in its
+ * two low bits: _PyGen_yf in Objects/genobject.c. */
+struct krait_await_code {
+    uint8_t codes[2], least;
+};
+enum {
+    KRAIT_CODE_UNIT = 2, /* bytes of an instruction: its code and its argument */
+    KRAIT_RESUME_BITS = 3,
+};
+
+/* Where the attributes of an instance are if its type has KRAIT_TYPE_MANAGED: Include/internal/pycore_object.h. */
+enum krait_attributes {
+    KRAIT_ATTRIBUTES_DICT,  /* before 3.11: always in a dict, at the type's offset */
+    KRAIT_ATTRIBUTES_APART, /* 3.11: words before the object point to the values, or else to a dict */
+    KRAIT_ATTRIBUTES_TAGGED, /* 3.12: a word before it points to the values if its low bit is 1, or else to a dict */
+    KRAIT_ATTRIBUTES_INLINE, /* 3.13: a word before it points to a dict, or the values lie behind its head */
+};
+
 /* The encoding of line numbers: lines.h. */
 enum krait_line_table {
     KRAIT_LINES_LNOTAB,    /* Objects/lnotab_notes.txt of 3.8 */
@@ -89,10 +120,18 @@ enum krait_locks {
     KRAIT_LOCKS_MUTEX,     /* a PyMutex */
 };
 
-/* Where a task of asyncio's C part has its coroutine, with its name behind that (TaskObj, Modules/_asynciomodule.c), and where a
- * coroutine has its code (PyCoroObject, Include/internal/pycore_interpframe_structs.h, before 3.14 Include/cpython/genobject.h). */
+/* Where a task of asyncio's C part has its coroutine, with its name behind that (TaskObj, Modules/_asynciomodule.c), where a
+ * coroutine has its code (PyCoroObject, Include/internal/pycore_interpframe_structs.h, before 3.14 Include/cpython/genobject.h),
+ * and before 3.14 where a task has its state (FutureObj). */
 struct krait_task_layout {
-    uint8_t coroutine, code;
+    uint8_t coroutine, code, state;
+};
+
+/* Before 3.14: what is needed to find names in dicts and instances. */
+struct krait_lookup_layout {
+    enum krait_attributes attributes;
+    uint16_t type_keys; /* PyHeapTypeObject: the names of attributes that instances have in common */
+    uint8_t function_code, function_closure; /* PyFunctionObject */
 };
 
 struct krait_layout_of {
@@ -105,10 +144,15 @@ struct krait_layout_of {
     bool gc_in_runtime;
     bool int_has_tag; /* 3.12: the number of digits is shifted by 3 bits, the sign is in them */
     struct krait_task_layout task;
-    bool has_table; /* `at` holds places in _Py_DebugOffsets */
-    struct {        /* PyFrameState: Include/internal/pycore_frame.h */
+    struct krait_lookup_layout lookup;
+    bool loop_in_holder;    /* the dict has an object that has the loop */
+    bool asyncio_has_table; /* struct krait_asyncio_table */
+    bool has_table;         /* `at` holds places in _Py_DebugOffsets */
+    struct {                /* PyFrameState: Include/internal/pycore_frame.h; before 3.10 whether it runs */
         int8_t created, awaits, awaits_too, runs;
     } states;
+    enum krait_top top;
+    struct krait_await_code await;
     /* slots from the top of a waiting coroutine's stack down to what it awaits: SEND in Python/bytecodes.c */
     uint8_t awaited;
     uint16_t at[KRAIT_AT_COUNT];
@@ -132,6 +176,17 @@ enum {
     KRAIT_GIL_LOCKED = 16,
     KRAIT_GIL_SIZE = 208,
     KRAIT_TYPE_NAME = 24,
+    KRAIT_TYPE_FLAGS = 168, /* PyTypeObject */
+    KRAIT_TYPE_BASE = 256,
+    KRAIT_TYPE_DICT_OFFSET = 288,
+    KRAIT_TYPE_INLINE = 1 << 2, /* Py_TPFLAGS_INLINE_VALUES */
+    KRAIT_TYPE_MANAGED = 1 << 4,
+    KRAIT_MODULE_DICT = 16,    /* PyModuleObject */
+    KRAIT_WEAK_OBJECT = 16,    /* PyWeakReference */
+    KRAIT_BOUND_FUNCTION = 16, /* PyMethodObject */
+    KRAIT_BOUND_SELF = 24,
+    KRAIT_PARTIAL_FUNCTION = 16, /* partialobject, Modules/_functoolsmodule.c */
+    KRAIT_PARTIAL_ARGUMENTS = 24,
     KRAIT_CELL_VALUE = 16,
     KRAIT_FLOAT_VALUE = 16,
     KRAIT_LIST_ITEMS = 24,
@@ -139,6 +194,8 @@ enum {
     KRAIT_SET_MASK = 32,
     KRAIT_SET_TABLE = 40,
     KRAIT_DICT_USED = 16,
+    KRAIT_DICT_KEYS = 32,
+    KRAIT_DICT_VALUES = 40, /* NULL: they are beside the keys */
     KRAIT_INT_DIGITS = 24,
     KRAIT_BUILTIN_DEFINITION = 16, /* PyCFunctionObject: the PyMethodDef, which begins with the name */
     KRAIT_BUILTIN_SELF = 24,       /* what it is bound to */
@@ -158,14 +215,49 @@ enum {
     KRAIT_BLOCK_LEVEL = 8, /* slots of the stack that remain in use when the block is left */
 };
 
-/* Of asyncio: a Handle, whose __slots__ lie in the order of their names (Lib/asyncio/events.py), what runs a step of a task
- * (TaskStepMethWrapper, TaskWakeupMethWrapper; a method: PyCFunctionObject), and before 3.11 a coroutine's pointer to its frame. */
+/* A dict's keys before 3.14: a head, a table of indices, and entries of a hash, a key and a value (PyDictKeysObject in
+ * Objects/dict-common.h, from 3.11 on in Include/internal/pycore_dict.h). From 3.11 on, entries of a kind other than 0 have no
+ * hash. */
+struct krait_keys_layout {
+    uint8_t size; /* of the table: how many indices; from 3.11 on the log2 of its bytes (1 byte) */
+    uint8_t kind; /* 1 byte; 0: there are no kinds */
+    uint8_t count, indices;
+    uint8_t values; /* from where an instance's values begin to the first */
+};
+
+static inline struct krait_keys_layout krait_keys_layout(enum krait_attributes attributes)
+{
+    static const struct krait_keys_layout layouts[] = { [KRAIT_ATTRIBUTES_DICT] = { 8, 0, 32, 40, 0 },
+                                                        [KRAIT_ATTRIBUTES_APART] = { 9, 10, 24, 32, 0 },
+                                                        [KRAIT_ATTRIBUTES_TAGGED] = { 9, 10, 24, 32, 0 },
+                                                        [KRAIT_ATTRIBUTES_INLINE] = { 9, 10, 24, 32, 8 } };
+    return layouts[attributes];
+}
+
+/* Words before and behind an object's head: enum krait_attributes. */
+enum {
+    KRAIT_MANAGED_VALUES = -32,
+    KRAIT_MANAGED_DICT = -24,
+    KRAIT_INLINE_VALUES = 16,
+};
+
+/* The first fields of a future of asyncio's C part before 3.14 (FutureObj, Modules/_asynciomodule.c), and what a thread's dict has
+ * of its running loop (PyRunningLoopHolder). */
+enum {
+    KRAIT_FUTURE_LOOP = 16,
+    KRAIT_FUTURE_CALLBACK = 24,
+    KRAIT_FUTURE_CALLBACKS = 40, /* the others: a list of tuples that begin with the callback */
+    KRAIT_FUTURE_PENDING = 0,
+    KRAIT_HOLDER_LOOP = 16,
+};
+
+/* Of asyncio: a Handle, whose __slots__ lie in the order of their names (Lib/asyncio/events.py), and what runs a step of a task
+ * (TaskStepMethWrapper, TaskWakeupMethWrapper; a method: PyCFunctionObject). */
 enum {
     KRAIT_HANDLE_CALLBACK = 24,
     KRAIT_STEP_TASK = 16,
     KRAIT_METHOD_DEFINITION = 16,
     KRAIT_METHOD_SELF = 24,
-    KRAIT_COROUTINE_FRAME = 16,
 };
 
 /* Bits of a reference on a frame's stack that are no part of the address; 0 before 3.14: Include/internal/pycore_stackref.h. */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Internal to remote/: names in dicts, modules and instances, and what sets, lists and tuples hold, before Python 3.14. As with
+ * object.h, what is read may be wrong if it changes meanwhile; it is bounded.
+ */
+#ifndef KRAIT_REMOTE_LOOKUP_H
+#define KRAIT_REMOTE_LOOKUP_H
+
+#include "remote/remote.h"
+
+/* Addresses of objects, as they were read. */
+struct krait_found {
+    uint64_t *items;
+    uint32_t count, cap;
+};
+
+static inline void krait_found_done(struct krait_found *found)
+{
+    free(found->items);
+}
+
+/* Where the pointer to a value is: in a dict with text keys, in a module, in an instance of a class that is written in Python. 0:
+ * it has no such name. */
+uint64_t krait_dict_place(const struct krait_remote *remote, uint64_t dict, const char *name);
+uint64_t krait_module_place(const struct krait_remote *remote, uint64_t module, const char *name);
+uint64_t krait_attribute_place(const struct krait_remote *remote, uint64_t object, const char *name);
+
+/* The pointer at an address, or at `at` bytes from it; 0: none, or it cannot be read. */
+uint64_t krait_pointer_at(const struct krait_remote *remote, uint64_t place);
+
+/* Appends what is in a set, a list or a tuple. Return 0, -ENOMEM, or the errors of krait_memory_read; -EFAULT: it is none. */
+int krait_set_items(const struct krait_remote *remote, uint64_t set, struct krait_found *found);
+int krait_list_items(const struct krait_remote *remote, uint64_t list, struct krait_found *found);
+int krait_tuple_items(const struct krait_remote *remote, uint64_t tuple, struct krait_found *found);
+
+/* Reads into `found` with `once`, which appends, until it is the same twice. Returns 0; -EAGAIN: it never was; -ENOMEM. */
+typedef int krait_found_fn(void *ctx, struct krait_found *found);
+int krait_found_read(krait_found_fn *once, void *ctx, struct krait_found *found);
+
+#endif

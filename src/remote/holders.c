@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "python/compat/exceptions.h"
+#include "remote/lookup.h"
 #include "remote/memory.h"
 #include "remote/object.h"
 #include "remote/stack.h"
@@ -127,14 +128,15 @@ static bool may_release(const struct krait_remote *remote, uint64_t code)
     return found;
 }
 
-static int add_held(const struct krait_remote *remote, const struct krait_raw_frame *frame, pid_t tid,
-                    struct krait_held_list *held)
+/* `released`: a lock that does not count; 0: none. */
+static int add_held(const struct krait_remote *remote, const struct krait_raw_frame *frame, uint64_t released,
+                    pid_t tid, struct krait_held_list *held)
 {
     struct slots slots = { 0 };
     uint32_t count = read_slots(remote, frame, &slots) ? slots.count : 0;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t lock = lock_of(remote, &slots, i);
-        if (!lock)
+        if (!lock || lock == released)
             continue;
         if (may_release(remote, frame->code))
             return 0;
@@ -145,35 +147,44 @@ static int add_held(const struct krait_remote *remote, const struct krait_raw_fr
     return 0;
 }
 
-static bool is_in_threading(const struct krait_remote_code *code, const char *method)
+/* -- the lock of a Condition -- */
+
+static bool is_in_wait(struct krait_remote *remote, const struct krait_raw_frame *frame)
 {
-    const char *file = code ? strrchr(code->file, '/') : NULL, *dot = code ? strrchr(code->name, '.') : NULL;
-    return file && strcmp(file, "/threading.py") == 0 && strcmp(dot ? dot + 1 : code->name, method) == 0;
+    const struct krait_remote_code *code = krait_code_read(remote, frame->code);
+    const char *file = code ? strrchr(code->file, '/') : NULL;
+    return file && strcmp(file, "/threading.py") == 0 &&
+           (strcmp(code->name, "Condition.wait") == 0 || strcmp(code->name, "wait") == 0); /* before 3.11 */
 }
 
-/* Condition(lock).wait() releases the lock, in a with statement of whoever calls it. Which lock is not known here; so what the
- * caller's file holds does not count. NULL: the thread is not in there. */
-static const char *releasing_file(struct krait_remote *remote, const struct krait_stack_reader *reader)
+/* Condition.wait(self) releases self._lock, in a with statement of whoever calls it, and takes it back: it waits itself, or in a
+ * method that it calls. Returns false if the thread is in there, but which lock that is cannot be read. */
+static bool find_released(struct krait_remote *remote, const struct krait_stack_reader *reader,
+                          uint64_t *released)
 {
-    const struct krait_remote_code *codes[3] = { NULL };
-    for (uint32_t i = 0; i < KRAIT_MIN(reader->count, (uint32_t)KRAIT_ARRAY_LEN(codes)); i++)
-        codes[i] = krait_code_read(remote, reader->frames[i].code);
-    const struct krait_remote_code *caller = is_in_threading(codes[1], "wait_for") ? codes[2] : codes[1];
-    return is_in_threading(codes[0], "wait") && caller ? caller->file : NULL;
+    enum { WAIT_DEPTH = 2 };
+    uint32_t i = 0, count = KRAIT_MIN(reader->count, (uint32_t)WAIT_DEPTH);
+    *released = 0;
+    while (i < count && !is_in_wait(remote, &reader->frames[i]))
+        i++;
+    if (i == count)
+        return true;
+    uint64_t self =
+        krait_pointer_at(remote, reader->frames[i].addr + remote->layout.at[KRAIT_AT_FRAME_LOCALS]);
+    *released =
+        krait_pointer_at(remote, krait_attribute_place(remote, self & ~KRAIT_REFERENCE_TAGS, "_lock"));
+    return *released;
 }
 
 /* What a thread holds that stands still. */
 static int add_all_held(struct krait_remote *remote, const struct krait_stack_reader *reader, pid_t tid,
                         struct krait_held_list *held)
 {
+    uint64_t released;
+    bool is_known = find_released(remote, reader, &released);
     int rc = 0;
-    const char *releasing = releasing_file(remote, reader);
-    for (uint32_t i = 0; i < reader->count && !rc; i++) {
-        const struct krait_remote_code *code =
-            releasing ? krait_code_read(remote, reader->frames[i].code) : NULL;
-        if (!code || strcmp(code->file, releasing) != 0)
-            rc = add_held(remote, &reader->frames[i], tid, held);
-    }
+    for (uint32_t i = 0; i < reader->count && !rc && is_known; i++)
+        rc = add_held(remote, &reader->frames[i], released, tid, held);
     return rc;
 }
 

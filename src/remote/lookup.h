@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Internal to remote/: names in dicts, modules and instances, and what sets, lists and tuples hold, before Python 3.14. As with
- * object.h, what is read may be wrong if it changes meanwhile; it is bounded.
+ * Internal to remote/: names in dicts, modules and instances, and what sets, lists and tuples hold. As with object.h, what is read
+ * may be wrong if it changes meanwhile; it is bounded.
  */
 #ifndef KRAIT_REMOTE_LOOKUP_H
 #define KRAIT_REMOTE_LOOKUP_H

@@ -127,11 +127,11 @@ struct krait_task_layout {
     uint8_t coroutine, code, state;
 };
 
-/* Before 3.14: what is needed to find names in dicts and instances. */
+/* What is needed to find names in dicts and instances. */
 struct krait_lookup_layout {
     enum krait_attributes attributes;
     uint16_t type_keys; /* PyHeapTypeObject: the names of attributes that instances have in common */
-    uint8_t function_code, function_closure; /* PyFunctionObject */
+    uint8_t function_code, function_closure; /* before 3.14: PyFunctionObject */
 };
 
 struct krait_layout_of {
@@ -215,7 +215,7 @@ enum {
     KRAIT_BLOCK_LEVEL = 8, /* slots of the stack that remain in use when the block is left */
 };
 
-/* A dict's keys before 3.14: a head, a table of indices, and entries of a hash, a key and a value (PyDictKeysObject in
+/* A dict's keys: a head, a table of indices, and entries of a hash, a key and a value (PyDictKeysObject in
  * Objects/dict-common.h, from 3.11 on in Include/internal/pycore_dict.h). From 3.11 on, entries of a kind other than 0 have no
  * hash. */
 struct krait_keys_layout {

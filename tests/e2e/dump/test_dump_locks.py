@@ -309,3 +309,99 @@ def test_a_thread_whose_with_statement_may_have_released_the_lock_is_not_its_hol
 
     for thread in wait_for(look, "threads that wait for the lock"):
         assert thread["waits_for"]["owner"] is None and not thread["deadlocked"]
+
+
+CONDITIONS = """
+import os, threading, time
+elsewhere, kept, same, again, busy = (threading.Lock() for _ in range(5))
+far, near, retaken = threading.Condition(elsewhere), threading.Condition(same), threading.Condition(again)
+retaken.note = "attributes in a dict"; vars(retaken)[None] = 1
+begun = threading.Barrier(9)
+
+library = {}
+exec(compile("def wait_for_it(condition): condition.wait()", "/home/me/library.py", "exec"), library)
+
+def waits_far():
+    begun.wait()
+    with elsewhere:
+        library["wait_for_it"](far)
+
+def takes_elsewhere():
+    begun.wait()
+    while not far._waiters:
+        time.sleep(0.01)
+    elsewhere.acquire()
+    time.sleep(600)
+
+def wants_elsewhere():
+    begun.wait()
+    while not far._waiters or not elsewhere.locked():
+        time.sleep(0.01)
+    with elsewhere:
+        pass
+
+def waits_near():
+    begun.wait()
+    with kept, same:
+        near.wait_for(lambda: False)
+
+def wants_kept():
+    begun.wait()
+    while not near._waiters:
+        time.sleep(0.01)
+    with kept:
+        pass
+
+def waits_again():
+    begun.wait()
+    with again:
+        retaken.wait()
+
+def takes_again():
+    begun.wait()
+    while not retaken._waiters:
+        time.sleep(0.01)
+    again.acquire()
+    retaken.notify()
+    time.sleep(600)
+
+def holds_busy():
+    begun.wait()
+    with busy:
+        time.sleep(600)
+
+def wants_busy():
+    begun.wait()
+    while not busy.locked():
+        time.sleep(0.01)
+    with busy:
+        pass
+
+functions = (waits_far, takes_elsewhere, wants_elsewhere, waits_near, wants_kept, waits_again, takes_again, holds_busy, wants_busy)
+for f in functions: threading.Thread(target=f, daemon=True).start()
+print(os.getpid(), id(elsewhere), id(kept), id(again), id(busy), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.every_python
+def test_a_thread_in_wait_of_a_condition_holds_all_but_the_lock_of_that_one(programs, krait, python):
+    app = programs.start(python, CONDITIONS)
+    elsewhere, kept, again, busy = map(int, app.ready.split())
+    wanted = {"wants_elsewhere": elsewhere, "wants_kept": kept, "waits_again": again, "wants_busy": busy}
+
+    def look():
+        out = subprocess.run([krait, "dump", "--json", str(app.pid)], capture_output=True, text=True, timeout=60).stdout
+        found = {f["function"]: t for t in json.loads(out)["threads"] for f in t["frames"]}
+        waits = {name: (found[name]["waits_for"] or {}).get("id") for name in wanted if name in found}
+        return found if waits == wanted else None
+
+    threads = wait_for(look, "threads that wait for the locks")
+    owners = {name: threads[name]["waits_for"]["owner"] for name in wanted}
+    assert owners == {
+        "wants_elsewhere": None,  # not the one whose with statement is in another file than its wait()
+        "wants_kept": threads["waits_near"]["tid"],  # though that with statement is in the file that waits for a condition
+        "waits_again": None,  # not itself, which waits to have it back
+        "wants_busy": threads["holds_busy"]["tid"],
+    }
+    assert not [t for t in threads.values() if t["deadlocked"]]

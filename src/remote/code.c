@@ -62,24 +62,43 @@ static bool read_header(const struct krait_remote *remote, uint64_t addr, char *
            take_header(remote, header, fields);
 }
 
+/* A frame a little above with the same code, as in a recursion; `i`: there is none. */
+static uint32_t find_same(const struct krait_raw_frame *frames, uint32_t i)
+{
+    enum { ABOVE = 16 };
+    uint32_t first = i > ABOVE ? i - ABOVE : 0;
+    for (uint32_t k = i; k-- > first;) {
+        if (frames[k].code == frames[i].code)
+            return k;
+    }
+    return i;
+}
+
 bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame *frames, uint32_t count,
                        const struct krait_remote_code **codes)
 {
     size_t size = header_size(remote);
     KRAIT_AUTO_FREE struct krait_memory_piece *pieces = calloc(count + 1, sizeof(*pieces));
+    KRAIT_AUTO_FREE const struct krait_remote_code **expected = calloc(count + 1, sizeof(*expected));
     KRAIT_AUTO_FREE char *headers = calloc(count + 1, size);
-    bool known = pieces && headers;
+    bool known = pieces && expected && headers;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < count && known; i++) {
-        uint64_t *found = krait_map_get(&remote->codes, frames[i].code);
-        codes[i] = found ? (const void *)(uintptr_t)*found : NULL;
-        pieces[i] = (struct krait_memory_piece){ frames[i].code, headers + i * size, size };
+        uint32_t same = find_same(frames, i);
+        uint64_t *found = same == i ? krait_map_get(&remote->codes, frames[i].code) : NULL;
+        codes[i] = same != i ? codes[same] : found ? (const void *)(uintptr_t)*found : NULL;
         known = codes[i];
+        if (same != i)
+            continue;
+        expected[n] = codes[i];
+        pieces[n] = (struct krait_memory_piece){ frames[i].code, headers + n * size, size };
+        n++;
     }
-    known = known && !krait_memory_pieces(remote->pid, pieces, count);
-    for (uint32_t i = 0; i < count && known; i++) {
+    known = known && !krait_memory_pieces(remote->pid, pieces, n);
+    for (uint32_t i = 0; i < n && known; i++) {
         uint64_t fields[FIELDS];
         known = take_header(remote, headers + i * size, fields) &&
-                memcmp(codes[i]->fields, fields, sizeof(fields)) == 0;
+                memcmp(expected[i]->fields, fields, sizeof(fields)) == 0;
     }
     return known;
 }

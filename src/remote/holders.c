@@ -192,6 +192,7 @@ static int read_thread(struct krait_remote *remote, struct krait_stack_reader *r
                        const struct krait_remote_thread *thread, struct krait_held_list *held)
 {
     enum { TRIES = 20, NAP_NS = 50 * KRAIT_NS_PER_US };
+    struct krait_stack_places places = thread->places;
     uint32_t before = held->count;
     int rc = thread->addr && thread->tid ? -EAGAIN : 0;
     for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
@@ -200,7 +201,7 @@ static int read_thread(struct krait_remote *remote, struct krait_stack_reader *r
         held->count = before;
         rc = krait_still_begin(&remote->still, remote->pid, thread->tid);
         if (!rc)
-            rc = krait_stack_copy(remote, reader, thread->addr);
+            rc = krait_stack_copy(remote, reader, thread->addr, &places);
         if (!rc)
             rc = add_all_held(remote, reader, thread->tid, held);
         if (!rc && !krait_still_end(&remote->still))

@@ -266,7 +266,7 @@ static int copy_stack(struct krait_remote *remote, struct krait_remote_stacks *s
                       struct krait_stack_reader *reader, struct krait_remote_thread *thread)
 {
     thread->count = reader->count = 0;
-    int rc = thread->addr ? krait_stack_copy(remote, reader, thread->addr) : 0;
+    int rc = thread->addr ? krait_stack_copy(remote, reader, thread->addr, &thread->places) : 0;
     rc = rc ? rc : add_frames(remote, stacks, reader);
     thread->count = rc ? 0 : reader->count;
     return rc;
@@ -406,6 +406,7 @@ static void keep_known(struct krait_remote_stacks *stacks, const struct krait_re
             thread->proved = old->proved;
             thread->switches = old->switches;
             thread->task = old->task;
+            thread->places = old->places;
             break;
         }
     }

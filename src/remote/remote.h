@@ -19,7 +19,7 @@
 
 #include <sys/types.h>
 
-enum { KRAIT_STEP_TYPES = 4, KRAIT_TASK_NAME_MAX = 64 };
+enum { KRAIT_STEP_TYPES = 4, KRAIT_STACK_PLACES = 4, KRAIT_TASK_NAME_MAX = 64 };
 enum { KRAIT_TRIES_MAX = 5000, KRAIT_DEPTH_MAX = 100000 };
 
 /* A code object: a function. Texts are UTF-8. */
@@ -71,6 +71,11 @@ struct krait_running_task {
     uint64_t seen;                        /* the name's bytes: a hash */
 };
 
+/* Pages in which the innermost frames of a stack were; 0: none. */
+struct krait_stack_places {
+    uint64_t pages[KRAIT_STACK_PLACES];
+};
+
 struct krait_remote_thread {
     uint64_t addr;   /* of its PyThreadState; 0: it has none */
     uint64_t ident;  /* threading.get_ident() */
@@ -91,6 +96,7 @@ struct krait_remote_thread {
     bool deadlocked;             /* it waits for a lock in a ring of threads that wait for each other */
     uint64_t switches;           /* if proved: krait_still_count; 0: not known */
     const struct krait_running_task *task; /* with KRAIT_READ_TASKS, if proved; NULL: none */
+    struct krait_stack_places places;      /* where its stack was read from */
     uint32_t first;                        /* its frames in krait_remote_stacks.frames, innermost first */
     uint32_t count;
 };

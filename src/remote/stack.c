@@ -13,6 +13,8 @@
  * A frame that runs differs from one that has called (enum krait_link): `a` runs, so nothing is above it, and the copy is
  * thrown away. The link is missing where C code is between two frames; what remains is found by a second copy. The outermost
  * frame has to be the one that was learnt: a chain that ends early was cut.
+ *
+ * A thread that does not run (remote/still.h) needs no copies: its chain is followed once, in the pages that it lies in.
  */
 #include "remote/stack.h"
 
@@ -125,30 +127,46 @@ static int make_regions(const struct krait_remote *remote, struct krait_stack_re
     return KRAIT_GROW(reader->bytes, reader->byte_cap, at * COPIES + 1) ? 0 : -ENOMEM;
 }
 
-enum { PAGE = 4096, PAGES = 2 }; /* frames lie on Python's own stack, and from 3.11 on some on the C stack */
+/* Frames lie on Python's own stack, those of generators in them, and from 3.11 on some on the C stack. */
+enum { PAGE = 4096, PAGES = 8, FRAME_MAX = 512 };
 
 /* What was read while a chain was followed. */
 struct pages {
     uint64_t at[PAGES];
-    char bytes[PAGES][PAGE];
     uint32_t next;
+    char bytes[PAGES][PAGE];
+    char split[FRAME_MAX]; /* what lies in two of them */
 };
 
-/* The frame that called the one at `frame`; many lie in one page, which is read once. */
-static int read_back(const struct krait_remote *remote, struct pages *pages, uint64_t frame, uint64_t *back)
+/* `size` bytes at `addr`, at most FRAME_MAX; many frames lie in one page, which is read once. Valid until the next call. */
+static int bytes_at(const struct krait_remote *remote, struct pages *pages, uint64_t addr, size_t size,
+                    const char **bytes)
 {
-    uint64_t addr = frame + remote->layout.at[KRAIT_AT_FRAME_BACK], page = addr & ~(uint64_t)(PAGE - 1);
+    uint64_t page = addr & ~(uint64_t)(PAGE - 1);
     uint32_t i = 0;
+    int rc = 0;
+    *bytes = pages->split;
+    if (addr - page > PAGE - size)
+        return krait_memory_read(remote->pid, addr, pages->split, size);
     while (i < PAGES && pages->at[i] != page)
         i++;
-    if (i == PAGES && addr - page <= PAGE - sizeof(*back)) {
+    if (i == PAGES) {
         i = pages->next++ % PAGES;
-        pages->at[i] = krait_memory_read(remote->pid, page, pages->bytes[i], PAGE) ? 0 : page;
+        rc = krait_memory_read(remote->pid, page, pages->bytes[i], PAGE);
+        pages->at[i] = rc ? 0 : page;
     }
-    if (addr - page > PAGE - sizeof(*back) || pages->at[i] != page)
-        return krait_memory_read(remote->pid, addr, back, sizeof(*back));
-    memcpy(back, pages->bytes[i] + (addr - page), sizeof(*back));
-    return 0;
+    *bytes = pages->bytes[i] + (addr - page);
+    return rc;
+}
+
+/* The frame that called the one at `frame`. */
+static int read_back(const struct krait_remote *remote, struct pages *pages, uint64_t frame, uint64_t *back)
+{
+    const char *bytes;
+    int rc = bytes_at(remote, pages, frame + remote->layout.at[KRAIT_AT_FRAME_BACK], sizeof(*back), &bytes);
+    if (!rc)
+        memcpy(back, bytes, sizeof(*back));
+    return rc;
 }
 
 /* Follows the chain frame by frame, and adds what it finds to what earlier tries have found. What was read in between may
@@ -290,32 +308,50 @@ static struct krait_raw_frame raw_frame(const struct krait_remote *remote, const
     };
 }
 
+/* A chain that is followed: what its last frame tells of the next. */
+struct walk {
+    struct krait_raw_frame **frames; /* the result */
+    uint32_t *cap, *count;
+    uint32_t steps, steps_max;
+    bool calls;   /* the next frame has called the last one */
+    bool is_root; /* the last one can be the outermost */
+};
+
+/* Adds the frame at `addr`, and turns to its caller. -EAGAIN: it is not one that was. */
+static int step(const struct krait_remote *remote, struct walk *walk, const char *frame, uint64_t *addr)
+{
+    if (!frame || walk->steps++ > walk->steps_max || !is_linked(remote, frame, walk->calls))
+        return -EAGAIN;
+    if (!KRAIT_GROW(*walk->frames, *walk->cap, *walk->count + 1))
+        return -ENOMEM;
+    struct krait_raw_frame *made = &(*walk->frames)[*walk->count], *above = *walk->count ? made - 1 : NULL;
+    bool mark = is_mark(remote, frame);
+    *made = raw_frame(remote, frame, *addr);
+    if (above && mark && !above->entry) {
+        above->entry = true;
+        above->mark = *addr;
+    }
+    *walk->count += !mark;
+    walk->calls = !is_entry(remote, frame);
+    walk->is_root = is_root(remote, frame);
+    *addr = field(remote, frame, KRAIT_AT_FRAME_BACK, sizeof(*addr));
+    return 0;
+}
+
 /* Follows the chain in a copy. -EAGAIN: it is not one that was. */
 static int follow(const struct copy *copy, struct krait_raw_frame **frames, uint32_t *cap, uint32_t *count)
 {
-    const struct krait_remote *remote = copy->remote;
-    const char *above = NULL;
+    struct walk walk = {
+        .frames = frames, .cap = cap, .count = count, .steps_max = copy->reader->known_count, .is_root = true
+    };
     uint64_t root = 0;
-    uint32_t steps = 0;
+    int rc = 0;
     *count = 0;
-    for (uint64_t addr = copy->head[1]; addr;) {
+    for (uint64_t addr = copy->head[1]; addr && !rc;) {
         root = addr;
-        const char *frame = frame_in(copy, addr);
-        bool called = above && !is_entry(remote, above);
-        if (!frame || steps++ > copy->reader->known_count || !is_linked(remote, frame, called))
-            return -EAGAIN;
-        if (!KRAIT_GROW(*frames, *cap, *count + 1))
-            return -ENOMEM;
-        (*frames)[*count] = raw_frame(remote, frame, addr);
-        if (*count && is_mark(remote, frame) && !(*frames)[*count - 1].entry) {
-            (*frames)[*count - 1].entry = true;
-            (*frames)[*count - 1].mark = addr;
-        }
-        *count += !is_mark(remote, frame);
-        addr = field(remote, frame, KRAIT_AT_FRAME_BACK, sizeof(addr));
-        above = frame;
+        rc = step(copy->remote, &walk, frame_in(copy, addr), &addr);
     }
-    return root == copy->reader->root && (!above || is_root(remote, above)) ? 0 : -EAGAIN;
+    return rc ? rc : root == copy->reader->root && walk.is_root ? 0 : -EAGAIN;
 }
 
 static bool are_same(const struct krait_stack_reader *reader, uint32_t second)
@@ -341,12 +377,63 @@ static int try_once(struct krait_remote *remote, struct krait_stack_reader *read
     return rc ? rc : are_same(reader, second) ? 0 : -EAGAIN;
 }
 
-int krait_stack_copy(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread)
+/* Reads the head, and with the same system call the pages in which the thread's stack was before. */
+static int read_first(const struct krait_remote *remote, struct pages *pages, uint64_t thread,
+                      const struct krait_stack_places *places, uint64_t head[2])
 {
-    uint64_t head[2];
-    reader->known_count = 0;
-    int rc = learn(remote, reader, thread, head);
-    return rc ? rc : try_once(remote, reader, thread, head);
+    struct krait_memory_piece pieces[KRAIT_STACK_PLACES + 1] = {
+        { thread + remote->layout.at[KRAIT_AT_THREAD_FRAME], &head[0], HEAD_SIZE }
+    };
+    uint32_t n = 0, count = 1;
+    for (; n < KRAIT_STACK_PLACES && places->pages[n]; n++)
+        pieces[count++] = (struct krait_memory_piece){ places->pages[n], pages->bytes[n], PAGE };
+    int rc = krait_memory_pieces(remote->pid, pieces, count);
+    if (rc)
+        return rc == -EFAULT ? read_head(remote, thread, head) : rc;
+    memcpy(pages->at, places->pages, n * sizeof(*pages->at));
+    pages->next = n;
+    head[1] = head[0];
+    return has(remote, KRAIT_AT_CFRAME_FRAME)
+               ? krait_memory_read(remote->pid, head[0] + remote->layout.at[KRAIT_AT_CFRAME_FRAME], &head[1],
+                                   HEAD_SIZE)
+               : 0;
+}
+
+static void note_place(struct krait_stack_places *places, uint64_t addr)
+{
+    uint64_t page = addr & ~(uint64_t)(PAGE - 1);
+    uint32_t i = 0;
+    while (i < KRAIT_STACK_PLACES && places->pages[i] && places->pages[i] != page)
+        i++;
+    if (i < KRAIT_STACK_PLACES)
+        places->pages[i] = page;
+}
+
+/* The chain of a thread that does not run is followed in what is read, page by page. */
+int krait_stack_copy(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread,
+                     struct krait_stack_places *places)
+{
+    struct pages pages;
+    struct walk walk = { .frames = &reader->frames,
+                         .cap = &reader->cap,
+                         .count = &reader->count,
+                         .steps_max = KRAIT_DEPTH_MAX,
+                         .is_root = true };
+    uint64_t head[2] = { 0 };
+    size_t size = frame_size(remote);
+    memset(pages.at, 0, sizeof(pages.at));
+    pages.next = 0;
+    int rc = size <= FRAME_MAX ? read_first(remote, &pages, thread, places, head) : -ENOTSUP;
+    memset(places, 0, sizeof(*places));
+    reader->count = 0;
+    remote->tries++;
+    for (uint64_t addr = head[1]; addr && !rc;) {
+        const char *frame;
+        note_place(places, addr);
+        rc = bytes_at(remote, &pages, addr, size, &frame);
+        rc = rc ? rc : step(remote, &walk, frame, &addr);
+    }
+    return rc ? rc : walk.is_root ? 0 : -EAGAIN;
 }
 
 int krait_stack_read(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread)

@@ -32,9 +32,11 @@ struct krait_stack_reader {
 
 void krait_stack_reader_done(struct krait_stack_reader *reader);
 
-/* Copies the stack of the thread state at `thread` once. The thread must not run. Returns 0; -EAGAIN: it ran, or is
- * between two stacks; or the errors of krait_memory_read. */
-int krait_stack_copy(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread);
+/* Copies the stack of the thread state at `thread` once. The thread must not run. `places` is where the stack was before, and
+ * becomes where it is: zeroed at first. Returns 0; -EAGAIN: it ran, or is between two stacks; or the errors of
+ * krait_memory_read. */
+int krait_stack_copy(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread,
+                     struct krait_stack_places *places);
 
 /* Copies the stack of a running thread, again and again until it is consistent. Returns 0; -EAGAIN: the stack
  * changed each time; or the errors of krait_memory_read. */

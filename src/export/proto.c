@@ -43,13 +43,6 @@ void krait_pb_fixed64(struct krait_buf *buf, uint32_t field, uint64_t value)
     krait_buf_add(buf, bytes, sizeof(bytes));
 }
 
-void krait_pb_bytes(struct krait_buf *buf, uint32_t field, const void *bytes, size_t n)
-{
-    add_key(buf, field, WIRE_BYTES);
-    krait_pb_varint(buf, n);
-    krait_buf_add(buf, bytes, n);
-}
-
 void krait_pb_str(struct krait_buf *buf, uint32_t field, const char *s, size_t n)
 {
     size_t mark = krait_pb_begin(buf, field);

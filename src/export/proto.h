@@ -18,7 +18,6 @@ void krait_pb_varint(struct krait_buf *buf, uint64_t value);
 void krait_pb_u64(struct krait_buf *buf, uint32_t field, uint64_t value);
 /* A field of type fixed64, or the bits of a double. */
 void krait_pb_fixed64(struct krait_buf *buf, uint32_t field, uint64_t value);
-void krait_pb_bytes(struct krait_buf *buf, uint32_t field, const void *bytes, size_t n);
 /* A field of type string, which must be UTF-8: what is not becomes U+FFFD. */
 void krait_pb_str(struct krait_buf *buf, uint32_t field, const char *s, size_t n);
 void krait_pb_cstr(struct krait_buf *buf, uint32_t field, const char *s);

@@ -54,7 +54,7 @@ static void a_field_is_its_key_and_its_value(void **state)
 {
     struct krait_buf buf = { 0 };
     krait_pb_u64(&buf, 1, 150);
-    krait_pb_bytes(&buf, 2, "hi", 2);
+    krait_pb_cstr(&buf, 2, "hi");
     krait_pb_u64(&buf, 60, 1); /* a key of two bytes */
     EXPECT(&buf, "\x08\x96\x01\x12\x02hi\xe0\x03\x01");
 }
@@ -93,7 +93,9 @@ static void long_messages_make_room_for_their_length(void **state)
         size_t mark = krait_pb_begin(&nested, 7);
         krait_buf_add(&nested, body, sizes[i]);
         krait_pb_end(&nested, mark);
-        krait_pb_bytes(&plain, 7, body, sizes[i]);
+        krait_pb_varint(&plain, 7 << 3 | 2);
+        krait_pb_varint(&plain, sizes[i]);
+        krait_buf_add(&plain, body, sizes[i]);
         assert_int_equal(nested.len, plain.len);
         assert_memory_equal(nested.data, plain.data, plain.len);
     }

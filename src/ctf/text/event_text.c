@@ -10,16 +10,9 @@ static unsigned text_flags(const void *self)
     return KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_CONTEXT_NAMES;
 }
 
-static const char *const scope_names[KRAIT_SCOPES] = { "stream.packet.context", "stream.event.context",
-                                                       "event.context", "event.fields" };
-
-enum { PACKET_TEXT_END = 2 }; /* ", " */
-
 static const struct krait_line_form form = { .add_head = add_no_head,
                                              .text_flags = text_flags,
-                                             .scope_names = scope_names,
-                                             .packet_end = ", ",
-                                             .packet_end_len = PACKET_TEXT_END };
+                                             KRAIT_LINE_TEXT };
 
 int krait_event_text(struct krait_lines *lines, struct krait_ctf_cursor *cursor, struct krait_buf *out)
 {
@@ -29,7 +22,7 @@ int krait_event_text(struct krait_lines *lines, struct krait_ctf_cursor *cursor,
     if (!head || !context)
         return krait_line_failed(cursor, out, before);
     char *to = krait_line_begin(lines, cursor, out, before, head->room + context->text.len);
-    to = to ? krait_line_fields(cursor, head->print, context, to, PACKET_TEXT_END) : NULL;
+    to = to ? krait_line_fields(cursor, head->print, context, to, KRAIT_LINE_TEXT_END) : NULL;
     if (!to)
         return krait_line_failed(cursor, out, before);
     out->len = (size_t)(to - out->data);

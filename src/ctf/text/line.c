@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+const char *const krait_line_text_scopes[KRAIT_SCOPES] = { "stream.packet.context", "stream.event.context",
+                                                           "event.context", "event.fields" };
+
 void krait_lines_done(struct krait_lines *lines)
 {
     for (uint32_t i = 0; i < lines->context_count; i++)

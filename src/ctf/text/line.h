@@ -51,6 +51,12 @@ struct krait_line_form {
     size_t packet_end_len;                    /* removed if no field follows */
 };
 
+/* The scopes and the packet's end of a form that is text for people. */
+enum { KRAIT_LINE_TEXT_END = 2 };
+extern const char *const krait_line_text_scopes[KRAIT_SCOPES];
+#define KRAIT_LINE_TEXT \
+    .scope_names = krait_line_text_scopes, .packet_end = ", ", .packet_end_len = KRAIT_LINE_TEXT_END
+
 /* What is kept from event to event, for one reader. Starts as zeroed memory. */
 struct krait_lines {
     struct krait_line_context *contexts; /* by index of the stream */

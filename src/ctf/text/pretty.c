@@ -239,16 +239,9 @@ static unsigned text_flags(const void *self)
     return ((const struct krait_pretty *)self)->text;
 }
 
-static const char *const scope_names[KRAIT_SCOPES] = { "stream.packet.context", "stream.event.context",
-                                                       "event.context", "event.fields" };
-
-enum { PACKET_TEXT_END = 2 }; /* ", " */
-
 static const struct krait_line_form form = { .add_head = add_head,
                                              .text_flags = text_flags,
-                                             .scope_names = scope_names,
-                                             .packet_end = ", ",
-                                             .packet_end_len = PACKET_TEXT_END };
+                                             KRAIT_LINE_TEXT };
 
 int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, struct krait_buf *out)
 {
@@ -264,7 +257,7 @@ int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cur
     if (KRAIT_UNLIKELY(!to))
         return krait_line_failed(cursor, out, before);
     krait_text_copy_lines(to, head->text, head->len);
-    to = krait_line_fields(cursor, head->print, context, to + head->len, PACKET_TEXT_END);
+    to = krait_line_fields(cursor, head->print, context, to + head->len, KRAIT_LINE_TEXT_END);
     if (KRAIT_UNLIKELY(!to))
         return krait_line_failed(cursor, out, before);
     *to++ = '\n';

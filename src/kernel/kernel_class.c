@@ -16,13 +16,13 @@ struct row {
     const char *path; /* of an event; NULL: a field of the event above */
     const char *name; /* LTTng's */
     enum krait_kernel_group group;
-    enum krait_kernel_how how;
+    enum krait_kernel_conversion how;
     const char *from;
 };
 
 static const struct row rows[] = {
 #define KRAIT_KERNEL_EVENT(group, path, name) { path, name, KRAIT_KERNEL_##group, 0, NULL },
-#define KRAIT_KERNEL_FIELD(name, how, from)   { NULL, #name, 0, KRAIT_KHOW_##how, from },
+#define KRAIT_KERNEL_FIELD(name, how, from)   { NULL, #name, 0, KRAIT_CONVERT_##how, from },
 #include "kernel/kernel_events.def"
 };
 
@@ -80,13 +80,13 @@ static void add_op(struct draft *draft, struct krait_kernel_op op)
 }
 
 static bool add_field(struct krait_kernel_classes *classes, struct draft *draft, const char *name,
-                      enum krait_kernel_how how, const struct krait_tracefmt_field *from)
+                      enum krait_kernel_conversion how, const struct krait_tracefmt_field *from)
 {
     struct krait_kernel_op op;
     if (draft->field_count == KRAIT_ARRAY_LEN(draft->fields) || !krait_kernel_op_make(&op, how, from))
         return true;
     struct krait_kernel_field field = { krait_arena_strdup(&classes->arena, name),
-                                        krait_kernel_how_type(how) };
+                                        krait_kernel_conversion_type(how) };
     draft->fields[draft->field_count++] = field;
     add_op(draft, op);
     return field.name != NULL;
@@ -126,19 +126,19 @@ static bool draft_syscall(struct krait_kernel_classes *classes, struct draft *dr
         const struct krait_tracefmt_field *argument = &format->fields[i], *text = told_text(format, argument);
         const struct krait_tracefmt_field *from = text ? text : argument;
         if (is_argument(argument))
-            ok = add_field(classes, draft, argument->name, krait_kernel_how_of(from), from);
+            ok = add_field(classes, draft, argument->name, krait_kernel_conversion_of(from), from);
     }
     return ok;
 }
 
 /* Of a probe: as wide as it was asked for. */
-static enum krait_kernel_how how_of_value(const struct krait_tracefmt_field *field)
+static enum krait_kernel_conversion how_of_value(const struct krait_tracefmt_field *field)
 {
     if (field->is_data_loc)
-        return KRAIT_KHOW_STR;
+        return KRAIT_CONVERT_STR;
     if (field->size <= 4)
-        return field->is_signed ? KRAIT_KHOW_I32 : KRAIT_KHOW_U32;
-    return field->is_signed ? KRAIT_KHOW_I64 : KRAIT_KHOW_U64;
+        return field->is_signed ? KRAIT_CONVERT_I32 : KRAIT_CONVERT_U32;
+    return field->is_signed ? KRAIT_CONVERT_I64 : KRAIT_CONVERT_U64;
 }
 
 static bool draft_probe(struct krait_kernel_classes *classes, struct draft *draft,

@@ -14,31 +14,31 @@ static const struct {
     uint8_t bytes;
     enum krait_kernel_op_kind kind;
 } hows[] = {
-    [KRAIT_KHOW_I32] = { KRAIT_KTYPE_I32, 4, KRAIT_KOP_NUMBER },
-    [KRAIT_KHOW_U16] = { KRAIT_KTYPE_U16, 2, KRAIT_KOP_NUMBER },
-    [KRAIT_KHOW_U32] = { KRAIT_KTYPE_U32, 4, KRAIT_KOP_NUMBER },
-    [KRAIT_KHOW_I64] = { KRAIT_KTYPE_I64, 8, KRAIT_KOP_NUMBER },
-    [KRAIT_KHOW_U64] = { KRAIT_KTYPE_U64, 8, KRAIT_KOP_NUMBER },
-    [KRAIT_KHOW_X64] = { KRAIT_KTYPE_X64, 8, KRAIT_KOP_NUMBER },
-    [KRAIT_KHOW_COMM] = { KRAIT_KTYPE_COMM, COMM_BYTES, KRAIT_KOP_COPY },
-    [KRAIT_KHOW_STR] = { KRAIT_KTYPE_STR, 0, KRAIT_KOP_TEXT },
-    [KRAIT_KHOW_LINE] = { KRAIT_KTYPE_STR, 0, KRAIT_KOP_LINE },
-    [KRAIT_KHOW_PRIO] = { KRAIT_KTYPE_I32, 4, KRAIT_KOP_PRIO },
-    [KRAIT_KHOW_RWBS] = { KRAIT_KTYPE_U32, 4, KRAIT_KOP_RWBS },
-    [KRAIT_KHOW_TGID] = { KRAIT_KTYPE_I32, 4, KRAIT_KOP_TGID },
-    [KRAIT_KHOW_FUNC] = { KRAIT_KTYPE_FUNC, 8, KRAIT_KOP_NUMBER },
-    [KRAIT_KHOW_ADDRESS] = { KRAIT_KTYPE_STR, ADDRESS_TEXT, KRAIT_KOP_ADDRESS },
+    [KRAIT_CONVERT_I32] = { KRAIT_KTYPE_I32, 4, KRAIT_KOP_NUMBER },
+    [KRAIT_CONVERT_U16] = { KRAIT_KTYPE_U16, 2, KRAIT_KOP_NUMBER },
+    [KRAIT_CONVERT_U32] = { KRAIT_KTYPE_U32, 4, KRAIT_KOP_NUMBER },
+    [KRAIT_CONVERT_I64] = { KRAIT_KTYPE_I64, 8, KRAIT_KOP_NUMBER },
+    [KRAIT_CONVERT_U64] = { KRAIT_KTYPE_U64, 8, KRAIT_KOP_NUMBER },
+    [KRAIT_CONVERT_X64] = { KRAIT_KTYPE_X64, 8, KRAIT_KOP_NUMBER },
+    [KRAIT_CONVERT_COMM] = { KRAIT_KTYPE_COMM, COMM_BYTES, KRAIT_KOP_COPY },
+    [KRAIT_CONVERT_STR] = { KRAIT_KTYPE_STR, 0, KRAIT_KOP_TEXT },
+    [KRAIT_CONVERT_LINE] = { KRAIT_KTYPE_STR, 0, KRAIT_KOP_LINE },
+    [KRAIT_CONVERT_PRIO] = { KRAIT_KTYPE_I32, 4, KRAIT_KOP_PRIO },
+    [KRAIT_CONVERT_RWBS] = { KRAIT_KTYPE_U32, 4, KRAIT_KOP_RWBS },
+    [KRAIT_CONVERT_TGID] = { KRAIT_KTYPE_I32, 4, KRAIT_KOP_TGID },
+    [KRAIT_CONVERT_FUNC] = { KRAIT_KTYPE_FUNC, 8, KRAIT_KOP_NUMBER },
+    [KRAIT_CONVERT_ADDRESS] = { KRAIT_KTYPE_STR, ADDRESS_TEXT, KRAIT_KOP_ADDRESS },
 };
 
-enum krait_kernel_type krait_kernel_how_type(enum krait_kernel_how how)
+enum krait_kernel_type krait_kernel_conversion_type(enum krait_kernel_conversion how)
 {
     return hows[how].type;
 }
 
-static bool make_text(struct krait_kernel_op *op, enum krait_kernel_how how,
+static bool make_text(struct krait_kernel_op *op, enum krait_kernel_conversion how,
                       const struct krait_tracefmt_field *from)
 {
-    bool comm = how == KRAIT_KHOW_COMM;
+    bool comm = how == KRAIT_CONVERT_COMM;
     if (from->is_data_loc)
         op->kind = comm ? KRAIT_KOP_COMM_LOC : KRAIT_KOP_TEXT_LOC;
     else if (comm && from->size < COMM_BYTES)
@@ -48,7 +48,7 @@ static bool make_text(struct krait_kernel_op *op, enum krait_kernel_how how,
     return (from->is_data_loc && from->size == 4) || from->is_array;
 }
 
-bool krait_kernel_op_make(struct krait_kernel_op *op, enum krait_kernel_how how,
+bool krait_kernel_op_make(struct krait_kernel_op *op, enum krait_kernel_conversion how,
                           const struct krait_tracefmt_field *from)
 {
     *op = (struct krait_kernel_op){
@@ -58,9 +58,9 @@ bool krait_kernel_op_make(struct krait_kernel_op *op, enum krait_kernel_how how,
         .offset = (uint16_t)from->offset,
         .bytes = (uint16_t)from->size,
     };
-    if (how == KRAIT_KHOW_COMM || how == KRAIT_KHOW_STR)
+    if (how == KRAIT_CONVERT_COMM || how == KRAIT_CONVERT_STR)
         return make_text(op, how, from);
-    if (how == KRAIT_KHOW_RWBS || how == KRAIT_KHOW_LINE)
+    if (how == KRAIT_CONVERT_RWBS || how == KRAIT_CONVERT_LINE)
         return from->is_array;
     if (op->kind == KRAIT_KOP_NUMBER && op->bytes == op->out)
         op->kind = KRAIT_KOP_COPY;
@@ -81,19 +81,19 @@ uint32_t krait_kernel_op_max(const struct krait_kernel_op *op)
  * long: size_t, loff_t, aio_context_t and the like. */
 static const struct {
     const char *type;
-    enum krait_kernel_how how;
+    enum krait_kernel_conversion how;
 } declared[] = {
-    { "int", KRAIT_KHOW_I32 },          { "pid_t", KRAIT_KHOW_I32 },
-    { "clockid_t", KRAIT_KHOW_I32 },    { "const clockid_t", KRAIT_KHOW_I32 },
-    { "timer_t", KRAIT_KHOW_I32 },      { "key_t", KRAIT_KHOW_I32 },
-    { "mqd_t", KRAIT_KHOW_I32 },        { "key_serial_t", KRAIT_KHOW_I32 },
-    { "rwf_t", KRAIT_KHOW_I32 },        { "__s32", KRAIT_KHOW_I32 },
-    { "unsigned int", KRAIT_KHOW_U32 }, { "unsigned", KRAIT_KHOW_U32 },
-    { "uid_t", KRAIT_KHOW_U32 },        { "gid_t", KRAIT_KHOW_U32 },
-    { "qid_t", KRAIT_KHOW_U32 },        { "u32", KRAIT_KHOW_U32 },
-    { "__u32", KRAIT_KHOW_U32 },        { "uint32_t", KRAIT_KHOW_U32 },
-    { "umode_t", KRAIT_KHOW_U16 },      { "long", KRAIT_KHOW_I64 },
-    { "off_t", KRAIT_KHOW_I64 },        { "loff_t", KRAIT_KHOW_I64 },
+    { "int", KRAIT_CONVERT_I32 },          { "pid_t", KRAIT_CONVERT_I32 },
+    { "clockid_t", KRAIT_CONVERT_I32 },    { "const clockid_t", KRAIT_CONVERT_I32 },
+    { "timer_t", KRAIT_CONVERT_I32 },      { "key_t", KRAIT_CONVERT_I32 },
+    { "mqd_t", KRAIT_CONVERT_I32 },        { "key_serial_t", KRAIT_CONVERT_I32 },
+    { "rwf_t", KRAIT_CONVERT_I32 },        { "__s32", KRAIT_CONVERT_I32 },
+    { "unsigned int", KRAIT_CONVERT_U32 }, { "unsigned", KRAIT_CONVERT_U32 },
+    { "uid_t", KRAIT_CONVERT_U32 },        { "gid_t", KRAIT_CONVERT_U32 },
+    { "qid_t", KRAIT_CONVERT_U32 },        { "u32", KRAIT_CONVERT_U32 },
+    { "__u32", KRAIT_CONVERT_U32 },        { "uint32_t", KRAIT_CONVERT_U32 },
+    { "umode_t", KRAIT_CONVERT_U16 },      { "long", KRAIT_CONVERT_I64 },
+    { "off_t", KRAIT_CONVERT_I64 },        { "loff_t", KRAIT_CONVERT_I64 },
 };
 
 bool krait_kernel_is_name(const struct krait_tracefmt_field *field)
@@ -107,17 +107,17 @@ bool krait_kernel_is_name(const struct krait_tracefmt_field *field)
            (strcmp(field->type, "const char *") == 0 || strcmp(field->type, "char *") == 0);
 }
 
-enum krait_kernel_how krait_kernel_how_of(const struct krait_tracefmt_field *field)
+enum krait_kernel_conversion krait_kernel_conversion_of(const struct krait_tracefmt_field *field)
 {
     if (field->is_data_loc)
-        return KRAIT_KHOW_STR;
+        return KRAIT_CONVERT_STR;
     if (field->is_pointer)
-        return krait_kernel_is_name(field) ? KRAIT_KHOW_ADDRESS : KRAIT_KHOW_X64;
+        return krait_kernel_is_name(field) ? KRAIT_CONVERT_ADDRESS : KRAIT_CONVERT_X64;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(declared); i++) {
         if (strcmp(field->type, declared[i].type) == 0)
             return declared[i].how;
     }
-    return strncmp(field->type, "enum ", 5) == 0 ? KRAIT_KHOW_I32 : KRAIT_KHOW_U64;
+    return strncmp(field->type, "enum ", 5) == 0 ? KRAIT_CONVERT_I32 : KRAIT_CONVERT_U64;
 }
 
 /* ---- running ---- */

@@ -9,21 +9,21 @@
 #include "kernel/kernel_class.h"
 
 /* The words of kernel_events.def. */
-enum krait_kernel_how {
-    KRAIT_KHOW_I32,
-    KRAIT_KHOW_U16,
-    KRAIT_KHOW_U32,
-    KRAIT_KHOW_I64,
-    KRAIT_KHOW_U64,
-    KRAIT_KHOW_X64,
-    KRAIT_KHOW_COMM,
-    KRAIT_KHOW_STR,
-    KRAIT_KHOW_LINE,
-    KRAIT_KHOW_PRIO,
-    KRAIT_KHOW_RWBS,
-    KRAIT_KHOW_TGID,
-    KRAIT_KHOW_FUNC,
-    KRAIT_KHOW_ADDRESS, /* of a text that is not told: the address is the text */
+enum krait_kernel_conversion {
+    KRAIT_CONVERT_I32,
+    KRAIT_CONVERT_U16,
+    KRAIT_CONVERT_U32,
+    KRAIT_CONVERT_I64,
+    KRAIT_CONVERT_U64,
+    KRAIT_CONVERT_X64,
+    KRAIT_CONVERT_COMM,
+    KRAIT_CONVERT_STR,
+    KRAIT_CONVERT_LINE,
+    KRAIT_CONVERT_PRIO,
+    KRAIT_CONVERT_RWBS,
+    KRAIT_CONVERT_TGID,
+    KRAIT_CONVERT_FUNC,
+    KRAIT_CONVERT_ADDRESS, /* of a text that is not told: the address is the text */
 };
 
 enum krait_kernel_op_kind {
@@ -49,14 +49,14 @@ struct krait_kernel_op {
 };
 
 /* False when a field of this form cannot be carried over so. */
-bool krait_kernel_op_make(struct krait_kernel_op *op, enum krait_kernel_how how,
+bool krait_kernel_op_make(struct krait_kernel_op *op, enum krait_kernel_conversion how,
                           const struct krait_tracefmt_field *from);
 /* Bytes that it writes at the most. */
 uint32_t krait_kernel_op_max(const struct krait_kernel_op *op);
 /* What becomes of it. */
-enum krait_kernel_type krait_kernel_how_type(enum krait_kernel_how how);
+enum krait_kernel_type krait_kernel_conversion_type(enum krait_kernel_conversion how);
 /* Of a system call's argument, by its declaration. */
-enum krait_kernel_how krait_kernel_how_of(const struct krait_tracefmt_field *field);
+enum krait_kernel_conversion krait_kernel_conversion_of(const struct krait_tracefmt_field *field);
 /* Whether an argument is the address of a name, or another text that ends itself. */
 bool krait_kernel_is_name(const struct krait_tracefmt_field *field);
 

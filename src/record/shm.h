@@ -144,13 +144,13 @@ struct krait_control {
     int32_t collector_pid;
     _Atomic uint32_t state;    /* enum krait_session_state; a futex */
     _Atomic uint32_t sleeping; /* 1 while the collector naps; a futex */
-    _Atomic uint32_t
-        ring_used; /* rings below this index have been taken at least once; the collector looks at these */
+    /* Rings below this index have been taken at least once; the collector looks at these. */
+    _Atomic uint32_t ring_used;
     _Atomic uint32_t changes; /* of flags, max_overhead_ppm and filters, since the recording began */
     _Atomic uint32_t proc_used;
     _Atomic uint32_t chunk_used;
-    _Atomic uint32_t
-        ring_frees; /* rings given back: a thread that found none tries again when this has changed */
+    /* Rings given back: a thread that found none tries again when this has changed. */
+    _Atomic uint32_t ring_frees;
     _Atomic uint64_t beat_ns;                       /* CLOCK_MONOTONIC of the collector's last sign of life */
     _Atomic uint64_t lost[KRAIT_COUNT_lost_reason]; /* for processes without a slot to count in */
     /* Processes that could not be recorded, and why, for the summary. A row is taken by setting its pid. */

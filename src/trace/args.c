@@ -3,8 +3,8 @@
  * Calls whose arguments krait recorded (--args) as slices of their thread, whose text is what was recorded of them. They are
  * the innermost open calls of the events' function:
  *
- *   calls     main ─┬─ add ─┬─ len ┐      ┐
- *   events          │ args  │      │ result
+ *   calls     main ─┬─ add ─┬─ len ┐            ┐
+ *   events          │ args  │      │            │ result
  *   slice           ├ {"item":"pen","return":2} ┤
  *
  * A step of a generator or a coroutine is a call here.

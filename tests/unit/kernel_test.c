@@ -261,7 +261,7 @@ static uint32_t rwbs(const char *letters)
     uint8_t event[10] = { 0 };
     uint32_t flags;
     memcpy(event, letters, strlen(letters));
-    assert_true(krait_kernel_op_make(&op, KRAIT_KHOW_RWBS, &field));
+    assert_true(krait_kernel_op_make(&op, KRAIT_CONVERT_RWBS, &field));
     krait_kernel_op_run(&op, &classes, event, sizeof(event), (uint8_t *)&flags);
     return flags;
 }

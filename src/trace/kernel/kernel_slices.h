@@ -5,7 +5,7 @@
  *
  *     calls      main ─┬──────── load ───────────────┬── ...
  *     slices           │   read ─┬── vfs_read ──┬─   │         system calls, functions of the kernel's
- *     waits            │         │   disk  ready│     │
+ *     waits            │         │   disk  ready│    │
  *     CPU 1      python3 ────────┤ kworker ├─ python3 ── ...   runs
  *
  * The kernel's events are gone through once to learn which of its threads are the trace's (in a container

@@ -20,27 +20,27 @@
 
 enum krait_func_kind {
     KRAIT_FUNC_PYTHON = 0,
-    KRAIT_FUNC_C = 1,      /* of C, that Python calls */
-    KRAIT_FUNC_NATIVE = 2, /* of a program or library, without Python: its name is whole without its module */
+    KRAIT_FUNC_C = 1,      /* written in C and called by Python */
+    KRAIT_FUNC_NATIVE = 2, /* of a program or library without Python: its name is complete */
     KRAIT_FUNC_KINDS
 };
 
-/* A function. Strings are owned by the trace; never NULL, empty if not known. */
+/* A function. The trace owns the strings; they are never NULL, and empty if not known. */
 struct krait_func {
     const char *name;   /* qualified in its module: JSONDecoder.decode */
     const char *module; /* dotted: json.decoder */
     const char *file;
-    uint32_t line; /* first line, 0 if there is none */
+    uint32_t line; /* the first one; 0: none */
     enum krait_func_kind kind;
-    uint32_t site_func; /* recorded with --call-sites: who calls, a func id; else KRAIT_NO_ID */
-    uint32_t site_line; /* and from which line; else 0 */
-    uint32_t base; /* the same function whoever calls it: its own id where nothing is known of the site */
-    bool is_own;   /* what krait.recording() puts around a function: walks pass over it */
-    /* its self time holds that of functions that were dropped: krait_trace_find_holders */
+    uint32_t site_func; /* with --call-sites, the caller's func id; else KRAIT_NO_ID */
+    uint32_t site_line; /* with --call-sites, the line that calls; else 0 */
+    uint32_t base;      /* the id of this function regardless of its caller; without a call site its own id */
+    bool is_own;        /* krait.recording() puts it around a function: walks skip it */
+    /* Its self time contains that of dropped functions: krait_trace_find_holders. */
     bool holds_dropped;
 };
 
-/* The first two functions: calls whose code has no definition. */
+/* The first two functions stand for calls whose code has no definition. */
 enum { KRAIT_FUNC_UNKNOWN_PYTHON, KRAIT_FUNC_UNKNOWN_C };
 
 struct krait_process {
@@ -52,124 +52,124 @@ struct krait_process {
     const char *host;    /* host name; may be empty */
     const char *dir;     /* the folder of its CTF trace */
     const char *origin;  /* label of process_origin; may be empty */
-    const char *end; /* label of process_end; empty: the recording has no end; "?": it does not tell ends */
+    const char *end; /* label of process_end; empty: the recording has no end; "?": it does not record ends */
     int32_t end_status; /* exit status or signal; -1 if not known */
     uint64_t begin_ns, end_ns;
-    /* Where it was switched off, in the order of time; the last one may end with the process. */
+    /* When its recording was switched off, ordered by time; the last gap may end with the process. */
     const struct krait_range *gaps;
     uint32_t gap_count;
-    /* What recording a call took, by enum krait_func_kind: between the times of its begin and end, and outside of them, in
-     * its caller. All 0: not measured. */
+    /* The time that it took to record a call, by enum krait_func_kind: between the times of its begin and end, and outside of
+     * them, in its caller. All 0: not measured. */
     struct krait_call_cost {
         uint32_t inside_ns, outside_ns;
     } cost[KRAIT_FUNC_KINDS];
 };
 
 struct krait_thread {
-    uint8_t importer;                  /* whose: a row of importers.def */
+    uint8_t importer;                  /* that added it: a row of importers.def */
     uint8_t flags;                     /* enum krait_track_flags, of its calls */
-    uint32_t first_track, track_count; /* once there are tracks */
+    uint32_t first_track, track_count; /* after krait_tracks_find */
     uint32_t process;                  /* index */
     uint32_t tid;
     const char *name; /* the last one it had; may be empty */
     uint64_t begin_ns, end_ns;
-    uint64_t bytes; /* of the file that has its calls alone; 0 where there is no such file */
+    uint64_t bytes; /* size of the file that has only its calls; 0: there is none */
 };
 
-/* A task of asyncio or trio, or a greenlet: what one of its coroutines, or itself, ran, step by step. */
+/* A task of asyncio or trio, or a greenlet. */
 struct krait_task {
     uint32_t process; /* index */
     uint32_t id;      /* in the process, from 1 */
-    uint32_t func;    /* of its coroutine; KRAIT_NO_ID: it has not begun */
-    const char *name; /* "Task-7" where nobody gave it one */
-    /* Of trio, that it runs in, or asyncio's future of several tasks: an address; 0: none. */
+    uint32_t func;    /* its coroutine's; KRAIT_NO_ID: it has not begun */
+    const char *name; /* "Task-7" if nobody gave it one */
+    /* The address of the nursery of trio that it runs in, or of asyncio's future for several tasks; 0: none. */
     uint64_t nursery;
-    uint64_t nursery_before, moved_ns; /* the one that it was in before that time */
+    uint64_t nursery_before, moved_ns; /* the nursery that it was in before moved_ns */
 };
 
 struct krait_trace_lost {
     const char *reason; /* label of lost_reason, or another tracer's words */
     const char *advice;
     uint64_t count;
-    bool of_kernel; /* changes of state are missing, but no call */
+    bool of_kernel; /* kernel events are missing, but no calls */
 };
 
 struct krait_trace {
     struct krait_func *funcs;
     uint32_t func_count;
-    bool has_own; /* one of them is_own */
+    bool has_own; /* some of them have is_own */
     struct krait_process *processes;
     uint32_t process_count;
     struct krait_thread *threads; /* ordered by process, then by begin_ns */
     uint32_t thread_count;
-    uint64_t begin_ns, end_ns; /* of all processes; without one UINT64_MAX, 0 */
+    uint64_t begin_ns, end_ns; /* of all processes; without processes UINT64_MAX and 0 */
     uint64_t bytes;            /* of all files */
-    struct krait_task *tasks;  /* those of a process one after the other */
+    struct krait_task *tasks;  /* ordered by process */
     uint32_t task_count;
-    struct krait_trace_lost *lost; /* reasons that have a count above 0 */
+    struct krait_trace_lost *lost; /* reasons with a count above 0 */
     uint32_t lost_count;
     struct krait_trace_omitted {
         uint32_t func;
         const char *reason; /* label of omit_reason */
-        uint64_t calls;     /* recorded before it was left out, all processes */
-        uint64_t first_ns;  /* when the first process left it out */
-    } * omitted;            /* functions that the governor switched off */
+        uint64_t calls;     /* recorded before it was dropped, in all processes */
+        uint64_t first_ns;  /* when the first process dropped it */
+    } * omitted;            /* functions that the governor dropped */
     uint32_t omitted_count;
     const char **exceptions; /* the types that were raised: "ValueError", "json.decoder.JSONDecodeError" */
     uint32_t exception_count;
-    char newer_format[24];       /* "1.70": a recording's, where it is newer than krait's; else empty */
-    struct krait_trace_samples { /* of recordings of samples; all 0: every call was recorded */
-        uint64_t rate;           /* that was asked for, a second */
-        uint64_t taken, dropped; /* of all threads; that could not be proved */
-        uint64_t interval_ns;    /* between two, on average */
+    char newer_format[24];       /* "1.70": the format of a recording newer than this krait; else empty */
+    struct krait_trace_samples { /* of a recording of samples; all 0: every call was recorded */
+        uint64_t rate;           /* samples a second, as asked for */
+        uint64_t taken, dropped; /* samples of all threads; samples that could not be proved */
+        uint64_t interval_ns;    /* between two samples, on average */
     } samples;
-    bool has_kernel;            /* the kernel recorded too: krait_trace_kernel (kernel.h) */
-    struct krait_track *tracks; /* once they are asked for: krait_tracks_find (track.h) */
+    bool has_kernel;            /* it has kernel events: krait_trace_kernel (kernel.h) */
+    struct krait_track *tracks; /* after krait_tracks_find (track.h) */
     uint32_t track_count;
-    /* The first damage met so far in the data (cut packet, bad id); what was whole is read. Empty when none. */
+    /* The first damage found so far (a truncated packet, a bad id); krait reads what is intact. Empty: none. */
     char damage[1024];
-    /* Called by walks with the bytes that they have read since they called it last, of `bytes` in all; returns whether
-     * to go on: where not, the walk ends with -ECANCELED. NULL: nobody wants to know. A walk may be made more than
-     * once, and several at a time. */
+    /* Walks call this with the number of bytes that they have read since the last call; all files together have `bytes`.
+     * If it returns false, the walk ends with -ECANCELED. NULL: nobody wants to know. Walks may be repeated, and several
+     * may run at a time. */
     bool (*progress)(void *ctx, uint64_t bytes);
     void *progress_ctx;
     struct krait_trace_impl *impl; /* importer.h */
 };
 
-/* What a trace must have to be of use to who opens it. */
+/* What the caller needs a trace to have. */
 enum krait_trace_needs {
-    KRAIT_NEEDS_CALLS = 1 << 0,  /* a process, whose calls were recorded */
-    KRAIT_NEEDS_KERNEL = 1 << 1, /* what the kernel recorded */
-    KRAIT_CALLS_ALONE = 1 << 2,  /* who opens it does not ask what the kernel lost: it need not be read */
-    /* Of paths with nothing but kernel traces, each recording is a machine of its own (kernel/machines.h). */
+    KRAIT_NEEDS_CALLS = 1 << 0,  /* a process with recorded calls */
+    KRAIT_NEEDS_KERNEL = 1 << 1, /* kernel events */
+    KRAIT_CALLS_ALONE = 1 << 2,  /* only calls: krait need not find out what the kernel lost */
+    /* If all paths are kernel traces, each recording is a machine of its own (kernel/machines.h). */
     KRAIT_MACHINES_APART = 1 << 3,
 };
 
-/* Opens traces, whoever recorded them, as one (folders.h says what may lie where). Errors: -ENOENT no such
- * folder, -EINVAL not a trace, or one without what is needed (enum krait_trace_needs), -ENODATA without the
- * kernel's part, -EBADMSG damaged beyond use, -ENOMEM; err says which. */
+/* Opens traces as one, whatever recorded them (folders.h describes the folders). Errors: -ENOENT no such folder,
+ * -EINVAL not a trace, or without what `needs` asks for (enum krait_trace_needs), -ENODATA without kernel events,
+ * -EBADMSG damaged beyond use, -ENOMEM; err has the reason. */
 int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t count, unsigned needs,
                      struct krait_err *err);
 
-/* How many of the kernel's events were lost, all reasons together. */
+/* The number of kernel events that were lost, for all reasons together. */
 uint64_t krait_trace_kernel_lost(const struct krait_trace *trace);
 void krait_trace_close(struct krait_trace *trace);
 
-/* 0, or with err set why no process's calls are there. */
+/* Returns 0 if the trace has calls, else a negative errno with the reason in err. */
 int krait_trace_needs_calls(const struct krait_trace *trace, struct krait_err *err);
 
-/* When a trace begins: with its program's first event, or the kernel's where that is earlier. Times after the
- * start count from it, in every verb. Of the kernel's part alone it may be negative, as two's complement. */
+/* The beginning of a trace: the first event of the program or of the kernel, whichever is earlier. Every verb counts
+ * times from there. For a kernel trace alone it may be negative, in two's complement. */
 uint64_t krait_trace_zero(const struct krait_trace *trace);
 
-/* Marks the functions whose self time holds that of dropped ones. Walks all threads of a trace that has some.
- * Returns 0 or -ENOMEM. */
+/* Sets holds_dropped of the functions whose self time contains that of dropped ones. If any were dropped, it walks all
+ * threads. Returns 0 or -ENOMEM. */
 int krait_trace_find_holders(struct krait_trace *trace);
 
 /* "python", "c", "native": for programs. */
 const char *krait_func_kind_name(enum krait_func_kind kind);
 
-/* What stands before a function's name and a dot; "" where nothing does. */
+/* The text before a function's name and a dot; "": there is none. */
 static inline const char *krait_func_prefix(enum krait_func_kind kind, const char *module)
 {
     return kind == KRAIT_FUNC_NATIVE ? "" : module;
@@ -180,15 +180,15 @@ const char *krait_func_label(const struct krait_func *func, char *buf, size_t si
 
 enum krait_op_kind {
     KRAIT_OP_CALL = 0,   /* a function begins */
-    KRAIT_OP_RESUME = 1, /* a generator or coroutine goes on */
+    KRAIT_OP_RESUME = 1, /* a generator or coroutine continues */
     KRAIT_OP_THROW = 2,  /* ... with an exception */
-    /* It was live already when the recording, or the chosen range, began: a begin, not a call. */
+    /* It was open already when the recording, or the chosen range, began: a begin, not a call. */
     KRAIT_OP_LIVE = 3,
-    KRAIT_OP_END = 4, /* all from here on end the innermost open begin */
+    KRAIT_OP_END = 4, /* from here on, all kinds end the innermost open begin */
     KRAIT_OP_RETURN = 4,
     KRAIT_OP_YIELD = 5,
     KRAIT_OP_UNWIND = 6, /* left by an exception (for C functions: raise) */
-    /* Its own end was not recorded: it was lost or left out, the process was killed, or the chosen range ends. */
+    /* Its end was not recorded: it was lost or left out, the process was killed, or the chosen range ends. */
     KRAIT_OP_CUT = 7,
 };
 
@@ -201,29 +201,30 @@ static inline bool krait_op_is_end(uint8_t kind)
 struct krait_call_batch {
     uint32_t n;
     const uint64_t *t_ns;
-    const uint32_t *func;      /* of begins and of ends alike */
+    const uint32_t *func;      /* of begins and of ends */
     const uint8_t *kind;       /* enum krait_op_kind */
-    const uint32_t *exception; /* of KRAIT_OP_UNWIND alone: which, krait_trace.exceptions, or KRAIT_NO_ID */
+    const uint32_t *exception; /* of KRAIT_OP_UNWIND: index of the trace's exceptions, or KRAIT_NO_ID */
 };
 
 struct krait_range {
-    uint64_t from_ns, to_ns; /* what lies outside is cut off at the edges; 0 and UINT64_MAX for all */
+    uint64_t from_ns, to_ns; /* calls are cut at these; 0 and UINT64_MAX for all */
 };
 
 #define KRAIT_RANGE_ALL ((struct krait_range){ 0, UINT64_MAX })
 
-/* Called with each batch in order; a value other than 0 ends the walk and is returned by it. */
+/* Gets each batch, in order. If it returns a value other than 0, the walk ends and returns that. */
 typedef int krait_call_batch_fn(void *ctx, const struct krait_call_batch *ops);
 
-/* Walks the calls of one thread. Streaming: memory is the batch and the stack. Returns 0, what fn returned,
- * or a negative errno. Damage does not fail it: krait hands out what is intact and closes open calls with
+/* Walks the calls of one thread. It keeps only the batch and the stack in memory. Returns 0, what fn returned,
+ * or a negative errno. Damage is no failure: krait hands out what is intact and closes open calls with
  * KRAIT_OP_CUT. If `damage` (size bytes, may be NULL) is empty, it is set to a sentence that names file, offset and
  * reason; so one text keeps the first damage of many walks. */
 int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
                      krait_call_batch_fn *fn, void *ctx, char *damage, size_t size);
 
-/* The same over all of a thread's calls. It also notes places in the stream (places.h): later walks of ranges begin
- * near them instead of at the beginning. Not twice at a time for one thread; beside walks of ranges it may run. */
+/* The same for all calls of a thread. It also notes places in the stream (places.h), so that later walks of ranges begin
+ * near them instead of at the beginning. Do not run it twice at a time for one thread; walks of ranges may run beside
+ * it. */
 int krait_trace_walk_noting(struct krait_trace *trace, uint32_t thread, krait_call_batch_fn *fn, void *ctx,
                             char *damage, size_t size);
 

@@ -13,7 +13,7 @@ from conftest import python_params
 
 FEW = ["test_generators", "test_asyncgen", "test_with", "test_scope"]
 QUICK = [*FEW, "test_coroutines", "test_contextlib", "test_exceptions"]  # which starts some forty Pythons
-SLOW = ["test_threading", "test_subprocess", "test_asyncio", "test_concurrent_futures", "test_multiprocessing_fork", "test_socket"]
+SLOW = ["test_threading", "test_subprocess", "test_concurrent_futures", "test_multiprocessing_fork", "test_socket"]
 # Tests that make the process's first allocations fail, by number: some of the first are krait's, which gets by without.
 COUNT_ALLOCATIONS = ["test_memory_error_in_PyErr_PrintEx", "test_exec_set_nomemory_hang"]
 # Waits for ever in a virtual machine whose host does not answer.
@@ -22,7 +22,8 @@ NEEDS_THE_HOST = ["ThreadedVSOCKSocketStreamTest"]
 # for hung after 200 where some twelve others wanted the two CPUs.
 HANGS_AFTER = 400
 ALWAYS = [(3, 11), (3, 13)]
-# With --log of everything, which reads each record and each warning.
+# With --log of everything, which reads each record and each warning, beside each call. test_asyncio takes up to ten minutes for
+# its two runs, so it has no others without --log.
 LOGGING = ["test_logging", "test_asyncio", "test_warnings"]
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one event costs from C: through krait's ring, as an LTTng-UST tracepoint, as a write to trace_marker.
+"""What an event from C costs, and how many a second arrive: krait's ring within a process and between two, LTTng-UST, the rings
+of perf and ftrace, a pipe, TCP on the loopback interface. An event is its time and a 32-bit value: 8 bytes where the way allows.
 
 What cannot be had here (no LTTng, not root) is left out, with the reason in the results.
 """
@@ -10,13 +11,12 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 
 import lib
 import lttng_session
 
 EVENTS = 20_000_000
-SYSTEM_CALLS = 500_000
+SLOWER = 40  # times fewer where each event is a system call
 
 
 def answer(command, **options):
@@ -26,15 +26,25 @@ def answer(command, **options):
     return json.loads(run.stdout)
 
 
-def ring(events):
-    sources = [lib.HERE / "ring_events.c", lib.ROOT / "src" / "record" / "writer.c"]
+def with_krait(name, sources):
+    """Compiles a program that uses krait's own code."""
     flags = ["-I", lib.ROOT / "src", "-D_GNU_SOURCE", "-DKRAIT_VERSION=\"bench\""]
-    program = lib.compile_c("ring_events", sources, flags, [lib.BUILD / "src" / "libkrait.a", "-lpthread", "-lm"])
+    return lib.compile_c(name, [lib.HERE / (name + ".c"), *sources], flags, [lib.BUILD / "src" / "libkrait.a", "-lpthread", "-lm"])
+
+
+def ring(events, beside):
+    program = with_krait("ring_events", [lib.ROOT / "src" / "record" / name for name in ("writer.c", "writer_map.c")])
     folder = lib.OUT / "ring-trace"
     shutil.rmtree(folder, ignore_errors=True)
-    data = answer([program, folder, events // 2])
-    data["bytes_event"] = data["bytes"] / (data["events"] - data["lost"])
+    data = answer([program, folder, events, beside])
     shutil.rmtree(folder, ignore_errors=True)
+    return data
+
+
+def stream(events, way, at_once):
+    out = lib.OUT / "stream-events"
+    data = answer([with_krait("stream_events", []), way, events, at_once, out])
+    out.unlink()
     return data
 
 
@@ -51,6 +61,7 @@ def lttng(events):
         with lttng_session.session(folder, channel, ["enable-event", "-u", "krait_bench:call", "-c", "bench"]):
             data = answer([program, events])
         data["bytes"] = lib.folder_bytes(folder)
+        data["lost"] = data.pop("written") - lib.info(folder)["events"]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return data
@@ -90,12 +101,34 @@ def marker(count):
             os.rmdir(instance)
 
 
+def perf(count):
+    with tracefs() as at:
+        try:
+            with open(os.path.join(at, "events", "raw_syscalls", "sys_enter", "id")) as file:
+                tracepoint = file.read().strip()
+        except OSError as e:
+            raise lib.Missing("the tracepoint raw_syscalls:sys_enter: %s" % e.strerror)
+        out = lib.OUT / "perf-events"
+        data = answer([with_krait("perf_events", []), tracepoint, count, out])
+        out.unlink()
+        return data
+
+
+PACKET = 32 * 1024 // 8  # events that krait hands over at once
+
+
 def run(options):
-    share = 5 if options.quick else 1
+    count = options.events or EVENTS // (5 if options.quick else 1)
     measures = {
-        "krait": lambda: ring(EVENTS // share),
-        "LTTng-UST": lambda: lttng(EVENTS // share // 4),
-        "trace_marker": lambda: marker(SYSTEM_CALLS // share),
+        "krait, thread": lambda: ring(count, "thread"),
+        "krait": lambda: ring(count, "process"),
+        "pipe, packets": lambda: stream(count, "pipe", PACKET),
+        "TCP, packets": lambda: stream(count, "tcp", PACKET),
+        "LTTng-UST": lambda: lttng(count // 4),
+        "pipe": lambda: stream(count // SLOWER, "pipe", 1),
+        "TCP": lambda: stream(count // SLOWER, "tcp", 1),
+        "perf": lambda: perf(count // SLOWER),
+        "trace_marker": lambda: marker(count // SLOWER),
     }
     result = {}
     for name in list(measures):
@@ -108,5 +141,14 @@ def run(options):
     lib.say("events: %s" % ", ".join(measures))
     runs = lib.interleaved(list(measures), options.reps, lambda name: measures[name]())
     for name, r in runs.items():
-        result[name] = dict(r[-1], ns_event=lib.median([x["ns_event"] for x in r]))
+        result[name] = median_of(r)
     return result
+
+
+def median_of(runs):
+    """Of what the runs of one way say; what they all lost."""
+    data = {key: lib.median([r[key] for r in runs]) for key in runs[0]}
+    data["ns_noise"] = lib.spread([r["ns_event"] for r in runs])
+    if "lost" in data:
+        data.update(lost=sum(r["lost"] for r in runs), of=sum(r["events"] for r in runs))
+    return data

@@ -20,11 +20,13 @@ static double seconds(void)
 int main(int argc, char **argv)
 {
     long count = argc > 1 ? atol(argv[1]) : 1000000;
-    for (unsigned i = 0; i < 1000; i++)
+    enum { WARM_UP = 1000 };
+    for (unsigned i = 0; i < WARM_UP; i++)
         lttng_ust_tracepoint(krait_bench, call, i);
     double start = seconds();
     for (long i = 0; i < count; i++)
         lttng_ust_tracepoint(krait_bench, call, (unsigned)i);
-    printf("{\"ns_event\": %.2f, \"events\": %ld}\n", (seconds() - start) / (double)count * 1e9, count);
+    printf("{\"ns_event\": %.2f, \"events\": %ld, \"written\": %ld}\n",
+           (seconds() - start) / (double)count * 1e9, count, count + WARM_UP);
     return 0;
 }

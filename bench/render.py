@@ -149,23 +149,35 @@ def calls_text(data):
     )
 
 
-EVENT_ROWS = [
-    ("krait", "krait's ring, collected to disk", lambda d: "%.1f" % d["bytes_event"]),
-    ("LTTng-UST", "LTTng-UST tracepoint, one 32-bit field", lambda d: "%.1f" % (d["bytes"] / d["events"])),
-    ("trace_marker", "write of 12 bytes to trace_marker", lambda d: ""),
-]
+EVENT_ROWS = {
+    "krait, thread": "krait's ring, read by another thread of the process, to disk",
+    "krait": "krait's ring, read by another process, to disk",
+    "LTTng-UST": "LTTng-UST tracepoint, one 32-bit field, to disk",
+    "pipe, packets": "pipe, writes of 32 KiB, to disk",
+    "TCP, packets": "TCP on loopback, writes of 32 KiB, to disk",
+    "pipe": "pipe, a write for each event, to disk",
+    "TCP": "TCP on loopback, a write for each event, to disk",
+    "perf": "perf's ring, raw_syscalls:sys_enter of getppid(), to disk",
+    "trace_marker": "trace_marker, a write of 12 bytes, not read",
+}
+
+
+def event_row(what, data):
+    arrived = data["events"] if "of" not in data else data["events"] * (1 - data["lost"] / data["of"])
+    seconds = data.get("seconds", data["events"] * data["ns_event"] / 1e9)
+    size = "%.1f" % (data["bytes"] / arrived) if data.get("bytes") and arrived else ""
+    lost = "%d of %d" % (data["lost"], data["of"]) if "of" in data else ""
+    return [what, "%.1f" % data["ns_event"], "%.0f" % (100 * data["ns_noise"]), "%.1f" % (arrived / seconds / 1e6), size, lost]
 
 
 def events_text(data):
-    rows = [
-        [what, "%.1f" % data[name]["ns_event"], size(data[name])]
-        for name, what, size in EVENT_ROWS
-        if "ns_event" in data.get(name, {})
-    ]
+    rows = [event_row(what, data[name]) for name, what in EVENT_ROWS.items() if "ns_event" in data.get(name, {})]
     missing = "".join("\n%s: left out, %s.\n" % (n, d["missing"]) for n, d in data.items() if "missing" in d)
     return (
-        "## An event from C\n\nOne thread writing as fast as it can, the clock read for each event; krait's are calls and"
-        " returns in turn.\n\n" + table(["way", "ns an event", "bytes an event"], rows) + missing + "\n"
+        "## An event from C\n\nOne thread writes as fast as it can, and reads the clock for each event, which is its time and a 32-bit value: 8 bytes where the way"
+        " allows.\nNanoseconds that an event takes the writer; events a second that have arrived at the reader and in a file when the last one has (LTTng-UST: when"
+        " it is\nwritten). Medians of runs in turn; all lost events of all runs (`bench/events.py`).\n\n"
+        + table(["way", "ns an event", "noise %", "M events/s", "bytes an event", "lost"], rows) + missing + "\n"
     )
 
 
@@ -355,30 +367,53 @@ def intervals_text(data):
 # ---- sampling ----
 
 SAMPLING_AIM = 0.02  # at 1 kHz
+PROGRAM_TEXT = {"calls": "short calls", "tasks": "short calls in four tasks of asyncio"}
+
+
+def sampling_cell(found):
+    return "%+.1f (%+.1f to %+.1f)" % tuple(100 * found[key] for key in ("slower", "least", "most"))
+
+
+def sampling_rows(rows):
+    for row in rows:
+        rest = ["%.0f" % row["per_second"], "%d of %d" % (row["wrong"], row["samples"])] if row["rate"] else ["", ""]
+        yield ["%s, %d Hz" % (row["tool"], row["rate"]) if row["rate"] else "nothing", "%d" % row["runs"], sampling_cell(row["wall"]), sampling_cell(row["cpu"]), *rest]
+
+
+def of_krait(rows, rate):
+    return next(r for r in rows if (r["tool"], r["rate"]) == ("krait", rate))
+
+
+def sampling_goals(data):
+    wrong = sum(r["wrong"] for of in data["rows"].values() for part in of.values() for r in part["rows"] if r["tool"].startswith("krait"))
+    taken = sum(r["samples"] for of in data["rows"].values() for part in of.values() for r in part["rows"] if r["tool"].startswith("krait"))
+    text = goal("krait at 1 and 10 kHz: of %d samples, stacks that never were: %d." % (taken, wrong), not wrong)
+    for version, of in data["rows"].items():
+        for program, part in of.items():
+            row, nothing = of_krait(part["rows"], 1000), part["rows"][0]
+            noise = max(abs(nothing[key][end]) for key in ("wall", "cpu") for end in ("least", "most"))
+            most = max(row["wall"]["slower"], row["cpu"]["slower"])
+            words = (version, PROGRAM_TEXT[program], 100 * row["wall"]["slower"], 100 * row["cpu"]["slower"])
+            if noise > SAMPLING_AIM and most < 2 * noise:
+                text += "- krait at 1 kHz, CPython %s, %s: slower by %.1f %% in wall time, %.1f %% in CPU time. Whether that is at most 2 cannot be told from them alone: beside nothing, single runs differ by up to %.1f %%.\n" % (*words, 100 * noise)
+            else:
+                text += goal("krait at 1 kHz, CPython %s, %s: slower by %.1f %% in wall time, %.1f %% in CPU time (at most 2)." % words, most <= SAMPLING_AIM)
+    return text
 
 
 def sampling_text(data):
+    tools = ", ".join("%s %s" % item for item in sorted(data["versions"].items()))
     text = (
-        "## Sampling from outside\n\nA program of short calls in turns, directly, as generators and through map(), beside nothing and beside each sampler (`bench/sampling.py`):"
-        " how much less it gets done in a second of\nwall time, and in one of its CPU time; samples a second; samples whose stack never was, d() below a(). %d runs in turn, medians;"
-        " noise is that of the runs' wall time.\npy-spy %s; Austin's binary needs a newer libc than this machine has.\n" % (data["reps"], data["py-spy"])
+        "## Sampling from outside\n\nA program of short calls in turns, directly, as generators and through map(), and the same in four tasks of asyncio (`bench/sampling.py`). It runs all the"
+        " time, and samplers come and go:\nhow much longer it takes for its work, in %%, of wall time and of CPU time, beside each sampler, compared with just before and just after: median (least to most) of the runs, in turn."
+        "\nSamples a second; samples whose stack never was, d() below a(). %s.\n" % tools
     )
-    for version, found in data["rows"].items():
-        rows = []
-        for row in found:
-            share = lambda key: "%.1f %%" % (100 * row[key])
-            rest = ["%.0f" % row["per_second"], "%d of %d" % (row["wrong"], row["samples"])] if row["rate"] else ["", ""]
-            rows.append(["%s, %d Hz" % (row["tool"], row["rate"]) if row["rate"] else "nothing", share("wall"), share("cpu"), share("noise"), *rest])
-        text += "\nCPython %s:\n\n%s" % (version, table(["", "slower, wall", "slower, CPU", "noise", "samples/s", "never were"], rows))
-        for row in found:
-            if row["tool"] == "krait" and row["rate"] == 1000:
-                noise = max(found[0]["noise"], row["noise"])
-                text += "\n" + goal("krait at 1 and 10 kHz on CPython %s: no stack that never was." % version, not any(r.get("wrong") for r in found if r["tool"] == "krait"))
-                if noise > SAMPLING_AIM:
-                    text += "- Whether krait at 1 kHz slows it by 2 %% at most cannot be told: the runs of one kind differ by %.0f %%.\n" % (100 * noise)
-                else:
-                    text += goal("krait at 1 kHz on CPython %s: slower by %.1f %% (at most 2)." % (version, 100 * row["wall"]), row["wall"] <= SAMPLING_AIM)
-    return text
+    for version, of in data["rows"].items():
+        for program, part in of.items():
+            text += "\nCPython %s, %s:\n\n%s" % (version, PROGRAM_TEXT[program], table(["", "runs", "slower, wall", "slower, CPU", "samples/s", "never were"], list(sampling_rows(part["rows"]))))
+            for name, why in part["missing"].items():
+                text += "\n%s: left out, %s.\n" % (name, why)
+    return text + "\n" + sampling_goals(data) + "\n"
 
 
 # ---- what a program says about itself ----

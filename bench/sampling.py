@@ -1,67 +1,79 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sampling from outside costs a program, and how many of its stacks never were: krait, py-spy, Python 3.15's own sampler."""
+"""What sampling costs a program, and how many of its stacks never were: krait, py-spy, Austin, Python 3.15's own sampler.
+
+The program runs all the time; samplers come and go. So each is compared with the same program just before and just after.
+"""
 
 import pathlib
 import re
 import shutil
 import subprocess
 import time
-import venv
 
 import lib
+import peers
+import turns
 
-SECONDS, QUICK_SECONDS = 5, 2
-RATES = (1000, 10000)
-CALLERS = {"main": {"<module>"}, "turns": {"main"}, "b": {"a", "ga", "fa"}, "d": {"c", "gc", "fc"}, "fa": {"ma"}, "fc": {"mc"}}
+SECONDS, QUICK_SECONDS = 1, 0.3  # of a turn
+START = 1.5  # until each sampler samples, and what it may go on too long
+SLOW, FAST = 1000, 10000  # samples a second
+FAST_RUNS = 2
+PROGRAMS = ("calls", "tasks")
+CALLERS = {"rates": {"<lambda>"}, "turns": {"rates", "worker"}, "b": {"a", "ga", "fa"}, "d": {"c", "gc", "fc"}, "fa": {"ma"}, "fc": {"mc"}}
 CALLERS.update({f: {"turns"} for f in ("a", "c", "ga", "gc", "ma", "mc")})
 
 
-def py_spy():
-    """Its path: in an environment of its own, made once."""
-    folder = lib.OUT / "venv-py-spy"
-    if not (folder / "made").exists():
-        lib.say("making %s" % folder)
-        venv.create(folder, clear=True, with_pip=True)
-        subprocess.run([folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "py-spy"], check=True)
-        (folder / "made").touch()
-    return folder / "bin" / "py-spy"
-
-
-def krait_command(python, pid, rate, seconds, out):
-    return [lib.KRAIT, "record", "-q", "--sample", rate, "--pid", pid, "--for", "%gs" % seconds, "-o", out]
+def krait_command(python, pid, rate, seconds, out, more=()):
+    return [lib.KRAIT, "record", "-q", "--sample", rate, *more, "--pid", pid, "--for", "%gs" % seconds, "-o", out]
 
 
 def spy_command(python, pid, rate, seconds, out, more=()):
-    return [py_spy(), "record", "--format", "raw", "--duration", "%d" % seconds, "--rate", rate, *more, "--output", out, "--pid", pid]
+    return [peers.py_spy(), "record", "--format", "raw", "--duration", "%d" % round(seconds), "--rate", rate, *more, "--output", out, "--pid", pid]
 
 
-def unpaused_command(*args):
-    return spy_command(*args, more=["--nonblocking"])
+def austin_command(python, pid, rate, seconds, out):
+    return [*peers.austin(python), "-i", "%dus" % (1e6 / rate), "-x", "%d" % round(seconds), "-o", out, "-p", pid]
 
 
 def own_command(python, pid, rate, seconds, out):
     inside = ["nsenter", "--target", pid, "--mount", "--root", "--wd"] if python.prefix else []  # it opens the interpreter by its path there
-    return [*inside, python.path, "-m", "profiling.sampling", "attach", "-r", rate, "-d", "%d" % seconds, "--collapsed", "-o", out, pid]
+    return [*inside, python.path, "-m", "profiling.sampling", "attach", "-r", rate, "-d", "%d" % round(seconds), "--collapsed", "-o", out, pid]
 
 
-TOOLS = {"none": None, "krait": krait_command, "py-spy": spy_command, "py-spy --nonblocking": unpaused_command, "profiling.sampling": own_command}
+TOOLS = {
+    "krait": krait_command,
+    "krait --no-tasks": lambda *args: krait_command(*args, more=["--no-tasks"]),
+    "py-spy": spy_command,
+    "py-spy --nonblocking": lambda *args: spy_command(*args, more=["--nonblocking"]),
+    "Austin": austin_command,
+    "profiling.sampling": own_command,
+}
 
 
-def is_there(python, tool):
-    if tool == "profiling.sampling":
-        return lib.quiet([*python.prefix, python.path, "-c", "import profiling.sampling"]).returncode == 0
-    return not tool.startswith("py-spy") or python.numbers < (3, 15)
+def why_not(python, tool):
+    """Why a tool cannot sample this interpreter; None: it can."""
+    if tool == "profiling.sampling" and lib.quiet([*python.prefix, python.path, "-c", "import profiling.sampling"]).returncode:
+        return "it comes with Python 3.15"
+    if tool.startswith("py-spy") and python.numbers >= (3, 15):
+        return "it does not read Python 3.15"
+    try:
+        if tool == "Austin":
+            peers.austin(python)
+    except lib.Missing as e:
+        return str(e)
+    return None
 
 
 def samples_of(tool, out):
     """[(functions, outermost first; how often)]"""
-    if tool == "krait":
+    if tool.startswith("krait"):
         lines = lib.quiet([lib.KRAIT, "cat", "--filter", 'name == "python:sample" || name == "python:frame" || name == "python:stack"', out]).stdout
         return krait_samples(lines.splitlines())
+    text = peers.folded_of_austin(out) if tool == "Austin" else out
     found = []
-    for line in pathlib.Path(out).read_text().splitlines():
+    for line in pathlib.Path(text).read_text().splitlines():
         stack, _, count = line.rpartition(" ")
-        found.append(([name_of(frame) for frame in stack.split(";")], int(count)))
+        found.append(([name_of(frame) for frame in stack.split(";")], 1 if tool == "Austin" else int(count)))  # it counts us
     return found
 
 
@@ -90,54 +102,85 @@ def never_was(stack):
     return any(callee in CALLERS and caller not in CALLERS[callee] for caller, callee in zip(stack, stack[1:]))
 
 
-def measure(python, tool, rate, seconds):
+def start(python, tool, pid, rate, seconds, out):
+    command = [str(w) for w in TOOLS[tool](python, pid, rate, seconds, out)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def measure(python, worker, item, seconds):
+    """{before, during, after: rates; samples, wrong: how many}"""
+    tool, rate = item
     folder = lib.OUT / "sampling"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     out = folder / "samples"
-    program = [*python.prefix, python.path, lib.HERE / "sampling_program.py", seconds]
-    child = subprocess.Popen([str(w) for w in program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    pid = int(child.stdout.readline())
-    sampler = None
-    if TOOLS[tool]:
-        command = [str(w) for w in TOOLS[tool](python, pid, rate, seconds + 2, out)]
-        sampler = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        time.sleep(1)  # until it samples
-    said, _ = child.communicate("\n")
-    wall, cpu = map(float, said.split())
-    found = {"wall": wall, "cpu": cpu}
+    found = {"before": worker.turn(seconds)}
+    sampler = start(python, tool, worker.pid, rate, seconds + 2 * START, out) if tool else None
+    time.sleep(START if tool else 0)
+    found["during"] = worker.turn(seconds)
     if sampler:
-        _, error = sampler.communicate(timeout=60)
+        _, error = sampler.communicate(timeout=120)
         stacks = [(s, n) for s, n in samples_of(tool, out) if "turns" in s] if out.exists() else None
         if not stacks:
-            raise RuntimeError("%s: %s" % (tool, lib.last_line_of(error)))
+            lib.say("%s: %s" % (tool, lib.last_line_of(error)))
+            raise lib.Missing("it found no stack")
         found.update(samples=sum(n for _, n in stacks), wrong=sum(n for s, n in stacks if never_was(s)))
-    return found
+    return dict(found, after=worker.turn(seconds))
 
 
-def run_python(python, options):
+def slower(run, key):
+    """Its time during the sampling to that before and after."""
+    return (run["before"][key] + run["after"][key]) / 2 / run["during"][key] - 1
+
+
+def row_of(item, runs, seconds):
+    tool, rate = item
+    row = {"tool": tool, "rate": rate, "runs": len(runs)}
+    for key in ("wall", "cpu"):
+        values = sorted(slower(r, key) for r in runs)
+        row[key] = {"slower": lib.median(values), "least": values[0], "most": values[-1]}
+    if tool:
+        row.update({key: sum(r[key] for r in runs) for key in ("samples", "wrong")}, per_second=sum(r["samples"] for r in runs) / len(runs) / seconds)
+    return row
+
+
+def items_of(python, program):
+    tools = [t for t in TOOLS if not why_not(python, t) and (t != "krait --no-tasks" or program == "tasks")]
+    return [("", 0)] + [(t, SLOW) for t in tools] + ([(t, FAST) for t in tools] if program == "calls" else [])
+
+
+def is_able(python, worker, item, missing):
+    """Whether a tool samples the program; if not, says why in `missing`."""
+    if item[1] == SLOW:
+        try:
+            measure(python, worker, item, QUICK_SECONDS)
+        except lib.Missing as e:
+            missing[item[0]] = str(e)
+    return item[0] not in missing
+
+
+def run_program(python, program, options):
     seconds = QUICK_SECONDS if options.quick else SECONDS
-    tools = [t for t in TOOLS if is_there(python, t)]
-    items = [("none", 0)] + [(tool, rate) for tool in tools if tool != "none" for rate in RATES]
-
-    def one(item):
-        lib.say("sampling: Python %s, %s at %d Hz" % (python.version, *item))
-        return measure(python, *item, seconds)
-
-    runs = lib.interleaved(items, options.reps, one)
-    base = {key: lib.median([r[key] for r in runs["none", 0]]) for key in ("wall", "cpu")}
-    rows = []
-    for (tool, rate), of in runs.items():
-        row = {"tool": tool, "rate": rate, "noise": lib.spread([r["wall"] for r in of])}
-        row.update({key: base[key] / lib.median([r[key] for r in of]) - 1 for key in base})
-        if tool != "none":
-            row.update({key: sum(r[key] for r in of) for key in ("samples", "wrong")}, per_second=sum(r["samples"] for r in of) / len(of) / seconds)
-        rows.append(row)
-    return rows
+    items, missing = items_of(python, program), {}
+    runs = {item: [] for item in items}
+    with turns.Worker([*python.prefix, python.path, lib.HERE / "sampling_program.py", program]) as worker:
+        worker.turn(seconds)
+        items = [item for item in items if is_able(python, worker, item, missing)]
+        for rep in range(options.reps):
+            turn = rep % len(items)
+            for item in items[turn:] + items[:turn]:
+                if item[1] == FAST and rep >= FAST_RUNS:
+                    continue
+                lib.say("sampling: Python %s, %s, %s at %d Hz" % (python.version, program, item[0] or "nothing", item[1]))
+                runs[item].append(measure(python, worker, item, seconds))
+    return {"rows": [row_of(item, runs[item], seconds) for item in items], "missing": missing}
 
 
 def run(python, options):
     """For a Python that py-spy knows, and for the one that has a sampler of its own."""
     pythons = [python] + [p for p in lib.pythons() if p.numbers >= (3, 15)][:1]
-    version = lib.quiet([py_spy(), "--version"]).stdout.split()[-1]
-    return {"py-spy": version, "reps": options.reps, "rows": {p.version: run_python(p, options) for p in pythons}}
+    rows = {p.version: {program: run_program(p, program, options) for program in PROGRAMS} for p in pythons}
+    for p in pythons:
+        for of in rows[p.version].values():
+            of["missing"].update({t: why for t in TOOLS if (why := why_not(p, t))})
+    return {"versions": peers.versions(), "reps": options.reps, "rows": rows}

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Works for some seconds, then prints turns a second of wall time and of CPU time. Calls alternate: never is d() below a()."""
+"""sampling_program.py calls|tasks: works in turns (turns.py), with tasks of asyncio or without. Calls alternate: never is d() below a()."""
 
-import os
+import asyncio
 import sys
 import time
+
+from turns import rates, serve
 
 
 def b():
@@ -47,7 +49,7 @@ def mc():
 
 
 def turns():
-    for _ in range(500):
+    for _ in range(50):
         a()
         c()
         for _ in ga():
@@ -58,15 +60,29 @@ def turns():
         mc()
 
 
-def main(seconds):
-    count = 0
-    begin, cpu = time.perf_counter(), time.process_time()
-    while time.perf_counter() - begin < seconds:
+TASKS = 4
+
+
+async def worker(end, counts):
+    while time.perf_counter() < end:
         turns()
-        count += 1
-    print(count / (time.perf_counter() - begin), count / (time.process_time() - cpu))
+        counts.append(1)
+        await asyncio.sleep(0)
 
 
-print(os.getpid(), flush=True)
-sys.stdin.readline()
-main(float(sys.argv[1]))
+async def workers(seconds):
+    counts, end = [], time.perf_counter() + seconds
+    await asyncio.gather(*[worker(end, counts) for _ in range(TASKS)])
+    return len(counts)
+
+
+loop = asyncio.new_event_loop()
+
+
+def with_tasks(seconds):
+    begin, cpu = time.perf_counter(), time.process_time()
+    count = loop.run_until_complete(workers(seconds))
+    return count / (time.perf_counter() - begin), count / (time.process_time() - cpu)
+
+
+serve(with_tasks if sys.argv[1] == "tasks" else lambda seconds: rates(turns, seconds))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The critical path: what a thread's wall time went through. While the thread runs, or could run, the path is on the
- * thread itself. While it is blocked, the path is on the thread or device that ended the wait, as far as that one was
- * active meanwhile:
+  * The critical path of a thread: the threads and devices on which its wall time depended. While the thread runs, or could
+ * run, the path is on the thread itself. While it is blocked, the path is on the thread or device that ended the wait, as
+ * far as that one was active meanwhile:
  *
  *      reader   ████┊┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ waits for a pipe ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┊░░████
  *      writer     ██┊█████┊┄┄ fsync ┄┄┊░████ writes ████████████████████┊███
@@ -35,17 +35,17 @@
 
 /* X(name, for programs). Up to PREEMPTED a thread itself is on the path, from TIMER to IRQ something that a
  * thread waits for. */
-#define KRAIT_PATH_KINDS(X)                                                                         \
-    X(RUNNING, "running")                                                                           \
-    X(INTERRUPTED, "interrupted") /* stopped by an interrupt on its CPU */                          \
-    X(WOKEN, "woken")             /* runnable after a wait, or after it was made */                 \
-    X(PREEMPTED, "preempted")     /* runnable, but another had taken the CPU */                     \
-    X(TIMER, "timer")                                                                               \
-    X(DISK, "disk")                                                                                 \
-    X(NETWORK, "network")                                                                           \
-    X(IPI, "ipi")         /* another CPU's request */                                               \
-    X(IRQ, "interrupt")   /* an interrupt that says nothing more */                                 \
-    X(BLOCKED, "blocked") /* who ended the wait is not known, or nobody did until the trace ends */ \
+#define KRAIT_PATH_KINDS(X)                                                          \
+    X(RUNNING, "running")                                                            \
+    X(INTERRUPTED, "interrupted") /* stopped by an interrupt on its CPU */           \
+    X(WOKEN, "woken")             /* runnable after a wait, or after its creation */ \
+    X(PREEMPTED, "preempted")     /* runnable, but another had taken the CPU */      \
+    X(TIMER, "timer")                                                                \
+    X(DISK, "disk")                                                                  \
+    X(NETWORK, "network")                                                            \
+    X(IPI, "ipi")         /* another CPU's request */                                \
+    X(IRQ, "interrupt")   /* an interrupt that says nothing more */                  \
+    X(BLOCKED, "blocked") /* it is not known what ended the wait, or nothing did */  \
     X(UNKNOWN, "unknown")
 
 enum krait_path_kind {
@@ -60,42 +60,42 @@ static inline bool krait_path_is_device(enum krait_path_kind kind)
     return kind >= KRAIT_PATH_TIMER && kind <= KRAIT_PATH_IRQ;
 }
 
-/* One stretch of the path. The next begins where it ends. */
+/* A segment of the path. The next begins where it ends. */
 struct krait_path_segment {
     int64_t begin_ns, end_ns;
     uint32_t host;   /* index in `hosts`, of the thread */
-    uint32_t thread; /* index in `states->threads`: who runs, or waits */
+    uint32_t thread; /* index in `states->threads`: the thread that runs or waits */
     uint32_t call;   /* of a wait: id of the system call in `states->calls`, or KRAIT_NO_ID */
-    uint32_t had,
-        had_count; /* WOKEN, PREEMPTED: in `had`, who had the CPU meanwhile, for longest first; 0: not known */
-    uint32_t device; /* DISK, NETWORK: krait_kernel_device's, or KRAIT_NO_ID: not known */
-    uint16_t depth;  /* 0: the thread whose path it is; 1: one that woke it; ... */
+    /* WOKEN, PREEMPTED: index and number of the threads in `had` that had the CPU meanwhile; 0: not known. */
+    uint32_t had, had_count;
+    uint32_t device; /* DISK, NETWORK: for krait_kernel_device; KRAIT_NO_ID: not known */
+    uint16_t depth;  /* 0: the thread whose path it is; 1: its waker; ... */
     uint8_t kind;    /* enum krait_path_kind */
 };
 
 struct krait_critical_path {
-    struct krait_kernel_states *states;  /* owned: threads, names of calls, what the trace begins with */
-    const char **hosts;                  /* names, may be empty; one, until events come from several */
+    struct krait_kernel_states *states;  /* owned: threads, names of calls, the begin of the trace */
+    const char **hosts;                  /* names, may be empty; for now there is one */
     uint32_t thread;                     /* index: whose path it is */
-    struct krait_path_segment *segments; /* owned; in order, of more than no time */
+    struct krait_path_segment *segments; /* owned; ordered by time, none of them empty */
     uint32_t count;
-    struct krait_competitor *had; /* owned */
-    uint64_t forgotten_ns; /* of the path: UNKNOWN since more happened in a wait than there was memory for */
+    struct krait_competitor *had; /* owned; of a segment, those that had the CPU for longest come first */
+    uint64_t forgotten_ns;        /* time of the path that is UNKNOWN because options.memory was used up */
     struct krait_arena arena;
 };
 
 struct krait_path_options {
-    int32_t tid;                         /* of that number the first thread that is there in the range */
-    uint64_t from_ns, to_ns;             /* after the trace's first event; UINT64_MAX: the end */
-    const struct krait_gil_holders *gil; /* of the threads, by the numbers that they know; NULL: not known */
-    bool (*goes_on)(void *ctx, int64_t ns); /* as of struct krait_kernel_event_walk */
+    int32_t tid;                            /* the first thread with this id in the range */
+    uint64_t from_ns, to_ns;                /* after the trace's first event; UINT64_MAX: the end */
+    const struct krait_gil_holders *gil;    /* by the ids that the threads themselves know; NULL: not known */
+    bool (*goes_on)(void *ctx, int64_t ns); /* as in struct krait_kernel_event_walk */
     void *ctx;
-    uint64_t memory; /* bytes for what happens in a wait, and a quarter more for moments; 0: 256 MiB */
+    uint64_t memory; /* bytes for the events during a wait; briefly a quarter more; 0: 256 MiB */
 };
 
-/* The path begins with the range, or when the thread is first met in it; it ends with the range, or with the
- * thread or the trace. Returns 0, or a negative errno with err set: -ENODATA there are no events in the
- * range; -ESRCH the thread is not met in it; -ECANCELED by `goes_on`. */
+/* The path begins with the thread's first event in the range; it ends with the range, the thread or the trace, whichever is
+ * first. Returns 0, or a negative errno with err set: -ENODATA the range has no events; -ESRCH the thread has none in it;
+ * -ECANCELED by `goes_on`. */
 int krait_critical_path_new(struct krait_critical_path **out, struct krait_kernel_events *events,
                             const struct krait_path_options *options, struct krait_err *err);
 void krait_critical_path_free(struct krait_critical_path *path);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Intervals between messages: from one that matches a rule's start to one that matches its stop. A message is what an
- * instant says: its first field that is called message, msg, text or buf, else its name with all fields. A rule may also
- * take the calls of a function.
+  * Intervals between messages: from one that matches a rule's start to one that matches its stop. The message of an
+ * instant is its first field named message, msg, text or buf; without such a field, its name with all fields. A rule may
+ * also take the calls of a function.
  *
  *   thread 1   Start a ──── Stop a        Start b ─ Stop b
  *   thread 2         Start c ───────────────────────────── Stop c
  *
- * Or a rule has states: each message that matches names one, which lasts until the next message that matches.
+  * Or a rule has states: each message that matches names a state, which lasts until the next message that matches.
  *
  *   thread 1   to idle ── to busy ─────── to idle ── to done
  *
- * Or a rule is a signal: each message that matches has a number, which holds until the next.
+  * Or a rule is a signal: each message that matches has a number, which holds until the next.
  *
- * trigger.h says how an event is told from others.
+ * trigger.h describes which events match.
  *
- * Without a key, a start and a stop belong together within a thread. Instants of streams that are not of one thread are
- * told apart by their fields vtid, tid or thread where they have one. With a key, they belong together where it has the
- * same text, in any thread, process or recording.
+ * Without a key, a start and a stop belong together if they are in one thread. If a stream has instants of several
+ * threads, their field vtid, tid or thread distinguishes them. With a key, a start and a stop belong together if the key
+ * has the same text, in any thread, process or recording.
  */
 #ifndef KRAIT_ANALYSIS_INTERVALS_H
 #define KRAIT_ANALYSIS_INTERVALS_H
@@ -35,7 +35,7 @@ enum krait_pairing {
 };
 
 enum krait_rule_kind {
-    KRAIT_RULE_PAIRS,  /* triggers of starts and of stops; may be the same: then from each to the next */
+    KRAIT_RULE_PAIRS,  /* triggers of starts and of stops; if they are the same, from each to the next */
     KRAIT_RULE_CALLS,  /* of a function */
     KRAIT_RULE_SPANS,  /* and other slices */
     KRAIT_RULE_STATES, /* triggers of states */
@@ -46,19 +46,19 @@ struct krait_interval_rule {
     enum krait_rule_kind kind;
     enum krait_pairing pairing;
     const char *name;
-    const char *given[2]; /* its patterns as they were given, of a pair two; the finder does not use them */
+    const char *given[2]; /* its patterns as given, two for a pair; only printed */
     struct krait_trigger *triggers;
     uint32_t trigger_count;
-    struct krait_match *match;       /* of which function, or which spans */
-    const char *declared_at;         /* FILE:LINE of that, where a file declares it */
+    struct krait_match *match;       /* which functions, or which spans */
+    const char *declared_at;         /* FILE:LINE of `match`, if a file declares it */
     const char *key;                 /* of spans: a field */
-    bool by_key;                     /* a row for each key, or for what the triggers' `by` names */
-    struct krait_provider *provider; /* in place of triggers, of states: provider.h */
-    uint32_t segments;       /* of a pattern: the index, plus 1, of the rule that its segments are of */
-    bool is_hidden;          /* only there for others that are within it */
-    uint32_t within;         /* only inside one of this rule's: its index plus 1; 0: anywhere */
-    const char *within_name; /* its name, and the line of that, where a file declares it; as `given` */
-    uint32_t line;
+    bool by_key;                     /* a row for each key, or for each value that the triggers' `by` names */
+    struct krait_provider *provider; /* of states, in place of triggers: provider.h */
+    uint32_t segments;               /* of a pattern: 1 + the index of the rule that has its segments */
+    bool is_hidden;                  /* only for other rules that are within it */
+    uint32_t within; /* 1 + the index of the rule whose intervals contain those of this one; 0: none */
+    const char *within_name; /* the name of that rule, if a file declares it; only printed */
+    uint32_t line;           /* where the file has that name */
 };
 
 struct krait_interval_options {
@@ -68,22 +68,22 @@ struct krait_interval_options {
     bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
     void *ctx;
     bool wants_stays; /* krait_intervals.stays */
-    /* Gets a line for each rule of a file that is left out: no function has its name. NULL: that is an error. */
+    /* Gets a line for each rule of a file that krait leaves out because no function has its name. NULL: that is an error. */
     struct krait_buf *notes;
 };
 
 struct krait_interval {
     uint64_t begin_ns, end_ns;
     uint32_t row, key;               /* KRAIT_NO_ID: it has no key */
-    uint32_t begin_track, end_track; /* indices; KRAIT_NO_ID: of none */
+    uint32_t begin_track, end_track; /* indices; KRAIT_NO_ID: none */
 };
 
-/* What all intervals of a rule, or of a rule and key, are together. Without any, times are 0. */
+/* A summary of all intervals of a rule, or of a rule and key. Without intervals, times are 0. */
 struct krait_interval_row {
-    uint32_t rule, key; /* KRAIT_NO_ID: of all keys; of a rule of states: the state */
+    uint32_t rule, key; /* KRAIT_NO_ID: all keys; for a rule of states, the state */
     uint64_t count, total_ns, min_ns, max_ns, median_ns, p90_ns, p99_ns;
     double mean_ns, deviation_ns; /* of a sample: by count - 1 */
-    uint64_t starts, stops;       /* that match */
+    uint64_t starts, stops;       /* messages that match */
     uint64_t no_stop, no_start;   /* starts without a stop, stops without a start */
     uint64_t no_key;              /* messages without the key */
 };
@@ -94,70 +94,71 @@ struct krait_transition {
     uint64_t count;
 };
 
-/* A state of one thread or key, for lanes: also the last one, which no other followed. */
+/* A state of one thread or key, for lanes; includes the last one, which no other state follows. */
 struct krait_stay {
     uint64_t begin_ns, end_ns; /* UINT64_MAX: it has no end */
     uint32_t rule, state;      /* state: a key */
     uint32_t place;            /* whose: krait_stay_place */
 };
 
-/* A number of a signal. */
+/* One number of a signal. */
 struct krait_sample {
     uint64_t t_ns;
     double value;
     uint32_t row, key; /* KRAIT_NO_ID: it has no key */
-    uint32_t track;    /* KRAIT_NO_ID: of none */
+    uint32_t track;    /* KRAIT_NO_ID: none */
 };
 
-/* What all numbers of a signal, or of a signal and key, are together. Without any, they are 0. */
+/* A summary of all numbers of a signal, or of a signal and key. Without numbers, all are 0. */
 struct krait_signal_row {
-    uint32_t rule, key; /* KRAIT_NO_ID: of all keys */
+    uint32_t rule, key; /* KRAIT_NO_ID: all keys */
     uint64_t count, begin_ns, end_ns;
     double total, min, max, mean, median, p90, p99, last;
     double deviation;           /* of a sample: by count - 1 */
-    double per_s;               /* how many a second, from the first to the last */
-    uint64_t no_number, no_key; /* messages that match but have none */
+    double per_s;               /* numbers a second, from the first to the last */
+    uint64_t no_number, no_key; /* matching messages without a number, without a key */
 };
 
 struct krait_intervals {
-    struct krait_interval *items; /* a row's one after the other, by their begin */
+    struct krait_interval *items; /* ordered by row, then by begin */
     size_t count, cap;
     struct krait_interval_row *rows;
     uint32_t row_count, row_cap;
-    struct krait_transition *transitions; /* of rules of states; by the time of the first */
+    struct krait_transition *transitions; /* of rules of states; ordered by their first time */
     uint32_t transition_count, transition_cap;
-    struct krait_sample *samples; /* a row's one after the other, by time */
+    struct krait_sample *samples; /* ordered by row, then by time */
     size_t sample_count, sample_cap;
     struct krait_signal_row *signals;
     uint32_t signal_count, signal_cap;
     struct krait_strtab keys;   /* and states */
-    struct krait_strtab places; /* what is no thread of the trace: keys, streams, attributes */
-    struct krait_stay *stays;   /* as they end; those of a place in the order of time */
+    struct krait_strtab places; /* all that have states and are no threads: keys, streams, attributes */
+    struct krait_stay *stays;   /* ordered by their ends; those of one place also by time */
     size_t stay_count, stay_cap;
-    uint64_t messages, given_up; /* read; searches that took too many steps */
+    uint64_t messages, given_up; /* messages read; searches that took too many steps */
 };
 
-/* The kinds of tracks that rules need, as krait_tracks_find_kinds takes them. */
+/* The kinds of tracks that rules need, for krait_tracks_find_kinds. */
 unsigned krait_intervals_kinds(const struct krait_interval_rule *rules, uint32_t count);
 
-/* Reads what is needed of a trace whose tracks of these kinds were found. `damage` (size bytes)
- * keeps the first that is met. Returns 0, -ENOMEM, or -ENOENT: a rule's function is not in the trace. */
+/* Finds the intervals of all rules in a trace whose tracks of these kinds were found. `damage` (size bytes) keeps the first
+ * damage. Returns 0, -ENOMEM, or -ENOENT: a rule's function is not in the trace. */
 int krait_intervals_find(struct krait_intervals *intervals, const struct krait_trace *trace,
                          const struct krait_interval_options *options, char *damage, size_t size,
                          struct krait_err *err);
 void krait_intervals_done(struct krait_intervals *intervals);
 
-/* Whose a state is: the thread's index, and a NULL text; or KRAIT_NO_ID, and the key, stream or attribute. */
+/* What a state belongs to: returns a thread's index, and sets *text to NULL; or returns KRAIT_NO_ID, and sets *text to the
+ * key, stream or attribute. */
 uint32_t krait_stay_place(const struct krait_intervals *intervals, const struct krait_stay *stay,
                           const char **text);
 
-/* A line that says how many searches were given up, and what to do; nothing if none was. */
+/* Appends a line that says how many searches krait gave up, and what to do; nothing if there were none. */
 void krait_intervals_note_given_up(struct krait_buf *notes, const struct krait_intervals *intervals);
 
-/* Whether an event was what a rule looks for. */
+/* Whether any event matched a rule. */
 bool krait_intervals_has_found(const struct krait_intervals *intervals, uint32_t rule);
 
-/* The duration at a share of them, nearest rank; `ns` is put in another order. */
+/* The quantile `share` of durations, by nearest rank; it reorders `ns`. */
 uint64_t krait_interval_quantile(uint64_t *ns, size_t count, double share);
 
 #endif

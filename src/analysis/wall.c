@@ -196,8 +196,8 @@ struct overlay {
     const struct krait_wall *wall;
     const struct all_held *waits;
     uint32_t next; /* of the waits: the first that is not over yet */
-    const struct krait_kinterval *at,
-        *end; /* where the kernel's part is read; NULL: nothing of the kernel's */
+    /* Where the kernel's part is read; NULL: it has nothing. */
+    const struct krait_kinterval *at, *end;
 };
 
 static void add(struct krait_wall_track *track, struct krait_wall_interval interval, uint64_t begin_ns)

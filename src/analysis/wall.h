@@ -14,8 +14,8 @@
  * KRAIT_WALL_GIL wherever the thread neither had a CPU nor was ready for one. If the thread becomes ready only to ask
  * for the GIL and then sleeps again, that counts as waiting too.
  *
- * Of a sampled thread (trace/sample_runs.h) about which the kernel's part has nothing, its samples tell the state: ON_CPU, which is
- * ready for a CPU too, GIL, and OTHER, which is all time blocked. Each goes on up to the next sample.
+  * If the kernel's part has nothing about a sampled thread (trace/sample_runs.h), its samples give the state: ON_CPU (which
+ * includes ready for a CPU), GIL, or OTHER (blocked on anything). Each state lasts until the next sample.
  */
 #ifndef KRAIT_ANALYSIS_WALL_H
 #define KRAIT_ANALYSIS_WALL_H
@@ -46,90 +46,93 @@ enum krait_wall_state {
         KRAIT_WALL_COUNT,
 };
 
-/* One stretch of time in one state, up to where the next begins. */
+/* A state of a thread; it lasts until the next interval begins. */
 struct krait_wall_interval {
     uint64_t begin_ns;
-    uint32_t call; /* id of the system call, in krait_wall_call's names, or KRAIT_NO_ID */
-    /* RUNNABLE: the thread that woke it, or that runs in its place; GIL: the one that has it; for krait_wall_cause,
-     * 0: an interrupt, or not known */
+    uint32_t call; /* id of the system call (krait_wall_call), or KRAIT_NO_ID */
+    /* For krait_wall_cause. RUNNABLE: the thread that woke this one, or runs in its place. GIL: the thread that holds it.
+     * 0: an interrupt, or not known. */
     uint32_t by;
-    uint32_t had; /* RUNNABLE: krait_wall_had's, `had_count` of them; 0: not known */
+    uint32_t had; /* RUNNABLE: for krait_wall_had; 0: not known */
     uint32_t had_count;
     uint32_t khz;   /* ON_CPU: the frequency of its CPU; 0: not known, or an interrupt had stopped it */
     uint8_t state;  /* enum krait_wall_state */
-    bool preempted; /* RUNNABLE: it had a CPU and lost it; else it was woken */
+    bool preempted; /* RUNNABLE: it lost its CPU; else it was woken */
 };
 
-/* A thread's time from 0 on, the first interval, to UINT64_MAX, where one stands that ends all. */
+/* The states of a thread from time 0 to UINT64_MAX. An interval at UINT64_MAX ends the array. */
 struct krait_wall_track {
     struct krait_wall_interval *items; /* owned */
-    uint32_t count;                    /* without the one that ends all */
+    uint32_t count;                    /* without the one at UINT64_MAX */
 };
 
 struct krait_wall; /* opaque */
 
 enum krait_wall_flags {
-    KRAIT_WALL_KERNEL = 1,  /* the trace has a kernel's part: read it */
+    KRAIT_WALL_KERNEL = 1,  /* the trace has kernel events: read them */
     KRAIT_WALL_WAITS = 2,   /* there are waits for the GIL */
     KRAIT_WALL_SAMPLES = 8, /* there are samples */
-    KRAIT_WALL_HOLDERS = 4, /* they begin anew with each thread that has the GIL meanwhile: goes through all
-                               threads once more; without it they are whole, and of who had it at first */
+    /* Split each wait for the GIL by the threads that held it meanwhile, which takes another pass over all threads.
+     * Otherwise a wait is one interval, whose `by` is the first holder. */
+    KRAIT_WALL_HOLDERS = 4,
 };
 
-/* Memory: 24 bytes for each change of a recorded thread's state in the kernel's part. Returns 0, or a
- * negative errno with err set: -ENODATA the kernel's events do not tell what threads do; what krait_kernel_events_open
- * returns. `trace` must outlive it. */
+/* It takes 24 bytes for each change of a recorded thread's state in the kernel's part. Returns 0, or a negative errno with
+ * err set: -ENODATA the kernel events do not show what threads do; errors of krait_kernel_events_open. `trace` must
+ * outlive it. */
 int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, unsigned flags,
                    struct krait_err *err);
 void krait_wall_free(struct krait_wall *wall);
 
-/* Of a thread of the trace. Returns 0 or -ENOMEM. */
+/* The states of a thread of the trace. Returns 0 or -ENOMEM. */
 int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall *wall, uint32_t thread);
 void krait_wall_track_done(struct krait_wall_track *track);
 
-/* The name of a system call; "" of KRAIT_NO_ID. */
+/* The name of a system call; "" for KRAIT_NO_ID. */
 const char *krait_wall_call(const struct krait_wall *wall, uint32_t call);
 /* A thread that woke another one, took its CPU or held the GIL that it waited for. */
 struct krait_wall_cause {
-    int32_t tid;      /* the kernel's, where that is known */
-    const char *name; /* that the program gave it, or else the kernel; "" where neither is known */
+    int32_t tid;      /* the kernel's, if known */
+    const char *name; /* given by the program, or else by the kernel; "": not known */
 };
 
-/* Of `by` of an interval, not 0. At a time, since who executes another program goes on with another name. */
+/* The thread that the field `by` of an interval stands for; `by` is not 0. It has a name at a time, because a thread that
+ * executes another program gets another name. */
 struct krait_wall_cause krait_wall_cause(const struct krait_wall *wall, uint32_t by, uint64_t t_ns);
-/* Who had the CPU that a thread was ready for: `had_count` runs, of which the first may begin before the interval, and
- * the last goes on at its end. NULL: not known. */
+/* The threads that had the CPU for which this thread was ready: `had_count` runs. The first may begin before the interval;
+ * the last continues at its end. NULL: not known. */
 const struct krait_krun *krait_wall_had(const struct krait_wall *wall, const struct krait_wall_interval *at);
-/* Whether the kernel's part tells the states. */
+/* Whether the states come from kernel events. */
 bool krait_wall_has_kernel(const struct krait_wall *wall);
-/* Whether samples tell them. */
+/* Whether they come from samples. */
 bool krait_wall_has_samples(const struct krait_wall *wall);
-/* Whether there is more than waits for the GIL. */
+/* Whether it knows other states than waits for the GIL. */
 static inline bool krait_wall_has_states(const struct krait_wall *wall)
 {
     return krait_wall_has_kernel(wall) || krait_wall_has_samples(wall);
 }
-/* Whether only switches are known, so that all that is not on CPU, or has lost it, is OTHER. */
+/* Whether only context switches were recorded, so that all waiting is OTHER. */
 bool krait_wall_own(const struct krait_wall *wall);
-/* Whether interrupts are known; else who is said to have woken a thread may be whom an interrupt stopped. */
+/* Whether interrupts were recorded. If not, a waker may really be a thread that an interrupt stopped. */
 bool krait_wall_has_interrupts(const struct krait_wall *wall);
-/* Events that the kernel's tracer lost; the first damage met (code 0: none). */
+/* The number of events that the kernel's tracer lost. */
 uint64_t krait_wall_lost(const struct krait_wall *wall);
-/* The kernel's states that it is made of; NULL without the kernel's part. */
+/* The kernel's states from which it is made; NULL: there are no kernel events. */
 const struct krait_kernel_states *krait_wall_states(const struct krait_wall *wall);
+/* The first damage found in the kernel's part; code 0: none. */
 const struct krait_err *krait_wall_damage(const struct krait_wall *wall);
 
-/* Whether the frequency of a CPU is told. */
+/* Whether the frequency of any CPU is known. */
 bool krait_wall_clocked(const struct krait_wall *wall);
 
-/* A place in a track that moves forward, and the processor cycles that were passed. */
+/* A place in a track, which moves forward, and the processor cycles up to it. */
 struct krait_wall_clock {
     const struct krait_wall_interval *at;
     uint64_t now_ns;
     struct krait_cycles passed;
 };
 
-/* Moves to a time, not back, and says the cycles up to it. hot path */
+/* Moves forward to a time, and returns the cycles up to it. hot path */
 static inline uint64_t krait_wall_clock_go(struct krait_wall_clock *clock, uint64_t t_ns)
 {
     while (KRAIT_UNLIKELY(clock->at[1].begin_ns < t_ns)) {
@@ -141,7 +144,7 @@ static inline uint64_t krait_wall_clock_go(struct krait_wall_clock *clock, uint6
     return krait_cycles_count(&clock->passed);
 }
 
-/* A place in a track that moves forward, and what was passed, in each state. */
+/* A place in a track, which moves forward, and the time in each state up to it. */
 struct krait_wall_cursor {
     const struct krait_wall_interval *at;
     uint64_t now_ns;
@@ -153,16 +156,16 @@ static inline void krait_wall_begin(struct krait_wall_cursor *cursor, const stru
     *cursor = (struct krait_wall_cursor){ .at = track->items };
 }
 
-/* The interval that a time lies in. */
+/* The interval that contains a time. */
 const struct krait_wall_interval *krait_wall_at(const struct krait_wall_track *track, uint64_t t_ns);
 
-/* Whether its interval ends before a time. hot path */
+/* Whether the cursor's interval ends before a time. hot path */
 static inline bool krait_wall_leaves(const struct krait_wall_cursor *cursor, uint64_t t_ns)
 {
     return cursor->at[1].begin_ns < t_ns;
 }
 
-/* Moves to a time, and adds what lies between to `more` too; not back. hot path */
+/* Moves forward to a time, and adds the time in between also to `more`. hot path */
 static inline void krait_wall_go(struct krait_wall_cursor *cursor, uint64_t t_ns, uint64_t *more)
 {
     while (KRAIT_UNLIKELY(krait_wall_leaves(cursor, t_ns))) {
@@ -176,13 +179,13 @@ static inline void krait_wall_go(struct krait_wall_cursor *cursor, uint64_t t_ns
     cursor->now_ns = t_ns;
 }
 
-/* How long the state has lasted at the cursor's time, from `since_ns` on at most. */
+/* How long the current state has lasted, counted from `since_ns` if it began before. */
 static inline uint64_t krait_wall_lasts(const struct krait_wall_cursor *cursor, uint64_t since_ns)
 {
     return cursor->now_ns - KRAIT_MAX(since_ns, cursor->at->begin_ns);
 }
 
-/* Takes off some of that again, from `more` too. */
+/* Subtracts some of that time again, also from `more`. */
 static inline void krait_wall_take(struct krait_wall_cursor *cursor, uint64_t ns, uint64_t *more)
 {
     cursor->ns[cursor->at->state] -= ns;

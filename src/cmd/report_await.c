@@ -16,13 +16,13 @@ enum { DEEPEST = 64 }; /* deeper tasks are indented no further */
 
 struct row {
     uint64_t id, for_ns;
-    uint64_t whom,
-        woken_by; /* ids of the tasks that it waits for, and that ended its wait; KRAIT_SHEET_NONE: not known */
+    /* Ids of the task that it waits for, and of the one that ended its wait; KRAIT_SHEET_NONE: not known. */
+    uint64_t whom, woken_by;
     const char *state, *task, *process;
     uint64_t depth;   /* in the tree */
     uint64_t nursery; /* at whose end it waits: an address; 0: at none */
-    uint32_t child,
-        sibling; /* the last task of that nursery; the one before it: indices, KRAIT_NO_ID: none */
+    /* Indices of the last task of that nursery, and of the one before it; KRAIT_NO_ID: none. */
+    uint32_t child, sibling;
     uint32_t track;
     bool is_known, is_shown; /* it has a state at that moment; it is in the sheet */
     bool is_awaited;         /* by a task that has a row */

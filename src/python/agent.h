@@ -124,8 +124,8 @@ struct krait_interp {
         /* Pauses, in which no thread has a hook. */
         uint64_t pause_ns;
         bool paused;
-        uint32_t pauses,
-            pause_id; /* how many there were; the id of the made-up function that they are recorded as */
+        uint32_t pauses;
+        uint32_t pause_id; /* of the made-up function that stands for pauses */
         uint64_t pause_ticks, resume_ticks;
     } governor;
 };

@@ -38,8 +38,8 @@ struct krait_natives {
     struct krait_maps maps;
     struct module *modules; /* of maps.items */
     struct module vdso;
-    struct krait_map places,
-        functions;       /* by address -> struct krait_remote_code *; by where the function begins */
+    /* Of struct krait_remote_code *: by address, and by the function's begin. */
+    struct krait_map places, functions;
     struct place *found; /* the walk's frames, innermost first */
     uint32_t count, cap;
     bool whole;

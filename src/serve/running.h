@@ -10,8 +10,8 @@
 
 struct krait_running {
     const char *name; /* of the endpoint */
-    uint64_t done,
-        total; /* bytes of the trace that were read, and its size; an answer may read more or less than that */
+    /* Bytes of the trace that were read, and its size; an answer may read more or less than that. */
+    uint64_t done, total;
     bool cancelled;          /* atomic */
     uint16_t server, client; /* ports; a closed connection cancels the answer; 0: not known */
     uint64_t begun_ns, looked_ns;

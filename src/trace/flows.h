@@ -13,9 +13,8 @@
 
 struct krait_flow {
     uint64_t t_ns, end_ns;
-    uint32_t from, to; /* threads */
-    uint32_t from_task,
-        to_task; /* in whose steps; their indices; KRAIT_NO_ID: in none, or none that is known */
+    uint32_t from, to;           /* threads */
+    uint32_t from_task, to_task; /* indices of the tasks in whose steps it is; KRAIT_NO_ID: not known */
     bool is_work;
 };
 

@@ -122,7 +122,8 @@ def command_of(words_for):
         begin = clock()
         done = subprocess.run(words, capture_output=True, text=True, timeout=60)
         if done.returncode:
-            raise lib.Missing(lib.last_line_of(done.stderr))
+            lib.say(lib.last_line_of(done.stderr))
+            raise lib.Missing("it failed")
         return {"begin": begin, "end": clock()}
 
     return action
@@ -134,7 +135,7 @@ def execute(target):
     script.write_text("open(%r, 'w').close()\n" % str(done))
     done.unlink(missing_ok=True)
     code = "import sys; sys.remote_exec(%d, %r)" % (target.pid, str(script))
-    found = command_of(lambda t: [*t.python.prefix, t.python.path, "-c", code])(target)
+    found = command_of(lambda t: [*peers.inside(t.python, t.pid), t.python.path, "-c", code])(target)
     until = time.monotonic() + 10
     while not done.exists():
         if time.monotonic() > until:

@@ -50,6 +50,11 @@ def austin(python):
     raise lib.Missing("Austin's binary needs a newer C library than this machine has")
 
 
+def inside(python, pid):
+    """What stands before a command that opens the interpreter by its path where the process is."""
+    return ["nsenter", "--target", pid, "--mount", "--root", "--wd"] if python.prefix else []
+
+
 def versions():
     listing = lib.quiet([environment() / "pip", "list", "--format=freeze", "--disable-pip-version-check"]).stdout
     return {name: version for name, version in (line.split("==") for line in listing.split() if "==" in line) if name in PACKAGES}

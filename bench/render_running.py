@@ -40,13 +40,17 @@ def cost_cell(found):
 def attach_goals(data):
     rows = data["rows"].values()
     most = max(row[threads][key]["max"] for row in rows for threads in ("threads 1", "threads 4") for key in ("stopped", "gap_begin", "gap_end")) / 1e6
-    text = goal("the longest pause by any clock: %.1f ms (at most %d)." % (most, PAUSE_AIM), most <= PAUSE_AIM)
+    rest = max(row[threads]["rest_gap"]["max"] for row in rows for threads in ("threads 1", "threads 4")) / 1e6
+    if rest > PAUSE_AIM / 2:
+        text = "- The longest pause by any clock is %.1f ms. Whether krait's is at most %d cannot be told: without an attach there are gaps of %.1f ms.\n" % (most, PAUSE_AIM, rest)
+    else:
+        text = goal("the longest pause by any clock: %.1f ms (at most %d)." % (most, PAUSE_AIM), most <= PAUSE_AIM)
     for phase in ("started", "off", "stopped", "after"):
         slower = lib.median([row["costs"][phase]["slower"] for row in rows])
-        noise = max(row["costs"][phase]["most"] - row["costs"][phase]["least"] for row in rows)
+        noise = max(abs(row["costs"][of][end] - row["costs"][of]["slower"]) for row in rows for of in (phase, "twin") for end in ("least", "most"))
         words = (PHASES[phase], 100 * slower, 100 * IDLE_AIM)
         if noise > IDLE_AIM:
-            text += "- %s: slower by %.2f %%, median of the versions. Whether it is under %g %% cannot be told from times: the rounds of one version differ by up to %.1f %%.\n" % (*words, 100 * noise)
+            text += "- %s: slower by %.2f %%, median of the versions. Whether it is under %g %% cannot be told from times: single rounds differ from their median by up to %.1f %%.\n" % (*words, 100 * noise)
         else:
             text += goal("%s: slower by %.2f %% (under %g)." % words, slower < IDLE_AIM)
     return text

@@ -36,8 +36,7 @@ def austin_command(python, pid, rate, seconds, out):
 
 
 def own_command(python, pid, rate, seconds, out):
-    inside = ["nsenter", "--target", pid, "--mount", "--root", "--wd"] if python.prefix else []  # it opens the interpreter by its path there
-    return [*inside, python.path, "-m", "profiling.sampling", "attach", "-r", rate, "-d", "%d" % round(seconds), "--collapsed", "-o", out, pid]
+    return [*peers.inside(python, pid), python.path, "-m", "profiling.sampling", "attach", "-r", rate, "-d", "%d" % round(seconds), "--collapsed", "-o", out, pid]
 
 
 TOOLS = {

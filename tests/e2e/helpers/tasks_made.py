@@ -67,7 +67,7 @@ GEVENT = """
     def joins(it):
         it.join()
     def child():
-        subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(0.1)"]).wait()
+        subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(0.3)"]).wait()
     def fails():
         raise KeyError("fails")
     class Own(gevent.Greenlet):

@@ -37,7 +37,7 @@ def look(krait, pid, folder, begin):
     status = json.loads(said.stdout)
     return {
         "seconds": time.monotonic() - begin,
-        "events": status["events"],
+        "events": status["events"] + status["dropped"],
         "lost": status["lost_events"],
         "files": lib.folder_bytes(folder),
         "own": own["RssAnon"] * 1024,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the formats share.
+  * Code that several formats share.
  */
 #ifndef KRAIT_EXPORT_FORMATS_H
 #define KRAIT_EXPORT_FORMATS_H
@@ -17,24 +17,24 @@
 
 bool krait_export_takes(const struct krait_export_job *job, uint32_t thread);
 
-/* Walks one thread and keeps in the job that there was a call, and the first damage. */
+/* Walks the calls of a thread. Sets job->some if there is one, and stores the first damage in the job. */
 int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_call_batch_fn *fn, void *ctx);
 
-/* Walks the tracks of a thread that are of a kind and called so (NULL: whatever they are called), in the job's range;
- * KRAIT_NO_ID: those of no thread. Not those of the kernel's part. Keeps the first damage in the job. Of formats that
- * have KRAIT_EXPORT_HAS_TRACKS. */
+/* Walks the tracks of a thread (KRAIT_NO_ID: tracks without a thread) that have this kind and name (NULL: any), in the
+ * job's range, but not those of the kernel's part. Stores the first damage in the job. Only for formats with
+ * KRAIT_EXPORT_HAS_TRACKS. */
 int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krait_track_kind kind,
                         const char *name, krait_batch_fn *fn, void *ctx);
 
-/* What a format makes of tracks of a kind. */
+/* What a format does with tracks of a kind. */
 struct krait_export_kind {
     enum krait_track_kind kind;
-    const char *name; /* NULL: whatever they are called */
+    const char *name; /* NULL: any */
     krait_batch_fn *fn;
 };
 
-/* What a format makes of a thread's tracks that are no calls: its batches of waits for the GIL, of the spans of other states and
- * slices, of marks, values and flows. NULL: nothing. */
+/* What a format does with a thread's other tracks than calls: the functions get batches of waits for the GIL, of the spans of
+ * other states and slices, of marks, of values and of flows. NULL: nothing. */
 struct krait_export_thread_fns {
     krait_batch_fn *waits, *spans, *marks, *values, *flows;
 };
@@ -42,42 +42,42 @@ struct krait_export_thread_fns {
 int krait_export_thread_kinds(struct krait_export_job *job, uint32_t thread,
                               const struct krait_export_thread_fns *fns, void *ctx);
 
-/* States of the tasks of the thread's process, if it is the first thread of it that is exported; of threads that were chosen,
- * only the tasks that ran in one of them. `begin` names each track before the first is walked. */
+/* If the thread is the first exported one of its process, walks the states of that process's tasks. If threads were chosen,
+ * only of the tasks that ran in them. `begin` gets each track before the first one is walked. */
 int krait_export_tasks(struct krait_export_job *job, uint32_t thread,
                        int (*begin)(void *ctx, const struct krait_track *track), krait_batch_fn *fn,
                        void *ctx);
 
-/* What a state's value says: the key of the task that it waits for, or that woke it. NULL: nothing. */
+/* The meaning of a state's value: the key for the task that it waits for, or that woke it. NULL: none. */
 const char *krait_export_whom(const char *state, int64_t value);
 
-/* The same of lanes that analyses made, which are not of any thread, by their kinds: `begin` names each track before it is
+/* Walks the lanes that analyses made, which belong to no thread, by their kinds. `begin` gets each track before it is
  * walked. */
 int krait_export_lanes(struct krait_export_job *job, int (*begin)(void *ctx, const struct krait_track *track),
                        const struct krait_export_kind *kinds, size_t count, void *ctx);
 
-/* What such a track is called: its lane's title, and behind it its own name where that is another. */
+/* The name of such a track: the title of its lane, and after it the track's own name, if it differs. */
 void krait_export_lane_name(struct krait_buf *to, const struct krait_track *track);
 
-/* Whether a mark is of what spans' and counters' own tracks show. */
+/* Whether the tracks of spans and counters show this mark already. */
 bool krait_export_is_elsewhere(const struct krait_track *track, const char *name);
 
-/* The kernel's part of the job's trace. *out is NULL if there is none, where it was not asked for, and where
- * it cannot be read, which is said in the job. Returns 0, or -ENOMEM with err set. */
+/* The kernel's part of the job's trace. *out is NULL if there is none, if it was not asked for, or if it cannot be read; the
+ * job then has the reason. Returns 0, or -ENOMEM with err set. */
 int krait_export_kernel_new(struct krait_kernel_slices **out, struct krait_export_job *job,
                             struct krait_err *err);
 
-/* Calls each(ctx, thread) for the threads that are taken, until one returns other than 0; returns that. */
+/* Calls each(ctx, thread) for the chosen threads, until a call returns a value other than 0; returns that value. */
 int krait_export_each_thread(struct krait_export_job *job, int (*each)(void *ctx, uint32_t thread),
                              void *ctx);
 
-/* Nanoseconds after the recording's beginning. What damage has put before it counts as the beginning. */
+/* Nanoseconds since the beginning of the recording; 0 for times before it, which damage may cause. */
 static inline uint64_t krait_export_since_begin(const struct krait_export_job *job, uint64_t t_ns)
 {
     return t_ns > job->zero_ns ? t_ns - job->zero_ns : 0;
 }
 
-/* The call tree of the job, grouped. Keeps the same in the job. */
+/* The call tree of the job, grouped. Sets job->some and job->damage like krait_export_walk. */
 int krait_export_tree(struct krait_export_job *job, enum krait_tree_group group, struct krait_calltree **out,
                       struct krait_err *err);
 static inline void krait_export_tree_free(struct krait_calltree **tree)
@@ -86,23 +86,23 @@ static inline void krait_export_tree_free(struct krait_calltree **tree)
 }
 #define KRAIT_AUTO_TREE KRAIT_CLEANUP(krait_export_tree_free) struct krait_calltree
 
-/* The node after this one when parents come before their children, and these in order; KRAIT_NO_ID after the last. */
+/* The next node in preorder; KRAIT_NO_ID: this was the last one. */
 uint32_t krait_export_tree_next(const struct krait_calltree *tree, uint32_t node);
 
-/* Module and name, whole: krait_func_label without its bound. "?" where neither is known. */
+/* Module and name, like krait_func_label, but of any length. "?": neither is known. */
 void krait_export_func_label(struct krait_buf *buf, const struct krait_func *func);
-/* "python3", "MainThread"; the kind of thing where it has no name. */
+/* "python3", "MainThread"; without a name, "process", "main thread" or "thread". */
 const char *krait_export_process_name(const struct krait_process *process);
 const char *krait_export_thread_name(const struct krait_trace *trace, const struct krait_thread *thread);
 
-/* How a call began or ended other than by call and return, in a word, by enum krait_op_kind; NULL for those. */
+/* By enum krait_op_kind: a word for how a call began or ended; NULL for a plain call and return. */
 extern const char *const krait_export_ways[KRAIT_OP_CUT + 1];
 
-/* The type of the exception that the op, an end, is of; NULL if there is none, or it is not known. */
+/* The type of the exception by which a call ended; NULL: there is none, or it is not known. */
 const char *krait_export_exception(const struct krait_trace *trace, const struct krait_call_batch *ops,
                                    uint32_t op);
 
-/* A piece of text for each function, made once: that a million calls cost no escaping. */
+/* A text for each function, made once, so that a million calls need no escaping. */
 struct krait_export_texts {
     struct krait_buf buf;
     size_t *ends; /* of function i: from ends[i - 1] to ends[i] */
@@ -110,7 +110,7 @@ struct krait_export_texts {
 
 typedef void krait_export_text_fn(struct krait_buf *buf, const struct krait_trace *trace, uint32_t func);
 
-/* 0 or -ENOMEM with err set; _done in either case. */
+/* Returns 0, or -ENOMEM with err set; call _done in either case. */
 int krait_export_texts_init(struct krait_export_texts *texts, const struct krait_trace *trace,
                             krait_export_text_fn *fn, struct krait_err *err);
 void krait_export_texts_done(struct krait_export_texts *texts);
@@ -122,15 +122,15 @@ static inline void krait_export_text_add(struct krait_buf *buf, const struct kra
     krait_buf_add(buf, texts->buf.data + from, texts->ends[func] - from);
 }
 
-/* Process and thread ids that differ for different processes and threads, for formats that know nothing else
- * of them: ids come again after an exec, after four million forks, and on another host. What clashes gets a
- * number that Linux does not give (its highest is 2^22, PID_MAX_LIMIT in linux/threads.h). */
+/* Unique process and thread ids, for formats that identify processes and threads by nothing else. The kernel's ids repeat
+ * after an exec, after four million forks, and on other hosts. Of equal ids, all but one are replaced by numbers above those
+ * of Linux, whose highest is 2^22 (PID_MAX_LIMIT in linux/threads.h). */
 struct krait_export_ids {
     uint32_t *pids, *tids; /* by index of process and thread */
-    uint32_t none, lanes;  /* two that no process has */
+    uint32_t none, lanes;  /* two ids that no process has */
 };
 
-/* By the kernel's own numbers where `kernel` is not NULL. */
+/* Uses the kernel's own numbers if `kernel` is not NULL. */
 int krait_export_ids_init(struct krait_export_ids *ids, const struct krait_trace *trace,
                           const struct krait_kernel_slices *kernel, struct krait_err *err);
 void krait_export_ids_done(struct krait_export_ids *ids);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel's part of a trace, recorded by krait, LTTng or perf. It is opened once, when it is first needed.
+  * The kernel's part of a trace, recorded by krait, LTTng or perf. krait opens it once, when somebody first needs it.
  */
 #ifndef KRAIT_TRACE_KERNEL_H
 #define KRAIT_TRACE_KERNEL_H
@@ -9,38 +9,39 @@
 #include "trace/kernel/own_threads.h"
 #include "trace/track.h"
 
-/* How many machines it is of (machines.h): one, unless the trace was opened with KRAIT_MACHINES_APART; 0: there is
- * nothing of the kernel's. */
+/* The number of its machines (machines.h): one, unless the trace was opened with KRAIT_MACHINES_APART; 0: the trace has no
+ * kernel events. */
 uint32_t krait_kernel_machines(const struct krait_trace *trace);
 
-/* The first folder of one of them, and the name of its host, which may be empty. */
+/* The first folder of a machine, and its host name, which may be empty. */
 const char *krait_kernel_dir(const struct krait_trace *trace, uint32_t machine);
 const char *krait_kernel_host(const struct krait_trace *trace, uint32_t machine);
 
-/* From its first event to its last, once the trace's tracks were found; before, and where it cannot be read, both are 0. */
+/* The times of its first and its last event, after the trace's tracks were found. Both are 0 before that, or if it cannot be
+ * read. */
 struct krait_range krait_kernel_range(const struct krait_trace *trace, uint32_t machine);
 
-/* The events of a machine, of a trace that has them (trace->has_kernel); they are the trace's and live as long. Returns
- * 0, or with err set why they cannot be read: what krait_kernel_events_open returns. One walk at a time. */
+/* The kernel events of a machine, if the trace has some (trace->has_kernel). They belong to the trace. Returns 0, or an
+ * error of krait_kernel_events_open with the reason in err. Only one walk may run at a time. */
 int krait_trace_kernel_of(const struct krait_trace *trace, uint32_t machine, struct krait_kernel_events **out,
                           struct krait_err *err);
 
-/* The same where there is one machine. */
+/* The same for the first machine. */
 static inline int krait_trace_kernel(const struct krait_trace *trace, struct krait_kernel_events **out,
                                      struct krait_err *err)
 {
     return krait_trace_kernel_of(trace, 0, out, err);
 }
 
-/* What one run of the machine over all of it tells. */
+/* Results of one run of the state machine over all events. */
 struct krait_kernel_known {
-    /* all threads, with their numbers; each run finds them in the same places */
+    /* All threads with their ids; each run finds them in the same places. */
     struct krait_kernel_states *states;
-    struct krait_own_threads own; /* which of them recorded themselves */
+    struct krait_own_threads own; /* those whose calls were recorded */
 };
 
-/* That run is made when it is asked for, once; what it tells lives as long as the trace. Returns 0, or with err set
- * what krait_trace_kernel and krait_kernel_states_new return. */
+/* Makes that run at the first call. The result is valid as long as the trace. Returns 0, or an error of krait_trace_kernel or
+ * krait_kernel_states_new with err set. */
 int krait_trace_kernel_known_of(const struct krait_trace *trace, uint32_t machine,
                                 const struct krait_kernel_known **out, struct krait_err *err);
 
@@ -50,7 +51,7 @@ static inline int krait_trace_kernel_known(const struct krait_trace *trace,
     return krait_trace_kernel_known_of(trace, 0, out, err);
 }
 
-/* Walks tracks of the kernel's (krait_importer.walk_many): those of each machine together. */
+/* Walks kernel tracks (krait_importer.walk_many): those of one machine in one call. */
 struct krait_walking;
 typedef int krait_machine_walk_fn(const struct krait_trace *trace, uint32_t machine,
                                   const struct krait_track *const *tracks, uint32_t count,
@@ -59,19 +60,19 @@ int krait_kernel_each_machine(const struct krait_trace *trace, const struct krai
                               uint32_t count, const struct krait_walking *walking,
                               krait_machine_walk_fn *walk);
 
-/* Its folders, of all machines; *count is 0 where there are none. */
+/* The folders of all machines; *count is their number, which may be 0. */
 const char *const *krait_kernel_dirs(const struct krait_trace *trace, uint32_t *count);
 
-/* When it begins; INT64_MAX if there is none. */
+/* The time of its first event; INT64_MAX: there is none. */
 int64_t krait_kernel_first(const struct krait_trace *trace);
 
-/* When its states end, by the list of each machine's tracks (kernel_list.h); 0 if there is none that can be read. */
+/* The end of its states, according to the list of each machine's tracks (kernel_list.h); 0: there is no readable list. */
 uint64_t krait_kernel_last(const struct krait_trace *trace);
 
-/* Whether a track is of the states that the kernel saw of a thread: track->key is the thread's place in `states`. */
+/* Whether the track has the states of a thread by kernel events. track->key is then the thread's place in `states`. */
 bool krait_kernel_is_thread_states(const struct krait_track *track);
 
-/* Whether a folder is of the kernel's part. */
+/* Whether a folder belongs to the kernel's part. */
 bool krait_kernel_takes(const struct krait_folder *folder);
 
 #endif

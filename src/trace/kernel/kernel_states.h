@@ -11,10 +11,10 @@
  *                 │                 v              v
  *              blocked <──── switch, not runnable ; switch, runnable ──> preempted ──> user, system
  *
- * When a thread is woken, krait knows what it was blocked on. Some system calls say it (kernel_block.h); else it follows
- * from what runs on the CPU that wakes the thread: a timer, or the interrupt of the network or a disk. A thread that
- * goes to sleep outside of a system call, in an uninterruptible state, is taken to wait for a page. That is the usual
- * reason. No event that krait reads tells these other reasons from it:
+  * When a thread is woken, krait knows what it was blocked on. Some system calls say it (kernel_block.h); otherwise it
+ * follows from what runs on the CPU that wakes the thread: a timer, or the interrupt of the network or a disk. If a thread
+ * goes to sleep outside of a system call, in an uninterruptible state, krait assumes that it waits for a page. That is the
+ * usual reason. No event that krait reads distinguishes it from these:
  *   - work that a system call put off until the return to user mode (resume_user_mode_work() of
  *     include/linux/resume_user_mode.h), such as the last close of a file: of close(2) before Linux 6.6, of munmap(2)
  *     still
@@ -41,13 +41,13 @@
 #include "trace/kernel/kernel_steal.h"
 #include "trace/ranges.h"
 
-/* X(name, for programs, column's title, how soon narrow tables leave it out; 0: it is in none). From DISK to
- * BLOCKED the thread is blocked. */
+/* X(name, key in CSV and JSON, title of the column, drop in struct krait_column; 0: it has no column). From DISK to BLOCKED
+ * the thread is blocked. */
 #define KRAIT_THREAD_STATES(X)                                                                         \
     X(USER, "user", "user", 5)                                                                         \
     X(SYSTEM, "system", "system", 4)           /* in a system call; of a kernel thread, all running */ \
     X(INTERRUPT, "interrupt", "irq", 13)       /* stopped by an interrupt on its CPU */                \
-    X(WOKEN, "woken", "woken", 15)             /* runnable, after it was blocked or made */            \
+    X(WOKEN, "woken", "woken", 15)             /* runnable, after a wait or its creation */            \
     X(PREEMPTED, "preempted", "preempted", 14) /* runnable, after it ran */                            \
     /* runnable after it ran, but the CPU idles: its cgroup's quota is used up */                      \
     X(THROTTLED, "throttled", "throttled", 14)                                                         \
@@ -57,10 +57,10 @@
     X(LOCK, "blocked_lock", "lock", 10)                                                                \
     X(CHILD, "blocked_child", "child", 11)                                                             \
     X(FAULT, "blocked_page_fault", "fault", 11)                                                        \
-    X(STOPPED, "blocked_stopped", "stopped", 11) /* by a signal, or by who traces it */                \
-    X(BLOCKED, "blocked_other", "other", 7)      /* on something else, or not known on what */         \
+    X(STOPPED, "blocked_stopped", "stopped", 11) /* by a signal, or by its tracer */                   \
+    X(BLOCKED, "blocked_other", "other", 7)      /* on something else, or on something unknown */      \
     X(UNKNOWN, "unknown", "unknown", 12)                                                               \
-    X(GONE, "gone", "gone", 0) /* it is not there: before it is made, after its end */
+    X(GONE, "gone", "gone", 0) /* it does not exist: before its creation, after its end */
 
 #define KRAIT_CPU_STATES(X)             \
     X(IDLE, "idle", "idle", 1)          \
@@ -82,7 +82,7 @@ static inline bool krait_thread_runs(enum krait_thread_state state)
     return state == KRAIT_TS_USER || state == KRAIT_TS_SYSTEM || state == KRAIT_TS_INTERRUPT;
 }
 
-/* It lost the CPU, and could run. */
+/* It lost its CPU and is runnable. */
 static inline bool krait_thread_is_preempted(enum krait_thread_state state)
 {
     return state == KRAIT_TS_PREEMPTED || state == KRAIT_TS_THROTTLED;
@@ -109,15 +109,15 @@ enum krait_cpu_state {
 /* In names of types, k stands for the kernel's view: a krait_kthread is any thread as the kernel sees it, of a program
  * or of the kernel itself. */
 
-/* Who has a CPU from then on, up to the next one's: see krait_kernel_cause; 0: the idle task. */
+/* The thread that has a CPU from `ns` until the next run: see krait_kernel_cause; 0: the idle task. */
 struct krait_krun {
     int64_t ns;
     uint32_t by;
 };
 
-#define KRAIT_RUN_UNKNOWN UINT32_MAX /* who has it is not known */
+#define KRAIT_RUN_UNKNOWN UINT32_MAX /* it is not known which thread has the CPU */
 
-/* In the order of time. */
+/* Ordered by time. */
 struct krait_kruns {
     struct krait_krun *items;
     uint32_t count, cap;
@@ -134,61 +134,60 @@ struct krait_competitors {
     uint32_t count, cap;
 };
 
-/* One stretch of time in one state. It ends where the thread's next begins, the last one with the range. */
+/* A state of a thread. It ends when the thread's next interval begins; the last one ends with the range. */
 struct krait_kinterval {
     int64_t begin_ns;
     uint32_t call; /* id of the system call that the thread is in, or KRAIT_NO_ID */
-    /* WOKEN: the thread that woke or made it; PREEMPTED: the one that had its CPU for longest; see krait_kernel_cause */
+    /* For krait_kernel_cause. WOKEN: the thread that woke or created it. PREEMPTED: the thread that had its CPU for longest. */
     uint32_t by;
-    /* WOKEN, PREEMPTED: who had the CPU meanwhile, in the states' `had`; 0: not known */
+    /* WOKEN, PREEMPTED: index and number of the runs in the states' `had` that had the CPU meanwhile; 0: not known. */
     uint32_t had, had_count;
     uint32_t khz; /* USER, SYSTEM: the frequency of its CPU; 0: not known */
     uint8_t state;
 };
 
-/* One life of a thread: a number that is used again is another thread. Where its fork was lost, that is known
- * by its first wake-up (sched_wakeup_new), or since it wakes or is switched to when the one before has ended.
- */
+/* A thread. If the kernel uses a thread id again, that is another thread: krait sees it by its fork; if that was lost, by its
+ * first wake-up (sched_wakeup_new), or because it wakes or runs after the old thread has ended. */
 struct krait_kthread {
-    uint64_t ns[KRAIT_TS_COUNT]; /* adding up to counted_ns */
+    uint64_t ns[KRAIT_TS_COUNT]; /* together counted_ns */
     struct krait_cycles cycles;  /* in user mode and system calls */
     int32_t tid;
-    int32_t own_tid;  /* what it was told when it asked: its number in its namespace; 0: it did not ask */
-    uint32_t index;   /* its place in `threads` */
-    uint32_t process; /* index; KRAIT_NO_ID if not known */
-    char name[16];    /* the last it had, terminated; may be empty */
-    int64_t born_ns, gone_ns; /* 0, INT64_MAX: it was there before the trace, and is at its end */
-    bool is_kernel;           /* a thread of the kernel's own, as far as known */
-    bool makes_calls, wakes;  /* it was seen to enter a system call; to wake or make a thread */
-    bool says;                /* it wrote to trace_marker, or passed a probe */
-    bool runs_functions;      /* of the kernel's, where that is asked for (krait_kernel_options) */
-    bool kept;                /* its intervals are asked for: */
+    int32_t own_tid;          /* its id in its own namespace, from gettid(2); 0: not known */
+    uint32_t index;           /* in `threads` */
+    uint32_t process;         /* index; KRAIT_NO_ID: not known */
+    char name[16];            /* the last one it had, terminated; may be empty */
+    int64_t born_ns, gone_ns; /* 0: it existed before the trace; INT64_MAX: it exists at its end */
+    bool is_kernel;           /* a kernel thread, as far as known */
+    bool makes_calls, wakes;  /* it has entered a system call; it has woken or created a thread */
+    bool says;                /* it wrote to trace_marker, or ran into a probe */
+    bool runs_functions;      /* it ran functions of the kernel, if krait_kernel_options asks for that */
+    bool kept;                /* options.keep wants its intervals */
     struct krait_kinterval *intervals;
     uint32_t interval_count, interval_cap;
-    /* of the machine */
+    /* The state machine's own: */
     bool exiting, call_counts;
-    bool ended;      /* gone for good: who bears its number now is another */
-    bool newborn;    /* its fork was told, and not yet that it was woken for the first time */
-    bool call_known; /* whether it is in a system call: it was seen to enter or leave one */
-    /* blocked: what its switch tells that it waits for, or BLOCKED; enum krait_thread_state */
+    bool ended;      /* it has ended: a thread with its id is another one */
+    bool newborn;    /* it was forked, and has not been woken for the first time */
+    bool call_known; /* it is known whether it is in a system call */
+    /* Blocked: what it waits for according to its switch, or BLOCKED; enum krait_thread_state. */
     uint8_t asleep;
-    bool deep;       /* blocked, it is not to be disturbed by signals */
-    bool call_locks; /* the call that it is in waits for a lock, which its arguments tell */
+    bool deep;       /* blocked: signals do not wake it */
+    bool call_locks; /* by its arguments, the current system call waits for a lock */
     uint8_t state;
-    uint32_t state_call, state_khz, state_by; /* of the interval that goes on */
-    uint32_t call;                            /* id of the system call that it is in, or KRAIT_NO_ID */
-    uint32_t stats_call, stats;               /* the last's, and where it is counted */
-    uint32_t ready_on;                        /* the CPU that it waits for; KRAIT_NO_ID: not known */
+    uint32_t state_call, state_khz, state_by; /* of the current interval */
+    uint32_t call;                            /* id of the current system call, or KRAIT_NO_ID */
+    uint32_t stats_call, stats; /* id of the last system call counted, and its index in `stats` */
+    uint32_t ready_on;          /* the CPU for which it is ready; KRAIT_NO_ID: not known */
     int64_t since, call_ns, waking_ns, queued_ns;
-    uint64_t waited_ns; /* for what is not known yet: until it came to run */
+    uint64_t waited_ns; /* a wait whose reason is not known until the thread runs */
 };
 
 struct krait_kprocess {
     int32_t pid;
-    char name[16]; /* of its first thread, or of one that was met */
+    char name[16]; /* of its first thread, or of another one of its threads */
 };
 
-/* A system call's calls that ended, of one process. */
+/* Ended calls of one system call by one process. */
 struct krait_kcalls {
     uint32_t process; /* index; KRAIT_NO_ID if not known */
     uint32_t call;    /* id in `calls` */
@@ -196,29 +195,29 @@ struct krait_kcalls {
     struct krait_spread took;
 };
 
-/* What is known of a system call by its name. */
+/* What the name of a system call says about it. */
 struct krait_kcall_kind {
     uint8_t blocks_on; /* enum krait_thread_state */
     bool has_no_end;
     bool is_of_records; /* it may wait for a lock on part of a file */
-    bool is_of_files;   /* where the kernel's own threads end its wait, that was for the disk */
+    bool is_of_files;   /* if a kernel thread ends its wait, the wait was for the disk */
 };
 
 struct krait_kcpu {
-    uint64_t ns[KRAIT_CS_COUNT]; /* adding up to counted_ns; all 0: no such CPU was met */
+    uint64_t ns[KRAIT_CS_COUNT]; /* together counted_ns; all 0: the trace has no such CPU */
     struct krait_cycles cycles;  /* while it was neither idle nor unknown */
-    bool met;
-    /* of the machine */
-    uint32_t number, khz;             /* 0: not known yet */
-    bool known;                       /* which thread runs */
-    bool is_ipi;                      /* the interrupt that goes on: another CPU asked for it */
-    uint8_t state, base;              /* enum krait_cpu_state: now; without the interrupts */
-    uint8_t irq_cause, soft_cause;    /* enum krait_thread_state: what those that they wake waited for */
-    uint32_t irqs, softirqs;          /* begun and not ended */
-    uint32_t irq_device, soft_device; /* of those causes: id in `devices`, or KRAIT_NO_ID */
-    uint32_t softirq;                 /* how many have begun so far: which one goes on */
+    bool met;                    /* the trace has events of it */
+    /* The state machine's own: */
+    uint32_t number, khz;             /* khz 0: not known yet */
+    bool known;                       /* it is known which thread runs */
+    bool is_ipi;                      /* the current interrupt is another CPU's request */
+    uint8_t state, base;              /* enum krait_cpu_state: the current one; the one without interrupts */
+    uint8_t irq_cause, soft_cause;    /* enum krait_thread_state: what threads woken there waited for */
+    uint32_t irqs, softirqs;          /* that have begun and not ended */
+    uint32_t irq_device, soft_device; /* id in `devices` of these causes, or KRAIT_NO_ID */
+    uint32_t softirq;                 /* number of soft interrupts so far, which identifies the current one */
     struct krait_kthread *current;    /* NULL: the idle task, or not known */
-    struct krait_kruns runs;          /* the last ones; none where nobody asks for them */
+    struct krait_kruns runs;          /* the latest ones; none if nobody asks for them */
     int64_t since;
 };
 
@@ -232,8 +231,8 @@ enum krait_latency {
 struct krait_kernel_states {
     int64_t origin_ns;              /* the trace's first event */
     int64_t begin_ns, end_ns;       /* of the range */
-    uint64_t counted_ns;            /* of it: all, or its parts */
-    struct krait_kthread **threads; /* in the order in which they were met */
+    uint64_t counted_ns;            /* length of the range, or of its parts */
+    struct krait_kthread **threads; /* in the order of their first events */
     uint32_t thread_count, thread_cap;
     struct krait_kprocess *processes;
     uint32_t process_count, process_cap;
@@ -243,14 +242,14 @@ struct krait_kernel_states {
     uint32_t cpu_count, cpu_cap;
     struct krait_strtab calls;   /* names of system calls */
     struct krait_strtab devices; /* with a watcher: "8:0", "eth0"; see krait_kernel_device */
-    struct krait_map disk_names; /* by such an id: of the name, in `devices` */
+    struct krait_map disk_names; /* id of "8:0" in `devices`, to the id of its name there */
     struct krait_spread latencies[KRAIT_LATENCIES];
-    struct krait_kruns had; /* of the intervals that are kept */
+    struct krait_kruns had; /* for the kept intervals */
     struct krait_kernel_steals steals;
-    /* of the machine */
+    /* The state machine's own: */
     const struct krait_kernel_options *options; /* while it runs */
-    struct krait_kernel_watch *watch;           /* while the range goes on; or NULL */
-    const struct krait_kcpu *here;              /* whose event goes on; NULL: of none */
+    struct krait_kernel_watch *watch;           /* until the end of the range; or NULL */
+    const struct krait_kcpu *here;              /* the CPU of the current event; NULL: none */
     struct krait_arena arena;
     struct krait_map by_tid;        /* to struct krait_kthread * */
     struct krait_map by_pid;        /* to the index in `processes` */
@@ -259,112 +258,112 @@ struct krait_kernel_states {
     uint32_t *call_of;              /* by event class: the id of its system call, or KRAIT_NO_ID */
     struct krait_kcall_kind *kinds; /* by that id */
     int64_t now;
-    struct krait_kernel_ahead *ahead; /* behind the range: what it was like at its end */
-    bool is_over;                     /* nothing more is to be learned there */
-    int64_t *losses;                  /* when events were lost, in order */
+    struct krait_kernel_ahead *ahead; /* after the range: the states at its end */
+    bool is_over;                     /* after the range: later events add nothing */
+    int64_t *losses;                  /* times at which events were lost, in order */
     uint32_t loss_count, loss_cap;
-    bool own;    /* of one program's threads alone: nobody is said to wake them */
-    bool failed; /* memory is out */
+    bool own;    /* recorded without root: only one program's threads, and no wakers */
+    bool failed; /* out of memory */
 };
 
 /* A change of a thread's state. */
 struct krait_kchange {
-    const struct krait_kthread *thread; /* in its new state, `state`, with `state_by` */
-    const struct krait_kcpu *cpu;       /* whose event it is; NULL: of none */
-    int64_t since_ns, ns;               /* it was in the old state from, to */
-    uint32_t was_call, was_by;          /* see struct krait_kinterval, of the old state */
-    uint8_t was;                        /* enum krait_thread_state: the old one, as it is known now */
+    const struct krait_kthread *thread; /* has its new state in `state` and `state_by` */
+    const struct krait_kcpu *cpu;       /* the CPU of the event; NULL: none */
+    int64_t since_ns, ns;               /* begin and end of the old state */
+    uint32_t was_call, was_by;          /* of the old state: see struct krait_kinterval */
+    uint8_t was; /* enum krait_thread_state: the old state, in the light of this event */
 };
 
-/* Told of what happens from from_ns on, as it happens. At the end each thread changes from its state to the
- * same. What is NULL is not told, but for `begin` and `change`. */
+/* A watcher's functions are called as things happen, from from_ns on. At the end of the range, `change` is called once for
+ * each thread, with the same state before and after. `begin` and `change` are required; the others may be NULL. */
 struct krait_kernel_watch {
     void *ctx;
     void (*begin)(void *ctx, const struct krait_kernel_states *states);
     void (*change)(void *ctx, const struct krait_kchange *change);
-    /* A thread is in a system call, thread->call, from now on. Where it was in one already (`was`, else
-     * KRAIT_NO_ID), that one's end was lost. */
+    /* A thread enters the system call thread->call. If it was in one already, `was`, the end of that was lost; else `was` is
+     * KRAIT_NO_ID. */
     void (*entered)(void *ctx, const struct krait_kthread *thread, uint32_t was, int64_t ns);
-    /* A thread leaves a system call. `own`: thread->call, whose begin was seen; else another, and the end of
-     * what it was in before was lost, or is told by no kernel. */
+    /* A thread leaves a system call: with `own` set, thread->call; otherwise another one, and the end of thread->call was
+     * lost, or no kernel records it. */
     void (*left)(void *ctx, const struct krait_kthread *thread, bool own, int64_t ret, int64_t ns);
-    /* A function of the kernel's begins or ends in a thread. */
+    /* A function of the kernel begins or ends in a thread. */
     void (*function)(void *ctx, const struct krait_kthread *thread, const struct krait_kernel_event *event,
                      int64_t ns);
-    /* The network takes over a packet, or hands it in, known by its address. */
+    /* The network stack sends or receives a packet, which its address identifies. */
     void (*sent)(void *ctx, const struct krait_kcpu *cpu, uint64_t packet, int64_t ns);
     void (*received)(void *ctx, const struct krait_kcpu *cpu, uint64_t packet, int64_t ns);
-    /* An interrupt begins or ends, a CPU has another frequency, or events of a CPU are missing from now on (LOST): what
-     * the event says, once the machine has taken it. Told of those before from_ns too, and before `begin`. */
+    /* An interrupt begins or ends, a CPU changes its frequency, or events of a CPU are missing from now on (LOST). It is
+     * called after the state machine has handled the event; also before from_ns, and before `begin`. */
     void (*event)(void *ctx, const struct krait_kernel_event *event, int64_t ns);
-    bool asks_who_had; /* it calls krait_kernel_who_had */
-    bool done;         /* set by the watcher: it is not interested in what follows */
+    bool asks_who_had; /* set it to call krait_kernel_who_had */
+    bool done;         /* the watcher sets it to end the walk */
 };
 
 struct krait_kernel_options {
     uint64_t from_ns, until_ns;       /* after the trace's first event; UINT64_MAX: the end */
-    struct krait_kernel_watch *watch; /* NULL: nobody does */
-    bool functions;                   /* threads' runs_functions is asked for */
-    /* Parts of the range, by absolute time, that count alone; NULL: all of it does. They do not go with a watcher, and
-     * intervals that are kept are not cut to them. */
+    struct krait_kernel_watch *watch; /* may be NULL */
+    bool functions;                   /* fill in runs_functions of threads */
+    /* Count only these parts of the range, in absolute times; NULL: all of it. Not with a watcher; kept intervals are not cut
+     * to the parts. */
     const struct krait_ranges *parts;
-    /* Whether a thread's intervals are kept: 40 bytes for each change of its state, and 16 for each switch of a
-     * CPU while it was ready for that. Asked when it is met; `index` is its place in `threads`, the same in
-     * each run over a trace. NULL: none are. */
+    /* Whether to keep the intervals of a thread, which takes 40 bytes for each change of its state, and 16 for each switch of
+     * a CPU for which it was ready. It is called at the thread's first event. `index` is the thread's place in `threads`,
+     * which is the same in each run over a trace. NULL: keep none. */
     bool (*keep)(void *ctx, uint32_t index, int32_t tid);
-    bool (*goes_on)(void *ctx, int64_t ns); /* as of struct krait_kernel_event_walk */
-    void *ctx;                              /* of keep and goes_on */
+    bool (*goes_on)(void *ctx, int64_t ns); /* as in struct krait_kernel_event_walk */
+    void *ctx;                              /* for keep and goes_on */
 };
 
-/* Runs the machine over all events up to until_ns, and counts from from_ns on: what is begun then goes on.
- * Without a watcher it looks on for ten seconds for what ends the waits that go on at until_ns. System calls
- * count when they end in the range, or in one of its parts. Returns 0, or a negative errno with err set: -ENODATA there
- * are no events, or none in the range; -ECANCELED by `goes_on`. */
+/* Runs the state machine over all events up to until_ns, and counts from from_ns on. Without a watcher, it reads up to ten
+ * seconds beyond until_ns, to find what ends the waits that are not over there. A system call counts if it ends in the
+ * range, or in one of its parts. Returns 0, or a negative errno with err set: -ENODATA there are no events, or none in the
+ * range; -ECANCELED by `goes_on`. */
 int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kernel_events *events,
                             const struct krait_kernel_options *options, struct krait_err *err);
 void krait_kernel_states_free(struct krait_kernel_states *states);
 
-/* Its number as the program knows it: in its own namespace, where it is known to be in one. */
+/* Its id as the program knows it: the one in its own namespace, if that is known. */
 static inline int32_t krait_kthread_own_id(const struct krait_kthread *thread)
 {
     return thread->own_tid ? thread->own_tid : thread->tid;
 }
 
-/* Whether it is in a namespace where it has another number than the kernel knows it by. */
+/* Whether its id in its own namespace differs from the kernel's. */
 static inline bool krait_kthread_is_elsewhere(const struct krait_kthread *thread)
 {
     return krait_kthread_own_id(thread) != thread->tid;
 }
 
-/* Whether it was there at all in the range. */
+/* Whether it existed in the range. */
 static inline bool krait_kthread_was_there(const struct krait_kthread *thread,
                                            const struct krait_kernel_states *states)
 {
     return thread->ns[KRAIT_TS_GONE] < states->counted_ns;
 }
 
-/* The name of a device; of a disk its numbers, "8:0", where no state dump names it. */
+/* The name of a device; of a disk that no state dump names, its numbers, "8:0". */
 const char *krait_kernel_device(const struct krait_kernel_states *states, uint32_t device);
 
-/* The thread that caused a change of state: the waker, or who took the CPU. `by` is its place in `threads`, plus 1.
- * NULL for 0: an interrupt, the idle task, or unknown. */
+/* The thread that caused a change of state: the waker, or the thread that took the CPU. `by` is 1 + its place in `threads`;
+ * for 0, which is an interrupt, the idle task, or not known, it returns NULL. */
 static inline const struct krait_kthread *krait_kernel_cause(const struct krait_kernel_states *states,
                                                              uint32_t by)
 {
     return by ? states->threads[by - 1] : NULL;
 }
 
-/* While the machine runs, with intervals or a watcher that asks for it: appends who had the CPU that a thread is ready
- * for, from a time until now. The first run begins then. Nothing is appended where nothing is known of the CPU. `t` is
- * ready until now, where it gets a CPU, `here`, or NULL. False: memory is out. */
+/* While the state machine runs and keeps intervals, or has a watcher that asks for it: appends the runs of the CPU for which
+ * the thread `t` is ready, from since_ns until now; the first run begins at since_ns. Appends nothing if nothing is known about
+ * that CPU. `here` is the CPU that `t` gets now, or NULL. False: out of memory. */
 bool krait_kernel_who_had(const struct krait_kernel_states *states, const struct krait_kthread *t,
                           const struct krait_kcpu *here, int64_t since_ns, struct krait_kruns *to);
 
-/* Appends who had a CPU in [from_ns, until_ns) by `count` runs, the last of which goes on until then: each once, for
- * longest first. False: memory is out. */
+/* Appends the threads that had a CPU in [from_ns, until_ns) according to `count` runs, the last of which lasts until until_ns:
+ * each thread once, ordered by their times, the longest first. False: out of memory. */
 bool krait_competitors_add(struct krait_competitors *had, const struct krait_krun *runs, uint32_t count,
                            int64_t from_ns, int64_t until_ns);
-/* The thread of them that had it for longest; 0: none. */
+/* The one that had it for longest; 0: none. */
 uint32_t krait_competitors_longest(const struct krait_competitor *had, uint32_t count);
 
 static inline void krait_competitors_done(struct krait_competitors *had)
@@ -372,7 +371,7 @@ static inline void krait_competitors_done(struct krait_competitors *had)
     free(had->items);
 }
 
-/* The last thread of that number, or NULL. */
+/* The last thread with that id, or NULL. */
 const struct krait_kthread *krait_kernel_states_thread(const struct krait_kernel_states *states, int32_t tid);
 
 #endif

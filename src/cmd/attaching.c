@@ -104,7 +104,8 @@ static int call_agent(struct krait_attaching *a, struct krait_collector *collect
 
 int krait_attaching_begin(struct krait_attaching *a, struct krait_collector *collector, struct krait_err *err)
 {
-    a->begun_before = krait_collector_begins(collector, a->pid);
+    a->joined_before = krait_collector_begins(collector, a->pid);
+    a->begun_before = krait_collector_begun(collector, a->pid);
     int rc = krait_collector_admit(collector, a->pid, err);
     if (rc)
         return rc;
@@ -142,11 +143,12 @@ int krait_attaching_has_begun(struct krait_attaching *a, const struct krait_coll
 {
     enum { SECONDS = 10 };
     char why[128];
-    a->has_begun = krait_collector_begins(collector, a->pid) > a->begun_before ||
-                   krait_collector_is_ready(collector, a->pid);
+    a->is_ready = !krait_collector_is_on(collector) && krait_collector_is_ready(collector, a->pid);
+    a->has_begun = a->is_ready || krait_collector_begun(collector, a->pid) > a->begun_before;
     if (a->has_begun)
         return 1;
-    if (has_refused(collector, a->pid, why, sizeof(why)))
+    a->is_refused = has_refused(collector, a->pid, why, sizeof(why));
+    if (a->is_refused)
         return krait_err_set(err, -ENOTSUP, "process %d cannot be recorded: %s", a->pid, why);
     if (!krait_attaching_is_alive(a->pid))
         return krait_err_set(err, -ESRCH, "process %d has ended", a->pid);
@@ -165,7 +167,7 @@ void krait_attaching_pause(struct krait_collector *collector)
 
 bool krait_attaching_has_left(const struct krait_attaching *a, const struct krait_collector *collector)
 {
-    bool only_ready = a->has_begun && krait_collector_begins(collector, a->pid) == a->begun_before;
+    bool only_ready = a->has_begun && krait_collector_begins(collector, a->pid) == a->joined_before;
     return !krait_attaching_is_alive(a->pid) || (only_ready ? !krait_collector_is_ready(collector, a->pid)
                                                             : krait_collector_left(collector, a->pid));
 }

@@ -21,11 +21,14 @@ struct krait_attaching {
     bool (*over)(void *ctx);                   /* whether the user wants an end; NULL: nobody asks */
     void (*step)(void *ctx, const char *text); /* is told what is done; NULL: nobody is */
     void *ctx;
-    const char *library;   /* the agent's path */
-    uint64_t asked_ns;     /* when the process was told to load it */
-    uint64_t paused_ns;    /* how long a thread of the process was stopped at most */
-    uint32_t begun_before; /* how often it had been recorded before */
-    bool has_begun;        /* it is recorded, or ready for that while the recording is off; or was */
+    const char *library;    /* the agent's path */
+    uint64_t asked_ns;      /* when the process was told to load it */
+    uint64_t paused_ns;     /* how long a thread of the process was stopped at most */
+    uint32_t joined_before; /* how often it had joined the recording before */
+    uint32_t begun_before;  /* ... and had begun to record */
+    bool has_begun;         /* it is recorded, or ready for that while the recording is off; or was */
+    bool is_ready;          /* then: it is ready, but not recorded yet */
+    bool is_refused;        /* it has told why it cannot be recorded */
     enum krait_attaching_end end;
 };
 

@@ -504,7 +504,8 @@ static int attach(struct krait_recording_values *values, int argc)
     bool got_nothing = !rc && attach_recorded(&r, &attach, &rc, &err);
     krait_kernel_free(r.kernel);
     krait_collector_free(r.collector);
-    int status = rc ? krait_cmd_fail(&krait_cmd_record, &err) : got_nothing ? KRAIT_EXIT_NOT_RECORDED : 0;
+    int status = rc ? krait_cmd_fail(&krait_cmd_record, &err) : 0;
+    status = got_nothing || attach.is_refused ? KRAIT_EXIT_NOT_RECORDED : status;
     if (rc)
         end_view();
     else

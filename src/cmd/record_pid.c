@@ -202,7 +202,8 @@ static int look(struct krait_record_pid *record, struct krait_collector *collect
 
 /* ---- what comes of it ---- */
 
-static void tell(struct krait_record_pid *record)
+/* The summary leaves out what was told here. */
+static void tell(struct krait_record_pid *record, struct krait_collector *collector)
 {
     char ns[KRAIT_FMT_SIZE];
     for (uint32_t i = 0; i < record->attached.count; i++) {
@@ -210,10 +211,13 @@ static void tell(struct krait_record_pid *record)
         if (item->told || item->state == KRAIT_ATTACHED_BEGINS)
             continue;
         item->told = true;
+        if (item->attaching.is_refused)
+            krait_collector_note_told(collector, item->attaching.pid);
         if (item->state == KRAIT_ATTACHED_FAILED && item->err.code != -ESRCH) /* or nobody misses it */
             krait_terminal_say(KRAIT_RED, 0, "krait record: %s", item->err.text);
         else if (item->state == KRAIT_ATTACHED_RECORDED && record->values->verbose)
-            krait_terminal_say(NULL, 0, "krait record: process %d is recorded, after %s", item->attaching.pid,
+            krait_terminal_say(NULL, 0, "krait record: process %d is %s, after %s", item->attaching.pid,
+                               item->attaching.is_ready ? "ready" : "recorded",
                                krait_fmt_ns(ns, krait_clock_ns(CLOCK_MONOTONIC) - item->attaching.asked_ns));
     }
 }
@@ -228,7 +232,7 @@ static bool is_any_recorded(const struct krait_record_pid *record)
 }
 
 /* Why none is recorded: what kept the process itself out, or else the first of the others. */
-static int fail(struct krait_record_pid *record, struct krait_err *err)
+static int fail(struct krait_record_pid *record, struct krait_collector *collector, struct krait_err *err)
 {
     struct krait_attached *item = krait_attached_find(&record->attached, record->pid);
     item = item ? item : record->attached.items;
@@ -238,7 +242,8 @@ static int fail(struct krait_record_pid *record, struct krait_err *err)
                              "that it started have ended",
                              record->pid);
     item->told = true;
-    tell(record);
+    tell(record, collector);
+    record->is_refused = item->attaching.is_refused;
     *err = item->err;
     return item->err.code;
 }
@@ -263,8 +268,8 @@ static int begin(struct krait_record_pid *record, struct krait_collector *collec
     }
     krait_collector_set_begins(collector, false);
     if (!is_any_recorded(record))
-        return fail(record, err);
-    tell(record);
+        return fail(record, collector, err);
+    tell(record, collector);
     if (record->values->idle && !record->values->quiet)
         krait_terminal_say(NULL, 0, "krait record: ready and off; krait ctl %d start switches it on",
                            record->pid);
@@ -336,7 +341,7 @@ int krait_record_pid_run(struct krait_record_pid *record, struct krait_collector
         krait_record_kernel_round(kernel, collector);
         rc = look(record, collector);
         krait_attached_look(&record->attached, collector);
-        tell(record);
+        tell(record, collector);
     }
     leave(record, collector);
     return rc ? krait_err_set(err, rc, "out of memory") : 0;

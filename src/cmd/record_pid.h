@@ -19,6 +19,7 @@ struct krait_record_pid {
     uint32_t other_count, other_cap;
     uint64_t inode; /* of the recording's memory */
     uint64_t looked_ns;
+    bool is_refused; /* the only process has told why it cannot be recorded */
     /* Called after each round of the collector while it records; not NULL. */
     void (*each_round)(struct krait_collector *collector);
 };

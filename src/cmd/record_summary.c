@@ -23,7 +23,7 @@ static void print_lost(const struct krait_collector_summary *s)
     }
 }
 
-/* The processes with the reason of row `first`, unless an earlier row has that too. */
+/* The processes with the reason of row `first`, unless an earlier row has that too, and those that the user has been told. */
 static void print_refusals_like(const struct krait_collector *collector, size_t first)
 {
     char why[128], other[128];
@@ -34,13 +34,13 @@ static void print_refusals_like(const struct krait_collector *collector, size_t 
         int pid = krait_collector_refusal(collector, i, other, sizeof(other));
         if (!pid)
             break;
-        if (strcmp(why, other) != 0)
+        if (strcmp(why, other) != 0 || krait_collector_is_told(collector, pid))
             continue;
         if (i < first)
             return;
         krait_buf_fmt(&pids, "%s%d", count++ ? ", " : "", pid);
     }
-    if (!pids.failed)
+    if (count && !pids.failed)
         krait_terminal_say(NULL, 2, "Process%s %s %s not recorded: %s. See: krait doctor",
                            count == 1 ? "" : "es", pids.data, count == 1 ? "was" : "were", why);
 }

@@ -349,6 +349,8 @@ int krait_agent_join(enum krait_event_enum_value origin, const char **why)
     rc = start_here(origin, why);
     if (rc)
         krait_writer_refuse(&krait_agent.writer, *why);
+    else
+        krait_writer_begun(&krait_agent.writer);
     return rc;
 }
 
@@ -424,6 +426,7 @@ int krait_agent_rejoin(struct krait_interp *in)
     krait_governor_init(in);
     say_process(in, KRAIT_process_origin_fork);
     krait_cost_say(in);
+    krait_writer_begun(&agent->writer);
     return 0;
 }
 

@@ -94,6 +94,17 @@ static int make_dir(struct krait_collector *c, uint32_t i, struct krait_err *err
     return rc;
 }
 
+static uint32_t count_of(const struct krait_map *counts, int pid)
+{
+    const uint64_t *count = krait_map_get(counts, (uint64_t)pid);
+    return count ? (uint32_t)*count : 0;
+}
+
+static void count_one(struct krait_map *counts, int pid)
+{
+    krait_map_put(counts, (uint64_t)pid, count_of(counts, pid) + 1ull);
+}
+
 static void take_in(struct krait_collector *c, uint32_t i, int pid)
 {
     struct krait_collected_proc *proc = &c->procs[i];
@@ -104,8 +115,7 @@ static void take_in(struct krait_collector *c, uint32_t i, int pid)
     c->spare_fds -= proc->pidfd >= 0;
     c->total.processes++;
     proc->definitions_ring = UINT32_MAX;
-    const uint64_t *begun = krait_map_get(&c->begun, (uint64_t)pid);
-    krait_map_put(&c->begun, (uint64_t)pid, begun ? *begun + 1 : 1);
+    count_one(&c->joined, pid);
     struct krait_err err = { 0 };
     if (make_dir(c, i, &err)) {
         proc->refused = true;
@@ -270,6 +280,15 @@ static void look_at_new(struct krait_collector *c, uint32_t i)
     take_in(c, i, pid);
 }
 
+static void note_begun(struct krait_collector *c, uint32_t i)
+{
+    struct krait_collected_proc *proc = &c->procs[i];
+    if (proc->begun || !atomic_load_explicit(&c->shm.procs[i].begun, memory_order_relaxed))
+        return;
+    proc->begun = true;
+    count_one(&c->begun, proc->pid);
+}
+
 static void look_at_proc(struct krait_collector *c, uint32_t i)
 {
     struct krait_collected_proc *proc = &c->procs[i];
@@ -279,6 +298,8 @@ static void look_at_proc(struct krait_collector *c, uint32_t i)
         look_at_taken(c, i, word);
     if (state >= KRAIT_SLOT_OPEN && !proc->pid)
         look_at_new(c, i);
+    if (proc->pid)
+        note_begun(c, i);
     if (proc->refused)
         look_at_refused(c, i, state);
     if (!proc->dir || (c->keep_newest && krait_drain_has_ready(c, i)))
@@ -382,8 +403,12 @@ void krait_collector_ended(struct krait_collector *c, int pid, enum krait_event_
 
 uint32_t krait_collector_begins(const struct krait_collector *c, int pid)
 {
-    const uint64_t *begun = krait_map_get(&c->begun, (uint64_t)pid);
-    return begun ? (uint32_t)*begun : 0;
+    return count_of(&c->joined, pid);
+}
+
+uint32_t krait_collector_begun(const struct krait_collector *c, int pid)
+{
+    return count_of(&c->begun, pid);
 }
 
 bool krait_collector_has(const struct krait_collector *c, int pid)
@@ -425,6 +450,16 @@ void krait_collector_set_begins(struct krait_collector *c, bool begins)
 bool krait_collector_left(const struct krait_collector *c, int pid)
 {
     return krait_collector_begins(c, pid) && !krait_collector_has(c, pid);
+}
+
+void krait_collector_note_told(struct krait_collector *c, int pid)
+{
+    krait_map_put(&c->told, (uint64_t)pid, 1);
+}
+
+bool krait_collector_is_told(const struct krait_collector *c, int pid)
+{
+    return krait_map_get(&c->told, (uint64_t)pid);
 }
 
 bool krait_collector_is_on(const struct krait_collector *c)

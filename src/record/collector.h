@@ -124,8 +124,10 @@ void krait_collector_child(struct krait_collector *collector, int pid);
 void krait_collector_ended(struct krait_collector *collector, int pid, enum krait_event_enum_value how,
                            int status);
 
-/* How often the recording of a process with this number began, even if only briefly. */
+/* How often a process with this number has joined the recording, even if only briefly; and how often it then began to record,
+ * where nothing kept it from that. */
 uint32_t krait_collector_begins(const struct krait_collector *collector, int pid);
+uint32_t krait_collector_begun(const struct krait_collector *collector, int pid);
 /* Whether the process is recorded, as of the last round; and whether it was, and is not any more. */
 bool krait_collector_has(const struct krait_collector *collector, int pid);
 bool krait_collector_left(const struct krait_collector *collector, int pid);
@@ -152,6 +154,9 @@ bool krait_collector_is_on(const struct krait_collector *collector);
 int krait_collector_refusal(const struct krait_collector *collector, size_t i, char *why, size_t size);
 /* How many there were; only the first few have a reason. */
 uint32_t krait_collector_refused(const struct krait_collector *collector);
+/* Notes that the user has been told why this process could not be recorded; whether that is so. */
+void krait_collector_note_told(struct krait_collector *collector, int pid);
+bool krait_collector_is_told(const struct krait_collector *collector, int pid);
 /* Whether a function was like the i-th of options.include; true of those after the 64th, which is not known. */
 bool krait_collector_include_met(const struct krait_collector *collector, size_t i);
 

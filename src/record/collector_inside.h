@@ -38,6 +38,7 @@ struct krait_collected_proc {
     enum krait_event_enum_value how;
     int status;
     uint32_t definitions_ring; /* UINT32_MAX: not known yet */
+    bool begun;                /* krait_proc.begun, counted */
     bool refused;              /* its folder could not be created: its events are counted as lost */
 };
 
@@ -91,7 +92,9 @@ struct krait_collector {
     uint32_t (*chunk_taken)[KRAIT_PACKETS_MAX]; /* of chunks, as a ring's `taken` */
     struct krait_ready *ready[2];               /* room for all packets of a ring, by enum krait_ring_kind */
     uint64_t cost_ticks;                        /* with a tap: krait_collector_cost */
-    struct krait_map begun;                     /* of a pid: how often such a process began to be recorded */
+    struct krait_map joined;                    /* of a pid: how often such a process has joined */
+    struct krait_map begun;                     /* ... and has begun to record */
+    struct krait_map told;                      /* pids of refusals that the user has been told */
     struct krait_buf ended;                     /* folders of processes that have ended, each with its NUL */
     struct krait_collector_summary total;
     struct krait_tsdl_recording recording;

@@ -342,7 +342,9 @@ void krait_collector_free(struct krait_collector *c)
     free(c->reserve);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(c->ready); i++)
         free(c->ready[i]);
+    krait_map_done(&c->joined);
     krait_map_done(&c->begun);
+    krait_map_done(&c->told);
     free(c->chunk_taken);
     free(c->rings);
     free(c->dir);

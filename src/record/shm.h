@@ -55,7 +55,7 @@
 #include <stdio.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 14u                   /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 15u                   /* agent and collector must agree */
 
 /* Variables of the environment of a recorded program: the path of the shared memory, and that its children are not recorded. */
 #define KRAIT_ENV_SESSION     "KRAIT_SESSION"
@@ -177,6 +177,7 @@ struct krait_proc {
     _Atomic uint32_t off;         /* 1: its hooks are switched off */
     _Atomic uint32_t event_ticks; /* what recording a call and its end costs; 0: not measured */
     _Atomic uint32_t changes;     /* krait_control.changes when it began to record what that says */
+    _Atomic uint32_t begun;       /* 1: its hooks were in place; before, it may be refused still */
 } __attribute__((aligned(64)));
 
 /* Bits of a ring's `resync`: why the stack must be stated before the next event. */

@@ -167,10 +167,17 @@ int krait_writer_join(struct krait_writer *writer)
     atomic_store(&proc->next_code, 1);
     atomic_store(&proc->off, 0);
     atomic_store(&proc->event_ticks, 0);
+    atomic_store(&proc->begun, 0);
     writer->proc = proc;
     krait_writer_note_changes(writer);
     atomic_store(&proc->state, KRAIT_SLOT_OPEN);
     return 0;
+}
+
+void krait_writer_begun(const struct krait_writer *writer)
+{
+    if (writer->proc)
+        atomic_store(&writer->proc->begun, 1);
 }
 
 static void ring_init(const struct krait_writer *writer, uint32_t i, uint8_t *packets)

@@ -62,6 +62,8 @@ void krait_writer_refuse(struct krait_writer *writer, const char *why);
 /* Takes a process slot for this process; call it again after fork. Where none is free it waits for the collector, up to
  * patience_ns. Returns 0, -EAGAIN if none is free then, -ESHUTDOWN if the recording has ended, -EHOSTDOWN if it is off. */
 int krait_writer_join(struct krait_writer *writer);
+/* The process records from now on: nothing can keep it from that any more. */
+void krait_writer_begun(const struct krait_writer *writer);
 /* Takes a slot for krait_writer_join to use later: the collector knows then that the process is ready. May fail. */
 void krait_writer_reserve(struct krait_writer *writer);
 

@@ -608,6 +608,42 @@ def test_an_idle_recording_fails_if_the_process_cannot_be_recorded_when_it_is_sw
     assert krait.returncode == 125 and f"Process {app.pid} was not recorded: all tool ids of sys.monitoring" in said and "Next:" not in said, said
 
 
+REFUSES = (
+    CHILD
+    + """
+import ctypes, os, sys, time
+
+def spin():
+    while True: time.sleep(0.01)
+
+def spin_as_long_as_its_parent():
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG
+    spin()
+
+def use_tool_id(*words):
+    time.sleep(0.05)  # it has joined the recording by now
+    raise ValueError("it has an owner")
+
+other = child(spin_as_long_as_its_parent)
+sys.monitoring.use_tool_id = use_tool_id
+print(os.getpid(), other, flush=True)
+spin()
+"""
+)
+
+
+@pytest.mark.pythons(least=(3, 12))
+@pytest.mark.few_pythons
+@pytest.mark.parametrize("options", [(), ("--children",)])
+def test_a_process_that_is_refused_when_it_has_joined_is_told_once_and_not_as_recorded(programs, attach, python, options):
+    app = programs.start(python, REFUSES)
+    krait, folder = attach(app.pid, "-v", "--for", "1s", *options)
+    said = krait.communicate(timeout=60)[1]
+    assert said.count("all tool ids of sys.monitoring are in use") == 1 and f"process {app.pid} is recorded" not in said, said
+    assert f"process {app.pid} cannot be recorded: all tool ids" in said
+    assert (f"process {app.ready.strip()} is recorded" in said) == bool(options) and krait.returncode == (0 if options else 125), said
+
+
 def test_an_idle_recording_ends_where_the_process_executes_another_program(programs, attach, any_python, tmp_path):
     app = programs.start(
         any_python,

@@ -124,8 +124,7 @@ static void tell_trouble(struct krait_collector *collector)
     const char *warning = krait_collector_warning(collector);
     if (warning)
         krait_terminal_say(NULL, 0, "krait record: %s", warning);
-    const char *said = krait_collector_said(collector);
-    if (said)
+    for (const char *said; (said = krait_collector_said(collector));)
         krait_terminal_say(NULL, 0, "krait record: %s", said);
     krait_record_trouble(krait_collector_trouble(collector));
 }

@@ -361,11 +361,36 @@ bool krait_collector_round(struct krait_collector *c)
     return any;
 }
 
+/* Takes the first of the texts out. */
+static char *take_said(struct krait_news *said)
+{
+    char *first = said->count ? said->texts[0] : NULL;
+    if (first)
+        memmove(said->texts, said->texts + 1, --said->count * sizeof(*said->texts));
+    return first;
+}
+
+void krait_collector_say(struct krait_collector *c, const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        return;
+    if (c->said.count == KRAIT_SAID_MAX) /* nobody asks */
+        free(take_said(&c->said));
+    c->said.texts[c->said.count++] = copy;
+}
+
 const char *krait_collector_said(struct krait_collector *c)
 {
-    const char *text = *c->said && !c->said_told ? c->said : NULL;
-    c->said_told = true;
-    return text;
+    free(c->said.told);
+    c->said.told = take_said(&c->said);
+    return c->said.told;
+}
+
+void krait_collector_said_done(struct krait_collector *c)
+{
+    while (krait_collector_said(c))
+        ;
 }
 
 void krait_collector_hurry(struct krait_collector *c)

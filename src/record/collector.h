@@ -100,7 +100,7 @@ void krait_collector_nap(struct krait_collector *collector);
 void krait_collector_hurry(struct krait_collector *collector);
 /* A warning, once, that the disk has little room left; else NULL. Owned by the collector. */
 const char *krait_collector_warning(struct krait_collector *collector);
-/* What triggers did since the last call: took a snapshot, or could not; else NULL. Valid until the next round. */
+/* What triggers did: took a snapshot, or could not. One after the other; NULL: no more. Valid until the next call. */
 const char *krait_collector_said(struct krait_collector *collector);
 /* The first failed write since the last call, or NULL. Owned by the collector. */
 const char *krait_collector_trouble(struct krait_collector *collector);

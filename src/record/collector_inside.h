@@ -60,15 +60,20 @@ struct krait_ready {
     uint32_t place;
 };
 
+enum { KRAIT_SAID_MAX = 8 };
+
 struct krait_collector {
     struct krait_shm shm;
     int fd;
     struct krait_join_socket join;
     struct krait_ctl ctl;
     struct krait_triggers *triggers; /* NULL: none */
-    char said[PATH_MAX + 256];       /* of snapshots that they took; empty: nothing */
     bool (*tells_exceptions)(const char *runtime);
-    bool said_told;
+    struct krait_news {
+        char *texts[KRAIT_SAID_MAX]; /* that nobody has asked for yet: the newest ones */
+        uint32_t count;
+        char *told; /* what was asked for last */
+    } said;
     struct {
         uint32_t state; /* of the control page, as last seen */
         uint64_t since_ns;
@@ -148,6 +153,9 @@ static inline uint32_t krait_collector_chunks_used(struct krait_collector *c)
     return c->chunks_used;
 }
 
+/* A text that krait_collector_said returns. */
+void krait_collector_say(struct krait_collector *c, const char *text);
+void krait_collector_said_done(struct krait_collector *c);
 void krait_collector_note_trouble(struct krait_collector *c, const struct krait_err *err);
 
 /* Writes a packet of the process (see krait_tracedir_write) and counts it; notes a failure. */

@@ -337,6 +337,7 @@ void krait_collector_free(struct krait_collector *c)
         unlink(c->reserve);
     krait_collector_drop_empty(c);
     krait_triggers_free(c->triggers);
+    krait_collector_said_done(c);
     krait_buf_done(&c->ended);
     krait_buf_done(&c->args);
     free(c->reserve);

@@ -7,6 +7,7 @@
 #include "record/triggers.h"
 
 #include "base/array.h"
+#include "base/buf.h"
 #include "base/fmt.h"
 #include "base/map.h"
 #include "event/payload.h"
@@ -482,11 +483,12 @@ static void note_start(struct krait_collector *c, struct watched_proc *proc,
     if (!exceptions || all->has_warned || !c->tells_exceptions || c->tells_exceptions(start->runtime))
         return;
     all->has_warned = true;
-    c->said_told = false;
-    snprintf(
-        c->said, sizeof(c->said),
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_buf_fmt(
+        &text,
         "--snapshot-on %s cannot fire in process %u: %s does not tell an exception's type, Python 3.12 does",
         all->items[__builtin_ctzll(exceptions)].text, start->vpid, start->runtime);
+    krait_collector_say(c, text.data ? text.data : "");
 }
 
 static bool any_other(const struct krait_collector *c, uint32_t proc)
@@ -626,15 +628,16 @@ static void take_snapshot(struct krait_collector *c)
     struct krait_err err = { 0 };
     const struct krait_trigger_on *t = all->due;
     all->due = NULL;
-    c->said_told = false;
+    KRAIT_AUTO_BUF text = { 0 };
     if (krait_collector_snapshot(c, NULL, &made, &err)) {
-        snprintf(c->said, sizeof(c->said), "%s: %s", t->text, err.text);
-        return;
+        krait_buf_fmt(&text, "%s: %s", t->text, err.text);
+    } else {
+        all->snapshots++;
+        krait_buf_fmt(&text, "snapshot in %s: %s, %s%s", made.dir, t->text, all->why,
+                      all->snapshots == SNAPSHOTS_MAX ? "; it is the last one" : "");
+        free(made.dir);
     }
-    all->snapshots++;
-    snprintf(c->said, sizeof(c->said), "snapshot in %s: %s, %s%s", made.dir, t->text, all->why,
-             all->snapshots == SNAPSHOTS_MAX ? "; it is the last one" : "");
-    free(made.dir);
+    krait_collector_say(c, text.data ? text.data : "");
 }
 
 static bool begin(struct krait_collector *c)

@@ -296,6 +296,35 @@ static void names_are_known_before_the_calls(void **state)
     assert_true(takes_snapshot(&r));
 }
 
+static bool tells_nothing(const char *runtime)
+{
+    return false;
+}
+
+static void a_warning_and_a_snapshot_of_one_round_are_both_told(void **state)
+{
+    struct recorded r;
+    const char *const triggers[] = { "call:mod.dropped>1s", "exception:Own" };
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    begin(&r, *state,
+          &(struct krait_collector_options){
+              .open_ns = 1, .snapshot_on = { triggers, 2 }, .tells_exceptions = tells_nothing });
+    size_t n = krait_put_process_start(payload, &(struct krait_payload_process_start){
+                                                    .vpid = 4711, .runtime = "Made 1", .command = "made" });
+    assert_true(put_event_at(&r.writer, r.definitions, r.t++, KRAIT_EVENT_process_start, payload, n));
+    assert_true(define_at(&r.writer, r.definitions, r.t++, DROPPED, "dropped"));
+    begin_calls(&r, MAIN, DROPPED);
+    krait_collector_round(r.f->collector);
+    const char *said = krait_collector_said(r.f->collector);
+    assert_string_equal(
+        said ? said : "",
+        "--snapshot-on exception:Own cannot fire in process 4711: Made 1 does not tell an exception's type, Python 3.12 does");
+    said = krait_collector_said(r.f->collector);
+    assert_true(said && strncmp(said, "snapshot in ", 12) == 0);
+    assert_null(krait_collector_said(r.f->collector));
+    end(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +338,7 @@ int main(void)
         RECORD_TEST(the_end_of_a_call_that_called_it_is_seen),
         RECORD_TEST(a_call_that_called_it_and_lasts_is_seen),
         RECORD_TEST(names_are_known_before_the_calls),
+        RECORD_TEST(a_warning_and_a_snapshot_of_one_round_are_both_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait report --why`: a function's slowest calls, and what kept each of them.
+ * `krait report --why`: a function's slowest calls, and what kept each of them; of samples, its longest stretches of them.
  */
 #include "analysis/why.h"
 #include "base/arena.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/report.h"
+#include "cmd/state.h"
 
 #include <string.h>
 
@@ -260,15 +261,29 @@ static void add_label(struct krait_buf *out, const struct report *report, uint32
     krait_func_row_label(out, f->module, f->name, f->kind, &bright);
 }
 
+static bool is_of_samples(const struct report *report)
+{
+    return report->trace->samples.rate != 0;
+}
+
 /* What is missing from all of it, where the kernel was not recorded. */
 static void add_missing(struct report *report, struct krait_buf *out)
 {
-    if (report->trace->has_kernel)
+    if (report->trace->has_kernel || is_of_samples(report))
         return;
     krait_buf_fmt(out,
                   "What %sthese calls waited for is not known, since the kernel was not recorded.\n"
                   "Record it with: krait record --kernel -- COMMAND\n",
                   report->wall ? "else " : "");
+}
+
+/* Of samples nobody knows where a call ends and the next one begins. */
+static const char *count_runs(char out[KRAIT_FMT_SIZE], const struct report *report, uint64_t runs)
+{
+    char count[KRAIT_FMT_SIZE];
+    const char *one = is_of_samples(report) ? "stretch" : "call", *more = is_of_samples(report) ? "es" : "s";
+    snprintf(out, KRAIT_FMT_SIZE, "%s %s%s", krait_fmt_count(count, runs), one, runs == 1 ? "" : more);
+    return out;
 }
 
 static void add_head(struct report *report, const struct krait_why *why, uint32_t matched)
@@ -283,8 +298,8 @@ static void add_head(struct report *report, const struct krait_why *why, uint32_
         krait_fmt_safe(out, report->options->why);
         krait_buf_fmt(out, " (%u functions)", matched);
     }
-    krait_buf_fmt(out, "%s  %s in %s call%s\n", plain, krait_fmt_ns(total, why->total_ns),
-                  krait_fmt_count(count, why->runs), why->runs == 1 ? "" : "s");
+    krait_buf_fmt(out, "%s  %s in %s\n", plain, krait_fmt_ns(total, why->total_ns),
+                  count_runs(count, report, why->runs));
     if (report->wall && why->runs > 1)
         krait_report_wall_words(report, why->wall_ns, 0);
     add_missing(report, out);
@@ -306,7 +321,7 @@ static int put_call(struct report *report, const struct krait_why_call *call, ui
     if (!report->wall)
         return 0;
     krait_report_wall_words(report, call->wall_ns, INDENT);
-    return put_tables(report, call);
+    return krait_wall_has_samples(report->wall) ? 0 : put_tables(report, call); /* samples know no more */
 }
 
 static int put_text(struct report *report, const struct krait_why *why, uint32_t matched)
@@ -450,16 +465,33 @@ static uint32_t count_meant(const struct krait_trace *trace, const bool *meant)
     return count;
 }
 
+static void note_samples(struct report *report)
+{
+    char interval[KRAIT_FMT_SIZE];
+    krait_buf_fmt(
+        &report->notes,
+        "a stretch is successive samples, one each %s, that have the function: it may be several calls, and "
+        "short calls may be missing\n",
+        krait_fmt_ns(interval, report->trace->samples.interval_ns));
+    if (report->wall && krait_wall_has_samples(report->wall))
+        krait_buf_fmt(&report->notes, "%s\n", krait_state_of_samples);
+}
+
 static void add_notes(struct report *report, const struct krait_why *why)
 {
     char count[KRAIT_FMT_SIZE];
     if (!why->count)
-        krait_buf_fmt(&report->notes, "it was not called%s\n", krait_select_scope(&report->options->select));
+        krait_buf_fmt(&report->notes, "%s%s\n",
+                      is_of_samples(report) ? "no sample has it" : "it was not called",
+                      krait_select_scope(&report->options->select));
+    else if (is_of_samples(report))
+        note_samples(report);
     else if (report->format != REPORT_TABLE)
         add_missing(report, &report->notes);
     if (why->runs > why->count)
-        krait_buf_fmt(&report->notes, "the slowest %u of %s; --limit N shows more\n", why->count,
-                      krait_fmt_counted(count, why->runs, "call"));
+        krait_buf_fmt(&report->notes, "the %s %u of %s; --limit N shows more\n",
+                      is_of_samples(report) ? "longest" : "slowest", why->count,
+                      count_runs(count, report, why->runs));
 }
 
 int krait_report_why(struct report *report, struct krait_err *err)

@@ -150,6 +150,9 @@ int krait_states_sampled(struct states *s, struct krait_err *err)
     if (!rc && s->only && s->only->where == ALONE)
         rc = krait_err_set(err, -ENODATA, "--by %s is of the kernel's events; record with --kernel",
                            s->only->by);
+    if (!rc && s->options->all)
+        rc = krait_err_set(err, -ENODATA,
+                           "--all: samples are of the recorded programs alone; record with --kernel");
     if (s->options->json && !rc) {
         krait_buf_char(&s->out, '{');
         krait_json_key_u64(&s->out, "begin_ns", (uint64_t)s->zero_ns);

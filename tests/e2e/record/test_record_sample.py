@@ -141,6 +141,19 @@ def test_each_sample_has_its_state_and_line(programs, sample, run, python):
 
 
 @pytest.mark.few_pythons
+def test_why_shows_stretches_of_samples_and_no_calls(programs, sample, run, python):
+    app = programs.start(python, STATES)
+    folder = sample(app.pid)
+    why = run("report", "--why", "spins", "--limit", 2, folder)
+    total, count = re.match(r"\w+\.spins  (\S+ m?s) in ([\d,]+) stretch(?:es)?\n", why.stdout).groups()
+    assert re.search(r"^1\. \S+ m?s, \S+ \S+ after the start, \S+ \d+$", why.stdout, re.M) and "woken" not in why.stdout
+    assert "a stretch is successive samples, one each " in why.stderr and "the states are those of samples: cpu is" in why.stderr
+    assert (f"the longest 2 of {count} stretches; --limit N" in why.stderr) == (count != "2")
+    assert "call" not in why.stdout and "slowest" not in why.stderr and "these calls" not in why.stderr
+    assert "no sample has it" in run("report", "--why", "spins", "--thread", "MainThread", folder).stderr
+
+
+@pytest.mark.few_pythons
 def test_the_states_of_samples_are_those_of_their_threads(programs, sample, run, python, tmp_path):
     app = programs.start(python, STATES)
     folder = sample(app.pid)
@@ -169,6 +182,7 @@ def test_the_states_of_samples_are_those_of_their_threads(programs, sample, run,
     half = json.loads(run("states", "--thread", "MainThread", "--until", "0.5s", "--json", folder).stdout)["threads"]
     assert len(half) == 1 and 0 < half[0]["blocked_ns"] <= 0.5e9
     assert "record with --kernel" in run("states", "--by", "cpu", folder, code=1).stderr
+    assert "--all: samples are of the recorded programs alone; record with --kernel" in run("states", "--all", folder, code=1).stderr
     run("view", "--svg", tmp_path / "view.svg", folder)
     assert "GIL " in (tmp_path / "view.svg").read_text()
     run("export", "--to", "chrome", "-o", tmp_path / "chrome.json", folder)

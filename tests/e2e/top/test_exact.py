@@ -292,7 +292,8 @@ import os
 def leaf(n): return n
 def caller():
     for i in range(2000): leaf(i)
-def calm(): return os.getpid()
+MANY = range(10000)  # so that no call in calm is short enough to be dropped
+def calm(): return sum(MANY)
 print(os.getpid(), flush=True)
 while True:
     caller()

@@ -241,6 +241,7 @@ void top_show_screen(struct top *top)
     top->height = KRAIT_MAX(top_screen_rows(), 2u) - 1; /* below it are the keys */
     struct top_view view = view_of(top, false);
     view.scroll = &top->scroll;
+    view.sorts = &top->sorts;
     if (top->helps)
         top_add_help(&text, look.width);
     else if (top_text(&view, &look, &text))

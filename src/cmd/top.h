@@ -106,11 +106,18 @@ struct top_shape {
     enum top_by by;
 };
 
+/* The columns of the last table on the screen that one can sort by, from the left: their keys. */
+struct top_sorts {
+    const char *keys[9];
+    uint32_t count;
+};
+
 struct top_view {
     const struct top_processes *processes;
     const struct krait_sums *sums;
     struct krait_live *live;   /* NULL: sums are of samples */
     struct top_scroll *scroll; /* NULL: the first rows */
+    struct top_sorts *sorts;   /* NULL: nobody asks for them */
     const char *sort;
     bool reversed;                   /* the last in that order first */
     const char *command;             /* of the program; NULL: none */
@@ -168,9 +175,8 @@ int top_rows(const struct top_view *view, struct top_row **rows, uint32_t *count
 
 /* Returns 0, -ENOMEM, or -EINVAL with the keys there are. */
 int top_check_sort(const char *key, struct top_shape shape, struct krait_err *err);
-/* The next key after `sort`, for a key of the keyboard; the key of a number from 0, NULL: there are fewer. */
+/* The next key after `sort`, for a key of the keyboard. */
 const char *top_next_sort(const char *sort, struct top_shape shape);
-const char *top_sort_of(size_t number, struct top_shape shape);
 /* Heading and table. */
 int top_text(const struct top_view *view, const struct krait_table_look *look, struct krait_buf *out);
 /* One line of JSON. */
@@ -279,6 +285,7 @@ struct top {
     const char *sort;
     bool reversed;
     struct top_scroll scroll;
+    struct top_sorts sorts;
     enum top_by by;
     bool idle, gil, kernel, lines, paused, quit, helps;
     uint64_t rate, interval_ns, tables;

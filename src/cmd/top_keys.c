@@ -68,9 +68,9 @@ static void sort_next(struct top *top, int key)
 
 static void sort_number(struct top *top, int key)
 {
-    const char *sort = top_sort_of((size_t)(key - '1'), top_shape_of(top));
-    if (sort)
-        sort_by(top, sort);
+    uint32_t i = (uint32_t)(key - '1');
+    if (i < top->sorts.count)
+        sort_by(top, top->sorts.keys[i]);
 }
 
 static void reverse(struct top *top, int key)

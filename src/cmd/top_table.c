@@ -228,16 +228,6 @@ const char *top_next_sort(const char *sort, struct top_shape shape)
     return (next ? next : next_turn(kind, 0))->column.key;
 }
 
-const char *top_sort_of(size_t number, struct top_shape shape)
-{
-    enum top_kind kind = kind_of(shape);
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
-        if (columns[i].turn && columns[i].drop[kind] != NOT && !number--)
-            return columns[i].column.key;
-    }
-    return NULL;
-}
-
 /* At the end, those that there were; else those that there are. */
 static uint32_t processes_of(const struct top_view *view)
 {
@@ -446,6 +436,39 @@ static uint32_t fitting_rows(const struct top_view *view, uint32_t above)
     return view->limit ? KRAIT_MIN(view->limit, room) : room;
 }
 
+static bool is_sorted_by(const char *key)
+{
+    bool found = false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns) && key && !found; i++)
+        found = columns[i].turn && strcmp(columns[i].column.key, key) == 0;
+    return found;
+}
+
+/* Those that the table shows: it leaves out columns for which there is no room, and some without numbers. */
+static void note_sorts(struct top_sorts *sorts, const struct krait_sheet *sheet,
+                       const struct krait_table *table, const struct krait_table_look *look)
+{
+    sorts->count = 0;
+    for (uint32_t i = 0; i < sheet->column_count && sorts->count < KRAIT_ARRAY_LEN(sorts->keys); i++) {
+        const struct krait_sheet_column *column = &sheet->columns[i];
+        if (is_sorted_by(column->key) && krait_table_shows(table, look, column->column.title))
+            sorts->keys[sorts->count++] = column->key;
+    }
+}
+
+static int print_shown(const struct top_view *view, const struct krait_sheet *sheet, uint32_t rows,
+                       const struct krait_table_look *look, struct krait_buf *out)
+{
+    struct krait_table *table;
+    int rc = krait_sheet_table_new(&table, sheet, rows);
+    if (rc)
+        return rc;
+    note_sorts(view->sorts, sheet, table, look);
+    rc = krait_table_print(table, look, out);
+    krait_table_free(table);
+    return rc;
+}
+
 /* The table below so many lines. */
 static int add_table(const struct top_view *view, struct krait_sheet *sheet, uint32_t above,
                      const struct krait_table_look *look, struct krait_buf *out)
@@ -459,7 +482,7 @@ static int add_table(const struct top_view *view, struct krait_sheet *sheet, uin
     top_scroll_fit(scroll, sheet, sheet->column_count - 1, all, rows);
     sheet->first = scroll->first;
     scroll->line = scroll->selects && all ? above + HEAD + scroll->row - scroll->first : UINT32_MAX;
-    return krait_sheet_table(sheet, scroll->shown, look, out);
+    return print_shown(view, sheet, scroll->shown, look, out);
 }
 
 int top_text(const struct top_view *view, const struct krait_table_look *look, struct krait_buf *out)

@@ -358,6 +358,23 @@ def test_other_keys_change_what_rows_are(programs, krait, any_python):
     assert screen.end() == 0
 
 
+def test_keys_of_numbers_are_of_the_columns_that_are_there(programs, krait, any_python):
+    app = programs.start(any_python, BUSY)
+    keys = {"cpu": "on_cpu", "own time": "own_ns", "total time": "total_ns"}
+    for columns, words in ((64, ()), (150, ("--kernel",))):  # some are left out for want of room, some have no numbers
+        screen = Screen(krait, *words, app.pid, columns=columns)
+        head = screen.wait_for(r"\n( *own +total[^\n]*function[^\n]*)\n")[1].replace("\x1b[K", "")
+        titles = re.split(r"\s\s+", head.strip())
+        titles = titles[: titles.index("function")]
+        assert ("descendants" in titles) == bool(words) and "disk" not in titles and len(titles) >= 2
+        for number in range(min(len([t for t in titles if t != "line"]), 9), 0, -1):
+            screen.press(str(number))
+            title = titles[number - 1]
+            screen.wait_for(rf"sort \({keys.get(title, title)}( reversed)?\)")
+        screen.press("q")
+        screen.end()
+
+
 MANY = """
 import os, time
 def spin(seconds):

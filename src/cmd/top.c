@@ -160,6 +160,24 @@ static void begin_interval(struct top *top)
     top->due_ns = top->last_ns = now;
 }
 
+/* What happened while krait stood still was not seen: it does not count. */
+void top_continue(struct top *top)
+{
+    top_screen_take(top->screen);
+    begin_interval(top);
+}
+
+/* Nobody would empty the rings: nothing is recorded meanwhile. */
+void top_stop(struct top *top)
+{
+    if (top->is_exact)
+        top_exact_switch(top->exact, false);
+    top_screen_stop(top->screen);
+    if (top->is_exact)
+        top_exact_switch(top->exact, true);
+    begin_interval(top);
+}
+
 void top_switch_exact(struct top *top)
 {
     struct krait_err none = { 0 };

@@ -244,6 +244,10 @@ bool top_is_asked_to_end(void);
 int top_screen_open(struct top_screen **out);
 /* Gives it back as it was. NULL is fine. */
 void top_screen_close(struct top_screen *screen);
+/* Gives it back, stops krait, and takes it again when krait goes on. */
+void top_screen_stop(struct top_screen *screen);
+/* Takes it again, after krait was stopped by something else. */
+void top_screen_take(struct top_screen *screen);
 /* Rows of the terminal. */
 uint32_t top_screen_rows(void);
 /* Shows text instead of what was there, with one write; `keys` is the last line. The line `marked` stands out. */
@@ -264,7 +268,9 @@ enum top_key {
     TOP_KEY_F4,
     TOP_KEY_F6,
     TOP_KEY_F10,
-    TOP_KEY_RESIZED, /* the terminal has another size */
+    TOP_KEY_RESIZED,   /* the terminal has another size */
+    TOP_KEY_STOP,      /* Ctrl-Z */
+    TOP_KEY_CONTINUED, /* krait was stopped without that, and goes on */
 };
 
 /* Waits until `until_ns` of CLOCK_MONOTONIC or a key; returns the key, TOP_KEY_NONE if none came. Sets *ends where a signal
@@ -310,6 +316,9 @@ struct top {
 /* Shows what there is now. */
 void top_show_screen(struct top *top);
 struct top_shape top_shape_of(const struct top *top);
+/* Stops krait, and goes on when the shell says so; or goes on after something else has stopped it. */
+void top_stop(struct top *top);
+void top_continue(struct top *top);
 /* Between samples and every call; where that fails, top->note has the reason. */
 void top_switch_exact(struct top *top);
 

@@ -151,6 +151,7 @@ static const struct {
     { "", NULL, "PgUp PgDn", "a page up or down" },
     { "", NULL, "Home End", "to the first or the last row" },
     { "\033", leave, "Esc", "select none, and show the first rows" },
+    { "", NULL, "Ctrl-Z", "stop krait; fg in the shell continues" },
     { "pZ ", pause_table, "p", "pause, go on" },
     { "s", sort_next, "s", "sort by the next column" },
     { "123456789", sort_number, "1 ... 9", "sort by the first column, the second ...; again reverses" },
@@ -210,7 +211,11 @@ static void obey(struct top *top, int key)
 
 void top_press(struct top *top, int key)
 {
-    bool is_key = key != TOP_KEY_RESIZED;
+    bool is_key = key < TOP_KEY_RESIZED;
+    if (key == TOP_KEY_STOP)
+        top_stop(top);
+    else if (key == TOP_KEY_CONTINUED)
+        top_continue(top);
     if (is_key)
         *top->note = '\0';
     if (is_key && top->types)

@@ -30,12 +30,45 @@ struct top_screen {
 static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 static struct sigaction before[KRAIT_ARRAY_LEN(ending)];
 static bool are_caught;
-static volatile sig_atomic_t is_asked_to_end, is_resized;
-static struct sigaction before_resizing;
+static volatile sig_atomic_t is_asked_to_end, is_resized, is_asked_to_stop, has_continued;
 
 static void note_size(int number)
 {
     is_resized = 1;
+}
+
+static void ask_to_stop(int number)
+{
+    is_asked_to_stop = 1;
+}
+
+static void note_continued(int number)
+{
+    has_continued = 1;
+}
+
+/* Those that a screen takes notice of. */
+static const struct {
+    int number;
+    void (*handler)(int number);
+} noticed[] = { { SIGWINCH, note_size }, { SIGTSTP, ask_to_stop }, { SIGCONT, note_continued } };
+static struct sigaction before_noticed[KRAIT_ARRAY_LEN(noticed)];
+
+/* A shell without job control ignores SIGTSTP, and so does what it starts. */
+static void notice_signals(void)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(noticed); i++) {
+        const struct sigaction action = { .sa_handler = noticed[i].handler, .sa_flags = SA_RESTART };
+        sigaction(noticed[i].number, NULL, &before_noticed[i]);
+        if (before_noticed[i].sa_handler != SIG_IGN)
+            sigaction(noticed[i].number, &action, NULL);
+    }
+}
+
+static void leave_signals(void)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(noticed); i++)
+        sigaction(noticed[i].number, &before_noticed[i], NULL);
 }
 
 static void ask_to_end(int number)
@@ -89,6 +122,29 @@ static void send_text(const char *text)
     send(text, strlen(text));
 }
 
+static void set_terminal(const struct termios *to)
+{
+    while (tcsetattr(STDIN_FILENO, TCSADRAIN, to) && errno == EINTR)
+        ;
+}
+
+/* In the background the first of these stops krait (SIGTTOU), before anything is on the terminal. */
+static void take_terminal(const struct top_screen *screen)
+{
+    struct termios keys = screen->before;
+    keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    keys.c_cc[VMIN] = 0;
+    keys.c_cc[VTIME] = 0;
+    set_terminal(&keys);
+    send_text("\033[?1049h\033[?25l\033[?7l");
+}
+
+static void give_terminal_back(const struct top_screen *screen)
+{
+    send_text("\033[?7h\033[?25h\033[?1049l");
+    set_terminal(&screen->before);
+}
+
 int top_screen_open(struct top_screen **out)
 {
     struct top_screen *screen = calloc(1, sizeof(*screen));
@@ -99,14 +155,8 @@ int top_screen_open(struct top_screen **out)
         return -errno;
     }
     top_catch_signals();
-    sigaction(SIGWINCH, &(struct sigaction){ .sa_handler = note_size, .sa_flags = SA_RESTART },
-              &before_resizing);
-    struct termios keys = screen->before;
-    keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-    keys.c_cc[VMIN] = 0;
-    keys.c_cc[VTIME] = 0;
-    tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
-    send_text("\033[?1049h\033[?25l\033[?7l");
+    notice_signals();
+    take_terminal(screen);
     *out = screen;
     return 0;
 }
@@ -115,10 +165,24 @@ void top_screen_close(struct top_screen *screen)
 {
     if (!screen)
         return;
-    send_text("\033[?7h\033[?25h\033[?1049l");
-    tcsetattr(STDIN_FILENO, TCSADRAIN, &screen->before);
-    sigaction(SIGWINCH, &before_resizing, NULL);
+    give_terminal_back(screen);
+    leave_signals();
     free(screen);
+}
+
+void top_screen_stop(struct top_screen *screen)
+{
+    give_terminal_back(screen);
+    leave_signals();
+    raise(SIGTSTP); /* it returns when the shell continues krait */
+    notice_signals();
+    top_screen_take(screen);
+}
+
+void top_screen_take(struct top_screen *screen)
+{
+    has_continued = is_asked_to_stop = 0;
+    take_terminal(screen);
 }
 
 uint32_t top_screen_rows(void)
@@ -306,12 +370,44 @@ static int take_byte(struct top_screen *screen, unsigned char byte)
     return takes[screen->reading](screen, byte);
 }
 
+/* What a signal asks for, as a key. */
+static enum top_key signalled(void)
+{
+    const struct {
+        bool is_asked;
+        enum top_key key;
+    } asked[] = { { is_asked_to_stop, TOP_KEY_STOP },
+                  { has_continued, TOP_KEY_CONTINUED },
+                  { is_resized, TOP_KEY_RESIZED } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(asked); i++) {
+        if (asked[i].is_asked)
+            return asked[i].key;
+    }
+    return TOP_KEY_NONE;
+}
+
+/* Until they are let through again: what came before shows in the variables, and what comes then is still to come. */
+static void hold_signals(sigset_t *before_holding)
+{
+    sigset_t held;
+    sigemptyset(&held);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(ending); i++)
+        sigaddset(&held, ending[i]);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(noticed); i++)
+        sigaddset(&held, noticed[i].number);
+    sigprocmask(SIG_BLOCK, &held, before_holding);
+}
+
 /* Returns whether there is input. */
 static bool wait_for_input(int fd, uint64_t rest_ns, bool *ends)
 {
+    sigset_t let_through;
+    hold_signals(&let_through);
+    rest_ns = is_asked_to_end || signalled() ? 0 : rest_ns;
     struct timespec time = { (time_t)(rest_ns / KRAIT_NS_PER_S), (long)(rest_ns % KRAIT_NS_PER_S) };
     struct pollfd input = { .fd = fd, .events = POLLIN };
-    int ready = ppoll(&input, 1, &time, NULL);
+    int ready = ppoll(&input, 1, &time, &let_through);
+    sigprocmask(SIG_SETMASK, &let_through, NULL);
     *ends |= is_asked_to_end || (ready > 0 && input.revents & (POLLHUP | POLLERR));
     return ready > 0 && !*ends;
 }
@@ -329,9 +425,10 @@ int top_screen_wait(struct top_screen *screen, uint64_t until_ns, bool *ends)
         bool has_input = wait_for_input(screen ? STDIN_FILENO : -1, until > now ? until - now : 0, ends);
         if (*ends)
             return TOP_KEY_NONE;
-        if (screen && is_resized) {
-            is_resized = 0;
-            return TOP_KEY_RESIZED;
+        if (screen && signalled()) {
+            key = signalled();
+            is_resized = 0; /* whatever it is, the screen is drawn anew */
+            return key;
         }
         if (has_input) {
             if (read(STDIN_FILENO, &byte, 1) != 1)

@@ -38,16 +38,18 @@ def rows(table):
     return {f["function"].rpartition(".")[2]: f for f in table["functions"]}
 
 
-class Screen:
-    """`krait top` in a terminal."""
+ENV = {"NO_COLOR": "1", "TERM": "xterm", "LC_ALL": "C.UTF-8"}
 
-    def __init__(self, krait, *words, rows=20, columns=100):
-        self.main, side = open_terminal()
-        self.before = termios.tcgetattr(side)
-        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-        self.run = subprocess.Popen([krait, "top", "--interval", "200ms", *map(str, words)], stdin=side, stdout=side, stderr=side, env=env)
-        self.side, self.text, self.decoder = side, "", codecs.getincrementaldecoder("utf-8")()
+
+class Terminal:
+    """What is on it, and keys for it."""
+
+    def __init__(self, rows, columns):
+        self.main, self.side = open_terminal()
+        self.before = termios.tcgetattr(self.side)
+        fcntl.ioctl(self.side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.text, self.decoder = "", codecs.getincrementaldecoder("utf-8")()
+        self.streams = dict.fromkeys(("stdin", "stdout", "stderr"), self.side)
 
     def read(self):
         if select.select([self.main], [], [], 0.05)[0]:
@@ -63,12 +65,43 @@ class Screen:
     def press(self, keys):
         os.write(self.main, keys.encode())
 
+    def close(self):
+        os.close(self.side)
+        os.close(self.main)
+
+
+class Screen(Terminal):
+    """`krait top` in a terminal."""
+
+    def __init__(self, krait, *words, rows=20, columns=100):
+        super().__init__(rows, columns)
+        words = [krait, "top", "--interval", "200ms", *map(str, words)]
+        self.run = subprocess.Popen(words, **self.streams, env={**os.environ, **ENV})
+
     def end(self):
         self.run.wait(timeout=30)
         while select.select([self.main], [], [], 0.2)[0]:
             self.read()
         now = termios.tcgetattr(self.side)
-        os.close(self.side)
-        os.close(self.main)
+        self.close()
         assert now == self.before, "the terminal is not as it was"
         return self.run.returncode
+
+
+class Shell(Terminal):
+    """A shell with job control in a terminal of its own."""
+
+    def __init__(self, rows=20, columns=100):
+        super().__init__(rows, columns)
+        env = {**os.environ, **ENV, "PS1": "ready: "}
+        control = lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # noqa: E731
+        self.run = subprocess.Popen(["sh", "-i"], **self.streams, env=env, start_new_session=True, preexec_fn=control)
+
+    def __enter__(self):
+        self.wait_for("ready: ")
+        return self
+
+    def __exit__(self, *error):
+        self.run.kill() if error[0] else self.press("exit\n")
+        self.run.wait(timeout=30)
+        self.close()

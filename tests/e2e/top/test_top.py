@@ -16,7 +16,7 @@ import pytest
 from pages import run_page
 from running import wait_for
 from terminal import on_terminal
-from top_shown import BUSY, Screen, rows
+from top_shown import BUSY, Screen, Shell, rows
 
 
 @pytest.fixture
@@ -373,6 +373,57 @@ def test_keys_of_numbers_are_of_the_columns_that_are_there(programs, krait, any_
             screen.wait_for(rf"sort \({keys.get(title, title)}( reversed)?\)")
         screen.press("q")
         screen.end()
+
+
+@pytest.mark.parametrize("words", ["", "--exact"])
+def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(programs, krait, any_python, words):
+    app = programs.start(any_python, BUSY)
+    table, own = r"\x1b\[H.* spin .*\x1b\[20;1Hq quit", r"\x1b\[\?1049h\x1b\[\?25l\x1b\[\?7l"
+    with Shell(rows=20, columns=100) as shell:
+        shell.press(f"{krait} top --interval 200ms {words} {app.pid}\n")
+        shell.wait_for(own + ".*" + table)
+        shell.press("\x1a")
+        shell.wait_for(r"\x1b\[\?7h\x1b\[\?25h\x1b\[\?1049l.*Stopped.*ready: ")
+        shell.press("stty -a\n")
+        assert {" icanon", " echo"} <= set(re.findall(r"[ -](?:icanon|echo)\b", shell.wait_for("stty -a.*ready: ")[0]))
+        shell.press("fg\n")
+        shell.wait_for(own + table)
+        shell.wait_for(table)  # it goes on to count
+        shell.press("q")
+        shell.wait_for(r"\x1b\[\?1049lprocess .* spin .*ready: ")
+
+
+SIGNAL = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+
+/* The terminal gets another size just before krait waits, which has no end but for signals and keys. */
+int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *time, const sigset_t *mask)
+{
+    static int calls;
+    int (*real)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *) = dlsym(RTLD_NEXT, "ppoll");
+    const struct winsize size = { .ws_row = 10, .ws_col = 70 };
+    if (calls++)
+        return real(fds, count, time, mask);
+    ioctl(1, TIOCSWINSZ, &size);
+    raise(SIGWINCH);
+    return real(fds, count, 0, mask);
+}
+"""
+
+
+def test_a_size_that_changes_before_krait_waits_is_seen(programs, krait, any_python, tmp_path, monkeypatch):
+    (tmp_path / "signal.c").write_text(SIGNAL)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "signal.so", tmp_path / "signal.c", "-ldl"], check=True)
+    app = programs.start(any_python, BUSY)
+    monkeypatch.setenv("LD_PRELOAD", str(tmp_path / "signal.so"))
+    screen = Screen(krait, app.pid, rows=20, columns=100)
+    screen.wait_for(r"\x1b\[10;1H")
+    screen.press("q")
+    assert screen.end() == 0
 
 
 MANY = """

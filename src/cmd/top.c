@@ -302,6 +302,11 @@ static int step_exact(struct top *top)
         return 0;
     top_exact_round(top->exact, now < top->end_ns);
     int rc = find_processes(top, now);
+    if (!rc && top->kernel && !top->paused && now >= top->due_ns) {
+        top->due_ns = now + krait_remote_gap(&top->random, top->rate);
+        if (top_exact_look(top->exact, &top->processes))
+            return krait_err_set(&top->err, -ENOMEM, "out of memory");
+    }
     if (!rc && top->find_ns != found_at && top_exact_join(top->exact, &top->processes, false))
         return krait_err_set(&top->err, -ENOMEM, "out of memory");
     return rc;
@@ -428,9 +433,10 @@ static int check_options(const struct top_options *options, struct krait_err *er
     if (options->max_overhead < 0 || options->max_overhead > OVERHEAD_ALL)
         return krait_err_set(err, -EINVAL, "--max-overhead is a percentage from 0 to 100");
     if (options->exact &&
-        (options->lines || options->idle || options->gil || options->kernel || options->rate))
-        return krait_err_set(err, -EINVAL,
-                             "--lines, --idle, --gil, --kernel and --rate are of samples, not of --exact");
+        (options->lines || options->idle || options->gil || (options->rate && !options->kernel)))
+        return krait_err_set(
+            err, -EINVAL,
+            "--lines, --idle, --gil and --rate are of samples, not of --exact; --rate goes with --exact --kernel");
     if (by_of(options->by) == TOP_BY_TASK && (!options->exact || options->classic))
         return krait_err_set(err, -EINVAL, "--by task needs --exact, without --classic");
     int rc = options->filter ? krait_match_new(&match, options->filter, err) : 0;
@@ -556,7 +562,7 @@ static const struct krait_opt top_opts[] = {
       "Count only threads that hold the GIL" },
     { "kernel", 'k', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, kernel),
       "Also show what threads waited for: count those that sleep too, and split the total by what the kernel says of "
-      "each (CPU, GIL, lock, disk, network, ...)" },
+      "each (CPU, GIL, lock, disk, network, ...); with --exact too, by looks at the threads" },
     { "by", 0, KRAIT_OPT_CHOICE, "thread|process|task", offsetof(struct top_options, by),
       "Show a row for each function of each thread, or of each process; with --exact, task: for the tasks of each "
       "coroutine or name" },

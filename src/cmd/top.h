@@ -82,10 +82,13 @@ enum top_state {
     TOP_OTHER,
     TOP_STATES,
 };
-_Static_assert((int)TOP_STATES == (int)KRAIT_SUMS_STATES, "one a state");
+_Static_assert((int)TOP_STATES == (int)KRAIT_SUMS_STATES && (int)TOP_STATES == (int)KRAIT_LIVE_STATES,
+               "one a state");
 
 /* Of a thread that was read with KRAIT_READ_WAITS. */
 enum top_state top_state_of(pid_t pid, const struct krait_remote_thread *thread);
+/* Of one as the kernel describes it, which does not tell waits for the GIL. */
+enum top_state top_state_of_task(pid_t pid, const struct krait_os_task *task);
 
 enum top_by { TOP_BY_NOTHING, TOP_BY_THREAD, TOP_BY_PROCESS, TOP_BY_TASK, TOP_BY_COUNT };
 
@@ -127,7 +130,7 @@ struct top_view {
     pid_t pid;                       /* of the program */
     enum top_by by;
     bool lines;       /* a row is a line, not a function */
-    bool kernel;      /* samples: time is split by enum top_state */
+    bool kernel;      /* time is split by enum top_state */
     bool classic;     /* the columns of --classic */
     bool marks;       /* names have KRAIT_HOLDS_DROPPED behind them */
     bool whole;       /* shares of all the time, not of the last interval */
@@ -224,6 +227,8 @@ void top_exact_forget_failures(struct top_exact *exact);
 
 /* Reads what is there; after a nap, if there is time for one. */
 void top_exact_round(struct top_exact *exact, bool nap);
+/* Looks at what each of their threads does: enum top_state. Returns 0 or -ENOMEM. */
+int top_exact_look(struct top_exact *exact, const struct top_processes *processes);
 /* Ends an interval. */
 void top_exact_turn(struct top_exact *exact);
 void top_exact_reset(struct top_exact *exact);

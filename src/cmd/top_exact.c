@@ -169,6 +169,39 @@ void top_exact_round(struct top_exact *exact, bool nap)
     krait_attached_look(&exact->attached, exact->collector);
 }
 
+/* The kernel's numbers of threads are those that they know themselves, but in a container. */
+static void look_at(struct top_exact *exact, pid_t pid, const struct krait_os_tasks *tasks,
+                    const struct krait_clock *clock, uint64_t ticks, uint64_t ns)
+{
+    for (uint32_t i = 0; i < tasks->count; i++) {
+        const struct krait_os_task *task = &tasks->items[i];
+        uint64_t since = task->read_ns - KRAIT_MIN(ns, task->read_ns);
+        struct krait_live_look look = { .pid = pid,
+                                        .tid = task->inner,
+                                        .t = ticks + (uint64_t)((double)since * (double)clock->freq / 1e9),
+                                        .state = (uint8_t)top_state_of_task(pid, task),
+                                        .gil = TOP_GIL };
+        krait_live_look(exact->live, &look);
+    }
+}
+
+int top_exact_look(struct top_exact *exact, const struct top_processes *processes)
+{
+    KRAIT_CLEANUP(krait_tasks_done) struct krait_os_tasks tasks = { 0 };
+    const struct krait_clock *clock = krait_collector_clock(exact->collector);
+    uint64_t ticks = krait_clock_now(clock), ns = krait_clock_ns(CLOCK_MONOTONIC);
+    int rc = 0;
+    for (uint32_t i = 0; i < processes->count && rc != -ENOMEM; i++) {
+        const struct top_process *process = &processes->items[i];
+        if (process->ended || !krait_collector_has(exact->collector, process->pid))
+            continue;
+        rc = krait_tasks_read(&tasks, process->pid, true);
+        if (!rc)
+            look_at(exact, process->pid, &tasks, clock, ticks, ns);
+    }
+    return rc == -ENOMEM ? rc : 0;
+}
+
 /* Takes all that there is; returns a time that none of it is after. */
 static uint64_t catch_up(struct top_exact *exact)
 {

@@ -109,7 +109,7 @@ static void change_samples(struct top *top, int key)
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(flags); i++) {
         if (key != flags[i].key)
             continue;
-        if (top->is_exact)
+        if (top->is_exact && key != 'w')
             snprintf(top->note, sizeof(top->note), "%s: only with samples, press x", flags[i].what);
         else
             *flags[i].flag = !*flags[i].flag;
@@ -161,7 +161,7 @@ static const struct {
     { "t", group, "t", "rows of threads, processes, all together; of every call also tasks" },
     { "i", change_samples, "i", "samples: count threads that sleep too, or those alone that run" },
     { "g", change_samples, "g", "samples: count the thread that holds the GIL alone, or all" },
-    { "w", change_samples, "w", "samples: what threads wait for, and those that sleep too; or not" },
+    { "w", change_samples, "w", "what threads wait for, in samples those that sleep too; or not" },
     { "/\\", filter, "/", "show functions of a name or file alone; Esc shows all again" },
     { "r", reset, "r", "begin anew" },
     { "?h", help, "?", "these keys" },
@@ -280,8 +280,9 @@ void top_add_keys(struct krait_buf *line, const struct top *top, uint32_t width)
         krait_buf_fmt(line, "  l %s", top->lines ? "functions" : "lines");
     krait_buf_fmt(line, "  t %s", groups[next_by(top)]);
     if (!top->is_exact)
-        krait_buf_fmt(line, "  i %s  g %s  w %s", top->idle ? "no sleeping" : "sleeping too",
-                      top->gil ? "all threads" : "GIL only", top->kernel ? "no waits" : "waits");
+        krait_buf_fmt(line, "  i %s  g %s", top->idle ? "no sleeping" : "sleeping too",
+                      top->gil ? "all threads" : "GIL only");
+    krait_buf_fmt(line, "  w %s", top->kernel ? "no waits" : "waits");
     krait_buf_str(line, "  / filter  r reset");
     cut(line, width);
 }

@@ -92,6 +92,26 @@ static int add_samples(struct merging *m)
 
 /* -- calls -- */
 
+/* The exact time, as the looks that met it split it. */
+static void split_time(struct top_row *to, uint64_t ns, const uint32_t *states)
+{
+    uint64_t looks = 0;
+    for (size_t i = 0; i < TOP_STATES && states; i++)
+        looks += states[i];
+    for (size_t i = 0; i < TOP_STATES && looks; i++)
+        to->states[i] += (uint64_t)((double)ns * states[i] / (double)looks);
+}
+
+/* Time that no look has met is split as the other time of the row. */
+static void share_states(struct top_row *row)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < TOP_STATES; i++)
+        sum += row->states[i];
+    for (size_t i = 0; i < TOP_STATES && sum; i++)
+        row->states[i] = (uint64_t)((double)row->total * (double)row->states[i] / (double)sum);
+}
+
 static int add_call(void *ctx, const struct krait_live_row *from)
 {
     struct merging *m = ctx;
@@ -116,6 +136,7 @@ static int add_call(void *ctx, const struct krait_live_row *from)
     to->own_ns += from->all.own;
     to->total_ns += from->all.total;
     to->calls += from->all.calls;
+    split_time(to, shown->total, m->view->whole ? from->all_states : from->last_states);
     return 0;
 }
 
@@ -128,6 +149,7 @@ static int add_calls(struct merging *m)
         row->own = (uint64_t)((double)row->own * MILLION / (double)ns);
         row->total = (uint64_t)((double)row->total * MILLION / (double)ns);
         row->calls_s = (double)row->shown_calls * 1e9 / (double)ns;
+        share_states(row);
     }
     return rc;
 }

@@ -70,7 +70,7 @@ static struct krait_sheet_cell get_identity(void *of, const void *row, size_t un
 #define LEFT (KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN)
 
 /* What tables are of. */
-enum top_kind { OF_SAMPLES, OF_CALLS, OF_TASKS, OF_STATES, KINDS };
+enum top_kind { OF_SAMPLES, OF_CALLS, OF_TASKS, OF_STATES, OF_CALL_STATES, KINDS };
 
 enum { NOT = -1, COLUMNS_MOST = 32 };
 
@@ -98,36 +98,36 @@ struct top_column {
     }
 
 static const struct top_column columns[] = {
-    { NUMBER("own", "own", KRAIT_SHEET_SHARE, NUMBER_OF(own)), { 0, 0, NOT, 0 }, 1 },
-    { NUMBER("total", "total", KRAIT_SHEET_SHARE, NUMBER_OF(total)), { 0, 0, NOT, 0 }, 2 },
-    { NUMBER("descendants", "descendants", KRAIT_SHEET_SHARE, get_descendants, 0), { 4, 7, NOT, 14 }, 8 },
-    { STATE("cpu", "on_cpu", 0, TOP_CPU), { NOT, NOT, NOT, 1 }, 9 },
-    { STATE("gil", "gil", KRAIT_SHEET_QUIET, TOP_GIL), { NOT, NOT, NOT, 2 }, 10 },
-    { STATE("lock", "lock", KRAIT_SHEET_QUIET, TOP_LOCK), { NOT, NOT, NOT, 3 }, 11 },
-    { STATE("disk", "disk", KRAIT_SHEET_QUIET, TOP_DISK), { NOT, NOT, NOT, 4 }, 12 },
-    { STATE("net", "network", KRAIT_SHEET_QUIET, TOP_NETWORK), { NOT, NOT, NOT, 5 }, 13 },
-    { STATE("poll", "poll", KRAIT_SHEET_QUIET, TOP_POLL), { NOT, NOT, NOT, 6 }, 14 },
-    { STATE("timer", "timer", KRAIT_SHEET_QUIET, TOP_TIMER), { NOT, NOT, NOT, 7 }, 15 },
-    { STATE("child", "child", KRAIT_SHEET_QUIET, TOP_CHILD), { NOT, NOT, NOT, 9 }, 16 },
-    { STATE("other", "other", KRAIT_SHEET_QUIET, TOP_OTHER), { NOT, NOT, NOT, 8 }, 17 },
-    { NUMBER("calls/s", "calls_per_s", KRAIT_SHEET_COUNT, get_rate, 0), { NOT, 0, NOT, NOT }, 5 },
-    { NUMBER("running", "running", KRAIT_SHEET_SHARE, NUMBER_OF(own)), { NOT, NOT, 0, NOT }, 1 },
-    { NUMBER("steps/s", "steps_per_s", KRAIT_SHEET_COUNT, get_rate, 0), { NOT, NOT, 0, NOT }, 4 },
-    { NUMBER("longest", "longest_ns", KRAIT_SHEET_NS, NUMBER_OF(longest_ns)), { NOT, NOT, 0, NOT }, 2 },
-    { NUMBER("mean", "mean_ns", KRAIT_SHEET_NS, get_mean, 0), { NOT, 2, 2, NOT }, 7 },
-    { NUMBER("calls", "calls", KRAIT_SHEET_COUNT, NUMBER_OF(calls)), { NOT, 5, NOT, NOT }, 6 },
-    { NUMBER("steps", "steps", KRAIT_SHEET_COUNT, NUMBER_OF(calls)), { NOT, NOT, 4, NOT }, 5 },
-    { NUMBER("own time", "own_ns", KRAIT_SHEET_NS, NUMBER_OF(own_ns)), { 1, 3, NOT, 11 }, 3 },
-    { NUMBER("total time", "total_ns", KRAIT_SHEET_NS, NUMBER_OF(total_ns)), { 2, 4, NOT, 12 }, 4 },
-    { NUMBER("running time", "running_ns", KRAIT_SHEET_NS, NUMBER_OF(own_ns)), { NOT, NOT, 3, NOT }, 3 },
-    { NUMBER("tasks", "tasks", KRAIT_SHEET_COUNT, NUMBER_OF(tasks)), { NOT, NOT, 1, NOT }, 8 },
-    { TEXT("name", "name", KRAIT_SHEET_DASH, 8, NAME_OF(thread_name)), { NOT, NOT, 0, NOT }, 0 },
-    { TEXT("function", "function", 0, 16, get_name, 0), { 0, 0, NOT, 0 }, 0 },
-    { TEXT("coroutine", "coroutine", 0, 16, NAME_OF(name)), { NOT, NOT, 0, NOT }, 0 },
-    { NUMBER("line", "line", KRAIT_SHEET_NUMBER, get_line, 0), { 3, 6, 5, 13 }, 0 },
-    { TEXT("file", "file", 0, 12, NAME_OF(file)), { 0, 1, 1, 0 }, 0 },
+    { NUMBER("own", "own", KRAIT_SHEET_SHARE, NUMBER_OF(own)), { 0, 0, NOT, 0, 0 }, 1 },
+    { NUMBER("total", "total", KRAIT_SHEET_SHARE, NUMBER_OF(total)), { 0, 0, NOT, 0, 0 }, 2 },
+    { NUMBER("descendants", "descendants", KRAIT_SHEET_SHARE, get_descendants, 0), { 4, 7, NOT, 14, 16 }, 8 },
+    { STATE("cpu", "on_cpu", 0, TOP_CPU), { NOT, NOT, NOT, 1, 1 }, 9 },
+    { STATE("gil", "gil", KRAIT_SHEET_QUIET, TOP_GIL), { NOT, NOT, NOT, 2, 2 }, 10 },
+    { STATE("lock", "lock", KRAIT_SHEET_QUIET, TOP_LOCK), { NOT, NOT, NOT, 3, 3 }, 11 },
+    { STATE("disk", "disk", KRAIT_SHEET_QUIET, TOP_DISK), { NOT, NOT, NOT, 4, 4 }, 12 },
+    { STATE("net", "network", KRAIT_SHEET_QUIET, TOP_NETWORK), { NOT, NOT, NOT, 5, 5 }, 13 },
+    { STATE("poll", "poll", KRAIT_SHEET_QUIET, TOP_POLL), { NOT, NOT, NOT, 6, 6 }, 14 },
+    { STATE("timer", "timer", KRAIT_SHEET_QUIET, TOP_TIMER), { NOT, NOT, NOT, 7, 7 }, 15 },
+    { STATE("child", "child", KRAIT_SHEET_QUIET, TOP_CHILD), { NOT, NOT, NOT, 9, 9 }, 16 },
+    { STATE("other", "other", KRAIT_SHEET_QUIET, TOP_OTHER), { NOT, NOT, NOT, 8, 8 }, 17 },
+    { NUMBER("calls/s", "calls_per_s", KRAIT_SHEET_COUNT, get_rate, 0), { NOT, 0, NOT, NOT, 0 }, 5 },
+    { NUMBER("running", "running", KRAIT_SHEET_SHARE, NUMBER_OF(own)), { NOT, NOT, 0, NOT, NOT }, 1 },
+    { NUMBER("steps/s", "steps_per_s", KRAIT_SHEET_COUNT, get_rate, 0), { NOT, NOT, 0, NOT, NOT }, 4 },
+    { NUMBER("longest", "longest_ns", KRAIT_SHEET_NS, NUMBER_OF(longest_ns)), { NOT, NOT, 0, NOT, NOT }, 2 },
+    { NUMBER("mean", "mean_ns", KRAIT_SHEET_NS, get_mean, 0), { NOT, 2, 2, NOT, 10 }, 7 },
+    { NUMBER("calls", "calls", KRAIT_SHEET_COUNT, NUMBER_OF(calls)), { NOT, 5, NOT, NOT, 13 }, 6 },
+    { NUMBER("steps", "steps", KRAIT_SHEET_COUNT, NUMBER_OF(calls)), { NOT, NOT, 4, NOT, NOT }, 5 },
+    { NUMBER("own time", "own_ns", KRAIT_SHEET_NS, NUMBER_OF(own_ns)), { 1, 3, NOT, 11, 11 }, 3 },
+    { NUMBER("total time", "total_ns", KRAIT_SHEET_NS, NUMBER_OF(total_ns)), { 2, 4, NOT, 12, 12 }, 4 },
+    { NUMBER("running time", "running_ns", KRAIT_SHEET_NS, NUMBER_OF(own_ns)), { NOT, NOT, 3, NOT, NOT }, 3 },
+    { NUMBER("tasks", "tasks", KRAIT_SHEET_COUNT, NUMBER_OF(tasks)), { NOT, NOT, 1, NOT, NOT }, 8 },
+    { TEXT("name", "name", KRAIT_SHEET_DASH, 8, NAME_OF(thread_name)), { NOT, NOT, 0, NOT, NOT }, 0 },
+    { TEXT("function", "function", 0, 16, get_name, 0), { 0, 0, NOT, 0, 0 }, 0 },
+    { TEXT("coroutine", "coroutine", 0, 16, NAME_OF(name)), { NOT, NOT, 0, NOT, NOT }, 0 },
+    { NUMBER("line", "line", KRAIT_SHEET_NUMBER, get_line, 0), { 3, 6, 5, 13, 15 }, 0 },
+    { TEXT("file", "file", 0, 12, NAME_OF(file)), { 0, 1, 1, 0, 1 }, 0 },
     { { { "", 0, 0, 0 }, KRAIT_HOLDS_KEY, KRAIT_SHEET_BOOL, KRAIT_SHEET_DATA, get_holds, 0 },
-      { NOT, 0, NOT, NOT },
+      { NOT, 0, NOT, NOT, 0 },
       0 },
 };
 
@@ -192,9 +192,9 @@ static uint32_t classic_of(struct krait_sheet_column *to)
 
 static enum top_kind kind_of(struct top_shape shape)
 {
-    return !shape.exact              ? (shape.kernel ? OF_STATES : OF_SAMPLES)
-           : shape.by == TOP_BY_TASK ? OF_TASKS
-                                     : OF_CALLS;
+    if (!shape.exact)
+        return shape.kernel ? OF_STATES : OF_SAMPLES;
+    return shape.by == TOP_BY_TASK ? OF_TASKS : shape.kernel ? OF_CALL_STATES : OF_CALLS;
 }
 
 int top_check_sort(const char *key, struct top_shape shape, struct krait_err *err)
@@ -370,6 +370,8 @@ static void add_figures(const struct top_view *view, struct krait_buf *line)
     if (now.longest)
         krait_buf_fmt(line, ", longest task step %s", krait_fmt_ns(text, now.longest));
     krait_buf_fmt(line, ", %s", krait_fmt_counted(count, threads_of(view), "thread"));
+    if (now.looks)
+        krait_buf_fmt(line, ", split by %s", krait_fmt_counted(count, now.looks, "sample"));
     if (view->memory)
         krait_buf_fmt(line, ", memory %s", krait_fmt_bytes(text, view->memory));
     add_gaps(view, &now, line);
@@ -534,6 +536,8 @@ static void add_json_figures(const struct top_view *view, struct krait_buf *out)
     krait_json_key_u64(out, "interval_longest_step_ns", now.longest);
     krait_json_key_u64(out, "interval_loop_lag_ns", now.lag);
     krait_json_key_u64(out, "interval_paused_ns", now.pauses);
+    if (view->kernel)
+        krait_json_key_u64(out, "interval_state_samples", now.looks);
     krait_json_key_u64(out, "dropped_functions", krait_live_dropped(view->live));
     krait_json_key_u64(out, "lost", view->lost);
     krait_json_lost_events(out, view->lost);

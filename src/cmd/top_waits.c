@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a thread that is sampled does, by what the kernel says of it: its state, and the system call that it is in (proc(5)).
+ * What a thread that is looked at does, by what the kernel says of it: its state, and the system call that it is in (proc(5)).
  */
 #include "cmd/top.h"
 #include "remote/thread.h"
@@ -52,4 +52,10 @@ enum top_state top_state_of(pid_t pid, const struct krait_remote_thread *thread)
     enum top_state state = call ? state_of_call(pid, thread, call) : TOP_OTHER;
     /* mostly it waits for a page, or for what it reads or writes */
     return state == TOP_OTHER && thread->state == 'D' ? TOP_DISK : state;
+}
+
+enum top_state top_state_of_task(pid_t pid, const struct krait_os_task *task)
+{
+    const struct krait_remote_thread thread = { .state = task->state, .call = task->call, .arg = task->arg };
+    return top_state_of(pid, &thread);
 }

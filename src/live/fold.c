@@ -243,14 +243,34 @@ static void omit(struct live_thread *th, uint64_t t, uint32_t code)
     omit_in(th, &th->stack, number, true);
 }
 
-static KRAIT_COLD void apply_omits(struct krait_live *live, struct live_thread *th, uint64_t t)
+static uint64_t next_omit(const struct live_process *proc, const struct live_thread *th)
+{
+    return th->omitted < proc->omit_count ? proc->omits[th->omitted].t : UINT64_MAX;
+}
+
+static uint64_t next_look(const struct live_thread *th)
+{
+    return th->look_count ? th->looks[0].t : UINT64_MAX;
+}
+
+static uint64_t next_border(const struct krait_live *live, const struct live_thread *th)
+{
+    return KRAIT_MIN(next_omit(&live->procs[th->slot], th), next_look(th));
+}
+
+/* Applies omits and looks up to t, in order of time. */
+static KRAIT_COLD void pass_borders(struct krait_live *live, struct live_thread *th, uint64_t t)
 {
     const struct live_process *proc = &live->procs[th->slot];
-    while (th->omitted < proc->omit_count && proc->omits[th->omitted].t <= t) {
-        const struct live_omit *next = &proc->omits[th->omitted++];
-        omit(th, next->t, next->code);
+    while (next_border(live, th) <= t) {
+        if (next_look(th) < next_omit(proc, th)) {
+            live_count_look(live, th);
+        } else {
+            const struct live_omit *next = &proc->omits[th->omitted++];
+            omit(th, next->t, next->code);
+        }
     }
-    th->border = th->omitted < proc->omit_count ? proc->omits[th->omitted].t : UINT64_MAX;
+    th->border = next_border(live, th);
 }
 
 /* ---- GIL, garbage collection and tasks ---- */
@@ -354,7 +374,7 @@ static KRAIT_COLD bool any_event(struct krait_live *live, struct live_thread *th
     uint32_t bit = krait_event_bit(head->id);
     th->in_run &= !(bit & (KRAIT_CALL_BEGINS | KRAIT_CALL_ENDS));
     if (head->t >= th->border)
-        apply_omits(live, th, head->t);
+        pass_borders(live, th, head->t);
     if (bit & KRAIT_CALL_BEGINS && krait_read_python_call(&payload, &begin))
         begin_call(live, th, head->t, begin.code, bit & KRAIT_CALL_IN_C, bit & CALLS);
     else if (bit & KRAIT_CALL_ENDS)
@@ -434,8 +454,7 @@ uint64_t live_fold(void *ctx, uint32_t ring, const struct krait_packet_head *pac
     struct live_thread *th = (struct live_thread *)(uintptr_t)*known;
     if (!th->t)
         th->t = packet->timestamp_begin;
-    const struct live_process *proc = &live->procs[th->slot];
-    th->border = th->omitted < proc->omit_count ? proc->omits[th->omitted].t : UINT64_MAX;
+    th->border = next_border(live, th);
     for (bool more = true; more;) {
         if (KRAIT_UNLIKELY(th->silent_t))
             end_silence(th, at, head);
@@ -450,6 +469,8 @@ uint64_t live_fold(void *ctx, uint32_t ring, const struct krait_packet_head *pac
 
 void live_settle(struct krait_live *live, struct live_thread *th, uint64_t t)
 {
+    while (next_look(th) <= t)
+        live_count_look(live, th);
     if (!th->t || t <= th->t)
         return;
     advance(th, t);

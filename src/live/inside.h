@@ -33,6 +33,12 @@ struct live_row {
     struct live_ticks last; /* sums of the last interval */
 };
 
+/* Looks that met a row, by state; as in struct live_row. */
+struct live_states {
+    uint32_t all[KRAIT_LIVE_STATES], mark[KRAIT_LIVE_STATES], last[KRAIT_LIVE_STATES];
+    uint32_t stamp; /* of the latest look */
+};
+
 /* An item of the stack: the number of a row, and in bit 0 whether the call is a C call. */
 static inline uint32_t live_open(uint32_t row, bool is_c)
 {
@@ -99,8 +105,12 @@ struct live_thread {
     struct live_stack stack;
     struct live_stack *left; /* stacks of suspended greenlets, by greenlet number */
     uint32_t left_cap;
+    struct krait_live_look *looks; /* those that the events have not reached, in order of time */
+    uint32_t look_count, look_cap;
+    struct live_states *states; /* by row; NULL: nobody has looked */
+    uint32_t state_cap, stamp;
     uint64_t t;                 /* time is counted up to here */
-    uint64_t border;            /* time of the next omit; UINT64_MAX: none */
+    uint64_t border;            /* time of the next omit or look; UINT64_MAX: none */
     uint32_t omitted;           /* number of the process's omits that were applied */
     bool in_run;                /* within a run of python:frame events */
     uint32_t run_at, run_depth; /* position of the run in the stack */
@@ -124,6 +134,7 @@ struct krait_live {
     uint32_t thread_count, thread_cap;
     struct live_thread *gone; /* merged sums of the oldest ended threads; NULL: none yet */
     struct krait_map rings;   /* ring number to live_thread * */
+    struct krait_map by_tid;  /* pid << 32 | tid to live_thread *, or 0 if it has ended */
     struct krait_live_func *funcs;
     uint32_t func_count, func_cap;
     struct krait_strtab func_keys, texts;
@@ -161,6 +172,19 @@ void live_task_settle(struct krait_live *live, struct live_thread *thread, uint6
 /* Ends an interval, or forgets the sums, of all groups. */
 void live_turn_groups(struct krait_live *live);
 void live_reset_groups(struct krait_live *live);
+
+/* ---- looks.c ---- */
+
+/* A thread that can be looked at from now on, or not any more. */
+void live_know_thread(struct krait_live *live, struct live_thread *thread);
+void live_forget_thread(struct krait_live *live, const struct live_thread *thread);
+/* Counts the oldest look, at the stack as it is. Sets live->failed if memory runs out. */
+void live_count_look(struct krait_live *live, struct live_thread *thread);
+/* Ends an interval, or forgets the sums, of a thread's rows. */
+void live_turn_looks(struct live_thread *thread);
+void live_reset_looks(struct live_thread *thread);
+/* Adds a row's looks to another's. */
+void live_add_states(struct live_thread *to, uint32_t to_row, const struct live_thread *from, uint32_t row);
 
 /* ---- fold.c ---- */
 

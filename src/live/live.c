@@ -143,6 +143,8 @@ static void free_thread(struct live_thread *th)
         free(th->left[i].items);
     free(th->left);
     krait_map_done(&th->callers);
+    free(th->looks);
+    free(th->states);
     free(th->stack.items);
     free(th->index);
     free(th->rows);
@@ -199,6 +201,7 @@ static void thread_begins(void *ctx, uint32_t ring, uint32_t slot, uint32_t tid)
     }
     live->threads[live->thread_count++] = th;
     live->threads_begun++;
+    live_know_thread(live, th);
 }
 
 static void add_ticks(struct live_ticks *to, const struct live_ticks *more)
@@ -222,6 +225,7 @@ static void merge(struct krait_live *live, const struct live_thread *th)
         add_ticks(&to->all, &from->all);
         add_ticks(&to->mark, &from->mark);
         add_ticks(&to->last, &from->last);
+        live_add_states(live->gone, number, th, i);
     }
 }
 
@@ -282,6 +286,7 @@ static void end_thread(struct krait_live *live, struct live_thread *th)
     live_cut(th, 1);
     learn_funcs(live, th);
     mark_callers(live, th);
+    live_forget_thread(live, th);
     th->about.has_ended = true;
     free(th->index);
     th->index = NULL;
@@ -418,6 +423,7 @@ void krait_live_free(struct krait_live *live)
         free_thread(live->threads[i]);
     free_thread(live->gone);
     krait_map_done(&live->rings);
+    krait_map_done(&live->by_tid);
     krait_strtab_done(&live->func_keys);
     krait_strtab_done(&live->texts);
     krait_strtab_done(&live->group_keys);
@@ -450,6 +456,7 @@ static void turn_thread(struct krait_live *live, struct live_thread *th)
 {
     learn_funcs(live, th);
     mark_callers(live, th);
+    live_turn_looks(th);
     for (uint32_t i = 1; i < th->row_count; i++) {
         struct live_row *row = &th->rows[i];
         row->last = less(&row->all, &row->mark);
@@ -476,6 +483,7 @@ static void add_figures(struct krait_live_figures *to, const struct krait_live_f
     to->longest = KRAIT_MAX(to->longest, more->longest);
     to->lag = KRAIT_MAX(to->lag, more->lag);
     to->pauses += more->pauses;
+    to->looks += more->looks;
 }
 
 void krait_live_turn(struct krait_live *live, uint64_t now)
@@ -499,6 +507,7 @@ static void reset_thread(struct live_thread *th)
 {
     for (uint32_t i = 1; i < th->row_count; i++)
         th->rows[i].all = th->rows[i].mark = th->rows[i].last = (struct live_ticks){ 0 };
+    live_reset_looks(th);
 }
 
 void krait_live_reset(struct krait_live *live, uint64_t now)
@@ -518,6 +527,7 @@ void krait_live_pause(struct krait_live *live, uint64_t now)
         struct live_thread *th = live->threads[i];
         live_settle(live, th, now);
         live_cut(th, 1);
+        th->look_count = 0;
         th->wait_t = th->step_t = th->gc_t = th->loop_t = th->silent_t = 0;
     }
 }
@@ -547,6 +557,8 @@ static int each_of(struct krait_live *live, const struct live_thread *th, uint32
             .thread = &th->about,
             .all = sum_of(live, &row->all),
             .last = sum_of(live, &row->last),
+            .all_states = i < th->state_cap ? th->states[i].all : NULL,
+            .last_states = i < th->state_cap ? th->states[i].last : NULL,
         };
         if (row->all.calls || row->all.total || row->all.own)
             rc = fn(ctx, &shown);

@@ -39,6 +39,20 @@ void krait_live_pause(struct krait_live *live, uint64_t now);
 /* Begins the next interval at `now`, so that it does not contain the pause. */
 void krait_live_resume(struct krait_live *live, uint64_t now);
 
+/* ---- what threads do ---- */
+
+enum { KRAIT_LIVE_STATES = 9 };
+
+/* Somebody has looked at a thread at `t`: it was in that state, whatever that means. All calls that were open then have it. `t` is
+ * not before an earlier look's, nor before events that were read. A thread that waits for the GIL by its events is in the state
+ * `gil` instead. */
+struct krait_live_look {
+    pid_t pid, tid;
+    uint64_t t;
+    uint8_t state, gil;
+};
+void krait_live_look(struct krait_live *live, const struct krait_live_look *look);
+
 /* ---- results ---- */
 
 struct krait_live_func {
@@ -71,6 +85,8 @@ struct krait_live_row {
     const struct krait_live_thread *thread;
     struct krait_live_sum all;  /* since the last reset */
     struct krait_live_sum last; /* of the last interval */
+    /* How often a look found the function on the stack, by the thread's state; a recursion counts once. NULL: never. */
+    const uint32_t *all_states, *last_states;
 };
 
 /* Calls fn for each function of each thread. Stops at the first result that is not 0, and returns it. */
@@ -105,6 +121,7 @@ struct krait_live_figures {
     uint64_t longest;  /* longest step, which blocked its event loop for that time */
     uint64_t lag;      /* longest turn of an event loop, from its first step to the end of the last one */
     uint64_t pauses;   /* pauses of --max-overhead, summed over threads */
+    uint64_t looks;    /* krait_live_look, of threads that are known */
 };
 
 struct krait_live_figures krait_live_figures_last(const struct krait_live *live);

@@ -2,6 +2,7 @@
 #include "remote/thread.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -97,7 +98,9 @@ int krait_tasks_read(struct krait_os_tasks *tasks, pid_t pid, bool with_calls)
             continue;
         }
         struct krait_os_task *task = &tasks->items[tasks->count++];
-        *task = (struct krait_os_task){ .tid = tid, .inner = tid, .call = -1 };
+        *task = (struct krait_os_task){
+            .tid = tid, .inner = tid, .call = -1, .read_ns = krait_clock_ns(CLOCK_MONOTONIC)
+        };
         if (!read_stat(task, pid)) { /* it has ended */
             tasks->count--;
             continue;

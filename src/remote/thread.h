@@ -17,6 +17,7 @@ struct krait_os_task {
     char kernel_function[64]; /* the kernel function in which it sleeps; "": not known */
     int call;                 /* the system call that it is in; -1: none, or not known */
     uint64_t arg;             /* its first argument */
+    uint64_t read_ns;         /* CLOCK_MONOTONIC, just before it was read */
 };
 
 struct krait_os_tasks {

@@ -436,6 +436,52 @@ def test_keys_of_samples_change_nothing_with_every_call(programs, krait, any_pyt
     assert screen.end() == 0
 
 
+WAITS = """
+import os, threading, time
+lock = threading.Lock()
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass
+def naps(): time.sleep(0.3)
+def takes():
+    with lock: pass
+def again(n):
+    if n: again(n - 1)
+    else: takes()
+lock.acquire()
+threading.Thread(target=again, args=(5,), daemon=True).start()
+print(os.getpid(), flush=True)
+while True:
+    spin(0.1)
+    naps()
+"""
+STATES = ("on_cpu", "gil", "lock", "disk", "network", "poll", "timer", "child", "other")
+
+
+def test_exact_time_is_split_by_what_threads_wait_for(programs, exact, python):
+    app = programs.start(python, WAITS)
+    table = exact(*ALL, "--kernel", "--once", "--interval", "1500ms", app.pid)[0]
+    found = rows(table)
+    most = {name: max(STATES, key=found[name].get) for name in ("naps", "spin", "takes", "again", "<module>")}
+    sleeps = "timer" if python.number >= (3, 11) else "poll"
+    assert most["naps"] == sleeps and most["spin"] == "on_cpu" and most["takes"] == most["again"] == "lock"
+    assert all(sum(row[state] for state in STATES) == pytest.approx(row["total"], abs=1e-5) for row in found.values() if any(row[s] for s in STATES))
+    assert found["spin"]["calls"] >= 1 and table["interval_state_samples"] > 10
+    assert "on_cpu" not in rows(exact(*ALL, "--once", app.pid)[0])["spin"]
+
+
+def test_a_key_splits_exact_time(programs, krait, any_python):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, "--exact", *ALL, app.pid, columns=160)
+    screen.wait_for(r"exact: .* spin .*x samples .*w waits")
+    screen.press("w")
+    screen.wait_for(r"split by [\d,]+ samples.* total +descendants +cpu .*calls/s.* spin .*w no waits")
+    screen.press("x")
+    screen.wait_for(r"samples, .* cpu .* spin .*x exact")
+    screen.press("q")
+    assert screen.end() == 0
+
+
 def test_the_last_table_stays_when_the_program_is_killed(programs, krait, any_python):
     app = programs.start(any_python, BUSY)
     screen = Screen(krait, "--exact", *ALL, app.pid)

@@ -205,7 +205,7 @@ def test_when_the_program_ends_its_table_is_printed(programs, krait, any_python)
         (["--sort", "nothing", "1"], "nothing"),
         (["--exact", "--lines", "1"], "are of samples, not of --exact"),
         (["--by", "task", "1"], "--by task needs --exact"),
-        (["--exact", "--kernel", "1"], "are of samples, not of --exact"),
+        (["--exact", "--gil", "--kernel", "1"], "are of samples, not of --exact"),
         (["--sort", "lock", "1"], "lock"),
         (["--exact", "--rate", "100", "1"], "are of samples, not of --exact"),
         (["--exact", "--max-overhead", "101", "1"], "a percentage from 0 to 100"),

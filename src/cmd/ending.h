@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How processes ended, in words, for info and report.
+  * Text about how processes ended and what is missing from a recording, for info, report and others.
  */
 #ifndef KRAIT_CMD_ENDING_H
 #define KRAIT_CMD_ENDING_H
@@ -11,40 +11,40 @@
 /* "exit 0", "SIGKILL", "unfinished": at most 10 characters, into buf; returns buf. */
 const char *krait_ending_text(char buf[KRAIT_FMT_SIZE], const struct krait_process *process);
 
-/* Processes whose end nobody wrote. */
+/* The number of processes whose end was not recorded. */
 uint32_t krait_ending_unfinished(const struct krait_trace *trace);
 
-/* What it means that there are such, as a sentence's second half. */
+/* What that means, as the second half of a sentence. */
 extern const char krait_ending_why[];
 
-/* What it means that a recording's format is newer than krait's. */
+/* What it means if the format of a recording is newer than this krait. */
 extern const char krait_ending_newer_why[];
 
-/* "recorded 12 s of 60 s, switched off 2 times", where it was switched off at any time, for which it returns true; the
- * same as members of an open object of JSON, where there are some; and what it means for calls. */
+/* If the recording was switched off at any time: appends "recorded 12 s of 60 s, switched off 2 times" and returns true; or
+ * appends the same as members of the open JSON object. The text says what it means for calls. */
 bool krait_ending_off(struct krait_buf *out, const struct krait_trace *trace);
 void krait_ending_off_json(struct krait_buf *out, const struct krait_trace *trace);
 extern const char krait_ending_off_why[];
 
-/* What is missing from a recording, a line for each thing: "lost: ...", "off: ...", "dropped by --max-overhead: ...", "unfinished:
- * ...", "damaged: ...". `damage` is text, or empty. Behind the first words stands `whose`: "" of one recording, of
- * several a name with ": ". */
+/* Appends a line for each thing that is missing from a recording: "lost: ...", "off: ...", "dropped by --max-overhead: ...",
+ * "unfinished: ...", "damaged: ...". `damage` may be empty. `whose` follows the first words: with several recordings the
+ * name of one and ": ", else "". */
 void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace, const char *damage,
                         const char *whose);
 
-/* The same on stderr, as warnings in the verb's name. */
+/* Prints the same to stderr, as warnings of the verb. */
 void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage,
                        const char *whose);
 
-/* Lines of it: "lost: 3 events of the kernel's: " and what follows from that, where there are some; "damaged: ...",
- * where `damage` is not empty. */
+/* Append single lines: "lost: 3 events of the kernel's: " and the effect, if events were lost; "damaged: ...", if `damage`
+ * is not empty. */
 void krait_ending_note_kernel_lost(struct krait_buf *notes, uint64_t lost, const char *effect);
 void krait_ending_note_damage(struct krait_buf *notes, const char *damage, const char *whose);
 
-/* Damage of the kernel's part on stderr, as a warning in the verb's name. */
+/* Prints damage of the kernel's part to stderr, as a warning of the verb. */
 void krait_ending_warn_kernel(const char *verb, const char *damage);
 
-/* "old1: ", safe for a terminal, of the folder at `path`. */
+/* Appends the name of the folder at `path`, safe for a terminal: "old1: ". */
 void krait_ending_whose(struct krait_buf *out, const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait states` in its parts: which threads and processes are meant (states_pick.c), the tables with their columns and
- * rows (states_tables.c), those of samples (states_sampled.c), and what is printed (states.c).
+  * The parts of `krait states`: choosing threads and processes (states_pick.c), the tables with their columns and rows
+ * (states_tables.c), the tables for samples (states_sampled.c), and printing (states.c).
  */
 #ifndef KRAIT_CMD_STATES_H
 #define KRAIT_CMD_STATES_H
@@ -19,13 +19,13 @@ struct states_options {
 struct states {
     const struct states_options *options;
     const struct krait_kernel_states *found;
-    struct krait_trace *trace;        /* the program's part, if there is one, too */
-    struct krait_own_threads threads; /* of that */
-    bool *recorded;                   /* by process of the kernel's: it recorded itself; NULL: none did */
-    int64_t zero_ns;                  /* times count from it */
+    struct krait_trace *trace;        /* also has the recorded calls, if there are any */
+    struct krait_own_threads threads; /* the recorded program's threads */
+    bool *recorded;                   /* by process of `found`: its calls were recorded; NULL: none were */
+    int64_t zero_ns;                  /* printed times count from it */
     uint64_t lost;
-    bool own;     /* of one program alone */
-    bool sampled; /* the kernel was not recorded, and the program was sampled; `found` is NULL */
+    bool own;     /* recorded without root: only one program */
+    bool sampled; /* samples without kernel events; `found` is NULL */
     struct krait_err damage;
     const struct states_view *only; /* NULL: all */
     uint32_t limit;
@@ -35,34 +35,34 @@ struct states {
 
 /* A table. */
 struct states_view {
-    const char *by, *key, *title; /* as --by and JSON have it, and for people */
-    const char *sort;             /* without --sort; NULL: as they are */
+    const char *by, *key, *title; /* its name in --by, its key in JSON, its heading */
+    const char *sort;             /* the order without --sort; NULL: as filled */
     const struct krait_sheet_column *columns;
     uint32_t column_count;
     int (*fill)(const struct states *states, struct krait_sheet *sheet);
-    enum { OF_ALL, OF_PROCESSES, OF_THREADS } of; /* what --process, --thread choose among */
-    enum { ALONE, IN_JSON, IN_ALL } where;        /* without --by */
-    uint32_t rows;                                /* of the overview's table; 0: all */
+    enum { OF_ALL, OF_PROCESSES, OF_THREADS } of; /* what --process and --thread choose from */
+    enum { ALONE, IN_JSON, IN_ALL } where;        /* where it is without --by */
+    uint32_t rows;                                /* most rows in the overview; 0: all */
 };
 
-/* All tables, in their order; behind the last stands one with `by` NULL. */
+/* All tables, in their order; a row with `by` NULL ends them. */
 extern const struct states_view krait_states_views[];
 
-/* Adds a table to what is printed. Returns 0 or -ENOMEM. */
+/* Adds a table to the output. Returns 0 or -ENOMEM. */
 int krait_states_put(struct states *states, const struct states_view *view, const struct krait_sheet *sheet);
-/* All output of samples. Returns 0 or a negative errno with err set. */
+/* Makes the output for samples. Returns 0, or a negative errno with err set. */
 int krait_states_sampled(struct states *states, struct krait_err *err);
 
-/* Whether a process recorded itself; and its name and number, NULL and KRAIT_SHEET_NONE of KRAIT_NO_ID. */
+/* Whether the calls of a process were recorded; its name and its pid, which for KRAIT_NO_ID are NULL and KRAIT_SHEET_NONE. */
 bool krait_states_is_recorded(const struct states *states, uint32_t process);
 const char *krait_states_process_name(const struct states *states, uint32_t process);
 uint64_t krait_states_pid(const struct states *states, uint32_t process);
-/* Python's name for a thread that is called in the kernel as its process is, and no more; else the kernel's. */
+/* A thread's Python name if its kernel name is only that of its process, else its kernel name. */
 const char *krait_states_thread_name(const struct states *states, const struct krait_kthread *thread);
 
-/* Whether the rest of the machine is shown too: with --all, a choice, or where nothing is known to have been recorded. */
+/* Whether to show the rest of the machine too: with --all, if threads or processes are chosen, or if no calls were recorded. */
 bool krait_states_takes_all(const struct states *states);
-/* Whether a process, or a thread by either of its names, is among those that were chosen. */
+/* Whether a process, or a thread by either of its names, is chosen. */
 bool krait_states_takes_process(const struct states *states, uint32_t process);
 bool krait_states_takes_thread(const struct states *states, const struct krait_kthread *thread);
 

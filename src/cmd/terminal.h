@@ -10,31 +10,30 @@
 
 #include <stdio.h>
 
-/* Of stdout or stderr. Width 0: it is no terminal. Colour is for terminals alone, but not for TERM=dumb nor
- * where NO_COLOR is set (https://no-color.org). */
+/* How to print to stdout or stderr. Width 0: it is no terminal. Only terminals get colours, and not if TERM is dumb or
+ * NO_COLOR is set (https://no-color.org). */
 struct krait_table_look krait_terminal_look(FILE *to);
 
-/* The code where `to` takes colours, else "". */
+/* `code` if `to` gets colours, else "". */
 const char *krait_terminal_colour(FILE *to, const char *code);
 
-/* Prints text with control characters, and bytes that are no UTF-8, made visible (krait_fmt_safe). */
+/* Prints text, and makes control characters and bytes that are not UTF-8 visible (krait_fmt_safe). */
 void krait_terminal_safe(FILE *to, const char *text);
 
-/* Prints text, made safe like that, and a line end, in the colour `code` or, where that is NULL, in none. On
- * a terminal, which would break a long line in mid-word, it is broken at blanks to fit: `at` columns of the
- * first line are taken, the others begin with `indent` blanks. */
+/* Prints text in the same way, and a line end, in the colour `code`, which may be NULL. On a terminal, it breaks the text at
+ * blanks to fit the width: the first line already has `at` columns, the others begin with `indent` blanks. */
 void krait_terminal_wrap(FILE *to, const char *code, uint32_t at, uint32_t indent, const char *text);
 
-/* The reason of a failure on stderr, behind `at` columns: krait_terminal_wrap, and as they are the lines that
- * err->lines says it has. */
+/* Prints the reason of a failure to stderr like krait_terminal_wrap; the line already has `at` columns. With err->lines, line
+ * ends in the text stay. */
 void krait_terminal_error(uint32_t at, const struct krait_err *err);
 
-/* A message on stderr that begins `at` columns from the left; its other lines begin two columns further. */
+/* Prints a message to stderr, `at` columns from the left; its other lines begin two columns further. */
 void krait_terminal_say(const char *code, uint32_t at, const char *fmt, ...) KRAIT_PRINTF(3, 4);
 
-/* Prints `out` to stdout, and behind it the lines of `notes`, which it uses up, to stderr: where that is a
- * terminal they are broken to fit it, and dim, red those that begin with lost:, damaged: or unfinished:.
- * Where stdout cannot be written, err says that `what` could not. */
+/* Prints `out` to stdout, and then the lines of `notes`, which it overwrites, to stderr. If that is a terminal, it breaks
+ * them to fit, and prints them dim, or red if they begin with lost:, damaged: or unfinished:. If stdout cannot be written,
+ * err says that `what` could not be. */
 int krait_terminal_print(const struct krait_buf *out, struct krait_buf *notes, const char *what,
                          struct krait_err *err);
 

@@ -22,9 +22,9 @@
 
 struct krait_gil_wait {
     uint64_t begin_ns, end_ns;
-    /* tid, in the same process, of the thread that had the GIL at begin_ns; 0 if not known */
+    /* The tid, in the same process, of the thread that held the GIL at begin_ns; 0: not known. */
     uint32_t holder;
-    bool taken; /* ends with the GIL; else the thread had given it up and waited until another had taken it */
+    bool taken; /* the thread took the GIL; else it released it, and waited until another took it */
 };
 
 struct krait_gil_waits {
@@ -32,7 +32,7 @@ struct krait_gil_waits {
     uint32_t count, cap;
 };
 
-/* A thread takes the GIL, or gives it up, while others wait. */
+/* A thread takes or releases the GIL while others wait. */
 struct krait_gil_turn {
     uint64_t ns;
     bool taken;
@@ -43,17 +43,16 @@ struct krait_gil_turns {
     uint32_t count, cap;
 };
 
-/* Reads the waits of one thread that lie in the range, cut at its edges; `waits` is zeroed or has been read
- * into. A wait whose end is missing is left out. Goes once through the thread's packets of that range, and
- * one before. Returns 0, -EINVAL where there is no such thread, or -ENOMEM; damage ends its packet and is
- * krait_trace_walk's to tell. */
+/* Reads the waits of one thread in the range, cut at its edges. `waits` is zeroed, or was used for this before. A wait without
+ * an end is left out. It reads the thread's packets in that range, and one before. Returns 0, -EINVAL if there is no such
+ * thread, or -ENOMEM. Damage ends its packet; krait_trace_walk reports it. */
 int krait_gil_waits_read(struct krait_gil_waits *waits, const struct krait_trace *trace, uint32_t thread,
                          struct krait_range range);
-/* The same, and the thread's turns, of the whole trace. */
+/* The same for the whole trace, with the moments at which the thread took and released the GIL. */
 int krait_gil_turns_read(struct krait_gil_waits *waits, struct krait_gil_turns *turns,
                          const struct krait_trace *trace, uint32_t thread);
-/* Whether a thread waited for the GIL: 1 or 0, or -ENOMEM. Goes through threads' events up to the first wait, but for
- * processes whose metadata says that they have none: an old recording, or one whose end is missing, does not say. */
+/* Whether any thread waited for the GIL: 1 or 0, or -ENOMEM. It reads events up to the first wait. It skips processes whose
+ * metadata says that they have no waits; old recordings, and those without an end, do not say so. */
 int krait_gil_was_waited_for(const struct krait_trace *trace);
 void krait_gil_turns_done(struct krait_gil_turns *turns);
 void krait_gil_waits_done(struct krait_gil_waits *waits);

@@ -1,39 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stack of one thread, which follows the thread's events. Any event may be missing from the input; the output is
+  * The stack of one thread, which follows the thread's events. Any event may be missing from the input; the output is
  * always balanced and nested. Begins and ends are handed out in batches of columns (struct krait_call_batch).
  *
- * Rules, where the events alone do not balance:
- *   - an end of a C call while the innermost call is not C is ignored: its begin was not recorded
- *   - an end of a Python call ends the C calls above it first, as cut; with no Python call open it is ignored
- *   - python:frame at a depth where the same code is open leaves it open; else what is there and above is
- *     cut, and the frame begins as KRAIT_OP_LIVE. C calls go with what they were called from
- *   - a run of them that begins above depth 0 follows no loss: a frame that is not open yet was called by the
- *     C calls on top, which stay
- *   - python:stack cuts all Python calls from that depth on, and C calls on top: the loss has most likely
- *     hidden their ends
- *   - what python:frame and python:stack cut ends at the latest time seen before them, where the gap begins:
- *     a gap is the time of what is open on both sides of it. Hence those that follow a gap over the range's end
- *     are told as well: they cut, and nothing begins
- *   - except where the recording is switched off: nothing is lost up to there, and all that is open ends there
- *   - except in recordings of samples: there it ends when the next sample shows that it has gone
- *   - code that is left out from now on is cut wherever it is open, and the C calls that it made; what else was
- *     open inside it goes on as KRAIT_OP_LIVE
- *   - python:switch leaves the stack as it is, C calls included, and takes up another that was left so: calls
- *     that both have from the outermost on stay open, the others of the old are cut and those of the new begin
- *     as KRAIT_OP_LIVE
- *   - at the range's begin what is open begins as KRAIT_OP_LIVE; at its end, and at the end of all, it is cut
+ * Rules for events that do not balance:
+ *   - the end of a C call is ignored if the innermost call is not C: its begin was not recorded
+ *   - the end of a Python call first cuts the C calls above it; if no Python call is open, it is ignored
+ *   - python:frame leaves its call open if the same code is open at its depth. Otherwise it cuts all calls from that
+ *     depth on, and the frame begins as KRAIT_OP_LIVE. C calls end with their callers
+ *   - a series of python:frame that begins above depth 0 follows no loss: the C calls on top called the first frame that
+ *     is not open yet, and stay open
+ *   - python:stack cuts all Python calls from its depth on, and C calls on top, because most likely their ends were lost
+ *   - calls that python:frame and python:stack cut end at the latest time seen before, where the gap begins; so a gap
+ *     belongs to the calls that are open on both sides of it. Therefore the events right after a gap across the end of
+ *     the range count too: they cut calls, and begin none
+ *   - where the recording was switched off, nothing was lost before: all open calls end there
+ *   - in recordings of samples, a call ends at the next sample that does not have it
+ *   - code:omit cuts the calls of that code wherever they are open, and the C calls that they made; other calls inside
+ *     them continue as KRAIT_OP_LIVE
+ *   - python:switch stores the stack, with its C calls, and restores another one. From the outermost on, calls that
+ *     are in both stay open. The others of the old stack are cut, and those of the new one begin as KRAIT_OP_LIVE
+ *   - open calls begin as KRAIT_OP_LIVE at the begin of the range; they are cut at its end, and at the end of the thread
  *   - time never goes back: an earlier time counts as the latest one seen
  *
- * Memory is the batch and the stack. Its depth is bounded; deeper calls are not handed out. All stacks of suspended
- * greenlets together have the same bound. What exceeds it is not kept, and such a stack is empty when it is taken up
- * again.
+ * Only the batch and the stack are in memory. The depth is bounded, and deeper calls are not handed out. All stacks of
+ * suspended greenlets together have the same bound; those beyond it are not stored, and are empty when they are
+ * restored.
  *
- * Time: a begin or an end costs what it says. A switch, a code that is left out and an end that names its code cost as
- * much as the stacks are deep, which a hostile trace could repeat with a few bytes each. They are paid from a budget of
- * frames: each event of that kind adds KRAIT_STACK_PAY to it, and it begins with KRAIT_STACK_BUDGET, which no program that
- * was recorded is known to need. What it does not pay for is not done: stacks are not kept, code is not cut, the end
- * is ignored; `overdrawn` says so.
+ * Time: a plain begin or end takes constant time. A switch, a code:omit and an end that names its code take time in
+ * proportion to the depth of the stacks, and a hostile trace could have many of them, with a few bytes each. So they use
+ * up a budget of frames, which begins with KRAIT_STACK_BUDGET, far more than any recorded program is known to need; each
+ * such event adds KRAIT_STACK_PAY. When the budget is used up, stacks are not stored, code is not cut, and such ends are
+ * ignored; `overdrawn` is then set.
  */
 #ifndef KRAIT_TRACE_STACK_H
 #define KRAIT_TRACE_STACK_H
@@ -55,7 +53,7 @@ struct krait_stack_frame {
     uint32_t lang; /* enum krait_stack_lang */
 };
 
-/* Of a greenlet that waits. */
+/* The stack of a suspended greenlet. */
 struct krait_stack_left {
     struct krait_stack_frame *frames;
     uint32_t len, cap;
@@ -65,8 +63,8 @@ struct krait_stack {
     uint64_t t_ns[KRAIT_STACK_BATCH];
     uint32_t func[KRAIT_STACK_BATCH];
     uint8_t kind[KRAIT_STACK_BATCH];
-    uint32_t exception[KRAIT_STACK_BATCH]; /* of unwinds alone */
-    uint32_t raised;                       /* what the unwind that comes next is of, or KRAIT_NO_ID */
+    uint32_t exception[KRAIT_STACK_BATCH]; /* only of unwinds */
+    uint32_t raised;                       /* the exception of the next unwind, or KRAIT_NO_ID */
     uint32_t n;                            /* entries in the batch */
     uint32_t len;                          /* open calls */
     uint32_t cap;
@@ -75,47 +73,48 @@ struct krait_stack {
     uint32_t *py;                  /* frames of Python calls, by depth */
     struct krait_stack_left *left; /* by the numbers of python:switch */
     uint32_t left_cap;
-    uint64_t left_frames; /* for which the stacks that were left have room */
-    uint64_t budget;      /* frames that may be looked at where an event says little; see above */
+    uint64_t left_frames; /* capacity of all stacks in `left`, in frames */
+    uint64_t budget;      /* see above */
     bool overdrawn;
     uint64_t last_ns;
     bool emitting; /* the range has begun */
-    bool sampled;  /* frames say the stack up to the next sample */
-    bool in_run;   /* of python:frame, which python:stack ends */
+    bool sampled;  /* a recording of samples */
+    bool in_run;   /* in a series of python:frame, which python:stack ends */
     struct krait_range range;
     krait_call_batch_fn *fn;
     void *ctx;
-    int rc;           /* of fn, or -ENOMEM; once it is not 0 nothing more is handed out */
-    uint64_t over;    /* open calls above the depth that is kept */
-    uint64_t orphans; /* ends that had no begin */
+    int rc;           /* the result of fn, or -ENOMEM; if it is not 0, nothing more is handed out */
+    uint64_t over;    /* open calls deeper than the limit */
+    uint64_t orphans; /* ends without a begin */
 };
 
-/* `stack` is zeroed memory; it is large, so not for the C stack of a small thread. */
+/* `stack` is zeroed memory. It is large: do not put it on the C stack of a small thread. */
 void krait_stack_init(struct krait_stack *stack, struct krait_range range, krait_call_batch_fn *fn,
                       void *ctx);
 void krait_stack_done(struct krait_stack *stack);
 
-/* Of the slow paths below and the batch; not for callers. */
+/* For the functions below; not for callers. */
 void krait_stack_flush(struct krait_stack *stack);
 void krait_stack_start_range(struct krait_stack *stack);
 int krait_stack_grow(struct krait_stack *stack);
 void krait_stack_cut_c(struct krait_stack *stack, uint64_t t_ns);
 
-/* A python:frame, a python:stack, a python:switch, a code:omit, and the end of the stream at t_ns, which hands out
- * what is left. */
+/* A python:frame and a python:stack. */
 void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint32_t code, uint32_t depth);
 void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth);
 /* The recording is switched off at t_ns. */
 void krait_stack_end_all(struct krait_stack *stack, uint64_t t_ns);
+/* A python:switch and a code:omit. */
 void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from, uint32_t to);
 void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code);
-/* A packet is missing: what it said of stacks that were left is not known. */
+/* A packet is missing, and with it switches of greenlets: forgets the stored stacks. */
 void krait_stack_forget_left(struct krait_stack *stack);
-/* Keeps frames as the stack that was left under a number; without memory stack->rc says so. */
+/* Stores frames as the stack of a suspended greenlet. Sets stack->rc if memory is out. */
 void krait_stack_leave(struct krait_stack *stack, uint32_t number, const struct krait_stack_frame *frames,
                        uint32_t len);
-/* An end of a C call that says of which code: what is above the innermost of it is cut; without one it is ignored. */
+/* The end of a C call that names its code: cuts the calls above the innermost call of that code; ignored if none is open. */
 void krait_stack_end_of(struct krait_stack *stack, uint64_t t_ns, uint32_t code);
+/* The end of the stream: cuts all open calls and hands out the rest. */
 void krait_stack_finish(struct krait_stack *stack, uint64_t t_ns);
 
 static inline void krait_stack_emit(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint8_t kind)
@@ -154,7 +153,7 @@ static inline void krait_stack_begin(struct krait_stack *stack, uint64_t t_ns, u
         krait_stack_emit(stack, t_ns, func, (uint8_t)kind);
 }
 
-/* Ends the innermost call, whatever it is; there is one. hot path */
+/* Ends the innermost call, of any kind; there must be one. hot path */
 static inline void krait_stack_pop(struct krait_stack *stack, uint64_t t_ns, enum krait_op_kind kind)
 {
     const struct krait_stack_frame *top = &stack->frames[--stack->len];
@@ -163,7 +162,7 @@ static inline void krait_stack_pop(struct krait_stack *stack, uint64_t t_ns, enu
         krait_stack_emit(stack, t_ns, top->func, (uint8_t)kind);
 }
 
-/* An end of a call in that language. hot path */
+/* The end of a call in that language. hot path */
 static inline void krait_stack_end(struct krait_stack *stack, uint64_t t_ns, enum krait_op_kind kind,
                                    enum krait_stack_lang lang)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * Marks, spans, counters and flows for C and C++ code that is part of a recorded Python program, as krait.mark and the
+ * Marks, spans, counters and flows for C and C++ code that is part of a recorded Python program, as krait.mark and the
  * others are for Python code. This header is all that you need; there is no library to link.
  *
  *   #include <krait/annotate.h>
  *
-  *   krait_annotate_mark("order", "{\"id\":7}");         the fields are a JSON object, or NULL
+ *   krait_annotate_mark("order", "{\"id\":7}");         the fields are a JSON object, or NULL
  *   krait_annotate_counter("queue", length);
  *   krait_annotate_flow(order_id);
  *   uint64_t span = krait_annotate_span_begin("load", NULL);
  *   ...
  *   krait_annotate_span_end(span, NULL);
  *
-  * While nobody records, each call costs one load and a branch that is not taken.
+ * While nobody records, each call costs one load and a branch that is not taken.
  *
  * Call them on any thread, with or without the GIL, but not from signal handlers. They change neither errno nor any state
  * of Python. Texts are UTF-8. krait cuts the text of a mark at 1 KiB, and leaves out fields of more than 1.5 KiB. Use few

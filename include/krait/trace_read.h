@@ -20,7 +20,7 @@
  *
  * docs/trace_read.md explains it, docs/examples/ has whole programs.
  *
-  * Results. Functions that can fail return 0 or a negative errno. On failure they leave their outputs unchanged.
+ * Results. Functions that can fail return 0 or a negative errno. On failure they leave their outputs unchanged.
  * `error` may be NULL. The library prints nothing and never ends the process.
  *
  * Ownership. Pointers to `const` belong to the reader and are valid until it is closed. Strings are
@@ -399,7 +399,7 @@ KRAIT_READER_API int krait_reader_value_next(const struct krait_reader_value *pa
  *                                     v
  *   cells       ... | origin | address | field | field | address of text | bytes of text | ... | next row
  *
-  *   origin   the stream's number in the low 32 bits, the packet's number in the high ones
+ *   origin   the stream's number in the low 32 bits, the packet's number in the high ones
  *   address  of the event in the mapped file, in the low 61 bits; the number of the bit in that byte above
  *   cycles   only after krait_reader_want_cycles, a third cell before the fields: the value of the stream's clock,
  *            as from krait_reader_cursor_cycles

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * The call tree: every distinct stack with its time and calls. Flame graphs, `report --tree`, folded, callgrind and
+ * The call tree: every distinct stack with its time and calls. Flame graphs, `report --tree`, folded, callgrind and
  * pprof use it. Its size depends on the number of distinct stacks, not on the length of the trace.
  */
 #ifndef KRAIT_ANALYSIS_CALLTREE_H

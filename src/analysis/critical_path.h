@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * The critical path of a thread: the threads and devices on which its wall time depended. While the thread runs, or could
+ * The critical path of a thread: the threads and devices on which its wall time depended. While the thread runs, or could
  * run, the path is on the thread itself. While it is blocked, the path is on the thread or device that ended the wait, as
  * far as that one was active meanwhile:
  *

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * Intervals between messages: from one that matches a rule's start to one that matches its stop. The message of an
+ * Intervals between messages: from one that matches a rule's start to one that matches its stop. The message of an
  * instant is its first field named message, msg, text or buf; without such a field, its name with all fields. A rule may
  * also take the calls of a function.
  *
  *   thread 1   Start a ──── Stop a        Start b ─ Stop b
  *   thread 2         Start c ───────────────────────────── Stop c
  *
-  * Or a rule has states: each message that matches names a state, which lasts until the next message that matches.
+ * Or a rule has states: each message that matches names a state, which lasts until the next message that matches.
  *
  *   thread 1   to idle ── to busy ─────── to idle ── to done
  *
-  * Or a rule is a signal: each message that matches has a number, which holds until the next.
+ * Or a rule is a signal: each message that matches has a number, which holds until the next.
  *
  * trigger.h describes which events match.
  *

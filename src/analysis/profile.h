@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * Where the time went: a row per function (or module, file, thread, process, line of a call) with its calls, its times
+ * Where the time went: a row per function (or module, file, thread, process, line of a call) with its calls, its times
  * and the distribution of its durations. It takes one pass, and memory for the rows only.
  *
  * What the numbers mean:
  *   self    time in which the function was innermost on its thread's stack
  *   total   time in which it was anywhere on the stack. Recursion counts once: only the outermost
  *           activation adds
-  *   calls   calls that began in the range. A function that was open when the recording began is no call
+ *   calls   calls that began in the range. A function that was open when the recording began is no call
  *   runs    activations, from a begin to the next end. For a plain function a run is a call. A generator
-  *           or coroutine runs once for each step from a resume to the next yield; the time between steps
+ *           or coroutine runs once for each step from a resume to the next yield; the time between steps
  *           does not count
  *   raised  runs that ended by an exception
  *   min, mean, max, p50, p99
-  *           of a run's duration, callees included. Events do not distinguish two generators of one
+ *           of a run's duration, callees included. Events do not distinguish two generators of one
  *           function, so krait measures their steps. Percentiles are within 0.8 %
  *
  * If the begin or end of a run was not recorded, its recorded part counts.

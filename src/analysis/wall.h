@@ -14,7 +14,7 @@
  * KRAIT_WALL_GIL wherever the thread neither had a CPU nor was ready for one. If the thread becomes ready only to ask
  * for the GIL and then sleeps again, that counts as waiting too.
  *
-  * If the kernel's part has nothing about a sampled thread (trace/sample_runs.h), its samples give the state: ON_CPU (which
+ * If the kernel's part has nothing about a sampled thread (trace/sample_runs.h), its samples give the state: ON_CPU (which
  * includes ready for a CPU), GIL, or OTHER (blocked on anything). Each state lasts until the next sample.
  */
 #ifndef KRAIT_ANALYSIS_WALL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * The processes of one recording to which krait has attached, or could not attach.
+ * The processes of one recording to which krait has attached, or could not attach.
  */
 #ifndef KRAIT_CMD_ATTACHED_H
 #define KRAIT_CMD_ATTACHED_H

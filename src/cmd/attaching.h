@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * Attaches to a running process and detaches from it, for `krait record --pid` and `krait top --exact`.
+ * Attaches to a running process and detaches from it, for `krait record --pid` and `krait top --exact`.
  */
 #ifndef KRAIT_CMD_ATTACHING_H
 #define KRAIT_CMD_ATTACHING_H

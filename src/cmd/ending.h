@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * Text about how processes ended and what is missing from a recording, for info, report and others.
+ * Text about how processes ended and what is missing from a recording, for info, report and others.
  */
 #ifndef KRAIT_CMD_ENDING_H
 #define KRAIT_CMD_ENDING_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * The parts of `krait info`: reading (info.c), facts for both outputs (info_facts.c), text (info_text.c), JSON
+ * The parts of `krait info`: reading (info.c), facts for both outputs (info_facts.c), text (info_text.c), JSON
  * (info_json.c), and the lists of processes and event classes for both (info_lists.c).
  */
 #ifndef KRAIT_CMD_INFO_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * `krait intervals --plot` and `--graph`: durations over time, and states.
+ * `krait intervals --plot` and `--graph`: durations over time, and states.
  */
 #include "base/fmt.h"
 #include "base/outfile.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * The parts of `krait path`: choosing the thread and the range (path_pick.c), the members of the path and the columns of its
+ * The parts of `krait path`: choosing the thread and the range (path_pick.c), the members of the path and the columns of its
  * tables (path_rows.c), and printing (path.c).
  */
 #ifndef KRAIT_CMD_PATH_H

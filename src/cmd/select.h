@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * The part of a trace that a verb looks at: a range of time, and threads and processes by name or id. The options mean
+ * The part of a trace that a verb looks at: a range of time, and threads and processes by name or id. The options mean
  * the same in every verb that has them.
  */
 #ifndef KRAIT_CMD_SELECT_H

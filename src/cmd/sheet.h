@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * A sheet has rows of numbers and names. It sorts them, limits them, and prints them as a table, as CSV or as JSON.
+ * A sheet has rows of numbers and names. It sorts them, limits them, and prints them as a table, as CSV or as JSON.
  *
  * A verb describes each column once, in an array: its heading, its key, its kind, and the getter that returns its cell of
  * a row. A kind says how each format writes a value; a verb can define kinds of its own.

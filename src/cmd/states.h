@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * The parts of `krait states`: choosing threads and processes (states_pick.c), the tables with their columns and rows
+ * The parts of `krait states`: choosing threads and processes (states_pick.c), the tables with their columns and rows
  * (states_tables.c), the tables for samples (states_sampled.c), and printing (states.c).
  */
 #ifndef KRAIT_CMD_STATES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * Code that several formats share.
+ * Code that several formats share.
  */
 #ifndef KRAIT_EXPORT_FORMATS_H
 #define KRAIT_EXPORT_FORMATS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * Importers fill the model. Each is one file and one row of importers.def. The model opens folders, asks each importer,
+ * Importers fill the model. Each is one file and one row of importers.def. The model opens folders, asks each importer,
  * in the order of the rows, which folders it reads, and lets it add what it finds:
  *
  *   takes    whether it reads a folder, judging by the metadata only; several importers may read one folder

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * Several ranges of time, such as those of all runs of a function. What happened in any of them counts.
+ * Several ranges of time, such as those of all runs of a function. What happened in any of them counts.
  */
 #ifndef KRAIT_TRACE_RANGES_H
 #define KRAIT_TRACE_RANGES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * The stack of one thread, which follows the thread's events. Any event may be missing from the input; the output is
+ * The stack of one thread, which follows the thread's events. Any event may be missing from the input; the output is
  * always balanced and nested. Begins and ends are handed out in batches of columns (struct krait_call_batch).
  *
  * Rules for events that do not balance:

@@ -24,7 +24,7 @@
  *   CALLS      begin and end    x
  *   SLICES     begin   x                x      of a system call what it returned, or
  *                                              KRAIT_NOT_RETURNED; else 0. Spans have text
-  *   STATES     begin   x                x      the number of the thread that caused it; 0: not known.
+ *   STATES     begin   x                x      the number of the thread that caused it; 0: not known.
  *                                              Of a task: the task that it waits for, or that woke it
  *   INSTANTS   time                     x                         (and text)
  *   COUNTER    time                            the value from then on, in the track's unit
@@ -34,7 +34,7 @@
  * when they end, so there the ends never go backward. A range cuts what crosses its edges; a counter begins with the
  * value that it had before. Memory is that of the batches and of what is open, however long the trace is.
  *
-  * What a walk of a range has to read depends on the source. For GIL waits, marks and losses of krait's recordings, and
+ * What a walk of a range has to read depends on the source. For GIL waits, marks and losses of krait's recordings, and
  * for instants of other tracers, it reads the packets in the range, which it finds by their heads. For krait's calls, it
  * begins at the last noted place before the range (krait_trace_walk_noting), or at the beginning of the thread if there
  * is none. For LTTng's function events, it reads the thread from its beginning to the end of the range. For kernel

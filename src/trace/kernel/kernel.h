@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * The kernel's part of a trace, recorded by krait, LTTng or perf. krait opens it once, when somebody first needs it.
+ * The kernel's part of a trace, recorded by krait, LTTng or perf. krait opens it once, when somebody first needs it.
  */
 #ifndef KRAIT_TRACE_KERNEL_H
 #define KRAIT_TRACE_KERNEL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
-  * The kernel's events ordered by time, whatever recorded them. Each has its kind, the fields that analyses use, in known
+ * The kernel's events ordered by time, whatever recorded them. Each has its kind, the fields that analyses use, in known
  * places, and the CPU on which it happened.
  *
  * Events are rows of cells (ctf/rows/row.h). The fields of a kind, and their cells in a trace, are looked up once for

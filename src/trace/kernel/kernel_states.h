@@ -11,7 +11,7 @@
  *                 │                 v              v
  *              blocked <──── switch, not runnable ; switch, runnable ──> preempted ──> user, system
  *
-  * When a thread is woken, krait knows what it was blocked on. Some system calls say it (kernel_block.h); otherwise it
+ * When a thread is woken, krait knows what it was blocked on. Some system calls say it (kernel_block.h); otherwise it
  * follows from what runs on the CPU that wakes the thread: a timer, or the interrupt of the network or a disk. If a thread
  * goes to sleep outside of a system call, in an uninterruptible state, krait assumes that it waits for a page. That is the
  * usual reason. No event that krait reads distinguishes it from these:

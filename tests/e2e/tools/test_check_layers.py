@@ -287,12 +287,13 @@ FULL = "word " * 20
         (f"/* {FULL}word\n * some words that\n * {FULL}word */\n", "3: a short line within a paragraph: 'word' has room in it"),
         (f"/* {'word ' * 26}word */\n", "2: 140 characters; wrap a comment at 132"),
         ("struct krait_a {\n    int a; /* one\n                 * two */\n};\n", "4: the comment of line 3 goes on in another column"),
+        ("/* One\n  * two. */\n", "3: the star is not below that of line 2"),
         ("struct krait_a {\n    const char\n        *a[2]; /* one */\n};\n", "3: a type alone: its name stands before a comment that is too long, on the next line"),
         ("struct krait_a {\n    _Atomic uint32_t\n        a; /* one */\n};\n", "3: a type alone: its name stands before a comment that is too long, on the next line"),
         ("struct krait_a {\n    int a,\n        b; /* both */\n};\n", "3: a type alone: its name stands before a comment that is too long, on the next line"),
         ("enum {\n    KRAIT_A =\n        48, /* one */\n};\n", "3: a type alone: its name stands before a comment that is too long, on the next line"),
     ],
-    ids=["ragged", "wide", "goes on in another column", "type alone", "atomic type alone", "half a list alone", "value alone"],
+    ids=["ragged", "wide", "goes on in another column", "star", "type alone", "atomic type alone", "half a list alone", "value alone"],
 )
 def test_a_comment_that_was_wrapped_by_a_tool(tree, text, wrong):
     assert tree({"src/base/a.h": LICENSE + text}, "check_comments") == [f"src/base/a.h:{wrong}"]

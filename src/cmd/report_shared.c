@@ -38,16 +38,13 @@ int krait_report_walk_tracks(struct report *report, struct krait_range range, kr
 
 void krait_report_note_nothing(struct report *report)
 {
-    krait_buf_fmt(
-        &report->notes, "%s%s\n",
-        report->exception
-            ? (!report->trace || report->trace->exception_count
-                   ? "no function was left by such an exception"
-                   : "no function was left by an exception of a known type (Python before 3.12 does "
-                     "not tell types)")
-        : report->filter ? "no function matches the filter"
-                         : "no calls were recorded",
-        krait_select_scope(&report->options->select));
+    krait_buf_fmt(&report->notes, "%s%s\n",
+                  report->exception ? (!report->trace || report->trace->exception_count
+                                           ? "no function was left by such an exception"
+                                           : "no function was left by an exception of a known type")
+                  : report->filter  ? "no function matches the filter"
+                                    : "no calls were recorded",
+                  krait_select_scope(&report->options->select));
     if (report->filter && !strpbrk(report->options->filter, "*?[:"))
         krait_buf_fmt(&report->notes,
                       "a word means whole parts of names, between dots: '*%s*' finds it in any\n",

@@ -101,12 +101,12 @@ struct krait_interp {
         uint64_t idle;   /* how many of them record no event */
         /* Before 3.12: what some of those took, and how many these were. */
         uint64_t idle_sampled_ticks, idle_samples;
-        uint64_t raises; /* how many of those are for RAISE, in this period */
-        bool no_raise;   /* RAISE was dropped */
+        uint64_t raises; /* how many of those are for RAISE, in this period; before 3.12: types */
+        bool no_raise;   /* RAISE was dropped; before 3.12: types are recorded no longer */
         struct krait_budget budget;
         uint64_t look_ticks;   /* time of the last look */
         uint64_t looked_ticks; /* what it took */
-        uint64_t said_ticks;   /* time for stating stacks and for naming functions since then */
+        uint64_t said_ticks;   /* time for stacks, names and types of exceptions since then */
         uint64_t switch_ticks; /* ... and for switches of greenlets */
         struct krait_durations *durations;
         uint32_t drops, returns; /* functions that were dropped, and how many of them are recorded again */
@@ -341,6 +341,14 @@ KRAIT_COLD void krait_unreported_interrupted(struct krait_interp *in, PyObject *
 /* 3.11: the same for signal.default_int_handler, which is written in C and has no frame. GIL held. */
 void krait_unreported_patch_handler(void);
 
+/* ---- raised.c: before 3.12 ---- */
+/* The thread's last event is the end of a function by an exception, python_unwind_of or c_raise_of, with type 0. `frame` is
+ * the frame that it leaves, or that called the C function. Puts the type into the event when the exception arrives in the
+ * next frame. GIL held, in the profile function. */
+void krait_raised_await(struct krait_interp *in, const PyObject *frame, uint32_t event);
+/* Waits no longer. GIL held. */
+void krait_raised_settle(void);
+
 /* ---- greenlets.c ---- */
 /* Makes greenlet report this thread's switches, once the program has imported greenlet. GIL held. */
 void krait_greenlets_see(struct krait_interp *in);
@@ -369,6 +377,8 @@ void krait_governor_know(struct krait_interp *in, uint32_t id, const void *key, 
 /* Before an event of `bytes` bytes: if it will close the packet of this thread, reads the rest of the packet. GIL
  * held. */
 void krait_governor_read_closing(struct krait_interp *in, size_t bytes);
+/* Before 3.12: counts an exception whose type is recorded. */
+void krait_governor_count_raise(struct krait_interp *in);
 /* Counts a switch of greenlets, which took krait so long. */
 void krait_governor_count_switch(struct krait_interp *in, uint64_t ticks);
 /* Ends a pause before a fork, whose child would have no hooks and nobody to end the pause, and where a module is imported

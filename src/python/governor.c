@@ -419,6 +419,21 @@ void krait_governor_count_switch(struct krait_interp *in, uint64_t ticks)
     krait_restore(&kept);
 }
 
+/* What CPython and krait take for the type of an exception. Before 3.12: CPython makes a tuple and calls a trace function. */
+static uint64_t raise_ticks(const struct krait_interp *in)
+{
+    enum { ARRIVAL_NS = 150 };
+    uint64_t freq = in->agent->writer.shm.control->clock_freq;
+    return krait_compat.version.monitoring ? in->agent->hook_ticks : ARRIVAL_NS * freq / KRAIT_NS_PER_S;
+}
+
+void krait_governor_count_raise(struct krait_interp *in)
+{
+    in->governor.raises++;
+    if (in->governor.window)
+        in->governor.said_ticks += raise_ticks(in);
+}
+
 /* Counts what was spent since the last look, and what was allowed. */
 static void settle(struct krait_interp *in, uint64_t now)
 {
@@ -444,9 +459,8 @@ static void settle(struct krait_interp *in, uint64_t now)
 static bool raises_cost(const struct krait_interp *in)
 {
     const struct krait_governor *g = &in->governor;
-    return krait_compat.version.monitoring && !g->no_raise &&
-           (int64_t)(g->raises * in->agent->hook_ticks * 4) >
-               krait_budget_share(&g->budget, g->budget.period_ticks, 100);
+    return !g->no_raise && (int64_t)(g->raises * raise_ticks(in) * 4) >
+                               krait_budget_share(&g->budget, g->budget.period_ticks, 100);
 }
 
 /* The credit is used up. */
@@ -456,8 +470,10 @@ static void spend_less(struct krait_interp *in)
     g->window = KRAIT_MIN(g->window * 2, (uint64_t)OVER_WINDOW);
     if (!krait_budget_is_exceeded(&g->budget))
         return;
-    if (raises_cost(in))
+    if (raises_cost(in) && krait_compat.version.monitoring)
         krait_monitoring_drop_raise(in);
+    else if (raises_cost(in))
+        g->no_raise = true;
     if (dropping_saves(in) && cut(in)) {
         krait_budget_forgive(&g->budget);
         g->window = FIRST_WINDOW;

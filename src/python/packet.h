@@ -28,6 +28,25 @@ static inline struct krait_cursor krait_packet_open(const struct krait_writer *w
     return (struct krait_cursor){ at + sizeof(head), ring->cur };
 }
 
+/* Where the event that ends at `end`, in the open packet of `ring`, begins, if it is `event`, whose payload is the type of an
+ * exception, and that is not known yet; else NULL. */
+static inline uint8_t *krait_packet_untyped(const struct krait_ring *ring, uint8_t *end, uint32_t event)
+{
+    struct krait_event_extended extended;
+    uint32_t word, type;
+    if (!ring->limit || !end)
+        return NULL;
+    uint8_t *payload = end - sizeof(type); /* behind a packet's head, at least */
+    memcpy(&type, payload, sizeof(type));
+    memcpy(&word, payload - sizeof(word), sizeof(word));
+    memcpy(&extended, payload - sizeof(extended), sizeof(extended));
+    if (type)
+        return NULL;
+    if (extended.tag == KRAIT_CTF_EXTENDED && extended.id == event)
+        return payload - sizeof(extended);
+    return krait_head_unpack(word, 0).id == event ? payload - sizeof(word) : NULL;
+}
+
 /* Reads the next event; `e` holds the one before. Returns false if it is not whole or its id not known. */
 static inline bool krait_packet_read(struct krait_cursor *cursor, struct krait_packet_event *e)
 {

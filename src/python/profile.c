@@ -64,6 +64,25 @@ static inline __attribute__((always_inline)) void put_end(struct krait_interp *i
         krait_slow_end(in, t, event);
 }
 
+/* An end by an exception, whose type comes when that arrives in the next frame. */
+static void put_raised(struct krait_interp *in, uint64_t t, const PyObject *frame, uint32_t event)
+{
+    struct krait_ring *ring = krait_this_ring;
+    if (KRAIT_LIKELY(krait_ring_has_room(ring, t)))
+        krait_ring_put_code(ring, t, event, 0);
+    else
+        krait_slow_end(in, t, event);
+    krait_raised_await(in, frame, event);
+}
+
+static void put_python_end(struct krait_interp *in, uint64_t t, const PyObject *frame, uint32_t event)
+{
+    if (event == KRAIT_EVENT_python_unwind_of)
+        put_raised(in, t, frame, event);
+    else
+        put_end(in, t, event);
+}
+
 static inline uint32_t begin_event(PyObject *frame, PyObject *code)
 {
     if (KRAIT_UNLIKELY(krait_code_suspends(code)) && krait_frame_is_resumed(frame, code))
@@ -84,7 +103,7 @@ static inline bool is_unreported(struct krait_interp *in, uint64_t t, PyObject *
 static inline uint32_t end_event(PyObject *frame, PyObject *code, const PyObject *value)
 {
     if (!value)
-        return KRAIT_EVENT_python_unwind;
+        return KRAIT_EVENT_python_unwind_of;
     if (KRAIT_UNLIKELY(krait_code_suspends(code)) && krait_frame_is_yielding(frame, code))
         return KRAIT_EVENT_python_yield;
     return KRAIT_EVENT_python_return;
@@ -184,7 +203,7 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
             break;
         next = goes_on(frame, code, arg);
         event = end_event(frame, code, arg);
-        put_end(in, look_at_end(in, t, code, event, arg), event);
+        put_python_end(in, look_at_end(in, t, code, event, arg), frame, event);
         if (next)
             put_begin(in, next, KRAIT_EVENT_python_resume);
         note_thrown(in, frame, code, arg);
@@ -201,7 +220,7 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
         put_end(in, t, KRAIT_EVENT_c_return);
         break;
     case KRAIT_PROFILE_C_EXCEPTION:
-        put_end(in, t, KRAIT_EVENT_c_raise);
+        put_raised(in, t, frame, KRAIT_EVENT_c_raise_of);
         break;
     default:
         break;
@@ -243,8 +262,10 @@ short_event(PyObject *obj, PyObject *frame, int what, PyObject *arg, struct krai
             scan_threads(in);
         if (!c_calls || (what != KRAIT_PROFILE_C_RETURN && what != KRAIT_PROFILE_C_EXCEPTION))
             return 0;
+        if (KRAIT_UNLIKELY(what == KRAIT_PROFILE_C_EXCEPTION))
+            return any_event(obj, frame, what, arg);
         key = NULL;
-        event = what == KRAIT_PROFILE_C_RETURN ? KRAIT_EVENT_c_return : KRAIT_EVENT_c_raise;
+        event = KRAIT_EVENT_c_return;
         break;
     }
     uint32_t id = 0;
@@ -322,15 +343,16 @@ static void selective_begin(struct krait_interp *in, PyObject *code, uint32_t ev
         krait_args_begun(in, code);
 }
 
-static void selective_end(struct krait_interp *in, PyObject *code, uint32_t event)
+static void selective_end(struct krait_interp *in, const PyObject *frame, PyObject *code, uint32_t event)
 {
     if (code_left_out(in, code))
         end_left_out(in, code);
     else
-        put_end(in, krait_writer_now(&in->agent->writer), event);
+        put_python_end(in, krait_writer_now(&in->agent->writer), frame, event);
 }
 
-static void selective_c(struct krait_interp *in, PyObject *code, int what, PyObject *callable)
+static void selective_c(struct krait_interp *in, const PyObject *frame, PyObject *code, int what,
+                        PyObject *callable)
 {
     const void *key = krait_code_key(callable);
     if (!key || code_left_out(in, code))
@@ -354,7 +376,7 @@ static void selective_c(struct krait_interp *in, PyObject *code, int what, PyObj
     else if (what == KRAIT_PROFILE_C_RETURN)
         put_end(in, krait_writer_now(&in->agent->writer), KRAIT_EVENT_c_return);
     else if (what == KRAIT_PROFILE_C_EXCEPTION)
-        put_end(in, krait_writer_now(&in->agent->writer), KRAIT_EVENT_c_raise);
+        put_raised(in, krait_writer_now(&in->agent->writer), frame, KRAIT_EVENT_c_raise_of);
 }
 
 static int selective_event(struct krait_interp *in, PyObject *frame, int what, PyObject *arg)
@@ -378,7 +400,7 @@ static int selective_event(struct krait_interp *in, PyObject *frame, int what, P
             if (event == KRAIT_EVENT_python_return)
                 krait_args_ending(in, code, arg);
             const void *root = krait_task_root;
-            selective_end(in, code, event);
+            selective_end(in, frame, code, event);
             look_again_at_end(in, root, code, event, arg);
         }
         note_thrown(in, frame, code, arg);
@@ -386,7 +408,7 @@ static int selective_event(struct krait_interp *in, PyObject *frame, int what, P
         if (next && !code_left_out(in, next))
             selective_begin(in, next, KRAIT_EVENT_python_resume);
     } else if (in->agent->c_calls) {
-        selective_c(in, code, what, arg);
+        selective_c(in, frame, code, what, arg);
     }
     return 0;
 }
@@ -560,6 +582,8 @@ static int on_audit(const char *event, PyObject *args, void *data)
         return 0;
     if (strcmp(event, "_thread.start_new_thread") == 0)
         in->scan_threads = true;
+    else if (strcmp(event, "sys.settrace") == 0)
+        krait_raised_settle(); /* 3.8 and 3.9 count trace functions */
     else if (strcmp(event, "sys.setprofile") == 0 && !setting)
         on_displaced(in);
     return 0;
@@ -604,6 +628,7 @@ int krait_profile_install(struct krait_interp *in, const char **why)
     }
     if (!audited && krait_compat.add_audit_hook)
         audited = krait_compat.add_audit_hook(on_audit, NULL) == 0;
+    in->governor.no_raise = false;
     PyErr_Clear();
     return 0;
 }

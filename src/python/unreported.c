@@ -76,27 +76,13 @@ static bool was_thrown(const PyObject *code)
  * the event that was just written. A collector that copied the packet meanwhile has 0 there: not known.
  */
 
-/* Whether the ring's last event is a raise whose type is not said: it may have been lost. */
-static bool ends_with_raise(const struct krait_ring *ring)
-{
-    enum { BYTES = sizeof(struct krait_event_extended) + KRAIT_BYTES_c_raise_of };
-    struct krait_payload_c_raise_of raise;
-    struct krait_event_extended extended;
-    uint32_t word;
-    if (ring == &krait_no_ring || !ring->cur)
-        return false;
-    const uint8_t *payload = ring->cur - KRAIT_BYTES_c_raise_of; /* behind a packet's head, at least */
-    krait_read_c_raise_of(&(struct krait_cursor){ payload, ring->cur }, &raise);
-    memcpy(&word, payload - sizeof(word), sizeof(word));
-    memcpy(&extended, ring->cur - BYTES, sizeof(extended));
-    bool is_extended = extended.tag == KRAIT_CTF_EXTENDED && extended.id == KRAIT_EVENT_c_raise_of;
-    return !raise.exception && (is_extended || krait_head_unpack(word, 0).id == KRAIT_EVENT_c_raise_of);
-}
-
 void krait_unreported_c_raise(void)
 {
     thrown.code = NULL;
-    thrown.at = ends_with_raise(krait_this_ring) ? krait_this_ring->cur : NULL;
+    uint8_t *end = krait_this_ring->cur;
+    thrown.at = krait_packet_untyped(krait_this_ring, end, KRAIT_EVENT_c_raise_of)
+                    ? end
+                    : NULL; /* else it was lost */
 }
 
 void krait_unreported_exception(struct krait_interp *in, PyObject *exception)

@@ -37,7 +37,7 @@ struct krait_collector_options {
         size_t count;
     } include, exclude, log, audit, args;     /* by enum krait_filter_kind */
     struct krait_collector_words snapshot_on; /* triggers.h */
-    /* Whether an interpreter tells the types of exceptions; its name and version, as in "CPython 3.13.0". NULL: not known. */
+    /* Whether an interpreter tells the types of all exceptions; its name and version, as in "CPython 3.13.0". NULL: not known. */
     bool (*tells_exceptions)(const char *runtime);
 };
 

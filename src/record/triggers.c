@@ -67,7 +67,7 @@ struct krait_triggers {
     struct krait_trigger_on *due;
     char why[128];
     uint32_t snapshots;
-    bool has_warned; /* of a process that does not tell exceptions' types */
+    bool has_warned; /* of a process that does not tell all exceptions' types */
 };
 
 int krait_triggers_new(struct krait_triggers **out, const char *const *texts, size_t count,
@@ -468,7 +468,7 @@ static void note_name(struct krait_triggers *all, struct watched_proc *proc,
         krait_map_put(&proc->masks, code->id, mask);
 }
 
-/* One to whose end a trigger may belong, or that cannot fire one. */
+/* One to whose end a trigger may belong, or that may not fire one. */
 static void note_start(struct krait_collector *c, struct watched_proc *proc,
                        const struct krait_payload_process_start *start)
 {
@@ -486,7 +486,7 @@ static void note_start(struct krait_collector *c, struct watched_proc *proc,
     KRAIT_AUTO_BUF text = { 0 };
     krait_buf_fmt(
         &text,
-        "--snapshot-on %s cannot fire in process %u: %s does not tell an exception's type, Python 3.12 does",
+        "--snapshot-on %s may miss exceptions in process %u: %s does not tell the types of all, Python 3.12 does",
         all->items[__builtin_ctzll(exceptions)].text, start->vpid, start->runtime);
     krait_collector_say(c, text.data ? text.data : "");
 }

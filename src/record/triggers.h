@@ -7,7 +7,7 @@
  *   span:GLOB>TIME      a span (krait.span and others) does
  *   between:GLOB..GLOB>TIME   a message comes longer after another one of its thread or task, or has not come: a log record,
  *                       warning or mark
- *   exception:GLOB      an exception of this type leaves a Python function; from Python 3.12 on
+ *   exception:GLOB      an exception of this type leaves a Python function
  *   log:LEVEL           a log record of this level or a higher one; with --log
  *   gil>TIME            a thread waits longer for the GIL
  *   loop>TIME           a step of a task holds an event loop up for longer

@@ -358,6 +358,12 @@ enum krait_code_place krait_code_find_place(PyObject *code, Py_ssize_t offset)
 
 /* ---- thread states ---- */
 
+/* c_tracefunc comes behind c_profilefunc in all. */
+static size_t trace_at(const struct krait_hook_layout *l)
+{
+    return l->ts_profilefunc + sizeof(krait_profile_fn *);
+}
+
 void krait_tstate_set_profile(void *tstate, krait_profile_fn *fn, PyObject *obj)
 {
     const struct krait_hook_layout *l = &krait_compat.version.layout;
@@ -380,9 +386,25 @@ void krait_tstate_clear_profile(void *tstate, krait_profile_fn *fn)
     memset(ts + l->ts_profilefunc, 0, sizeof(fn));
     memset(ts + l->ts_profileobj, 0, sizeof(void *));
     void *tracing = l->tracing_is_cframe ? krait_at(ts, l->ts_tracing) : ts + l->ts_tracing;
-    bool traced = krait_at(ts, l->ts_profilefunc + sizeof(fn)) != NULL; /* c_tracefunc comes next in all */
+    bool traced = krait_at(ts, trace_at(l)) != NULL;
     if (tracing && !traced)
         *(uint8_t *)tracing = 0;
+}
+
+bool krait_trace_begin(krait_profile_fn *fn)
+{
+    char *at = (char *)PyThreadState_Get() + trace_at(&krait_compat.version.layout);
+    if (krait_at(at, 0))
+        return krait_at(at, 0) == (void *)fn;
+    memcpy(at, &fn, sizeof(fn));
+    return true;
+}
+
+void krait_trace_end(krait_profile_fn *fn)
+{
+    char *at = (char *)PyThreadState_Get() + trace_at(&krait_compat.version.layout);
+    if (krait_at(at, 0) == (void *)fn)
+        memset(at, 0, sizeof(fn));
 }
 
 bool krait_tstate_is_of(const void *tstate, const PyInterpreterState *interp)

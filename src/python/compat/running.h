@@ -46,6 +46,7 @@ enum { KRAIT_COMPILE_FILE = 257, KRAIT_COMPILE_EVAL = 258 };
 /* What a profile function is called for: Include/cpython/pystate.h, PyTrace_*. */
 enum krait_profile_what {
     KRAIT_PROFILE_CALL = 0,
+    KRAIT_PROFILE_EXCEPTION = 1, /* trace functions alone */
     KRAIT_PROFILE_RETURN = 3,
     KRAIT_PROFILE_C_CALL = 4,
     KRAIT_PROFILE_C_EXCEPTION = 5,
@@ -74,6 +75,8 @@ enum {
     KRAIT_TYPE_VECTORCALL_OFFSET = 56, /* PyTypeObject.tp_vectorcall_offset */
     /* Before 3.12: of struct krait_hook_layout, where constants are needed. */
     KRAIT_FRAME_CODE = 32,
+    KRAIT_TRACEBACK_NEXT = 16, /* PyTracebackObject: Include/cpython/traceback.h */
+    KRAIT_TRACEBACK_FRAME = 24,
     KRAIT_FRAME_INNER_311 = 24,
     KRAIT_CODE_FLAGS = 36,
     KRAIT_CODE_FLAGS_311 = 48,
@@ -265,6 +268,10 @@ PyObject *krait_frame_back(PyObject *frame);
 void krait_tstate_set_profile(void *tstate, krait_profile_fn *fn, PyObject *obj);
 /* Removes the profile function if it is `fn`. GIL held. */
 void krait_tstate_clear_profile(void *tstate, krait_profile_fn *fn);
+/* Before 3.12: gives this thread a trace function, unless it has one; takes it away if it is `fn`. Not as PyEval_SetTrace
+ * does: no audit event tells it, sys.gettrace() stays None, and 3.8 and 3.9 look for no lines. GIL held. */
+bool krait_trace_begin(krait_profile_fn *fn);
+void krait_trace_end(krait_profile_fn *fn);
 bool krait_tstate_is_of(const void *tstate, const PyInterpreterState *interp);
 
 #endif

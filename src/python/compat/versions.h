@@ -37,7 +37,7 @@ static inline bool krait_python_is_too_old(bool (*has)(const void *in, const cha
     return has(in, KRAIT_PYTHON_ANY) && !has(in, KRAIT_PYTHON_KNOWN);
 }
 
-/* Whether a version tells the types of exceptions that leave functions, by its name as in "CPython 3.13.0". */
+/* Whether a version tells the types of all exceptions that leave functions, by its name as in "CPython 3.13.0". */
 bool krait_python_tells_exceptions(const char *name);
 
 /* How calls are recorded in a version that krait knows: the interpreter's own name for it. */

@@ -270,6 +270,7 @@ static void on_fork(void)
     krait_profile_forked();
     krait_native_notes_forked();
     krait_switch_forked();
+    krait_pause_forked();
     krait_agent.writer.proc = NULL;
     for (struct krait_interp *i = atomic_load(&krait_agent.interps); i; i = i->next)
         i->definitions = NULL;

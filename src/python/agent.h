@@ -122,12 +122,15 @@ struct krait_interp {
         uint32_t probe_count;
         bool looking;
         /* Pauses, in which no thread has a hook. */
-        uint64_t pause_ns;
         bool paused;
         uint32_t pauses;
         uint32_t pause_id; /* of the made-up function that stands for pauses */
         uint64_t pause_ticks, resume_ticks;
     } governor;
+    struct krait_pause_thread { /* pause.c */
+        _Atomic int phase, tid;
+        uint64_t ns; /* how long it sleeps */
+    } pause_thread;
 };
 
 struct krait_agent {
@@ -384,6 +387,8 @@ void krait_governor_count_switch(struct krait_interp *in, uint64_t ticks);
 /* Ends a pause before a fork, whose child would have no hooks and nobody to end the pause, and where a module is imported
  * that has to be patched. GIL held. */
 void krait_governor_audit(const char *event, PyObject *args);
+/* Ends a pause. GIL held. */
+void krait_governor_resume(struct krait_interp *in);
 /* Begins to time a call of a dropped function. At the end of the call the function may be recorded again. */
 void krait_governor_probe_begin(struct krait_interp *in, const struct krait_code *slot);
 void krait_governor_probe_end(struct krait_interp *in, struct krait_code *slot);
@@ -418,6 +423,15 @@ static inline void krait_governor_count_idle(struct krait_interp *in)
     if (KRAIT_UNLIKELY(--in->governor.left < 0))
         krait_governor_look(in);
 }
+
+/* ---- pause.c ---- */
+/* Starts the thread that ends a pause after `ns`. Returns 0, -EBUSY if that of an earlier pause is there still, or another
+ * negative errno. GIL held. */
+int krait_pause_start_thread(struct krait_interp *in, uint64_t ns);
+/* The program is about to fork: ends the thread, if there is one. GIL held; may give it up for a moment. */
+void krait_pause_end_thread(struct krait_interp *in);
+/* In a forked child, which has no such thread. Async-signal-safe. */
+void krait_pause_forked(void);
 
 /* ---- monitoring.c (3.12 on), profile.c (before) ---- */
 int krait_monitoring_install(struct krait_interp *in, const char **why);

@@ -281,10 +281,7 @@ static void begin_round(struct krait_interp *in, uint64_t now)
  * those that are left out. From 3.12 on there is what no function can be left out for: exceptions, switches of
  * greenlets, and functions that are all just long enough to be kept. So all hooks are taken off until the budget
  * allows for more. What is recorded between two pauses is complete; the pause is recorded as a call of a function of
- * its own. A short-lived thread ends it: it asks for the GIL as any thread does. A pending call would not do: where
- * another thread than the main one adds it, 3.9 to 3.11 leave the eval breaker as it is
- * (_Py_ThreadCanHandlePendingCalls in COMPUTE_EVAL_BREAKER, Python/ceval.c), and a program of one thread never gets
- * to it. */
+ * its own. A thread ends it: pause.c. */
 
 /* What it was called from goes on through it. */
 static void take_hooks_off(struct krait_interp *in)
@@ -306,8 +303,7 @@ static void take_hooks_off(struct krait_interp *in)
     krait_threads_break();
 }
 
-/* Ends a pause. GIL held. */
-static void resume(struct krait_interp *in)
+void krait_governor_resume(struct krait_interp *in)
 {
     if (!in->governor.paused)
         return;
@@ -324,27 +320,13 @@ static void resume(struct krait_interp *in)
 void krait_governor_audit(const char *event, PyObject *args)
 {
     struct krait_interp *in = *event == 'o' || *event == 'i' ? krait_agent_interp() : NULL;
-    if (!in || !in->governor.paused || !krait_agent_records(in))
+    if (!in || !krait_agent_records(in))
         return;
     bool forks = krait_compat.version.monitoring && strncmp(event, "os.fork", strlen("os.fork")) == 0;
-    if (forks || krait_optional_is_imported(in, event, args))
-        resume(in);
-}
-
-static void *sleep_and_wake(void *arg)
-{
-    struct krait_interp *in = arg;
-    struct timespec nap = { .tv_sec = (time_t)(in->governor.pause_ns / KRAIT_NS_PER_S),
-                            .tv_nsec = (long)(in->governor.pause_ns % KRAIT_NS_PER_S) };
-    nanosleep(&nap, NULL);
-    PyGILState_STATE state;
-    if (!Py_IsInitialized() ||
-        !krait_worker_enter(&state)) /* from the moment the interpreter begins to end */
-        return NULL;
-    if (atomic_load(&in->agent->running) && !atomic_load(&in->agent->forked) && !in->ended)
-        resume(in);
-    krait_worker_leave(state);
-    return NULL;
+    if (in->governor.paused && (forks || krait_optional_is_imported(in, event, args)))
+        krait_governor_resume(in);
+    if (forks)
+        krait_pause_end_thread(in);
 }
 
 /* From 3.12 on the interpreter instruments all code anew. */
@@ -369,10 +351,8 @@ static bool may_pause(const struct krait_interp *in)
 
 static void pause_recording(struct krait_interp *in)
 {
-    enum { STACK_BYTES = 64 * 1024 };
-    in->governor.pause_ns = pause_us(in) * KRAIT_NS_PER_US;
     krait_durations_pause(in->governor.durations);
-    if (krait_worker_start(sleep_and_wake, in, STACK_BYTES) == 0)
+    if (krait_pause_start_thread(in, pause_us(in) * KRAIT_NS_PER_US) == 0)
         take_hooks_off(in);
 }
 

@@ -21,7 +21,6 @@
 #include "python/tasks.h"
 #include "python/worker.h"
 
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -251,18 +250,6 @@ static void arm(void)
         on_end(NULL); /* the next audit event tries again */
 }
 
-/* Until the kernel counts it no more. */
-static void wait_for_end(void)
-{
-    uint64_t last = krait_clock_ns(CLOCK_MONOTONIC) + 100 * KRAIT_NS_PER_MS;
-    while (krait_clock_ns(CLOCK_MONOTONIC) < last) {
-        bool gone = atomic_load(&waker.phase) == GONE;
-        if (gone && syscall(SYS_tgkill, getpid(), atomic_load(&waker.tid), 0) < 0)
-            return;
-        sched_yield();
-    }
-}
-
 bool krait_switch_disarm(void)
 {
     int asleep = ASLEEP;
@@ -270,7 +257,7 @@ bool krait_switch_disarm(void)
         return false;
     int saved = errno;
     krait_switch_wake(krait_agent.writer.shm.control, group());
-    wait_for_end();
+    krait_worker_await_end(&waker.phase, GONE, &waker.tid);
     errno = saved;
     return true;
 }

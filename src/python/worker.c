@@ -6,8 +6,12 @@
 #include "python/compat/running.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 int krait_worker_start(void *(*work)(void *), void *arg, size_t stack_bytes)
 {
@@ -25,6 +29,19 @@ int krait_worker_start(void *(*work)(void *), void *arg, size_t stack_bytes)
     pthread_attr_destroy(&attr);
     errno = saved;
     return rc;
+}
+
+void krait_worker_await_end(const _Atomic int *phase, int gone, const _Atomic int *tid)
+{
+    int saved = errno;
+    uint64_t last = krait_clock_ns(CLOCK_MONOTONIC) + 100 * KRAIT_NS_PER_MS;
+    while (krait_clock_ns(CLOCK_MONOTONIC) < last) {
+        bool ends = atomic_load(phase) == gone;
+        if (ends && syscall(SYS_tgkill, getpid(), atomic_load(tid), 0) < 0)
+            break;
+        sched_yield();
+    }
+    errno = saved;
 }
 
 bool krait_worker_lock(pthread_mutex_t *lock, uint64_t within_ns)

@@ -15,6 +15,10 @@
  * errno. Keeps errno. */
 int krait_worker_start(void *(*work)(void *), void *arg, size_t stack_bytes);
 
+/* Waits until the kernel does not count a thread any more that sets *phase to `gone` as it ends and whose number *tid is; at
+ * most 100 ms. Keeps errno. */
+void krait_worker_await_end(const _Atomic int *phase, int gone, const _Atomic int *tid);
+
 /* Locks it, or returns false when that takes longer. Keeps errno. */
 bool krait_worker_lock(pthread_mutex_t *lock, uint64_t within_ns);
 

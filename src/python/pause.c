@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The thread that ends a pause of --max-overhead (governor.c): it sleeps, takes the GIL as any thread does, puts the hooks
+ * back, and ends. A pending call would not do: where another thread than the main one adds it, 3.9 to 3.11 leave the eval
+ * breaker as it is (_Py_ThreadCanHandlePendingCalls in COMPUTE_EVAL_BREAKER, Python/ceval.c), and a program of one thread
+ * never gets to it.
+ *
+ *   GONE ──start──→ ASLEEP ──time is up──→ AWAKE ──→ GONE
+ *                      └──────fork──→ LEAVES ──→ GONE
+ *
+ * From 3.12 on CPython warns of a fork in a process of several threads, which it counts in /proc/self/stat
+ * (warn_about_fork_with_threads in Modules/posixmodule.c). So a fork ends the pause, and waits until the thread is gone.
+ */
+#include "python/agent.h"
+#include "python/compat/running.h"
+#include "python/worker.h"
+
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum phase { GONE, ASLEEP, AWAKE, LEAVES };
+
+static void sleep_for(struct krait_pause_thread *thread)
+{
+    uint64_t last = krait_clock_ns(CLOCK_MONOTONIC) + thread->ns, now;
+    while (atomic_load(&thread->phase) == ASLEEP && (now = krait_clock_ns(CLOCK_MONOTONIC)) < last) {
+        struct timespec left = { .tv_sec = (time_t)((last - now) / KRAIT_NS_PER_S),
+                                 .tv_nsec = (long)((last - now) % KRAIT_NS_PER_S) };
+        syscall(SYS_futex, &thread->phase, FUTEX_WAIT_PRIVATE, ASLEEP, &left, NULL, 0);
+    }
+}
+
+static void on_end(void *arg)
+{
+    struct krait_interp *in = arg;
+    atomic_store(&in->pause_thread.phase, GONE);
+}
+
+static void resume(struct krait_interp *in)
+{
+    PyGILState_STATE state;
+    if (!Py_IsInitialized() ||
+        !krait_worker_enter(&state)) /* from the moment the interpreter begins to end */
+        return;
+    if (atomic_load(&in->agent->running) && !atomic_load(&in->agent->forked) && !in->ended)
+        krait_governor_resume(in);
+    krait_worker_leave(state);
+}
+
+static void *sleep_and_resume(void *arg)
+{
+    struct krait_interp *in = arg;
+    int asleep = ASLEEP;
+    atomic_store(&in->pause_thread.tid, (int)syscall(SYS_gettid));
+    prctl(PR_SET_NAME, "krait");
+    pthread_cleanup_push(on_end, in); /* CPython up to 3.13 ends a thread that takes the GIL too late */
+    sleep_for(&in->pause_thread);
+    if (atomic_compare_exchange_strong(&in->pause_thread.phase, &asleep, AWAKE))
+        resume(in);
+    pthread_cleanup_pop(1);
+    return NULL;
+}
+
+int krait_pause_start_thread(struct krait_interp *in, uint64_t ns)
+{
+    enum { STACK_BYTES = 64 * 1024 };
+    int gone = GONE;
+    if (!atomic_compare_exchange_strong(&in->pause_thread.phase, &gone, ASLEEP))
+        return -EBUSY;
+    in->pause_thread.ns = ns;
+    atomic_store(&in->pause_thread.tid, 0);
+    int rc = krait_worker_start(sleep_and_resume, in, STACK_BYTES);
+    if (rc)
+        on_end(in);
+    return -rc;
+}
+
+void krait_pause_end_thread(struct krait_interp *in)
+{
+    struct krait_pause_thread *thread = &in->pause_thread;
+    int asleep = ASLEEP, saved = errno;
+    bool leaves = atomic_compare_exchange_strong(&thread->phase, &asleep, LEAVES);
+    if (leaves)
+        syscall(SYS_futex, &thread->phase, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    if (leaves || asleep != GONE || atomic_load(&thread->tid)) {
+        PyThreadState *state = leaves ? NULL : PyEval_SaveThread(); /* it may wait for the GIL */
+        krait_worker_await_end(&thread->phase, GONE, &thread->tid);
+        if (state)
+            PyEval_RestoreThread(state);
+        atomic_store(&thread->tid, 0);
+    }
+    errno = saved;
+}
+
+void krait_pause_forked(void)
+{
+    for (struct krait_interp *in = atomic_load(&krait_agent.interps); in; in = in->next) {
+        atomic_store(&in->pause_thread.phase, GONE);
+        atomic_store(&in->pause_thread.tid, 0);
+    }
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "remote/unwind.h"
+#include "rounds.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +60,7 @@ __attribute__((noinline)) static void step_up(uint64_t *caller)
     struct krait_registers registers = { .called = true };
 #if defined(__x86_64__)
     __asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2\n\tmov %%rbx, %3"
-                     : "=r"(registers.value[KRAIT_CFI_PC]), "=r"(registers.value[KRAIT_CFI_SP]),
+                     : "=&r"(registers.value[KRAIT_CFI_PC]), "=&r"(registers.value[KRAIT_CFI_SP]),
                        "=m"(registers.value[6]), "=m"(registers.value[3]));
     registers.known = 1ull << KRAIT_CFI_PC | 1ull << KRAIT_CFI_SP | 1 << 6 | 1 << 3;
 #else
@@ -94,7 +95,7 @@ static void a_stack_that_cannot_be_read_is_an_error(void **state)
 /* Bytes of the tables are replaced, and the file is cut, at random: nothing is read outside of it. */
 static void damaged_files_are_refused_or_read_within_their_bounds(void **state)
 {
-    enum { ROUNDS = 3000, ADDRESSES = 40 };
+    enum { DAMAGED = ROUNDS(3000), ADDRESSES = 40 };
     char *copy = malloc(own.size);
     assert_non_null(copy);
     srandom(7);
@@ -103,7 +104,7 @@ static void damaged_files_are_refused_or_read_within_their_bounds(void **state)
     assert_true(krait_elf_frames(&own, &frames));
     const char *table = krait_elf_bytes(&own, frames, &rest);
     assert_non_null(table);
-    for (unsigned round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < DAMAGED; round++) {
         struct krait_elf damaged = own;
         damaged.size = round % 8 ? own.size : 64 + (size_t)random() % (own.size - 64);
         char *exact = realloc(copy, damaged.size); /* so that the address sanitizer sees its end */

@@ -7,16 +7,7 @@
 
 #include "../view_compare.h"
 #include "made_trace.h"
-
-/* How many events a made program has: under a sanitizer, where each takes ten times as long, a quarter. */
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#define EVENTS(n) ((n) / 4)
-#endif
-#endif
-#ifndef EVENTS
-#define EVENTS(n) (n)
-#endif
+#include "rounds.h"
 
 struct opened {
     struct krait_trace *trace;
@@ -103,7 +94,7 @@ static inline void run(struct made *made, const struct shape *shape, uint32_t ev
 {
     struct view_dice dice = { seed };
     uint32_t depth = 0;
-    for (uint32_t i = 0; i < EVENTS(events); i++) {
+    for (uint32_t i = 0; i < ROUNDS(events); i++) {
         made->t += view_dice(&dice) % (shape->step + 1);
         if (shape->pause && view_dice(&dice) % shape->pause == 0)
             made->t += view_dice(&dice) % 3000000;

@@ -3,6 +3,7 @@
  * Recording: how processes end, and what is kept of them.
  */
 #include "record_fixture.h"
+#include "rounds.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -33,8 +34,8 @@ static void nothing_published_is_lost_when_the_writer_is_killed(void **state)
     struct fixture *f = *state;
     struct shared *shared = share();
     srand(4711);
-    for (int round = 0; round < 200; round++) {
-        snprintf(f->dir, sizeof(f->dir), "%s/%d", f->root, round);
+    for (unsigned round = 0; round < tries(50, 200); round++) {
+        snprintf(f->dir, sizeof(f->dir), "%s/%u", f->root, round);
         collect(f, &(struct krait_collector_options){ .ring_bytes = 64 * 1024 });
         atomic_store(&shared->published, 0);
         pid_t pid = fork();
@@ -284,7 +285,7 @@ static void who_joins_is_told_whether_the_recording_is_off_or_over(void **state)
 
 static void many_processes_at_once(void **state)
 {
-    enum { PROCESSES = 200 };
+    enum { PROCESSES = 100 };
     struct fixture *f = *state;
     struct shared *shared = share();
     pid_t pids[PROCESSES];

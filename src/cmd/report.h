@@ -27,39 +27,40 @@ struct report_options {
 
 struct report;
 
-/* What `--by` shows of tracks other than calls. */
+/* A value of `--by` whose rows come from tracks other than calls. */
 struct report_of_tracks {
     const char *by;
     int (*make)(struct report *report, struct krait_trace *trace, struct krait_err *err);
-    bool sorts, needs_calls; /* takes --sort; needs a trace that has calls */
-    bool is_tree;            /* of --tree */
-    bool sums_parts;         /* of struct krait_select */
+    bool sorts;       /* takes --sort */
+    bool needs_calls; /* the trace must have calls */
+    bool is_tree;     /* goes with --tree */
+    bool sums_parts;  /* struct krait_select */
 };
 
-/* What every part needs. */
+/* A report that is being made: what all its parts need. */
 struct report {
     const struct report_options *options;
     const struct krait_trace *trace;
     struct krait_range range;
-    uint64_t zero_ns;                         /* times after the start count from it */
-    const struct report_of_tracks *of_tracks; /* rows are of tracks, no functions; NULL: they are functions */
+    uint64_t zero_ns;                         /* times in the output count from here */
+    const struct report_of_tracks *of_tracks; /* what the rows are of; NULL: functions */
     enum krait_profile_by by;
     enum report_format format;
     uint32_t limit;                /* rows; 0: all */
     double min_share;              /* percent of the tree's time below which a branch is left out */
     struct krait_match *filter;    /* NULL: all */
-    struct krait_match *exception; /* only what such an exception left; NULL: all */
-    struct krait_match *asked;     /* of --callers, --callees and --why; NULL without */
+    struct krait_match *exception; /* only calls that such an exception ended; NULL: all */
+    struct krait_match *asked;     /* the argument of --callers, --callees or --why; NULL without them */
     struct krait_wall *wall;       /* what threads did; NULL: the trace does not say */
-    bool corrected;                /* what recording took is taken off: analysis/cost.h */
-    struct krait_wall *clock;      /* of --cycles: what is called ns is cycles; NULL without */
+    bool corrected;                /* the cost of recording is subtracted: analysis/cost.h */
+    struct krait_wall *clock;      /* for --cycles, where all ns are cycles; NULL without it */
     struct krait_table_look look;
     struct krait_buf out;   /* stdout's text */
     struct krait_buf notes; /* stderr's, one line each */
     char damage[1024];
 };
 
-/* The tree that the options ask for, of --tree, --callers and --callees. Returns 0 or a negative errno with err set. */
+/* Makes the tree for --tree, --callers or --callees. Returns 0 or a negative errno with err set. */
 int krait_report_tree_new(struct krait_calltree **tree, struct report *report, struct krait_err *err);
 
 /* Each fills report->out and notes. Returns 0 or a negative errno with err set. */
@@ -67,120 +68,125 @@ int krait_report_rows(struct report *report, struct krait_err *err);
 int krait_report_tree(struct report *report, struct krait_err *err);
 int krait_report_relatives(struct report *report, struct krait_err *err);
 int krait_report_why(struct report *report, struct krait_err *err);
-/* They find the trace's tracks first. */
+/* The same; these find the trace's tracks first. */
 int krait_report_marks(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_await(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_lines(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_spans(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_span_tree(struct report *report, struct krait_trace *trace, struct krait_err *err);
-/* Whether --by span is of a track, and of which kind of spans it is. */
+/* Whether --by span shows a track; and the kind of its spans. */
 bool krait_report_is_spans(const struct report *report, uint32_t track);
 const char *krait_report_span_kind(const struct krait_track *track);
-/* Walks the tracks that `takes` takes, in one pass, and keeps the first damage. `takes` is asked of each of the trace's
- * tracks, by index: 1 takes it, 0 does not; a negative errno ends all, and is returned, as is what `fn` returns. */
+/* Walks some tracks in one pass, and keeps the first damage. Calls `takes` with the index of each track, which returns 1 to
+ * take it, 0 to leave it, or a negative errno. Returns the first negative errno of `takes` or `fn`, or 0. */
 typedef int krait_report_takes_fn(void *ctx, uint32_t track);
 int krait_report_walk_tracks(struct report *report, struct krait_range range, krait_report_takes_fn *takes,
                              krait_batch_fn *fn, void *ctx);
-/* Prints their rows in the format that is asked for; `what` they are: "marks". Returns 0 or -ENOMEM. */
+/* Prints a sheet in the format that the options ask for; `what` names its rows: "marks". Returns 0 or -ENOMEM. */
 int krait_report_sheet(struct report *report, const struct krait_sheet *sheet, const char *what);
 
-/* Of several recordings, each by itself; report->trace is NULL (report_diff.c). */
+/* Compares recordings, each opened by itself; report->trace is NULL (report_diff.c). */
 int krait_report_diff(struct report *report, char **paths, size_t count, struct krait_err *err);
-/* -EINVAL where an option does not go with --diff. */
+/* Returns 0, or -EINVAL with err set if an option does not go with --diff. */
 int krait_report_check_diff(const struct report_options *options, struct krait_err *err);
 
-/* What threads did (report_wall.c). Loading it is for traces that say it, and puts report->wall; what keeps
- * it from that is a note; with --cycles it puts report->clock. Returns 0, or with err set -ENOMEM or, with
- * --cycles, -ENODATA: frequencies are not told. */
+/* ---- report_wall.c: what threads did ---- */
+
+/* Sets report->wall if the trace has it, or adds a note that says why not. With --cycles, sets report->clock too. Returns 0, or
+ * with err set -ENOMEM or, with --cycles, -ENODATA: the trace has no frequencies. */
 int krait_report_wall_load(struct report *report, struct krait_err *err);
-/* Whether people are shown a state: there was some of it. Where waits for the GIL alone are known, what is
- * not known is no state. */
+/* Whether a table for people shows a state: if any time was spent in it. If only waits for the GIL are known, "unknown" is not
+ * shown. */
 bool krait_report_wall_shows(const struct report *report, enum krait_wall_state state,
                              const uint64_t ns[KRAIT_WALL_COUNT]);
-/* On a terminal: all threads' time in words, under the heading. */
+/* On a terminal: writes the time of all threads in words, below the heading. */
 void krait_report_wall_heading(struct report *report, const uint64_t ns[KRAIT_WALL_COUNT]);
-/* "on CPU 61.3%, disk 38.7%": the greatest first, none of nothing; lines that fit the terminal, indented. */
+/* Writes "on CPU 61.3%, disk 38.7%", the largest first, without zeros, in indented lines that fit the terminal. */
 void krait_report_wall_words(struct report *report, const uint64_t ns[KRAIT_WALL_COUNT], uint32_t indent);
 /* The name of a state for programs; and in a sentence. */
 const char *krait_report_wall_key(enum krait_wall_state state);
 const char *krait_report_wall_word(enum krait_wall_state state);
-/* What is missing from the kernel's part, where there is one. */
+/* Writes what is missing from the kernel's part, if there is one. */
 void krait_report_json_kernel(struct report *report);
 void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64_t ns[KRAIT_WALL_COUNT]);
-/* A state's column. What was most of the time goes last where a table is too narrow: at 1, the least at
- * KRAIT_WALL_COUNT. */
+/* A state's column. If a table is too narrow, columns with little time are left out first: the state with the most time has
+ * rank 1, that with the least KRAIT_WALL_COUNT. */
 struct krait_column krait_report_wall_column(enum krait_wall_state state,
                                              const uint64_t ns[KRAIT_WALL_COUNT]);
-/* What the percentages are of, where the table shows any. */
+/* Adds a note that says what the percentages are of, if the table shows any. */
 void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of);
 
-/* A column of rows that are functions, and when it is there (report_columns.c). */
+/* ---- report_columns.c ---- */
+
+/* A column of a table of functions, and when the table has it. */
 struct report_column {
     struct krait_sheet_column column;
-    uint32_t beside; /* column.drop beside what threads did; 0: the same */
-    unsigned shown;  /* in tables if this is true: a part's number, below 32 */
-    unsigned given;  /* and in CSV and JSON */
-    bool of_calls;   /* samples do not tell it */
+    uint32_t beside; /* column.drop if the table also shows states; 0: the same */
+    unsigned shown;  /* tables have it if this part, a number below 32, is present */
+    unsigned given;  /* the same for CSV and JSON */
+    bool of_calls;   /* samples do not have it */
 };
 
-/* For KRAIT_WALL_STATES: the column of a state, always shown. get_state is what each file has for its rows. */
+/* For KRAIT_WALL_STATES: the column of a state, always shown. Each file defines get_state for its rows. */
 #define REPORT_STATE(name, text, title, words) \
     { { { title, 0, 0, 0 }, NULL, KRAIT_SHEET_PART, 0, get_state, KRAIT_WALL_##name }, 0, 0, 0, false },
 
 enum { REPORT_COLUMNS = 48 };
 
-/* Those of one sheet. */
+/* The columns of one sheet. */
 struct report_columns {
     struct krait_sheet_column items[REPORT_COLUMNS];
     char keys[REPORT_COLUMNS][32];
     uint32_t count;
 };
 
-/* Takes from `from`, in its order, those whose bit 1 << shown, or 1 << given, is in `present`, and of states
- * (KRAIT_SHEET_PART, with the state as arg) those that there was some of. wall_ns: all time that the table splits; NULL:
- * it splits none. */
+/* Takes columns from `from`, in its order: those whose bit 1 << shown, or 1 << given, is in `present`. Of the columns of states
+ * (KRAIT_SHEET_PART, with the state as arg) it takes those with any time in wall_ns, the time that the table splits; NULL if it
+ * splits none. */
 void krait_report_columns_choose(struct report_columns *to, const struct report_column *from, uint32_t count,
                                  unsigned present, const struct report *report, const uint64_t *wall_ns);
 
-/* Cells with the object: of a struct report_raised; of times by state. */
+/* Cells that show a struct report_raised, or times by state. */
 extern const struct krait_sheet_kind krait_report_kind_raised, krait_report_kind_wall;
-/* A cell of a state: of the part of `ns` that `by_state` says it was. */
+/* The cell of a state: its part of `ns`, from `by_state`. */
 struct krait_sheet_cell krait_report_part(const uint64_t *by_state, size_t state, uint64_t ns);
 
-/* The sheet as a table, with the note of krait_report_wall_note. Returns 0 or -ENOMEM. */
+/* Writes the sheet as a table, with the note of krait_report_wall_note. Returns 0 or -ENOMEM. */
 int krait_report_put_table(struct report *report, const struct krait_sheet *sheet, const char *split);
 
-/* Parts that several outputs share. */
-/* The first damage is what is said. */
+/* ---- report_shared.c ---- */
+
+/* Keeps the first damage, which is the one that is reported. */
 void krait_report_keep_damage(struct report *report, const char *damage);
-/* That there are more rows than shown. */
+/* Each adds a note: there are more rows than the table shows; */
 void krait_report_note_more(struct report *report, uint32_t rows);
-/* That branches of a tree are left out, as --min-share says. */
+/* --min-share has left out branches of the tree; */
 void krait_report_note_hidden(struct report *report, uint32_t branches);
-/* How exact samples are. */
+/* how exact samples are; */
 void krait_report_note_samples(struct report *report);
-/* Why there is no row. */
+/* why there is no row. */
 void krait_report_note_nothing(struct report *report);
-/* What is missing from a recording: "lost", "lost_events", "omitted", "paused" and "damage". */
+/* Writes what is missing from a recording: "lost", "lost_events", "omitted", "paused" and "damage". */
 void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *trace, const char *damage);
-/* Opens the object with what is said of the trace, and closes it with what is missing from it. */
+/* Open the JSON object with the trace's description, and close it with what is missing from the trace. */
 void krait_report_json_open(struct report *report, uint64_t self_ns);
 void krait_report_json_close(struct report *report);
 
-/* Exceptions (report_raised.c). Filtering keeps those that are meant, in place, and sums them up; NULL: all. Returns
- * how many are left. */
+/* ---- report_raised.c: exceptions ---- */
+
+/* Keeps those that match, in place, and sets *total to their sum; NULL matches all. Returns how many are left. */
 uint32_t krait_report_raised_filter(struct krait_raised *items, uint32_t count,
                                     const struct krait_match *match, uint64_t *total);
 
-/* What exceptions left a row or a node; of report->exception, where there is one. */
+/* The exceptions that ended calls of a row or a node; only those of report->exception, if it is set. */
 struct report_raised {
     struct krait_raised *items;
     uint32_t count;
     uint64_t total;
 };
 
-/* By node, the caller's to free as one. Returns 0 or -ENOMEM. */
+/* Makes an array with one item for each node, which the caller frees with one free(). Returns 0 or -ENOMEM. */
 int krait_report_raised_tree(struct report_raised **out, const struct report *report,
                              const struct krait_calltree *tree);
 

@@ -9,9 +9,10 @@
  *
  *   switch    a greenlet: another one runs, and no more is known
  *
- * What a future stands for is told by the innermost coroutine that waits for it: that of asyncio.sleep waits for a
- * timer, one of asyncio.locks for a lock. In trio it is the innermost one outside of trio/_core/_traps.py, which every wait
- * goes through. What a greenlet waits for is told by the function that it switched in. The tables are in task_waits.c.
+ * krait derives what a future stands for from the innermost coroutine that waits for it: asyncio.sleep waits for a timer, a
+ * coroutine of asyncio.locks for a lock. In trio that is the innermost one outside of trio/_core/_traps.py, because every wait
+ * goes through that file. What a greenlet waits for follows from the function in which it switched. The tables are in
+ * task_waits.c.
  */
 #ifndef KRAIT_TRACE_TASKS_H
 #define KRAIT_TRACE_TASKS_H
@@ -39,26 +40,24 @@ extern const char *const krait_task_state_names[KRAIT_TASK_STATES];
 /* Whether the program gave it a name: krait_task_is_named. */
 bool krait_task_has_name(const struct krait_task *task);
 
-/* How a task is at a time: what its last event was, as of now. `left` has its id; where it does not run also why, for what,
- * and where it waits. */
+/* The state of a task at a given time. `left` has its id and, if the task is not running, why it waits, for what, and where. */
 struct krait_task_then {
-    uint32_t thread; /* that ran it last */
+    uint32_t thread; /* the last one that ran it */
     uint64_t since_ns;
     bool runs;
     struct krait_payload_task_leave left;
 };
 
-/* The tasks of a process that krait recorded when `at_ns`, above 0, begins, by the time since when they are so. *then is
- * the caller's, to free. Returns 0 or -ENOMEM. */
+/* Finds the tasks that existed at `at_ns`, which is above 0, in a process that krait recorded, sorted by since_ns. The caller
+ * frees *then. Returns 0 or -ENOMEM. */
 int krait_tasks_at(const struct krait_trace *trace, uint32_t process, uint64_t at_ns,
                    struct krait_task_then **then, uint32_t *count);
 
-/* Sets ran[i] for each task, by its index, that has a step in a thread that krait recorded. What is damaged, or does not fit
- * in memory, has none. */
+/* Sets ran[i] for each task i that has a step in a thread that krait recorded. Skips what is damaged or does not fit in memory. */
 void krait_tasks_of(const struct krait_trace *trace, uint32_t thread, bool *ran);
 
-/* The task in whose step a thread that krait recorded is at a time: its index. KRAIT_NO_ID: none, or none that is known: the step
- * began more than a gigabyte of the thread's events before. */
+/* The index of the task whose step a recorded thread runs at a time; KRAIT_NO_ID if it runs none, or if the step began more than
+ * a gigabyte of the thread's events before. */
 uint32_t krait_task_at(const struct krait_trace *trace, uint32_t thread, uint64_t at_ns);
 
 /* "handle Task-7", "first handle": a name that somebody chose goes first. The trace's; NULL: memory is out. */

@@ -74,10 +74,9 @@ static void drawn_done(struct drawn *d)
     krait_buf_done(&d->text);
 }
 
-/* From the program's begin to its end, unless more is asked for; of a trace without programs all. */
-static int whole_of(struct drawn *d, struct krait_range *out, const struct view_options *o)
+int krait_view_whole(struct krait_range *out, struct krait_timeline *picture, const struct krait_trace *trace,
+                     const struct view_options *o)
 {
-    const struct krait_trace *trace = d->trace;
     const struct krait_kernel_known *known;
     struct krait_range range = { krait_trace_zero(trace), trace->end_ns + 1 };
     if (trace->process_count && !o->select.from)
@@ -86,7 +85,7 @@ static int whole_of(struct drawn *d, struct krait_range *out, const struct view_
     if (has_more && !krait_trace_kernel_known(trace, &known, NULL))
         range.to_ns = KRAIT_MAX(range.to_ns, (uint64_t)known->states->end_ns + 1);
     *out = range;
-    return trace->process_count ? 0 : krait_timeline_find_end(&d->picture, trace, &out->to_ns);
+    return trace->process_count ? 0 : krait_timeline_find_end(picture, trace, &out->to_ns);
 }
 
 static const char *damage_of(const struct drawn *d)
@@ -98,7 +97,7 @@ static int set_range(struct drawn *d, const struct view_options *o, struct krait
 {
     const struct krait_trace *trace = d->trace;
     struct krait_range range = krait_select_range(&o->select, trace), whole;
-    if (whole_of(d, &whole, o))
+    if (krait_view_whole(&whole, &d->picture, trace, o))
         return krait_err_set(err, -ENOMEM, "out of memory");
     range.from_ns = KRAIT_MAX(range.from_ns, whole.from_ns);
     range.to_ns = KRAIT_MIN(range.to_ns, whole.to_ns);
@@ -390,10 +389,6 @@ static int check_usage(const struct view_options *o, int argc, struct krait_err 
     if (o->width && (o->width < KRAIT_TIMELINE_WIDTH_MIN || o->width > WIDTH_MAX))
         return krait_err_set(err, -EINVAL, "--width: %llu is not between %d and %d",
                              (unsigned long long)o->width, KRAIT_TIMELINE_WIDTH_MIN, WIDTH_MAX);
-    if (o->select.within && !draws(o) && !o->perfetto)
-        return krait_err_set(
-            err, -EINVAL,
-            "--within needs --svg, --png, --html or --perfetto; the page has a search of its own");
     return krait_select_check(&o->select, err);
 }
 
@@ -428,7 +423,8 @@ const struct krait_cmd krait_cmd_view = {
         "reach the page, and nobody without the link.\n\n"
         "With -f, lanes that declared analyses describe stand above the others: intervals, states and signals "
         "(docs/analyses.md).\n\n"
-        "With --svg, krait draws the timeline into a file instead. --from and --until show a part of the time.\n\n"
+        "With --svg, krait draws the timeline into a file instead. --from, --until and --within show a part of the "
+        "time; the page opens with that part selected, and has the rest as well.\n\n"
         "Calls that are too short for the picture are folded into lower boxes, which are darker the busier they "
         "are. They show exact sums, not samples. Zoom in to unfold them.",
     .examples = "krait view krait-app\n"
@@ -440,6 +436,8 @@ const struct krait_cmd krait_cmd_view = {
                 "krait view krait-app --html report.html\n"
                 "# With lanes for system calls, and for what a file of one's own declares\n"
                 "krait view krait-app -f syscalls -f ./orders.toml\n"
+                "# Open the page where the slowest call of load was\n"
+                "krait view krait-app --within load:slowest\n"
                 "# Ten milliseconds of one thread\n"
                 "krait view krait-app --svg part.svg --thread MainThread --from 1.2s --until 1.21s\n",
     .opts = view_opts,

@@ -10,6 +10,8 @@
 #include "cmd/select.h"
 #include "cmd/watching.h"
 
+struct krait_timeline;
+
 struct view_options {
     const char *svg, *png, *html, *title, *limit, *listen;
     struct krait_select select;
@@ -40,6 +42,11 @@ int krait_view_html(struct krait_buf *out, const struct view_page *page, struct 
 
 /* Serves the page until SIGINT or SIGTERM. Returns 0 or a negative errno with err set. */
 int krait_view_serve(const struct view_options *options, char **paths, size_t count, struct krait_err *err);
+
+/* From the program's begin to its end, unless more is asked for; of a trace without programs all, for which
+ * `picture` gets the damage found on the way. The trace's tracks are found. Returns 0 or -ENOMEM. */
+int krait_view_whole(struct krait_range *out, struct krait_timeline *picture, const struct krait_trace *trace,
+                     const struct view_options *options);
 
 /* Opens an address in a browser, where there is a screen to show it on. */
 void krait_view_open_browser(const char *url);

@@ -4,10 +4,12 @@
 #include "cmd/ending.h"
 #include "cmd/terminal.h"
 #include "cmd/view.h"
+#include "cmd/within.h"
 #include "serve/running.h"
 #include "serve/server.h"
 #include "trace/growing.h"
 #include "view/index.h"
+#include "view/timeline.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -61,6 +63,7 @@ struct shown {
     struct krait_select select; /* of lanes: options' files, and the one beside the recording */
     char *beside;               /* that one's path */
     char *analyses;             /* the user's folder */
+    char *place;                /* of the link: where the page opens; NULL: it shows all */
     uint32_t changes;           /* atomic: how often the page has changed what is declared */
     uint32_t changes_shown;     /* of these, what is shown has; the main thread's */
     bool recording;             /* krait record, which started this, has not said yet that it is over */
@@ -232,22 +235,61 @@ static int wait_for_first(struct krait_server_trace *first, struct shown *shown,
     return rc;
 }
 
+/* ---- where the page opens ---- */
+
+/* The range on the screen, with some room, and the selected one: web/src/store.ts, decode. */
+static int set_place(struct shown *shown, const struct krait_trace *trace)
+{
+    KRAIT_CLEANUP(krait_timeline_done) struct krait_timeline picture = { 0 };
+    struct krait_range range = krait_select_range(&shown->o->select, trace), whole;
+    int64_t zero_ns = (int64_t)krait_trace_zero(trace);
+    if (krait_view_whole(&whole, &picture, trace, shown->o))
+        return -ENOMEM;
+    range.from_ns = KRAIT_MAX(range.from_ns, whole.from_ns);
+    range.to_ns = KRAIT_MIN(range.to_ns, whole.to_ns - 1);
+    if (range.from_ns >= range.to_ns)
+        return 0;
+    int64_t from = (int64_t)range.from_ns - zero_ns, span = (int64_t)(range.to_ns - range.from_ns);
+    int64_t room = span / 10;
+    return asprintf(&shown->place, "#r=%lld,%lld;s=%lld,%lld", (long long)(from - room),
+                    (long long)(span + 2 * room), (long long)from, (long long)span) < 0
+               ? -ENOMEM
+               : 0;
+}
+
+/* By the recording opened once more, as for lanes. */
+static int find_place(struct shown *shown, struct krait_err *err)
+{
+    const struct krait_select *select = &shown->o->select;
+    struct krait_trace *own = NULL;
+    if (!select->within && !select->from && !select->until)
+        return 0;
+    int rc = krait_trace_open(&own, shown->of.paths, shown->of.path_count, KRAIT_MACHINES_APART, err);
+    rc = rc ? rc : krait_tracks_find(own, err);
+    rc = rc ? rc : krait_within((void *)select, own, "view", err);
+    if (!rc && set_place(shown, own))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    krait_trace_close(own);
+    return rc;
+}
+
 /* ---- the server ---- */
 
 static void say_link(const struct shown *shown)
 {
     const struct view_options *o = shown->o;
-    const char *url = krait_server_url(shown->server);
+    KRAIT_AUTO_BUF url = { 0 };
+    krait_buf_fmt(&url, "%s%s", krait_server_url(shown->server), shown->place ? shown->place : "");
     if (!is_from_here(o->listen))
         fputs(
             "krait view: warning: whoever reaches this address and has the link sees the recording; nothing is "
             "encrypted\n",
             stderr);
-    printf("%s\n", url);
+    printf("%s\n", url.failed ? "" : url.data);
     fflush(stdout);
     krait_terminal_say(NULL, 0, "krait view: open this link in a browser; Ctrl-C ends the server");
-    if (!o->no_open)
-        krait_view_open_browser(url);
+    if (!o->no_open && !url.failed)
+        krait_view_open_browser(url.data);
 }
 
 /* Shows the recording, which the page, on its way to the browser, waits for. */
@@ -277,7 +319,8 @@ static int serve(struct shown *shown, struct krait_err *err)
     int rc = wait_for_first(&first, shown, err);
     if (rc)
         return rc == -EINTR ? 0 : rc;
-    rc = krait_server_new(&shown->server, &options, err);
+    rc = find_place(shown, err);
+    rc = rc ? rc : krait_server_new(&shown->server, &options, err);
     if (rc) {
         give_up(&first);
         return rc;
@@ -325,5 +368,6 @@ int krait_view_serve(const struct view_options *options, char **paths, size_t co
     free(shown.select.analyses.items);
     free(shown.beside);
     free(shown.analyses);
+    free(shown.place);
     return rc;
 }

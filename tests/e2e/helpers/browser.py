@@ -77,9 +77,9 @@ class Page:
 
 
 @contextlib.contextmanager
-def opened(krait, chromium, folder, hash="", width=1280):
+def opened(krait, chromium, folder, hash="", width=1280, options=()):
     """The page of a recording in a window; nothing went wrong on it."""
-    with served(krait, folder) as link:
+    with served(krait, folder, *options) as link:
         context = chromium.new_context(viewport={"width": width, "height": 800})
         page = Page(context.new_page())
         page.page.goto(link + hash)

@@ -8,9 +8,10 @@ import subprocess
 
 import pytest
 
+from browser import opened, served
 from conftest import BUILD, verb_json
 from intervals_made import marks
-from kernel_made import begins, ends, event, switch, wake
+from kernel_made import begins, ends, event, switch, wake, write
 
 CALLS = "process 4711 python3\nexit 0 0\ncode 1 python app main app.py 1\ncode 2 python app work app.py 9\ncode 3 python app leaf app.py 12\nthread 4711 MainThread\n0 call 1\n"
 TIMES = ((10, 20), (30, 75), (80, 85))
@@ -75,6 +76,25 @@ def test_a_span_comes_before_a_function(record, krait, python):
 
 
 @pytest.mark.parametrize(
+    "options, begin, length, has_leaf",
+    [(["--within", "work:slowest"], 30, 45, True), (["--from", "40us", "--until", "50us"], 40, 10, False), (["--from", "40us"], 40, 60, True)],
+    ids=["within", "range", "open"],
+)
+def test_the_page_opens_with_that_time_selected(folder, krait, chromium, options, begin, length, has_leaf):
+    with opened(krait, chromium, folder, options=options) as page:
+        assert f"s={begin * 1000},{length * 1000}" in page.address().split(";")
+        assert any("leaf" in cell for row in page.rows() for cell in row) == has_leaf
+
+
+@pytest.mark.parametrize("domain", ["kernel", "ust"])
+def test_the_page_of_a_trace_without_a_program_opens_there_too(tmp_path, krait, domain):
+    trace = write(tmp_path / "t", [switch(n * 10, n, n + 1) for n in range(1, 9)], domain=domain)
+    for options, place in ([], ""), (["--from", "20us", "--until", "40us"], "#r=18000,24000;s=20000,20000"), (["--from", "20us"], "#r=15000,60000;s=20000,50000"), (["--from", "1s"], ""):
+        with served(krait, trace, *options) as link:
+            assert link.partition("/#")[2] == place.lstrip("#")
+
+
+@pytest.mark.parametrize(
     "within, status, why",
     [
         ("work:4", 1, "there are 3 of 'work', and no number 4"),
@@ -89,7 +109,7 @@ def test_what_is_no_interval_is_explained(folder, krait, within, status, why):
 
 
 def test_a_verb_that_shows_one_alone_lists_them(folder, krait, tmp_path):
-    for words in (["cut", folder, "-o", tmp_path / "part"], ["view", folder, "--svg", tmp_path / "v.svg"], ["export", folder, "--to", "chrome", "-o", "-"]):
+    for words in (["cut", folder, "-o", tmp_path / "part"], ["view", folder, "--svg", tmp_path / "v.svg"], ["view", folder, "--no-open"], ["export", folder, "--to", "chrome", "-o", "-"]):
         done = subprocess.run([krait, *words, "--within", "work"], capture_output=True, text=True)
         assert done.returncode == 1 and "there are 3 of 'work'" in done.stderr and "name one: 'work:1' to 'work:3', 'work:slowest'" in done.stderr
 
@@ -135,7 +155,7 @@ def test_states_are_split_in_each_of_them(both, krait):
 
 
 def test_it_is_a_range_itself(folder, krait, tmp_path):
-    for verb, *more in ("report", "--from", "1us"), ("view", "--no-open"), ("report", "--diff", folder):
+    for verb, *more in ("report", "--from", "1us"), ("view", "--no-open", "--from", "1us"), ("report", "--diff", folder):
         done = subprocess.run([krait, verb, folder, "--within", "work:1", *map(str, more)], capture_output=True, text=True)
         assert done.returncode == 2 and "--within" in done.stderr
 

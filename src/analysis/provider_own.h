@@ -41,6 +41,12 @@ int krait_provider_change(struct krait_run *run, const struct krait_xml *element
 bool krait_provider_value(struct krait_run *run, const struct krait_xml *element, struct krait_buf *to);
 int krait_provider_delete(struct krait_run *run, const struct krait_buf *path);
 
+/* A line in rules->notes for what is left out; `what` and `value` tell which elements of this name. Returns false. */
+bool krait_provider_refuse(struct krait_rules *rules, const char *path, const struct krait_xml *at,
+                           const char *what, const char *value);
+/* Adds a lane for each view of a file whose analyses are known. Returns how many, or -ENOMEM. */
+int krait_provider_views(struct krait_rules *rules, const char *path, const struct krait_xml *root);
+
 /* The nanoseconds that a unit of <timerange> or <elapsedTime> has; 0: there is no such unit. */
 uint64_t krait_provider_unit(const struct krait_xml *element);
 

@@ -26,14 +26,20 @@ static bool is_one_of(const char *text, const char *const *words)
     return *words;
 }
 
-static bool refuse(struct checker *c, const struct krait_xml *at, const char *what, const char *value)
+bool krait_provider_refuse(struct krait_rules *rules, const char *path, const struct krait_xml *at,
+                           const char *what, const char *value)
 {
     KRAIT_AUTO_BUF line = { 0 };
-    krait_buf_fmt(&line, "%s:%u: <%s%s%s%s> is not supported; krait leaves it out", c->path, at->line,
-                  at->name, *what ? " " : "", what, value);
-    krait_fmt_safe(&c->rules->notes, line.data ? line.data : "");
-    krait_buf_char(&c->rules->notes, '\n');
+    krait_buf_fmt(&line, "%s:%u: <%s%s%s%s> is not supported; krait leaves it out", path, at->line, at->name,
+                  *what ? " " : "", what, value);
+    krait_fmt_safe(&rules->notes, line.data ? line.data : "");
+    krait_buf_char(&rules->notes, '\n');
     return false;
+}
+
+static bool refuse(struct checker *c, const struct krait_xml *at, const char *what, const char *value)
+{
+    return krait_provider_refuse(c->rules, c->path, at, what, value);
 }
 
 static bool refuse_type(struct checker *c, const struct krait_xml *at)
@@ -412,6 +418,7 @@ static int add_provider(struct checker *c, struct krait_xml *element, struct kra
 static int read_elements(struct checker *c, const struct krait_xml *root, const char **about,
                          struct krait_err *err)
 {
+    static const char *const later[] = { "head", "timeGraphView", "xyView", NULL };
     uint32_t kept = 0;
     int rc = 0;
     if (strcmp(root->name, "tmfxml") != 0)
@@ -421,7 +428,7 @@ static int read_elements(struct checker *c, const struct krait_xml *root, const 
     for (struct krait_xml *at = root->first; at && !rc; at = at->next) {
         bool is_pattern = strcmp(at->name, "pattern") == 0;
         if (!is_pattern && strcmp(at->name, "stateProvider") != 0) {
-            if (strcmp(at->name, "head") != 0)
+            if (!is_one_of(at->name, later))
                 refuse(c, at, "", "");
             continue;
         }
@@ -433,7 +440,10 @@ static int read_elements(struct checker *c, const struct krait_xml *root, const 
         if (!rc && about && !**about)
             *about = label_of(at);
     }
-    if (!rc && !kept)
+    int views = rc ? 0 : krait_provider_views(c->rules, c->path, root);
+    if (views < 0)
+        return krait_err_set(err, views, "out of memory");
+    if (!rc && !kept && !views)
         rc = krait_err_set(err, -EBADMSG, "%s: it has no state provider or pattern that krait supports",
                            c->path);
     return rc;

@@ -25,7 +25,7 @@ static bool takes_key(const struct making *m, const char *key)
 {
     uint32_t count = m->lane ? m->lane->key_count : 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (key && fnmatch(m->lane->keys[i], key, 0) == 0)
+        if (key && fnmatch(m->lane->keys[i], key, m->lane->are_paths ? FNM_PATHNAME : 0) == 0)
             return true;
     }
     return !count;
@@ -188,6 +188,16 @@ static const char *state_name(const struct making *m, const struct krait_stay *s
     return has_place ? text + lead + 3 : text;
 }
 
+/* The name that the lane has for a state. */
+static const char *label_of(const struct making *m, const char *state)
+{
+    for (uint32_t i = 0; m->lane && i < m->lane->label_count; i++) {
+        if (strcmp(m->lane->labels[i].value, state) == 0)
+            return m->lane->labels[i].name;
+    }
+    return state;
+}
+
 static int put_states(struct making *m, const struct krait_stay *stays, size_t count, const char *place,
                       bool is_only)
 {
@@ -196,7 +206,7 @@ static int put_states(struct making *m, const struct krait_stay *stays, size_t c
     int rc = track ? 0 : -ENOMEM;
     for (size_t i = 0; i < count && !rc; i++) {
         const struct krait_lane_entry entry = { stays[i].begin_ns, KRAIT_MIN(stays[i].end_ns, m->end_ns), 0,
-                                                name_of(m, state_name(m, &stays[i], place)) };
+                                                name_of(m, label_of(m, state_name(m, &stays[i], place))) };
         if (entry.name == KRAIT_NO_ID)
             return -ENOMEM;
         if (entry.end_ns > entry.begin_ns)
@@ -257,6 +267,8 @@ static int find_places(struct making *m, const struct krait_stay *stays, size_t 
     return 0;
 }
 
+static int put_curve(struct making *m, const struct place *place);
+
 static int add_states(struct making *m, uint32_t rule)
 {
     KRAIT_AUTO_FREE struct krait_stay *stays = malloc((m->found.stay_count + 1) * sizeof(*stays));
@@ -266,7 +278,9 @@ static int add_states(struct making *m, uint32_t rule)
     int rc = stays && places ? krait_runs_sort(stays, count, sizeof(*stays), by_place) : -ENOMEM;
     rc = rc ? rc : find_places(m, stays, count, places, &found);
     for (uint32_t i = 0; i < KRAIT_MIN(found, (uint32_t)KRAIT_RULE_LANES_MOST) && !rc; i++)
-        rc = put_states(m, places[i].stays, places[i].count, places[i].name, places[i].count == count);
+        rc = m->lane && m->lane->is_curve
+                 ? put_curve(m, &places[i])
+                 : put_states(m, places[i].stays, places[i].count, places[i].name, places[i].count == count);
     return rc ? rc : out_of_room(m, rule, found);
 }
 
@@ -295,6 +309,22 @@ static int put_values(struct making *m, const struct values *of, const char *key
         rc = krait_lane_track_add(track, &entry);
     }
     return rc;
+}
+
+/* States that are numbers. */
+static int put_curve(struct making *m, const struct place *place)
+{
+    KRAIT_AUTO_FREE struct krait_sample *samples = calloc(place->count + 1, sizeof(*samples));
+    size_t n = 0;
+    for (size_t i = 0; samples && i < place->count; i++) {
+        const char *text = state_name(m, &place->stays[i], place->name);
+        char *end;
+        double value = strtod(text, &end);
+        if (end > text && !*end && isfinite(value))
+            samples[n++] = (struct krait_sample){ .t_ns = place->stays[i].begin_ns, .value = value };
+    }
+    const struct values of = { place->stays->rule, samples, n };
+    return !samples ? -ENOMEM : n ? put_values(m, &of, place->name) : 0;
 }
 
 /* Samples of a row stand one after the other. */

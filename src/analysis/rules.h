@@ -17,6 +17,13 @@ struct krait_rule_lane {
     uint32_t key_count;
     uint32_t first, end; /* the rules of its file: those that no lane names are not drawn */
     uint32_t line;       /* where the file has the names */
+    /* Of a view of Trace Compass: provider_views.c */
+    bool are_paths; /* keys are attributes; a star is one step of their paths */
+    bool is_curve;  /* states are numbers, drawn as a curve */
+    const struct krait_rule_label {
+        const char *value, *name;
+    } * labels; /* other names of states */
+    uint32_t label_count;
 };
 
 struct krait_rules { /* zeroed memory has none */

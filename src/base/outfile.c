@@ -165,12 +165,19 @@ int krait_outfile_spill(struct krait_outfile *out)
     return out->buf.len < SPILL && !out->buf.failed ? out->error : flush(out);
 }
 
+/* Gives an unnamed file the target's name if that is free, else one beside it. */
+static int take_name(struct krait_outfile *out)
+{
+    int rc = take_by_link(out, out->target);
+    return rc == -EEXIST ? name_beside(out, take_by_link) : rc;
+}
+
 static int take_place(struct krait_outfile *out)
 {
     if (fchmod(out->fd, wanted_mode(out->target)))
         return -errno;
-    int rc = out->tmp ? 0 : name_beside(out, take_by_link);
-    if (rc)
+    int rc = out->tmp ? 0 : take_name(out);
+    if (rc || !out->tmp)
         return rc;
     if (rename(out->tmp, out->target))
         return -errno;

@@ -2,7 +2,8 @@
  *
  * A file that appears whole or not at all. krait writes to an unnamed file in the target's folder and gives it the
  * target's name when it is complete. (Where the file system has no unnamed files, it uses a named one and removes it.)
- * So neither a full disk nor a kill leaves half a file, and only a complete file replaces an older one.
+ * So neither a full disk nor a kill leaves half a file, and only a complete file replaces an older one. A kill in the
+ * instant in which it replaces an older one can leave the complete file as TARGET.krait-PID-N.
  *
  * "-" is standard output; krait writes to pipes, terminals and devices directly.
  *

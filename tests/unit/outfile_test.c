@@ -2,6 +2,7 @@
 #include "base/outfile.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -90,6 +91,22 @@ static void an_old_file_is_replaced_and_keeps_its_permissions(void **state)
     assert_int_equal(st.st_mode & 0777, 0640);
 }
 
+/* A kill between two names would leave the first: where nothing is replaced, there is only one. */
+static void a_new_file_has_no_name_before_its_own(void **state)
+{
+    int unnamed = open(".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    if (unnamed < 0)
+        skip();
+    close(unnamed);
+    for (int n = 0; n < 100; n++) {
+        char taken[64];
+        snprintf(taken, sizeof(taken), "a.json.krait-%d-%d", (int)getpid(), n);
+        assert_int_equal(symlink("nowhere", taken), 0);
+    }
+    put("a.json", "whole");
+    expect_content("a.json", "whole");
+}
+
 static void a_new_file_gets_what_the_umask_leaves(void **state)
 {
     struct stat st;
@@ -147,6 +164,7 @@ int main(void)
         IN_FOLDER(a_committed_file_is_there_alone),
         IN_FOLDER(without_a_commit_nothing_is_left_and_the_old_file_stays),
         IN_FOLDER(an_old_file_is_replaced_and_keeps_its_permissions),
+        IN_FOLDER(a_new_file_has_no_name_before_its_own),
         IN_FOLDER(a_new_file_gets_what_the_umask_leaves),
         IN_FOLDER(a_symbolic_link_stays_one),
         IN_FOLDER(what_cannot_be_written_is_named_at_once),

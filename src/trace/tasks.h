@@ -53,7 +53,8 @@ struct krait_task_then {
 int krait_tasks_at(const struct krait_trace *trace, uint32_t process, uint64_t at_ns,
                    struct krait_task_then **then, uint32_t *count);
 
-/* Sets ran[i] for each task i that has a step in a thread that krait recorded. Skips what is damaged or does not fit in memory. */
+/* Sets ran[i] for each task i that has a step in a thread that krait recorded. Skips damaged data, and what does not fit in
+ * memory. */
 void krait_tasks_of(const struct krait_trace *trace, uint32_t thread, bool *ran);
 
 /* The index of the task whose step a recorded thread runs at a time; KRAIT_NO_ID if it runs none, or if the step began more than

@@ -7,8 +7,6 @@
 #include "base/fmt.h"
 #include "remote/remote.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -43,37 +41,7 @@ static int check(pid_t pid, struct krait_err *err)
     return 0;
 }
 
-/* The mapping is private, so that only this process sees it; ptrace's rights allow it (proc(5), /proc/PID/mem). */
-static int write_stub(struct krait_stub *stub, const struct krait_target *target, enum krait_bring how,
-                      const struct krait_attach_call *call, struct krait_err *err)
-{
-    char path[64], memfd[KRAIT_BRING_NAME];
-    krait_bring_name(memfd);
-    struct krait_stub_call made = {
-        .function = call->function,
-        .argument = call->argument,
-        .path = how == KRAIT_BRING_LOADED ? basename(call->library) : call->library, /* by its DT_SONAME */
-        .memfd = how == KRAIT_BRING_MEMFD ? memfd : NULL,
-    };
-    if (!krait_stub_make(stub, target, &made))
-        return krait_err_set(
-            err, -ENOTSUP,
-            "cannot attach: this machine is not x86-64, or the path of krait's agent is too long: %s",
-            call->library);
-    snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
-    KRAIT_AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0 || pwrite(fd, stub->bytes, stub->size, (off_t)target->room) != (ssize_t)stub->size)
-        return krait_err_errno(err, "cannot write to the memory of process %d", target->pid);
-    return 0;
-}
-
-/* The threads that krait has stopped so far, until one was at a safe place. */
-struct tries {
-    struct krait_attach_call *call;
-    uint32_t count;
-};
-
-static KRAIT_PRINTF(2, 3) void tell(const struct krait_attach_call *call, const char *fmt, ...)
+void krait_attach_tell(const struct krait_attach_call *call, const char *fmt, ...)
 {
     char text[256];
     va_list args;
@@ -92,48 +60,7 @@ void krait_attach_pause(const struct krait_attach_call *call, uint64_t ns)
     nanosleep(&(struct timespec){ 0, (long)ns }, NULL);
 }
 
-static int try_thread(const struct krait_target *target, struct tries *tries, int tid)
-{
-    char ns[KRAIT_FMT_SIZE];
-    uint64_t stopped_ns;
-    int rc = krait_thread_send(target, tid, &stopped_ns);
-    tries->call->paused_ns = KRAIT_MAX(tries->call->paused_ns, stopped_ns);
-    tries->count += stopped_ns != 0;
-    if (!rc)
-        tell(tries->call, "thread %d was stopped for %s, and starts a thread that calls %s", tid,
-             krait_fmt_ns(ns, stopped_ns), tries->call->function);
-    else if (rc == KRAIT_THREAD_UNSAFE && tries->count <= 8) /* there may be thousands */
-        tell(tries->call, "thread %d was stopped for %s, at no safe place", tid,
-             krait_fmt_ns(ns, stopped_ns));
-    return rc;
-}
-
-/* Tries each thread once. */
-static int try_threads(const struct krait_target *target, struct tries *tries)
-{
-    enum { AT_ONCE = 64 };
-    char path[64];
-    int rc = -ESRCH;
-    snprintf(path, sizeof(path), "/proc/%d/task", target->pid);
-    DIR *dir = opendir(path);
-    struct dirent *entry;
-    while (dir && rc && (entry = readdir(dir))) {
-        int tid = atoi(entry->d_name);
-        if (tries->call->between && tries->count % AT_ONCE == AT_ONCE - 1)
-            tries->call->between(tries->call->ctx);
-        int tried = tid > 0 ? try_thread(target, tries, tid) : -ESRCH;
-        bool ends =
-            tried == -ESRCH ||
-            (tried == -EPERM && tid != target->pid); /* ptrace(2) says EPERM of a thread that is ending */
-        if (!ends)
-            rc = tried;
-    }
-    if (dir)
-        closedir(dir);
-    return rc;
-}
-
-static int refuse(pid_t pid, int rc, struct krait_err *err)
+int krait_attach_refusal(pid_t pid, int rc, struct krait_err *err)
 {
     if (rc == KRAIT_THREAD_UNSAFE || rc == -ETIMEDOUT)
         return krait_err_set(err, -EBUSY,
@@ -145,31 +72,82 @@ static int refuse(pid_t pid, int rc, struct krait_err *err)
     if (rc == -ENOTSUP)
         return krait_err_set(
             err, rc, "process %d is not a 64-bit program; krait attaches only to x86-64 programs", pid);
+    if (rc == -EIO)
+        return krait_err_set(err, rc, "cannot write to the memory of process %d: %s", pid, strerror(-rc));
     return krait_remote_refusal(pid, rc, err);
 }
 
-/* Tries all threads, however many there are, and again until one is at a safe place or the time is over. */
-static int try_for_a_while(struct krait_target *target, struct tries *tries, struct krait_err *err)
+/* The mapping is private, so that only this process sees it. Nothing reads the stub until a thread is sent there. */
+static int write_stub(struct krait_stub *stub, const struct krait_target *target, enum krait_bring how,
+                      struct krait_attach_call *call, struct krait_err *err)
 {
+    char memfd[KRAIT_BRING_NAME];
+    krait_bring_name(memfd);
+    struct krait_stub_call made = {
+        .function = call->function,
+        .argument = call->argument,
+        .path = how == KRAIT_BRING_LOADED ? basename(call->library) : call->library, /* by its DT_SONAME */
+        .memfd = how == KRAIT_BRING_MEMFD ? memfd : NULL,
+    };
+    if (!krait_stub_make(stub, target, &made))
+        return krait_err_set(
+            err, -ENOTSUP,
+            "cannot attach: this machine is not x86-64, or the path of krait's agent is too long: %s",
+            call->library);
+    int rc = krait_write(target->pid, target->room, stub->bytes, stub->size, call);
+    return rc ? krait_attach_refusal(target->pid, rc, err) : 0;
+}
+
+/* The threads that krait has stopped so far, until one was at a safe place. */
+struct tries {
+    struct krait_target *target;
+    struct krait_attach_call *call;
+    uint32_t count;
+};
+
+static int try_thread(void *ctx, pid_t tid)
+{
+    enum { AT_ONCE = 64 };
+    struct tries *tries = ctx;
+    char ns[KRAIT_FMT_SIZE];
+    uint64_t stopped_ns;
+    if (tries->call->between && tries->count % AT_ONCE == AT_ONCE - 1)
+        tries->call->between(tries->call->ctx);
+    int rc = krait_thread_send(tries->target, tid, &stopped_ns);
+    tries->call->paused_ns = KRAIT_MAX(tries->call->paused_ns, stopped_ns);
+    tries->count += stopped_ns != 0;
+    if (!rc)
+        krait_attach_tell(tries->call, "thread %d was stopped for %s, and starts a thread that calls %s", tid,
+                          krait_fmt_ns(ns, stopped_ns), tries->call->function);
+    else if (rc == KRAIT_THREAD_UNSAFE && tries->count <= 8) /* there may be thousands */
+        krait_attach_tell(tries->call, "thread %d was stopped for %s, at no safe place", tid,
+                          krait_fmt_ns(ns, stopped_ns));
+    return rc;
+}
+
+/* Tries all threads, however many there are, and again until one is at a safe place or the time is over. */
+static int try_for_a_while(struct tries *tries, struct krait_err *err)
+{
+    struct krait_target *target = tries->target;
     uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + 10 * KRAIT_NS_PER_S;
     int rc;
     do {
         rc = krait_target_look(target, err);
         if (rc)
             return rc;
-        rc = try_threads(target, tries);
+        rc = krait_thread_any(target->pid, try_thread, tries);
         if (rc > 0)
             krait_attach_pause(tries->call, 3 * KRAIT_NS_PER_MS);
     } while (rc > 0 && krait_clock_ns(CLOCK_MONOTONIC) < end);
     if (tries->count > 1)
-        tell(tries->call, "threads were stopped %u times in all", tries->count);
-    return rc ? refuse(target->pid, rc, err) : 0;
+        krait_attach_tell(tries->call, "threads were stopped %u times in all", tries->count);
+    return rc ? krait_attach_refusal(target->pid, rc, err) : 0;
 }
 
 static int attach(pid_t pid, struct krait_attach_call *call, struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_target_done) struct krait_target target = { 0 };
-    struct tries tries = { call, 0 };
+    struct tries tries = { &target, call, 0 };
     struct krait_stub stub;
     int rc = check(pid, err);
     rc = rc ? rc : krait_target_find(&target, pid, err);
@@ -177,12 +155,12 @@ static int attach(pid_t pid, struct krait_attach_call *call, struct krait_err *e
     rc = how < 0 ? how : write_stub(&stub, &target, (enum krait_bring)how, call, err);
     if (rc)
         return rc;
-    tell(call, "the stub lies in process %d at %#llx, behind the code of a mapped file", pid,
-         (unsigned long long)target.room);
-    rc = try_for_a_while(&target, &tries, err);
+    krait_attach_tell(call, "the stub lies in process %d at %#llx, behind the code of a mapped file", pid,
+                      (unsigned long long)target.room);
+    rc = try_for_a_while(&tries, err);
     if (rc || how != KRAIT_BRING_MEMFD)
         return rc;
-    tell(call, "the process does not see %s; krait brings it along by a memfd", call->library);
+    krait_attach_tell(call, "the process does not see %s; krait brings it along by a memfd", call->library);
     return krait_bring(&target, &stub, call, err);
 }
 

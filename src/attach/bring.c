@@ -105,21 +105,18 @@ static bool copy_into(int to, int from)
 }
 
 /* Writes the path first, and then `ready`. */
-static bool tell_path(const struct krait_target *target, const struct krait_stub *stub, int memfd)
+static int tell_path(const struct krait_target *target, const struct krait_stub *stub, int memfd,
+                     struct krait_attach_call *call)
 {
-    char path[64], text[KRAIT_STUB_PATH] = { 0 };
+    char text[KRAIT_STUB_PATH] = { 0 };
     uint64_t ready = 1;
-    snprintf(path, sizeof(path), "/proc/%d/mem", target->pid);
     snprintf(text, sizeof(text), "/proc/self/fd/%d", memfd);
-    KRAIT_AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC);
-    return fd >= 0 &&
-           pwrite(fd, text, sizeof(text), (off_t)(target->room + stub->path_at)) == (ssize_t)sizeof(text) &&
-           pwrite(fd, &ready, sizeof(ready), (off_t)(target->room + stub->ready_at)) ==
-               (ssize_t)sizeof(ready);
+    int rc = krait_write(target->pid, target->room + stub->path_at, text, sizeof(text), call);
+    return rc ? rc : krait_write(target->pid, target->room + stub->ready_at, &ready, sizeof(ready), call);
 }
 
 int krait_bring(const struct krait_target *target, const struct krait_stub *stub,
-                const struct krait_attach_call *call, struct krait_err *err)
+                struct krait_attach_call *call, struct krait_err *err)
 {
     char path[64];
     int memfd = wait_for_memfd(target->pid, call);
@@ -131,7 +128,6 @@ int krait_bring(const struct krait_target *target, const struct krait_stub *stub
     KRAIT_AUTO_CLOSE int from = open(call->library, O_RDONLY | O_CLOEXEC);
     if (to < 0 || from < 0 || !copy_into(to, from))
         return krait_err_errno(err, "cannot bring %s into process %d", call->library, target->pid);
-    if (!tell_path(target, stub, memfd))
-        return krait_err_errno(err, "cannot write to the memory of process %d", target->pid);
-    return 0;
+    int rc = tell_path(target, stub, memfd, call);
+    return rc ? krait_attach_refusal(target->pid, rc, err) : 0;
 }

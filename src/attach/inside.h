@@ -75,10 +75,16 @@ int krait_bring_how(pid_t pid, const char *library, struct krait_err *err);
 void krait_bring_name(char name[KRAIT_BRING_NAME]);
 /* Waits until a thread of the process has made it, and writes the library into it. */
 int krait_bring(const struct krait_target *target, const struct krait_stub *stub,
-                const struct krait_attach_call *call, struct krait_err *err);
+                struct krait_attach_call *call, struct krait_err *err);
+
+/* ---- attach.c ---- */
 
 /* Sleeps a moment, and lets who attaches do other things. */
 void krait_attach_pause(const struct krait_attach_call *call, uint64_t ns);
+/* Tells who attaches what is done. */
+KRAIT_PRINTF(2, 3) void krait_attach_tell(const struct krait_attach_call *call, const char *fmt, ...);
+/* Sets err to the reason why a thread could not be stopped or written to. Returns a negative errno. */
+int krait_attach_refusal(pid_t pid, int rc, struct krait_err *err);
 
 /* ---- thread.c ---- */
 
@@ -86,5 +92,16 @@ enum { KRAIT_THREAD_UNSAFE = 1 };
 /* Sends a thread to target->room if it is at a safe place. Returns 0, KRAIT_THREAD_UNSAFE or a negative errno; then the
  * thread goes on as if nothing had been. *stopped_ns is how long it was stopped. */
 int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *stopped_ns);
+/* Calls `try` for each thread until it returns 0. Returns 0, or what it returned for the last thread that is not
+ * ending; -ESRCH if there is none. */
+int krait_thread_any(pid_t pid, int (*try)(void *ctx, pid_t tid), void *ctx);
+
+/* ---- write.c ---- */
+
+/* Writes into the process, also where the process itself may not write. If the kernel requires it, a thread is stopped
+ * for that. Returns 0 or a negative errno; then some of the bytes may be written. */
+int krait_write(pid_t pid, uint64_t at, const void *bytes, size_t n, struct krait_attach_call *call);
+/* The same through a thread that krait has stopped. */
+int krait_write_stopped(pid_t tid, uint64_t at, const void *bytes, size_t n);
 
 #endif

@@ -10,8 +10,8 @@
 #include "remote/stop.h"
 #include "remote/unwind.h"
 
+#include <dirent.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -132,17 +132,10 @@ static void restart_call(struct user_regs_struct *regs)
     regs->rip -= CALL;
 }
 
-/* If the stack has not grown that far yet, writing through /proc/PID/mem makes it grow, up to its limit (Linux,
- * __access_remote_vm in mm/memory.c; process_vm_writev does not since 6.5). */
-static bool write_growing(pid_t pid, uint64_t at, const void *bytes, size_t n)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-    KRAIT_AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC);
-    return fd >= 0 && pwrite(fd, bytes, n, (off_t)at) == (ssize_t)n;
-}
-
-static int write_frame(const struct krait_target *target, const struct user_regs_struct *r, uint64_t at)
+/* If the stack has not grown that far yet, a tracer's write makes it grow, up to its limit (Linux,
+ * __access_remote_vm() in mm/memory.c; process_vm_writev does not since 6.5). */
+static int write_frame(const struct krait_target *target, pid_t tid, const struct user_regs_struct *r,
+                       uint64_t at)
 {
     enum { VECTORS_HEADER = 576 };
     uint8_t bytes[sizeof(struct krait_stub_frame) + VECTORS_HEADER] = { 0 };
@@ -154,7 +147,7 @@ static int write_frame(const struct krait_target *target, const struct user_regs
     memcpy(bytes, &frame, sizeof(frame));
     struct iovec from = { bytes, sizeof(bytes) }, to = { (void *)at, sizeof(bytes) };
     ssize_t n = process_vm_writev(target->pid, &from, 1, &to, 1, 0);
-    bool written = n == (ssize_t)sizeof(bytes) || write_growing(target->pid, at, bytes, sizeof(bytes));
+    bool written = n == (ssize_t)sizeof(bytes) || !krait_write_stopped(tid, at, bytes, sizeof(bytes));
     return written ? 0 : KRAIT_THREAD_UNSAFE;
 }
 
@@ -172,7 +165,7 @@ static int send_stopped(const struct krait_target *target, pid_t tid)
         return KRAIT_THREAD_UNSAFE;
     restart_call(&regs);
     uint64_t at = (regs.rsp - RED_ZONE - sizeof(struct krait_stub_frame) - vectors) & ~63ull;
-    int rc = write_frame(target, &regs, at);
+    int rc = write_frame(target, tid, &regs, at);
     if (rc)
         return rc;
     regs.rip = target->room;
@@ -201,4 +194,24 @@ int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *st
     int gone = krait_stop_end(tid);
     *stopped_ns = krait_clock_ns(CLOCK_MONOTONIC) - before_ns;
     return rc ? rc : gone;
+}
+
+int krait_thread_any(pid_t pid, int (*try)(void *ctx, pid_t tid), void *ctx)
+{
+    char path[64];
+    int rc = -ESRCH;
+    snprintf(path, sizeof(path), "/proc/%d/task", pid);
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    while (dir && rc && (entry = readdir(dir))) {
+        int tid = atoi(entry->d_name);
+        int tried = tid > 0 ? try(ctx, tid) : -ESRCH;
+        bool ends = tried == -ESRCH ||
+                    (tried == -EPERM && tid != pid); /* ptrace(2) says EPERM of a thread that is ending */
+        if (!ends)
+            rc = tried;
+    }
+    if (dir)
+        closedir(dir);
+    return rc;
 }

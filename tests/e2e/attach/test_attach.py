@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from attached import CHILD, attach, functions, has  # noqa: F401  (attach: a fixture)
+from attached import CHILD, attach, functions, has, refuse_writes  # noqa: F401  (attach, refuse_writes: fixtures)
 from attached_programs import DEEP, HOLDS, JOIN, SPIN, WAITS
 from conftest import BUILD
 from pages import run_page
@@ -49,6 +49,23 @@ def test_a_running_program_is_recorded_again_and_again_and_left_as_it_was(progra
         assert "was paused for" in said and "detach" not in said, said
         assert functions(run, folder)["inner"]["calls"] > 100
         assert not json.loads(run("info", "--json", folder).stdout).get("problems")
+        wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
+    assert ended(app, tmp_path) == "done True\n"
+
+
+@pytest.mark.few_pythons
+@pytest.mark.parametrize("name", ["join", "waits"])
+def test_a_kernel_that_lets_only_tracers_write_into_code(programs, attach, run, python, tmp_path, refuse_writes, name):
+    app = programs.start(python, PROGRAMS[name])
+    before = has(app.pid)
+    refuse_writes()
+    for _ in range(2):
+        krait, folder = attach(app.pid, "--for", "100ms", "-v")
+        said = krait.communicate(timeout=60)[1]
+        assert krait.returncode == 0, said
+        assert len(re.findall(r"thread \d+ was stopped for [0-9.]+ .s, while krait wrote \d+ bytes\n", said)) == 2, said
+        assert functions(run, folder)["inner"]["calls"] > 100
+        Recording(folder).check(ended=False)
         wait_for(lambda: has(app.pid) == before, "the end of what the recording needed")
     assert ended(app, tmp_path) == "done True\n"
 

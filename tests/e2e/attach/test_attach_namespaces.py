@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from attached import seen_pid
+from attached import refuse_writes, seen_pid  # noqa: F401  (refuse_writes: a fixture)
 from attached_programs import WAITS
 from conftest import Interpreter
+from recording import Recording
 from running import Running, wait_for
 
 NAMESPACES = {
@@ -66,6 +67,7 @@ def records_twice(krait, app, pid, folder, brought):
         said = record(krait, pid, folder / f"trace{i}")
         assert ("brings it along by a memfd" in said) == (brought and not i), said
         assert calls(krait, folder / f"trace{i}")["inner"] > 100
+        Recording(folder / f"trace{i}").check(ended=False)
         wait_for(lambda: has(pid) == before, "the end of what the recording needed")
     assert sum("memfd:krait-agent" in line and " r-xp " in line for line in open(f"/proc/{pid}/maps")) == brought
     (folder / "stop").touch()
@@ -94,11 +96,14 @@ def test_all_processes_of_a_container_are_watched_at_once(inside, krait, python,
 
 
 @pytest.mark.few_pythons
-def test_a_process_that_does_not_see_kraits_files_gets_the_agent_by_a_memfd(inside, krait, python, tmp_path):
+@pytest.mark.parametrize("refused", [False, True], ids=["", "a kernel that lets only tracers write into code"])
+def test_a_process_that_does_not_see_kraits_files_gets_the_agent_by_a_memfd(inside, krait, python, tmp_path, refuse_writes, refused):
     """It has an empty folder where krait's package is."""
     package = Path(krait).resolve().parent / "python"
     script = f"mount -t tmpfs none {package} && exec \"$@\""
     app, pid = inside(["unshare", "--mount", "sh", "-c", script, "sh"], python)
+    if refused:
+        refuse_writes()
     records_twice(krait, app, pid, tmp_path, brought=True)
     assert app.process.stdout.read() == "done True\n"
 

@@ -7,11 +7,10 @@ import os
 import subprocess
 
 import pytest
-from recording import ROOT
+from machine import run_in_vm
 
 pytestmark = pytest.mark.long  # the machine takes minutes to start
 
-VM = ROOT / "tools" / "vm"
 NAME = "a ñame"
 APP = "import os\nfor _ in range(20):\n    os.stat(%r)\n" % NAME
 COMMANDS = """
@@ -25,14 +24,10 @@ echo $? >ended
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory, krait):
     """What the commands left, after one start of the machine."""
-    why = subprocess.run([VM, "why"], capture_output=True, text=True).stdout.strip()
-    if why:
-        pytest.skip(f"no virtual machine: {why}")
     folder = tmp_path_factory.mktemp("vm")
     (folder / "app.py").write_text(APP)
     (folder / NAME).touch()
-    run = subprocess.run([VM, "run", folder, "sh", "-c", COMMANDS, "sh", os.path.abspath(krait)], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr + (folder / "console").read_text(errors="replace")[-1000:]
+    run_in_vm(folder, COMMANDS, os.path.abspath(krait))
     return folder
 
 

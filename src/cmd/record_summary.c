@@ -23,26 +23,34 @@ static void print_lost(const struct krait_collector_summary *s)
     }
 }
 
+/* Whether it could not go on recording when it was switched on again. */
+static bool was_recorded(const struct krait_collector *collector, int pid)
+{
+    return krait_collector_begun(collector, pid) > 0;
+}
+
 /* The processes with the reason of row `first`, unless an earlier row has that too, and those that the user has been told. */
 static void print_refusals_like(const struct krait_collector *collector, size_t first)
 {
     char why[128], other[128];
     KRAIT_AUTO_BUF pids = { 0 };
     uint32_t count = 0;
-    krait_collector_refusal(collector, first, why, sizeof(why));
+    bool again = was_recorded(collector, krait_collector_refusal(collector, first, why, sizeof(why)));
     for (size_t i = 0;; i++) {
         int pid = krait_collector_refusal(collector, i, other, sizeof(other));
         if (!pid)
             break;
-        if (strcmp(why, other) != 0 || krait_collector_is_told(collector, pid))
+        if (strcmp(why, other) != 0 || was_recorded(collector, pid) != again ||
+            krait_collector_is_told(collector, pid))
             continue;
         if (i < first)
             return;
         krait_buf_fmt(&pids, "%s%d", count++ ? ", " : "", pid);
     }
     if (count && !pids.failed)
-        krait_terminal_say(NULL, 2, "Process%s %s %s not recorded: %s. See: krait doctor",
-                           count == 1 ? "" : "es", pids.data, count == 1 ? "was" : "were", why);
+        krait_terminal_say(NULL, 2, "Process%s %s %s not recorded%s: %s. See: krait doctor",
+                           count == 1 ? "" : "es", pids.data, count == 1 ? "was" : "were",
+                           again ? " after the recording was switched on again" : "", why);
 }
 
 static void print_refusals(const struct krait_collector *collector)

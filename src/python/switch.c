@@ -123,13 +123,18 @@ void krait_switch_begin_off(enum krait_event_enum_value origin)
 
 /* ---- on ---- */
 
-static int go_on(struct krait_interp *in, const char **why)
+static int go_on(struct krait_interp *in)
 {
     struct krait_agent *agent = &krait_agent;
+    const char *why;
     int rc = atomic_load(&agent->forked) ? krait_agent_rejoin(in) : 0;
-    rc = rc ? rc : krait_agent_install_again(in, why);
     if (rc)
         return rc;
+    rc = krait_agent_install_again(in, &why);
+    if (rc) {
+        krait_writer_refuse(&agent->writer, why);
+        return rc;
+    }
     atomic_store(&agent->writer.proc->off, 0);
     atomic_store(&agent->running, 1);
     say(in, KRAIT_recording_state_on);
@@ -146,7 +151,7 @@ static void switch_on(void)
     bool is_known = in && in->starts && in->starts == atomic_load(&agent->starts);
     bool again = is_known && (agent->writer.proc || atomic_load(&agent->forked));
     atomic_fetch_add(&agent->epoch, 1);
-    int rc = again ? go_on(in, &why) : krait_agent_join(agent->origin, &why);
+    int rc = again ? go_on(in) : krait_agent_join(agent->origin, &why);
     if (rc == -EHOSTDOWN) { /* off again, meanwhile */
         atomic_store(&agent->running, 0);
         return;

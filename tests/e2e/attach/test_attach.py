@@ -625,6 +625,32 @@ def test_an_idle_recording_fails_if_the_process_cannot_be_recorded_when_it_is_sw
     assert krait.returncode == 125 and f"Process {app.pid} was not recorded: all tool ids of sys.monitoring" in said and "Next:" not in said, said
 
 
+@pytest.mark.pythons(least=(3, 12))
+@pytest.mark.few_pythons
+def test_a_recording_that_cannot_go_on_when_it_is_switched_on_again_tells_the_reason(programs, attach, run, python):
+    app = programs.start(
+        python,
+        """
+        import os, sys, time
+        def inner(n): return n + 1
+        print(os.getpid(), flush=True)
+        while any(map(sys.monitoring.get_tool, range(6))) or not os.path.exists("take"): inner(time.sleep(0.001) or 1)
+        for i in range(6): sys.monitoring.use_tool_id(i, "another")
+        open("taken", "w").close()
+        while True: time.sleep(0.01)
+        """,
+    )
+    krait, folder = attach(app.pid)
+    wait_for(lambda: has_events(folder), "events")
+    run("ctl", app.pid, "stop")
+    (folder.parent / "take").touch()
+    wait_for(lambda: (folder.parent / "taken").exists(), "tool ids that are taken")
+    run("ctl", app.pid, "start")
+    said = " ".join(krait.communicate(timeout=60)[1].split())
+    assert f"Process {app.pid} was not recorded after the recording was switched on again: all tool ids of sys.monitoring" in said, said
+    assert krait.returncode == 0 and functions(run, folder)["inner"]["calls"] > 0
+
+
 REFUSES = (
     CHILD
     + """

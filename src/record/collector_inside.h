@@ -165,9 +165,11 @@ int krait_collector_write(struct krait_collector *c, struct krait_collected_proc
 
 /* ---- limits.c ---- */
 
+/* How far events may fill a recording, in 32nds of --max-size. */
+enum krait_limit_share { KRAIT_LIMIT_EVENTS = 30, KRAIT_LIMIT_FIRST_EVENTS = 31 };
 /* Whether n more bytes of events may be written. Stops the recording close to the limit, so that what is still in rings
  * has room. */
-bool krait_limits_allow(struct krait_collector *c, size_t n);
+bool krait_limits_allow(struct krait_collector *c, size_t n, enum krait_limit_share share);
 /* Whether older packets must be dropped before more are written. */
 bool krait_limits_pause(struct krait_collector *c);
 /* Bytes on disk, all together. */

@@ -149,7 +149,8 @@ static void write_thread_events(struct krait_collector *c, uint32_t r, const str
         c->cost_ticks += count * atomic_load(&c->shm.procs[c->rings[r].proc].event_ticks) / 2;
         return;
     }
-    if (!krait_limits_allow(c, sizeof(*head) + n)) {
+    enum krait_limit_share share = c->rings[r].stream ? KRAIT_LIMIT_EVENTS : KRAIT_LIMIT_FIRST_EVENTS;
+    if (!krait_limits_allow(c, sizeof(*head) + n, share)) {
         proc->lost[KRAIT_lost_reason_limit] += krait_packet_count_events(events, n);
         return;
     }

@@ -2,9 +2,13 @@
  *
  * What bounds a recording: its time, its size, and the room on the disk.
  *
- *   0                                               7/8        31/32 of --max-size
- *   ├── events are written as they come ─────────────┼─────────────┤ the rest is for definitions and metadata
- *                                                    │ programs are told to stop; what rings hold follows
+ *   0                                             7/8         30/32       31/32 of --max-size
+ *   ├── events are written as they come ───────────┼─────────────┼───────────┤ the rest is for definitions and metadata
+ *                                                  │             │ the first events of threads that have none on disk
+ *                                                  │ programs are told to stop; what rings hold follows
+ *
+ * Rings are read one after another: what a busy thread's ring holds may fill the rest. Each thread begins on disk all the
+ * same.
  */
 #include "base/fmt.h"
 #include "record/collector_inside.h"
@@ -19,7 +23,7 @@ const char *krait_collector_limit(struct krait_collector *c, uint64_t beside)
     char text[KRAIT_FMT_SIZE];
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     c->beside_bytes = KRAIT_MAX(c->beside_bytes, beside);
-    if (!*c->limit && c->max_bytes && !krait_limits_allow(c, 0))
+    if (!*c->limit && c->max_bytes && !krait_limits_allow(c, 0, KRAIT_LIMIT_EVENTS))
         snprintf(c->limit, sizeof(c->limit), "--max-size %s", krait_fmt_bytes(text, c->max_bytes));
     if (!*c->limit && c->duration_ns && c->total.was_on && now - c->program_ns >= c->duration_ns)
         snprintf(c->limit, sizeof(c->limit), "--for %s", krait_fmt_ns(text, c->duration_ns));
@@ -33,17 +37,18 @@ uint64_t krait_limits_bytes(const struct krait_collector *c)
     return c->total.bytes + c->beside_bytes + c->reserve_bytes + 2 * c->metadata_bytes;
 }
 
-bool krait_limits_allow(struct krait_collector *c, size_t n)
+bool krait_limits_allow(struct krait_collector *c, size_t n, enum krait_limit_share share)
 {
     if (!c->max_bytes)
         return true;
     uint64_t bytes = krait_limits_bytes(c) + n;
+    bool fits = bytes <= c->max_bytes / 32 * share;
     if (c->keep_newest)
-        return !n || bytes <= c->max_bytes - c->max_bytes / 32;
+        return !n || fits;
     bool near = bytes > c->max_bytes - c->max_bytes / 8;
     if (near)
         atomic_store(&c->shm.control->state, KRAIT_SESSION_STOP);
-    return n ? bytes <= c->max_bytes - c->max_bytes / 32 : !near;
+    return n ? fits : !near;
 }
 
 bool krait_limits_pause(struct krait_collector *c)

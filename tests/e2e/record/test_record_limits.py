@@ -139,6 +139,36 @@ def test_of_what_is_too_much_at_once_the_rest_is_counted(record, any_python, inf
     assert facts["lost"]["size limit"] > BURST and size_of(trace) <= 1 << 20
 
 
+def test_each_thread_has_its_begin_at_the_size_limit(record, any_python, info):
+    """The collector reads one ring after another; what the first one holds is more than the limit."""
+    text = """\
+        import sys, threading
+        def f(): pass
+        def burst(n):
+            for _ in range(n): f()
+        print("ready", flush=True)
+        for line in sys.stdin:
+            burst(int(line))
+            for n in range(4):
+                thread = threading.Thread(target=burst, args=[int(line) // 50 + n * 100])
+                thread.start()
+                thread.join()
+            print("done", flush=True)
+        """
+    process, trace = record.start(any_python, record.script(text), options=["--max-size", "8M"], stdin=subprocess.PIPE)
+    assert answer(process, None) == "ready\n"
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        assert answer(process, BURST // 2) == "done\n"
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    wait_until(lambda: is_ended(trace))
+    end(process)
+    assert info(trace)["lost"]["size limit"] and size_of(trace) <= 8 << 20
+    taken = Recording(trace).main
+    assert len(taken.threads) == 5 and all(thread.events for thread in taken.threads)
+
+
 def test_the_programs_status_passes_through_after_the_limit(record, any_python):
     run = record(any_python, "-c", "import sys, time; time.sleep(0.5); sys.exit(3)", options=["--for", "100ms"])
     assert run.status == 3 and "--for 100" in run.stderr

@@ -17,6 +17,7 @@
  *   task ID CODE NAME                        task:define in the definitions
  *   TIME nursery TASK ADDRESS                task:nursery in the definitions
  *   TIME run TASK            TIME leave TASK REASON [ON [AT]]   TIME wake ON   (REASON a number)
+ *   TIME wakeby TASK BY
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
  *   TIME recording STATE     switched off (0) or on (1), in the definitions
  *   packet [LOST]                            ends the stream's packet; LOST events are missing before the next
@@ -298,6 +299,7 @@ static const struct {
     { "run", KRAIT_EVENT_task_run },
     { "leave", KRAIT_EVENT_task_leave },
     { "wake", KRAIT_EVENT_task_wake },
+    { "wakeby", KRAIT_EVENT_task_wake_by },
 };
 
 static uint64_t parse_time(const char *word)
@@ -362,6 +364,9 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
                                                                         .at = w[5] ? number(s, w, 5) : 0 });
     case KRAIT_EVENT_task_wake:
         return krait_put_task_wake(payload, &(struct krait_payload_task_wake){ .on = first });
+    case KRAIT_EVENT_task_wake_by:
+        return krait_put_task_wake_by(
+            payload, &(struct krait_payload_task_wake_by){ .task = first, .by = number(s, w, 3) });
     case KRAIT_EVENT_gil_wait:
         return krait_put_gil_wait(payload, &(struct krait_payload_gil_wait){ .holder = first });
     default: /* begins */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `krait report --by task --at TIME`: what each task of asyncio and trio did at one moment, as a tree: a task that waits
- * for another stands above it, and one that waits at the end of a nursery of trio above all tasks in that. gather() and
- * task groups of asyncio are such nurseries.
+ * for another stands above it, and one that waits at the end of a nursery of trio above all tasks in that. gather(),
+ * wait() and task groups of asyncio are such nurseries.
  */
 #include "base/array.h"
 #include "cmd/report.h"

@@ -148,7 +148,8 @@ static bool is_result(const struct krait_argspec *spec, uint32_t item)
     return spec->has_result && item + 1 == spec->count;
 }
 
-/* Of the innermost frame; from 3.13 on what gives them is no dictionary, but made for each use. New reference. */
+/* Of the innermost frame, if that runs `code`; from 3.13 on what gives them is no dictionary, but made for each use. New
+ * reference. */
 static PyObject *locals_of(PyObject *code)
 {
     PyObject *frame = (PyObject *)PyEval_GetFrame();
@@ -176,11 +177,21 @@ static void drop_locals(PyObject *locals)
     PyErr_Clear();
 }
 
-PyObject *krait_args_local(PyObject *code, const char *name)
+static PyObject *take_local(PyObject *locals, const char *name)
 {
-    PyObject *locals = locals_of(code), *value = locals ? local(locals, name) : NULL;
+    PyObject *value = locals ? local(locals, name) : NULL;
     drop_locals(locals);
     return value;
+}
+
+PyObject *krait_args_local(PyObject *code, const char *name)
+{
+    return take_local(locals_of(code), name);
+}
+
+PyObject *krait_args_frame_local(PyObject *frame, const char *name)
+{
+    return take_local(PyObject_GetAttrString(frame, "f_locals"), name);
 }
 
 static void add_locals(struct krait_buf *to, PyObject *locals, uint64_t which)

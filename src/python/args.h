@@ -51,6 +51,8 @@ void krait_work_write(struct krait_note *note, uint64_t which, PyObject *locals)
 
 /* A local variable of the innermost frame, if that runs `code`; new reference or NULL. */
 PyObject *krait_args_local(PyObject *code, const char *name);
+/* ... of that frame. */
+PyObject *krait_args_frame_local(PyObject *frame, const char *name);
 
 /* An attribute without running code of the program's; new reference or NULL. */
 PyObject *krait_args_plain_attr(PyObject *obj, const char *name);

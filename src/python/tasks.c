@@ -18,7 +18,7 @@ struct steps {
     uint32_t depth;
     uint32_t yielded_count;
     const void *yielded[YIELDED]; /* the innermost coroutines of those that are giving up the thread */
-    const void *group; /* address of the future of a task group, for which the innermost of them waits */
+    struct krait_several several; /* for which the innermost of them waits */
     struct step {
         const void *task, *root;
         uint32_t id, index;
@@ -64,8 +64,6 @@ static struct step *push_step(const struct krait_interp *in, const struct krait_
     return step;
 }
 
-static const void *find_group(struct krait_interp *in, PyObject *code);
-
 /* They yield from the innermost to the root, with nothing between. */
 bool krait_tasks_yielding(struct krait_interp *in, const void *code)
 {
@@ -73,7 +71,7 @@ bool krait_tasks_yielding(struct krait_interp *in, const void *code)
     if (!last)
         return false;
     if (!of_thread->yielded_count)
-        of_thread->group = find_group(in, (PyObject *)code);
+        of_thread->several = krait_several_of_frame(in, (PyObject *)code);
     if (of_thread->yielded_count < YIELDED)
         of_thread->yielded[of_thread->yielded_count++] = code;
     return code == last->root || !last->begins;
@@ -162,18 +160,32 @@ static PyObject *current_task(const struct krait_tasks *tasks)
 
 /* ---- tasks by address ---- */
 
-static struct krait_agent_task *find_task(const struct krait_tasks *tasks, const void *address)
+struct krait_agent_task *krait_tasks_find(const struct krait_tasks *tasks, const void *address)
 {
-    const uint64_t *index = krait_map_get(&tasks->by_address, (uintptr_t)address);
-    return index && *index ? &tasks->tasks[*index - 1] : NULL;
+    uint32_t index;
+    bool is = krait_is_known(krait_map_get(&tasks->by_address, (uintptr_t)address), KRAIT_KNOWN_TASK, &index);
+    return is ? &tasks->tasks[index] : NULL;
+}
+
+/* The task that waits for a future of several tasks; NULL: it is none, or nobody waits for it any more. */
+static struct krait_agent_task *waiter_of(const struct krait_tasks *tasks, const uint64_t *known,
+                                          uint64_t future)
+{
+    uint32_t index;
+    bool is = krait_is_known(known, KRAIT_KNOWN_AWAITED, &index) && tasks->tasks[index].future == future;
+    return is ? &tasks->tasks[index] : NULL;
 }
 
 static void end_task(struct krait_tasks *tasks, uint32_t index)
 {
     struct krait_agent_task *task = &tasks->tasks[index];
     uint64_t *known = krait_map_get(&tasks->by_address, (uintptr_t)task->address);
+    uint64_t future = (uintptr_t)task->nursery;
+    struct krait_agent_task *waiter = waiter_of(tasks, krait_map_get(&tasks->by_address, future), future);
     if (known)
-        *known = 0;
+        *known = krait_known(KRAIT_KNOWN_DONE, task->id);
+    if (waiter)
+        waiter->last = task->id;
     *task = (struct krait_agent_task){ .id = tasks->first_free };
     tasks->first_free = index;
 }
@@ -186,7 +198,7 @@ static struct krait_agent_task *new_task(struct krait_tasks *tasks, const void *
             return NULL;
         index = tasks->count;
     }
-    if (krait_map_put(&tasks->by_address, (uintptr_t)address, (uint64_t)index + 1))
+    if (krait_map_put(&tasks->by_address, (uintptr_t)address, krait_known(KRAIT_KNOWN_TASK, index)))
         return NULL;
     if (index == tasks->count)
         tasks->count++;
@@ -196,7 +208,7 @@ static struct krait_agent_task *new_task(struct krait_tasks *tasks, const void *
     return &tasks->tasks[index];
 }
 
-static bool is_asyncio_task(const struct krait_tasks *tasks, PyObject *object)
+bool krait_tasks_is_of_asyncio(const struct krait_tasks *tasks, PyObject *object)
 {
     return tasks->task_type && PyType_IsSubtype(Py_TYPE(object), (PyTypeObject *)tasks->task_type);
 }
@@ -206,7 +218,7 @@ static bool is_asyncio_task(const struct krait_tasks *tasks, PyObject *object)
 static PyObject *name_of(const struct krait_tasks *tasks, PyObject *task)
 {
     PyObject *get = NULL, *name = NULL;
-    if (is_asyncio_task(tasks, task))
+    if (krait_tasks_is_of_asyncio(tasks, task))
         get = PyObject_GetAttrString(tasks->task_type, "get_name");
     if (get)
         name = PyObject_CallFunctionObjArgs(get, task, NULL);
@@ -241,7 +253,7 @@ static void write_definition(struct krait_interp *in, PyObject *object, uint32_t
     krait_tasks_write_definition(in, id, root ? krait_code_id(in, root) : 0, text[0] ? text : "?");
 }
 
-static struct krait_agent_task *define(struct krait_interp *in, PyObject *object, const void *root)
+struct krait_agent_task *krait_tasks_define(struct krait_interp *in, PyObject *object, const void *root)
 {
     struct krait_agent_task *task = new_task(in->tasks, object);
     if (!task)
@@ -249,12 +261,12 @@ static struct krait_agent_task *define(struct krait_interp *in, PyObject *object
     task->root = root;
     task->id = krait_tasks_next_id(in);
     write_definition(in, object, task->id, root);
-    return task;
+    return krait_tasks_find(in->tasks, object);
 }
 
 /* ---- nurseries ---- */
 
-static void write_nursery(struct krait_interp *in, struct krait_agent_task *task, const void *nursery)
+void krait_tasks_write_nursery(struct krait_interp *in, struct krait_agent_task *task, const void *nursery)
 {
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     size_t n = krait_put_task_nursery(
@@ -268,13 +280,13 @@ static void write_nursery(struct krait_interp *in, struct krait_agent_task *task
  * code. */
 static void note_nursery(struct krait_interp *in, PyObject *object, struct krait_agent_task *task)
 {
-    if (!in->tasks->trio_exit || is_asyncio_task(in->tasks, object))
+    if (!in->tasks->trio_exit || krait_tasks_is_of_asyncio(in->tasks, object))
         return;
     PyObject *nursery = krait_args_plain_attr(object, "_parent_nursery");
     PyObject *later = krait_args_plain_attr(object, "_eventual_parent_nursery");
     task->moves = later && later != Py_None;
     if (nursery && nursery != Py_None && nursery != task->nursery)
-        write_nursery(in, task, nursery);
+        krait_tasks_write_nursery(in, task, nursery);
     Py_XDECREF(nursery);
     Py_XDECREF(later);
 }
@@ -303,79 +315,6 @@ static uint64_t nursery_left(const struct krait_tasks *tasks, const void *addres
     return nursery;
 }
 
-/* ---- several tasks of asyncio ---- */
-
-/* One that has ended is not known any more. */
-static bool is_pending(PyObject *task)
-{
-    PyObject *state = krait_args_plain_attr(task, "_state");
-    bool is = state && PyUnicode_Check(state) && PyUnicode_CompareWithASCIIString(state, "PENDING") == 0;
-    Py_XDECREF(state);
-    return is;
-}
-
-/* Writes which tasks a future stands for. Returns whether there are any. `children`: a list or a set of futures, or NULL. */
-static bool note_children(struct krait_interp *in, PyObject *children, const void *future)
-{
-    bool is_known = children && (PyList_Check(children) || Py_TYPE(children) == &PySet_Type);
-    PyObject *list = is_known ? PySequence_List(children) : NULL; /* without the program's code */
-    bool any = false;
-    for (Py_ssize_t i = 0; list && i < PyList_Size(list); i++) {
-        PyObject *child = PyList_GetItem(list, i);
-        struct krait_agent_task *task = find_task(in->tasks, child);
-        if (!task && is_asyncio_task(in->tasks, child) && is_pending(child))
-            task = define(in, child, NULL);
-        any |= task != NULL;
-        if (task && task->nursery != future)
-            write_nursery(in, task, future);
-    }
-    Py_XDECREF(list);
-    PyErr_Clear();
-    return any;
-}
-
-/* The address of the future for which a task group waits that is left now. NULL: none. */
-static const void *future_of(struct krait_interp *in, PyObject *group)
-{
-    PyObject *future = krait_args_plain_attr(group, "_on_completed_fut");
-    PyObject *children = future && future != Py_None ? krait_args_plain_attr(group, "_tasks") : NULL;
-    const void *address = note_children(in, children, future) ? future : NULL;
-    Py_XDECREF(children);
-    Py_XDECREF(future);
-    return address;
-}
-
-/* `code` is that of the innermost frame. NULL: it waits for no group. */
-static const void *find_group(struct krait_interp *in, PyObject *code)
-{
-    bool is_exit = false;
-    for (int i = 0; in->tasks && i < KRAIT_TASK_GROUPS; i++)
-        is_exit |= code == in->tasks->groups[i];
-    if (KRAIT_LIKELY(!is_exit))
-        return NULL;
-    int saved_errno = errno;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *group = krait_args_local(code, "self");
-    const void *future = group ? future_of(in, group) : NULL;
-    Py_XDECREF(group);
-    PyErr_Restore(type, value, traceback);
-    errno = saved_errno;
-    return future;
-}
-
-static bool is_of_several(struct krait_interp *in, PyObject *future)
-{
-    if (future == of_thread->group)
-        return true;
-    if ((PyObject *)Py_TYPE(future) != in->tasks->gathering)
-        return false;
-    PyObject *children = krait_args_plain_attr(future, "_children");
-    bool is = note_children(in, children, future);
-    Py_XDECREF(children);
-    return is;
-}
-
 /* ---- steps ---- */
 
 static void tell(struct krait_interp *in, uint32_t event, const void *payload, size_t n)
@@ -402,19 +341,32 @@ static void note_coroutine(struct krait_interp *in, PyObject *object, struct kra
     write_definition(in, object, task->id, code);
 }
 
+/* `first`: its first step. It waits for nothing any more. */
+static void note_begin(struct krait_interp *in, PyObject *object, struct krait_agent_task *task, bool first)
+{
+    task->future = 0;
+    task->awaits = NULL;
+    if (task->moves || !task->nursery)
+        note_nursery(in, object, task);
+    if (first)
+        krait_several_note_group(in, object);
+}
+
 static void begin_step(struct krait_interp *in, PyObject *object, const void *code, bool call)
 {
-    struct krait_agent_task *task = find_task(in->tasks, object);
+    struct krait_agent_task *task = krait_tasks_find(in->tasks, object);
     if (task && !is_same(task, call)) {
         end_task(in->tasks, (uint32_t)(task - in->tasks->tasks));
         task = NULL;
     }
+    bool begins = !task || !task->root;
     if (task)
         note_coroutine(in, object, task, code);
     else
-        task = define(in, object, code);
-    if (task && (task->moves || !task->nursery))
-        note_nursery(in, object, task);
+        task = krait_tasks_define(in, object, code);
+    if (task)
+        note_begin(in, object, task, begins);
+    task = krait_tasks_find(in->tasks, object);
     const struct step *step = task ? push_step(in, task, code == task->root) : NULL;
     if (!step)
         return;
@@ -451,28 +403,58 @@ static bool is_trap(const struct krait_tasks *tasks, const void *code)
     return is;
 }
 
-/* What a task waits for: another task's id, or the address of a future; of trio its own, or its nursery's. `code`: where it
- * waits. */
-static uint64_t awaited(struct krait_interp *in, const void *waits, const void *code, PyObject *value,
-                        enum krait_event_enum_value *why)
+/* What a task waits for. */
+struct awaited {
+    enum krait_event_enum_value why;
+    uint64_t on;      /* another task's id, or the address of a future; of trio its own, or its nursery's */
+    uint64_t future;  /* the address of the future; of trio the same; 0: none */
+    const void *task; /* the task that it awaits itself; NULL: none */
+    bool is_several;  /* the future is known to stand for others */
+    bool gathers;
+};
+
+static struct awaited awaited_task(struct krait_interp *in, PyObject *object)
+{
+    const struct krait_agent_task *task = krait_tasks_find(in->tasks, object);
+    if (!task)
+        task = krait_tasks_define(in, object, NULL);
+    struct awaited it = { .why = KRAIT_task_leave_reason_task, .task = object };
+    if (task)
+        it.on = task->id;
+    else
+        it = (struct awaited){ .why = KRAIT_task_leave_reason_future, .on = (uintptr_t)object };
+    return it;
+}
+
+/* `code`: where it waits. */
+static struct awaited awaited_future(struct krait_interp *in, const void *code, PyObject *future)
+{
+    bool is_in_frame = of_thread->several.future == future;
+    struct krait_several several = is_in_frame ? of_thread->several : krait_several_of_future(in, future);
+    struct awaited it = { .why = KRAIT_task_leave_reason_future,
+                          .on = (uintptr_t)future,
+                          .future = (uintptr_t)future,
+                          .is_several = several.future || krait_several_collects(in->tasks, code),
+                          .gathers = several.gathers };
+    if (several.any) {
+        it.why = several.only ? KRAIT_task_leave_reason_task : KRAIT_task_leave_reason_tasks;
+        it.on = several.only ? several.only : (uintptr_t)several.on;
+    }
+    return it;
+}
+
+static struct awaited awaited(struct krait_interp *in, const void *waits, const void *code, PyObject *value)
 {
     const struct krait_tasks *tasks = in->tasks;
     if (!value || value == Py_None)
-        return 0;
-    *why = KRAIT_task_leave_reason_future;
+        return (struct awaited){ .why = KRAIT_task_leave_reason_yielded };
     if (of_thread->yielded_count && is_trap(tasks, of_thread->yielded[0])) {
         uint64_t nursery = code && code == tasks->trio_exit ? nursery_left(tasks, waits) : 0;
-        return nursery ? nursery : (uintptr_t)waits;
+        uint64_t on = nursery ? nursery : (uintptr_t)waits;
+        return (struct awaited){ .why = KRAIT_task_leave_reason_future, .on = on, .future = on };
     }
-    if (!is_asyncio_task(tasks, value)) {
-        *why = is_of_several(in, value) ? KRAIT_task_leave_reason_tasks : *why;
-        return (uintptr_t)value;
-    }
-    const struct krait_agent_task *task = find_task(tasks, value);
-    if (!task)
-        task = define(in, value, NULL);
-    *why = task ? KRAIT_task_leave_reason_task : KRAIT_task_leave_reason_future;
-    return task ? task->id : (uintptr_t)value;
+    return krait_tasks_is_of_asyncio(tasks, value) ? awaited_task(in, value)
+                                                   : awaited_future(in, code, value);
 }
 
 /* Of the coroutines that yield, the innermost that says what the task waits for. NULL: none is known. */
@@ -486,7 +468,25 @@ static const void *waiting_code(const struct krait_tasks *tasks)
         if (steps->yielded[outer] == tasks->trio_child)
             return steps->yielded[outer];
     }
+    if (steps->yielded_count > 1 && krait_several_collects(tasks, steps->yielded[1]))
+        return steps->yielded[1];
     return i < steps->yielded_count ? steps->yielded[i] : NULL;
+}
+
+/* How the wait may end: krait_tasks_wake. */
+static void note_wait(struct krait_interp *in, const struct step *step, const struct awaited *it)
+{
+    struct krait_agent_task *task = krait_tasks_find(in->tasks, step->task);
+    if (!task)
+        return;
+    task->future = it->future;
+    task->awaits = it->task;
+    task->last = 0;
+    task->gathers = it->gathers;
+    if (it->is_several)
+        krait_map_put(&in->tasks->by_address, it->future,
+                      krait_known(KRAIT_KNOWN_AWAITED, (uint32_t)(task - in->tasks->tasks)));
+    note_started(in, task);
 }
 
 static void leave_step(struct krait_interp *in, const struct step *step, enum krait_event_enum_value why,
@@ -495,16 +495,15 @@ static void leave_step(struct krait_interp *in, const struct step *step, enum kr
     bool waits = why == KRAIT_task_leave_reason_yielded;
     const void *waiting = waits ? waiting_code(in->tasks) : NULL;
     uint32_t at = waiting ? krait_code_id(in, waiting) : 0;
-    uint64_t on = waits ? awaited(in, step->task, waiting, value, &why) : 0;
+    struct awaited it = { .why = why };
+    if (waits)
+        it = awaited(in, step->task, waiting, value);
     of_thread->yielded_count = 0;
-    struct krait_agent_task *task = find_task(in->tasks, step->task);
-    if (task) {
-        task->future = why == KRAIT_task_leave_reason_future || why == KRAIT_task_leave_reason_tasks ? on : 0;
-        note_started(in, task);
-    }
+    of_thread->several = (struct krait_several){ 0 };
+    note_wait(in, step, &it);
     uint8_t payload[KRAIT_BYTES_task_leave];
-    size_t n =
-        krait_put_task_leave(payload, &(struct krait_payload_task_leave){ step->id, (uint8_t)why, on, at });
+    size_t n = krait_put_task_leave(
+        payload, &(struct krait_payload_task_leave){ step->id, (uint8_t)it.why, it.on, at });
     tell(in, KRAIT_EVENT_task_leave, payload, n);
 }
 
@@ -527,22 +526,63 @@ void krait_tasks_ending(struct krait_interp *in, enum krait_event_enum_value how
     errno = saved_errno;
 }
 
-/* A task that is cancelled goes on from the future that it waits for. */
+/* A task that is cancelled cancels the one that it awaits, and goes on when that has ended. Returns the one that goes on from a
+ * future. NULL: it is not known. */
+static struct krait_agent_task *cancelled(const struct krait_tasks *tasks, PyObject *object)
+{
+    enum { DEEPEST = 64 };
+    bool is_task = krait_tasks_is_of_asyncio(tasks, object);
+    struct krait_agent_task *task = is_task ? krait_tasks_find(tasks, object) : NULL;
+    for (int i = 0; task && task->awaits && i < DEEPEST; i++)
+        task = krait_tasks_find(tasks, task->awaits);
+    return task && task->future && !task->gathers ? task : NULL;
+}
+
+/* Where the loop ends a wait, outside of all steps, it may be by the end of a task. */
+static void tell_waiter(struct krait_interp *in, uint32_t waiter, uint32_t by)
+{
+    uint8_t payload[KRAIT_BYTES_task_wake_by];
+    size_t n = krait_put_task_wake_by(payload, &(struct krait_payload_task_wake_by){ waiter, by });
+    tell(in, KRAIT_EVENT_task_wake_by, payload, n);
+}
+
+/* Of a future that stands for tasks, or of a task that is cancelled: who waits, and by whose end that ends. */
+static void wake_waiter(struct krait_interp *in, const struct krait_agent_task *waiter, uint64_t future)
+{
+    const uint64_t *before = krait_map_get(&in->tasks->by_address, future);
+    uint32_t ignored;
+    bool is_noted = before && *before && !krait_is_known(before, KRAIT_KNOWN_TASK, &ignored);
+    waiter = waiter ? waiter : waiter_of(in->tasks, before, future);
+    if (!waiter && !is_noted)
+        return;
+    uint32_t id = waiter ? waiter->id : 0, last = waiter ? waiter->last : 0;
+    uint32_t by = last_step() ? last_step()->id : krait_several_ended_by(in, last);
+    if (is_noted)
+        krait_map_put(&in->tasks->by_address, future, krait_known(KRAIT_KNOWN_DONE, by));
+    if (id)
+        tell_waiter(in, id, by);
+}
+
 void krait_tasks_wake(struct krait_interp *in, PyObject *future)
 {
     if (!in->tasks || !future)
         return;
-    const struct krait_agent_task *task =
-        is_asyncio_task(in->tasks, future) ? find_task(in->tasks, future) : NULL;
-    uint64_t on = task && task->future ? task->future : (uintptr_t)future;
+    int saved_errno = errno;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    const struct krait_agent_task *task = cancelled(in->tasks, future);
+    uint64_t on = task ? task->future : (uintptr_t)future;
     uint8_t payload[KRAIT_BYTES_task_wake];
+    wake_waiter(in, task, on);
     size_t n = krait_put_task_wake(payload, &(struct krait_payload_task_wake){ on });
     tell(in, KRAIT_EVENT_task_wake, payload, n);
+    PyErr_Restore(type, value, traceback);
+    errno = saved_errno;
 }
 
 uint64_t krait_tasks_waited(const struct krait_interp *in, const void *trio_task)
 {
-    const struct krait_agent_task *task = in->tasks ? find_task(in->tasks, trio_task) : NULL;
+    const struct krait_agent_task *task = in->tasks ? krait_tasks_find(in->tasks, trio_task) : NULL;
     return task && task->future ? task->future : (uintptr_t)trio_task;
 }
 
@@ -610,7 +650,7 @@ void krait_tasks_resumed(struct krait_interp *in, PyObject *frame)
         return;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *object = current_task(in->tasks);
-    const struct krait_agent_task *task = object ? find_task(in->tasks, object) : NULL;
+    const struct krait_agent_task *task = object ? krait_tasks_find(in->tasks, object) : NULL;
     uint32_t begins = task && task->root ? count_frames(frame, task->root) : 0;
     if (begins)
         push_step(in, task, begins);
@@ -642,9 +682,7 @@ void krait_tasks_done(struct krait_interp *in)
     Py_XDECREF(tasks->current_tasks);
     Py_XDECREF(tasks->python_tasks);
     Py_XDECREF(tasks->task_type);
-    Py_XDECREF(tasks->gathering);
-    for (int i = 0; i < KRAIT_TASK_GROUPS; i++)
-        Py_XDECREF(tasks->groups[i]);
+    krait_several_done(tasks);
     Py_XDECREF(tasks->trio_run);
     for (int i = 0; i < KRAIT_TASK_TRAPS; i++)
         Py_XDECREF(tasks->trio_traps[i]);

@@ -17,9 +17,7 @@
  * outwards as far as nobody catches it. Where somebody does and waits again, the root does not go on at all: the
  * first yield ends the step.
  *
- * A task that waits for several, by gather() or at the end of a task group, waits for one future. Which tasks that stands for
- * is read where the wait begins: gather()'s future has a list of them, and so has the group, which is a local variable
- * of the innermost coroutine then.
+ * A task that waits for several, by gather() or at the end of a task group, waits for one future: tasks_several.c.
  *
  * A task is known by its address until its root has returned or raised. A task that is dropped before that may leave its
  * address to another; that one begins its root by a call where the old one would resume it, and so is told apart.

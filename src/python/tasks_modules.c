@@ -8,14 +8,6 @@
 
 #include <string.h>
 
-/* Coroutines that wait at the end of a task group, whose tasks are in a set of `self`. Source: Lib/asyncio/taskgroups.py, where
- * __aexit__ has become two, and anyio's _backends/_asyncio.py. */
-static const struct {
-    const char *module, *name;
-} group_exits[KRAIT_TASK_GROUPS] = { { "asyncio.taskgroups", "__aexit__" },
-                                     { "asyncio.taskgroups", "_aexit" },
-                                     { "anyio._backends._asyncio", "__aexit__" } };
-
 bool krait_tasks_are_of(const char *module)
 {
     static const char *const names[] = { "asyncio", "trio" };
@@ -37,8 +29,7 @@ bool krait_tasks_is_waker(const char *module, const char *name)
     return is;
 }
 
-/* Borrowed, or NULL. */
-static PyObject *imported(const char *name)
+PyObject *krait_tasks_module(const char *name)
 {
     PyObject *modules = PySys_GetObject("modules");
     return modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, name) : NULL;
@@ -61,14 +52,14 @@ static void keep_member(PyObject **kept, PyObject *module, const char *name, PyT
 static void look_for_python_tasks(struct krait_tasks *tasks)
 {
     bool may = tasks->current_task && !tasks->current_tasks && !tasks->python_tasks;
-    PyObject *module = may ? imported("asyncio.tasks") : NULL;
+    PyObject *module = may ? krait_tasks_module("asyncio.tasks") : NULL;
     if (module)
         keep_member(&tasks->python_tasks, module, "_current_tasks", &PyDict_Type);
 }
 
 static void look_for_asyncio(struct krait_tasks *tasks)
 {
-    PyObject *module = tasks->get_loop ? NULL : imported("_asyncio");
+    PyObject *module = tasks->get_loop ? NULL : krait_tasks_module("_asyncio");
     if (!module)
         return;
     keep_member(&tasks->task_type, module, "Task", &PyType_Type);
@@ -78,12 +69,31 @@ static void look_for_asyncio(struct krait_tasks *tasks)
         keep_member(&tasks->get_loop, module, "_get_running_loop", krait_compat.cfunction_type);
 }
 
-/* The code of a function, of a module or of a class in it. New reference or NULL. */
-static PyObject *code_in(PyObject *module, const char *class, const char *name)
+/* The code of a function that is made in another one. New reference or NULL; `outer` is given away. */
+static PyObject *code_within(PyObject *outer, const char *name)
+{
+    PyObject *consts = PyObject_GetAttrString(outer, "co_consts"), *found = NULL;
+    for (Py_ssize_t i = 0; consts && !found && i < PyTuple_Size(consts); i++) {
+        PyObject *code = PyTuple_GetItem(consts, i);
+        PyObject *its = Py_TYPE(code) == Py_TYPE(outer) ? PyObject_GetAttrString(code, "co_name") : NULL;
+        if (its && PyUnicode_CompareWithASCIIString(its, name) == 0) {
+            Py_INCREF(code);
+            found = code;
+        }
+        Py_XDECREF(its);
+    }
+    Py_XDECREF(consts);
+    Py_DECREF(outer);
+    return found;
+}
+
+PyObject *krait_tasks_code(PyObject *module, const char *class, const char *name, const char *inner)
 {
     PyObject *owner = class ? PyObject_GetAttrString(module, class) : module;
     PyObject *function = owner ? PyObject_GetAttrString(owner, name) : NULL;
     PyObject *code = function ? PyObject_GetAttrString(function, "__code__") : NULL;
+    if (code && inner)
+        code = code_within(code, inner);
     Py_XDECREF(function);
     if (class)
         Py_XDECREF(owner);
@@ -91,37 +101,26 @@ static PyObject *code_in(PyObject *module, const char *class, const char *name)
     return code;
 }
 
-/* anyio's groups may be imported later than asyncio's. */
-static void look_for_groups(struct krait_tasks *tasks)
-{
-    PyObject *module = tasks->gathering ? NULL : imported("asyncio.tasks");
-    if (module)
-        keep_member(&tasks->gathering, module, "_GatheringFuture", &PyType_Type);
-    for (int i = 0; i < KRAIT_TASK_GROUPS; i++) {
-        module = tasks->groups[i] ? NULL : imported(group_exits[i].module);
-        if (module)
-            tasks->groups[i] = code_in(module, "TaskGroup", group_exits[i].name);
-    }
-}
-
 /* Source: trio/_core/_traps.py. Its third trap, cancel_shielded_checkpoint, waits for nothing: it says so itself. */
 static void look_for_traps(struct krait_tasks *tasks)
 {
     static const char *const names[KRAIT_TASK_TRAPS] = { "_async_yield", "wait_task_rescheduled" };
-    PyObject *module = imported("trio._core._traps"), *subprocess = imported("trio._subprocess");
+    PyObject *module = krait_tasks_module("trio._core._traps"),
+             *subprocess = krait_tasks_module("trio._subprocess");
     for (int i = 0; module && i < KRAIT_TASK_TRAPS; i++)
-        tasks->trio_traps[i] = tasks->trio_traps[i] ? tasks->trio_traps[i] : code_in(module, NULL, names[i]);
+        tasks->trio_traps[i] =
+            tasks->trio_traps[i] ? tasks->trio_traps[i] : krait_tasks_code(module, NULL, names[i], NULL);
     if (subprocess && !tasks->trio_child)
-        tasks->trio_child = code_in(subprocess, "Process", "wait");
+        tasks->trio_child = krait_tasks_code(subprocess, "Process", "wait", NULL);
 }
 
 static void look_for_trio(struct krait_tasks *tasks)
 {
-    PyObject *module = tasks->trio_run ? NULL : imported("trio._core._run");
+    PyObject *module = tasks->trio_run ? NULL : krait_tasks_module("trio._core._run");
     if (module)
         keep_member(&tasks->trio_run, module, "GLOBAL_RUN_CONTEXT", &PyBaseObject_Type);
     if (module && !tasks->trio_exit)
-        tasks->trio_exit = code_in(module, "Nursery", "_nested_child_finished");
+        tasks->trio_exit = krait_tasks_code(module, "Nursery", "_nested_child_finished", NULL);
     look_for_traps(tasks);
 }
 
@@ -135,7 +134,7 @@ void krait_tasks_look(struct krait_interp *in)
         in->tasks->first_free = KRAIT_NO_ID;
     look_for_asyncio(in->tasks);
     look_for_python_tasks(in->tasks);
-    look_for_groups(in->tasks);
+    krait_several_look(in->tasks);
     look_for_trio(in->tasks);
 }
 
@@ -148,5 +147,5 @@ void krait_tasks_see(struct krait_interp *in)
 
 bool krait_tasks_are_imported(void)
 {
-    return imported("asyncio") || imported("trio");
+    return krait_tasks_module("asyncio") || krait_tasks_module("trio");
 }

@@ -54,29 +54,62 @@ static uint32_t find_or_add(struct krait_newest_tasks *tasks, uint32_t id)
     return index;
 }
 
-/* It does not wait any more: neither for what it waited for, nor by a stack. */
+/* It does not wait for what it waited for any more. */
+static void stop_waiting(struct krait_newest_tasks *tasks, uint32_t index)
+{
+    struct krait_newest_task *task = &tasks->items[index - 1];
+    uint64_t *first = krait_map_get(&tasks->waiting, awaited_by(&task->left));
+    if (!task->waits || !first)
+        return;
+    if (*first == index)
+        *first = task->next;
+    for (uint64_t i = *first; i; i = tasks->items[i - 1].next) {
+        struct krait_newest_task *other = &tasks->items[i - 1];
+        other->next = other->next == index ? task->next : other->next;
+    }
+    task->next = 0;
+}
+
+/* ... nor by a stack. */
 static void go_on(struct krait_newest_tasks *tasks, uint32_t index)
 {
     struct krait_newest_task *task = &tasks->items[index - 1];
-    uint64_t *waits = krait_map_get(&tasks->waiting, awaited_by(&task->left));
-    if (task->waits && waits && *waits == index)
-        *waits = 0;
+    stop_waiting(tasks, index);
     if (task->number && tasks->by_number[task->number] == index)
         tasks->by_number[task->number] = 0;
     task->waits = false;
     task->number = 0;
 }
 
-/* It is ready: it waits for its turn alone. */
-static void wake(struct krait_newest_tasks *tasks, uint64_t key)
+/* It waits for its turn alone. */
+static void make_ready(struct krait_newest_task *task)
 {
-    uint64_t *waits = krait_map_get(&tasks->waiting, key);
-    if (!waits || !*waits)
-        return;
-    struct krait_newest_task *task = &tasks->items[*waits - 1];
-    *waits = 0;
     task->left.reason = KRAIT_task_leave_reason_yielded;
     task->left.on = 0;
+}
+
+/* All that wait for it are ready. */
+static void wake(struct krait_newest_tasks *tasks, uint64_t key)
+{
+    uint64_t *first = krait_map_get(&tasks->waiting, key);
+    uint32_t i = first ? (uint32_t)*first : 0;
+    if (first)
+        *first = 0;
+    while (i) {
+        struct krait_newest_task *task = &tasks->items[i - 1];
+        i = task->next;
+        task->next = 0;
+        make_ready(task);
+    }
+}
+
+static void wake_by(struct krait_newest_tasks *tasks, uint32_t id)
+{
+    const uint64_t *index = krait_map_get(&tasks->by_id, id);
+    if (!index || !*index || !tasks->items[*index - 1].waits)
+        return;
+    stop_waiting(tasks, (uint32_t)*index);
+    make_ready(&tasks->items[*index - 1]);
 }
 
 /* It waits for nothing any more. */
@@ -96,6 +129,8 @@ static void end(struct krait_newest_tasks *tasks, uint32_t index)
 static void wait_for(struct krait_newest_tasks *tasks, uint32_t index, uint64_t key)
 {
     krait_map_trim(&tasks->waiting, &tasks->most_waiting);
+    const uint64_t *first = krait_map_get(&tasks->waiting, key);
+    tasks->items[index - 1].next = first ? (uint32_t)*first : 0;
     tasks->failed |= krait_map_put(&tasks->waiting, key, index) != 0;
 }
 
@@ -158,6 +193,7 @@ void krait_newest_tasks_follow(struct krait_newest_tasks *tasks, uint32_t id, st
     struct krait_payload_task_run begun;
     struct krait_payload_task_leave left;
     struct krait_payload_task_wake woken;
+    struct krait_payload_task_wake_by woken_by;
     struct krait_payload_python_switch change;
     if (id == KRAIT_EVENT_task_run && krait_read_task_run(&payload, &begun))
         run(tasks, begun.task);
@@ -165,6 +201,8 @@ void krait_newest_tasks_follow(struct krait_newest_tasks *tasks, uint32_t id, st
         leave(tasks, &left);
     else if (id == KRAIT_EVENT_task_wake && krait_read_task_wake(&payload, &woken))
         wake(tasks, woken.on);
+    else if (id == KRAIT_EVENT_task_wake_by && krait_read_task_wake_by(&payload, &woken_by))
+        wake_by(tasks, woken_by.task);
     else if (id == KRAIT_EVENT_python_switch && krait_read_python_switch(&payload, &change))
         switch_stacks(tasks, change.from);
 }

@@ -3,12 +3,16 @@
  * In which task's step a thread is at one time. Its events are read from further and further back, up to that time, until
  * they tell. That no step is known proves nothing: an inner one may have ended (an eager task's, Python 3.12), and the
  * outer one is not stated again. So then they are read from where events are missing, or from the thread's begin.
+ *
+ * Below that: which tasks a thread runs, and what a task is called.
  */
 #include "base/array.h"
 #include "event/steps.h"
 #include "trace/importer.h"
 #include "trace/tasks.h"
 #include "trace/thread_events.h"
+
+#include <string.h>
 
 /* Of events, before the packet that the time lies in; an answer has to come at once. */
 #define FIRST_BYTES ((size_t)64 << 10)
@@ -104,4 +108,21 @@ void krait_tasks_of(const struct krait_trace *trace, uint32_t thread, bool *task
     events.wanted[KRAIT_EVENT_task_run] = true;
     if (ran.image && trace->task_count && krait_thread_events_may_be(&events, trace, thread))
         krait_thread_events_read(&events, trace, thread, KRAIT_RANGE_ALL, &ignored);
+}
+
+/* -- what it is called -- */
+
+bool krait_task_has_name(const struct krait_task *task)
+{
+    return krait_task_is_named(task->name);
+}
+
+const char *krait_task_label(struct krait_trace *trace, const struct krait_task *task)
+{
+    const char *func = task->func == KRAIT_NO_ID ? "" : trace->funcs[task->func].name;
+    bool has_name = krait_task_has_name(task);
+    if (*func && strcmp(task->name, "?") == 0)
+        return krait_arena_strdup(&trace->impl->arena, func);
+    return krait_arena_fmt(&trace->impl->arena, "%s%s%s", has_name ? task->name : func, *func ? " " : "",
+                           has_name ? func : task->name);
 }

@@ -19,21 +19,6 @@ const char *const krait_task_state_names[KRAIT_TASK_STATES] = {
     [KRAIT_TASK_SWITCH] = "switch",
 };
 
-bool krait_task_has_name(const struct krait_task *task)
-{
-    return krait_task_is_named(task->name);
-}
-
-const char *krait_task_label(struct krait_trace *trace, const struct krait_task *task)
-{
-    const char *func = task->func == KRAIT_NO_ID ? "" : trace->funcs[task->func].name;
-    bool has_name = krait_task_has_name(task);
-    if (*func && strcmp(task->name, "?") == 0)
-        return krait_arena_strdup(&trace->impl->arena, func);
-    return krait_arena_fmt(&trace->impl->arena, "%s%s%s", has_name ? task->name : func, *func ? " " : "",
-                           has_name ? func : task->name);
-}
-
 /* -- states that are over, in batches by track -- */
 
 enum { BATCH = 256 };
@@ -56,6 +41,8 @@ struct now {
     uint64_t last_ns; /* to where its states were handed out */
     uint32_t c;       /* of a greenlet: the code of the C function that it switched in; 0: none */
     uint32_t thread;  /* that ran it last */
+    uint64_t key;     /* in pass.waiting, by which its wait ends; 0: none */
+    uint32_t next;    /* the index of the next one that waits for the same, + 1 */
     struct krait_payload_task_leave left; /* how its last step ended; `at` tells the state, be it of C */
     struct batch batch;
 };
@@ -92,8 +79,7 @@ struct pass {
     struct strand *at;        /* whose events come */
     struct strand alone;      /* ... where threads come one after the other */
     struct now *now;          /* by index in trace->tasks */
-    struct krait_map waiting; /* what is waited for to the index of who waits, + 1 */
-    struct krait_map ended;   /* a future of several tasks to the index of the one that ended last, + 1 */
+    struct krait_map waiting; /* what is waited for to the index of the first that waits, + 1 */
     struct krait_thread_events events;
     uint32_t names[KRAIT_TASK_STATES];
 };
@@ -176,43 +162,48 @@ static uint32_t find_task(const struct pass *pass, uint64_t id)
     return index ? (uint32_t)*index : KRAIT_NO_ID;
 }
 
+/* It does not wait any more for what it waited for. */
+static void stop_waiting(struct pass *pass, uint32_t task)
+{
+    struct now *now = &pass->now[task];
+    uint64_t *first = now->key ? krait_map_get(&pass->waiting, now->key) : NULL;
+    if (first && *first == task + 1)
+        *first = now->next;
+    for (uint64_t i = first ? *first : 0; i; i = pass->now[i - 1].next) {
+        struct now *other = &pass->now[i - 1];
+        other->next = other->next == task + 1 ? now->next : other->next;
+    }
+    now->key = now->next = 0;
+}
+
 static int wait_for(struct pass *pass, uint32_t task, uint64_t key)
 {
-    return krait_map_put(&pass->waiting, key, (uint64_t)task + 1);
+    const uint64_t *first = key ? krait_map_get(&pass->waiting, key) : NULL;
+    pass->now[task].key = key;
+    pass->now[task].next = first ? (uint32_t)*first : 0;
+    return key ? krait_map_put(&pass->waiting, key, (uint64_t)task + 1) : 0;
 }
 
-/* The future of several tasks: see krait_task.nursery. */
-static uint64_t nursery_at(const struct pass *pass, uint32_t task, uint64_t t_ns)
+/* A task that waits is ready: `by` has ended its wait. */
+static int end_wait(struct pass *pass, uint32_t task, uint64_t t_ns, uint32_t by)
 {
-    const struct krait_task *of = &pass->trace->tasks[task];
-    return t_ns < of->moved_ns ? of->nursery_before : of->nursery;
+    const struct now *now = &pass->now[task];
+    bool waits = now->is_known && now->state != KRAIT_TASK_RUNNING && now->state != KRAIT_TASK_READY;
+    stop_waiting(pass, task);
+    return waits ? go_to(pass, task, t_ns, KRAIT_TASK_READY, by) : 0;
 }
 
-static int note_end(struct pass *pass, uint32_t task, uint64_t t_ns)
-{
-    uint64_t nursery = nursery_at(pass, task, t_ns);
-    return nursery ? krait_map_put(&pass->ended, nursery, (uint64_t)task + 1) : 0;
-}
-
-/* The loop wakes who waits for several tasks: because of the one that has just ended. */
-static uint32_t last_ended(const struct pass *pass, uint64_t key)
-{
-    const uint64_t *task = krait_map_get(&pass->ended, key);
-    return task && *task ? (uint32_t)(*task - 1) : KRAIT_NO_ID;
-}
-
+/* All that wait for it; not for another future that had the address before. */
 static int wake(struct pass *pass, uint64_t key, uint64_t t_ns, uint32_t by)
 {
-    uint64_t *waiter = krait_map_get(&pass->waiting, key);
-    uint32_t task = waiter && *waiter ? (uint32_t)(*waiter - 1) : KRAIT_NO_ID;
-    const struct now *now = task == KRAIT_NO_ID ? NULL : &pass->now[task];
-    if (!now || (now->is_known && now->since_ns > t_ns)) /* another future had the address before */
-        return 0;
-    *waiter = 0;
-    if (by == KRAIT_NO_ID && now->left.reason == KRAIT_task_leave_reason_tasks)
-        by = last_ended(pass, key);
-    bool is_waiting = now->is_known && now->state != KRAIT_TASK_RUNNING && now->state != KRAIT_TASK_READY;
-    return is_waiting ? go_to(pass, task, t_ns, KRAIT_TASK_READY, by) : 0;
+    const uint64_t *first = krait_map_get(&pass->waiting, key);
+    int rc = 0;
+    for (uint32_t i = first ? (uint32_t)*first : 0, next; i && !rc; i = next) {
+        const struct now *now = &pass->now[i - 1];
+        next = now->next;
+        rc = now->is_known && now->since_ns > t_ns ? 0 : end_wait(pass, i - 1, t_ns, by);
+    }
+    return rc;
 }
 
 /* NULL: it is not known. */
@@ -255,6 +246,7 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
                  uint64_t t_ns)
 {
     int rc = 0;
+    stop_waiting(pass, task);
     pass->now[task].thread = pass->at->thread;
     pass->now[task].left = *event;
     if (event->reason == KRAIT_task_leave_reason_switched) {
@@ -279,7 +271,6 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
         return end_state(pass, &pass->now[task], t_ns);
     default: /* it has ended */
         rc = end_state(pass, &pass->now[task], t_ns);
-        rc = rc ? rc : note_end(pass, task, t_ns);
         return rc ? rc : wake(pass, krait_awaited_task(event->task), t_ns, task);
     }
 }
@@ -363,6 +354,7 @@ static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload
     const struct now *now = &pass->now[task];
     uint32_t by = switcher(pass, task);
     pass->at->switched.to = 0;
+    stop_waiting(pass, task);
     bool was_in = confirm_step(&pass->at->doubtful, task), is_in = krait_steps_begin(&pass->at->now_in, task);
     pass->now[task].thread = pass->at->thread;
     if (now->c && !pass->at->calls.depth) /* it goes on in what it called */
@@ -385,6 +377,13 @@ static int on_wake(struct pass *pass, uint64_t t_ns, struct krait_cursor *payloa
     struct krait_payload_task_wake event;
     uint32_t by = krait_steps_top(&pass->at->now_in, KRAIT_NO_ID);
     return krait_read_task_wake(payload, &event) ? wake(pass, event.on, t_ns, by) : 0;
+}
+
+static int on_wake_by(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload)
+{
+    struct krait_payload_task_wake_by event;
+    uint32_t task = krait_read_task_wake_by(payload, &event) ? find_task(pass, event.task) : KRAIT_NO_ID;
+    return task == KRAIT_NO_ID ? 0 : end_wait(pass, task, t_ns, find_task(pass, event.by));
 }
 
 /* An event that is none of tasks'. */
@@ -431,16 +430,18 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
     if (t_ns >= pass->range.to_ns)
         return -ERANGE;
     look_for_loss(pass, t_ns);
-    if (id != KRAIT_EVENT_task_run && id != KRAIT_EVENT_task_leave && id != KRAIT_EVENT_task_wake) {
+    static int (*const handlers[KRAIT_EVENT_IDS])(struct pass *, uint64_t, struct krait_cursor *) = {
+        [KRAIT_EVENT_task_run] = on_run,
+        [KRAIT_EVENT_task_leave] = on_leave,
+        [KRAIT_EVENT_task_wake] = on_wake,
+        [KRAIT_EVENT_task_wake_by] = on_wake_by,
+    };
+    if (!handlers[id]) {
         on_call(pass, id, t_ns, &payload);
         return 0;
     }
     int rc = settle_doubt(pass, t_ns);
-    if (rc)
-        return rc;
-    return id == KRAIT_EVENT_task_run     ? on_run(pass, t_ns, &payload)
-           : id == KRAIT_EVENT_task_leave ? on_leave(pass, t_ns, &payload)
-                                          : on_wake(pass, t_ns, &payload);
+    return rc ? rc : handlers[id](pass, t_ns, &payload);
 }
 
 static bool begin_strand(struct pass *pass, struct strand *strand, uint32_t thread, krait_thread_event_fn *fn,
@@ -688,7 +689,6 @@ static int walk_process(struct pass *pass, uint32_t process)
     }
     int rc = threads ? read_threads(pass, threads, count, &damage) : -ENOMEM;
     krait_map_done(&pass->waiting); /* another process may have the same addresses */
-    krait_map_done(&pass->ended);
     return rc ? rc : end_all(pass, process);
 }
 

@@ -28,6 +28,30 @@ static void leave(struct krait_newest_tasks *tasks, uint32_t task, uint8_t reaso
     krait_newest_tasks_follow(tasks, KRAIT_EVENT_task_leave, (struct krait_cursor){ payload, payload + n });
 }
 
+static void wake(struct krait_newest_tasks *tasks, uint64_t on)
+{
+    uint8_t payload[KRAIT_BYTES_task_wake];
+    size_t n = krait_put_task_wake(payload, &(struct krait_payload_task_wake){ .on = on });
+    krait_newest_tasks_follow(tasks, KRAIT_EVENT_task_wake, (struct krait_cursor){ payload, payload + n });
+}
+
+static void wake_by(struct krait_newest_tasks *tasks, uint32_t task, uint32_t by)
+{
+    uint8_t payload[KRAIT_BYTES_task_wake_by];
+    size_t n =
+        krait_put_task_wake_by(payload, &(struct krait_payload_task_wake_by){ .task = task, .by = by });
+    krait_newest_tasks_follow(tasks, KRAIT_EVENT_task_wake_by, (struct krait_cursor){ payload, payload + n });
+}
+
+/* How many tasks wait for something, and do not only wait for their turn. */
+static int count_waiting(const struct krait_newest_tasks *tasks)
+{
+    int n = 0;
+    for (uint32_t i = 0; i < tasks->count; i++)
+        n += tasks->items[i].waits && tasks->items[i].left.reason == KRAIT_task_leave_reason_future;
+    return n;
+}
+
 static void switch_from(struct krait_newest_tasks *tasks, uint16_t from)
 {
     uint8_t payload[KRAIT_BYTES_python_switch];
@@ -60,6 +84,27 @@ static void tasks_that_have_ended_take_no_memory(void **state)
     krait_newest_tasks_done(&tasks);
 }
 
+static void all_that_wait_for_one_future_are_ready_when_it_is_done(void **state)
+{
+    enum { ALL = 5, FUTURE = 4096, OTHER = 8192 };
+    struct krait_newest_tasks tasks = { 0 };
+    for (uint32_t task = 1; task <= ALL; task++)
+        leave(&tasks, task, KRAIT_task_leave_reason_future, FUTURE);
+    run(&tasks, 3);
+    leave(&tasks, 3, KRAIT_task_leave_reason_future, OTHER);
+    wake_by(&tasks, 2, 3);
+    assert_int_equal(count_waiting(&tasks), ALL - 1);
+    wake(&tasks, FUTURE);
+    assert_int_equal(count_waiting(&tasks), 1);
+    wake(&tasks, FUTURE);
+    wake_by(&tasks, ALL + 1, 0);
+    assert_int_equal(count_waiting(&tasks), 1);
+    wake(&tasks, OTHER);
+    assert_int_equal(count_waiting(&tasks), 0);
+    assert_int_equal(tasks.count, ALL);
+    krait_newest_tasks_done(&tasks);
+}
+
 /* Its stack is that of nobody else. */
 static void a_greenlet_that_ends_is_not_switched_from(void **state)
 {
@@ -82,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_that_have_ended_take_no_memory),
+        cmocka_unit_test(all_that_wait_for_one_future_are_ready_when_it_is_done),
         cmocka_unit_test(a_greenlet_that_ends_is_not_switched_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait report --by task: what tasks of asyncio ran and waited for."""
 
+import itertools
+import json
 import re
 import subprocess
 
 import pytest
 
 from conftest import verb_json
+from exported import export  # noqa: F401  (a fixture)
 from tasks_made import GREENLETS, last_moment
 
 PROGRAM = """
@@ -236,6 +239,7 @@ thread 7
 5us leave 2 3
 6us run 3
 8us leave 3 3
+9us wakeby 1 2
 10us wake 64
 20us run 1
 30us leave 1 3
@@ -247,8 +251,8 @@ thread 7
 """
 
 
-def test_a_task_that_waits_for_several_is_woken_by_the_last_of_them(synth, krait):
-    """The loop ends the wait, outside of all tasks. Another future may have the address later."""
+def test_a_task_that_waits_for_several_says_whose_end_woke_it(synth, krait):
+    """The loop ends the wait, outside of all tasks; the one that ended last need not be the one. Another future may have the address later."""
     folder = synth(SEVERAL)
 
     def at(us):
@@ -256,8 +260,53 @@ def test_a_task_that_waits_for_several_is_woken_by_the_last_of_them(synth, krait
 
     assert at(4) == [(0, "main", "task", None), (1, "first", "running", None)]
     assert at(7) == [(0, "main", "task", None), (1, "last", "running", None)]
-    assert at(15) == [(0, "main", "ready", 3)]
+    assert at(15) == [(0, "main", "ready", 2)]
     assert at(33) == [(0, "later", "future", None)] and at(36) == [(0, "later", "ready", None)]
+
+
+SHARED = """
+process 7 python3
+code 1 python m main m.py 1
+task 1 1 first
+task 2 1 second
+task 3 1 third
+task 4 1 ender
+thread 7
+0us call 1
+1us run 1
+2us leave 1 2 4
+3us run 2
+4us leave 2 2 4
+5us run 3
+6us leave 3 1 64
+7us run 1
+8us leave 1 1 64
+9us run 4
+10us leave 4 3
+12us run 4
+13us wake 64
+14us leave 4 3
+15us run 1
+16us leave 1 1 80
+17us run 4
+18us wake 64
+19us leave 4 3
+20us return
+"""
+
+
+def test_all_that_wait_for_one_task_or_future_are_woken_by_it(synth, krait):
+    """One that has gone on, and waits for something else now, is not."""
+    folder = synth(SHARED)
+
+    def at(us):
+        rows = verb_json(krait, "report", folder, "--by", "task", "--at", f"{us}us")["tasks"]
+        return {r["task"].split()[0]: (r["state"], r["waits_for"], r["woken_by"]) for r in rows if r["task"] != "ender main"}
+
+    assert at(6.5) == {"first": ("task", 4, None), "second": ("task", 4, None), "third": ("future", None, None)}
+    assert at(11) == {"first": ("future", None, None), "second": ("ready", None, 4), "third": ("future", None, None)}
+    assert at(13.5) == {"first": ("ready", None, 4), "second": ("ready", None, 4), "third": ("ready", None, 4)}
+    assert at(18.5)["first"] == ("future", None, None)
 
 
 def test_a_greenlet_that_runs_says_who_switched_to_it(synth, krait):
@@ -329,6 +378,159 @@ def test_a_task_stands_above_those_that_it_gathers(record, python, krait):
 @pytest.mark.pythons(least=(3, 11))
 def test_a_task_stands_above_those_of_its_group(record, python, krait):
     check_children(record, python, krait, "group")
+
+
+# Each waits in its own way; `busy` is at the moment while it does.
+WAYS = """
+import asyncio, sys
+
+this_task = asyncio.current_task
+
+def moment(): pass
+
+def started(*coroutines):
+    tasks = [asyncio.ensure_future(c) for c in coroutines]
+    for task, coroutine in zip(tasks, coroutines): task.set_name(coroutine.__name__)
+    return tasks
+
+async def ends(): pass
+async def waits(event): await event.wait()
+async def busy(event):
+    for _ in range(5): await asyncio.sleep(0)  # the others have begun by then
+    moment()
+    event.set()
+async def fails():
+    await asyncio.sleep(0)
+    moment()
+    raise KeyError
+async def spawns(group, event):
+    for c in (busy, waits): group.create_task(c(event)).set_name(c.__name__)
+
+async def wait(event): await asyncio.wait(started(ends(), busy(event), waits(event)))
+async def wait_first(event): await asyncio.wait(started(waits(event), busy(event)), return_when=asyncio.FIRST_COMPLETED)
+async def wait_timeout(event):
+    tasks = started(ends(), busy(event), waits(asyncio.Event()))
+    await asyncio.wait(tasks, timeout=0.05)
+    tasks[2].cancel()
+async def wait_future(event):
+    future = asyncio.get_running_loop().create_future()
+    async def does():
+        moment()
+        future.set_result(1)
+    await asyncio.wait([future, *started(does())], return_when=asyncio.FIRST_COMPLETED)
+async def wait_for(event): await asyncio.wait_for(started(busy(event))[0], 100)
+async def shield(event): await asyncio.shield(started(busy(event))[0])
+async def shield_cancelled(event):
+    async def protects(): await asyncio.shield(started(busy(event))[0])
+    (task,) = started(protects())
+    for _ in range(2): await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    await event.wait()
+async def completed(event):
+    for each in asyncio.as_completed(started(busy(event), waits(event))): await each
+async def gather(event): await asyncio.gather(*started(ends(), busy(event), waits(event)))
+async def gather_fails(event):
+    try: await asyncio.gather(*started(fails(), waits(event)))
+    except KeyError: event.set()
+async def gather_cancelled(event):
+    asyncio.get_running_loop().call_later(0.05, this_task().cancel)
+    try: await asyncio.gather(*started(ends(), busy(event), waits(asyncio.Event())))
+    except asyncio.CancelledError: pass
+async def gathers_gather(event):
+    (task,) = started(busy(event))
+    await asyncio.gather(asyncio.shield(task), asyncio.gather(*started(waits(event), ends())))
+async def group(event):
+    async with asyncio.TaskGroup() as group: group.create_task(spawns(group, event)).set_name("spawns")
+async def group_fails(event):
+    try:
+        async with asyncio.TaskGroup() as group:
+            for c in (fails(), waits(event)): group.create_task(c).set_name(c.__name__)
+    except Exception: pass
+
+async def main():
+    for way in sys.argv[1:]:
+        task = asyncio.ensure_future(globals()[way](asyncio.Event()))
+        task.set_name(way)
+        await task
+
+asyncio.run(main())
+"""
+
+# What is below it at the moment, by depth; whose end, or whose cancellation, ended its wait. In wait_timeout that was the timer.
+FOUND = {
+    "wait": ([(1, "busy"), (1, "waits")], "waits"),
+    "wait_first": ([(1, "busy"), (1, "waits")], "busy"),
+    "wait_timeout": ([(1, "busy"), (1, "waits")], None),
+    "wait_future": ([(1, "does")], "does"),
+    "wait_for": ([(1, "busy")], "busy"),
+    "shield": ([(1, "busy")], "busy"),
+    "completed": ([], "busy"),
+    "gather": ([(1, "busy"), (1, "waits")], "waits"),
+    "gather_fails": ([(1, "fails"), (1, "waits")], "fails"),
+    "gather_cancelled": ([(1, "busy"), (1, "waits")], "waits"),
+    "gathers_gather": ([(1, "busy"), (1, "waits")], "waits"),
+    "group": ([(1, "busy"), (1, "waits")], "waits"),
+    "group_fails": ([(1, "fails"), (1, "waits")], "fails"),
+}
+
+
+def children(rows, name):
+    """What is below a task of that name, with the depth counted from it."""
+    (at,) = [i for i, row in enumerate(rows) if row["task"].startswith(name + " ")]
+    below = list(itertools.takewhile(lambda row: row["depth"] > rows[at]["depth"], rows[at + 1 :]))
+    return rows[at], sorted((row["depth"] - rows[at]["depth"], row["task"].split()[0]) for row in below)
+
+
+def wakers(path, names):
+    """{task: the one that ended its first wait for tasks}, by their names; tasks in an export are called by name and function."""
+    found, waited = {}, set()
+    for e in json.loads(path.read_text())["traceEvents"]:
+        label, _, state = e["name"].partition(": ")
+        if e["ph"] != "b" or e.get("cat") != "task":
+            continue
+        if state == "task":
+            waited.add(label)
+        elif state == "ready" and label in waited:
+            found.setdefault(label.split()[0], names.get(e.get("args", {}).get("woken_by")))
+    return found
+
+
+@pytest.mark.every_python
+def test_a_wait_for_tasks_names_them_and_whose_end_ended_it(record, python, krait, export):  # noqa: F811
+    ways = [way for way in FOUND if python.number >= (3, 11) or not way.startswith("group")]
+    recording = record.text(python, WAYS, *ways, "shield_cancelled")
+    names = {task["id"]: task["name"] for task in recording.main.said("task:define")}
+    woken_by = wakers(export(recording.path, "chrome"), names)
+    calls = verb_json(krait, "intervals", recording.path, "--call", "moment", "--list")["list"]
+    found = {}
+    for way, call in zip(ways, calls):
+        rows = verb_json(krait, "report", recording.path, "--by", "task", "--at", f"{(call['begin_ns'] + 1) / 1e9:.9f}s")["tasks"]
+        row, below = children(rows, way)
+        assert row["state"] == "task"
+        found[way] = (below, woken_by[way])
+    assert found == {way: FOUND[way] for way in ways}
+    assert woken_by["protects"] == "shield_cancelled"
+
+
+GATHERED_OFTEN = """
+import asyncio
+
+async def inner(): await asyncio.sleep(0.001)
+
+async def main():
+    future = asyncio.create_task(inner())
+    for _ in range(4): future = asyncio.gather(*[future] * 1000)
+    await future
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.few_pythons
+def test_a_future_that_is_gathered_often_does_not_stop_the_program(record, python):
+    """Its children are the same task, a million of millions of times."""
+    record.text(python, GATHERED_OFTEN)
 
 
 @pytest.mark.few_pythons

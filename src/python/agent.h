@@ -30,6 +30,7 @@ enum krait_code_flags {
     KRAIT_CODE_TASK = 1 << 3,  /* a coroutine: tasks.h */
     KRAIT_CODE_WAKES = 1 << 4, /* of C: ends a task's wait */
     KRAIT_CODE_ARGS = 1 << 5,  /* its arguments are recorded: args.h; never in its own slot */
+    KRAIT_CODE_GREEN = 8,      /* from this bit on, of C: its number in green_waits.h, or 0 */
 };
 
 /* A function, found by an address: of its code object, PyMethodDef or type. 32 bytes, so two fit a cache line. */
@@ -94,6 +95,7 @@ struct krait_interp {
     PyObject *hooks[16];       /* callbacks, kept from one recording to the next */
     bool scan_threads;         /* before 3.12: a thread was started */
     bool sees_tasks;           /* the hooks look at coroutines */
+    bool sees_green_calls;     /* ... at functions of gevent's: green_waits.h */
     struct krait_tasks *tasks; /* tasks.c; NULL: the program has none */
     struct krait_governor {
         int64_t left;    /* hooks until the governor looks again */
@@ -438,6 +440,8 @@ int krait_monitoring_install(struct krait_interp *in, const char **why);
 void krait_monitoring_remove(struct krait_interp *in);
 /* From now on the hooks look at coroutines too. GIL held. */
 void krait_monitoring_see_tasks(struct krait_interp *in);
+/* ... look at functions of gevent's. */
+void krait_monitoring_see_green_calls(struct krait_interp *in);
 /* Goes on without RAISE. GIL held. */
 void krait_monitoring_drop_raise(struct krait_interp *in);
 /* Take all hooks out, and put them in again. GIL held. */

@@ -11,6 +11,7 @@
 
 #include "python/args.h"
 #include "python/compat/running.h"
+#include "python/green_waits.h"
 #include "python/tasks.h"
 #include "python/text.h"
 
@@ -515,6 +516,8 @@ static bool look_for_tasks(struct krait_interp *in, PyObject *code, const char *
     enum { COROUTINES = KRAIT_CO_COROUTINE | KRAIT_CO_ITERABLE_COROUTINE };
     if (!in->sees_tasks && krait_tasks_are_of(module))
         krait_tasks_see(in);
+    if (!in->sees_green_calls && krait_green_waits_are_of(module))
+        krait_monitoring_see_green_calls(in);
     bool is_coroutine = in->sees_tasks && attr_u32(code, "co_flags") & COROUTINES;
     if (is_coroutine)
         krait_tasks_look(in);
@@ -680,6 +683,9 @@ struct krait_code *krait_code_define_c(struct krait_interp *in, const void *key,
     struct krait_code *slot = finish(in, key, KRAIT_code_kind_c, take, &t);
     if (slot && krait_tasks_is_waker(t.module, t.name))
         slot->flags |= KRAIT_CODE_WAKES;
+    uint32_t green = slot && in->agent->tasks ? krait_green_waits_function(t.module, t.name) : 0;
+    if (green)
+        slot->flags |= green << KRAIT_CODE_GREEN;
     PyErr_Restore(type, value, traceback);
     return slot;
 }

@@ -5,6 +5,7 @@
 #include "python/codes.h"
 #include "python/compat/running.h"
 #include "python/gil.h"
+#include "python/green_waits.h"
 #include "python/tasks.h"
 #include "python/text.h"
 
@@ -93,6 +94,7 @@ struct greens {
     PyObject *begun;             /* it has begun, and is not defined; borrowed: it runs */
     struct krait_map by_address; /* to an id << FLAG_BITS and flags; 0: it has ended */
     size_t most;                 /* of krait_map_trim */
+    struct krait_green_waits waits;
 };
 
 static __thread struct greens *of_thread;
@@ -111,8 +113,10 @@ void krait_green_tasks_forked(void)
 
 void krait_green_tasks_thread_end(void)
 {
-    if (of_thread)
+    if (of_thread) {
         krait_map_done(&of_thread->by_address);
+        krait_green_waits_done(&of_thread->waits);
+    }
     free(of_thread);
     of_thread = NULL;
 }
@@ -238,6 +242,7 @@ static void leave(struct krait_interp *in, PyObject *greenlet, bool threw, struc
     if (!of->left)
         return;
     if (is_dead(greenlet)) {
+        krait_green_waits_end(&of_thread->waits, of->left, greenlet);
         keep(greenlet, 0);
         of->reason = threw ? KRAIT_task_leave_reason_raised : KRAIT_task_leave_reason_returned;
         return;
@@ -246,6 +251,7 @@ static void leave(struct krait_interp *in, PyObject *greenlet, bool threw, struc
     uint64_t flags = frame ? 0 : FRAMELESS;
     of->at = code ? krait_code_id(in, code) : 0;
     of->reason = KRAIT_task_leave_reason_switched;
+    krait_green_waits_leave(&of_thread->waits, of->left, frame);
     if ((entry & FRAMELESS) != flags)
         keep(greenlet, (entry & ~(uint64_t)FRAMELESS) | flags);
     Py_XDECREF(code);
@@ -273,6 +279,7 @@ struct krait_green_switch krait_green_tasks_switch(struct krait_interp *in, PyOb
     settle_begun(in, 0);
     leave(in, origin, threw, &of);
     of.entered = of_thread->current = enter(in, target);
+    of.by = of.entered ? krait_green_waits_go_on(&of_thread->waits, of.entered) : 0;
     PyErr_Clear();
     return of;
 }
@@ -291,9 +298,25 @@ void krait_green_tasks_put_leave(struct krait_ring *ring, uint64_t t, const stru
                                krait_put_task_leave(payload, &event));
 }
 
+void krait_green_tasks_call(uint32_t function, PyObject *object)
+{
+    if (of_thread && !krait_green_tasks_are_new())
+        krait_green_waits_call(&of_thread->waits, function, object, of_thread->current);
+}
+
+static void put_wake(struct krait_ring *ring, uint64_t t, const struct krait_green_switch *of)
+{
+    uint8_t payload[KRAIT_BYTES_task_wake_by];
+    const struct krait_payload_task_wake_by event = { .task = of->entered, .by = of->by };
+    krait_writer_put_small(ring, t, KRAIT_EVENT_task_wake_by, payload,
+                           krait_put_task_wake_by(payload, &event));
+}
+
 void krait_green_tasks_put_run(struct krait_ring *ring, uint64_t t, const struct krait_green_switch *of)
 {
     uint8_t payload[KRAIT_BYTES_task_run];
+    if (of->by)
+        put_wake(ring, t, of);
     const struct krait_payload_task_run event = { .task = of->entered };
     if (of->entered)
         krait_writer_put_small(ring, t, KRAIT_EVENT_task_run, payload, krait_put_task_run(payload, &event));
@@ -319,6 +342,7 @@ void krait_green_tasks_pause(struct krait_interp *in)
     krait_thread_tell_pause(in);
     put_unseen(in, of_thread->current);
     of_thread->current = 0;
+    krait_green_waits_done(&of_thread->waits); /* who goes on now is not told */
 }
 
 void krait_green_tasks_look(struct krait_interp *in, PyObject *module)

@@ -14,6 +14,7 @@
 #include "python/args.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
+#include "python/green_tasks.h"
 #include "python/tasks.h"
 
 PyObject *krait_monitoring_disable;
@@ -442,16 +443,25 @@ static inline PyObject *task_yields(KRAIT_ARGS)
     return call_base_at_end(self, args, nargs, names, KRAIT_task_leave_reason_yielded);
 }
 
+/* What a call on an object tells of waits. */
+static void note_method(struct krait_interp *in, uint32_t flags, PyObject *object)
+{
+    if (flags & KRAIT_CODE_WAKES)
+        krait_tasks_wake(in, object);
+    else
+        krait_green_tasks_call(flags >> KRAIT_CODE_GREEN, object);
+}
+
 static PyObject *task_call(KRAIT_ARGS)
 {
     PyObject *result = call_base(self, args, nargs, names);
     struct krait_interp *in = hook_interp(self);
     const void *key = krait_code_key(args[2]);
     const struct krait_code *slot = key ? krait_code_find(in, key) : NULL;
-    if (KRAIT_UNLIKELY(slot && slot->flags & KRAIT_CODE_WAKES))
-        krait_tasks_wake(in, Py_TYPE(args[2]) == krait_compat.cfunction_type
-                                 ? krait_at(args[2], KRAIT_CFUNCTION_SELF)
-                                 : args[3]);
+    if (KRAIT_UNLIKELY(slot && slot->flags & (KRAIT_CODE_WAKES | ~0u << KRAIT_CODE_GREEN)))
+        note_method(in, slot->flags,
+                    Py_TYPE(args[2]) == krait_compat.cfunction_type ? krait_at(args[2], KRAIT_CFUNCTION_SELF)
+                                                                    : args[3]);
     return result;
 }
 

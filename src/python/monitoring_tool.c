@@ -88,6 +88,13 @@ static int take_tool(PyObject *monitoring, struct krait_interp *in, const char *
     return -EBUSY;
 }
 
+/* Whether a hook looks for more than calls. */
+static bool looks(const struct krait_interp *in, size_t row)
+{
+    bool is_wanted = in->sees_tasks || (in->sees_green_calls && krait_monitoring_rows[row].c);
+    return is_wanted && krait_monitoring_rows[row].around;
+}
+
 static int register_row(PyObject *monitoring, PyObject *events, struct krait_interp *in, PyTypeObject *type,
                         size_t row, long *mask)
 {
@@ -98,8 +105,7 @@ static int register_row(PyObject *monitoring, PyObject *events, struct krait_int
     if (hook) {
         struct krait_monitoring_hook *its = (struct krait_monitoring_hook *)hook;
         its->base = call;
-        its->call =
-            in->sees_tasks && krait_monitoring_rows[row].around ? krait_monitoring_rows[row].around : call;
+        its->call = looks(in, row) ? krait_monitoring_rows[row].around : call;
     }
     PyObject *done = hook && event > 0 ? PyObject_CallMethod(monitoring, "register_callback", "llO",
                                                              in->tool_id, event, hook)
@@ -136,9 +142,15 @@ static int register_all(PyObject *monitoring, struct krait_interp *in, const cha
 void krait_monitoring_see_tasks(struct krait_interp *in)
 {
     for (size_t i = 0; i < (size_t)KRAIT_MONITORING_ROWS; i++) {
-        if (in->hooks[i] && krait_monitoring_rows[i].around)
+        if (in->hooks[i] && looks(in, i))
             ((struct krait_monitoring_hook *)in->hooks[i])->call = krait_monitoring_rows[i].around;
     }
+}
+
+void krait_monitoring_see_green_calls(struct krait_interp *in)
+{
+    in->sees_green_calls = true;
+    krait_monitoring_see_tasks(in);
 }
 
 static PyObject *get_monitoring(void)

@@ -586,6 +586,17 @@ uint64_t krait_tasks_waited(const struct krait_interp *in, const void *trio_task
     return task && task->future ? task->future : (uintptr_t)trio_task;
 }
 
+struct krait_payload_task_wake_by krait_tasks_rescheduled(struct krait_interp *in, const void *trio_task)
+{
+    const struct krait_agent_task *task = in->tasks ? krait_tasks_find(in->tasks, trio_task) : NULL;
+    struct krait_payload_task_wake_by woken = { 0 };
+    if (!task || last_step())
+        return woken;
+    woken.task = task->id;
+    woken.by = krait_several_ended_by(in, 0);
+    return woken;
+}
+
 bool krait_tasks_say(struct krait_interp *in, struct krait_ring *ring, uint64_t t)
 {
     enum { BYTES = sizeof(struct krait_event_extended) + KRAIT_BYTES_task_run };

@@ -54,6 +54,8 @@ void krait_tasks_wake(struct krait_interp *in, PyObject *future);
 
 /* What a task of trio waits for, of which its address is given: as krait_payload_task_leave's `on`. */
 uint64_t krait_tasks_waited(const struct krait_interp *in, const void *trio_task);
+/* Such a task is woken; returns by the end of which other one. `by` is 0 if it is not by one's end. */
+struct krait_payload_task_wake_by krait_tasks_rescheduled(struct krait_interp *in, const void *trio_task);
 
 /* Events were lost, and the stack has been stated at time t: which tasks' steps the thread is in. Returns false if the ring
  * was full. */

@@ -21,7 +21,7 @@ struct krait_agent_task {
     bool moves; /* ... until it has started: nursery.start() */
 };
 
-enum { KRAIT_TASK_TRAPS = 2, KRAIT_TASK_WAITS = 6, KRAIT_TASK_CALLBACKS = 9, KRAIT_TASK_COLLECTS = 2 };
+enum { KRAIT_TASK_TRAPS = 2, KRAIT_TASK_WAITS = 6, KRAIT_TASK_CALLBACKS = 10, KRAIT_TASK_COLLECTS = 2 };
 
 /* What an address is known to be: in the low bits of what by_address has of it. */
 enum krait_task_known {

@@ -51,6 +51,7 @@ static const struct callback {
     { "asyncio.tasks", "_AsCompletedIterator", "_handle_completion", NULL, "f", NULL },
     { "asyncio.taskgroups", "TaskGroup", "_on_task_done", NULL, "task", NULL },
     { "anyio._backends._asyncio", "TaskGroup", "_spawn", "task_done", "_task", NULL },
+    { "trio._core._run", "Runner", "task_exited", NULL, "task", NULL }, /* the nursery's last one */
 };
 
 /* as_completed() has a queue of those that have ended. */

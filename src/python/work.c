@@ -78,6 +78,10 @@ static void put_wake(struct krait_note *note, const PyObject *task)
 {
     uint8_t payload[KRAIT_BYTES_task_wake];
     const struct krait_payload_task_wake event = { .on = krait_tasks_waited(note->in, task) };
+    const struct krait_payload_task_wake_by woken = krait_tasks_rescheduled(note->in, task);
+    uint8_t by[KRAIT_BYTES_task_wake_by];
+    if (woken.by)
+        krait_note_put(note, KRAIT_EVENT_task_wake_by, by, krait_put_task_wake_by(by, &woken));
     krait_note_put(note, KRAIT_EVENT_task_wake, payload, krait_put_task_wake(payload, &event));
 }
 

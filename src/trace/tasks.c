@@ -345,6 +345,14 @@ static uint32_t switcher(const struct pass *pass, uint32_t task)
     return is_hub(pass, from) ? KRAIT_NO_ID : from;
 }
 
+/* ... or whom gevent's hub runs it for, which was told just now. */
+static uint32_t runs_for(const struct pass *pass, uint32_t task, uint64_t t_ns)
+{
+    const struct now *now = &pass->now[task];
+    bool is_woken = now->is_known && now->state == KRAIT_TASK_READY && now->since_ns == t_ns;
+    return is_woken ? find_task(pass, (uint64_t)now->whom) : switcher(pass, task);
+}
+
 static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload)
 {
     struct krait_payload_task_run run;
@@ -352,7 +360,7 @@ static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload
     if (task == KRAIT_NO_ID)
         return 0;
     const struct now *now = &pass->now[task];
-    uint32_t by = switcher(pass, task);
+    uint32_t by = runs_for(pass, task, t_ns);
     pass->at->switched.to = 0;
     stop_waiting(pass, task);
     bool was_in = confirm_step(&pass->at->doubtful, task), is_in = krait_steps_begin(&pass->at->now_in, task);
@@ -383,7 +391,8 @@ static int on_wake_by(struct pass *pass, uint64_t t_ns, struct krait_cursor *pay
 {
     struct krait_payload_task_wake_by event;
     uint32_t task = krait_read_task_wake_by(payload, &event) ? find_task(pass, event.task) : KRAIT_NO_ID;
-    return task == KRAIT_NO_ID ? 0 : end_wait(pass, task, t_ns, find_task(pass, event.by));
+    uint32_t by = task == KRAIT_NO_ID ? KRAIT_NO_ID : find_task(pass, event.by);
+    return task == KRAIT_NO_ID ? 0 : end_wait(pass, task, t_ns, is_hub(pass, by) ? KRAIT_NO_ID : by);
 }
 
 /* An event that is none of tasks'. */

@@ -140,6 +140,70 @@ def test_greenlets_of_gevent_wait_for_what_they_wait_for(record, krait, python, 
         assert rows["yields", None]["waiting_ns"] == 0 < rows["yields", None]["ready_ns"]
 
 
+# Each way, one greenlet waits for what another one does, or for a timer.
+WAKES = """
+    import gevent
+    from gevent import queue
+    from gevent.event import AsyncResult, Event
+    from gevent.lock import BoundedSemaphore, Semaphore
+    def moment(): pass
+    def goes_on(wait):
+        wait()
+        moment()
+    def named(name, *args):
+        let = gevent.spawn(*args)
+        let.name = name
+        return let
+    def way(name, wait, wake):
+        waiter = named(name, goes_on, wait)
+        gevent.sleep(0)
+        gevent.joinall([named("waker", wake), waiter])
+    def main():
+        event, result, lock, bounded, line, full = Event(), AsyncResult(), Semaphore(0), BoundedSemaphore(1), queue.Queue(), queue.Queue(1)
+        way("event", lambda: event.wait(), lambda: event.set())
+        way("event in time", lambda: Event.wait(later, timeout=100), lambda: later.set())
+        way("result", lambda: result.get(), lambda: result.set(1))
+        way("lock", lambda: lock.acquire(), lambda: lock.release())
+        def enters():
+            with lock: pass
+        way("with", enters, lambda: lock.release())
+        lock.acquire()
+        bounded.acquire()
+        way("bounded", lambda: bounded.acquire(), lambda: bounded.release())
+        way("item", lambda: line.get(), lambda: line.put(1))
+        full.put(1)
+        way("room", lambda: full.put(2), lambda: full.get())
+        ends = named("ends", gevent.sleep, 0.01)
+        way("join", lambda: ends.join(), lambda: None)
+        way("late", lambda: Event().wait(timeout=0.01), lambda: None)
+        way("sleep", lambda: gevent.sleep(0.01), lambda: event.set())
+        twice = [named("twice", goes_on, lambda: lock.acquire()) for _ in range(2)]
+        gevent.sleep(0)
+        gevent.joinall([named("one", lambda: lock.release()), named("other", lambda: lock.release()), *twice])
+    later = Event()
+    gevent.spawn(main).join()
+"""
+WOKEN = {
+    **dict.fromkeys(["event", "event in time", "result", "lock", "bounded", "item", "room"], "waker"),
+    **{"join": "ends", "late": None, "sleep": None, "twice": None},
+}
+
+
+@pytest.mark.few_pythons
+def test_a_greenlet_of_gevent_says_who_woke_it(record, krait, python, venv):
+    """Not where several may have been it, or where the wait was over in time."""
+    wanted(python)
+    run = record.text(venv(python, "gevent"), WAKES)
+    names = {number: name for number, (name, _) in tasks_of(run.main).items()}
+    found = {}
+    for call in verb_json(krait, "intervals", run.path, "--call", "moment", "--list")["list"]:
+        rows = verb_json(krait, "report", run.path, "--by", "task", "--at", f"{(call['begin_ns'] + 1) / 1e9:.9f}s")["tasks"]
+        (row,) = [row for row in rows if row["state"] == "running"]
+        found[names[row["id"]]] = names.get(row["woken_by"])
+    known = WOKEN if python.number >= (3, 12) else dict.fromkeys(WOKEN)
+    assert found == {**known, "with": "waker" if python.number >= (3, 14) else None}
+
+
 THREADS = """
     import gc, gevent, greenlet, threading
     def sleeps(n):

@@ -324,6 +324,45 @@ def test_a_greenlet_that_runs_says_who_switched_to_it(synth, krait):
     assert at(45)["second"] == at(65)["second"] == ("running", None)
 
 
+HUB = """
+process 7 python3
+code 1 python m main m.py 1
+task 1 1 first
+task 2 1 second
+task 3 1 gevent.hub
+thread 7
+0us call 1
+1us run 2
+5us leave 2 5 1
+5us run 1
+10us leave 1 5 3
+10us run 3
+20us leave 3 5 2
+20us wakeby 2 1
+20us run 2
+30us leave 2 5 3
+30us run 3
+40us leave 3 5 2
+40us wakeby 2 3
+40us run 2
+50us leave 2 3
+60us return
+"""
+
+
+def test_a_greenlet_that_the_hub_runs_says_for_whom(synth, krait):
+    """A callback of the hub's own says nothing."""
+    folder = synth(HUB)
+
+    def at(us):
+        rows = verb_json(krait, "report", folder, "--by", "task", "--at", f"{us}us")["tasks"]
+        return {r["task"].split()[0]: (r["state"], r["woken_by"]) for r in rows}
+
+    assert at(25)["second"] == ("running", 1) and at(45)["second"] == ("running", None)
+    (row,) = [r for r in verb_json(krait, "report", folder, "--by", "task")["tasks"] if r["name"] == "second"]
+    assert (row["running_ns"], row["switch_ns"], row["ready_ns"]) == (24_000, 25_000, 0)
+
+
 CHILDREN = """
 import asyncio, sys, time
 

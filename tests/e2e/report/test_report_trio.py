@@ -126,6 +126,14 @@ def test_a_wait_of_trio_ends_where_the_task_is_rescheduled(record, krait, python
     (thread,) = [t for t in run.main.threads if any(e.name == "task:run" for e in t.read())]
     told = [e.name for e in thread.read() if e.fields.get("task") == waits or e.name == "task:wake"]
     assert told.index("task:leave") < told.index("task:wake", told.index("task:leave")) < len(told) - 1
+    check_nursery(run)
+
+
+def check_nursery(run):
+    """The task that opened it is woken by the last one in it."""
+    names = {d["id"]: last(d["name"]) for d in run.main.said("task:define")}
+    woken = [(names[e.fields["task"]], names[e.fields["by"]]) for t in run.main.threads for e in t.read() if e.name == "task:wake_by"]
+    assert woken[0] == ("main", "child") and all(name != "waits" for name, _ in woken)
 
 
 def check_waits(found, which):

@@ -75,10 +75,12 @@ void krait_utf8_clean(struct krait_buf *buf, const char *s, size_t n)
     }
 }
 
-static bool is_plain(uint8_t c)
-{
-    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
-}
+/* What stands in a string as it is. */
+static const bool is_plain[256] = {
+    [' ' ... '!'] = true,
+    ['#' ... '['] = true,
+    [']' ... '~'] = true,
+};
 
 static void add_escaped(struct krait_buf *buf, uint8_t c)
 {
@@ -106,20 +108,30 @@ static size_t add_special(struct krait_buf *buf, const char *s, size_t n)
     return len ? len : 1;
 }
 
-void krait_json_str(struct krait_buf *buf, const char *s, size_t n)
+bool krait_json_plain(struct krait_buf *buf, const char *s, size_t n)
 {
     char *to = krait_buf_room(buf, n + 2);
-    size_t plain = 0; /* mostly all of it */
+    size_t plain = 0;
     if (!to)
+        return false;
+    for (; plain < n && is_plain[(uint8_t)s[plain]]; plain++)
+        to[plain + 1] = s[plain];
+    bool is_all = plain == n;
+    to[0] = is_all ? '"' : '\0';
+    to[plain + 1] = '"';
+    to[plain + 2] = '\0';
+    buf->len += is_all ? n + 2 : 0;
+    return is_all;
+}
+
+void krait_json_str(struct krait_buf *buf, const char *s, size_t n)
+{
+    if (KRAIT_LIKELY(krait_json_plain(buf, s, n)))
         return;
-    *to++ = '"';
-    for (; plain < n && is_plain((uint8_t)s[plain]); plain++)
-        to[plain] = s[plain];
-    to[plain] = '\0';
-    buf->len += 1 + plain;
-    for (size_t i = plain; i < n;) {
+    krait_buf_char(buf, '"');
+    for (size_t i = 0; i < n;) {
         size_t run = i;
-        while (run < n && is_plain((uint8_t)s[run]))
+        while (run < n && is_plain[(uint8_t)s[run]])
             run++;
         krait_buf_add(buf, s + i, run - i);
         i = run < n ? run + add_special(buf, s + run, n - run) : run;

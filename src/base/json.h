@@ -11,6 +11,8 @@
  * valid UTF-8 (such as overlong forms, surrogates and values above U+10FFFF) becomes U+FFFD. */
 void krait_json_str(struct krait_buf *buf, const char *s, size_t n);
 void krait_json_cstr(struct krait_buf *buf, const char *s);
+/* The same of a text that needs no escape; of another one it appends nothing, and returns false. hot path */
+bool krait_json_plain(struct krait_buf *buf, const char *s, size_t n);
 
 /* "key": preceded by a comma, except right after a '{'. */
 void krait_json_key(struct krait_buf *buf, const char *key);

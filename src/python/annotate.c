@@ -183,31 +183,75 @@ static PyObject *flow(PyObject *self, PyObject *const *args, size_t nargs, PyObj
 
 /* -- spans -- */
 
-enum { NESTED = 4 }; /* with statements of one span object in each other */
+enum {
+    NESTED = 4, /* with statements of one span object in each other */
+    FEW = 4,    /* fields of most spans, in the object */
+    SPARE = 8,
+    DEEPEST = 64, /* spans that are freed in each other */
+};
 
 struct span {
     PyObject_HEAD krait_vectorcall *call;
     PyObject *name;
-    PyObject *fields;     /* a dict, or NULL */
-    PyObject *late;       /* the same, of set() */
+    PyObject *names;      /* of its fields, a tuple; NULL: it has none */
+    PyObject **values;    /* ... as many, in `few` if they fit there */
+    PyObject *late;       /* a dict, of set() */
     uint64_t ids[NESTED]; /* 0: began without a recording */
     uint32_t depth;
+    struct span *next; /* to be freed */
+    PyObject *few[FEW];
 };
 
 static PyTypeObject *span_type;
 static krait_vectorcall span_call;
 
-static struct span *new_span(PyObject *name, PyObject *fields)
+/* Most spans live for one with statement: their memory is used again. Under the GIL. */
+static struct {
+    struct span *spans[SPARE];
+    uint32_t count;
+} spare;
+
+static struct span *take_span(void)
 {
-    struct span *span = (struct span *)PyType_GenericAlloc(span_type, 0);
+    if (!spare.count)
+        return (struct span *)PyType_GenericAlloc(span_type, 0);
+    struct span *span = spare.spans[--spare.count];
+    memset((char *)span + sizeof(PyObject), 0, offsetof(struct span, few) - sizeof(PyObject));
+    return (struct span *)PyObject_Init((PyObject *)span, span_type);
+}
+
+/* Returns false with an exception set. */
+static bool keep_fields(struct span *span, PyObject *const *values, PyObject *names)
+{
+    Py_ssize_t n = names ? PyTuple_Size(names) : 0;
+    if (!n)
+        return true;
+    span->values = n <= FEW ? span->few : PyMem_Malloc((size_t)n * sizeof(*values));
+    if (!span->values) {
+        PyErr_NoMemory();
+        return false;
+    }
+    Py_INCREF(names);
+    span->names = names;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_INCREF(values[i]);
+        span->values[i] = values[i];
+    }
+    return true;
+}
+
+/* `names`: of the values, or NULL. */
+static PyObject *new_span(PyObject *name, PyObject *const *values, PyObject *names)
+{
+    struct span *span = take_span();
     if (!span)
         return NULL;
     Py_INCREF(name);
-    Py_XINCREF(fields);
     span->call = span_call;
     span->name = name;
-    span->fields = fields;
-    return span;
+    if (!keep_fields(span, values, names))
+        Py_CLEAR(span);
+    return (PyObject *)span;
 }
 
 PyDoc_STRVAR(
@@ -223,34 +267,58 @@ PyDoc_STRVAR(
 
 static PyObject *span_new(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
-    if (!takes("span", nargs, 1, NULL))
-        return NULL;
-    PyObject *fields = names && PyTuple_Size(names) ? PyDict_New() : NULL;
-    for (Py_ssize_t i = 0; fields && i < PyTuple_Size(names); i++) {
-        if (PyDict_SetItem(fields, PyTuple_GetItem(names, i), args[1 + i]))
-            Py_CLEAR(fields);
-    }
-    struct span *span = PyErr_Occurred() ? NULL : new_span(args[0], fields);
-    Py_XDECREF(fields);
-    return (PyObject *)span;
+    return takes("span", nargs, 1, NULL) ? new_span(args[0], args + 1, names) : NULL;
 }
 
+static void drop_fields(struct span *span)
+{
+    for (Py_ssize_t n = PyTuple_Size(span->names); n-- > 0;)
+        Py_DECREF(span->values[n]);
+    if (span->values != span->few)
+        PyMem_Free(span->values);
+    Py_DECREF(span->names);
+}
+
+static void free_span(struct span *span)
+{
+    PyTypeObject *type = Py_TYPE((PyObject *)span);
+    Py_XDECREF(span->name);
+    if (span->names)
+        drop_fields(span);
+    Py_XDECREF(span->late);
+    if (spare.count < SPARE && type == span_type)
+        spare.spans[spare.count++] = span;
+    else
+        PyObject_Free(span);
+    Py_DECREF(type);
+}
+
+/* A field may be a span that has such a field in turn: a chain of them must not need the whole stack. */
 static void span_dealloc(PyObject *self)
 {
+    static __thread struct span *later;
+    static __thread uint32_t deep;
     struct span *span = (struct span *)self;
-    PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(span->name);
-    Py_XDECREF(span->fields);
-    Py_XDECREF(span->late);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    if (!span->names) {
+        free_span(span);
+        return;
+    }
+    span->next = later;
+    later = span;
+    while (later && deep < DEEPEST) {
+        span = later;
+        later = span->next;
+        deep++;
+        free_span(span);
+        deep--;
+    }
 }
 
 /* Another span of the same name and fields, for each call of what it decorates. */
 static PyObject *span_again(PyObject *self, PyObject *none)
 {
     const struct span *span = (const struct span *)self;
-    return (PyObject *)new_span(span->name, span->fields);
+    return new_span(span->name, span->values, span->names);
 }
 
 /* Returns false where a signal's handler raised. */
@@ -285,7 +353,7 @@ static PyObject *enter_span(struct span *span)
         KRAIT_AUTO_BUF fields = KRAIT_BUF_IN(few);
         bool whole;
         const char *name = text_of(span->name, &own, NAME_BYTES, &whole);
-        if (!whole || (span->fields && !dict_fields(&fields, span->fields)))
+        if (!whole || (span->names && !add_fields(&fields, span->values, span->names)))
             return NULL;
         id = krait_note_begin_span(in, KRAIT_span_category_user, name, fields_text(&fields));
     }

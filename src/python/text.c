@@ -227,6 +227,8 @@ static bool quote_quickly(struct krait_buf *to, PyObject *str)
     const char *s = is_short && krait_compat.utf8 ? krait_compat.utf8(str, &n) : NULL;
     if (is_short && !s)
         PyErr_Clear(); /* of a lone surrogate */
+    if (s && KRAIT_LIKELY(krait_json_plain(to, s, (size_t)n)))
+        return true;
     if (!s || memchr(s, '\0', (size_t)n))
         return false;
     krait_json_str(to, s, (size_t)n);

@@ -157,6 +157,56 @@ def test_spans_begin_and_end_by_every_way(said, python):
     assert [e for e, _ in events] == ["span:begin", "span:end"] * 3
 
 
+SPANS = """
+import sys, threading, krait
+
+class Value:
+    def __init__(self, n): self.n = n
+    def __repr__(self): return f"value {self.n}"
+    def __del__(self):  # while its span is freed
+        krait.span("freed", n=self.n)
+
+shared = Value(0)
+before = sys.getrefcount(shared)
+kept = [krait.span("kept", n=n, value=shared) for n in range(20)]  # more than are used again
+many = dict.fromkeys("abcdefgh", shared)
+
+def work(number):
+    for n in range(50):
+        krait.span("never entered", value=shared)
+        with krait.span("few", thread=number, n=n, value=Value(n)), krait.span("many", n=n, **many):
+            with krait.span("none") as span:
+                span.set(n=n)
+
+threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+for span in kept:
+    with span: pass
+span = kept.clear()
+many.clear()
+chain = shared
+for _ in range(300000): chain = krait.span("chain", next=chain)  # freed in each other
+chain = None
+assert sys.getrefcount(shared) == before, (before, sys.getrefcount(shared))
+"""
+
+
+@pytest.mark.every_python
+def test_spans_that_come_and_go_have_their_own_fields(said, python):
+    """Their memory is used again, and what they refer to is freed."""
+    assert subprocess.run([*python.prefix, python.exe, "-c", SPANS], env={**os.environ, **ENV}, timeout=60).returncode == 0
+    found = {}
+    for event, p in said(python, SPANS):
+        if event == "span:begin":
+            found.setdefault(p["name"]["label"], []).append(p["fields"])
+    assert [f["n"] for f in found["kept"]] == list(range(20)) and all(f["value"] == "value 0" for f in found["kept"])
+    assert found["none"] == [{}] * 150 and set(found) == {"kept", "few", "many", "none"}
+    for number in range(3):
+        assert [f for f in found["few"] if f["thread"] == number] == [{"thread": number, "n": n, "value": f"value {n}"} for n in range(50)]
+    assert sorted(f.pop("n") for f in found["many"]) == sorted([*range(50)] * 3) and found["many"] == [dict.fromkeys("abcdefgh", "value 0")] * 150
+
+
 @pytest.mark.few_pythons
 def test_fields_that_are_known_later_are_of_the_end(said, python):
     events = said(

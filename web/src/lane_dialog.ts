@@ -289,7 +289,7 @@ export class LaneDialog {
         this.begin(section);
         (this.inputs.get(this.form.needed[0]) as HTMLElement).focus();
       }) : el('span', { class: 'quiet', title: `It was written by hand: change it in ${path}` }, 'by hand');
-      const remove = button('Remove', `Remove the lane ${section.name}`, () => { void this.keep(without(this.file, section)); });
+      const remove = button('Remove', `Remove the lane ${section.name}`, () => { void this.alone(() => this.keep(without(this.file, section))); });
       for (const each of [change, remove]) if (each instanceof HTMLButtonElement) each.setAttribute('aria-label', each.title);
       return el('tr', {}, el('td', { class: 'left wide' }, section.name), el('td', { class: 'left quiet' }, section.kind), el('td', {}, change), el('td', {}, remove));
     });
@@ -303,8 +303,18 @@ export class LaneDialog {
     if (wrong) this.showComplaint(wrong, true);
     else if (!definition.name) this.complain('name', 'A name is needed.');
     else if (isTaken) this.complain('name', `There is a lane ${definition.name} already.`);
-    else if (await this.isThere(definition) && await this.keep(withDefinition(this.file, definition, edited), definition.name)) this.dialog.close();
+    else if (await this.alone(async () => await this.isThere(definition) && await this.keep(withDefinition(this.file, definition, edited), definition.name))) this.dialog.close();
     if (this.dialog.open) this.dialog.querySelector<HTMLElement>('[aria-invalid]')?.focus();
+  }
+
+  /** While it works, nothing else is saved. */
+  private async alone(work: () => Promise<boolean>): Promise<boolean> {
+    this.add.disabled = true;
+    try {
+      return await work();
+    } finally {
+      this.add.disabled = false;
+    }
   }
 
   /** Whether the program has the function. Of a whole file, the server only leaves out lanes of functions that it does not have. */
@@ -322,7 +332,6 @@ export class LaneDialog {
   /** Whether the server accepted it. */
   private async keep(file: File, name?: string): Promise<boolean> {
     this.stop();
-    this.add.disabled = true;
     try {
       const kept = await send<Kept>('declared', 'PUT', fileText(file));
       if (name === undefined) this.begin(null);
@@ -332,8 +341,6 @@ export class LaneDialog {
     } catch (error) {
       this.complainOf(error);
       return false;
-    } finally {
-      this.add.disabled = false;
     }
   }
 }

@@ -2,6 +2,7 @@
 """Lanes that the reader of the page of `krait view` declares: the dialog, its preview, and what is kept."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -392,6 +393,24 @@ def test_names_are_suggested_and_what_is_wrong_is_said(open_app, app):
     page.page.keyboard.press("Enter")
     assert page.text("#maker-value-error") == "A field is needed." and page.page.evaluate("() => document.activeElement.id") == "maker-value"
     assert kept(app) is None
+
+
+def test_a_double_click_saves_a_lane_once(open_app, app):
+    page, _ = open_app()
+    page.press("n")
+    choose(page, "interval", "calls", call="Cart.add")
+    previewed(page, "3 intervals")
+    button, asks, held, saved = page.page.locator("dialog.maker button.primary"), re.compile(r"preview\?limit=0$"), [], []
+    page.page.route(asks, lambda route: held.append(route))
+    page.page.on("request", lambda request: saved.append(request.url) if request.method == "PUT" else None)
+    with page.page.expect_request(asks):
+        button.evaluate("button => { button.click(); button.click(); }")
+    assert button.is_disabled()
+    for route in held:
+        route.continue_()
+    page.page.locator("dialog.maker[open]").wait_for(state="detached")
+    page.wait()
+    assert len(held) == len(saved) == 1 and button.is_enabled() and "Cart.add" in kept(app)
 
 
 def test_what_is_selected_fills_the_form(open_app):

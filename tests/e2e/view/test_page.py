@@ -210,11 +210,11 @@ def test_names_are_never_markup(open_page):
     assert "<img src=x" in page.text(".details h2")
 
 
-@pytest.mark.parametrize("panel", ["1", "2", "3", "4", "5", "6", "8", "9"])
-def test_every_panel_opens_by_its_key(open_page, panel):
+def test_every_panel_opens_by_its_key(open_page):
     page, *_ = open_page()
-    page.press(panel)
-    assert page.page.locator("[role=tab][aria-selected=true]").get_attribute("title") == panel
+    for panel in "12345689":
+        page.press(panel)
+        assert page.page.locator("[role=tab][aria-selected=true]").get_attribute("title") == panel
 
 
 def test_everything_has_a_name_for_screen_readers(open_page):

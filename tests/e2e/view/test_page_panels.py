@@ -233,7 +233,7 @@ def test_a_mark_has_the_time_that_cat_prints_and_leads_to_its_event(krait, chrom
 
 def test_details_of_a_call_have_the_time_that_cat_prints(krait, chromium, record, any_python):
     """The page's own times are exact, krait cat's rounded as babeltrace2's are: some of them differ by a nanosecond."""
-    run = record.text(any_python, "def step(n): return n\nfor n in range(500): step(n)\n")
+    run = record.text(any_python, "def step(n): return n\nfor n in range(100): step(n)\n")
     lines = subprocess.run([krait, "cat", "--json", "--filter", 'name == "python:call"', run.path], capture_output=True, text=True, check=True).stdout.splitlines()
     printed = [int(event["time_ns"]) for event in map(json.loads, lines) if (event["payload"]["code"]["label"] or "").endswith("step")]
     with opened(krait, chromium, run.path) as page:

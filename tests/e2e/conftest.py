@@ -64,11 +64,15 @@ class Interpreter:
         return subprocess.run([*self.prefix, self.exe, *map(str, args)], **options)
 
 
+LISTED = "KRAIT_TEST_PYTHONS_LISTED"
+
+
 @lru_cache
 def found_pythons():
     """(interpreters, [(version, why not)])"""
-    lines = subprocess.run([ROOT / "tools" / "pythons", "list"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
-    rows = [line.split("\t") for line in lines]
+    if LISTED not in os.environ:  # xdist's workers have the environment of the process that starts them
+        os.environ[LISTED] = subprocess.run([ROOT / "tools" / "pythons", "list"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    rows = [line.split("\t") for line in os.environ[LISTED].splitlines()]
     wanted = [v for v in os.environ.get("KRAIT_PYTHONS", "").split(",") if v]
     chosen = [row for row in rows if not wanted or ".".join(row[row[0] == "skip"].split(".")[:2]) in wanted]
     pythons = [Interpreter(v, tuple(how.split()[:-1]), how.split()[-1], kind) for v, how, kind in chosen if v != "skip"]

@@ -296,21 +296,23 @@ static void free_span(struct span *span)
 /* A field may be a span that has such a field in turn: a chain of them must not need the whole stack. */
 static void span_dealloc(PyObject *self)
 {
-    static __thread struct span *later;
-    static __thread uint32_t deep;
+    static struct { /* under the GIL; any thread may free what another one puts off */
+        struct span *later;
+        uint32_t deep;
+    } freeing;
     struct span *span = (struct span *)self;
     if (!span->names) {
         free_span(span);
         return;
     }
-    span->next = later;
-    later = span;
-    while (later && deep < DEEPEST) {
-        span = later;
-        later = span->next;
-        deep++;
+    span->next = freeing.later;
+    freeing.later = span;
+    while (freeing.later && freeing.deep < DEEPEST) {
+        span = freeing.later;
+        freeing.later = span->next;
+        freeing.deep++;
         free_span(span);
-        deep--;
+        freeing.deep--;
     }
 }
 

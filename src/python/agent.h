@@ -351,8 +351,8 @@ void krait_unreported_patch_handler(void);
  * the frame that it leaves, or that called the C function. Puts the type into the event when the exception arrives in the
  * next frame. GIL held, in the profile function. */
 void krait_raised_await(struct krait_interp *in, const PyObject *frame, uint32_t event);
-/* Waits no longer. GIL held. */
-void krait_raised_settle(void);
+/* Waits no longer in this thread. GIL held. */
+void krait_raised_settle(void *tstate);
 
 /* ---- greenlets.c ---- */
 /* Makes greenlet report this thread's switches, once the program has imported greenlet. GIL held. */

@@ -583,7 +583,7 @@ static int on_audit(const char *event, PyObject *args, void *data)
     if (strcmp(event, "_thread.start_new_thread") == 0)
         in->scan_threads = true;
     else if (strcmp(event, "sys.settrace") == 0)
-        krait_raised_settle(); /* 3.8 and 3.9 count trace functions */
+        krait_raised_settle(PyThreadState_Get()); /* 3.8 and 3.9 count trace functions */
     else if (strcmp(event, "sys.setprofile") == 0 && !setting)
         on_displaced(in);
     return 0;
@@ -653,6 +653,8 @@ void krait_profile_resume(struct krait_interp *in)
 void krait_profile_remove(struct krait_interp *in)
 {
     PyThreadState *ts = krait_compat.thread_head ? krait_compat.thread_head(in->interp) : NULL;
-    for (; ts; ts = krait_compat.thread_next(ts))
+    for (; ts; ts = krait_compat.thread_next(ts)) {
+        krait_raised_settle(ts); /* first: what is left decides whether CPython traces on */
         krait_tstate_clear_profile(ts, the_hook(in->agent));
+    }
 }

@@ -72,7 +72,7 @@ static void arrive(const PyObject *frame, PyObject *value, const PyObject *trace
 static int on_arrival(PyObject *obj, PyObject *frame, int what, PyObject *arg)
 {
     int saved = errno;
-    krait_trace_end(on_arrival);
+    krait_tstate_clear_trace(PyThreadState_Get(), on_arrival);
     if (what == KRAIT_PROFILE_EXCEPTION && awaited.end && awaited.end == krait_this_ring->cur)
         arrive(frame, PyTuple_GetItem(arg, 1), PyTuple_GetItem(arg, 2));
     awaited.end = NULL;
@@ -89,13 +89,13 @@ void krait_raised_await(struct krait_interp *in, const PyObject *frame, uint32_t
         return;
     awaited.left = !by_c ? frame : begin == awaited.end && !awaited.caller ? awaited.left : NULL;
     awaited.caller = by_c ? frame : NULL;
-    awaited.end = krait_trace_begin(on_arrival) ? ring->cur : NULL;
+    awaited.end = krait_tstate_set_trace(PyThreadState_Get(), on_arrival) ? ring->cur : NULL;
     awaited.in = in;
     krait_governor_count_raise(in);
 }
 
-void krait_raised_settle(void)
+void krait_raised_settle(void *tstate)
 {
     awaited.end = NULL;
-    krait_trace_end(on_arrival);
+    krait_tstate_clear_trace(tstate, on_arrival);
 }

@@ -391,18 +391,18 @@ void krait_tstate_clear_profile(void *tstate, krait_profile_fn *fn)
         *(uint8_t *)tracing = 0;
 }
 
-bool krait_trace_begin(krait_profile_fn *fn)
+bool krait_tstate_set_trace(void *tstate, krait_profile_fn *fn)
 {
-    char *at = (char *)PyThreadState_Get() + trace_at(&krait_compat.version.layout);
+    char *at = (char *)tstate + trace_at(&krait_compat.version.layout);
     if (krait_at(at, 0))
         return krait_at(at, 0) == (void *)fn;
     memcpy(at, &fn, sizeof(fn));
     return true;
 }
 
-void krait_trace_end(krait_profile_fn *fn)
+void krait_tstate_clear_trace(void *tstate, krait_profile_fn *fn)
 {
-    char *at = (char *)PyThreadState_Get() + trace_at(&krait_compat.version.layout);
+    char *at = (char *)tstate + trace_at(&krait_compat.version.layout);
     if (krait_at(at, 0) == (void *)fn)
         memset(at, 0, sizeof(fn));
 }

@@ -268,10 +268,10 @@ PyObject *krait_frame_back(PyObject *frame);
 void krait_tstate_set_profile(void *tstate, krait_profile_fn *fn, PyObject *obj);
 /* Removes the profile function if it is `fn`. GIL held. */
 void krait_tstate_clear_profile(void *tstate, krait_profile_fn *fn);
-/* Before 3.12: gives this thread a trace function, unless it has one; takes it away if it is `fn`. Not as PyEval_SetTrace
+/* Before 3.12: gives the thread a trace function, unless it has one; takes it away if it is `fn`. Not as PyEval_SetTrace
  * does: no audit event tells it, sys.gettrace() stays None, and 3.8 and 3.9 look for no lines. GIL held. */
-bool krait_trace_begin(krait_profile_fn *fn);
-void krait_trace_end(krait_profile_fn *fn);
+bool krait_tstate_set_trace(void *tstate, krait_profile_fn *fn);
+void krait_tstate_clear_trace(void *tstate, krait_profile_fn *fn);
 bool krait_tstate_is_of(const void *tstate, const PyInterpreterState *interp);
 
 #endif

@@ -119,6 +119,40 @@ def test_other_tools_do_not_inherit_the_callbacks(record, python, tmp_path):
     )
 
 
+@pytest.mark.every_python
+@pytest.mark.pythons(most=(3, 11))
+def test_a_thread_that_waits_when_recording_ends_can_be_traced(record, python, tmp_path):
+    """krait has a trace function in a thread whose exception C code has caught, and 3.8 and 3.9 count trace functions."""
+    result = run(
+        python,
+        record,
+        """
+        import sys, threading, krait
+        class Owner:
+            def __getattr__(self, name): raise AttributeError
+        def traced():
+            return 1
+        def trace(frame, what, arg):
+            seen.append((frame.f_code.co_name, what))
+            return trace
+        def waits(): hasattr(owner, "no"); ready.release(); go.acquire(); sys.settrace(trace); traced()
+        owner, ready, go, seen = Owner(), threading.Lock(), threading.Lock(), []
+        ready.acquire()
+        go.acquire()
+        krait.start(sys.argv[1])
+        thread = threading.Thread(target=waits)
+        thread.start()
+        ready.acquire()
+        krait.stop()
+        go.release()
+        thread.join()
+        print([what for name, what in seen if name == "traced"])
+        """,
+        tmp_path / "trace",
+    )
+    assert result.stdout == "['call', 'line', 'return']\n"
+
+
 @pytest.mark.pythons(most=(3, 11))
 def test_recording_goes_on_when_the_program_takes_its_profiler_off(record, python):
     run = record.text(

@@ -52,21 +52,20 @@ static enum krait_code_place place_of_raise(struct krait_interp *in, PyObject *c
 
 /* ---- what was thrown ---- */
 
-/* The thread's last event, if it is a PY_THROW or a C_RAISE. */
-static __thread struct {
-    const PyObject *code; /* of a throw: compared, never followed; of a raise NULL */
-    const uint8_t *at;    /* the ring's place behind the event */
-} thrown;
+/* The thread's last event, if it is a PY_THROW or a C_RAISE. (No struct: the compiler would align it to 16, and with it
+ * all that the agent has of the static TLS block.) */
+static __thread const PyObject *thrown_code; /* of a throw: compared, never followed; of a raise NULL */
+static __thread const uint8_t *thrown_at;    /* the ring's place behind the event */
 
 void krait_unreported_throw(const PyObject *code)
 {
-    thrown.code = code;
-    thrown.at = krait_this_ring->cur;
+    thrown_code = code;
+    thrown_at = krait_this_ring->cur;
 }
 
 static bool was_thrown(const PyObject *code)
 {
-    return thrown.code == code && thrown.at == krait_this_ring->cur;
+    return thrown_code == code && thrown_at == krait_this_ring->cur;
 }
 
 /* ---- what a C function raised ----
@@ -78,9 +77,9 @@ static bool was_thrown(const PyObject *code)
 
 void krait_unreported_c_raise(void)
 {
-    thrown.code = NULL;
+    thrown_code = NULL;
     uint8_t *end = krait_this_ring->cur;
-    thrown.at = krait_packet_untyped(krait_this_ring, end, KRAIT_EVENT_c_raise_of)
+    thrown_at = krait_packet_untyped(krait_this_ring, end, KRAIT_EVENT_c_raise_of)
                     ? end
                     : NULL; /* else it was lost */
 }
@@ -88,13 +87,13 @@ void krait_unreported_c_raise(void)
 void krait_unreported_exception(struct krait_interp *in, PyObject *exception)
 {
     struct krait_ring *ring = krait_this_ring;
-    if (KRAIT_LIKELY(thrown.code || !thrown.at || thrown.at != ring->cur))
+    if (KRAIT_LIKELY(thrown_code || !thrown_at || thrown_at != ring->cur))
         return;
     uint32_t id = krait_code_exception(in, exception);
-    if (ring == krait_this_ring && thrown.at == ring->cur) /* naming may have run Python code */
+    if (ring == krait_this_ring && thrown_at == ring->cur) /* naming may have run Python code */
         krait_put_c_raise_of(ring->cur - KRAIT_BYTES_c_raise_of,
                              &(struct krait_payload_c_raise_of){ .exception = id });
-    thrown.at = NULL;
+    thrown_at = NULL;
 }
 
 /* ---- who goes on ----
@@ -105,31 +104,29 @@ void krait_unreported_exception(struct krait_interp *in, PyObject *exception)
  * throw.
  */
 
-static __thread struct {
-    uint64_t t; /* 0: nobody */
-    const PyObject *back;
-} going_on;
+static __thread uint64_t going_on_t; /* 0: nobody */
+static __thread const PyObject *going_on_back;
 
 void krait_unreported_goes_on(uint64_t t, const PyObject *back)
 {
     struct krait_ring *ring = krait_this_ring;
     if (ring == &krait_no_ring)
         return;
-    going_on.t = t;
-    going_on.back = back;
+    going_on_t = t;
+    going_on_back = back;
     ring->window = UINT64_MAX; /* the next event comes by the slow path */
 }
 
 bool krait_unreported_pending(void)
 {
-    return going_on.t != 0;
+    return going_on_t != 0;
 }
 
 uint64_t krait_unreported_resumed(PyObject *code)
 {
-    uint64_t t = going_on.t;
-    going_on.t = 0;
-    return code != going_on.back && krait_code_suspends(code) ? t : 0;
+    uint64_t t = going_on_t;
+    going_on_t = 0;
+    return code != going_on_back && krait_code_suspends(code) ? t : 0;
 }
 
 /* ---- what the thread's packet says ---- */

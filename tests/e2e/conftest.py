@@ -365,7 +365,7 @@ def venv(tmp_path, tmp_path_factory):
             fcntl.flock(lock, fcntl.LOCK_EX)
             if (folder / "complete").exists():
                 return inside_venv(python, folder)
-            by = python if "--python" in python.run("-m", "pip", "help").stdout else None
+            by = lender_of_pip(python)
             inside = new_venv(python, folder, pip=not by)
             install(inside, *packages, by=by)
             (folder / "complete").touch()
@@ -383,6 +383,11 @@ def new_venv(python, folder, pip):
     if made.returncode:
         pytest.skip(f"{python} makes no virtual environment: {(made.stdout + made.stderr).strip().splitlines()[-1]}")
     return inside_venv(python, folder)
+
+
+def lender_of_pip(python):
+    """The interpreter, if its pip can install for another: an environment needs none of its own then, which takes seconds to make."""
+    return python if "--python" in python.run("-m", "pip", "help").stdout else None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Interpreter, Recorder, found_pythons, install
+from conftest import Recorder, found_pythons, install, lender_of_pip, new_venv
 from recording import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -25,9 +25,7 @@ COMPILED_ONCE = {**os.environ, "CC": "ccache gcc", "CXX": "ccache g++"} if shuti
 
 def build_wheel(python, folder, build):
     """With that Python, into the folder. The build folder is for all of them: most of krait is compiled once."""
-    made = python.run("-m", "venv", folder / "venv")
-    assert made.returncode == 0, made.stderr
-    pip = Interpreter(python.version, (), str(folder / "venv" / "bin" / "python"), python.kind)
+    pip = lender_of_pip(python) or new_venv(python, folder / "venv", pip=True)
     settings = [f"--config-settings={text}" for text in (f"build-dir={build}", "setup-args=-Dwerror=true")]
     run = pip.run("-m", "pip", "wheel", "--quiet", "--no-deps", *settings, "-w", folder, ROOT, timeout=800, env=COMPILED_ONCE)
     if run.returncode and "Could not find a version" in run.stderr:
@@ -117,8 +115,9 @@ def test_built_with_every_python_it_records_there(build, venv, tmp_path, python)
 
 @pytest.mark.parametrize("python", oldest_and_newest())
 def test_installed_from_one_wheel_it_records(wheel, venv, tmp_path, python):
-    inside = venv(python)
-    install(inside, wheel)
+    pip = lender_of_pip(python)
+    inside = venv(python, pip=not pip)
+    install(inside, wheel, by=pip)
     assert_records(inside, tmp_path)
 
 

@@ -15,10 +15,9 @@
 #ifndef KRAIT_PYTHON_AGENT_H
 #define KRAIT_PYTHON_AGENT_H
 
-#include <Python.h>
-
 #include "base/map.h"
 #include "python/budget.h"
+#include "python/compat/running.h"
 #include "record/writer.h"
 
 #include <pthread.h>

@@ -5,8 +5,9 @@
 #ifndef KRAIT_PYTHON_WORKER_H
 #define KRAIT_PYTHON_WORKER_H
 
+#include "python/compat/running.h"
+
 #include <pthread.h>
-#include <Python.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

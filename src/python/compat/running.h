@@ -19,6 +19,36 @@
 
 #include "base/base.h"
 
+#if PY_VERSION_HEX < 0x030c0000
+/* Earlier headers count immortal objects too (PEP 683). From 3.12 on that changes what sys.getrefcount() says of them: the
+ * lower half of an immortal object's count is negative (_Py_IsImmortal in Include/refcount.h), before 3.12 of none. */
+static inline bool krait_is_immortal(const PyObject *op)
+{
+    return (int32_t)op->ob_refcnt < 0;
+}
+
+static inline void krait_incref(PyObject *op)
+{
+    if (op && !krait_is_immortal(op))
+        op->ob_refcnt++;
+}
+
+static inline void krait_decref(PyObject *op)
+{
+    if (op && !krait_is_immortal(op) && --op->ob_refcnt == 0)
+        _Py_Dealloc(op);
+}
+
+#undef Py_INCREF
+#undef Py_DECREF
+#undef Py_XINCREF
+#undef Py_XDECREF
+#define Py_INCREF(op)  krait_incref((PyObject *)(op))
+#define Py_DECREF(op)  krait_decref((PyObject *)(op))
+#define Py_XINCREF(op) krait_incref((PyObject *)(op))
+#define Py_XDECREF(op) krait_decref((PyObject *)(op))
+#endif
+
 #if PY_VERSION_HEX < 0x03090000
 /* 3.8 exports it, and declares it outside the stable ABI only (Include/frameobject.h). */
 typedef struct _frame PyFrameObject;

@@ -301,6 +301,16 @@ def test_functions_that_are_called_first_add_no_object_for_the_collector(record,
     run.check()
 
 
+@pytest.mark.every_python
+@pytest.mark.pythons(least=(3, 12))
+def test_immortal_objects_keep_their_count(record, python):
+    """PEP 683: nobody counts their references. krait reads numbers of all functions, such as their lines."""
+    functions = "".join(f"def f{i}(a, b): pass\nf{i}(1, 2)\n" for i in range(60))
+    count = "import sys\nprint(len({sys.getrefcount(i) for i in (None, True, False, ..., *range(-5, 257))}))\n"
+    run = record.text(python, functions + count, options=["--log=", "--gc", "--imports", "--args", "f1(a)", "--call-sites"])
+    assert run.stdout == python.run("-c", count).stdout == "1\n"
+
+
 @pytest.mark.few_pythons
 def test_functions_made_and_dropped_cost_no_memory(record, python):
     """The table stays as large as the live functions need: a slot is 32 bytes, eight are kept for one function."""

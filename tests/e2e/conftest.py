@@ -6,6 +6,7 @@ KRAIT_PYTHONS    run with these interpreters only: versions such as 3.8,3.13; el
 """
 
 import fcntl
+import gc
 import json
 import os
 import shutil
@@ -467,6 +468,11 @@ def pytest_collection_modifyitems(config, items):
     is_kept = {i: not i.get_closest_marker("long") and is_for_few(i, few) for i in items}
     config.hook.pytest_deselected(items=[i for i in items if not is_kept[i]])
     items[:] = [i for i in items if is_kept[i]]
+
+
+def pytest_collection_finish(session):
+    """The tests live to the end: the garbage collector need not look through them again and again."""
+    gc.freeze()
 
 
 def pytest_report_header(config):

@@ -4,7 +4,9 @@
 A second reader, on purpose: what the recorder wrote is judged without krait's own reading side. It knows no other CTF.
 """
 
+import contextlib
 import ctypes
+import gc
 import operator
 import os
 import re
@@ -38,9 +40,26 @@ def event_table():
 
 
 EVENTS, ENUMS = event_table()
-LAYOUTS = dict(EVENTS.values())
 SIZES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "i64": "q", "f64": "d", "code": "I"}
 RARE = {"python:frame", "python:deep_frame", "python:stack", "python:deep_stack", "python:switch"}
+
+
+def steps_of(layout):
+    """How an event's fields are read: a struct for those that follow each other, with each one's name and labels; a name for a text."""
+    steps = []
+    for kind, field in layout:
+        if kind == "str":
+            steps.append(field)
+            continue
+        if not steps or isinstance(steps[-1], str):
+            steps.append(("<", []))
+        form, fields = steps[-1]
+        steps[-1] = form + SIZES.get(kind, "B"), [*fields, (field, ENUMS.get(kind))]
+    return [step if isinstance(step, str) else (struct.Struct(step[0]), step[1]) for step in steps]
+
+
+LAYOUTS = {name: steps_of(layout) for name, layout in EVENTS.values()}
+CODES = {name: {field for kind, field in layout if kind == "code"} for name, layout in EVENTS.values()}
 # Of each begin and end of a call: who tells it, what it is called in a shape, and whether it is a begin.
 STEPS = {name: (*name.removesuffix("_of").split(":"), name in BEGINS) for name in BEGINS | ENDS}
 
@@ -73,18 +92,27 @@ class Code:
 
 def read_fields(data, at, layout):
     values = {}
-    for kind, field in layout:
-        if kind == "str":
+    for step in layout:
+        if isinstance(step, str):
             end = data.index(b"\0", at)
-            values[field] = data[at:end].decode("utf-8", "surrogateescape")
+            values[step] = data[at:end].decode("utf-8", "surrogateescape")
             at = end + 1
-        elif kind in SIZES:
-            (values[field],) = struct.unpack_from("<" + SIZES[kind], data, at)
-            at += struct.calcsize(SIZES[kind])
         else:
-            values[field] = ENUMS[kind][data[at]]
-            at += 1
+            form, fields = step
+            for (field, labels), value in zip(fields, form.unpack_from(data, at)):
+                values[field] = labels[value] if labels else value
+            at += form.size
     return values
+
+
+@contextlib.contextmanager
+def no_collections():
+    """Events are tuples that the garbage collector looks through, again and again while they become more: two thirds of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class Split:
@@ -162,8 +190,8 @@ class Stream:
             assert seq >= expected, f"{self.path}: packet numbers go back"
             columns = times, *_ = split_packet(data, at + PACKET_HEAD.size, at + content // 8, begin, self._sizes)
             if times:
-                assert begin <= min(times) and max(times) <= last, f"{self.path}: event outside of its packet's time"
                 assert times == sorted(times), f"{self.path}: time goes back"
+                assert begin <= times[0] and times[-1] <= last, f"{self.path}: event outside of its packet's time"
                 if discarded != self._discarded:
                     self._after_losses.append(count)
                     self._discarded = discarded
@@ -174,9 +202,18 @@ class Stream:
         for data, *columns in self.columns():
             yield from map(Event, zip(*columns, repeat(data)))
 
+    def chosen(self, names):
+        """The events of these names."""
+        if "events" in self.__dict__:
+            yield from (e for e in self.events if e.name in names)
+            return
+        for data, *columns in self.columns():
+            yield from (Event((time, name, code, at, data)) for time, name, code, at in zip(*columns) if name in names)
+
     @cached_property
     def events(self):
-        return list(self.walk())
+        with no_collections():
+            return list(self.walk())
 
     @cached_property
     def is_short(self):
@@ -248,7 +285,7 @@ class Process:
 
     def calls(self):
         """How often each function was called, by qualified name."""
-        return Counter(self.name_of(e) for t in self.threads for e in t.read() if e.name in ("python:call", "c:call"))
+        return Counter(self.name_of(e) for t in self.threads for e in t.chosen({"python:call", "c:call"}))
 
     def owners_of(self, stack):
         """The name of the file of the innermost Python function at each place of a stack."""
@@ -404,11 +441,10 @@ class Recording:
         found = []
         for process in self.processes:
             for thread in process.threads:
-                for e in thread.read():
-                    if e.name in names:
-                        kinds = {field: kind for kind, field in LAYOUTS[e.name]}
-                        text = {f: process.codes[v].qualname if v else None for f, v in e.fields.items() if kinds[f] == "code"}
-                        found.append((e.time, {**e.fields, **text, "tid": thread.tid, "event": e.name}))
+                for e in thread.chosen(set(names)):
+                    fields = e.fields
+                    text = {f: process.codes[fields[f]].qualname if fields[f] else None for f in CODES[e.name]}
+                    found.append((e.time, {**fields, **text, "tid": thread.tid, "event": e.name}))
         return [fields for _, fields in sorted(found, key=lambda pair: pair[0])]
 
     def check(self, ended=True):

@@ -670,9 +670,12 @@ void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event)
 void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception)
 {
     struct krait_kept kept = krait_keep();
-    if (krait_agent_may_record(in, KRAIT_TOP_IS_OLD))
-        write_event(in, t, KRAIT_EVENT_python_unwind_of, krait_code_exception(in, exception),
+    if (krait_agent_may_record(in, KRAIT_TOP_IS_OLD)) {
+        const uint8_t *cur = krait_this_ring->cur;
+        uint32_t type = krait_code_exception(in, exception);
+        write_event(in, krait_thread_time_after(cur, t), KRAIT_EVENT_python_unwind_of, type,
                     KRAIT_TOP_IS_OLD);
+    }
     krait_restore(&kept);
 }
 

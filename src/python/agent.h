@@ -286,6 +286,9 @@ void krait_thread_suppress(struct krait_interp *in);
 bool krait_thread_is_suppressed(struct krait_interp *in, enum krait_begin_what top);
 /* Writes this thread's name if it has changed; looks only once in a while. */
 void krait_thread_look_at_name(struct krait_interp *in);
+/* The time for an event that began at `t`. `cur` is where this thread's ring would have taken it: what is elsewhere now ran Python
+ * code, to name something, which has recorded events of its own; then the event follows these, and is of now. */
+uint64_t krait_thread_time_after(const uint8_t *cur, uint64_t t);
 /* Writes the current Python frames of this thread. Returns false if the ring was full. */
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
 /* Writes only the innermost frame, or with KRAIT_TOP_IS_NEW its caller: nothing was lost below it. */

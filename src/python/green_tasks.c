@@ -6,6 +6,7 @@
 #include "python/compat/running.h"
 #include "python/gil.h"
 #include "python/green_waits.h"
+#include "python/modules.h"
 #include "python/tasks.h"
 #include "python/text.h"
 
@@ -50,10 +51,9 @@ static void find_getters(PyObject *cls)
 
 static void find_type(PyObject *module)
 {
-    PyObject *cls = type.address ? NULL : PyObject_GetAttrString(module, "greenlet");
+    PyObject *cls = type.address ? NULL : krait_module_item(module, "greenlet");
     if (cls && PyType_Check(cls))
         find_getters(cls);
-    Py_XDECREF(cls);
     PyErr_Clear();
 }
 
@@ -139,10 +139,7 @@ static struct greens *get_greens(void)
 /* Borrowed, or NULL. */
 static PyObject *hub_type(void)
 {
-    PyObject *modules = PySys_GetObject("modules");
-    PyObject *module = modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, "gevent.hub") : NULL;
-    PyObject *dict = module && PyModule_Check(module) ? PyModule_GetDict(module) : NULL;
-    PyObject *hub = dict ? PyDict_GetItemString(dict, "Hub") : NULL;
+    PyObject *hub = krait_module_item(krait_module("gevent.hub"), "Hub");
     return hub && PyType_Check(hub) ? hub : NULL;
 }
 

@@ -17,6 +17,7 @@
 #include "python/codes.h"
 #include "python/gil.h"
 #include "python/green_tasks.h"
+#include "python/modules.h"
 #include "python/patch.h"
 
 static PyCFunction real_settrace, real_gettrace; /* greenlet's; NULL: they are called as they are */
@@ -162,8 +163,7 @@ static void tell_switch(PyObject *origin, PyObject *target, bool threw)
 /* greenlet's C part, if the program has imported it; borrowed. */
 static PyObject *greenlet_module(void)
 {
-    PyObject *modules = PySys_GetObject("modules");
-    return modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, "greenlet._greenlet") : NULL;
+    return krait_module("greenlet._greenlet");
 }
 
 /* greenlet's original of a patched function. New reference or NULL. */
@@ -172,7 +172,8 @@ static PyObject *call_real(PyObject *module, PyCFunction real, const char *name,
     PyObject *args = argument ? PyTuple_Pack(1, argument) : NULL;
     if (argument && !args)
         return NULL;
-    PyObject *function = real ? NULL : PyObject_GetAttrString(module, name);
+    PyObject *function = real ? NULL : krait_module_item(module, name);
+    Py_XINCREF(function);
     PyObject *result = real ? real(module, args) : function ? PyObject_CallObject(function, args) : NULL;
     Py_XDECREF(function);
     Py_XDECREF(args);

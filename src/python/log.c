@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
+#include "python/modules.h"
 
 #include <fnmatch.h>
 #include <limits.h>
@@ -132,11 +133,7 @@ static const struct spec *find_spec(const char *logger)
 /* A level that the program has named by logging.addLevelName; false: it has not, so far. */
 static bool programs_level(const char *name, int32_t *level)
 {
-    PyObject *modules = PySys_GetObject("modules");
-    PyObject *module = modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, "logging") : NULL;
-    PyObject *names = module && PyModule_Check(module)
-                          ? PyDict_GetItemString(PyModule_GetDict(module), "_nameToLevel")
-                          : NULL;
+    PyObject *names = krait_module_item(krait_module("logging"), "_nameToLevel");
     PyObject *value = names && PyDict_Check(names) ? PyDict_GetItemString(names, name) : NULL;
     long n = value && PyLong_Check(value) ? PyLong_AsLong(value) : -1;
     PyErr_Clear();
@@ -385,20 +382,13 @@ bool krait_said_exception(struct krait_said *said, PyObject *exception, PyObject
 
 /* -- the task -- */
 
-/* Of a module that has been imported; borrowed or NULL. */
-static PyObject *module_item(const char *module, const char *name)
-{
-    PyObject *modules = PySys_GetObject("modules");
-    PyObject *its = modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, module) : NULL;
-    return its && PyModule_Check(its) ? PyDict_GetItemString(PyModule_GetDict(its), name) : NULL;
-}
-
 /* asyncio's task that this thread runs; new reference or NULL. */
 static PyObject *current_task(void)
 {
-    PyObject *running = module_item("_asyncio", "_get_running_loop");
+    PyObject *running = krait_module_item(krait_module("_asyncio"), "_get_running_loop");
     PyObject *loop = running ? PyObject_CallObject(running, NULL) : NULL;
-    PyObject *ask = loop && loop != Py_None ? module_item("asyncio.tasks", "current_task") : NULL;
+    PyObject *ask =
+        loop && loop != Py_None ? krait_module_item(krait_module("asyncio.tasks"), "current_task") : NULL;
     PyObject *task = ask ? PyObject_CallFunctionObjArgs(ask, loop, NULL) : NULL;
     Py_XDECREF(loop);
     PyErr_Clear();
@@ -496,7 +486,7 @@ static bool add_exc_info(struct krait_said *said, PyObject *exc_info)
 /* Whether the message of a record is made as format() does. */
 static bool is_standard(PyObject *record)
 {
-    return (PyObject *)Py_TYPE(record) == module_item("logging", "LogRecord");
+    return (PyObject *)Py_TYPE(record) == krait_module_item(krait_module("logging"), "LogRecord");
 }
 
 static bool fill(const struct krait_log *log, struct krait_said *said, PyObject *object,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/optional.h"
+#include "python/modules.h"
 
 #include "python/log.h"
 
@@ -39,10 +40,7 @@ static const char *const awaited[] = { "logging", "warnings", "threading" };
 /* importlib's own mark, which import looks at too (import_ensure_initialized, Python/import.c). */
 static bool is_initializing(const char *name)
 {
-    PyObject *modules = PySys_GetObject("modules");
-    PyObject *module = modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, name) : NULL;
-    PyObject *spec =
-        module && PyModule_Check(module) ? PyDict_GetItemString(PyModule_GetDict(module), "__spec__") : NULL;
+    PyObject *spec = krait_module_item(krait_module(name), "__spec__");
     bool is_plain = spec && PyType_GetSlot(Py_TYPE(spec), Py_tp_getattro) == (void *)PyObject_GenericGetAttr;
     PyObject *mark = is_plain ? PyObject_GetAttrString(spec, "_initializing") : NULL;
     bool is_set = mark == Py_True;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/patch.h"
 #include "python/compat/running.h"
+#include "python/modules.h"
 
 #include <link.h>
 
@@ -22,11 +23,9 @@ static int is_writable(struct dl_phdr_info *info, size_t size, void *address)
 /* The function's definition, where it is as expected. */
 static PyMethodDef *find_def(PyObject *module, const struct krait_patch *patch)
 {
-    PyObject *function = PyObject_GetAttrString(module, patch->name);
+    PyObject *function = krait_module_item(module, patch->name);
     PyMethodDef *def =
         function && PyCFunction_Check(function) ? krait_at(function, KRAIT_CFUNCTION_ML) : NULL;
-    Py_XDECREF(function);
-    PyErr_Clear();
     return def && def->ml_flags == patch->flags && dl_iterate_phdr(is_writable, def) ? def : NULL;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/compat/running.h"
+#include "python/modules.h"
 #include "python/patch.h"
 
 #include <structmember.h>
@@ -185,11 +186,10 @@ PyObject *krait_patch_one(PyObject *function, krait_vectorcall *ours)
  * dictionary is read, not its attributes. */
 static PyObject *find_owner(const struct krait_patch_python *patch)
 {
-    PyObject *modules = PySys_GetObject("modules");
-    PyObject *module = modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, patch->module) : NULL;
-    if (!module || !PyModule_Check(module) || !patch->owner)
-        return module && PyModule_Check(module) ? module : NULL;
-    PyObject *owner = PyDict_GetItemString(PyModule_GetDict(module), patch->owner);
+    PyObject *module = krait_module(patch->module);
+    if (!module || !patch->owner)
+        return module;
+    PyObject *owner = krait_module_item(module, patch->owner);
     return owner && Py_TYPE(owner) == &PyType_Type ? owner : NULL;
 }
 
@@ -203,7 +203,7 @@ static PyObject *find_function(PyObject *owner, const char *name)
 {
     if (!PyModule_Check(owner))
         return PyObject_GetAttrString(owner, name);
-    PyObject *function = PyDict_GetItemString(PyModule_GetDict(owner), name);
+    PyObject *function = krait_module_item(owner, name);
     Py_XINCREF(function);
     return function;
 }

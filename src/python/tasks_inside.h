@@ -78,8 +78,6 @@ void krait_tasks_write_nursery(struct krait_interp *in, struct krait_agent_task 
 /* The code of a function of a module or of a class in it; `inner`: of a function within that one, or NULL. New reference or
  * NULL. */
 PyObject *krait_tasks_code(PyObject *module, const char *class, const char *name, const char *inner);
-/* A module that is imported. Borrowed, or NULL. */
-PyObject *krait_tasks_module(const char *name);
 
 /* -- tasks_several.c -- */
 

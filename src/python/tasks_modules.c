@@ -4,6 +4,7 @@
  */
 #include "python/codes.h"
 #include "python/compat/running.h"
+#include "python/modules.h"
 #include "python/tasks_inside.h"
 
 #include <string.h>
@@ -29,21 +30,14 @@ bool krait_tasks_is_waker(const char *module, const char *name)
     return is;
 }
 
-PyObject *krait_tasks_module(const char *name)
-{
-    PyObject *modules = PySys_GetObject("modules");
-    return modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, name) : NULL;
-}
-
 /* Keeps a member of the module, if it is of a type, or of one derived from it. */
 static void keep_member(PyObject **kept, PyObject *module, const char *name, PyTypeObject *type)
 {
-    PyObject *value = PyObject_GetAttrString(module, name);
-    PyErr_Clear();
-    if (value && PyType_IsSubtype(Py_TYPE(value), type))
+    PyObject *value = krait_module_item(module, name);
+    if (value && PyType_IsSubtype(Py_TYPE(value), type)) {
+        Py_INCREF(value);
         *kept = value;
-    else
-        Py_XDECREF(value);
+    }
 }
 
 /* Up to 3.13, _asyncio's dictionary has all tasks that run. From 3.14 on, _asyncio.current_task() knows those that run in C
@@ -52,14 +46,14 @@ static void keep_member(PyObject **kept, PyObject *module, const char *name, PyT
 static void look_for_python_tasks(struct krait_tasks *tasks)
 {
     bool may = tasks->current_task && !tasks->current_tasks && !tasks->python_tasks;
-    PyObject *module = may ? krait_tasks_module("asyncio.tasks") : NULL;
+    PyObject *module = may ? krait_module("asyncio.tasks") : NULL;
     if (module)
         keep_member(&tasks->python_tasks, module, "_current_tasks", &PyDict_Type);
 }
 
 static void look_for_asyncio(struct krait_tasks *tasks)
 {
-    PyObject *module = tasks->get_loop ? NULL : krait_tasks_module("_asyncio");
+    PyObject *module = tasks->get_loop ? NULL : krait_module("_asyncio");
     if (!module)
         return;
     keep_member(&tasks->task_type, module, "Task", &PyType_Type);
@@ -89,14 +83,13 @@ static PyObject *code_within(PyObject *outer, const char *name)
 
 PyObject *krait_tasks_code(PyObject *module, const char *class, const char *name, const char *inner)
 {
-    PyObject *owner = class ? PyObject_GetAttrString(module, class) : module;
-    PyObject *function = owner ? PyObject_GetAttrString(owner, name) : NULL;
+    PyObject *owner = krait_module_item(module, class ? class : name);
+    PyObject *function = owner && class ? PyObject_GetAttrString(owner, name) : owner;
     PyObject *code = function ? PyObject_GetAttrString(function, "__code__") : NULL;
     if (code && inner)
         code = code_within(code, inner);
-    Py_XDECREF(function);
     if (class)
-        Py_XDECREF(owner);
+        Py_XDECREF(function);
     PyErr_Clear();
     return code;
 }
@@ -105,8 +98,7 @@ PyObject *krait_tasks_code(PyObject *module, const char *class, const char *name
 static void look_for_traps(struct krait_tasks *tasks)
 {
     static const char *const names[KRAIT_TASK_TRAPS] = { "_async_yield", "wait_task_rescheduled" };
-    PyObject *module = krait_tasks_module("trio._core._traps"),
-             *subprocess = krait_tasks_module("trio._subprocess");
+    PyObject *module = krait_module("trio._core._traps"), *subprocess = krait_module("trio._subprocess");
     for (int i = 0; module && i < KRAIT_TASK_TRAPS; i++)
         tasks->trio_traps[i] =
             tasks->trio_traps[i] ? tasks->trio_traps[i] : krait_tasks_code(module, NULL, names[i], NULL);
@@ -116,7 +108,7 @@ static void look_for_traps(struct krait_tasks *tasks)
 
 static void look_for_trio(struct krait_tasks *tasks)
 {
-    PyObject *module = tasks->trio_run ? NULL : krait_tasks_module("trio._core._run");
+    PyObject *module = tasks->trio_run ? NULL : krait_module("trio._core._run");
     if (module)
         keep_member(&tasks->trio_run, module, "GLOBAL_RUN_CONTEXT", &PyBaseObject_Type);
     if (module && !tasks->trio_exit)
@@ -147,5 +139,5 @@ void krait_tasks_see(struct krait_interp *in)
 
 bool krait_tasks_are_imported(void)
 {
-    return krait_tasks_module("asyncio") || krait_tasks_module("trio");
+    return krait_module("asyncio") || krait_module("trio");
 }

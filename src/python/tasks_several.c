@@ -14,6 +14,7 @@
 #include "python/args.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
+#include "python/modules.h"
 #include "python/tasks_inside.h"
 
 #include <string.h>
@@ -358,7 +359,7 @@ uint32_t krait_several_ended_by(struct krait_interp *in, uint32_t last)
 static void look_for_code(PyObject **kept, const char *module, const char *class, const char *name,
                           const char *inner)
 {
-    PyObject *imported = *kept ? NULL : krait_tasks_module(module);
+    PyObject *imported = *kept ? NULL : krait_module(module);
     if (imported)
         *kept = krait_tasks_code(imported, class, name, inner);
 }
@@ -366,22 +367,21 @@ static void look_for_code(PyObject **kept, const char *module, const char *class
 /* The type of futures, and how to read what is called when one is done. */
 static void look_for_futures(struct krait_tasks *tasks)
 {
-    PyObject *module = tasks->future_type ? NULL : krait_tasks_module("_asyncio");
-    PyObject *type = module ? PyObject_GetAttrString(module, "Future") : NULL;
+    PyObject *module = tasks->future_type ? NULL : krait_module("_asyncio");
+    PyObject *type = krait_module_item(module, "Future");
     PyObject *descr = type && PyType_Check(type) ? PyObject_GetAttrString(type, "_callbacks") : NULL;
     if (descr && Py_TYPE(descr) == &PyGetSetDescr_Type) {
         tasks->future_callbacks = krait_at(descr, KRAIT_GETSET_DESCR_DEF);
         tasks->future_type = type;
-        type = NULL;
+        Py_INCREF(type);
     }
     Py_XDECREF(descr);
-    Py_XDECREF(type);
     PyErr_Clear();
 }
 
 static void look_for_type(PyObject **kept, const char *module, const char *name)
 {
-    PyObject *imported = *kept ? NULL : krait_tasks_module(module);
+    PyObject *imported = *kept ? NULL : krait_module(module);
     PyObject *type = imported ? PyObject_GetAttrString(imported, name) : NULL;
     if (type && PyType_Check(type))
         *kept = type;

@@ -8,6 +8,7 @@
 #include "python/compat/running.h"
 #include "python/gil.h"
 #include "python/green_tasks.h"
+#include "python/modules.h"
 #include "python/tasks.h"
 #include "record/frames.h"
 
@@ -229,23 +230,14 @@ static bool thread_name(PyObject *thread, char *text)
     return bytes != NULL;
 }
 
-/* threading's module object if the program has imported it; borrowed. */
-static PyObject *threading_module(void)
-{
-    PyObject *modules = PySys_GetObject("modules"); /* PyImport_GetModuleDict kills one that is ending, 3.8 */
-    return modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, "threading") : NULL;
-}
-
 /* threading._active[ident]; new reference, NULL when not there. */
 static PyObject *active_thread(unsigned long ident)
 {
-    PyObject *module = threading_module();
-    PyObject *active = module ? PyObject_GetAttrString(module, "_active") : NULL;
+    PyObject *active = krait_module_item(krait_module("threading"), "_active");
     PyObject *key = PyLong_FromUnsignedLong(ident);
     PyObject *thread = active && key && PyDict_Check(active) ? PyDict_GetItem(active, key) : NULL;
     Py_XINCREF(thread);
     Py_XDECREF(key);
-    Py_XDECREF(active);
     PyErr_Clear();
     return thread;
 }
@@ -262,8 +254,8 @@ static PyObject *starting_thread(void)
     }
     PyObject *locals = frame ? PyObject_GetAttrString(frame, "f_locals") : NULL;
     PyObject *self = locals ? PyMapping_GetItemString(locals, "self") : NULL;
-    PyObject *module = threading_module();
-    PyObject *type = module ? PyObject_GetAttrString(module, "Thread") : NULL;
+    PyObject *type = krait_module_item(krait_module("threading"), "Thread");
+    Py_XINCREF(type);
     PyErr_Clear();
     if (self && !(type && PyObject_IsInstance(self, type) == 1)) {
         Py_DECREF(self);
@@ -470,6 +462,11 @@ static bool frames_from(struct krait_interp *in, PyObject *frame, struct frames 
     return whole;
 }
 
+uint64_t krait_thread_time_after(const uint8_t *cur, uint64_t t)
+{
+    return krait_this_ring->cur == cur ? t : krait_writer_now(&krait_agent.writer);
+}
+
 /* Nothing is open from now on. */
 static void close_ring(struct krait_ring *ring)
 {
@@ -558,9 +555,11 @@ static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_
 {
     KRAIT_CLEANUP(frames_done) struct frames frames = { 0 };
     const struct krait_ring *mine = krait_this_ring;
+    const uint8_t *cur = ring->cur;
     bool whole = frames_from(in, frame, &frames);
     if (!whole || mine != krait_this_ring) /* naming ran Python code, which stopped the recording or forked */
         return false;
+    t = krait_thread_time_after(cur, t);
     bool was_paused = said && end_pause(in, ring);
     uint32_t why = atomic_exchange(&ring->resync, 0);
     bool anew = why & KRAIT_RESYNC_ANEW;
@@ -623,6 +622,7 @@ void krait_thread_say_top(struct krait_interp *in, uint64_t t, enum krait_begin_
 {
     KRAIT_CLEANUP(frames_done) struct frames frames = { 0 };
     struct krait_ring *ring = krait_this_ring;
+    const uint8_t *cur = ring->cur;
     PyObject *frame = krait_thread_frame(top);
     bool whole = frames_from(in, frame, &frames); /* names what is new */
     bool is_recorded = frame && !is_left_out(in, frame) && frames.n;
@@ -630,7 +630,8 @@ void krait_thread_say_top(struct krait_interp *in, uint64_t t, enum krait_begin_
     if (!whole || !is_recorded || ring != krait_this_ring || atomic_load(&ring->resync))
         return; /* the next event says the whole stack, or there is none */
     size_t i = frames.n - 1;
-    put_frames(&in->agent->writer, ring, KRAIT_MAX(t, krait_gil_last()), &frames, &i);
+    t = krait_thread_time_after(cur, KRAIT_MAX(t, krait_gil_last()));
+    put_frames(&in->agent->writer, ring, t, &frames, &i);
 }
 
 void krait_thread_settle(struct krait_interp *in)

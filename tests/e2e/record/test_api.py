@@ -564,6 +564,28 @@ def test_the_run_of_a_partial_of_a_coroutine_function_is_recorded(record, any_py
         assert Recording(tmp_path / name).check(ended=False).calls()["step"] == 3, name
 
 
+@pytest.mark.pythons(least=(3, 12))  # before, hooks are not told of what runs while a stack is named
+@pytest.mark.few_pythons
+def test_a_stack_whose_naming_calls_functions_is_behind_these_calls(record, python, tmp_path):
+    """To find a function's module, its globals are searched, which have a key here that compares itself."""
+    run(
+        python,
+        record,
+        """
+        import sys, krait
+        class Key(str):
+            def __hash__(self): return hash("__name__")
+            def __eq__(self, other): return False
+        @krait.recording(sys.argv[1])
+        def count(): yield 1
+        exec("def f(): return list(count())\\nf()", {Key("key"): 1, "count": count})
+        """,
+        tmp_path / "trace",
+    )
+    recording = Recording(tmp_path / "trace").check(ended=False)
+    assert recording.calls()["Key.__eq__"] and recording.calls()["count"]
+
+
 def test_the_run_of_a_decorated_coroutine_or_generator_is_recorded(record, python, tmp_path):
     """Not what makes it; and it behaves as without the decorator."""
     result = run(

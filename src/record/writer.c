@@ -431,11 +431,21 @@ static bool wait_for_packet(struct krait_writer *writer, struct krait_ring *ring
     return false;
 }
 
+/* The recording may have been switched off since the event began: the end of a call must not be taken without its begin. */
+static void look_before_next(struct krait_ring *ring)
+{
+    atomic_fetch_or_explicit(&ring->resync, KRAIT_RESYNC_GO_ON, memory_order_relaxed);
+    ring->window = UINT64_MAX; /* to the slow path */
+}
+
 enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait_ring *ring, uint64_t t,
                                        size_t bytes)
 {
-    if (!session_takes(writer, writer->settles))
+    if (!session_takes(writer, writer->settles)) {
+        if (ring->kind == KRAIT_RING_THREAD)
+            look_before_next(ring);
         return KRAIT_ROOM_NONE;
+    }
     if (!krait_ring_fits(ring, bytes)) {
         close_packet(writer, ring, t);
         bool lossless = writer->shm.control->flags & KRAIT_RECORD_LOSSLESS;

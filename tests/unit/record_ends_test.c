@@ -283,6 +283,26 @@ static void who_joins_is_told_whether_the_recording_is_off_or_over(void **state)
     finish(f);
 }
 
+/* Else the end of a call would be taken whose begin was not. */
+static void after_an_event_that_came_too_late_the_next_one_looks_first(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, NULL);
+    join(f, &writer);
+    struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 7);
+    assert_int_equal(put(&writer, ring, 1), KRAIT_ROOM_OK);
+    uint64_t t = krait_writer_now(&writer);
+    krait_collector_toggle(f->collector);
+    assert_int_equal(krait_writer_room(&writer, ring, t, 8), KRAIT_ROOM_NONE);
+    assert_false(krait_ring_has_room(ring, t));
+    krait_collector_toggle(f->collector);
+    assert_int_equal(krait_writer_room(&writer, ring, t, 8), KRAIT_ROOM_RESYNC);
+    krait_writer_ring_close(ring);
+    leave(&writer);
+    finish(f);
+}
+
 static void many_processes_at_once(void **state)
 {
     enum { PROCESSES = 100 };
@@ -366,6 +386,7 @@ int main(void)
         RECORD_TEST(a_process_that_was_gone_before_it_was_seen_has_its_name),
         RECORD_TEST(rings_of_who_lives_on_are_nobody_elses_after_the_end),
         RECORD_TEST(who_joins_is_told_whether_the_recording_is_off_or_over),
+        RECORD_TEST(after_an_event_that_came_too_late_the_next_one_looks_first),
         RECORD_TEST(many_processes_at_once),
         RECORD_TEST(packets_that_two_processes_wrote_at_once_are_dropped),
     };

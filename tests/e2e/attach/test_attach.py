@@ -197,7 +197,7 @@ def test_a_python_that_is_starting_is_recorded_once_it_is_there(starting, attach
 def test_a_python_that_starts_for_long_is_refused_with_the_reason(starting, attach, tmp_path):
     krait, folder = attach(starting.pid)
     said = krait.communicate(timeout=60)[1]
-    assert krait.returncode == 1 and "cannot be recorded: its Python is still starting after 7 s" in said, said
+    assert krait.returncode == 125 and "cannot be recorded: its Python is still starting after 7 s" in said, said
     (tmp_path / "go").touch()
     assert ended(starting, tmp_path).endswith("done True\n")
 

@@ -9,7 +9,7 @@
 void krait_newest_tasks_done(struct krait_newest_tasks *tasks)
 {
     krait_map_done(&tasks->by_id);
-    krait_map_done(&tasks->waiting);
+    krait_waits_done(&tasks->waits);
     free(tasks->by_number);
     free(tasks->items);
 }
@@ -54,27 +54,11 @@ static uint32_t find_or_add(struct krait_newest_tasks *tasks, uint32_t id)
     return index;
 }
 
-/* It does not wait for what it waited for any more. */
-static void stop_waiting(struct krait_newest_tasks *tasks, uint32_t index)
-{
-    struct krait_newest_task *task = &tasks->items[index - 1];
-    uint64_t *first = krait_map_get(&tasks->waiting, awaited_by(&task->left));
-    if (!task->waits || !first)
-        return;
-    if (*first == index)
-        *first = task->next;
-    for (uint64_t i = *first; i; i = tasks->items[i - 1].next) {
-        struct krait_newest_task *other = &tasks->items[i - 1];
-        other->next = other->next == index ? task->next : other->next;
-    }
-    task->next = 0;
-}
-
-/* ... nor by a stack. */
+/* It does not wait any more: neither for what it waited for, nor by a stack. */
 static void go_on(struct krait_newest_tasks *tasks, uint32_t index)
 {
     struct krait_newest_task *task = &tasks->items[index - 1];
-    stop_waiting(tasks, index);
+    krait_waits_end(&tasks->waits, index - 1);
     if (task->number && tasks->by_number[task->number] == index)
         tasks->by_number[task->number] = 0;
     task->waits = false;
@@ -82,34 +66,27 @@ static void go_on(struct krait_newest_tasks *tasks, uint32_t index)
 }
 
 /* It waits for its turn alone. */
-static void make_ready(struct krait_newest_task *task)
+static void make_ready(struct krait_newest_tasks *tasks, uint32_t number)
 {
-    task->left.reason = KRAIT_task_leave_reason_yielded;
-    task->left.on = 0;
+    struct krait_payload_task_leave *left = &tasks->items[number].left;
+    krait_waits_end(&tasks->waits, number);
+    left->reason = KRAIT_task_leave_reason_yielded;
+    left->on = 0;
 }
 
 /* All that wait for it are ready. */
 static void wake(struct krait_newest_tasks *tasks, uint64_t key)
 {
-    uint64_t *first = krait_map_get(&tasks->waiting, key);
-    uint32_t i = first ? (uint32_t)*first : 0;
-    if (first)
-        *first = 0;
-    while (i) {
-        struct krait_newest_task *task = &tasks->items[i - 1];
-        i = task->next;
-        task->next = 0;
-        make_ready(task);
-    }
+    uint32_t number;
+    while ((number = krait_waits_last(&tasks->waits, key)) != KRAIT_NO_ID)
+        make_ready(tasks, number);
 }
 
 static void wake_by(struct krait_newest_tasks *tasks, uint32_t id)
 {
     const uint64_t *index = krait_map_get(&tasks->by_id, id);
-    if (!index || !*index || !tasks->items[*index - 1].waits)
-        return;
-    stop_waiting(tasks, (uint32_t)*index);
-    make_ready(&tasks->items[*index - 1]);
+    if (index && *index && tasks->items[*index - 1].waits)
+        make_ready(tasks, (uint32_t)*index - 1);
 }
 
 /* It waits for nothing any more. */
@@ -123,15 +100,6 @@ static void end(struct krait_newest_tasks *tasks, uint32_t index)
         tasks->switching = 0;
     tasks->items[index - 1] = (struct krait_newest_task){ .next = tasks->first_ended };
     tasks->first_ended = index;
-}
-
-/* A key that no task waits for any more makes room. */
-static void wait_for(struct krait_newest_tasks *tasks, uint32_t index, uint64_t key)
-{
-    krait_map_trim(&tasks->waiting, &tasks->most_waiting);
-    const uint64_t *first = krait_map_get(&tasks->waiting, key);
-    tasks->items[index - 1].next = first ? (uint32_t)*first : 0;
-    tasks->failed |= krait_map_put(&tasks->waiting, key, index) != 0;
 }
 
 /* ---- events ---- */
@@ -165,8 +133,7 @@ static void leave(struct krait_newest_tasks *tasks, const struct krait_payload_t
         task->left = *event;
         task->waits = true;
     }
-    if (awaited_by(event))
-        wait_for(tasks, index, awaited_by(event));
+    tasks->failed |= krait_waits_begin(&tasks->waits, index - 1, awaited_by(event)) != 0;
     tasks->switching = event->reason == KRAIT_task_leave_reason_switched ? index : 0;
 }
 

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "event/steps.h"
+#include "event/waits.h"
 
 /* All zeros: none. The memory is that of the tasks that are there at one time. */
 struct krait_newest_tasks {
@@ -19,14 +20,14 @@ struct krait_newest_tasks {
         struct krait_payload_task_leave left; /* `task` 0: it has ended */
         bool waits;
         uint16_t number; /* of python:switch, by which its stack waits; 0: it has none of its own */
-        uint32_t next;   /* of those that have ended, or that wait for the same: the index + 1 */
+        uint32_t next;   /* of those that have ended: the index + 1 */
     } * items;
     uint32_t count, cap, first_ended; /* the last: the index + 1, or 0; it is taken for the next task */
     struct krait_map by_id;           /* to the index + 1; 0: it has ended */
-    struct krait_map waiting; /* what is waited for to the index + 1 of who waits, the last first; 0: none */
-    size_t most_ids, most_waiting; /* of krait_map_trim */
-    bool failed;                   /* memory was out: tasks are missing */
-    uint32_t *by_number;           /* to the index + 1 */
+    struct krait_waits waits;         /* by index; what is waited for: awaited_by */
+    size_t most_ids;                  /* of krait_map_trim */
+    bool failed;                      /* memory was out: tasks are missing */
+    uint32_t *by_number;              /* to the index + 1 */
     uint32_t number_cap;
     struct krait_steps steps; /* by the tasks' ids */
     uint32_t switching;       /* the index + 1 of the greenlet that a python:switch leaves next */

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "event/steps.h"
+#include "event/waits.h"
 #include "trace/task_waits.h"
 #include "trace/thread_events.h"
 
@@ -41,8 +42,6 @@ struct now {
     uint64_t last_ns; /* to where its states were handed out */
     uint32_t c;       /* of a greenlet: the code of the C function that it switched in; 0: none */
     uint32_t thread;  /* that ran it last */
-    uint64_t key;     /* in pass.waiting, by which its wait ends; 0: none */
-    uint32_t next;    /* the index of the next one that waits for the same, + 1 */
     struct krait_payload_task_leave left; /* how its last step ended; `at` tells the state, be it of C */
     struct batch batch;
 };
@@ -79,7 +78,7 @@ struct pass {
     struct strand *at;        /* whose events come */
     struct strand alone;      /* ... where threads come one after the other */
     struct now *now;          /* by index in trace->tasks */
-    struct krait_map waiting; /* what is waited for to the index of the first that waits, + 1 */
+    struct krait_waits waits; /* by index in trace->tasks */
     struct krait_thread_events events;
     uint32_t names[KRAIT_TASK_STATES];
 };
@@ -162,46 +161,24 @@ static uint32_t find_task(const struct pass *pass, uint64_t id)
     return index ? (uint32_t)*index : KRAIT_NO_ID;
 }
 
-/* It does not wait any more for what it waited for. */
-static void stop_waiting(struct pass *pass, uint32_t task)
-{
-    struct now *now = &pass->now[task];
-    uint64_t *first = now->key ? krait_map_get(&pass->waiting, now->key) : NULL;
-    if (first && *first == task + 1)
-        *first = now->next;
-    for (uint64_t i = first ? *first : 0; i; i = pass->now[i - 1].next) {
-        struct now *other = &pass->now[i - 1];
-        other->next = other->next == task + 1 ? now->next : other->next;
-    }
-    now->key = now->next = 0;
-}
-
-static int wait_for(struct pass *pass, uint32_t task, uint64_t key)
-{
-    const uint64_t *first = key ? krait_map_get(&pass->waiting, key) : NULL;
-    pass->now[task].key = key;
-    pass->now[task].next = first ? (uint32_t)*first : 0;
-    return key ? krait_map_put(&pass->waiting, key, (uint64_t)task + 1) : 0;
-}
-
 /* A task that waits is ready: `by` has ended its wait. */
 static int end_wait(struct pass *pass, uint32_t task, uint64_t t_ns, uint32_t by)
 {
     const struct now *now = &pass->now[task];
     bool waits = now->is_known && now->state != KRAIT_TASK_RUNNING && now->state != KRAIT_TASK_READY;
-    stop_waiting(pass, task);
+    krait_waits_end(&pass->waits, task);
     return waits ? go_to(pass, task, t_ns, KRAIT_TASK_READY, by) : 0;
 }
 
 /* All that wait for it; not for another future that had the address before. */
 static int wake(struct pass *pass, uint64_t key, uint64_t t_ns, uint32_t by)
 {
-    const uint64_t *first = krait_map_get(&pass->waiting, key);
     int rc = 0;
-    for (uint32_t i = first ? (uint32_t)*first : 0, next; i && !rc; i = next) {
-        const struct now *now = &pass->now[i - 1];
-        next = now->next;
-        rc = now->is_known && now->since_ns > t_ns ? 0 : end_wait(pass, i - 1, t_ns, by);
+    for (uint32_t task = krait_waits_last(&pass->waits, key), older; task != KRAIT_NO_ID && !rc;
+         task = older) {
+        const struct now *now = &pass->now[task];
+        older = krait_waits_older(&pass->waits, task);
+        rc = now->is_known && now->since_ns > t_ns ? 0 : end_wait(pass, task, t_ns, by);
     }
     return rc;
 }
@@ -246,7 +223,7 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
                  uint64_t t_ns)
 {
     int rc = 0;
-    stop_waiting(pass, task);
+    krait_waits_end(&pass->waits, task);
     pass->now[task].thread = pass->at->thread;
     pass->now[task].left = *event;
     if (event->reason == KRAIT_task_leave_reason_switched) {
@@ -256,13 +233,13 @@ static int leave(struct pass *pass, const struct krait_payload_task_leave *event
     switch (event->reason) {
     case KRAIT_task_leave_reason_future:
         rc = go_to(pass, task, t_ns, krait_task_waits(func_of(pass, event->at)), KRAIT_NO_ID);
-        return rc ? rc : wait_for(pass, task, event->on);
+        return rc ? rc : krait_waits_begin(&pass->waits, task, event->on);
     case KRAIT_task_leave_reason_tasks:
         rc = go_to(pass, task, t_ns, KRAIT_TASK_TASK, KRAIT_NO_ID);
-        return rc ? rc : wait_for(pass, task, event->on);
+        return rc ? rc : krait_waits_begin(&pass->waits, task, event->on);
     case KRAIT_task_leave_reason_task:
         rc = go_to(pass, task, t_ns, KRAIT_TASK_TASK, find_task(pass, event->on));
-        return rc ? rc : wait_for(pass, task, krait_awaited_task(event->on));
+        return rc ? rc : krait_waits_begin(&pass->waits, task, krait_awaited_task(event->on));
     case KRAIT_task_leave_reason_yielded:
         return go_to(pass, task, t_ns, KRAIT_TASK_READY, KRAIT_NO_ID);
     case KRAIT_task_leave_reason_switched:
@@ -362,7 +339,7 @@ static int on_run(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload
     const struct now *now = &pass->now[task];
     uint32_t by = runs_for(pass, task, t_ns);
     pass->at->switched.to = 0;
-    stop_waiting(pass, task);
+    krait_waits_end(&pass->waits, task);
     bool was_in = confirm_step(&pass->at->doubtful, task), is_in = krait_steps_begin(&pass->at->now_in, task);
     pass->now[task].thread = pass->at->thread;
     if (now->c && !pass->at->calls.depth) /* it goes on in what it called */
@@ -697,7 +674,7 @@ static int walk_process(struct pass *pass, uint32_t process)
             threads[count++] = i;
     }
     int rc = threads ? read_threads(pass, threads, count, &damage) : -ENOMEM;
-    krait_map_done(&pass->waiting); /* another process may have the same addresses */
+    krait_waits_done(&pass->waits); /* another process may have the same addresses */
     return rc ? rc : end_all(pass, process);
 }
 
@@ -726,7 +703,7 @@ static int walk_tracks(const struct krait_trace *trace, const struct krait_track
     int rc = pass.now ? walk_processes(&pass, tracks, count) : -ENOMEM;
     for (uint32_t i = 0; pass.now && i < trace->task_count; i++)
         batch_done(&pass.now[i].batch);
-    krait_map_done(&pass.waiting);
+    krait_waits_done(&pass.waits);
     free(pass.now);
     return rc;
 }
@@ -764,7 +741,7 @@ int krait_tasks_at(const struct krait_trace *trace, uint32_t process, uint64_t a
         if (trace->tasks[i].process == process && pass.now[i].is_known)
             items[n++] = then_of(&pass.now[i], &trace->tasks[i]);
     }
-    krait_map_done(&pass.waiting);
+    krait_waits_done(&pass.waits);
     free(pass.now);
     if (rc)
         return rc;

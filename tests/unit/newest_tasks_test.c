@@ -76,7 +76,7 @@ static void tasks_that_have_ended_take_no_memory(void **state)
         run(&tasks, FIRST);
     }
     assert_int_equal(tasks.count, 2);
-    assert_true(tasks.by_id.len <= FEW && tasks.waiting.len <= FEW);
+    assert_true(tasks.by_id.len <= FEW && tasks.waits.last.len <= FEW);
     assert_false(tasks.failed);
     leave(&tasks, FIRST, KRAIT_task_leave_reason_task, MANY);
     krait_newest_tasks_put_waiting(&tasks, &out, 0, SIZE_MAX);
@@ -105,6 +105,23 @@ static void all_that_wait_for_one_future_are_ready_when_it_is_done(void **state)
     krait_newest_tasks_done(&tasks);
 }
 
+/* In an order in which no task is the last that began to wait; where each looked at all others, this took a minute. */
+static void of_very_many_that_wait_for_one_task_each_may_go_on_alone(void **state)
+{
+    enum { ALL = 200000, AWAITED = ALL + 1 };
+    struct krait_newest_tasks tasks = { 0 };
+    run(&tasks, AWAITED);
+    for (uint32_t task = 1; task <= ALL; task++)
+        leave(&tasks, task, KRAIT_task_leave_reason_task, AWAITED);
+    for (uint32_t task = 1; task <= ALL; task += 2)
+        run(&tasks, task);
+    for (uint32_t task = ALL; task; task -= 2)
+        wake_by(&tasks, task, AWAITED);
+    assert_int_equal(krait_waits_last(&tasks.waits, krait_awaited_task(AWAITED)), KRAIT_NO_ID);
+    assert_false(tasks.failed);
+    krait_newest_tasks_done(&tasks);
+}
+
 /* Its stack is that of nobody else. */
 static void a_greenlet_that_ends_is_not_switched_from(void **state)
 {
@@ -128,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_that_have_ended_take_no_memory),
         cmocka_unit_test(all_that_wait_for_one_future_are_ready_when_it_is_done),
+        cmocka_unit_test(of_very_many_that_wait_for_one_task_each_may_go_on_alone),
         cmocka_unit_test(a_greenlet_that_ends_is_not_switched_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,10 +62,15 @@ void krait_attach_pause(const struct krait_attach_call *call, uint64_t ns)
 
 int krait_attach_refusal(pid_t pid, int rc, struct krait_err *err)
 {
-    if (rc == KRAIT_THREAD_UNSAFE || rc == -ETIMEDOUT)
+    if (rc == KRAIT_THREAD_UNSAFE)
         return krait_err_set(err, -EBUSY,
                              "process %d was at no safe place for 10 s: each thread was in malloc, in the "
                              "loader, in the kernel, or deep in its stack; try again",
+                             pid);
+    if (rc == -ETIMEDOUT)
+        return krait_err_set(err, -EBUSY,
+                             "no thread of process %d stopped within 2 s: each was in a system call that "
+                             "cannot be interrupted, such as a slow disk's, or got no CPU; try again",
                              pid);
     if (rc == -EBUSY)
         return krait_err_set(err, rc, "process %d is stopped; continue it: kill -CONT %d", pid, pid);

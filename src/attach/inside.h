@@ -93,7 +93,7 @@ enum { KRAIT_THREAD_UNSAFE = 1 };
  * thread goes on as if nothing had been. *stopped_ns is how long it was stopped. */
 int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *stopped_ns);
 /* Calls `try` for each thread until it returns 0. Returns 0, or what it returned for the last thread that is not
- * ending; -ESRCH if there is none. */
+ * ending, of which KRAIT_THREAD_UNSAFE goes before errors; -ESRCH if there is none. */
 int krait_thread_any(pid_t pid, int (*try)(void *ctx, pid_t tid), void *ctx);
 
 /* ---- write.c ---- */

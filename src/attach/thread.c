@@ -208,7 +208,7 @@ int krait_thread_any(pid_t pid, int (*try)(void *ctx, pid_t tid), void *ctx)
         int tried = tid > 0 ? try(ctx, tid) : -ESRCH;
         bool ends = tried == -ESRCH ||
                     (tried == -EPERM && tid != pid); /* ptrace(2) says EPERM of a thread that is ending */
-        if (!ends)
+        if (!ends && (tried >= 0 || rc < 0)) /* a thread that may be at a safe place later is worth a wait */
             rc = tried;
     }
     if (dir)

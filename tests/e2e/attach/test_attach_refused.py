@@ -240,6 +240,26 @@ def test_a_process_that_ends_at_any_instant_of_the_attach(start, krait, any_pyth
         assert recorder.returncode == 0 or any(reason in said for reason in reasons), said
 
 
+# Starts a process as vfork(2) does, until which has executed its program its parent cannot be stopped. Before that it opens a FIFO.
+VFORKS = """
+import os, sys
+print(os.getpid(), flush=True)
+os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, sys.argv[1], os.O_RDONLY, 0)])
+print("done", os.wait()[1] == 0, flush=True)
+os.read(0, 1)
+"""
+
+
+def test_a_process_whose_threads_do_not_stop(start, refusal, any_python, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    app = start(any_python.exe, "-c", VFORKS, tmp_path / "fifo")
+    wait_for(lambda: Path(f"/proc/{app.pid}/stat").read_text().rpartition(")")[2].split()[0] == "D", "the wait of vfork")
+    said = refusal(app.pid)
+    assert f"no thread of process {app.pid} stopped within 2 s" in said and "try again" in said, said
+    (tmp_path / "fifo").write_text("")
+    goes_on(app)
+
+
 # Sits in a library that is taken for an allocator, by its name, until it is told.
 ALLOCATOR = """
 #include <unistd.h>

@@ -293,7 +293,7 @@ static void free_span(struct span *span)
     Py_DECREF(type);
 }
 
-/* A field may be a span that has such a field in turn: a chain of them must not need the whole stack. */
+/* A field, or the name, may be a span that has such a one in turn: a chain of them must not need the whole stack. */
 static void span_dealloc(PyObject *self)
 {
     static struct { /* under the GIL; any thread may free what another one puts off */
@@ -301,7 +301,7 @@ static void span_dealloc(PyObject *self)
         uint32_t deep;
     } freeing;
     struct span *span = (struct span *)self;
-    if (!span->names) {
+    if (!span->names && Py_TYPE(span->name) != span_type) {
         free_span(span);
         return;
     }
@@ -380,25 +380,32 @@ static PyObject *span_set(PyObject *self, PyObject *const *args, size_t nargs, P
         return NULL;
     if (!span->late && !(span->late = PyDict_New()))
         return NULL;
-    for (Py_ssize_t i = 0; names && i < PyTuple_Size(names); i++) {
-        if (PyDict_SetItem(span->late, PyTuple_GetItem(names, i), args[1 + i]))
-            return NULL;
-    }
+    PyObject *late = span->late; /* what is replaced may end the span */
+    bool whole = true;
+    Py_INCREF(late);
+    for (Py_ssize_t i = 0; whole && names && i < PyTuple_Size(names); i++)
+        whole = PyDict_SetItem(late, PyTuple_GetItem(names, i), args[1 + i]) == 0;
+    Py_DECREF(late);
+    if (!whole)
+        return NULL;
     Py_RETURN_NONE;
 }
 
-/* What set() was given, and the type that raised. Returns false where a signal's handler raised. */
+/* What set() was given, and the type that raised. The span no longer has it: texts of the program's may call its methods.
+ * Returns false where a signal's handler raised. */
 static bool end_fields(struct krait_buf *to, struct span *span, PyObject *raised)
 {
     PyObject *name = raised ? PyObject_GetAttrString(raised, "__qualname__") : NULL;
-    if (name && !span->late)
-        span->late = PyDict_New();
-    if (name && span->late)
-        PyDict_SetItemString(span->late, "exception", name);
+    PyObject *late = span->late;
+    span->late = NULL;
+    if (name && !late)
+        late = PyDict_New();
+    if (name && late)
+        PyDict_SetItemString(late, "exception", name);
     Py_XDECREF(name);
     PyErr_Clear();
-    bool whole = !span->late || dict_fields(to, span->late);
-    Py_CLEAR(span->late);
+    bool whole = !late || dict_fields(to, late);
+    Py_XDECREF(late);
     return whole;
 }
 

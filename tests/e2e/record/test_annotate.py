@@ -188,8 +188,27 @@ many.clear()
 chain = shared
 for _ in range(300000): chain = krait.span("chain", next=chain)  # freed in each other
 chain = None
+for _ in range(300000): chain = krait.span(chain)
+chain = None
 assert sys.getrefcount(shared) == before, (before, sys.getrefcount(shared))
 """
+
+
+ENDED_BY_ITS_FIELDS = """
+import krait
+class Leaves:
+    def __repr__(self):
+        span.__exit__(None, None, None)
+        return "left"
+with krait.span("twice") as span, span:
+    span.set(first=Leaves(), **dict.fromkeys("abcdefgh", 1))
+"""
+
+
+@pytest.mark.few_pythons
+def test_a_span_that_is_ended_by_the_text_of_a_field_is_ended_once_each_time(said, python):
+    ends = [p["fields"] for event, p in said(python, ENDED_BY_ITS_FIELDS) if event == "span:end"]
+    assert ends == [{}, {"first": "left", **dict.fromkeys("abcdefgh", 1)}]
 
 
 @pytest.mark.every_python

@@ -12,6 +12,7 @@ from recording import ROOT
 
 TOOLS = ("build", "environment", "libdir", "packages", "setup.sh")
 QUIET = "int main(void)\n{\n    return 0;\n}\n"
+WRONG = "int main(void)\n{\n    return nothing;\n}\n"
 WARNS = "int main(void)\n{\n    int n;\n    return 0;\n}\n"
 
 
@@ -50,3 +51,11 @@ def test_a_new_folder_is_built_whatever_its_compiler_warns_of(build):
     assert run.returncode == 0 and (folder / "a").exists(), run.stdout + run.stderr
     assert "once more with warnings allowed" in run.stderr
     assert not is_strict(folder)
+
+
+def test_a_real_error_is_shown_once_and_ends_the_build(build):
+    run, folder = build(WRONG)
+    assert run.returncode != 0 and "once more" not in run.stderr
+    assert run.stdout.count("error: ") == 1, run.stdout
+    run, folder = build(WARNS)  # nothing of the folder has been built yet
+    assert run.returncode == 0 and (folder / "a").exists(), run.stdout + run.stderr

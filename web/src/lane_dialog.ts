@@ -307,8 +307,9 @@ export class LaneDialog {
     if (this.dialog.open) this.dialog.querySelector<HTMLElement>('[aria-invalid]')?.focus();
   }
 
-  /** While it works, nothing else is saved. */
+  /** While it works, nothing else is saved. Whether it did it. */
   private async alone(work: () => Promise<boolean>): Promise<boolean> {
+    if (this.add.disabled) return false;
     this.add.disabled = true;
     try {
       return await work();

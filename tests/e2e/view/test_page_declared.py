@@ -411,6 +411,12 @@ def test_a_double_click_saves_a_lane_once(open_app, app):
     page.page.locator("dialog.maker[open]").wait_for(state="detached")
     page.wait()
     assert len(held) == len(saved) == 1 and button.is_enabled() and "Cart.add" in kept(app)
+    page.press("n")
+    remove = page.page.locator("dialog.maker td button", has_text="Remove")
+    remove.evaluate("button => { button.click(); button.click(); }")
+    remove.wait_for(state="detached")
+    page.wait()
+    assert len(saved) == 2
 
 
 def test_what_is_selected_fills_the_form(open_app):

@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 #include "remote/remote.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -169,9 +170,30 @@ static int attach(pid_t pid, struct krait_attach_call *call, struct krait_err *e
     return krait_bring(&target, &stub, call, err);
 }
 
-/* Of a process that ends meanwhile, krait may have read too little for a true reason. */
+struct attaching {
+    pid_t pid;
+    struct krait_attach_call *call;
+    struct krait_err *err;
+    int rc;
+};
+
+static void *attach_in_thread(void *arg)
+{
+    struct attaching *a = arg;
+    a->rc = attach(a->pid, a->call, a->err);
+    return NULL;
+}
+
+/* A thread that did not stop in time would stop later, for as long as its tracer lives, which is the thread of krait's that asked
+ * for it (ptrace(2); exit_ptrace() in kernel/ptrace.c lets go of all). */
 int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *err)
 {
-    int rc = attach(pid, call, err);
-    return rc && krait_task_memory(pid) == 0 ? krait_remote_refusal(pid, -ESRCH, err) : rc;
+    struct attaching a = { pid, call, err, 0 };
+    pthread_t tracer;
+    if (pthread_create(&tracer, NULL, attach_in_thread, &a) == 0)
+        pthread_join(tracer, NULL);
+    else
+        attach_in_thread(&a);
+    /* Of a process that ends meanwhile, krait may have read too little for a true reason. */
+    return a.rc && krait_task_memory(pid) == 0 ? krait_remote_refusal(pid, -ESRCH, err) : a.rc;
 }

@@ -7,7 +7,8 @@
 #include <sys/wait.h>
 
 /* Waits until it has stopped as asked; signals that come meanwhile are passed on. It stops when it next has a CPU, or
- * leaves a system call that nothing breaks off. One that does not stop in time cannot be let go before krait ends. */
+ * leaves a system call that nothing breaks off. One that does not stop in time is let go when the thread of krait that
+ * asked for it ends. */
 static int wait_for_stop(pid_t tid, uint64_t *before_ns)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC), end = now + 2 * KRAIT_NS_PER_S;

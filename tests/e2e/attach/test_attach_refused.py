@@ -4,7 +4,9 @@
 import json
 import os
 import random
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -257,6 +259,45 @@ def test_a_process_whose_threads_do_not_stop(start, refusal, any_python, tmp_pat
     said = refusal(app.pid)
     assert f"no thread of process {app.pid} stopped within 2 s" in said and "try again" in said, said
     (tmp_path / "fifo").write_text("")
+    goes_on(app)
+
+
+# The main thread does the same, by C that holds no GIL, while another one runs Python.
+ONE_VFORKS = """
+import ctypes, os, sys, threading, time
+def inner(n): return n + 1
+def work():
+    while True: inner(time.sleep(0.001) or 1)
+libc, actions, pid = ctypes.CDLL(None), ctypes.create_string_buffer(256), ctypes.c_int()
+libc.posix_spawn_file_actions_init(actions)
+libc.posix_spawn_file_actions_addopen(actions, 0, sys.argv[1].encode(), os.O_RDONLY, 0)
+words = (ctypes.c_char_p * 2)(b"true", None)
+threading.Thread(target=work, daemon=True).start()
+print(os.getpid(), flush=True)
+assert libc.posix_spawn(ctypes.byref(pid), b"/bin/true", actions, None, words, words) == 0
+print("spawned", flush=True)
+os.waitpid(pid.value, 0)
+os.read(0, 1)
+print("done True", flush=True)
+os._exit(0)
+"""
+
+
+def test_a_thread_that_does_not_stop_goes_on_while_krait_records_the_others(start, krait, any_python, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    app = start(any_python.exe, "-c", ONE_VFORKS, tmp_path / "fifo")
+    wait_for(lambda: Path(f"/proc/{app.pid}/stat").read_text().rpartition(")")[2].split()[0] == "D", "the wait of vfork")
+    words = [krait, "record", "-q", "--pid", str(app.pid), "-o", tmp_path / "trace"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as recorder:
+        try:
+            wait_for(lambda: recorder.poll() is not None or any((tmp_path / "trace").glob("*/thread*")), "events")
+            (tmp_path / "fifo").write_text("")
+            assert select.select([app.process.stdout], [], [], 30)[0], "it stands still"
+            assert recorder.poll() is None
+        finally:
+            recorder.send_signal(signal.SIGINT)
+            said = recorder.communicate(timeout=60)[1]
+    assert app.process.stdout.readline() == "spawned\n", said
     goes_on(app)
 
 

@@ -112,6 +112,22 @@ static const struct krait_toml *first_of(const struct krait_toml *value)
     return value->kind == KRAIT_TOML_ARRAY ? value->first : value;
 }
 
+static const char *part_name(const void *list, size_t i)
+{
+    return krait_trigger_part(i);
+}
+
+/* A field may be one of another trace; what begins with a dollar is known. */
+static int check_part(struct reader *r, const struct krait_toml *at, const char *part)
+{
+    size_t count = 0;
+    for (const char *name; *part == '$' && (name = krait_trigger_part(count)); count++) {
+        if (strcmp(name, part) == 0)
+            return 0;
+    }
+    return *part == '$' ? refuse_name(r, at, "part", part, part_name, NULL, count) : 0;
+}
+
 /* Parts of the event, with blanks between. */
 static int read_parts(struct reader *r, const struct krait_toml *value, struct krait_template *template)
 {
@@ -124,6 +140,8 @@ static int read_parts(struct reader *r, const struct krait_toml *value, struct k
         return out_of_memory(r);
     for (const struct krait_toml *item = first_of(value); item && at < 2 * count;
          item = value->kind == KRAIT_TOML_ARRAY ? item->next : NULL) {
+        if (check_part(r, value, item->text))
+            return -EBADMSG;
         if (at)
             pieces[at++] = (struct krait_template_piece){ " ", false };
         const char *own = krait_arena_strdup(arena, item->text);
@@ -154,6 +172,8 @@ static int read_template(struct reader *r, const struct krait_toml *value, struc
         const char *own = krait_arena_strndup(arena, at + is_part, n);
         if (!own)
             return out_of_memory(r);
+        if (is_part && check_part(r, value, own))
+            return -EBADMSG;
         pieces[count++] = (struct krait_template_piece){ own, is_part };
         at += n + (is_part ? 2 : 0);
     }
@@ -212,7 +232,8 @@ static int read_values(struct reader *r, const struct krait_toml *value, struct 
 static int read_condition(struct reader *r, const struct krait_toml *value, struct krait_condition *condition)
 {
     *condition = (struct krait_condition){ .part = krait_arena_strdup(&r->rules->arena, value->key) };
-    int rc = condition->part ? read_values(r, value, condition) : out_of_memory(r);
+    int rc = condition->part ? check_part(r, value, value->key) : out_of_memory(r);
+    rc = rc ? rc : read_values(r, value, condition);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(operators) && !rc; i++) {
         size_t n = strlen(operators[i].sign);
         const char **first = (const char **)&condition->values[0];

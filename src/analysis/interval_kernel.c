@@ -46,6 +46,7 @@ static int take_raw(void *ctx, const struct krait_raw_event *event)
     search->intervals->messages++;
     search->said.name = event->name;
     search->said.fields = event->fields;
+    search->said.host = event->host;
     search->said.cpu = event->cpu;
     search->said.tid = event->tid;
     search->said.is_kernels = true;
@@ -138,6 +139,7 @@ static int provide(void *ctx, const struct krait_raw_event *event)
     search->is_mixed = true;
     search->said.name = event->name;
     search->said.fields = event->fields;
+    search->said.host = event->host;
     search->said.cpu = event->cpu;
     search->said.tid = event->tid;
     for (uint32_t i = 0; i < options->rule_count && !rc; i++) {

@@ -41,6 +41,7 @@ static int take_message(struct krait_search *search, uint32_t track, uint64_t t_
     search->intervals->messages++;
     search->said.name = name;
     search->said.fields = fields;
+    search->said.host = search->trace->tracks[track].host;
     search->said.cpu = search->said.tid = -1;
     return krait_search_event(search, track, t_ns);
 }

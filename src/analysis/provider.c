@@ -100,12 +100,13 @@ int krait_provider_delete(struct krait_run *run, const struct krait_buf *path)
 
 static bool add_path(struct krait_run *run, const struct krait_xml *first, struct krait_buf *path);
 
-/* A field of the event, or else what Trace Compass knows of all events: its columns "CPU", "TID", "Timestamp". */
+/* A field of the event, or else what Trace Compass knows of all events: its columns "CPU", "TID", "Timestamp", and
+ * "hostID" (its DataDrivenValueEventField). */
 static bool get_field(struct krait_run *run, const char *name, struct krait_buf *to)
 {
     static const struct {
         const char *name, *part;
-    } known[] = { { "cpu", "$cpu" }, { "tid", "$thread" } };
+    } known[] = { { "cpu", "$cpu" }, { "tid", "$thread" }, { "hostid", "$host" } };
     if (krait_trigger_get(&run->plain, name, run->said, to))
         return true;
     if (strcasecmp(name, "timestamp") == 0) {

@@ -108,6 +108,47 @@ static bool get_starred(const struct krait_trigger *trigger, const struct krait_
     return star;
 }
 
+static bool get_event(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
+                      struct krait_buf *to)
+{
+    krait_buf_str(to, said->name);
+    return true;
+}
+
+static bool get_cpu(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
+                    struct krait_buf *to)
+{
+    return get_number(said->cpu, to);
+}
+
+static bool get_thread(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
+                       struct krait_buf *to)
+{
+    return get_number(said->tid, to);
+}
+
+static bool get_host(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
+                     struct krait_buf *to)
+{
+    krait_buf_str(to, said->host);
+    return *said->host;
+}
+
+static const struct {
+    const char *name;
+    bool (*get)(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
+                struct krait_buf *to);
+} parts[] = { { "$event", get_event },
+              { "$*", get_starred },
+              { "$cpu", get_cpu },
+              { "$thread", get_thread },
+              { "$host", get_host } };
+
+const char *krait_trigger_part(size_t i)
+{
+    return i < KRAIT_ARRAY_LEN(parts) ? parts[i].name : NULL;
+}
+
 /* Of the event itself, or else of its contexts. */
 static bool get_field(const struct krait_trigger_event *said, const char *name, struct krait_buf *to)
 {
@@ -127,14 +168,11 @@ bool krait_trigger_get(const struct krait_trigger *trigger, const char *part,
     }
     if (*part != '$')
         return get_field(said, part, to);
-    if (strcmp(part, "$event") == 0) {
-        krait_buf_str(to, said->name);
-        return true;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(parts); i++) {
+        if (strcmp(parts[i].name, part) == 0)
+            return parts[i].get(trigger, said, to);
     }
-    return strcmp(part, "$*") == 0        ? get_starred(trigger, said, to)
-           : strcmp(part, "$cpu") == 0    ? get_number(said->cpu, to)
-           : strcmp(part, "$thread") == 0 ? get_number(said->tid, to)
-                                          : false;
+    return false;
 }
 
 bool krait_trigger_fill(const struct krait_trigger *trigger, const struct krait_template *template,

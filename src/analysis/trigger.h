@@ -8,6 +8,7 @@
  *
  *   $event    the event's name             $*      what the star at the end of a glob stands for in it
  *   $cpu      the CPU                      $thread the thread that ran there
+ *   $host     the host that recorded it
  */
 #ifndef KRAIT_ANALYSIS_TRIGGER_H
 #define KRAIT_ANALYSIS_TRIGGER_H
@@ -61,8 +62,8 @@ struct krait_trigger {
 
 /* An event on its way through triggers. */
 struct krait_trigger_event {
-    const char *name, *fields;
-    int64_t cpu, tid; /* -1: not known */
+    const char *name, *fields, *host; /* host: "": not known */
+    int64_t cpu, tid;                 /* -1: not known */
     bool is_kernels;
     const char *message;
     size_t n;                   /* of message */
@@ -76,6 +77,9 @@ bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_trigg
 
 /* Whether it may fire by an event of this name. */
 bool krait_trigger_may(const struct krait_trigger *trigger, const char *event);
+
+/* The i-th of the names that begin with a dollar; NULL: there are no more. */
+const char *krait_trigger_part(size_t i);
 
 /* Parts of the event that just fired it, to the end of `to`. False: the event has no such part. */
 bool krait_trigger_get(const struct krait_trigger *trigger, const char *part,

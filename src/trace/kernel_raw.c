@@ -121,6 +121,7 @@ static int take_event(struct raw *raw, struct krait_ctf_cursor *cursor, int *met
     int64_t cpu = read_field(class->cpu, cursor), tid = read_field(class->tid, cursor);
     bool has_place = cpu >= 0 && cpu < MOST_CPUS;
     struct krait_raw_event event = { .t_ns = t_ns, .name = cursor->event->name, .cpu = cpu };
+    event.host = krait_ctf_env_text(cursor->trace->metadata, "hostname", "");
     event.tid = tid >= 0 ? tid : has_place ? raw->runs[cpu] : NOT_KNOWN;
     if (class->switches && has_place)
         raw->runs[cpu] = read_field(class->next, cursor);

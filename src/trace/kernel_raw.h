@@ -11,6 +11,7 @@
 struct krait_raw_event {
     uint64_t t_ns;
     const char *name, *fields; /* the fields as trace/fields.h reads them; both valid during the call */
+    const char *host;          /* the trace's; "": not known */
     int64_t cpu, tid;          /* where it happened, and the thread that ran there; -1: not known */
 };
 

@@ -19,6 +19,7 @@ static void run(struct krait_rules *rules)
 {
     static const char *const names[] = { "sched_switch", "syscall_entry_read", "x" };
     struct krait_trigger_event said = { .fields = "{ cpu_id = 1 }, { next_tid = 5, comm = \"a\", n = -1 }",
+                                        .host = "h",
                                         .cpu = 1,
                                         .tid = 7 };
     for (uint32_t i = 0; i < rules->count; i++) {

@@ -7,7 +7,7 @@
 A stream for each CPU, of one packet; `offset` (ns) is the clock's zero, after the epoch; `lost` says how many events a
 second, empty packet tells that the tracer lost. `losses` are (cpu, us, end): behind the events up to us one is lost; so says
 the packet that follows them, as krait's, or with `end` theirs, which goes on until then, as LTTng's.
-`numbered` is the first packets' number.
+`numbered` is the first packets' number. `unit` is what one us of all these is instead, in nanoseconds.
 """
 
 import struct
@@ -56,7 +56,7 @@ def packet(cpu, number, begin, end, discarded, content):
     return PACKET.pack(0xC1FC1FC1, begin, end, bits, bits, number, discarded, cpu) + content
 
 
-def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), numbered=0, domain="kernel"):
+def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), numbered=0, domain="kernel", unit=1000):
     folder.mkdir(parents=True, exist_ok=True)
     classes = {}
     for _, _, name, fields in events:
@@ -73,7 +73,7 @@ def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), 
 
     def content(own):
         for us, _, name, fields in own:
-            yield struct.pack("<HQ", list(classes).index(name), us * 1000)
+            yield struct.pack("<HQ", list(classes).index(name), us * unit)
             yield b"".join(struct.pack("<q", fields.get(field, 0)) for field in contexts)
             yield payload(fields)
 
@@ -82,9 +82,9 @@ def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), 
         for last, until in [*sorted((us, end) for of, us, end in losses if of == cpu), (own[-1][0], None)]:
             part, own = [e for e in own if e[0] <= last], [e for e in own if e[0] > last]
             begin = part[0][0] if begin is None else begin
-            stream += packet(cpu, number, begin * 1000, (until or last) * 1000, discarded + bool(until), b"".join(content(part)))
+            stream += packet(cpu, number, begin * unit, (until or last) * unit, discarded + bool(until), b"".join(content(part)))
             discarded, number, begin = discarded + 1, number + 1, until
-        end = last * 1000
+        end = last * unit
         stream += packet(cpu, number, end, end, lost, b"") if lost else b""
         (folder / f"channel0_{cpu}").write_bytes(stream)
     return folder

@@ -101,6 +101,14 @@ def test_locations_queries_mappings_updates_and_deletes(tmp_path, states):
     assert found == {"now": [("7", 0, 50)], "Threads/7/call": [("4", 10, 30)]}
 
 
+def test_the_host_is_known_of_all_events(tmp_path, states, krait):
+    trace = kernel_made.write(tmp_path / "t", [event(0, "go"), event(10, "end"), event(30, "go")], domain="ust", host="alpha")
+    xml = provider('<eventHandler eventName="*"><stateChange><stateAttribute type="eventField" value="hostID"/><stateValue type="eventName"/></stateChange></eventHandler>')
+    assert states(trace, xml)[0] == {"alpha": [("go", 0, 10), ("end", 10, 20)]}
+    (tmp_path / "own.toml").write_text("[interval.work]\nstart = { event = 'go' }\nstop = { event = 'end' }\nkey = '$host'\nby = '$host'\n")
+    assert [row["key"] for row in verb_json(krait, "intervals", trace, "-f", tmp_path / "own.toml")["rows"] if row["intervals"]] == ["alpha"]
+
+
 def test_a_kernel_trace_gives_what_a_script_finds(states):
     trace = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis"
     if not trace.exists():

@@ -31,7 +31,9 @@ void krait_suggest_try(struct krait_suggest *suggest, const char *candidate)
         return;
     bool begins = n > suggest->n && memcmp(candidate, suggest->word, suggest->n) == 0;
     uint32_t d = begins ? 1 : distance(suggest->word, suggest->n, candidate, n);
-    if (d > KRAIT_MAX(suggest->n / 3, (size_t)1) || (suggest->best && d >= suggest->best_distance))
+    bool is_better = !suggest->best || d < suggest->best_distance ||
+                     (d == suggest->best_distance && n < strlen(suggest->best));
+    if (d > KRAIT_MAX(suggest->n / 3, (size_t)1) || !is_better)
         return;
     suggest->best = candidate;
     suggest->best_distance = d;

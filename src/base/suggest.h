@@ -21,7 +21,7 @@ struct krait_suggest {
 
 /* Takes a candidate into account: insertions, deletions, replacements and swaps of neighbours count one each
  * (the optimal string alignment distance), and a third of the word may be wrong. A beginning of a candidate
- * counts one. `best` is the candidate itself. */
+ * counts one. Of equally similar ones the shortest is best. `best` is the candidate itself. */
 void krait_suggest_try(struct krait_suggest *suggest, const char *candidate);
 
 #endif

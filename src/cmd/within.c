@@ -4,6 +4,7 @@
 #include "analysis/intervals.h"
 #include "base/fmt.h"
 #include "base/runs.h"
+#include "base/suggest.h"
 #include "cmd/analysis_files.h"
 #include "cmd/terminal.h"
 
@@ -77,6 +78,7 @@ struct search {
     struct krait_interval_rule rule;
     struct krait_trigger triggers[2]; /* of it, where it is between messages */
     struct krait_rules declared;
+    bool is_declared; /* the name is one of these */
 };
 
 static void search_done(struct search *search)
@@ -183,15 +185,58 @@ static int find_named(struct search *search, const char *name, struct krait_err 
 
 /* -- which -- */
 
+/* The word that NAME:WORD means; NULL: none is near. */
+static const char *nearest_word(const char *name)
+{
+    const char *colon = strrchr(name, ':');
+    if (!colon)
+        return NULL;
+    struct krait_suggest suggest = KRAIT_SUGGEST(colon + 1, strlen(colon + 1));
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(words); i++)
+        krait_suggest_try(&suggest, words[i].word);
+    return suggest.best;
+}
+
+/* The function or the declared name that is meant; NULL: none is near. */
+static const char *nearest_name(const struct search *search, const char *name)
+{
+    struct krait_suggest suggest = KRAIT_SUGGEST(name, strlen(name));
+    for (uint32_t i = 0; i < search->declared.count; i++)
+        krait_suggest_try(&suggest, search->declared.items[i].name);
+    for (uint32_t i = 0; i < search->trace->func_count; i++)
+        krait_suggest_try(&suggest, search->trace->funcs[i].name);
+    return suggest.best;
+}
+
+static int refuse_none(const struct search *search, const char *name, struct krait_err *err)
+{
+    const char *word = nearest_word(name), *near = word ? NULL : nearest_name(search, name);
+    if (search->is_declared)
+        return krait_err_set(err, -ENOENT, "--within: '%s' is declared, but the trace has none of it", name);
+    if (search->rule.trigger_count)
+        return krait_err_set(err, -ENOENT,
+                             "--within '%s': no match of the first pattern is followed by one of the second; "
+                             "krait intervals counts them",
+                             name);
+    if (word)
+        return krait_err_set(err, -ENOENT, "--within: there is no '%s'; did you mean '%.*s:%s'?", name,
+                             (int)(strrchr(name, ':') - name), name, word);
+    if (near)
+        return krait_err_set(err, -ENOENT,
+                             "--within: there is no span '%s', and no call of such a function; did you mean "
+                             "'%s'?",
+                             name, near);
+    return krait_err_set(err, -ENOENT,
+                         "--within: there is no span '%s', and no call of such a function; 'START .. STOP' "
+                         "takes the time between messages",
+                         name);
+}
+
 static int pick(const struct search *search, const struct asked *asked, size_t *index, struct krait_err *err)
 {
     size_t count = search->found.count;
     if (!count)
-        return krait_err_set(
-            err, -ENOENT,
-            "--within: there is no span '%s', and no call of such a function; 'START .. STOP' takes the "
-            "time between messages",
-            asked->name);
+        return refuse_none(search, asked->name, err);
     if (!asked->which && count > 1)
         return krait_err_set(
             err, -EINVAL,
@@ -324,9 +369,10 @@ int krait_within(struct krait_select *select, struct krait_trace *trace, const c
     if (rc)
         return rc;
     uint32_t declared = declared_rule(&search.declared, name);
-    rc = declared != KRAIT_NO_ID ? find_declared(&search, declared, err)
-         : dots                  ? find_messages(&search, name, dots, err)
-                                 : find_named(&search, name, err);
+    search.is_declared = declared != KRAIT_NO_ID;
+    rc = search.is_declared ? find_declared(&search, declared, err)
+         : dots             ? find_messages(&search, name, dots, err)
+                            : find_named(&search, name, err);
     tell_notes(&search.declared.notes);
     if (rc)
         return rc;

@@ -99,13 +99,22 @@ def test_the_page_of_a_trace_without_a_program_opens_there_too(tmp_path, krait, 
     [
         ("work:4", 1, "there are 3 of 'work', and no number 4"),
         ("work:0", 1, "no number 0"),
-        ("nobody:1", 1, "there is no span 'nobody'"),
+        ("nobody:1", 1, "there is no span 'nobody', and no call of such a function; 'START .. STOP' takes"),
+        ("wrok:1", 1, "there is no span 'wrok', and no call of such a function; did you mean 'work'?"),
+        ("work:slowst", 1, "there is no 'work:slowst'; did you mean 'work:slowest'?"),
+        ("nothing .. at all", 1, "--within 'nothing .. at all': no match of the first pattern is followed by one of the second"),
         ("( .. b", 1, "is no regular expression"),
     ],
 )
 def test_what_is_no_interval_is_explained(folder, krait, within, status, why):
     done = subprocess.run([krait, "report", folder, "--within", within], capture_output=True, text=True)
     assert done.returncode == status and why in done.stderr
+
+
+def test_of_names_that_are_as_near_the_shortest_is_meant(synth, krait):
+    folder = synth("process 7 python3\ncode 1 python app work_all app.py 1\ncode 2 python app work app.py 5\nthread 7\n0us call 1\n1us call 2\n2us return\n9us return\n")
+    done = subprocess.run([krait, "report", folder, "--within", "wor"], capture_output=True, text=True)
+    assert done.returncode == 1 and "did you mean 'work'?" in done.stderr
 
 
 def test_a_verb_that_shows_one_alone_lists_them(folder, krait, tmp_path):

@@ -18,6 +18,30 @@ enum { TABLE_ROWS = 40, MOST_RULES = UINT16_MAX };
 
 /* -- what is asked for -- */
 
+/* A file's suffix decides the kind of picture; without one it is SVG. */
+static int check_picture(const char *option, const char *path, const char *const *kinds,
+                         struct krait_err *err)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : path;
+    const char *dot = name ? strrchr(name, '.') : NULL;
+    if (!dot)
+        return 0;
+    for (size_t i = 0; kinds[i]; i++) {
+        if (strcmp(kinds[i], dot) == 0)
+            return 0;
+    }
+    return krait_err_set(err, -EINVAL, "--%s: '%s' has to end in .svg or .png%s", option, path,
+                         strcmp(option, "graph") == 0 ? ", or in .dot for Graphviz" : "");
+}
+
+static int check_pictures(const struct intervals_options *o, struct krait_err *err)
+{
+    static const char *const plots[] = { ".svg", ".png", NULL };
+    static const char *const graphs[] = { ".svg", ".png", ".dot", NULL };
+    int rc = check_picture("plot", o->plot, plots, err);
+    return rc ? rc : check_picture("graph", o->graph, graphs, err);
+}
+
 static int check_options(const struct intervals_options *o, size_t rules, struct krait_err *err)
 {
     if (o->starts.count != o->stops.count)
@@ -41,7 +65,8 @@ static int check_options(const struct intervals_options *o, size_t rules, struct
         return krait_err_set(err, -EINVAL, "--plot - draws into a table for people, not into CSV and JSON");
     if (o->by && o->list)
         return krait_err_set(err, -EINVAL, "--by does not go with --list, which has a column for the key");
-    return krait_select_check(&o->select, err);
+    int rc = check_pictures(o, err);
+    return rc ? rc : krait_select_check(&o->select, err);
 }
 
 /* What one table, list or picture cannot have beside each other. */

@@ -186,6 +186,8 @@ def test_a_message_of_ten_megabytes_is_searched_in_its_first_part(tmp_path, krai
         (["--start", "a", "--stop", "b", "--nested", "--latest"], "exclude each other"),
         (["--start", "a", "--stop", "b", "--name", "x", "--name", "y"], "more names"),
         (["--start", "a", "--stop", "b", "--by", "thread"], "--by: 'thread' is not"),
+        (["--start", "a", "--stop", "b", "--plot", "x.jpg"], "--plot: 'x.jpg' has to end in .svg or .png\n"),
+        (["--state", "(a)", "--graph", "x.dott"], "--graph: 'x.dott' has to end in .svg or .png, or in .dot"),
     ],
 )
 def test_wrong_usage_is_explained(synth, krait, options, why):

@@ -404,14 +404,18 @@ def certificates(python):
         yield {**os.environ, "PIP_CERT": copy.name, "SSL_CERT_FILE": copy.name}
 
 
+def is_offline(errors):
+    """What pip says where it reaches no index."""
+    return "Could not find a version" in errors or "NewConnectionError" in errors
+
+
 def install(python, *packages, by=None):
     """pip install into a virtual environment, with its own pip or that of another interpreter; without a network that is a skip."""
     where = ["--python", python.exe] if by else []
     with certificates(by or python) as environment:
         run = (by or python).run("-m", "pip", *where, "install", "--quiet", "--disable-pip-version-check", *packages, env=environment)
     if run.returncode:
-        offline = "Could not find a version" in run.stderr or "NewConnectionError" in run.stderr
-        (pytest.skip if offline else pytest.fail)(f"pip install {' '.join(map(str, packages))}: {run.stderr.strip()[-300:]}")
+        (pytest.skip if is_offline(run.stderr) else pytest.fail)(f"pip install {' '.join(map(str, packages))}: {run.stderr.strip()[-300:]}")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bounds a recording: the memory of its rings, its time, its size, the disk."""
 
+import json
 import os
 import re
 import shutil
@@ -10,7 +11,8 @@ import time
 
 import pytest
 
-from recording import Recording
+from conftest import is_offline
+from recording import ROOT, Recording
 
 # Bursts of calls, as many as a line of input says, each answered.
 BURSTS = """\
@@ -74,6 +76,24 @@ def test_rings_grow_no_further_than_they_may(record, any_python, info):
     facts = info(trace)
     assert facts["rings"]["grown_bytes"] == facts["rings"]["buffer_bytes"] == 4 << 20
     assert facts["lost"]["ring full"] > BURST and "use --buffer-size" in " ".join(errors.split())
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_beside_four_processes_that_compute_for_ever_no_program_loses_an_event(krait, tmp_path):
+    """The programs that krait is measured with, on two CPUs."""
+    two = sorted(os.sched_getaffinity(0))[:2]
+    results, env = tmp_path / "results.json", {**os.environ, "KRAIT": krait, "KRAIT_BENCH_DIR": str(tmp_path / "bench")}
+    command = [ROOT / "bench" / "run", "--parts", "busy", "--quick", "--out", results]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, preexec_fn=lambda: os.sched_setaffinity(0, two))
+    if done.returncode and is_offline(done.stderr):
+        pytest.skip("no network to install the programs from")
+    assert done.returncode == 0, done.stderr[-2000:]
+    busy = json.loads(results.read_text())["busy"]
+    assert busy["hogs"] == 4 and len(busy["programs"]) == 15
+    runs = {name: run for name, (run,) in busy["programs"].items()}
+    assert {name: run["lost"] for name, run in runs.items() if run["lost"]} == {}
+    assert all(run["events"] for run in runs.values())
 
 
 # -- time and size --

@@ -68,3 +68,20 @@ def test_a_python_that_is_loaded_out_of_reach_is_told(embed, any_python):
     run = embed(any_python, "RTLD_LOCAL", 1)
     assert run.status == 125
     assert "libpython is loaded with RTLD_LOCAL" in run.stderr
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("form", ["--onedir", "--onefile"])
+def test_a_program_that_pyinstaller_made_is_recorded(record, python, venv, tmp_path, form):
+    """Of one file, the program starts a second process of itself when it has unpacked what is in it."""
+    if python.kind != "shared" or python.prefix:
+        pytest.skip(f"{python} has no libpython")
+    (tmp_path / "app.py").write_text("def f(): pass\nfor _ in range(100): f()\n")
+    folders = [f"--{name}path={tmp_path / name}" for name in ("dist", "work", "spec")]
+    made = venv(python, "pyinstaller").run("-m", "PyInstaller", form, *folders, tmp_path / "app.py", timeout=600)
+    assert made.returncode == 0, made.stderr[-2000:]
+    app = tmp_path / "dist" / "app"
+    run = record.words(python, app / "app" if form == "--onedir" else app)
+    assert run.status == 0, run.stderr
+    assert run.check().calls()["f"] == 100

@@ -224,20 +224,20 @@ static void tell_end(struct krait_collector *collector, pid_t pid, int status)
 }
 
 /* Returns whether the recording holds nothing of what was asked for. */
-static bool finish(struct krait_collector *collector, struct krait_kernel *kernel,
+static bool finish(struct krait_collector *collector, struct krait_kernel **kernel,
                    const struct krait_recording_values *values, const char *dir)
 {
     struct krait_collector_summary summary;
     struct krait_kernel_summary of_kernel = { 0 };
-    if (kernel)
-        krait_kernel_stop(kernel);
+    if (*kernel)
+        krait_kernel_stop(*kernel);
     krait_collector_finish(collector, &summary);
     tell_trouble(collector);
-    krait_record_kernel_finish(kernel, &of_kernel);
+    bool has_kernel = krait_record_kernel_finish(kernel, &of_kernel);
     bool gone = krait_collector_drop_empty(collector);
     bool removed = !gone && access(dir, F_OK) < 0 && errno == ENOENT;
     if (!values->quiet)
-        krait_record_summary_print(collector, &summary, values, kernel ? &of_kernel : NULL,
+        krait_record_summary_print(collector, &summary, values, has_kernel ? &of_kernel : NULL,
                                    gone || removed ? NULL : dir);
     if (removed && summary.processes)
         krait_terminal_say(
@@ -305,8 +305,7 @@ static int run_recorded(struct recorded *r)
     catch_signals(r->values);
     if (r->values->wait)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
-    r->kernel =
-        krait_record_kernel_open(r->values, r->command[0], r->dir, krait_collector_clock(r->collector));
+    r->kernel = krait_record_kernel_open(r->values, r->command[0], r->dir, r->collector);
     int status = start(r->command, &pid);
     if (status) {
         krait_kernel_discard(r->kernel);
@@ -322,7 +321,7 @@ static int run_recorded(struct recorded *r)
     bool ended = collect_until_end(r->collector, r->kernel, pid, r->values->wait, &status);
     if (ended)
         tell_end(r->collector, pid, status);
-    bool got_nothing = finish(r->collector, r->kernel, r->values, r->dir);
+    bool got_nothing = finish(r->collector, &r->kernel, r->values, r->dir);
     if (viewer)
         krait_watching_tell(viewer, access(r->dir, F_OK) == 0);
     if (!ended)
@@ -458,15 +457,14 @@ static bool attach_recorded(struct recorded *r, struct krait_record_pid *attach,
 {
     catch_signals(r->values);
     krait_collector_raise_priority();
-    r->kernel =
-        krait_record_kernel_open_beside(r->values, attach->pid, r->dir, krait_collector_clock(r->collector));
+    r->kernel = krait_record_kernel_open_beside(r->values, attach->pid, r->dir, r->collector);
     *rc = krait_record_pid_run(attach, r->collector, r->kernel, err);
     if (*rc) {
         krait_kernel_discard(r->kernel);
         r->kernel = NULL;
         return false;
     }
-    bool got_nothing = finish(r->collector, r->kernel, r->values, r->dir);
+    bool got_nothing = finish(r->collector, &r->kernel, r->values, r->dir);
     if (!r->values->quiet)
         krait_record_pid_print(attach);
     return got_nothing;
@@ -561,7 +559,7 @@ static const struct krait_opt opts[] = {
         "With --sample: also sample the kernel's functions that waiting threads are in; needs root"),
     KRAIT_RECORDING_OPT(
         "idle", 0, FLAG, NULL, idle,
-        "Begin switched off: record nothing, at no cost, until krait ctl PID start, the signal of "
+        "Begin switched off: record nothing, of the kernel too, at no cost, until krait ctl PID start, the signal of "
         "--toggle-signal, or krait.resume(); --for counts from then on"),
     KRAIT_RECORDING_OPT(
         "toggle-signal", 0, CHOICE, "SIGUSR1|SIGUSR2", toggle_signal,

@@ -30,7 +30,8 @@ static struct krait_kernel *open_whole(const struct krait_recording_values *valu
                                                    .functions_note = &functions,
                                                    .ring_bytes = values->kernel_ring_size,
                                                    .probes_note = &probes,
-                                                   .clock = clock };
+                                                   .clock = clock,
+                                                   .idle = values->idle };
     if (!krait_record_probes_find(&found, &values->usdt, command, &probes)) {
         options.probes = found.items;
         options.probe_count = found.count;
@@ -51,15 +52,34 @@ static struct krait_kernel *open_whole(const struct krait_recording_values *valu
     return kernel;
 }
 
-/* Or else what is this user's. */
+static void say_not_recorded(const struct krait_err *whole)
+{
+    krait_terminal_say(NULL, 0,
+                       "krait record: the kernel is not recorded, the program is: %s. See: krait doctor",
+                       whole->text);
+}
+
+static void on_switched(void *kernel, bool on)
+{
+    krait_kernel_switch(kernel, on);
+}
+
+/* Or else what is this user's: those events begin with the program, or never. */
 struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values,
                                               const char *command, const char *dir,
-                                              const struct krait_clock *clock)
+                                              struct krait_collector *collector)
 {
     struct krait_err whole = { 0 }, own = { 0 };
+    const struct krait_clock *clock = krait_collector_clock(collector);
     struct krait_kernel *kernel = values->kernel ? open_whole(values, command, dir, clock, &whole) : NULL;
+    if (kernel)
+        krait_collector_set_beside(collector, on_switched, kernel);
     if (kernel || !values->kernel)
         return kernel;
+    if (values->idle) {
+        say_not_recorded(&whole);
+        return NULL;
+    }
     struct krait_kernel_record_options options = {
         .scope = KRAIT_KERNEL_OWN,
         .dir = dir,
@@ -83,7 +103,7 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
 }
 
 struct krait_kernel *krait_record_kernel_open_beside(const struct krait_recording_values *values, pid_t pid,
-                                                     const char *dir, const struct krait_clock *clock)
+                                                     const char *dir, struct krait_collector *collector)
 {
     char link[64], program[PATH_MAX];
     struct krait_err whole = { 0 };
@@ -95,11 +115,12 @@ struct krait_kernel *krait_record_kernel_open_beside(const struct krait_recordin
     program[KRAIT_MAX(n, (ssize_t)0)] = '\0';
     bool is_here =
         !stat(link, &its) && !stat(program, &ours) && its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
-    struct krait_kernel *kernel = open_whole(values, is_here ? program : link, dir, clock, &whole);
-    if (!kernel)
-        krait_terminal_say(NULL, 0,
-                           "krait record: the kernel is not recorded, the program is: %s. See: krait doctor",
-                           whole.text);
+    struct krait_kernel *kernel =
+        open_whole(values, is_here ? program : link, dir, krait_collector_clock(collector), &whole);
+    if (kernel)
+        krait_collector_set_beside(collector, on_switched, kernel);
+    else
+        say_not_recorded(&whole);
     return kernel;
 }
 
@@ -139,14 +160,19 @@ void krait_record_trouble(const char *text)
                            text);
 }
 
-void krait_record_kernel_finish(struct krait_kernel *kernel, struct krait_kernel_summary *summary)
+bool krait_record_kernel_finish(struct krait_kernel **kernel, struct krait_kernel_summary *summary)
 {
-    if (!kernel)
-        return;
-    krait_kernel_finish(kernel, summary);
-    tell_trouble(kernel);
+    tell_trouble(*kernel);
+    if (!*kernel || !krait_kernel_was_on(*kernel)) {
+        krait_kernel_discard(*kernel);
+        *kernel = NULL;
+        return false;
+    }
+    krait_kernel_finish(*kernel, summary);
+    tell_trouble(*kernel);
     if (summary->left.code)
         krait_terminal_say(NULL, 0, "krait record: %s", summary->left.text);
+    return true;
 }
 
 void krait_record_line(const char *code, const char *label, const char *fmt, ...)

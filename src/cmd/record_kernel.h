@@ -9,13 +9,14 @@
 #include "cmd/recording.h"
 #include "kernel/kernel.h"
 
-/* NULL when it is not asked for, or cannot be: said on stderr. `command` is the program; `dir` is the recording's folder. */
+/* NULL when it is not asked for, or cannot be: said on stderr. `command` is the program; `dir` is the recording's folder. From
+ * here on it is switched off and on with the recording. */
 struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values,
                                               const char *command, const char *dir,
-                                              const struct krait_clock *clock);
+                                              struct krait_collector *collector);
 /* The same beside a process that runs already: the whole machine, or nothing. */
 struct krait_kernel *krait_record_kernel_open_beside(const struct krait_recording_values *values, pid_t pid,
-                                                     const char *dir, const struct krait_clock *clock);
+                                                     const char *dir, struct krait_collector *collector);
 /* Prints a guess where the command that cannot be run is the name of a group: --kernel sched. */
 void krait_record_kernel_guess(const struct krait_recording_values *values, const char *command);
 
@@ -24,8 +25,9 @@ void krait_record_kernel_round(struct krait_kernel *kernel, struct krait_collect
 /* Keeps to the limits of the recording, with the kernel's part of it. Returns whether it is over by them. NULL is fine. */
 bool krait_record_kernel_limit(struct krait_kernel *kernel, struct krait_collector *collector);
 
-/* The end; after krait_collector_finish, which has measured the clock. NULL is fine. */
-void krait_record_kernel_finish(struct krait_kernel *kernel, struct krait_kernel_summary *summary);
+/* The end; after krait_collector_finish, which has measured the clock. NULL is fine. Returns whether there is a recording:
+ * one that was never switched on is removed, with the kernel. */
+bool krait_record_kernel_finish(struct krait_kernel **kernel, struct krait_kernel_summary *summary);
 /* The summary's lines. */
 void krait_record_kernel_print(const struct krait_kernel_summary *summary);
 

@@ -127,8 +127,6 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
     if (values->toggle_signal && values->snapshot_signal &&
         strcmp(values->toggle_signal, values->snapshot_signal) == 0)
         return krait_err_set(err, -EINVAL, "--toggle-signal and --snapshot-signal are the same signal");
-    if (values->idle && values->kernel)
-        return krait_err_set(err, -EINVAL, "--idle does not go with --kernel, which cannot be switched off");
     if (values->view && values->wait)
         return krait_err_set(err, -EINVAL,
                              "--view does not go with --wait; krait view DIR shows what is recorded");

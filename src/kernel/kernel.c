@@ -25,6 +25,12 @@ void krait_kernel_note(struct krait_kernel *k, int rc)
     krait_err_errno(&k->trouble, "cannot write the kernel's events to %s", k->dir);
 }
 
+void krait_kernel_note_err(struct krait_kernel *k, const struct krait_err *err)
+{
+    if (err->code && !k->trouble.code)
+        k->trouble = *err;
+}
+
 const char *krait_kernel_trouble(struct krait_kernel *k)
 {
     if (!k->trouble.code || k->trouble_told)
@@ -63,10 +69,15 @@ int krait_kernel_make_stream(struct krait_kernel *k, size_t cpu, struct krait_er
     KRAIT_AUTO_FREE char *path = NULL;
     if (asprintf(&path, "%s/channel0_%zu", k->dir, cpu) < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    int rc = krait_kernel_stream_init(&k->streams[cpu], path, k->uuid, (uint32_t)cpu, cpu + 1, err);
-    if (!rc)
-        krait_kernel_note(k, krait_kernel_stream_mark(&k->streams[cpu], krait_clock_now(k->clock)));
-    return rc;
+    return krait_kernel_stream_init(&k->streams[cpu], path, k->uuid, (uint32_t)cpu, cpu + 1, err);
+}
+
+void krait_kernel_begin_streams(struct krait_kernel *k)
+{
+    for (size_t i = 0; i < k->cpu_count; i++) {
+        if (k->streams[i].fd >= 0)
+            krait_kernel_note(k, krait_kernel_stream_mark(&k->streams[i], krait_clock_now(k->clock)));
+    }
 }
 
 int krait_kernel_describe(struct krait_kernel *k, struct krait_err *err)
@@ -111,10 +122,13 @@ static int open_source(struct krait_kernel **out, const struct krait_kernel_sour
     k->source = source;
     k->clock = options->clock;
     int rc = source->open(k, options, err);
+    if (!rc && source->switch_on && !options->idle)
+        rc = source->switch_on(k, err);
     if (rc) {
         krait_kernel_discard(k);
         return rc;
     }
+    k->is_on = k->was_on = !source->switch_on || !options->idle;
     *out = k;
     return 0;
 }
@@ -157,9 +171,26 @@ void krait_kernel_discard(struct krait_kernel *k)
     krait_kernel_free(k);
 }
 
+void krait_kernel_switch(struct krait_kernel *k, bool on)
+{
+    struct krait_err err = { 0 };
+    if (!k->source->switch_on || k->stopped || on == k->is_on)
+        return;
+    if (!on || k->source->switch_on(k, &err))
+        k->source->switch_off(k);
+    krait_kernel_note_err(k, &err);
+    k->is_on = on && !err.code;
+    k->was_on |= k->is_on;
+}
+
+bool krait_kernel_was_on(const struct krait_kernel *k)
+{
+    return k->was_on;
+}
+
 bool krait_kernel_round(struct krait_kernel *k)
 {
-    return k->source->round(k);
+    return k->is_on && k->source->round(k);
 }
 
 uint64_t krait_kernel_bytes(const struct krait_kernel *k)
@@ -180,7 +211,9 @@ void krait_kernel_drop_before(struct krait_kernel *k, uint64_t since)
 
 void krait_kernel_stop(struct krait_kernel *k)
 {
-    k->source->stop(k);
+    if (k->is_on && !k->stopped)
+        k->source->stop(k);
+    k->stopped = true;
 }
 
 void krait_kernel_finish_stream(struct krait_kernel *k, struct krait_kernel_stream *stream,

@@ -46,6 +46,7 @@ struct krait_kernel_record_options {
     struct krait_err *probes_note;   /* set to why there are none of them; the rest is recorded */
     uint64_t ring_bytes;             /* of each CPU; 0: 4 MiB, for the own scope what a user may lock */
     const struct krait_clock *clock; /* the recording's; as long as the source lives */
+    bool idle;                       /* of the whole machine: record nothing until krait_kernel_switch */
 };
 
 struct krait_kernel_summary {
@@ -63,7 +64,8 @@ struct krait_kernel_summary {
 int krait_kernel_check_groups(const char *groups, struct krait_err *err);
 
 /* Whole: makes the instance, after those that dead kraits left were removed, writes the state dump, and
- * switches the events on. Own: has them switched on when this process's next child executes a program.
+ * switches the events on, or with `idle` leaves that to krait_kernel_switch. Own: has them switched on when
+ * this process's next child executes a program.
  * Errors: what krait_tracefs_open gives, or perf_event_open, or what of the kernel or the disk failed; then
  * nothing is left behind. */
 int krait_kernel_open(struct krait_kernel **out, const struct krait_kernel_record_options *options,
@@ -76,6 +78,12 @@ uint64_t krait_kernel_bytes(const struct krait_kernel *kernel);
 void krait_kernel_drop_before(struct krait_kernel *kernel, uint64_t since);
 /* The first trouble since the last call, or NULL. Owned by the source. */
 const char *krait_kernel_trouble(struct krait_kernel *kernel);
+/* Of the whole machine: switches the events off, so that they cost nothing, or on again, with a new state dump. Does
+ * nothing if they are so already, after krait_kernel_stop, or of the own scope, which goes on. Events that cannot be
+ * switched on are trouble, and stay off. */
+void krait_kernel_switch(struct krait_kernel *kernel, bool on);
+/* Whether they were on at any time. */
+bool krait_kernel_was_on(const struct krait_kernel *kernel);
 /* Switches the events off: what happens from now on is not in the recording. */
 void krait_kernel_stop(struct krait_kernel *kernel);
 /* Stops, takes the rest, writes the last metadata, removes the instance. Trouble can be asked for after it,

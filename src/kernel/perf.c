@@ -256,6 +256,8 @@ static int open_rings(struct perf *p, struct krait_err *err)
     rc = rc ? rc : map_rings(p, err);
     for (size_t i = 0; !rc && i < count; i++)
         rc = begin_stream(p, i, err);
+    if (!rc)
+        krait_kernel_begin_streams(&p->kernel);
     return rc;
 }
 

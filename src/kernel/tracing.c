@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define STATEDUMP "statedump_0"
+#define OFF       "krait_off"
 
 enum {
     RING_BYTES = 4 * 1024 * 1024,
@@ -36,10 +37,14 @@ struct tracing {
     struct krait_statedump dump;
     struct krait_kernel_stream dump_stream; /* with steal time too */
     uint16_t steal;                         /* the id of that event */
-    bool stopped;
+    int off;                                /* of OFF; -1: not declared */
+    uint32_t groups;
     struct cpu *cpus;   /* as many as the kernel has streams */
     const char *tracer; /* of functions; NULL: they are not recorded */
+    char *functions;    /* their pattern */
     uint32_t probes;    /* in programs that are set */
+    /* While it is opened: krait_kernel_record_options. Later what they are told is trouble. */
+    struct krait_err *functions_note, *probes_note;
     size_t page_bytes;
     uint8_t *pages; /* PIPE_BYTES of them */
     uint64_t flushed_ns;
@@ -170,26 +175,29 @@ static void read_steal(struct tracing *k)
 
 /* Scheduling and the like first, all at one moment; then the dump, so that nobody is missed between them;
  * system calls after it, or the trace would begin with krait's own. */
-static int start(struct tracing *k, uint32_t groups, struct krait_err *err)
+static int start(struct tracing *k, struct krait_err *err)
+{
+    const uint32_t syscalls = 1u << KRAIT_KERNEL_SYSCALLS;
+    krait_kernel_begin_streams(&k->kernel);
+    krait_kernel_note(&k->kernel,
+                      krait_kernel_stream_mark(&k->dump_stream, krait_clock_now(k->kernel.clock)));
+    switch_tracing(k, false);
+    int rc = krait_kernel_enable(k->instance, k->groups & ~syscalls, err);
+    switch_tracing(k, true);
+    if (rc)
+        return rc;
+    read_steal(k);
+    krait_kernel_note(&k->kernel,
+                      krait_statedump_write(&k->dump, &k->kernel.classes, &k->dump_stream, k->kernel.clock));
+    return krait_kernel_enable(k->instance, k->groups & syscalls, err);
+}
+
+static int make_dump_stream(struct tracing *k, struct krait_err *err)
 {
     KRAIT_AUTO_FREE char *path = NULL;
-    const uint32_t syscalls = 1u << KRAIT_KERNEL_SYSCALLS;
     if (asprintf(&path, "%s/" STATEDUMP, k->kernel.dir) < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    int rc = krait_kernel_stream_init(&k->dump_stream, path, k->kernel.uuid, 0, 0, err);
-    if (!rc)
-        krait_kernel_note(&k->kernel,
-                          krait_kernel_stream_mark(&k->dump_stream, krait_clock_now(k->kernel.clock)));
-    switch_tracing(k, false);
-    if (!rc)
-        rc = krait_kernel_enable(k->instance, groups & ~syscalls, err);
-    switch_tracing(k, true);
-    if (!rc)
-        read_steal(k);
-    if (!rc)
-        krait_kernel_note(&k->kernel, krait_statedump_write(&k->dump, &k->kernel.classes, &k->dump_stream,
-                                                            k->kernel.clock));
-    return rc ? rc : krait_kernel_enable(k->instance, groups & syscalls, err);
+    return krait_kernel_stream_init(&k->dump_stream, path, k->kernel.uuid, 0, 0, err);
 }
 
 /* What functions there are, and which tracer follows them. Without them the rest is recorded: why is in
@@ -202,17 +210,16 @@ static uint32_t find_functions(struct tracing *k, const struct krait_kernel_reco
     k->tracer = krait_functions_tracer(k->instance, note);
     if (k->tracer && krait_kernel_symbols_load(&k->kernel.classes.symbols, options->functions, note))
         k->tracer = NULL;
-    return k->tracer ? 1u << KRAIT_KERNEL_FUNCTIONS : 0;
-}
-
-static void start_functions(struct tracing *k, const struct krait_kernel_record_options *options)
-{
-    struct krait_err *note = options->functions_note;
-    if (k->tracer && !krait_functions_start(k->instance, k->tracer, options->functions, note) &&
-        strcmp(k->tracer, "function") == 0)
+    k->functions = k->tracer ? strdup(options->functions) : NULL;
+    if (k->tracer && !k->functions) {
+        krait_err_set(note, -ENOMEM, "out of memory");
+        k->tracer = NULL;
+    }
+    if (k->tracer && strcmp(k->tracer, "function") == 0)
         krait_err_set(note, -ENOTSUP,
                       "entries alone are recorded, since this kernel has no function_graph in tracing "
                       "instances; newer ones have");
+    return k->tracer ? 1u << KRAIT_KERNEL_FUNCTIONS : 0;
 }
 
 /* The probes' events and classes. Without them the rest is recorded. */
@@ -239,10 +246,25 @@ static void start_probes(struct tracing *k, struct krait_err *note)
     }
 }
 
-static int load(struct tracing *k, uint32_t groups, const struct krait_kernel_record_options *options,
-                struct krait_err *err)
+static int switch_on(struct krait_kernel *kernel, struct krait_err *err)
 {
-    int rc = krait_kernel_classes_load(&k->kernel.classes, k->instance, groups, err);
+    struct tracing *k = tracing_of(kernel);
+    struct krait_err functions = { 0 }, probes = { 0 };
+    int rc = start(k, err);
+    if (!rc && k->tracer)
+        krait_functions_start(k->instance, k->tracer, k->functions,
+                              k->functions_note ? k->functions_note : &functions);
+    if (!rc)
+        start_probes(k, k->probes_note ? k->probes_note : &probes);
+    k->functions_note = k->probes_note = NULL;
+    krait_kernel_note_err(kernel, &functions);
+    krait_kernel_note_err(kernel, &probes);
+    return rc ? rc : open_rings(k, err);
+}
+
+static int load(struct tracing *k, const struct krait_kernel_record_options *options, struct krait_err *err)
+{
+    int rc = krait_kernel_classes_load(&k->kernel.classes, k->instance, k->groups, err);
     if (!rc)
         set_probes(k, options);
     int steal = rc ? 0 : krait_steal_declare(&k->kernel.classes);
@@ -259,7 +281,7 @@ static int open_all(struct tracing *k, const struct krait_kernel_record_options 
     int rc = krait_kernel_groups_parse(options->groups, &groups, err);
     if (rc)
         return rc;
-    groups |= 1u << KRAIT_KERNEL_MARKS;
+    k->groups = groups | 1u << KRAIT_KERNEL_MARKS;
     k->root = krait_tracefs_open(err);
     if (k->root < 0)
         return k->root;
@@ -280,31 +302,32 @@ static int open_all(struct tracing *k, const struct krait_kernel_record_options 
         rc = krait_kernel_make_folder(&k->kernel, options->dir, err);
     if (!rc)
         rc = make_streams(k, err);
-    groups |= find_functions(k, options);
+    k->groups |= find_functions(k, options);
     if (!rc)
-        rc = load(k, groups, options, err);
-    if (!rc)
-        rc = start(k, groups, err);
-    if (!rc) {
-        start_functions(k, options);
-        start_probes(k, options->probes_note);
-    }
-    return rc ? rc : open_rings(k, err);
+        rc = load(k, options, err);
+    return rc ? rc : make_dump_stream(k, err);
 }
 
 static int open_tracing(struct krait_kernel *kernel, const struct krait_kernel_record_options *options,
                         struct krait_err *err)
 {
     struct tracing *k = tracing_of(kernel);
-    k->root = k->instance = k->on = k->pipe[0] = k->pipe[1] = k->dump_stream.fd = -1;
+    k->root = k->instance = k->on = k->pipe[0] = k->pipe[1] = k->dump_stream.fd = k->off = -1;
+    k->functions_note = options->idle ? NULL : options->functions_note;
+    k->probes_note = options->idle ? NULL : options->probes_note;
     return open_all(k, options, err);
+}
+
+static void close_rings(struct tracing *k)
+{
+    for (size_t i = 0; k->cpus && i < k->kernel.cpu_count; i++)
+        krait_close_fd(&k->cpus[i].raw);
 }
 
 static void close_tracing(struct krait_kernel *kernel, struct krait_err *err)
 {
     struct tracing *k = tracing_of(kernel);
-    for (size_t i = 0; k->cpus && i < kernel->cpu_count; i++)
-        krait_close_fd(&k->cpus[i].raw);
+    close_rings(k);
     krait_close_fd(&k->pipe[0]);
     krait_close_fd(&k->pipe[1]);
     krait_close_fd(&k->on);
@@ -316,6 +339,7 @@ static void close_tracing(struct krait_kernel *kernel, struct krait_err *err)
     krait_close_fd(&k->root);
     krait_kernel_stream_done(&k->dump_stream);
     free(k->cpus);
+    free(k->functions);
     free(k->pages);
 }
 
@@ -448,24 +472,76 @@ static bool round_tracing(struct krait_kernel *kernel)
     return fast;
 }
 
-/* ---- the end ---- */
+/* ---- the end, of now or of all ---- */
 
 static void stop_tracing(struct krait_kernel *kernel)
 {
     struct tracing *k = tracing_of(kernel);
-    if (!k->stopped)
-        read_steal(k);
-    k->stopped = true;
+    read_steal(k);
     switch_tracing(k, false);
 }
 
-static void finish_cpu(struct tracing *k, struct cpu *cpu, struct krait_kernel_summary *sum)
+static void take_rest(struct tracing *k, struct cpu *cpu)
 {
     if (cpu->raw < 0)
         return;
     take_full_pages(k, cpu, UINT32_MAX);
     while (take_open_page(k, cpu))
         ;
+}
+
+static void put_off(struct tracing *k, struct krait_kernel_stream *stream, uint64_t time)
+{
+    const uint32_t off = 1;
+    int rc = 0;
+    uint8_t *to =
+        krait_kernel_stream_begin(stream, (uint16_t)k->off, time, KRAIT_KERNEL_NO_TID, sizeof(off), &rc);
+    krait_kernel_note(&k->kernel, rc);
+    if (!to)
+        return;
+    memcpy(to, &off, sizeof(off));
+    krait_kernel_stream_end(stream, sizeof(off));
+    krait_kernel_note(&k->kernel, krait_kernel_stream_flush(stream));
+}
+
+/* Readers see by an event on each CPU that nothing is known from here on. Its class is in the metadata of such
+ * recordings alone. */
+static void put_all_off(struct tracing *k)
+{
+    static const struct krait_kernel_field fields[] = { { "switched_off", KRAIT_KTYPE_U32 } };
+    struct krait_err err = { 0 };
+    if (k->off < 0)
+        k->off = krait_kernel_classes_declare(&k->kernel.classes, OFF, fields, KRAIT_ARRAY_LEN(fields));
+    if (k->off < 0) {
+        krait_kernel_note(&k->kernel, k->off);
+        return;
+    }
+    krait_kernel_describe(&k->kernel, &err);
+    krait_kernel_note_err(&k->kernel, &err);
+    uint64_t now = krait_clock_now(k->kernel.clock);
+    for (size_t i = 0; i < k->kernel.cpu_count; i++) {
+        if (k->cpus[i].stream)
+            put_off(k, k->cpus[i].stream, now);
+    }
+}
+
+/* With tracing_on at 0 alone, each event would still run up to where it looks at that. */
+static void switch_off(struct krait_kernel *kernel)
+{
+    struct tracing *k = tracing_of(kernel);
+    stop_tracing(kernel);
+    krait_tracefs_write(k->instance, "events/enable", "0");
+    for (size_t i = 0; i < kernel->cpu_count; i++)
+        take_rest(k, &k->cpus[i]);
+    close_rings(k);
+    if (k->tracer)
+        krait_tracefs_write(k->instance, "current_tracer", "nop");
+    put_all_off(k);
+}
+
+static void finish_cpu(struct tracing *k, struct cpu *cpu, struct krait_kernel_summary *sum)
+{
+    take_rest(k, cpu);
     sum->damaged += cpu->damaged;
     sum->lost += cpu->lost;
     sum->cpus += cpu->lost > 0;
@@ -485,6 +561,8 @@ const struct krait_kernel_source krait_kernel_tracing = {
     .file = STATEDUMP,
     .scope = KRAIT_KERNEL_WHOLE,
     .open = open_tracing,
+    .switch_on = switch_on,
+    .switch_off = switch_off,
     .round = round_tracing,
     .stop = stop_tracing,
     .finish = finish_tracing,

@@ -146,6 +146,10 @@ uint64_t krait_collector_lost(struct krait_collector *collector);
 uint64_t krait_collector_cost(const struct krait_collector *collector);
 /* Takes what the open packets of all threads hold already, without waiting for the next time. */
 void krait_collector_take_open(struct krait_collector *collector);
+/* Another recorder beside is switched with this one: before the recording is switched on, if the collector does that, and
+ * once it has been switched off. It may be told again what it is told already. */
+void krait_collector_set_beside(struct krait_collector *collector, void (*switched)(void *ctx, bool on),
+                                void *ctx);
 /* Whether processes are told to record, or are switched off for now. */
 bool krait_collector_is_on(const struct krait_collector *collector);
 

@@ -79,6 +79,10 @@ struct krait_collector {
         uint64_t since_ns;
     } switched;
     struct {
+        void (*switched)(void *ctx, bool on); /* krait_collector_set_beside */
+        void *ctx;
+    } beside;
+    struct {
         uint64_t before_ns, before; /* events at a time, and about a second later */
         uint64_t now_ns, now;
     } rate;
@@ -243,6 +247,8 @@ int krait_ctl_set(struct krait_collector *c, const char *items, struct krait_err
 bool krait_ctl_is_set(struct krait_collector *c);
 /* Notes what has changed since the last call, for the status. */
 void krait_ctl_note_switch(struct krait_collector *c);
+/* Tells the recorder beside. */
+void krait_ctl_switch_beside(const struct krait_collector *c, bool on);
 /* The status as a JSON object. */
 void krait_ctl_status(struct krait_collector *c, struct krait_buf *out);
 

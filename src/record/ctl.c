@@ -47,6 +47,8 @@ void krait_ctl_force_slow_path(struct krait_collector *c)
 
 static bool switch_to(struct krait_collector *c, bool on)
 {
+    if (on && atomic_load(&c->shm.control->state) == KRAIT_SESSION_OFF)
+        krait_ctl_switch_beside(c, true);
     bool done = krait_switch(c->shm.control, on);
     krait_ctl_note_switch(c);
     if (done && !on)

@@ -17,6 +17,18 @@ static uint64_t written(const struct krait_collector *c)
     return c->total.events + c->recording.dropped_events;
 }
 
+void krait_collector_set_beside(struct krait_collector *c, void (*switched)(void *ctx, bool on), void *ctx)
+{
+    c->beside.switched = switched;
+    c->beside.ctx = ctx;
+}
+
+void krait_ctl_switch_beside(const struct krait_collector *c, bool on)
+{
+    if (c->beside.switched)
+        c->beside.switched(c->beside.ctx, on);
+}
+
 void krait_ctl_note_switch(struct krait_collector *c)
 {
     uint32_t state = atomic_load(&c->shm.control->state);
@@ -27,6 +39,8 @@ void krait_ctl_note_switch(struct krait_collector *c)
     if (state != c->switched.state) {
         c->switched.state = state;
         c->switched.since_ns = now;
+        if (state == KRAIT_SESSION_RUN || state == KRAIT_SESSION_OFF)
+            krait_ctl_switch_beside(c, state == KRAIT_SESSION_RUN);
     }
     if (now - c->rate.now_ns < RATE_NS)
         return;

@@ -38,6 +38,19 @@ void krait_kernel_found_running(machine *m, struct krait_kthread *t)
         krait_kernel_doubt(m, t);
 }
 
+/* Nothing was recorded from now on. What runs is told for each CPU. */
+static KRAIT_COLD void forget_waiting(machine *m)
+{
+    m->here = NULL;
+    for (uint32_t i = 0; i < m->thread_count; i++) {
+        struct krait_kthread *t = m->threads[i];
+        if (t->ended || t->state == KRAIT_TS_GONE || is_running(t))
+            continue;
+        krait_kernel_leave(m, t, KRAIT_TS_UNKNOWN);
+        forget_call(m, t);
+    }
+}
+
 /* Events of a CPU are missing from now on, up to its next. */
 void krait_kernel_on_lost(void *ctx, const struct krait_kernel_event *ev)
 {
@@ -53,10 +66,12 @@ void krait_kernel_on_lost(void *ctx, const struct krait_kernel_event *ev)
     cpu->base = KRAIT_CS_UNKNOWN;
     krait_kernel_settle(m, cpu);
     krait_kernel_log_run(m, cpu);
-    if (!t || !is_running(t))
-        return;
-    krait_kernel_leave(m, t, KRAIT_TS_UNKNOWN);
-    forget_call(m, t);
+    if (t && is_running(t)) {
+        krait_kernel_leave(m, t, KRAIT_TS_UNKNOWN);
+        forget_call(m, t);
+    }
+    if (krait_kernel_event_has(ev, 0))
+        forget_waiting(m);
 }
 
 /* Who runs on a CPU since before its first event. */

@@ -19,6 +19,7 @@ from kernel_recorded import IN_TRACEFS, ROOMY, in_tracefs, kernel, tracefs  # no
 from known_times import right_once
 from pages import page_text, run_page
 from recording import ROOT
+from told import told  # noqa: F401  (told: a fixture)
 
 pytestmark = pytest.mark.usefixtures("alone")
 CORPUS = ROOT.parent / "shared" / "ctf-corpus" / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
@@ -78,23 +79,71 @@ def test_system_calls_lie_within_the_calls_that_make_them(kernel, events):
     assert_nested(events(run.path, 'name == "c:*" || name == "syscall_*_getppid"'), run.main.pid, 1000)
 
 
-def test_so_they_do_in_a_process_that_runs_already(programs, krait, any_python, events, tmp_path):
-    app = programs.start(any_python, "import os, time\nprint(os.getpid(), flush=True)\nwhile os.getppid(): time.sleep(0.001)\n")
-    words = [krait, "record", "--pid", app.pid, "--kernel=syscalls", *ROOMY, "--for", "500ms", "-o", tmp_path / "trace"]
-    run = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
-    assert run.returncode == 0 and re.search(r"\n  kernel +[\d,]+ events", run.stderr), run.stderr
+CALLING = "import os, time\nprint(os.getpid(), flush=True)\nwhile os.getppid(): time.sleep(0.001)\n"
+
+
+def assert_each_call_holds_one(merged, pid):
     inside, held = False, []
-    for event in events(tmp_path / "trace", 'name == "c:*" || name == "syscall_entry_getppid"'):
+    for event in merged:
         if event["event"] == "syscall_entry_getppid":
             held[-1:] = [count + inside for count in held[-1:]]
-        elif event["vpid"] == app.pid:
+        elif event["vpid"] == pid:
             inside = event["event"] == "c:call" and event["payload"]["code"]["label"] == "posix.getppid"
             held += [0] if inside else []
     assert len(held) > 20 and set(held) == {1}
 
 
+def test_so_they_do_in_a_process_that_runs_already(programs, krait, any_python, events, tmp_path):
+    app = programs.start(any_python, CALLING)
+    words = [krait, "record", "--pid", app.pid, "--kernel=syscalls", *ROOMY, "--for", "500ms", "-o", tmp_path / "trace"]
+    run = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0 and re.search(r"\n  kernel +[\d,]+ events", run.stderr), run.stderr
+    assert_each_call_holds_one(events(tmp_path / "trace", 'name == "c:*" || name == "syscall_entry_getppid"'), app.pid)
+
+
+def test_so_they_do_once_a_recording_that_was_off_is_switched_on(programs, krait, any_python, events, tmp_path):
+    app = programs.start(any_python, CALLING)
+    words = [krait, "record", "--pid", app.pid, "--idle", "--kernel=syscalls", *ROOMY, "--for", "500ms", "-o", tmp_path / "trace"]
+    recorder = subprocess.Popen([str(word) for word in words], stderr=subprocess.PIPE, text=True)
+    assert "ready and off" in recorder.stderr.readline()
+    subprocess.run([krait, "ctl", str(app.pid), "start"], check=True, capture_output=True, timeout=60)
+    _, said = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0 and re.search(r"\n  kernel +[\d,]+ events", said), said
+    assert_each_call_holds_one(events(tmp_path / "trace", 'name == "c:*" || name == "syscall_entry_getppid"'), app.pid)
+
+
+def test_the_kernel_is_switched_off_and_on_with_the_recording(told, any_python, events):
+    app = told(any_python, "--idle", "--kernel=sched,syscalls", *ROOMY)
+    is_on = lambda: in_tracefs(f"cat instances/krait-{app.process.pid}/events/enable").stdout.strip() != "0"
+    app.tell("os.getppid()")
+    assert not is_on() and not any(stream.stat().st_size for stream in app.folder.glob("kernel/*_*"))
+    app.ctl("start")
+    assert is_on()
+    app.tell("[os.getppid() for _ in range(3)]")
+    app.ctl("stop")
+    assert not is_on()
+    app.tell("[os.getppid() for _ in range(5)]")
+    app.ctl("start")
+    app.tell("[os.getppid() for _ in range(7)]")
+    app.end()
+    assert_nested(events(app.folder, 'name == "c:*" || name == "syscall_*_getppid"'), app.pid, 3 + 7)
+    assert len([e for e in events(app.folder / "kernel", "name == syscall_entry_getppid") if tid(e) == app.pid]) == 3 + 7
+    switches = [e["event"] for e in events(app.folder / "kernel", "name == lttng_statedump_start || name == krait_off")]
+    cpus = switches.count("krait_off")
+    assert cpus >= len(os.sched_getaffinity(0)) and switches == ["lttng_statedump_start", *["krait_off"] * cpus, "lttng_statedump_start"]
+    assert f"krait-{app.process.pid}" not in instances()
+
+
+def test_a_recording_that_is_never_switched_on_leaves_nothing_of_the_kernel(told, any_python):
+    app = told(any_python, "--idle", "--kernel=sched")
+    app.tell("first()")
+    _, said = app.process.communicate(timeout=60)
+    assert app.process.returncode == 0 and "never switched on" in said and "kernel" not in said, said
+    assert not app.folder.exists() and f"krait-{app.process.pid}" not in instances()
+
+
 def test_a_script_that_attaches_records_the_kernel_too(programs, any_python, events, tmp_path):
-    app = programs.start(any_python, "import os, time\nprint(os.getpid(), flush=True)\nwhile os.getppid(): time.sleep(0.001)\n")
+    app = programs.start(any_python, CALLING)
     for i, (value, has_calls) in enumerate((("True", True), ("'sched'", False), ("['sched', 'syscalls']", True))):
         folder = tmp_path / f"trace{i}"
         text = f"import krait; krait.attach({app.pid}, {str(folder)!r}, kernel={value}, kernel_ring_size='1M', for_='300ms').wait()"

@@ -215,6 +215,12 @@ def test_rings_are_of_one_size_where_not_all_have_what_was_asked_for(krait, own,
 # ---- what is said ----
 
 
+def test_a_recording_that_begins_switched_off_has_none_of_it_and_says_so(own, folder):
+    done = own("pass", "--idle")
+    assert "the kernel is not recorded, the program is: " in done.stderr and "never switched on" in done.stderr
+    assert not (folder / "t").exists()
+
+
 def test_it_is_said_what_is_missing_and_why(krait, own, folder):
     run = own("pass")
     assert "the program's own switches and page faults alone are recorded: tracefs" in run.stderr

@@ -491,6 +491,20 @@ def test_what_runs_is_unknown_from_where_events_were_lost(states, end):
     }
 
 
+def test_while_the_recording_is_off_nothing_is_known_of_any_thread(states):
+    """Not even that a thread slept on; the state dump says what they do when it is on again."""
+    off = [event(20, "krait_off", switched_off=1, cpu=cpu) for cpu in (0, 1)]
+    before = [switch(0, 0, 6), switch(5, 6, 5, state=1), switch(6, 0, 8, cpu=1)]
+    found = states([*before, *off, dump(40, 6, 0, 5), dump(41, 5, 0, 5), switch(50, 0, 5), LATER])
+    assert found["lost"] == 0
+    assert threads(found) == {
+        5: {"unknown": 5 + 21, "user": 15 + 10, "blocked_other": 9},
+        6: {"user": 5, "blocked_other": 15 + 20, "unknown": 20},
+        8: {"unknown": 6 + 40, "user": 14},
+    }
+    assert us(found["cpus"][0]) == {"user": 20 + 10, "unknown": 30}
+
+
 def test_who_slept_and_is_found_running_was_woken_in_what_was_lost(states):
     """What 5 did since the loss is not known; 6, of which nothing contradicts that, slept on."""
     asleep = [switch(0, 0, 6), switch(5, 6, 5, state=1), switch(10, 5, 7, state=1)]

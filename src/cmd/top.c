@@ -35,6 +35,7 @@ static void top_done(struct top *top)
     top_exact_free(top->exact);
     top_processes_done(&top->processes);
     krait_sums_done(&top->sums);
+    top_stacks_done(&top->stacks);
     krait_match_free(top->match);
     krait_buf_done(&top->command);
     krait_buf_done(&top->typed);
@@ -83,10 +84,19 @@ static int find_processes(struct top *top, uint64_t now)
 static int take_sample(struct top *top)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
-    uint32_t flags = KRAIT_READ_PROVED | (top->idle || top->kernel ? 0 : KRAIT_READ_RUNNING) |
-                     (top->gil ? KRAIT_READ_HOLDER : 0) | (top->kernel ? KRAIT_READ_WAITS : 0);
+    bool sleeping = top->idle || top->kernel, all = top->shows_stacks;
+    struct top_reading reading = {
+        .sums = &top->sums,
+        .stacks = all ? &top->stacks : NULL,
+        .flags = KRAIT_READ_PROVED | (sleeping || all ? 0 : KRAIT_READ_RUNNING) |
+                 (top->gil && !all ? KRAIT_READ_HOLDER : 0) | (top->kernel || all ? KRAIT_READ_WAITS : 0),
+        .sleeping = sleeping,
+        .others = !top->gil,
+    };
     int rc = find_processes(top, now);
-    rc = rc ? rc : top_processes_read(&top->processes, &top->sums, flags, &top->err);
+    top_stacks_begin_round(&top->stacks, now);
+    rc = rc ? rc : top_processes_read(&top->processes, &reading, &top->err);
+    top_stacks_end_round(&top->stacks);
     if (!rc && top_process_count(&top->processes))
         krait_sums_end_round(&top->sums, now - top->last_ns);
     top->last_ns = now;
@@ -178,6 +188,12 @@ void top_stop(struct top *top)
     begin_interval(top);
 }
 
+void top_switch_stacks(struct top *top)
+{
+    top->shows_stacks = !top->shows_stacks;
+    begin_interval(top);
+}
+
 void top_switch_exact(struct top *top)
 {
     struct krait_err none = { 0 };
@@ -193,6 +209,7 @@ void top_switch_exact(struct top *top)
     } else {
         top_exact_reset(top->exact);
         top->is_exact = true;
+        top->shows_stacks = false;
     }
     if (!top->is_exact && top->by == TOP_BY_TASK)
         top->by = TOP_BY_NOTHING;
@@ -208,7 +225,9 @@ struct top_shape top_shape_of(const struct top *top)
 
 static struct top_view view_of(const struct top *top, bool whole)
 {
-    return (struct top_view){ .processes = &top->processes,
+    return (struct top_view){ .stacks = top->shows_stacks ? &top->stacks : NULL,
+                              .interval_ns = top->interval_ns,
+                              .processes = &top->processes,
                               .sums = &top->sums,
                               .live = top->is_exact ? top_exact_live(top->exact) : NULL,
                               .lost = top->is_exact ? top_exact_lost(top->exact) : 0,
@@ -265,7 +284,7 @@ void top_show_screen(struct top *top)
     else if (top_text(&view, &look, &text))
         return;
     top_add_keys(&keys, top, look.width);
-    uint32_t marked = top->helps ? UINT32_MAX : top->scroll.line;
+    uint32_t marked = top->helps || top->shows_stacks ? UINT32_MAX : top->scroll.line;
     if (!text.failed && !keys.failed)
         top_screen_show(&text, marked, keys.data ? keys.data : "", &look);
 }
@@ -393,6 +412,7 @@ static int finish(struct top *top, int rc)
     bool has_sums = top->is_exact || top->sums.all.rounds;
     if ((was_screen || died) && has_sums) {
         top->cpu = top->cost = -1;
+        top->shows_stacks = false;
         print_table(top, true);
     }
     if (!rc)
@@ -437,6 +457,10 @@ static int check_options(const struct top_options *options, struct krait_err *er
         return krait_err_set(
             err, -EINVAL,
             "--lines, --idle, --gil and --rate are of samples, not of --exact; --rate goes with --exact --kernel");
+    if (options->stacks && (options->exact || options->json || options->classic))
+        return krait_err_set(
+            err, -EINVAL,
+            "--stacks does not go with --exact, --json and --classic; krait dump --json has stacks");
     if (by_of(options->by) == TOP_BY_TASK && (!options->exact || options->classic))
         return krait_err_set(err, -EINVAL, "--by task needs --exact, without --classic");
     int rc = options->filter ? krait_match_new(&match, options->filter, err) : 0;
@@ -527,6 +551,7 @@ static int run_top(void *values, int argc, char **argv)
         .gil = options->gil,
         .kernel = options->kernel,
         .lines = options->lines,
+        .shows_stacks = options->stacks,
         .rate = options->rate ? options->rate : RATE_USUAL,
         .interval_ns = options->interval_ns ? options->interval_ns : KRAIT_NS_PER_S,
         .cpu = -1,
@@ -568,6 +593,8 @@ static const struct krait_opt top_opts[] = {
       "coroutine or name" },
     { "lines", 'l', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, lines),
       "Show a row for each line of code, not for each function" },
+    { "stacks", 'S', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, stacks),
+      "Show the stacks of now instead of a table: threads side by side, and how long each function has been there" },
     { "filter", 'f', KRAIT_OPT_STR, "PATTERN", offsetof(struct top_options, filter),
       "Show only functions whose name or file matches PATTERN: a name or a part of it between dots, a glob, "
       "or re:REGEX" },
@@ -618,6 +645,8 @@ const struct krait_cmd krait_cmd_top = {
                 "krait top --children --by process $(pgrep -o gunicorn)\n"
                 "# The lines of one module that take the time\n"
                 "krait top --lines --filter 'app/*.py' 4711\n"
+                "# The stacks of now, twice a second\n"
+                "krait top --stacks --interval 500ms 4711\n"
                 "# What threads wait for, the greatest wait for locks first\n"
                 "krait top --kernel --sort lock 4711\n"
                 "# A table of the next 10 seconds\n"

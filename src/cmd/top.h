@@ -6,6 +6,8 @@
  *                                     ├─merge──▶ rows ──▶ sheet ──▶ terminal, text, JSON
  *     rings ────tap─────▶ krait_live ─┘                     ▲
  *                                       keyboard ──▶ keys ──┘
+ *
+ *     processes ──read──▶ top_stacks ──▶ cells ──▶ terminal, text
  */
 #ifndef KRAIT_CMD_TOP_H
 #define KRAIT_CMD_TOP_H
@@ -16,7 +18,7 @@
 #include "remote/sums.h"
 
 struct top_options {
-    bool once, idle, gil, kernel, json, classic, lines, children, exact;
+    bool once, idle, gil, kernel, json, classic, lines, children, exact, stacks;
     double max_overhead;
     uint64_t batch, rate, interval_ns, limit;
     const char *sort, *by, *filter;
@@ -58,9 +60,16 @@ void top_command_end(struct top_processes *processes);
 /* Opens new processes, finds children, and closes those that have ended. Returns 0; -ESRCH if all have ended; or the reason why
  * a named process cannot be read, with err set. */
 int top_processes_find(struct top_processes *processes, struct krait_sums *sums, struct krait_err *err);
-/* Adds one reading of each process to the sums, by enum top_state with KRAIT_READ_WAITS. Returns 0 or -ENOMEM; if there is only
- * one process, also the reason why it can no longer be read. */
-int top_processes_read(struct top_processes *processes, struct krait_sums *sums, uint32_t flags,
+/* Reads each process, for the sums and the picture of stacks. */
+struct top_reading {
+    struct krait_sums *sums;
+    struct top_stacks *stacks; /* NULL: not shown; else with KRAIT_READ_WAITS */
+    uint32_t flags;            /* krait_remote_read */
+    bool sleeping, others; /* the sums are also of threads that do not run, and that do not hold the GIL */
+};
+/* Adds to the sums by enum top_state with KRAIT_READ_WAITS. Returns 0 or -ENOMEM; if there is only one process, also the reason
+ * why it can no longer be read. */
+int top_processes_read(struct top_processes *processes, const struct top_reading *reading,
                        struct krait_err *err);
 /* The CPU time in ns that all processes have used since the last call. */
 uint64_t top_processes_cpu(struct top_processes *processes);
@@ -116,6 +125,8 @@ struct top_sorts {
 };
 
 struct top_view {
+    const struct top_stacks *stacks; /* NULL: shows a table */
+    uint64_t interval_ns;
     const struct top_processes *processes;
     const struct krait_sums *sums;
     struct krait_live *live;   /* NULL: sums are of samples */
@@ -184,6 +195,26 @@ const char *top_next_sort(const char *sort, struct top_shape shape);
 int top_text(const struct top_view *view, const struct krait_table_look *look, struct krait_buf *out);
 /* Writes one line of JSON. */
 int top_json(const struct top_view *view, struct krait_buf *out);
+
+/* -- top_stacks.c: the stacks of now -- */
+
+struct top_stacks_thread;
+
+struct top_stacks {
+    struct top_stacks_thread *threads; /* the oldest first */
+    uint32_t count, cap;
+    struct krait_strtab names; /* of functions */
+    uint64_t now_ns;           /* of the last round */
+};
+
+void top_stacks_done(struct top_stacks *stacks);
+/* A round: begin, add each process, end. Threads that no process had are gone. Returns 0 or -ENOMEM. */
+void top_stacks_begin_round(struct top_stacks *stacks, uint64_t now_ns);
+int top_stacks_add(struct top_stacks *stacks, pid_t pid, const struct krait_remote_stacks *from);
+void top_stacks_end_round(struct top_stacks *stacks);
+/* Draws them in at most `height` lines; 0: any number. Returns 0 or -ENOMEM. */
+int top_stacks_text(const struct top_stacks *stacks, uint64_t interval_ns, uint32_t height,
+                    const struct krait_table_look *look, struct krait_buf *out);
 
 /* -- top_scroll.c -- */
 
@@ -288,6 +319,8 @@ struct top {
     const struct top_options *options;
     struct top_processes processes;
     struct krait_sums sums;
+    struct top_stacks stacks;
+    bool shows_stacks;       /* not the table; never with is_exact */
     struct top_exact *exact; /* NULL: not needed yet */
     bool is_exact;           /* the table shows `exact`, not the samples */
     struct krait_match *match;
@@ -324,6 +357,8 @@ struct top_shape top_shape_of(const struct top *top);
 /* Stops krait until the shell continues it; or continues after something else has stopped it. */
 void top_stop(struct top *top);
 void top_continue(struct top *top);
+/* Shows the stacks of now, or the table again. */
+void top_switch_stacks(struct top *top);
 /* Switches between samples and exact recording; if that fails, top->note has the reason. */
 void top_switch_exact(struct top *top);
 

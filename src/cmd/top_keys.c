@@ -83,6 +83,14 @@ static void switch_exact(struct top *top, int key)
     top_switch_exact(top);
 }
 
+static void switch_stacks(struct top *top, int key)
+{
+    if (top->is_exact)
+        snprintf(top->note, sizeof(top->note), "stacks: only with samples, press x");
+    else
+        top_switch_stacks(top);
+}
+
 /* Samples do not tell tasks. */
 static enum top_by next_by(const struct top *top)
 {
@@ -162,6 +170,7 @@ static const struct {
     { "i", change_samples, "i", "samples: count threads that sleep too, or those alone that run" },
     { "g", change_samples, "g", "samples: count the thread that holds the GIL alone, or all" },
     { "w", change_samples, "w", "what threads wait for, in samples those that sleep too; or not" },
+    { "S", switch_stacks, "S", "samples: the stacks of now, threads side by side; or the table" },
     { "/\\", filter, "/", "show functions of a name or file alone; Esc shows all again" },
     { "r", reset, "r", "begin anew" },
     { "?h", help, "?", "these keys" },
@@ -283,6 +292,8 @@ void top_add_keys(struct krait_buf *line, const struct top *top, uint32_t width)
         krait_buf_fmt(line, "  i %s  g %s", top->idle ? "no sleeping" : "sleeping too",
                       top->gil ? "all threads" : "GIL only");
     krait_buf_fmt(line, "  w %s", top->kernel ? "no waits" : "waits");
+    if (!top->is_exact)
+        krait_buf_fmt(line, "  S %s", top->shows_stacks ? "table" : "stacks");
     krait_buf_str(line, "  / filter  r reset");
     cut(line, width);
 }

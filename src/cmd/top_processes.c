@@ -248,6 +248,16 @@ int top_processes_find(struct top_processes *processes, struct krait_sums *sums,
 
 /* -- reading -- */
 
+/* Of threads whose stacks were read for the picture alone. */
+static void leave_out(struct krait_remote_stacks *stacks, const struct top_reading *reading)
+{
+    for (uint32_t i = 0; i < stacks->thread_count; i++) {
+        struct krait_remote_thread *thread = &stacks->threads[i];
+        if ((!reading->sleeping && !thread->runs) || (!reading->others && !thread->holds_gil))
+            thread->count = 0;
+    }
+}
+
 static int add_to_sums(struct krait_sums *sums, const struct top_process *process, bool by_state)
 {
     const struct krait_remote_stacks *stacks = &process->stacks;
@@ -261,7 +271,15 @@ static int add_to_sums(struct krait_sums *sums, const struct top_process *proces
     return states ? krait_sums_add(sums, process->pid, stacks, states) : -ENOMEM;
 }
 
-int top_processes_read(struct top_processes *processes, struct krait_sums *sums, uint32_t flags,
+static int add_all(struct top_process *process, const struct top_reading *reading)
+{
+    int rc = reading->stacks ? top_stacks_add(reading->stacks, process->pid, &process->stacks) : 0;
+    if (reading->stacks)
+        leave_out(&process->stacks, reading);
+    return rc ? rc : add_to_sums(reading->sums, process, reading->flags & KRAIT_READ_WAITS);
+}
+
+int top_processes_read(struct top_processes *processes, const struct top_reading *reading,
                        struct krait_err *err)
 {
     int rc = 0, last = 0;
@@ -271,16 +289,16 @@ int top_processes_read(struct top_processes *processes, struct krait_sums *sums,
         if (!process->remote)
             continue;
         uint64_t held_ns = process->remote->held_ns;
-        last = krait_remote_read(process->remote, &process->stacks, flags, err);
+        last = krait_remote_read(process->remote, &process->stacks, reading->flags, err);
         processes->held_ns += process->remote->held_ns - held_ns;
         if (last) { /* others go on */
             bool executed = has_executed(process);
             read += executed;
-            rc = executed ? begin_again(process, sums) : let_go(process, sums);
+            rc = executed ? begin_again(process, reading->sums) : let_go(process, reading->sums);
             continue;
         }
         read++;
-        rc = add_to_sums(sums, process, flags & KRAIT_READ_WAITS);
+        rc = add_all(process, reading);
     }
     if (rc)
         return krait_err_set(err, rc, "out of memory");

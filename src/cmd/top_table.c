@@ -499,9 +499,15 @@ int top_text(const struct top_view *view, const struct krait_table_look *look, s
     shorten_heading(view, &heading);
     krait_buf_add(out, heading.data, heading.len);
     krait_buf_char(out, '\n');
+    uint32_t above = count_lines(&heading) + 1;
+    if (view->stacks)
+        return rc ? rc
+                  : top_stacks_text(view->stacks, view->interval_ns,
+                                    view->height > above ? view->height - above : view->height > 0, look,
+                                    out);
     if (!sheet.rows)
         krait_buf_str(out, nothing_text(view));
-    rc = rc ? rc : add_table(view, &sheet, count_lines(&heading) + 1, look, out);
+    rc = rc ? rc : add_table(view, &sheet, above, look, out);
     return rc ? rc : out->failed || heading.failed ? -ENOMEM : 0;
 }
 

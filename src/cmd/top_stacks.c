@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The stacks of now as cells, threads side by side. Rows are depth, the outermost function above; the filled part of a cell is
+ * how much of the last interval the function has been there, its colour is what the thread does.
+ *
+ *     MainThread 4711         cpu  worker 4712             lock
+ *     <module>━━━━━━━━━━━━ 8.02 s  run━━━━━━━━━━━━━━━━━━ 8.02 s
+ *     long━━━━━━━━━        0.51 s  get━━                 0.11 s
+ *
+ * Samples tell it: a function is there from the first of the samples that met it in the same place below the same callers.
+ */
+#include "base/array.h"
+#include "cmd/top.h"
+#include "view/width.h"
+
+#include <string.h>
+
+struct frame {
+    const struct krait_remote_code *code; /* compared, not read: its process may be gone */
+    uint64_t addr;
+    uint32_t name;
+    uint64_t since_ns;
+};
+
+struct top_stacks_thread {
+    pid_t pid, tid;
+    char name[32]; /* the kernel's */
+    enum top_state state;
+    bool met;             /* in this round */
+    uint64_t ran_ns;      /* when it was last met on a CPU, or waiting for the GIL */
+    struct frame *frames; /* the outermost first */
+    uint32_t count, cap;
+};
+
+/* -- reading -- */
+
+static void thread_done(struct top_stacks_thread *thread)
+{
+    free(thread->frames);
+}
+
+void top_stacks_done(struct top_stacks *stacks)
+{
+    for (uint32_t i = 0; i < stacks->count; i++)
+        thread_done(&stacks->threads[i]);
+    free(stacks->threads);
+    krait_strtab_done(&stacks->names);
+    *stacks = (struct top_stacks){ 0 };
+}
+
+static struct top_stacks_thread *thread_of(struct top_stacks *stacks, pid_t pid, pid_t tid)
+{
+    for (uint32_t i = 0; i < stacks->count; i++) {
+        if (stacks->threads[i].tid == tid && stacks->threads[i].pid == pid)
+            return &stacks->threads[i];
+    }
+    if (!KRAIT_GROW(stacks->threads, stacks->cap, stacks->count + 1))
+        return NULL;
+    struct top_stacks_thread *thread = &stacks->threads[stacks->count++];
+    *thread = (struct top_stacks_thread){ .pid = pid, .tid = tid };
+    return thread;
+}
+
+static void name_thread(struct top_stacks_thread *thread, const struct krait_os_tasks *tasks)
+{
+    for (uint32_t i = 0; i < tasks->count; i++) {
+        if (tasks->items[i].tid == thread->tid)
+            memcpy(thread->name, tasks->items[i].name, sizeof(thread->name));
+    }
+}
+
+/* What is as it was stays. Returns 0 or -ENOMEM. */
+static int note_frames(struct top_stacks *stacks, struct top_stacks_thread *to,
+                       const struct krait_remote_frame *innermost, uint32_t count)
+{
+    uint32_t same = 0;
+    if (!KRAIT_GROW(to->frames, to->cap, count))
+        return -ENOMEM;
+    for (; same < to->count && same < count; same++) {
+        const struct krait_remote_frame *frame = &innermost[count - 1 - same];
+        if (to->frames[same].code != frame->code || to->frames[same].addr != frame->addr)
+            break;
+    }
+    for (uint32_t i = same; i < count; i++) {
+        const struct krait_remote_frame *frame = &innermost[count - 1 - i];
+        uint32_t name = krait_strtab_add(&stacks->names, frame->code->name, strlen(frame->code->name));
+        if (name == KRAIT_NO_ID)
+            return -ENOMEM;
+        to->frames[i] = (struct frame){ frame->code, frame->addr, name, stacks->now_ns };
+    }
+    to->count = count;
+    return 0;
+}
+
+int top_stacks_add(struct top_stacks *stacks, pid_t pid, const struct krait_remote_stacks *from)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < from->thread_count && !rc; i++) {
+        const struct krait_remote_thread *read = &from->threads[i];
+        struct top_stacks_thread *thread = read->tid ? thread_of(stacks, pid, read->tid) : NULL;
+        if (!thread)
+            return read->tid ? -ENOMEM : 0;
+        thread->met = true;
+        if (read->failed)
+            continue;
+        name_thread(thread, &from->tasks);
+        thread->state = top_state_of(pid, read);
+        if (thread->state == TOP_CPU || thread->state == TOP_GIL)
+            thread->ran_ns = stacks->now_ns;
+        rc = note_frames(stacks, thread, from->frames + read->first, read->count);
+    }
+    return rc;
+}
+
+void top_stacks_begin_round(struct top_stacks *stacks, uint64_t now_ns)
+{
+    stacks->now_ns = now_ns;
+    for (uint32_t i = 0; i < stacks->count; i++)
+        stacks->threads[i].met = false;
+}
+
+void top_stacks_end_round(struct top_stacks *stacks)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < stacks->count; i++) {
+        if (stacks->threads[i].met)
+            stacks->threads[kept++] = stacks->threads[i];
+        else
+            thread_done(&stacks->threads[i]);
+    }
+    stacks->count = kept;
+}
+
+/* -- the picture -- */
+
+enum { CELL_LEAST = 25, GAP = 2, WIDTH_USUAL = 80, TIME_LEAST = 12 };
+
+struct picture {
+    const struct top_stacks *stacks;
+    const struct krait_table_look *look;
+    uint64_t interval_ns;
+    uint32_t cell; /* columns of one */
+    struct krait_buf *out;
+};
+
+static const struct {
+    const char *word, *colour;
+} looks[TOP_STATES] = {
+    [TOP_CPU] = { "cpu", "\033[30;42m" },     [TOP_GIL] = { "gil", "\033[30;43m" },
+    [TOP_LOCK] = { "lock", "\033[37;44m" },   [TOP_DISK] = { "disk", "\033[37;44m" },
+    [TOP_NETWORK] = { "net", "\033[37;44m" }, [TOP_POLL] = { "poll", "\033[37;44m" },
+    [TOP_TIMER] = { "timer", "\033[37;44m" }, [TOP_CHILD] = { "child", "\033[37;44m" },
+    [TOP_OTHER] = { "other", "\033[37;44m" },
+};
+
+static void add_blanks(struct krait_buf *to, uint32_t count)
+{
+    krait_buf_fmt(to, "%*s", (int)count, "");
+}
+
+/* Text on the left, and a shorter one on the right if there is room. Between them, up to the column `filled`, is a line. */
+static void compose(struct krait_buf *to, const struct picture *p, const char *left, const char *right,
+                    uint32_t filled)
+{
+    uint32_t behind = p->cell >= TIME_LEAST ? (uint32_t)strlen(right) : 0;
+    KRAIT_AUTO_BUF safe = { 0 };
+    krait_fmt_safe(&safe, left);
+    size_t before = to->len;
+    krait_width_shorten(to, safe.data ? safe.data : "", p->cell - behind - (behind > 0), p->look->utf8);
+    uint32_t at = to->data ? krait_width_of(to->data + before, to->len - before) : 0;
+    for (; at + behind < p->cell; at++)
+        krait_buf_str(to, at >= filled || at + behind + 1 >= p->cell ? " " : p->look->utf8 ? "━" : "=");
+    krait_buf_str(to, behind ? right : "");
+    to->failed |= safe.failed;
+}
+
+static void add_head(const struct picture *p, const struct top_stacks_thread *thread)
+{
+    KRAIT_AUTO_BUF name = { 0 };
+    krait_buf_fmt(&name, "%s %d", thread->name, thread->tid);
+    krait_buf_str(p->out, p->look->colour ? KRAIT_BOLD : "");
+    compose(p->out, p, name.data ? name.data : "", looks[thread->state].word, 0);
+    krait_buf_str(p->out, p->look->colour ? KRAIT_PLAIN : "");
+    p->out->failed |= name.failed;
+}
+
+/* For how long, in few characters: samples know no more. */
+static void format_time(char *to, size_t size, uint64_t ns)
+{
+    double s = (double)ns / 1e9;
+    snprintf(to, size, s < 100 ? "%.2f s" : "%.0f s", s);
+}
+
+static void add_frame(const struct picture *p, const struct top_stacks_thread *thread,
+                      const struct frame *frame)
+{
+    char time[32];
+    KRAIT_AUTO_BUF text = { 0 };
+    uint64_t ns = p->stacks->now_ns - frame->since_ns, part = KRAIT_MIN(ns, p->interval_ns);
+    uint32_t filled =
+        (uint32_t)((double)p->cell * (double)part / (double)KRAIT_MAX(p->interval_ns, 1u) + 0.5);
+    bool colour = p->look->colour;
+    format_time(time, sizeof(time), ns);
+    compose(&text, p, p->stacks->names.texts[frame->name], time, colour ? 0 : filled);
+    size_t split = colour && text.data ? krait_width_fit(text.data, text.len, filled) : 0;
+    if (split) {
+        krait_buf_str(p->out, looks[thread->state].colour);
+        krait_buf_add(p->out, text.data, split);
+        krait_buf_str(p->out, KRAIT_PLAIN);
+    }
+    krait_buf_add(p->out, text.data ? text.data + split : "", text.len - split);
+    p->out->failed |= text.failed;
+}
+
+/* Where not all fit, the innermost do. */
+static void add_cell(const struct picture *p, const struct top_stacks_thread *thread, uint32_t row,
+                     uint32_t rows)
+{
+    uint32_t hidden = thread->count > rows ? thread->count - rows + 1 : 0;
+    char text[64];
+    if (row >= thread->count) {
+        add_blanks(p->out, p->cell);
+    } else if (hidden && !row) {
+        snprintf(text, sizeof(text), "%u callers", hidden);
+        compose(p->out, p, text, "", 0);
+    } else {
+        add_frame(p, thread, &thread->frames[hidden ? hidden + row - 1 : row]);
+    }
+}
+
+static void end_line(struct krait_buf *out)
+{
+    while (out->len && out->data[out->len - 1] == ' ')
+        out->data[--out->len] = '\0';
+    krait_buf_char(out, '\n');
+}
+
+/* `row` -1: the threads' names. */
+static void add_line(const struct picture *p, const struct top_stacks_thread *const *threads, uint32_t count,
+                     int64_t row, uint32_t rows)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        add_blanks(p->out, i ? GAP : 0);
+        if (row < 0)
+            add_head(p, threads[i]);
+        else
+            add_cell(p, threads[i], (uint32_t)row, rows);
+    }
+    end_line(p->out);
+}
+
+static uint32_t depth_of(const struct top_stacks_thread *const *threads, uint32_t count)
+{
+    uint32_t depth = 1;
+    for (uint32_t i = 0; i < count; i++)
+        depth = KRAIT_MAX(depth, threads[i]->count);
+    return depth;
+}
+
+/* Those that ran in the interval, then the others; else they stay where they are. */
+static uint32_t put_in_order(const struct picture *p, const struct top_stacks_thread **order)
+{
+    uint32_t count = 0;
+    for (int ran = 1; ran >= 0; ran--) {
+        for (uint32_t i = 0; i < p->stacks->count; i++) {
+            const struct top_stacks_thread *thread = &p->stacks->threads[i];
+            bool has_run = thread->ran_ns && p->stacks->now_ns - thread->ran_ns <= p->interval_ns;
+            if (has_run == (bool)ran)
+                order[count++] = thread;
+        }
+    }
+    return count;
+}
+
+/* Side by side as many as fit, and below them the next, in `height` lines; 0: any number. */
+static void draw(const struct picture *p, const struct top_stacks_thread *const *order, uint32_t beside,
+                 uint32_t height)
+{
+    enum { BAND_LEAST = 3, NOTE = 1 };
+    uint32_t left = height, shown = 0;
+    while (shown < p->stacks->count && (!shown || !height || left >= BAND_LEAST + NOTE)) {
+        uint32_t count = KRAIT_MIN(beside, p->stacks->count - shown), rows = depth_of(order + shown, count);
+        bool is_last = shown + count == p->stacks->count;
+        uint32_t above = 1 + (shown > 0), below = is_last ? 0 : NOTE;
+        if (height)
+            rows = KRAIT_MIN(rows, left > above + below ? left - above - below : 1);
+        krait_buf_str(p->out, shown ? "\n" : "");
+        for (int64_t row = -1; row < rows; row++)
+            add_line(p, order + shown, count, row, rows);
+        left -= KRAIT_MIN(left, above + rows);
+        shown += count;
+    }
+    uint32_t hidden = p->stacks->count - shown;
+    if (hidden)
+        krait_buf_fmt(p->out, "%u more thread%s\n", hidden, hidden == 1 ? "" : "s");
+}
+
+int top_stacks_text(const struct top_stacks *stacks, uint64_t interval_ns, uint32_t height,
+                    const struct krait_table_look *look, struct krait_buf *out)
+{
+    uint32_t width = look->width ? look->width : WIDTH_USUAL;
+    uint32_t fitting = KRAIT_MAX((width + GAP) / (CELL_LEAST + GAP), 1u);
+    uint32_t beside = KRAIT_MIN(fitting, KRAIT_MAX(stacks->count, 1u));
+    struct picture p = { .stacks = stacks, .look = look, .interval_ns = interval_ns, .out = out };
+    KRAIT_AUTO_FREE const struct top_stacks_thread **order =
+        calloc((size_t)stacks->count + 1, sizeof(*order));
+    if (!order)
+        return -ENOMEM;
+    p.cell = KRAIT_MAX((width - GAP * (beside - 1)) / beside, 1u);
+    put_in_order(&p, order);
+    if (!stacks->count)
+        krait_buf_str(out, "no stack has been read yet\n");
+    draw(&p, order, beside, height);
+    return out->failed ? -ENOMEM : 0;
+}

@@ -18,10 +18,9 @@ static int ignore_segment(void *ctx, const char *name, uint64_t begin_ns, uint64
 static void run(struct krait_rules *rules)
 {
     static const char *const names[] = { "sched_switch", "syscall_entry_read", "x" };
-    struct krait_trigger_event said = { .fields = "{ cpu_id = 1 }, { next_tid = 5, comm = \"a\", n = -1 }",
-                                        .host = "h",
-                                        .cpu = 1,
-                                        .tid = 7 };
+    struct krait_trigger_event said = {
+        .fields = "{ cpu_id = 1 }, { next_tid = 5, comm = \"a\", n = -1 }", .host = "h", .cpu = 1, .tid = 7
+    };
     for (uint32_t i = 0; i < rules->count; i++) {
         const struct krait_interval_rule *rule = &rules->items[i];
         for (size_t n = 0; n < KRAIT_ARRAY_LEN(names); n++) {

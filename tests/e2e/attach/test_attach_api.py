@@ -175,7 +175,6 @@ except RuntimeError as e: print(e)
         ("krait.attach(sleeper)", "RuntimeError: krait.attach({pid}): process {pid} runs "),
         ("krait.attach(sleeper, max_overhead='much')", "RuntimeError: krait.attach({pid}): max_overhead: 'much'"),
         ("krait.attach(sleeper, kernel='sched,colours')", "RuntimeError: krait.attach({pid}): kernel: "),
-        ("krait.attach(sleeper, kernel=True, idle=True)", "RuntimeError: krait.attach({pid}): idle does not go with kernel"),
         ("krait.attach(sleeper, colour=1)", "TypeError: krait.attach: no option 'colour'"),
         ("krait.attach('x')", "TypeError: "),
         ("krait.attach(os.getpid())", "krait.start() records it"),

@@ -56,6 +56,6 @@ def test_a_new_folder_is_built_whatever_its_compiler_warns_of(build):
 def test_a_real_error_is_shown_once_and_ends_the_build(build):
     run, folder = build(WRONG)
     assert run.returncode != 0 and "once more" not in run.stderr
-    assert run.stdout.count("error: ") == 1, run.stdout
+    assert run.stdout.count("(first use in this function)") == 1, run.stdout
     run, folder = build(WARNS)  # nothing of the folder has been built yet
     assert run.returncode == 0 and (folder / "a").exists(), run.stdout + run.stderr

@@ -113,6 +113,7 @@ def test_the_critical_path_shows_how_far_it_is_whatever_the_panel_and_can_be_can
             assert page.page.evaluate(path) == 0
             if panel == "1":
                 page.page.keyboard.press("p")
+                wait_until(lambda now: not now, jobs.is_visible)
     assert "The critical path was cancelled." in page.text(".details")
     jobs.get_by_role("button", name="Try again").click()
     page.wait()

@@ -32,7 +32,7 @@ static uint32_t count_entries(const struct krait_xml *parent)
     return count;
 }
 
-/* Of a path as a glob: only stars are no text. */
+/* Adds a path as a glob in which only stars are special. */
 static void add_path(struct krait_buf *to, const char *path)
 {
     if (to->len)
@@ -44,7 +44,7 @@ static void add_path(struct krait_buf *to, const char *path)
     }
 }
 
-/* An entry without it is for those in it alone. */
+/* An entry without a display only groups the entries in it. */
 static int add_display(struct viewing *v, const struct krait_xml *display, const char *path)
 {
     KRAIT_AUTO_BUF key = { 0 };
@@ -126,7 +126,7 @@ static int add_lane(struct krait_rules *rules, const struct krait_rule_lane *vie
     return 0;
 }
 
-/* One for each of its analyses. Returns how many. */
+/* Adds a lane for each analysis of the view. Returns how many, or -ENOMEM. */
 static int add_lanes(struct viewing *v, const struct krait_xml *head, const struct krait_rule_lane *view)
 {
     int lanes = 0;

@@ -184,8 +184,9 @@ static void *attach_in_thread(void *arg)
     return NULL;
 }
 
-/* A thread that did not stop in time would stop later, for as long as its tracer lives, which is the thread of krait's that asked
- * for it (ptrace(2); exit_ptrace() in kernel/ptrace.c lets go of all). */
+/* A thread that does not stop in time stops later, and stays so as long as its tracer lives: the thread of krait's that stopped it.
+ * So krait attaches in a thread of its own. When that ends, the kernel lets go of all its tracees (exit_ptrace() in
+ * kernel/ptrace.c). */
 int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *err)
 {
     struct attaching a = { pid, call, err, 0 };

@@ -559,7 +559,7 @@ static const struct krait_opt opts[] = {
         "With --sample: also sample the kernel's functions that waiting threads are in; needs root"),
     KRAIT_RECORDING_OPT(
         "idle", 0, FLAG, NULL, idle,
-        "Begin switched off: record nothing, of the kernel too, at no cost, until krait ctl PID start, the signal of "
+        "Begin switched off: record neither the program nor the kernel, at no cost, until krait ctl PID start, the signal of "
         "--toggle-signal, or krait.resume(); --for counts from then on"),
     KRAIT_RECORDING_OPT(
         "toggle-signal", 0, CHOICE, "SIGUSR1|SIGUSR2", toggle_signal,

@@ -64,7 +64,7 @@ static void on_switched(void *kernel, bool on)
     krait_kernel_switch(kernel, on);
 }
 
-/* Or else what is this user's: those events begin with the program, or never. */
+/* Without the rights for that, records this user's own events, which can only begin with the program. */
 struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values,
                                               const char *command, const char *dir,
                                               struct krait_collector *collector)

@@ -594,7 +594,7 @@ static const struct krait_opt top_opts[] = {
     { "lines", 'l', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, lines),
       "Show a row for each line of code, not for each function" },
     { "stacks", 'S', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, stacks),
-      "Show the stacks of now instead of a table: threads side by side, and how long each function has been there" },
+      "Show the current stacks instead of a table: threads side by side, and how long each function has been there" },
     { "filter", 'f', KRAIT_OPT_STR, "PATTERN", offsetof(struct top_options, filter),
       "Show only functions whose name or file matches PATTERN: a name or a part of it between dots, a glob, "
       "or re:REGEX" },
@@ -645,7 +645,7 @@ const struct krait_cmd krait_cmd_top = {
                 "krait top --children --by process $(pgrep -o gunicorn)\n"
                 "# The lines of one module that take the time\n"
                 "krait top --lines --filter 'app/*.py' 4711\n"
-                "# The stacks of now, twice a second\n"
+                "# The current stacks, twice a second\n"
                 "krait top --stacks --interval 500ms 4711\n"
                 "# What threads wait for, the greatest wait for locks first\n"
                 "krait top --kernel --sort lock 4711\n"

@@ -196,7 +196,7 @@ int top_text(const struct top_view *view, const struct krait_table_look *look, s
 /* Writes one line of JSON. */
 int top_json(const struct top_view *view, struct krait_buf *out);
 
-/* -- top_stacks.c: the stacks of now -- */
+/* -- top_stacks.c: the current stacks -- */
 
 struct top_stacks_thread;
 
@@ -357,7 +357,7 @@ struct top_shape top_shape_of(const struct top *top);
 /* Stops krait until the shell continues it; or continues after something else has stopped it. */
 void top_stop(struct top *top);
 void top_continue(struct top *top);
-/* Shows the stacks of now, or the table again. */
+/* Shows the current stacks, or the table again. */
 void top_switch_stacks(struct top *top);
 /* Switches between samples and exact recording; if that fails, top->note has the reason. */
 void top_switch_exact(struct top *top);

@@ -170,7 +170,7 @@ static const struct {
     { "i", change_samples, "i", "samples: count threads that sleep too, or those alone that run" },
     { "g", change_samples, "g", "samples: count the thread that holds the GIL alone, or all" },
     { "w", change_samples, "w", "what threads wait for, in samples those that sleep too; or not" },
-    { "S", switch_stacks, "S", "samples: the stacks of now, threads side by side; or the table" },
+    { "S", switch_stacks, "S", "samples: the current stacks, threads side by side; or the table" },
     { "/\\", filter, "/", "show functions of a name or file alone; Esc shows all again" },
     { "r", reset, "r", "begin anew" },
     { "?h", help, "?", "these keys" },

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stacks of now as cells, threads side by side. Rows are depth, the outermost function above; the filled part of a cell is
- * how much of the last interval the function has been there, its colour is what the thread does.
+ * The current stacks as cells, threads side by side. Rows are depth, with the outermost function on top. The filled part of a
+ * cell shows how much of the last interval the function was there; its colour shows what the thread does.
  *
  *     MainThread 4711         cpu  worker 4712             lock
  *     <module>━━━━━━━━━━━━ 8.02 s  run━━━━━━━━━━━━━━━━━━ 8.02 s
  *     long━━━━━━━━━        0.51 s  get━━                 0.11 s
  *
- * Samples tell it: a function is there from the first of the samples that met it in the same place below the same callers.
+ * A function counts as being there since the first of successive samples that have it in the same place below the same callers.
  */
 #include "base/array.h"
 #include "cmd/top.h"
@@ -26,8 +26,8 @@ struct top_stacks_thread {
     pid_t pid, tid;
     char name[32]; /* the kernel's */
     enum top_state state;
-    bool met;             /* in this round */
-    uint64_t ran_ns;      /* when it was last met on a CPU, or waiting for the GIL */
+    bool met;             /* this round has read it */
+    uint64_t ran_ns;      /* when it was last read on a CPU, or waiting for the GIL */
     struct frame *frames; /* the outermost first */
     uint32_t count, cap;
 };
@@ -69,7 +69,7 @@ static void name_thread(struct top_stacks_thread *thread, const struct krait_os_
     }
 }
 
-/* What is as it was stays. Returns 0 or -ENOMEM. */
+/* Frames that were there in the last round keep their times. Returns 0 or -ENOMEM. */
 static int note_frames(struct top_stacks *stacks, struct top_stacks_thread *to,
                        const struct krait_remote_frame *innermost, uint32_t count)
 {
@@ -184,7 +184,7 @@ static void add_head(const struct picture *p, const struct top_stacks_thread *th
     p->out->failed |= name.failed;
 }
 
-/* For how long, in few characters: samples know no more. */
+/* Two decimals: samples are not more exact. */
 static void format_time(char *to, size_t size, uint64_t ns)
 {
     double s = (double)ns / 1e9;
@@ -212,7 +212,7 @@ static void add_frame(const struct picture *p, const struct top_stacks_thread *t
     p->out->failed |= text.failed;
 }
 
-/* Where not all fit, the innermost do. */
+/* If not all functions fit, shows the innermost. */
 static void add_cell(const struct picture *p, const struct top_stacks_thread *thread, uint32_t row,
                      uint32_t rows)
 {
@@ -257,8 +257,8 @@ static uint32_t depth_of(const struct top_stacks_thread *const *threads, uint32_
     return depth;
 }
 
-/* Those that ran in the interval, then the others; else they stay where they are. */
-static uint32_t put_in_order(const struct picture *p, const struct top_stacks_thread **order)
+/* The threads that ran in the interval come first. Otherwise their order does not change. */
+static void put_in_order(const struct picture *p, const struct top_stacks_thread **order)
 {
     uint32_t count = 0;
     for (int ran = 1; ran >= 0; ran--) {
@@ -269,10 +269,9 @@ static uint32_t put_in_order(const struct picture *p, const struct top_stacks_th
                 order[count++] = thread;
         }
     }
-    return count;
 }
 
-/* Side by side as many as fit, and below them the next, in `height` lines; 0: any number. */
+/* Draws as many threads side by side as fit, then the next ones below, in at most `height` lines; 0: any number. */
 static void draw(const struct picture *p, const struct top_stacks_thread *const *order, uint32_t beside,
                  uint32_t height)
 {

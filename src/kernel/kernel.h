@@ -46,7 +46,7 @@ struct krait_kernel_record_options {
     struct krait_err *probes_note;   /* set to why there are none of them; the rest is recorded */
     uint64_t ring_bytes;             /* of each CPU; 0: 4 MiB, for the own scope what a user may lock */
     const struct krait_clock *clock; /* the recording's; as long as the source lives */
-    bool idle;                       /* of the whole machine: record nothing until krait_kernel_switch */
+    bool idle;                       /* whole machine only: record nothing until krait_kernel_switch */
 };
 
 struct krait_kernel_summary {
@@ -78,9 +78,9 @@ uint64_t krait_kernel_bytes(const struct krait_kernel *kernel);
 void krait_kernel_drop_before(struct krait_kernel *kernel, uint64_t since);
 /* The first trouble since the last call, or NULL. Owned by the source. */
 const char *krait_kernel_trouble(struct krait_kernel *kernel);
-/* Of the whole machine: switches the events off, so that they cost nothing, or on again, with a new state dump. Does
- * nothing if they are so already, after krait_kernel_stop, or of the own scope, which goes on. Events that cannot be
- * switched on are trouble, and stay off. */
+/* Switches the events of the whole machine off, so that they cost nothing, or on again, with a new state dump. Does nothing if
+ * they are in that state already, after krait_kernel_stop, or if krait records only the user's own events. If events cannot be
+ * switched on, they stay off, and krait_kernel_trouble says why. */
 void krait_kernel_switch(struct krait_kernel *kernel, bool on);
 /* Whether they were on at any time. */
 bool krait_kernel_was_on(const struct krait_kernel *kernel);

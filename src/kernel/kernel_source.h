@@ -18,10 +18,10 @@ struct krait_kernel_source {
     /* As those of kernel.h. `open` gets a kernel that krait_kernel_open has prepared. */
     int (*open)(struct krait_kernel *kernel, const struct krait_kernel_record_options *options,
                 struct krait_err *err);
-    /* Begins to record, also the first time; and ends it for now. NULL: `open` began. */
+    /* Switch the events on, also for the first time, and off. NULL: `open` switches them on for good. */
     int (*switch_on)(struct krait_kernel *kernel, struct krait_err *err);
     void (*switch_off)(struct krait_kernel *kernel);
-    /* Of events that are on. */
+    /* These are called only while the events are on. */
     bool (*round)(struct krait_kernel *kernel);
     void (*stop)(struct krait_kernel *kernel);
     /* Takes the rest; adds what was lost and damaged, and on how many CPUs. */
@@ -49,13 +49,13 @@ struct krait_kernel {
 
 /* Keeps the first trouble with the disk: rc is 0 or a negative errno. */
 void krait_kernel_note(struct krait_kernel *kernel, int rc);
-/* The same of any trouble; code 0: there was none. */
+/* The same for an error that has a text; does nothing if its code is 0. */
 void krait_kernel_note_err(struct krait_kernel *kernel, const struct krait_err *err);
 /* Makes the folder DIR/kernel. */
 int krait_kernel_make_folder(struct krait_kernel *kernel, const char *dir, struct krait_err *err);
 /* Makes the stream of one CPU. */
 int krait_kernel_make_stream(struct krait_kernel *kernel, size_t cpu, struct krait_err *err);
-/* What all streams have begins now. */
+/* Marks now as the time at which all streams begin. */
 void krait_kernel_begin_streams(struct krait_kernel *kernel);
 /* Ends a stream now, and adds what it has to `sum`. */
 void krait_kernel_finish_stream(struct krait_kernel *kernel, struct krait_kernel_stream *stream,

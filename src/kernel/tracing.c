@@ -43,7 +43,7 @@ struct tracing {
     const char *tracer; /* of functions; NULL: they are not recorded */
     char *functions;    /* their pattern */
     uint32_t probes;    /* in programs that are set */
-    /* While it is opened: krait_kernel_record_options. Later what they are told is trouble. */
+    /* While the recording is opened: those of krait_kernel_record_options. Later, NULL: errors are trouble. */
     struct krait_err *functions_note, *probes_note;
     size_t page_bytes;
     uint8_t *pages; /* PIPE_BYTES of them */
@@ -472,7 +472,7 @@ static bool round_tracing(struct krait_kernel *kernel)
     return fast;
 }
 
-/* ---- the end, of now or of all ---- */
+/* ---- switching off, and the end ---- */
 
 static void stop_tracing(struct krait_kernel *kernel)
 {
@@ -504,8 +504,8 @@ static void put_off(struct tracing *k, struct krait_kernel_stream *stream, uint6
     krait_kernel_note(&k->kernel, krait_kernel_stream_flush(stream));
 }
 
-/* Readers see by an event on each CPU that nothing is known from here on. Its class is in the metadata of such
- * recordings alone. */
+/* An event on each CPU tells readers that nothing is known from here on. Only recordings that were switched off have its class
+ * in their metadata. */
 static void put_all_off(struct tracing *k)
 {
     static const struct krait_kernel_field fields[] = { { "switched_off", KRAIT_KTYPE_U32 } };
@@ -525,7 +525,7 @@ static void put_all_off(struct tracing *k)
     }
 }
 
-/* With tracing_on at 0 alone, each event would still run up to where it looks at that. */
+/* It is not enough to write 0 to tracing_on: each event would still run until it reads that. */
 static void switch_off(struct krait_kernel *kernel)
 {
     struct tracing *k = tracing_of(kernel);

@@ -286,8 +286,8 @@ void krait_thread_suppress(struct krait_interp *in);
 bool krait_thread_is_suppressed(struct krait_interp *in, enum krait_begin_what top);
 /* Writes this thread's name if it has changed; looks only once in a while. */
 void krait_thread_look_at_name(struct krait_interp *in);
-/* The time for an event that began at `t`. `cur` is where this thread's ring would have taken it: what is elsewhere now ran Python
- * code, to name something, which has recorded events of its own; then the event follows these, and is of now. */
+/* The time of an event that began at `t`, when this thread's next event would have gone to `cur`. To name a function may run
+ * Python code that is recorded; then the event has to follow that code's events, and its time is now. */
 uint64_t krait_thread_time_after(const uint8_t *cur, uint64_t t);
 /* Writes the current Python frames of this thread. Returns false if the ring was full. */
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
@@ -353,7 +353,7 @@ void krait_unreported_patch_handler(void);
  * the frame that it leaves, or that called the C function. Puts the type into the event when the exception arrives in the
  * next frame. GIL held, in the profile function. */
 void krait_raised_await(struct krait_interp *in, const PyObject *frame, uint32_t event);
-/* Waits no longer in this thread. GIL held. */
+/* Ends the wait in the thread of `tstate`, if there is one. GIL held. */
 void krait_raised_settle(void *tstate);
 
 /* ---- greenlets.c ---- */
@@ -442,7 +442,7 @@ int krait_monitoring_install(struct krait_interp *in, const char **why);
 void krait_monitoring_remove(struct krait_interp *in);
 /* From now on the hooks look at coroutines too. GIL held. */
 void krait_monitoring_see_tasks(struct krait_interp *in);
-/* ... look at functions of gevent's. */
+/* From now on the hooks look at calls of gevent's functions too. GIL held. */
 void krait_monitoring_see_green_calls(struct krait_interp *in);
 /* Goes on without RAISE. GIL held. */
 void krait_monitoring_drop_raise(struct krait_interp *in);

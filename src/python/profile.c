@@ -260,10 +260,8 @@ short_event(PyObject *obj, PyObject *frame, int what, PyObject *arg, struct krai
     default:
         if (KRAIT_UNLIKELY(in->scan_threads))
             scan_threads(in);
-        if (!c_calls || (what != KRAIT_PROFILE_C_RETURN && what != KRAIT_PROFILE_C_EXCEPTION))
-            return 0;
-        if (KRAIT_UNLIKELY(what == KRAIT_PROFILE_C_EXCEPTION))
-            return any_event(obj, frame, what, arg);
+        if (!c_calls || what != KRAIT_PROFILE_C_RETURN)
+            return c_calls && what == KRAIT_PROFILE_C_EXCEPTION ? any_event(obj, frame, what, arg) : 0;
         key = NULL;
         event = KRAIT_EVENT_c_return;
         break;

@@ -381,13 +381,11 @@ static void look_for_futures(struct krait_tasks *tasks)
 
 static void look_for_type(PyObject **kept, const char *module, const char *name)
 {
-    PyObject *imported = *kept ? NULL : krait_module(module);
-    PyObject *type = imported ? PyObject_GetAttrString(imported, name) : NULL;
-    if (type && PyType_Check(type))
+    PyObject *type = *kept ? NULL : krait_module_item(krait_module(module), name);
+    if (type && PyType_Check(type)) {
+        Py_INCREF(type);
         *kept = type;
-    else
-        Py_XDECREF(type);
-    PyErr_Clear();
+    }
 }
 
 void krait_several_look(struct krait_tasks *tasks)

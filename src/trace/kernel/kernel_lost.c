@@ -38,7 +38,7 @@ void krait_kernel_found_running(machine *m, struct krait_kthread *t)
         krait_kernel_doubt(m, t);
 }
 
-/* Nothing was recorded from now on. What runs is told for each CPU. */
+/* Nothing was recorded from now on. Threads that run are handled with their CPUs. */
 static KRAIT_COLD void forget_waiting(machine *m)
 {
     m->here = NULL;

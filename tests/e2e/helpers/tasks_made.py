@@ -121,8 +121,7 @@ TASKS = (
     """
 )
 
-# The last ones are run by gevent's hub and by the main greenlet, which is no task.
-GREENLETS = """
+THREE_GREENLETS = """
 process 7 python3
 code 1 python m main m.py 1
 task 1 1 first
@@ -130,6 +129,9 @@ task 2 1 second
 task 3 1 gevent.hub
 thread 7
 0us call 1
+"""
+# The last ones are run by gevent's hub and by the main greenlet, which is no task.
+GREENLETS = THREE_GREENLETS + """
 1us run 1
 10us leave 1 5 2
 10us run 2

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import verb_json
 from exported import export  # noqa: F401  (a fixture)
-from tasks_made import GREENLETS, last_moment
+from tasks_made import GREENLETS, THREE_GREENLETS, last_moment
 
 PROGRAM = """
 import asyncio, time
@@ -295,13 +295,18 @@ thread 7
 """
 
 
+def tasks_at(krait, folder, us, *keys):
+    """What is told of each task at that time, by the first word of its label."""
+    rows = verb_json(krait, "report", folder, "--by", "task", "--at", f"{us}us")["tasks"]
+    return {row["task"].split()[0]: tuple(row[key] for key in keys) for row in rows}
+
+
 def test_all_that_wait_for_one_task_or_future_are_woken_by_it(synth, krait):
     """One that has gone on, and waits for something else now, is not."""
     folder = synth(SHARED)
 
     def at(us):
-        rows = verb_json(krait, "report", folder, "--by", "task", "--at", f"{us}us")["tasks"]
-        return {r["task"].split()[0]: (r["state"], r["waits_for"], r["woken_by"]) for r in rows if r["task"] != "ender main"}
+        return {name: told for name, told in tasks_at(krait, folder, us, "state", "waits_for", "woken_by").items() if name != "ender"}
 
     assert at(6.5) == {"first": ("task", 4, None), "second": ("task", 4, None), "third": ("future", None, None)}
     assert at(11) == {"first": ("future", None, None), "second": ("ready", None, 4), "third": ("future", None, None)}
@@ -314,8 +319,7 @@ def test_a_greenlet_that_runs_says_who_switched_to_it(synth, krait):
     folder = synth(GREENLETS)
 
     def at(us):
-        rows = verb_json(krait, "report", folder, "--by", "task", "--at", f"{us}us")["tasks"]
-        return {r["task"].split()[0]: (r["state"], r["woken_by"]) for r in rows}
+        return tasks_at(krait, folder, us, "state", "woken_by")
 
     assert at(5) == {"first": ("running", None)}
     assert at(15) == {"first": ("switch", None), "second": ("running", 1)}
@@ -324,14 +328,7 @@ def test_a_greenlet_that_runs_says_who_switched_to_it(synth, krait):
     assert at(45)["second"] == at(65)["second"] == ("running", None)
 
 
-HUB = """
-process 7 python3
-code 1 python m main m.py 1
-task 1 1 first
-task 2 1 second
-task 3 1 gevent.hub
-thread 7
-0us call 1
+HUB = THREE_GREENLETS + """
 1us run 2
 5us leave 2 5 1
 5us run 1
@@ -355,8 +352,7 @@ def test_a_greenlet_that_the_hub_runs_says_for_whom(synth, krait):
     folder = synth(HUB)
 
     def at(us):
-        rows = verb_json(krait, "report", folder, "--by", "task", "--at", f"{us}us")["tasks"]
-        return {r["task"].split()[0]: (r["state"], r["woken_by"]) for r in rows}
+        return tasks_at(krait, folder, us, "state", "woken_by")
 
     assert at(25)["second"] == ("running", 1) and at(45)["second"] == ("running", None)
     (row,) = [r for r in verb_json(krait, "report", folder, "--by", "task")["tasks"] if r["name"] == "second"]

@@ -335,19 +335,22 @@ def test_tasks_are_seen_where_asyncio_is_imported_in_a_pause(record, python):
     assert "worker" in {run.main.codes[d["coroutine"]].qualname for d in run.main.said("task:define") if d["coroutine"]}
 
 
-# The first event after the pause is the end of a task's step: no call is recorded between.
+# The first event after the pause is the end of a task's step: no call is recorded between. Three tasks begin outside of a pause.
 ENDS_AFTER_PAUSE = """
 import asyncio, sys
 
 def leaf(n): return n
 
 async def worker():
+    if not sys.getprofile(): return False
     while sys.getprofile():
         for n in range(1000): leaf(n)
     while not sys.getprofile(): pass
+    return True
 
 async def main():
-    for n in range(3): await asyncio.get_running_loop().create_task(worker())
+    begun = 0
+    while begun < 3: begun += await asyncio.get_running_loop().create_task(worker())
 
 asyncio.run(main())
 """

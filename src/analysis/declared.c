@@ -30,7 +30,15 @@ static int out_of_memory(struct reader *r)
     return krait_err_set(r->err, -ENOMEM, "out of memory");
 }
 
-/* FILE:LINE: SECTION.NAME.KEY: why */
+/* "FILE:LINE: SECTION.NAME.KEY: "; NULL when memory is out. */
+static const char *place_of(struct reader *r, uint32_t line, const char *key)
+{
+    bool is_below = r->name && key && key != r->name; /* the table itself has the name as its key */
+    return krait_arena_fmt(&r->rules->arena, "%s:%u: %s%s%s%s%s%s", r->path, line,
+                           r->section ? r->section : "", r->name ? "." : "", r->name ? r->name : "",
+                           is_below ? "." : "", is_below ? key : "", r->section ? ": " : "");
+}
+
 static int KRAIT_PRINTF(3, 4) refuse(struct reader *r, const struct krait_toml *at, const char *fmt, ...)
 {
     char why[512];
@@ -38,10 +46,8 @@ static int KRAIT_PRINTF(3, 4) refuse(struct reader *r, const struct krait_toml *
     va_start(ap, fmt);
     vsnprintf(why, sizeof(why), fmt, ap);
     va_end(ap);
-    bool is_below = r->name && at->key && at->key != r->name; /* the table itself has the name as its key */
-    return krait_err_set(r->err, -EBADMSG, "%s:%u: %s%s%s%s%s%s%s", r->path, at->line,
-                         r->section ? r->section : "", r->name ? "." : "", r->name ? r->name : "",
-                         is_below ? "." : "", is_below ? at->key : "", r->section ? ": " : "", why);
+    const char *place = place_of(r, at->line, at->key);
+    return place ? krait_err_set(r->err, -EBADMSG, "%s%s", place, why) : out_of_memory(r);
 }
 
 /* A name that is none of some. */
@@ -117,15 +123,28 @@ static const char *part_name(const void *list, size_t i)
     return krait_trigger_part(i);
 }
 
+/* A name that only a trace can tell to be wrong: of an event or a field of the trigger that is read. */
+static int keep_name(struct reader *r, uint32_t line, const char *key, const char *name, bool is_field)
+{
+    const struct krait_rule_name kept = { .at = place_of(r, line, key),
+                                          .name = krait_arena_strdup(&r->rules->arena, name),
+                                          .trigger = r->trigger,
+                                          .rule = r->rules->count - 1,
+                                          .is_field = is_field };
+    return krait_rules_name(r->rules, &kept) ? out_of_memory(r) : 0;
+}
+
 /* A field may be one of another trace; what begins with a dollar is known. */
 static int check_part(struct reader *r, const struct krait_toml *at, const char *part)
 {
     size_t count = 0;
-    for (const char *name; *part == '$' && (name = krait_trigger_part(count)); count++) {
+    if (*part != '$')
+        return keep_name(r, at->line, at->key, part, true);
+    for (const char *name; (name = krait_trigger_part(count)); count++) {
         if (strcmp(name, part) == 0)
             return 0;
     }
-    return *part == '$' ? refuse_name(r, at, "part", part, part_name, NULL, count) : 0;
+    return refuse_name(r, at, "part", part, part_name, NULL, count);
 }
 
 /* Parts of the event, with blanks between. */
@@ -140,8 +159,9 @@ static int read_parts(struct reader *r, const struct krait_toml *value, struct k
         return out_of_memory(r);
     for (const struct krait_toml *item = first_of(value); item && at < 2 * count;
          item = value->kind == KRAIT_TOML_ARRAY ? item->next : NULL) {
-        if (check_part(r, value, item->text))
-            return -EBADMSG;
+        int rc = check_part(r, value, item->text);
+        if (rc)
+            return rc;
         if (at)
             pieces[at++] = (struct krait_template_piece){ " ", false };
         const char *own = krait_arena_strdup(arena, item->text);
@@ -172,8 +192,9 @@ static int read_template(struct reader *r, const struct krait_toml *value, struc
         const char *own = krait_arena_strndup(arena, at + is_part, n);
         if (!own)
             return out_of_memory(r);
-        if (is_part && check_part(r, value, own))
-            return -EBADMSG;
+        int rc = is_part ? check_part(r, value, own) : 0;
+        if (rc)
+            return rc;
         pieces[count++] = (struct krait_template_piece){ own, is_part };
         at += n + (is_part ? 2 : 0);
     }
@@ -289,6 +310,8 @@ static int take_event(struct reader *r, const struct krait_toml *value)
         globs[r->trigger->event_count] = krait_arena_strdup(&r->rules->arena, item->text);
         if (!globs[r->trigger->event_count++])
             return out_of_memory(r);
+        if (keep_name(r, item->line, value->key, item->text, false))
+            return -ENOMEM;
     }
     return 0;
 }

@@ -59,6 +59,7 @@ struct krait_interval_rule {
     uint32_t within; /* 1 + the index of the rule whose intervals contain those of this one; 0: none */
     const char *within_name; /* the name of that rule, if a file declares it; only printed */
     uint32_t line;           /* where the file has that name */
+    bool is_unmet;           /* it names what the trace does not have, which was told: rules_unmet.h */
 };
 
 struct krait_interval_options {

@@ -347,6 +347,81 @@ static uint32_t check_provider(struct checker *c, struct krait_xml *provider)
     return kept;
 }
 
+/* -- names that only a trace can tell to be wrong -- */
+
+/* Events of an element's attribute: globs, with bars between. They are of many traces: so are the files that come with
+ * Trace Compass. Returns what takes them, NULL when memory is out. */
+static const struct krait_trigger *keep_events(struct checker *c, const struct krait_xml *at, const char *key)
+{
+    struct krait_arena *arena = &c->rules->arena;
+    struct krait_trigger *trigger = KRAIT_ARENA_NEW(arena, struct krait_trigger);
+    const char *names = krait_xml_get(at, key),
+               **events = krait_arena_alloc(arena, (strlen(names) + 1) * sizeof(*events));
+    struct krait_rule_name kept = { .at = krait_arena_fmt(arena, "%s:%u: %s.%s: ", c->path, at->line,
+                                                          at->name, key),
+                                    .trigger = trigger,
+                                    .rule = c->rules->count - 1,
+                                    .is_of_many = true };
+    if (!trigger || !events)
+        return NULL;
+    trigger->events = events;
+    for (size_t n; *names; names += n + (names[n] == '|')) {
+        n = strcspn(names, "|");
+        kept.name = events[trigger->event_count++] = krait_arena_strndup(arena, names, n);
+        if (krait_rules_name(c->rules, &kept))
+            return NULL;
+    }
+    return trigger;
+}
+
+/* Fields of the event that a handler takes, in all elements below one; but those that are known of all events. */
+static int keep_fields(struct checker *c, const struct krait_xml *in, const struct krait_trigger *trigger)
+{
+    static const char *const known[] = { "timestamp", "cpu", "tid", "hostid", NULL };
+    int rc = 0;
+    for (const struct krait_xml *at = in->first; at && !rc; at = at->next) {
+        bool is_field = strcmp(at->name, "field") == 0,
+             is_value = strcmp(krait_xml_get(at, "type"), "eventField") == 0;
+        const char *key = is_field ? "name" : "value", *name = krait_xml_get(at, key);
+        struct krait_rule_name kept = { .name = name,
+                                        .trigger = trigger,
+                                        .rule = c->rules->count - 1,
+                                        .is_field = true,
+                                        .is_of_many = true };
+        size_t i = 0;
+        while (known[i] && strcasecmp(known[i], name) != 0)
+            i++;
+        if ((is_field || is_value) && !known[i]) {
+            kept.at = krait_arena_fmt(&c->rules->arena, "%s:%u: %s.%s: ", c->path, at->line, at->name, key);
+            rc = krait_rules_name(c->rules, &kept);
+        }
+        rc = rc ? rc : keep_fields(c, at, trigger);
+    }
+    return rc;
+}
+
+static int keep_handlers(struct checker *c, const struct krait_xml *provider)
+{
+    int rc = 0;
+    for (const struct krait_xml *at = krait_xml_first(provider, "eventHandler"); at && !rc;
+         at = krait_xml_next(at, "eventHandler")) {
+        const struct krait_trigger *trigger = keep_events(c, at, "eventName");
+        rc = trigger ? keep_fields(c, at, trigger) : -ENOMEM;
+    }
+    return rc;
+}
+
+/* Those of a pattern's transitions. Its tests and actions take fields of whatever event there is. */
+static int keep_transitions(struct checker *c, const struct krait_xml *in)
+{
+    int rc = 0;
+    for (const struct krait_xml *at = in->first; at && !rc; at = at->next) {
+        bool is_one = strcmp(at->name, "transition") == 0 && *krait_xml_get(at, "event");
+        rc = is_one && !keep_events(c, at, "event") ? -ENOMEM : keep_transitions(c, at);
+    }
+    return rc;
+}
+
 /* -- files -- */
 
 static const char *label_of(const struct krait_xml *provider)
@@ -412,6 +487,8 @@ static int add_provider(struct checker *c, struct krait_xml *element, struct kra
     }
     provider->root = element;
     rule->provider = provider;
+    if (is_pattern ? keep_transitions(c, element) : keep_handlers(c, element))
+        return krait_err_set(err, -ENOMEM, "out of memory");
     return is_pattern && add_segments(c, provider, id) ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 

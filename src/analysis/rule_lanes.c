@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/rule_lanes.h"
 
+#include "analysis/rules_unmet.h"
 #include "base/fmt.h"
 #include "base/runs.h"
 #include "trace/kernel/kernel.h"
@@ -369,6 +370,19 @@ static bool has_lanes(const struct krait_rules *rules, uint32_t rule)
     return false;
 }
 
+/* Whether it has a lane: one of its own, or one that its file declares. */
+static bool is_drawn(const void *making, uint32_t rule)
+{
+    const struct krait_rules *rules = ((const struct making *)making)->rules;
+    for (uint32_t i = 0; i < rules->lane_count; i++) {
+        for (uint32_t k = 0; k < rules->lanes[i].count; k++) {
+            if (rules->lanes[i].rules[k] == rule)
+                return true;
+        }
+    }
+    return !rules->items[rule].is_hidden && !has_lanes(rules, rule);
+}
+
 static int add_all(struct making *m)
 {
     int rc = 0;
@@ -388,7 +402,8 @@ static void note_nothing(const struct making *m)
 {
     struct krait_buf *notes = &m->rules->notes;
     for (uint32_t i = 0; i < m->rules->count; i++) {
-        if (m->rules->items[i].is_hidden || krait_intervals_has_found(&m->found, i))
+        if (m->rules->items[i].is_hidden || m->rules->items[i].is_unmet ||
+            krait_intervals_has_found(&m->found, i))
             continue;
         krait_buf_str(notes, "no event is what '");
         krait_fmt_safe(notes, m->rules->items[i].name);
@@ -423,6 +438,7 @@ int krait_rule_lanes_make(struct krait_lanes *lanes, struct krait_trace *trace, 
                                                  .wants_stays = true,
                                                  .notes = &rules->notes };
     int rc = krait_tracks_find_kinds(trace, krait_intervals_kinds(rules->items, rules->count), err);
+    rc = rc ? rc : krait_rules_unmet(rules, trace, is_drawn, &m, &rules->notes, err);
     rc = rc ? rc : krait_intervals_find(&m.found, trace, &what, damage, size, err);
     if (rc)
         return rc;

@@ -15,6 +15,7 @@ void krait_rules_done(struct krait_rules *rules)
     }
     free(rules->items);
     free(rules->lanes);
+    free(rules->named);
     krait_arena_done(&rules->arena);
     krait_buf_done(&rules->notes);
     *rules = (struct krait_rules){ 0 };
@@ -49,6 +50,14 @@ int krait_rules_match(struct krait_rules *rules, struct krait_interval_rule *rul
 {
     const char *own = krait_arena_strdup(&rules->arena, pattern);
     return own ? krait_match_new(&rule->match, own, err) : krait_err_set(err, -ENOMEM, "out of memory");
+}
+
+int krait_rules_name(struct krait_rules *rules, const struct krait_rule_name *name)
+{
+    if (!name->at || !name->name || !KRAIT_GROW(rules->named, rules->named_cap, rules->named_count + 1))
+        return -ENOMEM;
+    rules->named[rules->named_count++] = *name;
+    return 0;
 }
 
 struct krait_template krait_rules_part(struct krait_rules *rules, const char *part)

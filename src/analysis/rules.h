@@ -26,11 +26,23 @@ struct krait_rule_lane {
     uint32_t label_count;
 };
 
+/* The name of an event or of a field, as a file has it: whether a trace has such is known when one is opened. */
+struct krait_rule_name {
+    const char *at; /* "FILE:LINE: SECTION.NAME.KEY: " */
+    const char *name;
+    const struct krait_trigger *trigger; /* whose event it is, or whose events have the field */
+    uint32_t rule;
+    bool is_field;
+    bool is_of_many; /* the file is for many traces, of which some rightly lack the event */
+};
+
 struct krait_rules { /* zeroed memory has none */
     struct krait_interval_rule *items;
     uint32_t count, cap;
     struct krait_rule_lane *lanes;
     uint32_t lane_count, lane_cap;
+    struct krait_rule_name *named;
+    uint32_t named_count, named_cap;
     struct krait_arena arena; /* what they point to, patterns aside */
     struct krait_buf notes;   /* lines for the user: what is left out of files */
 };
@@ -48,6 +60,9 @@ int krait_rules_trigger(struct krait_interval_rule *rule, enum krait_trigger_rol
 /* Which functions or spans it is about; `pattern` is copied. */
 int krait_rules_match(struct krait_rules *rules, struct krait_interval_rule *rule, const char *pattern,
                       struct krait_err *err);
+
+/* One more. Returns 0 or -ENOMEM. */
+int krait_rules_name(struct krait_rules *rules, const struct krait_rule_name *name);
 
 /* A line in `notes` for a rule that is not looked for, and why: other rules of its file are not wrong because a program
  * has no such function. Returns 0 or -ENOMEM. */

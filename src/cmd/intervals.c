@@ -4,6 +4,7 @@
  */
 #include "cmd/intervals.h"
 
+#include "analysis/rules_unmet.h"
 #include "base/fmt.h"
 #include "cmd/analysis_files.h"
 #include "cmd/cmds.h"
@@ -255,6 +256,11 @@ static int make_rules(struct intervals *intervals, struct krait_err *err)
 
 /* -- what is found -- */
 
+static bool is_shown(const void *intervals, uint32_t rule)
+{
+    return !((const struct intervals *)intervals)->rules.items[rule].is_hidden;
+}
+
 int krait_intervals_read(struct intervals *intervals, struct intervals_of *of, const char *const *paths,
                          size_t count)
 {
@@ -265,6 +271,8 @@ int krait_intervals_read(struct intervals *intervals, struct intervals_of *of, c
     rc = rc ? rc
             : krait_tracks_find_kinds(
                   of->trace, krait_intervals_kinds(intervals->rules.items, intervals->rules.count), err);
+    rc = rc ? rc
+            : krait_rules_unmet(&intervals->rules, of->trace, is_shown, intervals, &intervals->notes, err);
     if (rc)
         return rc;
     rc = krait_within((void *)&o->select, of->trace, "intervals", err);
@@ -313,7 +321,8 @@ static void note_declared(struct intervals *intervals)
 {
     for (uint32_t i = 0; i < intervals->rules.count; i++) {
         const struct krait_interval_rule *rule = &intervals->rules.items[i];
-        if (rule->given[0] || rule->is_hidden || krait_intervals_has_found(&intervals->of.found, i))
+        if (rule->given[0] || rule->is_hidden || rule->is_unmet ||
+            krait_intervals_has_found(&intervals->of.found, i))
             continue;
         krait_buf_str(&intervals->notes, "no event is what '");
         krait_fmt_safe(&intervals->notes, rule->name);

@@ -2,6 +2,7 @@
 #include "cmd/within.h"
 
 #include "analysis/intervals.h"
+#include "analysis/rules_unmet.h"
 #include "base/fmt.h"
 #include "base/runs.h"
 #include "base/suggest.h"
@@ -126,10 +127,17 @@ static int by_begin(const void *a, const void *b)
     return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
+static bool is_asked(const void *asked, uint32_t rule)
+{
+    return *(const uint32_t *)asked == rule;
+}
+
 /* One that the files declare, whatever its rows are. */
 static int find_declared(struct search *search, uint32_t rule, struct krait_err *err)
 {
-    int rc = find_all(search, search->declared.items, search->declared.count, err);
+    struct krait_rules *rules = &search->declared;
+    int rc = krait_rules_unmet(rules, search->trace, is_asked, &rule, &rules->notes, err);
+    rc = rc ? rc : find_all(search, rules->items, rules->count, err);
     struct krait_intervals *found = &search->found;
     size_t kept = 0;
     for (size_t i = 0; i < found->count && !rc; i++) {

@@ -68,6 +68,9 @@ extern const struct krait_importer *const krait_importers[KRAIT_IMPORTERS];
 /* The folders that the importer `events` takes; *count is their number, which may be 0. */
 const char *const *krait_events_dirs(const struct krait_trace *trace, uint32_t *count);
 
+/* Whether an event of krait's own, by its name in events.def, is an instant of the importer krait_marks. */
+bool krait_marks_read(const char *event);
+
 /* The internal part of struct krait_trace. */
 struct krait_trace_impl {
     struct krait_arena arena;

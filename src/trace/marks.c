@@ -14,22 +14,22 @@
 
 #include <string.h>
 
-/* Names before the colon whose events are calls, definitions, waits: other importers read them. */
-static bool is_read_elsewhere(const char *name)
+/* Other importers read events that are calls, definitions, waits: by the names before the colon. */
+bool krait_marks_read(const char *event)
 {
     static const char *const others[] = { "python:", "c:",       "code:",  "thread:",
                                           "gil:",    "process:", "krait:", "task:" };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(others); i++) {
-        if (strncmp(name, others[i], strlen(others[i])) == 0)
-            return true;
+        if (strncmp(event, others[i], strlen(others[i])) == 0)
+            return false;
     }
-    return false;
+    return true;
 }
 
 static void want_marks(struct krait_thread_events *events)
 {
     for (size_t i = 0; i < krait_event_count; i++)
-        events->wanted[krait_events[i].id] = !is_read_elsewhere(krait_events[i].name);
+        events->wanted[krait_events[i].id] = krait_marks_read(krait_events[i].name);
 }
 
 /* -- fields as text -- */

@@ -259,6 +259,123 @@ def test_a_trace_without_the_events_is_told(synth, krait):
     assert done.stderr.splitlines()[-2:] == ["no event is what 'cpu' looks for", "no event is what 'kHz' looks for"]
 
 
+# -- names that the trace does not have --
+
+RUNS = """
+[interval.run]
+start = { event = "sched_switch", where = { next_tid = 7 } }
+stop = { event = "sched_switch", where = { prev_tid = 7 } }
+by = "nxt_comm"
+key = "$cpu"
+
+[state.who]
+event = ["sched_swich", "sched_process_*"]
+state = "{next_comm} on {$cpu}"
+
+[signal.gone]
+event = "app:order"
+value = "n"
+
+[signal.switched]
+event = ["sched_switch", "sched_stat_runtime"]
+value = "next_tid"
+"""
+
+TOLD = {
+    "run": "own.toml:5: interval.run.by: there is no field 'nxt_comm' in its events; did you mean 'next_comm'?",
+    "who": "own.toml:9: state.who.event: there is no event 'sched_swich' in the trace; did you mean 'sched_switch'?",
+    "who's": "own.toml:9: state.who.event: there is no event 'sched_process_*' in the trace",
+    "gone": "own.toml:13: signal.gone.event: there is no event 'app:order' in the trace",
+}
+ONE = [TOLD["run"]]
+WITHIN = ["--within", "run:1"]
+
+
+def switches(folder, **more):
+    return kernel_made.write(folder, [switch(10, 0, 7, **more), switch(15, 7, 8, **more), switch(40, 8, 7, **more), switch(60, 7, 0, **more)])
+
+
+def unmet(stderr, verb="intervals"):
+    """The lines of what a trace does not have, without the file's folder."""
+    lines = [line for line in stderr.splitlines() if "there is no event" in line or "there is no field" in line]
+    return [re.sub(r"[^ ]*/", "", line.removeprefix(f"krait {verb}: warning: ")) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        (["intervals"], list(TOLD.values())),
+        (["intervals", "--json"], list(TOLD.values())),
+        (["intervals", "--only", "run"], ONE),
+        (["intervals", "--only", "switched"], []),
+        (["view", "--svg", "out.svg"], list(TOLD.values())),
+        (["view", "--html", "out.html"], list(TOLD.values())),
+        (["export", "--to", "chrome", "-o", "out.json"], list(TOLD.values())),
+        (["states", *WITHIN], ONE),
+        (["cat", *WITHIN], ONE),
+    ],
+)
+def test_a_name_that_the_trace_does_not_have_is_told_with_its_line(krait, declare, tmp_path, words, told):
+    option = "--analysis" if words[0] == "cat" else "-f"
+    done = subprocess.run([krait, words[0], switches(tmp_path / "t"), option, declare(RUNS), *words[1:]], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert unmet(done.stderr, words[0]) == told
+    assert "no event is what 'who'" not in done.stderr
+
+
+def test_what_no_lane_draws_is_not_told(krait, declare, tmp_path):
+    own = declare(RUNS + '[lane.runs]\nshow = ["switched", "run"]\n')
+    done = subprocess.run([krait, "view", switches(tmp_path / "t"), "-f", own, "--svg", tmp_path / "out.svg"], capture_output=True, text=True, check=True)
+    assert unmet(done.stderr, "view") == ONE
+
+
+def test_an_interval_that_another_lies_within_is_told(krait, declare, tmp_path):
+    own = declare("[interval.outer]\nstart = { event = 'sched_swich' }\nstop = { event = 'sched_switch' }\n" + RUNS.replace("by =", "within = 'outer'\nby ="))
+    done = subprocess.run([krait, "intervals", switches(tmp_path / "t"), "-f", own, "--only", "run"], capture_output=True, text=True, check=True)
+    assert [line.split(": there is")[0] for line in unmet(done.stderr)] == ["own.toml:2: interval.outer.event", "own.toml:9: interval.run.by"]
+
+
+def test_fields_may_be_of_contexts_in_others_and_groups(krait, declare, synth, tmp_path):
+    """In the marks of a program, a field of what is JSON is not known; nor is one of an event that is missing."""
+    trace = switches(tmp_path / "t", **{"vpid of context": 3})
+    text = "[signal.a]\nevent = '{}'\nvalue = '{}'\n"
+    mark = r"[signal.a]\nmessage = '(?P<n>\d+) wait'\nvalue = '{}'\n".replace(r"\n", "\n")
+    for folder, own, told in [
+        (trace, text.format("sched_switch", "vpid"), ""),
+        (trace, text.format("sched_*", "$cpu"), ""),
+        (trace, text.format("sched_*", "vpdi"), "there is no field 'vpdi' in its events; did you mean 'vpid'?"),
+        (trace, text.format("sched_*", "nothing"), "there is no field 'nothing' in its events"),
+        (trace, text.format("nothing", "vpdi"), "there is no event 'nothing' in the trace"),
+        (synth(marks((0, 0, "3 wait"))), mark.format("n"), ""),
+        (synth(marks((0, 0, "3 wait")), "of"), mark.format("fields.n"), ""),
+        (synth(marks((0, 0, "3 wait")), "of"), mark.format("txet"), "there is no field 'txet' in its events; did you mean 'text'?"),
+        (synth(marks((0, 0, "3 wait")), "of"), text.format("user:mrak", "text"), "there is no event 'user:mrak' in the trace; did you mean 'user:mark'?"),
+        (synth(marks((0, 0, "3 wait")), "of"), text.format("log:record", "level"), ""),
+    ]:
+        done = subprocess.run([krait, "intervals", folder, "-f", declare(own)], capture_output=True, text=True, check=True)
+        assert [line.split(": ", 2)[2] for line in unmet(done.stderr)] == [told] * bool(told), own
+
+
+def test_an_event_without_its_provider_is_near(krait, declare, tmp_path):
+    trace = kernel_made.write(tmp_path / "t", [event(0, "shop:order_is_taken", n=3)], domain="ust")
+    own = declare("[signal.a]\nevent = 'order_is_taken'\nvalue = 'n'\n")
+    done = subprocess.run([krait, "intervals", trace, "-f", own], capture_output=True, text=True, check=True)
+    assert unmet(done.stderr) == ["own.toml:2: signal.a.event: there is no event 'order_is_taken' in the trace; did you mean 'shop:order_is_taken'?"]
+
+
+def test_analyses_of_many_traces_are_quiet_about_what_one_lacks(krait, tmp_path):
+    """Those of the user's folder tell what is near to a name of the trace; the built-in ones tell nothing."""
+    (tmp_path / "krait" / "analyses").mkdir(parents=True)
+    (tmp_path / "krait" / "analyses" / "mine.toml").write_text(RUNS)
+    env = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+    trace = switches(tmp_path / "t")
+    built_in = [word for name in BUILT_IN for word in ("-f", name)]
+    done = subprocess.run([krait, "intervals", trace, *built_in], env=env, capture_output=True, text=True, check=True)
+    assert unmet(done.stderr) == [] and "no event is what 'request' looks for" in done.stderr
+    done = subprocess.run([krait, "intervals", trace, "-f", "mine"], env=env, capture_output=True, text=True, check=True)
+    assert unmet(done.stderr) == [line.replace("own", "mine") for line in (TOLD["run"], TOLD["who"])]
+
+
 def test_a_value_is_named_by_the_event_before_it(krait, synth, declare):
     folder = synth(marks((0, 0, "open a"), (0, 10, "got 5"), (1, 15, "open b"), (0, 20, "got 6"), (1, 30, "got 7"), (0, 40, "open a"), (0, 50, "got 8")))
     own = declare("[signal.bytes]\nmessage = 'got (\\d+)'\nafter = 'open (?P<file>\\w+)'\nby = 'file'\n")

@@ -156,6 +156,25 @@ def test_what_is_not_supported_is_told_by_line_and_left_out(tmp_path, states):
     ]
 
 
+def test_what_is_near_to_a_name_of_the_trace_is_told(krait, tmp_path):
+    """These files are for many traces: what else the trace does not have is not told, nor what is known of all events."""
+    trace = kernel_made.write(tmp_path / "t", [switch(0, 0, 5), switch(10, 5, 6), event(20, "sched_wakeup", tid=5)])
+    change = '<stateChange><stateAttribute type="constant" value="a"/><stateValue type="eventField" value="{}"/></stateChange>'
+    handlers = "".join(f'<eventHandler eventName="{name}">\n{change.format(field)}</eventHandler>\n' for name, field in [
+        ("sched_switch", "next_tdi"), ("sched_wakeup", "HostID"), ("sched_wakeup_new", "tid"), ("unheard", "tid"), ("sched_swtich", "cpu"),
+    ])
+    transitions = '<state id="s"><transition event="sched_wakepu|none" target="s"/></state>'
+    pattern = f'<pattern id="p"><patternHandler><fsm id="f" initial="s">{transitions}</fsm></patternHandler></pattern></tmfxml>'
+    for text, told in [
+        (provider(handlers), ["4: stateValue.value: there is no field 'next_tdi' in its events; did you mean 'next_tid'?"]),
+        (provider(handlers.replace('"sched_switch"', '"sched_swich"', 1)), ["3: eventHandler.eventName: there is no event 'sched_swich' in the trace; did you mean 'sched_switch'?", "11: eventHandler.eventName: there is no event 'sched_swtich' in the trace; did you mean 'sched_switch'?"]),
+        (provider("").replace("</tmfxml>", pattern), ["3: transition.event: there is no event 'sched_wakepu' in the trace; did you mean 'sched_wakeup'?"]),
+    ]:
+        (tmp_path / "own.xml").write_text(text)
+        done = subprocess.run([krait, "intervals", trace, "-f", tmp_path / "own.xml"], capture_output=True, text=True, check=True)
+        assert [line.split(".xml:")[1] for line in done.stderr.splitlines() if "there is no" in line] == told
+
+
 VIEWS = """
 <timeGraphView id="status"><head><analysis id="own"/><label value="Status"/></head>
   <definedValue name="busy" value="5" color="#118811"/>

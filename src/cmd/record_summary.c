@@ -90,6 +90,21 @@ static void print_unmet(const struct krait_collector *collector, const struct kr
     }
 }
 
+/* Levels of --log that loggers asked for, and that no program had. */
+static void print_levels(const struct krait_collector *collector, const struct krait_recording_values *values)
+{
+    size_t before = values->include.count + values->exclude.count;
+    for (size_t i = 0; i < values->log.count; i++) {
+        const char *spec = values->log.items[i];
+        if (krait_collector_level_unmet(collector, before, i))
+            krait_terminal_say(
+                KRAIT_RED, 2,
+                "--log '%s': the program has no level '%s' (logging.addLevelName), so krait recorded "
+                "nothing of these loggers",
+                spec, strrchr(spec, ':') + 1);
+    }
+}
+
 static void print_figures(const struct krait_collector_summary *s,
                           const struct krait_recording_values *values, const char *dir)
 {
@@ -159,8 +174,10 @@ void krait_record_summary_print(const struct krait_collector *collector,
     if (kernel)
         krait_record_kernel_print(kernel);
     print_refusals(collector);
-    if (s->processes)
+    if (s->processes) {
         print_unmet(collector, values);
+        print_levels(collector, values);
+    }
     if (s->processes && dir)
         krait_args_unmet_say(&values->args, dir);
     if (s->dropped_events) {

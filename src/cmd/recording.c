@@ -3,6 +3,7 @@
 
 #include "base/argspec.h"
 #include "base/array.h"
+#include "base/log_level.h"
 #include "kernel/kernel.h"
 #include "python/compat/versions.h"
 #include "record/shm.h"
@@ -68,6 +69,15 @@ static int check_log(const char *spec, struct krait_err *err)
         return 0;
     bool is_number = colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
     bool is_word = (isalpha((unsigned char)colon[1]) || colon[1] == '_') && !strpbrk(colon + 1, " \t\n");
+    int32_t ignored;
+    const char *near =
+        is_word && !krait_log_level(colon + 1, &ignored) ? krait_log_level_near(colon + 1) : NULL;
+    if (near)
+        return krait_err_set(
+            err, -EINVAL,
+            "--log: '%s': there is no level '%s'; did you mean '%s'? If the program has a level of that name, "
+            "give its number",
+            spec, colon + 1, near);
     return is_number || is_word
                ? 0
                : krait_err_set(err, -EINVAL, "--log: '%s': '%s' is no level such as DEBUG, INFO or 25", spec,

@@ -371,6 +371,8 @@ const char *krait_filters_next(const struct krait_agent *agent, const char *befo
 void krait_filters_read(struct krait_agent *agent);
 bool krait_filters_take(const struct krait_agent *agent, const char *module, const char *name,
                         const char *file);
+/* Sets a bit of krait_control.filters_met. */
+void krait_filters_note_met(const struct krait_agent *agent, size_t filter);
 /* For C functions: only --exclude applies. */
 bool krait_filters_take_c(const struct krait_agent *agent, const char *module, const char *name);
 

@@ -38,7 +38,7 @@ void krait_filters_read(struct krait_agent *agent)
 }
 
 /* Who mistyped a glob is told at the end. */
-static void note_met(const struct krait_agent *agent, size_t filter)
+void krait_filters_note_met(const struct krait_agent *agent, size_t filter)
 {
     _Atomic uint64_t *met = &agent->writer.shm.control->filters_met;
     uint64_t bit = filter < 64 ? 1ull << filter : 0;
@@ -55,7 +55,7 @@ bool krait_filters_take(const struct krait_agent *agent, const char *module, con
         const struct krait_code_filter *filter = &agent->filters[i];
         bool match = krait_func_glob_matches(filter->glob, module, name, file);
         if (match)
-            note_met(agent, i);
+            krait_filters_note_met(agent, i);
         if (!filter->include && match)
             return false;
         has_include |= filter->include;

@@ -2,14 +2,13 @@
 #include "python/log_inside.h"
 
 #include "base/array.h"
+#include "base/log_level.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
 #include "python/modules.h"
 
 #include <fnmatch.h>
-#include <limits.h>
 #include <string.h>
-#include <strings.h>
 
 enum {
     MESSAGE_BYTES = 8192,
@@ -141,26 +140,14 @@ static bool programs_level(const char *name, int32_t *level)
     return n >= 0 && n < INT32_MAX;
 }
 
-/* Returns false where nothing has that name. */
-static bool read_level(const char *text, int32_t *level)
+/* The level that a spec names; false: nothing has that name. Who mistyped it is told at the end, by two bits for each
+ * spec, behind those of the other filters: that it was asked for, and that it was known. */
+static bool read_level(const struct spec *spec, int32_t *level)
 {
-    static const struct {
-        const char *name;
-        int32_t level;
-    } names[] = { { "NOTSET", 0 }, { "DEBUG", 10 },    { "INFO", 20 },  { "WARNING", 30 },   { "WARN", 30 },
-                  { "ERROR", 40 }, { "CRITICAL", 50 }, { "FATAL", 50 }, { "OFF", INT32_MAX } };
-    char *rest;
-    long n = strtol(text, &rest, 10);
-    *level = (int32_t)n;
-    if (rest != text && !*rest && n >= 0 && n < INT32_MAX)
-        return true;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names); i++) {
-        if (strcasecmp(text, names[i].name) == 0) {
-            *level = names[i].level;
-            return true;
-        }
-    }
-    return programs_level(text, level);
+    size_t bit = krait_agent.filter_count + 2 * (size_t)(spec - specs);
+    bool is_known = krait_log_level(spec->level, level) || programs_level(spec->level, level);
+    krait_filters_note_met(&krait_agent, bit + is_known);
+    return is_known;
 }
 
 /* ---- loggers ---- */
@@ -177,7 +164,7 @@ static struct krait_logger *new_logger(struct krait_interp *in, const char *name
 {
     const struct spec *spec = find_spec(name);
     struct krait_logger logger = { .level = spec ? INT32_MIN : INT32_MAX, .dropped = spec && spec->level };
-    if (spec && spec->level && !read_level(spec->level, &logger.level))
+    if (spec && spec->level && !read_level(spec, &logger.level))
         return NULL; /* it may have the name later */
     return add_logger(in->log, key, logger);
 }

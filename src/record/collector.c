@@ -511,6 +511,13 @@ bool krait_collector_include_met(const struct krait_collector *c, size_t i)
     return i >= 64 || atomic_load(&c->shm.control->filters_met) >> i & 1;
 }
 
+bool krait_collector_level_unmet(const struct krait_collector *c, size_t before, size_t i)
+{
+    enum { ASKED = 1, BOTH = 3 };
+    size_t bit = before + 2 * i;
+    return bit < 63 && (atomic_load(&c->shm.control->filters_met) >> bit & BOTH) == ASKED;
+}
+
 /* All parts of a recording have one clock, or what happened at once in two of them would not be at one time.
  * Its frequency is known best at the end. */
 static void agree_on_clock(struct krait_collector *c, uint64_t freq_before)

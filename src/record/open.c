@@ -54,7 +54,7 @@ static int add_filter(struct krait_control *control, size_t *at, enum krait_filt
     return 0;
 }
 
-/* The first two kinds first: filters_met has a bit for each of them. */
+/* The first two kinds first, and then --log: filters_met has bits for each of them. */
 static int add_filters(struct krait_control *control, const struct krait_collector_options *options,
                        struct krait_err *err)
 {

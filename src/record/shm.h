@@ -158,8 +158,10 @@ struct krait_control {
         _Atomic int32_t pid;
         char why[92];
     } refusals[KRAIT_REFUSALS];
-    _Atomic uint32_t refused;     /* all such processes, those too that found no row */
-    _Atomic uint64_t filters_met; /* bit i: filter i has matched a function; those beyond 64 are not told */
+    _Atomic uint32_t refused; /* all such processes, those too that found no row */
+    /* Bit i: filter i has matched a function. Behind these, two for each of --log: a logger asked for its level and the
+     * program had none of that name; a program had it. Those beyond 64 are not told. */
+    _Atomic uint64_t filters_met;
     /* What is asked for: strings one after the other, each with its NUL, the first byte an enum krait_filter_kind;
      * ends with an empty string. */
     char filters[KRAIT_FILTER_BYTES];

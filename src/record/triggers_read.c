@@ -2,6 +2,7 @@
 #include "record/triggers_read.h"
 
 #include "base/fmt.h"
+#include "base/log_level.h"
 #include "record/shm.h"
 
 #include <ctype.h>
@@ -26,20 +27,15 @@ static int bad(const char *text, const char *what, struct krait_err *err)
 
 static int parse_level(const char *text, const char *name, uint64_t *level, struct krait_err *err)
 {
-    static const struct {
-        const char *name;
-        uint64_t level;
-    } levels[] = { { "DEBUG", 10 }, { "INFO", 20 }, { "WARNING", 30 }, { "ERROR", 40 }, { "CRITICAL", 50 } };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(levels); i++) {
-        if (strcmp(levels[i].name, name) == 0) {
-            *level = levels[i].level;
-            return 0;
-        }
-    }
-    char *end;
-    *level = strtoull(name, &end, 10);
-    if (!isdigit((unsigned char)*name) || *end)
+    int32_t n;
+    bool is_known = krait_log_level(name, &n);
+    const char *near = is_known ? NULL : krait_log_level_near(name);
+    if (near)
+        return krait_err_set(err, -EINVAL, "--snapshot-on: '%s': there is no level '%s'; did you mean '%s'?",
+                             text, name, near);
+    if (!is_known || n == KRAIT_LOG_OFF)
         return bad(text, "has no level such as WARNING, ERROR or 35", err);
+    *level = (uint64_t)n;
     return 0;
 }
 

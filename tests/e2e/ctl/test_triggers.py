@@ -311,6 +311,8 @@ def test_what_can_never_fire_is_refused(run, text, option, reason):
     ("gil>", "has no time"),
     ("memory>much", "has no size such as 2G"),
     ("log:LOUD", "has no level such as WARNING"),
+    ("log:off", "has no level such as WARNING"),
+    ("log:WARNNING", "'log:WARNNING': there is no level 'WARNNING'; did you mean 'WARNING'?"),
     ("exception:", "names nothing"),
     ("tea>5m", "is none of call:GLOB>TIME"),
     ("between:begin>1s", "names no two messages: between:GLOB..GLOB>TIME"),

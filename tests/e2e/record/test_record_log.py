@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import subprocess
 import sysconfig
 
 import pytest
@@ -127,6 +128,41 @@ def test_names_globs_and_levels_choose(record, any_python):
     assert chosen("*.p*:TRACE") == {("app.db.pool", level) for level in (5, 10, 30, 50)}
     assert chosen("root:critical", "app:off") == {("apple", 50), ("lib.net", 50), ("root", 50)}
     assert chosen("app.db:NO_SUCH") == set()
+
+
+@pytest.mark.parametrize("level, near", [("DEBG", "DEBUG"), ("debg", "DEBUG"), ("ERR", "ERROR"), ("WARNIGN", "WARNING"), ("FO", None), ("DEBUG2", None), ("TRACE", None), ("warn", None), ("25", None)])
+@pytest.mark.parametrize("verb", ["record", "pid"])
+def test_a_mistyped_level_is_refused_before_the_program_runs(krait, tmp_path, verb, level, near):
+    command = {"record": ["--", "touch", tmp_path / "ran"], "pid": ["--pid", "999999999"]}[verb]
+    done = subprocess.run([krait, "record", "-o", tmp_path / "t", "--log", f"app:{level}", *command], capture_output=True, text=True)
+    told = f"--log: 'app:{level}': there is no level '{level}'; did you mean '{near}'? If the program has a level of that name, give its number"
+    assert (told in done.stderr) == bool(near) and ("no level" in done.stderr) == bool(near)
+    assert not near or done.returncode == 2
+    assert (tmp_path / "ran").exists() == (verb == "record" and not near)
+
+
+def test_a_level_that_the_program_does_not_have_is_told_at_the_end(record, any_python):
+    """Of a logger that nobody uses, the level may be known later; so may that of a logger that is used before."""
+    program = """
+        import logging
+        logging.root.addHandler(logging.NullHandler())
+        logging.getLogger("late").error("one")
+        logging.addLevelName(5, "TRACE")
+        logging.addLevelName(6, "LATER")
+        for name in ("app", "app.db", "late", "lib"):
+            logging.getLogger(name).error("two")
+    """
+    asked = ["app:TRACK", "app.db:TRACE", "late:LATER", "unused:LOUD", "lib:INFO"]
+    run = record.text(any_python, program, options=["--include=*/app.py", "--exclude=nothing", *(word for spec in asked for word in ("--log", spec))])
+    told = [line.strip() for line in run.stderr.splitlines() if "--log" in line]
+    assert told == ["--log 'app:TRACK': the program has no level 'TRACK' (logging.addLevelName), so krait recorded nothing of these loggers"]
+    assert [(n["logger"], n["message"]) for n in run.notes("log:record")] == [("app.db", "two"), ("late", "two"), ("lib", "two")]
+
+
+def test_start_refuses_a_mistyped_level(any_python, tmp_path):
+    program = "import krait\ntry:\n    krait.start('t', log=['app:DEBG'])\nexcept Exception as e:\n    print(e)\n"
+    done = any_python.run("-c", program, cwd=tmp_path, env={**os.environ, **PACKAGE})
+    assert "did you mean 'DEBUG'?" in done.stdout, done
 
 
 @pytest.mark.few_pythons

@@ -7,7 +7,7 @@ import kernel_made as made
 from conftest import verb_json
 from export_readers import perfetto_ftrace, perfetto_slices, perfetto_trace, read_perfetto
 from exported_kernel import CALLS, FUNCTIONS, SLEEP, WHO, assert_tracks_nest, complete, export, messages, ns
-from kernel_made import EPOCH, begins, ends, event, switch, wake
+from kernel_made import EPOCH, begins, dump, ends, event, switch, wake
 from trace_processor import FAULTS, ask
 
 
@@ -176,6 +176,7 @@ def test_the_trace_processor_has_the_threads_states_beside_their_calls(both, exp
     assert worker[:2] == [(181, 2, "R", 5), (183, 768, "Running", None)]
 
 
+OFF = [event(120, "krait_off", switched_off=1, cpu=cpu) for cpu in (0, 1)]
 RUNS = "select tid, sum(dur) from sched join thread using (utid) where tid != 0 and dur > 0 group by tid order by tid"
 
 
@@ -187,14 +188,15 @@ RUNS = "select tid, sum(dur) from sched join thread using (utid) where tid != 0 
         ([switch(101, 0, 5), switch(110, 5, 0, state=1), switch(130, 7, 8, state=1), switch(140, 8, 0, state=1)], {}),
         ([switch(101, 0, 5), switch(130, 7, 8, state=1), switch(140, 8, 0, state=1)], {}),
         ([switch(101, 7, 0, state=1, cpu=1), switch(110, 0, 8, cpu=1), switch(120, 5, 0, state=1), switch(140, 8, 0, state=1, cpu=1)], {}),
+        ([switch(101, 0, 5), switch(102, 0, 8, cpu=1), *OFF, dump(140, 5, 0, 5), dump(141, 8, 0, 5), switch(150, 0, 5), switch(160, 5, 0, state=1)], {}),
     ],
-    ids=["lost between packets", "lost within a packet", "idle to 7 never told", "5 to 7 never told", "who ran first"],
+    ids=["lost between packets", "lost within a packet", "idle to 7 never told", "5 to 7 never told", "who ran first", "switched off"],
 )  # fmt: skip
 def test_in_the_trace_processor_cpus_run_what_states_says(krait, both, export, events, options):
     """And it finds no loss of data."""
     folder = both(CALLS, events, **options)
     faults, runs = ask(export(folder, "perfetto")[0], FAULTS, RUNS)
     assert not faults
-    rows = verb_json(krait, "states", folder)["threads"]
+    rows = verb_json(krait, "states", folder, "--all")["threads"]
     ran = {t["tid"]: sum(t[f"{state}_ns"] for state in ("user", "system", "interrupt")) for t in rows}
     assert dict(runs) == {tid: ns for tid, ns in ran.items() if ns}

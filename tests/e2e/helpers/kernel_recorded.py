@@ -36,3 +36,16 @@ def kernel(record, any_python):
         return record.text(any_python, text, options=(option, *ROOMY, *options), **more)
 
     return run
+
+
+def assert_nested(merged, pid, count):
+    """The last `count` calls of os.getppid each hold their system call."""
+    inside, order = False, []
+    for event in merged:
+        if event["event"].startswith("c:"):
+            if event["vpid"] == pid:
+                inside = event["event"] == "c:call" and event["payload"]["code"]["label"] == "posix.getppid"
+        elif event["common_context"]["tid"] == pid:
+            order.append((event["event"], inside))
+    made = [("syscall_entry_getppid", True), ("syscall_exit_getppid", True)] * count
+    assert order[-2 * count :] == made, sum(not inside for _, inside in order)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from conftest import BUILD
-from kernel_recorded import IN_TRACEFS, ROOMY, in_tracefs, kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
+from kernel_recorded import IN_TRACEFS, ROOMY, assert_nested, in_tracefs, kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
 from known_times import right_once
 from pages import page_text, run_page
 from recording import ROOT
@@ -59,19 +59,6 @@ def tid(event):
 
 
 # ---- what is in it ----
-
-
-def assert_nested(merged, pid, count):
-    """The last `count` calls of os.getppid each hold their system call."""
-    inside, order = False, []
-    for event in merged:
-        if event["event"].startswith("c:"):
-            if event["vpid"] == pid:
-                inside = event["event"] == "c:call" and event["payload"]["code"]["label"] == "posix.getppid"
-        elif tid(event) == pid:
-            order.append((event["event"], inside))
-    made = [("syscall_entry_getppid", True), ("syscall_exit_getppid", True)] * count
-    assert order[-2 * count :] == made, sum(not inside for _, inside in order)
 
 
 def test_system_calls_lie_within_the_calls_that_make_them(kernel, events):

@@ -117,6 +117,27 @@ def test_a_probe_that_cannot_be_set_is_said_and_the_rest_is_recorded(usdt, probe
     assert (trace / "kernel").is_dir() and not probes_set()
 
 
+@pytest.mark.parametrize("idle", [(), ("--idle",)], ids=["on", "idle"])
+def test_probes_are_switched_off_and_on_with_the_recording(krait, events, tmp_path, idle):
+    (tmp_path / "program.py").write_text("import sys\nprint('up', flush=True)\nfor line in sys.stdin:\n    sys.audit('shop.' + line.strip())\n    print(flush=True)\n")
+    command = [krait, "record", "-q", "--kernel=sched", *idle, "--usdt", "python:audit(event:str)", "-o", "trace", "--", PYTHON, "-I", "-S", "program.py"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as run:
+        try:
+            assert run.stdout.readline() == "up\n"
+            for word, line in ((None, "first"), ("stop", "gap"), ("start", "last"), ("stop", "end")):
+                if word:
+                    subprocess.run([krait, "ctl", tmp_path / "trace", word], check=True, capture_output=True, timeout=60)
+                run.stdin.write(line + "\n")
+                run.stdin.flush()
+                assert run.stdout.readline() == "\n"
+            _, said = run.communicate(timeout=60)
+        finally:
+            run.kill()
+    assert (run.returncode, said) == (0, "") and not probes_set()
+    shop = [p["event"] for _, p in payloads(events, tmp_path / "trace", "audit") if p["event"].startswith("shop.")]
+    assert shop == (["shop.last"] if idle else ["shop.first", "shop.last"])
+
+
 def test_without_the_kernel_it_is_wrong_usage(krait):
     run = subprocess.run([krait, "record", "--usdt", "python:audit", "--", PYTHON], capture_output=True, text=True)
     assert run.returncode != 0 and "--usdt needs --kernel" in run.stderr

@@ -13,9 +13,20 @@ pytestmark = pytest.mark.long  # the machine takes minutes to start
 
 NAME = "a ñame"
 APP = "import os\nfor _ in range(20):\n    os.stat(%r)\n" % NAME
+SWITCHED = """
+import os, subprocess, sys
+def look(n):
+    for _ in range(n): os.stat("/")
+look(3)
+for word, n in (("stop", 5), ("start", 7)):
+    subprocess.run([sys.argv[1], "ctl", "switched", word], check=True, stdout=subprocess.DEVNULL)
+    look(n)
+print(os.getpid())
+"""
 COMMANDS = """
 "$1" record -q -o trace --kernel=sched,syscalls --kernel-functions 'vfs_*stat*' -- /usr/bin/python3 -I -S app.py 2>record
 echo $? >ended
+"$1" record -q -o switched --kernel=sched,syscalls --kernel-functions 'vfs_*stat*' -- /usr/bin/python3 -I -S switched.py "$1" >switched.pid
 "$1" record -q -o none --kernel=sched --kernel-functions 'no_such_*' -- true 2>none.record
 "$1" doctor --json >doctor
 """
@@ -26,6 +37,7 @@ def machine(tmp_path_factory, krait):
     """What the commands left, after one start of the machine."""
     folder = tmp_path_factory.mktemp("vm")
     (folder / "app.py").write_text(APP)
+    (folder / "switched.py").write_text(SWITCHED)
     (folder / NAME).touch()
     run_in_vm(folder, COMMANDS, os.path.abspath(krait))
     return folder
@@ -84,3 +96,15 @@ def test_the_newest_kernel_tells_functions_and_the_texts_of_calls(machine, krait
     pid = next(e for e in told if e["payload"].get("filename") == NAME)["common_context"]["tid"]
     check_functions([e for e in told if e["common_context"]["tid"] == pid])
     check_export(krait, machine, pid)
+
+
+@pytest.mark.timeout(1800)
+def test_functions_are_switched_with_the_recording(machine, events):
+    """Between `krait ctl stop` and `krait ctl start` there are none, and then each call has its own again."""
+    told = events(machine / "switched" / "kernel", 'name == "kernel_function*" || name == "syscall_entry_newfstatat" || name == krait_off || name == lttng_statedump_start')
+    pid = int((machine / "switched.pid").read_text())
+    own = [e for e in told if e.get("common_context", {}).get("tid") == pid and e["event"] not in ("krait_off", "lttng_statedump_start")]
+    calls = [i for i, e in enumerate(own) if e["payload"].get("filename") == "/"]
+    assert len(calls) == 3 + 7 and all(own[at + 1]["event"] == "kernel_function_entry" for at in calls)
+    off, on = (max(int(e["time_ns"]) for e in told if e["event"] == name) for name in ("krait_off", "lttng_statedump_start"))
+    assert off < on and not [e for e in told if off < int(e["time_ns"]) < on]

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import verb_json
-from kernel_made import begins, ends, event, switch, wake
+from kernel_made import begins, dump, ends, event, switch, wake
 from kernel_made import write as write_kernel
 from lossy_recordings import CODES, CUT, MISSED
 from served import Server, serve  # noqa: F401  (serve: a fixture)
@@ -247,6 +247,25 @@ def test_the_path_is_krait_paths(krait, serve, both):
     part = server.api("path", track=track, **{"from": 400_000, "until": 498_000})["segments"]
     cut = verb_json(krait, "path", trace, "--thread", "5", "--from", "400us", "--until", "498us")["segments"]
     assert [(int(s[0]), s[2]) for s in part] == [(s["time_ns"], s["kind"]) for s in cut]
+
+
+def test_what_threads_did_while_the_recording_was_off_is_unknown(serve, tmp_path):
+    """Where nothing tells what they did before that, too; in the sums, in the part of the range alone, and as no CPU's work."""
+    off = [event(20, "krait_off", switched_off=1, cpu=cpu) for cpu in (0, 1)]
+    told = [switch(0, 0, 5), switch(5, 0, 8, cpu=1), *off, dump(40, 5, 0, 5), dump(41, 8, 0, 5), switch(50, 0, 5), switch(80, 5, 0, state=1)]
+    server = serve(write_kernel(tmp_path / "off", told))
+    named, tracks = texts(server), server.trace["tracks"]
+
+    def threads(**params):
+        rows = [row for row in server.api("states", own=0, **params)["rows"] if tracks[row[0]]["of"] == "thread"]
+        return {(tracks[track]["number"], named[name]): ns for track, name, _, ns, _ in rows}
+
+    whole, within = threads(), threads(**{"from": 25_000, "until": 35_000})
+    assert {key: whole[key] for key in ((5, "user"), (5, "unknown"), (8, "user"))} == {(5, "user"): 20_000 + 30_000, (5, "unknown"): 20_000, (8, "user"): 15_000}
+    assert within == {(5, "unknown"): 10_000, (8, "unknown"): 10_000}
+    cpus = ",".join(str(t["id"]) for t in tracks if (t["of"], t["kind"]) == ("cpu", "states"))
+    busy = server.api("busy", tracks=cpus, level=10, tile=0)["busy"]
+    assert sum(busy[22:38]) == 0 < min(busy[6:18])
 
 
 def test_a_trace_without_the_kernel_has_no_path(serve, synth):

@@ -22,9 +22,10 @@ static inline void advance(struct live_thread *th, uint64_t t)
     th->t = t;
 }
 
-static bool has_room(struct live_thread *th)
+static bool has_room(const struct krait_live *live, struct live_thread *th)
 {
-    return th->stack.len < DEPTH_MAX && KRAIT_GROW(th->stack.items, th->stack.cap, th->stack.len + 1);
+    return th->stack.len < DEPTH_MAX && KRAIT_GROW(th->stack.items, th->stack.cap, th->stack.len + 1) &&
+           (!live->rays || live_watch_stack(&th->stack, th->stack.len + 1));
 }
 
 /* Remembers the callers of a row, because callers of functions that are dropped later are marked. The two latest
@@ -40,12 +41,14 @@ static KRAIT_COLD void note_caller(struct live_thread *th, struct live_row *row,
     row->caller[0] = caller;
 }
 
-/* Opens a call at th->t. */
-static void push(struct live_thread *th, uint32_t open)
+/* Opens a call at th->t that began at `begun`; 0: nobody knows when. */
+static void push(const struct krait_live *live, struct live_thread *th, uint32_t open, uint64_t begun)
 {
     struct live_row *row = &th->rows[open >> 1];
-    if (!has_room(th))
+    if (!has_room(live, th))
         return;
+    if (live->rays)
+        th->stack.begun[th->stack.len] = begun;
     uint32_t caller = th->stack.items[th->stack.len - 1] >> 1;
     if (row->caller[0] != caller)
         note_caller(th, row, caller);
@@ -78,13 +81,22 @@ static void cut_c(struct live_thread *th)
         pop(th);
 }
 
-static void end_call(struct live_thread *th, uint64_t t, bool is_c)
+static void note_end(const struct krait_live *live, const struct live_thread *th)
+{
+    uint32_t at = th->stack.len - 1;
+    if (live->rays)
+        live_note_call(live->rays, th->stack.begun[at], th->t, th->rows[th->stack.items[at] >> 1].func);
+}
+
+static void end_call(const struct krait_live *live, struct live_thread *th, uint64_t t, bool is_c)
 {
     advance(th, t);
     if (!is_c)
         cut_c(th);
-    if (th->stack.len > 1 && top_is_c(th) == is_c)
-        pop(th);
+    if (th->stack.len <= 1 || top_is_c(th) != is_c)
+        return;
+    note_end(live, th);
+    pop(th);
 }
 
 static void begin_call(struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t code, bool is_c,
@@ -93,7 +105,7 @@ static void begin_call(struct krait_live *live, struct live_thread *th, uint64_t
     uint32_t row = live_row_of(live, th, code < CODES_MAX ? code : 0);
     advance(th, t);
     th->rows[row].all.calls += counts;
-    push(th, live_open(row, is_c));
+    push(live, th, live_open(row, is_c), th->t);
 }
 
 /* ---- stacks that the recorder states ---- */
@@ -136,7 +148,7 @@ static void live_frame(struct krait_live *live, struct live_thread *th, uint64_t
     if (!below_is_right || at < th->stack.len || th->run_depth != depth)
         cut_to_depth(th, depth);
     advance(th, t);
-    push(th, live_open(row, false));
+    push(live, th, live_open(row, false), 0);
 }
 
 static bool is_off(const struct live_process *proc, uint64_t t)
@@ -186,7 +198,7 @@ static KRAIT_COLD void end_silence(struct live_thread *th, struct krait_cursor e
 
 /* ---- greenlets and excluded functions ---- */
 
-static bool keep_left(struct live_thread *th, uint32_t number)
+static bool keep_left(const struct krait_live *live, struct live_thread *th, uint32_t number)
 {
     uint32_t before = th->left_cap;
     if (number >= LEFT_MAX || !KRAIT_GROW(th->left, th->left_cap, number + 1))
@@ -197,20 +209,23 @@ static bool keep_left(struct live_thread *th, uint32_t number)
         return false;
     left->len = th->stack.len;
     memcpy(left->items, th->stack.items, th->stack.len * sizeof(*left->items));
+    if (live->rays && live_watch_stack(left, left->len))
+        memcpy(left->begun, th->stack.begun, left->len * sizeof(*left->begun));
     return true;
 }
 
-static void switch_stack(struct live_thread *th, uint64_t t, uint32_t from, uint32_t to)
+static void switch_stack(const struct krait_live *live, struct live_thread *th, uint64_t t, uint32_t from,
+                         uint32_t to)
 {
     advance(th, t);
-    keep_left(th, from);
+    keep_left(live, th, from);
     const struct live_stack *next = to && to < th->left_cap ? &th->left[to] : NULL;
     uint32_t same = 1, len = next ? next->len : 1;
     while (same < KRAIT_MIN(th->stack.len, len) && th->stack.items[same] == next->items[same])
         same++;
     live_cut(th, same);
     for (uint32_t i = same; i < len; i++)
-        push(th, next->items[i]);
+        push(live, th, next->items[i], i < next->begun_cap ? next->begun[i] : 0);
 }
 
 /* Takes the calls of that row out of a stack, with the C calls that they made. `open`: those end at th->t. */
@@ -222,6 +237,8 @@ static void omit_in(struct live_thread *th, struct live_stack *stack, uint32_t r
         uint32_t item = stack->items[i];
         struct live_row *its = &th->rows[item >> 1];
         gone = item >> 1 == row || (gone && item & 1);
+        if (!gone && i < stack->begun_cap)
+            stack->begun[kept] = stack->begun[i];
         if (!gone)
             stack->items[kept++] = item;
         else if (open && !--its->depth)
@@ -357,7 +374,7 @@ static bool stack_event(struct krait_live *live, struct live_thread *th, const s
              krait_read_python_deep_stack(&payload, &deep_settle))
         settle_stack(live, th, head->t, deep_settle.depth);
     else if (head->id == KRAIT_EVENT_python_switch && krait_read_python_switch(&payload, &change))
-        switch_stack(th, head->t, change.from, change.to);
+        switch_stack(live, th, head->t, change.from, change.to);
     else
         return false;
     return true;
@@ -378,7 +395,7 @@ static KRAIT_COLD bool any_event(struct krait_live *live, struct live_thread *th
     if (bit & KRAIT_CALL_BEGINS && krait_read_python_call(&payload, &begin))
         begin_call(live, th, head->t, begin.code, bit & KRAIT_CALL_IN_C, bit & CALLS);
     else if (bit & KRAIT_CALL_ENDS)
-        end_call(th, head->t, bit & KRAIT_CALL_IN_C);
+        end_call(live, th, head->t, bit & KRAIT_CALL_IN_C);
     else if (!stack_event(live, th, head, payload))
         other_event(live, th, head->t, head->id, payload);
     return true;
@@ -386,11 +403,15 @@ static KRAIT_COLD bool any_event(struct krait_live *live, struct live_thread *th
 
 /* Handles compact begins and ends up to the first other event, unbalanced end, or code without a row. Keeps its state in
  * registers, as trace/walk.c does. Returns the number of events that it handled. hot path */
-static uint64_t short_events(struct live_thread *th, struct krait_cursor *cursor,
-                             struct krait_event_head *before)
+static inline __attribute__((always_inline)) uint64_t short_events_of(struct live_thread *th,
+                                                                      struct live_rays *rays,
+                                                                      struct krait_cursor *cursor,
+                                                                      struct krait_event_head *before)
 {
     const uint32_t *const index = th->index;
-    const uint32_t index_cap = th->index_cap, cap = th->stack.cap;
+    const uint32_t index_cap = th->index_cap;
+    const uint32_t cap = rays ? KRAIT_MIN(th->stack.cap, th->stack.begun_cap) : th->stack.cap;
+    uint64_t *const begun = th->stack.begun;
     struct live_row *const rows = th->rows;
     uint32_t *const stack = th->stack.items;
     const uint64_t border = th->border;
@@ -409,7 +430,7 @@ static uint64_t short_events(struct live_thread *th, struct krait_cursor *cursor
         bool is_c = bit & KRAIT_CALL_IN_C;
         if (bit & KRAIT_CALL_BEGINS) {
             uint32_t number = KRAIT_LIKELY(code < index_cap) ? index[code] : 0;
-            if (KRAIT_UNLIKELY(!number || len == cap))
+            if (KRAIT_UNLIKELY(!number || len >= cap))
                 break;
             rows[top >> 1].all.own += now - t;
             struct live_row *row = &rows[number];
@@ -418,6 +439,8 @@ static uint64_t short_events(struct live_thread *th, struct krait_cursor *cursor
                 note_caller(th, row, top >> 1);
             if (!row->depth++)
                 row->entered = now;
+            if (rays)
+                begun[len] = now;
             stack[len++] = top = live_open(number, is_c);
             at += 8;
         } else {
@@ -427,6 +450,8 @@ static uint64_t short_events(struct live_thread *th, struct krait_cursor *cursor
             row->all.own += now - t;
             if (!--row->depth)
                 row->all.total += now - row->entered;
+            if (rays)
+                live_note_call(rays, begun[len - 1], now, row->func);
             top = stack[--len - 1];
             at += bit & LONG_ENDS ? 8 : 4;
         }
@@ -439,6 +464,13 @@ static uint64_t short_events(struct live_thread *th, struct krait_cursor *cursor
     th->t = t;
     th->stack.len = len;
     return count;
+}
+
+static uint64_t short_events(const struct krait_live *live, struct live_thread *th,
+                             struct krait_cursor *cursor, struct krait_event_head *before)
+{
+    return live->rays ? short_events_of(th, live->rays, cursor, before)
+                      : short_events_of(th, NULL, cursor, before);
 }
 
 uint64_t live_fold(void *ctx, uint32_t ring, const struct krait_packet_head *packet, const uint8_t *events,
@@ -459,7 +491,7 @@ uint64_t live_fold(void *ctx, uint32_t ring, const struct krait_packet_head *pac
         if (KRAIT_UNLIKELY(th->silent_t))
             end_silence(th, at, head);
         if (!th->in_run)
-            count += short_events(th, &at, &head);
+            count += short_events(live, th, &at, &head);
         more = any_event(live, th, &at, &head);
         count += more;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Internals of live/: the state of a thread, shared by its three files.
+ * Internals of live/: the state of a thread, shared by its files.
  *
  *   code id ──index──▶ row      stack: rows of the open calls, outermost first; row 0 at the bottom holds time outside all calls
  *
@@ -47,7 +47,8 @@ static inline uint32_t live_open(uint32_t row, bool is_c)
 
 struct live_stack {
     uint32_t *items;
-    uint32_t len, cap;
+    uint64_t *begun; /* while calls are watched: when each began, 0 if that is not known; else NULL */
+    uint32_t len, cap, begun_cap;
 };
 
 struct live_omit {
@@ -142,6 +143,7 @@ struct krait_live {
     uint32_t group_count, group_cap;
     struct krait_strtab group_keys;
     struct krait_live_figures now, last, all; /* in ticks; `now` is the current interval */
+    struct live_rays *rays;                   /* NULL: calls are not watched */
     uint64_t turned;
     uint32_t dropped, threads_begun, processes_begun, resets;
     char python[32];
@@ -185,6 +187,42 @@ void live_turn_looks(struct live_thread *thread);
 void live_reset_looks(struct live_thread *thread);
 /* Adds a row's looks to another's. */
 void live_add_states(struct live_thread *to, uint32_t to_row, const struct live_thread *from, uint32_t row);
+
+/* ---- rays.c ---- */
+
+enum {
+    LIVE_PLACES = 720,    /* of a turn */
+    LIVE_LENGTHS = 4 * 64 /* four for each doubling */
+};
+
+/* The calls that ended within one part of a turn. */
+struct live_place {
+    uint64_t number; /* of the part, counted from tick 0 */
+    /* By length: the function of the newest such call, plus 1; 0: there is none. */
+    uint32_t funcs[LIVE_LENGTHS];
+};
+
+struct live_rays {
+    uint64_t ticks; /* of a place */
+    bool held;
+    struct live_place places[LIVE_PLACES];
+};
+
+/* Notes a call from `begun` (0: not known) to `t` of a function (KRAIT_NO_ID: not known). hot path */
+static inline void live_note_call(struct live_rays *rays, uint64_t begun, uint64_t t, uint32_t func)
+{
+    uint64_t number = t / rays->ticks, ticks = t - begun;
+    struct live_place *place = &rays->places[number % LIVE_PLACES];
+    unsigned top = 63 - (unsigned)__builtin_clzll(ticks | 4);
+    if (!begun || number < place->number || rays->held)
+        return;
+    if (number > place->number)
+        *place = (struct live_place){ .number = number };
+    place->funcs[top * 4 + (ticks >> (top - 2) & 3)] = func + 1;
+}
+
+/* Makes room for the time of one more call. Returns false if memory runs out. */
+bool live_watch_stack(struct live_stack *stack, uint32_t len);
 
 /* ---- fold.c ---- */
 

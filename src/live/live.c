@@ -140,12 +140,13 @@ static void free_thread(struct live_thread *th)
     if (!th)
         return;
     for (uint32_t i = 0; i < th->left_cap; i++)
-        free(th->left[i].items);
+        free(th->left[i].items), free(th->left[i].begun);
     free(th->left);
     krait_map_done(&th->callers);
     free(th->looks);
     free(th->states);
     free(th->stack.items);
+    free(th->stack.begun);
     free(th->index);
     free(th->rows);
     free(th);
@@ -428,6 +429,7 @@ void krait_live_free(struct krait_live *live)
     krait_strtab_done(&live->texts);
     krait_strtab_done(&live->group_keys);
     free(live->groups);
+    free(live->rays);
     free(live->threads);
     free(live->funcs);
     free(live);
@@ -518,6 +520,8 @@ void krait_live_reset(struct krait_live *live, uint64_t now)
     if (live->gone)
         reset_thread(live->gone);
     live_reset_groups(live);
+    if (live->rays)
+        memset(live->rays->places, 0, sizeof(live->rays->places));
     live->all = live->last = (struct krait_live_figures){ 0 };
 }
 

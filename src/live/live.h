@@ -93,6 +93,30 @@ struct krait_live_row {
 typedef int krait_live_row_fn(void *ctx, const struct krait_live_row *row);
 int krait_live_each(struct krait_live *live, krait_live_row_fn *fn, void *ctx);
 
+/* ---- the newest calls ---- */
+
+/* From now on, keeps what a clock shows that turns once in `turn_ns`; 0: no longer. While it does, krait_live reads events more
+ * slowly. Returns 0 or -ENOMEM. */
+int krait_live_watch(struct krait_live *live, uint64_t turn_ns);
+
+/* Until held is false again, what is kept stays as it is. */
+void krait_live_hold(struct krait_live *live, bool held);
+
+/* A call that ended within the last turn. Of those that ended within the same 720th part of a turn, and whose durations differ by
+ * less than a quarter, there is only the newest. Calls that began before krait_live_watch are left out. */
+struct krait_live_ray {
+    const struct krait_live_func *func;
+    double angle; /* when it ended: from 0 to 1 */
+    double age;   /* since then, in turns */
+    uint64_t ns;  /* how long it took, rounded down by less than a quarter */
+};
+/* Calls fn for each, beginning with those that ended first, and of one part with the shortest. Stops at the first result that is
+ * not 0, and returns it. */
+typedef int krait_live_ray_fn(void *ctx, const struct krait_live_ray *ray);
+int krait_live_each_ray(const struct krait_live *live, uint64_t now, krait_live_ray_fn *fn, void *ctx);
+/* The angle of `now`. */
+double krait_live_hand(const struct krait_live *live, uint64_t now);
+
 struct krait_live_steps {
     uint64_t steps, running, longest; /* times in ns */
 };

@@ -24,6 +24,8 @@ enum {
     FIRST_PART = 5      /* of an interval: a screen is not empty for long */
 };
 
+static const uint64_t turn_usual = 2 * KRAIT_NS_PER_S; /* of the clock; that of krait view in real time */
+
 extern const struct krait_cmd krait_cmd_top;
 
 static void top_done(struct top *top)
@@ -36,6 +38,7 @@ static void top_done(struct top *top)
     top_processes_done(&top->processes);
     krait_sums_done(&top->sums);
     top_stacks_done(&top->stacks);
+    top_colours_done(&top->colours);
     krait_match_free(top->match);
     krait_buf_done(&top->command);
     krait_buf_done(&top->typed);
@@ -84,7 +87,7 @@ static int find_processes(struct top *top, uint64_t now)
 static int take_sample(struct top *top)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
-    bool sleeping = top->idle || top->kernel, all = top->shows_stacks;
+    bool sleeping = top->idle || top->kernel, all = top->picture == TOP_STACKS;
     struct top_reading reading = {
         .sums = &top->sums,
         .stacks = all ? &top->stacks : NULL,
@@ -188,10 +191,39 @@ void top_stop(struct top *top)
     begin_interval(top);
 }
 
-void top_switch_stacks(struct top *top)
+/* Calls are watched for the clock alone, because that costs time. */
+static void set_picture(struct top *top, enum top_picture picture)
 {
-    top->shows_stacks = !top->shows_stacks;
-    begin_interval(top);
+    bool watches = picture == TOP_CLOCK && top->is_exact;
+    top->picture = picture;
+    if (top->exact && krait_live_watch(top_exact_live(top->exact), watches ? top->turn_ns : 0))
+        top->picture = TOP_TABLE;
+    if (watches)
+        krait_live_hold(top_exact_live(top->exact), top->paused);
+}
+
+void top_switch_picture(struct top *top, enum top_picture picture)
+{
+    bool reads_more = picture == TOP_STACKS || top->picture == TOP_STACKS;
+    set_picture(top, top->picture == picture ? TOP_TABLE : picture);
+    if (reads_more)
+        begin_interval(top);
+}
+
+void top_scale_turn(struct top *top, bool longer)
+{
+    const uint64_t least = 10 * KRAIT_NS_PER_US, most = 600 * KRAIT_NS_PER_S;
+    if (top->picture != TOP_CLOCK)
+        return;
+    top->turn_ns = KRAIT_MIN(KRAIT_MAX(longer ? top->turn_ns * 2 : top->turn_ns / 2, least), most);
+    set_picture(top, TOP_CLOCK);
+}
+
+void top_pause(struct top *top)
+{
+    top->paused = !top->paused;
+    if (top->exact)
+        krait_live_hold(top_exact_live(top->exact), top->paused);
 }
 
 void top_switch_exact(struct top *top)
@@ -201,6 +233,7 @@ void top_switch_exact(struct top *top)
         top_exact_switch(top->exact, false);
         krait_sums_reset(&top->sums);
         top->is_exact = false;
+        set_picture(top, top->picture == TOP_CLOCK ? TOP_TABLE : top->picture);
     } else if (begin_exact(top)) {
         snprintf(top->note, sizeof(top->note), "%s", top->err.text);
         top->err = none;
@@ -209,7 +242,7 @@ void top_switch_exact(struct top *top)
     } else {
         top_exact_reset(top->exact);
         top->is_exact = true;
-        top->shows_stacks = false;
+        set_picture(top, top->picture == TOP_STACKS ? TOP_TABLE : top->picture);
     }
     if (!top->is_exact && top->by == TOP_BY_TASK)
         top->by = TOP_BY_NOTHING;
@@ -223,10 +256,14 @@ struct top_shape top_shape_of(const struct top *top)
     return (struct top_shape){ top->is_exact, top->kernel, top->by };
 }
 
-static struct top_view view_of(const struct top *top, bool whole)
+static struct top_view view_of(struct top *top, bool whole)
 {
-    return (struct top_view){ .stacks = top->shows_stacks ? &top->stacks : NULL,
+    return (struct top_view){ .picture = top->picture,
+                              .stacks = &top->stacks,
+                              .colours = &top->colours,
                               .interval_ns = top->interval_ns,
+                              .turn_ns = top->turn_ns,
+                              .now = top->is_exact ? top_exact_now(top->exact) : 0,
                               .processes = &top->processes,
                               .sums = &top->sums,
                               .live = top->is_exact ? top_exact_live(top->exact) : NULL,
@@ -284,7 +321,7 @@ void top_show_screen(struct top *top)
     else if (top_text(&view, &look, &text))
         return;
     top_add_keys(&keys, top, look.width);
-    uint32_t marked = top->helps || top->shows_stacks ? UINT32_MAX : top->scroll.line;
+    uint32_t marked = top->helps ? UINT32_MAX : top->scroll.line;
     if (!text.failed && !keys.failed)
         top_screen_show(&text, marked, keys.data ? keys.data : "", &look);
 }
@@ -311,6 +348,18 @@ static void wait_for_key(struct top *top, uint64_t until_ns)
         top_press(top, key);
 }
 
+/* The hand of the clock moves on between two tables, and rays appear. */
+static void draw_clock(struct top *top, uint64_t now)
+{
+    const uint64_t frame_ns = KRAIT_NS_PER_S / 10;
+    bool shows = top->screen && top->picture == TOP_CLOCK && !top->paused && !top->helps;
+    if (!shows || now < top->frame_ns + frame_ns)
+        return;
+    top->frame_ns = now;
+    top_exact_catch_up(top->exact);
+    top_show_screen(top);
+}
+
 /* The rings are emptied all the time, also while the table is paused. */
 static int step_exact(struct top *top)
 {
@@ -320,6 +369,7 @@ static int step_exact(struct top *top)
     if (top->quit || !top->is_exact)
         return 0;
     top_exact_round(top->exact, now < top->end_ns);
+    draw_clock(top, now);
     int rc = find_processes(top, now);
     if (!rc && top->kernel && !top->paused && now >= top->due_ns) {
         top->due_ns = now + krait_remote_gap(&top->random, top->rate);
@@ -412,7 +462,7 @@ static int finish(struct top *top, int rc)
     bool has_sums = top->is_exact || top->sums.all.rounds;
     if ((was_screen || died) && has_sums) {
         top->cpu = top->cost = -1;
-        top->shows_stacks = false;
+        top->picture = TOP_TABLE;
         print_table(top, true);
     }
     if (!rc)
@@ -457,6 +507,14 @@ static int check_options(const struct top_options *options, struct krait_err *er
         return krait_err_set(
             err, -EINVAL,
             "--lines, --idle, --gil and --rate are of samples, not of --exact; --rate goes with --exact --kernel");
+    if (options->stacks + options->bars + options->clock > 1)
+        return krait_err_set(err, -EINVAL, "--stacks, --bars and --clock exclude each other");
+    if ((options->bars || options->clock) && (options->json || options->classic))
+        return krait_err_set(err, -EINVAL, "--bars and --clock do not go with --json and --classic");
+    if (options->clock && !options->exact)
+        return krait_err_set(err, -EINVAL, "--clock needs --exact: samples do not have single calls");
+    if (options->turn_ns && !options->clock)
+        return krait_err_set(err, -EINVAL, "--turn is of --clock");
     if (options->stacks && (options->exact || options->json || options->classic))
         return krait_err_set(
             err, -EINVAL,
@@ -509,6 +567,11 @@ static int start_command(struct top *top, int argc, char **argv, bool quiet)
     return top_command_start(&top->processes, command, quiet, &top->err);
 }
 
+static enum top_picture picture_of(const struct top_options *options)
+{
+    return options->stacks ? TOP_STACKS : options->bars ? TOP_BARS : options->clock ? TOP_CLOCK : TOP_TABLE;
+}
+
 /* Whoever is read: named ones now, so that what is wrong with them is told; a command's Python has not begun yet. */
 static int begin(struct top *top, int argc, char **argv)
 {
@@ -533,14 +596,24 @@ static int begin(struct top *top, int argc, char **argv)
     if (!rc && is_exact && !is_command) /* a command counts from its beginning */
         top_exact_reset(top->exact);
     top->is_exact = !rc && is_exact;
+    if (!rc)
+        set_picture(top, picture_of(top->options));
     if (!rc && wants && top_screen_open(&top->screen))
         top->screen = NULL;
     return rc;
 }
 
+/* Without a screen, a picture of the clock is of a whole turn. */
+static uint64_t interval_of(const struct top_options *options, uint64_t turn_ns)
+{
+    bool is_whole = options->clock && !wants_screen(options);
+    return options->interval_ns ? options->interval_ns : KRAIT_MAX(KRAIT_NS_PER_S, is_whole ? turn_ns : 0);
+}
+
 static int run_top(void *values, int argc, char **argv)
 {
     const struct top_options *options = values;
+    uint64_t turn_ns = options->turn_ns ? options->turn_ns : turn_usual;
     KRAIT_CLEANUP(top_done)
     struct top top = {
         .options = options,
@@ -551,9 +624,9 @@ static int run_top(void *values, int argc, char **argv)
         .gil = options->gil,
         .kernel = options->kernel,
         .lines = options->lines,
-        .shows_stacks = options->stacks,
         .rate = options->rate ? options->rate : RATE_USUAL,
-        .interval_ns = options->interval_ns ? options->interval_ns : KRAIT_NS_PER_S,
+        .interval_ns = interval_of(options, turn_ns),
+        .turn_ns = turn_ns,
         .cpu = -1,
         .random = (uint32_t)krait_clock_counter(),
     };
@@ -595,6 +668,13 @@ static const struct krait_opt top_opts[] = {
       "Show a row for each line of code, not for each function" },
     { "stacks", 'S', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, stacks),
       "Show the current stacks instead of a table: threads side by side, and how long each function has been there" },
+    { "bars", 'B', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, bars),
+      "Show a bar for each function instead of a table, which grows with the number of its calls, or without --exact with its own "
+      "time" },
+    { "clock", 'C', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, clock),
+      "With --exact: show a clock instead of a table, on which each of the newest calls is a ray, with its duration as length" },
+    { "turn", 0, KRAIT_OPT_TIME, "TIME", offsetof(struct top_options, turn_ns),
+      "With --clock: a turn of the clock is TIME (default: 2s)" },
     { "filter", 'f', KRAIT_OPT_STR, "PATTERN", offsetof(struct top_options, filter),
       "Show only functions whose name or file matches PATTERN: a name or a part of it between dots, a glob, "
       "or re:REGEX" },
@@ -647,6 +727,10 @@ const struct krait_cmd krait_cmd_top = {
                 "krait top --lines --filter 'app/*.py' 4711\n"
                 "# The current stacks, twice a second\n"
                 "krait top --stacks --interval 500ms 4711\n"
+                "# The calls of each function, as bars that grow\n"
+                "krait top --exact --bars --sort calls 4711\n"
+                "# Each call as a ray of a clock\n"
+                "krait top --exact --clock 4711\n"
                 "# What threads wait for, the greatest wait for locks first\n"
                 "krait top --kernel --sort lock 4711\n"
                 "# A table of the next 10 seconds\n"

@@ -8,6 +8,8 @@
  *                                       keyboard ──▶ keys ──┘
  *
  *     processes ──read──▶ top_stacks ──▶ cells ──▶ terminal, text
+ *     rows ──▶ bars ──▶ terminal, text
+ *     rings ────tap─────▶ krait_live ──each ray──▶ clock ──▶ terminal, text
  */
 #ifndef KRAIT_CMD_TOP_H
 #define KRAIT_CMD_TOP_H
@@ -16,11 +18,12 @@
 #include "cmd/sheet.h"
 #include "live/live.h"
 #include "remote/sums.h"
+#include "view/hues.h"
 
 struct top_options {
-    bool once, idle, gil, kernel, json, classic, lines, children, exact, stacks;
+    bool once, idle, gil, kernel, json, classic, lines, children, exact, stacks, bars, clock;
     double max_overhead;
-    uint64_t batch, rate, interval_ns, limit;
+    uint64_t batch, rate, interval_ns, turn_ns, limit;
     const char *sort, *by, *filter;
 };
 
@@ -124,9 +127,23 @@ struct top_sorts {
     uint32_t count;
 };
 
+enum { TOP_WIDTH_USUAL = 80 }; /* of a picture that is not on a terminal */
+
+/* What krait shows. */
+enum top_picture {
+    TOP_TABLE,
+    TOP_STACKS, /* only of samples */
+    TOP_BARS,
+    TOP_CLOCK, /* only of every call */
+};
+
 struct top_view {
-    const struct top_stacks *stacks; /* NULL: shows a table */
-    uint64_t interval_ns;
+    enum top_picture picture;
+    bool beside_clock; /* bars that tell its colours */
+    const struct top_stacks *stacks;
+    struct top_colours *colours;
+    uint64_t interval_ns, turn_ns; /* of the table, of the clock */
+    uint64_t now;                  /* in ticks of `live` */
     const struct top_processes *processes;
     const struct krait_sums *sums;
     struct krait_live *live;   /* NULL: sums are of samples */
@@ -167,6 +184,7 @@ uint32_t top_process_count(const struct top_processes *processes);
 /* One row. The sums own the texts. */
 struct top_row {
     const char *name, *file, *thread_name;
+    const char *module; /* "": not known, as in samples */
     const char *marked; /* its name with a mark; NULL: no mark */
     bool holds_dropped;
     uint32_t line;
@@ -210,11 +228,57 @@ struct top_stacks {
 void top_stacks_done(struct top_stacks *stacks);
 /* A round: begin, add each process, end. Threads that no process had are gone. Returns 0 or -ENOMEM. */
 void top_stacks_begin_round(struct top_stacks *stacks, uint64_t now_ns);
-int top_stacks_add(struct top_stacks *stacks, pid_t pid, const struct krait_remote_stacks *from);
+int top_stacks_add(struct top_stacks *stacks, const struct krait_remote *remote,
+                   const struct krait_remote_stacks *from);
 void top_stacks_end_round(struct top_stacks *stacks);
 /* Draws them in at most `height` lines; 0: any number. Returns 0 or -ENOMEM. */
 int top_stacks_text(const struct top_stacks *stacks, uint64_t interval_ns, uint32_t height,
                     const struct krait_table_look *look, struct krait_buf *out);
+
+/* Ends a line, without the blanks at its end. */
+void top_end_line(struct krait_buf *out);
+
+/* -- top_colours.c: of functions, as in krait view -- */
+
+struct top_colours {
+    struct krait_strtab packages; /* those that have been shown */
+    uint8_t *hues;                /* of each */
+    uint32_t cap;
+    bool taken[KRAIT_HUES];
+};
+
+void top_colours_done(struct top_colours *colours);
+/* The colour of a function; `module` "": the file tells it. */
+uint32_t top_colour_of(struct top_colours *colours, const char *module, const char *file, const char *name);
+/* Until KRAIT_PLAIN, text has that colour. */
+void top_colour_begin(struct krait_buf *out, uint32_t colour);
+
+/* -- top_bars.c -- */
+
+struct top_bars {
+    const struct krait_sheet *sheet;     /* sorted; its first row is on top */
+    const struct krait_table *table;     /* of these rows; its last column has the numbers */
+    uint32_t number, name, file, module; /* columns of the sheet */
+    struct top_colours *colours;
+    bool beside; /* they tell the colours of a clock: none is too thin for that */
+};
+/* Prints the table with a bar behind each row, as long as its number. Returns 0 or -ENOMEM. */
+int top_bars_text(const struct top_bars *bars, const struct krait_table_look *look, struct krait_buf *out);
+
+/* -- top_clock.c -- */
+
+/* Whether the terminal shows braille characters. */
+bool top_clock_can_draw(const struct krait_table_look *look);
+struct top_clock_size {
+    uint32_t columns, lines;
+};
+/* How much it takes of so many; 0 lines: any number. */
+struct top_clock_size top_clock_size(uint32_t columns, uint32_t lines);
+/* How many columns there are on its right; 0: too few. */
+uint32_t top_clock_beside(struct top_clock_size size, uint32_t columns);
+/* Draws the newest calls, with the lines of `beside` on the right. Returns 0 or -ENOMEM. */
+int top_clock_text(const struct top_view *view, struct top_clock_size size, const struct krait_buf *beside,
+                   const struct krait_table_look *look, struct krait_buf *out);
 
 /* -- top_scroll.c -- */
 
@@ -240,6 +304,10 @@ struct krait_live *top_exact_live(const struct top_exact *exact);
 /* How many ns of its CPU time recording has cost the program so far: krait_collector_cost. */
 uint64_t top_exact_cost(const struct top_exact *exact);
 uint64_t top_exact_lost(const struct top_exact *exact);
+/* Takes all events that there are; returns a time, in ticks, that none of them is after. */
+uint64_t top_exact_catch_up(struct top_exact *exact);
+/* What that returned last. */
+uint64_t top_exact_now(const struct top_exact *exact);
 
 /* From now on, records what this process starts from its first moment on. */
 int top_exact_preload(struct top_exact *exact, struct krait_err *err);
@@ -320,7 +388,8 @@ struct top {
     struct top_processes processes;
     struct krait_sums sums;
     struct top_stacks stacks;
-    bool shows_stacks;       /* not the table; never with is_exact */
+    struct top_colours colours;
+    enum top_picture picture;
     struct top_exact *exact; /* NULL: not needed yet */
     bool is_exact;           /* the table shows `exact`, not the samples */
     struct krait_match *match;
@@ -332,7 +401,8 @@ struct top {
     struct top_sorts sorts;
     enum top_by by;
     bool idle, gil, kernel, lines, paused, quit, helps;
-    uint64_t rate, interval_ns, tables;
+    uint64_t rate, interval_ns, turn_ns, tables;
+    uint64_t frame_ns;        /* when the clock was drawn last */
     uint64_t due_ns, last_ns; /* times of the next and of the last reading */
     uint64_t end_ns;          /* the end of the interval */
     uint64_t find_ns;         /* when to call top_processes_find again */
@@ -357,8 +427,12 @@ struct top_shape top_shape_of(const struct top *top);
 /* Stops krait until the shell continues it; or continues after something else has stopped it. */
 void top_stop(struct top *top);
 void top_continue(struct top *top);
-/* Shows the current stacks, or the table again. */
-void top_switch_stacks(struct top *top);
+/* Shows that picture, or the table again if it shows that already. */
+void top_switch_picture(struct top *top, enum top_picture picture);
+/* Stops the picture, or continues. */
+void top_pause(struct top *top);
+/* Makes a turn of the clock twice as long, or half. */
+void top_scale_turn(struct top *top, bool longer);
 /* Switches between samples and exact recording; if that fails, top->note has the reason. */
 void top_switch_exact(struct top *top);
 

@@ -18,6 +18,7 @@ struct top_exact {
     bool preloaded;                      /* the command loads the recorder itself, and what it starts does */
     bool finished;
     uint32_t stopped; /* before that */
+    uint64_t now;     /* calls up to here have been read */
 };
 
 static bool is_asked_to_end(void *ctx)
@@ -202,29 +203,33 @@ int top_exact_look(struct top_exact *exact, const struct top_processes *processe
     return rc == -ENOMEM ? rc : 0;
 }
 
-/* Takes all that there is; returns a time that none of it is after. */
-static uint64_t catch_up(struct top_exact *exact)
+uint64_t top_exact_catch_up(struct top_exact *exact)
 {
     krait_collector_round(exact->collector);
     krait_collector_take_open(exact->collector);
-    return krait_clock_now(krait_collector_clock(exact->collector));
+    return exact->now = krait_clock_now(krait_collector_clock(exact->collector));
+}
+
+uint64_t top_exact_now(const struct top_exact *exact)
+{
+    return exact->now;
 }
 
 void top_exact_turn(struct top_exact *exact)
 {
-    krait_live_turn(exact->live, catch_up(exact));
+    krait_live_turn(exact->live, top_exact_catch_up(exact));
 }
 
 void top_exact_reset(struct top_exact *exact)
 {
-    krait_live_reset(exact->live, catch_up(exact));
+    krait_live_reset(exact->live, top_exact_catch_up(exact));
 }
 
 void top_exact_switch(struct top_exact *exact, bool on)
 {
     if (krait_collector_is_on(exact->collector) == on)
         return;
-    uint64_t now = catch_up(exact);
+    uint64_t now = top_exact_catch_up(exact);
     if (on) {
         krait_live_resume(exact->live, now);
     } else {

@@ -51,7 +51,7 @@ static void quit(struct top *top, int key)
 
 static void pause_table(struct top *top, int key)
 {
-    top->paused = !top->paused;
+    top_pause(top);
 }
 
 /* Another order begins with the greatest numbers. */
@@ -83,12 +83,29 @@ static void switch_exact(struct top *top, int key)
     top_switch_exact(top);
 }
 
-static void switch_stacks(struct top *top, int key)
+static void switch_picture(struct top *top, int key)
 {
-    if (top->is_exact)
-        snprintf(top->note, sizeof(top->note), "stacks: only with samples, press x");
-    else
-        top_switch_stacks(top);
+    static const struct {
+        char key;
+        enum top_picture picture;
+        bool of_samples, of_calls;
+        const char *why;
+    } pictures[] = { { 'S', TOP_STACKS, true, false, "stacks: only with samples, press x" },
+                     { 'B', TOP_BARS, true, true, "" },
+                     { 'C', TOP_CLOCK, false, true, "clock: samples do not have single calls, press x" } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(pictures); i++) {
+        if (key != pictures[i].key)
+            continue;
+        if (top->is_exact ? pictures[i].of_calls : pictures[i].of_samples)
+            top_switch_picture(top, pictures[i].picture);
+        else
+            snprintf(top->note, sizeof(top->note), "%s", pictures[i].why);
+    }
+}
+
+static void scale_turn(struct top *top, int key)
+{
+    top_scale_turn(top, key == '+');
 }
 
 /* Samples do not tell tasks. */
@@ -152,12 +169,11 @@ static void leave(struct top *top, int key)
 static const struct {
     const char *keys; /* each of them does it */
     void (*act)(struct top *top, int key);
-    const char *shown, *help;
+    const char *shown, *help; /* NULL: the help of another tells it */
 } actions[] = {
     { "q", quit, "q", "quit; the table of the whole time stays on the terminal" },
     { "", NULL, "Up Down", "select a row, which stays selected when the order changes" },
-    { "", NULL, "PgUp PgDn", "a page up or down" },
-    { "", NULL, "Home End", "to the first or the last row" },
+    { "", NULL, "PgUp PgDn", "a page up or down; Home, End: to the first or the last row" },
     { "\033", leave, "Esc", "select none, and show the first rows" },
     { "", NULL, "Ctrl-Z", "stop krait; fg in the shell continues" },
     { "pZ ", pause_table, "p", "pause, go on" },
@@ -170,7 +186,11 @@ static const struct {
     { "i", change_samples, "i", "samples: count threads that sleep too, or those alone that run" },
     { "g", change_samples, "g", "samples: count the thread that holds the GIL alone, or all" },
     { "w", change_samples, "w", "what threads wait for, in samples those that sleep too; or not" },
-    { "S", switch_stacks, "S", "samples: the current stacks, threads side by side; or the table" },
+    { "S", switch_picture, "S", "samples: the current stacks, threads side by side; or the table" },
+    { "B", switch_picture, "B", "bars of calls, in samples of own time; or the table" },
+    { "C", switch_picture, "C",
+      "every call: a clock with a ray for each, + and - scale its turn; or the table" },
+    { "+-", scale_turn, NULL, "" },
     { "/\\", filter, "/", "show functions of a name or file alone; Esc shows all again" },
     { "r", reset, "r", "begin anew" },
     { "?h", help, "?", "these keys" },
@@ -181,6 +201,8 @@ void top_add_help(struct krait_buf *text, uint32_t width)
     enum { INDENT = 13 };
     krait_buf_str(text, "Keys of krait top; any leads back\n\n");
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(actions); i++) {
+        if (!actions[i].shown)
+            continue;
         krait_buf_fmt(text, "  %-9s  ", actions[i].shown);
         krait_width_wrap(text, actions[i].help, INDENT, INDENT, width);
         krait_buf_char(text, '\n');
@@ -293,7 +315,10 @@ void top_add_keys(struct krait_buf *line, const struct top *top, uint32_t width)
                       top->gil ? "all threads" : "GIL only");
     krait_buf_fmt(line, "  w %s", top->kernel ? "no waits" : "waits");
     if (!top->is_exact)
-        krait_buf_fmt(line, "  S %s", top->shows_stacks ? "table" : "stacks");
+        krait_buf_fmt(line, "  S %s", top->picture == TOP_STACKS ? "table" : "stacks");
+    krait_buf_fmt(line, "  B %s", top->picture == TOP_BARS ? "table" : "bars");
+    if (top->is_exact)
+        krait_buf_fmt(line, "  C %s", top->picture == TOP_CLOCK ? "table  + - turn" : "clock");
     krait_buf_str(line, "  / filter  r reset");
     cut(line, width);
 }

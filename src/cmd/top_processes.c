@@ -273,7 +273,7 @@ static int add_to_sums(struct krait_sums *sums, const struct top_process *proces
 
 static int add_all(struct top_process *process, const struct top_reading *reading)
 {
-    int rc = reading->stacks ? top_stacks_add(reading->stacks, process->pid, &process->stacks) : 0;
+    int rc = reading->stacks ? top_stacks_add(reading->stacks, process->remote, &process->stacks) : 0;
     if (reading->stacks)
         leave_out(&process->stacks, reading);
     return rc ? rc : add_to_sums(reading->sums, process, reading->flags & KRAIT_READ_WAITS);

@@ -70,6 +70,7 @@ static int add_samples(struct merging *m)
         if (!from->all.total || !is_shown(m, "", place->name, place->file))
             continue;
         const struct top_row first = { .name = place->name,
+                                       .module = "",
                                        .file = place->file,
                                        .line = place->line > 0 ? (uint32_t)place->line : 0,
                                        .pid = thread->pid,
@@ -119,6 +120,7 @@ static int add_call(void *ctx, const struct krait_live_row *from)
     if (!is_shown(m, func->module, func->name, func->file))
         return 0;
     const struct top_row first = { .name = func->label,
+                                   .module = func->module,
                                    .marked = func->marked,
                                    .holds_dropped = func->holds_dropped,
                                    .file = func->file,
@@ -166,6 +168,7 @@ static int add_task(void *ctx, const struct krait_live_task *from)
         return -ENOMEM;
     m->rows[m->count++] = (struct top_row){
         .name = func->label,
+        .module = func->module,
         .file = func->file,
         .line = func->line,
         .thread_name = *from->name ? from->name : NULL,

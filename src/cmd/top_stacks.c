@@ -8,9 +8,15 @@
  *     long━━━━━━━━━        0.51 s  get━━                 0.11 s
  *
  * A function counts as being there since the first of successive samples that have it in the same place below the same callers.
+ *
+ * A generator that was met there and is suspended now has a cell beside the function that its caller calls in its place:
+ *
+ *     consume━━━━━━━━━━━━━━━━━━ 8.02 s
+ *     spin━━━━━      0.26 s  ┊numbers┄┄┄┄ 0.26 s
  */
 #include "base/array.h"
 #include "cmd/top.h"
+#include "remote/generator.h"
 #include "view/width.h"
 
 #include <string.h>
@@ -22,6 +28,14 @@ struct frame {
     uint64_t since_ns;
 };
 
+/* A suspended generator. */
+struct waiting {
+    struct frame frame; /* since_ns: when it was met suspended */
+    uint32_t depth;     /* where it was */
+};
+
+enum { WAITING_MOST = 8 }; /* of a thread; the newest are kept */
+
 struct top_stacks_thread {
     pid_t pid, tid;
     char name[32]; /* the kernel's */
@@ -30,6 +44,8 @@ struct top_stacks_thread {
     uint64_t ran_ns;      /* when it was last read on a CPU, or waiting for the GIL */
     struct frame *frames; /* the outermost first */
     uint32_t count, cap;
+    struct waiting waiting[WAITING_MOST]; /* the oldest first */
+    uint32_t waiting_count;
 };
 
 /* -- reading -- */
@@ -69,18 +85,54 @@ static void name_thread(struct top_stacks_thread *thread, const struct krait_os_
     }
 }
 
+static bool is_frame(const struct frame *known, const struct krait_remote_frame *frame)
+{
+    return known->code == frame->code && known->addr == frame->addr;
+}
+
+static bool is_suspended(const struct krait_remote *remote, const struct frame *known)
+{
+    const struct krait_remote_frame frame = { .code = known->code, .addr = known->addr };
+    return krait_generator_is_suspended(remote, &frame);
+}
+
+/* Keeps the generators whose callers are still there, the outermost `same` frames, and which are still suspended. */
+static void keep_waiting(struct top_stacks_thread *to, const struct krait_remote *remote, uint32_t same)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < to->waiting_count; i++) {
+        const struct waiting *waiting = &to->waiting[i];
+        if (waiting->depth <= same && is_suspended(remote, &waiting->frame))
+            to->waiting[kept++] = *waiting;
+    }
+    to->waiting_count = kept;
+}
+
+/* What its caller called before may be suspended now. */
+static void add_waiting(struct top_stacks_thread *to, const struct krait_remote *remote, uint32_t depth,
+                        uint64_t now_ns)
+{
+    if (!depth || depth >= to->count || !is_suspended(remote, &to->frames[depth]))
+        return;
+    if (to->waiting_count == WAITING_MOST)
+        memmove(to->waiting, to->waiting + 1, --to->waiting_count * sizeof(*to->waiting));
+    struct waiting *waiting = &to->waiting[to->waiting_count++];
+    *waiting = (struct waiting){ to->frames[depth], depth };
+    waiting->frame.since_ns = now_ns;
+}
+
 /* Frames that were there in the last round keep their times. Returns 0 or -ENOMEM. */
 static int note_frames(struct top_stacks *stacks, struct top_stacks_thread *to,
-                       const struct krait_remote_frame *innermost, uint32_t count)
+                       const struct krait_remote *remote, const struct krait_remote_frame *innermost,
+                       uint32_t count)
 {
     uint32_t same = 0;
     if (!KRAIT_GROW(to->frames, to->cap, count))
         return -ENOMEM;
-    for (; same < to->count && same < count; same++) {
-        const struct krait_remote_frame *frame = &innermost[count - 1 - same];
-        if (to->frames[same].code != frame->code || to->frames[same].addr != frame->addr)
-            break;
-    }
+    while (same < to->count && same < count && is_frame(&to->frames[same], &innermost[count - 1 - same]))
+        same++;
+    keep_waiting(to, remote, same);
+    add_waiting(to, remote, same, stacks->now_ns);
     for (uint32_t i = same; i < count; i++) {
         const struct krait_remote_frame *frame = &innermost[count - 1 - i];
         uint32_t name = krait_strtab_add(&stacks->names, frame->code->name, strlen(frame->code->name));
@@ -92,8 +144,10 @@ static int note_frames(struct top_stacks *stacks, struct top_stacks_thread *to,
     return 0;
 }
 
-int top_stacks_add(struct top_stacks *stacks, pid_t pid, const struct krait_remote_stacks *from)
+int top_stacks_add(struct top_stacks *stacks, const struct krait_remote *remote,
+                   const struct krait_remote_stacks *from)
 {
+    pid_t pid = remote->pid;
     int rc = 0;
     for (uint32_t i = 0; i < from->thread_count && !rc; i++) {
         const struct krait_remote_thread *read = &from->threads[i];
@@ -107,7 +161,7 @@ int top_stacks_add(struct top_stacks *stacks, pid_t pid, const struct krait_remo
         thread->state = top_state_of(pid, read);
         if (thread->state == TOP_CPU || thread->state == TOP_GIL)
             thread->ran_ns = stacks->now_ns;
-        rc = note_frames(stacks, thread, from->frames + read->first, read->count);
+        rc = note_frames(stacks, thread, remote, from->frames + read->first, read->count);
     }
     return rc;
 }
@@ -133,13 +187,14 @@ void top_stacks_end_round(struct top_stacks *stacks)
 
 /* -- the picture -- */
 
-enum { CELL_LEAST = 25, GAP = 2, WIDTH_USUAL = 80, TIME_LEAST = 12 };
+enum { CELL_LEAST = 25, GAP = 2, TIME_LEAST = 12, WAITING_LEAST = 10 };
 
 struct picture {
     const struct top_stacks *stacks;
     const struct krait_table_look *look;
     uint64_t interval_ns;
-    uint32_t cell; /* columns of one */
+    uint32_t cell;      /* columns of one */
+    const char *filler; /* between its texts */
     struct krait_buf *out;
 };
 
@@ -169,7 +224,7 @@ static void compose(struct krait_buf *to, const struct picture *p, const char *l
     krait_width_shorten(to, safe.data ? safe.data : "", p->cell - behind - (behind > 0), p->look->utf8);
     uint32_t at = to->data ? krait_width_of(to->data + before, to->len - before) : 0;
     for (; at + behind < p->cell; at++)
-        krait_buf_str(to, at >= filled || at + behind + 1 >= p->cell ? " " : p->look->utf8 ? "━" : "=");
+        krait_buf_str(to, at >= filled || at + behind + 1 >= p->cell ? " " : p->filler);
     krait_buf_str(to, behind ? right : "");
     to->failed |= safe.failed;
 }
@@ -212,23 +267,77 @@ static void add_frame(const struct picture *p, const struct top_stacks_thread *t
     p->out->failed |= text.failed;
 }
 
+static void add_waiting_cell(const struct picture *p, const struct waiting *waiting)
+{
+    char time[32];
+    struct picture inside = *p;
+    inside.cell = p->cell - 1;
+    inside.filler = p->look->utf8 ? "┄" : ".";
+    format_time(time, sizeof(time), p->stacks->now_ns - waiting->frame.since_ns);
+    krait_buf_str(p->out, p->look->colour ? KRAIT_DIM : "");
+    krait_buf_str(p->out, p->look->utf8 ? "┊" : "|");
+    compose(p->out, &inside, p->stacks->names.texts[waiting->frame.name], time, p->cell);
+    krait_buf_str(p->out, p->look->colour ? KRAIT_PLAIN : "");
+}
+
+static uint32_t count_waiting(const struct top_stacks_thread *thread, uint32_t depth)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < thread->waiting_count; i++)
+        count += thread->waiting[i].depth == depth;
+    return count;
+}
+
+/* The function that runs at a depth, in the left half if there are suspended generators, of which the newest have the rest. */
+static void add_depth(const struct picture *p, const struct top_stacks_thread *thread, uint32_t depth)
+{
+    struct picture part = *p;
+    uint32_t waiting = count_waiting(thread, depth), left = p->cell;
+    bool runs = depth < thread->count;
+    part.cell = !waiting ? p->cell : runs ? p->cell / 2 : 0;
+    if (part.cell && runs)
+        add_frame(&part, thread, &thread->frames[depth]);
+    else
+        add_blanks(p->out, part.cell);
+    left -= part.cell;
+    uint32_t fitting = KRAIT_MAX(left / WAITING_LEAST, 1u), hidden = waiting - KRAIT_MIN(waiting, fitting);
+    uint32_t shown = waiting - hidden;
+    for (uint32_t i = 0; i < thread->waiting_count && shown; i++) {
+        if (thread->waiting[i].depth != depth || hidden) {
+            hidden -= thread->waiting[i].depth == depth;
+            continue;
+        }
+        part.cell = left / shown--;
+        left -= part.cell;
+        add_waiting_cell(&part, &thread->waiting[i]);
+    }
+}
+
+static uint32_t depths_of(const struct top_stacks_thread *thread)
+{
+    uint32_t depths = thread->count;
+    for (uint32_t i = 0; i < thread->waiting_count; i++)
+        depths = KRAIT_MAX(depths, thread->waiting[i].depth + 1);
+    return depths;
+}
+
 /* If not all functions fit, shows the innermost. */
 static void add_cell(const struct picture *p, const struct top_stacks_thread *thread, uint32_t row,
                      uint32_t rows)
 {
-    uint32_t hidden = thread->count > rows ? thread->count - rows + 1 : 0;
+    uint32_t depths = depths_of(thread), hidden = depths > rows ? depths - rows + 1 : 0;
     char text[64];
-    if (row >= thread->count) {
+    if (row >= depths) {
         add_blanks(p->out, p->cell);
     } else if (hidden && !row) {
         snprintf(text, sizeof(text), "%u callers", hidden);
         compose(p->out, p, text, "", 0);
     } else {
-        add_frame(p, thread, &thread->frames[hidden ? hidden + row - 1 : row]);
+        add_depth(p, thread, hidden ? hidden + row - 1 : row);
     }
 }
 
-static void end_line(struct krait_buf *out)
+void top_end_line(struct krait_buf *out)
 {
     while (out->len && out->data[out->len - 1] == ' ')
         out->data[--out->len] = '\0';
@@ -246,14 +355,14 @@ static void add_line(const struct picture *p, const struct top_stacks_thread *co
         else
             add_cell(p, threads[i], (uint32_t)row, rows);
     }
-    end_line(p->out);
+    top_end_line(p->out);
 }
 
 static uint32_t depth_of(const struct top_stacks_thread *const *threads, uint32_t count)
 {
     uint32_t depth = 1;
     for (uint32_t i = 0; i < count; i++)
-        depth = KRAIT_MAX(depth, threads[i]->count);
+        depth = KRAIT_MAX(depth, depths_of(threads[i]));
     return depth;
 }
 
@@ -297,10 +406,14 @@ static void draw(const struct picture *p, const struct top_stacks_thread *const 
 int top_stacks_text(const struct top_stacks *stacks, uint64_t interval_ns, uint32_t height,
                     const struct krait_table_look *look, struct krait_buf *out)
 {
-    uint32_t width = look->width ? look->width : WIDTH_USUAL;
+    uint32_t width = look->width ? look->width : TOP_WIDTH_USUAL;
     uint32_t fitting = KRAIT_MAX((width + GAP) / (CELL_LEAST + GAP), 1u);
     uint32_t beside = KRAIT_MIN(fitting, KRAIT_MAX(stacks->count, 1u));
-    struct picture p = { .stacks = stacks, .look = look, .interval_ns = interval_ns, .out = out };
+    struct picture p = { .stacks = stacks,
+                         .look = look,
+                         .interval_ns = interval_ns,
+                         .out = out,
+                         .filler = look->utf8 ? "━" : "=" };
     KRAIT_AUTO_FREE const struct top_stacks_thread **order =
         calloc((size_t)stacks->count + 1, sizeof(*order));
     if (!order)

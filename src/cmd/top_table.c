@@ -140,6 +140,18 @@ static const struct krait_sheet_column thread_name_column = {
     { "name", LEFT, 8, 1 }, "thread_name", KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, NAME_OF(thread_name)
 };
 
+/* What bars are of. */
+static const char *const measures[KINDS] = { [OF_SAMPLES] = "own_ns",
+                                             [OF_CALLS] = "calls",
+                                             [OF_TASKS] = "steps",
+                                             [OF_STATES] = "own_ns",
+                                             [OF_CALL_STATES] = "calls" };
+
+/* Behind these, for bars. */
+static const struct krait_sheet_column module_column = {
+    { NULL, 0, 0, 0 }, NULL, KRAIT_SHEET_NAME, KRAIT_SHEET_DATA, NAME_OF(module)
+};
+
 /* Behind all others, for krait itself. */
 static const struct krait_sheet_column identity_column = { { NULL, 0, 0, 0 },  NULL,
                                                            KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA,
@@ -248,9 +260,41 @@ static bool has_processes(const struct top_view *view)
     return view->live ? krait_live_processes_all(view->live) > 1 : top_process_count(view->processes) > 1;
 }
 
+static struct top_shape shape_of(const struct top_view *view)
+{
+    return (struct top_shape){ view->live != NULL, view->kernel, view->by };
+}
+
+static uint32_t place_of(const struct krait_sheet_column *of, uint32_t count, const char *key)
+{
+    uint32_t i = 0;
+    while (i < count && (!of[i].key || strcmp(of[i].key, key) != 0))
+        i++;
+    return i;
+}
+
+/* Bars need the names and, behind all that the table shows, one number; the rows can be sorted by the others. */
+static uint32_t keep_for_bars(struct krait_sheet_column *of, uint32_t count, enum top_kind kind)
+{
+    static const char *const names[] = {
+        "process", "thread", "thread_name", "name", "function", "coroutine"
+    };
+    struct krait_sheet_column measure = of[place_of(of, count, measures[kind])];
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_name = false;
+        for (size_t k = 0; k < KRAIT_ARRAY_LEN(names); k++)
+            is_name |= of[i].key && strcmp(of[i].key, names[k]) == 0;
+        of[i].flags |= is_name ? 0 : KRAIT_SHEET_DATA;
+    }
+    of[place_of(of, count, measures[kind])] = module_column;
+    of[count] = measure;
+    of[count].column.drop = 0;
+    return count + 1;
+}
+
 static uint32_t choose_columns(const struct top_view *view, struct krait_sheet_column *to)
 {
-    const struct top_shape shape = { view->live != NULL, view->kernel, view->by };
+    const struct top_shape shape = shape_of(view);
     uint32_t count = 0;
     if (view->by == TOP_BY_PROCESS || (view->by == TOP_BY_THREAD && has_processes(view)))
         to[count++] = process_column;
@@ -259,6 +303,8 @@ static uint32_t choose_columns(const struct top_view *view, struct krait_sheet_c
         to[count++] = thread_name_column;
     }
     count += view->classic ? classic_of(to + count) : columns_of(kind_of(shape), to + count);
+    if (view->picture == TOP_BARS)
+        count = keep_for_bars(to, count, kind_of(shape));
     if (view->scroll)
         to[count++] = identity_column;
     return count;
@@ -458,6 +504,24 @@ static void note_sorts(struct top_sorts *sorts, const struct krait_sheet *sheet,
     }
 }
 
+static int print_bars(const struct top_view *view, const struct krait_sheet *sheet,
+                      const struct krait_table *table, const struct krait_table_look *look,
+                      struct krait_buf *out)
+{
+    const struct krait_sheet_column *of = sheet->columns;
+    uint32_t count = sheet->column_count;
+    struct top_bars bars = { .sheet = sheet,
+                             .table = table,
+                             .number = place_of(of, count, measures[kind_of(shape_of(view))]),
+                             .name = place_of(of, count, view->by == TOP_BY_TASK ? "coroutine" : "function"),
+                             .file = place_of(of, count, "file"),
+                             .colours = view->colours,
+                             .beside = view->beside_clock };
+    while (of[bars.module].get != module_column.get || of[bars.module].arg != module_column.arg)
+        bars.module++;
+    return top_bars_text(&bars, look, out);
+}
+
 static int print_shown(const struct top_view *view, const struct krait_sheet *sheet, uint32_t rows,
                        const struct krait_table_look *look, struct krait_buf *out)
 {
@@ -465,8 +529,10 @@ static int print_shown(const struct top_view *view, const struct krait_sheet *sh
     int rc = krait_sheet_table_new(&table, sheet, rows);
     if (rc)
         return rc;
-    note_sorts(view->sorts, sheet, table, look);
-    rc = krait_table_print(table, look, out);
+    if (view->sorts)
+        note_sorts(view->sorts, sheet, table, look);
+    rc = view->picture == TOP_BARS ? print_bars(view, sheet, table, look, out)
+                                   : krait_table_print(table, look, out);
     krait_table_free(table);
     return rc;
 }
@@ -479,7 +545,7 @@ static int add_table(const struct top_view *view, struct krait_sheet *sheet, uin
     uint32_t rows = fitting_rows(view, above + HEAD);
     struct top_scroll *scroll = view->scroll;
     if (!scroll)
-        return krait_sheet_table(sheet, rows, look, out);
+        return print_shown(view, sheet, rows, look, out);
     uint32_t all = view->limit ? KRAIT_MIN(view->limit, sheet->rows) : sheet->rows;
     top_scroll_fit(scroll, sheet, sheet->column_count - 1, all, rows);
     sheet->first = scroll->first;
@@ -487,27 +553,79 @@ static int add_table(const struct top_view *view, struct krait_sheet *sheet, uin
     return print_shown(view, sheet, scroll->shown, look, out);
 }
 
-int top_text(const struct top_view *view, const struct krait_table_look *look, struct krait_buf *out)
+/* The rows, sorted, below so many lines. */
+static int add_rows(const struct top_view *view, uint32_t above, const struct krait_table_look *look,
+                    struct krait_buf *out)
 {
     KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = { 0 };
     struct krait_sheet_column chosen[COLUMNS_MOST];
-    KRAIT_AUTO_BUF heading = { 0 };
     int rc = make_sheet(view, chosen, &sheet);
-    add_command(view, look, &heading);
-    add_heading(view, look, &heading);
-    krait_buf_char(&heading, '\n');
-    shorten_heading(view, &heading);
-    krait_buf_add(out, heading.data, heading.len);
-    krait_buf_char(out, '\n');
-    uint32_t above = count_lines(&heading) + 1;
-    if (view->stacks)
-        return rc ? rc
-                  : top_stacks_text(view->stacks, view->interval_ns,
-                                    view->height > above ? view->height - above : view->height > 0, look,
-                                    out);
     if (!sheet.rows)
         krait_buf_str(out, nothing_text(view));
-    rc = rc ? rc : add_table(view, &sheet, above, look, out);
+    return rc ? rc : add_table(view, &sheet, above, look, out);
+}
+
+static uint32_t lines_below(const struct top_view *view, uint32_t above)
+{
+    return view->height > above ? view->height - above : view->height > 0;
+}
+
+/* The clock, with bars on its right if there is room. */
+static int add_clock(const struct top_view *view, uint32_t above, const struct krait_table_look *look,
+                     struct krait_buf *out)
+{
+    KRAIT_AUTO_BUF bars = { 0 };
+    uint32_t width = look->width ? look->width : TOP_WIDTH_USUAL;
+    struct top_clock_size size = top_clock_size(width, lines_below(view, above));
+    struct krait_table_look narrow = *look;
+    struct top_view beside = *view;
+    beside.picture = TOP_BARS;
+    beside.beside_clock = true;
+    beside.scroll = NULL;
+    beside.height = size.lines;
+    narrow.width = top_clock_beside(size, width);
+    int rc = narrow.width ? add_rows(&beside, 0, &narrow, &bars) : 0;
+    rc = rc ? rc : top_clock_text(view, size, &bars, look, out);
+    return rc ? rc : bars.failed ? -ENOMEM : 0;
+}
+
+static int add_stacks(const struct top_view *view, uint32_t above, const struct krait_table_look *look,
+                      struct krait_buf *out)
+{
+    return top_stacks_text(view->stacks, view->interval_ns, lines_below(view, above), look, out);
+}
+
+/* Where a clock cannot be drawn. */
+static void turn_to_bars(struct top_view *view, const struct krait_table_look *look,
+                         struct krait_buf *heading)
+{
+    if (view->picture != TOP_CLOCK || top_clock_can_draw(look))
+        return;
+    view->picture = TOP_BARS;
+    krait_width_wrap(heading,
+                     "bars: the clock needs braille characters, which this terminal or locale does not have",
+                     0, 2, look->width ? look->width : UINT32_MAX);
+    krait_buf_char(heading, '\n');
+}
+
+int top_text(const struct top_view *wanted, const struct krait_table_look *look, struct krait_buf *out)
+{
+    static int (*const adds[])(const struct top_view *view, uint32_t above,
+                               const struct krait_table_look *look, struct krait_buf *out) = {
+        [TOP_TABLE] = add_rows, [TOP_STACKS] = add_stacks, [TOP_BARS] = add_rows, [TOP_CLOCK] = add_clock
+    };
+    struct top_view view = *wanted;
+    if (view.scroll)
+        view.scroll->line = UINT32_MAX;
+    KRAIT_AUTO_BUF heading = { 0 };
+    add_command(&view, look, &heading);
+    add_heading(&view, look, &heading);
+    krait_buf_char(&heading, '\n');
+    turn_to_bars(&view, look, &heading);
+    shorten_heading(&view, &heading);
+    krait_buf_add(out, heading.data, heading.len);
+    krait_buf_char(out, '\n');
+    int rc = adds[view.picture](&view, count_lines(&heading) + 1, look, out);
     return rc ? rc : out->failed || heading.failed ? -ENOMEM : 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/codes.h"
 
-#include "base/buf.h"
+#include "sample/sample.h"
 
 #include <string.h>
 
@@ -24,8 +24,7 @@ static const char *below_root(const char *file)
     return end ? end + 1 : slash ? slash + 1 : file;
 }
 
-/* The module's dotted name is not in the code object: json.decoder of /usr/lib/python3.11/json/decoder.py. */
-static void add_module(struct krait_buf *out, const char *file)
+void krait_sample_add_module(struct krait_buf *out, const char *file)
 {
     static const char *const ends[] = { "/__init__.py", ".py", ">" };
     const char *frozen = "<frozen ";
@@ -54,7 +53,7 @@ int krait_sample_code(struct krait_sample_codes *codes, struct krait_sample_stre
     KRAIT_AUTO_BUF module = { 0 };
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     if (!code->native)
-        add_module(&module, code->file);
+        krait_sample_add_module(&module, code->file);
     *id = ++codes->count;
     if (module.failed || krait_map_put(&codes->ids, (uintptr_t)code, *id))
         return krait_err_set(err, -ENOMEM, "out of memory");

@@ -9,6 +9,7 @@
 #ifndef KRAIT_SAMPLE_SAMPLE_H
 #define KRAIT_SAMPLE_SAMPLE_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "event/event.h"
 
@@ -44,5 +45,8 @@ int krait_sampler_round(struct krait_sampler *sampler, struct krait_err *err);
  * errno with err set. */
 int krait_sampler_finish(struct krait_sampler *sampler, enum krait_event_enum_value how, int status,
                          const char *limit, struct krait_sampler_summary *summary, struct krait_err *err);
+
+/* Appends the dotted name of a file's module, which no code object has: json.decoder of /usr/lib/python3.11/json/decoder.py. */
+void krait_sample_add_module(struct krait_buf *out, const char *file);
 
 #endif

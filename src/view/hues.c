@@ -18,6 +18,19 @@ static int by_weight(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
+uint32_t krait_hues_take(bool taken[KRAIT_HUES], const char *package)
+{
+    uint32_t hue = hash_of(package) % KRAIT_HUES;
+    for (uint32_t i = 0; i < KRAIT_HUES; i++) {
+        if (!taken[hue]) {
+            taken[hue] = true;
+            return hue;
+        }
+        hue = (hue + 5) % KRAIT_HUES; /* 5 and 12 have no common factor; a neighbour would look alike */
+    }
+    return KRAIT_HUES;
+}
+
 int krait_hues_give(struct krait_package *packages, uint32_t count)
 {
     bool taken[KRAIT_HUES] = { false };
@@ -30,13 +43,8 @@ int krait_hues_give(struct krait_package *packages, uint32_t count)
         ranked[i] = &packages[i];
     }
     qsort(ranked, count, sizeof(struct krait_package *), by_weight);
-    for (uint32_t i = 0; i < count && i < KRAIT_HUES; i++) {
-        uint32_t hue = hash_of(ranked[i]->text) % KRAIT_HUES;
-        while (taken[hue])
-            hue = (hue + 5) % KRAIT_HUES; /* 5 and 12 have no common factor; a neighbour would look alike */
-        taken[hue] = true;
-        ranked[i]->hue = hue;
-    }
+    for (uint32_t i = 0; i < count && i < KRAIT_HUES; i++)
+        ranked[i]->hue = krait_hues_take(taken, ranked[i]->text);
     return 0;
 }
 

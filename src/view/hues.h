@@ -23,6 +23,9 @@ struct krait_package {
 /* Sets the hues of all packages by their weights. Returns 0 or -ENOMEM. */
 int krait_hues_give(struct krait_package *packages, uint32_t count);
 
+/* The hue of one more package, which it marks as taken; KRAIT_HUES: all are. */
+uint32_t krait_hues_take(bool taken[KRAIT_HUES], const char *package);
+
 /* 0 to KRAIT_SHADES - 1. */
 uint32_t krait_hues_shade(const char *name);
 

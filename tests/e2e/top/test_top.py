@@ -212,6 +212,10 @@ def test_when_the_program_ends_its_table_is_printed(programs, krait, any_python)
         (["--sort", "calls", "1"], "calls"),
         (["--stacks", "--exact", "1"], "--stacks does not go with"),
         (["--stacks", "--json", "1"], "--stacks does not go with"),
+        (["--stacks", "--bars", "1"], "--stacks, --bars and --clock exclude each other"),
+        (["--bars", "--json", "1"], "--bars and --clock do not go with --json and --classic"),
+        (["--clock", "1"], "--clock needs --exact: samples do not have single calls"),
+        (["--turn", "1s", "1"], "--turn is of --clock"),
     ],
 )
 def test_wrong_usage(run, words, why):
@@ -644,10 +648,13 @@ def test_the_last_table_stays_when_the_program_or_krait_is_ended(programs, krait
 
 @pytest.mark.long
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
-    once, waits, exact, batch, as_json, holders, classic, lines, calls, processes = run_page("top.md", krait, any_python, tmp_path).values()
+    shown = run_page("top.md", krait, any_python, tmp_path).values()
+    once, waits, stacks, exact, bars, clock, batch, as_json, holders, classic, lines, calls, processes = shown
     assert re.search(r"^ *\d+\.\d%.* parse +10 ", once.stdout, re.M) and batch.stdout.count("process ") == 2
     assert json.loads(as_json.stdout)["rate"] == 1000 and " spin " in holders.stdout
     assert re.search(r", exact: .*calls/s.* parse +10 ", exact.stdout, re.S) and json.loads(calls.stdout.splitlines()[-1])["exact"]
+    assert re.search(r"^work[━=]", stacks.stdout, re.M) and re.search(r"^spin +\d+  [▏█=]", bars.stdout, re.M)
+    assert "\na turn is 2.000 s" in clock.stdout or "the clock needs braille characters" in clock.stdout
     assert "descendants" in classic.stdout
     assert re.search(r" cpu .* lock .*net .* receive +9 ", waits.stdout, re.S)
     assert re.search(r"^ *\d+ .* parse +11 ", lines.stdout, re.M) and re.search(r"^2 processes of ", processes.stdout)

@@ -125,25 +125,53 @@ def end_of(ns, turn):
     return 0.22 + 0.78 * math.log2(2 + ns / 100) / math.log2(2 + turn / 100)
 
 
-def test_rays_are_as_long_as_their_calls_and_as_many(programs, krait, any_python):
-    """A turn has room for 20 calls of 0.1 s. The hand is one ray more."""
-    app = programs.start(any_python, SLOW)
-    least, most = end_of(3e6, 2e9), end_of(80e6, 2e9)
-    words = [krait, "top", "--once", *EXACT, "--clock", app.pid]
+LONG = (end_of(3e6, 2e9), end_of(80e6, 2e9))  # rays of calls of 0.1 s go through it
 
-    def shown(*more):
-        run = subprocess.run([str(word) for word in (*words, *more)], capture_output=True, text=True, env={**os.environ, **ENV}, timeout=60)
+
+@pytest.fixture
+def clock(krait):
+    """clock(app, *options): what --once --clock prints."""
+
+    def shown(app, *options):
+        words = [krait, "top", "--once", *EXACT, "--clock", app.pid, *options]
+        run = subprocess.run([str(word) for word in words], capture_output=True, text=True, env={**os.environ, **ENV}, timeout=60)
         assert run.returncode == 0 and "\na turn is 2.000 s; a ray is a call where it ended" in run.stdout, run.stderr
         return run.stdout
 
-    assert 3 <= rays(clock_of(shown("--filter", "slow")), least, most) <= 21
-    assert rays(clock_of(shown("--filter", "nothing")), least, most) == 1
-    both = shown("--sort", "calls")
+    return shown
+
+
+def test_rays_are_as_long_as_their_calls_and_as_many(programs, clock, any_python):
+    """A turn has room for 20 calls of 0.1 s. The hand is one ray more."""
+    app = programs.start(any_python, SLOW)
+    assert 3 <= rays(clock_of(clock(app, "--filter", "slow")), *LONG) <= 21
+    assert rays(clock_of(clock(app, "--filter", "nothing")), *LONG) == 1
+    both = clock(app, "--sort", "calls")
     lines = both.split("\n\n", 1)[1].split("\n")
     assert re.search(r"   function +calls  0 +\d+$", lines[0]) and any(re.search(r" quick +\d+  █", line) for line in lines), "bars are beside it"
     assert re.search(r"rings 1 us, 1 ms, 1 s and 2.000 s$", both)
     for ring in (end_of(1e3, 2e9), 0.985):
         assert sum(abs(part - ring) < 0.03 for _, part in dots(clock_of(both))) > 20
+
+
+SWITCHING = """
+import greenlet, os, time
+main = greenlet.getcurrent()
+def slow():
+    main.switch()
+    time.sleep(0.1)
+def turns():
+    while True: slow()
+other = greenlet.greenlet(turns)
+print(os.getpid(), flush=True)
+while True: other.switch()
+"""
+
+
+@pytest.mark.long
+def test_a_call_that_left_its_greenlet_and_came_back_has_a_ray(programs, clock, any_python, venv):
+    app = programs.start(venv(any_python, "greenlet"), SWITCHING)
+    assert 3 <= rays(clock_of(clock(app, "--filter", "slow")), *LONG) <= 21
 
 
 def test_the_hand_goes_clockwise(programs, krait, any_python):

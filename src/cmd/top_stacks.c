@@ -23,7 +23,7 @@
 
 struct frame {
     const struct krait_remote_code *code; /* compared, not read: its process may be gone */
-    uint64_t addr;
+    uint64_t addr, code_addr;
     uint32_t name;
     uint64_t since_ns;
 };
@@ -92,17 +92,20 @@ static bool is_frame(const struct frame *known, const struct krait_remote_frame 
 
 static bool is_suspended(const struct krait_remote *remote, const struct frame *known)
 {
-    const struct krait_remote_frame frame = { .code = known->code, .addr = known->addr };
-    return krait_generator_is_suspended(remote, &frame);
+    return krait_generator_is_suspended(remote, known->addr, known->code_addr);
 }
 
-/* Keeps the generators whose callers are still there, the outermost `same` frames, and which are still suspended. */
-static void keep_waiting(struct top_stacks_thread *to, const struct krait_remote *remote, uint32_t same)
+/* Keeps the generators whose callers are still there, the outermost `same` frames, which the stack does not have, and which are
+ * still suspended: one that the stack has may be by now. */
+static void keep_waiting(struct top_stacks_thread *to, const struct krait_remote *remote, uint32_t same,
+                         const struct krait_remote_frame *innermost, uint32_t count)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < to->waiting_count; i++) {
         const struct waiting *waiting = &to->waiting[i];
-        if (waiting->depth <= same && is_suspended(remote, &waiting->frame))
+        uint32_t depth = waiting->depth;
+        bool runs = depth < count && is_frame(&waiting->frame, &innermost[count - 1 - depth]);
+        if (depth <= same && !runs && is_suspended(remote, &waiting->frame))
             to->waiting[kept++] = *waiting;
     }
     to->waiting_count = kept;
@@ -131,14 +134,14 @@ static int note_frames(struct top_stacks *stacks, struct top_stacks_thread *to,
         return -ENOMEM;
     while (same < to->count && same < count && is_frame(&to->frames[same], &innermost[count - 1 - same]))
         same++;
-    keep_waiting(to, remote, same);
+    keep_waiting(to, remote, same, innermost, count);
     add_waiting(to, remote, same, stacks->now_ns);
     for (uint32_t i = same; i < count; i++) {
         const struct krait_remote_frame *frame = &innermost[count - 1 - i];
         uint32_t name = krait_strtab_add(&stacks->names, frame->code->name, strlen(frame->code->name));
         if (name == KRAIT_NO_ID)
             return -ENOMEM;
-        to->frames[i] = (struct frame){ frame->code, frame->addr, name, stacks->now_ns };
+        to->frames[i] = (struct frame){ frame->code, frame->addr, frame->code->addr, name, stacks->now_ns };
     }
     to->count = count;
     return 0;

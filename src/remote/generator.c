@@ -41,20 +41,18 @@ static bool is_generator(const struct krait_remote *remote, uint64_t object)
     return found;
 }
 
-bool krait_generator_is_suspended(const struct krait_remote *remote, const struct krait_remote_frame *frame)
+bool krait_generator_is_suspended(const struct krait_remote *remote, uint64_t frame, uint64_t code)
 {
     const struct krait_layout_of *version = remote->layout.version;
     const uint32_t *at = remote->layout.at;
-    uint64_t generator, code = 0;
+    uint64_t generator, its_code = 0;
     int8_t state = 0;
-    if (frame->code->native || !find_generator(remote, frame->addr, &generator) ||
-        !is_generator(remote, generator))
+    if (!find_generator(remote, frame, &generator) || !is_generator(remote, generator))
         return false;
     bool is_in_frame = at[KRAIT_AT_FRAME_STATE] != KRAIT_NOWHERE;
     uint64_t place =
-        is_in_frame ? frame->addr + at[KRAIT_AT_FRAME_STATE] : generator + at[KRAIT_AT_GENERATOR_STATE];
-    return read_number(remote, frame->addr + at[KRAIT_AT_FRAME_CODE], &code, sizeof(code)) &&
-           (code & ~KRAIT_REFERENCE_TAGS) == frame->code->addr &&
-           read_number(remote, place, &state, sizeof(state)) && state < version->states.runs &&
-           state != version->states.created;
+        is_in_frame ? frame + at[KRAIT_AT_FRAME_STATE] : generator + at[KRAIT_AT_GENERATOR_STATE];
+    return read_number(remote, frame + at[KRAIT_AT_FRAME_CODE], &its_code, sizeof(its_code)) &&
+           (its_code & ~KRAIT_REFERENCE_TAGS) == code && read_number(remote, place, &state, sizeof(state)) &&
+           state < version->states.runs && state != version->states.created;
 }

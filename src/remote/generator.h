@@ -7,8 +7,8 @@
 
 #include "remote/remote.h"
 
-/* Whether the frame, which krait_remote_read has met before, is of a generator that is suspended at this moment, in the same
- * function. False too if its memory cannot be read, or is something else by now. */
-bool krait_generator_is_suspended(const struct krait_remote *remote, const struct krait_remote_frame *frame);
+/* Whether the frame at that address, which krait_remote_read has met before in the function of that code object, is of a generator
+ * that is suspended there at this moment. False too if its memory cannot be read, or is something else by now. */
+bool krait_generator_is_suspended(const struct krait_remote *remote, uint64_t frame, uint64_t code);
 
 #endif

@@ -43,13 +43,16 @@ static uint64_t scale_of(const struct top_bars *bars)
     return most;
 }
 
-/* The ends of the scale. */
+/* The ends of the scale, as far as there is room for them. */
 static void add_scale(const struct top_bars *bars, uint64_t scale, uint32_t width, struct krait_buf *out)
 {
     char text[KRAIT_FMT_SIZE];
     bool is_time = bars->sheet->columns[bars->number].kind == KRAIT_SHEET_NS;
     const char *end = is_time ? krait_fmt_ns(text, scale) : krait_fmt_count(text, scale);
-    krait_buf_fmt(out, "0%*s", (int)width - 1, end);
+    if (width > strlen(end) + 1)
+        krait_buf_fmt(out, "0%*s", (int)width - 1, end);
+    else if (width >= strlen(end))
+        krait_buf_fmt(out, "%*s", (int)width, end);
 }
 
 /* What is more than nothing is seen. */

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "remote/remote.h"
+#include "remote/stop.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -184,17 +184,10 @@ static void *attach_in_thread(void *arg)
     return NULL;
 }
 
-/* A thread that does not stop in time stops later, and stays so as long as its tracer lives: the thread of krait's that stopped it.
- * So krait attaches in a thread of its own. When that ends, the kernel lets go of all its tracees (exit_ptrace() in
- * kernel/ptrace.c). */
 int krait_attach(pid_t pid, struct krait_attach_call *call, struct krait_err *err)
 {
     struct attaching a = { pid, call, err, 0 };
-    pthread_t tracer;
-    if (pthread_create(&tracer, NULL, attach_in_thread, &a) == 0)
-        pthread_join(tracer, NULL);
-    else
-        attach_in_thread(&a);
+    krait_stop_in_thread(attach_in_thread, &a);
     /* Of a process that ends meanwhile, krait may have read too little for a true reason. */
     return a.rc && krait_task_memory(pid) == 0 ? krait_remote_refusal(pid, -ESRCH, err) : a.rc;
 }

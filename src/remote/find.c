@@ -315,6 +315,7 @@ void krait_remote_free(struct krait_remote *remote)
     free(remote->file);
     krait_natives_free(remote->natives);
     krait_still_done(&remote->still);
+    krait_map_done(&remote->late);
     krait_map_done(&remote->running);
     krait_map_done(&remote->codes);
     krait_map_done(&remote->kernel);

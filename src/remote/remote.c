@@ -299,27 +299,51 @@ static int read_still(struct krait_remote *remote, struct krait_remote_stacks *s
     return !rc && !native ? krait_native_merge(remote, stacks, thread) : rc;
 }
 
-/* The same of one that ptrace(2) stops, for its registers. */
+struct stopping {
+    struct krait_remote *remote;
+    struct krait_remote_stacks *stacks;
+    struct krait_stack_reader *reader;
+    struct krait_remote_thread *thread;
+    uint32_t flags;
+    int rc;
+};
+
+static void *copy_stopped(void *arg)
+{
+    enum { TRIES = 20, NAP_NS = 100 * KRAIT_NS_PER_US };
+    struct stopping *s = arg;
+    struct krait_remote *remote = s->remote;
+    uint64_t before_ns;
+    s->rc = s->thread->tid ? -EAGAIN : -ESRCH;
+    for (int i = 0; i < TRIES && s->rc == -EAGAIN; i++) {
+        if (i) /* it was between two stacks */
+            nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+        s->rc = krait_stop_begin(s->thread->tid, &before_ns);
+        if (s->rc)
+            break;
+        s->rc = copy_stack(remote, s->stacks, s->reader, s->thread);
+        if (!s->rc)
+            s->rc = krait_native_walk_stopped(remote, s->thread->tid, remote->still.state != 'R');
+        if (!s->rc && s->flags & KRAIT_READ_TASKS)
+            krait_running_task_read(remote, s->stacks, s->thread);
+        krait_stop_end(s->thread->tid);
+    }
+    return NULL;
+}
+
+/* The same of one that ptrace(2) stops, for its registers. One that did not stop in time is not waited for again until it runs. */
 static int read_stopped(struct krait_remote *remote, struct krait_remote_stacks *stacks,
                         struct krait_stack_reader *reader, struct krait_remote_thread *thread, uint32_t flags)
 {
-    enum { TRIES = 20, NAP_NS = 100 * KRAIT_NS_PER_US };
-    uint64_t before_ns;
-    int rc = thread->tid ? -EAGAIN : -ESRCH;
-    for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
-        if (i) /* it was between two stacks */
-            nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
-        rc = krait_stop_begin(thread->tid, &before_ns);
-        if (rc)
-            break;
-        rc = copy_stack(remote, stacks, reader, thread);
-        if (!rc)
-            rc = krait_native_walk_stopped(remote, thread->tid, remote->still.state != 'R');
-        if (!rc && flags & KRAIT_READ_TASKS)
-            krait_running_task_read(remote, stacks, thread);
-        krait_stop_end(thread->tid);
-    }
-    return rc ? rc : krait_native_merge(remote, stacks, thread);
+    struct stopping s = { remote, stacks, reader, thread, flags, 0 };
+    uint64_t count = krait_still_count(&remote->still, remote->pid, thread->tid);
+    const uint64_t *late = krait_map_get(&remote->late, (uint64_t)thread->tid);
+    if (late && *late == count)
+        return -ETIMEDOUT;
+    krait_stop_in_thread(copy_stopped, &s);
+    if (s.rc == -ETIMEDOUT)
+        krait_map_put(&remote->late, (uint64_t)thread->tid, count);
+    return s.rc ? s.rc : krait_native_merge(remote, stacks, thread);
 }
 
 /* The same while it runs. */

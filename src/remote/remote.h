@@ -147,6 +147,7 @@ struct krait_remote {
     uint32_t tid_offset;      /* of the kernel's number in struct pthread, once it is known; before 3.11 */
     struct krait_still still;
     struct krait_natives *natives; /* native.h; NULL: not used yet */
+    struct krait_map late;         /* a thread that did not stop in time -> krait_still_count before */
     struct krait_map codes;        /* address -> struct krait_remote_code * */
     struct krait_map kernel; /* a name's hash -> struct krait_remote_code * of a function of the kernel */
     struct krait_arena arena;

@@ -3,12 +3,12 @@
 
 #include "base/clock.h"
 
+#include <pthread.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
 /* Waits until it has stopped as asked; signals that come meanwhile are passed on. It stops when it next has a CPU, or
- * leaves a system call that nothing breaks off. One that does not stop in time is let go when the thread of krait that
- * asked for it ends. */
+ * leaves a system call that nothing breaks off. */
 static int wait_for_stop(pid_t tid, uint64_t *before_ns)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC), end = now + 2 * KRAIT_NS_PER_S;
@@ -45,4 +45,13 @@ int krait_stop_begin(pid_t tid, uint64_t *before_ns)
 int krait_stop_end(pid_t tid)
 {
     return ptrace(PTRACE_DETACH, tid, NULL, NULL) ? -errno : 0;
+}
+
+void krait_stop_in_thread(void *(*work)(void *), void *arg)
+{
+    pthread_t tracer;
+    if (pthread_create(&tracer, NULL, work, arg) == 0)
+        pthread_join(tracer, NULL);
+    else
+        work(arg);
 }

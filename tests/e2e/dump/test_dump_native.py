@@ -4,8 +4,10 @@
 import json
 import os
 import re
+import select
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -94,6 +96,39 @@ def test_a_thread_that_waits_is_not_stopped_and_a_stopped_program_stays_so(progr
     (thread,) = native_dumps(app.pid)[0]["threads"]
     assert thread["state"] == "stopped" and python_names(thread)[-3:] == ["compare", "sort", "<module>"]
     assert "T (stopped)" in open(f"/proc/{app.pid}/status").read()
+
+
+# Waits as vfork(2) does, for a child that opens a FIFO: nothing stops it. ctypes calls by a frame pointer, which only a stop tells.
+VFORKS = """
+import ctypes, os, sys
+CLONE, VFORK, SIGCHLD = {"x86_64": 56, "aarch64": 220}[os.uname().machine], 0x4000, 17
+print(os.getpid(), flush=True)
+child = ctypes.PyDLL(None).syscall(CLONE, VFORK | SIGCHLD, 0, 0, 0, 0)
+if not child:
+    os.close(os.open(sys.argv[1], os.O_RDONLY))
+    os._exit(0)
+os.waitpid(child, 0)
+print("goes on", flush=True)
+"""
+
+
+@pytest.mark.parametrize("words", [["dump", "--native", "--repeat", 1000000], ["record", "-q", "--sample", 100, "--native-stacks", "--pid"]], ids=["dump", "sample"])
+def test_a_thread_that_stops_too_late_goes_on_while_krait_reads(programs, krait, any_python, tmp_path, words):
+    os.mkfifo(tmp_path / "fifo")
+    app = programs.start(any_python, VFORKS, tmp_path / "fifo")
+    wait_for(lambda: Path(f"/proc/{app.pid}/stat").read_text().rpartition(")")[2].split()[0] == "D", "the wait of vfork")
+    out = [] if words[0] == "dump" else ["-o", tmp_path / "trace"]
+    with open(tmp_path / "stacks", "w") as stacks, subprocess.Popen([str(w) for w in [krait, *words, app.pid, *out]], stdout=stacks) as reader:
+        try:
+            # It is waited for once, not in each of these dumps.
+            dumps = lambda: (tmp_path / "stacks").read_text().count("Process ")
+            wait_for(lambda: dumps() > 30 or any((tmp_path / "trace").glob("*/thread*")), "stacks")
+            (tmp_path / "fifo").write_text("")
+            assert select.select([app.process.stdout], [], [], 30)[0], "it stands still"
+            assert reader.poll() is None
+        finally:
+            reader.send_signal(signal.SIGINT)
+    assert app.process.stdout.readline() == "goes on\n"
 
 
 @pytest.mark.few_pythons

@@ -26,11 +26,7 @@ extern const struct krait_cmd krait_cmd_dump;
 const struct krait_os_task *dump_task(const struct dump_process *process,
                                       const struct krait_remote_thread *thread)
 {
-    for (uint32_t i = 0; i < process->stacks->tasks.count; i++) {
-        if (process->stacks->tasks.items[i].tid == thread->tid)
-            return &process->stacks->tasks.items[i];
-    }
-    return NULL;
+    return krait_tasks_find(&process->stacks->tasks, thread->tid);
 }
 
 enum dump_state dump_state_of(const struct krait_remote_thread *thread, const struct krait_os_task *task)

@@ -221,6 +221,8 @@ struct top_stacks_thread;
 struct top_stacks {
     struct top_stacks_thread *threads; /* the oldest first */
     uint32_t count, cap;
+    struct krait_map places;   /* pid << 32 | tid -> place in `threads` + 1; 0: it has ended */
+    size_t most_places;        /* of krait_map_trim */
     struct krait_strtab names; /* of functions */
     uint64_t now_ns;           /* of the last round */
 };

@@ -60,17 +60,24 @@ void top_stacks_done(struct top_stacks *stacks)
     for (uint32_t i = 0; i < stacks->count; i++)
         thread_done(&stacks->threads[i]);
     free(stacks->threads);
+    krait_map_done(&stacks->places);
     krait_strtab_done(&stacks->names);
     *stacks = (struct top_stacks){ 0 };
 }
 
+static uint64_t key_of(pid_t pid, pid_t tid)
+{
+    return (uint64_t)pid << 32 | (uint32_t)tid;
+}
+
 static struct top_stacks_thread *thread_of(struct top_stacks *stacks, pid_t pid, pid_t tid)
 {
-    for (uint32_t i = 0; i < stacks->count; i++) {
-        if (stacks->threads[i].tid == tid && stacks->threads[i].pid == pid)
-            return &stacks->threads[i];
-    }
-    if (!KRAIT_GROW(stacks->threads, stacks->cap, stacks->count + 1))
+    const uint64_t *place = krait_map_get(&stacks->places, key_of(pid, tid));
+    if (place && *place)
+        return &stacks->threads[*place - 1];
+    krait_map_trim(&stacks->places, &stacks->most_places);
+    if (!KRAIT_GROW(stacks->threads, stacks->cap, stacks->count + 1) ||
+        krait_map_put(&stacks->places, key_of(pid, tid), stacks->count + 1ull))
         return NULL;
     struct top_stacks_thread *thread = &stacks->threads[stacks->count++];
     *thread = (struct top_stacks_thread){ .pid = pid, .tid = tid };
@@ -79,10 +86,9 @@ static struct top_stacks_thread *thread_of(struct top_stacks *stacks, pid_t pid,
 
 static void name_thread(struct top_stacks_thread *thread, const struct krait_os_tasks *tasks)
 {
-    for (uint32_t i = 0; i < tasks->count; i++) {
-        if (tasks->items[i].tid == thread->tid)
-            memcpy(thread->name, tasks->items[i].name, sizeof(thread->name));
-    }
+    const struct krait_os_task *task = krait_tasks_find(tasks, thread->tid);
+    if (task)
+        memcpy(thread->name, task->name, sizeof(thread->name));
 }
 
 static bool is_frame(const struct frame *known, const struct krait_remote_frame *frame)
@@ -180,10 +186,13 @@ void top_stacks_end_round(struct top_stacks *stacks)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < stacks->count; i++) {
-        if (stacks->threads[i].met)
-            stacks->threads[kept++] = stacks->threads[i];
+        struct top_stacks_thread *thread = &stacks->threads[i];
+        uint64_t *place = krait_map_get(&stacks->places, key_of(thread->pid, thread->tid));
+        *place = thread->met ? kept + 1 : 0;
+        if (thread->met)
+            stacks->threads[kept++] = *thread;
         else
-            thread_done(&stacks->threads[i]);
+            thread_done(thread);
     }
     stacks->count = kept;
 }

@@ -77,21 +77,12 @@ static struct krait_sums_row *row_of(struct krait_sums_table *table, uint32_t pl
     return &table->rows[table->count++];
 }
 
-static const struct krait_os_task *task_of(const struct krait_remote_stacks *stacks, pid_t tid)
-{
-    for (uint32_t i = 0; i < stacks->tasks.count && tid; i++) {
-        if (stacks->tasks.items[i].tid == tid)
-            return &stacks->tasks.items[i];
-    }
-    return NULL;
-}
-
 static uint32_t thread_of(struct krait_sums *sums, pid_t pid, const struct krait_remote_stacks *stacks,
                           const struct krait_remote_thread *thread)
 {
     char key[64];
     int n = snprintf(key, sizeof(key), "%d %llx", pid, (unsigned long long)thread->ident);
-    const struct krait_os_task *task = task_of(stacks, thread->tid);
+    const struct krait_os_task *task = krait_tasks_find(&stacks->tasks, thread->tid);
     uint32_t id = krait_strtab_add(&sums->thread_keys, key, (size_t)n);
     if (id == KRAIT_NO_ID || !KRAIT_GROW(sums->threads, sums->thread_cap, id + 1))
         return KRAIT_NO_ID;

@@ -115,6 +115,12 @@ int krait_tasks_read(struct krait_os_tasks *tasks, pid_t pid, bool with_calls)
     return rc ? rc : tasks->count ? 0 : -ESRCH;
 }
 
+const struct krait_os_task *krait_tasks_find(const struct krait_os_tasks *tasks, pid_t tid)
+{
+    uint32_t at = (uint32_t)KRAIT_PARTITION_POINT(i, tasks->count, tasks->items[i].tid < tid);
+    return at < tasks->count && tasks->items[at].tid == tid ? &tasks->items[at] : NULL;
+}
+
 static const struct {
     int number;
     const char *name;

@@ -33,6 +33,8 @@ static inline void krait_tasks_done(struct krait_os_tasks *tasks)
 /* Reads all threads of a process, in the order of their numbers; with_calls: also the system calls that they are in, which takes
  * twice as long. Returns 0, -ESRCH or -ENOMEM. */
 int krait_tasks_read(struct krait_os_tasks *tasks, pid_t pid, bool with_calls);
+/* NULL: it was not there. */
+const struct krait_os_task *krait_tasks_find(const struct krait_os_tasks *tasks, pid_t tid);
 
 /* Opens /proc/PID/task/TID/NAME. Returns its file descriptor, or -1 with errno set, as open(2). */
 int krait_task_open(pid_t pid, pid_t tid, const char *name);

@@ -151,11 +151,8 @@ int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_opt
 
 static int put_name(struct krait_sampler *s, const struct sampled *to, struct krait_err *err)
 {
-    const char *name = to->tid == s->remote->pid ? "MainThread" : "";
-    for (uint32_t i = 0; i < s->stacks.tasks.count && !*name; i++) {
-        if (s->stacks.tasks.items[i].tid == to->tid)
-            name = s->stacks.tasks.items[i].name;
-    }
+    const struct krait_os_task *task = krait_tasks_find(&s->stacks.tasks, to->tid);
+    const char *name = to->tid == s->remote->pid ? "MainThread" : task ? task->name : "";
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     size_t n = krait_put_thread_name(
         payload, &(struct krait_payload_thread_name){ .vtid = (uint32_t)to->tid, .name = name });

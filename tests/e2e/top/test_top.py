@@ -417,6 +417,40 @@ def test_so_many_stacks_as_fit_in_the_terminal(programs, krait, any_python, colu
     assert re.search(r"\x1b\[\?1049lprocess .* own +total", screen.text, re.S), "a table of the whole time stays"
 
 
+COME_AND_GO = """
+import os, sys, threading
+locks = [threading.Lock() for _ in range(3)]
+for lock in locks: lock.acquire()
+def first(): locks[0].acquire()
+def second(): locks[1].acquire()
+def third(): locks[2].acquire()
+def fourth(): locks[2].acquire()
+threads = [threading.Thread(target=f, daemon=True) for f in (first, second, third)]
+for t in threads: t.start()
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+locks[1].release()
+threads[1].join()
+threading.Thread(target=fourth, daemon=True).start()
+sys.stdin.readline()
+locks[0].release()
+threads[0].join()
+sys.stdin.readline()
+"""
+
+
+def test_stacks_of_threads_that_end_and_begin_stay_those_of_their_threads(programs, krait, any_python):
+    app = programs.start(any_python, COME_AND_GO, stdin=subprocess.PIPE)
+    screen = Screen(krait, "--stacks", "--interval", "100ms", app.pid, columns=160)
+    for names in ["first", "second", "third"], ["first", "third", "fourth"], ["third", "fourth"]:
+        line = " +".join(rf"{name}[━ ]+[\d.]+ s" for name in names)
+        screen.wait_for(rf"\n +{line}[\x1b\r]")
+        app.process.stdin.write("\n")
+        app.process.stdin.flush()
+    screen.press("q")
+    assert screen.end() == 0
+
+
 def test_a_key_shows_the_stacks_and_the_table_counts_on(programs, krait, any_python):
     app = programs.start(any_python, STACKED, "1", "0")
     screen = Screen(krait, app.pid, columns=140)

@@ -324,7 +324,7 @@ static int check_interpreter(const char **why)
 static int watch_forks(void)
 {
     static bool done;
-    int rc = done ? 0 : pthread_atfork(NULL, NULL, on_fork);
+    int rc = done ? 0 : pthread_atfork(NULL, krait_pause_fork_is_over, on_fork);
     done = done || !rc;
     return -rc;
 }

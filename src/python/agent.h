@@ -128,9 +128,11 @@ struct krait_interp {
         uint32_t pause_id; /* of the made-up function that stands for pauses */
         uint64_t pause_ticks, resume_ticks;
     } governor;
-    struct krait_pause_thread { /* pause.c */
+    struct krait_pause_thread { /* pause.c; times are of CLOCK_MONOTONIC */
         _Atomic int phase, tid;
-        uint64_t ns; /* how long it sleeps */
+        uint64_t ns;               /* how long it sleeps */
+        _Atomic uint64_t ended_ns; /* when the last one ended */
+        _Atomic uint64_t fork_ns;  /* until then no other one starts: a fork comes; 0: none does */
     } pause_thread;
 };
 
@@ -431,11 +433,13 @@ static inline void krait_governor_count_idle(struct krait_interp *in)
 }
 
 /* ---- pause.c ---- */
-/* Starts the thread that ends a pause after `ns`. Returns 0, -EBUSY if that of an earlier pause is there still, or another
- * negative errno. GIL held. */
+/* Starts the thread that ends a pause after `ns`. Returns 0, -EBUSY if that of an earlier pause is there still or the program
+ * is about to fork, or another negative errno. GIL held. */
 int krait_pause_start_thread(struct krait_interp *in, uint64_t ns);
 /* The program is about to fork: ends the thread, if there is one. GIL held; may give it up for a moment. */
 void krait_pause_end_thread(struct krait_interp *in);
+/* In the parent: pauses may begin again. Async-signal-safe. */
+void krait_pause_fork_is_over(void);
 /* In a forked child, which has no such thread. Async-signal-safe. */
 void krait_pause_forked(void);
 

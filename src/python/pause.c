@@ -10,6 +10,7 @@
  *
  * From 3.12 on CPython warns of a fork in a process of several threads, which it counts in /proc/self/stat
  * (warn_about_fork_with_threads in Modules/posixmodule.c). So a fork ends the pause, and waits until the thread is gone.
+ * Until the fork comes, no other pause begins: the GIL may change hands first, and functions of os.register_at_fork run.
  */
 #include "python/agent.h"
 #include "python/compat/running.h"
@@ -22,6 +23,9 @@
 #include <unistd.h>
 
 enum phase { GONE, ASLEEP, AWAKE, LEAVES };
+
+/* In this time a fork comes that was told, or not at all: another audit hook may forbid it. */
+#define FORK_COMES_NS (10 * KRAIT_NS_PER_S)
 
 static void sleep_for(struct krait_pause_thread *thread)
 {
@@ -36,6 +40,7 @@ static void sleep_for(struct krait_pause_thread *thread)
 static void on_end(void *arg)
 {
     struct krait_interp *in = arg;
+    atomic_store(&in->pause_thread.ended_ns, krait_clock_ns(CLOCK_MONOTONIC));
     atomic_store(&in->pause_thread.phase, GONE);
 }
 
@@ -68,6 +73,9 @@ int krait_pause_start_thread(struct krait_interp *in, uint64_t ns)
 {
     enum { STACK_BYTES = 64 * 1024 };
     int gone = GONE;
+    uint64_t fork_ns = atomic_load(&in->pause_thread.fork_ns);
+    if (fork_ns && krait_clock_ns(CLOCK_MONOTONIC) < fork_ns)
+        return -EBUSY;
     if (!atomic_compare_exchange_strong(&in->pause_thread.phase, &gone, ASLEEP))
         return -EBUSY;
     in->pause_thread.ns = ns;
@@ -78,21 +86,35 @@ int krait_pause_start_thread(struct krait_interp *in, uint64_t ns)
     return -rc;
 }
 
+/* Whether the kernel may still count a thread that has ended. Later its number may be another thread's. */
+static bool may_be_counted(const struct krait_pause_thread *thread)
+{
+    uint64_t ended_ns = atomic_load(&thread->ended_ns);
+    return atomic_load(&thread->tid) && krait_clock_ns(CLOCK_MONOTONIC) < ended_ns + KRAIT_WORKER_COUNTED_NS;
+}
+
 void krait_pause_end_thread(struct krait_interp *in)
 {
     struct krait_pause_thread *thread = &in->pause_thread;
     int asleep = ASLEEP, saved = errno;
+    atomic_store(&thread->fork_ns, krait_clock_ns(CLOCK_MONOTONIC) + FORK_COMES_NS);
     bool leaves = atomic_compare_exchange_strong(&thread->phase, &asleep, LEAVES);
     if (leaves)
         syscall(SYS_futex, &thread->phase, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    if (leaves || asleep != GONE || atomic_load(&thread->tid)) {
+    if (leaves || asleep != GONE || may_be_counted(thread)) {
         PyThreadState *state = leaves ? NULL : PyEval_SaveThread(); /* it may wait for the GIL */
         krait_worker_await_end(&thread->phase, GONE, &thread->tid);
         if (state)
             PyEval_RestoreThread(state);
-        atomic_store(&thread->tid, 0);
     }
+    atomic_store(&thread->tid, 0);
     errno = saved;
+}
+
+void krait_pause_fork_is_over(void)
+{
+    for (struct krait_interp *in = atomic_load(&krait_agent.interps); in; in = in->next)
+        atomic_store(&in->pause_thread.fork_ns, 0);
 }
 
 void krait_pause_forked(void)
@@ -101,4 +123,5 @@ void krait_pause_forked(void)
         atomic_store(&in->pause_thread.phase, GONE);
         atomic_store(&in->pause_thread.tid, 0);
     }
+    krait_pause_fork_is_over();
 }

@@ -269,6 +269,10 @@ def test_what_no_function_can_be_dropped_for_pauses_and_forks_go_on(record, repo
         def child():
             for i in range(10):
                 os.getpid()
+        def before():  # once krait has been told that a fork comes
+            for i in range(2_000):
+                handles()
+        os.register_at_fork(before=before)
         end = time.process_time() + 1.5
         while time.process_time() < end:
             for i in range(10_000):

@@ -26,6 +26,8 @@ enum phase { GONE, ASLEEP, AWAKE, LEAVES };
 
 /* In this time a fork comes that was told, or not at all: another audit hook may forbid it. */
 #define FORK_COMES_NS (10 * KRAIT_NS_PER_S)
+/* The kernel counts a thread for a moment after it has said that it ends; not for as long as this. */
+#define COUNTED_NS (10 * KRAIT_NS_PER_S)
 
 static void sleep_for(struct krait_pause_thread *thread)
 {
@@ -90,7 +92,7 @@ int krait_pause_start_thread(struct krait_interp *in, uint64_t ns)
 static bool may_be_counted(const struct krait_pause_thread *thread)
 {
     uint64_t ended_ns = atomic_load(&thread->ended_ns);
-    return atomic_load(&thread->tid) && krait_clock_ns(CLOCK_MONOTONIC) < ended_ns + KRAIT_WORKER_COUNTED_NS;
+    return atomic_load(&thread->tid) && krait_clock_ns(CLOCK_MONOTONIC) < ended_ns + COUNTED_NS;
 }
 
 void krait_pause_end_thread(struct krait_interp *in)

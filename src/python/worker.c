@@ -34,7 +34,7 @@ int krait_worker_start(void *(*work)(void *), void *arg, size_t stack_bytes)
 void krait_worker_await_end(const _Atomic int *phase, int gone, const _Atomic int *tid)
 {
     int saved = errno;
-    uint64_t last = krait_clock_ns(CLOCK_MONOTONIC) + KRAIT_WORKER_COUNTED_NS;
+    uint64_t last = krait_clock_ns(CLOCK_MONOTONIC) + KRAIT_NS_PER_S;
     while (krait_clock_ns(CLOCK_MONOTONIC) < last) {
         bool ends = atomic_load(phase) == gone;
         if (ends && syscall(SYS_tgkill, getpid(), atomic_load(tid), 0) < 0)

@@ -16,10 +16,8 @@
  * errno. Keeps errno. */
 int krait_worker_start(void *(*work)(void *), void *arg, size_t stack_bytes);
 
-/* The kernel counts a thread for a moment after it has ended; not for as long as this. */
-#define KRAIT_WORKER_COUNTED_NS (100 * KRAIT_NS_PER_MS)
 /* Waits until the kernel does not count a thread any more that sets *phase to `gone` as it ends and whose number *tid is; at
- * most that long. Keeps errno. */
+ * most a second, where it gets no CPU. Keeps errno. */
 void krait_worker_await_end(const _Atomic int *phase, int gone, const _Atomic int *tid);
 
 /* Locks it, or returns false when that takes longer. Keeps errno. */

@@ -41,7 +41,7 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
     call('Go to the thread or task that ended the selected wait', ['['], (c) => c.timeline.toBlamed()),
     call('Go to the thread that the selected thread woke next', [']'], (c) => c.timeline.toWoken()),
     call('Go from a CPU to the thread that ran on it, or from a thread to its CPU', ['code:KeyK'], (c) => c.timeline.toOther()),
-    call('Draw the critical path of the selection', ['code:KeyP'], (c) => c.store.togglePath()),
+    call('Draw the critical path of the selection', ['code:KeyP'], (c) => c.timeline.overlay.togglePath()),
     call('Add a note to the selection, or to the middle of the screen', ['code:KeyM'], (c) => addNote(c)),
     call('Select the time of the call', ['code:KeyX'], (c) => {
       const { detail } = c.store;

@@ -51,7 +51,7 @@ class Request {
   private sent: AbortController | null = null;
 
   get busy(): boolean {
-    return this.sent !== null;
+    return this.sent !== null && !this.sent.signal.aborted;
   }
 
   /** Resolves when the answer has arrived, the request was cancelled, or it failed. */
@@ -145,7 +145,13 @@ export class Overlay {
 
   /** Lets the next update send a cancelled request again. */
   again(): void {
-    if (!this.path.length) this.pathRequest.forget();
+    if (!this.path.length && !this.pathRequest.busy) this.pathRequest.forget();
+  }
+
+  /** Shows the path or hides it. Who does both at once wants one that was cancelled. */
+  togglePath(): void {
+    this.again();
+    this.store.togglePath();
   }
 
   /** The time of a track minus the time on the screen. */

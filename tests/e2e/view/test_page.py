@@ -665,6 +665,21 @@ def test_the_critical_path_is_drawn_from_thread_to_thread(open_page, both, krait
     assert page.page.evaluate(PIXELS_OF, PATH_COLOUR) == [] and "Critical path of" not in page.text(".details")
 
 
+def test_p_pressed_twice_at_once_asks_for_a_cancelled_path_again(open_page, both):
+    page, link, _ = open_page(both(SLEEP_CALLS, HANDED_OVER))
+    page.page.goto(link + "#r=0,200000;p=details;c=0,0,100000")
+    page.page.reload()
+    page.wait()
+    held = []
+    page.page.route("**/api/path*", lambda route: held.append(route))
+    page.page.keyboard.press("p")
+    page.page.locator(".jobs").get_by_role("button", name="Cancel").click()
+    page.page.unroute("**/api/path*")
+    page.page.evaluate("() => { for (let i = 0; i < 2; i++) document.dispatchEvent(new KeyboardEvent('keydown', { key: 'p', code: 'KeyP', bubbles: true })); }")
+    page.page.locator(".details").get_by_text("Critical path of 100.0 us").wait_for()
+    assert len(held) == 1
+
+
 def test_a_wait_says_who_ended_it_and_an_arrow_shows_it(open_page, both):
     page, link, _ = open_page(both(SLEEP_CALLS, HANDED_OVER))
     page.page.goto(link + f"#r=0,200000;p=details;c={states_track(link)},0,120000")

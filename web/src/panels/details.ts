@@ -148,7 +148,7 @@ async function pathSection(context: Context): Promise<HTMLElement | null> {
 
 function pathButton(context: Context): HTMLElement | null {
   if (!context.trace.kernel) return null;
-  const isOn = context.store.view.path, made = button(isOn ? 'Hide the critical path' : 'Critical path', 'P', () => context.store.togglePath());
+  const isOn = context.store.view.path, made = button(isOn ? 'Hide the critical path' : 'Critical path', 'P', () => context.timeline.overlay.togglePath());
   made.setAttribute('aria-pressed', String(isOn));
   return made;
 }

@@ -17,7 +17,8 @@
  *   task ID CODE NAME                        task:define in the definitions
  *   TIME nursery TASK ADDRESS                task:nursery in the definitions
  *   TIME run TASK            TIME leave TASK REASON [ON [AT]]   TIME wake ON   (REASON a number)
- *   TIME wakeby TASK BY
+ *   TIME wakeby TASK BY                      TIME await TASK ON SET
+ *   TIME parent TASK PARENT                  task:parent in the definitions
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
  *   TIME recording STATE     switched off (0) or on (1), in the definitions
  *   packet [LOST]                            ends the stream's packet; LOST events are missing before the next
@@ -300,6 +301,8 @@ static const struct {
     { "leave", KRAIT_EVENT_task_leave },
     { "wake", KRAIT_EVENT_task_wake },
     { "wakeby", KRAIT_EVENT_task_wake_by },
+    { "await", KRAIT_EVENT_task_await },
+    { "parent", KRAIT_EVENT_task_parent },
 };
 
 static uint64_t parse_time(const char *word)
@@ -333,6 +336,13 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
     case KRAIT_EVENT_task_nursery:
         return krait_put_task_nursery(
             payload, &(struct krait_payload_task_nursery){ .task = first, .nursery = number(s, w, 3) });
+    case KRAIT_EVENT_task_parent:
+        return krait_put_task_parent(
+            payload, &(struct krait_payload_task_parent){ .task = first, .parent = number(s, w, 3) });
+    case KRAIT_EVENT_task_await:
+        return krait_put_task_await(payload, &(struct krait_payload_task_await){ .task = first,
+                                                                                 .on = number(s, w, 3),
+                                                                                 .set = number(s, w, 4) });
     case KRAIT_EVENT_recording_switch:
         return krait_put_recording_switch(
             payload, &(struct krait_payload_recording_switch){ .state = (uint8_t)first });
@@ -389,7 +399,7 @@ static void do_event(struct synth *s, char **w)
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     size_t n = put_fields(s, w, event, payload);
     if (event == KRAIT_EVENT_code_omit || event == KRAIT_EVENT_recording_switch ||
-        event == KRAIT_EVENT_task_nursery) {
+        event == KRAIT_EVENT_task_nursery || event == KRAIT_EVENT_task_parent) {
         define(s, event, payload, n);
         return;
     }

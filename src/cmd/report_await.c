@@ -2,7 +2,8 @@
  *
  * `krait report --by task --at TIME`: what each task of asyncio and trio did at one moment, as a tree: a task that waits
  * for another stands above it, and one that waits at the end of a nursery of trio above all tasks in that. gather(),
- * wait() and task groups of asyncio are such nurseries.
+ * wait() and task groups of asyncio are such nurseries, and so are the greenlets of joinall(). A greenlet that has
+ * switched to one whose parent it is stands above that, too: it goes on at the end of that one at the latest.
  */
 #include "base/array.h"
 #include "cmd/report.h"
@@ -18,6 +19,9 @@ struct row {
     uint64_t id, for_ns;
     /* Ids of the task that it waits for, and of the one that ended its wait; KRAIT_SHEET_NONE: not known. */
     uint64_t whom, woken_by;
+    /* Of a greenlet, ids + 1 of the one that it switched to, and of its parent: 1 is a main greenlet. 0: it is not known, or is
+     * gevent's hub, to which all switch. */
+    uint64_t to, parent;
     const char *state, *task, *process;
     uint64_t depth;   /* in the tree */
     uint64_t nursery; /* at whose end it waits: an address; 0: at none */
@@ -55,6 +59,32 @@ static void awaiting_done(struct awaiting *a)
 
 /* -- columns -- */
 
+static void put_greenlet(struct krait_table *table, const struct krait_sheet_spot *at)
+{
+    char text[KRAIT_FMT_SIZE];
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)at->cell.number - 1);
+    krait_table_cell(table,
+                     at->cell.number == 0   ? "-"
+                     : at->cell.number == 1 ? "main"
+                                            : text,
+                     KRAIT_STYLE_NONE, 0);
+}
+
+static bool is_greenlet(const struct krait_sheet_cell *cell)
+{
+    return cell->number;
+}
+
+static void add_greenlet(struct krait_buf *out, const struct krait_sheet_cell *cell,
+                         void (*add_text)(struct krait_buf *out, const char *text))
+{
+    krait_buf_fmt(out, "%llu", (unsigned long long)cell->number - 1);
+}
+
+static const struct krait_sheet_kind kind_greenlet = { .put = put_greenlet,
+                                                       .is_known = is_greenlet,
+                                                       .value = add_greenlet };
+
 #define OF(member) offsetof(struct row, member)
 #define NAME(title, key, member, flags, drop)                                                                \
     {                                                                                                        \
@@ -77,6 +107,13 @@ static const struct krait_sheet_column columns[] = {
       KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET,
       krait_sheet_number_at,
       OF(woken_by) },
+    { { "switched to", 0, 0, 3 },
+      "switched_to",
+      &kind_greenlet,
+      KRAIT_SHEET_QUIET,
+      krait_sheet_number_at,
+      OF(to) },
+    { { "parent", 0, 0, 3 }, "parent", &kind_greenlet, KRAIT_SHEET_QUIET, krait_sheet_number_at, OF(parent) },
     NAME("process", "process", process, KRAIT_SHEET_DATA, 0),
     { { "depth", 0, 0, 0 }, "depth", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA, krait_sheet_number_at, OF(depth) },
     { { "task", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },
@@ -97,6 +134,11 @@ static uint64_t key_of(uint32_t process, uint64_t id)
     return (uint64_t)process << 32 | (uint32_t)id;
 }
 
+static bool waits_for_task(const struct row *row)
+{
+    return strcmp(row->state, krait_task_state_names[KRAIT_TASK_TASK]) == 0;
+}
+
 /* The state that lasts beyond the moment; the range ends right behind it. */
 static int take_states(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
@@ -108,7 +150,7 @@ static int take_states(void *ctx, const struct krait_track *track, const struct 
         return 0;
     row->state = krait_track_text(a->report->trace, batch->name[last]);
     row->for_ns = a->at_ns - batch->t_ns[last];
-    bool waits = strcmp(row->state, krait_task_state_names[KRAIT_TASK_TASK]) == 0;
+    bool waits = waits_for_task(row);
     uint64_t value = batch->value[last] ? (uint64_t)batch->value[last] : KRAIT_SHEET_NONE;
     row->whom = waits ? value : KRAIT_SHEET_NONE;
     row->woken_by = waits ? KRAIT_SHEET_NONE : value;
@@ -124,6 +166,8 @@ static int takes(void *ctx, uint32_t index)
         !krait_select_named(&a->report->options->select.processes, track->process_name, track->pid))
         return 0;
     a->rows[track->key] = (struct row){ .id = track->number,
+                                        .whom = KRAIT_SHEET_NONE,
+                                        .woken_by = KRAIT_SHEET_NONE,
                                         .track = index,
                                         .process = track->process_name,
                                         .child = KRAIT_NO_ID,
@@ -150,23 +194,68 @@ static uint64_t nursery_of(const struct awaiting *a, uint32_t task)
     return a->at_ns < of->moved_ns ? of->nursery_before : of->nursery;
 }
 
-/* Notes which tasks of a process wait at the end of a nursery, and puts them by it into `waiting`. */
-static int find_exits(struct awaiting *a, uint32_t process, struct krait_map *waiting)
+/* What holds the tasks that it waits for: the nursery's address, or the number of the set. 0: there are not several. */
+static uint64_t several_of(const struct row *row, const struct krait_task_then *then)
+{
+    bool is_of_several = then->left.reason == KRAIT_task_leave_reason_future ||
+                         then->left.reason == KRAIT_task_leave_reason_tasks;
+    if (then->runs || !waits_for_task(row))
+        return 0;
+    return is_of_several ? then->left.on : then->awaits.set;
+}
+
+static bool is_hub(const struct awaiting *a, uint64_t index)
+{
+    return krait_task_is_hub(a->report->trace->tasks[index].name);
+}
+
+/* An id + 1; 0: it is not known, or gevent's hub. */
+static uint64_t other_greenlet(const struct awaiting *a, uint32_t process, uint32_t id)
+{
+    const uint64_t *index = krait_map_get(&a->by_id, key_of(process, id));
+    bool is_known = id == 0 || (index && !is_hub(a, *index - 1));
+    return is_known ? (uint64_t)id + 1 : 0;
+}
+
+/* KRAIT_NO_ID: it is no greenlet, or its parent is not known. */
+static uint32_t parent_of(const struct awaiting *a, uint64_t index)
+{
+    return krait_task_parent_at(&a->report->trace->tasks[index], a->at_ns);
+}
+
+/* A greenlet waits for the one that it has switched to, whose end goes back to it. */
+static void take_greenlet(struct awaiting *a, uint32_t process, uint64_t index,
+                          const struct krait_task_then *then)
+{
+    struct row *row = &a->rows[index];
+    uint32_t id = (uint32_t)then->left.on;
+    bool is_left = !then->runs && then->left.reason == KRAIT_task_leave_reason_switched;
+    if (is_hub(a, index))
+        return;
+    row->parent = other_greenlet(a, process, parent_of(a, index));
+    if (!is_left)
+        return;
+    row->to = other_greenlet(a, process, id);
+    const uint64_t *to = id ? krait_map_get(&a->by_id, key_of(process, id)) : NULL;
+    if (to && !waits_for_task(row) && parent_of(a, *to - 1) == row->id)
+        row->whom = id;
+}
+
+/* Notes of the tasks of a process which wait for several, and puts them by that into `waiting`; of greenlets, to which
+ * they switched. */
+static int find_waits(struct awaiting *a, uint32_t process, struct krait_map *waiting)
 {
     KRAIT_AUTO_FREE struct krait_task_then *then = NULL;
     uint32_t count = 0;
     int rc = krait_tasks_at(a->report->trace, process, a->at_ns + 1, &then, &count);
     for (uint32_t i = 0; i < count && !rc; i++) {
-        const struct krait_payload_task_leave *left = &then[i].left;
-        const uint64_t *index = krait_map_get(&a->by_id, key_of(process, left->task));
+        const uint64_t *index = krait_map_get(&a->by_id, key_of(process, then[i].left.task));
         struct row *row = index && *index ? &a->rows[*index - 1] : NULL;
-        bool waits = row && row->is_known && strcmp(row->state, krait_task_state_names[KRAIT_TASK_TASK]) == 0;
-        bool is_of_several =
-            left->reason == KRAIT_task_leave_reason_future || left->reason == KRAIT_task_leave_reason_tasks;
-        if (!waits || then[i].runs || !is_of_several)
+        if (!row || !row->is_known)
             continue;
-        row->nursery = left->on;
-        rc = krait_map_put(waiting, left->on, *index);
+        take_greenlet(a, process, *index - 1, &then[i]);
+        row->nursery = several_of(row, &then[i]);
+        rc = row->nursery ? krait_map_put(waiting, row->nursery, *index) : 0;
     }
     return rc;
 }
@@ -176,7 +265,7 @@ static int find_children(struct awaiting *a, uint32_t process)
 {
     const struct krait_trace *trace = a->report->trace;
     struct krait_map waiting = { 0 };
-    int rc = find_exits(a, process, &waiting);
+    int rc = find_waits(a, process, &waiting);
     for (uint32_t i = 0; i < trace->task_count && !rc; i++) {
         const uint64_t *parent = trace->tasks[i].process == process && a->rows[i].is_known && nursery_of(a, i)
                                      ? krait_map_get(&waiting, nursery_of(a, i))
@@ -198,7 +287,8 @@ static int find_nurseries(struct awaiting *a)
     KRAIT_AUTO_FREE bool *have = calloc(trace->process_count + 1, sizeof(*have));
     int rc = have ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < trace->task_count && !rc; i++)
-        have[trace->tasks[i].process] |= trace->tasks[i].nursery != 0;
+        have[trace->tasks[i].process] |=
+            trace->tasks[i].nursery || trace->tasks[i].parents[0].id != KRAIT_NO_ID;
     for (uint32_t i = 0; i < trace->process_count && !rc; i++)
         rc = have[i] && a->asked[i] ? find_children(a, i) : 0;
     return rc;

@@ -29,7 +29,7 @@ enum krait_code_flags {
     KRAIT_CODE_TASK = 1 << 3,  /* a coroutine: tasks.h */
     KRAIT_CODE_WAKES = 1 << 4, /* of C: ends a task's wait */
     KRAIT_CODE_ARGS = 1 << 5,  /* its arguments are recorded: args.h; never in its own slot */
-    KRAIT_CODE_GREEN = 8,      /* from this bit on, of C: its number in green_waits.h, or 0 */
+    KRAIT_CODE_GREEN = 8,      /* from this bit on: its number in green_waits.h, or 0 */
 };
 
 /* A function, found by an address: of its code object, PyMethodDef or type. 32 bytes, so two fit a cache line. */

@@ -524,6 +524,14 @@ static bool look_for_tasks(struct krait_interp *in, PyObject *code, const char *
     return is_coroutine;
 }
 
+/* Whether it is one in which greenlets wait. */
+static void note_green_wait(const struct krait_interp *in, struct krait_code *slot, const struct code_text *t)
+{
+    uint32_t green = slot && in->agent->tasks ? krait_green_waits_function(t->module, t->name) : 0;
+    if (green)
+        slot->flags |= green << KRAIT_CODE_GREEN;
+}
+
 struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, PyObject *frame)
 {
     PyObject *type, *value, *traceback;
@@ -539,6 +547,7 @@ struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, Py
     struct krait_code *slot = finish(in, code, KRAIT_code_kind_python, take, &t);
     if (slot && is_coroutine)
         slot->flags |= KRAIT_CODE_TASK;
+    note_green_wait(in, slot, &t);
     bool may_have_args = krait_args_asked && slot && slot->id && is_function(code);
     uint64_t args = may_have_args ? krait_args_of(t.module, t.name, t.file) : 0;
     bool changes = args || krait_map_get(&in->args, (uintptr_t)code); /* another had its address */
@@ -683,9 +692,7 @@ struct krait_code *krait_code_define_c(struct krait_interp *in, const void *key,
     struct krait_code *slot = finish(in, key, KRAIT_code_kind_c, take, &t);
     if (slot && krait_tasks_is_waker(t.module, t.name))
         slot->flags |= KRAIT_CODE_WAKES;
-    uint32_t green = slot && in->agent->tasks ? krait_green_waits_function(t.module, t.name) : 0;
-    if (green)
-        slot->flags |= green << KRAIT_CODE_GREEN;
+    note_green_wait(in, slot, &t);
     PyErr_Restore(type, value, traceback);
     return slot;
 }

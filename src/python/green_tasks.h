@@ -24,12 +24,14 @@ struct krait_green_switch {
     uint32_t left, entered; /* ids; 0: the main greenlet */
     uint32_t at;            /* the function that switched; 0: not known */
     uint32_t by; /* of gevent's hub, that it runs for: the id of the task that woke this one; 0: not known */
+    uint32_t awaits; /* the id of the greenlet for whose end the one that was left waits; 0: none, or a set */
+    uint64_t set;    /* ... the number of a set of such: green_lets.h */
     enum krait_event_enum_value reason;
 };
 
 enum {
-    KRAIT_GREEN_BYTES = 3 * sizeof(struct krait_event_extended) + KRAIT_BYTES_task_leave +
-                        KRAIT_BYTES_task_run + KRAIT_BYTES_task_wake_by,
+    KRAIT_GREEN_BYTES = 4 * sizeof(struct krait_event_extended) + KRAIT_BYTES_task_leave +
+                        KRAIT_BYTES_task_await + KRAIT_BYTES_task_run + KRAIT_BYTES_task_wake_by,
 };
 
 /* The thread has switched; `threw`: by an exception. GIL held, in the trace function; leaves no exception. */
@@ -37,10 +39,11 @@ struct krait_green_switch krait_green_tasks_switch(struct krait_interp *in, PyOb
                                                    PyObject *target, bool threw);
 /* Write what it is to the tasks, where there is room for it all. */
 void krait_green_tasks_put_leave(struct krait_ring *ring, uint64_t t, const struct krait_green_switch *of);
+void krait_green_tasks_put_await(struct krait_ring *ring, uint64_t t, const struct krait_green_switch *of);
 void krait_green_tasks_put_run(struct krait_ring *ring, uint64_t t, const struct krait_green_switch *of);
 
 /* A function of green_waits.h is called on `object`. GIL held; keeps errno and the exception. */
-void krait_green_tasks_call(uint32_t function, PyObject *object);
+void krait_green_tasks_call(struct krait_interp *in, uint32_t function, PyObject *object);
 
 /* Whether nothing is known of this thread's greenlets: it is a new recording, or a forked child. */
 bool krait_green_tasks_are_new(void);

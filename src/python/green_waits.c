@@ -9,34 +9,49 @@
 /* What waits for what. */
 enum kind { NOTHING, EVENT, RESULT, LOCK, ITEM, ROOM, LET };
 
-/* ".get": of any class. Source: gevent's src/gevent: event.py, _semaphore.py, queue.py, greenlet.py. */
+/* ".get": of any class. Source: gevent's src/gevent: event.py, _semaphore.py, queue.py, greenlet.py, _hub_primitives.py,
+ * pool.py, thread.py. Those of Python tell for whom they wait by a local variable. */
 static const struct function {
     const char *module, *name;
     enum kind waits, wakes;
     bool all; /* it wakes all that wait */
+    struct krait_green_awaiting awaiting;
 } functions[] = {
-    { "gevent._gevent_cevent", "Event.wait", EVENT, NOTHING, false },
-    { "gevent._gevent_cevent", "Event.set", NOTHING, EVENT, true },
-    { "gevent._gevent_cevent", "AsyncResult.get", RESULT, NOTHING, false },
-    { "gevent._gevent_cevent", "AsyncResult.wait", RESULT, NOTHING, false },
-    { "gevent._gevent_cevent", "AsyncResult.set", NOTHING, RESULT, true },
-    { "gevent._gevent_cevent", "AsyncResult.set_exception", NOTHING, RESULT, true },
-    { "gevent._gevent_c_semaphore", ".acquire", LOCK, NOTHING, false },
-    { "gevent._gevent_c_semaphore", ".release", NOTHING, LOCK, false },
-    { "gevent._gevent_c_semaphore", ".__enter__", LOCK, NOTHING, false }, /* 3.14: of a with statement */
-    { "gevent._gevent_c_semaphore", ".__exit__", NOTHING, LOCK, false },
-    { "gevent._gevent_cqueue", ".get", ITEM, ROOM, false },
-    { "gevent._gevent_cqueue", ".get_nowait", NOTHING, ROOM, false },
-    { "gevent._gevent_cqueue", ".put", ROOM, ITEM, false },
-    { "gevent._gevent_cqueue", ".put_nowait", NOTHING, ITEM, false },
-    { "gevent._gevent_cgreenlet", "Greenlet.join", LET, NOTHING, false },
-    { "gevent._gevent_cgreenlet", "Greenlet.get", LET, NOTHING, false },
+    { "gevent._gevent_cevent", "Event.wait", .waits = EVENT },
+    { "gevent._gevent_cevent", "Event.set", .wakes = EVENT, .all = true },
+    { "gevent._gevent_cevent", "AsyncResult.get", .waits = RESULT },
+    { "gevent._gevent_cevent", "AsyncResult.wait", .waits = RESULT },
+    { "gevent._gevent_cevent", "AsyncResult.set", .wakes = RESULT, .all = true },
+    { "gevent._gevent_cevent", "AsyncResult.set_exception", .wakes = RESULT, .all = true },
+    { "gevent._gevent_c_semaphore", ".acquire", .waits = LOCK },
+    { "gevent._gevent_c_semaphore", ".release", .wakes = LOCK },
+    { "gevent._gevent_c_semaphore", ".__enter__", .waits = LOCK }, /* 3.14: of a with statement */
+    { "gevent._gevent_c_semaphore", ".__exit__", .wakes = LOCK },
+    { "gevent._gevent_cqueue", ".get", .waits = ITEM, .wakes = ROOM },
+    { "gevent._gevent_cqueue", ".get_nowait", .wakes = ROOM },
+    { "gevent._gevent_cqueue", ".put", .waits = ROOM, .wakes = ITEM },
+    { "gevent._gevent_cqueue", ".put_nowait", .wakes = ITEM },
+    { "gevent._gevent_cgreenlet", "Greenlet.join", .waits = LET, .awaiting.how = KRAIT_GREEN_ONE },
+    { "gevent._gevent_cgreenlet", "Greenlet.get", .waits = LET, .awaiting.how = KRAIT_GREEN_ONE },
+    { "gevent._gevent_cgreenlet", "Greenlet.kill", .waits = LET, .awaiting.how = KRAIT_GREEN_ONE },
+    { "gevent._gevent_cgreenlet", "joinall", .awaiting.how = KRAIT_GREEN_SEVERAL },
+    { "gevent._gevent_cgreenlet", "killall", .awaiting.how = KRAIT_GREEN_SEVERAL },
+    { "gevent._gevent_c_hub_primitives", "wait_on_objects", .awaiting.how = KRAIT_GREEN_SEVERAL },
+    { "gevent.pool", "Group.join", .awaiting = { KRAIT_GREEN_SEVERAL, "self", "greenlets" } },
+    { "gevent.thread", "_ThreadHandle.join", .awaiting = { KRAIT_GREEN_ONE, "glet", NULL } },
+    /* Others that may switch: what was called before at the same place is over. */
+    { "greenlet", "greenlet.switch", .waits = NOTHING },
+    { "greenlet", "greenlet.throw", .waits = NOTHING },
+    { "gevent._gevent_c", NULL, .waits = NOTHING },
 };
 
-static bool is_named(const struct function *function, const char *name)
+static bool is_named(const struct function *function, const char *module, const char *name)
 {
     const char *last = strrchr(name, '.');
-    return strcmp(function->name, name) == 0 || (last && strcmp(function->name, last) == 0);
+    if (!function->name)
+        return strncmp(function->module, module, strlen(function->module)) == 0;
+    return strcmp(function->module, module) == 0 &&
+           (strcmp(function->name, name) == 0 || (last && strcmp(function->name, last) == 0));
 }
 
 bool krait_green_waits_are_of(const char *module)
@@ -46,13 +61,18 @@ bool krait_green_waits_are_of(const char *module)
 
 uint32_t krait_green_waits_function(const char *module, const char *name)
 {
-    if (!krait_green_waits_are_of(module))
+    if (!krait_green_waits_are_of(module) && strcmp(module, "greenlet") != 0)
         return 0;
     for (uint32_t i = 0; i < KRAIT_ARRAY_LEN(functions); i++) {
-        if (strcmp(functions[i].module, module) == 0 && is_named(&functions[i], name))
+        if (is_named(&functions[i], module, name))
             return i + 1;
     }
     return 0;
+}
+
+struct krait_green_awaiting krait_green_waits_awaiting(uint32_t function)
+{
+    return functions[function - 1].awaiting;
 }
 
 /* ---- records: one for all that wait for an object ---- */
@@ -125,7 +145,7 @@ static void wait_for(struct krait_green_waits *waits, uint64_t object, uint32_t 
 
 /* ---- calls and switches ---- */
 
-static long lasti_of(PyObject *frame)
+long krait_green_lasti(PyObject *frame)
 {
     PyObject *lasti = PyObject_GetAttrString(frame, "f_lasti");
     long at = lasti ? PyLong_AsLong(lasti) : -1;
@@ -141,7 +161,7 @@ static void note_call(struct krait_green_waits *waits, enum kind kind, PyObject 
     if (!frame)
         return;
     waits->call.kind = kind;
-    waits->call.lasti = lasti_of(frame);
+    waits->call.lasti = krait_green_lasti(frame);
 }
 
 void krait_green_waits_call(struct krait_green_waits *waits, uint32_t function, PyObject *object,
@@ -151,7 +171,8 @@ void krait_green_waits_call(struct krait_green_waits *waits, uint32_t function, 
     int saved_errno = errno;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    waits->call.kind = NOTHING;
+    if (it->wakes || it->waits)
+        waits->call.kind = NOTHING;
     if (it->wakes)
         wake(waits, (uintptr_t)object, it->wakes, it->all, task);
     if (it->waits && task)
@@ -164,7 +185,8 @@ void krait_green_waits_leave(struct krait_green_waits *waits, uint32_t task, PyO
 {
     const struct krait_green_call call = waits->call;
     waits->call.kind = NOTHING;
-    if (call.kind && call.task == task && frame && call.frame == frame && call.lasti == lasti_of(frame))
+    if (call.kind && call.task == task && frame && call.frame == frame &&
+        call.lasti == krait_green_lasti(frame))
         wait_for(waits, call.object, call.kind, task);
 }
 

@@ -40,10 +40,29 @@ struct krait_green_waits {
     } call;
 };
 
+/* Of how many greenlets a function waits for the end. */
+enum krait_green_await {
+    KRAIT_GREEN_NONE,
+    KRAIT_GREEN_ONE,
+    KRAIT_GREEN_SEVERAL,
+};
+
+/* What a function tells of that. */
+struct krait_green_awaiting {
+    enum krait_green_await how;
+    /* The local variable of a Python function that has them, and the attribute of that; NULL: a function of C is called on
+     * them, or they are the variable itself. */
+    const char *local, *attr;
+};
+
 /* Whether a module's functions tell that the program has greenlets of gevent. */
 bool krait_green_waits_are_of(const char *module);
-/* A number of a function of C that is such a function; 0: it is none. */
+/* A number of a function that is such a function; 0: it is none. */
 uint32_t krait_green_waits_function(const char *module, const char *name);
+/* Of such a number. */
+struct krait_green_awaiting krait_green_waits_awaiting(uint32_t function);
+/* Which instruction a frame is at; -1: it is not known. Leaves no exception. */
+long krait_green_lasti(PyObject *frame);
 /* It is called on `object`, by the task; 0: by the main greenlet. GIL held; keeps errno and the exception. */
 void krait_green_waits_call(struct krait_green_waits *waits, uint32_t function, PyObject *object,
                             uint32_t task);

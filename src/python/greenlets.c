@@ -100,6 +100,7 @@ static void put_switch(struct krait_ring *ring, uint64_t t, uint16_t from, uint1
 {
     bool look = !krait_ring_has_room(ring, t) || (begins && tasks->entered);
     krait_green_tasks_put_leave(ring, t, tasks);
+    krait_green_tasks_put_await(ring, t, tasks);
     put_stacks(ring, t, from, to);
     krait_green_tasks_put_run(ring, t, tasks);
     if (look)

@@ -449,7 +449,7 @@ static void note_method(struct krait_interp *in, uint32_t flags, PyObject *objec
     if (flags & KRAIT_CODE_WAKES)
         krait_tasks_wake(in, object);
     else
-        krait_green_tasks_call(flags >> KRAIT_CODE_GREEN, object);
+        krait_green_tasks_call(in, flags >> KRAIT_CODE_GREEN, object);
 }
 
 static PyObject *task_call(KRAIT_ARGS)

@@ -266,14 +266,19 @@ struct krait_agent_task *krait_tasks_define(struct krait_interp *in, PyObject *o
 
 /* ---- nurseries ---- */
 
-void krait_tasks_write_nursery(struct krait_interp *in, struct krait_agent_task *task, const void *nursery)
+void krait_tasks_write_member(struct krait_interp *in, uint32_t id, uint64_t nursery)
 {
     uint8_t payload[KRAIT_PAYLOAD_MAX];
-    size_t n = krait_put_task_nursery(
-        payload, &(struct krait_payload_task_nursery){ .task = task->id, .nursery = (uintptr_t)nursery });
-    task->nursery = nursery; /* an address alone */
+    size_t n = krait_put_task_nursery(payload,
+                                      &(struct krait_payload_task_nursery){ .task = id, .nursery = nursery });
     if (in->definitions)
         krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_task_nursery, payload, n);
+}
+
+void krait_tasks_write_nursery(struct krait_interp *in, struct krait_agent_task *task, const void *nursery)
+{
+    task->nursery = nursery; /* an address alone */
+    krait_tasks_write_member(in, task->id, (uintptr_t)nursery);
 }
 
 /* Which task of trio runs in which nursery. Source: trio/_core/_run.py, Task. Its attributes are slots: reading them runs no

@@ -69,6 +69,8 @@ void krait_tasks_resumed(struct krait_interp *in, PyObject *frame);
 uint32_t krait_tasks_next_id(struct krait_interp *in);
 /* Writes what a task is. `coroutine`: the id of its function; 0: it has not begun, or is not known. */
 void krait_tasks_write_definition(struct krait_interp *in, uint32_t id, uint32_t coroutine, const char *name);
+/* Writes that a task runs in a nursery, or is awaited together with others: task:nursery. */
+void krait_tasks_write_member(struct krait_interp *in, uint32_t id, uint64_t nursery);
 
 /* In a forked child, or for another recording: nothing is known of any task. */
 void krait_tasks_forget(struct krait_interp *in);

@@ -63,6 +63,7 @@ static void go_on(struct krait_newest_tasks *tasks, uint32_t index)
         tasks->by_number[task->number] = 0;
     task->waits = false;
     task->number = 0;
+    task->awaits = (struct krait_payload_task_await){ 0 };
 }
 
 /* It waits for its turn alone. */
@@ -72,6 +73,7 @@ static void make_ready(struct krait_newest_tasks *tasks, uint32_t number)
     krait_waits_end(&tasks->waits, number);
     left->reason = KRAIT_task_leave_reason_yielded;
     left->on = 0;
+    tasks->items[number].awaits = (struct krait_payload_task_await){ 0 };
 }
 
 /* All that wait for it are ready. */
@@ -137,6 +139,13 @@ static void leave(struct krait_newest_tasks *tasks, const struct krait_payload_t
     tasks->switching = event->reason == KRAIT_task_leave_reason_switched ? index : 0;
 }
 
+static void await(struct krait_newest_tasks *tasks, const struct krait_payload_task_await *event)
+{
+    const uint64_t *index = krait_map_get(&tasks->by_id, event->task);
+    if (index && *index && tasks->items[*index - 1].waits)
+        tasks->items[*index - 1].awaits = *event;
+}
+
 static void switch_stacks(struct krait_newest_tasks *tasks, uint16_t from)
 {
     uint32_t index = tasks->switching, before = tasks->number_cap;
@@ -161,6 +170,7 @@ void krait_newest_tasks_follow(struct krait_newest_tasks *tasks, uint32_t id, st
     struct krait_payload_task_leave left;
     struct krait_payload_task_wake woken;
     struct krait_payload_task_wake_by woken_by;
+    struct krait_payload_task_await awaits;
     struct krait_payload_python_switch change;
     if (id == KRAIT_EVENT_task_run && krait_read_task_run(&payload, &begun))
         run(tasks, begun.task);
@@ -170,6 +180,8 @@ void krait_newest_tasks_follow(struct krait_newest_tasks *tasks, uint32_t id, st
         wake(tasks, woken.on);
     else if (id == KRAIT_EVENT_task_wake_by && krait_read_task_wake_by(&payload, &woken_by))
         wake_by(tasks, woken_by.task);
+    else if (id == KRAIT_EVENT_task_await && krait_read_task_await(&payload, &awaits))
+        await(tasks, &awaits);
     else if (id == KRAIT_EVENT_python_switch && krait_read_python_switch(&payload, &change))
         switch_stacks(tasks, change.from);
 }
@@ -185,10 +197,13 @@ void krait_newest_put(struct krait_buf *out, uint64_t time, uint32_t id, const v
 
 static void put_task(struct krait_buf *out, uint64_t time, const struct krait_newest_task *task)
 {
-    uint8_t payload[KRAIT_BYTES_task_leave];
-    if (task->left.task && task->waits)
-        krait_newest_put(out, time, KRAIT_EVENT_task_leave, payload,
-                         krait_put_task_leave(payload, &task->left));
+    uint8_t payload[KRAIT_MAX(KRAIT_BYTES_task_leave, KRAIT_BYTES_task_await)];
+    if (!task->left.task || !task->waits)
+        return;
+    krait_newest_put(out, time, KRAIT_EVENT_task_leave, payload, krait_put_task_leave(payload, &task->left));
+    if (task->awaits.task)
+        krait_newest_put(out, time, KRAIT_EVENT_task_await, payload,
+                         krait_put_task_await(payload, &task->awaits));
 }
 
 void krait_newest_tasks_put_waiting(const struct krait_newest_tasks *tasks, struct krait_buf *out,

@@ -4,6 +4,7 @@
  * what, and in which steps the thread is. Readers take it for events like any other (trace/tasks.h).
  *
  *   task:leave     of each task that waits; of a greenlet behind its stack, whose innermost call tells for what
+ *   task:await     ... for which others
  *   task:run       of each step that the thread is in, the outermost first
  */
 #ifndef KRAIT_RECORD_NEWEST_TASKS_H
@@ -17,7 +18,8 @@
 /* All zeros: none. The memory is that of the tasks that are there at one time. */
 struct krait_newest_tasks {
     struct krait_newest_task {
-        struct krait_payload_task_leave left; /* `task` 0: it has ended */
+        struct krait_payload_task_leave left;   /* `task` 0: it has ended */
+        struct krait_payload_task_await awaits; /* of a greenlet that waits for others; else all 0 */
         bool waits;
         uint16_t number; /* of python:switch, by which its stack waits; 0: it has none of its own */
         uint32_t next;   /* of those that have ended: the index + 1 */

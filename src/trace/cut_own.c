@@ -97,11 +97,14 @@ static void add_tasks(struct krait_buf *out, uint64_t ticks, const struct krait_
     for (uint32_t i = 0; i < tasks->count; i++) {
         const struct krait_task_then *then = &tasks->items[i];
         const struct krait_payload_task_run run = { .task = then->left.task };
-        uint8_t payload[KRAIT_BYTES_task_leave];
+        uint8_t payload[KRAIT_MAX(KRAIT_BYTES_task_leave, KRAIT_BYTES_task_await)];
         if (then->thread != thread || then->runs != runs)
             continue;
         size_t n = runs ? krait_put_task_run(payload, &run) : krait_put_task_leave(payload, &then->left);
         add_event(out, runs ? KRAIT_EVENT_task_run : KRAIT_EVENT_task_leave, ticks, payload, n);
+        if (then->awaits.task)
+            add_event(out, KRAIT_EVENT_task_await, ticks, payload,
+                      krait_put_task_await(payload, &then->awaits));
     }
 }
 

@@ -205,7 +205,9 @@ static int on_task_define(struct define *def, struct krait_cursor *cursor)
     trace->task_count += !known;
     struct krait_task *made = &trace->tasks[index];
     if (!known)
-        *made = (struct krait_task){ .process = (uint32_t)(def->process - trace->processes), .id = task.id };
+        *made = (struct krait_task){ .process = (uint32_t)(def->process - trace->processes),
+                                     .id = task.id,
+                                     .parents = { { KRAIT_NO_ID, 0 }, { KRAIT_NO_ID, 0 } } };
     made->func = func_of(def->image, task.coroutine);
     made->name = name;
     return 0;
@@ -223,6 +225,20 @@ static int on_task_nursery(struct define *def, struct krait_cursor *cursor)
     task->nursery_before = task->nursery;
     task->nursery = in.nursery;
     task->moved_ns = def->t_ns;
+    return 0;
+}
+
+static int on_task_parent(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_task_parent event;
+    if (!krait_read_task_parent(cursor, &event))
+        return -EBADMSG;
+    const uint64_t *index = krait_map_get(&def->image->tasks, event.task);
+    if (!index)
+        return 0;
+    struct krait_task *task = &def->trace->tasks[*index];
+    task->parents[1] = task->parents[0];
+    task->parents[0] = (struct krait_task_parent){ event.parent, def->t_ns };
     return 0;
 }
 
@@ -252,6 +268,7 @@ static define_fn *const handlers[] = {
     [KRAIT_EVENT_process_exit] = on_process_exit, [KRAIT_EVENT_lost] = on_lost,
     [KRAIT_EVENT_task_define] = on_task_define,   [KRAIT_EVENT_recording_switch] = on_recording_switch,
     [KRAIT_EVENT_process_cost] = on_process_cost, [KRAIT_EVENT_task_nursery] = on_task_nursery,
+    [KRAIT_EVENT_task_parent] = on_task_parent,
 };
 
 static int read_event(struct define *def, uint32_t id, struct krait_cursor *cursor)

@@ -110,6 +110,16 @@ void krait_tasks_of(const struct krait_trace *trace, uint32_t thread, bool *task
         krait_thread_events_read(&events, trace, thread, KRAIT_RANGE_ALL, &ignored);
 }
 
+/* -- greenlets -- */
+
+uint32_t krait_task_parent_at(const struct krait_task *task, uint64_t at_ns)
+{
+    uint32_t i = 0;
+    while (i < KRAIT_ARRAY_LEN(task->parents) && task->parents[i].from_ns > at_ns)
+        i++;
+    return i < KRAIT_ARRAY_LEN(task->parents) ? task->parents[i].id : KRAIT_NO_ID;
+}
+
 /* -- what it is called -- */
 
 bool krait_task_has_name(const struct krait_task *task)

@@ -42,7 +42,8 @@ struct now {
     uint64_t last_ns; /* to where its states were handed out */
     uint32_t c;       /* of a greenlet: the code of the C function that it switched in; 0: none */
     uint32_t thread;  /* that ran it last */
-    struct krait_payload_task_leave left; /* how its last step ended; `at` tells the state, be it of C */
+    struct krait_payload_task_leave left;   /* how its last step ended; `at` tells the state, be it of C */
+    struct krait_payload_task_await awaits; /* of a greenlet that waits for others; else all 0 */
     struct batch batch;
 };
 
@@ -147,6 +148,7 @@ static int go_to(struct pass *pass, uint32_t task, uint64_t t_ns, enum krait_tas
     int rc = end_state(pass, now, t_ns);
     now->since_ns = t_ns;
     now->state = state;
+    now->awaits = (struct krait_payload_task_await){ 0 };
     now->whom = whom == KRAIT_NO_ID ? 0 : pass->trace->tasks[whom].id;
     now->is_known = true;
     return rc;
@@ -372,6 +374,21 @@ static int on_wake_by(struct pass *pass, uint64_t t_ns, struct krait_cursor *pay
     return task == KRAIT_NO_ID ? 0 : end_wait(pass, task, t_ns, is_hub(pass, by) ? KRAIT_NO_ID : by);
 }
 
+/* A greenlet was left just now, in a function that may be any. */
+static int on_await(struct pass *pass, uint64_t t_ns, struct krait_cursor *payload)
+{
+    struct krait_payload_task_await event;
+    uint32_t task = krait_read_task_await(payload, &event) ? find_task(pass, event.task) : KRAIT_NO_ID;
+    struct now *now = task == KRAIT_NO_ID ? NULL : &pass->now[task];
+    if (!now || !now->is_known || now->since_ns != t_ns || now->state == KRAIT_TASK_RUNNING)
+        return 0;
+    uint32_t on = find_task(pass, event.on);
+    now->state = KRAIT_TASK_TASK;
+    now->whom = on == KRAIT_NO_ID ? 0 : event.on;
+    now->awaits = event;
+    return 0;
+}
+
 /* An event that is none of tasks'. */
 static void on_call(struct pass *pass, uint32_t id, uint64_t t_ns, struct krait_cursor *payload)
 {
@@ -417,10 +434,9 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
         return -ERANGE;
     look_for_loss(pass, t_ns);
     static int (*const handlers[KRAIT_EVENT_IDS])(struct pass *, uint64_t, struct krait_cursor *) = {
-        [KRAIT_EVENT_task_run] = on_run,
-        [KRAIT_EVENT_task_leave] = on_leave,
-        [KRAIT_EVENT_task_wake] = on_wake,
-        [KRAIT_EVENT_task_wake_by] = on_wake_by,
+        [KRAIT_EVENT_task_run] = on_run,     [KRAIT_EVENT_task_leave] = on_leave,
+        [KRAIT_EVENT_task_wake] = on_wake,   [KRAIT_EVENT_task_wake_by] = on_wake_by,
+        [KRAIT_EVENT_task_await] = on_await,
     };
     if (!handlers[id]) {
         on_call(pass, id, t_ns, &payload);
@@ -476,7 +492,7 @@ struct kept {
     uint64_t t_ns;
     uint32_t id, strand, order;
     uint32_t size;
-    uint8_t payload[KRAIT_BYTES_task_leave];
+    uint8_t payload[KRAIT_MAX(KRAIT_BYTES_task_leave, KRAIT_BYTES_task_await)];
 };
 
 struct together {
@@ -721,7 +737,8 @@ static struct krait_task_then then_of(const struct now *now, const struct krait_
     struct krait_task_then then = { .thread = now->thread,
                                     .since_ns = now->since_ns,
                                     .runs = now->state == KRAIT_TASK_RUNNING,
-                                    .left = now->left };
+                                    .left = now->left,
+                                    .awaits = now->awaits };
     then.left.task = task->id;
     if (now->state == KRAIT_TASK_READY) /* it has been woken */
         then.left.reason = KRAIT_task_leave_reason_yielded;

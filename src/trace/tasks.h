@@ -40,13 +40,18 @@ extern const char *const krait_task_state_names[KRAIT_TASK_STATES];
 /* Whether the program gave it a name: krait_task_is_named. */
 bool krait_task_has_name(const struct krait_task *task);
 
-/* The state of a task at a given time. `left` has its id and, if the task is not running, why it waits, for what, and where. */
+/* The state of a task at a given time. `left` has its id and, if the task is not running, why it waits, for what, and where:
+ * of a greenlet, to which one it switched. */
 struct krait_task_then {
     uint32_t thread; /* the last one that ran it */
     uint64_t since_ns;
     bool runs;
     struct krait_payload_task_leave left;
+    struct krait_payload_task_await awaits; /* of a greenlet that waits for others; else all 0 */
 };
+
+/* The id of a greenlet's parent; 0: its thread's main greenlet; KRAIT_NO_ID: it is not known. */
+uint32_t krait_task_parent_at(const struct krait_task *task, uint64_t at_ns);
 
 /* Finds the tasks that existed at `at_ns`, which is above 0, in a process that krait recorded, sorted by since_ns. The caller
  * frees *then. Returns 0 or -ENOMEM. */

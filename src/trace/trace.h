@@ -82,9 +82,15 @@ struct krait_task {
     uint32_t id;      /* in the process, from 1 */
     uint32_t func;    /* its coroutine's; KRAIT_NO_ID: it has not begun */
     const char *name; /* "Task-7" if nobody gave it one */
-    /* The address of the nursery of trio that it runs in, or of asyncio's future for several tasks; 0: none. */
+    /* The address of the nursery of trio that it runs in, or of asyncio's future for several tasks, or the number of the
+     * set of greenlets that are awaited together; 0: none. */
     uint64_t nursery;
     uint64_t nursery_before, moved_ns; /* the nursery that it was in before moved_ns */
+    /* Of a greenlet: its parent from a time on, and the one before that; of no id before both. */
+    struct krait_task_parent {
+        uint32_t id; /* 0: the thread's main greenlet; KRAIT_NO_ID: not known */
+        uint64_t from_ns;
+    } parents[2];
 };
 
 struct krait_trace_lost {

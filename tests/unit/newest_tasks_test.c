@@ -60,6 +60,13 @@ static void switch_from(struct krait_newest_tasks *tasks, uint16_t from)
                               (struct krait_cursor){ payload, payload + n });
 }
 
+static void await_set(struct krait_newest_tasks *tasks, uint32_t task, uint64_t set)
+{
+    uint8_t payload[KRAIT_BYTES_task_await];
+    size_t n = krait_put_task_await(payload, &(struct krait_payload_task_await){ .task = task, .set = set });
+    krait_newest_tasks_follow(tasks, KRAIT_EVENT_task_await, (struct krait_cursor){ payload, payload + n });
+}
+
 /* The first task waits for each of the others, one after the other. */
 static void tasks_that_have_ended_take_no_memory(void **state)
 {
@@ -122,6 +129,34 @@ static void of_very_many_that_wait_for_one_task_each_may_go_on_alone(void **stat
     krait_newest_tasks_done(&tasks);
 }
 
+static size_t bytes_of_waiting(const struct krait_newest_tasks *tasks)
+{
+    KRAIT_AUTO_BUF out = { 0 };
+    krait_newest_tasks_put_waiting(tasks, &out, 0, SIZE_MAX);
+    return out.len;
+}
+
+static void a_greenlet_waits_for_others_until_it_goes_on(void **state)
+{
+    enum {
+        LEAVE = sizeof(struct krait_event_extended) + KRAIT_BYTES_task_leave,
+        AWAIT = sizeof(struct krait_event_extended) + KRAIT_BYTES_task_await,
+    };
+    struct krait_newest_tasks tasks = { 0 };
+    leave(&tasks, 1, KRAIT_task_leave_reason_switched, 0);
+    await_set(&tasks, 1, 77);
+    await_set(&tasks, 2, 77); /* which is not known */
+    assert_int_equal(bytes_of_waiting(&tasks), LEAVE + AWAIT);
+    run(&tasks, 1);
+    assert_int_equal(bytes_of_waiting(&tasks), 0);
+    leave(&tasks, 1, KRAIT_task_leave_reason_switched, 0);
+    assert_int_equal(bytes_of_waiting(&tasks), LEAVE);
+    await_set(&tasks, 1, 78);
+    wake_by(&tasks, 1, 0);
+    assert_int_equal(bytes_of_waiting(&tasks), LEAVE);
+    krait_newest_tasks_done(&tasks);
+}
+
 /* Its stack is that of nobody else. */
 static void a_greenlet_that_ends_is_not_switched_from(void **state)
 {
@@ -146,6 +181,7 @@ int main(void)
         cmocka_unit_test(tasks_that_have_ended_take_no_memory),
         cmocka_unit_test(all_that_wait_for_one_future_are_ready_when_it_is_done),
         cmocka_unit_test(of_very_many_that_wait_for_one_task_each_may_go_on_alone),
+        cmocka_unit_test(a_greenlet_waits_for_others_until_it_goes_on),
         cmocka_unit_test(a_greenlet_that_ends_is_not_switched_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -328,6 +328,58 @@ def test_a_greenlet_that_runs_says_who_switched_to_it(synth, krait):
     assert at(45)["second"] == at(65)["second"] == ("running", None)
 
 
+PARENTS = (
+    THREE_GREENLETS
+    + """
+1us parent 1 0
+1us parent 2 1
+1us run 1
+10us leave 1 5 2
+10us run 2
+20us leave 2 5 0
+25us parent 2 3
+30us run 1
+40us leave 1 5 2
+40us run 2
+50us leave 2 5 3
+50us await 2 1 0
+50us nursery 1 77
+50us run 3
+60us leave 3 5 0
+70us run 2
+80us leave 2 5 3
+80us await 2 0 77
+80us run 3
+85us leave 3 5 1
+85us run 1
+90us leave 1 3
+95us return
+"""
+)
+
+
+def test_greenlets_say_whom_they_switched_to_and_their_parents(synth, krait, run, tmp_path):
+    """Those of the hub are left out. A part of the recording says the same."""
+    folder = synth(PARENTS)
+
+    def at(us, of=folder):
+        return tasks_at(krait, of, us, "state", "depth", "waits_for", "switched_to", "parent")
+
+    assert at(15) == {"first": ("switch", 0, 2, 2, 0), "second": ("running", 1, None, None, 1)}
+    assert at(22)["second"] == ("switch", 1, None, 0, 1)
+    assert at(45) == {"first": ("switch", 0, None, 2, 0), "second": ("running", 0, None, None, None)}
+    assert at(55)["second"] == ("task", 0, 1, None, None) and at(55)["first"][1] == 1
+    assert at(75)["second"] == ("running", 0, None, None, None)
+    assert at(82)["second"] == ("task", 0, None, None, None) and at(82)["first"][1] == 1
+    assert (at(92)["second"], "first" in at(92)) == (("task", 0, None, None, None), False)
+    part = tmp_path / "part"
+    run("cut", folder, "-o", part, "--from", "53us", "--until", "83us")
+    assert (at(2, part), at(27, part)) == (at(55), at(80))
+    (row,) = [r for r in verb_json(krait, "report", folder, "--by", "task")["tasks"] if r["name"] == "second"]
+    assert (row["task_ns"], row["switch_ns"]) == (35_000, 20_000)
+    assert "switched to" in run("report", folder, "--by", "task", "--at", "22us").stdout.splitlines()[0]
+
+
 HUB = THREE_GREENLETS + """
 1us run 2
 5us leave 2 5 1

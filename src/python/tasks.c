@@ -35,6 +35,12 @@ static struct step *last_step(void)
     return of_thread && of_thread->depth ? &of_thread->steps[of_thread->depth - 1] : NULL;
 }
 
+struct krait_agent_task *krait_tasks_running(const struct krait_interp *in)
+{
+    const struct step *last = last_step();
+    return last ? krait_tasks_find(in->tasks, last->task) : NULL;
+}
+
 static void note_root(void)
 {
     const struct step *last = last_step();
@@ -176,6 +182,17 @@ static struct krait_agent_task *waiter_of(const struct krait_tasks *tasks, const
     return is ? &tasks->tasks[index] : NULL;
 }
 
+/* Addresses of nurseries, futures and groups are even; numbers of sets are not: krait_several_of_frame. */
+static void count_member(struct krait_tasks *tasks, const void *nursery, int by)
+{
+    uint64_t set = (uintptr_t)nursery;
+    if (!(set & 1))
+        return;
+    krait_map_trim(&tasks->members, &tasks->most_members);
+    const uint64_t *before = krait_map_get(&tasks->members, set);
+    krait_map_put(&tasks->members, set, (before ? *before : 0) + (uint64_t)by);
+}
+
 static void end_task(struct krait_tasks *tasks, uint32_t index)
 {
     struct krait_agent_task *task = &tasks->tasks[index];
@@ -186,6 +203,7 @@ static void end_task(struct krait_tasks *tasks, uint32_t index)
         *known = krait_known(KRAIT_KNOWN_DONE, task->id);
     if (waiter)
         waiter->last = task->id;
+    count_member(tasks, task->nursery, -1);
     *task = (struct krait_agent_task){ .id = tasks->first_free };
     tasks->first_free = index;
 }
@@ -277,6 +295,8 @@ void krait_tasks_write_member(struct krait_interp *in, uint32_t id, uint64_t nur
 
 void krait_tasks_write_nursery(struct krait_interp *in, struct krait_agent_task *task, const void *nursery)
 {
+    count_member(in->tasks, task->nursery, -1);
+    count_member(in->tasks, nursery, 1);
     task->nursery = nursery; /* an address alone */
     krait_tasks_write_member(in, task->id, (uintptr_t)nursery);
 }
@@ -349,6 +369,8 @@ static void note_coroutine(struct krait_interp *in, PyObject *object, struct kra
 /* `first`: its first step. It waits for nothing any more. */
 static void note_begin(struct krait_interp *in, PyObject *object, struct krait_agent_task *task, bool first)
 {
+    if (task->future)
+        krait_several_go_on(in->tasks, (const void *)(uintptr_t)task->future);
     task->future = 0;
     task->awaits = NULL;
     if (task->moves || !task->nursery)
@@ -485,6 +507,8 @@ static void note_wait(struct krait_interp *in, const struct step *step, const st
     if (!task)
         return;
     task->future = it->future;
+    if (it->future)
+        krait_several_wait(in->tasks, (const void *)(uintptr_t)it->future);
     task->awaits = it->task;
     task->last = 0;
     task->gathers = it->gathers;
@@ -683,6 +707,9 @@ void krait_tasks_forget(struct krait_interp *in)
         return;
     krait_map_done(&in->tasks->by_address);
     in->tasks->by_address = (struct krait_map){ 0 };
+    krait_map_done(&in->tasks->members);
+    in->tasks->members = (struct krait_map){ 0 };
+    memset(in->tasks->waiting, 0, sizeof(in->tasks->waiting));
     in->tasks->count = 0;
     in->tasks->first_free = KRAIT_NO_ID;
 }
@@ -705,6 +732,7 @@ void krait_tasks_done(struct krait_interp *in)
     Py_XDECREF(tasks->trio_child);
     Py_XDECREF(tasks->trio_exit);
     krait_map_done(&tasks->by_address);
+    krait_map_done(&tasks->members);
     free(tasks->tasks);
     free(tasks);
 }

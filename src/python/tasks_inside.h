@@ -18,10 +18,19 @@ struct krait_agent_task {
     bool gathers;       /* it waits for gather(), which is not cancelled before its tasks have ended */
     /* Of trio, that it runs in; in asyncio the future, or the group, of several tasks, of which it is one. */
     const void *nursery;
+    /* The number of the set of tasks that it waits for by wait(), or has waited for so last; 0: none. How many there were. */
+    uint64_t own;
+    uint32_t sets;
     bool moves; /* ... until it has started: nursery.start() */
 };
 
-enum { KRAIT_TASK_TRAPS = 2, KRAIT_TASK_WAITS = 6, KRAIT_TASK_CALLBACKS = 10, KRAIT_TASK_COLLECTS = 2 };
+enum {
+    KRAIT_TASK_TRAPS = 2,
+    KRAIT_TASK_WAITS = 6,
+    KRAIT_TASK_CALLBACKS = 10,
+    KRAIT_TASK_COLLECTS = 2,
+    KRAIT_TASK_WAITING = 256
+};
 
 /* What an address is known to be: in the low bits of what by_address has of it. */
 enum krait_task_known {
@@ -48,6 +57,12 @@ struct krait_tasks {
     struct krait_map by_address; /* to krait_known(); 0: nothing */
     struct krait_agent_task *tasks;
     uint32_t count, cap, first_free; /* KRAIT_NO_ID: none is free */
+    struct krait_map members;        /* of sets, by number: tasks that have not ended */
+    size_t most_members;             /* of krait_map_trim */
+    struct krait_waiting {
+        const void *future;
+        uint32_t tasks;
+    } waiting[KRAIT_TASK_WAITING]; /* how many wait for a future, by its address; for some it is not known */
     /* Kept until the interpreter ends. NULL where they are not imported. */
     PyObject *get_loop, *current_task; /* _asyncio's functions; from 3.12 on current_task is one */
     PyObject *current_tasks;           /* before: its dictionary of loops and tasks */
@@ -72,6 +87,8 @@ struct krait_tasks {
 struct krait_agent_task *krait_tasks_find(const struct krait_tasks *tasks, const void *address);
 /* Writes which task this is. `root`: its coroutine's code, or NULL: it has not begun. NULL: memory is out. */
 struct krait_agent_task *krait_tasks_define(struct krait_interp *in, PyObject *object, const void *root);
+/* The one whose step the thread is in; NULL: none. */
+struct krait_agent_task *krait_tasks_running(const struct krait_interp *in);
 bool krait_tasks_is_of_asyncio(const struct krait_tasks *tasks, PyObject *object);
 void krait_tasks_write_nursery(struct krait_interp *in, struct krait_agent_task *task, const void *nursery);
 
@@ -92,6 +109,9 @@ struct krait_several {
 
 /* What a coroutine waits for that is about to yield: `code` is that of the innermost frame. Keeps errno and the exception. */
 struct krait_several krait_several_of_frame(struct krait_interp *in, PyObject *code);
+/* A task waits for a future; it does no more. */
+void krait_several_wait(struct krait_tasks *tasks, const void *future);
+void krait_several_go_on(struct krait_tasks *tasks, const void *future);
 /* What a future that a task waits for stands for, if that shows in the future. Leaves no exception. */
 struct krait_several krait_several_of_future(struct krait_interp *in, PyObject *future);
 /* Whether a coroutine, that of asyncio's queue in it, waits for a task: as_completed(). */

@@ -8,6 +8,10 @@
  *   wait(), wait_for()    they are local variables of the innermost coroutine, as is the future
  *   a task group          likewise, in `self`
  *
+ * A loop calls wait() again and again, each time for those that are left. Its tasks are told to be in a set of the task that
+ * waits, which stays the same while all of it that have not ended are awaited again: so each is told once, and not at each
+ * wait.
+ *
  * The loop ends such a wait, outside of all steps: it calls a callback with the task that has ended, which ends the wait
  * or does not. So whose end it was is in that function's frame.
  */
@@ -22,20 +26,24 @@
 /* gather() of gather() ..., and how many futures of inner ones are looked at: one may be in many. */
 enum { DEEPEST = 8, MOST_INNER = 1 << 18 };
 
+/* What tasks are told to be in: the future; what has the variables, because more tasks may come; or a set of the task that
+ * waits, because it may wait for the same ones again. */
+enum told { IN_FUTURE, IN_OWNER, IN_SET };
+
 /* Source: Lib/asyncio/tasks.py, Lib/asyncio/taskgroups.py, where __aexit__ has become two, and anyio's
  * _backends/_asyncio.py. */
 static const struct wait {
     const char *module, *class, *name;
     const char *of; /* a local variable that has them; NULL: they are local variables themselves */
     const char *future, *children;
-    bool grows; /* more tasks may come */
+    enum told told;
 } waits[KRAIT_TASK_WAITS] = {
-    { "asyncio.taskgroups", "TaskGroup", "__aexit__", "self", "_on_completed_fut", "_tasks", true },
-    { "asyncio.taskgroups", "TaskGroup", "_aexit", "self", "_on_completed_fut", "_tasks", true },
-    { "anyio._backends._asyncio", "TaskGroup", "__aexit__", "self", "_on_completed_fut", "_tasks", true },
-    { "asyncio.tasks", NULL, "_wait", NULL, "waiter", "fs", false },
-    { "asyncio.tasks", NULL, "wait_for", NULL, "waiter", "fut", false }, /* up to 3.11 */
-    { "asyncio.tasks", NULL, "_cancel_and_wait", NULL, "waiter", "fut", false },
+    { "asyncio.taskgroups", "TaskGroup", "__aexit__", "self", "_on_completed_fut", "_tasks", IN_OWNER },
+    { "asyncio.taskgroups", "TaskGroup", "_aexit", "self", "_on_completed_fut", "_tasks", IN_OWNER },
+    { "anyio._backends._asyncio", "TaskGroup", "__aexit__", "self", "_on_completed_fut", "_tasks", IN_OWNER },
+    { "asyncio.tasks", NULL, "_wait", NULL, "waiter", "fs", IN_SET },
+    { "asyncio.tasks", NULL, "wait_for", NULL, "waiter", "fut", IN_FUTURE }, /* up to 3.11 */
+    { "asyncio.tasks", NULL, "_cancel_and_wait", NULL, "waiter", "fut", IN_FUTURE },
 };
 
 static const struct callback {
@@ -150,11 +158,42 @@ static uint32_t only_task(struct krait_interp *in, PyObject *children)
     return id;
 }
 
-static struct krait_several several_of(struct krait_interp *in, const void *future, PyObject *children,
-                                       const void *group)
+/* How many of them are in a set. */
+static uint64_t count_in(struct krait_interp *in, PyObject *children, uint64_t set)
 {
-    struct krait_several several = { .future = future, .on = group ? group : future };
-    several.only = group ? 0 : only_task(in, children);
+    PyObject *list = list_of(children);
+    uint64_t n = 0;
+    for (Py_ssize_t i = 0; list && i < PyList_Size(list); i++) {
+        const struct krait_agent_task *task = krait_tasks_find(in->tasks, PyList_GetItem(list, i));
+        n += task && (uintptr_t)task->nursery == set;
+    }
+    Py_XDECREF(list);
+    return n;
+}
+
+/* The number of the set that the tasks of wait() are in, or are to be in. It is above all that krait_awaited_task() makes of
+ * ids. 0: nobody waits. */
+static uint64_t set_of(struct krait_interp *in, PyObject *children)
+{
+    struct krait_agent_task *waiter = krait_tasks_running(in);
+    uint64_t own = waiter ? waiter->own : 0, found = count_in(in, children, own);
+    const uint64_t *members = krait_map_get(&in->tasks->members, own);
+    waiter = krait_tasks_running(in);
+    if (waiter && !(found && members && found == *members))
+        waiter->own = ((uint64_t)waiter->id << 32 | ++waiter->sets) << 1 | 1;
+    return waiter ? waiter->own : 0;
+}
+
+/* `wait` may be NULL; `owner` is what has the variables. */
+static struct krait_several several_of(struct krait_interp *in, const void *future, PyObject *children,
+                                       const struct wait *wait, const void *owner)
+{
+    struct krait_several several = { .future = future, .on = future };
+    enum told told = wait ? wait->told : IN_FUTURE;
+    several.only = told == IN_OWNER ? 0 : only_task(in, children);
+    uint64_t set = told == IN_SET && !several.only ? set_of(in, children) : 0;
+    if (told == IN_OWNER || set)
+        several.on = set ? (const void *)(uintptr_t)set : owner;
     several.any = several.only || note_children(in, children, &(struct noting){ .on = several.on });
     PyErr_Clear();
     return several;
@@ -176,7 +215,7 @@ static struct krait_several read_wait(struct krait_interp *in, const struct wait
     PyObject *future = is_there ? variable(code, owner, wait->future) : NULL;
     PyObject *children = future && future != Py_None ? variable(code, owner, wait->children) : NULL;
     if (children)
-        several = several_of(in, future, children, wait->grows ? owner : NULL);
+        several = several_of(in, future, children, wait, owner);
     Py_XDECREF(children);
     Py_XDECREF(future);
     Py_XDECREF(owner);
@@ -236,11 +275,40 @@ static PyObject *free_variable(PyObject *function, PyObject *code, const char *n
     return value;
 }
 
+static struct krait_waiting *waiting_for(struct krait_tasks *tasks, const void *future)
+{
+    return &tasks->waiting[krait_hash_u64((uintptr_t)future) % KRAIT_TASK_WAITING];
+}
+
+void krait_several_wait(struct krait_tasks *tasks, const void *future)
+{
+    struct krait_waiting *waiting = waiting_for(tasks, future);
+    if (waiting->future != future)
+        *waiting = (struct krait_waiting){ .future = future };
+    waiting->tasks++;
+}
+
+void krait_several_go_on(struct krait_tasks *tasks, const void *future)
+{
+    struct krait_waiting *waiting = waiting_for(tasks, future);
+    if (waiting->future == future && waiting->tasks)
+        waiting->tasks--;
+}
+
+/* A future has as many callbacks as there are tasks that wait for it. */
+static bool has_many_callbacks(struct krait_tasks *tasks, const void *future)
+{
+    enum { MANY = 16 };
+    const struct krait_waiting *waiting = waiting_for(tasks, future);
+    return waiting->future == future && waiting->tasks >= MANY;
+}
+
 /* The future that shield() protects, if this is one that it made. New reference or NULL. */
 static PyObject *shielded(struct krait_interp *in, PyObject *future)
 {
-    const struct krait_tasks *tasks = in->tasks;
-    bool may_be = tasks->shielded && krait_code_is_defined(krait_code_find(in, tasks->shield));
+    struct krait_tasks *tasks = in->tasks;
+    bool may_be = tasks->shielded && krait_code_is_defined(krait_code_find(in, tasks->shield)) &&
+                  !has_many_callbacks(tasks, future);
     PyObject *list = may_be ? callbacks_of(tasks, future) : NULL, *inner = NULL;
     for (Py_ssize_t i = 0; list && !inner && i < PyList_Size(list); i++) {
         PyObject *callback = callback_at(list, i);
@@ -265,7 +333,7 @@ struct krait_several krait_several_of_future(struct krait_interp *in, PyObject *
     PyObject *children = stood_for(in, future);
     struct krait_several several = { 0 };
     if (children)
-        several = several_of(in, future, children, NULL);
+        several = several_of(in, future, children, NULL, NULL);
     several.gathers = (PyObject *)Py_TYPE(future) == in->tasks->gathering;
     Py_XDECREF(children);
     PyErr_Clear();

@@ -254,7 +254,7 @@ async def main():
     print(os.getpid(), flush=True)
     while True:
         await asyncio.ensure_future(brief())
-        loop.call_soon(spin, 0.002)  # of no task
+        loop.call_soon(spin, 0.004)  # of no task
 asyncio.new_event_loop().run_until_complete(main())
 """
 

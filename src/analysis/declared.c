@@ -250,23 +250,49 @@ static int read_values(struct reader *r, const struct krait_toml *value, struct 
     return 0;
 }
 
+/* What an operator compares with has to be a number: else it would hold for no event. */
+static int check_number(struct reader *r, const struct krait_toml *value, const char *sign,
+                        const struct krait_condition *condition)
+{
+    double number;
+    if (condition->count > 1)
+        return refuse(r, value, "'%s' compares with one number", sign);
+    if (krait_trigger_number(condition->values[0], &number))
+        return 0;
+    return refuse(r, value,
+                  "'%s' compares with a number, which '%s' is not; '==' before it takes the whole as text",
+                  sign, condition->values[0]);
+}
+
+/* What is an operator in other languages: before a number it is not meant as text. */
+static int check_sign(struct reader *r, const struct krait_toml *value, const char *text)
+{
+    static const char *const meant[][2] = { { "=<", "<=" }, { "=>", ">=" }, { "=", "==" } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(meant); i++) {
+        size_t n = strlen(meant[i][0]);
+        double number;
+        if (strncmp(text, meant[i][0], n) == 0 && krait_trigger_number(text + n, &number))
+            return refuse(r, value, "there is no comparison '%s'; did you mean '%s'?", meant[i][0],
+                          meant[i][1]);
+    }
+    return 0;
+}
+
 static int read_condition(struct reader *r, const struct krait_toml *value, struct krait_condition *condition)
 {
     *condition = (struct krait_condition){ .part = krait_arena_strdup(&r->rules->arena, value->key) };
     int rc = condition->part ? check_part(r, value, value->key) : out_of_memory(r);
     rc = rc ? rc : read_values(r, value, condition);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(operators) && !rc; i++) {
-        size_t n = strlen(operators[i].sign);
-        const char **first = (const char **)&condition->values[0];
-        if (strncmp(*first, operators[i].sign, n) != 0)
+        const char *sign = operators[i].sign, **first = (const char **)&condition->values[0];
+        size_t n = strlen(sign);
+        if (strncmp(*first, sign, n) != 0)
             continue;
         *first += n + strspn(*first + n, " ");
         condition->op = operators[i].op;
-        if (condition->op > KRAIT_IS_NOT && condition->count > 1)
-            return refuse(r, value, "'%s' compares with one number", operators[i].sign);
-        break;
+        return condition->op > KRAIT_IS_NOT ? check_number(r, value, sign, condition) : 0;
     }
-    return rc;
+    return rc ? rc : check_sign(r, value, condition->values[0]);
 }
 
 static int take_where(struct reader *r, const struct krait_toml *value)

@@ -36,7 +36,7 @@ bool krait_trigger_may(const struct krait_trigger *trigger, const char *event)
     return !trigger->event_count || glob_of(trigger, event);
 }
 
-static bool read_number(const char *text, double *number)
+bool krait_trigger_number(const char *text, double *number)
 {
     char *end;
     *number = strtod(text, &end);
@@ -46,10 +46,10 @@ static bool read_number(const char *text, double *number)
 static bool is_one(const struct krait_condition *c, const char *text)
 {
     double number, other;
-    bool is_number = read_number(text, &number);
+    bool is_number = krait_trigger_number(text, &number);
     for (uint32_t i = 0; i < c->count; i++) {
-        if (is_number && read_number(c->values[i], &other) ? number == other
-                                                           : fnmatch(c->values[i], text, 0) == 0)
+        if (is_number && krait_trigger_number(c->values[i], &other) ? number == other
+                                                                    : fnmatch(c->values[i], text, 0) == 0)
             return true;
     }
     return false;
@@ -60,7 +60,7 @@ static bool holds(const struct krait_condition *c, const char *text)
     double number, other;
     if (c->op == KRAIT_IS || c->op == KRAIT_IS_NOT)
         return is_one(c, text) == (c->op == KRAIT_IS);
-    if (!read_number(text, &number) || !read_number(c->values[0], &other))
+    if (!krait_trigger_number(text, &number) || !krait_trigger_number(c->values[0], &other))
         return false;
     return c->op == KRAIT_LESS           ? number < other
            : c->op == KRAIT_LESS_OR_SAME ? number <= other

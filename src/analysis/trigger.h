@@ -78,6 +78,9 @@ bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_trigg
 /* Whether it may fire by an event of this name. */
 bool krait_trigger_may(const struct krait_trigger *trigger, const char *event);
 
+/* Whether a text is a number, blanks before it aside, as conditions compare it. */
+bool krait_trigger_number(const char *text, double *number);
+
 /* The i-th of the names that begin with a dollar; NULL: there are no more. */
 const char *krait_trigger_part(size_t i);
 

@@ -203,6 +203,11 @@ WRONG = [
     ("[interval.a]\nstart = 'x'\nstop = { where = { b = 1 } }\n", "own.toml:3: interval.a.stop: it needs a message or an event"),
     ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = [] } }\n", "own.toml:3: interval.a.b: an empty array is never matched"),
     ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = ['< 1', 2] } }\n", "'<' compares with one number"),
+    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '< abc' }\n", "own.toml:4: state.a.n: '<' compares with a number, which 'abc' is not"),
+    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '>=' }\n", "own.toml:4: state.a.n: '>=' compares with a number, which '' is not"),
+    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '=< 20' }\n", "own.toml:4: state.a.n: there is no comparison '=<'; did you mean '<='?"),
+    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '=>20' }\n", "own.toml:4: state.a.n: there is no comparison '=>'; did you mean '>='?"),
+    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '= 20' }\n", "own.toml:4: state.a.n: there is no comparison '='; did you mean '=='?"),
     ("[interval.a]\ncall = 'f'\nstart = 'x'\n", "own.toml:1: interval.a: an interval has a start and a stop, or a call, or a span"),
     ("[interval.a]\nspan = 'f'\nwithin = 'order'\n", "own.toml:3: interval.a.within: there is no interval 'order'"),
     ("[interval.a]\nspan = 'f'\nwithin = 'b'\n[interval.b]\nspan = 'g'\nwithin = 'c'\n[interval.c]\nspan = 'h'\nwithin = 'a'\n", "own.toml:3: interval.a.within: 'a' is within 'b', which is within it: a circle"),
@@ -235,6 +240,14 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(synth, krait, declare, 
     for command in ["analyses", declare(text)], ["intervals", synth(marks((0, 0, "x")), f"of{len(text)}"), "-f", declare(text)]:
         done = subprocess.run([krait, *command], capture_output=True, text=True)
         assert done.returncode == 1 and why in done.stderr
+
+
+@pytest.mark.parametrize("condition, count", [("== <module>", 1), ("=> a*", 1), ("== => 20", 0), ("!= <module>", 1), ("[<]module>", 1), ("== 7", 0)])
+def test_a_condition_may_be_a_text_that_looks_like_a_comparison(synth, krait, declare, condition, count):
+    folder = synth(marks((0, 0, "at <module>"), (0, 9, "at => abc")))
+    own = declare("[signal.at]\nmessage = 'at (?P<what>.*)'\nvalue = '$thread'\nwhere = { what = '%s' }\n" % condition)
+    done = subprocess.run([krait, "intervals", folder, "-f", own], capture_output=True, text=True, check=True)
+    assert ("no event is what 'at' looks for" not in done.stderr) == bool(count)
 
 
 @pytest.mark.parametrize(

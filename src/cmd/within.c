@@ -148,11 +148,16 @@ static int find_declared(struct search *search, uint32_t rule, struct krait_err 
     return rc ? rc : krait_runs_sort(found->items, found->count, sizeof(*found->items), by_begin);
 }
 
+static bool has_intervals(const struct krait_interval_rule *rule)
+{
+    return rule->kind != KRAIT_RULE_SIGNAL;
+}
+
 /* Its index among what the files declare; KRAIT_NO_ID: there is none of that name. */
 static uint32_t declared_rule(const struct krait_rules *rules, const char *name)
 {
     for (uint32_t i = 0; i < rules->count; i++) {
-        if (rules->items[i].kind != KRAIT_RULE_SIGNAL && strcmp(rules->items[i].name, name) == 0)
+        if (has_intervals(&rules->items[i]) && strcmp(rules->items[i].name, name) == 0)
             return i;
     }
     return KRAIT_NO_ID;
@@ -205,15 +210,29 @@ static const char *nearest_word(const char *name)
     return suggest.best;
 }
 
-/* The function or the declared name that is meant; NULL: none is near. */
+static bool is_signal(const struct search *search, const char *name)
+{
+    const struct krait_rules *rules = &search->declared;
+    for (uint32_t i = 0; i < rules->count; i++) {
+        if (!has_intervals(&rules->items[i]) && strcmp(rules->items[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The declared name that is meant, or the function if that is nearer; NULL: none is near. */
 static const char *nearest_name(const struct search *search, const char *name)
 {
     struct krait_suggest suggest = KRAIT_SUGGEST(name, strlen(name));
-    for (uint32_t i = 0; i < search->declared.count; i++)
-        krait_suggest_try(&suggest, search->declared.items[i].name);
+    for (uint32_t i = 0; i < search->declared.count; i++) {
+        if (has_intervals(&search->declared.items[i]))
+            krait_suggest_try(&suggest, search->declared.items[i].name);
+    }
+    struct krait_suggest of_funcs = KRAIT_SUGGEST(name, strlen(name));
     for (uint32_t i = 0; i < search->trace->func_count; i++)
-        krait_suggest_try(&suggest, search->trace->funcs[i].name);
-    return suggest.best;
+        krait_suggest_try(&of_funcs, search->trace->funcs[i].name);
+    bool is_nearer = of_funcs.best && (!suggest.best || of_funcs.best_distance < suggest.best_distance);
+    return is_nearer ? of_funcs.best : suggest.best;
 }
 
 static int refuse_none(const struct search *search, const char *name, struct krait_err *err)
@@ -226,6 +245,8 @@ static int refuse_none(const struct search *search, const char *name, struct kra
                              "--within '%s': no match of the first pattern is followed by one of the second; "
                              "krait intervals counts them",
                              name);
+    if (is_signal(search, name))
+        return krait_err_set(err, -ENOENT, "--within: '%s' is a signal, which has no intervals", name);
     if (word)
         return krait_err_set(err, -ENOENT, "--within: there is no '%s'; did you mean '%.*s:%s'?", name,
                              (int)(strrchr(name, ':') - name), name, word);

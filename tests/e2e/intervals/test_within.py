@@ -117,6 +117,24 @@ def test_of_names_that_are_as_near_the_shortest_is_meant(synth, krait):
     assert done.returncode == 1 and "did you mean 'work'?" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "within, why",
+    [
+        ("waiting:1", "--within: 'waiting' is a signal, which has no intervals\n"),
+        ("waitin:1", "there is no span 'waitin', and no call of such a function; 'START .. STOP' takes"),
+        ("ordr:1", "did you mean 'order'?"),  # the function ord is as near, and shorter
+        ("or:1", "did you mean 'order'?"),
+        ("ords:1", "did you mean 'ord'?"),
+    ],
+)
+def test_names_of_the_files_come_before_functions(synth, krait, tmp_path, within, why):
+    folder = synth("process 7 python3\ncode 1 python app ord app.py 1\nthread 7\n0us call 1\n1us mark Start%205\n2us mark Stop\n9us return\n")
+    own = tmp_path / "own.toml"
+    own.write_text("[interval.order]\nstart = 'Start'\nstop = 'Stop'\n[signal.waiting]\nmessage = 'Start (.*)'\n")
+    done = subprocess.run([krait, "report", folder, "-f", own, "--within", within], capture_output=True, text=True)
+    assert done.returncode == 1 and why in done.stderr
+
+
 def test_a_verb_that_shows_one_alone_lists_them(folder, krait, tmp_path):
     for words in (["cut", folder, "-o", tmp_path / "part"], ["view", folder, "--svg", tmp_path / "v.svg"], ["view", folder, "--no-open"], ["export", folder, "--to", "chrome", "-o", "-"]):
         done = subprocess.run([krait, *words, "--within", "work"], capture_output=True, text=True)

@@ -89,6 +89,18 @@ uint32_t krait_regex_group(const struct krait_regex *regex, const char *name)
     return named > 0 ? (uint32_t)named : 0;
 }
 
+/* The table has entries of one size: two bytes of the group's number, and the name with its NUL (pcre2api, "Information
+ * about a compiled pattern"). */
+const char *krait_regex_name(const struct krait_regex *regex, uint32_t i)
+{
+    uint32_t count = 0, size = 0;
+    PCRE2_SPTR table = NULL;
+    pcre2_pattern_info(regex->code, PCRE2_INFO_NAMECOUNT, &count);
+    pcre2_pattern_info(regex->code, PCRE2_INFO_NAMEENTRYSIZE, &size);
+    pcre2_pattern_info(regex->code, PCRE2_INFO_NAMETABLE, &table);
+    return i < count ? (const char *)table + (size_t)i * size + 2 : NULL;
+}
+
 const char *krait_regex_part(const struct krait_regex *regex, uint32_t group, size_t *n)
 {
     const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(regex->match);

@@ -26,6 +26,9 @@ uint64_t krait_regex_given_up(const struct krait_regex *regex);
 /* A group by its name or its number as text: its index; 0: there is no such group. */
 uint32_t krait_regex_group(const struct krait_regex *regex, const char *name);
 
+/* The i-th of the groups' names; NULL: there are no more. */
+const char *krait_regex_name(const struct krait_regex *regex, uint32_t i);
+
 /* A group of the last match, in the text that was searched; NULL where it took no part. */
 const char *krait_regex_part(const struct krait_regex *regex, uint32_t group, size_t *n);
 

@@ -96,9 +96,14 @@ static const char *nearest_event(const struct check *check, const struct krait_r
     return suggest.best;
 }
 
+/* A group of the trigger's pattern, or a field that is nearer. */
 static const char *nearest_field(const struct check *check, const struct krait_rule_name *name)
 {
     struct krait_suggest suggest = KRAIT_SUGGEST(name->name, strlen(name->name));
+    const struct krait_regex *message = name->trigger->message;
+    const char *group;
+    for (uint32_t i = 0; message && (group = krait_regex_name(message, i)); i++)
+        krait_suggest_try(&suggest, group);
     for (uint32_t i = 0; i < check->known.count; i++) {
         if (krait_trigger_may(name->trigger, check->known.items[i].name))
             krait_known_event_suggest(&check->known, &check->known.items[i], &suggest);

@@ -369,6 +369,12 @@ def test_fields_may_be_of_contexts_in_others_and_groups(krait, declare, synth, t
         assert [line.split(": ", 2)[2] for line in unmet(done.stderr)] == [told] * bool(told), own
 
 
+def test_a_group_of_the_pattern_may_be_meant(krait, declare, synth):
+    own = declare("[interval.bake]\nstart = 'start (?P<oven>.*) (?P<cake>.*)'\nstop = 'stop'\nby = 'cak'\n")
+    done = subprocess.run([krait, "intervals", synth(marks((0, 0, "start 1 plum"), (0, 5, "stop"))), "-f", own], capture_output=True, text=True)
+    assert unmet(done.stderr) == ["own.toml:4: interval.bake.by: there is no field 'cak' in its events; did you mean 'cake'?"]
+
+
 def test_an_event_without_its_provider_is_near(krait, declare, tmp_path):
     trace = kernel_made.write(tmp_path / "t", [event(0, "shop:order_is_taken", n=3)], domain="ust")
     own = declare("[signal.a]\nevent = 'order_is_taken'\nvalue = 'n'\n")

@@ -350,11 +350,22 @@ static void tell(struct krait_interp *in, uint32_t event, const void *payload, s
     krait_note_end(&note);
 }
 
-/* Whether the task at an address is the one that was there: see tasks.h. A task whose root is not recorded goes by
- * the first coroutine in it that is. */
-static bool is_same(const struct krait_agent_task *task, bool call)
+/* Whether the task at an address is the one that was there: see tasks.h. Where another coroutine than its root is called first, a
+ * step is going on. */
+static bool is_same(const struct krait_agent_task *task, const struct krait_tasks_root *root,
+                    const void *code, bool call)
 {
-    return !call || !task->root;
+    return !call || !task->root || (root->code != code && root->code == task->root);
+}
+
+/* The task's root, by what begins or goes on in it while it is in no step. Its coroutine is read only where that may be another:
+ * audit hooks hear of that. */
+static struct krait_tasks_root root_at(struct krait_interp *in, PyObject *object, const void *code, bool call)
+{
+    const struct krait_agent_task *task = krait_tasks_find(in->tasks, object);
+    const void *known = task ? task->root : NULL;
+    bool may_differ = known ? call && code != known : !call || krait_tasks_is_inner();
+    return may_differ ? krait_tasks_find_root(in, object, code, call) : (struct krait_tasks_root){ code, 1 };
 }
 
 static void note_coroutine(struct krait_interp *in, PyObject *object, struct krait_agent_task *task,
@@ -381,20 +392,21 @@ static void note_begin(struct krait_interp *in, PyObject *object, struct krait_a
 
 static void begin_step(struct krait_interp *in, PyObject *object, const void *code, bool call)
 {
+    struct krait_tasks_root root = root_at(in, object, code, call);
     struct krait_agent_task *task = krait_tasks_find(in->tasks, object);
-    if (task && !is_same(task, call)) {
+    if (task && !is_same(task, &root, code, call)) {
         end_task(in->tasks, (uint32_t)(task - in->tasks->tasks));
         task = NULL;
     }
     bool begins = !task || !task->root;
     if (task)
-        note_coroutine(in, object, task, code);
+        note_coroutine(in, object, task, root.code);
     else
-        task = krait_tasks_define(in, object, code);
+        task = krait_tasks_define(in, object, root.code);
     if (task)
         note_begin(in, object, task, begins);
     task = krait_tasks_find(in->tasks, object);
-    const struct step *step = task ? push_step(in, task, code == task->root) : NULL;
+    const struct step *step = task ? push_step(in, task, root.code == task->root ? root.begins : 0) : NULL;
     if (!step)
         return;
     uint8_t payload[KRAIT_BYTES_task_run];
@@ -667,21 +679,6 @@ void krait_tasks_paused(struct krait_interp *in, struct krait_ring *ring, uint64
     note_root();
 }
 
-/* How often a function stands in a stack. */
-static uint32_t count_frames(PyObject *frame, const void *wanted)
-{
-    uint32_t n = 0;
-    Py_XINCREF(frame);
-    while (frame) {
-        PyObject *code = krait_frame_code(frame), *back = krait_frame_back(frame);
-        n += code == wanted;
-        Py_XDECREF(code);
-        Py_DECREF(frame);
-        frame = back;
-    }
-    return n;
-}
-
 /* A task whose root is not in the stack has not gone on yet; of one that is not known, the root is not known either. */
 void krait_tasks_resumed(struct krait_interp *in, PyObject *frame)
 {
@@ -691,7 +688,7 @@ void krait_tasks_resumed(struct krait_interp *in, PyObject *frame)
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *object = current_task(in->tasks);
     const struct krait_agent_task *task = object ? krait_tasks_find(in->tasks, object) : NULL;
-    uint32_t begins = task && task->root ? count_frames(frame, task->root) : 0;
+    uint32_t begins = task && task->root ? krait_tasks_count_frames(frame, task->root, NULL) : 0;
     if (begins)
         push_step(in, task, begins);
     Py_XDECREF(object);

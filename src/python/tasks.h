@@ -17,6 +17,9 @@
  * outwards as far as nobody catches it. Where somebody does and waits again, the root does not go on at all: the
  * first yield ends the step.
  *
+ * Recording may begin in a step: then the first coroutine that begins is not the task's root, which the task itself tells:
+ * tasks_root.c.
+ *
  * A task that waits for several, by gather() or at the end of a task group, waits for one future: tasks_several.c.
  *
  * A task is known by its address until its root has returned or raised. A task that is dropped before that may leave its

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tasks.c, tasks_several.c and tasks_modules.c share.
+ * What tasks.c, tasks_root.c, tasks_several.c and tasks_modules.c share.
  */
 #ifndef KRAIT_PYTHON_TASKS_INSIDE_H
 #define KRAIT_PYTHON_TASKS_INSIDE_H
@@ -95,6 +95,22 @@ void krait_tasks_write_nursery(struct krait_interp *in, struct krait_agent_task 
 /* The code of a function of a module or of a class in it; `inner`: of a function within that one, or NULL. New reference or
  * NULL. */
 PyObject *krait_tasks_code(PyObject *module, const char *class, const char *name, const char *inner);
+
+/* -- tasks_root.c -- */
+
+struct krait_tasks_root {
+    const void *code;
+    uint32_t begins; /* of it that have not ended; 0: it has not gone on yet */
+};
+
+/* How often a function stands in a stack; as far as the frame `last`, and 0 if that is not in it. `last` NULL: in all of it. */
+uint32_t krait_tasks_count_frames(PyObject *frame, const void *code, const PyObject *last);
+/* Whether the coroutine that has just begun was begun by another one, or a generator. Leaves no exception. */
+bool krait_tasks_is_inner(void);
+/* The coroutine that a task was made with; if that is not recorded, `code`, which has just begun in it (call), or goes on.
+ * Leaves no exception. May define functions: what was found of tasks is no longer valid. */
+struct krait_tasks_root krait_tasks_find_root(struct krait_interp *in, PyObject *task, const void *code,
+                                              bool call);
 
 /* -- tasks_several.c -- */
 

@@ -89,6 +89,8 @@ static void find_functions(struct krait_compat *c)
     c->cmethod_type = find("PyCMethod_Type"); /* 3.9 */
     c->method_descr_type = find("PyMethodDescr_Type");
     c->wrapper_descr_type = find("PyWrapperDescr_Type");
+    c->coroutine_type = find("PyCoro_Type");
+    c->generator_type = find("PyGen_Type");
     c->async_yield_type = find("_PyAsyncGenWrappedValue_Type");
     *(void **)&c->interp_get = find("PyInterpreterState_Get");
     if (!c->interp_get)

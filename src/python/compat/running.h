@@ -165,7 +165,7 @@ struct krait_compat {
     struct krait_version version; /* the one that runs */
     /* Types, by address. */
     PyTypeObject *code_type, *function_type, *method_type, *cfunction_type, *cmethod_type, *method_descr_type,
-        *wrapper_descr_type, *async_yield_type;
+        *wrapper_descr_type, *coroutine_type, *generator_type, *async_yield_type;
     const void *new_def; /* the PyMethodDef that the __new__ of all types share: Objects/typeobject.c */
     /* Functions; NULL if the version does not have it. */
     PyInterpreterState *(*interp_get)(void);

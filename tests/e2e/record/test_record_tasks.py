@@ -220,6 +220,66 @@ def test_tasks_of_a_recording_that_begins_in_mid_program(record, python, tmp_pat
     assert {"late-0", "late-1", "late-2"} <= {d["name"] for d in Recording(trace).main.said("task:define")}
 
 
+# In its own step each task begins a recording; then it begins coroutines, ends some without a wait, and waits. It may call itself,
+# or begin a task of the same coroutine in its own step.
+BEGINS_IN_STEP = """
+import asyncio, krait, sys
+trace, how = sys.argv[1:]
+async def nothing(): pass
+async def deep(n):
+    if n: await deep(n - 1)
+    else: await asyncio.sleep(0.001)
+async def late(begins):
+    if begins: krait.start(trace)
+    for n in range(3):
+        await nothing()
+        await asyncio.sleep(0.001)
+        await deep(2)
+async def recursive(n):
+    if n == 3:
+        krait.start(trace)
+        await recursive(0)
+    if n:
+        await recursive(n - 1)
+        await asyncio.sleep(0.001)
+        await recursive(n - 1)
+async def cancelled(begins):
+    for n in range(3):
+        try: await asyncio.sleep(10)
+        except asyncio.CancelledError: await nothing()
+async def main():
+    made = {"late": lambda: late(True), "recursive": lambda: recursive(3), "cancelled": lambda: cancelled(True)}[how]()
+    task = asyncio.get_running_loop().create_task(made)
+    task.set_name("mine")
+    if how == "cancelled":
+        await asyncio.sleep(0)
+        krait.start(trace)
+    for n in range(3 if how == "cancelled" else 0):
+        task.cancel()
+        await asyncio.sleep(0)
+    await task
+    krait.stop()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("how", ["late", "recursive", "cancelled"])
+def test_a_task_is_one_though_the_recording_begins_in_its_step(record, krait, python, tmp_path, how):
+    trace = tmp_path / "own"
+    env = {**os.environ, "PYTHONPATH": str(BUILD / "python")}
+    done = python.run(record.script(BEGINS_IN_STEP), trace, how, env=env)
+    assert done.returncode == 0, done.stderr
+    rows = verb_json(krait, "report", trace, "--by", "task")["tasks"]
+    assert sorted((row["name"], row["coroutine"], row["tasks"]) for row in rows if row["name"] == "mine") == [("mine", f"__main__.{how}", 1)]
+    process = Recording(trace).main
+    process.check_balanced()
+    (mine,) = {d["id"] for d in process.said("task:define") if d["name"] == "mine"}
+    (thread,) = [t for t in process.threads if any(e.name == "task:run" for e in t.read())]
+    told = [(e.name, e.fields.get("reason")) for e in thread.read() if e.name in ("task:run", "task:leave") and e.fields["task"] == mine]
+    assert [name for name, _ in told] == ["task:run", "task:leave"] * (len(told) // 2)
+    assert told[-1][1] == "returned" and [why for _, why in told].count("returned") == 1
+
+
 LOSES = """
 import asyncio, krait, os, signal, time
 def leaf():

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which coroutine a task was made with, where the first one that is seen of it may be another: recording began in a step, or
+ * an exception is thrown into the innermost one.
+ */
+#include "python/args.h"
+#include "python/codes.h"
+#include "python/tasks_inside.h"
+
+uint32_t krait_tasks_count_frames(PyObject *frame, const void *code, const PyObject *last)
+{
+    uint32_t n = 0;
+    bool is_reached = !last;
+    Py_XINCREF(frame);
+    while (frame) {
+        PyObject *its = krait_frame_code(frame);
+        bool ends = frame == last;
+        PyObject *back = ends ? NULL : krait_frame_back(frame);
+        n += its == code;
+        is_reached |= ends;
+        Py_XDECREF(its);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return is_reached ? n : 0;
+}
+
+bool krait_tasks_is_inner(void)
+{
+    PyObject *frame = (PyObject *)PyEval_GetFrame(), *back = frame ? krait_frame_back(frame) : NULL;
+    PyObject *code = back ? krait_frame_code(back) : NULL, *flags = NULL;
+    if (code)
+        flags = PyObject_GetAttrString(code, "co_flags");
+    bool is = flags && PyLong_AsLong(flags) & KRAIT_CO_SUSPENDS;
+    Py_XDECREF(flags);
+    Py_XDECREF(code);
+    Py_XDECREF(back);
+    PyErr_Clear();
+    return is;
+}
+
+/* An interpreter's own coroutine, or a generator that stands for one: others have no frames. New reference or NULL. */
+static PyObject *coroutine_of(PyObject *task)
+{
+    PyObject *made = krait_args_plain_attr(task, "_coro"); /* asyncio's */
+    made = made ? made : krait_args_plain_attr(task, "coro");
+    bool is = made &&
+              (Py_TYPE(made) == krait_compat.coroutine_type || Py_TYPE(made) == krait_compat.generator_type);
+    if (!is)
+        Py_CLEAR(made);
+    return made;
+}
+
+static bool is_recorded(struct krait_interp *in, PyObject *code, PyObject *frame)
+{
+    const struct krait_code *slot = krait_code_find(in, code);
+    if (!slot || (!slot->id && !(slot->flags & KRAIT_CODE_OMIT)))
+        slot = krait_code_define(in, code, frame);
+    return slot && slot->id && slot->flags & KRAIT_CODE_TASK && !(slot->flags & KRAIT_CODE_OMIT);
+}
+
+struct krait_tasks_root krait_tasks_find_root(struct krait_interp *in, PyObject *task, const void *code,
+                                              bool call)
+{
+    struct krait_tasks_root root = { code, 1 };
+    PyObject *made = coroutine_of(task);
+    bool is_coroutine = made && Py_TYPE(made) == krait_compat.coroutine_type;
+    PyObject *its = made ? krait_args_plain_attr(made, is_coroutine ? "cr_code" : "gi_code") : NULL;
+    PyObject *frame = made ? krait_args_plain_attr(made, is_coroutine ? "cr_frame" : "gi_frame") : NULL;
+    bool has_frame = its && frame && frame != Py_None && Py_TYPE(its) == krait_compat.code_type;
+    if (has_frame && is_recorded(in, its, frame)) {
+        PyObject *top = (PyObject *)PyEval_GetFrame();
+        uint32_t begins = call ? krait_tasks_count_frames(top, its, frame) : its == code;
+        if (begins || !call)
+            root = (struct krait_tasks_root){ its, begins };
+    }
+    Py_XDECREF(frame);
+    Py_XDECREF(its);
+    Py_XDECREF(made);
+    PyErr_Clear();
+    return root;
+}

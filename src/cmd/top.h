@@ -262,7 +262,7 @@ struct top_bars {
     const struct krait_table *table;     /* of these rows; its last column has the numbers */
     uint32_t number, name, file, module; /* columns of the sheet */
     struct top_colours *colours;
-    bool beside; /* they tell the colours of a clock: none is too thin for that */
+    bool beside; /* a clock, whose colours the rows tell */
 };
 /* Prints the table with a bar behind each row, as long as its number. Returns 0 or -ENOMEM. */
 int top_bars_text(const struct top_bars *bars, const struct krait_table_look *look, struct krait_buf *out);

@@ -43,12 +43,26 @@ static uint64_t scale_of(const struct top_bars *bars)
     return most;
 }
 
+static const char *end_of(const struct top_bars *bars, uint64_t scale, char *text)
+{
+    bool is_time = bars->sheet->columns[bars->number].kind == KRAIT_SHEET_NS;
+    return is_time ? krait_fmt_ns(text, scale) : krait_fmt_count(text, scale);
+}
+
+/* The table leaves room for both ends of the scale. */
+static uint32_t table_width(const struct top_bars *bars, uint32_t whole, uint64_t scale)
+{
+    char text[KRAIT_FMT_SIZE];
+    uint32_t most = whole * (bars->beside ? 14 : 11) / 20;
+    uint32_t taken = (uint32_t)strlen(end_of(bars, scale, text)) + 2 + GAP;
+    return KRAIT_MAX(KRAIT_MIN(most, whole > taken ? whole - taken : 0), (uint32_t)TABLE_LEAST);
+}
+
 /* The ends of the scale, as far as there is room for them. */
 static void add_scale(const struct top_bars *bars, uint64_t scale, uint32_t width, struct krait_buf *out)
 {
     char text[KRAIT_FMT_SIZE];
-    bool is_time = bars->sheet->columns[bars->number].kind == KRAIT_SHEET_NS;
-    const char *end = is_time ? krait_fmt_ns(text, scale) : krait_fmt_count(text, scale);
+    const char *end = end_of(bars, scale, text);
     if (width > strlen(end) + 1)
         krait_buf_fmt(out, "0%*s", (int)width - 1, end);
     else if (width >= strlen(end))
@@ -56,11 +70,10 @@ static void add_scale(const struct top_bars *bars, uint64_t scale, uint32_t widt
 }
 
 /* What is more than nothing is seen. */
-static uint64_t length_of(const struct top_bars *bars, uint64_t number, double scale, unsigned fine)
+static uint64_t length_of(uint64_t number, double scale, unsigned fine)
 {
     uint64_t length = (uint64_t)((double)number * scale * fine + 0.5);
-    unsigned least = !number ? 0 : bars->beside ? fine : 1;
-    return KRAIT_MAX(length, (uint64_t)least);
+    return KRAIT_MAX(length, (uint64_t)(number > 0));
 }
 
 static void add_bar(uint64_t length, unsigned fine, struct krait_buf *out)
@@ -71,41 +84,49 @@ static void add_bar(uint64_t length, unsigned fine, struct krait_buf *out)
     krait_buf_str(out, parts[length % fine]);
 }
 
-/* `scale`: columns for 1. */
-static void add_row(const struct top_bars *bars, uint32_t row, double scale,
+/* Beside a clock the line is in the bar's colour too: the bar may be thin. `scale`: columns for 1. */
+static void add_row(const struct top_bars *bars, uint32_t row, const char *line, double scale,
                     const struct krait_table_look *look, struct krait_buf *out)
 {
     unsigned fine = look->utf8 ? EIGHTHS : 1;
-    if (look->colour)
-        top_colour_begin(out, top_colour_of(bars->colours, text_of(bars, row, bars->module),
-                                            text_of(bars, row, bars->file), text_of(bars, row, bars->name)));
-    add_bar(length_of(bars, number_of(bars, row, bars->number), scale, fine), fine, out);
+    uint32_t colour = top_colour_of(bars->colours, text_of(bars, row, bars->module),
+                                    text_of(bars, row, bars->file), text_of(bars, row, bars->name));
+    if (look->colour && bars->beside)
+        top_colour_begin(out, colour);
+    krait_buf_fmt(out, "%.*s%*s", (int)strcspn(line, "\n"), line, GAP, "");
+    if (look->colour && !bars->beside)
+        top_colour_begin(out, colour);
+    add_bar(length_of(number_of(bars, row, bars->number), scale, fine), fine, out);
+    krait_buf_str(out, look->colour ? KRAIT_PLAIN : "");
+}
+
+static void add_head(const struct top_bars *bars, const char *line, uint64_t scale, uint32_t width,
+                     const struct krait_table_look *look, struct krait_buf *out)
+{
+    krait_buf_str(out, look->colour ? KRAIT_BOLD : "");
+    krait_buf_fmt(out, "%.*s%*s", (int)strcspn(line, "\n"), line, GAP, "");
+    add_scale(bars, scale, width, out);
     krait_buf_str(out, look->colour ? KRAIT_PLAIN : "");
 }
 
 int top_bars_text(const struct top_bars *bars, const struct krait_table_look *look, struct krait_buf *out)
 {
     uint32_t whole = look->width ? look->width : TOP_WIDTH_USUAL;
-    uint32_t most = whole * (bars->beside ? 14 : 11) / 20;
-    struct krait_table_look plain = { .width = KRAIT_MAX(most, (uint32_t)TABLE_LEAST), .utf8 = look->utf8 };
+    uint64_t scale = scale_of(bars);
+    struct krait_table_look plain = { .width = table_width(bars, whole, scale), .utf8 = look->utf8 };
     KRAIT_AUTO_BUF table = { 0 };
     int rc = krait_table_print(bars->table, &plain, &table);
     const char *line = table.data ? table.data : "";
-    uint64_t scale = scale_of(bars);
     uint32_t taken = krait_width_of(line, strcspn(line, "\n")) + GAP;
     uint32_t width = whole > taken ? whole - taken : 1;
     for (uint32_t i = 0; *line && !rc; i++) {
-        size_t n = strcspn(line, "\n");
-        bool is_head = i == 0;
-        krait_buf_str(out, is_head && look->colour ? KRAIT_BOLD : "");
-        krait_buf_fmt(out, "%.*s%*s", (int)n, line, GAP, "");
-        if (is_head)
-            add_scale(bars, scale, width, out);
+        if (i == 0)
+            add_head(bars, line, scale, width, look, out);
         else
-            add_row(bars, bars->sheet->first + i - 1, (double)width / (double)scale, look, out);
-        krait_buf_str(out, is_head && look->colour ? KRAIT_PLAIN : "");
+            add_row(bars, bars->sheet->first + i - 1, line, (double)width / (double)scale, look, out);
         top_end_line(out);
-        line += n + (line[n] == '\n');
+        line += strcspn(line, "\n");
+        line += *line == '\n';
     }
     return rc ? rc : out->failed ? -ENOMEM : 0;
 }

@@ -274,8 +274,10 @@ static uint32_t place_of(const struct krait_sheet_column *of, uint32_t count, co
 }
 
 /* Bars need the names and, behind all that the table shows, one number; the rows can be sorted by the others. */
-static uint32_t keep_for_bars(struct krait_sheet_column *of, uint32_t count, enum top_kind kind)
+static uint32_t keep_for_bars(const struct top_view *view, struct krait_sheet_column *of, uint32_t count,
+                              enum top_kind kind)
 {
+    enum { NAME_BESIDE = 8 }; /* a name's least columns beside a clock */
     static const char *const names[] = {
         "process", "thread", "thread_name", "name", "function", "coroutine"
     };
@@ -285,6 +287,8 @@ static uint32_t keep_for_bars(struct krait_sheet_column *of, uint32_t count, enu
         for (size_t k = 0; k < KRAIT_ARRAY_LEN(names); k++)
             is_name |= of[i].key && strcmp(of[i].key, names[k]) == 0;
         of[i].flags |= is_name ? 0 : KRAIT_SHEET_DATA;
+        if (is_name && view->beside_clock)
+            of[i].column.min = KRAIT_MIN(of[i].column.min, (uint32_t)NAME_BESIDE);
     }
     of[place_of(of, count, measures[kind])] = module_column;
     of[count] = measure;
@@ -304,7 +308,7 @@ static uint32_t choose_columns(const struct top_view *view, struct krait_sheet_c
     }
     count += view->classic ? classic_of(to + count) : columns_of(kind_of(shape), to + count);
     if (view->picture == TOP_BARS)
-        count = keep_for_bars(to, count, kind_of(shape));
+        count = keep_for_bars(view, to, count, kind_of(shape));
     if (view->scroll)
         to[count++] = identity_column;
     return count;

@@ -154,6 +154,29 @@ def test_rays_are_as_long_as_their_calls_and_as_many(programs, clock, any_python
         assert sum(abs(part - ring) < 0.03 for _, part in dots(clock_of(both))) > 20
 
 
+OFTEN = """
+import os
+def once(): pass
+def called_very_often(): pass
+print(os.getpid(), flush=True)
+while True:
+    once()
+    for n in range(1000): called_very_often()
+"""
+
+
+def test_bars_beside_the_clock_have_the_scale_and_the_eighths_of_bars(programs, krait, clock, any_python):
+    app = programs.start(any_python, OFTEN)
+    lines = clock(app, "--sort", "calls").split("\n\n", 1)[1].split("\n")
+    assert re.search(r"   function +calls  0 +[\d,]+$", lines[0]), "room for both ends of the scale"
+    assert any(re.search(r" c\S*…\S+ +[\d,]+  █", line) for line in lines) and any(re.search(r" once +[\d,]+  ▏$", line) for line in lines)
+    bare = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLORTERM")}
+    text, _ = on_terminal(
+        [krait, "top", "--once", *EXACT, "--clock", "--interval", "300ms", app.pid], 80, env={**bare, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
+    )
+    assert re.search(r"\x1b\[38;5;\d+monce +[\d,]+  ▏\x1b\[0m", text), "the row has the colour, as the bar is thin"
+
+
 SWITCHING = """
 import greenlet, os, time
 main = greenlet.getcurrent()

@@ -43,6 +43,17 @@ static struct krait_sheet_cell get_name(void *of, const void *row, size_t unused
     return krait_sheet_name(view->marks && r->marked ? r->marked : r->name);
 }
 
+/* Samples do not tell the module. */
+static const char *place_of_row(const struct top_row *row)
+{
+    return row->module && *row->module ? row->module : row->file ? row->file : "";
+}
+
+static struct krait_sheet_cell get_place(void *of, const void *row, size_t unused)
+{
+    return krait_sheet_name(place_of_row(row));
+}
+
 static struct krait_sheet_cell get_holds(void *of, const void *row, size_t unused)
 {
     return krait_sheet_number(((const struct top_row *)row)->holds_dropped);
@@ -151,6 +162,10 @@ static const char *const measures[KINDS] = { [OF_SAMPLES] = "own_ns",
 static const struct krait_sheet_column module_column = {
     { NULL, 0, 0, 0 }, NULL, KRAIT_SHEET_NAME, KRAIT_SHEET_DATA, NAME_OF(module)
 };
+
+/* Behind the names of bars, where some of them are equal. */
+static const struct krait_sheet_column place_column = { { "module", LEFT, 8, 1 }, NULL,      KRAIT_SHEET_NAME,
+                                                        KRAIT_SHEET_DASH,         get_place, 0 };
 
 /* Behind all others, for krait itself. */
 static const struct krait_sheet_column identity_column = { { NULL, 0, 0, 0 },  NULL,
@@ -275,7 +290,7 @@ static uint32_t place_of(const struct krait_sheet_column *of, uint32_t count, co
 
 /* Bars need the names and, behind all that the table shows, one number; the rows can be sorted by the others. */
 static uint32_t keep_for_bars(const struct top_view *view, struct krait_sheet_column *of, uint32_t count,
-                              enum top_kind kind)
+                              enum top_kind kind, bool places)
 {
     enum { NAME_BESIDE = 8 }; /* a name's least columns beside a clock */
     static const char *const names[] = {
@@ -291,12 +306,32 @@ static uint32_t keep_for_bars(const struct top_view *view, struct krait_sheet_co
             of[i].column.min = KRAIT_MIN(of[i].column.min, (uint32_t)NAME_BESIDE);
     }
     of[place_of(of, count, measures[kind])] = module_column;
+    if (places)
+        of[count++] = place_column;
     of[count] = measure;
     of[count].column.drop = 0;
     return count + 1;
 }
 
-static uint32_t choose_columns(const struct top_view *view, struct krait_sheet_column *to)
+/* Whether functions of the same name have different modules or files. Sets `*needed`. Returns 0 or -ENOMEM. */
+static int needs_places(const struct top_row *rows, uint32_t count, bool *needed)
+{
+    struct krait_map first = { 0 }; /* hash of the name -> its first row */
+    int rc = 0;
+    *needed = false;
+    for (uint32_t i = 0; i < count && !*needed && !rc; i++) {
+        uint64_t key = krait_hash_bytes(rows[i].name, strlen(rows[i].name));
+        const uint64_t *before = krait_map_get(&first, key);
+        if (!before)
+            rc = krait_map_put(&first, key, i);
+        else if (strcmp(rows[i].name, rows[*before].name) == 0)
+            *needed = strcmp(place_of_row(&rows[i]), place_of_row(&rows[*before])) != 0;
+    }
+    krait_map_done(&first);
+    return rc;
+}
+
+static uint32_t choose_columns(const struct top_view *view, bool places, struct krait_sheet_column *to)
 {
     const struct top_shape shape = shape_of(view);
     uint32_t count = 0;
@@ -308,7 +343,7 @@ static uint32_t choose_columns(const struct top_view *view, struct krait_sheet_c
     }
     count += view->classic ? classic_of(to + count) : columns_of(kind_of(shape), to + count);
     if (view->picture == TOP_BARS)
-        count = keep_for_bars(view, to, count, kind_of(shape));
+        count = keep_for_bars(view, to, count, kind_of(shape), places);
     if (view->scroll)
         to[count++] = identity_column;
     return count;
@@ -319,10 +354,13 @@ static int make_sheet(const struct top_view *view, struct krait_sheet_column *ch
 {
     KRAIT_AUTO_FREE struct top_row *rows = NULL;
     uint32_t count;
+    bool places = false;
     int rc = top_rows(view, &rows, &count);
+    if (!rc && view->picture == TOP_BARS)
+        rc = needs_places(rows, count, &places);
     *sheet = (struct krait_sheet){ .columns = chosen,
                                    .of = (void *)view,
-                                   .column_count = choose_columns(view, chosen) };
+                                   .column_count = choose_columns(view, places, chosen) };
     for (uint32_t i = 0; i < count && !rc; i++)
         krait_sheet_add(sheet, &rows[i]);
     if (rc || sheet->failed)

@@ -84,6 +84,24 @@ def test_bars_have_the_colours_and_the_characters_that_there_are(programs, krait
     assert text.isascii() and re.search(r"\x1b\[38;5;\d+m=+\x1b", text)
 
 
+SAME_NAMES = """
+import os, time
+print(os.getpid(), flush=True)
+while True:
+    for name in ("one", "two"): exec(compile("pass", name + ".py", "exec"), {"__name__": name})
+    time.sleep(0.01)
+"""
+
+
+def test_bars_of_functions_of_one_name_tell_their_modules(programs, run, any_python):
+    app = programs.start(any_python, SAME_NAMES)
+    text = run("top", "--once", *EXACT, "--bars", app.pid).stdout
+    assert re.search(r"^function +module +calls  0 +[\d,]+$", text, re.M), text
+    assert all(re.search(rf"^<module> +{name} +[\d,]+  [█▏=]", text, re.M) for name in ("one", "two")), text
+    text = run("top", "--once", *EXACT, "--bars", "--filter", "compile", app.pid).stdout
+    assert re.search(r"^function +calls  0 ", text, re.M) or "no function that was called" in text, text
+
+
 def test_bars_have_rows_of_threads_and_of_tasks(programs, run, any_python, tmp_path):
     app = programs.start(any_python, BUSY)
     text = run("top", "--once", "--idle", "--bars", "--by", "thread", "--interval", "300ms", app.pid).stdout

@@ -519,6 +519,10 @@ static int check_options(const struct top_options *options, struct krait_err *er
         return krait_err_set(
             err, -EINVAL,
             "--stacks does not go with --exact, --json and --classic; krait dump --json has stacks");
+    if (options->stacks && (options->filter || options->by || options->sort || options->limit))
+        return krait_err_set(
+            err, -EINVAL,
+            "--stacks does not go with --filter, --by, --sort and --limit: it shows all stacks");
     if (by_of(options->by) == TOP_BY_TASK && (!options->exact || options->classic))
         return krait_err_set(err, -EINVAL, "--by task needs --exact, without --classic");
     int rc = options->filter ? krait_match_new(&match, options->filter, err) : 0;

@@ -478,7 +478,7 @@ static void add_heading(const struct top_view *view, const struct krait_table_lo
     if (view->cost >= 0)
         krait_buf_fmt(&line, ", %s the program %.1f%%", view->live ? "recording costs" : "reading costs",
                       view->cost * 100);
-    if (view->filter) {
+    if (view->filter && view->picture != TOP_STACKS) { /* stacks are shown whole */
         krait_buf_str(&line, "; only ");
         krait_fmt_safe(&line, view->filter);
     }

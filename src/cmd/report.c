@@ -111,6 +111,12 @@ static void choose_rows(struct report *report)
         report->of_tracks = &of_span_tree;
 }
 
+static int refuse_with_at(struct krait_err *err)
+{
+    return krait_err_set(err, -EINVAL,
+                         "--at is one moment: it goes with --by task, --process and --limit alone");
+}
+
 static int check_of_tracks(const struct report *report, struct krait_err *err)
 {
     const struct report_options *o = report->options;
@@ -119,6 +125,8 @@ static int check_of_tracks(const struct report *report, struct krait_err *err)
                         o->cycles || o->compensate || o->diff.count;
     if (!of || !(of_functions || (o->sort && !of->sorts)))
         return 0;
+    if (o->at)
+        return refuse_with_at(err);
     return krait_err_set(err, -EINVAL,
                          "--by %s goes with --thread, --process, --from, --until%s and --limit alone", of->by,
                          of->sorts     ? ", --sort"
@@ -131,9 +139,8 @@ static int check_at(const struct report_options *o, struct krait_err *err)
     const struct krait_select at = { .from = o->at };
     if (!o->by || strcmp(o->by, "task") != 0)
         return krait_err_set(err, -EINVAL, "--at goes with --by task");
-    if (o->select.from || o->select.until || o->select.within)
-        return krait_err_set(err, -EINVAL,
-                             "--at is one moment: it does not go with --from, --until and --within");
+    if (o->select.from || o->select.until || o->select.within || o->select.threads.count)
+        return refuse_with_at(err);
     return krait_select_check(&at, err);
 }
 

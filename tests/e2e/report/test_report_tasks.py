@@ -652,8 +652,10 @@ def test_a_task_that_is_ready_says_who_woke_it(record, python, run, krait):
     [
         (["--at", "1s"], "--at goes with --by task"),
         (["--by", "task", "--at", "soon"], "'soon' is not a time"),
-        (["--by", "task", "--at", "1s", "--from", "1s"], "--at is one moment"),
-        (["--by", "task", "--at", "1s", "--sort", "name"], "--by task --at goes with"),
+        (["--by", "task", "--at", "1s", "--from", "1s"], "--at is one moment: it goes with --by task, --process and --limit alone"),
+        (["--by", "task", "--at", "1s", "--thread", "Main"], "--at is one moment"),
+        (["--by", "task", "--at", "1s", "--tree"], "--at is one moment"),
+        (["--by", "task", "--at", "1s", "--sort", "name"], "--at is one moment"),
         (["--key", "n"], "--key goes with --by span"),
     ],
 )

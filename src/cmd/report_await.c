@@ -6,6 +6,7 @@
  * switched to one whose parent it is stands above that, too: it goes on at the end of that one at the latest.
  */
 #include "base/array.h"
+#include "base/fmt.h"
 #include "cmd/report.h"
 #include "cmd/sheet.h"
 #include "trace/tasks.h"
@@ -349,6 +350,17 @@ static int fill(struct awaiting *a, struct krait_sheet *sheet)
     return rc;
 }
 
+/* A time after the end has no tasks. */
+static void note_end(const struct awaiting *a)
+{
+    struct report *report = a->report;
+    char text[KRAIT_FMT_SIZE];
+    uint64_t end = report->trace->end_ns;
+    if (report->format == REPORT_TABLE && end > report->zero_ns && a->at_ns > end)
+        krait_buf_fmt(&report->notes, "the recording is from 0 to %s\n",
+                      krait_fmt_ns(text, end - report->zero_ns));
+}
+
 int krait_report_await(struct report *report, struct krait_trace *trace, struct krait_err *err)
 {
     KRAIT_CLEANUP(awaiting_done) struct awaiting a = { .report = report };
@@ -370,5 +382,7 @@ int krait_report_await(struct report *report, struct krait_trace *trace, struct 
     rc = rc ? rc
             : krait_report_sheet(report, &sheet,
                                  report->format == REPORT_TABLE ? "tasks at that time" : "tasks");
+    if (!rc && !sheet.rows)
+        note_end(&a);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }

@@ -645,6 +645,8 @@ def test_a_task_that_is_ready_says_who_woke_it(record, python, run, krait):
     assert (rows["waiter"]["state"], rows["waiter"]["woken_by"], rows["waker"]["state"]) == ("ready", rows["waker"]["id"], "running")
     assert rows["waker"]["woken_by"] is None and rows["waiter"]["waits_for"] is None
     assert "woken by" in run("report", recording.path, *at).stdout.splitlines()[0]
+    after = run("report", recording.path, "--by", "task", "--at", "99s").stderr
+    assert re.search(r"no tasks at that time were recorded\nthe recording is from 0 to [\d.]+ m?s$", after, re.M), after
 
 
 @pytest.mark.parametrize(

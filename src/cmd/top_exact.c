@@ -123,7 +123,7 @@ uint32_t top_exact_stopped(struct top_exact *exact, const struct top_processes *
         const struct krait_attached *attached = krait_attached_find(&exact->attached, process->pid);
         bool executed = process->images > (attached ? attached->program : 1);
         n += process->remote && !executed && (!attached || attached->state == KRAIT_ATTACHED_RECORDED) &&
-             krait_collector_left(exact->collector, process->pid);
+             krait_collector_left(exact->collector, process->pid) && !krait_task_has_ended(process->pid);
     }
     return exact->stopped = n;
 }

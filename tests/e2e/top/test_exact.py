@@ -335,6 +335,12 @@ def test_a_process_that_executes_another_program_is_joined_again(programs, krait
     assert not table["stopped_recording"] and not table["not_recorded"]
 
 
+@pytest.mark.few_pythons
+def test_a_command_that_has_ended_has_not_stopped_its_recording(run, python):
+    text = run("top", "--once", "--exact", "--", *python.prefix, python.exe, "-c", "import time; time.sleep(0.3)").stdout
+    assert "exact: " in text and "stopped recording" not in text
+
+
 STOPS = """
 import os
 import krait

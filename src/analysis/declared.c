@@ -11,6 +11,8 @@ struct reader {
     struct krait_rules *rules;
     const char *path;
     const char *section, *name; /* of what is read */
+    const char *edge;           /* the key whose table is read: start, stop or after; NULL: none */
+    bool is_in_where;           /* of the trigger */
     struct krait_interval_rule *rule;
     struct krait_trigger *trigger; /* of it, that is read */
     struct krait_rule_lane *lane;  /* that is read */
@@ -30,12 +32,13 @@ static int out_of_memory(struct reader *r)
     return krait_err_set(r->err, -ENOMEM, "out of memory");
 }
 
-/* "FILE:LINE: SECTION.NAME.KEY: "; NULL when memory is out. */
+/* "FILE:LINE: SECTION.NAME.KEY: ", with the keys between where tables are nested; NULL when memory is out. */
 static const char *place_of(struct reader *r, uint32_t line, const char *key)
 {
     bool is_below = r->name && key && key != r->name; /* the table itself has the name as its key */
-    return krait_arena_fmt(&r->rules->arena, "%s:%u: %s%s%s%s%s%s", r->path, line,
+    return krait_arena_fmt(&r->rules->arena, "%s:%u: %s%s%s%s%s%s%s%s%s", r->path, line,
                            r->section ? r->section : "", r->name ? "." : "", r->name ? r->name : "",
+                           r->edge ? "." : "", r->edge ? r->edge : "", r->is_in_where ? ".where" : "",
                            is_below ? "." : "", is_below ? key : "", r->section ? ": " : "");
 }
 
@@ -305,8 +308,10 @@ static int take_where(struct reader *r, const struct krait_toml *value)
     struct krait_condition *where = krait_arena_alloc(&r->rules->arena, ((size_t)count + 1) * sizeof(*where));
     int rc = where ? 0 : out_of_memory(r);
     r->trigger->where = where;
+    r->is_in_where = true;
     for (const struct krait_toml *item = value->first; item && !rc; item = item->next)
         rc = read_condition(r, item, &where[r->trigger->where_count++]);
+    r->is_in_where = false;
     return rc;
 }
 
@@ -378,6 +383,16 @@ static const struct key signal_keys[] = {
     { "value", take_value }
 };
 
+/* Those of a table of its own, below the rule's, have its key in their place. */
+static int take_trigger_keys(struct reader *r, const struct krait_toml *table, const struct key *keys,
+                             size_t count)
+{
+    r->edge = keys == edge_keys ? table->key : NULL;
+    int rc = take_keys(r, table, keys, count);
+    r->edge = NULL;
+    return rc;
+}
+
 /* One more trigger of the rule. A text alone is its message. */
 static int read_trigger(struct reader *r, const struct krait_toml *value, enum krait_trigger_role role,
                         const struct key *keys, size_t count)
@@ -385,7 +400,7 @@ static int read_trigger(struct reader *r, const struct krait_toml *value, enum k
     r->trigger = &r->rule->triggers[r->rule->trigger_count++];
     r->trigger->role = role;
     int rc = value->kind == KRAIT_TOML_TEXT    ? take_message(r, value)
-             : value->kind == KRAIT_TOML_TABLE ? take_keys(r, value, keys, count)
+             : value->kind == KRAIT_TOML_TABLE ? take_trigger_keys(r, value, keys, count)
                                                : refuse(r, value, "it has to be a message or a table");
     if (rc || r->trigger->message || r->trigger->event_count)
         return rc;

@@ -2,7 +2,7 @@
  *
  * What files name and a trace does not have: events and fields, which are then often mistyped.
  *
- *   own.toml:3: interval.run.event: there is no event 'sched_swich' in the trace; did you mean 'sched_switch'?
+ *   own.toml:3: interval.run.start.event: there is no event 'sched_swich' in the trace; did you mean 'sched_switch'?
  *
  * The metadata decides, not what happened: no event is read for it.
  */

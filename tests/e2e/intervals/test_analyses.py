@@ -201,13 +201,13 @@ WRONG = [
     ("[interval.a]\nstart = '(x'\nstop = 'y'\n", "own.toml:2: interval.a.start: '(x' is no regular expression"),
     ("[interval.a]\nstart = 'x'\nstop = 'y'\npairing = 'newest'\n", "own.toml:4: interval.a.pairing: there is no pairing 'newest'; there is order, nested, latest"),
     ("[interval.a]\nstart = 'x'\nstop = { where = { b = 1 } }\n", "own.toml:3: interval.a.stop: it needs a message or an event"),
-    ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = [] } }\n", "own.toml:3: interval.a.b: an empty array is never matched"),
+    ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = [] } }\n", "own.toml:3: interval.a.stop.where.b: an empty array is never matched"),
     ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = ['< 1', 2] } }\n", "'<' compares with one number"),
-    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '< abc' }\n", "own.toml:4: state.a.n: '<' compares with a number, which 'abc' is not"),
-    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '>=' }\n", "own.toml:4: state.a.n: '>=' compares with a number, which '' is not"),
-    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '=< 20' }\n", "own.toml:4: state.a.n: there is no comparison '=<'; did you mean '<='?"),
-    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '=>20' }\n", "own.toml:4: state.a.n: there is no comparison '=>'; did you mean '>='?"),
-    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '= 20' }\n", "own.toml:4: state.a.n: there is no comparison '='; did you mean '=='?"),
+    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '< abc' }\n", "own.toml:4: state.a.where.n: '<' compares with a number, which 'abc' is not"),
+    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '>=' }\n", "own.toml:4: state.a.where.n: '>=' compares with a number, which '' is not"),
+    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '=< 20' }\n", "own.toml:4: state.a.where.n: there is no comparison '=<'; did you mean '<='?"),
+    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '=>20' }\n", "own.toml:4: state.a.where.n: there is no comparison '=>'; did you mean '>='?"),
+    ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '= 20' }\n", "own.toml:4: state.a.where.n: there is no comparison '='; did you mean '=='?"),
     ("[interval.a]\ncall = 'f'\nstart = 'x'\n", "own.toml:1: interval.a: an interval has a start and a stop, or a call, or a span"),
     ("[interval.a]\nspan = 'f'\nwithin = 'order'\n", "own.toml:3: interval.a.within: there is no interval 'order'"),
     ("[interval.a]\nspan = 'f'\nwithin = 'b'\n[interval.b]\nspan = 'g'\nwithin = 'c'\n[interval.c]\nspan = 'h'\nwithin = 'a'\n", "own.toml:3: interval.a.within: 'a' is within 'b', which is within it: a circle"),
@@ -217,8 +217,8 @@ WRONG = [
     ("[state.state]\nevent = 'x'\nstate = 'is {b'\n", "own.toml:3: state.state.state: 'is {b' has a brace that is not closed"),
     ("[interval.within]\nspan = 'f'\nwithin = 'order'\n", "own.toml:3: interval.within.within: there is no interval 'order'"),
     ("[interval.start]\nstart = 'x'\n", "own.toml:1: interval.start: an interval has a start and a stop"),
-    ("[interval.a]\nstart = { event = 'x', key = '$thred' }\nstop = { event = 'y', key = '$thread' }\n", "own.toml:2: interval.a.key: there is no part '$thred'; did you mean '$thread'?"),
-    ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { '$cpuu' = 1 } }\n", "own.toml:3: interval.a.$cpuu: there is no part '$cpuu'; did you mean '$cpu'?"),
+    ("[interval.a]\nstart = { event = 'x', key = '$thred' }\nstop = { event = 'y', key = '$thread' }\n", "own.toml:2: interval.a.start.key: there is no part '$thred'; did you mean '$thread'?"),
+    ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { '$cpuu' = 1 } }\n", "own.toml:3: interval.a.stop.where.$cpuu: there is no part '$cpuu'; did you mean '$cpu'?"),
     ("[state.a]\nevent = 'x'\nstate = 'on {$node}'\n", "own.toml:3: state.a.state: there is no part '$node'; there is $event, $*, $cpu, $thread, $host"),
     ("[signal.a]\nevent = 'x'\nvalue = 7\n", "own.toml:3: signal.a.value: it has to be the name of a field"),
     ("[interval.a]\nspan = 'f'\n[signal.a]\nmessage = '(x)'\n", "own.toml:3: signal.a: there is another one of that name"),
@@ -345,7 +345,7 @@ def test_what_no_lane_draws_is_not_told(krait, declare, tmp_path):
 def test_an_interval_that_another_lies_within_is_told(krait, declare, tmp_path):
     own = declare("[interval.outer]\nstart = { event = 'sched_swich' }\nstop = { event = 'sched_switch' }\n" + RUNS.replace("by =", "within = 'outer'\nby ="))
     done = subprocess.run([krait, "intervals", switches(tmp_path / "t"), "-f", own, "--only", "run"], capture_output=True, text=True, check=True)
-    assert [line.split(": there is")[0] for line in unmet(done.stderr)] == ["own.toml:2: interval.outer.event", "own.toml:9: interval.run.by"]
+    assert [line.split(": there is")[0] for line in unmet(done.stderr)] == ["own.toml:2: interval.outer.start.event", "own.toml:9: interval.run.by"]
 
 
 def test_fields_may_be_of_contexts_in_others_and_groups(krait, declare, synth, tmp_path):

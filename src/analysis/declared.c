@@ -598,11 +598,15 @@ static int read_lane(struct reader *r, const struct krait_toml *table)
 static const struct section {
     const char *name;
     enum krait_rule_kind kind;
+    const struct key *keys; /* of what it names */
+    size_t count;
     int (*read)(struct reader *r, const struct krait_toml *table); /* NULL: it is of lanes */
-} sections[] = { { "interval", KRAIT_RULE_PAIRS, read_interval },
-                 { "state", KRAIT_RULE_STATES, read_states },
-                 { "signal", KRAIT_RULE_SIGNAL, read_signal },
-                 { "lane", 0, NULL } };
+} sections[] = {
+    { "interval", KRAIT_RULE_PAIRS, interval_keys, KRAIT_ARRAY_LEN(interval_keys), read_interval },
+    { "state", KRAIT_RULE_STATES, state_keys, KRAIT_ARRAY_LEN(state_keys), read_states },
+    { "signal", KRAIT_RULE_SIGNAL, signal_keys, KRAIT_ARRAY_LEN(signal_keys), read_signal },
+    { "lane", 0, lane_keys, KRAIT_ARRAY_LEN(lane_keys), NULL },
+};
 
 static const char *section_name(const void *list, size_t i)
 {
@@ -633,6 +637,19 @@ static int read_rule(struct reader *r, const struct section *section, const stru
     return r->rule ? section->read(r, table) : out_of_memory(r);
 }
 
+/* Whether a table has a key with a value where it should have a name with a table. */
+static bool lacks_name(const struct section *section, const struct krait_toml *table)
+{
+    for (const struct krait_toml *at = table->first; at; at = at->next) {
+        const struct krait_toml *first = first_of(at);
+        for (size_t i = 0; i < section->count; i++) {
+            if (strcmp(section->keys[i].name, at->key) == 0 && (!first || first->kind != KRAIT_TOML_TABLE))
+                return true;
+        }
+    }
+    return false;
+}
+
 static int read_section(struct reader *r, const struct krait_toml *table)
 {
     size_t i = 0;
@@ -643,7 +660,7 @@ static int read_section(struct reader *r, const struct krait_toml *table)
         return refuse_name(r, table, "kind of analysis", table->key, section_name, sections,
                            KRAIT_ARRAY_LEN(sections));
     r->section = sections[i].name;
-    if (table->kind != KRAIT_TOML_TABLE)
+    if (table->kind != KRAIT_TOML_TABLE || lacks_name(&sections[i], table))
         return refuse(r, table, "it needs a name: [%s.NAME]", r->section);
     for (const struct krait_toml *named = table->first; named && !rc; named = named->next)
         rc = sections[i].read ? read_rule(r, &sections[i], named) : read_lane(r, named);

@@ -453,22 +453,6 @@ static int take_match(struct reader *r, const struct krait_toml *value)
     return rc == -EINVAL ? refuse(r, value, "%s", why.text) : rc ? out_of_memory(r) : 0;
 }
 
-/* Only keys of both pair: a group of one alone would be ignored. */
-static int check_pair(struct reader *r, const struct krait_toml *table)
-{
-    static const char *const words[] = { "start", "stop" };
-    const struct krait_trigger *of[] = { &r->rule->triggers[0], &r->rule->triggers[1] };
-    for (int i = 0; i < 2 && r->rule->trigger_count == 2; i++) {
-        const struct krait_trigger *other = of[!i];
-        if (!krait_trigger_key_group(other) || of[i]->key.count || krait_trigger_key_group(of[i]))
-            continue;
-        bool is_stop = of[i]->role == KRAIT_TRIGGER_STOP;
-        return refuse(r, krait_toml_get(table, words[is_stop]),
-                      "it needs a group named 'key', or a key, as '%s' has one", words[!is_stop]);
-    }
-    return 0;
-}
-
 /* `key` and `by` of an interval are those of its triggers that have none; what it takes from a span is a field. */
 static int read_pair(struct reader *r, const struct krait_toml *table)
 {
@@ -481,7 +465,7 @@ static int read_pair(struct reader *r, const struct krait_toml *table)
         if (by && !rc && r->trigger->role == KRAIT_TRIGGER_START)
             rc = take_by(r, by);
     }
-    return rc ? rc : check_pair(r, table);
+    return rc;
 }
 
 static const struct key interval_keys[] = {

@@ -136,26 +136,6 @@ static int check_key(const struct intervals *intervals, struct krait_err *err)
     return 0;
 }
 
-static bool is_keyed(const struct krait_trigger *trigger)
-{
-    return trigger->key.count || krait_trigger_key_group(trigger);
-}
-
-/* --by key, where the command line alone makes rules, and none of them has a key. */
-static int check_by(const struct intervals *intervals, struct krait_err *err)
-{
-    const struct intervals_options *o = intervals->options;
-    bool any = o->key || !o->by || o->select.analyses.count;
-    for (uint32_t i = 0; i < intervals->rules.count && !any; i++) {
-        const struct krait_interval_rule *rule = &intervals->rules.items[i];
-        any = rule->kind == KRAIT_RULE_STATES || (rule->trigger_count && is_keyed(&rule->triggers[0]));
-    }
-    return any ? 0
-               : krait_err_set(err, -EINVAL,
-                               "--by key: no interval has a key; name a group of the patterns 'key', as in "
-                               "(?P<key>\\w+), or give --key");
-}
-
 /* The triggers of a rule take the key that was asked for. */
 static int add_keys(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
 {
@@ -189,12 +169,7 @@ static int make_pair(struct intervals *intervals, struct krait_interval_rule *ru
     if (rc)
         return krait_err_prefix(err, rc, "--start");
     rc = krait_rules_trigger(rule, KRAIT_TRIGGER_STOP, rule->given[1], err);
-    rc = rc ? krait_err_prefix(err, rc, "--stop") : add_keys(intervals, rule, err);
-    bool has_start = !rc && is_keyed(&rule->triggers[0]), has_stop = !rc && is_keyed(&rule->triggers[1]);
-    if (rc || has_start == has_stop)
-        return rc;
-    return krait_err_set(err, -EINVAL, "--%s: '%s' needs a group named 'key', as --%s has one",
-                         has_start ? "stop" : "start", rule->given[has_start], has_start ? "start" : "stop");
+    return rc ? krait_err_prefix(err, rc, "--stop") : add_keys(intervals, rule, err);
 }
 
 static int make_match(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
@@ -274,7 +249,6 @@ static int make_rules(struct intervals *intervals, struct krait_err *err)
             rc = make_rule(intervals, kind, i, err);
     }
     rc = rc ? rc : check_key(intervals, err);
-    rc = rc ? rc : check_by(intervals, err);
     rc = rc ? rc : add_declared(intervals, err);
     rc = rc ? rc : check_kinds(intervals, err);
     return rc ? rc : krait_select_limit(&intervals->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);

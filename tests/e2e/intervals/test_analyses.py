@@ -222,8 +222,6 @@ WRONG = [
     ("[state.a]\nevent = 'x'\nstate = 'on {$node}'\n", "own.toml:3: state.a.state: there is no part '$node'; there is $event, $*, $cpu, $thread, $host"),
     ("[signal.a]\nevent = 'x'\nvalue = 7\n", "own.toml:3: signal.a.value: it has to be the name of a field"),
     ("[interval.a]\nspan = 'f'\n[signal.a]\nmessage = '(x)'\n", "own.toml:3: signal.a: there is another one of that name"),
-    ("[interval.a]\nstart = 'x (?P<key>.)'\nstop = 'y'\n", "own.toml:3: interval.a.stop: it needs a group named 'key', or a key, as 'start' has one"),
-    ("[interval.a]\nstop = 'x (?P<key>.)'\nstart = { event = 'y' }\n", "own.toml:3: interval.a.start: it needs a group named 'key', or a key, as 'stop' has one"),
     ("[state]\nmessage = 'x (.*)'\n", "own.toml:1: state: it needs a name: [state.NAME]"),
     ("[interval]\nstart = { event = 'x' }\nstop = 'y'\n", "own.toml:1: interval: it needs a name: [interval.NAME]"),
     ("[signal]\nevent = ['x', 'y']\nvalue = 'n'\n", "own.toml:1: signal: it needs a name: [signal.NAME]"),

@@ -2,9 +2,9 @@
  *
  * A file that appears whole or not at all. krait writes to an unnamed file in the target's folder and gives it the
  * target's name when it is complete. So neither a full disk nor a kill leaves half a file, and only a complete file
- * replaces an older one. Two kills leave a file TARGET.krait-PID-N: one in the instant in which it replaces an older
- * file, and one where the file system has no unnamed files and krait writes to one of that name. The next writer does not
- * remove it: PID may be a number of another machine or container, where the process still writes.
+ * replaces an older one. A kill can leave a file TARGET.krait-PID-N in two cases: while krait replaces an older file, and
+ * where the file system has no unnamed files, so that krait writes to one of that name. The next writer does not remove
+ * it: a process with this PID may still write it on another machine or in another container.
  *
  * "-" is standard output; krait writes to pipes, terminals and devices directly.
  *

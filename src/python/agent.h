@@ -288,7 +288,7 @@ void krait_thread_suppress(struct krait_interp *in);
 bool krait_thread_is_suppressed(struct krait_interp *in, enum krait_begin_what top);
 /* Writes this thread's name if it has changed; looks only once in a while. */
 void krait_thread_look_at_name(struct krait_interp *in);
-/* The time of an event that began at `t`, when this thread's next event would have gone to `cur`. To name a function may run
+/* The time of an event that began at `t`, when this thread's next event would have gone to `cur`. Naming a function may run
  * Python code that is recorded; then the event has to follow that code's events, and its time is now. */
 uint64_t krait_thread_time_after(const uint8_t *cur, uint64_t t);
 /* Writes the current Python frames of this thread. Returns false if the ring was full. */

@@ -213,15 +213,21 @@ static int on_task_define(struct define *def, struct krait_cursor *cursor)
     return 0;
 }
 
+/* NULL: no such task was defined. */
+static struct krait_task *task_of(const struct define *def, uint64_t id)
+{
+    const uint64_t *index = krait_map_get(&def->image->tasks, id);
+    return index ? &def->trace->tasks[*index] : NULL;
+}
+
 static int on_task_nursery(struct define *def, struct krait_cursor *cursor)
 {
     struct krait_payload_task_nursery in;
     if (!krait_read_task_nursery(cursor, &in))
         return -EBADMSG;
-    const uint64_t *index = krait_map_get(&def->image->tasks, in.task);
-    if (!index)
+    struct krait_task *task = task_of(def, in.task);
+    if (!task)
         return 0;
-    struct krait_task *task = &def->trace->tasks[*index];
     task->nursery_before = task->nursery;
     task->nursery = in.nursery;
     task->moved_ns = def->t_ns;
@@ -233,10 +239,9 @@ static int on_task_parent(struct define *def, struct krait_cursor *cursor)
     struct krait_payload_task_parent event;
     if (!krait_read_task_parent(cursor, &event))
         return -EBADMSG;
-    const uint64_t *index = krait_map_get(&def->image->tasks, event.task);
-    if (!index)
+    struct krait_task *task = task_of(def, event.task);
+    if (!task)
         return 0;
-    struct krait_task *task = &def->trace->tasks[*index];
     task->parents[1] = task->parents[0];
     task->parents[0] = (struct krait_task_parent){ event.parent, def->t_ns };
     return 0;

@@ -353,7 +353,28 @@ static void other_event(struct krait_live *live, struct live_thread *th, uint64_
 enum {
     SHORT_BYTES = 8, /* size of the longest compact event: header and code */
     CALLS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_c_call, /* begins that are no resumes */
-    LONG_ENDS = 1 << KRAIT_EVENT_python_unwind_of | 1 << KRAIT_EVENT_c_raise_of,
+};
+
+/* What the hot loop does with an event; 0: it leaves the event to any_event(). */
+enum {
+    IN_C = 1, /* as bit 0 of live_open() */
+    BEGINS = 2,
+    ENDS = 4,
+    LONG = 8,    /* an end with an exception's type */
+    COUNTS = 16, /* the highest bit: a begin that is no resume */
+};
+static const uint8_t roles[1 << KRAIT_CTF_ID_BITS] = {
+    [KRAIT_EVENT_python_call] = BEGINS | COUNTS,
+    [KRAIT_EVENT_python_resume] = BEGINS,
+    [KRAIT_EVENT_python_throw] = BEGINS,
+    [KRAIT_EVENT_python_return] = ENDS,
+    [KRAIT_EVENT_python_yield] = ENDS,
+    [KRAIT_EVENT_python_unwind] = ENDS,
+    [KRAIT_EVENT_python_unwind_of] = ENDS | LONG,
+    [KRAIT_EVENT_c_call] = IN_C | BEGINS | COUNTS,
+    [KRAIT_EVENT_c_return] = IN_C | ENDS,
+    [KRAIT_EVENT_c_raise] = IN_C | ENDS,
+    [KRAIT_EVENT_c_raise_of] = IN_C | ENDS | LONG,
 };
 
 static bool stack_event(struct krait_live *live, struct live_thread *th, const struct krait_event_head *head,
@@ -401,8 +422,10 @@ static KRAIT_COLD bool any_event(struct krait_live *live, struct live_thread *th
     return true;
 }
 
-/* Handles compact begins and ends up to the first other event, unbalanced end, or code without a row. Keeps its state in
- * registers, as trace/walk.c does. Returns the number of events that it handled. hot path */
+/* Handles compact begins and ends up to the first other event, unbalanced end, or code without a row; none if the thread's
+ * time is not that of the event before. Keeps its state in registers, as trace/walk.c does. Branches, which the CPU
+ * predicts, find the next event: if its place were computed, each event would wait for the one before. Returns the number
+ * of events that it handled. hot path */
 static inline __attribute__((always_inline)) uint64_t short_events_of(struct live_thread *th,
                                                                       struct live_rays *rays,
                                                                       struct krait_cursor *cursor,
@@ -416,52 +439,53 @@ static inline __attribute__((always_inline)) uint64_t short_events_of(struct liv
     uint32_t *const stack = th->stack.items;
     const uint64_t border = th->border;
     const uint8_t *at = cursor->at;
-    uint64_t ticks = before->t, t = th->t, count = 0;
+    uint64_t t = th->t, count = 0;
     uint32_t len = th->stack.len, top = stack[len - 1];
+    struct live_row *row = &rows[top >> 1];
+    if (t != before->t)
+        return 0;
     while (cursor->end - at >= SHORT_BYTES) {
         uint64_t word;
         uint32_t code;
         memcpy(&word, at, sizeof(word));
-        const struct krait_event_head head = krait_head_unpack(krait_head_split(word, &code), ticks);
-        const uint32_t bit = 1u << head.id;
-        if (KRAIT_UNLIKELY(!(bit & (KRAIT_CALL_BEGINS | KRAIT_CALL_ENDS)) || head.t >= border))
+        const struct krait_event_head head = krait_head_unpack(krait_head_split(word, &code), t);
+        const uint32_t role = roles[head.id];
+        if (KRAIT_UNLIKELY(!role || head.t >= border))
             break;
-        uint64_t now = KRAIT_MAX(head.t, t);
-        bool is_c = bit & KRAIT_CALL_IN_C;
-        if (bit & KRAIT_CALL_BEGINS) {
+        if (role & BEGINS) {
             uint32_t number = KRAIT_LIKELY(code < index_cap) ? index[code] : 0;
             if (KRAIT_UNLIKELY(!number || len >= cap))
                 break;
-            rows[top >> 1].all.own += now - t;
-            struct live_row *row = &rows[number];
-            row->all.calls += (bit & CALLS) != 0;
+            row->all.own += head.t - t;
+            row = &rows[number];
+            row->all.calls += role / COUNTS;
             if (KRAIT_UNLIKELY(row->caller[0] != top >> 1))
                 note_caller(th, row, top >> 1);
             if (!row->depth++)
-                row->entered = now;
+                row->entered = head.t;
             if (rays)
-                begun[len] = now;
-            stack[len++] = top = live_open(number, is_c);
+                begun[len] = head.t;
+            stack[len++] = top = live_open(number, role & IN_C);
             at += 8;
         } else {
-            if (KRAIT_UNLIKELY(len == 1 || (top & 1) != is_c))
+            if (KRAIT_UNLIKELY(len == 1 || (top ^ role) & IN_C))
                 break;
-            struct live_row *row = &rows[top >> 1];
-            row->all.own += now - t;
+            row->all.own += head.t - t;
             if (!--row->depth)
-                row->all.total += now - row->entered;
+                row->all.total += head.t - row->entered;
             if (rays)
-                live_note_call(rays, begun[len - 1], now, row->func);
+                live_note_call(rays, begun[len - 1], head.t, row->func);
             top = stack[--len - 1];
-            at += bit & LONG_ENDS ? 8 : 4;
+            row = &rows[top >> 1];
+            at += 4;
+            if (KRAIT_UNLIKELY(role & LONG))
+                at += 4;
         }
-        t = now;
-        ticks = head.t;
+        t = head.t;
         count++;
     }
     cursor->at = at;
-    before->t = ticks;
-    th->t = t;
+    before->t = th->t = t;
     th->stack.len = len;
     return count;
 }

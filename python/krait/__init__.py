@@ -382,12 +382,38 @@ def _is_free(path):
 _GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x100, 0x200
 
 
-def _flags(function):
-    """co_flags of what a call of it runs; 0 where that is not Python code."""
+_OWN = "<krait>"
+
+
+def _python(function):
+    """The Python function that a call of it runs; None where that is not Python code."""
     while isinstance(function, _functools.partial):
         function = function.func
-    code = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)
-    return getattr(code, "co_flags", 0)
+    for each in (function, getattr(type(function), "__call__", None)):
+        if getattr(each, "__code__", None) is not None:
+            return each
+    return None
+
+
+def _flags(function):
+    """co_flags of what a call of it runs; 0 where that is not Python code."""
+    return getattr(getattr(_python(function), "__code__", None), "co_flags", 0)
+
+
+def _stands_for(function):
+    """A file's name and a line for code that stands before a function: readers show a task by this function (src/trace/own.h), be it
+    below other decorators."""
+    for _ in range(16):
+        inner = _python(getattr(function, "__wrapped__", None))
+        if inner is None:
+            break
+        function = inner
+    function = _python(function)
+    code = getattr(function, "__code__", None)
+    line = getattr(code, "co_firstlineno", None)
+    if not isinstance(line, int):
+        return {"co_filename": _OWN}
+    return {"co_filename": f"{_OWN}{function.__module__}:{function.__qualname__}:{code.co_filename}", "co_firstlineno": line}
 
 
 def _wrap(function, context):
@@ -433,7 +459,7 @@ def _wrap(function, context):
                 return function(*args, **kwargs)
 
     # It is below all that is recorded. Of this file the agent would tell nothing meanwhile; readers leave it out by this name.
-    recorded.__code__ = recorded.__code__.replace(co_filename="<krait>")
+    recorded.__code__ = recorded.__code__.replace(**_stands_for(function))
     return _functools.wraps(function)(recorded)
 
 

@@ -11,8 +11,11 @@
 #define KRAIT_PAUSE_MODULE "krait"
 #define KRAIT_PAUSE_NAME   "<paused by --max-overhead>"
 
-/* The file of the wrapper that the package krait puts around a function decorated with krait.recording(). It is on the
- * stack in recordings, but no verb shows it (trace/own.h). */
+/* How the file's name begins of the wrapper that the package krait puts around a function decorated with krait.recording() or
+ * krait.span(). It is on the stack in recordings, but no verb shows it (trace/own.h). The function follows, and the line is its
+ * line:
+ *
+ *     <krait>MODULE:QUALNAME:FILE */
 #define KRAIT_OWN_MODULE "krait"
 #define KRAIT_OWN_FILE   "<krait>"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/codes.h"
 
+#include "event/event.h"
 #include "sample/sample.h"
 
 #include <string.h>
@@ -27,7 +28,9 @@ static const char *below_root(const char *file)
 void krait_sample_add_module(struct krait_buf *out, const char *file)
 {
     static const char *const ends[] = { "/__init__.py", ".py", ">" };
-    const char *frozen = "<frozen ";
+    const char *frozen = "<frozen ", *colon = strrchr(file, ':');
+    if (colon && strncmp(file, KRAIT_OWN_FILE, strlen(KRAIT_OWN_FILE)) == 0)
+        file = colon + 1;
     bool is_frozen = strncmp(file, frozen, strlen(frozen)) == 0;
     const char *path = is_frozen ? file + strlen(frozen) : below_root(file);
     size_t n = strlen(path);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "ctf/format.h"
 #include "event/payload.h"
+#include "trace/own.h"
 
 /* What the handlers of the definitions' events share. */
 struct define {
@@ -208,9 +209,10 @@ static int on_task_define(struct define *def, struct krait_cursor *cursor)
         *made = (struct krait_task){ .process = (uint32_t)(def->process - trace->processes),
                                      .id = task.id,
                                      .parents = { { KRAIT_NO_ID, 0 }, { KRAIT_NO_ID, 0 } } };
-    made->func = func_of(def->image, task.coroutine);
+    uint32_t func = func_of(def->image, task.coroutine);
+    made->func = krait_own_stands_for(trace, func);
     made->name = name;
-    return 0;
+    return func != KRAIT_NO_ID && made->func == KRAIT_NO_ID ? -ENOMEM : 0;
 }
 
 /* NULL: no such task was defined. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions of krait itself in recordings: krait.recording() puts one around the function that it decorates. Walks
+ * Functions of krait itself in recordings: krait.recording() and krait.span() put one around the function that they decorate. Walks
  * skip them, so that their time belongs to their callers.
  */
 #ifndef KRAIT_TRACE_OWN_H
@@ -10,6 +10,10 @@
 
 /* Whether a function is one of these. */
 bool krait_own_is(const struct krait_func *func);
+
+/* The function that one of these stands before: a task is called after that one. Others stand for themselves; KRAIT_NO_ID for
+ * KRAIT_NO_ID, and if memory is out. */
+uint32_t krait_own_stands_for(struct krait_trace *trace, uint32_t func);
 
 /* Hands on to `fn` what is not of them. */
 struct krait_own {

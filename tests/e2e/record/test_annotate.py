@@ -8,7 +8,7 @@ import sysconfig
 
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, verb_json
 from package import PACKAGE
 
 ENV = {"PYTHONPATH": str(BUILD / "python")}
@@ -68,7 +68,7 @@ def test_no_call_of_theirs_is_recorded(said, python, krait):
     assert [r["name"] for r in rows if r["calls"] >= 5077] == []
 
 
-def test_spans_decorate_functions_coroutines_and_generators(said, python):
+def test_spans_decorate_functions_coroutines_and_generators(said, python, krait):
     events = said(
         python,
         """
@@ -94,6 +94,12 @@ def test_spans_decorate_functions_coroutines_and_generators(said, python):
             yield 1
             yield 2
 
+        class Shop:
+            @krait.span("outer")
+            @krait.span("inner")
+            async def serve(self):
+                await asyncio.sleep(0)
+
         assert plain.__name__ == "plain" and plain.__doc__ == "doc"
         assert plain(1) == 3 and plain(1, b=5) == 6
         g = gen()
@@ -101,15 +107,21 @@ def test_spans_decorate_functions_coroutines_and_generators(said, python):
         async def main():
             assert await asyncio.gather(coro(), coro()) == [5, 5]
             assert [x async for x in agen()] == [1, 2]
+            await asyncio.gather(Shop().serve())
         asyncio.run(main())
         """,
     )
     begins = [p for e, p in events if e == "span:begin"]
     ends = {p["id"] for e, p in events if e == "span:end"}
-    assert len(begins) == 6 and {p["id"] for p in begins} == ends
+    assert len(begins) == 8 and {p["id"] for p in begins} == ends
     assert begins[0]["fields"] == begins[1]["fields"] == {"kind": 1}
     kinds = [e for e, _ in events]
     assert kinds[6:10] == ["span:begin", "span:begin", "span:end", "span:end"]  # the two coroutines run by turns
+    functions = {f'{r["module"]}.{r["name"]}': (r["file"], r["line"]) for r in verb_json(krait, "report", said.run.path)["functions"]}
+    tasks = {r["coroutine"]: (r["tasks"], r["file"], r["line"]) for r in verb_json(krait, "report", said.run.path, "--by", "task")["tasks"]}
+    for name, count in ("__main__.coro", 2), ("__main__.Shop.serve", 1), ("__main__.main", 1):
+        assert tasks[name] == (count, *functions[name])
+    assert "recorded" not in str((functions, tasks)) and "<krait>" not in str((functions, tasks))
 
 
 def test_what_raises_out_of_a_span_is_a_field_of_its_end(said, python):

@@ -11,6 +11,7 @@ import tempfile
 
 import pytest
 
+from conftest import BUILD
 from pages import run_page
 from pairs import LOOPS, PAIRS, never_was
 from running import wait_for
@@ -261,13 +262,16 @@ asyncio.new_event_loop().run_until_complete(main())
 
 @pytest.mark.every_python
 def test_each_sample_has_its_task(programs, sample, run, python):
-    app = programs.start(python, TASKS)
+    """Also one whose function is decorated."""
+    decorated = TASKS.replace("import asyncio", "import asyncio, krait").replace("async def seldom", "@krait.span('seldom')\nasync def seldom")
+    app = programs.start(python, decorated, env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
     folder = sample(app.pid, time="2s")
     tasks = json.loads(run("report", "--by", "task", "--json", folder).stdout)["tasks"]
     found = {task["coroutine"].rpartition(".")[2]: task for task in tasks}
     assert found["seldom"]["name"] == "the seldom one" and found["often"]["name"] is None
     assert found["often"]["tasks"] == found["seldom"]["tasks"] == 1 < found["brief"]["tasks"]
     spent = functions(run, folder)
+    assert "recorded" not in str((found, spent))
     whole = spent["spin"]["total_ns"]
     for name in "often", "seldom", "brief":
         of_task = spent[name]["total_ns"]

@@ -78,6 +78,9 @@ int krait_report_span_tree(struct report *report, struct krait_trace *trace, str
 /* Whether --by span shows a track; and the kind of its spans. */
 bool krait_report_is_spans(const struct report *report, uint32_t track);
 const char *krait_report_span_kind(const struct krait_track *track);
+/* How --by task calls a task's coroutine; a text of the arena. NULL: memory is out. */
+const char *krait_report_coroutine(const struct krait_trace *trace, const struct krait_task *task,
+                                   struct krait_arena *arena);
 /* Walks some tracks in one pass, and keeps the first damage. Calls `takes` with the index of each track, which returns 1 to
  * take it, 0 to leave it, or a negative errno. Returns the first negative errno of `takes` or `fn`, or 0. */
 typedef int krait_report_takes_fn(void *ctx, uint32_t track);

@@ -23,9 +23,10 @@ struct row {
     /* Of a greenlet, ids + 1 of the one that it switched to, and of its parent: 1 is a main greenlet. 0: it is not known, or is
      * gevent's hub, to which all switch. */
     uint64_t to, parent;
-    const char *state, *task, *process;
-    uint64_t depth;   /* in the tree */
-    uint64_t nursery; /* at whose end it waits: an address; 0: at none */
+    const char *state, *process, *name, *coroutine;
+    const char *task, *branch; /* its label; its coroutine as the tree has it */
+    uint64_t depth;            /* in the tree */
+    uint64_t nursery;          /* at whose end it waits: an address; 0: at none */
     /* Indices of the last task of that nursery, and of the one before it; KRAIT_NO_ID: none. */
     uint32_t child, sibling;
     uint32_t track;
@@ -117,12 +118,20 @@ static const struct krait_sheet_column columns[] = {
     { { "parent", 0, 0, 3 }, "parent", &kind_greenlet, KRAIT_SHEET_QUIET, krait_sheet_number_at, OF(parent) },
     NAME("process", "process", process, KRAIT_SHEET_DATA, 0),
     { { "depth", 0, 0, 0 }, "depth", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA, krait_sheet_number_at, OF(depth) },
-    { { "task", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },
-      "task",
+    NAME("task", "task", task, KRAIT_SHEET_DATA, 0),
+    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 },
+      "name",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      krait_sheet_name_at,
+      OF(name) },
+    NAME("coroutine", "coroutine", coroutine, KRAIT_SHEET_DATA, 0),
+    { { "coroutine", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },
+      NULL,
       KRAIT_SHEET_NAME,
       0,
       krait_sheet_name_at,
-      OF(task) },
+      OF(branch) },
 };
 
 #undef NAME
@@ -299,12 +308,16 @@ static int find_nurseries(struct awaiting *a)
 
 static int show_row(struct awaiting *a, struct krait_sheet *sheet, struct row *row, uint64_t depth)
 {
-    const char *label = a->report->trace->tracks[row->track].thread_name;
+    struct krait_trace *trace = (void *)a->report->trace;
+    const struct krait_track *track = &trace->tracks[row->track];
+    const struct krait_task *task = &trace->tasks[track->key];
     int indent = 2 * (int)KRAIT_MIN(depth, (uint64_t)DEEPEST);
-    bool is_table = a->report->format == REPORT_TABLE;
     row->depth = depth;
-    row->task = krait_arena_fmt(&a->texts, "%*s%s", is_table ? indent : 0, "", label);
-    if (!row->task)
+    row->task = track->thread_name;
+    row->name = strcmp(task->name, "?") == 0 ? NULL : task->name;
+    row->coroutine = krait_report_coroutine(trace, task, &a->texts);
+    row->branch = row->coroutine ? krait_arena_fmt(&a->texts, "%*s%s", indent, "", row->coroutine) : NULL;
+    if (!row->branch)
         return -ENOMEM;
     krait_sheet_add(sheet, row);
     row->is_shown = true;
@@ -350,15 +363,30 @@ static int fill(struct awaiting *a, struct krait_sheet *sheet)
     return rc;
 }
 
-/* A time after the end has no tasks. */
-static void note_end(const struct awaiting *a)
+/* Where the recording has no end, the tasks do what they did last: nothing has been recorded since. */
+static void extend_unfinished(struct awaiting *a, struct krait_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->process_count; i++) {
+        struct krait_process *process = &trace->processes[i];
+        if (!*process->end)
+            process->end_ns = KRAIT_MAX(process->end_ns, a->at_ns + 1);
+    }
+}
+
+/* A time after the end has no tasks, but those of processes whose end was not recorded. */
+static void note_end(const struct awaiting *a, bool has_tasks)
 {
     struct report *report = a->report;
     char text[KRAIT_FMT_SIZE];
     uint64_t end = report->trace->end_ns;
-    if (report->format == REPORT_TABLE && end > report->zero_ns && a->at_ns > end)
-        krait_buf_fmt(&report->notes, "the recording is from 0 to %s\n",
-                      krait_fmt_ns(text, end - report->zero_ns));
+    if (report->format != REPORT_TABLE || end <= report->zero_ns || a->at_ns <= end)
+        return;
+    krait_fmt_ns(text, end - report->zero_ns);
+    if (has_tasks)
+        krait_buf_fmt(&report->notes, "nothing was recorded after %s: these tasks are as they were then\n",
+                      text);
+    else
+        krait_buf_fmt(&report->notes, "the recording is from 0 to %s\n", text);
 }
 
 int krait_report_await(struct report *report, struct krait_trace *trace, struct krait_err *err)
@@ -375,6 +403,7 @@ int krait_report_await(struct report *report, struct krait_trace *trace, struct 
     a.rows = calloc((size_t)trace->task_count + 1, sizeof(*a.rows));
     a.open = calloc(2 * (size_t)trace->task_count + 2, sizeof(*a.open));
     a.asked = calloc((size_t)trace->process_count + 1, sizeof(*a.asked));
+    extend_unfinished(&a, trace);
     const struct krait_range until = { 0, a.at_ns + 1 };
     rc = a.rows && a.open && a.asked ? krait_report_walk_tracks(report, until, takes, take_states, &a)
                                      : -ENOMEM;
@@ -382,7 +411,7 @@ int krait_report_await(struct report *report, struct krait_trace *trace, struct 
     rc = rc ? rc
             : krait_report_sheet(report, &sheet,
                                  report->format == REPORT_TABLE ? "tasks at that time" : "tasks");
-    if (!rc && !sheet.rows)
-        note_end(&a);
+    if (!rc)
+        note_end(&a, sheet.rows);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }

@@ -94,18 +94,25 @@ static const struct krait_sheet_column columns[] = {
 
 /* -- rows -- */
 
+const char *krait_report_coroutine(const struct krait_trace *trace, const struct krait_task *task,
+                                   struct krait_arena *arena)
+{
+    char label[1024] = "(not begun)";
+    if (task->func != KRAIT_NO_ID)
+        krait_func_label(&trace->funcs[task->func], label, sizeof(label));
+    return krait_arena_strdup(arena, label);
+}
+
 static int name_row(struct tasks *tasks, struct row *row, const struct krait_task *task)
 {
     const struct krait_trace *trace = tasks->report->trace;
-    char label[1024] = "(not begun)";
     *row = (struct row){ .line = KRAIT_SHEET_NONE, .name = krait_task_has_name(task) ? task->name : NULL };
     if (task->func != KRAIT_NO_ID) {
         row->func = &trace->funcs[task->func];
         row->file = row->func->file;
         row->line = row->func->line;
-        krait_func_label(row->func, label, sizeof(label));
     }
-    row->coroutine = krait_arena_strdup(&tasks->arena, label);
+    row->coroutine = krait_report_coroutine(trace, task, &tasks->arena);
     return row->coroutine ? 0 : -ENOMEM;
 }
 
@@ -157,14 +164,14 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
     return 0;
 }
 
-/* Groups the tasks of the chosen processes. */
+/* Groups the tasks of the chosen processes, those that ran in a chosen thread. */
 static int takes(void *ctx, uint32_t index)
 {
     struct tasks *tasks = ctx;
     const struct report *report = tasks->report;
     const struct krait_track *track = &report->trace->tracks[index];
     if (track->of != KRAIT_OF_TASK ||
-        !krait_select_named(&report->options->select.processes, track->process_name, track->pid))
+        !krait_select_track((void *)&report->options->select, report->trace, track))
         return 0;
     return group(tasks, &report->trace->tasks[track->key], &tasks->row_of[track->key]) ? -ENOMEM : 1;
 }

@@ -141,6 +141,29 @@ def test_a_range_cuts_what_tasks_did(record, krait, any_python):
     assert whole and not verb_json(krait, "report", trace, "--by", "task", "--until", "1ns")["tasks"]
 
 
+def test_a_thread_chooses_the_tasks_that_ran_in_it(synth, krait, run):
+    folder = synth(
+        """
+        process 7 python3
+        code 1 python m work m.py 1
+        task 1 1 one
+        task 2 1 other
+        thread 7 first
+        1us run 1
+        2us leave 1 3
+        thread 8 second
+        1us run 2
+        2us leave 2 3
+        """
+    )
+
+    def ran(*options):
+        return [row["name"] for row in verb_json(krait, "report", folder, "--by", "task", "--sort", "name", *options)["tasks"]]
+
+    assert (ran(), ran("--thread", "8"), ran("--thread", "f*")) == (["one", "other"], ["other"], ["one"])
+    assert "no tasks were recorded on those threads" in run("report", folder, "--by", "task", "--thread", "9").stderr
+
+
 def test_a_recording_without_tasks_says_so(record, krait, any_python):
     trace = record.text(any_python, "print(1)").path
     done = subprocess.run([krait, "report", trace, "--by", "task"], capture_output=True, text=True)
@@ -180,7 +203,10 @@ def test_the_tasks_at_one_moment_are_a_tree_of_who_waits_for_whom(record, python
     assert rows[0]["waits_for"] == rows[1]["id"] and rows[1]["waits_for"] == rows[2]["id"] and rows[2]["waits_for"] is None
     assert 90_000_000 < rows[2]["for_ns"] < 110_000_000
     table = run("report", recording.path, *at).stdout.splitlines()
-    assert re.search(r"^running +\d.* ms +\d+ +- +    leaf Task-\d$", table[3])
+    assert re.search(r"^running +\d.* ms +\d+ +- +Task-\d +    __main__.leaf$", table[3])
+    columns = [lines[0].split()[-2:] for lines in (table, run("report", recording.path, "--by", "task").stdout.splitlines())]
+    assert columns == [["name", "coroutine"]] * 2
+    assert [(r["name"], r["coroutine"]) for r in rows[:2]] == [("Task-1", "__main__.main"), (rows[1]["task"].split()[-1], "__main__.middle")]
     assert "no tasks at that time" in run("report", recording.path, "--by", "task", "--at", "99999").stderr
 
 
@@ -221,6 +247,16 @@ def test_a_task_stands_above_those_of_the_nursery_that_it_waits_for(synth, krait
     assert at(10) == [(0, "main", "task"), (1, "starter", "task"), (2, "child", "running"), (1, "other", "future")]
     assert at(30) == [(0, "main", "task"), (1, "starter", "ready"), (1, "child", "running"), (1, "other", "future")]
     assert at(55) == [(0, "main", "task"), (1, "starter", "ready"), (1, "other", "future")]
+
+
+def test_a_quiet_task_of_a_recording_without_an_end_still_waits(synth, krait, run):
+    """The recording still runs, or its collector was killed. Where the end is known, nothing is behind it."""
+    at = ["--by", "task", "--at", "1s"]
+    folder = synth(NURSERIES)
+    done = run("report", folder, *at)
+    assert "nothing was recorded after 70.00 us: these tasks are as they were then\n" in done.stderr and "unfinished: " in done.stderr
+    assert [(row["name"], row["state"], row["for_ns"]) for row in verb_json(krait, "report", folder, *at)["tasks"]] == [("main", "task", 999_998_000), ("other", "future", 999_994_000)]
+    assert "the recording is from 0 to 70.00 us\n" in run("report", synth(NURSERIES.replace("python3\n", "python3\nexit 0 0\n"), "ended"), *at).stderr
 
 
 SEVERAL = """

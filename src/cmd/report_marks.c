@@ -1,23 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait report --by mark`: which marks were set, how often, and when.
+ * `krait report --by mark`: which marks were set, how often, and when. Those of krait's own recordings are told apart by what
+ * they say: krait.mark() by its text, a log record by the line that logs it.
  */
 #include "base/array.h"
+#include "base/log_level.h"
 #include "cmd/report.h"
 #include "cmd/sheet.h"
+#include "trace/fields.h"
+#include "trace/importer.h"
 #include "trace/track.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Further texts share a row with all others of their event. */
+enum { MOST_ROWS = 10000 };
+
+/* Which of an event's fields tell its rows apart. The first `shown` are shown. The next one does not tell them apart: of that, a
+ * row shows what all its marks have in common. */
+static const struct telling {
+    const char *event, *fields; /* in the order in which the event has them */
+    uint32_t shown;
+} tellings[] = {
+    { "user:mark", "text", 1 },
+    { "log:record", "level logger message file line", 2 },
+    { "warning:shown", "category message file line", 1 },
+    { "exception:uncaught", "type", 1 },
+    { "audit:event", "name", 1 },
+    { "user:counter", "name", 1 },
+    { "span:begin", "name", 1 },
+};
 
 struct mark {
     uint64_t count, first_ns, last_ns, tracks;
     uint32_t last_track;
+    uint32_t name;
+    const char *shown, *said; /* the latter by its first mark; NULL: it says nothing */
+    size_t head, tail;        /* bytes with which all that it says begins and ends */
+    bool differs;             /* ... what its marks say */
+    const char *text;         /* all that is shown */
 };
 
 struct marks {
     struct report *report;
-    struct mark *items; /* by name; a count of 0: not met */
+    struct krait_strtab keys; /* what makes a row; its ids are their indices */
+    struct krait_arena arena;
+    struct krait_buf key, shown, said, own; /* of the mark at hand */
+    struct mark *items;
     uint32_t count, cap;
     uint32_t track; /* that is walked */
 };
+
+static void marks_done(struct marks *marks)
+{
+    krait_strtab_done(&marks->keys);
+    krait_arena_done(&marks->arena);
+    krait_buf_done(&marks->key);
+    krait_buf_done(&marks->shown);
+    krait_buf_done(&marks->said);
+    krait_buf_done(&marks->own);
+    free(marks->items);
+}
 
 /* -- columns -- */
 
@@ -33,7 +77,7 @@ static struct krait_sheet_cell get_name(void *of, const void *row, size_t arg)
 {
     const struct marks *marks = of;
     const struct mark *mark = row;
-    return krait_sheet_name(krait_track_text(marks->report->trace, (uint32_t)(mark - marks->items)));
+    return krait_sheet_name(krait_track_text(marks->report->trace, mark->name));
 }
 
 static const struct krait_sheet_column columns[] = {
@@ -43,30 +87,173 @@ static const struct krait_sheet_column columns[] = {
     { { "last", 0, 0, 2 }, "last_ns", KRAIT_SHEET_TIME, 0, get_time, OF(last_ns) },
     { { "tracks", 0, 0, 3 }, "tracks", KRAIT_SHEET_COUNT, 0, krait_sheet_number_at, OF(tracks) },
     { { "mark", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 }, "name", KRAIT_SHEET_NAME, 0, get_name, 0 },
+    /* The last: a table in which no mark has a text has none. */
+    { { "text", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },
+      "text",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      krait_sheet_name_at,
+      OF(text) },
 #undef OF
 };
 
+/* -- what marks say -- */
+
+static const struct telling *telling_of(const char *event)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(tellings); i++) {
+        if (strcmp(tellings[i].event, event) == 0)
+            return &tellings[i];
+    }
+    return NULL;
+}
+
+/* NULL: it is the program's own. */
+static const char *level_name(const char *number)
+{
+    int32_t level, its = (int32_t)strtol(number, NULL, 10);
+    for (size_t i = 0; krait_log_level_name(i); i++) {
+        if (krait_log_level(krait_log_level_name(i), &level) && level == its)
+            return krait_log_level_name(i);
+    }
+    return NULL;
+}
+
+static void add_shown(struct krait_buf *shown, const struct krait_field *field, const char *text, size_t n)
+{
+    const char *level = strncmp(field->name, "level ", strlen("level ")) == 0 ? level_name(text) : NULL;
+    krait_buf_str(shown, shown->len ? " " : "");
+    krait_buf_add(shown, level ? level : text, level ? strlen(level) : n);
+}
+
+static void read_fields(struct marks *marks, const struct telling *telling, const char *text)
+{
+    struct krait_fields fields = { text, text + strlen(text) };
+    struct krait_field field;
+    for (uint32_t i = 0; krait_fields_find(&fields, telling->fields, &field); i++) {
+        size_t n;
+        const char *value = krait_field_text(&field, &marks->own, &n);
+        if (i < telling->shown)
+            add_shown(&marks->shown, &field, value, n);
+        krait_buf_add(i == telling->shown ? &marks->said : &marks->key, value, n);
+        krait_buf_char(&marks->key, '\n');
+    }
+}
+
+/* A mark says the same as those before it, or from now on only what they have in common. */
+static void take_said(struct mark *mark, const char *said, size_t n)
+{
+    const char *first = mark->said;
+    size_t length = strlen(first), head = 0, tail = 0;
+    if (n == length && memcmp(first, said, n) == 0)
+        return;
+    while (head < KRAIT_MIN(mark->head, n) && first[head] == said[head])
+        head++;
+    size_t most = KRAIT_MIN(mark->tail, KRAIT_MIN(n, length) - head);
+    while (tail < most && first[length - 1 - tail] == said[n - 1 - tail])
+        tail++;
+    mark->head = head;
+    mark->tail = tail;
+    mark->differs = true;
+}
+
+static bool is_in_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+/* "WARNING shop.orders: order ... has no address"; words that differ in a part are left out as a whole. */
+static const char *text_of(struct marks *marks, const struct mark *mark)
+{
+    const char *said = mark->said;
+    size_t head = mark->head, length = said ? strlen(said) : 0, tail = length - mark->tail;
+    if (!said || !mark->differs)
+        return said ? krait_arena_fmt(&marks->arena, "%s: %s", mark->shown, said) : mark->shown;
+    while (head && is_in_word(said[head - 1]))
+        head--;
+    while (tail < length && is_in_word(said[tail]))
+        tail++;
+    return krait_arena_fmt(&marks->arena, "%s: %.*s...%s", mark->shown, (int)head, said, said + tail);
+}
+
 /* -- rows -- */
+
+static struct mark *new_row(struct marks *marks, uint32_t name)
+{
+    bool has_text = marks->shown.len > 0, says = marks->said.len > 0;
+    if (!KRAIT_GROW(marks->items, marks->cap, marks->count + 1))
+        return NULL;
+    struct mark *mark = &marks->items[marks->count++];
+    *mark = (struct mark){
+        .name = name, .last_track = KRAIT_NO_ID, .head = marks->said.len, .tail = marks->said.len
+    };
+    if (has_text)
+        mark->shown = krait_arena_strndup(&marks->arena, marks->shown.data, marks->shown.len);
+    if (says)
+        mark->said = krait_arena_strndup(&marks->arena, marks->said.data, marks->said.len);
+    return (has_text && !mark->shown) || (says && !mark->said) ? NULL : mark;
+}
+
+/* What the mark at hand says is no row's if there are too many. */
+static void forget_text(struct marks *marks, uint32_t name)
+{
+    krait_buf_clear(&marks->key);
+    krait_buf_clear(&marks->shown);
+    krait_buf_clear(&marks->said);
+    krait_buf_fmt(&marks->key, "%u more", name);
+    krait_buf_str(&marks->shown, "(more texts)");
+}
+
+/* The row of the mark at hand, new if there was none; NULL: memory is out. */
+static struct mark *row_of(struct marks *marks, uint32_t name, const struct telling *telling,
+                           const char *text)
+{
+    struct krait_buf *key = &marks->key;
+    krait_buf_clear(key);
+    krait_buf_clear(&marks->shown);
+    krait_buf_clear(&marks->said);
+    krait_buf_fmt(key, "%u\n", name);
+    if (telling)
+        read_fields(marks, telling, text);
+    if (key->failed || marks->shown.failed || marks->said.failed)
+        return NULL;
+    uint32_t id = krait_strtab_find(&marks->keys, key->data, key->len);
+    if (id == KRAIT_NO_ID && telling && marks->count >= MOST_ROWS)
+        forget_text(marks, name);
+    id = id == KRAIT_NO_ID ? krait_strtab_add(&marks->keys, key->data, key->len) : id;
+    return id == KRAIT_NO_ID ? NULL : id >= marks->count ? new_row(marks, name) : &marks->items[id];
+}
+
+static void count_mark(const struct marks *marks, struct mark *mark, uint64_t t_ns)
+{
+    mark->first_ns = mark->count ? KRAIT_MIN(mark->first_ns, t_ns) : t_ns;
+    mark->last_ns = KRAIT_MAX(mark->last_ns, t_ns);
+    mark->tracks += mark->last_track != marks->track;
+    mark->last_track = marks->track;
+    mark->count++;
+    if (mark->said)
+        take_said(mark, marks->said.data, marks->said.len);
+}
 
 static int add_batch(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct marks *marks = ctx;
+    const struct krait_trace *trace = marks->report->trace;
+    const struct telling *telling = NULL;
+    uint32_t last = KRAIT_NO_ID;
     for (uint32_t i = 0; i < batch->n; i++) {
-        uint32_t name = batch->name[i], had = marks->count;
+        uint32_t name = batch->name[i];
         if (!krait_ranges_have(&marks->report->options->select.parts, batch->t_ns[i]))
             continue;
-        if (name >= had) {
-            if (!KRAIT_GROW(marks->items, marks->cap, name + 1))
-                return -ENOMEM;
-            for (marks->count = name + 1; had < marks->count; had++)
-                marks->items[had] = (struct mark){ .last_track = KRAIT_NO_ID };
-        }
-        struct mark *mark = &marks->items[name];
-        mark->first_ns = mark->count ? KRAIT_MIN(mark->first_ns, batch->t_ns[i]) : batch->t_ns[i];
-        mark->last_ns = KRAIT_MAX(mark->last_ns, batch->t_ns[i]);
-        mark->tracks += mark->last_track != marks->track;
-        mark->last_track = marks->track;
-        mark->count++;
+        if (name != last)
+            telling = track->importer == KRAIT_IMPORTER_krait_marks
+                          ? telling_of(krait_track_text(trace, name))
+                          : NULL;
+        last = name;
+        struct mark *mark = row_of(marks, name, telling, batch->text[i]);
+        if (!mark)
+            return -ENOMEM;
+        count_mark(marks, mark, batch->t_ns[i]);
     }
     return 0;
 }
@@ -91,18 +278,25 @@ static int walk_all(struct marks *marks)
     return rc;
 }
 
-static int fill(const struct marks *marks, struct krait_sheet *sheet)
+static int fill(struct marks *marks, struct krait_sheet *sheet)
 {
+    bool has_text = marks->report->format != REPORT_TABLE;
     for (uint32_t i = 0; i < marks->count; i++) {
-        if (marks->items[i].count)
-            krait_sheet_add(sheet, &marks->items[i]);
+        struct mark *mark = &marks->items[i];
+        mark->text = text_of(marks, mark);
+        if (mark->shown && !mark->text)
+            return -ENOMEM;
+        has_text |= mark->text != NULL;
     }
+    sheet->column_count -= !has_text;
+    for (uint32_t i = 0; i < marks->count; i++)
+        krait_sheet_add(sheet, &marks->items[i]);
     return sheet->failed ? -ENOMEM : 0;
 }
 
 int krait_report_marks(struct report *report, struct krait_trace *trace, struct krait_err *err)
 {
-    struct marks marks = { .report = report };
+    KRAIT_CLEANUP(marks_done) struct marks marks = { .report = report };
     KRAIT_CLEANUP(krait_sheet_done)
     struct krait_sheet sheet = { .columns = columns, .of = &marks, .column_count = KRAIT_ARRAY_LEN(columns) };
     int rc = krait_tracks_find(trace, err);
@@ -114,6 +308,5 @@ int krait_report_marks(struct report *report, struct krait_trace *trace, struct 
     rc = rc ? rc : fill(&marks, &sheet);
     rc = rc ? rc : krait_sheet_sort(&sheet, "marks", err);
     rc = rc ? rc : krait_report_sheet(report, &sheet, "marks");
-    free(marks.items);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""krait report --by mark: events that are no calls, of any CTF trace, by name."""
+"""krait report --by mark: events that are no calls, of any CTF trace, by name and by what they say."""
 
 import re
 import subprocess
@@ -22,10 +22,57 @@ def test_marks_are_counted_by_name(logged, krait):
     found = verb_json(krait, "report", logged, "--by", "mark")
     assert found["begin_ns"] == EPOCH + 10_000
     assert [tuple(row.values()) for row in found["marks"]] == [
-        (3, 10_000, 40_000, 2, "app:step"),
-        (1, 0, 0, 1, "app:begin"),
-        (1, 50_000, 50_000, 1, "app:end"),
+        (3, 10_000, 40_000, 2, "app:step", None),
+        (1, 0, 0, 1, "app:begin", None),
+        (1, 50_000, 50_000, 1, "app:end", None),
     ]
+    table = subprocess.run([krait, "report", logged, "--by", "mark"], capture_output=True, text=True, check=True).stdout
+    assert table.splitlines()[0].split() == ["marks", "first", "last", "tracks", "mark"]
+
+
+SAYS = """
+import krait, logging, sys, threading, warnings
+shop = logging.getLogger("shop")
+def warn(text): warnings.warn(text, RuntimeWarning)
+for n in range(3):
+    krait.mark("Start", n=n)
+    shop.warning("order %d has no address", n * 35)
+    shop.log(35, "once")
+    krait.counter("orders waiting", n)
+krait.mark("Stop")
+shop.warning("order %d has no address", 7)
+for text in ("pen is old", "book is old"): warn(text)
+thread = threading.Thread(target=int, args=("x",))
+thread.start()
+thread.join()
+sys.audit("shop.order", 1)
+"""
+
+
+@pytest.mark.few_pythons
+def test_marks_are_told_apart_by_what_they_say(record, krait, python):
+    """Log records and warnings by the line that makes them: what differs between their texts is left out."""
+    path = record.text(python, SAYS, options=("--log", "--audit", "shop.*"), env={"PYTHONPATH": str(BUILD / "python")}).path
+    rows = sorted((row["name"], row["text"], row["marks"]) for row in verb_json(krait, "report", path, "--by", "mark")["marks"])
+    assert rows == [
+        ("audit:event", "shop.order", 1),
+        ("exception:uncaught", "ValueError", 1),
+        ("log:record", "35 shop: once", 3),
+        ("log:record", "WARNING shop: order ... has no address", 3),
+        ("log:record", "WARNING shop: order 7 has no address", 1),
+        ("user:counter", "orders waiting", 3),
+        ("user:mark", "Start", 3),
+        ("user:mark", "Stop", 1),
+        ("warning:shown", "RuntimeWarning: ... is old", 2),
+    ]
+
+
+def test_more_texts_than_rows_are_one_row(synth, krait):
+    """Its marks are counted."""
+    texts = [f"{n}us mark say%20{n % 10_007}" for n in range(20_014)]
+    found = verb_json(krait, "report", synth("process 4711 python3\nthread 4711\n" + "\n".join(texts)), "--by", "mark")["marks"]
+    assert (found[0]["text"], found[0]["marks"], len(found)) == ("(more texts)", 14, 10_001)
+    assert {row["marks"] for row in found[1:]} == {2}
 
 
 def test_a_range_and_a_stream_choose_marks(logged, krait):

@@ -386,9 +386,27 @@ def new_venv(python, folder, pip):
     return inside_venv(python, folder)
 
 
+# Prints what runs an interpreter's pip for another: the file that `pip --python` runs too, after it has started twice; else, of a
+# Debian's without pip, the wheel that ensurepip would install.
+RUNNER = """
+import glob, os, sysconfig
+try:
+    import pip
+    runs = os.path.join(os.path.dirname(pip.__file__), "__pip-runner__.py")
+except ImportError:
+    runs = os.path.join(sysconfig.get_config_var("WHEEL_PKG_DIR") or "", "pip-*.whl")
+print(*[path if path.endswith(".py") else os.path.join(path, "pip") for path in glob.glob(runs)[:1]])
+"""
+
+
+@lru_cache(maxsize=None)
+def runner_of_pip(python):
+    return python.run("-c", RUNNER).stdout.strip()
+
+
 def lender_of_pip(python):
     """The interpreter, if its pip can install for another: an environment needs none of its own then, which takes seconds to make."""
-    return python if "--python" in python.run("-m", "pip", "help").stdout else None
+    return python if runner_of_pip(python) else None
 
 
 @contextmanager
@@ -411,9 +429,9 @@ def is_offline(errors):
 
 def install(python, *packages, by=None):
     """pip install into a virtual environment, with its own pip or that of another interpreter; without a network that is a skip."""
-    where = ["--python", python.exe] if by else []
-    with certificates(by or python) as environment:
-        run = (by or python).run("-m", "pip", *where, "install", "--quiet", "--disable-pip-version-check", *packages, env=environment)
+    pip = [runner_of_pip(by)] if by else ["-m", "pip"]
+    with certificates(python) as environment:
+        run = python.run(*pip, "install", "--quiet", "--disable-pip-version-check", *packages, env=environment)
     if run.returncode:
         (pytest.skip if is_offline(run.stderr) else pytest.fail)(f"pip install {' '.join(map(str, packages))}: {run.stderr.strip()[-300:]}")
 

@@ -480,10 +480,19 @@ def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run the long tests too, and every test of `python` on all versions")
 
 
+# Each worker begins with a part of the tests, in this order, and takes from others' ends what they have not begun. First those of
+# minutes, so that the workers end together; then those of the page, which wait a lot: one worker's browser is beside the programs of
+# the others, and not four at the end.
+FIRST = ("test_cpython", "test_record_vm", "view/test_page")
+
+
+def place(item):
+    return next((place for place, name in enumerate(FIRST) if name in item.nodeid), len(FIRST))
+
+
 def pytest_collection_modifyitems(config, items):
-    """Tests for --long are left out by name, not counted as skipped: nobody asked for them. The tests of minutes come first,
-    so that the workers end together."""
-    items.sort(key=lambda item: "test_cpython" not in item.nodeid and "test_record_vm" not in item.nodeid)
+    """Tests for --long are left out by name, not counted as skipped: nobody asked for them."""
+    items.sort(key=place)
     if config.getoption("--long"):
         return
     few = {family(p.values[0].number) for p in one_of_each_hook(python_params()) if p.values[0]}

@@ -102,6 +102,7 @@ def test_a_process_is_recorded_with_all_that_it_has_started_and_starts(family, a
     finish(family, tmp_path)
 
 
+@pytest.mark.few_pythons
 def test_a_child_that_cannot_be_recorded_is_named_with_its_reason(family, attach, tmp_path):  # noqa: F811
     """What runs no Python, or has ended, is passed over."""
     krait, folder = attach(family.pid, "--children", "--for", "500ms")
@@ -114,6 +115,7 @@ def test_a_child_that_cannot_be_recorded_is_named_with_its_reason(family, attach
     finish(family, tmp_path)
 
 
+@pytest.mark.few_pythons
 def test_without_the_option_only_the_process_itself_is(family, attach, tmp_path):  # noqa: F811
     krait, folder = attach(family.pid, "--for", "300ms")
     said = krait.communicate(timeout=60)[1]

@@ -281,6 +281,7 @@ def test_a_recording_that_the_program_began_is_controlled_too(krait, programs, a
     assert (calls["first"], calls["second"]) == (1, 0)
 
 
+@pytest.mark.few_pythons
 def test_idle_records_nothing_until_it_is_switched_on(told, python):
     app = told(python, "--idle")
     assert app.tell("first()") == "6"
@@ -338,6 +339,7 @@ def test_a_signal_switches_the_recording_of_a_program_that_runs_already(attached
     assert app.tell("third()") == "ab", "the program goes on"
 
 
+@pytest.mark.few_pythons
 def test_a_program_switches_its_recording_itself(krait, record, python):
     program = f"""
         import os, sys
@@ -442,6 +444,7 @@ def test_the_page_says_what_is_printed(krait, any_python, tmp_path):
     wait_for(lambda: not list(tmp_path.glob("*/.control")), "their ends")
 
 
+@pytest.mark.few_pythons
 def test_what_is_recorded_can_be_changed(told, python):
     app = told(python)
     app.tell("first()")

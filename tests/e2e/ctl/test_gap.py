@@ -27,6 +27,7 @@ def gapped(told):  # noqa: F811
     return make
 
 
+@pytest.mark.few_pythons
 def test_a_gap_is_an_event_of_the_process_and_told_by_report_info_and_exports(gapped, run, python, tmp_path):
     trace = gapped(python)
     assert [f["state"] for f in trace.main.said("recording:switch")] == ["off", "on"]

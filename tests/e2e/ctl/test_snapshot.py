@@ -50,6 +50,7 @@ def worker(told):  # noqa: F811
     return lambda python, *options: told(python, *options, text=WORKER)
 
 
+@pytest.mark.few_pythons
 def test_a_snapshot_is_a_whole_recording(worker, python, run, report):
     app = worker(python)
     app.tell("outer()")

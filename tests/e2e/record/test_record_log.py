@@ -269,6 +269,7 @@ def test_messages_that_cannot_be_formatted(record, python):
         assert 10 < len(extra) < 100 and re.fullmatch(r"\[\d+ more\]", extra["…"]) and extra["k0"] == "z" * 200
 
 
+@pytest.mark.few_pythons
 def test_what_is_logged_while_krait_formats_is_said_once(record, python):
     program = """
         import logging, sys
@@ -324,6 +325,7 @@ def test_an_exception_of_a_signals_handler_is_the_programs(record, python):
     assert [n["message"] for n in run.notes("log:record")] == ["item"]
 
 
+@pytest.mark.few_pythons
 def test_handlers_that_raise(record, python):
     program = """
         import logging

@@ -48,12 +48,13 @@ static bool is_return(pid_t pid, uint64_t address)
     return found;
 }
 
-/* Whether the thread waits in a system call that a signal interrupts. */
+/* Whether the thread waited in a system call that the stop has interrupted. The kernel repeats most of them; epoll_wait and
+ * some others return EINTR at any stop (signal(7)). */
 static bool waits(const struct user_regs_struct *regs)
 {
     enum { RESTARTSYS = 512, RESTART_BLOCK = 516 };
     long rc = -(long)regs->rax;
-    return (long)regs->orig_rax >= 0 && rc >= RESTARTSYS && rc <= RESTART_BLOCK;
+    return (long)regs->orig_rax >= 0 && (rc == EINTR || (rc >= RESTARTSYS && rc <= RESTART_BLOCK));
 }
 
 /* Whether a word of the stack may be a return address in code that holds locks. */

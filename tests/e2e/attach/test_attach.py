@@ -53,6 +53,27 @@ def test_a_running_program_is_recorded_again_and_again_and_left_as_it_was(progra
     assert ended(app, tmp_path) == "done True\n"
 
 
+def test_a_program_asleep_in_epoll_wait_is_at_a_safe_place(programs, attach, any_python, tmp_path):
+    """The kernel does not repeat that call: it returns EINTR when krait stops the thread."""
+    os.mkfifo(tmp_path / "wake")
+    app = programs.start(any_python, """
+        import os, select
+        poll = select.epoll()
+        poll.register(os.open("wake", os.O_RDWR), select.EPOLLIN)
+        print(os.getpid(), flush=True)
+        print("done", len(poll.poll()) == 1, flush=True)
+    """)
+    calls = ("232", "281")  # epoll_wait and epoll_pwait on x86-64, to which alone krait attaches
+    wait_for(lambda: open(f"/proc/{app.pid}/syscall").read().startswith(calls), "the sleep in epoll_wait")
+    krait, _ = attach(app.pid, "--for", "20ms", "-v")
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0, said
+    first = next(line for line in said.splitlines() if "was stopped for" in line and "while krait wrote" not in line)
+    assert first.endswith("starts a thread that calls krait_agent_attach"), said
+    (tmp_path / "wake").write_text("x")
+    assert app.process.stdout.read() == "done True\n" and app.process.wait(30) == 0
+
+
 @pytest.mark.few_pythons
 @pytest.mark.parametrize("name", ["join", "waits"])
 def test_a_kernel_that_lets_only_tracers_write_into_code(programs, attach, run, python, tmp_path, refuse_writes, name):

@@ -4,6 +4,7 @@
 #include "base/fmt.h"
 #include "base/shell.h"
 #include "cmd/args_unmet.h"
+#include "cmd/log_unmet.h"
 #include "cmd/omitted.h"
 #include "cmd/record_kernel.h"
 #include "cmd/terminal.h"
@@ -177,6 +178,7 @@ void krait_record_summary_print(const struct krait_collector *collector,
     if (s->processes) {
         print_unmet(collector, values);
         print_levels(collector, values);
+        krait_log_unmet_say(&values->log, collector);
     }
     if (s->processes && dir)
         krait_args_unmet_say(&values->args, dir);

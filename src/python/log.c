@@ -152,6 +152,17 @@ static bool read_level(const struct spec *spec, int32_t *level)
 
 /* ---- loggers ---- */
 
+/* Who mistyped a name is told at the end. */
+static void note_logger(const char *name)
+{
+    uint64_t meant = 0, asked = 0;
+    for (size_t i = 0; i < spec_count; i++) {
+        asked |= 1ull << i;
+        meant |= (uint64_t)is_meant(&specs[i], name) << i;
+    }
+    krait_loggers_note(&krait_agent.writer.shm.control->loggers, *name ? name : "root", meant, asked);
+}
+
 static struct krait_logger *add_logger(struct krait_log *log, uint64_t key, struct krait_logger logger)
 {
     if (!KRAIT_GROW(log->loggers, log->cap, log->count + 1) || krait_map_put(&log->index, key, log->count))
@@ -163,6 +174,7 @@ static struct krait_logger *add_logger(struct krait_log *log, uint64_t key, stru
 static struct krait_logger *new_logger(struct krait_interp *in, const char *name, uint64_t key)
 {
     const struct spec *spec = find_spec(name);
+    note_logger(name);
     struct krait_logger logger = { .level = spec ? INT32_MIN : INT32_MAX, .dropped = spec && spec->level };
     if (spec && spec->level && !read_level(spec, &logger.level))
         return NULL; /* it may have the name later */
@@ -533,7 +545,9 @@ static bool record_it(struct krait_interp *in, PyObject *object, bool is_asked_f
     char name[NAME_BYTES];
     krait_text_name(record.values[A_NAME], name, sizeof(name));
     bool whole = true;
-    if (is_asked_for || krait_log_wants(in, name, krait_long_of(record.values[A_LEVELNO]))) {
+    bool is_wanted =
+        krait_log_wants(in, name, krait_long_of(record.values[A_LEVELNO])); /* it notes the logger */
+    if (is_wanted || is_asked_for) {
         struct krait_log_mute before = krait_log_mute();
         whole = fill(in->log, &said, object, &record, extra);
         krait_log_unmute(before);

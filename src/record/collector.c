@@ -518,6 +518,23 @@ bool krait_collector_level_unmet(const struct krait_collector *c, size_t before,
     return bit < 63 && (atomic_load(&c->shm.control->filters_met) >> bit & BOTH) == ASKED;
 }
 
+bool krait_collector_logger_unmet(const struct krait_collector *c, size_t i)
+{
+    return i < 64 && !(atomic_load(&c->shm.control->loggers.met) >> i & 1);
+}
+
+void krait_collector_loggers(const struct krait_collector *c, char names[KRAIT_LOGGERS_LIST])
+{
+    /* a program writes there still, and may write anything */
+    const struct krait_loggers *loggers = &c->shm.control->loggers;
+    size_t used = KRAIT_MIN(atomic_load(&loggers->used), (uint32_t)KRAIT_LOGGERS_BYTES), n = 0;
+    for (size_t i = 0; i < used; i++) { /* without what is left out */
+        names[n] = loggers->names[i];
+        n += names[n] || (n && names[n - 1]);
+    }
+    names[n] = names[n + 1] = '\0';
+}
+
 /* All parts of a recording have one clock, or what happened at once in two of them would not be at one time.
  * Its frequency is known best at the end. */
 static void agree_on_clock(struct krait_collector *c, uint64_t freq_before)

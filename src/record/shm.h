@@ -50,12 +50,13 @@
 
 #include "base/base.h"
 #include "event/event.h"
+#include "record/loggers.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 15u                   /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 16u                   /* agent and collector must agree */
 
 /* Variables of the environment of a recorded program: the path of the shared memory, and that its children are not recorded. */
 #define KRAIT_ENV_SESSION     "KRAIT_SESSION"
@@ -162,6 +163,7 @@ struct krait_control {
     /* Bit i: filter i has matched a function. Behind these, two for each of --log: a logger asked for its level and the
      * program had none of that name; a program had it. Those beyond 64 are not told. */
     _Atomic uint64_t filters_met;
+    struct krait_loggers loggers;
     /* What is asked for: strings one after the other, each with its NUL, the first byte an enum krait_filter_kind;
      * ends with an empty string. */
     char filters[KRAIT_FILTER_BYTES];

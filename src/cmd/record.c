@@ -193,6 +193,19 @@ static bool collect_until_end(struct krait_collector *collector, struct krait_ke
     }
 }
 
+/* py-spy and perf stat end a command at the end of their time; here it is the user's, whose exit status somebody may want. */
+static void tell_waiting(pid_t command, const char *dir)
+{
+    static const char *const how[] = {
+        "krait passes SIGTERM and other signals on to it",
+        "Ctrl-C interrupts it; Ctrl-Z, and then bg, leaves it in the background"
+    };
+    const char *whole = access(dir, F_OK) == 0 ? "The recording is complete: read it now. " : "";
+    krait_terminal_say(
+        NULL, 2, "%skrait (process %d) waits for the command (process %d), to end with its exit status. %s",
+        whole, getpid(), command, how[isatty(STDIN_FILENO) && isatty(STDERR_FILENO)]);
+}
+
 /* Of a command that runs on. */
 static int wait_for_end(pid_t command)
 {
@@ -324,6 +337,8 @@ static int run_recorded(struct recorded *r)
     bool got_nothing = finish(r->collector, &r->kernel, r->values, r->dir);
     if (viewer)
         krait_watching_tell(viewer, access(r->dir, F_OK) == 0);
+    if (!ended && !r->values->quiet)
+        tell_waiting(pid, r->dir);
     if (!ended)
         status = wait_for_end(pid);
     if (viewer)
@@ -429,6 +444,8 @@ static int sample_command(struct krait_record_sample *sample, char **argv)
         krait_cmd_fail(&krait_cmd_record, &err);
     else if (!sample->values->quiet)
         krait_record_print_next(NULL, sample->dir);
+    if (!command.over && !sample->values->quiet)
+        tell_waiting(command.pid, sample->dir);
     if (!command.over)
         command.status = wait_for_end(command.pid);
     return rc && !command.status ? W_EXITCODE(KRAIT_EXIT_NOT_RECORDED, 0) : command.status;

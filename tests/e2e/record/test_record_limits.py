@@ -129,7 +129,11 @@ def test_a_recording_ends_at_its_limit_and_the_program_runs_on(record, python, k
         return is_ended(trace)
 
     wait_until(worked_on)
-    assert process.poll() is None
+    told = ""
+    while "waits for the command" not in told:
+        line = process.stderr.readline()
+        assert line and process.poll() is None, told
+        told += line
     facts, size = info(trace), size_of(trace)
     assert facts["limit"].startswith(options[0]) and facts["process_list"][0]["end"] == "stop"
     assert facts["finished"] and facts["damage"] is None and (options[0] == "--for" or size <= 4 << 20)
@@ -137,8 +141,9 @@ def test_a_recording_ends_at_its_limit_and_the_program_runs_on(record, python, k
     assert before >= 20_000
     for _ in range(3):
         assert answer(process, 100_000) == "done\n"
-    errors = end(process)
+    errors = told + end(process)
     assert f"{facts['limit']}: the recording ends here" in " ".join(errors.split()) and "--wait" not in errors
+    assert f"The recording is complete: read it now. krait (process {process.pid}) waits for the command" in errors and "passes SIGTERM" in errors
     assert errors.startswith("krait: recorded the command for ")  # not how long it took: it went on
     assert size_of(trace) == size and {f["name"]: f["calls"] for f in report(trace)}["f"] == before
     text = subprocess.run([krait, "info", trace], capture_output=True, text=True, timeout=60).stdout

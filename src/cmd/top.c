@@ -463,6 +463,7 @@ static int finish(struct top *top, int rc)
     if ((was_screen || died) && has_sums) {
         top->cpu = top->cost = -1;
         top->picture = TOP_TABLE;
+        top_keep_sort(top);
         print_table(top, true);
     }
     if (!rc)
@@ -491,6 +492,11 @@ static enum top_by by_of(const char *by)
 static struct top_shape shape_of(const struct top_options *options)
 {
     return (struct top_shape){ options->exact, options->kernel, by_of(options->by) };
+}
+
+static enum top_picture picture_of(const struct top_options *options)
+{
+    return options->stacks ? TOP_STACKS : options->bars ? TOP_BARS : options->clock ? TOP_CLOCK : TOP_TABLE;
 }
 
 static int check_options(const struct top_options *options, struct krait_err *err)
@@ -523,6 +529,10 @@ static int check_options(const struct top_options *options, struct krait_err *er
         return krait_err_set(
             err, -EINVAL,
             "--stacks does not go with --filter, --by, --sort and --limit: it shows all stacks");
+    if (options->stacks && (options->idle || options->gil || options->kernel))
+        return krait_err_set(
+            err, -EINVAL,
+            "--stacks does not go with --idle, --gil and --kernel: it shows all threads, and what each of them does");
     if (by_of(options->by) == TOP_BY_TASK && (!options->exact || options->classic))
         return krait_err_set(err, -EINVAL, "--by task needs --exact, without --classic");
     int rc = options->filter ? krait_match_new(&match, options->filter, err) : 0;
@@ -571,11 +581,6 @@ static int start_command(struct top *top, int argc, char **argv, bool quiet)
     return top_command_start(&top->processes, command, quiet, &top->err);
 }
 
-static enum top_picture picture_of(const struct top_options *options)
-{
-    return options->stacks ? TOP_STACKS : options->bars ? TOP_BARS : options->clock ? TOP_CLOCK : TOP_TABLE;
-}
-
 /* Whoever is read: named ones now, so that what is wrong with them is told; a command's Python has not begun yet. */
 static int begin(struct top *top, int argc, char **argv)
 {
@@ -622,7 +627,8 @@ static int run_top(void *values, int argc, char **argv)
     struct top top = {
         .options = options,
         .processes = { .with_children = options->children, .output = -1 },
-        .sort = options->sort ? options->sort : top_next_sort(NULL, shape_of(options)),
+        .sort = options->sort ? options->sort : top_usual_sort(shape_of(options), picture_of(options)),
+        .is_sort_chosen = options->sort,
         .by = by_of(options->by),
         .idle = options->idle,
         .gil = options->gil,
@@ -674,7 +680,7 @@ static const struct krait_opt top_opts[] = {
       "Show the current stacks instead of a table: threads side by side, and how long each function has been there" },
     { "bars", 'B', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, bars),
       "Show a bar for each function instead of a table, which grows with the number of its calls, or without --exact with its own "
-      "time" },
+      "time; the longest first" },
     { "clock", 'C', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, clock),
       "With --exact: show a clock instead of a table, on which each of the newest calls is a ray, with its duration as length" },
     { "turn", 0, KRAIT_OPT_TIME, "TIME", offsetof(struct top_options, turn_ns),
@@ -691,7 +697,7 @@ static const struct krait_opt top_opts[] = {
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", offsetof(struct top_options, sort),
       "Sort by own, total, descendants, own_ns, total_ns, function, line or file, with --exact also by calls, "
       "calls_per_s or mean_ns, with --kernel by on_cpu, gil, lock, disk, network, poll, timer, child or other "
-      "(default: own)" },
+      "(default: own; of bars what they show)" },
     { "limit", 'n', KRAIT_OPT_UINT, "N", offsetof(struct top_options, limit),
       "Print the first N functions (default: all that fit)" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, json),
@@ -732,7 +738,7 @@ const struct krait_cmd krait_cmd_top = {
                 "# The current stacks, twice a second\n"
                 "krait top --stacks --interval 500ms 4711\n"
                 "# The calls of each function, as bars that grow\n"
-                "krait top --exact --bars --sort calls 4711\n"
+                "krait top --exact --bars 4711\n"
                 "# Each call as a ray of a clock\n"
                 "krait top --exact --clock 4711\n"
                 "# What threads wait for, the greatest wait for locks first\n"

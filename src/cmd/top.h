@@ -207,6 +207,8 @@ int top_rows(const struct top_view *view, struct top_row **rows, uint32_t *count
 
 /* Returns 0, -ENOMEM, or -EINVAL with err listing the valid keys. */
 int top_check_sort(const char *key, struct top_shape shape, struct krait_err *err);
+/* The key of the column by which rows are sorted as long as the user does not choose another. */
+const char *top_usual_sort(struct top_shape shape, enum top_picture picture);
 /* The key of the column after that of `sort`. */
 const char *top_next_sort(const char *sort, struct top_shape shape);
 /* Writes heading and table. */
@@ -233,9 +235,9 @@ void top_stacks_begin_round(struct top_stacks *stacks, uint64_t now_ns);
 int top_stacks_add(struct top_stacks *stacks, const struct krait_remote *remote,
                    const struct krait_remote_stacks *from);
 void top_stacks_end_round(struct top_stacks *stacks);
-/* Draws them in at most `height` lines; 0: any number. Returns 0 or -ENOMEM. */
-int top_stacks_text(const struct top_stacks *stacks, uint64_t interval_ns, uint32_t height,
-                    const struct krait_table_look *look, struct krait_buf *out);
+/* Draws those of a view in at most `height` lines; 0: any number. Returns 0 or -ENOMEM. */
+int top_stacks_text(const struct top_view *view, uint32_t height, const struct krait_table_look *look,
+                    struct krait_buf *out);
 
 /* Ends a line, without the blanks at its end. */
 void top_end_line(struct krait_buf *out);
@@ -398,6 +400,7 @@ struct top {
     struct top_screen *screen; /* NULL: writes one table after the other */
     struct krait_err err;      /* why top ended */
     const char *sort;
+    bool is_sort_chosen; /* by the user */
     bool reversed;
     struct top_scroll scroll;
     struct top_sorts sorts;
@@ -446,6 +449,8 @@ void top_press(struct top *top, int key);
 void top_add_keys(struct krait_buf *line, const struct top *top, uint32_t width);
 /* Adds the help text for all keys. */
 void top_add_help(struct krait_buf *text, uint32_t width);
+/* Other rows, or another picture, may need another order. */
+void top_keep_sort(struct top *top);
 /* Shows only functions that match; all if `text` is "" or not a valid pattern. */
 void top_set_filter(struct top *top, const char *text);
 

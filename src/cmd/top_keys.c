@@ -59,6 +59,7 @@ static void sort_by(struct top *top, const char *sort)
 {
     top->reversed = strcmp(sort, top->sort) == 0 && !top->reversed;
     top->sort = sort;
+    top->is_sort_chosen = true;
 }
 
 static void sort_next(struct top *top, int key)
@@ -187,7 +188,7 @@ static const struct {
     { "g", change_samples, "g", "samples: count the thread that holds the GIL alone, or all" },
     { "w", change_samples, "w", "what threads wait for, in samples those that sleep too; or not" },
     { "S", switch_picture, "S", "samples: the current stacks, threads side by side; or the table" },
-    { "B", switch_picture, "B", "bars of calls, in samples of own time; or the table" },
+    { "B", switch_picture, "B", "bars of calls, in samples of own time, the longest first; or the table" },
     { "C", switch_picture, "C", "every call: a clock with a ray for each, + - scale it; or the table" },
     { "+-", scale_turn, NULL, "" },
     { "/\\", filter, "/", "show functions of a name or file alone; Esc shows all again" },
@@ -208,12 +209,16 @@ void top_add_help(struct krait_buf *text, uint32_t width)
     }
 }
 
-/* Other rows may not have the column that they are sorted by. */
-static void keep_sort(struct top *top)
+/* Rows may not have the column that they were sorted by. */
+void top_keep_sort(struct top *top)
 {
     struct krait_err ignored;
-    if (top_check_sort(top->sort, top_shape_of(top), &ignored))
-        sort_by(top, top_next_sort(NULL, top_shape_of(top)));
+    const char *usual = top_usual_sort(top_shape_of(top), top->picture);
+    bool can_stay = top->is_sort_chosen && !top_check_sort(top->sort, top_shape_of(top), &ignored);
+    if (can_stay || strcmp(top->sort, usual) == 0)
+        return;
+    top->sort = usual;
+    top->is_sort_chosen = top->reversed = false;
 }
 
 /* htop's function keys. */
@@ -229,14 +234,20 @@ static int meaning_of(int key)
 
 static void obey(struct top *top, int key)
 {
-    if (top_scroll_move(&top->scroll, key))
+    static const char of_rows[] = "s123456789Itigw/\\"; /* they change nothing in a picture of stacks */
+    bool has_rows = top->picture == TOP_TABLE || top->picture == TOP_BARS;
+    if (has_rows && top_scroll_move(&top->scroll, key))
         return;
     key = meaning_of(key);
+    if (top->picture == TOP_STACKS && key > 0 && key <= UINT8_MAX && strchr(of_rows, key)) {
+        snprintf(top->note, sizeof(top->note), "stacks: that key is of the table, press S");
+        return;
+    }
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(actions) && key <= UINT8_MAX; i++) {
         if (strchr(actions[i].keys, key))
             actions[i].act(top, key);
     }
-    keep_sort(top);
+    top_keep_sort(top);
 }
 
 void top_press(struct top *top, int key)
@@ -304,20 +315,25 @@ void top_add_keys(struct krait_buf *line, const struct top *top, uint32_t width)
         return;
     }
     add_state(line, top);
-    krait_buf_fmt(line, "q quit  p %s  s sort (%s%s)  ? keys  x %s", top->paused ? "go on" : "pause",
-                  top->sort, top->reversed ? " reversed" : "", top->is_exact ? "samples" : "exact");
+    bool has_rows = top->picture != TOP_STACKS, of_samples = has_rows && !top->is_exact;
+    krait_buf_fmt(line, "q quit  p %s", top->paused ? "go on" : "pause");
+    if (has_rows)
+        krait_buf_fmt(line, "  s sort (%s%s)", top->sort, top->reversed ? " reversed" : "");
+    krait_buf_fmt(line, "  ? keys  x %s", top->is_exact ? "samples" : "exact");
     if (!top->is_exact)
         krait_buf_fmt(line, "  l %s", top->lines ? "functions" : "lines");
-    krait_buf_fmt(line, "  t %s", groups[next_by(top)]);
-    if (!top->is_exact)
+    if (has_rows)
+        krait_buf_fmt(line, "  t %s", groups[next_by(top)]);
+    if (of_samples)
         krait_buf_fmt(line, "  i %s  g %s", top->idle ? "no sleeping" : "sleeping too",
                       top->gil ? "all threads" : "GIL only");
-    krait_buf_fmt(line, "  w %s", top->kernel ? "no waits" : "waits");
+    if (has_rows)
+        krait_buf_fmt(line, "  w %s", top->kernel ? "no waits" : "waits");
     if (!top->is_exact)
-        krait_buf_fmt(line, "  S %s", top->picture == TOP_STACKS ? "table" : "stacks");
+        krait_buf_fmt(line, "  S %s", has_rows ? "stacks" : "table");
     krait_buf_fmt(line, "  B %s", top->picture == TOP_BARS ? "table" : "bars");
     if (top->is_exact)
         krait_buf_fmt(line, "  C %s", top->picture == TOP_CLOCK ? "table  + - turn" : "clock");
-    krait_buf_str(line, "  / filter  r reset");
+    krait_buf_str(line, has_rows ? "  / filter  r reset" : "  r reset");
     cut(line, width);
 }

@@ -25,6 +25,7 @@ struct frame {
     const struct krait_remote_code *code; /* compared, not read: its process may be gone */
     uint64_t addr, code_addr;
     uint32_t name;
+    int32_t line; /* that it was at last; 0: none */
     uint64_t since_ns;
 };
 
@@ -142,12 +143,19 @@ static int note_frames(struct top_stacks *stacks, struct top_stacks_thread *to,
         same++;
     keep_waiting(to, remote, same, innermost, count);
     add_waiting(to, remote, same, stacks->now_ns);
+    for (uint32_t i = 0; i < same; i++)
+        to->frames[i].line = innermost[count - 1 - i].line;
     for (uint32_t i = same; i < count; i++) {
         const struct krait_remote_frame *frame = &innermost[count - 1 - i];
         uint32_t name = krait_strtab_add(&stacks->names, frame->code->name, strlen(frame->code->name));
         if (name == KRAIT_NO_ID)
             return -ENOMEM;
-        to->frames[i] = (struct frame){ frame->code, frame->addr, frame->code->addr, name, stacks->now_ns };
+        to->frames[i] = (struct frame){ .code = frame->code,
+                                        .addr = frame->addr,
+                                        .code_addr = frame->code->addr,
+                                        .name = name,
+                                        .line = frame->line,
+                                        .since_ns = stacks->now_ns };
     }
     to->count = count;
     return 0;
@@ -207,6 +215,7 @@ struct picture {
     uint64_t interval_ns;
     uint32_t cell;      /* columns of one */
     const char *filler; /* between its texts */
+    bool lines;         /* names have their lines */
     struct krait_buf *out;
 };
 
@@ -251,6 +260,14 @@ static void add_head(const struct picture *p, const struct top_stacks_thread *th
     p->out->failed |= name.failed;
 }
 
+/* "spin", or "spin:12". */
+static void add_name(struct krait_buf *to, const struct picture *p, const struct frame *frame)
+{
+    krait_buf_str(to, p->stacks->names.texts[frame->name]);
+    if (p->lines && frame->line > 0)
+        krait_buf_fmt(to, ":%d", frame->line);
+}
+
 /* Two decimals: samples are not more exact. */
 static void format_time(char *to, size_t size, uint64_t ns)
 {
@@ -262,13 +279,14 @@ static void add_frame(const struct picture *p, const struct top_stacks_thread *t
                       const struct frame *frame)
 {
     char time[32];
-    KRAIT_AUTO_BUF text = { 0 };
+    KRAIT_AUTO_BUF text = { 0 }, name = { 0 };
     uint64_t ns = p->stacks->now_ns - frame->since_ns, part = KRAIT_MIN(ns, p->interval_ns);
     uint32_t filled =
         (uint32_t)((double)p->cell * (double)part / (double)KRAIT_MAX(p->interval_ns, 1u) + 0.5);
     bool colour = p->look->colour;
     format_time(time, sizeof(time), ns);
-    compose(&text, p, p->stacks->names.texts[frame->name], time, colour ? 0 : filled);
+    add_name(&name, p, frame);
+    compose(&text, p, name.data ? name.data : "", time, colour ? 0 : filled);
     size_t split = colour && text.data ? krait_width_fit(text.data, text.len, filled) : 0;
     if (split) {
         krait_buf_str(p->out, looks[thread->state].colour);
@@ -276,19 +294,22 @@ static void add_frame(const struct picture *p, const struct top_stacks_thread *t
         krait_buf_str(p->out, KRAIT_PLAIN);
     }
     krait_buf_add(p->out, text.data ? text.data + split : "", text.len - split);
-    p->out->failed |= text.failed;
+    p->out->failed |= text.failed || name.failed;
 }
 
 static void add_waiting_cell(const struct picture *p, const struct waiting *waiting)
 {
     char time[32];
+    KRAIT_AUTO_BUF name = { 0 };
     struct picture inside = *p;
     inside.cell = p->cell - 1;
     inside.filler = p->look->utf8 ? "┄" : ".";
     format_time(time, sizeof(time), p->stacks->now_ns - waiting->frame.since_ns);
     krait_buf_str(p->out, p->look->colour ? KRAIT_DIM : "");
     krait_buf_str(p->out, p->look->utf8 ? "┊" : "|");
-    compose(p->out, &inside, p->stacks->names.texts[waiting->frame.name], time, p->cell);
+    add_name(&name, p, &waiting->frame);
+    compose(p->out, &inside, name.data ? name.data : "", time, p->cell);
+    p->out->failed |= name.failed;
     krait_buf_str(p->out, p->look->colour ? KRAIT_PLAIN : "");
 }
 
@@ -415,15 +436,17 @@ static void draw(const struct picture *p, const struct top_stacks_thread *const 
         krait_buf_fmt(p->out, "%u more thread%s\n", hidden, hidden == 1 ? "" : "s");
 }
 
-int top_stacks_text(const struct top_stacks *stacks, uint64_t interval_ns, uint32_t height,
-                    const struct krait_table_look *look, struct krait_buf *out)
+int top_stacks_text(const struct top_view *view, uint32_t height, const struct krait_table_look *look,
+                    struct krait_buf *out)
 {
+    const struct top_stacks *stacks = view->stacks;
     uint32_t width = look->width ? look->width : TOP_WIDTH_USUAL;
     uint32_t fitting = KRAIT_MAX((width + GAP) / (CELL_LEAST + GAP), 1u);
     uint32_t beside = KRAIT_MIN(fitting, KRAIT_MAX(stacks->count, 1u));
     struct picture p = { .stacks = stacks,
                          .look = look,
-                         .interval_ns = interval_ns,
+                         .interval_ns = view->interval_ns,
+                         .lines = view->lines,
                          .out = out,
                          .filler = look->utf8 ? "━" : "=" };
     KRAIT_AUTO_FREE const struct top_stacks_thread **order =

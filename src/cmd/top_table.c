@@ -224,6 +224,12 @@ static enum top_kind kind_of(struct top_shape shape)
     return shape.by == TOP_BY_TASK ? OF_TASKS : shape.kernel ? OF_CALL_STATES : OF_CALLS;
 }
 
+const char *top_usual_sort(struct top_shape shape, enum top_picture picture)
+{
+    bool has_bars = picture == TOP_BARS || picture == TOP_CLOCK;
+    return has_bars ? measures[kind_of(shape)] : top_next_sort(NULL, shape);
+}
+
 int top_check_sort(const char *key, struct top_shape shape, struct krait_err *err)
 {
     struct krait_sheet_column chosen[COLUMNS_MOST];
@@ -634,7 +640,7 @@ static int add_clock(const struct top_view *view, uint32_t above, const struct k
 static int add_stacks(const struct top_view *view, uint32_t above, const struct krait_table_look *look,
                       struct krait_buf *out)
 {
-    return top_stacks_text(view->stacks, view->interval_ns, lines_below(view, above), look, out);
+    return top_stacks_text(view, lines_below(view, above), look, out);
 }
 
 /* Where a clock cannot be drawn. */
@@ -657,8 +663,10 @@ int top_text(const struct top_view *wanted, const struct krait_table_look *look,
         [TOP_TABLE] = add_rows, [TOP_STACKS] = add_stacks, [TOP_BARS] = add_rows, [TOP_CLOCK] = add_clock
     };
     struct top_view view = *wanted;
-    if (view.scroll)
+    if (view.scroll) { /* a picture without rows */
         view.scroll->line = UINT32_MAX;
+        view.scroll->rows = 0;
+    }
     KRAIT_AUTO_BUF heading = { 0 };
     add_command(&view, look, &heading);
     add_heading(&view, look, &heading);

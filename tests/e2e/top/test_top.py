@@ -219,6 +219,7 @@ def test_when_the_program_ends_its_table_is_printed(programs, krait, any_python)
         (["--stacks", "--by", "thread", "1"], "--stacks does not go with --filter"),
         (["--stacks", "--sort", "own", "1"], "--stacks does not go with --filter"),
         (["--stacks", "--limit", "3", "1"], "--stacks does not go with --filter"),
+        *((["--stacks", option, "1"], "--stacks does not go with --idle, --gil and --kernel") for option in ("--idle", "--gil", "--kernel")),
         (["--stacks", "--bars", "1"], "--stacks, --bars and --clock exclude each other"),
         (["--bars", "--json", "1"], "--bars and --clock do not go with --json and --classic"),
         (["--clock", "1"], "--clock needs --exact: samples do not have single calls"),
@@ -463,8 +464,12 @@ def test_a_key_shows_the_stacks_and_the_table_counts_on(programs, krait, any_pyt
     screen = Screen(krait, app.pid, columns=140)
     screen.wait_for(r"own +total.* inner .*S stacks")
     screen.press("S")
-    screen.wait_for(rf" {app.pid} +cpu.*outer━.*S table")
-    screen.press("p")
+    screen.wait_for(rf" {app.pid} +cpu.*outer━.*q quit  p pause  \? keys  x exact  l lines  S table")
+    screen.press("l")
+    screen.wait_for(rf" {app.pid} +cpu.*outer:4━.*middle:6━")
+    screen.press("\033[Bw")
+    screen.wait_for(r"stacks: that key is of the table, press S")
+    screen.press("lp")
     screen.wait_for(r"PAUSED.*S table")
     screen.press("pS")
     screen.wait_for(r"\x1b\[H(?!.* waits +\d).*own +total.* inner .*S stacks")  # threads that sleep do not count

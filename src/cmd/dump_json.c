@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 #include "cmd/dump.h"
+#include "event/own.h"
 #include "remote/object.h"
 
 static const char *const state_names[] = {
@@ -58,8 +59,10 @@ static void add_frames(struct krait_buf *out, const struct dump_process *process
                        uint32_t count)
 {
     krait_json_key_open(out, "frames", '[');
-    for (uint32_t i = 0; i < count; i++)
-        add_frame(out, process, &process->stacks->frames[first + i]);
+    for (uint32_t i = first; i < first + count; i++) {
+        if (!krait_own_file(process->stacks->frames[i].code->file))
+            add_frame(out, process, &process->stacks->frames[i]);
+    }
     krait_buf_char(out, ']');
 }
 

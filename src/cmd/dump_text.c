@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fmt.h"
 #include "cmd/dump.h"
+#include "event/own.h"
 #include "remote/object.h"
 #include "view/width.h"
 
@@ -120,8 +121,11 @@ static void add_cell(struct krait_buf *out, const char *text, uint32_t width, bo
 static uint32_t name_width(const struct krait_remote_frame *frames, uint32_t count, uint32_t columns)
 {
     uint32_t most = 0;
-    for (uint32_t i = 0; i < count; i++)
-        most = KRAIT_MAX(most, krait_width_of(frames[i].code->name, strlen(frames[i].code->name)));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct krait_remote_code *code = frames[i].code;
+        uint32_t width = krait_own_file(code->file) ? 0 : krait_width_of(code->name, strlen(code->name));
+        most = KRAIT_MAX(most, width);
+    }
     return columns ? KRAIT_MIN(most, KRAIT_MAX(columns / 2, (uint32_t)NAME_LEAST)) : most;
 }
 
@@ -172,6 +176,8 @@ static void add_frames(struct krait_buf *out, const struct dump_process *process
     for (uint32_t i = 0, n; i < count; i += n) {
         struct locals locals = { out, look, indent };
         n = process->locals ? 1 : equal_frames(frames + i, count - i);
+        if (krait_own_file(frames[i].code->file))
+            continue;
         add_frame(out, look, &frames[i], indent, columns, n);
         if (process->locals)
             krait_locals_read(process->remote, &frames[i], add_local, &locals);

@@ -4,6 +4,7 @@
  */
 #include "base/array.h"
 #include "cmd/top.h"
+#include "event/own.h"
 
 enum { MILLION = 1000000 };
 
@@ -32,9 +33,10 @@ static struct top_row *row_for(struct merging *m, uint64_t key, const struct top
     return &m->rows[m->count++];
 }
 
+/* krait's own functions are not. */
 static bool is_shown(const struct merging *m, const char *module, const char *name, const char *file)
 {
-    return !m->view->match || krait_match_func(m->view->match, module, name, file);
+    return !krait_own_file(file) && (!m->view->match || krait_match_func(m->view->match, module, name, file));
 }
 
 /* -- samples: each stands for the time from one to the next -- */

@@ -161,6 +161,10 @@ uint64_t live_ns(const struct krait_live *live, uint64_t ticks);
 /* Never NULL; valid until the next function is defined. */
 const struct krait_live_func *live_func(const struct krait_live *live, uint32_t id);
 
+/* The function after which a task is called whose coroutine is of that one: see event/own.h. Sets live->failed if memory runs
+ * out. */
+uint32_t live_stands_for(struct krait_live *live, uint32_t id);
+
 /* ---- tasks.c ---- */
 
 /* Stores the name and the coroutine of a task. Sets live->failed if memory runs out. */

@@ -6,10 +6,12 @@
 
 #include "base/array.h"
 #include "base/fmt.h"
+#include "event/own.h"
 #include "live/inside.h"
 #include "record/tracedir.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { ENDED_MAX = 256 }; /* ended threads that keep their own sums; the sums of older ones are merged */
 
@@ -80,6 +82,23 @@ static uint32_t func_of(struct krait_live *live, const struct krait_payload_code
     live->funcs[id].marked = live->funcs[id].label;
     live->funcs[id].is_poll = live->funcs[id].is_c && is_poll(live->funcs[id].label);
     return id;
+}
+
+uint32_t live_stands_for(struct krait_live *live, uint32_t id)
+{
+    const struct krait_live_func *func = live_func(live, id);
+    struct krait_own_before before;
+    if (!krait_own_file(func->file))
+        return id;
+    KRAIT_AUTO_FREE char *file = strdup(func->file);
+    live->failed |= !file;
+    if (!file || !krait_own_read(file, &before))
+        return id;
+    return func_of(live, &(struct krait_payload_code_define){ .kind = KRAIT_code_kind_python,
+                                                              .line = func->line,
+                                                              .module = before.module,
+                                                              .qualname = before.qualname,
+                                                              .file = before.file });
 }
 
 static void define_code(struct krait_live *live, struct live_process *proc,

@@ -73,7 +73,7 @@ static struct live_group *group_of_task(struct krait_live *live, const struct li
     if (task->group == KRAIT_NO_ID) {
         uint32_t func = task->code < proc->func_cap ? proc->funcs[task->code] : KRAIT_NO_ID;
         func = task->code && func != KRAIT_NO_ID ? func : innermost(th);
-        task->group = group_of(live, func, task->name ? task->name : "");
+        task->group = group_of(live, live_stands_for(live, func), task->name ? task->name : "");
     }
     if (task->group == KRAIT_NO_ID)
         return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/codes.h"
 
-#include "event/event.h"
+#include "event/own.h"
 #include "sample/sample.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ void krait_sample_add_module(struct krait_buf *out, const char *file)
 {
     static const char *const ends[] = { "/__init__.py", ".py", ">" };
     const char *frozen = "<frozen ", *colon = strrchr(file, ':');
-    if (colon && strncmp(file, KRAIT_OWN_FILE, strlen(KRAIT_OWN_FILE)) == 0)
+    if (colon && krait_own_file(file))
         file = colon + 1;
     bool is_frozen = strncmp(file, frozen, strlen(frozen)) == 0;
     const char *path = is_frozen ? file + strlen(frozen) : below_root(file);

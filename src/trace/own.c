@@ -2,31 +2,29 @@
 #include "trace/own.h"
 
 #include "event/event.h"
+#include "event/own.h"
 #include "trace/importer.h"
 
 #include <string.h>
 
-/* Samples take the module from the file. */
 bool krait_own_is(const struct krait_func *func)
 {
-    return strncmp(func->file, KRAIT_OWN_FILE, strlen(KRAIT_OWN_FILE)) == 0;
+    return krait_own_file(func->file);
 }
 
+/* Samples take the module from the file. */
 uint32_t krait_own_stands_for(struct krait_trace *trace, uint32_t func)
 {
     if (func == KRAIT_NO_ID || !trace->funcs[func].is_own)
         return func;
-    KRAIT_AUTO_BUF text = { 0 };
-    krait_buf_str(&text, trace->funcs[func].file + strlen(KRAIT_OWN_FILE));
-    char *module = text.data, *name = module ? strchr(module, ':') : NULL;
-    char *file = name ? strchr(name + 1, ':') : NULL;
-    if (text.failed || !file)
-        return text.failed ? KRAIT_NO_ID : func;
-    *name++ = *file++ = '\0';
     struct krait_func its = trace->funcs[func];
-    its.module = strcmp(its.module, KRAIT_OWN_MODULE) == 0 ? module : its.module;
-    its.name = name;
-    its.file = file;
+    struct krait_own_before before;
+    KRAIT_AUTO_FREE char *file = strdup(its.file);
+    if (!file || !krait_own_read(file, &before))
+        return file ? func : KRAIT_NO_ID;
+    its.module = strcmp(its.module, KRAIT_OWN_MODULE) == 0 ? before.module : its.module;
+    its.name = before.qualname;
+    its.file = before.file;
     its.site_func = KRAIT_NO_ID;
     its.site_line = 0;
     return krait_trace_intern(trace, &its);

@@ -2,11 +2,13 @@
 """krait dump: tasks of asyncio, against what the program itself knows of them."""
 
 import json
+import os
 import re
 import subprocess
 
 import pytest
 
+from conftest import BUILD
 from running import wait_for
 
 TASKS = """
@@ -263,8 +265,11 @@ def awaited(dumped):
 
 @pytest.mark.every_python
 def test_below_a_task_are_the_tasks_that_it_awaits(krait, programs, python, run):
-    app = programs.start(python, TREE)
+    """One of their functions is decorated."""
+    decorated = TREE.replace("import asyncio", "import asyncio, krait", 1).replace("async def leaf", "@krait.span('leaf')\nasync def leaf")
+    app = programs.start(python, decorated, env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
     tasks = dump(krait, app.pid)[0]["tasks"]
+    assert "recorded" not in str(tasks) + run("dump", app.pid).stdout
     assert len({t["name"] for t in tasks}) == len(tasks) == 12 and awaited(tasks) == AWAITS
     found = re.findall(rf"^( *)Task (.+) of thread {app.pid}  (.*)$", run("dump", app.pid).stdout, re.M)
     tree = [(len(indent) // 4, task) for indent, task, _ in found]

@@ -250,7 +250,9 @@ asyncio.run(main())
 
 @pytest.mark.few_pythons
 def test_tasks_have_rows_by_their_names_and_coroutines(exact, run, python, tmp_path):
-    (tmp_path / "app.py").write_text(TASKS)
+    """Also those of a decorated function."""
+    path = f"import sys\nsys.path.append({str(BUILD / 'python')!r})\nimport krait"
+    (tmp_path / "app.py").write_text(path + TASKS.replace("async def handle", "@krait.span('handle')\nasync def handle"))
     words = (*ALL, "--by", "task", "--", *python.prefix, python.exe, tmp_path / "app.py")
     table = exact("--batch", "99", *words)[-1]
     found = {(t["coroutine"], t["name"]): t for t in table["tasks"] if t["file"].endswith("app.py")}
@@ -259,7 +261,7 @@ def test_tasks_have_rows_by_their_names_and_coroutines(exact, run, python, tmp_p
     assert (unnamed["tasks"], unnamed["steps"], named["tasks"], named["steps"]) == (3, 15, 1, 5)
     assert unnamed["mean_ns"] <= unnamed["running_ns"] and table["cost_ns"] > 0
     text = run("top", "--exact", *words).stdout
-    assert re.search(r"running +steps/s +longest +mean +steps +running time +tasks +name +coroutine", text) and re.search(r"5 .* 1  last +handle +3 ", text)
+    assert re.search(r"running +steps/s +longest +mean +steps +running time +tasks +name +coroutine", text) and re.search(r"5 .* 1  last +handle +5 ", text)
 
 
 def test_tasks_that_ran_before_krait_came_count_once(programs, exact, any_python):

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "event/own.h"
+
+#include "event/event.h"
+
+#include <string.h>
+
+bool krait_own_file(const char *file)
+{
+    return strncmp(file, KRAIT_OWN_FILE, strlen(KRAIT_OWN_FILE)) == 0;
+}
+
+bool krait_own_read(char *file, struct krait_own_before *before)
+{
+    char *module = file + strlen(KRAIT_OWN_FILE), *qualname = strchr(module, ':');
+    char *its = qualname ? strchr(qualname + 1, ':') : NULL;
+    if (!its)
+        return false;
+    *qualname++ = *its++ = '\0';
+    *before = (struct krait_own_before){ module, qualname, its };
+    return true;
+}

@@ -762,12 +762,13 @@ int krait_declared_read(struct krait_rules *rules, const char *path, const char 
 {
     struct krait_arena arena = { 0 };
     struct krait_toml *root = NULL;
+    uint32_t line;
     struct reader reader = { .rules = rules, .path = path, .err = err };
     if (about)
         *about = "";
-    int rc = krait_toml_read(&root, &arena, text, n, err);
+    int rc = krait_toml_read(&root, &arena, text, n, &line, err);
     if (rc && rc != -ENOMEM)
-        krait_err_prefix(err, rc, "%s", path);
+        krait_rules_err_line(err, rc, path, line);
     rc = rc ? rc : read_all(&reader, root, about);
     krait_arena_done(&arena);
     return rc;

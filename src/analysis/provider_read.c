@@ -530,11 +530,12 @@ int krait_provider_read(struct krait_rules *rules, const char *path, const char 
                         const char **about, struct krait_err *err)
 {
     struct krait_xml *root = NULL;
+    uint32_t line;
     struct checker checker = { .rules = rules, .path = path };
     if (about)
         *about = "";
-    int rc = krait_xml_read(&root, &rules->arena, text, n, err);
+    int rc = krait_xml_read(&root, &rules->arena, text, n, &line, err);
     if (rc && rc != -ENOMEM)
-        krait_err_prefix(err, rc, "%s", path);
+        krait_rules_err_line(err, rc, path, line);
     return rc ? rc : read_elements(&checker, root, about, err);
 }

@@ -70,6 +70,11 @@ struct krait_template krait_rules_part(struct krait_rules *rules, const char *pa
     return (struct krait_template){ piece, 1 };
 }
 
+int krait_rules_err_line(struct krait_err *err, int code, const char *path, uint32_t line)
+{
+    return line ? krait_err_prefix(err, code, "%s:%u", path, line) : krait_err_prefix(err, code, "%s", path);
+}
+
 int krait_rules_leave_out(struct krait_buf *notes, const struct krait_interval_rule *rule,
                           struct krait_err *err)
 {

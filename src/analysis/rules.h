@@ -69,6 +69,9 @@ int krait_rules_name(struct krait_rules *rules, const struct krait_rule_name *na
 int krait_rules_leave_out(struct krait_buf *notes, const struct krait_interval_rule *rule,
                           struct krait_err *err);
 
+/* Puts "path:line: " before the reason why a file cannot be read, or "path: " if `line` is 0. Returns err's code. */
+int krait_rules_err_line(struct krait_err *err, int code, const char *path, uint32_t line);
+
 /* A template of one part of the event. Its count is 0 when memory is out. */
 struct krait_template krait_rules_part(struct krait_rules *rules, const char *part);
 

@@ -49,40 +49,43 @@ static int end_value(void *ctx)
 
 /* What is checked before the library reads: a line with a dotted key of many parts, for each of which it makes a table in
  * the one before, without a limit; and control characters, which TOML does not allow. */
-static int check_lines(const char *text, size_t n, struct krait_err *err)
+static int check_lines(const char *text, size_t n, uint32_t *line, struct krait_err *err)
 {
-    uint32_t line = 1, dots = 0;
+    uint32_t dots = 0;
+    *line = 1;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)text[i];
         if ((c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
-            return krait_err_set(err, -EBADMSG, "line %u: a control character", line);
+            return krait_err_set(err, -EBADMSG, "a control character");
         dots = c == '\n' ? 0 : dots + (c == '.');
         if (dots > MOST_DOTS)
-            return krait_err_set(err, -EBADMSG, "line %u: more than %d dots in a line", line, MOST_DOTS);
-        line += c == '\n';
+            return krait_err_set(err, -EBADMSG, "more than %d dots in a line", MOST_DOTS);
+        *line += c == '\n';
     }
+    *line = 0;
     return 0;
 }
 
 int krait_toml_read(struct krait_toml **out, struct krait_arena *arena, const char *text, size_t n,
-                    struct krait_err *err)
+                    uint32_t *line, struct krait_err *err)
 {
     char why[512] = "";
-    uint32_t line;
+    *line = 0;
     struct krait_toml *root = KRAIT_ARENA_NEW(arena, struct krait_toml);
     if (!root)
         return krait_err_set(err, -ENOMEM, "out of memory");
     if (n > KRAIT_TOML_MOST)
         return krait_err_set(err, -EFBIG, "it has more than %d bytes", KRAIT_TOML_MOST);
-    if (check_lines(text, n, err))
+    if (check_lines(text, n, line, err))
         return -EBADMSG;
     struct building building = { .arena = arena, .next = { &root->first } };
     const struct krait_toml_calls calls = { &building, add_value, end_value };
-    int rc = krait_toml_parse(text, n, &calls, &line, why, sizeof(why));
+    int rc = krait_toml_parse(text, n, &calls, line, why, sizeof(why));
     if (rc == -EINVAL)
-        return krait_err_set(err, -EBADMSG, "line %u: %s", line, why);
+        return krait_err_set(err, -EBADMSG, "%s", why);
+    *line = building.line;
     if (rc == -E2BIG)
-        return krait_err_set(err, -EBADMSG, "line %u: tables are nested too deep", building.line);
+        return krait_err_set(err, -EBADMSG, "tables are nested too deep");
     if (rc)
         return krait_err_set(err, rc, "out of memory");
     *out = root;

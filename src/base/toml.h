@@ -25,9 +25,10 @@ struct krait_toml {
     double real;
 };
 
-/* The table that is the text. -EBADMSG: it is no TOML; err has "line N: why". -EFBIG: it is too large. -ENOMEM. */
+/* The table that is the text. -EBADMSG: it is no TOML; `line` has the line where, and err why. -EFBIG: it is too large.
+ * -ENOMEM. Of an error that is in no line, `line` is 0. */
 int krait_toml_read(struct krait_toml **out, struct krait_arena *arena, const char *text, size_t n,
-                    struct krait_err *err);
+                    uint32_t *line, struct krait_err *err);
 
 /* A table's member, or NULL. */
 const struct krait_toml *krait_toml_get(const struct krait_toml *table, const char *key);

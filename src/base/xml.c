@@ -56,9 +56,10 @@ static void XMLCALL end_element(void *ctx, const XML_Char *name)
 }
 
 int krait_xml_read(struct krait_xml **out, struct krait_arena *arena, const char *text, size_t n,
-                   struct krait_err *err)
+                   uint32_t *line, struct krait_err *err)
 {
     struct krait_xml *root = NULL;
+    *line = 0;
     struct building building = { .arena = arena, .next = { &root } };
     if (n > KRAIT_XML_MOST)
         return krait_err_set(err, -EFBIG, "it has more than %d bytes", KRAIT_XML_MOST);
@@ -69,14 +70,15 @@ int krait_xml_read(struct krait_xml **out, struct krait_arena *arena, const char
     XML_SetElementHandler(building.parser, begin_element, end_element);
     bool well = XML_Parse(building.parser, text, (int)n, XML_TRUE) == XML_STATUS_OK;
     enum XML_Error why = XML_GetErrorCode(building.parser);
-    unsigned long line = XML_GetCurrentLineNumber(building.parser);
+    uint32_t last = (uint32_t)XML_GetCurrentLineNumber(building.parser);
     XML_ParserFree(building.parser);
     if (building.rc == -ENOMEM || (!well && why == XML_ERROR_NO_MEMORY))
         return krait_err_set(err, -ENOMEM, "out of memory");
-    if (building.rc)
-        return krait_err_set(err, -EBADMSG, "line %lu: elements are nested too deep", line);
-    if (!well || !root)
-        return krait_err_set(err, -EBADMSG, "line %lu: %s", line, XML_ErrorString(why));
+    if (building.rc || !well || !root) {
+        *line = last;
+        return krait_err_set(err, -EBADMSG, "%s",
+                             building.rc ? "elements are nested too deep" : XML_ErrorString(why));
+    }
     *out = root;
     return 0;
 }

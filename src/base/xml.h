@@ -18,9 +18,10 @@ struct krait_xml {
     struct krait_xml *first, *next;
 };
 
-/* The root. -EBADMSG: it is no XML; err has "line N: why". -ENOMEM. */
+/* The root. -EBADMSG: it is no XML; `line` has the line where, and err why. -EFBIG: it is too large. -ENOMEM. Of an error
+ * that is in no line, `line` is 0. */
 int krait_xml_read(struct krait_xml **out, struct krait_arena *arena, const char *text, size_t n,
-                   struct krait_err *err);
+                   uint32_t *line, struct krait_err *err);
 
 /* An attribute's value, or "" where there is none. */
 const char *krait_xml_get(const struct krait_xml *element, const char *name);

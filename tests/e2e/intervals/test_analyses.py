@@ -229,12 +229,12 @@ WRONG = [
     ("[interval]\na = 7\n", "own.toml:2: interval.a: it has to be a table: [interval.a]"),
     ("about = 'nothing'\n", "own.toml: it declares nothing"),
     ("", "own.toml: it declares nothing"),
-    ("[interval.a\n", "own.toml: line 1: "),
+    ("[interval.a\n", "own.toml:1: "),
     ("[interval.a]\nstart = 1979-05-27\nstop = 'y'\n", "own.toml:2: interval.a.start: it has to be a message or a table"),
-    ("[\x01\n", "own.toml: line 1: a control character"),
-    ("[\u00a0\n", "own.toml: line 1: "),
+    ("[\x01\n", "own.toml:1: a control character"),
+    ("[\u00a0\n", "own.toml:1: "),
     ("a" + ".a" * 100000 + " = 1\n", "more than 64 dots in a line"),
-    ("a = " + "[" * 100000, "own.toml: line 1: "),
+    ("a = " + "[" * 100000, "own.toml:1: "),
     ("x = '" + "y" * 2000000 + "'\n", "own.toml: it has more than 1048576 bytes"),
 ]
 

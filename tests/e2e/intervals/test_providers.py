@@ -218,13 +218,13 @@ def test_views_are_lanes(krait, tmp_path, view):  # noqa: F811
 @pytest.mark.parametrize(
     "text, why",
     [
-        ("<tmfxml>", "own.xml: line 1: no element found"),
-        ("", "own.xml: line 1: no element found"),
+        ("<tmfxml>", "own.xml:1: no element found"),
+        ("", "own.xml:1: no element found"),
         ("<trace/>", "own.xml:1: <trace> is no data-driven analysis, which begins with <tmfxml>"),
         ("<tmfxml/>", "own.xml: it has no state provider or pattern that krait supports"),
         ("<a>" * 1000, "elements are nested too deep"),
         (provider('<eventHandler eventName="x"><stateChange><stateAttribute type="location" value="l"/><stateValue type="int" value="1"/></stateChange></eventHandler>', '<location id="l"><stateAttribute type="location" value="l"/></location>'), "that stands for itself"),
-        ('<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + "".join(f'<!ENTITY {b} "&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};">' for a, b in zip("abcdefghi", "bcdefghij")) + ']><tmfxml a="&j;"/>', "own.xml: line 1: "),
+        ('<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + "".join(f'<!ENTITY {b} "&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};">' for a, b in zip("abcdefghi", "bcdefghij")) + ']><tmfxml a="&j;"/>', "own.xml:1: "),
     ],
     ids=range(7),
 )

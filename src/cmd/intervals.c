@@ -422,7 +422,7 @@ static int run_intervals(void *values, int argc, char **argv)
     struct intervals_options *options = values;
     struct krait_err err = { 0 };
     struct intervals intervals = { .options = options, .look = krait_terminal_look(stdout), .err = &err };
-    options->select.shows_analyses = true;
+    options->select.shows_analyses = options->select.tells_analyses = true;
     int rc = make_rules(&intervals, &err);
     rc = rc ? rc : check_operands(options, argc, &err);
     int status = rc == -EINVAL ? krait_cmd_usage(&krait_cmd_intervals, &err) : 0;

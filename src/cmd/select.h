@@ -18,37 +18,38 @@ struct krait_select {
     struct krait_opt_list analyses;           /* files that declare names for `within` */
     struct krait_ranges parts;                /* all intervals of that name, if it has no number */
     bool sums_parts;                          /* the verb sums up all of them */
+    bool tells_analyses;                      /* the verb tells itself what is wrong in them */
     bool shows_analyses;                      /* the verb uses analyses even without `within` */
     struct krait_opt_list threads, processes; /* globs; empty: all */
     bool *ran; /* by task: it ran in one of these threads; krait_select_track fills it in */
 };
 
 /* Rows for a verb's table: `values` is the verb's options struct, `member` its struct krait_select. */
-#define KRAIT_SELECT_TIME_OPTS(values, member)                                                                                     \
-    { "from",                                                                                                                      \
-      0,                                                                                                                           \
-      KRAIT_OPT_STR,                                                                                                               \
-      "TIME",                                                                                                                      \
-      offsetof(values, member.from),                                                                                               \
-      "Start at TIME after the recording began, such as 1.5s, 200ms or 3" },                                                       \
-        { "until",                                                                                                                 \
-          0,                                                                                                                       \
-          KRAIT_OPT_STR,                                                                                                           \
-          "TIME",                                                                                                                  \
-          offsetof(values, member.until),                                                                                          \
-          "End at TIME after the recording began" },                                                                               \
-        { "analysis",                                                                                                              \
-          'f',                                                                                                                     \
-          KRAIT_OPT_LIST,                                                                                                          \
-          "FILE",                                                                                                                  \
-          offsetof(values, member.analyses),                                                                                       \
-          "Read declared analyses from a file (TOML or Trace Compass XML), or by a name that krait analyses "                      \
-          "lists; --within may name their intervals; may be repeated" },                                                           \
-    {                                                                                                                              \
-        "within", 0, KRAIT_OPT_STR, "NAME[:N]", offsetof(values, member.within),                                                   \
-            "Show only what happened inside one interval of this name (a span, a call of a function, or 'START .. STOP' "          \
-            "messages); N is a number, first, last, slowest or fastest, such as serve:slowest. Without N: inside all of them, if " \
-            "the output is sums"                                                                                                   \
+#define KRAIT_SELECT_TIME_OPTS(values, member)                                                                            \
+    { "from",                                                                                                             \
+      0,                                                                                                                  \
+      KRAIT_OPT_STR,                                                                                                      \
+      "TIME",                                                                                                             \
+      offsetof(values, member.from),                                                                                      \
+      "Start at TIME after the recording began, such as 1.5s, 200ms or 3" },                                              \
+        { "until",                                                                                                        \
+          0,                                                                                                              \
+          KRAIT_OPT_STR,                                                                                                  \
+          "TIME",                                                                                                         \
+          offsetof(values, member.until),                                                                                 \
+          "End at TIME after the recording began" },                                                                      \
+        { "analysis",                                                                                                     \
+          'f',                                                                                                            \
+          KRAIT_OPT_LIST,                                                                                                 \
+          "FILE",                                                                                                         \
+          offsetof(values, member.analyses),                                                                              \
+          "Read declared analyses from a file (TOML or Trace Compass XML), or by a name that krait analyses "             \
+          "lists; --within may name their intervals; may be repeated" },                                                  \
+    {                                                                                                                     \
+        "within", 0, KRAIT_OPT_STR, "NAME[:N]", offsetof(values, member.within),                                          \
+            "Show only what happened inside one interval of this name (a span, a call of a function, or 'START .. STOP' " \
+            "messages; with -f also NAME.STATE); N is a number, first, last, slowest or fastest, such as serve:slowest. " \
+            "Without N: inside all of them, if the output is sums"                                                        \
     }
 
 #define KRAIT_SELECT_OPTS(values, member)                                         \

@@ -11,9 +11,10 @@
 
 #include <string.h>
 
-/* --within as it was given: NAME[:WHICH]. */
+/* --within as it was given: NAME[:WHICH], or of a file's NAME.KEY[:WHICH]. */
 struct asked {
     char *name;
+    const char *key;   /* in name: a state, or a key of intervals; NULL: any */
     const char *which; /* NULL: all, or where the verb cannot take them, the one that there is */
 };
 
@@ -62,6 +63,11 @@ static bool is_which(const char *text)
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
+static void asked_done(struct asked *asked)
+{
+    free(asked->name);
+}
+
 static int read_asked(struct asked *asked, const char *text, struct krait_err *err)
 {
     const char *colon = strrchr(text, ':');
@@ -79,7 +85,9 @@ struct search {
     struct krait_interval_rule rule;
     struct krait_trigger triggers[2]; /* of it, where it is between messages */
     struct krait_rules declared;
-    bool is_declared; /* the name is one of these */
+    uint32_t named;           /* which of these the name is of; KRAIT_NO_ID: of none */
+    struct krait_strtab keys; /* of the intervals of that one, or its states */
+    bool is_unended;          /* it has such a state, which did not end */
 };
 
 static void search_done(struct search *search)
@@ -89,6 +97,13 @@ static void search_done(struct search *search)
     krait_regex_free(search->triggers[1].message);
     krait_match_free(search->rule.match);
     krait_rules_done(&search->declared);
+    krait_strtab_done(&search->keys);
+}
+
+static void forget_found(struct search *search)
+{
+    krait_intervals_done(&search->found);
+    search->found = (struct krait_intervals){ 0 };
 }
 
 static bool takes(void *select, const struct krait_trace *trace, const struct krait_track *track)
@@ -132,20 +147,58 @@ static bool is_asked(const void *asked, uint32_t rule)
     return *(const uint32_t *)asked == rule;
 }
 
-/* One that the files declare, whatever its rows are. */
-static int find_declared(struct search *search, uint32_t rule, struct krait_err *err)
+static bool is_of_states(const struct search *search)
 {
-    struct krait_rules *rules = &search->declared;
-    int rc = krait_rules_unmet(rules, search->trace, is_asked, &rule, &rules->notes, err);
-    rc = rc ? rc : find_all(search, rules->items, rules->count, err);
+    return search->named != KRAIT_NO_ID && search->declared.items[search->named].kind == KRAIT_RULE_STATES;
+}
+
+static const char *key_of(const struct search *search, uint32_t key)
+{
+    return key == KRAIT_NO_ID ? NULL : search->found.keys.texts[key];
+}
+
+/* Whether it has the key that is asked for; the key is kept. */
+static int take_key(struct search *search, const char *asked, uint32_t id, bool *takes)
+{
+    const char *key = key_of(search, id);
+    *takes = !asked || (key && strcmp(key, asked) == 0);
+    return key && krait_strtab_add(&search->keys, key, strlen(key)) == KRAIT_NO_ID ? -ENOMEM : 0;
+}
+
+/* Of a rule's intervals, those of a key. A state that never ended is in a row alone. */
+static int keep_key(struct search *search, const char *key)
+{
     struct krait_intervals *found = &search->found;
     size_t kept = 0;
+    bool takes;
+    int rc = 0;
     for (size_t i = 0; i < found->count && !rc; i++) {
-        if (found->rows[found->items[i].row].rule == rule)
+        rc = take_key(search, key, found->items[i].key, &takes);
+        if (takes)
             found->items[kept++] = found->items[i];
     }
-    found->count = rc ? found->count : kept;
-    return rc ? rc : krait_runs_sort(found->items, found->count, sizeof(*found->items), by_begin);
+    for (uint32_t i = 0; i < found->row_count && !rc && is_of_states(search); i++) {
+        rc = found->rows[i].no_stop ? take_key(search, key, found->rows[i].key, &takes) : 0;
+        search->is_unended |= !rc && found->rows[i].no_stop && takes;
+    }
+    found->count = kept;
+    return rc;
+}
+
+/* One that the files declare, whatever its rows are; of a key, or of all. The others are needed if it is within them. */
+static int find_declared(struct search *search, const char *key, struct krait_err *err)
+{
+    struct krait_rules *rules = &search->declared;
+    for (uint32_t i = 0; i < rules->count; i++)
+        rules->items[i].is_hidden = i != search->named;
+    int rc = krait_rules_unmet(rules, search->trace, is_asked, &search->named, &rules->notes, err);
+    rc = rc ? rc : find_all(search, rules->items, rules->count, err);
+    if (rc)
+        return rc;
+    struct krait_intervals *found = &search->found;
+    rc = keep_key(search, key);
+    rc = rc ? rc : krait_runs_sort(found->items, found->count, sizeof(*found->items), by_begin);
+    return rc ? krait_err_set(err, rc, "out of memory") : 0;
 }
 
 static bool has_intervals(const struct krait_interval_rule *rule)
@@ -161,6 +214,23 @@ static uint32_t declared_rule(const struct krait_rules *rules, const char *name)
             return i;
     }
     return KRAIT_NO_ID;
+}
+
+/* The same of NAME.KEY, whose key `key` then is. Names may have dots: of several the longest is meant. */
+static uint32_t declared_rule_of_key(const struct krait_rules *rules, const char *name, const char **key)
+{
+    uint32_t best = KRAIT_NO_ID;
+    size_t longest = 0;
+    for (uint32_t i = 0; i < rules->count; i++) {
+        const char *own = rules->items[i].name;
+        size_t n = strlen(own);
+        if (has_intervals(&rules->items[i]) && strncmp(own, name, n) == 0 && name[n] == '.' && n >= longest) {
+            best = i;
+            longest = n;
+        }
+    }
+    *key = best == KRAIT_NO_ID ? NULL : name + longest + 1;
+    return best;
 }
 
 /* "Start .. Stop", as krait intervals names those between messages. */
@@ -187,8 +257,7 @@ static int find_named(struct search *search, const char *name, struct krait_err 
     rc = rc ? rc : find(search, err);
     if (rc || search->found.count)
         return rc;
-    krait_intervals_done(&search->found);
-    search->found = (struct krait_intervals){ 0 };
+    forget_found(search);
     search->rule.kind = KRAIT_RULE_CALLS;
     rc = find(search, &ignored);
     if (rc == -ENOMEM)
@@ -235,11 +304,45 @@ static const char *nearest_name(const struct search *search, const char *name)
     return is_nearer ? of_funcs.best : suggest.best;
 }
 
-static int refuse_none(const struct search *search, const char *name, struct krait_err *err)
+/* The first keys, or states, for a message. */
+static void add_keys(struct krait_buf *text, const struct search *search)
+{
+    enum { SHOWN = 8 };
+    for (uint32_t i = 0; i < search->keys.len && i < SHOWN; i++) {
+        krait_buf_str(text, i ? ", " : "");
+        krait_fmt_safe(text, search->keys.texts[i]);
+    }
+    krait_buf_str(text, search->keys.len > SHOWN ? ", ..." : "");
+}
+
+/* What a file declares, of which there is none, or none of the key. */
+static int refuse_declared(const struct search *search, const char *name, const char *key,
+                           struct krait_err *err)
+{
+    const char *rule = search->declared.items[search->named].name;
+    const char *what = is_of_states(search) ? "state" : "key";
+    if (search->is_unended)
+        return krait_err_set(err, -ENOENT,
+                             "--within: '%s' has no end in the recording, and so is no interval", name);
+    if (!key || !search->keys.len)
+        return krait_err_set(err, -ENOENT, "--within: '%s' is declared, but the trace has none of it", rule);
+    struct krait_suggest suggest = KRAIT_SUGGEST(key, strlen(key));
+    for (uint32_t i = 0; i < search->keys.len; i++)
+        krait_suggest_try(&suggest, search->keys.texts[i]);
+    if (suggest.best)
+        return krait_err_set(err, -ENOENT, "--within: there is no %s '%s' of '%s'; did you mean '%s.%s'?",
+                             what, key, rule, rule, suggest.best);
+    KRAIT_AUTO_BUF all = { 0 };
+    add_keys(&all, search);
+    return krait_err_set(err, -ENOENT, "--within: there is no %s '%s' of '%s'; there is %s", what, key, rule,
+                         all.data ? all.data : "another");
+}
+
+static int refuse_none(const struct search *search, const char *name, const char *key, struct krait_err *err)
 {
     const char *word = nearest_word(name), *near = word ? NULL : nearest_name(search, name);
-    if (search->is_declared)
-        return krait_err_set(err, -ENOENT, "--within: '%s' is declared, but the trace has none of it", name);
+    if (search->named != KRAIT_NO_ID)
+        return refuse_declared(search, name, key, err);
     if (search->rule.trigger_count)
         return krait_err_set(err, -ENOENT,
                              "--within '%s': no match of the first pattern is followed by one of the second; "
@@ -265,13 +368,14 @@ static int pick(const struct search *search, const struct asked *asked, size_t *
 {
     size_t count = search->found.count;
     if (!count)
-        return refuse_none(search, asked->name, err);
+        return refuse_none(search, asked->name, asked->key, err);
     if (!asked->which && count > 1)
         return krait_err_set(
             err, -EINVAL,
             "--within: there are %zu of '%s', and only krait report, flame, states, cat and summed exports "
-            "take them all; name one: '%s:1' to '%s:%zu', '%s:slowest', '%s:fastest', '%s:last'",
-            count, asked->name, asked->name, asked->name, count, asked->name, asked->name, asked->name);
+            "take them all; name one: '%s:1' to '%s:%zu', '%s:slowest', '%s:fastest', '%s:last'%s",
+            count, asked->name, asked->name, asked->name, count, asked->name, asked->name, asked->name,
+            is_of_states(search) && !asked->key ? "; NAME.STATE takes those of one state" : "");
     *index = 0;
     for (size_t i = 0; asked->which && i < KRAIT_ARRAY_LEN(words); i++) {
         if (strcmp(words[i].word, asked->which) == 0) {
@@ -281,8 +385,8 @@ static int pick(const struct search *search, const struct asked *asked, size_t *
     }
     unsigned long long number = asked->which ? strtoull(asked->which, NULL, 10) : 1;
     if (number < 1 || number > count)
-        return krait_err_set(err, -ENOENT, "--within: there are %zu of '%s', and no number %s", count,
-                             asked->name, asked->which);
+        return krait_err_set(err, -ENOENT, "--within: there %s %zu of '%s', and no number %s",
+                             count == 1 ? "is" : "are", count, asked->name, asked->which);
     *index = (size_t)number - 1;
     return 0;
 }
@@ -305,6 +409,16 @@ static int set_range(struct krait_select *select, const struct krait_trace *trac
     return 0;
 }
 
+/* Which state it is, or whose interval. */
+static void say_key(const struct search *search, const char *key)
+{
+    if (!key)
+        return;
+    fputs(is_of_states(search) ? " (state " : " (key ", stderr);
+    krait_terminal_safe(stderr, key);
+    fputc(')', stderr);
+}
+
 static void say(const struct search *search, const struct asked *asked, size_t index, const char *verb)
 {
     const struct krait_interval *at = &search->found.items[index];
@@ -314,8 +428,10 @@ static void say(const struct search *search, const struct asked *asked, size_t i
     char begin[KRAIT_FMT_SIZE], length[KRAIT_FMT_SIZE];
     fprintf(stderr, "krait %s: within ", verb);
     krait_terminal_safe(stderr, asked->name);
-    fprintf(stderr, ", %zu of %zu: %s from %s on", index + 1, search->found.count,
-            krait_fmt_ns(length, duration(at)),
+    fprintf(stderr, ", %zu of %zu", index + 1, search->found.count);
+    if (search->named != KRAIT_NO_ID && !asked->key)
+        say_key(search, key_of(search, at->key));
+    fprintf(stderr, ": %s from %s on", krait_fmt_ns(length, duration(at)),
             krait_fmt_ns(begin, at->begin_ns - KRAIT_MIN(zero_ns, at->begin_ns)));
     if (track && track->thread_name && *track->thread_name) {
         fputs(track->of == KRAIT_OF_TASK ? ", task " : ", thread ", stderr);
@@ -381,27 +497,44 @@ static void tell_notes(struct krait_buf *notes)
     krait_buf_clear(notes);
 }
 
+/* Of all that has the name: what files declare, or else the time between messages, spans, or calls. What a file declares may
+ * be called as a module is: a key that it does not have may be a function. */
+static int find_asked(struct search *search, struct asked *asked, struct krait_err *err)
+{
+    const char *name = asked->name, *dots = strstr(name, " .. ");
+    search->named = declared_rule(&search->declared, name);
+    if (search->named == KRAIT_NO_ID)
+        search->named = declared_rule_of_key(&search->declared, name, &asked->key);
+    if (search->named != KRAIT_NO_ID) {
+        int rc = find_declared(search, asked->key, err);
+        if (rc || search->found.count || !asked->key)
+            return rc;
+        forget_found(search);
+    }
+    int rc = dots ? find_messages(search, name, dots, err) : find_named(search, name, err);
+    if (!rc && search->found.count) {
+        search->named = KRAIT_NO_ID;
+        asked->key = NULL;
+    }
+    return rc;
+}
+
 int krait_within(struct krait_select *select, struct krait_trace *trace, const char *verb,
                  struct krait_err *err)
 {
-    KRAIT_CLEANUP(search_done) struct search search = { .select = select, .trace = trace };
-    struct asked asked = { 0 };
+    KRAIT_CLEANUP(search_done)
+    struct search search = { .select = select, .trace = trace, .named = KRAIT_NO_ID };
+    KRAIT_CLEANUP(asked_done) struct asked asked = { 0 };
     if (!select->within)
         return 0;
     int rc = read_asked(&asked, select->within, err);
-    KRAIT_AUTO_FREE char *name = asked.name;
     if (rc)
         return rc;
-    const char *dots = strstr(name, " .. ");
     rc = krait_analysis_rules(&search.declared, &select->analyses, err);
+    if (select->tells_analyses)
+        krait_buf_clear(&search.declared.notes);
     tell_notes(&search.declared.notes);
-    if (rc)
-        return rc;
-    uint32_t declared = declared_rule(&search.declared, name);
-    search.is_declared = declared != KRAIT_NO_ID;
-    rc = search.is_declared ? find_declared(&search, declared, err)
-         : dots             ? find_messages(&search, name, dots, err)
-                            : find_named(&search, name, err);
+    rc = rc ? rc : find_asked(&search, &asked, err);
     tell_notes(&search.declared.notes);
     if (rc)
         return rc;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --within: the range of one interval, as krait intervals finds them: a span, a call of a function, or the time from a
- * message to another.
+ * --within: the range of one interval, as krait intervals finds them: a span, a call of a function, the time from a
+ * message to another, or what a file declares, of which a state or a key may follow.
  *
- *   serve:3   serve:slowest   serve:fastest   'Start .. Stop:last'
+ *   serve:3   serve:slowest   serve:fastest   'Start .. Stop:last'   oven:slowest   oven.hot:2
  */
 #ifndef KRAIT_CMD_WITHIN_H
 #define KRAIT_CMD_WITHIN_H

@@ -161,7 +161,7 @@ def test_a_file_declares_intervals_states_and_signals(synth, krait, declare):
     only = verb_json(krait, "intervals", folder, "-f", declare(ORDERS), "--only", "baking", "--list")["list"]
     assert [(r["key"], r["duration_ns"] // 1000) for r in only] == [("bread", 15), ("cake", 2)]
     done = subprocess.run([krait, "report", folder, "-f", declare(ORDERS), "--within", "order:slowest", "--by", "mark"], capture_output=True, text=True, check=True)
-    assert "within order, 1 of 2: 30.00 us" in done.stderr
+    assert "within order, 1 of 2 (key 1): 30.00 us" in done.stderr
 
 
 def test_a_latency_is_between_any_two_events(both, krait, declare):

@@ -10,7 +10,7 @@ import pytest
 
 from browser import opened, served
 from conftest import BUILD, verb_json
-from intervals_made import marks
+from intervals_made import declare, marks  # noqa: F401  (declare: a fixture)
 from kernel_made import begins, ends, event, switch, wake, write
 
 CALLS = "process 4711 python3\nexit 0 0\ncode 1 python app main app.py 1\ncode 2 python app work app.py 9\ncode 3 python app leaf app.py 12\nthread 4711 MainThread\n0 call 1\n"
@@ -133,6 +133,40 @@ def test_names_of_the_files_come_before_functions(synth, krait, tmp_path, within
     own.write_text("[interval.order]\nstart = 'Start'\nstop = 'Stop'\n[signal.waiting]\nmessage = 'Start (.*)'\n")
     done = subprocess.run([krait, "report", folder, "-f", own, "--within", within], capture_output=True, text=True)
     assert done.returncode == 1 and why in done.stderr
+
+
+OVEN = marks((0, 0, "take 1"), (0, 10, "oven hot"), (0, 20, "take 2"), (0, 50, "oven warm"), (0, 60, "sent 1"), (0, 70, "oven hot"), (0, 90, "oven off"), (0, 95, "sent 2"))
+
+
+@pytest.mark.parametrize(
+    "within, status, said",
+    [
+        ("oven:slowest", 0, "within oven, 1 of 3 (state hot): 40.00 us from 10.00 us on, thread T0\n"),
+        ("oven", 0, "within oven, all 3: 80.00 us\n"),
+        ("oven.hot:slowest", 0, "within oven.hot, 1 of 2: 40.00 us from 10.00 us on, thread T0\n"),
+        ("oven.hot:2", 0, "within oven.hot, 2 of 2: 20.00 us from 70.00 us on, thread T0\n"),
+        ("oven.hot", 0, "within oven.hot, all 2: 60.00 us\n"),
+        ("oven.warm", 0, "within oven.warm, 1 of 1: 20.00 us from 50.00 us on, thread T0\n"),
+        ("oven.off", 1, "--within: 'oven.off' has no end in the recording, and so is no interval\n"),
+        ("oven.wram:1", 1, "--within: there is no state 'wram' of 'oven'; did you mean 'oven.warm'?\n"),
+        ("oven.cold", 1, "--within: there is no state 'cold' of 'oven'; there is hot, warm, off\n"),
+        ("oven.warm:2", 1, "--within: there is 1 of 'oven.warm', and no number 2\n"),
+        ("order:slowest", 0, "within order, 2 of 2 (key 2): 75.00 us from 20.00 us on, thread T0\n"),
+        ("order.1", 0, "within order.1, 1 of 1: 60.00 us from 0 ns on, thread T0\n"),
+        ("order.3", 1, "--within: there is no key '3' of 'order'; there is 1, 2\n"),
+        ("Cart.add:2", 0, "within Cart.add, 2 of 2: 5.000 us from 110.0 us on, thread T0\n"),  # a function, which the file does not hide
+        ("Cart.ad", 1, "--within: there is no key 'ad' of 'Cart'; there is 1, 2\n"),
+    ],
+)
+def test_a_state_may_be_named_and_is_told(synth, krait, declare, within, status, said):  # noqa: F811
+    folder = synth(OVEN.replace("thread", "code 1 python app Cart.add app.py 1\nthread", 1) + "100us call 1\n103us return\n110us call 1\n115us return\n")
+    order = "start = 'take (?P<key>.)'\nstop = 'sent (?P<key>.)'\n"
+    own = declare(f"[state.oven]\nmessage = 'oven (.*)'\n[interval.order]\n{order}[interval.Cart]\n{order}")
+    done = subprocess.run([krait, "report", folder, "-f", own, "--within", within], capture_output=True, text=True)
+    assert done.returncode == status and said in done.stderr, done.stderr
+    if within == "oven":
+        one = subprocess.run([krait, "cut", folder, "-f", own, "--within", within, "-o", folder / "cut"], capture_output=True, text=True)
+        assert one.returncode == 1 and one.stderr.endswith("'oven:last'; NAME.STATE takes those of one state\n")
 
 
 def test_a_verb_that_shows_one_alone_lists_them(folder, krait, tmp_path):

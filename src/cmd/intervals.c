@@ -14,6 +14,7 @@
 
 #include <fnmatch.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { TABLE_ROWS = 40, MOST_RULES = UINT16_MAX };
 
@@ -410,9 +411,26 @@ static void options_done(struct intervals_options *options)
     krait_opt_list_done(&options->only);
 }
 
+/* Two names of intervals, or without a trace two recordings. */
+static int check_compared(const struct intervals_options *o, int argc, struct krait_err *err)
+{
+    const char *const *of = o->compare;
+    struct stat a, b;
+    if (strcmp(of[0], of[1]) == 0)
+        return krait_err_set(err, -EINVAL, "--compare: '%s' is compared with itself; name two %s", of[0],
+                             argc > 0 ? "intervals" : "recordings");
+    bool is_same =
+        argc == 0 && !stat(of[0], &a) && !stat(of[1], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    return is_same
+               ? krait_err_set(err, -EINVAL, "--compare: '%s' and '%s' are the same recording", of[0], of[1])
+               : 0;
+}
+
 static int check_operands(const struct intervals_options *o, int argc, struct krait_err *err)
 {
-    if (argc > 0 || o->compare[0])
+    if (o->compare[0])
+        return check_compared(o, argc, err);
+    if (argc > 0)
         return 0;
     return krait_err_set(err, -EINVAL, "no trace given; name the folder of a recording");
 }

@@ -126,53 +126,117 @@ static void say_limits(const struct comparison *c, struct krait_buf *out)
             : "This holds for these intervals. Only more runs show whether another run gives the same.\n");
 }
 
-/* -- both -- */
+/* -- in JSON and CSV -- */
+
+/* NAN: it is not known. */
+enum { RATIO, RATIO_LOW, RATIO_HIGH, DIFFERENCE, DIFFERENCE_LOW, DIFFERENCE_HIGH, NUMBERS };
+
+static const char *const number_keys[NUMBERS] = {
+    "ratio", "ratio_low", "ratio_high", "difference_ns", "difference_low_ns", "difference_high_ns"
+};
+
+static void fill_numbers(double numbers[NUMBERS], const struct krait_resampled *r)
+{
+    const double all[NUMBERS] = { r->ratio,      r->ratio_low,      r->ratio_high,
+                                  r->difference, r->difference_low, r->difference_high };
+    for (int i = 0; i < NUMBERS; i++)
+        numbers[i] = i == DIFFERENCE || (i == RATIO ? r->ratio > 0 : r->is_known) ? all[i] : NAN;
+}
 
 static void add_json(struct krait_buf *out, const struct side *a, const struct side *b,
                      const struct krait_resampled *r)
 {
-    const struct {
-        const char *key;
-        double value;
-        bool is_known;
-    } numbers[] = {
-        { "ratio", r->ratio, r->ratio > 0 },
-        { "ratio_low", r->ratio_low, r->is_known },
-        { "ratio_high", r->ratio_high, r->is_known },
-        { "difference_ns", r->difference, true },
-        { "difference_low_ns", r->difference_low, r->is_known },
-        { "difference_high_ns", r->difference_high, r->is_known },
-    };
+    double numbers[NUMBERS];
+    fill_numbers(numbers, r);
     krait_json_item(out, "{");
     krait_json_key_text(out, "first", a->label);
     krait_json_key_text(out, "second", b->label);
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(numbers); i++) {
-        krait_json_key(out, numbers[i].key);
-        if (numbers[i].is_known)
-            krait_buf_fmt(out, "%.9g", numbers[i].value);
-        else
+    for (size_t i = 0; i < NUMBERS; i++) {
+        krait_json_key(out, number_keys[i]);
+        if (isnan(numbers[i]))
             krait_buf_str(out, "null");
+        else
+            krait_buf_fmt(out, "%.9g", numbers[i]);
     }
     krait_buf_char(out, '}');
 }
 
+/* A row of CSV; the second of a pair has what it is compared with. */
+struct compared_row {
+    struct intervals_row row; /* first, for the columns of all tables */
+    const char *with;
+    double numbers[NUMBERS];
+};
+
+static struct krait_sheet_cell get_compared(void *of, const void *row, size_t i)
+{
+    return krait_sheet_real(((const struct compared_row *)row)->numbers[i]);
+}
+
+/* The columns of all tables, and those of the comparison behind. */
+static int add_columns(struct comparison *c, struct krait_sheet *sheet)
+{
+    uint32_t count = sheet->column_count;
+    struct krait_sheet_column *all = krait_arena_alloc(&c->texts, (count + NUMBERS + 1) * sizeof(*all));
+    if (!all)
+        return krait_err_set(c->intervals->err, -ENOMEM, "out of memory");
+    memcpy(all, sheet->columns, count * sizeof(*all));
+    all[count++] = (struct krait_sheet_column){ .key = "compared_with",
+                                                .kind = KRAIT_SHEET_NAME,
+                                                .flags = KRAIT_SHEET_DATA,
+                                                .get = krait_sheet_name_at,
+                                                .arg = offsetof(struct compared_row, with) };
+    for (size_t i = 0; i < NUMBERS; i++)
+        all[count++] = (struct krait_sheet_column){ .key = number_keys[i],
+                                                    .kind = KRAIT_SHEET_REAL,
+                                                    .flags = KRAIT_SHEET_DATA,
+                                                    .get = get_compared,
+                                                    .arg = i };
+    sheet->columns = all;
+    sheet->column_count = count;
+    return 0;
+}
+
+/* -- both -- */
+
+static int resample(struct krait_resampled *r, const struct side *a, const struct side *b)
+{
+    KRAIT_AUTO_FREE uint64_t *first = durations(a);
+    KRAIT_AUTO_FREE uint64_t *second = durations(b);
+    return first && second ? krait_resample(r, first, a->row->count, second, b->row->count) : -ENOMEM;
+}
+
 static int compare_pair(struct comparison *c, const struct side sides[2], struct krait_buf *out)
 {
-    KRAIT_AUTO_FREE uint64_t *first = durations(&sides[0]);
-    KRAIT_AUTO_FREE uint64_t *second = durations(&sides[1]);
     struct krait_resampled r;
-    if (!first || !second)
-        return -ENOMEM;
     bool json = c->intervals->options->json;
     bool is_less =
         !json && sides[1].row->mean_ns < sides[0].row->mean_ns; /* people are told of the longer one */
     const struct side *a = &sides[is_less], *b = &sides[!is_less];
-    int rc =
-        krait_resample(&r, is_less ? second : first, a->row->count, is_less ? first : second, b->row->count);
+    int rc = resample(&r, a, b);
     if (!rc && json)
         add_json(out, a, b, &r);
     else if (!rc)
         say(out, a, b, &r);
+    return rc;
+}
+
+/* Two rows of the sheet. */
+static int add_pair(struct krait_sheet *sheet, const struct side sides[2], bool is_compared)
+{
+    struct krait_resampled r;
+    int rc = is_compared ? resample(&r, &sides[0], &sides[1]) : 0;
+    for (int i = 0; i < 2 && !rc; i++) {
+        const char *key = krait_intervals_key(sides[i].of, sides[i].row->key);
+        struct compared_row row = { .row = { *sides[i].row, sides[i].name, key } };
+        for (int k = 0; k < NUMBERS; k++)
+            row.numbers[k] = NAN;
+        if (i && is_compared) {
+            row.with = sides[0].label;
+            fill_numbers(row.numbers, &r);
+        }
+        krait_sheet_add(sheet, &row);
+    }
     return rc;
 }
 
@@ -181,15 +245,14 @@ static int show_pairs(struct comparison *c, const struct side (*pairs)[2], uint3
 {
     struct intervals *intervals = c->intervals;
     struct krait_buf *out = &intervals->out;
-    bool json = intervals->options->json;
+    bool json = intervals->options->json, csv = intervals->options->csv;
     KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = krait_intervals_sheet(intervals);
-    for (uint32_t i = 0; i < 2 * count; i++) {
-        const struct side *side = &pairs[i / 2][i % 2];
-        const char *key = krait_intervals_key(side->of, side->row->key);
-        krait_sheet_add(&sheet, &(struct intervals_row){ *side->row, side->name, key });
-    }
-    int rc = krait_intervals_print(intervals, &sheet, NULL, "rows");
-    if (rc || intervals->options->csv)
+    int rc = csv ? add_columns(c, &sheet) : 0;
+    for (uint32_t i = 0; i < count && !rc; i++)
+        rc = add_pair(&sheet, pairs[i], csv);
+    rc = rc == -ENOMEM ? krait_err_set(intervals->err, rc, "out of memory")
+                       : krait_intervals_print(intervals, &sheet, NULL, "rows");
+    if (rc || csv)
         return rc;
     if (json)
         krait_json_key_open(out, "compare", '[');
@@ -231,6 +294,9 @@ static int compare_rows(struct comparison *c)
     int rc = 0;
     for (int i = 0; i < 2 && !rc; i++)
         rc = find_row(c, c->intervals->options->compare[i], &pair[0][i]);
+    if (!rc && pair[0][0].row == pair[0][1].row)
+        return krait_err_set(c->intervals->err, -EINVAL, "--compare: '%s' and '%s' are the same intervals",
+                             c->intervals->options->compare[0], c->intervals->options->compare[1]);
     return rc ? rc : show_pairs(c, (const struct side(*)[2])pair, 1);
 }
 

@@ -268,6 +268,14 @@ def test_two_recordings_are_compared_row_by_row(synth, krait):
     assert found["compare"][0]["ratio"] == pytest.approx(2)
     text = subprocess.run([krait, "intervals", *ONE, "--name", "work", "--compare", old, new], capture_output=True, text=True, check=True)
     assert f"work in {new} takes 2 times as long as work in {old}" in text.stdout
+    printed = subprocess.run([krait, "intervals", *ONE, "--name", "work", "--csv", "--compare", old, new], capture_output=True, text=True, check=True).stdout
+    first, second = csv.DictReader(io.StringIO(printed))
+    assert (first["name"], first["compared_with"], first["ratio"]) == (f"{old}: work", "", "")
+    assert (second["mean_ns"], second["compared_with"]) == ("22000", f"work in {old}")
+    numbers = {key: value for key, value in found["compare"][0].items() if key not in ("first", "second")}
+    assert {key: float(second[key]) for key in numbers} == {key: pytest.approx(value) for key, value in numbers.items()}
+    same = subprocess.run([krait, "intervals", *ONE, "--compare", old, f"{old}/."], capture_output=True, text=True)
+    assert same.returncode == 2 and f"--compare: '{old}' and '{old}/.' are the same recording\n" in same.stderr
 
 
 @pytest.mark.parametrize(
@@ -275,6 +283,7 @@ def test_two_recordings_are_compared_row_by_row(synth, krait):
     [
         (["--compare", "a", "nobody"], 1, "no interval has the name or key 'nobody'"),
         (["--compare", "a"], 2, "--compare needs A B"),
+        (["--name", "work", "--compare", "work", "a"], 1, "--compare: 'work' and 'a' are the same intervals\n"),
         (["--list", "--compare", "a", "b"], 2, "exclude each other"),
         (["--plot", "-", "--csv"], 2, "--plot -"),
     ],

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/declared.h"
 
+#include "analysis/rules_keys.h"
 #include "base/array.h"
 #include "base/suggest.h"
 #include "base/toml.h"
@@ -399,6 +400,7 @@ static int read_trigger(struct reader *r, const struct krait_toml *value, enum k
 {
     r->trigger = &r->rule->triggers[r->rule->trigger_count++];
     r->trigger->role = role;
+    r->trigger->line = value->line;
     int rc = value->kind == KRAIT_TOML_TEXT    ? take_message(r, value)
              : value->kind == KRAIT_TOML_TABLE ? take_trigger_keys(r, value, keys, count)
                                                : refuse(r, value, "it has to be a message or a table");
@@ -489,8 +491,9 @@ static int read_interval(struct reader *r, const struct krait_toml *table)
     if (key && need_text(r, key))
         return -EBADMSG;
     r->rule->key = key ? krait_arena_strdup(&r->rules->arena, key->text) : NULL;
+    r->rule->key_at = key ? place_of(r, key->line, key->key) : NULL;
     r->rule->by_key = key;
-    return key && !r->rule->key ? out_of_memory(r) : 0;
+    return key && !(r->rule->key && r->rule->key_at) ? out_of_memory(r) : 0;
 }
 
 /* One trigger, or an array of them; each has what it takes. */
@@ -634,7 +637,10 @@ static int read_rule(struct reader *r, const struct section *section, const stru
     if (is_known(r, table->key))
         return refuse(r, table, "there is another one of that name");
     r->rule = krait_rules_add(r->rules, section->kind, table->key, triggers);
-    return r->rule ? section->read(r, table) : out_of_memory(r);
+    if (!r->rule)
+        return out_of_memory(r);
+    int rc = section->read(r, table);
+    return rc ? rc : krait_rules_check_keys(r->rules, r->rule, r->path, r->err);
 }
 
 /* Whether a table has a key with a value where it should have a name with a table. */

@@ -11,12 +11,15 @@
 /* A rule as it is looked for. */
 struct krait_sought {
     bool is_keyed;
+    bool is_left_out;
     bool *calls; /* by function; NULL of a rule of messages */
     struct krait_sought_call {
         uint64_t begin_ns;
         bool was_live;
     } * open; /* calls of this thread */
     uint32_t open_count, open_cap;
+    uint64_t with_key, without_key; /* spans, and calls with arguments, if there is a key */
+    struct krait_strtab fields;     /* of the first of those without: one may be meant */
 };
 
 struct krait_search {

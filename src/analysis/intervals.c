@@ -10,18 +10,23 @@
 #include "base/fmt.h"
 #include "base/pipe.h"
 #include "base/runs.h"
+#include "base/suggest.h"
 #include "trace/fields.h"
 #include "trace/importer.h"
 
 #include <string.h>
 
-enum { PASSED = 1024 }; /* messages at once, from one thread to the other */
+enum {
+    PASSED = 1024,     /* messages at once, from one thread to the other */
+    MOST_LOOKED = 1000 /* spans of a rule in which the field that may be meant is looked for */
+};
 
 static void search_done(struct krait_search *search)
 {
     for (uint32_t i = 0; search->sought && i < search->options->rule_count; i++) {
         free(search->sought[i].calls);
         free(search->sought[i].open);
+        krait_strtab_done(&search->sought[i].fields);
     }
     free(search->sought);
     free(search->edges);
@@ -166,12 +171,19 @@ static int take_calls(void *ctx, const struct krait_track *track, const struct k
 /* -- spans -- */
 
 /* A field of a span's, or of a slice's arguments, is its key. */
-static int span_key(struct krait_search *search, const char *field, const char *fields, uint32_t *key)
+static int span_key(struct krait_search *search, uint32_t rule, const char *fields, uint32_t *key)
 {
+    const char *field = search->options->rules[rule].key;
+    struct krait_sought *sought = &search->sought[rule];
     KRAIT_AUTO_BUF text = { 0 };
     *key = KRAIT_NO_ID;
-    if (!field || !krait_fields_get_json(fields, strlen(fields), field, &text))
+    if (!field)
         return 0;
+    if (!krait_fields_get_json(fields, strlen(fields), field, &text)) {
+        bool is_looked_at = sought->without_key++ < MOST_LOOKED && !sought->with_key;
+        return is_looked_at ? krait_fields_names_json(&sought->fields, fields, strlen(fields)) : 0;
+    }
+    sought->with_key++;
     *key = krait_strtab_add(&search->intervals->keys, text.data ? text.data : "", text.len);
     return *key == KRAIT_NO_ID ? -ENOMEM : 0;
 }
@@ -196,7 +208,7 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
             uint32_t row, key;
             if (!krait_match_text(span, krait_track_text(search->trace, batch->name[i])))
                 continue;
-            rc = span_key(search, of->key, batch->text ? batch->text[i] : "", &key);
+            rc = span_key(search, rule, batch->text ? batch->text[i] : "", &key);
             rc = rc ? rc : krait_intervals_row(intervals, &search->rows, search->options, rule, key, &row);
             rc =
                 rc ? rc
@@ -226,12 +238,11 @@ static int begin_row(struct krait_search *search, uint32_t rule)
                : krait_intervals_row(search->intervals, &search->rows, options, rule, KRAIT_NO_ID, &row);
 }
 
-/* Whether each trigger has a key. */
-static bool is_keyed(const struct krait_interval_rule *rule)
+bool krait_interval_rule_is_keyed(const struct krait_interval_rule *rule)
 {
     bool all = rule->trigger_count;
     for (uint32_t i = 0; i < rule->trigger_count; i++)
-        all &= rule->triggers[i].key.count || krait_trigger_key_group(&rule->triggers[i]);
+        all &= krait_trigger_is_keyed(&rule->triggers[i]);
     return all;
 }
 
@@ -241,15 +252,58 @@ static int begin_rule(struct krait_search *search, uint32_t rule, struct krait_e
     struct krait_sought *sought = &search->sought[rule];
     if (begin_row(search, rule))
         return krait_err_set(err, -ENOMEM, "out of memory");
-    sought->is_keyed = is_keyed(of);
+    sought->is_keyed = krait_interval_rule_is_keyed(of);
     if (of->kind != KRAIT_RULE_CALLS || is_of_arguments(search, of))
         return 0;
     sought->calls = calloc((size_t)search->trace->func_count + 1, sizeof(*sought->calls));
     int rc = sought->calls ? krait_match_mark(sought->calls, search->trace, of->match, err)
                            : krait_err_set(err, -ENOMEM, "out of memory");
+    sought->is_left_out = rc == -ENOENT;
     return rc == -ENOENT && of->declared_at && search->options->notes
                ? krait_rules_leave_out(search->options->notes, of, err)
                : rc;
+}
+
+/* -- keys that nothing has -- */
+
+static void note_key(struct krait_buf *notes, const struct krait_interval_rule *of,
+                     const struct krait_sought *sought)
+{
+    bool is_call = of->kind == KRAIT_RULE_CALLS;
+    struct krait_suggest suggest = KRAIT_SUGGEST(of->key, strlen(of->key));
+    for (uint32_t i = 0; i < sought->fields.len; i++)
+        krait_suggest_try(&suggest, sought->fields.texts[i]);
+    if (of->is_of_many && !suggest.best)
+        return;
+    krait_fmt_safe(notes, of->key_at);
+    krait_buf_fmt(notes, "there is no %s '", is_call ? "argument" : "field");
+    krait_fmt_safe(notes, of->key);
+    krait_buf_fmt(notes, "' in its %s", is_call ? "calls" : "spans");
+    if (suggest.best) {
+        krait_buf_str(notes, "; did you mean '");
+        krait_fmt_safe(notes, suggest.best);
+        krait_buf_str(notes, "'?");
+    }
+    krait_buf_char(notes, '\n');
+}
+
+/* A line for each rule whose spans or calls lack the key that was asked for. */
+static void note_keys(const struct krait_search *search)
+{
+    struct krait_buf *notes = search->options->notes;
+    for (uint32_t i = 0; notes && i < search->options->rule_count; i++) {
+        const struct krait_interval_rule *of = &search->options->rules[i];
+        const struct krait_sought *sought = &search->sought[i];
+        if (!of->key || !of->key_at || of->is_hidden || sought->is_left_out || sought->with_key)
+            continue;
+        if (sought->without_key) {
+            note_key(notes, of, sought);
+        } else if (of->kind == KRAIT_RULE_CALLS) {
+            krait_fmt_safe(notes, of->key_at);
+            krait_buf_str(notes,
+                          "no call has recorded arguments, and so a key; krait record --args records them\n");
+        }
+    }
 }
 
 static unsigned kinds_of(const struct krait_interval_rule *rule)
@@ -344,6 +398,7 @@ int krait_intervals_find(struct krait_intervals *intervals, const struct krait_t
     if (rc)
         return rc;
     rc = search_all(&search, damage, size);
+    note_keys(&search);
     for (uint32_t i = 0; i < options->rule_count; i++) {
         for (uint32_t t = 0; t < options->rules[i].trigger_count; t++)
             intervals->given_up += krait_regex_given_up(options->rules[i].triggers[t].message);

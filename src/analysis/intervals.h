@@ -50,11 +50,13 @@ struct krait_interval_rule {
     struct krait_trigger *triggers;
     uint32_t trigger_count;
     struct krait_match *match;       /* which functions, or which spans */
-    const char *declared_at;         /* FILE:LINE of `match`, if a file declares it */
-    const char *key;                 /* of spans: a field */
+    const char *declared_at;         /* FILE:LINE of `match`, if a file declares it; or an option */
+    const char *key;                 /* of spans: a field; of calls: an argument */
+    const char *key_at;              /* what a message about it begins with; NULL: it may be missing */
     bool by_key;                     /* a row for each key, or for each value that the triggers' `by` names */
     struct krait_provider *provider; /* of states, in place of triggers: provider.h */
     uint32_t segments;               /* of a pattern: 1 + the index of the rule that has its segments */
+    bool is_of_many;                 /* its file is for many traces, of which some rightly lack the key */
     bool is_hidden;                  /* only for other rules that are within it */
     uint32_t within; /* 1 + the index of the rule whose intervals contain those of this one; 0: none */
     const char *within_name; /* the name of that rule, if a file declares it; only printed */
@@ -69,7 +71,8 @@ struct krait_interval_options {
     bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
     void *ctx;
     bool wants_stays; /* krait_intervals.stays */
-    /* Gets a line for each rule of a file that krait leaves out because no function has its name. NULL: that is an error. */
+    /* Gets a line for each rule with declared_at that krait leaves out because no function has its name, and for each with
+     * key_at whose spans or calls do not have that key. NULL: the first is an error, the second is not told. */
     struct krait_buf *notes;
 };
 
@@ -137,6 +140,9 @@ struct krait_intervals {
     size_t stay_count, stay_cap;
     uint64_t messages, given_up; /* messages read; searches that took too many steps */
 };
+
+/* Whether each of its triggers has a key: only then do keys tell apart what they fire for. */
+bool krait_interval_rule_is_keyed(const struct krait_interval_rule *rule);
 
 /* The kinds of tracks that rules need, for krait_tracks_find_kinds. */
 unsigned krait_intervals_kinds(const struct krait_interval_rule *rules, uint32_t count);

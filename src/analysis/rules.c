@@ -79,9 +79,12 @@ int krait_rules_leave_out(struct krait_buf *notes, const struct krait_interval_r
                           struct krait_err *err)
 {
     krait_fmt_safe(notes, rule->declared_at);
-    krait_buf_str(notes, ": '");
-    krait_fmt_safe(notes, rule->name);
-    krait_buf_str(notes, "' is left out: ");
+    krait_buf_str(notes, ": ");
+    if (!rule->given[0]) {
+        krait_buf_str(notes, "'");
+        krait_fmt_safe(notes, rule->name);
+        krait_buf_str(notes, "' is left out: ");
+    }
     krait_fmt_safe(notes, err->text);
     krait_buf_char(notes, '\n');
     return notes->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;

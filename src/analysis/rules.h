@@ -65,7 +65,7 @@ int krait_rules_match(struct krait_rules *rules, struct krait_interval_rule *rul
 int krait_rules_name(struct krait_rules *rules, const struct krait_rule_name *name);
 
 /* A line in `notes` for a rule that is not looked for, and why: other rules of its file are not wrong because a program
- * has no such function. Returns 0 or -ENOMEM. */
+ * has no such function. One of an option has no name in it. Returns 0 or -ENOMEM. */
 int krait_rules_leave_out(struct krait_buf *notes, const struct krait_interval_rule *rule,
                           struct krait_err *err);
 

@@ -193,6 +193,11 @@ uint32_t krait_trigger_key_group(const struct krait_trigger *trigger)
     return trigger->message ? krait_regex_group(trigger->message, "key") : 0;
 }
 
+bool krait_trigger_is_keyed(const struct krait_trigger *trigger)
+{
+    return trigger->key.count || krait_trigger_key_group(trigger);
+}
+
 /* The key's group where a template names it alone. */
 static uint32_t taken_by_key(const struct krait_trigger *trigger)
 {

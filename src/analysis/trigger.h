@@ -58,6 +58,7 @@ struct krait_trigger {
     /* What tells those apart that do not belong together; without one, the group named key, else the thread. What rows
      * are named by. A state's name or a value: without one the group named state or value, or the first. */
     struct krait_template key, by, what;
+    uint32_t line; /* where a file has it; 0: it is of no file */
 };
 
 /* An event on its way through triggers. */
@@ -93,5 +94,7 @@ bool krait_trigger_fill(const struct krait_trigger *trigger, const struct krait_
 /* The part that is its key or what it takes where no template says: a group; 0: there is none. */
 uint32_t krait_trigger_key_group(const struct krait_trigger *trigger);
 uint32_t krait_trigger_what_group(const struct krait_trigger *trigger);
+
+bool krait_trigger_is_keyed(const struct krait_trigger *trigger);
 
 #endif

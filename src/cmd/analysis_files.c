@@ -117,14 +117,19 @@ int krait_analysis_file_read(struct krait_analysis_file *file, const char *name,
     return none_of_that_name(name, err);
 }
 
-/* The names that a file has for a trace to have: a built-in one is for all, one of the user's folder for many. */
-static void keep_names(struct krait_rules *rules, uint32_t first, const struct krait_analysis_file *file,
-                       const char *name)
+/* The names that a file has for a trace to have: a built-in one is for all, one of the user's folder for many. `first`, and
+ * `first_rule`: of that file. */
+static void keep_names(struct krait_rules *rules, uint32_t first, uint32_t first_rule,
+                       const struct krait_analysis_file *file, const char *name)
 {
     if (!file->path)
         rules->named_count = first;
     for (uint32_t i = first; i < rules->named_count; i++)
         rules->named[i].is_of_many |= !is_path(name);
+    for (uint32_t i = first_rule; i < rules->count; i++) {
+        rules->items[i].is_of_many = !is_path(name);
+        rules->items[i].key_at = file->path ? rules->items[i].key_at : NULL;
+    }
 }
 
 int krait_analysis_rules(struct krait_rules *rules, const struct krait_opt_list *names, struct krait_err *err)
@@ -132,10 +137,10 @@ int krait_analysis_rules(struct krait_rules *rules, const struct krait_opt_list 
     int rc = 0;
     for (size_t i = 0; i < names->count && !rc; i++) {
         KRAIT_CLEANUP(krait_analysis_file_done) struct krait_analysis_file file = { 0 };
-        uint32_t named = rules->named_count;
+        uint32_t named = rules->named_count, first = rules->count;
         rc = krait_analysis_file_read(&file, names->items[i], err);
         rc = rc ? rc : krait_analysis_file_rules(&file, names->items[i], rules, NULL, err);
-        keep_names(rules, named, &file, names->items[i]);
+        keep_names(rules, named, first, &file, names->items[i]);
     }
     return rc;
 }

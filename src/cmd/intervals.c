@@ -4,6 +4,7 @@
  */
 #include "cmd/intervals.h"
 
+#include "analysis/rules_keys.h"
 #include "analysis/rules_unmet.h"
 #include "base/fmt.h"
 #include "cmd/analysis_files.h"
@@ -110,7 +111,6 @@ static int add_declared(struct intervals *intervals, struct krait_err *err)
     int rc = krait_analysis_rules(&intervals->rules, &o->select.analyses, err);
     krait_buf_add(&intervals->notes, intervals->rules.notes.data, intervals->rules.notes.len);
     for (uint32_t i = first; i < intervals->rules.count && !rc; i++) {
-        intervals->rules.items[i].by_key |= o->by != NULL;
         intervals->rules.items[i].is_hidden = !is_asked_for(intervals, &intervals->rules.items[i]);
         shown += !intervals->rules.items[i].is_hidden;
     }
@@ -137,17 +137,59 @@ static int check_key(const struct intervals *intervals, struct krait_err *err)
     return 0;
 }
 
+/* A row for each key, of what has keys. */
+static int add_by(struct intervals *intervals, struct krait_err *err)
+{
+    bool any = !intervals->options->by;
+    for (uint32_t i = 0; i < intervals->rules.count && intervals->options->by; i++) {
+        struct krait_interval_rule *rule = &intervals->rules.items[i];
+        bool has_rows = rule->by_key || rule->kind == KRAIT_RULE_STATES;
+        any |= !rule->is_hidden && (has_rows || rule->key || krait_interval_rule_is_keyed(rule));
+        rule->by_key = true;
+    }
+    return any ? 0
+               : krait_err_set(err, -EINVAL,
+                               "--by key: there is no key; give --key FIELD, or a group (?P<key>...) in both "
+                               "--start and --stop");
+}
+
+/* What each event has: $thread. */
+static bool is_part(const char *name)
+{
+    size_t i = 0;
+    while (krait_trigger_part(i) && strcmp(krait_trigger_part(i), name) != 0)
+        i++;
+    return krait_trigger_part(i);
+}
+
+/* A name that only the trace can tell to be wrong, of a trigger of an option. */
+static int keep_field(struct intervals *intervals, const struct krait_trigger *trigger, const char *option,
+                      const char *pattern, const char *field)
+{
+    struct krait_arena *arena = &intervals->rules.arena;
+    const struct krait_rule_name name = { .at = krait_arena_fmt(arena, "%s '%s': ", option, pattern),
+                                          .name = field,
+                                          .trigger = trigger,
+                                          .rule = intervals->rules.count - 1,
+                                          .is_field = true };
+    return is_part(field) ? 0 : krait_rules_name(&intervals->rules, &name);
+}
+
 /* The triggers of a rule take the key that was asked for. */
-static int add_keys(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
+static int add_keys(struct intervals *intervals, struct krait_interval_rule *rule, const char *option,
+                    struct krait_err *err)
 {
     const char *key = intervals->options->key;
     for (uint32_t i = 0; key && i < rule->trigger_count; i++) {
-        rule->triggers[i].key = krait_rules_part(&intervals->rules, key);
-        if (!rule->triggers[i].key.count)
+        struct krait_trigger *trigger = &rule->triggers[i];
+        const char *of = trigger->role == KRAIT_TRIGGER_STOP ? "--stop" : option;
+        trigger->key = krait_rules_part(&intervals->rules, key);
+        if (!trigger->key.count || keep_field(intervals, trigger, of, rule->given[i], key))
             return krait_err_set(err, -ENOMEM, "out of memory");
     }
     rule->key = key;
-    return 0;
+    rule->key_at = key ? krait_arena_fmt(&intervals->rules.arena, "%s '%s': ", option, rule->given[0]) : NULL;
+    return key && !rule->key_at ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 /* A trigger whose pattern has what it takes in a group. */
@@ -157,11 +199,24 @@ static int make_one(struct intervals *intervals, struct krait_interval_rule *rul
     int rc = krait_rules_trigger(rule, role, rule->given[0], err);
     if (rc)
         return krait_err_prefix(err, rc, "%s", option);
-    rc = add_keys(intervals, rule, err);
+    rc = add_keys(intervals, rule, option, err);
     if (rc || rule->triggers[0].what.count || krait_trigger_what_group(&rule->triggers[0]))
         return rc;
     return krait_err_set(err, -EINVAL, "%s: '%s' has no group in round brackets for the %s", option,
                          rule->given[0], what);
+}
+
+/* A key of one pattern alone. */
+static void note_key_of_one(struct intervals *intervals, const struct krait_interval_rule *rule)
+{
+    const struct krait_trigger *keyed, *without = krait_rules_without_key(rule, &keyed);
+    bool is_stop = without && without->role == KRAIT_TRIGGER_STOP;
+    if (!without)
+        return;
+    krait_buf_fmt(&intervals->notes, "--%s '", is_stop ? "stop" : "start");
+    krait_fmt_safe(&intervals->notes, rule->given[is_stop]);
+    krait_buf_fmt(&intervals->notes, "': it has no group 'key', as --%s has; krait ignores that key%s\n",
+                  is_stop ? "start" : "stop", krait_rules_without_key_then(rule));
 }
 
 static int make_pair(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
@@ -170,13 +225,18 @@ static int make_pair(struct intervals *intervals, struct krait_interval_rule *ru
     if (rc)
         return krait_err_prefix(err, rc, "--start");
     rc = krait_rules_trigger(rule, KRAIT_TRIGGER_STOP, rule->given[1], err);
-    return rc ? krait_err_prefix(err, rc, "--stop") : add_keys(intervals, rule, err);
+    rc = rc ? krait_err_prefix(err, rc, "--stop") : add_keys(intervals, rule, "--start", err);
+    if (!rc)
+        note_key_of_one(intervals, rule);
+    return rc;
 }
 
 static int make_match(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
 {
     int rc = krait_rules_match(&intervals->rules, rule, rule->given[0], err);
-    return rc ? rc : add_keys(intervals, rule, err);
+    bool is_call = rule->kind == KRAIT_RULE_CALLS;
+    rule->declared_at = is_call ? "--call" : NULL;
+    return rc ? rc : add_keys(intervals, rule, is_call ? "--call" : "--span", err);
 }
 
 static int make_state(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
@@ -189,6 +249,8 @@ static int make_signal(struct intervals *intervals, struct krait_interval_rule *
     const char *value = intervals->options->value;
     if (value)
         rule->triggers[0].what = krait_rules_part(&intervals->rules, value);
+    if (value && keep_field(intervals, &rule->triggers[0], "--signal", rule->given[0], value))
+        return krait_err_set(err, -ENOMEM, "out of memory");
     return make_one(intervals, rule, KRAIT_TRIGGER_VALUE, "--signal", "number; --value names a field", err);
 }
 
@@ -228,7 +290,6 @@ static int make_rule(struct intervals *intervals, size_t kind, size_t i, struct 
         return krait_err_set(err, -ENOMEM, "out of memory");
     rule->given[0] = given;
     rule->given[1] = stop;
-    rule->by_key = o->by;
     rule->pairing = o->nested ? KRAIT_PAIR_NESTED : o->latest ? KRAIT_PAIR_LATEST : KRAIT_PAIR_ORDER;
     return kinds[kind].make(intervals, rule, err);
 }
@@ -251,6 +312,7 @@ static int make_rules(struct intervals *intervals, struct krait_err *err)
     }
     rc = rc ? rc : check_key(intervals, err);
     rc = rc ? rc : add_declared(intervals, err);
+    rc = rc ? rc : add_by(intervals, err);
     rc = rc ? rc : check_kinds(intervals, err);
     return rc ? rc : krait_select_limit(&intervals->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
 }
@@ -331,25 +393,44 @@ static void note_declared(struct intervals *intervals)
     }
 }
 
+/* A start that no message matches, or a stop. */
+static void note_pair(struct intervals *intervals, uint32_t rule)
+{
+    const struct krait_intervals *found = &intervals->of.found;
+    uint64_t starts = 0, stops = 0, no_key = 0;
+    for (uint32_t i = 0; i < found->row_count; i++) {
+        const struct krait_interval_row *row = &found->rows[i];
+        starts += row->rule == rule ? row->starts : 0;
+        stops += row->rule == rule ? row->stops : 0;
+        no_key += row->rule == rule ? row->no_key : 0;
+    }
+    if (!no_key && !(starts && stops))
+        note_no_match(intervals, starts ? "stop" : "start", intervals->rules.items[rule].given[starts > 0]);
+}
+
+/* Of a function that there is not, krait has told already. */
+static void note_unfound(struct intervals *intervals, const struct krait_interval_rule *rule)
+{
+    if (rule->kind == KRAIT_RULE_SPANS)
+        note_no_span(intervals, rule->given[0]);
+    else if (rule->kind != KRAIT_RULE_CALLS)
+        note_no_match(intervals, rule->kind == KRAIT_RULE_STATES ? "state" : "signal", rule->given[0]);
+}
+
 /* What may be wrong where a rule found nothing. */
 static void note_nothing(struct intervals *intervals)
 {
-    const struct krait_intervals *found = &intervals->of.found;
     if (intervals->options->csv || intervals->options->json)
         return;
     note_declared(intervals);
-    for (uint32_t i = 0; i < found->row_count; i++) {
-        const struct krait_interval_row *row = &found->rows[i];
-        const struct krait_interval_rule *rule = &intervals->rules.items[row->rule];
-        if (rule->kind == KRAIT_RULE_SPANS && !row->starts)
-            note_no_span(intervals, rule->given[0]);
-        if (rule->kind == KRAIT_RULE_PAIRS && rule->given[1] && !(row->starts && row->stops))
-            note_no_match(intervals, row->starts ? "stop" : "start", rule->given[row->starts > 0]);
-    }
-    for (uint32_t i = 0; i < found->signal_count; i++) {
-        const struct krait_signal_row *row = &found->signals[i];
-        if (!row->count && !row->no_number && !row->no_key && intervals->rules.items[row->rule].given[0])
-            note_no_match(intervals, "signal", intervals->rules.items[row->rule].given[0]);
+    for (uint32_t i = 0; i < intervals->rules.count; i++) {
+        const struct krait_interval_rule *rule = &intervals->rules.items[i];
+        if (!rule->given[0])
+            continue;
+        if (rule->kind == KRAIT_RULE_PAIRS)
+            note_pair(intervals, i);
+        else if (!krait_intervals_has_found(&intervals->of.found, i))
+            note_unfound(intervals, rule);
     }
 }
 
@@ -555,6 +636,10 @@ const struct krait_cmd krait_cmd_intervals = {
         "krait intervals trace --span serve --key order --by key\n"
         "# The calls of a function\n"
         "krait intervals trace --call json.loads\n",
+    .exit_status =
+        "0 also if a pattern, span, function or file finds nothing: the table then has 0 intervals, or no row, "
+        "and stderr the reason. 1 if krait fails, or if --compare, --plot, --graph, --within, --thread or "
+        "--process names what is not there; 2 for wrong usage.",
     .opts = intervals_opts,
     .values_size = sizeof(struct intervals_options),
     .run = run_intervals,

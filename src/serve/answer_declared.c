@@ -44,13 +44,15 @@ static int bad_request(struct krait_err *err)
 }
 
 /* Reads the definition in the request's body and runs it. -EINVAL: it is wrong. `notes` gets a line for each part that is
- * left out, because the program has no such function; NULL: that is wrong. */
+ * left out, because the program has no such function, and for keys that are ignored; NULL: the first is wrong. */
 static int find(struct found *found, struct krait_serving *serving, const struct krait_request *request,
                 struct krait_buf *notes, struct krait_err *err)
 {
     int rc = krait_declared_read(&found->rules, "definition", request->body, request->body_len, NULL, err);
     if (rc)
         return rc == -ENOMEM ? rc : bad_request(err);
+    if (notes)
+        krait_buf_add(notes, found->rules.notes.data, found->rules.notes.len);
     const struct krait_interval_options options = { .rules = found->rules.items,
                                                     .rule_count = found->rules.count,
                                                     .range = krait_serving_range(serving, request),

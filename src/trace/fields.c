@@ -195,6 +195,39 @@ bool krait_fields_get_json(const char *text, size_t n, const char *path, struct 
     return found;
 }
 
+/* `way`: of the object, with a dot behind it, or empty. */
+static int add_names(struct krait_strtab *to, const struct krait_json *object, struct krait_buf *way)
+{
+    size_t n = way->len;
+    int rc = 0;
+    for (const struct krait_json *at = object->first; at && !rc; at = at->next) {
+        way->len = n;
+        krait_buf_str(way, at->key);
+        if (way->failed)
+            return -ENOMEM;
+        if (at->kind != KRAIT_JSON_OBJECT) {
+            rc = krait_strtab_add(to, way->data, way->len) == KRAIT_NO_ID ? -ENOMEM : 0;
+            continue;
+        }
+        krait_buf_char(way, '.');
+        rc = add_names(to, at, way);
+    }
+    return rc;
+}
+
+int krait_fields_names_json(struct krait_strtab *to, const char *json, size_t n)
+{
+    struct krait_arena arena = { 0 };
+    struct krait_json *root = NULL;
+    KRAIT_AUTO_BUF way = { 0 };
+    int rc = krait_json_read(&root, &arena, json, n, 0, NULL);
+    rc = rc == -EBADMSG || (root && root->kind != KRAIT_JSON_OBJECT) ? 0
+         : rc                                                        ? rc
+                                                                     : add_names(to, root, &way);
+    krait_arena_done(&arena);
+    return rc;
+}
+
 bool krait_fields_get(struct krait_fields fields, const char *path, struct krait_buf *to)
 {
     KRAIT_AUTO_BUF own = { 0 };

@@ -7,6 +7,7 @@
 #define KRAIT_TRACE_FIELDS_H
 
 #include "base/buf.h"
+#include "base/map.h"
 
 struct krait_field {
     const char *name, *value; /* as they stand in the text: not terminated, a string in quotes */
@@ -28,6 +29,9 @@ bool krait_fields_get(struct krait_fields fields, const char *path, struct krait
 
 /* The same of a JSON object, as spans' fields are; the whole path may be the name of one. */
 bool krait_fields_get_json(const char *json, size_t n, const char *path, struct krait_buf *to);
+
+/* Adds the names of the fields of a JSON object, and the ways to those in objects in it: "who.name". Returns 0 or -ENOMEM. */
+int krait_fields_names_json(struct krait_strtab *to, const char *json, size_t n);
 
 /* The event's own fields: the last group, behind those of its contexts. */
 struct krait_fields krait_fields_own(struct krait_fields fields);

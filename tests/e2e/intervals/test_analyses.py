@@ -222,6 +222,9 @@ WRONG = [
     ("[state.a]\nevent = 'x'\nstate = 'on {$node}'\n", "own.toml:3: state.a.state: there is no part '$node'; there is $event, $*, $cpu, $thread, $host"),
     ("[signal.a]\nevent = 'x'\nvalue = 7\n", "own.toml:3: signal.a.value: it has to be the name of a field"),
     ("[interval.a]\nspan = 'f'\n[signal.a]\nmessage = '(x)'\n", "own.toml:3: signal.a: there is another one of that name"),
+    ("[interval.a]\nstart = { event = 'x', key = 'tid' }\nstop = 'y'\n", "own.toml:3: interval.a.stop: it needs a key, as 'start' has\n"),
+    ("[interval.a]\nstart = 'x'\nstop = { event = 'x', key = 'tid' }\n", "own.toml:2: interval.a.start: it needs a key, as 'stop' has\n"),
+    ("[[state.a]]\nevent = 'x'\nkey = 'tid'\nstate = 's'\n[[state.a]]\nevent = 'y'\nstate = 's'\n", "own.toml:5: state.a: it needs a key, as the event in line 1 has\n"),
     ("[state]\nmessage = 'x (.*)'\n", "own.toml:1: state: it needs a name: [state.NAME]"),
     ("[interval]\nstart = { event = 'x' }\nstop = 'y'\n", "own.toml:1: interval: it needs a name: [interval.NAME]"),
     ("[signal]\nevent = ['x', 'y']\nvalue = 'n'\n", "own.toml:1: signal: it needs a name: [signal.NAME]"),
@@ -244,6 +247,30 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(synth, krait, declare, 
     for command in ["analyses", declare(text)], ["intervals", synth(marks((0, 0, "x")), f"of{len(text)}"), "-f", declare(text)]:
         done = subprocess.run([krait, *command], capture_output=True, text=True)
         assert done.returncode == 1 and why in done.stderr
+
+
+PAIRED = "it has no group 'key', as '{}' has; krait ignores that key, and pairs events of the same thread\n"
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        ("[interval.a]\nstart = 'x (?P<key>.)'\nstop = 'y'\n", "own.toml:3: interval.a.stop: " + PAIRED.format("start")),
+        ("[interval.a]\nstop = 'x (?P<key>.)'\nstart = { event = 'user:mark' }\n", "own.toml:3: interval.a.start: " + PAIRED.format("stop")),
+        (
+            "[[state.a]]\nmessage = 'x (?P<key>.) (.)'\n[[state.a]]\nmessage = 'y (.)'\n",
+            "own.toml:3: state.a: it has no group 'key', as the event in line 1 has; krait ignores that key, and each thread has a state of its own\n",
+        ),
+        ("[signal.a]\nmessage = 'x (?P<key>.) (.)'\nafter = 'y (?P<b>.)'\nby = 'b'\n", "own.toml:3: signal.a.after: it has no group 'key', as the event in line 1 has; krait ignores that key\n"),
+        ("[interval.a]\nstart = 'x (?P<key>.)'\nstop = 'y'\nkey = '$thread'\n", ""),
+        ("[interval.a]\nstart = 'x (?P<key>.)'\nstop = { event = 'user:mark', key = 'text' }\n", ""),
+    ],
+)
+def test_a_key_of_one_pattern_alone_is_told(synth, krait, declare, text, why):
+    folder = synth(marks((0, 0, "x 1 2"), (0, 5, "y 3")))
+    for command in ["analyses", declare(text)], ["intervals", folder, "-f", declare(text)], ["report", folder, "-f", declare(text), "--within", "none"]:
+        done = subprocess.run([krait, *command], capture_output=True, text=True)
+        assert why in done.stderr and done.stderr.count("ignores that key") == bool(why), done.stderr
 
 
 @pytest.mark.parametrize("condition, count", [("== <module>", 1), ("=> a*", 1), ("== => 20", 0), ("!= <module>", 1), ("[<]module>", 1), ("== 7", 0)])

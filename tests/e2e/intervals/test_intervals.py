@@ -183,6 +183,9 @@ def test_a_message_of_ten_megabytes_is_searched_in_its_first_part(tmp_path, krai
         (["--start", "a"], "each --start needs a --stop"),
         (["--start", "(a", "--stop", "b"], "--start: '(a' is no regular expression: missing closing parenthesis, at byte 3"),
         (["--start", "a", "--stop", "b", "--key", "2"], "a group 2"),
+        (["--start", "a (?P<f>.*)", "--stop", "b (?P<f>.*)", "--by", "key"], "--by key: there is no key; give --key FIELD, or a group (?P<key>...) in both --start and --stop\n"),
+        (["--start", "a (?P<key>.*)", "--stop", "b", "--span", "a", "--by", "key"], "--by key: there is no key"),
+        (["--call", "a", "--compare", "x", "x"], "--compare: 'x' is compared with itself; name two intervals\n"),
         (["--start", "a", "--stop", "b", "--nested", "--latest"], "exclude each other"),
         (["--start", "a", "--stop", "b", "--name", "x", "--name", "y"], "more names"),
         (["--start", "a", "--stop", "b", "--by", "thread"], "--by: 'thread' is not"),
@@ -199,10 +202,40 @@ def test_what_matches_nothing_says_where_to_look(synth, krait):
     folder = synth(marks((0, 0, "begin"), (0, 1, "end")))
     done = subprocess.run([krait, "intervals", folder, "--start", "Begin", "--stop", "end"], capture_output=True, text=True, check=True)
     assert "none of 2 messages matches --start 'Begin'" in done.stderr
-    absent = subprocess.run([krait, "intervals", folder, "--call", "nobody"], capture_output=True, text=True)
-    assert absent.returncode == 1 and "nobody" in absent.stderr
+    by_key = ["--start", "begi(?P<key>n)", "--by", "key"]
+    for options, why in [
+        (["--call", "nobody", "--csv"], "--call: no function 'nobody' in the trace"),
+        (["--span", "nobody"], "no span is called 'nobody'"),
+        (["--state", "nob(ody)"], "none of 2 messages matches --state 'nob(ody)'"),
+        (["--signal", "nob(ody)"], "none of 2 messages matches --signal 'nob(ody)'"),
+        ([*by_key, "--stop", "(?P<key>E)nd"], "none of 2 messages matches --stop '(?P<key>E)nd'"),
+    ]:
+        absent = subprocess.run([krait, "intervals", folder, *options], capture_output=True, text=True)
+        assert absent.returncode == 0 and absent.stderr.startswith(why) and absent.stderr.count("\n") == 1, absent.stderr
     sort = subprocess.run([krait, "intervals", folder, *ONE, "--sort", "nothing"], capture_output=True, text=True)
     assert sort.returncode == 1 and "p99_ns" in sort.stderr
+
+
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        (["--start", "begin (?P<key>.)", "--stop", "end"], ["--stop 'end': it has no group 'key', as --start has; krait ignores that key, and pairs events of the same thread"]),
+        (["--start", "begin", "--stop", "end (?P<key>.)", "--json"], ["--start 'begin': it has no group 'key', as --stop has; krait ignores that key, and pairs events of the same thread"]),
+        (["--start", "begin (?P<key>.)", "--stop", "end (?P<key>.)", "--by", "key"], []),
+        (["--start", "begin (?P<key>.)", "--stop", "end", "--state", "(a) (?P<key>.)", "--by", "key"], None),
+        (["--start", "begin (?P<order>.)", "--stop", "end", "--key", "order"], ["--stop 'end': there is no field 'order' in its events"]),
+        (["--start", "begin (?P<order>.)", "--stop", "end", "--key", "txet"], [f"{of}: there is no field 'txet' in its events; did you mean 'text'?" for of in ("--start 'begin (?P<order>.)'", "--stop 'end'")]),
+        (["--start", "begin", "--stop", "end", "--key", "fields.order"], []),
+        (["--start", "begin", "--stop", "end", "--key", "$thread"], []),
+        (["--signal", "end", "--value", "txet"], ["--signal 'end': there is no field 'txet' in its events; did you mean 'text'?"]),
+        (["--call", "work", "--key", "n", "--by", "key"], ["--call 'work': no call has recorded arguments, and so a key; krait record --args records them"]),
+    ],
+)
+def test_a_key_that_nothing_has_is_told(synth, krait, options, told):
+    code = "code 1 python app work app.py 1\n"
+    folder = synth(marks((0, 0, "begin 1"), (0, 10, "end 1")).replace("thread", code + "thread", 1) + "20us call 1\n30us return\n")
+    done = subprocess.run([krait, "intervals", folder, *options], capture_output=True, text=True)
+    assert done.returncode == 0 and (told is None or done.stderr.splitlines() == told), done.stderr
 
 
 def test_a_damaged_recording_gives_what_is_whole(synth, krait):
@@ -442,6 +475,12 @@ def test_spans_are_intervals_with_their_fields_as_keys(record, krait, python):
     assert serve["min_ns"] >= 1_000_000 and serve["max_ns"] >= 3_000_000
     by_who = verb_json(krait, "intervals", run.path, "--span", "serve", "--key", "who.name", "--by", "key")["rows"]
     assert {r["key"]: r["intervals"] for r in by_who} == {"n0": 6, "n1": 6}
+    for key, told in ("who.nmae", "; did you mean 'who.name'?"), ("nokind", ""):
+        wrong = subprocess.run([krait, "intervals", run.path, "--span", "serve", "--key", key], capture_output=True, text=True, check=True)
+        assert wrong.stderr == f"--span 'serve': there is no field '{key}' in its spans{told}\n"
+    (run.path / "own.toml").write_text("[interval.serving]\nspan = 'serve'\nkey = 'ordr'\n")
+    wrong = subprocess.run([krait, "intervals", run.path, "-f", run.path / "own.toml"], capture_output=True, text=True, check=True)
+    assert wrong.stderr.endswith("own.toml:3: interval.serving.key: there is no field 'ordr' in its spans; did you mean 'order'?\n")
     (collections,) = verb_json(krait, "intervals", run.path, "--span", "gc generation 2")["rows"]
     assert collections["intervals"] >= 1
     (imports,) = verb_json(krait, "intervals", run.path, "--span", "asyncio.*")["rows"]

@@ -142,6 +142,8 @@ def test_a_kept_one_of_an_unknown_function_is_left_out(serve):
     assert warning.startswith(f"definition:{line}: 'nobody' is left out: no function 'no.such' in the trace") and kept["text"] == text
     wait_for_change(server, kept)
     assert {name for name, _ in lanes(server)} == {"order", "oven T0", "oven T1", "waiting"}
+    kept = send(server, "declared", SHOP.replace("send (?P<key>", "send (?P<id>"), "PUT")
+    assert kept["warnings"] == ["definition:4: interval.order.stop: it has no group 'key', as 'start' has; krait ignores that key, and pairs events of the same thread"]
     assert send(server, "declared", SHOP, "PUT")["warnings"] == [] == server.api("declared")["warnings"]
     assert "no.such" in send(server, "preview", "[interval.x]\ncall = 'no.such'\n", code=400)["error"]
 

@@ -12,6 +12,7 @@
 struct krait_packet_event {
     struct krait_event_head head;
     uint32_t code; /* if the payload begins with one */
+    struct krait_cursor payload;
 };
 
 /* The events of the open packet, up to the ring's last one; `at` is NULL if no packet is open. Sets *t to the packet's
@@ -53,6 +54,7 @@ static inline bool krait_packet_read(struct krait_cursor *cursor, struct krait_p
     e->code = 0;
     if (!krait_head_read(cursor, &e->head) || e->head.id >= KRAIT_EVENT_IDS)
         return false;
+    e->payload = *cursor;
     if (KRAIT_UNLIKELY(krait_event_payload_bytes[e->head.id] >= KRAIT_PAYLOAD_VARIES))
         return krait_payload_skip(e->head.id, cursor);
     memcpy(&e->code, cursor->at, sizeof(e->code)); /* the ring's last event is followed by a margin */

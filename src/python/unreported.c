@@ -137,6 +137,7 @@ struct opened {
     uint32_t code[DEPTH_MAX];
     size_t depth;
     bool deeper;   /* than there is room for: nothing is known */
+    uint32_t said; /* Python frames below these that the thread said, and that are still open */
     uint32_t last; /* the code whose begin is the last event; 0: the last event is none */
 };
 
@@ -151,10 +152,24 @@ static void follow(struct opened *opened, uint32_t event, uint32_t code)
             return;
         opened->code[opened->depth++] = code;
     } else if (bit & KRAIT_CALL_ENDS) {
+        opened->said -= !opened->depth && opened->said && !(bit & KRAIT_CALL_IN_C);
         opened->depth -= opened->depth > 0;
-    } else if (bit & KRAIT_CALL_STACKS) { /* what is open is not known from here */
-        opened->depth = 0;
+    } else if (
+        bit &
+        KRAIT_CALL_STACKS) { /* what is open is not known from here, but for how many frames were said */
+        opened->depth = opened->said = 0;
     }
+}
+
+/* What ends a run of frames says how many there are. */
+static void follow_run(struct opened *opened, uint32_t event, struct krait_cursor payload)
+{
+    struct krait_payload_python_stack stack;
+    struct krait_payload_python_deep_stack deep;
+    if (event == KRAIT_EVENT_python_stack && krait_read_python_stack(&payload, &stack))
+        opened->said = stack.depth;
+    else if (event == KRAIT_EVENT_python_deep_stack && krait_read_python_deep_stack(&payload, &deep))
+        opened->said = deep.depth;
 }
 
 /* With call sites a function has an id for each line that it is called from. */
@@ -175,7 +190,7 @@ static bool read_packet(struct opened *opened)
     const struct krait_ring *ring = krait_this_ring;
     opened->depth = 0;
     opened->deeper = false;
-    opened->last = 0;
+    opened->said = opened->last = 0;
     struct krait_packet_event e = { 0 };
     struct krait_cursor events = krait_packet_open(&krait_agent.writer, ring, &e.head.t);
     if (!events.at)
@@ -184,6 +199,7 @@ static bool read_packet(struct opened *opened)
         if (!krait_packet_read(&events, &e))
             return false;
         follow(opened, e.head.id, e.code);
+        follow_run(opened, e.head.id, e.payload);
     }
     return true;
 }
@@ -277,6 +293,23 @@ void krait_unreported_patch_handler(void)
 
 /* ---- what is raised ---- */
 
+/* Whether the frame, whose handler has ended, is among those that the thread said while the handler ran: krait.start(), or a pause
+ * that ended then. */
+static bool was_said(struct krait_interp *in, const struct opened *opened, PyObject *frame)
+{
+    uint32_t depth = 0;
+    Py_INCREF(frame);
+    while (frame && depth <= opened->said) {
+        PyObject *code = krait_frame_code(frame), *back = krait_frame_back(frame);
+        depth += code && !is_left_out(in, code);
+        Py_XDECREF(code);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    return depth <= opened->said;
+}
+
 /* Whether the frame's begin is the thread's last event. Where a function calls itself that may be the
  * caller's: a Ctrl-C comes as a function begins, and so does what another tool raises after it was told. */
 static bool has_just_begun(struct krait_interp *in, uint64_t t, PyObject *frame, PyObject *code)
@@ -284,6 +317,8 @@ static bool has_just_begun(struct krait_interp *in, uint64_t t, PyObject *frame,
     struct opened opened;
     if (!read_packet(&opened))
         return say_frame(in, t, KRAIT_TOP_IS_OLD);
+    if (!opened.depth && opened.said)
+        return was_said(in, &opened, frame);
     if (!opened.last || opened.last != id_of_begin(in, frame, code))
         return false;
     return !calls_itself(frame, code) || say_frame(in, t, KRAIT_TOP_IS_OLD);

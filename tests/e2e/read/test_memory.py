@@ -17,7 +17,7 @@ from conftest import BUILD
 from packet_index import entries_of, write_index
 
 PACKET = 256 * 1024
-MEGABYTES = 160
+MEGABYTES = 100
 EVENTS = 4 * large.events_per_packet(PACKET) * (MEGABYTES * 1000 * 1000 // 4 // PACKET)
 
 
@@ -46,7 +46,7 @@ def test_memory_is_bounded_where_an_index_tells_of_the_packets(trace):
 def many_streams():
     """As many as a machine with 256 CPUs has."""
     folder = temporary_folder()
-    yield large.make(folder / "trace", streams=256, count=8, size=PACKET // 2)
+    yield large.make(folder / "trace", streams=256, count=4, size=PACKET // 2)
     shutil.rmtree(folder)
 
 

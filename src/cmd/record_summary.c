@@ -198,6 +198,8 @@ void krait_record_summary_print(const struct krait_collector *collector,
     if (!s->processes && !refused && !s->was_on)
         krait_terminal_say(
             NULL, 2, "The recording was never switched on; krait ctl %d start would have done so", getpid());
+    else if (!s->processes && !refused && s->limit)
+        krait_terminal_say(NULL, 2, "No Python was seen until then");
     else if (!s->processes && !refused)
         krait_terminal_say(
             NULL, 2,

@@ -153,6 +153,8 @@ def test_a_command_that_runs_no_python_is_said(record, any_python):
     figures, why = run.stderr.splitlines()
     assert figures.endswith("0 events, 0 B") and "No Python was seen" in why
     assert not run.path.exists()
+    run = record.words(any_python, "sleep", "0.1", options=["--for", "10ms"])
+    assert run.status == 0 and "No Python was seen until then\n" in run.stderr
 
 
 @pytest.mark.parametrize("command, status", [("true", 0), ("no-such-command-at-all", 127)])

@@ -194,13 +194,13 @@ static bool collect_until_end(struct krait_collector *collector, struct krait_ke
 }
 
 /* py-spy and perf stat end a command at the end of their time; here it is the user's, whose exit status somebody may want. */
-static void tell_waiting(pid_t command, const char *dir)
+static void tell_waiting(pid_t command, bool is_whole)
 {
     static const char *const how[] = {
         "krait passes SIGTERM and other signals on to it",
         "Ctrl-C interrupts it; Ctrl-Z, and then bg, leaves it in the background"
     };
-    const char *whole = access(dir, F_OK) == 0 ? "The recording is complete: read it now. " : "";
+    const char *whole = is_whole ? "The recording is complete: read it now. " : "";
     krait_terminal_say(
         NULL, 2, "%skrait (process %d) waits for the command (process %d), to end with its exit status. %s",
         whole, getpid(), command, how[isatty(STDIN_FILENO) && isatty(STDERR_FILENO)]);
@@ -236,9 +236,14 @@ static void tell_end(struct krait_collector *collector, pid_t pid, int status)
                           killed ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* Returns whether the recording holds nothing of what was asked for. */
-static bool finish(struct krait_collector *collector, struct krait_kernel **kernel,
-                   const struct krait_recording_values *values, const char *dir)
+/* What became of a recording. */
+struct finished {
+    bool got_nothing; /* of what was asked for */
+    bool is_whole;    /* there is one, and all of it could be written */
+};
+
+static struct finished finish(struct krait_collector *collector, struct krait_kernel **kernel,
+                              const struct krait_recording_values *values, const char *dir)
 {
     struct krait_collector_summary summary;
     struct krait_kernel_summary of_kernel = { 0 };
@@ -258,7 +263,10 @@ static bool finish(struct krait_collector *collector, struct krait_kernel **kern
             "krait record: the folder %s was removed meanwhile, and what was recorded with it; "
             "record again into another (-o)",
             dir);
-    return krait_record_got_nothing(collector, &summary, values);
+    return (struct finished){
+        .got_nothing = krait_record_got_nothing(collector, &summary, values),
+        .is_whole = !gone && !removed && (summary.processes || has_kernel) && !summary.had_trouble,
+    };
 }
 
 /* A command, and what records it. */
@@ -334,16 +342,16 @@ static int run_recorded(struct recorded *r)
     bool ended = collect_until_end(r->collector, r->kernel, pid, r->values->wait, &status);
     if (ended)
         tell_end(r->collector, pid, status);
-    bool got_nothing = finish(r->collector, &r->kernel, r->values, r->dir);
+    struct finished finished = finish(r->collector, &r->kernel, r->values, r->dir);
     if (viewer)
         krait_watching_tell(viewer, access(r->dir, F_OK) == 0);
     if (!ended && !r->values->quiet)
-        tell_waiting(pid, r->dir);
+        tell_waiting(pid, finished.is_whole);
     if (!ended)
         status = wait_for_end(pid);
     if (viewer)
         krait_watching_wait(viewer, &not_passed);
-    return got_nothing && !status ? W_EXITCODE(KRAIT_EXIT_NOT_RECORDED, 0) : status;
+    return finished.got_nothing && !status ? W_EXITCODE(KRAIT_EXIT_NOT_RECORDED, 0) : status;
 }
 
 /* Wrong usage, and commands that cannot be started. Returns 0 or the status to exit with. */
@@ -445,7 +453,7 @@ static int sample_command(struct krait_record_sample *sample, char **argv)
     else if (!sample->values->quiet)
         krait_record_print_next(NULL, sample->dir);
     if (!command.over && !sample->values->quiet)
-        tell_waiting(command.pid, sample->dir);
+        tell_waiting(command.pid, !rc && !sample->is_cut_short && access(sample->dir, F_OK) == 0);
     if (!command.over)
         command.status = wait_for_end(command.pid);
     return rc && !command.status ? W_EXITCODE(KRAIT_EXIT_NOT_RECORDED, 0) : command.status;
@@ -481,10 +489,10 @@ static bool attach_recorded(struct recorded *r, struct krait_record_pid *attach,
         r->kernel = NULL;
         return false;
     }
-    bool got_nothing = finish(r->collector, &r->kernel, r->values, r->dir);
+    struct finished finished = finish(r->collector, &r->kernel, r->values, r->dir);
     if (!r->values->quiet)
         krait_record_pid_print(attach);
-    return got_nothing;
+    return finished.got_nothing;
 }
 
 /* The page stays. The Ctrl-C that has ended the recording does not end it; the next one does. */

@@ -304,7 +304,8 @@ int krait_record_sample_run(struct krait_record_sample *sample, const int *statu
     for (uint32_t i = 0; i < sample->child_count; i++) /* of an error */
         krait_sampler_free(sample->children[i].sampler);
     free(sample->children);
-    if (rc && !sample->ended) /* as when it executes a program that is no Python */
+    sample->is_cut_short = rc && !sample->ended; /* as when it executes a program that is no Python */
+    if (sample->is_cut_short)
         krait_terminal_say(NULL, 2, "The recording ends here: %s", why.text);
     return finished;
 }

@@ -21,6 +21,7 @@ struct krait_record_sample {
     bool (*over)(void *ctx); /* whether the command has ended, or the user wants an end */
     void *ctx;
     bool ended;                          /* the process has */
+    bool is_cut_short;                   /* the recording ended before its time */
     bool itself;                         /* it was sampled, not what it started alone */
     struct krait_record_child *children; /* of --children */
     uint32_t child_count, child_cap, processes, random;

@@ -584,6 +584,7 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     if (c->reserve)
         unlink(c->reserve);
     agree_on_clock(c, freq_before);
+    summary->had_trouble = c->trouble.code;
     atomic_store(&c->shm.control->state, KRAIT_SESSION_DONE);
     syscall(SYS_futex, &c->shm.control->state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }

@@ -55,6 +55,7 @@ struct krait_collector_summary {
     uint32_t omitted;        /* functions that the governor switched off */
     uint32_t alive;          /* processes that are still running, whose recording was stopped */
     bool was_on;             /* at any time */
+    bool had_trouble;        /* something could not be written: see krait_collector_trouble */
 };
 
 /* Checks the options and creates nothing. Returns -EINVAL if rings of such a size and number are impossible; err says

@@ -420,6 +420,13 @@ def test_a_full_disk_is_said_and_the_program_runs_on(record, any_python, small_d
     assert run.calls()["f"] > 1000
 
 
+@pytest.mark.parametrize("options", [[], ["--sample", "5000"]], ids=["calls", "samples"])
+def test_what_could_not_be_written_is_not_called_complete(record, any_python, small_disk, options):
+    text = "import time\ndef f(n): return f(n - 1) if n else 0\nend = time.monotonic() + 2\nwhile time.monotonic() < end: f(20)"
+    run = record.text(any_python, text, trace=small_disk(64 << 10) / "trace", options=[*options, "--for", "1s"])
+    assert "No space left" in run.stderr and "waits for the command" in run.stderr and "complete" not in run.stderr
+
+
 def test_a_disk_that_is_full_from_the_start(record, any_python, small_disk):
     disk = small_disk(4096)
     (disk / "fill").write_bytes(b"x" * 4096)

@@ -158,8 +158,8 @@ static int apply(struct krait_collector *c, const struct change *change, struct 
     control->flags = (control->flags | change->set) & ~change->clear;
     if (change->has_overhead)
         control->max_overhead_ppm = (uint32_t)(change->overhead * 1e4);
-    atomic_store(&control->filters_met, UINT64_MAX); /* the command line's are others */
-    atomic_store(&control->loggers.met, UINT64_MAX);
+    /* The command line's are others; its --log are the same, in their order. */
+    atomic_store(&control->filters_met, UINT64_MAX);
     atomic_fetch_add(&control->changes, 1);
     krait_ctl_force_slow_path(c);
     return 0;

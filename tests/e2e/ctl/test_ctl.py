@@ -503,10 +503,11 @@ def test_what_cannot_be_set_says_why(told, any_python, words, reason):
 
 @pytest.mark.few_pythons
 def test_what_is_set_holds_for_what_is_switched_on_later(told, python):
-    app = told(python, "--idle")
+    app = told(python, "--idle", "--log", "nobody")
     app.ctl("set", "include=__main__.*", "c-calls=off")
     app.ctl("start")
     app.tell("third()")
     recording = app.end()
+    assert "--log 'nobody': no logger of that name" in app.stderr
     assert {c.module for c in recording.main.codes.values() if c.kind == "python"} == {"__main__"}
     assert recording.calls()["third"] == 1

@@ -363,19 +363,15 @@ enum {
     LONG = 8,    /* an end with an exception's type */
     COUNTS = 16, /* the highest bit: a begin that is no resume */
 };
+#define ROLE_IF(kinds, kind, role) ((kinds)&KRAIT_KIND_##kind ? (role) : 0)
+#define KRAIT_KINDS(symbol, kinds)                                                                    \
+    [KRAIT_EVENT_##symbol] =                                                                          \
+        ROLE_IF(kinds, IN_C, IN_C) | ROLE_IF(kinds, ENDS, ENDS | (KRAIT_BYTES_##symbol ? LONG : 0)) | \
+        ROLE_IF(kinds, BEGINS, BEGINS | (CALLS >> KRAIT_EVENT_##symbol & 1 ? COUNTS : 0)),
 static const uint8_t roles[1 << KRAIT_CTF_ID_BITS] = {
-    [KRAIT_EVENT_python_call] = BEGINS | COUNTS,
-    [KRAIT_EVENT_python_resume] = BEGINS,
-    [KRAIT_EVENT_python_throw] = BEGINS,
-    [KRAIT_EVENT_python_return] = ENDS,
-    [KRAIT_EVENT_python_yield] = ENDS,
-    [KRAIT_EVENT_python_unwind] = ENDS,
-    [KRAIT_EVENT_python_unwind_of] = ENDS | LONG,
-    [KRAIT_EVENT_c_call] = IN_C | BEGINS | COUNTS,
-    [KRAIT_EVENT_c_return] = IN_C | ENDS,
-    [KRAIT_EVENT_c_raise] = IN_C | ENDS,
-    [KRAIT_EVENT_c_raise_of] = IN_C | ENDS | LONG,
+#include "event/events.def"
 };
+#undef ROLE_IF
 
 static bool stack_event(struct krait_live *live, struct live_thread *th, const struct krait_event_head *head,
                         struct krait_cursor payload)

@@ -177,16 +177,19 @@ static struct krait_logger *new_logger(struct krait_interp *in, const char *name
     note_logger(name);
     struct krait_logger logger = { .level = spec ? INT32_MIN : INT32_MAX, .dropped = spec && spec->level };
     if (spec && spec->level && !read_level(spec, &logger.level))
-        return NULL; /* it may have the name later */
+        logger.open = spec; /* it may have the name later */
     return add_logger(in->log, key, logger);
 }
 
-/* By its name; NULL where nothing is asked of it, or memory is out. Valid until the next. */
+/* By its name; NULL where its level is not known, or memory is out. Valid until the next. */
 static struct krait_logger *find_logger(struct krait_interp *in, const char *name)
 {
     uint64_t key = krait_hash_bytes(name, strlen(name));
     const uint64_t *known = krait_map_get(&in->log->index, key);
-    return known ? &in->log->loggers[*known] : new_logger(in, name, key);
+    struct krait_logger *logger = known ? &in->log->loggers[*known] : new_logger(in, name, key);
+    if (known && logger->open && read_level(logger->open, &logger->level))
+        logger->open = NULL;
+    return logger && !logger->open ? logger : NULL;
 }
 
 void krait_log_forget(struct krait_interp *in)

@@ -32,8 +32,9 @@ const char *krait_said_text(const struct krait_buf *text, const char *none);
 
 /* What --log asks of a logger. */
 struct krait_logger {
-    int32_t level; /* the lowest that is recorded; INT32_MAX: none is */
-    bool dropped;  /* those too that the program drops */
+    int32_t level;           /* the lowest that is recorded; INT32_MAX: none is */
+    bool dropped;            /* those too that the program drops */
+    const struct spec *open; /* the program has no level of its name so far; NULL: the level is known */
 };
 
 /* Whether --log asks for what the program drops of the logger. */

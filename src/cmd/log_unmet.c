@@ -51,11 +51,11 @@ static void add_loggers(struct krait_buf *out, const char *loggers)
     uint32_t count = 0;
     for (const char *logger = loggers; *logger; logger += strlen(logger) + 1, count++) {
         if (count < SHOWN)
-            krait_buf_fmt(out, "%s%s", count ? ", " : "; loggers that did: ", logger);
+            krait_buf_fmt(out, "%s%s", count ? ", " : "; loggers that have: ", logger);
     }
     if (count > SHOWN)
         krait_buf_fmt(out, " and %u more", count - SHOWN);
-    krait_buf_str(out, count ? "" : ", nor did any other logger");
+    krait_buf_str(out, count ? "" : ", nor has any other logger");
 }
 
 static void say(const struct named *named, const char *loggers)

@@ -697,7 +697,7 @@ static const struct krait_opt top_opts[] = {
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", offsetof(struct top_options, sort),
       "Sort by own, total, descendants, own_ns, total_ns, function, line or file, with --exact also by calls, "
       "calls_per_s or mean_ns, with --kernel by on_cpu, gil, lock, disk, network, poll, timer, child or other "
-      "(default: own; of bars what they show)" },
+      "(default: own; for bars the column that they show)" },
     { "limit", 'n', KRAIT_OPT_UINT, "N", offsetof(struct top_options, limit),
       "Print the first N functions (default: all that fit)" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, json),

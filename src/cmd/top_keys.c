@@ -240,7 +240,7 @@ static void obey(struct top *top, int key)
         return;
     key = meaning_of(key);
     if (top->picture == TOP_STACKS && key > 0 && key <= UINT8_MAX && strchr(of_rows, key)) {
-        snprintf(top->note, sizeof(top->note), "stacks: that key is of the table, press S");
+        snprintf(top->note, sizeof(top->note), "stacks: that key works only in the table; press S");
         return;
     }
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(actions) && key <= UINT8_MAX; i++) {

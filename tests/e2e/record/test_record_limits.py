@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -129,11 +130,12 @@ def test_a_recording_ends_at_its_limit_and_the_program_runs_on(record, python, k
         return is_ended(trace)
 
     wait_until(worked_on)
-    told = ""
-    while "waits for the command" not in told:
-        line = process.stderr.readline()
-        assert line and process.poll() is None, told
-        told += line
+    told, last = "", time.monotonic() + 60
+    while "waits for the command" not in told:  # the program holds standard error open
+        assert select.select([process.stderr], [], [], max(last - time.monotonic(), 0))[0], told
+        part = os.read(process.stderr.fileno(), 65536).decode()
+        assert part, told
+        told += part
     facts, size = info(trace), size_of(trace)
     assert facts["limit"].startswith(options[0]) and facts["process_list"][0]["end"] == "stop"
     assert facts["finished"] and facts["damage"] is None and (options[0] == "--for" or size <= 4 << 20)

@@ -73,7 +73,7 @@ def test_the_share_of_the_garbage_collector_is_told(programs, top, run, python):
     short = ["--once", "--interval", "300ms"]
     app = programs.start(python, COLLECTING, "yes")
     (table,) = top(*short, app.pid)
-    assert table["interval_gc"] > 0.8 * table["interval_samples"] > 0
+    assert table["interval_gc"] > 0.5 * table["interval_samples"] > 0
     assert re.search(r", GIL held [\d.]+%, GC \d\d", run("top", *short, app.pid).stdout)
     app.end()
     calm = programs.start(python, COLLECTING)
@@ -468,7 +468,7 @@ def test_a_key_shows_the_stacks_and_the_table_counts_on(programs, krait, any_pyt
     screen.press("l")
     screen.wait_for(rf" {app.pid} +cpu.*outer:4━.*middle:6━")
     screen.press("\033[Bw")
-    screen.wait_for(r"stacks: that key is of the table, press S")
+    screen.wait_for(r"stacks: that key works only in the table; press S")
     screen.press("lp")
     screen.wait_for(r"PAUSED.*S table")
     screen.press("pS")

@@ -304,6 +304,26 @@ static const char *nearest_name(const struct search *search, const char *name)
     return is_nearer ? of_funcs.best : suggest.best;
 }
 
+/* The key of a rule that is meant, or the function of a module or class that is called like the rule, if that is nearer; NULL:
+ * none is near. */
+static const char *nearest_key(const struct search *search, const char *rule, const char *key)
+{
+    struct krait_suggest suggest = KRAIT_SUGGEST(key, strlen(key));
+    for (uint32_t i = 0; i < search->keys.len; i++)
+        krait_suggest_try(&suggest, search->keys.texts[i]);
+    struct krait_suggest of_funcs = KRAIT_SUGGEST(key, strlen(key));
+    size_t n = strlen(rule);
+    for (uint32_t i = 0; i < search->trace->func_count; i++) {
+        const struct krait_func *f = &search->trace->funcs[i];
+        if (strncmp(f->name, rule, n) == 0 && f->name[n] == '.')
+            krait_suggest_try(&of_funcs, f->name + n + 1);
+        else if (strcmp(f->module, rule) == 0)
+            krait_suggest_try(&of_funcs, f->name);
+    }
+    bool is_nearer = of_funcs.best && (!suggest.best || of_funcs.best_distance < suggest.best_distance);
+    return is_nearer ? of_funcs.best : suggest.best;
+}
+
 /* The first keys, or states, for a message. */
 static void add_keys(struct krait_buf *text, const struct search *search)
 {
@@ -315,27 +335,32 @@ static void add_keys(struct krait_buf *text, const struct search *search)
     krait_buf_str(text, search->keys.len > SHOWN ? ", ..." : "");
 }
 
+static int refuse_key(const struct search *search, const char *key, struct krait_err *err)
+{
+    const char *rule = search->declared.items[search->named].name;
+    const char *what = is_of_states(search) ? "state" : "key", *near = nearest_key(search, rule, key);
+    if (near)
+        return krait_err_set(err, -ENOENT, "--within: there is no %s '%s' of '%s'; did you mean '%s.%s'?",
+                             what, key, rule, rule, near);
+    KRAIT_AUTO_BUF all = { 0 };
+    add_keys(&all, search);
+    if (all.failed)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    return krait_err_set(err, -ENOENT, "--within: there is no %s '%s' of '%s'; the %s%s %s", what, key, rule,
+                         what, search->keys.len > 1 ? "s are" : " is", all.data);
+}
+
 /* What a file declares, of which there is none, or none of the key. */
 static int refuse_declared(const struct search *search, const char *name, const char *key,
                            struct krait_err *err)
 {
     const char *rule = search->declared.items[search->named].name;
-    const char *what = is_of_states(search) ? "state" : "key";
     if (search->is_unended)
         return krait_err_set(err, -ENOENT,
                              "--within: '%s' has no end in the recording, and so is no interval", name);
-    if (!key || !search->keys.len)
+    if (!key || (!search->keys.len && !nearest_key(search, rule, key)))
         return krait_err_set(err, -ENOENT, "--within: '%s' is declared, but the trace has none of it", rule);
-    struct krait_suggest suggest = KRAIT_SUGGEST(key, strlen(key));
-    for (uint32_t i = 0; i < search->keys.len; i++)
-        krait_suggest_try(&suggest, search->keys.texts[i]);
-    if (suggest.best)
-        return krait_err_set(err, -ENOENT, "--within: there is no %s '%s' of '%s'; did you mean '%s.%s'?",
-                             what, key, rule, rule, suggest.best);
-    KRAIT_AUTO_BUF all = { 0 };
-    add_keys(&all, search);
-    return krait_err_set(err, -ENOENT, "--within: there is no %s '%s' of '%s'; there is %s", what, key, rule,
-                         all.data ? all.data : "another");
+    return refuse_key(search, key, err);
 }
 
 static int refuse_none(const struct search *search, const char *name, const char *key, struct krait_err *err)
@@ -497,26 +522,50 @@ static void tell_notes(struct krait_buf *notes)
     krait_buf_clear(notes);
 }
 
-/* Of all that has the name: what files declare, or else the time between messages, spans, or calls. What a file declares may
- * be called as a module is: a key that it does not have may be a function. */
-static int find_asked(struct search *search, struct asked *asked, struct krait_err *err)
+/* What is no interval that a file declares: the time between messages, spans, or calls. */
+static int find_other(struct search *search, struct asked *asked, struct krait_err *err)
 {
     const char *name = asked->name, *dots = strstr(name, " .. ");
-    search->named = declared_rule(&search->declared, name);
-    if (search->named == KRAIT_NO_ID)
-        search->named = declared_rule_of_key(&search->declared, name, &asked->key);
-    if (search->named != KRAIT_NO_ID) {
-        int rc = find_declared(search, asked->key, err);
-        if (rc || search->found.count || !asked->key)
-            return rc;
-        forget_found(search);
-    }
     int rc = dots ? find_messages(search, name, dots, err) : find_named(search, name, err);
     if (!rc && search->found.count) {
         search->named = KRAIT_NO_ID;
         asked->key = NULL;
     }
     return rc;
+}
+
+/* A key that a declared interval does not have may be a function, as the interval may be called like a module. Without such a
+ * function, what was told of the interval is what counts. */
+static int find_declared_or_other(struct search *search, struct asked *asked, struct krait_err *err)
+{
+    struct krait_buf *notes = &search->declared.notes;
+    int declared = find_declared(search, asked->key, err);
+    if (declared == -ENOMEM || !asked->key || (!declared && search->found.count))
+        return declared;
+    forget_found(search);
+    struct krait_err other = { 0 };
+    KRAIT_AUTO_BUF told = *notes;
+    *notes = (struct krait_buf){ 0 };
+    int rc = find_other(search, asked, &other);
+    if (!rc && search->found.count)
+        return 0;
+    krait_buf_add(&told, notes->data ? notes->data : "", notes->len);
+    struct krait_buf of_other = *notes;
+    *notes = told;
+    told = of_other;
+    if (!declared && rc)
+        *err = other;
+    return declared ? declared : rc;
+}
+
+/* Of all that has the name: what files declare, or else the time between messages, spans, or calls. */
+static int find_asked(struct search *search, struct asked *asked, struct krait_err *err)
+{
+    search->named = declared_rule(&search->declared, asked->name);
+    if (search->named == KRAIT_NO_ID)
+        search->named = declared_rule_of_key(&search->declared, asked->name, &asked->key);
+    return search->named == KRAIT_NO_ID ? find_other(search, asked, err)
+                                        : find_declared_or_other(search, asked, err);
 }
 
 int krait_within(struct krait_select *select, struct krait_trace *trace, const char *verb,

@@ -149,24 +149,37 @@ OVEN = marks((0, 0, "take 1"), (0, 10, "oven hot"), (0, 20, "take 2"), (0, 50, "
         ("oven.warm", 0, "within oven.warm, 1 of 1: 20.00 us from 50.00 us on, thread T0\n"),
         ("oven.off", 1, "--within: 'oven.off' has no end in the recording, and so is no interval\n"),
         ("oven.wram:1", 1, "--within: there is no state 'wram' of 'oven'; did you mean 'oven.warm'?\n"),
-        ("oven.cold", 1, "--within: there is no state 'cold' of 'oven'; there is hot, warm, off\n"),
+        ("oven.cold", 1, "--within: there is no state 'cold' of 'oven'; the states are hot, warm, off\n"),
         ("oven.warm:2", 1, "--within: there is 1 of 'oven.warm', and no number 2\n"),
         ("order:slowest", 0, "within order, 2 of 2 (key 2): 75.00 us from 20.00 us on, thread T0\n"),
         ("order.1", 0, "within order.1, 1 of 1: 60.00 us from 0 ns on, thread T0\n"),
-        ("order.3", 1, "--within: there is no key '3' of 'order'; there is 1, 2\n"),
+        ("order.3", 1, "--within: there is no key '3' of 'order'; the keys are 1, 2\n"),
         ("Cart.add:2", 0, "within Cart.add, 2 of 2: 5.000 us from 110.0 us on, thread T0\n"),  # a function, which the file does not hide
-        ("Cart.ad", 1, "--within: there is no key 'ad' of 'Cart'; there is 1, 2\n"),
+        ("gate.shut", 1, "--within: there is no state 'shut' of 'gate'; the state is ta\n"),
+        ("app.Cart.adds", 1, "--within: there is no key 'Cart.adds' of 'app'; did you mean 'app.Cart.add'?\n"),
+        ("Cart.ad", 1, "--within: there is no key 'ad' of 'Cart'; did you mean 'Cart.add'?\n"),
     ],
 )
 def test_a_state_may_be_named_and_is_told(synth, krait, declare, within, status, said):  # noqa: F811
     folder = synth(OVEN.replace("thread", "code 1 python app Cart.add app.py 1\nthread", 1) + "100us call 1\n103us return\n110us call 1\n115us return\n")
     order = "start = 'take (?P<key>.)'\nstop = 'sent (?P<key>.)'\n"
-    own = declare(f"[state.oven]\nmessage = 'oven (.*)'\n[interval.order]\n{order}[interval.Cart]\n{order}")
+    own = declare(f"[state.oven]\nmessage = 'oven (.*)'\n[interval.order]\n{order}[interval.Cart]\n{order}[interval.app]\n{order}[state.gate]\nmessage = '(ta)ke'\n")
     done = subprocess.run([krait, "report", folder, "-f", own, "--within", within], capture_output=True, text=True)
     assert done.returncode == status and said in done.stderr, done.stderr
     if within == "oven":
         one = subprocess.run([krait, "cut", folder, "-f", own, "--within", within, "-o", folder / "cut"], capture_output=True, text=True)
         assert one.returncode == 1 and one.stderr.endswith("'oven:last'; NAME.STATE takes those of one state\n")
+
+
+def test_what_a_function_is_called_like_is_not_told(synth, krait, declare):  # noqa: F811
+    folder = synth(OVEN.replace("thread", "code 1 python app Cart.add app.py 1\nthread", 1) + "100us call 1\n103us return\n")
+    own = declare("[interval.Cart]\nstart = { event = 'user:mrk' }\nstop = 'sent'\n")
+    told = "own.toml:2: interval.Cart.start.event: there is no event 'user:mrk' in the trace; did you mean 'user:mark'?\n"
+    done, absent = (subprocess.run([krait, "report", folder, "-f", own, "--within", f"Cart.{name}"], capture_output=True, text=True) for name in ("add", "none"))
+    assert done.returncode == 0 and told not in done.stderr and "within Cart.add, 1 of 1" in done.stderr
+    assert absent.returncode == 1 and absent.stderr.count(told) == 1
+    near = subprocess.run([krait, "report", folder, "-f", own, "--within", "Cart.ad"], capture_output=True, text=True)
+    assert near.returncode == 1 and near.stderr.endswith("--within: there is no key 'ad' of 'Cart'; did you mean 'Cart.add'?\n")
 
 
 def test_a_verb_that_shows_one_alone_lists_them(folder, krait, tmp_path):

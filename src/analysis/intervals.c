@@ -253,12 +253,16 @@ static int begin_rule(struct krait_search *search, uint32_t rule, struct krait_e
     if (begin_row(search, rule))
         return krait_err_set(err, -ENOMEM, "out of memory");
     sought->is_keyed = krait_interval_rule_is_keyed(of);
-    if (of->kind != KRAIT_RULE_CALLS || is_of_arguments(search, of))
+    if (of->kind != KRAIT_RULE_CALLS)
         return 0;
     sought->calls = calloc((size_t)search->trace->func_count + 1, sizeof(*sought->calls));
     int rc = sought->calls ? krait_match_mark(sought->calls, search->trace, of->match, err)
                            : krait_err_set(err, -ENOMEM, "out of memory");
     sought->is_left_out = rc == -ENOENT;
+    if (is_of_arguments(search, of)) { /* its spans are searched, not its calls */
+        free(sought->calls);
+        sought->calls = NULL;
+    }
     return rc == -ENOENT && of->declared_at && search->options->notes
                ? krait_rules_leave_out(search->options->notes, of, err)
                : rc;
@@ -287,6 +291,17 @@ static void note_key(struct krait_buf *notes, const struct krait_interval_rule *
     krait_buf_char(notes, '\n');
 }
 
+/* Whose calls have no recorded arguments, or none where krait looks. */
+static void note_no_arguments(const struct krait_search *search, const struct krait_interval_rule *of)
+{
+    struct krait_buf *notes = search->options->notes;
+    const char *scope = search->has_args && search->options->scope ? search->options->scope : "";
+    krait_fmt_safe(notes, of->key_at);
+    krait_buf_fmt(notes, "no call%s%s has recorded arguments, and so a key%s\n",
+                  search->has_args ? " of it" : "", scope,
+                  *scope ? "" : "; krait record --args records them");
+}
+
 /* A line for each rule whose spans or calls lack the key that was asked for. */
 static void note_keys(const struct krait_search *search)
 {
@@ -296,13 +311,10 @@ static void note_keys(const struct krait_search *search)
         const struct krait_sought *sought = &search->sought[i];
         if (!of->key || !of->key_at || of->is_hidden || sought->is_left_out || sought->with_key)
             continue;
-        if (sought->without_key) {
+        if (sought->without_key)
             note_key(notes, of, sought);
-        } else if (of->kind == KRAIT_RULE_CALLS) {
-            krait_fmt_safe(notes, of->key_at);
-            krait_buf_str(notes,
-                          "no call has recorded arguments, and so a key; krait record --args records them\n");
-        }
+        else if (of->kind == KRAIT_RULE_CALLS)
+            note_no_arguments(search, of);
     }
 }
 

@@ -74,6 +74,7 @@ struct krait_interval_options {
     /* Gets a line for each rule with declared_at that krait leaves out because no function has its name, and for each with
      * key_at whose spans or calls do not have that key. NULL: the first is an error, the second is not told. */
     struct krait_buf *notes;
+    const char *scope; /* in these lines, of a part of the trace: " in that time"; NULL: of all */
 };
 
 struct krait_interval {

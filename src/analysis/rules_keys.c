@@ -17,7 +17,7 @@ const struct krait_trigger *krait_rules_without_key(const struct krait_interval_
 
 const char *krait_rules_without_key_then(const struct krait_interval_rule *rule)
 {
-    return rule->kind == KRAIT_RULE_PAIRS    ? ", and pairs events of the same thread"
+    return rule->kind == KRAIT_RULE_PAIRS    ? ", and pairs events as without a key"
            : rule->kind == KRAIT_RULE_STATES ? ", and each thread has a state of its own"
                                              : "";
 }

@@ -206,6 +206,7 @@ static int run_export(void *values, int argc, char **argv)
                                          "record` wrote")
                          : 0;
     wrong = wrong ? wrong : choose_format(o, &err);
+    o->select.tells_analyses = !wrong && krait_export_find(o->to)->flags & KRAIT_EXPORT_HAS_TRACKS;
     wrong = wrong || o->output ? wrong : choose_name(o, argv[0], &name, &err);
     if (wrong || check_usage(o, &err)) {
         krait_select_done(&o->select);

@@ -137,22 +137,6 @@ static int check_key(const struct intervals *intervals, struct krait_err *err)
     return 0;
 }
 
-/* A row for each key, of what has keys. */
-static int add_by(struct intervals *intervals, struct krait_err *err)
-{
-    bool any = !intervals->options->by;
-    for (uint32_t i = 0; i < intervals->rules.count && intervals->options->by; i++) {
-        struct krait_interval_rule *rule = &intervals->rules.items[i];
-        bool has_rows = rule->by_key || rule->kind == KRAIT_RULE_STATES;
-        any |= !rule->is_hidden && (has_rows || rule->key || krait_interval_rule_is_keyed(rule));
-        rule->by_key = true;
-    }
-    return any ? 0
-               : krait_err_set(err, -EINVAL,
-                               "--by key: there is no key; give --key FIELD, or a group (?P<key>...) in both "
-                               "--start and --stop");
-}
-
 /* What each event has: $thread. */
 static bool is_part(const char *name)
 {
@@ -172,7 +156,7 @@ static int keep_field(struct intervals *intervals, const struct krait_trigger *t
                                           .trigger = trigger,
                                           .rule = intervals->rules.count - 1,
                                           .is_field = true };
-    return is_part(field) ? 0 : krait_rules_name(&intervals->rules, &name);
+    return is_part(field) ? 0 : name.at ? krait_rules_name(&intervals->rules, &name) : -ENOMEM;
 }
 
 /* The triggers of a rule take the key that was asked for. */
@@ -302,6 +286,27 @@ static size_t count_rules(const struct intervals_options *o)
     return count;
 }
 
+/* A row for each key, of what has keys. */
+static int add_by(struct intervals *intervals, struct krait_err *err)
+{
+    bool any = !intervals->options->by;
+    for (uint32_t i = 0; i < intervals->rules.count && intervals->options->by; i++) {
+        struct krait_interval_rule *rule = &intervals->rules.items[i];
+        bool has_rows = rule->by_key || rule->kind == KRAIT_RULE_STATES;
+        any |= !rule->is_hidden && (has_rows || rule->key || krait_interval_rule_is_keyed(rule));
+        rule->by_key = true;
+    }
+    if (any)
+        return 0;
+    if (!count_rules(intervals->options))
+        return krait_err_set(err, -EINVAL, "--by key: %s no key",
+                             intervals->options->select.analyses.count > 1 ? "the files declare"
+                                                                           : "the file declares");
+    return krait_err_set(err, -EINVAL,
+                         "--by key: there is no key; give --key FIELD, or a group (?P<key>...) in both "
+                         "--start and --stop");
+}
+
 static int make_rules(struct intervals *intervals, struct krait_err *err)
 {
     const struct intervals_options *o = intervals->options;
@@ -348,6 +353,7 @@ int krait_intervals_read(struct intervals *intervals, struct intervals_of *of, c
         .takes = (bool (*)(void *, const struct krait_trace *, const struct krait_track *))krait_select_place,
         .ctx = (void *)&o->select,
         .notes = &intervals->notes,
+        .scope = krait_select_scope(&o->select),
     };
     of->zero_ns = krait_trace_zero(of->trace);
     krait_progress_begin(&progress, "intervals", of->trace);
@@ -369,23 +375,37 @@ static void note_no_span(struct intervals *intervals, const char *name)
     krait_buf_fmt(&intervals->notes, "'%s\n", krait_select_scope(&intervals->options->select));
 }
 
-static void note_no_match(struct intervals *intervals, const char *option, const char *pattern)
+static void note_no_match(struct intervals *intervals, const struct intervals_of *of, const char *option,
+                          const char *pattern)
 {
     char messages[KRAIT_FMT_SIZE];
     krait_buf_fmt(&intervals->notes, "none of %s matches --%s '",
-                  krait_fmt_counted(messages, intervals->of.found.messages, "message"), option);
+                  krait_fmt_counted(messages, of->found.messages, "message"), option);
     krait_fmt_safe(&intervals->notes, pattern);
     krait_buf_fmt(&intervals->notes, "'%s; krait report --by mark counts what there is, krait cat shows it\n",
                   krait_select_scope(&intervals->options->select));
 }
 
+/* Of a function that the trace does not have, krait has told already; and of calls without arguments, if they have to have
+ * a key. */
+static void note_no_call(struct intervals *intervals, const struct intervals_of *of,
+                         const struct krait_interval_rule *rule)
+{
+    struct krait_err ignored;
+    KRAIT_AUTO_FREE bool *calls = calloc((size_t)of->trace->func_count + 1, sizeof(*calls));
+    if (rule->key || !calls || krait_match_mark(calls, of->trace, rule->match, &ignored))
+        return;
+    krait_buf_str(&intervals->notes, "no call of '");
+    krait_fmt_safe(&intervals->notes, rule->given[0]);
+    krait_buf_fmt(&intervals->notes, "'%s\n", krait_select_scope(&intervals->options->select));
+}
+
 /* Rules of files that found nothing. */
-static void note_declared(struct intervals *intervals)
+static void note_declared(struct intervals *intervals, const struct intervals_of *of)
 {
     for (uint32_t i = 0; i < intervals->rules.count; i++) {
         const struct krait_interval_rule *rule = &intervals->rules.items[i];
-        if (rule->given[0] || rule->is_hidden || rule->is_unmet ||
-            krait_intervals_has_found(&intervals->of.found, i))
+        if (rule->given[0] || rule->is_hidden || rule->is_unmet || krait_intervals_has_found(&of->found, i))
             continue;
         krait_buf_str(&intervals->notes, "no event is what '");
         krait_fmt_safe(&intervals->notes, rule->name);
@@ -394,43 +414,42 @@ static void note_declared(struct intervals *intervals)
 }
 
 /* A start that no message matches, or a stop. */
-static void note_pair(struct intervals *intervals, uint32_t rule)
+static void note_pair(struct intervals *intervals, const struct intervals_of *of, uint32_t rule)
 {
-    const struct krait_intervals *found = &intervals->of.found;
     uint64_t starts = 0, stops = 0, no_key = 0;
-    for (uint32_t i = 0; i < found->row_count; i++) {
-        const struct krait_interval_row *row = &found->rows[i];
+    for (uint32_t i = 0; i < of->found.row_count; i++) {
+        const struct krait_interval_row *row = &of->found.rows[i];
         starts += row->rule == rule ? row->starts : 0;
         stops += row->rule == rule ? row->stops : 0;
         no_key += row->rule == rule ? row->no_key : 0;
     }
     if (!no_key && !(starts && stops))
-        note_no_match(intervals, starts ? "stop" : "start", intervals->rules.items[rule].given[starts > 0]);
+        note_no_match(intervals, of, starts ? "stop" : "start",
+                      intervals->rules.items[rule].given[starts > 0]);
 }
 
-/* Of a function that there is not, krait has told already. */
-static void note_unfound(struct intervals *intervals, const struct krait_interval_rule *rule)
+static void note_unfound(struct intervals *intervals, const struct intervals_of *of,
+                         const struct krait_interval_rule *rule)
 {
     if (rule->kind == KRAIT_RULE_SPANS)
         note_no_span(intervals, rule->given[0]);
-    else if (rule->kind != KRAIT_RULE_CALLS)
-        note_no_match(intervals, rule->kind == KRAIT_RULE_STATES ? "state" : "signal", rule->given[0]);
+    else if (rule->kind == KRAIT_RULE_CALLS)
+        note_no_call(intervals, of, rule);
+    else
+        note_no_match(intervals, of, rule->kind == KRAIT_RULE_STATES ? "state" : "signal", rule->given[0]);
 }
 
-/* What may be wrong where a rule found nothing. */
-static void note_nothing(struct intervals *intervals)
+void krait_intervals_note_nothing(struct intervals *intervals, const struct intervals_of *of)
 {
-    if (intervals->options->csv || intervals->options->json)
-        return;
-    note_declared(intervals);
+    note_declared(intervals, of);
     for (uint32_t i = 0; i < intervals->rules.count; i++) {
         const struct krait_interval_rule *rule = &intervals->rules.items[i];
         if (!rule->given[0])
             continue;
         if (rule->kind == KRAIT_RULE_PAIRS)
-            note_pair(intervals, i);
-        else if (!krait_intervals_has_found(&intervals->of.found, i))
-            note_unfound(intervals, rule);
+            note_pair(intervals, of, i);
+        else if (!krait_intervals_has_found(&of->found, i))
+            note_unfound(intervals, of, rule);
     }
 }
 
@@ -455,7 +474,7 @@ static int show_tables(struct intervals *intervals)
 static int show(struct intervals *intervals)
 {
     bool json = intervals->options->json;
-    note_nothing(intervals);
+    krait_intervals_note_nothing(intervals, &intervals->of);
     if (json)
         krait_intervals_json_open(intervals, &intervals->of);
     int rc = intervals->options->compare[0] ? krait_intervals_compare(intervals) : show_tables(intervals);
@@ -638,8 +657,9 @@ const struct krait_cmd krait_cmd_intervals = {
         "krait intervals trace --call json.loads\n",
     .exit_status =
         "0 also if a pattern, span, function or file finds nothing: the table then has 0 intervals, or no row, "
-        "and stderr the reason. 1 if krait fails, or if --compare, --plot, --graph, --within, --thread or "
-        "--process names what is not there; 2 for wrong usage.",
+        "and stderr the reason. 1 if krait fails, if --compare, --within, --thread or --process names what is not "
+        "there, if two recordings have no key in common, or if --plot or --graph has nothing to draw; 2 for wrong "
+        "usage.",
     .opts = intervals_opts,
     .values_size = sizeof(struct intervals_options),
     .run = run_intervals,

@@ -122,6 +122,9 @@ int krait_intervals_print(struct intervals *intervals, struct krait_sheet *sheet
 void krait_intervals_json_open(struct intervals *intervals, const struct intervals_of *of);
 void krait_intervals_json_close(struct intervals *intervals, const struct intervals_of *of);
 
+/* Lines for stderr: what may be wrong where a rule found nothing. */
+void krait_intervals_note_nothing(struct intervals *intervals, const struct intervals_of *of);
+
 /* What is missing from a trace: lines for stderr. `whose`: of which of several, with ": ", or "". */
 void krait_intervals_note_missing(struct intervals *intervals, const struct intervals_of *of,
                                   const char *whose);

@@ -135,19 +135,21 @@ static const char *const number_keys[NUMBERS] = {
     "ratio", "ratio_low", "ratio_high", "difference_ns", "difference_low_ns", "difference_high_ns"
 };
 
-static void fill_numbers(double numbers[NUMBERS], const struct krait_resampled *r)
+static void fill_numbers(double numbers[NUMBERS], const struct side *a, const struct side *b,
+                         const struct krait_resampled *r)
 {
+    bool any = a->row->count && b->row->count;
     const double all[NUMBERS] = { r->ratio,      r->ratio_low,      r->ratio_high,
                                   r->difference, r->difference_low, r->difference_high };
     for (int i = 0; i < NUMBERS; i++)
-        numbers[i] = i == DIFFERENCE || (i == RATIO ? r->ratio > 0 : r->is_known) ? all[i] : NAN;
+        numbers[i] = (i == DIFFERENCE ? any : i == RATIO ? r->ratio > 0 : r->is_known) ? all[i] : NAN;
 }
 
 static void add_json(struct krait_buf *out, const struct side *a, const struct side *b,
                      const struct krait_resampled *r)
 {
     double numbers[NUMBERS];
-    fill_numbers(numbers, r);
+    fill_numbers(numbers, a, b, r);
     krait_json_item(out, "{");
     krait_json_key_text(out, "first", a->label);
     krait_json_key_text(out, "second", b->label);
@@ -233,7 +235,7 @@ static int add_pair(struct krait_sheet *sheet, const struct side sides[2], bool 
             row.numbers[k] = NAN;
         if (i && is_compared) {
             row.with = sides[0].label;
-            fill_numbers(row.numbers, &r);
+            fill_numbers(row.numbers, &sides[0], &sides[1], &r);
         }
         krait_sheet_add(sheet, &row);
     }
@@ -343,6 +345,33 @@ static int pair_rows(struct comparison *c, struct intervals_of of[2])
     return show_pairs(c, (const struct side(*)[2])pairs, count);
 }
 
+/* Lines for stderr from `from` on, each with the recording that it is about. */
+static int name_notes(struct intervals *intervals, size_t from, const char *path)
+{
+    struct krait_buf *notes = &intervals->notes;
+    KRAIT_AUTO_BUF named = { 0 };
+    for (size_t at = from, n; at < notes->len; at += n) {
+        const char *end = memchr(notes->data + at, '\n', notes->len - at);
+        n = end ? (size_t)(end + 1 - notes->data) - at : notes->len - at;
+        krait_ending_whose(&named, path);
+        krait_buf_add(&named, notes->data + at, n);
+    }
+    notes->len = KRAIT_MIN(notes->len, from);
+    krait_buf_add(notes, named.data ? named.data : "", named.len);
+    return named.failed || notes->failed ? krait_err_set(intervals->err, -ENOMEM, "out of memory") : 0;
+}
+
+/* One of the two, and what it does not have. */
+static int read_recording(struct intervals *intervals, struct intervals_of *of, const char *const *path)
+{
+    size_t from = intervals->notes.len;
+    int rc = krait_intervals_read(intervals, of, path, 1);
+    if (rc)
+        return rc;
+    krait_intervals_note_nothing(intervals, of);
+    return name_notes(intervals, from, *path);
+}
+
 static int compare_recordings(struct comparison *c)
 {
     struct intervals *intervals = c->intervals;
@@ -350,7 +379,7 @@ static int compare_recordings(struct comparison *c)
     bool json = intervals->options->json;
     int rc = 0;
     for (int i = 0; i < 2 && !rc; i++)
-        rc = krait_intervals_read(intervals, &of[i], &intervals->options->compare[i], 1);
+        rc = read_recording(intervals, &of[i], &intervals->options->compare[i]);
     if (json)
         krait_buf_char(&intervals->out, '{');
     rc = rc ? rc : pair_rows(c, of);

@@ -398,7 +398,7 @@ static int run(void *values, int argc, char **argv)
     struct krait_err err = { 0 };
     int status = 0;
     KRAIT_CLEANUP(drawn_done) struct drawn d = { 0 };
-    o->select.shows_analyses = true;
+    o->select.shows_analyses = o->select.tells_analyses = true;
     if (check_usage(o, argc, &err))
         status = krait_cmd_usage(&krait_cmd_view, &err);
     else if (draws(o)      ? make(&d, o, argc, argv, &err)

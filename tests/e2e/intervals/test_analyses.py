@@ -249,7 +249,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(synth, krait, declare, 
         assert done.returncode == 1 and why in done.stderr
 
 
-PAIRED = "it has no group 'key', as '{}' has; krait ignores that key, and pairs events of the same thread\n"
+PAIRED = "it has no group 'key', as '{}' has; krait ignores that key, and pairs events as without a key\n"
 
 
 @pytest.mark.parametrize(
@@ -266,9 +266,17 @@ PAIRED = "it has no group 'key', as '{}' has; krait ignores that key, and pairs 
         ("[interval.a]\nstart = 'x (?P<key>.)'\nstop = { event = 'user:mark', key = 'text' }\n", ""),
     ],
 )
-def test_a_key_of_one_pattern_alone_is_told(synth, krait, declare, text, why):
-    folder = synth(marks((0, 0, "x 1 2"), (0, 5, "y 3")))
-    for command in ["analyses", declare(text)], ["intervals", folder, "-f", declare(text)], ["report", folder, "-f", declare(text), "--within", "none"]:
+def test_a_key_of_one_pattern_alone_is_told_once(synth, krait, declare, text, why):
+    folder, own = synth(marks((0, 0, "x 1 2"), (0, 5, "y 3"))), declare(text)
+    within = ["-f", own, "--within", "x .. y"]
+    for command in (
+        ["analyses", own],
+        ["intervals", folder, "-f", own],
+        ["report", folder, "-f", own, "--within", "none"],
+        ["view", folder, *within, "--svg", folder / "v.svg"],
+        ["export", folder, *within, "--to", "chrome", "-o", folder / "e.json"],
+        ["export", folder, *within, "--to", "folded", "-o", "-"],
+    ):
         done = subprocess.run([krait, *command], capture_output=True, text=True)
         assert why in done.stderr and done.stderr.count("ignores that key") == bool(why), done.stderr
 
@@ -289,11 +297,15 @@ def test_a_condition_may_be_a_text_that_looks_like_a_comparison(synth, krait, de
         (["analyses", "./"], 1, "./ is a folder"),
         (["analyses", "--json", "syscalls"], 2, "--json lists all"),
         (["intervals", "-f", "disk", "--only", "nothing", "trace"], 2, "--only: the files declare nothing that is called 'nothing'"),
+        (["intervals", "-f", "./own.toml", "--by", "key", "trace"], 2, "--by key: the file declares no key\n"),
+        (["intervals", "-f", "./own.toml", "-f", "./other.toml", "--by", "key", "trace"], 2, "--by key: the files declare no key\n"),
         (["intervals", "-f", "disk", "--csv", "trace"], 2, "choose with --only"),
         (["report", "-f", "disk", "trace"], 2, "-f declares what --within may name; use both"),
     ],
 )
 def test_wrong_usage_is_explained(krait, tmp_path, command, status, why):
+    for name in "own", "other":
+        (tmp_path / f"{name}.toml").write_text(f"[interval.{name}]\nstart = 'a'\nstop = 'b'\n")
     done = subprocess.run([krait, *command], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == status and why in done.stderr
 

@@ -4,6 +4,7 @@
 import csv
 import io
 import itertools
+import json
 import os
 import random
 import re
@@ -199,16 +200,21 @@ def test_wrong_usage_is_explained(synth, krait, options, why):
 
 
 def test_what_matches_nothing_says_where_to_look(synth, krait):
-    folder = synth(marks((0, 0, "begin"), (0, 1, "end")))
+    code = "code 1 python app work app.py 1\n"
+    folder = synth(marks((0, 0, "begin"), (0, 1, "end")).replace("thread", code + "thread", 1) + "20us call 1\n30us return\n50us mark late\n")
     done = subprocess.run([krait, "intervals", folder, "--start", "Begin", "--stop", "end"], capture_output=True, text=True, check=True)
-    assert "none of 2 messages matches --start 'Begin'" in done.stderr
+    assert "none of 3 messages matches --start 'Begin'" in done.stderr
     by_key = ["--start", "begi(?P<key>n)", "--by", "key"]
     for options, why in [
         (["--call", "nobody", "--csv"], "--call: no function 'nobody' in the trace"),
+        (["--call", "work", "--until", "10us"], "no call of 'work' in that time\n"),
+        (["--call", "work", "--from", "40us", "--thread", "T0", "--json"], "no call of 'work' in that time on those threads\n"),
+        (["--start", "Begin", "--stop", "end", "--csv"], "none of 3 messages matches --start 'Begin'"),
+        (["--start", "begin", "--stop", "End", "--json"], "none of 3 messages matches --stop 'End'"),
         (["--span", "nobody"], "no span is called 'nobody'"),
-        (["--state", "nob(ody)"], "none of 2 messages matches --state 'nob(ody)'"),
-        (["--signal", "nob(ody)"], "none of 2 messages matches --signal 'nob(ody)'"),
-        ([*by_key, "--stop", "(?P<key>E)nd"], "none of 2 messages matches --stop '(?P<key>E)nd'"),
+        (["--state", "nob(ody)"], "none of 3 messages matches --state 'nob(ody)'"),
+        (["--signal", "nob(ody)"], "none of 3 messages matches --signal 'nob(ody)'"),
+        ([*by_key, "--stop", "(?P<key>E)nd"], "none of 3 messages matches --stop '(?P<key>E)nd'"),
     ]:
         absent = subprocess.run([krait, "intervals", folder, *options], capture_output=True, text=True)
         assert absent.returncode == 0 and absent.stderr.startswith(why) and absent.stderr.count("\n") == 1, absent.stderr
@@ -219,10 +225,10 @@ def test_what_matches_nothing_says_where_to_look(synth, krait):
 @pytest.mark.parametrize(
     "options, told",
     [
-        (["--start", "begin (?P<key>.)", "--stop", "end"], ["--stop 'end': it has no group 'key', as --start has; krait ignores that key, and pairs events of the same thread"]),
-        (["--start", "begin", "--stop", "end (?P<key>.)", "--json"], ["--start 'begin': it has no group 'key', as --stop has; krait ignores that key, and pairs events of the same thread"]),
+        (["--start", "begin (?P<key>.)", "--stop", "end"], ["--stop 'end': it has no group 'key', as --start has; krait ignores that key, and pairs events as without a key"]),
+        (["--start", "begin", "--stop", "end (?P<key>.)", "--json"], ["--start 'begin': it has no group 'key', as --stop has; krait ignores that key, and pairs events as without a key"]),
         (["--start", "begin (?P<key>.)", "--stop", "end (?P<key>.)", "--by", "key"], []),
-        (["--start", "begin (?P<key>.)", "--stop", "end", "--state", "(a) (?P<key>.)", "--by", "key"], None),
+        (["--start", "begin (?P<key>.)", "--stop", "end", "--state", "(a) (?P<key>.)", "--by", "key"], ["--stop 'end': it has no group 'key', as --start has; krait ignores that key, and pairs events as without a key", "none of 2 messages matches --state '(a) (?P<key>.)'; krait report --by mark counts what there is, krait cat shows it"]),
         (["--start", "begin (?P<order>.)", "--stop", "end", "--key", "order"], ["--stop 'end': there is no field 'order' in its events"]),
         (["--start", "begin (?P<order>.)", "--stop", "end", "--key", "txet"], [f"{of}: there is no field 'txet' in its events; did you mean 'text'?" for of in ("--start 'begin (?P<order>.)'", "--stop 'end'")]),
         (["--start", "begin", "--stop", "end", "--key", "fields.order"], []),
@@ -235,7 +241,7 @@ def test_a_key_that_nothing_has_is_told(synth, krait, options, told):
     code = "code 1 python app work app.py 1\n"
     folder = synth(marks((0, 0, "begin 1"), (0, 10, "end 1")).replace("thread", code + "thread", 1) + "20us call 1\n30us return\n")
     done = subprocess.run([krait, "intervals", folder, *options], capture_output=True, text=True)
-    assert done.returncode == 0 and (told is None or done.stderr.splitlines() == told), done.stderr
+    assert done.returncode == 0 and done.stderr.splitlines() == told, done.stderr
 
 
 def test_a_damaged_recording_gives_what_is_whole(synth, krait):
@@ -309,6 +315,20 @@ def test_two_recordings_are_compared_row_by_row(synth, krait):
     assert {key: float(second[key]) for key in numbers} == {key: pytest.approx(value) for key, value in numbers.items()}
     same = subprocess.run([krait, "intervals", *ONE, "--compare", old, f"{old}/."], capture_output=True, text=True)
     assert same.returncode == 2 and f"--compare: '{old}' and '{old}/.' are the same recording\n" in same.stderr
+
+
+def test_a_difference_from_nothing_is_not_known_and_the_recording_is_told(synth, krait):
+    code = marks(*durations(10, 11)).replace("thread", "code 1 python app work app.py 1\nthread", 1) + "30us call 1\n40us return\n"
+    old, new = synth(code, "old"), synth(marks(*durations(20, 22)), "new")
+    told = f"{new}: --call: no function 'work' in the trace; `krait report --filter TEXT` looks for names\n"
+    found = subprocess.run([krait, "intervals", "--call", "work", "--json", "--compare", old, new], capture_output=True, text=True, check=True)
+    (pair,) = json.loads(found.stdout)["compare"]
+    assert found.stderr == told and {value for key, value in pair.items() if key not in ("first", "second")} == {None}
+    printed = subprocess.run([krait, "intervals", "--call", "work", "--csv", "--compare", old, new], capture_output=True, text=True, check=True)
+    _, second = csv.DictReader(io.StringIO(printed.stdout))
+    assert printed.stderr == told and (second["compared_with"], second["difference_ns"], second["ratio"]) == (f"work in {old}", "", "")
+    none = subprocess.run([krait, "intervals", "--start", "nope", "--stop", "x", "--csv", "--compare", old, new], capture_output=True, text=True, check=True)
+    assert [line.partition(": none of 4 messages matches --start 'nope'")[0] for line in none.stderr.splitlines()] == [str(old), str(new)]
 
 
 @pytest.mark.parametrize(

@@ -69,11 +69,18 @@ def test_named_arguments_are_recorded_without_running_the_program(record, python
     assert returned(run) == [("other", {"return": i}) for i in range(3)]
 
 
-def test_no_arguments_leave_the_calls_as_they_are(record, python):
+def test_no_arguments_leave_the_calls_as_they_are(krait, record, python):
     asked = record.text(python, PROGRAM, options=["--args", "other(x)"]).check(ended=False)
     plain = record.text(python, PROGRAM).check(ended=False)
     assert asked.calls() == plain.calls() and told(plain) == []
     assert [args for _, args in told(asked)] == [{"x": 0}, {"x": 1}, {"x": 2}] and returned(asked) == []
+    for options, why in (
+        (["nobody"], "--call: no function 'nobody' in the trace"),
+        (["Cart.add"], "--call 'Cart.add': no call of it has recorded arguments, and so a key; krait record --args records them\n"),
+        (["other", "--until", "1ns"], "--call 'other': no call of it in that time has recorded arguments, and so a key\n"),
+    ):
+        done = subprocess.run([krait, "intervals", str(asked.path), "--key", "x", "--call", *options], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and done.stderr.startswith(why) and done.stderr.count("\n") == 1, done.stderr
 
 
 def test_repr_runs_the_program_on_request_and_raises_nothing(record, python):

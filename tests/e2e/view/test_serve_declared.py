@@ -143,7 +143,7 @@ def test_a_kept_one_of_an_unknown_function_is_left_out(serve):
     wait_for_change(server, kept)
     assert {name for name, _ in lanes(server)} == {"order", "oven T0", "oven T1", "waiting"}
     kept = send(server, "declared", SHOP.replace("send (?P<key>", "send (?P<id>"), "PUT")
-    assert kept["warnings"] == ["definition:4: interval.order.stop: it has no group 'key', as 'start' has; krait ignores that key, and pairs events of the same thread"]
+    assert kept["warnings"] == ["definition:4: interval.order.stop: it has no group 'key', as 'start' has; krait ignores that key, and pairs events as without a key"]
     assert send(server, "declared", SHOP, "PUT")["warnings"] == [] == server.api("declared")["warnings"]
     assert "no.such" in send(server, "preview", "[interval.x]\ncall = 'no.such'\n", code=400)["error"]
 

@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-/* Marks' names are in the table too: they have no file. */
+/* Marks' names are in the table too: they have no file. krait's own functions are never shown. */
 static bool is_python(const struct krait_func *func)
 {
-    return func->kind == KRAIT_FUNC_PYTHON && *func->file;
+    return func->kind == KRAIT_FUNC_PYTHON && *func->file && !func->is_own;
 }
 
 static bool is_met(const struct krait_trace *trace, const char *glob)

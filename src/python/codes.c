@@ -9,6 +9,7 @@
  */
 #include "python/codes.h"
 
+#include "event/own.h"
 #include "python/args.h"
 #include "python/compat/running.h"
 #include "python/green_waits.h"
@@ -541,15 +542,17 @@ struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, Py
     const struct krait_code *old = krait_code_find(in, code);
     if (!old)
         watch(in, code, code);
+    /* Such a file's name ends with that of the program's file. */
+    const char *file = krait_own_file(t.file) ? "" : t.file;
     bool take = !(old && old->flags & KRAIT_CODE_OMIT) && !is_own(code, t.file) &&
-                krait_filters_take(in->agent, t.module, t.name, t.file);
+                krait_filters_take(in->agent, t.module, t.name, file);
     bool is_coroutine = in->agent->tasks && look_for_tasks(in, code, t.module);
     struct krait_code *slot = finish(in, code, KRAIT_code_kind_python, take, &t);
     if (slot && is_coroutine)
         slot->flags |= KRAIT_CODE_TASK;
     note_green_wait(in, slot, &t);
     bool may_have_args = krait_args_asked && slot && slot->id && is_function(code);
-    uint64_t args = may_have_args ? krait_args_of(t.module, t.name, t.file) : 0;
+    uint64_t args = may_have_args ? krait_args_of(t.module, t.name, file) : 0;
     bool changes = args || krait_map_get(&in->args, (uintptr_t)code); /* another had its address */
     if (changes && krait_map_put(&in->args, (uintptr_t)code, args) == 0 && args)
         slot = set_aside(in, slot);

@@ -124,6 +124,18 @@ def test_spans_decorate_functions_coroutines_and_generators(said, python, krait)
     assert "recorded" not in str((functions, tasks)) and "<krait>" not in str((functions, tasks))
 
 
+@pytest.mark.few_pythons
+def test_globs_of_files_do_not_match_the_functions_around_decorated_ones(record, python):
+    text = """
+        import krait
+        @krait.span("f")
+        def f(): pass
+        for _ in range(5): f()
+        """
+    calls = record.text(python, text, options=["--include", "*/app.py"], env=ENV).calls()
+    assert calls["f"] == 5 and not [name for name in calls if "recorded" in name]
+
+
 def test_what_raises_out_of_a_span_is_a_field_of_its_end(said, python):
     events = said(
         python,

@@ -383,6 +383,7 @@ _GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x10
 
 
 _OWN = "<krait>"
+_LONGEST = 899  # bytes of a file's name that the agent takes: NAME_MAX_BYTES in src/python/codes.c
 
 
 def _python(function):
@@ -402,7 +403,7 @@ def _flags(function):
 
 def _stands_for(function):
     """A file's name and a line for code that stands before a function: readers show a task by this function (src/trace/own.h), be it
-    below other decorators."""
+    below other decorators. linecache looks for no source of it, as the name ends with >."""
     for _ in range(16):
         inner = _python(getattr(function, "__wrapped__", None))
         if inner is None:
@@ -413,7 +414,11 @@ def _stands_for(function):
     line = getattr(code, "co_firstlineno", None)
     if not isinstance(line, int):
         return {"co_filename": _OWN}
-    return {"co_filename": f"{_OWN}{function.__module__}:{function.__qualname__}:{code.co_filename}", "co_firstlineno": line}
+    name = f"{_OWN}{function.__module__}:{function.__qualname__}:{code.co_filename}>"
+    is_long = len(name.encode("utf-8", "backslashreplace")) > _LONGEST
+    if is_long or ":" in f"{function.__module__}{function.__qualname__}":
+        return {"co_filename": _OWN}
+    return {"co_filename": name, "co_firstlineno": line}
 
 
 def _wrap(function, context):

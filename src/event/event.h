@@ -13,9 +13,9 @@
 
 /* How the file's name begins of the wrapper that the package krait puts around a function decorated with krait.recording() or
  * krait.span(). It is on the stack in recordings, but no verb shows it (trace/own.h). The function follows, and the line is its
- * line:
+ * line. linecache looks for no source of files whose names begin with < and end with >:
  *
- *     <krait>MODULE:QUALNAME:FILE */
+ *     <krait>MODULE:QUALNAME:FILE> */
 #define KRAIT_OWN_MODULE "krait"
 #define KRAIT_OWN_FILE   "<krait>"
 

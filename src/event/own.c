@@ -14,8 +14,10 @@ bool krait_own_read(char *file, struct krait_own_before *before)
 {
     char *module = file + strlen(KRAIT_OWN_FILE), *qualname = strchr(module, ':');
     char *its = qualname ? strchr(qualname + 1, ':') : NULL;
-    if (!its)
+    size_t n = its ? strlen(its) : 0;
+    if (n < 2 || its[n - 1] != '>')
         return false;
+    its[n - 1] = '\0';
     *qualname++ = *its++ = '\0';
     *before = (struct krait_own_before){ module, qualname, its };
     return true;

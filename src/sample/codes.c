@@ -28,9 +28,12 @@ static const char *below_root(const char *file)
 void krait_sample_add_module(struct krait_buf *out, const char *file)
 {
     static const char *const ends[] = { "/__init__.py", ".py", ">" };
-    const char *frozen = "<frozen ", *colon = strrchr(file, ':');
-    if (colon && krait_own_file(file))
-        file = colon + 1;
+    static const char frozen[] = "<frozen ";
+    struct krait_own_before before;
+    KRAIT_AUTO_FREE char *own = krait_own_file(file) ? strdup(file) : NULL;
+    out->failed |= krait_own_file(file) && !own;
+    if (own && krait_own_read(own, &before))
+        file = before.file;
     bool is_frozen = strncmp(file, frozen, strlen(frozen)) == 0;
     const char *path = is_frozen ? file + strlen(frozen) : below_root(file);
     size_t n = strlen(path);

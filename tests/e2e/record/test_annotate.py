@@ -124,6 +124,30 @@ def test_spans_decorate_functions_coroutines_and_generators(said, python, krait)
     assert "recorded" not in str((functions, tasks)) and "<krait>" not in str((functions, tasks))
 
 
+@pytest.mark.every_python
+def test_tracebacks_show_no_source_of_the_functions_around_decorated_ones(python):
+    text = """if True:
+        import asyncio, traceback, krait
+        @krait.span("f")
+        def f(): raise ValueError
+        @krait.span("g")
+        async def g(): f()
+        for call in f, lambda: asyncio.new_event_loop().run_until_complete(g()):
+            try:
+                call()
+            except ValueError:
+                lines = traceback.format_exc().splitlines()
+            own = [i for i, line in enumerate(lines) if 'File "<krait>' in line]
+            assert own and all(lines[i + 1].startswith("  File ") for i in own), lines
+        def h(): pass
+        for name in "h" * 900, "h:h":
+            h.__qualname__ = name
+            assert krait.span("h")(h).__code__.co_filename == "<krait>"
+    """
+    done = subprocess.run([*python.prefix, python.exe, "-c", text], capture_output=True, text=True, env={**os.environ, **ENV})
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.few_pythons
 def test_globs_of_files_do_not_match_the_functions_around_decorated_ones(record, python):
     text = """

@@ -264,11 +264,13 @@ asyncio.new_event_loop().run_until_complete(main())
 def test_each_sample_has_its_task(programs, sample, run, python):
     """Also one whose function is decorated."""
     decorated = TASKS.replace("import asyncio", "import asyncio, krait").replace("async def seldom", "@krait.span('seldom')\nasync def seldom")
-    app = programs.start(python, decorated, env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
+    text = f"exec(compile({decorated!r}, '/srv/a:b.py', 'exec'))"
+    app = programs.start(python, text, env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
     folder = sample(app.pid, time="2s")
     tasks = json.loads(run("report", "--by", "task", "--json", folder).stdout)["tasks"]
     found = {task["coroutine"].rpartition(".")[2]: task for task in tasks}
     assert found["seldom"]["name"] == "the seldom one" and found["often"]["name"] is None
+    assert found["seldom"]["coroutine"] == "a:b.seldom" and found["often"]["coroutine"] == "a:b.often"
     assert found["often"]["tasks"] == found["seldom"]["tasks"] == 1 < found["brief"]["tasks"]
     spent = functions(run, folder)
     assert "recorded" not in str((found, spent))

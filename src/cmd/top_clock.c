@@ -11,6 +11,7 @@
  */
 #include "base/fmt.h"
 #include "cmd/top.h"
+#include "event/own.h"
 #include "view/width.h"
 
 #include <math.h>
@@ -117,16 +118,33 @@ struct drawing {
     double angle, end; /* of the ray before */
 };
 
+/* In place of one of krait's own functions, the one that it stands before: the call of that ended at the same moment and was as
+ * long, so that rays keep only one of the two. False: it is not known. */
+static bool stand_in(struct krait_live_func *func, char *own)
+{
+    struct krait_own_before before;
+    if (!own || !krait_own_read(own, &before))
+        return false;
+    func->module = before.module;
+    func->name = func->label = before.qualname;
+    func->file = before.file;
+    return true;
+}
+
 /* Rays of the same angle cover each other; each shows what is longer than the one before. */
 static int draw_ray(void *ctx, const struct krait_live_ray *ray)
 {
     struct drawing *d = ctx;
-    const struct krait_live_func *func = ray->func;
+    struct krait_live_func func = *ray->func;
     const struct krait_match *match = d->view->match;
-    if (match && !krait_match_func(match, func->module, func->name, func->file))
+    bool is_own = krait_own_file(func.file);
+    KRAIT_AUTO_FREE char *own = is_own ? strdup(func.file) : NULL;
+    if (is_own && !stand_in(&func, own))
+        return 0;
+    if (match && !krait_match_func(match, func.module, func.name, func.file))
         return 0;
     double from = ray->angle == d->angle ? d->end : inner, to = end_of(ray->ns, d->view->turn_ns);
-    uint32_t colour = top_colour_of(d->view->colours, func->module, func->file, func->label);
+    uint32_t colour = top_colour_of(d->view->colours, func.module, func.file, func.label);
     line(d->canvas, ray->angle, from, to, ray->age < 0.5 ? RAY : OLD_RAY, colour);
     d->angle = ray->angle;
     d->end = to;

@@ -16,6 +16,7 @@
  */
 #include "base/array.h"
 #include "cmd/top.h"
+#include "event/own.h"
 #include "remote/generator.h"
 #include "view/width.h"
 
@@ -161,11 +162,24 @@ static int note_frames(struct top_stacks *stacks, struct top_stacks_thread *to,
     return 0;
 }
 
+/* Without krait's own functions. Returns how many there are. */
+static uint32_t copy_shown(struct krait_remote_frame *to, const struct krait_remote_frame *from,
+                           uint32_t count)
+{
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!krait_own_file(from[i].code->file))
+            to[shown++] = from[i];
+    }
+    return shown;
+}
+
 int top_stacks_add(struct top_stacks *stacks, const struct krait_remote *remote,
                    const struct krait_remote_stacks *from)
 {
     pid_t pid = remote->pid;
-    int rc = 0;
+    KRAIT_AUTO_FREE struct krait_remote_frame *shown = calloc(from->frame_count + 1, sizeof(*shown));
+    int rc = shown ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < from->thread_count && !rc; i++) {
         const struct krait_remote_thread *read = &from->threads[i];
         struct top_stacks_thread *thread = read->tid ? thread_of(stacks, pid, read->tid) : NULL;
@@ -178,7 +192,8 @@ int top_stacks_add(struct top_stacks *stacks, const struct krait_remote *remote,
         thread->state = top_state_of(pid, read);
         if (thread->state == TOP_CPU || thread->state == TOP_GIL)
             thread->ran_ns = stacks->now_ns;
-        rc = note_frames(stacks, thread, remote, from->frames + read->first, read->count);
+        uint32_t count = copy_shown(shown, from->frames + read->first, read->count);
+        rc = note_frames(stacks, thread, remote, shown, count);
     }
     return rc;
 }

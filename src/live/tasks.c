@@ -67,7 +67,7 @@ static struct live_group *group_of_task(struct krait_live *live, const struct li
     if (!task)
         return NULL;
     if (task->id != id) { /* a newer task has its slot */
-        uint32_t group = group_of(live, innermost(th), "");
+        uint32_t group = group_of(live, live_stands_for(live, innermost(th)), "");
         return group == KRAIT_NO_ID ? NULL : &live->groups[group];
     }
     if (task->group == KRAIT_NO_ID) {

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from conftest import BUILD
 from terminal import on_terminal
 from top_shown import BUSY, ENV, Screen
 
@@ -160,10 +161,11 @@ def clock(krait):
 
 
 def test_rays_are_as_long_as_their_calls_and_as_many(programs, clock, any_python):
-    """A turn has room for 20 calls of 0.1 s. The hand is one ray more."""
-    app = programs.start(any_python, SLOW)
+    """A turn has room for 20 calls of 0.1 s. The hand is one ray more. The span's wrapper has none."""
+    decorated = SLOW.replace("import os", "import krait, os", 1).replace("def slow", "@krait.span('slow')\ndef slow")
+    app = programs.start(any_python, decorated, env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
     assert 3 <= rays(clock_of(clock(app, "--filter", "slow")), *LONG) <= 21
-    assert rays(clock_of(clock(app, "--filter", "nothing")), *LONG) == 1
+    assert rays(clock_of(clock(app, "--filter", "recorded")), *LONG) == 1
     both = clock(app, "--sort", "calls")
     lines = both.split("\n\n", 1)[1].split("\n")
     assert re.search(r"   function +calls  0 +\d+$", lines[0]) and any(re.search(r" quick +\d+  █", line) for line in lines), "bars are beside it"

@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from conftest import BUILD
 from pages import run_page
 from running import wait_for
 from terminal import on_terminal
@@ -401,7 +402,8 @@ def cells(text, width, column, beside):
 
 
 def test_the_stacks_of_now_are_cells_with_threads_side_by_side(programs, run, any_python):
-    app = programs.start(any_python, STACKED, "1", "0")
+    decorated = STACKED.replace("import os", "import krait, os", 1).replace("def outer", "@krait.span('outer')\ndef outer")
+    app = programs.start(any_python, decorated, "1", "0", env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
     text = run("top", "--once", "--stacks", "--interval", "1s", app.pid).stdout
     head, stack = cells(text, 80, 0, 2)
     assert head[-2:] == [str(app.pid), "cpu"] and [name for name, _ in stack[:3]] == ["<module>", "outer", "middle"]

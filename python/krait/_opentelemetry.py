@@ -1,6 +1,7 @@
 """krait.SpanProcessor; a module of its own, so that `import krait` does not import OpenTelemetry."""
 from opentelemetry.sdk.trace import SpanProcessor as _SpanProcessor
 
+from krait import _OWN
 from krait import is_recording as _is_recording
 from krait import span as _span
 
@@ -50,4 +51,4 @@ class SpanProcessor(_SpanProcessor):
 
 # What runs below functions of this file is not recorded. Of these it is; readers leave them out by this name.
 for _function in (SpanProcessor.on_start, SpanProcessor.on_end):
-    _function.__code__ = _function.__code__.replace(co_filename="<krait>")
+    _function.__code__ = _function.__code__.replace(co_filename=_OWN)

@@ -308,7 +308,7 @@ static int find_nurseries(struct awaiting *a)
 
 static int show_row(struct awaiting *a, struct krait_sheet *sheet, struct row *row, uint64_t depth)
 {
-    struct krait_trace *trace = (void *)a->report->trace;
+    const struct krait_trace *trace = a->report->trace;
     const struct krait_track *track = &trace->tracks[row->track];
     const struct krait_task *task = &trace->tasks[track->key];
     int indent = 2 * (int)KRAIT_MIN(depth, (uint64_t)DEEPEST);

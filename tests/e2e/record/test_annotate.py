@@ -128,13 +128,11 @@ def test_spans_decorate_functions_coroutines_and_generators(said, python, krait)
 def test_tracebacks_show_no_source_of_the_functions_around_decorated_ones(python):
     text = """if True:
         import asyncio, traceback, krait
-        @krait.span("f")
-        def f(): raise ValueError
-        @krait.span("g")
-        async def g(): f()
-        for call in f, lambda: asyncio.new_event_loop().run_until_complete(g()):
+        two = '@krait.span("f")\\ndef f(): raise ValueError\\n@krait.span("g")\\nasync def g(): f()'
+        for n in range(10):
+            exec(compile('\\n' * n + two, "two.py", "exec"))
             try:
-                call()
+                f() if n % 2 else asyncio.run(g())
             except ValueError:
                 lines = traceback.format_exc().splitlines()
             own = [i for i, line in enumerate(lines) if 'File "<krait>' in line]

@@ -49,6 +49,8 @@ struct marks {
     struct krait_buf key, shown, said, own; /* of the mark at hand */
     struct mark *items;
     uint32_t count, cap;
+    uint32_t *of_names; /* the row + 1 of each name whose marks are told apart by nothing; 0: none yet */
+    uint32_t name_cap;
     uint32_t track; /* that is walked */
 };
 
@@ -60,6 +62,7 @@ static void marks_done(struct marks *marks)
     krait_buf_done(&marks->shown);
     krait_buf_done(&marks->said);
     krait_buf_done(&marks->own);
+    free(marks->of_names);
     free(marks->items);
 }
 
@@ -224,6 +227,19 @@ static struct mark *row_of(struct marks *marks, uint32_t name, const struct tell
     return id == KRAIT_NO_ID ? NULL : id >= marks->count ? new_row(marks, name) : &marks->items[id];
 }
 
+/* The same where nothing tells the name's marks apart, without a key for each. */
+static struct mark *row_of_name(struct marks *marks, uint32_t name)
+{
+    if (!KRAIT_GROW_FILLED(marks->of_names, marks->name_cap, name + 1, 0))
+        return NULL;
+    uint32_t *of = &marks->of_names[name];
+    if (*of)
+        return &marks->items[*of - 1];
+    struct mark *mark = row_of(marks, name, NULL, NULL);
+    *of = mark ? (uint32_t)(mark - marks->items) + 1 : 0;
+    return mark;
+}
+
 static void count_mark(const struct marks *marks, struct mark *mark, uint64_t t_ns)
 {
     mark->first_ns = mark->count ? KRAIT_MIN(mark->first_ns, t_ns) : t_ns;
@@ -250,7 +266,7 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
                           ? telling_of(krait_track_text(trace, name))
                           : NULL;
         last = name;
-        struct mark *mark = row_of(marks, name, telling, batch->text[i]);
+        struct mark *mark = telling ? row_of(marks, name, telling, batch->text[i]) : row_of_name(marks, name);
         if (!mark)
             return -ENOMEM;
         count_mark(marks, mark, batch->t_ns[i]);

@@ -568,6 +568,17 @@ static int find_asked(struct search *search, struct asked *asked, struct krait_e
                                         : find_declared_or_other(search, asked, err);
 }
 
+static int take(struct search *search, struct asked *asked, const char *verb, struct krait_err *err)
+{
+    int rc = find_asked(search, asked, err);
+    tell_notes(&search->declared.notes);
+    if (rc)
+        return rc;
+    bool all = search->select->sums_parts && !asked->which && search->found.count > 1;
+    return all ? take_all(search, asked, verb, err) : take_one(search, asked, verb, err);
+}
+
+/* What is wrong in the files is told first, or by a verb that tells it itself, which does not come to it after an error. */
 int krait_within(struct krait_select *select, struct krait_trace *trace, const char *verb,
                  struct krait_err *err)
 {
@@ -580,13 +591,12 @@ int krait_within(struct krait_select *select, struct krait_trace *trace, const c
     if (rc)
         return rc;
     rc = krait_analysis_rules(&search.declared, &select->analyses, err);
-    if (select->tells_analyses)
-        krait_buf_clear(&search.declared.notes);
-    tell_notes(&search.declared.notes);
-    rc = rc ? rc : find_asked(&search, &asked, err);
-    tell_notes(&search.declared.notes);
+    KRAIT_AUTO_BUF of_files = search.declared.notes;
+    search.declared.notes = (struct krait_buf){ 0 };
+    if (!select->tells_analyses)
+        tell_notes(&of_files);
+    rc = rc ? rc : take(&search, &asked, verb, err);
     if (rc)
-        return rc;
-    bool all = select->sums_parts && !asked.which && search.found.count > 1;
-    return all ? take_all(&search, &asked, verb, err) : take_one(&search, &asked, verb, err);
+        tell_notes(&of_files);
+    return rc;
 }

@@ -274,6 +274,7 @@ def test_a_key_of_one_pattern_alone_is_told_once(synth, krait, declare, text, wh
         ["intervals", folder, "-f", own],
         ["report", folder, "-f", own, "--within", "none"],
         ["view", folder, *within, "--svg", folder / "v.svg"],
+        ["view", folder, "-f", own, "--within", "none", "--svg", folder / "v.svg"],
         ["export", folder, *within, "--to", "chrome", "-o", folder / "e.json"],
         ["export", folder, *within, "--to", "folded", "-o", "-"],
     ):

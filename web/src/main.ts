@@ -231,13 +231,18 @@ class Page {
     this.later(true);
   }
 
+  private running = 0; // commands that still ask for what they need
+
   /** Runs a command, and shows why it did nothing if that is so. */
   private async run(command: Command): Promise<void> {
     this.why.textContent = '';
+    this.running++;
     try {
       this.why.textContent = await command.run(this.context) ?? '';
     } catch (error) {
       this.why.textContent = error instanceof Error ? error.message : String(error);
+    } finally {
+      this.running--;
     }
   }
 
@@ -431,7 +436,7 @@ class Page {
   }
 
   get settled(): boolean {
-    return this.context.timeline.settled && !this.context.store.settling && !this.remaking && !this.body.classList.contains('asking');
+    return this.context.timeline.settled && !this.context.store.settling && !this.running && !this.remaking && !this.body.classList.contains('asking');
   }
 
   private async findAll(text: string): Promise<Choices> {

@@ -131,6 +131,13 @@ struct report_column {
     bool of_calls;   /* samples do not have it */
 };
 
+/* The column of a task's name, which has this offset in a row. */
+#define REPORT_TASK_NAME(offset)                                                              \
+    {                                                                                         \
+        { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 }, "name", KRAIT_SHEET_NAME, \
+            KRAIT_SHEET_DASH, krait_sheet_name_at, offset,                                    \
+    }
+
 /* For KRAIT_WALL_STATES: the column of a state, always shown. Each file defines get_state for its rows. */
 #define REPORT_STATE(name, text, title, words) \
     { { { title, 0, 0, 0 }, NULL, KRAIT_SHEET_PART, 0, get_state, KRAIT_WALL_##name }, 0, 0, 0, false },

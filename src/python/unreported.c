@@ -154,9 +154,8 @@ static void follow(struct opened *opened, uint32_t event, uint32_t code)
     } else if (bit & KRAIT_CALL_ENDS) {
         opened->said -= !opened->depth && opened->said && !(bit & KRAIT_CALL_IN_C);
         opened->depth -= opened->depth > 0;
-    } else if (
-        bit &
-        KRAIT_CALL_STACKS) { /* what is open is not known from here, but for how many frames were said */
+    } else if (bit & KRAIT_CALL_STACKS) {
+        /* From here on it is not known what is open, but for the number of frames that a run says at its end. */
         opened->depth = opened->said = 0;
     }
 }

@@ -351,7 +351,8 @@ static void other_event(struct krait_live *live, struct live_thread *th, uint64_
 /* ---- events ---- */
 
 enum {
-    SHORT_BYTES = 8, /* size of the longest compact event: header and code */
+    SHORT_BYTES = 8,              /* size of the longest compact event: header and code */
+    LEAF_BYTES = SHORT_BYTES + 4, /* a begin and an end */
     CALLS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_c_call, /* begins that are no resumes */
 };
 
@@ -418,10 +419,18 @@ static KRAIT_COLD bool any_event(struct krait_live *live, struct live_thread *th
     return true;
 }
 
+/* A call without callees. */
+static inline void count_leaf(struct live_row *row, uint64_t begin, uint64_t end)
+{
+    row->all.own += end - begin;
+    if (!row->depth)
+        row->all.total += end - begin;
+}
+
 /* Handles compact begins and ends up to the first other event, unbalanced end, or code without a row; none if the thread's
- * time is not that of the event before. Keeps its state in registers, as trace/walk.c does. Branches, which the CPU
- * predicts, find the next event: if its place were computed, each event would wait for the one before. Returns the number
- * of events that it handled. hot path */
+ * time is not that of the event before. A begin and its end are one step if nothing is between them. Keeps its state in
+ * registers, as trace/walk.c does. Branches, which the CPU predicts, find the next event: if its place were computed, each
+ * event would wait for the one before. Returns the number of events that it handled. hot path */
 static inline __attribute__((always_inline)) uint64_t short_events_of(struct live_thread *th,
                                                                       struct live_rays *rays,
                                                                       struct krait_cursor *cursor,
@@ -440,10 +449,11 @@ static inline __attribute__((always_inline)) uint64_t short_events_of(struct liv
     struct live_row *row = &rows[top >> 1];
     if (t != before->t)
         return 0;
-    while (cursor->end - at >= SHORT_BYTES) {
+    while (cursor->end - at >= LEAF_BYTES) {
         uint64_t word;
-        uint32_t code;
+        uint32_t code, next;
         memcpy(&word, at, sizeof(word));
+        memcpy(&next, at + SHORT_BYTES, sizeof(next));
         const struct krait_event_head head = krait_head_unpack(krait_head_split(word, &code), t);
         const uint32_t role = roles[head.id];
         if (KRAIT_UNLIKELY(!role || head.t >= border))
@@ -453,10 +463,21 @@ static inline __attribute__((always_inline)) uint64_t short_events_of(struct liv
             if (KRAIT_UNLIKELY(!number || len >= cap))
                 break;
             row->all.own += head.t - t;
-            row = &rows[number];
-            row->all.calls += role / COUNTS;
-            if (KRAIT_UNLIKELY(row->caller[0] != top >> 1))
-                note_caller(th, row, top >> 1);
+            struct live_row *called = &rows[number];
+            called->all.calls += role / COUNTS;
+            if (KRAIT_UNLIKELY(called->caller[0] != top >> 1))
+                note_caller(th, called, top >> 1);
+            const struct krait_event_head end = krait_head_unpack(next, head.t);
+            if (roles[end.id] == (ENDS | (role & IN_C)) && KRAIT_LIKELY(end.t < border)) {
+                count_leaf(called, head.t, end.t);
+                if (rays)
+                    live_note_call(rays, head.t, end.t, called->func);
+                at += LEAF_BYTES;
+                t = end.t;
+                count += 2;
+                continue;
+            }
+            row = called;
             if (!row->depth++)
                 row->entered = head.t;
             if (rays)

@@ -428,6 +428,7 @@ def test_gevents_own_trace_function_goes_on(record, any_python, venv):
         def sleeps():
             for _ in range(10): gevent.sleep(0.001)
         gevent.config.monitor_thread = True
+        gevent.config.max_blocking_time = 1000  # then it sets its counter to 0
         tracer = gevent.get_hub().start_periodic_monitoring_thread()._greenlet_tracer
         gevent.spawn(sleeps).join()
         assert greenlet.gettrace() is tracer

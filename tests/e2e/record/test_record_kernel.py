@@ -70,8 +70,10 @@ CALLING = "import os, time\nprint(os.getpid(), flush=True)\nwhile os.getppid(): 
 
 
 def assert_each_call_holds_one(merged, pid):
+    """The calls are no longer recorded a moment before the kernel's events are: the last call may have no end."""
     inside, held = False, []
-    for event in merged:
+    last = max(i for i, event in enumerate(merged) if "vpid" in event and event["vpid"] == pid)
+    for event in merged[:last]:
         if event["event"] == "syscall_entry_getppid":
             held[-1:] = [count + inside for count in held[-1:]]
         elif event["vpid"] == pid:

@@ -11,6 +11,7 @@
 struct reader {
     struct krait_rules *rules;
     const char *path;
+    uint32_t first;             /* rule of the file */
     const char *section, *name; /* of what is read */
     const char *edge;           /* the key whose table is read: start, stop or after; NULL: none */
     bool is_in_where;           /* of the trigger */
@@ -54,19 +55,22 @@ static int KRAIT_PRINTF(3, 4) refuse(struct reader *r, const struct krait_toml *
     return place ? krait_err_set(r->err, -EBADMSG, "%s%s", place, why) : out_of_memory(r);
 }
 
-/* A name that is none of some. */
+/* A name that is none of some; `of` gives NULL for what is not among them. */
 static int refuse_name(struct reader *r, const struct krait_toml *at, const char *what, const char *name,
                        const char *(*of)(const void *list, size_t i), const void *list, size_t count)
 {
     struct krait_suggest suggest = KRAIT_SUGGEST(name, strlen(name));
     KRAIT_AUTO_BUF all = { 0 };
     for (size_t i = 0; i < count; i++) {
+        if (!of(list, i))
+            continue;
         krait_suggest_try(&suggest, of(list, i));
-        krait_buf_fmt(&all, "%s%s", i ? ", " : "", of(list, i));
+        krait_buf_fmt(&all, "%s%s", all.len ? ", " : "", of(list, i));
     }
     if (suggest.best)
         return refuse(r, at, "there is no %s '%s'; did you mean '%s'?", what, name, suggest.best);
-    return refuse(r, at, "there is no %s '%s'; there is %s", what, name, all.data ? all.data : "none");
+    return refuse(r, at, "there is no %s '%s'; %s%s", what, name,
+                  all.len ? "use one of: " : "no other is declared", all.data ? all.data : "");
 }
 
 static const char *key_name(const void *list, size_t i)
@@ -611,18 +615,18 @@ static const struct section {
     { "lane", 0, lane_keys, KRAIT_ARRAY_LEN(lane_keys), NULL },
 };
 
-static const char *section_name(const void *list, size_t i)
+static const char *section_name(const void *unused, size_t i)
 {
-    return ((const struct section *)list)[i].name;
+    return sections[i].name;
 }
 
-static bool is_known(const struct reader *r, const char *name)
+/* The rule of that name, from `first` on; the count of rules: there is none. */
+static uint32_t find_rule(const struct krait_rules *rules, uint32_t first, const char *name)
 {
-    for (uint32_t i = 0; i < r->rules->count; i++) {
-        if (strcmp(r->rules->items[i].name, name) == 0)
-            return true;
-    }
-    return false;
+    uint32_t i = first;
+    while (i < rules->count && strcmp(rules->items[i].name, name) != 0)
+        i++;
+    return i;
 }
 
 static int read_rule(struct reader *r, const struct section *section, const struct krait_toml *table)
@@ -634,7 +638,7 @@ static int read_rule(struct reader *r, const struct section *section, const stru
         return refuse(r, table, "it has to be a table: [%s.%s]", r->section, r->name);
     for (const struct krait_toml *at = table->first; at; at = at->next)
         triggers += 2; /* a signal's may have an event before it each */
-    if (is_known(r, table->key))
+    if (find_rule(r->rules, 0, table->key) < r->rules->count)
         return refuse(r, table, "there is another one of that name");
     r->rule = krait_rules_add(r->rules, section->kind, table->key, triggers);
     if (!r->rule)
@@ -663,8 +667,7 @@ static int read_section(struct reader *r, const struct krait_toml *table)
     while (i < KRAIT_ARRAY_LEN(sections) && strcmp(sections[i].name, table->key) != 0)
         i++;
     if (i == KRAIT_ARRAY_LEN(sections))
-        return refuse_name(r, table, "kind of analysis", table->key, section_name, sections,
-                           KRAIT_ARRAY_LEN(sections));
+        return refuse_name(r, table, "kind of analysis", table->key, section_name, NULL, i);
     r->section = sections[i].name;
     if (table->kind != KRAIT_TOML_TABLE || lacks_name(&sections[i], table))
         return refuse(r, table, "it needs a name: [%s.NAME]", r->section);
@@ -678,52 +681,69 @@ static int read_section(struct reader *r, const struct krait_toml *table)
 
 static const char *rule_name(const void *list, size_t i)
 {
-    return ((const struct krait_interval_rule *)list)[i].name;
+    const struct reader *r = list;
+    return r->rules->items[r->first + i].name;
+}
+
+static bool has_intervals(const struct krait_interval_rule *rule)
+{
+    return rule->kind != KRAIT_RULE_SIGNAL && rule->kind != KRAIT_RULE_STATES;
+}
+
+/* What the rule that is read may be within. */
+static const char *outer_name(const void *list, size_t i)
+{
+    const struct reader *r = list;
+    const struct krait_interval_rule *rule = &r->rules->items[r->first + i];
+    return has_intervals(rule) && rule != r->rule ? rule->name : NULL;
 }
 
 /* The interval that a rule is within, by its name. */
-static int find_outer(struct reader *r, uint32_t first, struct krait_interval_rule *rule)
+static int find_outer(struct reader *r, struct krait_interval_rule *rule)
 {
     const struct krait_toml at = { .line = rule->line, .key = "within" };
-    const struct krait_interval_rule *all = r->rules->items + first;
-    uint32_t count = r->rules->count - first, i = 0;
+    uint32_t count = r->rules->count, i = find_rule(r->rules, r->first, rule->within_name);
     r->section = "interval";
     r->name = rule->name;
-    while (i < count && strcmp(all[i].name, rule->within_name) != 0)
-        i++;
+    r->rule = rule;
     if (i == count)
-        return refuse_name(r, &at, "interval", rule->within_name, rule_name, all, count);
-    if (all[i].kind == KRAIT_RULE_SIGNAL || all[i].kind == KRAIT_RULE_STATES)
+        return refuse_name(r, &at, "interval", rule->within_name, outer_name, r, count - r->first);
+    if (!has_intervals(&r->rules->items[i]))
         return refuse(r, &at, "'%s' is no interval", rule->within_name);
-    rule->within = first + i + 1;
+    rule->within = i + 1;
     return 0;
 }
 
+/* What a lane names is another lane, or nothing. */
+static int refuse_shown(struct reader *r, const struct krait_toml *at, const char *name)
+{
+    for (uint32_t i = 0; i < r->rules->lane_count; i++) {
+        if (strcmp(r->rules->lanes[i].title, name) == 0)
+            return refuse(r, at, "'%s' is a lane, and a lane shows intervals, states and signals", name);
+    }
+    return refuse_name(r, at, "interval, state or signal", name, rule_name, r, r->rules->count - r->first);
+}
+
 /* The rules of a lane, by their names. */
-static int find_shown(struct reader *r, uint32_t first, struct krait_rule_lane *lane)
+static int find_shown(struct reader *r, struct krait_rule_lane *lane)
 {
     const struct krait_toml at = { .line = lane->line, .key = "show" };
-    const struct krait_interval_rule *all = r->rules->items + first;
-    uint32_t count = r->rules->count - first;
     r->section = "lane";
     r->name = lane->title;
-    lane->first = first;
+    lane->first = r->first;
     lane->end = r->rules->count;
     for (uint32_t i = 0; i < lane->count; i++) {
-        uint32_t rule = 0;
-        while (rule < count && strcmp(all[rule].name, lane->names[i]) != 0)
-            rule++;
-        if (rule == count)
-            return refuse_name(r, &at, "interval, state or signal", lane->names[i], rule_name, all, count);
-        lane->rules[i] = first + rule;
+        lane->rules[i] = find_rule(r->rules, r->first, lane->names[i]);
+        if (lane->rules[i] == r->rules->count)
+            return refuse_shown(r, &at, lane->names[i]);
     }
     return 0;
 }
 
 /* Follows each rule outward: who meets itself is in a circle. */
-static int check_circles(struct reader *r, uint32_t first)
+static int check_circles(struct reader *r)
 {
-    for (uint32_t i = first; i < r->rules->count; i++) {
+    for (uint32_t i = r->first; i < r->rules->count; i++) {
         const struct krait_interval_rule *rule = &r->rules->items[i];
         uint32_t steps = 0;
         for (uint32_t at = rule->within; at && steps <= r->rules->count; at = r->rules->items[at - 1].within)
@@ -741,7 +761,7 @@ static int check_circles(struct reader *r, uint32_t first)
 
 static int read_all(struct reader *r, const struct krait_toml *root, const char **about)
 {
-    uint32_t first = r->rules->count, lanes = r->rules->lane_count;
+    uint32_t lanes = r->rules->lane_count;
     int rc = 0;
     for (const struct krait_toml *table = root->first; table && !rc; table = table->next) {
         if (strcmp(table->key, "about") != 0) {
@@ -753,14 +773,13 @@ static int read_all(struct reader *r, const struct krait_toml *root, const char 
             *about = krait_arena_strdup(&r->rules->arena, table->text);
         rc = !rc && about && !*about ? out_of_memory(r) : rc;
     }
-    if (!rc && r->rules->count == first)
-        rc =
-            krait_err_set(r->err, -EBADMSG, "%s: it declares nothing: no interval, state or signal", r->path);
-    for (uint32_t i = first; i < r->rules->count && !rc; i++)
-        rc = r->rules->items[i].within_name ? find_outer(r, first, &r->rules->items[i]) : 0;
+    if (!rc && r->rules->count == r->first && r->rules->lane_count == lanes)
+        rc = krait_err_set(r->err, -EBADMSG, "%s: it declares nothing", r->path);
+    for (uint32_t i = r->first; i < r->rules->count && !rc; i++)
+        rc = r->rules->items[i].within_name ? find_outer(r, &r->rules->items[i]) : 0;
     for (uint32_t i = lanes; i < r->rules->lane_count && !rc; i++)
-        rc = find_shown(r, first, &r->rules->lanes[i]);
-    return rc ? rc : check_circles(r, first);
+        rc = find_shown(r, &r->rules->lanes[i]);
+    return rc ? rc : check_circles(r);
 }
 
 int krait_declared_read(struct krait_rules *rules, const char *path, const char *text, size_t n,
@@ -769,7 +788,7 @@ int krait_declared_read(struct krait_rules *rules, const char *path, const char 
     struct krait_arena arena = { 0 };
     struct krait_toml *root = NULL;
     uint32_t line;
-    struct reader reader = { .rules = rules, .path = path, .err = err };
+    struct reader reader = { .rules = rules, .first = rules->count, .path = path, .err = err };
     if (about)
         *about = "";
     int rc = krait_toml_read(&root, &arena, text, n, &line, err);

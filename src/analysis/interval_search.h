@@ -36,6 +36,9 @@ struct krait_search {
     struct krait_trigger_event said; /* the event that is looked at */
     struct krait_map threads;        /* by number: the track of what the kernel saw of it */
     struct krait_map labels; /* by rule and key or lane: the label of the next value; KRAIT_NO_ID: none */
+    bool asks_spans;         /* a rule does */
+    bool *seen;              /* by name: a span has it */
+    uint32_t seen_cap;
     struct krait_pipe *pipe; /* to the thread that searches messages; NULL: this one does */
 };
 
@@ -53,5 +56,8 @@ bool krait_search_needs_kernel(const struct krait_interval_rule *rule);
  * first that is met. Return 0 or -ENOMEM. */
 int krait_search_kernel(struct krait_search *search, char *damage, size_t size);
 int krait_search_providers(struct krait_search *search, char *damage, size_t size);
+
+/* Tells, in the options' notes, what rules named and nothing has. */
+void krait_search_note(const struct krait_search *search);
 
 #endif

@@ -10,7 +10,6 @@
 #include "base/fmt.h"
 #include "base/pipe.h"
 #include "base/runs.h"
-#include "base/suggest.h"
 #include "trace/fields.h"
 #include "trace/importer.h"
 
@@ -30,6 +29,7 @@ static void search_done(struct krait_search *search)
     }
     free(search->sought);
     free(search->edges);
+    free(search->seen);
     krait_map_done(&search->rows);
     krait_map_done(&search->signals);
     krait_map_done(&search->threads);
@@ -170,6 +170,21 @@ static int take_calls(void *ctx, const struct krait_track *track, const struct k
 
 /* -- spans -- */
 
+/* Keeps the names of spans, if a rule asks for spans: one may be meant. */
+static int see_names(struct krait_search *search, const struct krait_batch *batch)
+{
+    for (uint32_t i = 0; search->asks_spans && i < batch->n; i++) {
+        uint32_t name = batch->name[i];
+        if (!KRAIT_GROW_FILLED(search->seen, search->seen_cap, name + 1, 0))
+            return -ENOMEM;
+        const char *text = search->seen[name] ? NULL : krait_track_text(search->trace, name);
+        search->seen[name] = true;
+        if (text && krait_strtab_add(&search->intervals->spans, text, strlen(text)) == KRAIT_NO_ID)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 /* A field of a span's, or of a slice's arguments, is its key. */
 static int span_key(struct krait_search *search, uint32_t rule, const char *fields, uint32_t *key)
 {
@@ -199,7 +214,7 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
     struct krait_search *search = ctx;
     struct krait_intervals *intervals = search->intervals;
     uint32_t index = (uint32_t)(track - search->trace->tracks);
-    int rc = 0;
+    int rc = see_names(search, batch);
     for (uint32_t rule = 0; rule < search->options->rule_count; rule++) {
         const struct krait_interval_rule *of = &search->options->rules[rule];
         bool is_meant = track->importer == KRAIT_IMPORTER_krait_args && is_of_arguments(search, of);
@@ -266,56 +281,6 @@ static int begin_rule(struct krait_search *search, uint32_t rule, struct krait_e
     return rc == -ENOENT && of->declared_at && search->options->notes
                ? krait_rules_leave_out(search->options->notes, of, err)
                : rc;
-}
-
-/* -- keys that nothing has -- */
-
-static void note_key(struct krait_buf *notes, const struct krait_interval_rule *of,
-                     const struct krait_sought *sought)
-{
-    bool is_call = of->kind == KRAIT_RULE_CALLS;
-    struct krait_suggest suggest = KRAIT_SUGGEST(of->key, strlen(of->key));
-    for (uint32_t i = 0; i < sought->fields.len; i++)
-        krait_suggest_try(&suggest, sought->fields.texts[i]);
-    if (of->is_of_many && !suggest.best)
-        return;
-    krait_fmt_safe(notes, of->key_at);
-    krait_buf_fmt(notes, "there is no %s '", is_call ? "argument" : "field");
-    krait_fmt_safe(notes, of->key);
-    krait_buf_fmt(notes, "' in its %s", is_call ? "calls" : "spans");
-    if (suggest.best) {
-        krait_buf_str(notes, "; did you mean '");
-        krait_fmt_safe(notes, suggest.best);
-        krait_buf_str(notes, "'?");
-    }
-    krait_buf_char(notes, '\n');
-}
-
-/* Whose calls have no recorded arguments, or none where krait looks. */
-static void note_no_arguments(const struct krait_search *search, const struct krait_interval_rule *of)
-{
-    struct krait_buf *notes = search->options->notes;
-    const char *scope = search->has_args && search->options->scope ? search->options->scope : "";
-    krait_fmt_safe(notes, of->key_at);
-    krait_buf_fmt(notes, "no call%s%s has recorded arguments, and so a key%s\n",
-                  search->has_args ? " of it" : "", scope,
-                  *scope ? "" : "; krait record --args records them");
-}
-
-/* A line for each rule whose spans or calls lack the key that was asked for. */
-static void note_keys(const struct krait_search *search)
-{
-    struct krait_buf *notes = search->options->notes;
-    for (uint32_t i = 0; notes && i < search->options->rule_count; i++) {
-        const struct krait_interval_rule *of = &search->options->rules[i];
-        const struct krait_sought *sought = &search->sought[i];
-        if (!of->key || !of->key_at || of->is_hidden || sought->is_left_out || sought->with_key)
-            continue;
-        if (sought->without_key)
-            note_key(notes, of, sought);
-        else if (of->kind == KRAIT_RULE_CALLS)
-            note_no_arguments(search, of);
-    }
 }
 
 static unsigned kinds_of(const struct krait_interval_rule *rule)
@@ -405,12 +370,14 @@ int krait_intervals_find(struct krait_intervals *intervals, const struct krait_t
     int rc = search.sought ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
     for (uint32_t i = 0; i < trace->track_count; i++)
         search.has_args |= trace->tracks[i].importer == KRAIT_IMPORTER_krait_args;
-    for (uint32_t i = 0; i < options->rule_count && !rc; i++)
+    for (uint32_t i = 0; i < options->rule_count && !rc; i++) {
+        search.asks_spans |= options->rules[i].kind == KRAIT_RULE_SPANS;
         rc = begin_rule(&search, i, err);
+    }
     if (rc)
         return rc;
     rc = search_all(&search, damage, size);
-    note_keys(&search);
+    krait_search_note(&search);
     for (uint32_t i = 0; i < options->rule_count; i++) {
         for (uint32_t t = 0; t < options->rules[i].trigger_count; t++)
             intervals->given_up += krait_regex_given_up(options->rules[i].triggers[t].message);
@@ -439,6 +406,7 @@ void krait_intervals_done(struct krait_intervals *intervals)
     free(intervals->stays);
     krait_strtab_done(&intervals->keys);
     krait_strtab_done(&intervals->places);
+    krait_strtab_done(&intervals->spans);
 }
 
 uint32_t krait_stay_place(const struct krait_intervals *intervals, const struct krait_stay *stay,

@@ -71,8 +71,9 @@ struct krait_interval_options {
     bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
     void *ctx;
     bool wants_stays; /* krait_intervals.stays */
-    /* Gets a line for each rule with declared_at that krait leaves out because no function has its name, and for each with
-     * key_at whose spans or calls do not have that key. NULL: the first is an error, the second is not told. */
+    /* Gets a line for each rule with declared_at that krait leaves out because no function has its name, or that found no
+     * span or call, and for each with key_at whose spans or calls do not have that key. NULL: the first is an error, the
+     * others are not told. */
     struct krait_buf *notes;
     const char *scope; /* in these lines, of a part of the trace: " in that time"; NULL: of all */
 };
@@ -136,6 +137,7 @@ struct krait_intervals {
     struct krait_signal_row *signals;
     uint32_t signal_count, signal_cap;
     struct krait_strtab keys;   /* and states */
+    struct krait_strtab spans;  /* the names of all spans, where a rule asks for spans */
     struct krait_strtab places; /* all that have states and are no threads: keys, streams, attributes */
     struct krait_stay *stays;   /* ordered by their ends; those of one place also by time */
     size_t stay_count, stay_cap;
@@ -165,6 +167,9 @@ void krait_intervals_note_given_up(struct krait_buf *notes, const struct krait_i
 
 /* Whether any event matched a rule. */
 bool krait_intervals_has_found(const struct krait_intervals *intervals, uint32_t rule);
+
+/* The name of a span that is most similar, or what is similar already; NULL: none is. */
+const char *krait_intervals_near_span(const struct krait_intervals *intervals, struct krait_suggest *suggest);
 
 /* The quantile `share` of durations, by nearest rank; it reorders `ns`. */
 uint64_t krait_interval_quantile(uint64_t *ns, size_t count, double share);

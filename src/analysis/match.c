@@ -40,6 +40,11 @@ void krait_match_free(struct krait_match *match)
     free(match);
 }
 
+const char *krait_match_pattern(const struct krait_match *match)
+{
+    return match->glob;
+}
+
 /* "", or where parts of names and paths begin and end: pkg.mod, Class.method, f.<locals>.g, lib/app.py. */
 static bool is_edge(char c)
 {
@@ -96,12 +101,48 @@ static uint32_t mark(bool *meant, const struct krait_trace *trace, const struct 
     return found;
 }
 
+void krait_match_suggest(struct krait_suggest *suggest, struct krait_arena *labels,
+                         const struct krait_func *func)
+{
+    char label[4096];
+    krait_suggest_try(suggest, func->name);
+    struct krait_suggest with_label = *suggest;
+    krait_suggest_try(&with_label, krait_func_label(func, label, sizeof(label)));
+    const char *own = with_label.best == label ? krait_arena_strdup(labels, label) : NULL;
+    if (own) {
+        suggest->best = own;
+        suggest->best_distance = with_label.best_distance;
+    }
+}
+
+void krait_match_suggest_any(struct krait_suggest *suggest, struct krait_arena *labels,
+                             const struct krait_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->func_count; i++) {
+        if (!trace->funcs[i].is_own)
+            krait_match_suggest(suggest, labels, &trace->funcs[i]);
+    }
+}
+
+static int no_function(const struct krait_trace *trace, const char *name, struct krait_err *err)
+{
+    struct krait_arena labels = { 0 };
+    struct krait_suggest suggest = KRAIT_SUGGEST(name, strlen(name));
+    krait_match_suggest_any(&suggest, &labels, trace);
+    int rc = suggest.best
+                 ? krait_err_set(err, -ENOENT, "no function '%s' in the trace; did you mean '%s'?", name,
+                                 suggest.best)
+                 : krait_err_set(
+                       err, -ENOENT,
+                       "no function '%s' in the trace; `krait report --filter TEXT` looks for names", name);
+    krait_arena_done(&labels);
+    return rc;
+}
+
 int krait_match_mark(bool *meant, const struct krait_trace *trace, const struct krait_match *match,
                      struct krait_err *err)
 {
     if (mark(meant, trace, match, is_equal) || mark(meant, trace, match, krait_match_text))
         return 0;
-    return krait_err_set(err, -ENOENT,
-                         "no function '%s' in the trace; `krait report --filter TEXT` looks for names",
-                         match->glob);
+    return no_function(trace, match->glob, err);
 }

@@ -8,6 +8,8 @@
 #ifndef KRAIT_ANALYSIS_MATCH_H
 #define KRAIT_ANALYSIS_MATCH_H
 
+#include "base/arena.h"
+#include "base/suggest.h"
 #include "trace/trace.h"
 
 struct krait_match;
@@ -16,13 +18,24 @@ struct krait_match;
 int krait_match_new(struct krait_match **out, const char *pattern, struct krait_err *err);
 void krait_match_free(struct krait_match *match);
 
+/* As it was given. */
+const char *krait_match_pattern(const struct krait_match *match);
+
 bool krait_match_text(const struct krait_match *match, const char *text);
 bool krait_match_func(const struct krait_match *match, const char *module, const char *name,
                       const char *file);
 
 /* Marks those of a trace, by id, that are called like the pattern: name, or module and name, are the text, or
- * else what the pattern means. -ENOENT: there is none. */
+ * else what the pattern means. -ENOENT: there is none; err names the nearest. */
 int krait_match_mark(bool *meant, const struct krait_trace *trace, const struct krait_match *match,
                      struct krait_err *err);
+
+/* Takes a function's name into account, also with its module; `labels` then keeps that. */
+void krait_match_suggest(struct krait_suggest *suggest, struct krait_arena *labels,
+                         const struct krait_func *func);
+
+/* The same of all functions of a trace; krait's own are never meant. */
+void krait_match_suggest_any(struct krait_suggest *suggest, struct krait_arena *labels,
+                             const struct krait_trace *trace);
 
 #endif

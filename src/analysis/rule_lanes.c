@@ -398,15 +398,16 @@ static int add_all(struct making *m)
     return rc;
 }
 
+/* What has a match was told with the name that it looks for. */
 static void note_nothing(const struct making *m)
 {
     struct krait_buf *notes = &m->rules->notes;
     for (uint32_t i = 0; i < m->rules->count; i++) {
-        if (m->rules->items[i].is_hidden || m->rules->items[i].is_unmet ||
-            krait_intervals_has_found(&m->found, i))
+        const struct krait_interval_rule *rule = &m->rules->items[i];
+        if (rule->match || rule->is_hidden || rule->is_unmet || krait_intervals_has_found(&m->found, i))
             continue;
         krait_buf_str(notes, "no event is what '");
-        krait_fmt_safe(notes, m->rules->items[i].name);
+        krait_fmt_safe(notes, rule->name);
         krait_buf_str(notes, "' looks for\n");
     }
 }

@@ -122,11 +122,7 @@ static void tell(struct check *check, const struct krait_rule_name *name, const 
     krait_buf_fmt(&line, "there is no %s '", name->is_field ? "field" : "event");
     krait_fmt_safe(&line, name->name);
     krait_buf_str(&line, name->is_field ? "' in its events" : "' in the trace");
-    if (near) {
-        krait_buf_str(&line, "; did you mean '");
-        krait_fmt_safe(&line, near);
-        krait_buf_str(&line, "'?");
-    }
+    krait_suggest_say(&line, near);
     krait_buf_char(&line, '\n');
     notes->failed |= line.failed;
     if (!notes->failed && !(notes->len && memmem(notes->data, notes->len, line.data, line.len)))

@@ -12,8 +12,19 @@ struct reading {
 
 static int fail(const struct reading *r, const char *why)
 {
-    return krait_err_set(r->err, -EINVAL, "--args: '%s': %s, at '%s'", r->text, why,
-                         *r->at ? r->at : "the end");
+    bool is_end = !*r->at;
+    return krait_err_set(r->err, -EINVAL, "--args: '%s': %s, at %s%s%s", r->text, why, is_end ? "" : "'",
+                         is_end ? "the end" : r->at, is_end ? "" : "'");
+}
+
+/* A function alone. */
+static int names_nothing(const struct reading *r)
+{
+    const char *glob = r->spec->glob;
+    return krait_err_set(
+        r->err, -EINVAL,
+        "--args: '%s' names no argument; write '%s(ARGUMENT)', or '%s -> return' for the result", r->text,
+        glob, glob);
 }
 
 static void skip_blanks(struct reading *r)
@@ -128,7 +139,7 @@ int krait_argspec_read(struct krait_argspec *out, const char *text, struct krait
     if (!rc && *r.at)
         rc = fail(&r, "this is not understood");
     if (!rc && !spec.count)
-        rc = fail(&r, "no argument and no '-> return' is named");
+        rc = names_nothing(&r);
     if (!rc)
         *out = spec;
     return rc;

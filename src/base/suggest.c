@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/suggest.h"
 
+#include "base/fmt.h"
+
 #include <string.h>
 
 enum { LONGEST = 127 }; /* of the words that are compared: dotted names are long */
@@ -41,4 +43,13 @@ void krait_suggest_try(struct krait_suggest *suggest, const char *candidate)
         return;
     suggest->best = candidate;
     suggest->best_distance = d;
+}
+
+void krait_suggest_say(struct krait_buf *out, const char *best)
+{
+    if (!best)
+        return;
+    krait_buf_str(out, "; did you mean '");
+    krait_fmt_safe(out, best);
+    krait_buf_str(out, "'?");
 }

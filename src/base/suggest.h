@@ -5,7 +5,7 @@
 #ifndef KRAIT_BASE_SUGGEST_H
 #define KRAIT_BASE_SUGGEST_H
 
-#include "base/base.h"
+#include "base/buf.h"
 
 struct krait_suggest {
     const char *word; /* what was typed, n bytes */
@@ -23,5 +23,8 @@ struct krait_suggest {
  * (the optimal string alignment distance), and a third of the word may be wrong. A beginning of a candidate
  * counts one. Of equally similar ones the shortest is best. `best` is the candidate itself. */
 void krait_suggest_try(struct krait_suggest *suggest, const char *candidate);
+
+/* Appends "; did you mean 'best'?"; nothing without one. */
+void krait_suggest_say(struct krait_buf *out, const char *best);
 
 #endif

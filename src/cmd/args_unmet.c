@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/args_unmet.h"
 
+#include "analysis/match.h"
 #include "base/argspec.h"
 #include "base/func_glob.h"
 #include "base/json.h"
-#include "base/suggest.h"
 #include "cmd/terminal.h"
 
 #include <string.h>
@@ -25,15 +25,6 @@ static bool is_met(const struct krait_trace *trace, const char *glob)
     return false;
 }
 
-/* A name with its module is compared with such names, one without with the names alone. */
-static void try_func(struct krait_suggest *suggest, struct krait_arena *labels, const struct krait_func *func)
-{
-    const char *label = krait_arena_fmt(labels, "%s.%s", func->module, func->name);
-    krait_suggest_try(suggest, func->name);
-    if (label)
-        krait_suggest_try(suggest, label);
-}
-
 bool krait_args_unmet(struct krait_buf *out, const struct krait_trace *trace, const char *text)
 {
     struct krait_argspec spec;
@@ -44,7 +35,7 @@ bool krait_args_unmet(struct krait_buf *out, const struct krait_trace *trace, co
     struct krait_arena labels = { 0 };
     for (uint32_t i = 0; i < trace->func_count; i++) {
         if (is_python(&trace->funcs[i]))
-            try_func(&suggest, &labels, &trace->funcs[i]);
+            krait_match_suggest(&suggest, &labels, &trace->funcs[i]);
     }
     krait_buf_fmt(out, "'%s' matched no recorded function", text);
     if (suggest.best)

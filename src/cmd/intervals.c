@@ -219,7 +219,7 @@ static int make_match(struct intervals *intervals, struct krait_interval_rule *r
 {
     int rc = krait_rules_match(&intervals->rules, rule, rule->given[0], err);
     bool is_call = rule->kind == KRAIT_RULE_CALLS;
-    rule->declared_at = is_call ? "--call" : NULL;
+    rule->declared_at = is_call ? "--call" : "--span";
     return rc ? rc : add_keys(intervals, rule, is_call ? "--call" : "--span", err);
 }
 
@@ -368,13 +368,6 @@ void krait_intervals_of_done(struct intervals_of *of)
     krait_trace_close(of->trace);
 }
 
-static void note_no_span(struct intervals *intervals, const char *name)
-{
-    krait_buf_str(&intervals->notes, "no span is called '");
-    krait_fmt_safe(&intervals->notes, name);
-    krait_buf_fmt(&intervals->notes, "'%s\n", krait_select_scope(&intervals->options->select));
-}
-
 static void note_no_match(struct intervals *intervals, const struct intervals_of *of, const char *option,
                           const char *pattern)
 {
@@ -386,26 +379,13 @@ static void note_no_match(struct intervals *intervals, const struct intervals_of
                   krait_select_scope(&intervals->options->select));
 }
 
-/* Of a function that the trace does not have, krait has told already; and of calls without arguments, if they have to have
- * a key. */
-static void note_no_call(struct intervals *intervals, const struct intervals_of *of,
-                         const struct krait_interval_rule *rule)
-{
-    struct krait_err ignored;
-    KRAIT_AUTO_FREE bool *calls = calloc((size_t)of->trace->func_count + 1, sizeof(*calls));
-    if (rule->key || !calls || krait_match_mark(calls, of->trace, rule->match, &ignored))
-        return;
-    krait_buf_str(&intervals->notes, "no call of '");
-    krait_fmt_safe(&intervals->notes, rule->given[0]);
-    krait_buf_fmt(&intervals->notes, "'%s\n", krait_select_scope(&intervals->options->select));
-}
-
-/* Rules of files that found nothing. */
+/* Rules of files that found nothing, of spans and calls aside: those are told with the names that they look for. */
 static void note_declared(struct intervals *intervals, const struct intervals_of *of)
 {
     for (uint32_t i = 0; i < intervals->rules.count; i++) {
         const struct krait_interval_rule *rule = &intervals->rules.items[i];
-        if (rule->given[0] || rule->is_hidden || rule->is_unmet || krait_intervals_has_found(&of->found, i))
+        if (rule->given[0] || rule->match || rule->is_hidden || rule->is_unmet ||
+            krait_intervals_has_found(&of->found, i))
             continue;
         krait_buf_str(&intervals->notes, "no event is what '");
         krait_fmt_safe(&intervals->notes, rule->name);
@@ -428,28 +408,18 @@ static void note_pair(struct intervals *intervals, const struct intervals_of *of
                       intervals->rules.items[rule].given[starts > 0]);
 }
 
-static void note_unfound(struct intervals *intervals, const struct intervals_of *of,
-                         const struct krait_interval_rule *rule)
-{
-    if (rule->kind == KRAIT_RULE_SPANS)
-        note_no_span(intervals, rule->given[0]);
-    else if (rule->kind == KRAIT_RULE_CALLS)
-        note_no_call(intervals, of, rule);
-    else
-        note_no_match(intervals, of, rule->kind == KRAIT_RULE_STATES ? "state" : "signal", rule->given[0]);
-}
-
 void krait_intervals_note_nothing(struct intervals *intervals, const struct intervals_of *of)
 {
     note_declared(intervals, of);
     for (uint32_t i = 0; i < intervals->rules.count; i++) {
         const struct krait_interval_rule *rule = &intervals->rules.items[i];
-        if (!rule->given[0])
+        if (!rule->given[0] || rule->match)
             continue;
         if (rule->kind == KRAIT_RULE_PAIRS)
             note_pair(intervals, of, i);
         else if (!krait_intervals_has_found(&of->found, i))
-            note_unfound(intervals, of, rule);
+            note_no_match(intervals, of, rule->kind == KRAIT_RULE_STATES ? "state" : "signal",
+                          rule->given[0]);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "analysis/match.h"
 #include "base/fmt.h"
+#include "cmd/within.h"
 #include "trace/kernel/own_threads.h"
 
 #include <string.h>
@@ -166,6 +167,8 @@ static int find_calls(struct krait_why **found, const struct path_pick *pick, co
                                          .ctx = (void *)&o->select };
     int rc = meant ? krait_match_new(&match, o->call, err) : krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : krait_match_mark(meant, trace, match, err);
+    if (rc == -ENOENT)
+        rc = krait_within_no_function(pick->trace, match, "--call", err);
     if (!rc && krait_why_new(found, trace, &options))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     krait_match_free(match);

@@ -255,7 +255,9 @@ static int report_one(struct report *report, struct krait_trace **trace, char **
     krait_progress_begin(&progress, "report", *trace);
     rc = make_report(report, err);
     krait_progress_end(&progress);
-    return rc;
+    const struct report_options *o = report->options;
+    const char *option = o->why ? "--why" : o->callers ? "--callers" : "--callees";
+    return rc == -ENOENT && report->asked ? krait_within_no_function(*trace, report->asked, option, err) : rc;
 }
 
 static int run_report(void *values, int argc, char **argv)

@@ -85,9 +85,11 @@ struct search {
     struct krait_interval_rule rule;
     struct krait_trigger triggers[2]; /* of it, where it is between messages */
     struct krait_rules declared;
-    uint32_t named;           /* which of these the name is of; KRAIT_NO_ID: of none */
-    struct krait_strtab keys; /* of the intervals of that one, or its states */
-    bool is_unended;          /* it has such a state, which did not end */
+    uint32_t named;               /* which of these the name is of; KRAIT_NO_ID: of none */
+    struct krait_strtab keys;     /* of the intervals of that one, or its states */
+    struct krait_intervals spans; /* what a search for spans found, if it found none: their names */
+    struct krait_arena labels;    /* of functions that may be meant */
+    bool is_unended;              /* it has such a state, which did not end */
 };
 
 static void search_done(struct search *search)
@@ -98,6 +100,8 @@ static void search_done(struct search *search)
     krait_match_free(search->rule.match);
     krait_rules_done(&search->declared);
     krait_strtab_done(&search->keys);
+    krait_intervals_done(&search->spans);
+    krait_arena_done(&search->labels);
 }
 
 static void forget_found(struct search *search)
@@ -257,7 +261,9 @@ static int find_named(struct search *search, const char *name, struct krait_err 
     rc = rc ? rc : find(search, err);
     if (rc || search->found.count)
         return rc;
-    forget_found(search);
+    krait_intervals_done(&search->spans);
+    search->spans = search->found;
+    search->found = (struct krait_intervals){ 0 };
     search->rule.kind = KRAIT_RULE_CALLS;
     rc = find(search, &ignored);
     if (rc == -ENOMEM)
@@ -289,29 +295,32 @@ static bool is_signal(const struct search *search, const char *name)
     return false;
 }
 
-/* The declared name that is meant, or the function if that is nearer; NULL: none is near. */
-static const char *nearest_name(const struct search *search, const char *name)
+/* The first, or the second if it is nearer. */
+static const char *nearer(const struct krait_suggest *a, const struct krait_suggest *b)
 {
-    struct krait_suggest suggest = KRAIT_SUGGEST(name, strlen(name));
+    return b->best && (!a->best || b->best_distance < a->best_distance) ? b->best : a->best;
+}
+
+/* The declared name or the span that is meant, or the function if that is nearer; NULL: none is near. */
+static const char *nearest_name(struct search *search, const char *name)
+{
+    struct krait_suggest suggest = KRAIT_SUGGEST(name, strlen(name)), of_funcs = suggest;
     for (uint32_t i = 0; i < search->declared.count; i++) {
         if (has_intervals(&search->declared.items[i]))
             krait_suggest_try(&suggest, search->declared.items[i].name);
     }
-    struct krait_suggest of_funcs = KRAIT_SUGGEST(name, strlen(name));
-    for (uint32_t i = 0; i < search->trace->func_count; i++)
-        krait_suggest_try(&of_funcs, search->trace->funcs[i].name);
-    bool is_nearer = of_funcs.best && (!suggest.best || of_funcs.best_distance < suggest.best_distance);
-    return is_nearer ? of_funcs.best : suggest.best;
+    krait_intervals_near_span(&search->spans, &suggest);
+    krait_match_suggest_any(&of_funcs, &search->labels, search->trace);
+    return nearer(&suggest, &of_funcs);
 }
 
 /* The key of a rule that is meant, or the function of a module or class that is called like the rule, if that is nearer; NULL:
  * none is near. */
 static const char *nearest_key(const struct search *search, const char *rule, const char *key)
 {
-    struct krait_suggest suggest = KRAIT_SUGGEST(key, strlen(key));
+    struct krait_suggest suggest = KRAIT_SUGGEST(key, strlen(key)), of_funcs = suggest;
     for (uint32_t i = 0; i < search->keys.len; i++)
         krait_suggest_try(&suggest, search->keys.texts[i]);
-    struct krait_suggest of_funcs = KRAIT_SUGGEST(key, strlen(key));
     size_t n = strlen(rule);
     for (uint32_t i = 0; i < search->trace->func_count; i++) {
         const struct krait_func *f = &search->trace->funcs[i];
@@ -320,8 +329,7 @@ static const char *nearest_key(const struct search *search, const char *rule, co
         else if (strcmp(f->module, rule) == 0)
             krait_suggest_try(&of_funcs, f->name);
     }
-    bool is_nearer = of_funcs.best && (!suggest.best || of_funcs.best_distance < suggest.best_distance);
-    return is_nearer ? of_funcs.best : suggest.best;
+    return nearer(&suggest, &of_funcs);
 }
 
 /* The first keys, or states, for a message. */
@@ -363,7 +371,7 @@ static int refuse_declared(const struct search *search, const char *name, const 
     return refuse_key(search, key, err);
 }
 
-static int refuse_none(const struct search *search, const char *name, const char *key, struct krait_err *err)
+static int refuse_none(struct search *search, const char *name, const char *key, struct krait_err *err)
 {
     const char *word = nearest_word(name), *near = word ? NULL : nearest_name(search, name);
     if (search->named != KRAIT_NO_ID)
@@ -389,7 +397,7 @@ static int refuse_none(const struct search *search, const char *name, const char
                          name);
 }
 
-static int pick(const struct search *search, const struct asked *asked, size_t *index, struct krait_err *err)
+static int pick(struct search *search, const struct asked *asked, size_t *index, struct krait_err *err)
 {
     size_t count = search->found.count;
     if (!count)
@@ -599,4 +607,22 @@ int krait_within(struct krait_select *select, struct krait_trace *trace, const c
     if (rc)
         tell_notes(&of_files);
     return rc;
+}
+
+int krait_within_no_function(struct krait_trace *trace, const struct krait_match *asked, const char *option,
+                             struct krait_err *err)
+{
+    KRAIT_CLEANUP(search_done) struct search search = { .trace = trace, .named = KRAIT_NO_ID };
+    KRAIT_AUTO_FREE bool *meant = calloc((size_t)trace->func_count + 1, sizeof(*meant));
+    const char *name = krait_match_pattern(asked);
+    struct krait_select all = { 0 };
+    struct krait_err ignored;
+    search.select = &all;
+    search.rule.kind = KRAIT_RULE_SPANS;
+    if (!meant || !krait_match_mark(meant, trace, asked, &ignored) ||
+        krait_match_new(&search.rule.match, name, &ignored) || find(&search, &ignored) || !search.found.count)
+        return err->code;
+    return krait_err_set(
+        err, -ENOENT, "'%s' is a span, not a function; use --within '%s' with %s and the name of a function",
+        name, name, option);
 }

@@ -8,6 +8,7 @@
 #ifndef KRAIT_CMD_WITHIN_H
 #define KRAIT_CMD_WITHIN_H
 
+#include "analysis/match.h"
 #include "cmd/select.h"
 
 /* Makes the interval that select->within names, if it names one, the selection's range, and says on stderr which it is. If
@@ -16,5 +17,10 @@
  * -ENOENT, -EINVAL or -ENOMEM, with err set. */
 int krait_within(struct krait_select *select, struct krait_trace *trace, const char *verb,
                  struct krait_err *err);
+
+/* After a failure: if `asked` names no function but spans, `err` says so, and that --within goes with `option`. Returns
+ * err's code. */
+int krait_within_no_function(struct krait_trace *trace, const struct krait_match *asked, const char *option,
+                             struct krait_err *err);
 
 #endif

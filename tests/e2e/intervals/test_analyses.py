@@ -199,7 +199,7 @@ WRONG = [
     ("[interval.a]\nstrat = 'x'\nstop = 'y'\n", "own.toml:2: interval.a.strat: there is no key 'strat'; did you mean 'start'?"),
     ("[interval.a]\nstart = 'x'\n", "own.toml:1: interval.a: an interval has a start and a stop, or a call, or a span"),
     ("[interval.a]\nstart = '(x'\nstop = 'y'\n", "own.toml:2: interval.a.start: '(x' is no regular expression"),
-    ("[interval.a]\nstart = 'x'\nstop = 'y'\npairing = 'newest'\n", "own.toml:4: interval.a.pairing: there is no pairing 'newest'; there is order, nested, latest"),
+    ("[interval.a]\nstart = 'x'\nstop = 'y'\npairing = 'newest'\n", "own.toml:4: interval.a.pairing: there is no pairing 'newest'; use one of: order, nested, latest"),
     ("[interval.a]\nstart = 'x'\nstop = { where = { b = 1 } }\n", "own.toml:3: interval.a.stop: it needs a message or an event"),
     ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = [] } }\n", "own.toml:3: interval.a.stop.where.b: an empty array is never matched"),
     ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = ['< 1', 2] } }\n", "'<' compares with one number"),
@@ -209,7 +209,10 @@ WRONG = [
     ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '=>20' }\n", "own.toml:4: state.a.where.n: there is no comparison '=>'; did you mean '>='?"),
     ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '= 20' }\n", "own.toml:4: state.a.where.n: there is no comparison '='; did you mean '=='?"),
     ("[interval.a]\ncall = 'f'\nstart = 'x'\n", "own.toml:1: interval.a: an interval has a start and a stop, or a call, or a span"),
-    ("[interval.a]\nspan = 'f'\nwithin = 'order'\n", "own.toml:3: interval.a.within: there is no interval 'order'"),
+    ("[interval.a]\nspan = 'f'\nwithin = 'order'\n", "own.toml:3: interval.a.within: there is no interval 'order'; no other is declared\n"),
+    ("[interval.a]\nspan = 'f'\nwithin = 'order'\n[state.s]\nmessage = '(x)'\n[interval.bb]\ncall = 'g'\n", "own.toml:3: interval.a.within: there is no interval 'order'; use one of: bb\n"),
+    ("[lane.a]\nshow = 'b'\n[lane.b]\nshow = 'a'\n", "own.toml:2: lane.a.show: 'b' is a lane, and a lane shows intervals, states and signals\n"),
+    ("[lane.a]\nshow = 'b'\n", "own.toml:2: lane.a.show: there is no interval, state or signal 'b'; no other is declared\n"),
     ("[interval.a]\nspan = 'f'\nwithin = 'b'\n[interval.b]\nspan = 'g'\nwithin = 'c'\n[interval.c]\nspan = 'h'\nwithin = 'a'\n", "own.toml:3: interval.a.within: 'a' is within 'b', which is within it: a circle"),
     ("[interval.a]\nspan = 'f'\nwithin = 'a'\n", "a circle"),
     ("[state.a]\nevent = 'x'\n", "own.toml:1: state.a: it needs a state, or a message with a group in round brackets for it"),
@@ -219,7 +222,7 @@ WRONG = [
     ("[interval.start]\nstart = 'x'\n", "own.toml:1: interval.start: an interval has a start and a stop"),
     ("[interval.a]\nstart = { event = 'x', key = '$thred' }\nstop = { event = 'y', key = '$thread' }\n", "own.toml:2: interval.a.start.key: there is no part '$thred'; did you mean '$thread'?"),
     ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { '$cpuu' = 1 } }\n", "own.toml:3: interval.a.stop.where.$cpuu: there is no part '$cpuu'; did you mean '$cpu'?"),
-    ("[state.a]\nevent = 'x'\nstate = 'on {$node}'\n", "own.toml:3: state.a.state: there is no part '$node'; there is $event, $*, $cpu, $thread, $host"),
+    ("[state.a]\nevent = 'x'\nstate = 'on {$node}'\n", "own.toml:3: state.a.state: there is no part '$node'; use one of: $event, $*, $cpu, $thread, $host"),
     ("[signal.a]\nevent = 'x'\nvalue = 7\n", "own.toml:3: signal.a.value: it has to be the name of a field"),
     ("[interval.a]\nspan = 'f'\n[signal.a]\nmessage = '(x)'\n", "own.toml:3: signal.a: there is another one of that name"),
     ("[interval.a]\nstart = { event = 'x', key = 'tid' }\nstop = 'y'\n", "own.toml:3: interval.a.stop: it needs a key, as 'start' has\n"),
@@ -457,6 +460,9 @@ call = "main.work"
 
 [interval.other]
 call = "nobody.knows"
+
+[interval.near]
+call = "wrk"
 """
 
 
@@ -465,7 +471,9 @@ def test_a_rule_of_an_unknown_function_is_left_out(synth, krait, declare, tmp_pa
     folder = synth("process 7 python3\ncode 1 python main work app.py 1\nthread 7\n0us call 1\n10us return\n")
     done = subprocess.run([krait, words[0], folder, "-f", declare(MIXED), *words[1:]], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "own.toml:6: 'other' is left out: no function 'nobody.knows' in the trace" in " ".join(done.stderr.split())
+    told = " ".join(done.stderr.split())
+    assert "own.toml:6: 'other' is left out: no function 'nobody.knows' in the trace; `krait report" in told
+    assert "own.toml:9: 'near' is left out: no function 'wrk' in the trace; did you mean 'work'?" in told and "looks for " not in told.replace("looks for names", "")
     if words == ["intervals"]:
         assert re.search(r"\b1\b.*work", done.stdout)
 

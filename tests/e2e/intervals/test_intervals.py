@@ -207,6 +207,8 @@ def test_what_matches_nothing_says_where_to_look(synth, krait):
     by_key = ["--start", "begi(?P<key>n)", "--by", "key"]
     for options, why in [
         (["--call", "nobody", "--csv"], "--call: no function 'nobody' in the trace"),
+        (["--call", "wrk"], "--call: no function 'wrk' in the trace; did you mean 'work'?\n"),
+        (["--call", "ap.work"], "--call: no function 'ap.work' in the trace; did you mean 'app.work'?\n"),
         (["--call", "work", "--until", "10us"], "no call of 'work' in that time\n"),
         (["--call", "work", "--from", "40us", "--thread", "T0", "--json"], "no call of 'work' in that time on those threads\n"),
         (["--start", "Begin", "--stop", "end", "--csv"], "none of 3 messages matches --start 'Begin'"),
@@ -505,8 +507,17 @@ def test_spans_are_intervals_with_their_fields_as_keys(record, krait, python):
     assert collections["intervals"] >= 1
     (imports,) = verb_json(krait, "intervals", run.path, "--span", "asyncio.*")["rows"]
     assert imports["intervals"] > 5
-    text = subprocess.run([krait, "intervals", run.path, "--span", "nobody"], capture_output=True, text=True, check=True)
-    assert "no span is called 'nobody'" in text.stderr
+
+    (run.path / "own.toml").write_text("[interval.serving]\nspan = 'srve'\n")
+    for options, status, told in [
+        (["intervals", "--span", "nobody"], 0, "no span is called 'nobody'\n"),
+        (["intervals", "--span", "srve"], 0, "no span is called 'srve'; did you mean 'serve'?\n"),
+        (["intervals", "-f", run.path / "own.toml"], 0, f"{run.path}/own.toml:2: 'serving' finds nothing: no span is called 'srve'; did you mean 'serve'?\n"),
+        (["report", "--within", "laod:1"], 1, "krait report: --within: there is no span 'laod', and no call of such a function; did you mean 'load'?\n"),
+        (["report", "--why", "load"], 1, "krait report: 'load' is a span, not a function; use --within 'load' with --why and the name of a function\n"),
+    ]:
+        done = subprocess.run([krait, options[0], run.path, *options[1:]], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (status, told)
 
 
 def test_system_calls_are_intervals(both, krait):

@@ -235,9 +235,9 @@ def test_a_functions_locals_are_its_own(record, python):
 @pytest.mark.parametrize(
     "spec, why",
     [
-        ("f", "no argument and no '-> return' is named"),
+        ("Cart.add", "--args: 'Cart.add' names no argument; write 'Cart.add(ARGUMENT)', or 'Cart.add -> return' for the result\n"),
         ("(x)", "the function is missing"),
-        ("f(x", "a ')' is missing, at 'the end'"),
+        ("f(x", "a ')' is missing, at the end\n"),
         ("f(x.)", "a name is missing, at ')'"),
         ("f(1)", "a name is missing, at '1)'"),
         ("f(x!s)", "only !r and !h can follow a name"),

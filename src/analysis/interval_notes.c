@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the user is told of a search that found less than was asked for: names that no span, call or field has.
+ */
+#include "analysis/interval_search.h"
+#include "base/fmt.h"
+#include "base/suggest.h"
+
+#include <string.h>
+
+/* -- keys that nothing has -- */
+
+static void note_key(struct krait_buf *notes, const struct krait_interval_rule *of,
+                     const struct krait_sought *sought)
+{
+    bool is_call = of->kind == KRAIT_RULE_CALLS;
+    struct krait_suggest suggest = KRAIT_SUGGEST(of->key, strlen(of->key));
+    for (uint32_t i = 0; i < sought->fields.len; i++)
+        krait_suggest_try(&suggest, sought->fields.texts[i]);
+    if (of->is_of_many && !suggest.best)
+        return;
+    krait_fmt_safe(notes, of->key_at);
+    krait_buf_fmt(notes, "there is no %s '", is_call ? "argument" : "field");
+    krait_fmt_safe(notes, of->key);
+    krait_buf_fmt(notes, "' in its %s", is_call ? "calls" : "spans");
+    krait_suggest_say(notes, suggest.best);
+    krait_buf_char(notes, '\n');
+}
+
+/* Whose calls have no recorded arguments, or none where krait looks. */
+static void note_no_arguments(const struct krait_search *search, const struct krait_interval_rule *of)
+{
+    struct krait_buf *notes = search->options->notes;
+    const char *scope = search->has_args && search->options->scope ? search->options->scope : "";
+    krait_fmt_safe(notes, of->key_at);
+    krait_buf_fmt(notes, "no call%s%s has recorded arguments, and so a key%s\n",
+                  search->has_args ? " of it" : "", scope,
+                  *scope ? "" : "; krait record --args records them");
+}
+
+/* A line for each rule whose spans or calls lack the key that was asked for. */
+static void note_keys(const struct krait_search *search)
+{
+    struct krait_buf *notes = search->options->notes;
+    for (uint32_t i = 0; notes && i < search->options->rule_count; i++) {
+        const struct krait_interval_rule *of = &search->options->rules[i];
+        const struct krait_sought *sought = &search->sought[i];
+        if (!of->key || !of->key_at || of->is_hidden || sought->is_left_out || sought->with_key)
+            continue;
+        if (sought->without_key)
+            note_key(notes, of, sought);
+        else if (of->kind == KRAIT_RULE_CALLS)
+            note_no_arguments(search, of);
+    }
+}
+
+/* -- names that nothing has -- */
+
+const char *krait_intervals_near_span(const struct krait_intervals *intervals, struct krait_suggest *suggest)
+{
+    for (uint32_t i = 0; i < intervals->spans.len; i++)
+        krait_suggest_try(suggest, intervals->spans.texts[i]);
+    return suggest->best;
+}
+
+/* "no span is called 'Requst' in that time; did you mean 'Request'?" */
+static void note_name(const struct krait_search *search, const struct krait_interval_rule *of,
+                      const char *near)
+{
+    struct krait_buf *notes = search->options->notes;
+    const char *asked = krait_match_pattern(of->match), *scope = search->options->scope;
+    if (!of->given[0]) {
+        krait_fmt_safe(notes, of->declared_at);
+        krait_buf_str(notes, ": '");
+        krait_fmt_safe(notes, of->name);
+        krait_buf_str(notes, "' finds nothing: ");
+    }
+    krait_buf_str(notes, of->kind == KRAIT_RULE_SPANS ? "no span is called '" : "no call of '");
+    krait_fmt_safe(notes, asked);
+    krait_buf_fmt(notes, "'%s", scope ? scope : "");
+    krait_suggest_say(notes, near);
+    krait_buf_char(notes, '\n');
+}
+
+/* A line for each rule of spans that found none, and of calls of a function that was not called. */
+static void note_names(const struct krait_search *search)
+{
+    for (uint32_t i = 0; search->options->notes && i < search->options->rule_count; i++) {
+        const struct krait_interval_rule *of = &search->options->rules[i];
+        bool is_span = of->kind == KRAIT_RULE_SPANS;
+        if (!of->declared_at || of->is_hidden || search->sought[i].is_left_out || (!is_span && of->key) ||
+            krait_intervals_has_found(search->intervals, i))
+            continue;
+        const char *asked = krait_match_pattern(of->match);
+        struct krait_suggest suggest = KRAIT_SUGGEST(asked, strlen(asked));
+        const char *near = is_span ? krait_intervals_near_span(search->intervals, &suggest) : NULL;
+        note_name(search, of, near);
+    }
+}
+
+void krait_search_note(const struct krait_search *search)
+{
+    note_keys(search);
+    note_names(search);
+}

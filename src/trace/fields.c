@@ -195,6 +195,36 @@ bool krait_fields_get_json(const char *text, size_t n, const char *path, struct 
     return found;
 }
 
+static void add_member(struct krait_buf *to, const char *text, size_t n, const struct krait_json *member)
+{
+    const char *value = text + member->at;
+    krait_buf_str(to, to->len > 1 ? "," : "");
+    krait_json_cstr(to, member->key);
+    krait_buf_char(to, ':');
+    krait_buf_add(to, value, (size_t)(pass_value(value, text + n) - value));
+}
+
+int krait_fields_join_json(struct krait_buf *to, const char *before, const char *later)
+{
+    KRAIT_CLEANUP(krait_arena_done) struct krait_arena arena = { 0 };
+    struct krait_json *old, *new;
+    size_t old_n = strlen(before), new_n = strlen(later);
+    int rc = krait_json_read(&old, &arena, before, old_n, 0, NULL);
+    rc = rc ? rc : krait_json_read(&new, &arena, later, new_n, 0, NULL);
+    if (rc || old->kind != KRAIT_JSON_OBJECT || new->kind != KRAIT_JSON_OBJECT)
+        return rc ? rc : -EBADMSG;
+    krait_buf_clear(to);
+    krait_buf_char(to, '{');
+    for (const struct krait_json *at = old->first; at; at = at->next) {
+        if (!krait_json_get(new, at->key))
+            add_member(to, before, old_n, at);
+    }
+    for (const struct krait_json *at = new->first; at; at = at->next)
+        add_member(to, later, new_n, at);
+    krait_buf_char(to, '}');
+    return to->failed ? -ENOMEM : 0;
+}
+
 /* `way`: of the object, with a dot behind it, or empty. */
 static int add_names(struct krait_strtab *to, const struct krait_json *object, struct krait_buf *way)
 {

@@ -30,6 +30,10 @@ bool krait_fields_get(struct krait_fields fields, const char *path, struct krait
 /* The same of a JSON object, as spans' fields are; the whole path may be the name of one. */
 bool krait_fields_get_json(const char *json, size_t n, const char *path, struct krait_buf *to);
 
+/* Replaces what is in `to` by the fields of both objects; where both have one, by that of `later`. Returns 0, -ENOMEM, or
+ * -EBADMSG if one is no JSON object, and then `to` is as it was. */
+int krait_fields_join_json(struct krait_buf *to, const char *before, const char *later);
+
 /* Adds the names of the fields of a JSON object, and the ways to those in objects in it: "who.name". Returns 0 or -ENOMEM. */
 int krait_fields_names_json(struct krait_strtab *to, const char *json, size_t n);
 

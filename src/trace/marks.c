@@ -14,11 +14,11 @@
 
 #include <string.h>
 
-/* Other importers read events that are calls, definitions, waits: by the names before the colon. */
+/* Other importers read events that are calls, definitions, waits: by how the names begin. */
 bool krait_marks_read(const char *event)
 {
-    static const char *const others[] = { "python:", "c:",       "code:",  "thread:",
-                                          "gil:",    "process:", "krait:", "task:" };
+    static const char *const others[] = { "python:", "c:",    "code:", "thread:", "gil:",       "process:",
+                                          "krait:",  "task:", "told:", "link:",   "span:rename" };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(others); i++) {
         if (strncmp(event, others[i], strlen(others[i])) == 0)
             return false;

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "event/steps.h"
+#include "trace/fields.h"
 #include "trace/import.h"
 #include "trace/span_lanes.h"
 #include "trace/tasks.h"
@@ -34,9 +35,48 @@ struct place {
 struct spans {
     struct place *places;
     uint32_t count, cap;
-    struct krait_map *away; /* by process: id to the end that another thread tells */
+    struct away *away; /* by process */
     uint32_t processes;
 };
+
+/* What other threads than that of its begin tell of a span. */
+struct told {
+    uint64_t end_ns; /* 0: not told */
+    uint32_t name;   /* KRAIT_NO_ID: as at its begin */
+    char *fields;    /* of its end; NULL: none */
+};
+
+struct away {
+    struct krait_map index; /* id to that of `told` */
+    struct told *told;
+    uint32_t count, cap;
+};
+
+static void away_done(struct away *away)
+{
+    for (uint32_t i = 0; i < away->count; i++)
+        free(away->told[i].fields);
+    free(away->told);
+    krait_map_done(&away->index);
+}
+
+static const struct told *find_told(const struct away *away, uint64_t id)
+{
+    const uint64_t *index = away ? krait_map_get(&away->index, id) : NULL;
+    return index ? &away->told[*index] : NULL;
+}
+
+/* NULL: memory is out. */
+static struct told *add_told(struct away *away, uint64_t id)
+{
+    const uint64_t *index = krait_map_get(&away->index, id);
+    if (index)
+        return &away->told[*index];
+    if (!KRAIT_GROW(away->told, away->cap, away->count + 1) || krait_map_put(&away->index, id, away->count))
+        return NULL;
+    away->told[away->count] = (struct told){ .name = KRAIT_NO_ID };
+    return &away->told[away->count++];
+}
 
 /* -- reading a thread -- */
 
@@ -71,8 +111,8 @@ struct reading {
     const struct krait_trace *trace;
     const struct krait_image *image;
     const struct krait_process *process;
-    struct krait_map *away;              /* ends without a begin are noted there; NULL: it is complete */
-    const struct krait_map *known;       /* ... and are known from there */
+    struct away *away;                   /* ends without a begin are noted there; NULL: it is complete */
+    const struct away *known;            /* ... and are known from there */
     const struct krait_walking *walking; /* NULL: nothing is handed out */
     struct owner *owners;                /* the first are the thread's, by kind */
     uint32_t owner_count, owner_cap;
@@ -248,19 +288,20 @@ static int end_elsewhere(struct reading *r, uint64_t until_ns)
     return rc;
 }
 
-/* {"a":1} and {"b":2} are {"a":1,"b":2}. Nothing where they are not kept, or memory is out. */
+/* {"a":1,"c":3} and {"a":2} are {"c":3,"a":2}. Nothing where they are not kept, or memory is out. */
 static void add_fields(const struct reading *r, struct open *span, const char *fields)
 {
-    size_t had = span->fields ? strlen(span->fields) : 0, n = strlen(fields);
-    if (!r->walking || n <= strlen("{}"))
+    struct krait_buf both = { 0 };
+    if (!r->walking || strlen(fields) <= strlen("{}"))
         return;
-    struct krait_buf all = { .data = span->fields, .len = had ? had - 1 : 0, .cap = had ? had + 1 : 0 };
-    if (!krait_buf_room(&all, n))
-        return;
-    krait_buf_str(&all, fields);
-    if (had)
-        all.data[had - 1] = ',';
-    span->fields = all.data;
+    if (!span->fields) {
+        span->fields = strdup(fields);
+    } else if (krait_fields_join_json(&both, span->fields, fields) == 0) {
+        free(span->fields);
+        span->fields = both.data;
+    } else {
+        krait_buf_done(&both);
+    }
 }
 
 /* -- events -- */
@@ -275,7 +316,7 @@ static uint32_t running_task(const struct reading *r)
 static int on_begin(struct reading *r, uint64_t t_ns, const struct krait_payload_span_begin *event)
 {
     const uint64_t *name = krait_map_get(&r->image->names, event->name);
-    const uint64_t *end_ns = r->known ? krait_map_get(r->known, event->id) : NULL;
+    const struct told *told = find_told(r->known, event->id);
     if (event->category >= KINDS || !name) /* of a later version, or not defined */
         return 0;
     bool is_users = event->category == KRAIT_span_category_user;
@@ -283,25 +324,59 @@ static int on_begin(struct reading *r, uint64_t t_ns, const struct krait_payload
     if (owner == KRAIT_NO_ID || trim_index(r) || !KRAIT_GROW(r->open, r->cap, r->count + 1) ||
         krait_map_put(&r->index, event->id, r->base + r->count + 1))
         return -ENOMEM;
-    bool is_elsewhere = end_ns && *end_ns >= t_ns;
+    bool is_elsewhere = told && told->end_ns >= t_ns;
     r->elsewhere += is_elsewhere;
-    r->open[r->count++] = (struct open){ .id = event->id,
-                                         .begin_ns = t_ns,
-                                         .end_ns = is_elsewhere ? *end_ns : 0,
-                                         .name = (uint32_t)*name,
-                                         .owner = owner };
+    r->open[r->count++] =
+        (struct open){ .id = event->id,
+                       .begin_ns = t_ns,
+                       .end_ns = is_elsewhere ? told->end_ns : 0,
+                       .name = told && told->name != KRAIT_NO_ID ? told->name : (uint32_t)*name,
+                       .owner = owner };
     add_fields(r, &r->open[r->count - 1], event->fields);
+    if (is_elsewhere && told->fields)
+        add_fields(r, &r->open[r->count - 1], told->fields);
+    return 0;
+}
+
+/* NULL: it did not begin in this thread, or is not open any more. */
+static struct open *find_open(struct reading *r, uint64_t id)
+{
+    const uint64_t *number = krait_map_get(&r->index, id);
+    return number && *number ? &r->open[*number - 1 - r->base] : NULL;
+}
+
+static int note_end(struct away *away, uint64_t t_ns, const struct krait_payload_span_end *event)
+{
+    struct told *told = add_told(away, event->id);
+    if (!told)
+        return -ENOMEM;
+    told->end_ns = t_ns;
+    free(told->fields);
+    told->fields = strlen(event->fields) > strlen("{}") ? strdup(event->fields) : NULL;
     return 0;
 }
 
 static int on_end(struct reading *r, uint64_t t_ns, const struct krait_payload_span_end *event)
 {
-    const uint64_t *number = krait_map_get(&r->index, event->id);
-    if (!number || !*number)
-        return r->away ? krait_map_put(r->away, event->id, t_ns) : 0;
-    struct open *span = &r->open[*number - 1 - r->base];
+    struct open *span = find_open(r, event->id);
+    if (!span)
+        return r->away ? note_end(r->away, t_ns, event) : 0;
     add_fields(r, span, event->fields);
     return end_open(r, span, t_ns);
+}
+
+static int on_rename(struct reading *r, const struct krait_payload_span_rename *event)
+{
+    const uint64_t *name = krait_map_get(&r->image->names, event->name);
+    struct open *span = find_open(r, event->id);
+    if (name && span)
+        span->name = (uint32_t)*name;
+    if (!name || span || !r->away)
+        return 0;
+    struct told *told = add_told(r->away, event->id);
+    if (told)
+        told->name = (uint32_t)*name;
+    return told ? 0 : -ENOMEM;
 }
 
 static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
@@ -309,6 +384,7 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
     struct reading *r = ctx;
     struct krait_payload_span_begin begin;
     struct krait_payload_span_end end;
+    struct krait_payload_span_rename renamed;
     if (krait_breaks_pass(&r->breaks, t_ns))
         r->steps.depth = 0; /* those that the thread is in after a loss are stated */
     krait_steps_follow(&r->steps, id, payload);
@@ -319,6 +395,8 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
         return rc;
     if (id == KRAIT_EVENT_span_begin)
         return krait_read_span_begin(&payload, &begin) ? on_begin(r, t_ns, &begin) : 0;
+    if (id == KRAIT_EVENT_span_rename)
+        return krait_read_span_rename(&payload, &renamed) ? on_rename(r, &renamed) : 0;
     return krait_read_span_end(&payload, &end) ? on_end(r, t_ns, &end) : 0;
 }
 
@@ -358,7 +436,7 @@ static void close_source(void *source)
 {
     struct spans *spans = source;
     for (uint32_t i = 0; spans && i < spans->processes; i++)
-        krait_map_done(&spans->away[i]);
+        away_done(&spans->away[i]);
     if (spans)
         free(spans->away);
     if (spans)
@@ -427,8 +505,7 @@ static int keep_counts(struct lane_counts *counts, const struct reading *r)
 }
 
 /* `known` or `away` is NULL. */
-static int count_lanes(struct finding *f, uint32_t thread, const struct krait_map *known,
-                       struct krait_map *away)
+static int count_lanes(struct finding *f, uint32_t thread, const struct away *known, struct away *away)
 {
     struct krait_damage ignored = { 0 };
     struct reading r = { .known = known, .away = away };
@@ -467,8 +544,8 @@ static int find_lanes(struct krait_trace *trace, struct spans *spans)
     for (; n < trace->thread_count && krait_image_of(trace, n) && !rc; n++)
         rc = count_lanes(&f, n, NULL, &spans->away[trace->threads[n].process]);
     for (uint32_t i = 0; i < n && !rc; i++) {
-        const struct krait_map *away = &spans->away[trace->threads[i].process];
-        rc = away->len ? count_lanes(&f, i, away, NULL) : 0;
+        const struct away *away = &spans->away[trace->threads[i].process];
+        rc = away->count ? count_lanes(&f, i, away, NULL) : 0;
         rc = rc ? rc : add_tracks(&f, i);
     }
     return rc;

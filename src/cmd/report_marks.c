@@ -251,6 +251,11 @@ static void count_mark(const struct marks *marks, struct mark *mark, uint64_t t_
         take_said(mark, marks->said.data, marks->said.len);
 }
 
+static bool is_kraits(const struct krait_track *track)
+{
+    return track->importer == KRAIT_IMPORTER_krait_marks || track->importer == KRAIT_IMPORTER_krait_told;
+}
+
 static int add_batch(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct marks *marks = ctx;
@@ -262,9 +267,7 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
         if (!krait_ranges_have(&marks->report->options->select.parts, batch->t_ns[i]))
             continue;
         if (name != last)
-            telling = track->importer == KRAIT_IMPORTER_krait_marks
-                          ? telling_of(krait_track_text(trace, name))
-                          : NULL;
+            telling = is_kraits(track) ? telling_of(krait_track_text(trace, name)) : NULL;
         last = name;
         struct mark *mark = telling ? row_of(marks, name, telling, batch->text[i]) : row_of_name(marks, name);
         if (!mark)

@@ -80,9 +80,11 @@ static const struct krait_sheet_column columns[] = {
 /* Tracks of a kind are named after it: "spans", "spans 2". */
 const char *krait_report_span_kind(const struct krait_track *track)
 {
-    static const char *const kinds[][2] = {
-        { "spans", "span" }, { "imports", "import" }, { "gc", "gc" }, { "arguments", "call" }
-    };
+    static const char *const kinds[][2] = { { "spans", "span" },
+                                            { "exported spans", "span" },
+                                            { "imports", "import" },
+                                            { "gc", "gc" },
+                                            { "arguments", "call" } };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(kinds); i++) {
         if (strncmp(track->name, kinds[i][0], strlen(kinds[i][0])) == 0)
             return kinds[i][1];
@@ -138,6 +140,7 @@ bool krait_report_is_spans(const struct report *report, uint32_t index)
 {
     const struct krait_track *track = &report->trace->tracks[index];
     bool has_spans = track->kind == KRAIT_TRACK_SLICES && (track->importer == KRAIT_IMPORTER_krait_spans ||
+                                                           track->importer == KRAIT_IMPORTER_krait_told ||
                                                            track->importer == KRAIT_IMPORTER_krait_args);
     return has_spans && krait_select_place((void *)&report->options->select, report->trace, track);
 }

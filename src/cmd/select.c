@@ -155,6 +155,8 @@ bool krait_select_place(void *ctx, const struct krait_trace *trace, const struct
     const struct krait_select *select = ctx;
     if (track->thread != KRAIT_NO_ID)
         return krait_select_thread(ctx, trace, track->thread);
+    if (track->of == KRAIT_OF_PROCESS)
+        return krait_select_track(ctx, trace, track);
     return !select->processes.count && krait_select_named(&select->threads, track->name, track->number);
 }
 

@@ -234,7 +234,7 @@ static int add_marks(void *ctx, const struct krait_track *track, const struct kr
         if (krait_export_is_elsewhere(track, name))
             continue;
         add_at(chrome, 'i', name, "mark", batch->t_ns[i]);
-        krait_json_key_text(buf, "s", "t");
+        krait_json_key_text(buf, "s", track->of == KRAIT_OF_PROCESS ? "p" : "t");
         add_fields(buf, batch->text[i]);
         krait_buf_char(buf, '}');
         if (krait_outfile_spill(chrome->out))

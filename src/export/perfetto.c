@@ -591,7 +591,8 @@ static int add_groups(struct perfetto *perfetto)
     const struct krait_trace *trace = perfetto->job->trace;
     bool some = false;
     for (uint32_t i = 0; i < trace->track_count; i++)
-        some |= trace->tracks[i].thread == KRAIT_NO_ID && trace->tracks[i].kind == KRAIT_TRACK_INSTANTS;
+        some |= trace->tracks[i].thread == KRAIT_NO_ID && trace->tracks[i].of != KRAIT_OF_PROCESS &&
+                trace->tracks[i].kind == KRAIT_TRACK_INSTANTS;
     if (!some)
         return 0;
     next_sequence(perfetto);

@@ -49,14 +49,15 @@ static bool is_first(const struct krait_export_job *job, uint32_t thread)
 /* Tracks that stand behind those of the process's threads: spans that tasks begin in the thread, and with the first thread
  * what is the process's. */
 static int walk_others(struct krait_export_job *job, uint32_t thread, enum krait_track_of of,
-                       krait_batch_fn *fn, void *ctx)
+                       enum krait_track_kind kind, krait_batch_fn *fn, void *ctx)
 {
     const struct krait_trace *trace = job->trace;
     const struct krait_thread *own = &trace->threads[thread];
     KRAIT_AUTO_FREE uint32_t *tracks = malloc(((size_t)trace->track_count + 1) * sizeof(*tracks));
     uint32_t count = 0, i = own->first_track + own->track_count;
     for (; tracks && i < trace->track_count && trace->tracks[i].process == own->process; i++) {
-        if (trace->tracks[i].of == of && (of == KRAIT_OF_PROCESS || trace->tracks[i].thread == thread))
+        const struct krait_track *track = &trace->tracks[i];
+        if (track->of == of && track->kind == kind && (of == KRAIT_OF_PROCESS || track->thread == thread))
             tracks[count++] = i;
     }
     return tracks ? krait_tracks_walk(trace, tracks, count, job->what.range, fn, ctx, job->damage,
@@ -73,15 +74,16 @@ int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krai
     int rc = 0;
     for (uint32_t i = own ? own->first_track : 0; i < end && !rc; i++) {
         const struct krait_track *track = &trace->tracks[i];
-        bool is_others = track->importer == KRAIT_IMPORTER_kernel || track->of == KRAIT_OF_LANE;
+        bool is_others = track->importer == KRAIT_IMPORTER_kernel || track->of == KRAIT_OF_LANE ||
+                         track->of == KRAIT_OF_PROCESS;
         if (track->thread == thread && track->kind == kind && !is_others &&
             (!name || strcmp(track->name, name) == 0))
             rc = krait_track_walk(trace, i, job->what.range, fn, ctx, job->damage, sizeof(job->damage));
     }
     if (!rc && own && kind == KRAIT_TRACK_SLICES && trace->task_count && !name)
-        rc = walk_others(job, thread, KRAIT_OF_TASK, fn, ctx);
-    if (!rc && own && kind == KRAIT_TRACK_COUNTER && is_first(job, thread))
-        rc = walk_others(job, thread, KRAIT_OF_PROCESS, fn, ctx);
+        rc = walk_others(job, thread, KRAIT_OF_TASK, kind, fn, ctx);
+    if (!rc && own && !name && is_first(job, thread))
+        rc = walk_others(job, thread, KRAIT_OF_PROCESS, kind, fn, ctx);
     return rc;
 }
 

@@ -13,11 +13,12 @@
 
 enum { BATCH = 1024 };
 
-/* A place that an id passes. */
+/* A place that an id passes. Of a link: a span that begins, or another one that names it. */
 struct passing {
     uint64_t id, t_ns;
     uint32_t thread, task;
-    bool is_work;
+    uint8_t kind; /* enum krait_flow_kind */
+    bool is_linking;
 };
 
 /* In trace->impl->source. */
@@ -55,12 +56,19 @@ static uint32_t task_now(const struct finding *f)
     return task ? (uint32_t)*task : KRAIT_NO_ID;
 }
 
+static enum krait_flow_kind kind_of(uint32_t event)
+{
+    if (event == KRAIT_EVENT_link_from || event == KRAIT_EVENT_link_to)
+        return KRAIT_FLOW_LINK;
+    return event == KRAIT_EVENT_user_flow ? KRAIT_FLOW_USER : KRAIT_FLOW_WORK;
+}
+
 /* Ids of work are each process's own. All these events have an id alone. */
 static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
 {
     struct finding *f = ctx;
     struct krait_payload_user_flow flow;
-    bool is_work = id != KRAIT_EVENT_user_flow;
+    enum krait_flow_kind kind = kind_of(id);
     if (krait_breaks_pass(&f->breaks, t_ns))
         f->steps.depth = 0;
     if (id == KRAIT_EVENT_task_run || id == KRAIT_EVENT_task_leave) {
@@ -71,8 +79,9 @@ static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_curs
         return 0;
     if (!KRAIT_GROW(f->items, f->cap, f->count + 1))
         return -ENOMEM;
-    uint64_t key = is_work ? krait_hash_u64((uint64_t)f->process + 1) ^ flow.id : flow.id;
-    f->items[f->count++] = (struct passing){ key, t_ns, f->thread, task_now(f), is_work };
+    uint64_t key = kind == KRAIT_FLOW_WORK ? krait_hash_u64((uint64_t)f->process + 1) ^ flow.id : flow.id;
+    bool is_linking = id == KRAIT_EVENT_link_to;
+    f->items[f->count++] = (struct passing){ key, t_ns, f->thread, task_now(f), (uint8_t)kind, is_linking };
     return 0;
 }
 
@@ -87,6 +96,7 @@ static int find_in_thread(struct finding *f, const struct krait_trace *trace, ui
     f->breaks = krait_breaks_from(trace, thread, 0);
     events.wanted[KRAIT_EVENT_user_flow] = true;
     krait_thread_events_want(&events, "work:");
+    krait_thread_events_want(&events, "link:");
     if (!krait_thread_events_may_be(&events, trace, thread))
         return 0;
     events.wanted[KRAIT_EVENT_task_run] = events.wanted[KRAIT_EVENT_task_leave] = true;
@@ -96,8 +106,8 @@ static int find_in_thread(struct finding *f, const struct krait_trace *trace, ui
 static int by_id(const void *a, const void *b)
 {
     const struct passing *x = a, *y = b;
-    const uint64_t of_x[] = { x->is_work, x->id, x->t_ns, x->thread };
-    const uint64_t of_y[] = { y->is_work, y->id, y->t_ns, y->thread };
+    const uint64_t of_x[] = { x->kind, x->id, x->is_linking, x->t_ns, x->thread };
+    const uint64_t of_y[] = { y->kind, y->id, y->is_linking, y->t_ns, y->thread };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_x); i++) {
         if (of_x[i] != of_y[i])
             return of_x[i] < of_y[i] ? -1 : 1;
@@ -116,10 +126,17 @@ static int by_thread(const void *a, const void *b)
     return 0;
 }
 
+static bool is_of_one_id(const struct passing *at, const struct passing *next)
+{
+    return at->id == next->id && at->kind == next->kind;
+}
+
+/* What is passed on goes from each place to the next; links all lead from the span that they name. */
 static bool is_flow(const struct passing *at, const struct passing *next)
 {
-    return at->id == next->id && at->is_work == next->is_work &&
-           (at->thread != next->thread || at->task != next->task);
+    bool is_in_order =
+        at->kind != KRAIT_FLOW_LINK || (!at->is_linking && next->is_linking && at->t_ns <= next->t_ns);
+    return is_of_one_id(at, next) && is_in_order && (at->thread != next->thread || at->task != next->task);
 }
 
 static int join(struct flows *flows, const struct finding *f)
@@ -129,8 +146,9 @@ static int join(struct flows *flows, const struct finding *f)
     flows->items = calloc((size_t)f->count + 1, sizeof(*flows->items));
     if (!flows->items)
         return -ENOMEM;
-    for (uint32_t i = 0; i + 1 < f->count; i++) {
-        const struct passing *at = &f->items[i], *next = at + 1;
+    const struct passing *at = f->items;
+    for (uint32_t i = 1; i < f->count; i++) {
+        const struct passing *next = &f->items[i];
         if (is_flow(at, next))
             flows->items[flows->count++] = (struct krait_flow){ .t_ns = at->t_ns,
                                                                 .end_ns = next->t_ns,
@@ -138,7 +156,9 @@ static int join(struct flows *flows, const struct finding *f)
                                                                 .to = next->thread,
                                                                 .from_task = at->task,
                                                                 .to_task = next->task,
-                                                                .is_work = at->is_work };
+                                                                .kind = at->kind };
+        if (!next->is_linking || !is_of_one_id(at, next))
+            at = next;
     }
     qsort(flows->items, flows->count, sizeof(*flows->items), by_thread);
     return 0;
@@ -227,15 +247,18 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
 {
     const struct flows *flows = trace->impl->source[KRAIT_IMPORTER_krait_flows];
     KRAIT_AUTO_FREE struct handing *h = calloc(1, sizeof(*h));
-    const uint32_t names[] = { krait_trace_name(trace, "flow"), krait_trace_name(trace, "work") };
+    const uint32_t names[] = { [KRAIT_FLOW_USER] = krait_trace_name(trace, "flow"),
+                               [KRAIT_FLOW_WORK] = krait_trace_name(trace, "work"),
+                               [KRAIT_FLOW_LINK] = krait_trace_name(trace, "link") };
     uint32_t from = flows->items[track->key].from;
-    if (!h || names[0] == KRAIT_NO_ID || names[1] == KRAIT_NO_ID)
+    if (!h || names[KRAIT_FLOW_USER] == KRAIT_NO_ID || names[KRAIT_FLOW_WORK] == KRAIT_NO_ID ||
+        names[KRAIT_FLOW_LINK] == KRAIT_NO_ID)
         return -ENOMEM;
     h->track = track;
     h->walking = walking;
     int rc = 0;
     for (uint32_t i = track->key; i < flows->count && flows->items[i].from == from && !rc; i++)
-        rc = hand_out(h, trace, &flows->items[i], names[flows->items[i].is_work]);
+        rc = hand_out(h, trace, &flows->items[i], names[flows->items[i].kind]);
     return rc ? rc : flush(h);
 }
 

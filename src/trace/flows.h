@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Flows that a program tells (krait.flow), and of work for executors: from each place that an id passes to the next
- * one. The tracks of flows have those from one thread to another; here are those from one task to another, too.
+ * one. Links of OpenTelemetry's spans: from the begin of the span that is named to that of the one that names it. The tracks of flows have those from one thread to another; here are those from one task to another, too.
  *
  *   Task-1   flow 7 ──────────┐
  *   Task-2                    └─→ flow 7       both in one thread
@@ -11,11 +11,13 @@
 
 #include "trace/trace.h"
 
+enum krait_flow_kind { KRAIT_FLOW_USER, KRAIT_FLOW_WORK, KRAIT_FLOW_LINK };
+
 struct krait_flow {
     uint64_t t_ns, end_ns;
     uint32_t from, to;           /* threads */
     uint32_t from_task, to_task; /* indices of the tasks in whose steps it is; KRAIT_NO_ID: not known */
-    bool is_work;
+    uint8_t kind;                /* enum krait_flow_kind */
 };
 
 /* Calls fn for those that overlap a range. Tracks of flows must have been found. What fn returns other than 0 ends it, and

@@ -1,11 +1,27 @@
-"""krait.SpanProcessor; a module of its own, so that `import krait` does not import OpenTelemetry."""
+"""krait.SpanProcessor and krait.SpanExporter; a module of its own, so that `import krait` does not import OpenTelemetry."""
+from functools import partial as _partial
+
 from opentelemetry.sdk.trace import SpanProcessor as _SpanProcessor
+from opentelemetry.sdk.trace.export import SpanExporter as _SpanExporter
+from opentelemetry.sdk.trace.export import SpanExportResult as _SpanExportResult
 
 from krait import _OWN
 from krait import is_recording as _is_recording
+from krait import mark as _mark
 from krait import span as _span
 
+try:
+    from krait._agent import _link_from, _link_to, _tell_mark, _tell_span
+except Exception:  # no native part: is_recording() is False
+
+    def _link_from(*unused):
+        pass
+
+    _link_to = _tell_mark = _tell_span = _link_from
+
 _MOST_OPEN = 100_000  # spans that never end would fill the memory
+_MOST_LINKS = 16  # of a span, as arrows
+_DROPPED = ("dropped_attributes", "dropped_events", "dropped_links")
 
 
 def _text(value):
@@ -13,13 +29,75 @@ def _text(value):
     return list(value) if isinstance(value, tuple) else value
 
 
+def _add(fields, attributes):
+    for name, value in (attributes or {}).items():
+        fields.setdefault(name, _text(value))
+    return fields
+
+
+def _ids(context):
+    return {"trace_id": "%032x" % context.trace_id, "span_id": "%016x" % context.span_id}
+
+
+def _link_id(context):
+    """Of the span of a context, the same in every process: 64 bits."""
+    return (context.trace_id ^ context.trace_id >> 64 ^ context.span_id) & 0xFFFFFFFFFFFFFFFF
+
+
+def _links(span):
+    return [_add(_ids(link.context), link.attributes) for link in span.links]
+
+
+def _begin_fields(span):
+    """What is known of a span when it begins."""
+    fields = _ids(span.get_span_context())
+    fields["kind"] = span.kind.name
+    if span.parent is not None:
+        fields["parent_id"] = "%016x" % span.parent.span_id
+    service = span.resource.attributes.get("service.name", "unknown_service")
+    if not str(service).startswith("unknown_service"):
+        fields["service.name"] = service
+    if span.links:
+        fields["links"] = _links(span)
+    return fields
+
+
+def _end_fields(span):
+    """What is known when it has ended."""
+    fields = {"status": span.status.status_code.name}
+    if span.status.description is not None:
+        fields["status_description"] = span.status.description
+    for name in _DROPPED:
+        if getattr(span, name, 0):
+            fields[name] = getattr(span, name)
+    return fields
+
+
+def _event_fields(span_id, attributes):
+    return _add({"span_id": span_id}, attributes)
+
+
+def _add_event(span, span_id, name, attributes=None, timestamp=None):
+    """The add_event of a span that is open: with a mark of this thread at this time. An event to which the program gives a time is
+    there instead."""
+    try:
+        if timestamp is not None:
+            _tell_mark(name, timestamp, _event_fields(span_id, attributes))
+        else:
+            _mark(name, **_event_fields(span_id, attributes))
+    except Exception:  # OpenTelemetry says what is wrong with it
+        pass
+    type(span).add_event(span, name, attributes, timestamp)
+
+
 class SpanProcessor(_SpanProcessor):
-    """Record OpenTelemetry's spans as spans of the recording that runs, if one does.
+    """Record OpenTelemetry's spans as spans of the recording that runs, if one does, where and when they begin and end.
 
         provider.add_span_processor(krait.SpanProcessor())
 
-    Fields are the attributes, and trace_id, span_id, parent_id, kind and status as OpenTelemetry writes them. It sends nothing
-    anywhere; other processors see the same spans as before.
+    Fields are the attributes, and trace_id, span_id, parent_id, kind, service.name, links, status and status_description as
+    OpenTelemetry writes them. Events of a span are marks, links are arrows. It sends nothing anywhere; other processors see the
+    same spans as before.
     """
 
     def __init__(self):
@@ -28,27 +106,81 @@ class SpanProcessor(_SpanProcessor):
     def on_start(self, span, parent_context=None):
         if not _is_recording() or len(self._open) >= _MOST_OPEN:
             return
-        context, parent = span.get_span_context(), span.parent
-        fields = {"trace_id": "%032x" % context.trace_id, "span_id": "%016x" % context.span_id, "kind": span.kind.name}
-        if parent is not None:
-            fields["parent_id"] = "%016x" % parent.span_id
-        fields.update((name, _text(value)) for name, value in (span.attributes or {}).items() if name not in fields)
-        opened = _span(span.name, **fields)
+        opened, links = self._begin(span)
         opened.__enter__()
-        self._open[context.span_id] = opened, dict(span.attributes or ())
+        _link_from(links[0])
+        for link in links[1:]:
+            _link_to(link)
 
     def on_end(self, span):
-        opened, known = self._open.pop(span.get_span_context().span_id, (None, None))
+        if not self._open:
+            return
+        opened, name = self._end(span)
         if opened is None:
             return
-        late = {name: _text(value) for name, value in (span.attributes or {}).items() if known.get(name) != value}
-        opened.set(status=span.status.status_code.name, **late)
+        if name is not None:
+            opened._rename(name)
         opened.__exit__(None, None, None)
 
+    def _begin(self, span):
+        """krait's span, and the ids of this one and of those that it links to."""
+        context, attributes = span.get_span_context(), dict(span.attributes or ())
+        opened = _span(span.name, **_add(_begin_fields(span), attributes))
+        self._open[context.span_id] = opened, span, span.name, attributes, len(span.links)
+        span.add_event = _partial(_add_event, span, "%016x" % context.span_id)
+        return opened, [_link_id(context), *(_link_id(link.context) for link in span.links[:_MOST_LINKS])]
+
+    def _end(self, span):
+        """krait's span, with its last fields, and its name where that is another one than at its begin."""
+        opened, live, name, known, links = self._open.pop(span.get_span_context().span_id, (None,) * 5)
+        if opened is None:
+            return None, None
+        live.__dict__.pop("add_event", None)
+        fields = _end_fields(span)
+        if len(span.links) != links:
+            fields["links"] = _links(span)
+        late = {name: value for name, value in (span.attributes or {}).items() if known.get(name) != value}
+        opened.set(**_add(fields, late))
+        return opened, span.name if span.name != name else None
+
     def shutdown(self):
-        self._open.clear()
+        while self._open:
+            _, live, *_ = self._open.popitem()[1]
+            live.__dict__.pop("add_event", None)
+
+
+def _told(span):
+    """What is told of a span that has ended, and of its events."""
+    fields = _add(_add(_begin_fields(span), _end_fields(span)), span.attributes)
+    events = [(event.name, event.timestamp, _event_fields(fields["span_id"], event.attributes)) for event in span.events]
+    return (span.name, span.start_time, span.end_time, fields), events
+
+
+class SpanExporter(_SpanExporter):
+    """Record OpenTelemetry's spans after they have ended, with their own begin and end.
+
+        provider.add_span_processor(BatchSpanProcessor(krait.SpanExporter()))
+
+    A span that is exported does not say which thread it was in: it is in a lane of its process, with its events in another one.
+    SpanProcessor records the thread and the task, too; of the two a program needs one.
+    """
+
+    def export(self, spans):
+        if _is_recording():
+            told = [_told(span) for span in spans]
+            for span, events in told:
+                _tell_span(*span)
+                for event in events:
+                    _tell_mark(*event)
+        return _SpanExportResult.SUCCESS
+
+    def shutdown(self):
+        pass
+
+    def force_flush(self, timeout_millis=30000):
+        return True
 
 
 # What runs below functions of this file is not recorded. Of these it is; readers leave them out by this name.
-for _function in (SpanProcessor.on_start, SpanProcessor.on_end):
+for _function in (SpanProcessor.on_start, SpanProcessor.on_end, SpanExporter.export, _add_event):
     _function.__code__ = _function.__code__.replace(co_filename=_OWN)

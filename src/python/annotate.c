@@ -91,6 +91,19 @@ static void put(struct krait_interp *in, uint32_t event, const void *payload, si
     krait_note_end(&note);
 }
 
+/* The id of a name; 0: it cannot have one. */
+static uint32_t name_id(struct krait_interp *in, const char *name)
+{
+    struct krait_note note;
+    uint32_t id = krait_code_name_known(in, name);
+    if (KRAIT_LIKELY(id))
+        return id;
+    if (krait_note_begin(&note, in, krait_moment_now()))
+        id = krait_code_name(in, name);
+    krait_note_end(&note);
+    return id;
+}
+
 PyDoc_STRVAR(
     mark_doc,
     "mark(text, /, **fields)\n\n"
@@ -139,13 +152,7 @@ static PyObject *counter(PyObject *self, PyObject *const *args, size_t nargs, Py
         Py_RETURN_NONE;
     }
     uint8_t payload[KRAIT_BYTES_user_counter];
-    struct krait_payload_user_counter event = { .name = krait_code_name_known(in, name), .value = value };
-    if (!event.name) {
-        struct krait_note note;
-        if (krait_note_begin(&note, in, krait_moment_now()))
-            event.name = krait_code_name(in, name);
-        krait_note_end(&note);
-    }
+    const struct krait_payload_user_counter event = { .name = name_id(in, name), .value = value };
     if (event.name)
         put(in, KRAIT_EVENT_user_counter, payload, krait_put_user_counter(payload, &event));
     Py_RETURN_NONE;
@@ -489,6 +496,160 @@ static PyObject *new_span_type(void)
     return type;
 }
 
+/* -- what OpenTelemetry's spans need: python/krait/_opentelemetry.py -- */
+
+PyDoc_STRVAR(rename_doc, "_rename(name, /)\n\nThe span has another name than at its begin.");
+
+static PyObject *span_rename(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    struct span *span = span_of(args, nargs);
+    if (!span || !takes("_rename", nargs - 1, 1, names))
+        return NULL;
+    struct krait_interp *in = recorded();
+    if (!in || !span->depth || span->depth > NESTED)
+        Py_RETURN_NONE;
+    KRAIT_AUTO_BUF own = { 0 };
+    bool whole;
+    const char *name = text_of(args[1], &own, NAME_BYTES, &whole);
+    if (!whole)
+        return NULL;
+    uint8_t payload[KRAIT_BYTES_span_rename];
+    const struct krait_payload_span_rename event = { .id = span->ids[span->depth - 1],
+                                                     .name = name_id(in, name) };
+    if (event.id && event.name)
+        put(in, KRAIT_EVENT_span_rename, payload, krait_put_span_rename(payload, &event));
+    Py_RETURN_NONE;
+}
+
+/* Returns false with an exception set. */
+static bool read_link(const char *function, PyObject *const *args, size_t nargs, PyObject *names,
+                      uint64_t *id)
+{
+    if (!takes(function, nargs, 1, names))
+        return false;
+    *id = PyLong_AsUnsignedLongLongMask(args[0]);
+    return !PyErr_Occurred();
+}
+
+PyDoc_STRVAR(link_from_doc, "_link_from(id, /)\n\nA span begins here that others may link to.");
+
+static PyObject *link_from(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    struct krait_payload_link_from event;
+    if (!read_link("_link_from", args, nargs, names, &event.id))
+        return NULL;
+    uint8_t payload[KRAIT_BYTES_link_from];
+    struct krait_interp *in = recorded();
+    if (in)
+        put(in, KRAIT_EVENT_link_from, payload, krait_put_link_from(payload, &event));
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(link_to_doc, "_link_to(id, /)\n\nA span begins here that has a link to the one of this id.");
+
+static PyObject *link_to(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    struct krait_payload_link_to event;
+    if (!read_link("_link_to", args, nargs, names, &event.id))
+        return NULL;
+    uint8_t payload[KRAIT_BYTES_link_to];
+    struct krait_interp *in = recorded();
+    if (in)
+        put(in, KRAIT_EVENT_link_to, payload, krait_put_link_to(payload, &event));
+    Py_RETURN_NONE;
+}
+
+/* How long ago it was. What is in the future is now. */
+static uint64_t ago(uint64_t now_ns, uint64_t t_ns)
+{
+    return now_ns > t_ns ? now_ns - t_ns : 0;
+}
+
+/* A note whose moment is that of *now_ns, in nanoseconds since the epoch. Both clocks are read each time, for they drift and one
+ * of them may be set; of some looks the shortest counts, in which nothing else ran. */
+static bool tell(struct krait_note *note, struct krait_interp *in, uint64_t *now_ns)
+{
+    enum { LOOKS = 3 };
+    bool may = krait_note_begin(note, in, krait_moment_now());
+    uint64_t shortest = UINT64_MAX;
+    for (int i = 0; i < LOOKS; i++) {
+        struct krait_moment moment = krait_moment_now();
+        uint64_t ns = krait_clock_ns(CLOCK_REALTIME), took = krait_moment_now().t - moment.t;
+        if (took >= shortest)
+            continue;
+        shortest = took;
+        note->moment = moment;
+        *now_ns = ns;
+    }
+    return may;
+}
+
+PyDoc_STRVAR(tell_span_doc,
+             "_tell_span(name, began_ns, ended_ns, fields, /)\n\nA span has ended, with its times in "
+             "nanoseconds since the epoch.");
+
+static PyObject *tell_span(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    if (!takes("_tell_span", nargs, 4, names))
+        return NULL;
+    uint64_t began_ns = PyLong_AsUnsignedLongLong(args[1]), ended_ns = 0;
+    if (!PyErr_Occurred())
+        ended_ns = PyLong_AsUnsignedLongLong(args[2]);
+    struct krait_interp *in = recorded();
+    if (PyErr_Occurred())
+        return NULL;
+    if (!in)
+        Py_RETURN_NONE;
+    KRAIT_AUTO_BUF own = { 0 };
+    KRAIT_AUTO_BUF fields = { 0 };
+    bool whole;
+    const char *name = text_of(args[0], &own, NAME_BYTES, &whole);
+    if (!whole || !dict_fields(&fields, args[3]))
+        return NULL;
+    struct krait_note note;
+    uint64_t now_ns = 0;
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    struct krait_payload_told_span event = { .name = name_id(in, name), .fields = fields_text(&fields) };
+    if (tell(&note, in, &now_ns) && event.name) {
+        event.began_ago = ago(now_ns, began_ns);
+        event.ended_ago = KRAIT_MIN(ago(now_ns, ended_ns), event.began_ago);
+        krait_note_put(&note, KRAIT_EVENT_told_span, payload, krait_put_told_span(payload, &event));
+    }
+    krait_note_end(&note);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(tell_mark_doc, "_tell_mark(text, t_ns, fields, /)\n\nSomething happened at a time, in "
+                            "nanoseconds since the epoch.");
+
+static PyObject *tell_mark(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    if (!takes("_tell_mark", nargs, 3, names))
+        return NULL;
+    uint64_t t_ns = PyLong_AsUnsignedLongLong(args[1]);
+    struct krait_interp *in = recorded();
+    if (PyErr_Occurred())
+        return NULL;
+    if (!in)
+        Py_RETURN_NONE;
+    KRAIT_AUTO_BUF own = { 0 };
+    KRAIT_AUTO_BUF fields = { 0 };
+    bool whole;
+    const char *text = text_of(args[0], &own, TEXT_BYTES, &whole);
+    if (!whole || !dict_fields(&fields, args[2]))
+        return NULL;
+    struct krait_note note;
+    uint64_t now_ns = 0;
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    struct krait_payload_told_mark event = { .text = text, .fields = fields_text(&fields) };
+    if (tell(&note, in, &now_ns)) {
+        event.ago = ago(now_ns, t_ns);
+        krait_note_put(&note, KRAIT_EVENT_told_mark, payload, krait_put_told_mark(payload, &event));
+    }
+    krait_note_end(&note);
+    Py_RETURN_NONE;
+}
+
 /* -- functions that are no functions -- */
 
 struct function {
@@ -574,6 +735,11 @@ static const struct {
     { "__enter__", span_enter, "The span begins.", ENTRY },
     { "__exit__", span_exit, "The span ends.", ENTRY },
     { "set", span_set, "set(**fields)\n\nFields that are known later: the span's end has them.", METHOD },
+    { "_rename", span_rename, rename_doc, METHOD },
+    { "_link_from", link_from, link_from_doc, FUNCTION },
+    { "_link_to", link_to, link_to_doc, FUNCTION },
+    { "_tell_span", tell_span, tell_span_doc, FUNCTION },
+    { "_tell_mark", tell_mark, tell_mark_doc, FUNCTION },
 };
 
 static int add_function(PyObject *to, PyObject *type, size_t i)

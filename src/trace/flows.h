@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Flows that a program tells (krait.flow), and of work for executors: from each place that an id passes to the next
- * one. Links of OpenTelemetry's spans: from the begin of the span that is named to that of the one that names it. The tracks of flows have those from one thread to another; here are those from one task to another, too.
+ * one. Links of OpenTelemetry's spans: from the begin of the span that is named to that of the one that names it. The
+ * tracks of flows have those from one thread to another; here are those from one task to another, too.
  *
  *   Task-1   flow 7 ──────────┐
  *   Task-2                    └─→ flow 7       both in one thread

@@ -3,6 +3,7 @@
 
 import re
 import subprocess
+import sysconfig
 
 import pytest
 
@@ -159,11 +160,14 @@ def test_the_commands_of_the_page_of_analyses_work(krait, any_python, tmp_path):
 
 
 def test_the_commands_of_the_page_of_marks_work(krait, any_python, tmp_path):
-    runs = run_page("annotate.md", krait, any_python, tmp_path)
-    by_span, by_mark, serve, waiting, marks = [run.stdout for command, run in runs.items() if command.split()[1] in ("report", "intervals", "cat")]
+    runs = run_page("annotate.md", krait, any_python, tmp_path, places=[sysconfig.get_path("purelib")])
+    by_span, by_mark, serve, waiting, marks, by_status, by_code, events = [run.stdout for command, run in runs.items() if command.split()[1] in ("report", "intervals", "cat")]
     assert all(text in (tmp_path / "bakery.svg").read_text() for text in (">spans<", ">orders waiting<"))
     assert [line.split()[0] + line.split()[-1] for line in by_span.splitlines()[1:]] == ["40serve", "40bake"]
     assert (tmp_path / "bakery.pftrace").stat().st_size > 5000
     assert re.search(r"^ +40 .* user:mark +order$", by_mark, re.M) and re.search(r"^ +40 .* user:counter +orders waiting$", by_mark, re.M)
     assert [waiting.splitlines()[1].split()[i] for i in (0, -1)] == ["40", "waiting"]
+    found = [(line.split()[0], line.split()[-1]) for line in by_status.splitlines()[1:]]
+    assert sorted(found) == [("1", "ERROR"), ("2", "UNSET"), ("3", "UNSET")] and " GET /orders " in by_status
+    assert re.search(r"^ +1 .* 404$", by_code, re.M) and re.search(r"^ +1 .* user:mark +exception$", events, re.M)
     assert marks.count("user:mark") == 40 and re.search(r"^ +40 .* serve$", serve, re.M)

@@ -18,13 +18,13 @@ def blocks(text):
     return [(info.split(), body) for info, body in re.findall(r"^```(\S[^\n]*)\n(.*?)^```$", text, re.M | re.S)]
 
 
-def run_page(name, krait, python, folder, programs_of=None):
+def run_page(name, krait, python, folder, programs_of=None, places=()):
     """Puts a page's programs, or another's, into the folder and runs its commands there, in their order: {command: its run}."""
     bin_folder = folder / "bin"
     bin_folder.mkdir()
     for command, target in ("krait", krait), ("python3", python.exe):
         (bin_folder / command).symlink_to(target)
-    env = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "PYTHONPATH": str(BUILD / "python"), "NO_COLOR": "1"}
+    env = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "PYTHONPATH": ":".join([str(BUILD / "python"), *places]), "NO_COLOR": "1"}
     runs = {}
     for info, body in blocks(page_text(programs_of or name)):
         if info[0] in ("python", "toml"):

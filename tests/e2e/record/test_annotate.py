@@ -12,6 +12,7 @@ from conftest import BUILD, verb_json
 from package import PACKAGE
 
 ENV = {"PYTHONPATH": str(BUILD / "python")}
+NAMES = ["user:mark", "user:counter", "user:flow", "span:begin", "span:end", "span:rename", "link:from", "link:to", "told:span", "told:mark"]
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def said(record, krait):
 
     def of(python, text, *places):
         run = record.text(python, text, env={"PYTHONPATH": os.pathsep.join([ENV["PYTHONPATH"], *places])})
-        command = [krait, "cat", "--json", "--filter", 'name == "user:mark" || name == "user:counter" || name == "user:flow" || name == "span:begin" || name == "span:end"', run.path]
+        command = [krait, "cat", "--json", "--filter", " || ".join(f'name == "{name}"' for name in NAMES), run.path]
         lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
         events = []
         for line in map(json.loads, lines):
@@ -293,46 +294,192 @@ def test_fields_that_are_known_later_are_of_the_end(said, python):
 
 
 OPENTELEMETRY = """
-import sys, threading
+import asyncio, sys, threading, time
 import krait
 from opentelemetry import trace
+from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 seen = InMemorySpanExporter()
-provider = TracerProvider()
+provider = TracerProvider(resource=Resource({"service.name": "shop"}))
 provider.add_span_processor(SimpleSpanProcessor(seen))
 provider.add_span_processor(krait.SpanProcessor())
 tracer = provider.get_tracer("shop")
-with tracer.start_as_current_span("request", attributes={"http.method": "GET"}) as request:
-    request.set_attribute("http.status_code", 200)
+with tracer.start_as_current_span("GET", attributes={"http.method": "GET", "tries": 1}) as request:
+    request.update_name("GET /orders")
+    request.set_attributes({"http.status_code": 200, "tries": 2})
+    request.add_event("cache miss", {"keys": ["a", "b"]})
     with tracer.start_as_current_span("query", kind=trace.SpanKind.CLIENT, attributes={"tags": ["a", "b"]}):
         pass
     try:
         with tracer.start_as_current_span("bad"):
-            raise ValueError
+            raise ValueError("no such order")
     except ValueError:
         pass
-detached = tracer.start_span("detached")
-thread = threading.Thread(target=detached.end)
+    request.add_event("earlier", timestamp=time.time_ns() - 1000)
+assert "add_event" not in request.__dict__  # as the program has made it
+
+def consume(name, context):
+    with tracer.start_as_current_span(name, links=[trace.Link(context, {"why": "queue"})]):
+        pass
+for number in range(2):
+    thread = threading.Thread(target=consume, args=("consume %d" % number, request.get_span_context()))
+    thread.start(); thread.join()
+consume("elsewhere", trace.SpanContext(1, 2, True))
+detached = tracer.start_span("detached", attributes={"n": 1})
+def end():
+    detached.update_name("detached, ended")
+    detached.set_status(trace.StatusCode.ERROR, "late")
+    detached.set_attribute("n", 2)
+    detached.add_link(request.get_span_context())
+    detached.end()
+thread = threading.Thread(target=end)
 thread.start(); thread.join()
+async def step(name):
+    with tracer.start_as_current_span(name) as span:
+        await asyncio.sleep(0)
+        span.add_event("in " + name)
+async def main():
+    await asyncio.gather(step("first"), step("second"))
+asyncio.run(main())
 tracer.start_span("never ends")
+provider.shutdown()
 for span in seen.get_finished_spans():
-    print(span.name, "%032x" % span.context.trace_id, "%016x" % span.context.span_id)
+    print(span.name.replace(" ", "_"), "%032x" % span.context.trace_id, "%016x" % span.context.span_id, [event.name for event in span.events])
 """
 
 
-def test_opentelemetrys_spans_are_spans_with_their_ids(said, any_python):
-    events = said(any_python, OPENTELEMETRY, sysconfig.get_path("purelib"))  # pure Python, for any version
-    printed = {name: (trace, span) for name, trace, span in map(str.split, said.run.stdout.splitlines())}
+def is_in(marks, text):
+    """The fields of the one mark that says so."""
+    (found,) = [mark["fields"] for mark in marks if mark["text"] == text]
+    return found
+
+
+@pytest.mark.few_pythons
+@pytest.mark.pythons(least=(3, 10))  # the SDK's own
+def test_opentelemetrys_spans_are_spans_with_all_that_they_have(said, python, krait, tmp_path):
+    events = said(python, OPENTELEMETRY, sysconfig.get_path("purelib"))  # pure Python, for any version
+    lines = [line.split(None, 3) for line in said.run.stdout.splitlines()]
+    printed = {name: (trace, span) for name, trace, span, _ in lines}
+    assert [line[3] for line in lines if line[0] in ("GET_/orders", "bad")] == ["['exception']", "['cache miss', 'earlier']"]
     begins = {p["fields"]["span_id"]: p for e, p in events if e == "span:begin"}
     ends = {p["id"]: p["fields"] for e, p in events if e == "span:end"}
-    assert len(begins) == 5 and len(ends) == 4
-    request, query, bad, detached = (begins[printed[name][1]] for name in ("request", "query", "bad", "detached"))
-    assert request["fields"] == {"trace_id": printed["request"][0], "span_id": printed["request"][1], "kind": "INTERNAL", "http.method": "GET"}
-    assert query["fields"]["parent_id"] == printed["request"][1] and query["fields"]["kind"] == "CLIENT" and query["fields"]["tags"] == ["a", "b"]
-    assert ends[request["id"]] == {"status": "UNSET", "http.status_code": 200}
-    assert ends[bad["id"]]["status"] == "ERROR" and detached["id"] in ends
+    assert len(begins) == len(printed) + 1 and len(ends) == len(printed)
+    request, query, bad, detached, consumer = (begins[printed[name][1]] for name in ("GET_/orders", "query", "bad", "detached,_ended", "consume_1"))
+    ids = dict(zip(("trace_id", "span_id"), printed["GET_/orders"]))
+    assert request["fields"] == {**ids, "kind": "INTERNAL", "service.name": "shop", "http.method": "GET", "tries": 1}
+    assert query["fields"]["parent_id"] == ids["span_id"] and query["fields"]["kind"] == "CLIENT" and query["fields"]["tags"] == ["a", "b"]
+    assert consumer["fields"]["links"] == [{**ids, "why": "queue"}]
+    assert ends[request["id"]] == {"status": "UNSET", "http.status_code": 200, "tries": 2}
+    assert ends[bad["id"]] == {"status": "ERROR", "status_description": "ValueError: no such order"}
+    assert ends[detached["id"]] == {"status": "ERROR", "status_description": "late", "links": [ids], "n": 2}
+    names = {p["id"]: p["name"]["label"] for e, p in events if e == "span:rename"}
+    assert names == {request["id"]: "GET /orders", detached["id"]: "detached, ended"}
+    marks = [p for e, p in events if e == "user:mark"]
+    assert is_in(marks, "cache miss") == {"span_id": ids["span_id"], "keys": ["a", "b"]}
+    raised = is_in(marks, "exception")
+    assert (raised["span_id"], raised["exception.type"], raised["exception.message"]) == (printed["bad"][1], "ValueError", "no such order")
+    assert is_in(marks, "in first")["span_id"] == printed["first"][1]
+    assert [(p["text"], p["fields"]) for e, p in events if e == "told:mark"] == [("earlier", {"span_id": ids["span_id"]})]
+
+    rows = verb_json(krait, "report", "--by", "span", "--key", "status", said.run.path)["spans"]
+    assert {(row["name"], row["key"]) for row in rows} == {
+        *((name.replace("_", " "), "UNSET") for name in printed if name not in ("bad", "detached,_ended")),
+        ("bad", "ERROR"),
+        ("detached, ended", "ERROR"),
+        ("never ends", None),
+    }
+    tries = verb_json(krait, "intervals", "--span", "GET*", "--key", "tries", "--list", said.run.path)["list"]
+    late = verb_json(krait, "intervals", "--span", "detached*", "--key", "n", "--list", said.run.path)["list"]
+    assert [row["key"] for row in tries] == ["2"] and [row["key"] for row in late] == ["2"]
+    marks = verb_json(krait, "report", "--by", "mark", said.run.path)["marks"]
+    assert {(row["name"], row["text"]) for row in marks} >= {("user:mark", "cache miss"), ("user:mark", "earlier"), ("user:mark", "exception")}
+
+    subprocess.run([krait, "export", said.run.path, "--to", "chrome", "-o", tmp_path / "out.json"], check=True, capture_output=True)
+    told = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
+    pairs = zip([e for e in told if e["ph"] == "s"], [e for e in told if e["ph"] == "f"])
+    threads = [{e["tid"] for e in told if e["name"] == name and e["ph"] == "b"} for name in ("GET /orders", "consume 0", "consume 1")]
+    main, first, second = map(set.pop, threads)
+    arrows = [(a["tid"], b["tid"]) for a, b in pairs]
+    assert arrows.count((main, first)) == arrows.count((main, second)) == 1 and (first, second) not in arrows
+
+
+def test_opentelemetrys_spans_need_no_recording_and_no_native_part(any_python, tmp_path):
+    (tmp_path / "app.py").write_text(OPENTELEMETRY)
+    package = tmp_path / "lib" / "krait"
+    package.mkdir(parents=True)
+    for name in ("__init__.py", "_nothing.py", "_opentelemetry.py"):
+        (package / name).write_text((BUILD / "python" / "krait" / name).read_text())
+    for place in (BUILD / "python", tmp_path / "lib"):
+        plain = any_python.run(tmp_path / "app.py", env={"PYTHONPATH": os.pathsep.join([str(place), sysconfig.get_path("purelib")])})
+        assert plain.returncode == 0 and plain.stdout.count("\n") == 9, plain.stderr
+
+
+EXPORTED = """
+import time
+import krait
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+exporter, seen = krait.SpanExporter(), InMemorySpanExporter()
+assert isinstance(exporter, SpanExporter) and isinstance(exporter, krait.SpanExporter)
+provider = TracerProvider()
+provider.add_span_processor(BatchSpanProcessor(exporter))
+provider.add_span_processor(BatchSpanProcessor(seen))
+tracer = provider.get_tracer("shop")
+with tracer.start_as_current_span("GET", attributes={"n": 1}) as request:
+    request.update_name("GET /orders")
+    request.set_attribute("n", 2)
+    try:
+        with tracer.start_as_current_span("bad"):
+            raise ValueError("no such order")
+    except ValueError:
+        pass
+crossing = [tracer.start_span("first"), tracer.start_span("second", links=[trace.Link(request.get_span_context())])]
+for span in crossing:
+    span.end()
+tracer.start_span("long", start_time=1000).end()
+tracer.start_span("before", start_time=1000).end(2000)
+tracer.start_span("future").end(time.time_ns() + 10**12)
+assert exporter.force_flush() and exporter.export(()) == SpanExportResult.SUCCESS
+provider.shutdown()
+for span in seen.get_finished_spans():
+    print(span.name.replace(" ", "_"), span.start_time, span.end_time, [event.timestamp for event in span.events])
+"""
+
+
+@pytest.mark.few_pythons
+@pytest.mark.pythons(least=(3, 10))
+def test_exported_spans_have_times_of_their_own(said, python, krait, tmp_path):
+    events = said(python, EXPORTED, sysconfig.get_path("purelib"))
+    printed = {line.split()[0].replace("_", " "): line.split(None, 3)[1:] for line in said.run.stdout.splitlines()}
+    fields = {p["name"]["label"]: p["fields"] for e, p in events if e == "told:span"}
+    assert fields.keys() == printed.keys() and not any(e.startswith("span:") for e, _ in events)
+    assert fields["bad"]["status"] == "ERROR" and fields["bad"]["parent_id"] == fields["GET /orders"]["span_id"] and fields["GET /orders"]["n"] == 2
+    assert [link["span_id"] for link in fields["second"]["links"]] == [fields["GET /orders"]["span_id"]]
+
+    found = {}
+    for name in printed:
+        listed = verb_json(krait, "intervals", "--span", name, "--list", said.run.path)
+        found[name] = [(listed["begin_ns"] + row["begin_ns"], row["duration_ns"], row["thread"]) for row in listed["list"]]
+    second = 10**9  # between two looks at the clocks the scheduler may run something else
+    for name in ("GET /orders", "bad", "first", "second"):
+        began, ended, _ = printed[name]
+        ((begin_ns, duration_ns, lane),) = found[name]
+        assert duration_ns == int(ended) - int(began) and abs(int(began) - begin_ns) < second and lane.startswith("exported spans")
+    assert found["before"] == [] and found["first"][0][2] != found["second"][0][2]
+    assert found["long"][0][1] < 3600 * second and found["future"][0][1] < 100 * second  # from the recording's begin; to where it was told
+    marks = verb_json(krait, "report", "--by", "mark", said.run.path)
+    (raised,) = [row for row in marks["marks"] if row["text"] == "exception"]
+    assert raised["marks"] == 1 and abs(marks["begin_ns"] + raised["first_ns"] - int(printed["bad"][2].strip("[]"))) < second
+    for form in ("chrome", "perfetto"):
+        subprocess.run([krait, "export", said.run.path, "--to", form, "-o", tmp_path / form], check=True, capture_output=True)
+        told = (tmp_path / form).read_bytes()
+        assert b"GET /orders" in told and b"no such order" in told
+    subprocess.run([krait, "view", said.run.path, "--svg", tmp_path / "out.svg"], check=True, capture_output=True)
+    assert ">exported spans 2<" in (tmp_path / "out.svg").read_text()
 
 
 ODD = """

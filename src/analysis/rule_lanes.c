@@ -412,12 +412,11 @@ static void note_nothing(const struct making *m)
     }
 }
 
-/* The end of all that is known: a state that no other follows lasts until then. */
-static uint64_t end_of(const struct making *m)
+uint64_t krait_stays_end(const struct krait_intervals *found, const struct krait_trace *trace)
 {
-    uint64_t end_ns = KRAIT_MAX(m->trace->end_ns, krait_kernel_last(m->trace));
-    for (size_t i = 0; i < m->found.stay_count; i++)
-        end_ns = KRAIT_MAX(end_ns, m->found.stays[i].begin_ns + 1);
+    uint64_t end_ns = KRAIT_MAX(trace->end_ns, krait_kernel_last(trace));
+    for (size_t i = 0; i < found->stay_count; i++)
+        end_ns = KRAIT_MAX(end_ns, found->stays[i].begin_ns + 1);
     return end_ns;
 }
 
@@ -443,7 +442,7 @@ int krait_rule_lanes_make(struct krait_lanes *lanes, struct krait_trace *trace, 
     rc = rc ? rc : krait_intervals_find(&m.found, trace, &what, damage, size, err);
     if (rc)
         return rc;
-    m.end_ns = end_of(&m);
+    m.end_ns = krait_stays_end(&m.found, trace);
     note_nothing(&m);
     krait_intervals_note_given_up(&rules->notes, &m.found);
     rc = add_all(&m);

@@ -22,6 +22,9 @@ struct krait_rule_lanes_options {
     void *ctx;
 };
 
+/* The end of all that is known: a state that no other follows lasts until then. */
+uint64_t krait_stays_end(const struct krait_intervals *found, const struct krait_trace *trace);
+
 /* Finds what the rules look for in all of a trace, and its tracks if need be. What was found nothing of, or not drawn,
  * is told in rules->notes. `damage` (size bytes, may be NULL) keeps the first that is met. Returns 0 or a negative
  * errno with err set; krait_lanes_done in any case. */

@@ -66,6 +66,9 @@ static int check_options(const struct intervals_options *o, size_t rules, struct
                              "--list, --compare, --plot, --transitions and --graph exclude each other");
     if (o->plot && strcmp(o->plot, "-") == 0 && (o->csv || o->json))
         return krait_err_set(err, -EINVAL, "--plot - draws into a table for people, not into CSV and JSON");
+    if (o->graph && strcmp(o->graph, "-") == 0 && (o->csv || o->json))
+        return krait_err_set(
+            err, -EINVAL, "--graph - writes the picture in place of the table; leave out --csv and --json");
     if (o->by && o->list)
         return krait_err_set(err, -EINVAL, "--by does not go with --list, which has a column for the key");
     int rc = check_pictures(o, err);
@@ -352,6 +355,7 @@ int krait_intervals_read(struct intervals *intervals, struct intervals_of *of, c
         .range = krait_select_range(&o->select, of->trace),
         .takes = (bool (*)(void *, const struct krait_trace *, const struct krait_track *))krait_select_place,
         .ctx = (void *)&o->select,
+        .wants_stays = o->graph,
         .notes = &intervals->notes,
         .scope = krait_select_scope(&o->select),
     };
@@ -447,7 +451,10 @@ static int show(struct intervals *intervals)
     krait_intervals_note_nothing(intervals, &intervals->of);
     if (json)
         krait_intervals_json_open(intervals, &intervals->of);
-    int rc = intervals->options->compare[0] ? krait_intervals_compare(intervals) : show_tables(intervals);
+    bool is_picture = intervals->options->graph && strcmp(intervals->options->graph, "-") == 0;
+    int rc = intervals->options->compare[0] ? krait_intervals_compare(intervals)
+             : is_picture                   ? 0
+                                            : show_tables(intervals);
     if (json) {
         krait_intervals_json_close(intervals, &intervals->of);
         krait_buf_char(&intervals->out, '\n');
@@ -572,7 +579,7 @@ static const struct krait_opt intervals_opts[] = {
       "With --state: show how often a state followed another" },
     { "graph", 0, KRAIT_OPT_STR, "FILE", OPT(graph),
       "With --state: draw the states and how they follow each other into FILE: SVG, PNG, or with the suffix .dot for "
-      "Graphviz" },
+      "Graphviz; - writes SVG to standard output, without the table" },
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", OPT(sort),
       "Sort by these columns, named as in --csv and separated by commas: total_ns, p99_ns; with --list duration_ns" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),

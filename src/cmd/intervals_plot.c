@@ -2,6 +2,7 @@
  *
  * `krait intervals --plot` and `--graph`: durations over time, and states.
  */
+#include "analysis/rule_lanes.h"
 #include "base/fmt.h"
 #include "base/outfile.h"
 #include "cmd/intervals.h"
@@ -116,7 +117,7 @@ static int write_file(const struct krait_buf *picture, const char *path, struct 
         krait_buf_add(&out.buf, picture->data, picture->len);
     size_t bytes = out.buf.len;
     rc = rc ? rc : krait_outfile_commit(&out, err);
-    if (rc)
+    if (rc || strcmp(path, "-") == 0)
         return rc;
     fputs("krait intervals: wrote ", stderr);
     krait_terminal_safe(stderr, path);
@@ -166,12 +167,29 @@ static void fill_graph(const struct intervals *intervals, struct krait_graph_nod
         const struct krait_interval_row *row = &found->rows[i];
         const char *key = krait_intervals_key(&intervals->of, row->key);
         nodes[i] = (struct krait_graph_node){ key ? key : krait_intervals_name(intervals, row), row->total_ns,
-                                              row->starts };
+                                              row->starts, false };
     }
     for (uint32_t i = 0; i < found->transition_count; i++) {
         const struct krait_transition *of = &found->transitions[i];
         arrows[i] = (struct krait_graph_arrow){ node_of(found, of->rule, of->from),
                                                 node_of(found, of->rule, of->to), of->count };
+    }
+}
+
+/* States that no other follows last until the end, as in the view's lanes. */
+static void add_open(const struct intervals *intervals, struct krait_graph_node *nodes)
+{
+    const struct krait_intervals *found = &intervals->of.found;
+    const struct krait_trace *trace = intervals->of.trace;
+    uint64_t until_ns = krait_select_range(&intervals->options->select, trace).to_ns;
+    uint64_t end_ns = KRAIT_MIN(krait_stays_end(found, trace), until_ns);
+    for (size_t i = 0; i < found->stay_count; i++) {
+        const struct krait_stay *stay = &found->stays[i];
+        uint32_t node = node_of(found, stay->rule, stay->state);
+        if (stay->end_ns != UINT64_MAX || node == found->row_count)
+            continue;
+        nodes[node].ns += end_ns - KRAIT_MIN(stay->begin_ns, end_ns);
+        nodes[node].is_open = true;
     }
 }
 
@@ -188,6 +206,7 @@ int krait_intervals_graph(struct intervals *intervals)
     if (!found->transition_count)
         return krait_err_set(intervals->err, -ENODATA, "no state follows another: there is nothing to draw");
     fill_graph(intervals, nodes, arrows);
+    add_open(intervals, nodes);
     const struct krait_graph graph = { nodes, arrows, found->row_count, found->transition_count };
     if (has_suffix(path, ".dot"))
         krait_graph_dot(&picture, &graph);

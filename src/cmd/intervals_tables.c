@@ -74,7 +74,8 @@ static const struct krait_sheet_column row_columns[] = {
 struct listed {
     uint64_t begin_ns, duration_ns; /* begin: after the trace's */
     struct intervals_place place;
-    const char *end_thread;
+    const char *end_thread, *end_process; /* NULL: the same as it begins in */
+    uint64_t end_pid, end_tid;
 };
 
 #define NUMBER(member) krait_sheet_number_at, offsetof(struct listed, member)
@@ -89,6 +90,13 @@ static const struct krait_sheet_column list_columns[] = {
       KRAIT_SHEET_NAME,
       KRAIT_SHEET_DASH,
       NAME(end_thread) },
+    { { "in process", KRAIT_COLUMN_LEFT, 0, 5 },
+      "end_process",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET,
+      NAME(end_process) },
+    { { NULL, 0, 0, 0 }, "end_pid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA, NUMBER(end_pid) },
+    { { NULL, 0, 0, 0 }, "end_tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA, NUMBER(end_tid) },
 };
 
 #undef NUMBER
@@ -135,12 +143,17 @@ static struct listed listed_of(const struct intervals *intervals, const struct k
     const struct intervals_of *of = &intervals->of;
     const struct krait_track *begin = krait_intervals_track(of, interval->begin_track),
                              *end = krait_intervals_track(of, interval->end_track);
+    const char *name = krait_intervals_name(intervals, &of->found.rows[interval->row]);
+    struct intervals_place in = krait_intervals_place(of, end, name, interval->key);
+    bool is_same = begin == end, is_in_process = is_same || in.pid == begin->pid;
     return (struct listed){
         .begin_ns = interval->begin_ns - KRAIT_MIN(of->zero_ns, interval->begin_ns),
         .duration_ns = interval->end_ns - interval->begin_ns,
-        .place = krait_intervals_place(
-            of, begin, krait_intervals_name(intervals, &of->found.rows[interval->row]), interval->key),
-        .end_thread = begin == end ? NULL : thread_name(of, end),
+        .place = krait_intervals_place(of, begin, name, interval->key),
+        .end_thread = is_same ? NULL : in.thread,
+        .end_tid = is_same ? KRAIT_SHEET_NONE : in.tid,
+        .end_process = is_in_process ? NULL : in.process,
+        .end_pid = is_in_process ? KRAIT_SHEET_NONE : in.pid,
     };
 }
 

@@ -168,8 +168,8 @@ static bool is_shown(const struct krait_sheet *sheet, uint32_t rows, uint32_t co
         return false;
     bool shown = !(flags & KRAIT_SHEET_QUIET);
     for (uint32_t i = 0; i < rows && !shown; i++) {
-        uint64_t number = spot_at(sheet, sheet->first + i, column).cell.number;
-        shown = number > 0 && number != KRAIT_SHEET_NONE;
+        const struct krait_sheet_cell cell = spot_at(sheet, sheet->first + i, column).cell;
+        shown = cell.name || (cell.number > 0 && cell.number != KRAIT_SHEET_NONE);
     }
     return shown;
 }

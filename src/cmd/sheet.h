@@ -15,7 +15,7 @@
 #define KRAIT_SHEET_NONE UINT64_MAX
 
 enum krait_sheet_flags {
-    KRAIT_SHEET_QUIET = 1,     /* tables leave it out if all its numbers are 0 or not known */
+    KRAIT_SHEET_QUIET = 1,     /* tables leave it out if all its cells are 0 or not known */
     KRAIT_SHEET_DATA = 2,      /* not in tables */
     KRAIT_SHEET_DASH = 4,      /* tables show a dash for 0, and for an unknown name or id */
     KRAIT_SHEET_BLANK = 8,     /* tables show nothing for an empty name */

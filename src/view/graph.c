@@ -115,7 +115,7 @@ static void draw_node(const struct drawing *d, uint32_t index)
     krait_text_duration(d->to, node->ns);
     krait_buf_str(d->to, ", ");
     krait_text_percent(d->to, share);
-    krait_buf_str(d->to, "</text></g>\n");
+    krait_buf_fmt(d->to, "%s</text></g>\n", node->is_open ? ", open" : "");
     d->to->failed |= clean.failed;
 }
 
@@ -159,6 +159,7 @@ void krait_graph_dot(struct krait_buf *to, const struct krait_graph *graph)
         krait_text_clean(&label, node->name);
         krait_buf_char(&label, '\n');
         krait_text_duration(&label, node->ns);
+        krait_buf_str(&label, node->is_open ? ", open" : "");
         krait_buf_fmt(to, "    s%u [label=", i);
         krait_json_str(to, label.data ? label.data : "", label.len);
         krait_buf_str(to, "];\n");

@@ -11,6 +11,7 @@
 struct krait_graph_node {
     const char *name;   /* untrusted */
     uint64_t ns, count; /* total time in the state, and how often it was entered */
+    bool is_open;       /* it lasts until the end */
 };
 
 struct krait_graph_arrow {

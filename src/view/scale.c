@@ -110,8 +110,8 @@ uint32_t krait_scale_ticks(const struct krait_scale *scale, uint32_t most, doubl
         return log_ticks(scale, most, ticks);
     double least = (scale->high - scale->low) / KRAIT_MAX(most - 1, 1u);
     double step = scale->is_time ? (double)krait_tick_step(least) : round_up(least);
-    for (double tick = ceil(scale->low / step) * step; tick <= scale->high * 1.001 && count < most;
-         tick += step)
+    double limit = scale->high + (scale->high - scale->low) * 1e-6; /* sums of steps are not exact */
+    for (double tick = ceil(scale->low / step) * step; tick <= limit && count < most; tick += step)
         ticks[count++] = tick;
     return count;
 }

@@ -401,6 +401,13 @@ def test_a_plot_of_hours_has_the_times_of_a_clock(synth, krait, tmp_path):
     assert not re.search(r"\d{4,} s", text)
 
 
+def test_no_time_of_a_plot_lies_behind_its_end(synth, krait, tmp_path):
+    folder = synth(marks((0, 0, "x"), (0, 9000, "begin"), (0, 9100, "end"), (0, 9900, "begin"), (0, 9998, "end")))
+    subprocess.run([krait, "intervals", folder, *ONE, "--plot", tmp_path / "p.svg"], check=True, capture_output=True)
+    times = [label for label in labels_of(tmp_path / "p.svg") if label.endswith("ms")]
+    assert times[:2] == ["9 ms", "9.1 ms"] and times[-1] == "9.9 ms"
+
+
 def test_a_plot_of_nothing_fails_and_writes_nothing(synth, krait, tmp_path):
     done = subprocess.run([krait, "intervals", synth(marks((0, 0, "begin"))), *ONE, "--plot", tmp_path / "p.svg"], capture_output=True, text=True)
     assert done.returncode == 1 and "no interval to plot" in done.stderr and not (tmp_path / "p.svg").exists()
@@ -455,6 +462,10 @@ def test_states_follow_each_other(synth, krait, tmp_path):
     assert len([e for e in root.iter("{http://www.w3.org/2000/svg}path") if e.get("class") == "arrow"]) == 6
     dot = (tmp_path / "g.dot").read_text()
     assert dot.count("->") == 6 and dot.startswith("digraph states {")
+    words = [t.replace("\u202f", " ") for t in (*texts, dot) if t]  # connection 2 is ready until the end
+    assert "92.0 µs, 68.1 %, open" in words and "ready\\n92.0 µs, open" in words[-1] and "failed\\n3.00 µs\"" in words[-1]
+    piped = subprocess.run([krait, "intervals", folder, *STATE, "--graph", "-"], capture_output=True, text=True, check=True)
+    assert piped.stdout == (tmp_path / "g.svg").read_text() and piped.stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -464,11 +475,24 @@ def test_states_follow_each_other(synth, krait, tmp_path):
         (["--state", "is (ready"], 2, "--state: 'is (ready' is no regular expression"),
         (["--start", "a", "--stop", "b", "--graph", "x.svg"], 2, "--graph needs --state"),
         (["--state", "is (nothing)", "--graph", "x.svg"], 1, "nothing to draw"),
+        (["--state", "is (ready)", "--graph", "-", "--json"], 2, "--graph - writes the picture in place of the table; leave out --csv and --json"),
     ],
 )
 def test_states_that_cannot_be_are_explained(synth, krait, tmp_path, options, status, why):
     done = subprocess.run([krait, "intervals", synth(marks(*CONNECTIONS)), *options], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == status and why in done.stderr and not (tmp_path / "x.svg").exists()
+
+
+def test_the_list_tells_in_which_process_an_interval_ends(synth, krait):
+    one = "process 7 python3\nexit 0 0\nthread 7 T\n0us mark send%201\n10us mark begin%202\n20us mark end%202\n"
+    folders = [synth(one, "one"), synth("process 8 worker\nexit 0 0\nthread 9 W\n0us mark x\n30us mark got%201\n", "two")]
+    pairs = ["--start", "(send|begin) (?P<key>.)", "--stop", "(got|end) (?P<key>.)", "--list"]
+    ends = [[row[key] for key in ("key", "end_thread", "end_tid", "end_process", "end_pid")] for row in verb_json(krait, "intervals", *folders, *pairs)["list"]]
+    assert ends == [["1", "W", 9, "worker", 8], ["2", None, None, None, None]]
+    wide = subprocess.run([krait, "intervals", *folders, *pairs], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert wide[0].endswith("ends in  in process") and wide[1].endswith("W        worker")
+    inside = subprocess.run([krait, "intervals", folders[0], *pairs], capture_output=True, text=True, check=True).stdout
+    assert "in process" not in inside
 
 
 # -- spans --

@@ -150,6 +150,23 @@ static bool takes(void *select, const struct krait_trace *trace, const struct kr
     return krait_select_place(select, trace, track);
 }
 
+void krait_analysis_forget_told(struct krait_buf *notes, const struct krait_buf *told)
+{
+    size_t kept = 0;
+    for (size_t at = 0, n; told->len && at < notes->len; at += n) {
+        const char *line = notes->data + at, *end = memchr(line, '\n', notes->len - at);
+        n = end ? (size_t)(end - line) + 1 : notes->len - at;
+        if (memmem(told->data, told->len, line, n))
+            continue;
+        memmove(notes->data + kept, line, n);
+        kept += n;
+    }
+    if (told->len && notes->len) {
+        notes->len = kept;
+        notes->data[kept] = '\0';
+    }
+}
+
 /* "krait view: warning: ...", a line each. */
 static void tell(const char *verb, const struct krait_buf *notes)
 {
@@ -173,6 +190,7 @@ int krait_analysis_lanes(const struct krait_select *select, struct krait_trace *
     rc = rc ? rc : krait_rule_lanes_make(&lanes, trace, &rules, &options, NULL, 0, err);
     if (rc)
         return rc;
+    krait_analysis_forget_told(&rules.notes, &select->told);
     krait_buf_char(&rules.notes, '\0');
     tell(verb, &rules.notes);
     if (krait_trace_add_lanes(onto, &lanes))

@@ -31,6 +31,9 @@ char *krait_analysis_folder(void);
 int krait_analysis_rules(struct krait_rules *rules, const struct krait_opt_list *names,
                          struct krait_err *err);
 
+/* Takes the lines out of `notes` that `told` has: krait_within told them. */
+void krait_analysis_forget_told(struct krait_buf *notes, const struct krait_buf *told);
+
 /* Makes lanes of what the files declare, as tracks of `onto`, whose tracks were found: none without files. What they
  * find comes from `trace`, which may be the same. Tells `verb`'s user what was not found. `kept` (may be NULL) gets the
  * rules. Returns 0 or a negative errno with err set. */

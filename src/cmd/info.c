@@ -6,6 +6,7 @@
 
 #include "cmd/cmds.h"
 #include "cmd/terminal.h"
+#include "cmd/within.h"
 #include "trace/gil.h"
 #include "trace/kernel/kernel.h"
 
@@ -14,12 +15,15 @@
 struct info_options {
     bool json;
     bool all;
+    struct krait_select select;
 };
 
 static const struct krait_opt info_opts[] = {
     { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct info_options, json), "Print one JSON object" },
     { "all", 'a', KRAIT_OPT_FLAG, NULL, offsetof(struct info_options, all),
       "List all processes and event classes (default: the first twelve of each)" },
+    KRAIT_SELECT_TIME_OPTS(struct info_options, select),
+    KRAIT_SELECT_TO_OPT(struct info_options, select),
     KRAIT_OPTS_END,
 };
 
@@ -58,7 +62,7 @@ static int read_steals(struct info *info)
 {
     struct krait_kernel_events *events;
     struct krait_err ignored;
-    if (!info->trace->has_kernel || krait_trace_kernel(info->trace, &events, &ignored) ||
+    if (info->is_part || !info->trace->has_kernel || krait_trace_kernel(info->trace, &events, &ignored) ||
         !krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_STEAL))
         return 0;
     return krait_kernel_steals_read(&info->steals, &info->steals_ns, events);
@@ -78,7 +82,7 @@ static int sum_gil(struct info *info)
     struct gil_sum *gil = &info->gil;
     int rc = 0;
     for (uint32_t t = 0; !rc && t < info->trace->thread_count; t++) {
-        rc = krait_gil_waits_read(&waits, info->trace, t, KRAIT_RANGE_ALL);
+        rc = krait_gil_waits_read(&waits, info->trace, t, info->range);
         uint64_t ns = 0;
         for (uint32_t i = 0; i < waits.count; i++) {
             ns += waits.items[i].end_ns - waits.items[i].begin_ns;
@@ -106,20 +110,52 @@ static void look_at_terminal(struct info *info)
     info->plain = krait_terminal_colour(stdout, KRAIT_PLAIN);
 }
 
-static int gather(struct info *info, const char *const *paths, size_t count, struct krait_err *err)
+/* The model of any trace: it tells where ranges are, and what files declare. `own`: if the recordings are not krait's. */
+static int select_part(struct info *info, struct krait_trace **own, const char *const *paths, size_t count,
+                       struct krait_select *select, struct krait_err *err)
 {
-    int rc = krait_ctf_open(&info->reader, paths, count, NULL, err);
-    if (!rc && krait_ctf_count(&info->count, info->reader))
-        rc = krait_err_set(err, -ENOMEM, "out of memory");
-    if (!rc && is_krait(info->reader))
-        rc = krait_trace_open(&info->trace, paths, count, KRAIT_NEEDS_CALLS, err);
+    int rc = 0;
+    if (!select->from && !select->until && !select->within && !select->analyses.count)
+        return 0;
+    if (!info->trace)
+        rc = krait_trace_open(own, paths, count, 0, err);
+    struct krait_trace *trace = info->trace ? info->trace : *own;
+    if (!rc && !trace->process_count && !trace->has_kernel) /* its marks alone say when it begins */
+        rc = krait_tracks_find_kinds(trace, 1 << KRAIT_TRACK_INSTANTS, err);
+    rc = rc ? rc : krait_within(select, trace, "info", err);
+    if (rc)
+        return rc;
+    info->is_part = select->from || select->until;
+    info->range = krait_select_range(select, trace);
+    info->zero_ns = krait_trace_zero(trace);
+    return select->analyses.count ? krait_info_find_declared(info, trace, select, err) : 0;
+}
+
+static int64_t signed_ns(uint64_t ns)
+{
+    return (int64_t)KRAIT_MIN(ns, (uint64_t)INT64_MAX);
+}
+
+static int sum_up(struct info *info)
+{
+    int rc = krait_ctf_count(&info->count, info->reader,
+                             info->range.from_ns ? signed_ns(info->range.from_ns) : INT64_MIN,
+                             signed_ns(info->range.to_ns));
     if (!rc && info->trace)
         sum_kernel(info);
-    if (!rc && info->trace && read_steals(info))
-        rc = krait_err_set(err, -ENOMEM, "out of memory");
-    if (!rc && info->trace && has_gil(&info->count) && sum_gil(info))
-        rc = krait_err_set(err, -ENOMEM, "out of memory");
-    return rc;
+    if (!rc && info->trace)
+        rc = read_steals(info);
+    return rc || !info->trace || !has_gil(&info->count) ? rc : sum_gil(info);
+}
+
+static int gather(struct info *info, struct krait_trace **own, const char *const *paths, size_t count,
+                  struct krait_select *select, struct krait_err *err)
+{
+    int rc = krait_ctf_open(&info->reader, paths, count, NULL, err);
+    if (!rc && is_krait(info->reader))
+        rc = krait_trace_open(&info->trace, paths, count, KRAIT_NEEDS_CALLS, err);
+    rc = rc ? rc : select_part(info, own, paths, count, select, err);
+    return !rc && sum_up(info) ? krait_err_set(err, -ENOMEM, "out of memory") : rc;
 }
 
 static int show(struct info *info, const struct info_options *opts, struct krait_err *err)
@@ -137,25 +173,36 @@ static int show(struct info *info, const struct info_options *opts, struct krait
     return err->code;
 }
 
+static int check_usage(const struct krait_select *select, int argc, struct krait_err *err)
+{
+    if (argc == 0)
+        return krait_err_set(err, -EINVAL, "no trace given; name its folder, or several");
+    return krait_select_check(select, err);
+}
+
 static int run_info(void *values, int argc, char **argv)
 {
-    const struct info_options *opts = values;
-    struct info info = { .all = opts->all };
+    struct info_options *opts = values;
+    struct info info = { .all = opts->all, .range = KRAIT_RANGE_ALL };
+    struct krait_trace *own = NULL;
     struct krait_err err = { 0 };
-    if (argc == 0) {
-        krait_err_set(&err, -EINVAL, "no trace given; name its folder, or several");
-        krait_cmd_fail(&krait_cmd_info, &err);
-        return 2;
-    }
-    int rc = gather(&info, (const char *const *)argv, (size_t)argc, &err);
+    opts->select.shows_analyses = opts->select.tells_analyses = true;
+    int rc = check_usage(&opts->select, argc, &err);
+    int status = rc ? krait_cmd_usage(&krait_cmd_info, &err) : 0;
+    if (!rc)
+        rc = gather(&info, &own, (const char *const *)argv, (size_t)argc, &opts->select, &err);
     if (!rc)
         rc = show(&info, opts, &err);
     krait_buf_done(&info.out);
+    free(info.declared);
+    krait_arena_done(&info.names);
     krait_trace_close(info.trace);
+    krait_trace_close(own);
     krait_ctf_count_done(&info.count);
     krait_kernel_steals_done(&info.steals);
     krait_ctf_close(info.reader);
-    return rc ? krait_cmd_fail(&krait_cmd_info, &err) : 0;
+    krait_select_done(&opts->select);
+    return status || !rc ? status : krait_cmd_fail(&krait_cmd_info, &err);
 }
 
 const struct krait_cmd krait_cmd_info = {
@@ -166,6 +213,9 @@ const struct krait_cmd krait_cmd_info = {
         "Prints the duration of a trace from its first event to its last, the number of its events by class, "
         "its size, its clock, and what was lost and why. For krait's own recordings it also lists the "
         "processes and threads and how each process ended. Reads any trace in CTF 1.8 or CTF 2.\n\n"
+        "With --from, --until or --within it describes that range: the events in it, the packets that reach into it and "
+        "what these lost, and the processes and threads that were there. With -f it lists what the files declare and how "
+        "much of that the trace has.\n\n"
         "A process is \"ended\" if krait does not know its exit status, \"stopped\" if the recording ended "
         "before the process did, and \"unfinished\" if the recording has no end: krait still records, or its "
         "collector was killed. Up to a second of each thread's last events may then be missing.\n\n"
@@ -175,8 +225,11 @@ const struct krait_cmd krait_cmd_info = {
         "CPU, stolen_ns of a recording's kernel part, or null). For krait's own recordings it also has "
         "finished (false if a "
         "process's end is missing), args_unmet (texts of --args that matched no recorded function) and process_list: pid, name, command, runtime, threads, duration_ns, end "
-        "(exit, signal, exec, gone, stop or null) and status (exit status, signal or null).",
+        "(exit, signal, exec, gone, stop or null) and status (exit status, signal or null). With -f it has declared: name, "
+        "kind (interval, state or signal), found and total_ns (0 for a signal).",
     .examples = "krait info trace\n"
+                "krait info trace --within serve:slowest\n"
+                "krait info trace -f ./bakery.toml\n"
                 "krait info --json trace | python3 -m json.tool\n",
     .opts = info_opts,
     .values_size = sizeof(struct info_options),

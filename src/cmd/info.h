@@ -25,10 +25,22 @@ struct info {
         uint32_t most;    /* the thread that waited longest */
         uint64_t most_ns;
     } gil;
+    bool is_part; /* only what happened in `range` */
+    struct krait_range range;
+    uint64_t zero_ns;               /* of a part: times are shown after it */
+    struct info_declared *declared; /* rows of -f; NULL: no files */
+    uint32_t declared_count;
+    struct krait_arena names; /* of these */
     bool all;
     struct krait_table_look look; /* with a width, also where stdout is no terminal */
     const char *bold, *dim, *red, *plain;
     struct krait_buf out;
+};
+
+/* What a file declares, and how much the trace has of it. */
+struct info_declared {
+    const char *name, *kind;
+    uint64_t found, total_ns; /* 0 of a signal */
 };
 
 struct loss {
@@ -47,6 +59,16 @@ const char *krait_info_args_of(const struct info *info);
 /* The option that ended the recording before the program ended; empty: none. */
 const char *krait_info_limit_of(const struct info *info);
 uint64_t krait_info_duration(const struct info *info);
+/* Processes and threads that were there in the range; of a process, its part of the range. */
+bool krait_info_has(const struct info *info, uint64_t begin_ns, uint64_t end_ns);
+uint32_t krait_info_process_count(const struct info *info);
+uint32_t krait_info_thread_count(const struct info *info);
+struct krait_range krait_info_span(const struct info *info, const struct krait_process *process);
+
+/* Finds what the files declare. `trace`: the model. Notes go to stderr. Returns 0 or a negative errno with err set. */
+struct krait_select;
+int krait_info_find_declared(struct info *info, struct krait_trace *trace, const struct krait_select *select,
+                             struct krait_err *err);
 bool krait_info_is_kernel(const struct krait_ctf_trace *trace);
 
 /* Append to info->out: everything; the lists. */
@@ -54,6 +76,9 @@ void krait_info_text(struct info *info);
 void krait_info_json(struct info *info);
 void krait_info_processes(struct info *info);
 void krait_info_processes_json(struct info *info);
+/* What the files of -f declare; nothing without them. */
+void krait_info_declared(struct info *info);
+void krait_info_declared_json(struct info *info);
 void krait_info_classes(struct info *info);
 void krait_info_classes_json(struct info *info);
 

@@ -87,8 +87,9 @@ void krait_info_json(struct info *info)
     struct krait_buf *out = &info->out;
     krait_buf_char(out, '{');
     krait_json_key_u64(out, "duration_ns", krait_info_duration(info));
-    krait_json_key_u64_or_null(out, "processes", info->trace, info->trace ? info->trace->process_count : 0);
-    krait_json_key_u64_or_null(out, "threads", info->trace, info->trace ? info->trace->thread_count : 0);
+    krait_json_key_u64_or_null(out, "processes", info->trace,
+                               info->trace ? krait_info_process_count(info) : 0);
+    krait_json_key_u64_or_null(out, "threads", info->trace, info->trace ? krait_info_thread_count(info) : 0);
     krait_json_key_u64(out, "events", info->count.events);
     krait_json_key_u64(out, "bytes", info->count.bytes);
     json_losses(info);
@@ -102,7 +103,7 @@ void krait_info_json(struct info *info)
     krait_json_key_text_or_null(out, "limit", krait_info_limit_of(info));
     if (info->trace && krait_cost_is_known(info->trace))
         krait_cost_json(out, info->trace);
-    if (info->trace && info->trace->samples.rate)
+    if (info->trace && !info->is_part && info->trace->samples.rate)
         json_samples(out, &info->trace->samples);
     krait_json_key_u64_or_null(out, "dropped", info->trace, krait_info_most_of(info, "dropped_events"));
     if (info->trace)
@@ -113,5 +114,6 @@ void krait_info_json(struct info *info)
         krait_args_unmet_json(out, info->trace, krait_info_args_of(info));
     if (info->trace)
         krait_info_processes_json(info);
+    krait_info_declared_json(info);
     krait_buf_str(out, "}\n");
 }

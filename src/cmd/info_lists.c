@@ -23,18 +23,20 @@ static struct krait_sheet_cell get_pid(void *of, const void *row, size_t unused)
 
 static struct krait_sheet_cell get_threads(void *of, const void *row, size_t unused)
 {
-    const struct krait_trace *trace = ((const struct info *)of)->trace;
+    const struct info *info = of;
+    const struct krait_trace *trace = info->trace;
     const ptrdiff_t process = (const struct krait_process *)row - trace->processes;
     uint64_t n = 0;
     for (uint32_t i = 0; i < trace->thread_count; i++)
-        n += trace->threads[i].process == process;
+        n += trace->threads[i].process == process &&
+             krait_info_has(info, trace->threads[i].begin_ns, trace->threads[i].end_ns);
     return krait_sheet_number(n);
 }
 
 static struct krait_sheet_cell get_duration(void *of, const void *row, size_t unused)
 {
-    const struct krait_process *process = row;
-    return krait_sheet_number(process->end_ns - process->begin_ns);
+    const struct krait_range span = krait_info_span(of, row);
+    return krait_sheet_number(span.to_ns - span.from_ns);
 }
 
 static struct krait_sheet_cell get_status(void *of, const void *row, size_t unused)
@@ -125,6 +127,23 @@ static const struct krait_sheet_column class_columns[] = {
     { { "name", SHORT, 30, 0 }, "name", KRAIT_SHEET_NAME, PLACE(0), krait_sheet_name_at, OF(name) },
 };
 
+/* -- what files declare -- */
+
+#undef OF
+#define OF(member) offsetof(struct info_declared, member)
+
+static const struct krait_sheet_column declared_columns[] = {
+    { { "found", 0, 0, 0 }, "found", KRAIT_SHEET_COUNT, PLACE(2), krait_sheet_number_at, OF(found) },
+    { { "total", 0, 0, 0 },
+      "total_ns",
+      KRAIT_SHEET_NS,
+      PLACE(3) | KRAIT_SHEET_DASH,
+      krait_sheet_number_at,
+      OF(total_ns) },
+    { { "kind", LEFT, 0, 1 }, "kind", KRAIT_SHEET_NAME, PLACE(1), krait_sheet_name_at, OF(kind) },
+    { { "name", SHORT, 16, 0 }, "name", KRAIT_SHEET_NAME, PLACE(0), krait_sheet_name_at, OF(name) },
+};
+
 /* -- both -- */
 
 static struct krait_sheet processes_of(struct info *info)
@@ -132,8 +151,11 @@ static struct krait_sheet processes_of(struct info *info)
     struct krait_sheet sheet = { .columns = process_columns,
                                  .column_count = KRAIT_ARRAY_LEN(process_columns),
                                  .of = info };
-    for (uint32_t i = 0; i < info->trace->process_count; i++)
-        krait_sheet_keep(&sheet, &info->trace->processes[i]);
+    for (uint32_t i = 0; i < info->trace->process_count; i++) {
+        const struct krait_process *process = &info->trace->processes[i];
+        if (krait_info_has(info, process->begin_ns, process->end_ns))
+            krait_sheet_keep(&sheet, process);
+    }
     return sheet;
 }
 
@@ -178,8 +200,8 @@ void krait_info_processes(struct info *info)
     KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = processes_of(info);
     char title[2 * KRAIT_FMT_SIZE], processes[KRAIT_FMT_SIZE], threads[KRAIT_FMT_SIZE];
     snprintf(title, sizeof(title), "%s, %s",
-             krait_fmt_counted(processes, info->trace->process_count, "process"),
-             krait_fmt_counted(threads, info->trace->thread_count, "thread"));
+             krait_fmt_counted(processes, krait_info_process_count(info), "process"),
+             krait_fmt_counted(threads, krait_info_thread_count(info), "thread"));
     print_list(info, &sheet, title);
 }
 
@@ -200,4 +222,27 @@ void krait_info_classes_json(struct info *info)
 {
     KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = classes_of(info);
     json_list(info, &sheet, "event_classes");
+}
+
+static struct krait_sheet declared_of(struct info *info)
+{
+    struct krait_sheet sheet = { .columns = declared_columns,
+                                 .column_count = KRAIT_ARRAY_LEN(declared_columns) };
+    for (uint32_t i = 0; i < info->declared_count; i++)
+        krait_sheet_keep(&sheet, &info->declared[i]);
+    return sheet;
+}
+
+void krait_info_declared(struct info *info)
+{
+    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = declared_of(info);
+    if (info->declared)
+        print_list(info, &sheet, "Declared");
+}
+
+void krait_info_declared_json(struct info *info)
+{
+    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = declared_of(info);
+    if (info->declared)
+        json_list(info, &sheet, "declared");
 }

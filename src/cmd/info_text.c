@@ -38,6 +38,12 @@ static void add_date(struct krait_buf *out, int64_t ns, const char *format)
         krait_buf_fmt(out, "%s.%03u", text, (unsigned)(ns % (int64_t)KRAIT_NS_PER_S / 1000000));
 }
 
+static void add_moment(struct info *info, uint64_t ns)
+{
+    char buf[KRAIT_FMT_SIZE];
+    krait_buf_str(&info->out, krait_fmt_ns(buf, ns - KRAIT_MIN(info->zero_ns, ns)));
+}
+
 static void print_time(struct info *info)
 {
     char buf[KRAIT_FMT_SIZE];
@@ -46,6 +52,16 @@ static void print_time(struct info *info)
     label(info, "duration");
     krait_buf_fmt(&info->out, "%s%s%s from the first event to the last\n", info->bold,
                   krait_fmt_ns(buf, krait_info_duration(info)), info->plain);
+    if (info->is_part) {
+        label(info, "range");
+        krait_buf_str(&info->out, "from ");
+        add_moment(info, info->range.from_ns);
+        if (info->range.to_ns != UINT64_MAX) {
+            krait_buf_str(&info->out, " to ");
+            add_moment(info, info->range.to_ns);
+        }
+        krait_buf_str(&info->out, " after the recording began\n");
+    }
     if (info->count.begin_ns > 0) {
         label(info, "when");
         add_date(&info->out, info->count.begin_ns, "%Y-%m-%d %H:%M:%S");
@@ -71,7 +87,7 @@ static void print_size(struct info *info)
     add_plural(&info->out, info->count.packets, "packet\n", "packets\n");
     label(info, "size");
     krait_buf_str(&info->out, krait_fmt_bytes(buf, info->count.bytes));
-    if (info->count.events)
+    if (info->count.events && !info->is_part)
         krait_buf_fmt(&info->out, ", %.1f bytes an event",
                       (double)info->count.bytes / (double)info->count.events);
     krait_buf_char(&info->out, '\n');
@@ -113,7 +129,7 @@ static void print_stolen(struct info *info)
 static void print_samples(struct info *info)
 {
     char rate[KRAIT_FMT_SIZE], taken[KRAIT_FMT_SIZE], interval[KRAIT_FMT_SIZE], dropped[KRAIT_FMT_SIZE];
-    const struct krait_trace_samples *samples = info->trace ? &info->trace->samples : NULL;
+    const struct krait_trace_samples *samples = info->trace && !info->is_part ? &info->trace->samples : NULL;
     if (!samples || !samples->rate)
         return;
     label(info, "sampled");
@@ -360,6 +376,7 @@ void krait_info_text(struct info *info)
         print_newer(info);
         krait_info_processes(info);
     }
+    krait_info_declared(info);
     if (info->count.class_count)
         krait_info_classes(info);
 }

@@ -527,6 +527,7 @@ static int run_intervals(void *values, int argc, char **argv)
     } else if (!rc) {
         rc = krait_intervals_compare(&intervals);
     }
+    krait_analysis_forget_told(&intervals.notes, &options->select.told);
     rc = rc ? rc : krait_terminal_print(&intervals.out, &intervals.notes, "the intervals", &err);
     intervals_done(&intervals);
     options_done(options);

@@ -35,7 +35,7 @@ int krait_select_check(const struct krait_select *select, struct krait_err *err)
                              "--within does not go with --from and --until: it is a range itself");
     if (select->analyses.count && !select->within && !select->shows_analyses)
         return krait_err_set(err, -EINVAL,
-                             "-f declares what --within may name; use both. krait intervals, view and "
+                             "-f declares what --within may name; use both. krait intervals, info, view and "
                              "export show what it declares without");
     int rc = parse_range(select, &from, &until, err);
     if (!rc && from >= until)
@@ -210,6 +210,7 @@ int krait_select_some(const struct krait_select *select, const struct krait_trac
 void krait_select_done(struct krait_select *select)
 {
     krait_opt_list_done(&select->analyses);
+    krait_buf_done(&select->told);
     free(select->parts.items);
     free(select->ran);
     free(select->owned[0]);

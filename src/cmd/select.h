@@ -19,6 +19,7 @@ struct krait_select {
     struct krait_ranges parts;                /* all intervals of that name, if it has no number */
     bool sums_parts;                          /* the verb sums up all of them */
     bool tells_analyses;                      /* the verb tells itself what is wrong in them */
+    struct krait_buf told;                    /* what krait_within told of them: lines */
     bool shows_analyses;                      /* the verb uses analyses even without `within` */
     struct krait_opt_list threads, processes; /* globs; empty: all */
     bool *ran; /* by task: it ran in one of these threads; krait_select_track fills it in */

@@ -522,9 +522,10 @@ static int take_all(struct search *search, const struct asked *asked, const char
                      err);
 }
 
-static void tell_notes(struct krait_buf *notes)
+static void tell_notes(struct krait_select *select, struct krait_buf *notes)
 {
     struct krait_err ignored;
+    krait_buf_add(&select->told, notes->len ? notes->data : "", notes->len);
     if (notes->len)
         krait_terminal_print(&(struct krait_buf){ 0 }, notes, "", &ignored);
     krait_buf_clear(notes);
@@ -579,7 +580,7 @@ static int find_asked(struct search *search, struct asked *asked, struct krait_e
 static int take(struct search *search, struct asked *asked, const char *verb, struct krait_err *err)
 {
     int rc = find_asked(search, asked, err);
-    tell_notes(&search->declared.notes);
+    tell_notes(search->select, &search->declared.notes);
     if (rc)
         return rc;
     bool all = search->select->sums_parts && !asked->which && search->found.count > 1;
@@ -602,10 +603,10 @@ int krait_within(struct krait_select *select, struct krait_trace *trace, const c
     KRAIT_AUTO_BUF of_files = search.declared.notes;
     search.declared.notes = (struct krait_buf){ 0 };
     if (!select->tells_analyses)
-        tell_notes(&of_files);
+        tell_notes(select, &of_files);
     rc = rc ? rc : take(&search, &asked, verb, err);
     if (rc)
-        tell_notes(&of_files);
+        tell_notes(select, &of_files);
     return rc;
 }
 

@@ -217,7 +217,7 @@ def run(krait, tmp_path):
 
 @pytest.fixture
 def info(krait):
-    return lambda folder: verb_json(krait, "info", folder)
+    return lambda folder, *options: verb_json(krait, "info", folder, *options)
 
 
 @pytest.fixture

@@ -176,7 +176,7 @@ static void check_forms(struct krait_ctf_reader *reader, const struct pass *plai
 static void check_count(struct krait_ctf_reader *reader, const struct pass *plain)
 {
     struct krait_ctf_count count;
-    if (krait_ctf_count(&count, reader))
+    if (krait_ctf_count(&count, reader, INT64_MIN, INT64_MAX))
         abort();
     if (count.events != plain->events || !count.damage.code != !plain->damage.code)
         abort();

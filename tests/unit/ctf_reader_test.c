@@ -315,7 +315,7 @@ static void what_packets_tell_of_losses(void **state)
     assert_int_equal(losses[1].count, 2);
     assert_string_equal(losses[1].kind, "packet");
     struct krait_ctf_count count;
-    assert_int_equal(krait_ctf_count(&count, reader), 0);
+    assert_int_equal(krait_ctf_count(&count, reader, INT64_MIN, INT64_MAX), 0);
     assert_int_equal(count.events, 2);
     assert_int_equal(count.packets, 2);
     assert_int_equal(count.lost_packets, 2);

@@ -3,10 +3,17 @@
 
 #include "base/array.h"
 #include "ctf/read/loss.h"
+#include "ctf/read/range.h"
 #include "ctf/rows/row_source.h"
 
 #include <string.h>
 #include <sys/stat.h>
+
+/* What is counted. */
+struct part {
+    bool is_part;
+    int64_t from_ns, to_ns;
+};
 
 /* Event counts by name. */
 struct tally {
@@ -39,6 +46,8 @@ static void count_stream(struct krait_ctf_count *count, const struct krait_row_s
 {
     struct krait_row_source source;
     krait_row_source_init(&source, set, stream);
+    if (found->ranged && stream->cls->clock)
+        krait_ctf_cursor_range(&source.cursor, found->from_ns, found->to_ns);
     krait_row_count(&source, found);
     if (source.cursor.err.code && !count->damage.code)
         count->damage = source.cursor.err;
@@ -75,7 +84,8 @@ static void sum_traces(struct krait_ctf_count *count, const struct krait_ctf_rea
     }
 }
 
-static int count_events(struct krait_ctf_count *count, struct krait_ctf_reader *reader, struct tally *tally)
+static int count_events(struct krait_ctf_count *count, struct krait_ctf_reader *reader, struct tally *tally,
+                        const struct part *part)
 {
     struct krait_row_set *set = NULL;
     int rc = krait_row_set_new(&set, reader, KRAIT_EMIT_COUNT, NULL);
@@ -85,7 +95,9 @@ static int count_events(struct krait_ctf_count *count, struct krait_ctf_reader *
     KRAIT_AUTO_FREE uint64_t *counts = calloc(KRAIT_MAX(set->class_count, 1u), sizeof(*counts));
     rc = found && counts ? 0 : -ENOMEM;
     if (!rc)
-        found->counts = counts;
+        *found = (struct krait_row_tally){
+            .counts = counts, .ranged = part->is_part, .from_ns = part->from_ns, .to_ns = part->to_ns
+        };
     for (uint32_t i = 0; i < reader->stream_count && !rc; i++)
         count_stream(count, set, reader->streams[i], found);
     if (!rc)
@@ -107,16 +119,29 @@ static struct krait_ctf_trace_count *trace_of(struct krait_ctf_count *count,
     return &count->traces[i];
 }
 
-static void count_losses(struct krait_ctf_count *count, const struct krait_ctf_stream *stream)
+static bool reaches_in(const struct krait_ctf_stream *stream, uint32_t packet, const struct part *part)
+{
+    return !part->is_part || !stream->cls->clock ||
+           !(krait_ctf_packet_ends_before(stream, packet, part->from_ns) ||
+             krait_ctf_packet_begins_after(stream, packet, part->to_ns));
+}
+
+static void count_packets(struct krait_ctf_count *count, const struct krait_ctf_stream *stream,
+                          const struct part *part)
 {
     for (uint32_t i = 0; i < stream->packet_count; i++) {
         struct krait_ctf_loss losses[2];
         unsigned n = krait_ctf_losses(stream, i, losses);
+        if (!reaches_in(stream, i, part))
+            continue;
+        count->packets++;
+        count->bytes += part->is_part ? stream->packets[i].size : 0;
         for (unsigned k = 0; k < n; k++)
             *(losses[k].kind[0] == 'e' ? &count->lost_events : &count->lost_packets) += losses[k].count;
     }
 }
 
+/* Of all files. */
 static void count_bytes(struct krait_ctf_count *count, const struct krait_ctf_reader *reader)
 {
     for (uint32_t i = 0; i < reader->file_count; i++)
@@ -155,21 +180,23 @@ static int list_classes(struct krait_ctf_count *count, const struct tally *tally
     return 0;
 }
 
-int krait_ctf_count(struct krait_ctf_count *count, struct krait_ctf_reader *reader)
+int krait_ctf_count(struct krait_ctf_count *count, struct krait_ctf_reader *reader, int64_t from_ns,
+                    int64_t to_ns)
 {
+    const struct part part = { from_ns != INT64_MIN || to_ns != INT64_MAX, from_ns, to_ns };
     struct tally tally = { 0 };
     *count = (struct krait_ctf_count){ .damage = reader->damage };
     count->traces = krait_arena_alloc(&count->arena, (reader->trace_count + 1) * sizeof(*count->traces));
-    int rc = count->traces ? count_events(count, reader, &tally) : -ENOMEM;
+    int rc = count->traces ? count_events(count, reader, &tally, &part) : -ENOMEM;
     for (uint32_t i = 0; i < reader->stream_count && !rc; i++) {
         struct krait_ctf_trace_count *trace = trace_of(count, reader, reader->streams[i]);
         uint64_t lost = count->lost_events;
-        count->packets += reader->streams[i]->packet_count;
-        count_losses(count, reader->streams[i]);
+        count_packets(count, reader->streams[i], &part);
         trace->streams++;
         trace->lost_events += count->lost_events - lost;
     }
-    count_bytes(count, reader);
+    if (!part.is_part)
+        count_bytes(count, reader);
     if (!rc)
         rc = list_classes(count, &tally);
     tally_done(&tally);

@@ -33,8 +33,10 @@ struct krait_ctf_count {
     struct krait_err damage;            /* the first met; code 0 when none */
 };
 
-/* Returns 0 or -ENOMEM. Damage is no error: what is intact is counted. */
-int krait_ctf_count(struct krait_ctf_count *count, struct krait_ctf_reader *reader);
+/* From from_ns on, and before to_ns; INT64_MIN and INT64_MAX: all. Of a part, packets, bytes and losses are those of the packets
+ * that reach into it; what has no clock counts too. Returns 0 or -ENOMEM. Damage is no error: what is intact is counted. */
+int krait_ctf_count(struct krait_ctf_count *count, struct krait_ctf_reader *reader, int64_t from_ns,
+                    int64_t to_ns);
 void krait_ctf_count_done(struct krait_ctf_count *count);
 
 #endif

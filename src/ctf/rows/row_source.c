@@ -223,14 +223,21 @@ static void count_by_code(struct krait_row_source *source, struct krait_row_tall
         note_time(tally, clock, krait_ctf_ns(clock, run.clock));
 }
 
+static bool is_in_range(const struct krait_row_tally *tally, const struct krait_ctf_cursor *c)
+{
+    return !tally->ranged || !c->cls->clock || (c->ns >= tally->from_ns && c->ns < tally->to_ns);
+}
+
 void krait_row_count(struct krait_row_source *source, struct krait_row_tally *tally)
 {
     struct krait_ctf_cursor *c = &source->cursor;
     while (fetch(source) && krait_ctf_event_skip(c) == 0) {
         source->held = false;
+        if (!is_in_range(tally, c))
+            continue;
         tally->counts[source->stream->classes[c->event->index].index]++;
         note_time(tally, c->cls->clock, c->ns);
-        if (may_run_code(source) && c->d.clock == c->ticks)
+        if (!tally->ranged && may_run_code(source) && c->d.clock == c->ticks)
             count_by_code(source, tally);
     }
 }

@@ -46,6 +46,8 @@ struct krait_row_tally {
     uint64_t *counts; /* of events, by krait_row_class.index */
     bool has_times;
     int64_t begin_ns, end_ns; /* earliest and latest event */
+    bool ranged;              /* only events of a clock from from_ns on, and before to_ns, count */
+    int64_t from_ns, to_ns;
     uint64_t scratch[KRAIT_ROW_MAX_CELLS];
 };
 

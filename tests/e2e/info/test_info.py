@@ -10,6 +10,7 @@ import pytest
 
 from conftest import verb_json
 from corpus import CORPUS, UTC
+from kernel_made import event, write
 
 SCRIPT = """\
     process 10 app
@@ -199,3 +200,43 @@ def test_what_is_no_trace_is_said(krait, tmp_path):
     run = subprocess.run([krait, "info", tmp_path], capture_output=True, text=True)
     assert run.returncode == 1 and "no CTF trace in there" in run.stderr
     assert subprocess.run([krait, "info"], capture_output=True).returncode == 2
+
+
+def test_a_range_has_the_facts_of_that_time(krait, synth, info):
+    folder = synth(SCRIPT)
+    late = info(folder, "--from", "350ms")
+    calls = {c["name"]: c["count"] for c in late["event_classes"] if c["name"].startswith("python:")}
+    assert calls == {"python:call": 1, "python:return": 1}
+    assert (late["processes"], late["threads"], [p["pid"] for p in late["process_list"]]) == (1, 1, [20])
+    whole, early = info(folder), info(folder, "--until", "350ms")
+    assert late["events"] + early["events"] == whole["events"] and late["packets"] + early["packets"] >= whole["packets"]
+    assert late["bytes"] < whole["bytes"] and 99_000_000 <= late["duration_ns"] <= 101_000_000
+    within = info(folder, "--within", "f:last")
+    assert {c["name"] for c in within["event_classes"]} >= {"python:call"} and within["duration_ns"] <= 1_000_000
+    text = subprocess.run([krait, "info", folder, "--within", "f:last"], capture_output=True, text=True, check=True)
+    assert re.search(r"range +from 304\.0 ms to 305\.0 ms after the recording began", text.stdout) and "within f, 1001 of 1001" in text.stderr
+    for options, why in [(["--within", "ff"], "did you mean 'f'?"), (["--from", "2s", "--until", "1s"], "the range is empty"), (["--within", "f", "--from", "1s"], "it is a range itself")]:
+        wrong = subprocess.run([krait, "info", folder, *options], capture_output=True, text=True)
+        assert wrong.returncode in (1, 2) and why in wrong.stderr
+
+
+def test_a_range_of_another_trace_has_what_cut_copies(krait, tmp_path, info):
+    folder = write(tmp_path / "whole", [event(us, "sched_waking", comm="a", tid=us, prio=20, target_cpu=0) for us in range(1000)])
+    whole = info(folder)
+    until = f"{whole['duration_ns'] // 2}ns"
+    subprocess.run([krait, "cut", folder, "--until", until, "-o", tmp_path / "part"], check=True, capture_output=True)
+    part, same = info(folder, "--until", until), info(tmp_path / "part")
+    assert part["event_classes"] == same["event_classes"] and 0 < part["events"] < whole["events"]
+
+
+def test_files_of_analyses_are_listed_with_what_the_trace_has(krait, synth, tmp_path, info):
+    folder = synth("process 7 python3\nexit 0 0\nthread 7\n0us mark oven%20is%20hot\n5us mark begin\n9us mark end\n10us mark oven%20is%20warm\n12us mark 3%20wait\n")
+    own = tmp_path / "own.toml"
+    own.write_text("[interval.bake]\nstart = 'begin'\nstop = 'end'\n[state.oven]\nmessage = 'oven is (.+)'\n[signal.queue]\nmessage = '(.) wait'\n[interval.none]\nstart = { event = 'user:mrk' }\nstop = 'b'\n")
+    found = info(folder, "-f", own)["declared"]
+    assert [(row["name"], row["kind"], row["found"], row["total_ns"]) for row in found] == [("bake", "interval", 1, 4000), ("none", "interval", 0, 0), ("oven", "state", 2, 10_000), ("queue", "signal", 1, 0)]
+    text = subprocess.run([krait, "info", folder, "-f", own], capture_output=True, text=True, check=True)
+    assert text.stderr.endswith("own.toml:9: interval.none.start.event: there is no event 'user:mrk' in the trace; did you mean 'user:mark'?\n")
+    assert re.search(r"Declared\n +found +total +kind +name\n +1 +4\.000 us +interval +bake\n", text.stdout)
+    within = info(folder, "-f", own, "--within", "oven.hot:1")["declared"]
+    assert [row["found"] for row in within] == [1, 0, 1, 0]

@@ -348,3 +348,11 @@ def test_intervals_of_states_need_a_number(both, krait):
     assert done.returncode == 1 and "name one: 'work:1' to 'work:3'" in done.stderr
     done = subprocess.run([krait, "states", folder, "--within", "work"], capture_output=True, text=True)
     assert done.returncode == 0 and "krait states: within work, all 3: 60.00 us\n" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["intervals"], ["info"], ["view", "--svg", "out.svg"], ["export", "--to", "chrome", "-o", "out.json"]])
+def test_what_a_file_names_wrongly_is_told_once(synth, krait, declare, tmp_path, words):
+    own = declare("[interval.work]\nstart = { event = 'user:mark', where = { text = 'begin' } }\nstop = 'end'\nby = 'txet'\n")
+    folder = synth(marks((0, 1, "begin"), (0, 2, "end")) + "3us mark x\n")
+    done = subprocess.run([krait, words[0], folder, "-f", own, "--within", "work:1", *words[1:]], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stderr.count("there is no field 'txet' in its events; did you mean 'text'?") == 1 and "within work" in done.stderr, done.stderr

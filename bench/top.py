@@ -21,7 +21,7 @@ import time
 
 import lib
 
-PROGRAM = """
+FLAT = """
 import os
 def f(): pass
 def g():
@@ -29,7 +29,17 @@ def g():
 print(os.getpid(), flush=True)
 while True: g()
 """
+# Of its calls, a third is without callees, and each is one of a recursion.
+NESTED = """
+import os
+def g(depth):
+    if depth: h(depth); h(depth)
+def h(depth): g(depth - 1)
+print(os.getpid(), flush=True)
+while True: g(10)
+"""
 EVERY_CALL = ["--exact", "--max-overhead", "100"]
+NESTED_WAYS = [("every call, calls within calls, terminal", EVERY_CALL, 10)]
 WAYS = [
     ("krait record, into files", None, 0),
     ("every call, terminal", EVERY_CALL, 1),
@@ -91,15 +101,11 @@ def events_per_second(options, text, folder):
     return sum(found) / len(found) if found else 0
 
 
-def main():
-    python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
-    seconds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    lib.OUT.mkdir(parents=True, exist_ok=True)
-    program = subprocess.Popen([python, "-c", PROGRAM], stdout=subprocess.PIPE, text=True)
+def rows(python, seconds, code, ways):
+    program = subprocess.Popen([python, "-c", code], stdout=subprocess.PIPE, text=True)
     pid = int(program.stdout.readline())
-    print("| way | frames/s | million events/s | krait's CPU | ns an event |\n|---|---:|---:|---:|---:|")
     try:
-        for number, (name, options, frames) in enumerate(WAYS):
+        for number, (name, options, frames) in enumerate(ways):
             folder = lib.OUT / ("top-%d-%d" % (os.getpid(), number))
             text, used, took = run(options, frames, pid, folder, seconds)
             events = events_per_second(options, text, folder) / (took if options is None else 1)
@@ -109,6 +115,15 @@ def main():
     finally:
         program.kill()
         program.wait()
+
+
+def main():
+    python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
+    seconds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    lib.OUT.mkdir(parents=True, exist_ok=True)
+    print("| way | frames/s | million events/s | krait's CPU | ns an event |\n|---|---:|---:|---:|---:|")
+    rows(python, seconds, FLAT, WAYS)
+    rows(python, seconds, NESTED, NESTED_WAYS)
 
 
 main()

@@ -112,6 +112,7 @@ static int install_hooks(struct krait_interp *in, const char **why)
 {
     in->hooked = true; /* first: audit events on the way look at it */
     krait_governor_init(in);
+    krait_optional_look(in);
     krait_optional_see(in);
     struct krait_cost_trial *trial = krait_cost_begin(in);
     int rc =

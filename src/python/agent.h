@@ -87,6 +87,7 @@ struct krait_interp {
     struct krait_map audited; /* names of audit events, hashed, to whether they are recorded */
     PyObject *collected;      /* krait's function in gc.callbacks */
     bool seeing;
+    uint32_t looks;        /* that are due */
     PyObject *profile_obj; /* before 3.12: what PyEval_SetProfile gives back to the hook */
     long tool_id, events;  /* 3.12 on: krait's number, and the events that it asks for */
     uint32_t tools_taken;  /* bits of the tool ids that the program took away */

@@ -66,6 +66,7 @@ static void note(struct krait_interp *in, const char *event, PyObject *args)
 
 void krait_audit_tell(struct krait_interp *in, const char *event, PyObject *args)
 {
+    krait_optional_audit(in, event);
     if (krait_note_is_open() || !krait_agent_records(in))
         return;
     if (in->agent->asks & KRAIT_RECORD_LOG)

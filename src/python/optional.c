@@ -12,28 +12,6 @@ void krait_optional_read(void)
     krait_audit_read();
 }
 
-void krait_optional_see(struct krait_interp *in)
-{
-    uint32_t asks = in->agent->asks;
-    if (KRAIT_LIKELY(!asks) || in->seeing)
-        return;
-    PyObject *type, *value, *traceback;
-    in->seeing = true; /* it may import, which is audited */
-    PyErr_Fetch(&type, &value, &traceback);
-    if (asks & (KRAIT_RECORD_LOG | KRAIT_RECORD_AUDIT))
-        krait_audit_see();
-    if (asks & KRAIT_RECORD_LOG) {
-        krait_log_see(in);
-        krait_warnings_see(in);
-    }
-    if (asks & KRAIT_RECORD_GC)
-        krait_collections_see(in);
-    if (asks & KRAIT_RECORD_IMPORTS)
-        krait_imports_see(in);
-    in->seeing = false;
-    PyErr_Restore(type, value, traceback);
-}
-
 /* Those whose functions log.c and warnings.c patch. */
 static const char *const awaited[] = { "logging", "warnings", "threading" };
 
@@ -49,15 +27,60 @@ static bool is_initializing(const char *name)
     return is_set;
 }
 
+static bool any_is_initializing(void)
+{
+    bool any = false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(awaited); i++)
+        any = any || is_initializing(awaited[i]);
+    return any;
+}
+
+/* A look takes a microsecond, and is taken at each audit event: also where logging looks who called it. A module's
+ * functions are there after it has run, which is audited as import and as exec. A reload of one has no end that is
+ * told: so krait looks a few times more. */
+enum { LOOKS = 64 };
+
+void krait_optional_look(struct krait_interp *in)
+{
+    in->looks = LOOKS;
+}
+
+void krait_optional_audit(struct krait_interp *in, const char *event)
+{
+    if (strcmp(event, "import") == 0 || strcmp(event, "exec") == 0)
+        krait_optional_look(in);
+}
+
+void krait_optional_see(struct krait_interp *in)
+{
+    uint32_t asks = in->agent->asks;
+    if (KRAIT_LIKELY(!asks || !in->looks) || in->seeing)
+        return;
+    PyObject *type, *value, *traceback;
+    in->seeing = true; /* it may import, which is audited */
+    PyErr_Fetch(&type, &value, &traceback);
+    in->looks -= !any_is_initializing();
+    if (asks & (KRAIT_RECORD_LOG | KRAIT_RECORD_AUDIT))
+        krait_audit_see();
+    if (asks & KRAIT_RECORD_LOG) {
+        krait_log_see(in);
+        krait_warnings_see(in);
+    }
+    if (asks & KRAIT_RECORD_GC)
+        krait_collections_see(in);
+    if (asks & KRAIT_RECORD_IMPORTS)
+        krait_imports_see(in);
+    in->seeing = false;
+    PyErr_Restore(type, value, traceback);
+}
+
 bool krait_optional_awaits(const struct krait_interp *in)
 {
     if (!(in->agent->asks & KRAIT_RECORD_LOG))
         return false;
-    bool any = false;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(awaited); i++)
-        any = any || is_initializing(awaited[i]);
+    bool any = any_is_initializing();
     PyErr_Restore(type, value, traceback);
     return any;
 }

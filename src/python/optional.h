@@ -16,7 +16,11 @@
 
 /* Reads the options of the recording that this process has joined. */
 void krait_optional_read(void);
-/* Patches what the program has imported since the last call of this. */
+/* From now on looks are due: the recording begins. */
+void krait_optional_look(struct krait_interp *in);
+/* ... or an audit event tells that something is imported. */
+void krait_optional_audit(struct krait_interp *in, const char *event);
+/* If a look is due, patches what the program has imported since the last. */
 void krait_optional_see(struct krait_interp *in);
 /* Whether the program is just importing a module that has to be patched: the next hook sees to it. */
 bool krait_optional_awaits(const struct krait_interp *in);

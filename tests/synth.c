@@ -13,7 +13,7 @@
  *   TIME gilwait HOLDER      TIME giltake|gilswitch|gildrop
  *   TIME switch FROM TO      TIME mark TEXT [FIELDS]
  *   TIME spanbegin ID CODE CATEGORY [FIELDS]   TIME spanend ID [FIELDS]
- *   TIME counter CODE VALUE  TIME flow ID
+ *   TIME counter CODE VALUE  TIME flow ID    TIME linkfrom|linkto ID
  *   task ID CODE NAME                        task:define in the definitions
  *   TIME nursery TASK ADDRESS                task:nursery in the definitions
  *   TIME run TASK            TIME leave TASK REASON [ON [AT]]   TIME wake ON   (REASON a number)
@@ -296,6 +296,8 @@ static const struct {
     { "spanend", KRAIT_EVENT_span_end },
     { "counter", KRAIT_EVENT_user_counter },
     { "flow", KRAIT_EVENT_user_flow },
+    { "linkfrom", KRAIT_EVENT_link_from },
+    { "linkto", KRAIT_EVENT_link_to },
     { "nursery", KRAIT_EVENT_task_nursery },
     { "run", KRAIT_EVENT_task_run },
     { "leave", KRAIT_EVENT_task_leave },
@@ -364,6 +366,10 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
             payload, &(struct krait_payload_user_counter){ .name = first, .value = strtod(w[3], NULL) });
     case KRAIT_EVENT_user_flow:
         return krait_put_user_flow(payload, &(struct krait_payload_user_flow){ .id = first });
+    case KRAIT_EVENT_link_from:
+        return krait_put_link_from(payload, &(struct krait_payload_link_from){ .id = first });
+    case KRAIT_EVENT_link_to:
+        return krait_put_link_to(payload, &(struct krait_payload_link_to){ .id = first });
     case KRAIT_EVENT_task_run:
         return krait_put_task_run(payload, &(struct krait_payload_task_run){ .task = first });
     case KRAIT_EVENT_task_leave:

@@ -14,10 +14,11 @@
  * thread's, where it has any; "holder" is who had the GIL.
  *
  * Marks are instants of their thread's track, or of a track for each stream of another tracer's; what they say is an
- * annotation, "fields". Those of krait.flow are of the flow of their id, between which Perfetto draws arrows. Spans,
- * imports and runs of the garbage collector are slices of tracks below the thread's, those of a task of tracks below
- * one of the task's, which is below the thread's; counters are tracks of theirs. States of tasks are slices of a
- * track for each, below one of the process's. Lanes that analyses made are tracks below one of theirs.
+ * annotation, "fields". Those of krait.flow are of the flow of their id, between which Perfetto draws arrows. Links of
+ * OpenTelemetry's spans are two instants and a flow each. Spans, imports and runs of the garbage collector are slices of
+ * tracks below the thread's, those of a task of tracks below one of the task's, which is below the thread's; counters are
+ * tracks of theirs. States of tasks are slices of a track for each, below one of the process's. Lanes that analyses made
+ * are tracks below one of theirs.
  *
  * Of the kernel's part, ftrace.h writes what Perfetto knows as the kernel's events, in one sequence. System
  * calls, and functions of the kernel's, are slices of the threads' tracks, in another sequence: as sys_enter
@@ -37,6 +38,7 @@
 #include "export/ftrace.h"
 #include "export/perfetto_packet.h"
 #include "export/proto.h"
+#include "trace/flows.h"
 #include "trace/importer.h"
 #include "trace/lanes.h"
 
@@ -45,45 +47,8 @@
 enum { SEQ_CLEARED = 1, SEQ_NEEDS_STATE = 2 };
 enum { SNAPSHOT_CLOCK = 1, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, REALTIME = 1, BOOTTIME = 6 };
 enum { DEFAULTS_TRACK_EVENT = 11, EVENT_DEFAULTS_TRACK = 11 };
-enum {
-    TRACK_UUID = 1,
-    TRACK_NAME = 2,
-    TRACK_PROCESS = 3,
-    TRACK_THREAD = 4,
-    TRACK_PARENT = 5,
-    TRACK_COUNTER = 8
-};
 enum { PROCESS_PID = 1, PROCESS_CMDLINE = 2, PROCESS_NAME = 6 };
 enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
-enum {
-    EVENT_CATEGORY = 3,
-    EVENT_ANNOTATION = 4,
-    EVENT_TYPE = 9,
-    EVENT_NAME = 10,
-    EVENT_TRACK = 11,
-    EVENT_CATEGORY_TEXT = 22,
-    EVENT_NAME_TEXT = 23,
-    EVENT_LOCATION = 34,
-    EVENT_DOUBLE_VALUE = 44,
-    EVENT_FLOW = 47,
-};
-enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
-enum {
-    ANNOTATION_NAME = 1,
-    ANNOTATION_NUMBER = 3,
-    ANNOTATION_SIGNED = 4,
-    ANNOTATION_STRING = 6,
-    ANNOTATION_NAME_TEXT = 10,
-    ANNOTATION_TEXT = 17
-};
-enum {
-    INTERNED_CATEGORY = 1,
-    INTERNED_NAME = 2,
-    INTERNED_KEY = 3,
-    INTERNED_LOCATION = 4,
-    INTERNED_TEXT = 29
-};
-enum { IID = 1, INTERNED_STRING = 2, LOCATION_FILE = 2, LOCATION_LINE = 4 };
 
 /* Interned with the thread's descriptor: categories by enum krait_func_kind, annotations by enum
  * krait_op_kind; iids are the index + 1, as 0 is not one. */
@@ -114,6 +79,7 @@ struct perfetto {
     uint32_t waiting;                    /* the thread that has a track of waits; else KRAIT_NO_ID */
     uint32_t thread;                     /* that is written */
     uint32_t named;                      /* of the kernel's names: how many are interned */
+    uint64_t links;                      /* that are written */
 };
 
 static uint64_t process_track(uint32_t process)
@@ -574,6 +540,37 @@ static int add_values(void *ctx, const struct krait_track *track, const struct k
     return 0;
 }
 
+static void add_link_end(struct perfetto *perfetto, uint32_t thread, uint64_t t_ns, uint64_t flow)
+{
+    struct krait_buf *buf = &perfetto->out->buf;
+    struct open_event open = begin_event(perfetto, INSTANT, t_ns, thread_track(perfetto->job->trace, thread));
+    krait_pb_cstr(buf, EVENT_CATEGORY_TEXT, "mark");
+    krait_pb_cstr(buf, EVENT_NAME_TEXT, KRAIT_FLOW_LINK_NAME);
+    krait_pb_fixed64(buf, EVENT_FLOW, flow);
+    end_event(perfetto, open);
+}
+
+/* Each is a flow of its own: Perfetto draws those of one id from place to place, but links all lead from the same one. */
+static int add_links(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct perfetto *perfetto = ctx;
+    const struct krait_trace *trace = perfetto->job->trace;
+    const struct krait_range *range = &perfetto->job->what.range;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        uint32_t to = trace->tracks[batch->to[i]].thread;
+        if (strcmp(krait_track_text(trace, batch->name[i]), KRAIT_FLOW_LINK_NAME) != 0 ||
+            batch->t_ns[i] <= range->from_ns || batch->end_ns[i] >= range->to_ns ||
+            !krait_export_takes(perfetto->job, to))
+            continue;
+        uint64_t flow = krait_hash_u64(++perfetto->links << 32); /* the program's own are small */
+        add_link_end(perfetto, track->thread, batch->t_ns[i], flow);
+        add_link_end(perfetto, to, batch->end_ns[i], flow);
+        if (krait_outfile_spill(perfetto->out))
+            return perfetto->out->error;
+    }
+    return 0;
+}
+
 static int add_tracks(struct perfetto *perfetto, uint32_t index)
 {
     static const struct krait_export_thread_fns fns = {
@@ -581,6 +578,7 @@ static int add_tracks(struct perfetto *perfetto, uint32_t index)
         .spans = add_spans,
         .marks = add_marks,
         .values = add_values,
+        .flows = add_links,
     };
     return krait_export_thread_kinds(perfetto->job, index, &fns, perfetto);
 }

@@ -249,7 +249,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     KRAIT_AUTO_FREE struct handing *h = calloc(1, sizeof(*h));
     const uint32_t names[] = { [KRAIT_FLOW_USER] = krait_trace_name(trace, "flow"),
                                [KRAIT_FLOW_WORK] = krait_trace_name(trace, "work"),
-                               [KRAIT_FLOW_LINK] = krait_trace_name(trace, "link") };
+                               [KRAIT_FLOW_LINK] = krait_trace_name(trace, KRAIT_FLOW_LINK_NAME) };
     uint32_t from = flows->items[track->key].from;
     if (!h || names[KRAIT_FLOW_USER] == KRAIT_NO_ID || names[KRAIT_FLOW_WORK] == KRAIT_NO_ID ||
         names[KRAIT_FLOW_LINK] == KRAIT_NO_ID)

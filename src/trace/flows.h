@@ -14,6 +14,8 @@
 
 enum krait_flow_kind { KRAIT_FLOW_USER, KRAIT_FLOW_WORK, KRAIT_FLOW_LINK };
 
+#define KRAIT_FLOW_LINK_NAME "link" /* in tracks */
+
 struct krait_flow {
     uint64_t t_ns, end_ns;
     uint32_t from, to;           /* threads */

@@ -203,6 +203,30 @@ def test_flows_are_arrows_from_one_place_to_the_next(export, synth):
     assert chrome_arrows(export(folder, "chrome", "--process", "python3")) == [("s", 10000, 100), ("f", 20000, 101)]
 
 
+def test_links_all_lead_from_the_span_that_they_name(export, synth):
+    folder = synth(
+        NAMES
+        + """
+        thread 100 MainThread
+        10us linkfrom 7
+        15us linkto 9
+        thread 101 Other
+        20us linkto 7
+        30us linkto 7
+        40us linkfrom 8
+        process 200 worker
+        thread 200 MainThread
+        25us linkto 7
+        35us linkto 8
+        """
+    )
+    ends = [(20000, 101), (25000, 200), (30000, 101)]  # that of 8 would lead back in time
+    rows = seen(export(folder, "perfetto"), FLOWS)
+    assert sorted((a - EPOCH_NS, b - EPOCH_NS) for a, b in rows) == [(10000, end) for end, _ in ends]
+    arrows = chrome_arrows(export(folder, "chrome"))
+    assert [a for a in arrows if a[0] == "s"] == [("s", 10000, 100)] * 3 and sorted(a[1:] for a in arrows if a[0] == "f") == ends
+
+
 def chrome_arrows(path):
     """(phase, time, thread) of each end, the ends of an arrow one after the other."""
     ends = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] in "sf"]

@@ -469,6 +469,8 @@ def test_exported_spans_have_times_of_their_own(said, python, krait, tmp_path):
         began, ended, _ = printed[name]
         ((begin_ns, duration_ns, lane),) = found[name]
         assert duration_ns == int(ended) - int(began) and abs(int(began) - begin_ns) < second and lane.startswith("exported spans")
+    for pid, some in ((listed["list"][0]["pid"], True), (1, False)):
+        assert bool(verb_json(krait, "report", "--by", "span", "--process", pid, said.run.path)["spans"]) == some
     assert found["before"] == [] and found["first"][0][2] != found["second"][0][2]
     assert found["long"][0][1] < 3600 * second and found["future"][0][1] < 100 * second  # from the recording's begin; to where it was told
     marks = verb_json(krait, "report", "--by", "mark", said.run.path)

@@ -448,6 +448,19 @@ static bool write_definition(struct krait_interp *in, uint32_t id, enum krait_ev
            krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_code_define, payload, n);
 }
 
+/* A recording without it shows steps instead of calls. */
+static void write_suspends(struct krait_interp *in, uint32_t id, PyObject *code)
+{
+    uint32_t flags = id ? attr_u32(code, "co_flags") & KRAIT_CO_SUSPENDS : 0;
+    uint8_t payload[KRAIT_BYTES_code_suspends];
+    enum krait_event_enum_value as = flags & KRAIT_CO_COROUTINE         ? KRAIT_suspends_as_coroutine
+                                     : flags & KRAIT_CO_ASYNC_GENERATOR ? KRAIT_suspends_as_async_generator
+                                                                        : KRAIT_suspends_as_generator;
+    size_t n = krait_put_code_suspends(payload, &(struct krait_payload_code_suspends){ id, (uint8_t)as });
+    if (flags)
+        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_code_suspends, payload, n);
+}
+
 /* Hands out an id and writes what it stands for; 0 when that is not possible now. */
 static uint32_t define_id(struct krait_interp *in, enum krait_event_enum_value kind,
                           const struct code_text *t)
@@ -548,6 +561,8 @@ struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, Py
                 krait_filters_take(in->agent, t.module, t.name, file);
     bool is_coroutine = in->agent->tasks && look_for_tasks(in, code, t.module);
     struct krait_code *slot = finish(in, code, KRAIT_code_kind_python, take, &t);
+    if (slot)
+        write_suspends(in, slot->id, code);
     if (slot && is_coroutine)
         slot->flags |= KRAIT_CODE_TASK;
     note_green_wait(in, slot, &t);
@@ -751,6 +766,8 @@ uint32_t krait_code_at_site(struct krait_interp *in, uint32_t id, const void *ke
     t.site = site;
     t.site_line = line > 0 ? (uint32_t)line : 0;
     uint32_t here = define_id(in, key ? KRAIT_code_kind_c : KRAIT_code_kind_python, &t);
+    if (here && !key)
+        write_suspends(in, here, callee);
     if (here) {
         krait_map_put(&in->sites, place, here);
         krait_governor_know(in, here, key ? key : callee, id);

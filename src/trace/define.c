@@ -84,6 +84,21 @@ static int on_code_define(struct define *def, struct krait_cursor *cursor)
     return 0;
 }
 
+static int on_code_suspends(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_code_suspends event;
+    if (!krait_read_code_suspends(cursor, &event))
+        return -EBADMSG;
+    uint32_t id = func_of(def->image, event.code);
+    if (id == KRAIT_NO_ID)
+        return 0;
+    struct krait_func *funcs = def->trace->funcs;
+    uint8_t as =
+        event.as == KRAIT_suspends_as_coroutine ? KRAIT_SUSPENDS_COROUTINE : KRAIT_SUSPENDS_GENERATOR;
+    funcs[id].suspends = funcs[funcs[id].base].suspends = as;
+    return 0;
+}
+
 static int count_omitted(const struct define *def, uint32_t func, uint8_t reason, uint64_t calls)
 {
     struct krait_trace *trace = def->trace;
@@ -275,7 +290,7 @@ static define_fn *const handlers[] = {
     [KRAIT_EVENT_process_exit] = on_process_exit, [KRAIT_EVENT_lost] = on_lost,
     [KRAIT_EVENT_task_define] = on_task_define,   [KRAIT_EVENT_recording_switch] = on_recording_switch,
     [KRAIT_EVENT_process_cost] = on_process_cost, [KRAIT_EVENT_task_nursery] = on_task_nursery,
-    [KRAIT_EVENT_task_parent] = on_task_parent,
+    [KRAIT_EVENT_task_parent] = on_task_parent,   [KRAIT_EVENT_code_suspends] = on_code_suspends,
 };
 
 static int read_event(struct define *def, uint32_t id, struct krait_cursor *cursor)

@@ -26,6 +26,13 @@ enum krait_func_kind {
 };
 
 /* A function. The trace owns the strings; they are never NULL, and empty if not known. */
+/* Of whose calls several steps may be known. */
+enum krait_suspends {
+    KRAIT_SUSPENDS_NOT, /* or it is not known */
+    KRAIT_SUSPENDS_COROUTINE,
+    KRAIT_SUSPENDS_GENERATOR, /* or an async one */
+};
+
 struct krait_func {
     const char *name;   /* qualified in its module: JSONDecoder.decode */
     const char *module; /* dotted: json.decoder */
@@ -35,6 +42,7 @@ struct krait_func {
     uint32_t site_func; /* with --call-sites, the caller's func id; else KRAIT_NO_ID */
     uint32_t site_line; /* with --call-sites, the line that calls; else 0 */
     uint32_t base;      /* the id of this function regardless of its caller; without a call site its own id */
+    uint8_t suspends;   /* enum krait_suspends */
     bool is_own;        /* krait.recording() puts it around a function: walks skip it */
     /* Its self time contains that of dropped functions: krait_trace_find_holders. */
     bool holds_dropped;

@@ -77,6 +77,30 @@ def test_a_generator_yields_and_resumes(record, python):
     )
 
 
+@pytest.mark.few_pythons
+def test_functions_that_suspend_are_told(record, python):
+    run = record.text(
+        python,
+        """
+        import types
+        def gen(): yield 1
+        async def co(): pass
+        async def agen(): yield 1
+        @types.coroutine
+        def old(): yield 1
+        def plain(): pass
+        plain(); list(gen()); list(old())
+        for one in co(), agen().__anext__():
+            try: one.send(None)
+            except StopIteration: pass
+        """,
+    )
+    names = {number: code.qualname for number, code in run.main.codes.items()}
+    told = {names[fields["code"]]: fields["as"] for fields in run.main.said("code:suspends")}
+    kinds = {"gen": "generator", "co": "coroutine", "agen": "async generator", "old": "generator"}
+    assert {name: told.get(name) for name in (*kinds, "plain")} == {**kinds, "plain": None}
+
+
 def test_a_generator_that_is_closed_or_collected_ends_once(record, python):
     run = record.text(
         python,

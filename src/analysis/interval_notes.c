@@ -54,6 +54,25 @@ static void note_keys(const struct krait_search *search)
     }
 }
 
+/* -- calls of which steps alone are known -- */
+
+static void note_unfollowed(const struct krait_search *search)
+{
+    struct krait_buf *notes = search->options->notes;
+    for (uint32_t i = 0; notes && i < search->options->rule_count; i++) {
+        const struct krait_interval_rule *of = &search->options->rules[i];
+        char calls[KRAIT_FMT_SIZE];
+        if (!search->sought[i].unfollowed || of->is_hidden)
+            continue;
+        krait_fmt_safe(notes, of->declared_at ? of->declared_at : of->name);
+        krait_buf_fmt(notes, ": which steps %s of '",
+                      krait_fmt_counted(calls, search->sought[i].unfollowed, "call"));
+        krait_fmt_safe(notes, of->name);
+        krait_buf_str(
+            notes, "' had is not known: no task ran them, or events are missing; --steps takes each step\n");
+    }
+}
+
 /* -- names that nothing has -- */
 
 const char *krait_intervals_near_span(const struct krait_intervals *intervals, struct krait_suggest *suggest)
@@ -101,5 +120,6 @@ static void note_names(const struct krait_search *search)
 void krait_search_note(const struct krait_search *search)
 {
     note_keys(search);
+    note_unfollowed(search);
     note_names(search);
 }

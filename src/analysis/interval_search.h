@@ -7,6 +7,7 @@
 #define KRAIT_ANALYSIS_INTERVAL_SEARCH_H
 
 #include "analysis/intervals_inside.h"
+#include "trace/coroutines.h"
 
 /* A rule as it is looked for. */
 struct krait_sought {
@@ -18,6 +19,13 @@ struct krait_sought {
         bool was_live;
     } * open; /* calls of this thread */
     uint32_t open_count, open_cap;
+    bool has_coroutines; /* some of `calls` are */
+    uint64_t unfollowed; /* of their calls that ended: whose steps krait does not know */
+    struct krait_sought_key {
+        uint64_t begin_ns;
+        uint32_t thread, key; /* KRAIT_NO_ID: its arguments have no such */
+    } * keys;                 /* of calls whose arguments were recorded, by thread and begin */
+    uint32_t key_count, key_cap;
     uint64_t with_key, without_key; /* spans, and calls with arguments, if there is a key */
     struct krait_strtab fields;     /* of the first of those without: one may be meant */
 };
@@ -31,6 +39,9 @@ struct krait_search {
     struct krait_map signals;    /* krait_signals_row */
     struct krait_edge *edges;
     size_t edge_count, edge_cap;
+    struct krait_coroutines *coroutines; /* of the thread whose calls are walked; NULL: no rule needs them */
+    struct krait_call_step *steps;       /* of a batch */
+    uint32_t step_cap, calls_track;
     bool has_args;                   /* calls have arguments */
     bool is_mixed;                   /* a lane may have edges of more than one track */
     struct krait_trigger_event said; /* the event that is looked at */

@@ -25,8 +25,11 @@ static void search_done(struct krait_search *search)
     for (uint32_t i = 0; search->sought && i < search->options->rule_count; i++) {
         free(search->sought[i].calls);
         free(search->sought[i].open);
+        free(search->sought[i].keys);
         krait_strtab_done(&search->sought[i].fields);
     }
+    krait_coroutines_free(search->coroutines);
+    free(search->steps);
     free(search->sought);
     free(search->edges);
     free(search->seen);
@@ -119,26 +122,84 @@ static int take_messages(void *ctx, const struct krait_track *track, const struc
 
 /* -- calls -- */
 
-/* Of a call whose begin or end was not recorded, only that it was there. */
-static int end_call(struct krait_search *search, uint32_t rule, uint32_t track, uint64_t t_ns, bool is_cut)
+/* The calls of a function have a key where their arguments were recorded. */
+static bool is_of_arguments(const struct krait_search *search, const struct krait_interval_rule *rule)
 {
-    struct krait_sought *sought = &search->sought[rule];
-    uint32_t row;
-    if (!sought->open_count)
-        return 0;
-    const struct krait_sought_call *call = &sought->open[--sought->open_count];
-    int rc = krait_intervals_row(search->intervals, &search->rows, search->options, rule, KRAIT_NO_ID, &row);
-    if (rc)
-        return rc;
+    return rule->kind == KRAIT_RULE_CALLS && rule->key && search->has_args;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct krait_sought_key *x = a, *y = b;
+    if (x->thread != y->thread)
+        return (x->thread > y->thread) - (x->thread < y->thread);
+    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+/* NULL: its arguments were not recorded. */
+static const struct krait_sought_key *key_of(const struct krait_sought *sought, uint32_t thread,
+                                             uint64_t begin_ns)
+{
+    const struct krait_sought_key at = { .begin_ns = begin_ns, .thread = thread };
+    return sought->key_count ? bsearch(&at, sought->keys, sought->key_count, sizeof(at), by_begin) : NULL;
+}
+
+/* An end of a function's call or of its step, at an op of a batch. */
+struct call_end {
+    uint32_t rule, track;
+    uint64_t t_ns, begin_ns; /* the last: of the whole; 0: not known */
+    bool is_first;           /* of a coroutine: its first step ends */
+    bool goes_on;            /* ... and the call does not */
+    bool was_live, is_cut, is_whole;
+};
+
+/* A call of a coroutine counts where it begins, and where it ends. Of one that has begun but not ended, its first step says so. */
+static int count_whole(struct krait_search *search, const struct call_end *end, uint32_t row, uint32_t key)
+{
     struct krait_interval_row *counts = &search->intervals->rows[row];
-    counts->starts += !call->was_live;
-    counts->stops += !is_cut;
-    counts->no_start += call->was_live;
-    counts->no_stop += is_cut && !call->was_live;
-    return call->was_live || is_cut
+    bool has_ended = !end->goes_on && !end->is_cut;
+    counts->starts += end->is_first;
+    counts->no_stop += end->is_first && !has_ended;
+    counts->stops += has_ended;
+    counts->no_start += has_ended && !end->begin_ns;
+    search->sought[end->rule].unfollowed += has_ended && !end->begin_ns && !end->was_live;
+    counts->no_stop -= has_ended && end->begin_ns && !end->is_first;
+    return has_ended && end->begin_ns
+               ? krait_intervals_add(
+                     search->intervals,
+                     (struct krait_interval){ end->begin_ns, end->t_ns, row, key, end->track, end->track })
+               : 0;
+}
+
+/* Of a call whose begin or end was not recorded, only that it was there. */
+static int count_call(struct krait_search *search, const struct call_end *end, uint32_t row, uint32_t key)
+{
+    struct krait_interval_row *counts = &search->intervals->rows[row];
+    counts->starts += !end->was_live;
+    counts->stops += !end->is_cut;
+    counts->no_start += end->was_live;
+    counts->no_stop += end->is_cut && !end->was_live;
+    return end->was_live || end->is_cut
                ? 0
-               : krait_intervals_add(search->intervals, (struct krait_interval){ call->begin_ns, t_ns, row,
-                                                                                 KRAIT_NO_ID, track, track });
+               : krait_intervals_add(
+                     search->intervals,
+                     (struct krait_interval){ end->begin_ns, end->t_ns, row, key, end->track, end->track });
+}
+
+/* `call_ns`: the begin of the whole call, by which its arguments are found. */
+static int end_call(struct krait_search *search, const struct call_end *end, uint64_t call_ns)
+{
+    const struct krait_interval_rule *rule = &search->options->rules[end->rule];
+    uint32_t thread = search->trace->tracks[end->track].thread, key = KRAIT_NO_ID, row;
+    if (is_of_arguments(search, rule)) {
+        const struct krait_sought_key *known = key_of(&search->sought[end->rule], thread, call_ns);
+        if (!known)
+            return 0;
+        key = known->key;
+    }
+    if (krait_intervals_row(search->intervals, &search->rows, search->options, end->rule, key, &row))
+        return -ENOMEM;
+    return end->is_whole ? count_whole(search, end, row, key) : count_call(search, end, row, key);
 }
 
 static int begin_call(struct krait_sought *sought, uint64_t t_ns, bool was_live)
@@ -149,19 +210,72 @@ static int begin_call(struct krait_sought *sought, uint64_t t_ns, bool was_live)
     return 0;
 }
 
+/* `step` is NULL where no rule needs it. */
+static int take_end(struct krait_search *search, uint32_t rule, uint32_t track, uint64_t t_ns, uint8_t kind,
+                    const struct krait_call_step *step)
+{
+    struct krait_sought *sought = &search->sought[rule];
+    if (!sought->open_count)
+        return 0;
+    const struct krait_sought_call *call = &sought->open[--sought->open_count];
+    struct call_end end = { .rule = rule,
+                            .track = track,
+                            .t_ns = t_ns,
+                            .begin_ns = call->begin_ns,
+                            .was_live = call->was_live,
+                            .is_cut = kind == KRAIT_OP_CUT };
+    if (!step || !step->is_coroutine)
+        return end_call(search, &end, call->begin_ns);
+    end.is_whole = !search->options->rules[rule].is_of_steps;
+    if (end.is_whole) {
+        end.begin_ns = step->begin_ns;
+        end.is_first = step->is_first;
+        end.goes_on = kind == KRAIT_OP_YIELD;
+    }
+    return end_call(search, &end, step->begin_ns);
+}
+
+/* Which calls of coroutines the steps of a batch belong to. */
+static int follow_coroutines(struct krait_search *search, uint32_t track,
+                             const struct krait_call_batch *calls)
+{
+    bool is_new = !search->coroutines || search->calls_track != track;
+    int rc = 0;
+    if (is_new) {
+        krait_coroutines_free(search->coroutines);
+        search->coroutines = NULL;
+        search->calls_track = track;
+        rc = krait_coroutines_new(&search->coroutines, search->trace, search->trace->tracks[track].thread,
+                                  search->options->range);
+    }
+    if (!rc && !KRAIT_GROW(search->steps, search->step_cap, calls->n))
+        rc = -ENOMEM;
+    return rc ? rc : krait_coroutines_take(search->coroutines, calls, search->steps);
+}
+
+static bool needs_coroutines(const struct krait_search *search)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < search->options->rule_count; i++)
+        any |= search->sought[i].has_coroutines;
+    return any;
+}
+
 static int take_calls(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct krait_search *search = ctx;
     const struct krait_call_batch *calls = batch->calls;
     uint32_t index = (uint32_t)(track - search->trace->tracks);
-    int rc = 0;
+    bool has_steps = needs_coroutines(search);
+    int rc = has_steps ? follow_coroutines(search, index, calls) : 0;
     for (uint32_t rule = 0; rule < search->options->rule_count; rule++) {
         struct krait_sought *sought = &search->sought[rule];
         for (uint32_t i = 0; i < batch->n && sought->calls && !rc; i++) {
             if (!sought->calls[calls->func[i]])
                 continue;
             rc = krait_op_is_end(calls->kind[i])
-                     ? end_call(search, rule, index, batch->t_ns[i], calls->kind[i] == KRAIT_OP_CUT)
+                     ? take_end(search, rule, index, batch->t_ns[i], calls->kind[i],
+                                has_steps ? &search->steps[i] : NULL)
                      : begin_call(sought, batch->t_ns[i], calls->kind[i] == KRAIT_OP_LIVE);
         }
     }
@@ -203,12 +317,6 @@ static int span_key(struct krait_search *search, uint32_t rule, const char *fiel
     return *key == KRAIT_NO_ID ? -ENOMEM : 0;
 }
 
-/* The calls of a function have a key where their arguments were recorded. */
-static bool is_of_arguments(const struct krait_search *search, const struct krait_interval_rule *rule)
-{
-    return rule->kind == KRAIT_RULE_CALLS && rule->key && search->has_args;
-}
-
 static int take_spans(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct krait_search *search = ctx;
@@ -217,8 +325,7 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
     int rc = see_names(search, batch);
     for (uint32_t rule = 0; rule < search->options->rule_count; rule++) {
         const struct krait_interval_rule *of = &search->options->rules[rule];
-        bool is_meant = track->importer == KRAIT_IMPORTER_krait_args && is_of_arguments(search, of);
-        const struct krait_match *span = of->kind == KRAIT_RULE_SPANS || is_meant ? of->match : NULL;
+        const struct krait_match *span = of->kind == KRAIT_RULE_SPANS ? of->match : NULL;
         for (uint32_t i = 0; span && i < batch->n && !rc; i++) {
             uint32_t row, key;
             if (!krait_match_text(span, krait_track_text(search->trace, batch->name[i])))
@@ -236,6 +343,39 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
         }
     }
     return rc;
+}
+
+/* -- arguments -- */
+
+/* A call with recorded arguments: its key, for when calls are walked. */
+static int take_arguments(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct krait_search *search = ctx;
+    int rc = 0;
+    for (uint32_t rule = 0; rule < search->options->rule_count; rule++) {
+        const struct krait_interval_rule *of = &search->options->rules[rule];
+        struct krait_sought *sought = &search->sought[rule];
+        bool is_meant = track->importer == KRAIT_IMPORTER_krait_args && is_of_arguments(search, of);
+        for (uint32_t i = 0; i < batch->n && is_meant && !rc; i++) {
+            uint32_t key;
+            if (!krait_match_text(of->match, krait_track_text(search->trace, batch->name[i])))
+                continue;
+            rc = span_key(search, rule, batch->text[i], &key);
+            if (rc || !KRAIT_GROW(sought->keys, sought->key_cap, sought->key_count + 1))
+                return -ENOMEM;
+            sought->keys[sought->key_count++] =
+                (struct krait_sought_key){ batch->t_ns[i], track->thread, key };
+        }
+    }
+    return rc;
+}
+
+static bool needs_arguments(const struct krait_search *search)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < search->options->rule_count; i++)
+        any |= is_of_arguments(search, &search->options->rules[i]);
+    return any;
 }
 
 /* -- rules -- */
@@ -274,10 +414,9 @@ static int begin_rule(struct krait_search *search, uint32_t rule, struct krait_e
     int rc = sought->calls ? krait_match_mark(sought->calls, search->trace, of->match, err)
                            : krait_err_set(err, -ENOMEM, "out of memory");
     sought->is_left_out = rc == -ENOENT;
-    if (is_of_arguments(search, of)) { /* its spans are searched, not its calls */
-        free(sought->calls);
-        sought->calls = NULL;
-    }
+    for (uint32_t i = 0; sought->calls && i < search->trace->func_count; i++)
+        sought->has_coroutines |=
+            sought->calls[i] && search->trace->funcs[i].suspends == KRAIT_SUSPENDS_COROUTINE;
     return rc == -ENOENT && of->declared_at && search->options->notes
                ? krait_rules_leave_out(search->options->notes, of, err)
                : rc;
@@ -338,13 +477,24 @@ static int by_time(const void *a, const void *b)
     return (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
 }
 
+static int search_calls(struct krait_search *search, char *damage, size_t size)
+{
+    int rc = needs_arguments(search) ? walk(search, KRAIT_TRACK_SLICES, take_arguments, damage, size) : 0;
+    for (uint32_t i = 0; i < search->options->rule_count && !rc; i++) {
+        struct krait_sought *sought = &search->sought[i];
+        if (sought->key_count)
+            qsort(sought->keys, sought->key_count, sizeof(*sought->keys), by_begin);
+    }
+    return rc ? rc : walk(search, KRAIT_TRACK_CALLS, take_calls, damage, size);
+}
+
 static int search_all(struct krait_search *search, char *damage, size_t size)
 {
     struct krait_intervals *intervals = search->intervals;
     int rc = walk_messages(search, damage, size);
     rc = rc ? rc : krait_search_kernel(search, damage, size);
     rc = rc ? rc : krait_search_providers(search, damage, size);
-    rc = rc ? rc : walk(search, KRAIT_TRACK_CALLS, take_calls, damage, size);
+    rc = rc ? rc : search_calls(search, damage, size);
     rc = rc ? rc : walk(search, KRAIT_TRACK_SLICES, take_spans, damage, size);
     if (!rc && search->is_mixed)
         rc = krait_runs_sort(search->edges, search->edge_count, sizeof(*search->edges), by_time);

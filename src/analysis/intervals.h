@@ -53,6 +53,7 @@ struct krait_interval_rule {
     const char *declared_at;         /* FILE:LINE of `match`, if a file declares it; or an option */
     const char *key;                 /* of spans: a field; of calls: an argument */
     const char *key_at;              /* what a message about it begins with; NULL: it may be missing */
+    bool is_of_steps;                /* of calls: each step of a coroutine, not the whole call */
     bool by_key;                     /* a row for each key, or for each value that the triggers' `by` names */
     struct krait_provider *provider; /* of states, in place of triggers: provider.h */
     uint32_t segments;               /* of a pattern: 1 + the index of the rule that has its segments */

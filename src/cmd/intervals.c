@@ -69,6 +69,8 @@ static int check_options(const struct intervals_options *o, size_t rules, struct
     if (o->graph && strcmp(o->graph, "-") == 0 && (o->csv || o->json))
         return krait_err_set(
             err, -EINVAL, "--graph - writes the picture in place of the table; leave out --csv and --json");
+    if (o->steps && !o->calls.count)
+        return krait_err_set(err, -EINVAL, "--steps needs --call");
     if (o->by && o->list)
         return krait_err_set(err, -EINVAL, "--by does not go with --list, which has a column for the key");
     int rc = check_pictures(o, err);
@@ -223,6 +225,7 @@ static int make_match(struct intervals *intervals, struct krait_interval_rule *r
     int rc = krait_rules_match(&intervals->rules, rule, rule->given[0], err);
     bool is_call = rule->kind == KRAIT_RULE_CALLS;
     rule->declared_at = is_call ? "--call" : "--span";
+    rule->is_of_steps = intervals->options->steps;
     return rc ? rc : add_keys(intervals, rule, is_call ? "--call" : "--span", err);
 }
 
@@ -542,6 +545,9 @@ static const struct krait_opt intervals_opts[] = {
     { "stop", 0, KRAIT_OPT_LIST, "REGEX", OPT(stops), "End it at the next message that matches" },
     { "call", 'c', KRAIT_OPT_LIST, "FUNCTION", OPT(calls),
       "Take each call of a function as an interval, named as in report --filter; may be repeated" },
+    { "steps", 0, KRAIT_OPT_FLAG, NULL, OPT(steps),
+      "With --call of an async function: take each step of a call, from a resume to the next await that waits, "
+      "as an interval (default: the whole call, with its waits)" },
     { "span", 0, KRAIT_OPT_LIST, "NAME", OPT(spans),
       "Take each span of this name as an interval: of krait.span, an import, a run of the garbage collector, "
       "or, if the kernel was recorded, a system call. NAME is a glob, as in report --filter; may be repeated" },

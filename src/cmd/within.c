@@ -252,23 +252,34 @@ static int find_messages(struct search *search, const char *name, const char *do
     return rc ? rc : find(search, err);
 }
 
-/* Spans of that name, or where there are none the calls of a function. */
-static int find_named(struct search *search, const char *name, struct krait_err *err)
+/* Where there are none yet. */
+static int find_calls(struct search *search, bool steps, struct krait_err *err)
 {
     struct krait_err ignored = { 0 };
-    int rc = krait_match_new(&search->rule.match, name, err);
-    search->rule.kind = KRAIT_RULE_SPANS;
-    rc = rc ? rc : find(search, err);
-    if (rc || search->found.count)
-        return rc;
-    krait_intervals_done(&search->spans);
-    search->spans = search->found;
-    search->found = (struct krait_intervals){ 0 };
+    if (search->found.count)
+        return 0;
+    if (search->rule.kind == KRAIT_RULE_SPANS) { /* their names are kept */
+        krait_intervals_done(&search->spans);
+        search->spans = search->found;
+        search->found = (struct krait_intervals){ 0 };
+    }
+    forget_found(search);
     search->rule.kind = KRAIT_RULE_CALLS;
-    rc = find(search, &ignored);
+    search->rule.is_of_steps = steps;
+    int rc = find(search, &ignored);
     if (rc == -ENOMEM)
         *err = ignored;
     return rc == -ENOMEM ? rc : 0;
+}
+
+/* Spans of that name, or the calls of a function; of a coroutine that no task runs, only steps are known. */
+static int find_named(struct search *search, const char *name, struct krait_err *err)
+{
+    int rc = krait_match_new(&search->rule.match, name, err);
+    search->rule.kind = KRAIT_RULE_SPANS;
+    rc = rc ? rc : find(search, err);
+    rc = rc ? rc : find_calls(search, false, err);
+    return rc ? rc : find_calls(search, true, err);
 }
 
 /* -- which -- */

@@ -7,12 +7,16 @@
  *   events          │ args  │      │            │ result
  *   slice           ├ {"item":"pen","return":2} ┤
  *
- * A step of a generator or a coroutine is a call here.
+ * A call of a coroutine whose steps are known (coroutines.h) is a slice of its task, from its first step's begin to its last
+ * one's end. Other steps of coroutines, and those of generators, are calls here.
  */
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/runs.h"
 #include "event/payload.h"
+#include "trace/coroutines.h"
 #include "trace/import.h"
+#include "trace/tasks.h"
 #include "trace/thread_events.h"
 
 #include <string.h>
@@ -21,13 +25,13 @@ enum { BATCH = 1024 };
 
 struct slice {
     uint64_t begin_ns, end_ns;
-    uint32_t name, thread;
-    size_t text; /* in texts */
+    uint32_t name, thread, task; /* the last: index, or KRAIT_NO_ID */
+    size_t text;                 /* in texts */
 };
 
 /* In trace->impl->source. */
 struct calls {
-    struct slice *slices; /* by thread, then by end */
+    struct slice *slices; /* by thread, by task, then by end */
     uint32_t count, cap;
     struct krait_buf texts;
 };
@@ -62,6 +66,13 @@ struct open {
     char *fields; /* NULL: none */
 };
 
+/* A call of a coroutine that is suspended, with what its first step told. */
+struct suspended {
+    uint64_t begin_ns, end_ns; /* of that step */
+    uint32_t func, task, place, call;
+    char *fields; /* NULL: it has ended */
+};
+
 struct finding {
     struct krait_trace *trace;
     const struct krait_image *image;
@@ -72,10 +83,23 @@ struct finding {
     struct krait_buf texts;
     struct open *open; /* the outermost first */
     uint32_t open_count, open_cap;
+    struct krait_coroutines *coroutines;
+    struct krait_call_step *steps; /* of a batch */
+    uint32_t step_cap;
+    struct suspended *suspended;
+    uint32_t suspended_count, suspended_cap;
+    struct krait_map suspended_of; /* by number of the call: index */
+    uint64_t last_ns;
 };
 
 static void finding_done(struct finding *f)
 {
+    for (uint32_t i = 0; i < f->suspended_count; i++)
+        free(f->suspended[i].fields);
+    free(f->suspended);
+    krait_map_done(&f->suspended_of);
+    krait_coroutines_free(f->coroutines);
+    free(f->steps);
     for (uint32_t i = 0; i < f->open_count; i++)
         free(f->open[i].fields);
     free(f->open);
@@ -90,6 +114,7 @@ static int add_told(struct finding *f, uint64_t t_ns, uint32_t code, const char 
         return 0;
     if (!KRAIT_GROW(f->told, f->told_cap, f->told_count + 1))
         return -ENOMEM;
+    func = f->trace->funcs[func].base; /* with call sites, a call has another function */
     f->told[f->told_count++] = (struct told){ t_ns, func, is_result, f->texts.len };
     krait_buf_add(&f->texts, fields, strlen(fields) + 1);
     return f->texts.failed ? -ENOMEM : 0;
@@ -145,40 +170,110 @@ static int begin(struct finding *f, uint64_t t_ns, uint32_t func)
 {
     if (!KRAIT_GROW(f->open, f->open_cap, f->open_count + 1))
         return -ENOMEM;
-    f->open[f->open_count++] = (struct open){ t_ns, func, NULL };
+    f->open[f->open_count++] = (struct open){ t_ns, f->trace->funcs[func].base, NULL };
     return 0;
 }
 
-static int end(struct finding *f, uint64_t t_ns)
+static int add_slice(struct finding *f, struct slice slice, uint32_t func, const char *fields)
 {
     struct calls *calls = f->calls;
+    char label[4096];
+    slice.name = krait_trace_name(f->trace, krait_func_label(&f->trace->funcs[func], label, sizeof(label)));
+    slice.thread = f->thread;
+    slice.text = calls->texts.len;
+    bool has_room = slice.name != KRAIT_NO_ID && KRAIT_GROW(calls->slices, calls->cap, calls->count + 1);
+    if (has_room)
+        calls->slices[calls->count++] = slice;
+    krait_buf_add(&calls->texts, fields, strlen(fields) + 1);
+    return has_room && !calls->texts.failed ? 0 : -ENOMEM;
+}
+
+/* Its fields are those of the call from now on. */
+static int suspend(struct finding *f, struct open *open, uint64_t t_ns, const struct krait_call_step *step)
+{
+    if (!KRAIT_GROW(f->suspended, f->suspended_cap, f->suspended_count + 1) ||
+        krait_map_put(&f->suspended_of, step->call, f->suspended_count))
+        return -ENOMEM;
+    f->suspended[f->suspended_count++] =
+        (struct suspended){ open->begin_ns, t_ns,       open->func,  step->task,
+                            step->place,    step->call, open->fields };
+    open->fields = NULL;
+    return 0;
+}
+
+/* What its first step told goes before what its last one told. */
+static int rejoin(struct finding *f, struct open *open, const struct krait_call_step *step)
+{
+    const uint64_t *index = step->call ? krait_map_get(&f->suspended_of, step->call) : NULL;
+    struct suspended *suspended = index ? &f->suspended[*index] : NULL;
+    if (!suspended || !suspended->fields)
+        return 0;
+    char *last = open->fields;
+    open->fields = suspended->fields;
+    suspended->fields = NULL;
+    int rc = last ? join_fields(open, last) : 0;
+    free(last);
+    return rc;
+}
+
+static int end(struct finding *f, uint64_t t_ns, uint8_t kind, const struct krait_call_step *step)
+{
     if (!f->open_count)
         return 0;
     struct open *open = &f->open[--f->open_count];
-    if (!open->fields)
-        return 0;
-    char label[4096];
-    uint32_t name =
-        krait_trace_name(f->trace, krait_func_label(&f->trace->funcs[open->func], label, sizeof(label)));
-    bool has_room = name != KRAIT_NO_ID && KRAIT_GROW(calls->slices, calls->cap, calls->count + 1);
-    if (has_room)
-        calls->slices[calls->count++] =
-            (struct slice){ open->begin_ns, t_ns, name, f->thread, calls->texts.len };
-    krait_buf_add(&calls->texts, open->fields, strlen(open->fields) + 1);
+    bool is_call = step->is_coroutine && step->begin_ns && step->call;
+    int rc = 0;
+    if (is_call && kind == KRAIT_OP_YIELD && step->is_first && open->fields)
+        rc = suspend(f, open, t_ns, step);
+    else if (is_call && kind != KRAIT_OP_YIELD)
+        rc = rejoin(f, open, step);
+    struct slice slice = { .begin_ns = is_call ? step->begin_ns : open->begin_ns,
+                           .end_ns = t_ns,
+                           .task = is_call ? step->task : KRAIT_NO_ID };
+    if (!rc && open->fields)
+        rc = add_slice(f, slice, open->func, open->fields);
     free(open->fields);
-    return has_room && !calls->texts.failed ? 0 : -ENOMEM;
+    return rc;
 }
 
 static int take_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct finding *f = ctx;
-    int rc = 0;
+    if (!KRAIT_GROW(f->steps, f->step_cap, ops->n))
+        return -ENOMEM;
+    int rc = krait_coroutines_take(f->coroutines, ops, f->steps);
     for (uint32_t i = 0; i < ops->n && !rc; i++) {
         rc = attach_until(f, ops->t_ns[i]);
         if (!rc)
-            rc = krait_op_is_end(ops->kind[i]) ? end(f, ops->t_ns[i]) : begin(f, ops->t_ns[i], ops->func[i]);
+            rc = krait_op_is_end(ops->kind[i]) ? end(f, ops->t_ns[i], ops->kind[i], &f->steps[i])
+                                               : begin(f, ops->t_ns[i], ops->func[i]);
+        f->last_ns = ops->t_ns[i];
     }
     return rc;
+}
+
+/* Those that are still suspended last to the end. Of those that nobody can follow any more, only the first step is known. */
+static int end_suspended(struct finding *f)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < f->suspended_count && !rc; i++) {
+        const struct suspended *at = &f->suspended[i];
+        bool is_known = krait_coroutines_has(f->coroutines, at->place, at->call);
+        struct slice slice = { .begin_ns = at->begin_ns,
+                               .end_ns = is_known ? f->last_ns : at->end_ns,
+                               .task = is_known ? at->task : KRAIT_NO_ID };
+        rc = at->fields ? add_slice(f, slice, at->func, at->fields) : 0;
+    }
+    return rc;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct slice *x = a, *y = b;
+    if (x->task != y->task)
+        return (x->task + 1 > y->task + 1) - (x->task + 1 < y->task + 1); /* the thread's own first */
+    return x->end_ns != y->end_ns ? (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns)
+                                  : (x->begin_ns < y->begin_ns) - (x->begin_ns > y->begin_ns);
 }
 
 static int find_in_thread(struct krait_trace *trace, struct calls *calls, uint32_t thread)
@@ -189,22 +284,34 @@ static int find_in_thread(struct krait_trace *trace, struct calls *calls, uint32
     };
     struct krait_thread_events events = { .fn = on_event, .ctx = &f };
     struct krait_damage ignored = { 0 };
+    uint32_t first = calls->count;
     krait_thread_events_want(&events, "call:");
     int rc = krait_thread_events_read(&events, trace, thread, KRAIT_RANGE_ALL, &ignored);
     if (rc || !f.told_count)
         return rc;
-    return krait_trace_walk(trace, thread, KRAIT_RANGE_ALL, take_ops, &f, NULL, 0);
+    rc = krait_coroutines_new(&f.coroutines, trace, thread, KRAIT_RANGE_ALL);
+    rc = rc ? rc : krait_trace_walk(trace, thread, KRAIT_RANGE_ALL, take_ops, &f, NULL, 0);
+    rc = rc ? rc : end_suspended(&f);
+    return rc || calls->count == first ? rc
+                                       : krait_runs_sort(&calls->slices[first], calls->count - first,
+                                                         sizeof(*calls->slices), by_place);
 }
 
-static int add_track(struct krait_trace *trace, uint32_t thread, uint32_t first)
+static int add_track(struct krait_trace *trace, const struct calls *calls, uint32_t first)
 {
-    struct krait_track *track = krait_trace_add_thread_track(trace, thread, KRAIT_IMPORTER_krait_args,
+    const struct slice *slice = &calls->slices[first];
+    struct krait_track *track = krait_trace_add_thread_track(trace, slice->thread, KRAIT_IMPORTER_krait_args,
                                                              KRAIT_TRACK_SLICES, "arguments");
-    if (!track)
+    if (!track || (slice->task != KRAIT_NO_ID && !krait_task_takes(trace, track, slice->task)))
         return -ENOMEM;
-    track->flags = trace->threads[thread].flags & KRAIT_TRACK_LOST;
+    track->flags = trace->threads[slice->thread].flags & KRAIT_TRACK_LOST;
     track->key = first;
     return 0;
+}
+
+static bool is_same_place(const struct slice *a, const struct slice *b)
+{
+    return a->thread == b->thread && a->task == b->task;
 }
 
 static int find_tracks(struct krait_trace *trace, struct krait_err *err)
@@ -215,7 +322,10 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
     for (uint32_t i = 0; i < trace->thread_count && krait_image_of(trace, i) && !rc; i++) {
         uint32_t first = calls->count;
         rc = find_in_thread(trace, calls, i);
-        rc = rc || calls->count == first ? rc : add_track(trace, i, first);
+        for (uint32_t at = first; at < calls->count && !rc; at++) {
+            if (at == first || !is_same_place(&calls->slices[at], &calls->slices[at - 1]))
+                rc = add_track(trace, calls, at);
+        }
     }
     return rc;
 }
@@ -262,7 +372,8 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     h->track = track;
     h->walking = walking;
     int rc = 0;
-    for (uint32_t i = track->key; i < calls->count && calls->slices[i].thread == track->thread && !rc; i++)
+    for (uint32_t i = track->key;
+         i < calls->count && is_same_place(&calls->slices[i], &calls->slices[track->key]) && !rc; i++)
         rc = hand_out(h, calls, &calls->slices[i]);
     return rc ? rc : flush(h);
 }

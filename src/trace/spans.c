@@ -444,21 +444,13 @@ static void close_source(void *source)
     free(spans);
 }
 
-static bool of_task(struct krait_trace *trace, struct krait_track *track, uint32_t task)
-{
-    track->of = KRAIT_OF_TASK;
-    track->number = trace->tasks[task].id;
-    track->thread_name = krait_task_label(trace, &trace->tasks[task]);
-    return track->thread_name != NULL;
-}
-
 /* `number`: which of the lanes that are named alike. */
 static int add_track(struct krait_trace *trace, struct spans *spans, struct place place, uint32_t number)
 {
     struct krait_track *track = krait_trace_add_thread_track(trace, place.thread, KRAIT_IMPORTER_krait_spans,
                                                              KRAIT_TRACK_SLICES, names[place.kind]);
     if (!track || !KRAIT_GROW(spans->places, spans->cap, spans->count + 1) ||
-        (place.task != KRAIT_NO_ID && !of_task(trace, track, place.task)))
+        (place.task != KRAIT_NO_ID && !krait_task_takes(trace, track, place.task)))
         return -ENOMEM;
     if (number)
         track->name = krait_arena_fmt(&trace->impl->arena, "%s %u", names[place.kind], number + 1);

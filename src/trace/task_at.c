@@ -127,6 +127,14 @@ bool krait_task_has_name(const struct krait_task *task)
     return krait_task_is_named(task->name);
 }
 
+bool krait_task_takes(struct krait_trace *trace, struct krait_track *track, uint32_t task)
+{
+    track->of = KRAIT_OF_TASK;
+    track->number = trace->tasks[task].id;
+    track->thread_name = krait_task_label(trace, &trace->tasks[task]);
+    return track->thread_name != NULL;
+}
+
 const char *krait_task_label(struct krait_trace *trace, const struct krait_task *task)
 {
     const char *func = task->func == KRAIT_NO_ID ? "" : trace->funcs[task->func].name;

@@ -18,7 +18,7 @@
 #define KRAIT_TRACE_TASKS_H
 
 #include "event/payload.h"
-#include "trace/trace.h"
+#include "trace/track.h"
 
 /* Their texts are the states' names (krait_task_state_names). */
 enum krait_task_state {
@@ -65,6 +65,9 @@ void krait_tasks_of(const struct krait_trace *trace, uint32_t thread, bool *ran)
 /* The index of the task whose step a recorded thread runs at a time; KRAIT_NO_ID if it runs none, or if the step began more than
  * a gigabyte of the thread's events before. */
 uint32_t krait_task_at(const struct krait_trace *trace, uint32_t thread, uint64_t at_ns);
+
+/* Makes a track of a thread one of a task, by its index. False: memory is out. */
+bool krait_task_takes(struct krait_trace *trace, struct krait_track *track, uint32_t task);
 
 /* "handle Task-7", "first handle": a name that somebody chose goes first. The trace's; NULL: memory is out. */
 const char *krait_task_label(struct krait_trace *trace, const struct krait_task *task);

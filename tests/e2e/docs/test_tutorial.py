@@ -139,7 +139,7 @@ def test_links_between_the_pages_lead_somewhere(page):
 
 def test_the_commands_of_the_page_of_intervals_work(krait, any_python, tmp_path):
     runs = run_page("intervals.md", krait, any_python, tmp_path)
-    by_key, compared, _, drawn = [run.stdout.splitlines() for command, run in runs.items() if "--by key" in command]
+    by_key, compared, _, drawn = [run.stdout.splitlines() for command, run in runs.items() if "--name run --by key" in command]
     assert [line.split()[0] for line in by_key[1:]] == ["10", "10"]
     assert [line.split()[-1] for line in by_key[1:]] == ["recursive", "iterative"]
     assert re.match(r"recursive takes [\d.]+ times as long as iterative: with 95 % confidence", compared[4])
@@ -147,6 +147,8 @@ def test_the_commands_of_the_page_of_intervals_work(krait, any_python, tmp_path)
     assert [(line.split()[0], line.split()[-1]) for line in states[1:]] == [("3", "opening"), ("6", "ready"), ("6", "busy"), ("0", "closed")]
     assert drawn[4].split()[1:3] == ["run", "recursive"] and (tmp_path / "runs.svg").stat().st_size > 5000
     (orders,) = [run.stdout.splitlines()[1].split() for command, run in runs.items() if command.endswith("--name orders")]
+    whole = [{line.split()[-1]: int(line.split()[0]) for line in run.stdout.splitlines()[1:]} for command, run in runs.items() if "--call" in command]
+    assert whole[:2] == [{"done": 3, "late": 1}, {"0": 4, "1": 4, "2": 4}] and whole[2]["fetch"] > 12
     assert (orders[0], orders[-1]) == ("100", "orders") and (tmp_path / "orders.svg").stat().st_size > 5000
 
 

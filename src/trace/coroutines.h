@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which steps of coroutines belong to one call. A step is what the events of calls tell: from a call or a resume to the next
+ * yield. No event names the coroutine itself; the tasks and the order of the steps do:
+ *
+ *   task 7     main ─┬─ serve ─┬─ read ┐ ┐ ┐      a task runs; it yields from the innermost coroutine to the root
+ *   task 8     main ─┬─ serve ┐ ┐
+ *   task 7     main ─┬─ serve ─┬─ read ┐          it goes on from the root to the innermost coroutine
+ *                              └─ read ─ ...      the same call of read, because this serve awaits nothing else
+ *
+ * The root of a task is known by its task (task:run stands behind its begin), every other coroutine by the one that awaits it,
+ * which awaits one at a time. An exception is thrown into the innermost one at once, without a step of those that await it:
+ * it is the end of the task's chain.
+ *
+ * Where that is not so, krait does not guess: a coroutine that no task runs, or that a plain function or C drives by send(),
+ * has steps alone. Generators may be resumed by anybody, and are never told apart. Where events were lost, or the recording
+ * was off or paused, all that is suspended is forgotten.
+ */
+#ifndef KRAIT_TRACE_COROUTINES_H
+#define KRAIT_TRACE_COROUTINES_H
+
+#include "trace/trace.h"
+
+struct krait_coroutines;
+
+/* What the end of a call or of a step ends. */
+struct krait_call_step {
+    uint64_t begin_ns; /* when its call began; 0: that is not known, and so not which call it is */
+    uint32_t call;     /* of a call that a task awaits: its number in the thread, from 1; else 0 */
+    uint32_t place;    /* of it: see krait_coroutines_has */
+    uint32_t task;     /* index among the trace's that it runs in, or KRAIT_NO_ID */
+    bool is_coroutine; /* else begin_ns is that of the step */
+    bool is_first;     /* it began with the call */
+};
+
+/* Of a thread, whose calls are walked in a range. Returns 0 or -ENOMEM. */
+int krait_coroutines_new(struct krait_coroutines **out, const struct krait_trace *trace, uint32_t thread,
+                         struct krait_range range);
+void krait_coroutines_free(struct krait_coroutines *coroutines);
+
+/* The next batch. Sets steps[i] for each op i that is an end. Returns 0 or -ENOMEM. */
+int krait_coroutines_take(struct krait_coroutines *coroutines, const struct krait_call_batch *ops,
+                          struct krait_call_step *steps);
+
+/* Whether a call that was suspended is so still, and known. */
+bool krait_coroutines_has(const struct krait_coroutines *coroutines, uint32_t place, uint32_t call);
+
+#endif

@@ -39,10 +39,32 @@ _ATTACH_OPTIONS = _OPTIONS + ("kernel", "kernel_functions", "kernel_ring_size", 
 _PATIENCE = 10  # seconds that the end of a program waits for its recording
 
 
+def _recorders_agent():
+    """The native part of the krait that records this program; None: no krait records it from the outside."""
+    for path in _os.environ.get("LD_PRELOAD", "").replace(":", " ").split():
+        folder, name = _os.path.split(path)
+        if name != "libkrait-preload.so":
+            continue
+        import importlib.util
+        spec = importlib.util.spec_from_file_location("krait._agent", _os.path.join(folder, "_agent.abi3.so"))
+        agent = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(agent)
+        return agent
+    return None
+
+
 try:
     from krait._agent import counter, flow, mark, span
 except Exception:  # no native part, or no Python that krait records: a library may call them all the same
     from krait._nothing import counter, flow, mark, span
+    try:
+        _agent = _recorders_agent()
+        if _agent:
+            _sys.modules["krait._agent"] = _agent
+            counter, flow, mark, span = _agent.counter, _agent.flow, _agent.mark, _agent.span
+    except Exception as _why:
+        _sys.stderr.write(f"krait: marks and spans of this program are not recorded: {_os.path.dirname(__file__)} has no native part, "
+                          f"and that of the krait command does not work here: {_why}\n")
 
 
 class _Later(type):

@@ -65,16 +65,16 @@ int krait_signals_list(struct intervals *intervals);
 const struct krait_track *krait_intervals_track(const struct intervals_of *of, uint32_t track);
 
 /* Columns of a rule's name and a key's text, which are members of the row. */
-#define INTERVALS_NAME_COLUMNS(row, name_member, key_member)                                \
-    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },                          \
-      "name",                                                                               \
-      KRAIT_SHEET_NAME,                                                                     \
-      0,                                                                                    \
-      krait_sheet_name_at,                                                                  \
-      offsetof(row, name_member) },                                                         \
-    {                                                                                       \
-        { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 }, "key", KRAIT_SHEET_NAME, \
-            KRAIT_SHEET_DASH, krait_sheet_name_at, offsetof(row, key_member)                \
+#define INTERVALS_NAME_COLUMNS(row, name_member, key_member)                                     \
+    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },                               \
+      "name",                                                                                    \
+      KRAIT_SHEET_NAME,                                                                          \
+      0,                                                                                         \
+      krait_sheet_name_at,                                                                       \
+      offsetof(row, name_member) },                                                              \
+    {                                                                                            \
+        { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 }, "key", KRAIT_SHEET_NAME,      \
+            KRAIT_SHEET_DASH | KRAIT_SHEET_BOUND, krait_sheet_name_at, offsetof(row, key_member) \
     }
 
 /* Of what is listed: its rule, its key and its thread, as a member `place` of the row. */

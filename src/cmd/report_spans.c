@@ -67,7 +67,7 @@ static const struct krait_sheet_column columns[] = {
     { { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 4, 0 },
       "key",
       KRAIT_SHEET_NAME,
-      KRAIT_SHEET_DASH,
+      KRAIT_SHEET_DASH | KRAIT_SHEET_BOUND,
       krait_sheet_name_at,
       offsetof(struct row, key) },
 };

@@ -24,6 +24,7 @@ enum krait_sheet_flags {
     KRAIT_SHEET_NO_JSON = 64,  /* not in JSON */
     KRAIT_SHEET_LAST = 128,    /* comes last in JSON */
     KRAIT_SHEET_UNKNOWN = 256, /* none of its cells is known; not in tables */
+    KRAIT_SHEET_BOUND = 512,   /* tables shorten names to 80 columns, however wide they may be */
 };
 
 /* CSV and JSON order columns by this number, at most 255, and then as in the array. */

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cmd/sheet.h"
 #include "view/cells.h"
+#include "view/width.h"
 
 #include <math.h>
 #include <string.h>
@@ -164,12 +165,16 @@ const struct krait_sheet_kind krait_sheet_kind_real = {
 
 static void put_name(struct krait_table *table, const struct krait_sheet_spot *at)
 {
+    enum { BOUND = 80 }; /* columns, of KRAIT_SHEET_BOUND */
     KRAIT_AUTO_BUF text = { 0 };
+    KRAIT_AUTO_BUF bound = { 0 };
     const char *name = at->cell.name;
     bool is_empty = !(name && *name), is_blank = flags_of(at) & KRAIT_SHEET_BLANK;
     bool is_dash = is_empty && !is_blank && flags_of(at) & KRAIT_SHEET_DASH;
     krait_fmt_safe(&text, !is_empty ? name : is_blank ? "" : is_dash ? "-" : "?");
-    krait_table_cell(table, text.data ? text.data : "", is_dash ? KRAIT_STYLE_DIM : KRAIT_STYLE_NONE, 0);
+    krait_width_shorten(&bound, text.data ? text.data : "",
+                        flags_of(at) & KRAIT_SHEET_BOUND ? BOUND : UINT32_MAX, false);
+    krait_table_cell(table, bound.data ? bound.data : "", is_dash ? KRAIT_STYLE_DIM : KRAIT_STYLE_NONE, 0);
 }
 
 static bool has_name(const struct krait_sheet_cell *cell)

@@ -161,13 +161,16 @@ const char *krait_field_text(const struct krait_field *field, struct krait_buf *
 
 /* -- by a path -- */
 
-/* A text, a number or a word of JSON's; an array or an object is none. */
-static bool add_json(struct krait_buf *to, const struct krait_json *value, const char *text)
+/* A text, a number, a word of JSON's, or an array as it is written; an object is none. */
+static bool add_json(struct krait_buf *to, const struct krait_json *value, const char *text, size_t n)
 {
-    if (value->kind == KRAIT_JSON_ARRAY || value->kind == KRAIT_JSON_OBJECT)
+    const char *at = text + value->at;
+    if (value->kind == KRAIT_JSON_OBJECT)
         return false;
     if (value->kind == KRAIT_JSON_TEXT)
         krait_buf_str(to, value->text);
+    else if (value->kind == KRAIT_JSON_ARRAY)
+        krait_buf_add(to, at, (size_t)(pass_value(at, text + n) - at));
     else
         krait_buf_add(to, text + value->at, strcspn(text + value->at, ",}] \t\r\n"));
     return true;
@@ -190,7 +193,7 @@ bool krait_fields_get_json(const char *text, size_t n, const char *path, struct 
         at = key.data ? krait_json_get(at, key.data) : NULL;
         path += length + (path[length] == '.');
     }
-    bool found = at && !*path && add_json(to, at, text);
+    bool found = at && !*path && add_json(to, at, text, n);
     krait_arena_done(&arena);
     return found;
 }

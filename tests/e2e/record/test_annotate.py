@@ -540,6 +540,20 @@ def test_the_same_program_runs_where_nobody_records_and_without_a_native_part(py
 
 
 @pytest.mark.few_pythons
+def test_a_package_without_a_native_part_uses_the_recorders(record, krait, python, tmp_path):
+    package = tmp_path / "lib" / "krait"
+    package.mkdir(parents=True)
+    for name in ("__init__.py", "_nothing.py"):
+        (package / name).write_text((BUILD / "python" / "krait" / name).read_text())
+    env = {"PYTHONPATH": str(tmp_path / "lib")}
+    run = record.text(python, "import krait\nkrait.mark('one', n=1)\nwith krait.span('two'):\n    krait.counter('three', 3)\n", env=env)
+    assert {"user:mark", "span:begin", "span:end", "user:counter"} <= {row["name"] for row in verb_json(krait, "report", run.path, "--by", "mark")["marks"]}
+    broken = "import os\nos.environ['LD_PRELOAD'] = '/none/libkrait-preload.so'\nimport krait\nkrait.mark('x')\nprint('done')"
+    done = python.run("-c", broken, env=env)
+    assert done.stdout == "done\n" and "krait: marks and spans of this program are not recorded: " in done.stderr and "/none/_agent.abi3.so" in done.stderr
+
+
+@pytest.mark.few_pythons
 def test_children_and_threads_say_it_in_their_own_streams(said, python):
     events = said(
         python,

@@ -83,6 +83,18 @@ def test_no_arguments_leave_the_calls_as_they_are(krait, record, python):
         assert done.returncode == 0 and done.stderr.startswith(why) and done.stderr.count("\n") == 1, done.stderr
 
 
+def test_lists_are_keys_that_tables_bound(krait, record, any_python):
+    run = record.text(any_python, "def f(x): return list(range(x))\ndef g(x): return {'a': x}\nf(60); f(3); g(1)\n", options=["--args", "f(x) -> return", "--args", "g(x) -> return"]).check(ended=False)
+    for words in (["report", "--by", "span"], ["intervals", "--by", "key", "--call", "f"]):
+        ran = [subprocess.run([krait, *words, "--key", "return", *more, str(run.path)], capture_output=True, text=True, check=True).stdout for more in ([], ["--json"])]
+        keys = [row["key"] for row in json.loads(ran[1])["spans" if words[0] == "report" else "rows"]]
+        long = max((key for key in keys if key), key=len)
+        assert "[0,1,2]" in keys and len(long) > 80 and long.startswith("[0,1,2,3,")
+        assert long not in ran[0] and max(map(len, ran[0].splitlines())) < 200 and " [0,1,2]" in ran[0]
+    wrong = subprocess.run([krait, "intervals", "--call", "g", "--key", "return", str(run.path)], capture_output=True, text=True, check=True)
+    assert wrong.stderr == "--call 'g': there is no argument 'return' in its calls; did you mean 'return.a'?\n"
+
+
 def test_repr_runs_the_program_on_request_and_raises_nothing(record, python):
     run = record.text(
         python,

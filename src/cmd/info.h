@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of `krait info`: reading (info.c), facts for both outputs (info_facts.c), text (info_text.c), JSON
- * (info_json.c), and the lists of processes and event classes for both (info_lists.c).
+ * (info_json.c), the lists of processes and event classes for both (info_lists.c), and what files declare (info_declared.c).
  */
 #ifndef KRAIT_CMD_INFO_H
 #define KRAIT_CMD_INFO_H

@@ -224,7 +224,7 @@ const OF_KEY = new RegExp(`^definition:\\d+: (?:interval|state|signal)\\.(.*?)\\
 export function complaintOf(said: string): Complaint {
   const [, name, key, why] = OF_KEY.exec(said) ?? [];
   if (key) return { name, key: key as Key, text: why.replace(/^'.*' is no regular expression: /s, 'no regular expression: ') };
-  const [, func] = /^(no function '.*' in the trace);/s.exec(said) ?? [];
+  const [, func] = /^(no function '.*' in the trace(?:; did you mean '.*'\?)?)(?:;|$)/s.exec(said) ?? [];
   if (func) return { key: 'call', text: func };
   const [, other, text] = /^definition:\d+: (?:interval|state|signal)\.(.*?): (.*)$/s.exec(said) ?? [];
   if (other === undefined) return { key: null, text: said.replace(/^definition:\d+: /, '') };

@@ -289,3 +289,30 @@ def test_what_a_pattern_names_has_to_be_there(requests):
     assert "<transition cond=\"lat\", which is not there,> is not supported" in said
     segments, _, _ = requests(PATTERN % ("", ' multiple="false"'))
     assert segments == [("ok", 10, 30)]
+
+
+# What test_trace_compass.py asks of Trace Compass's own files is asked of these too, which need no copy of its sources.
+MACHINES = """<tmfxml><pattern id="machines" version="0"><patternHandler>
+  <action id="eaten"><stateChange><stateAttribute type="constant" value="eaten"/><stateValue type="int" value="1" increment="true"/></stateChange></action>
+  <action id="shared"><stateChange><stateAttribute type="constant" value="shared"/><stateValue type="int" value="1" increment="true"/></stateChange></action>
+  <action id="push"><stateChange><stateAttribute type="constant" value="stack"/><stateValue type="eventField" value="n" stack="push"/></stateChange></action>
+  <action id="clear"><stateChange><stateAttribute type="constant" value="stack"/><stateValue type="null" stack="popAll"/></stateChange></action>
+  <action id="pi"><stateChange><stateAttribute type="constant" value="pi"/><stateValue type="double" value="3.141592"/></stateChange></action>
+  <action id="tell"><segment><segType segName="told"/><segTime><begin type="eventField" value="from"/><end type="eventField" value="until"/></segTime></segment></action>
+  <fsm id="eats"><state id="waits"><transition event="go" target="open"/></state><state id="open"><transition event="tick" target="open" action="eaten"/></state></fsm>
+  <fsm id="shares" consuming="false"><state id="waits"><transition event="go" target="open"/></state><state id="open"><transition event="tick" target="open" action="shared"/></state></fsm>
+  <fsm id="pushes" multiple="false" initial="all"><state id="all"><transition event="go" target="all" action="push"/><transition event="stop" target="all" action="clear:pi"/></state></fsm>
+  <fsm id="tells" multiple="false"><initialState id="first"><transition event="say" target="done" action="tell"/></initialState><final id="done"/></fsm>
+</patternHandler></pattern></tmfxml>"""
+
+
+def test_machines_share_events_stack_values_and_tell_times(tmp_path, krait):
+    events = [event(us, "go", n=us) for us in (0, 10, 20)] + [event(30, "tick"), event(50, "stop"), event(60, "say", **{"from": 5000, "until": 25000})]
+    trace = kernel_made.write(tmp_path / "t", events, domain="ust")
+    (tmp_path / "own.xml").write_text(MACHINES)
+    listed = verb_json(krait, "intervals", trace, "-f", tmp_path / "own.xml", "--list")["list"]
+    rows = verb_json(krait, "intervals", trace, "-f", tmp_path / "own.xml")["rows"]
+    last = dict(row["key"].split(" = ") for row in rows if row["no_stop"])
+    assert last == {"eaten": "1", "shared": "3", "pi": "3.141592"}  # the tick of three scenarios; the stack is empty
+    found = {(row["key"], row["begin_ns"], row["duration_ns"]) for row in listed}
+    assert ("told", 5000, 20_000) in found and {("stack/1 = 0", 0, 50_000), ("stack/3 = 20", 20_000, 30_000)} <= found

@@ -372,6 +372,8 @@ def test_names_are_suggested_and_what_is_wrong_is_said(open_app, app):
     page.page.keyboard.press("Enter")
     page.page.wait_for_function("() => !krait.context.api.busy")
     assert page.text("#maker-call-error") == "no function 'cart' in the trace" and page.page.is_visible("dialog.maker") and kept(app) is None
+    fill(page, call="Cart.ad")
+    page.page.wait_for_function("""() => document.querySelector("#maker-call-error").textContent === "no function 'Cart.ad' in the trace; did you mean 'Cart.add'?" """)
     fill(page, call="Cart.add")
     previewed(page, "3 intervals")
     assert page.text("#maker-call-error") == "" and page.page.input_value("#maker-name") == "Cart.add"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `krait report --by mark`: which marks were set, how often, and when. Those of krait's own recordings are told apart by what
- * they say: krait.mark() by its text, a log record by the line that logs it.
+ * they say: krait.mark() by its text, a log record by the line that logs it, a line of trace_marker by its text, a probe by its
+ * arguments.
  */
 #include "base/array.h"
 #include "base/log_level.h"
@@ -17,10 +18,12 @@
 /* Further texts share a row with all others of their event. */
 enum { MOST_ROWS = 10000 };
 
-/* Which of an event's fields tell its rows apart. The first `shown` are shown. The next one does not tell them apart: of that, a
- * row shows what all its marks have in common. */
+/* Which of an event's fields tell its rows apart; without `fields`, all that are texts, and all are shown as the event has
+ * them. Else the first `shown` are shown. The next one does not tell them apart: of that, a row shows what all its marks
+ * have in common. */
 static const struct telling {
-    const char *event, *fields; /* in the order in which the event has them */
+    const char *event;  /* a star at its end stands for the rest of the name */
+    const char *fields; /* in the order in which the event has them */
     uint32_t shown;
 } tellings[] = {
     { "user:mark", "text", 1 },
@@ -29,7 +32,11 @@ static const struct telling {
     { "exception:uncaught", "type", 1 },
     { "audit:event", "name", 1 },
     { "user:counter", "name", 1 },
-    { "span:begin", "name", 1 },
+    /* trace/kernel/kernel_events.def: by krait and LTTng, by perf. */
+    { "ftrace_print", "text buf", 1 },
+    { "ftrace:print", "text buf", 1 },
+    { "usdt:*", NULL, 0 },
+    { "sdt_*", NULL, 0 },
 };
 
 struct mark {
@@ -51,7 +58,8 @@ struct marks {
     uint32_t count, cap;
     uint32_t *of_names; /* the row + 1 of each name whose marks are told apart by nothing; 0: none yet */
     uint32_t name_cap;
-    uint32_t track; /* that is walked */
+    uint32_t track;     /* that is walked */
+    uint64_t of_slices; /* begins and ends of spans, which are no marks */
 };
 
 static void marks_done(struct marks *marks)
@@ -102,10 +110,21 @@ static const struct krait_sheet_column columns[] = {
 
 /* -- what marks say -- */
 
-static const struct telling *telling_of(const char *event)
+static bool is_of(const struct telling *telling, const char *event)
 {
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(tellings); i++) {
-        if (strcmp(tellings[i].event, event) == 0)
+    size_t n = strlen(telling->event);
+    return telling->event[n - 1] == '*' ? strncmp(telling->event, event, n - 1) == 0
+                                        : strcmp(telling->event, event) == 0;
+}
+
+/* NULL: nothing tells the event's marks apart. */
+static const struct telling *telling_of(const struct krait_track *track, const char *event)
+{
+    bool is_known = track->importer == KRAIT_IMPORTER_krait_marks ||
+                    track->importer == KRAIT_IMPORTER_krait_told ||
+                    track->importer == KRAIT_IMPORTER_kernel_said;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(tellings) && is_known; i++) {
+        if (is_of(&tellings[i], event))
             return &tellings[i];
     }
     return NULL;
@@ -143,6 +162,21 @@ static void read_fields(struct marks *marks, const struct telling *telling, cons
     }
 }
 
+/* The arguments of a probe: `event = "open", arg2 = 7`. perf puts fields of its own before them. */
+static void read_arguments(struct marks *marks, const char *text)
+{
+    struct krait_fields fields = krait_fields_own((struct krait_fields){ text, text + strlen(text) });
+    struct krait_field field;
+    while (krait_fields_next(&fields, &field)) {
+        if (strncmp(field.name, "perf_", strlen("perf_")) == 0)
+            continue;
+        krait_buf_fmt(&marks->said, "%s%.*s = %.*s", marks->said.len ? ", " : "", (int)field.name_len,
+                      field.name, (int)field.value_len, field.value);
+        krait_buf_add(&marks->key, field.value, *field.value == '"' ? field.value_len : 0);
+        krait_buf_char(&marks->key, '\n');
+    }
+}
+
 /* A mark says the same as those before it, or from now on only what they have in common. */
 static void take_said(struct mark *mark, const char *said, size_t n)
 {
@@ -168,15 +202,15 @@ static bool is_in_word(char c)
 /* "WARNING shop.orders: order ... has no address"; words that differ in a part are left out as a whole. */
 static const char *text_of(struct marks *marks, const struct mark *mark)
 {
-    const char *said = mark->said;
+    const char *said = mark->said, *lead = mark->shown ? mark->shown : "", *colon = mark->shown ? ": " : "";
     size_t head = mark->head, length = said ? strlen(said) : 0, tail = length - mark->tail;
     if (!said || !mark->differs)
-        return said ? krait_arena_fmt(&marks->arena, "%s: %s", mark->shown, said) : mark->shown;
+        return said ? krait_arena_fmt(&marks->arena, "%s%s%s", lead, colon, said) : mark->shown;
     while (head && is_in_word(said[head - 1]))
         head--;
     while (tail < length && is_in_word(said[tail]))
         tail++;
-    return krait_arena_fmt(&marks->arena, "%s: %.*s...%s", mark->shown, (int)head, said, said + tail);
+    return krait_arena_fmt(&marks->arena, "%s%s%.*s...%s", lead, colon, (int)head, said, said + tail);
 }
 
 /* -- rows -- */
@@ -216,8 +250,10 @@ static struct mark *row_of(struct marks *marks, uint32_t name, const struct tell
     krait_buf_clear(&marks->shown);
     krait_buf_clear(&marks->said);
     krait_buf_fmt(key, "%u\n", name);
-    if (telling)
+    if (telling && telling->fields)
         read_fields(marks, telling, text);
+    else if (telling)
+        read_arguments(marks, text);
     if (key->failed || marks->shown.failed || marks->said.failed)
         return NULL;
     uint32_t id = krait_strtab_find(&marks->keys, key->data, key->len);
@@ -251,24 +287,25 @@ static void count_mark(const struct marks *marks, struct mark *mark, uint64_t t_
         take_said(mark, marks->said.data, marks->said.len);
 }
 
-static bool is_kraits(const struct krait_track *track)
-{
-    return track->importer == KRAIT_IMPORTER_krait_marks || track->importer == KRAIT_IMPORTER_krait_told;
-}
-
 static int add_batch(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct marks *marks = ctx;
     const struct krait_trace *trace = marks->report->trace;
     const struct telling *telling = NULL;
     uint32_t last = KRAIT_NO_ID;
+    bool is_mark = true;
     for (uint32_t i = 0; i < batch->n; i++) {
         uint32_t name = batch->name[i];
         if (!krait_ranges_have(&marks->report->options->select.parts, batch->t_ns[i]))
             continue;
-        if (name != last)
-            telling = is_kraits(track) ? telling_of(krait_track_text(trace, name)) : NULL;
+        if (name != last) {
+            telling = telling_of(track, krait_track_text(trace, name));
+            is_mark = krait_marks_take(track, krait_track_text(trace, name));
+        }
         last = name;
+        marks->of_slices += !is_mark;
+        if (!is_mark)
+            continue;
         struct mark *mark = telling ? row_of(marks, name, telling, batch->text[i]) : row_of_name(marks, name);
         if (!mark)
             return -ENOMEM;
@@ -303,7 +340,7 @@ static int fill(struct marks *marks, struct krait_sheet *sheet)
     for (uint32_t i = 0; i < marks->count; i++) {
         struct mark *mark = &marks->items[i];
         mark->text = text_of(marks, mark);
-        if (mark->shown && !mark->text)
+        if ((mark->shown || mark->said) && !mark->text)
             return -ENOMEM;
         has_text |= mark->text != NULL;
     }
@@ -311,6 +348,12 @@ static int fill(struct marks *marks, struct krait_sheet *sheet)
     for (uint32_t i = 0; i < marks->count; i++)
         krait_sheet_add(sheet, &marks->items[i]);
     return sheet->failed ? -ENOMEM : 0;
+}
+
+static void note_spans(struct report *report)
+{
+    if (report->format == REPORT_TABLE)
+        krait_buf_str(&report->notes, "spans are not marks; krait report --by span shows them\n");
 }
 
 int krait_report_marks(struct report *report, struct krait_trace *trace, struct krait_err *err)
@@ -327,5 +370,7 @@ int krait_report_marks(struct report *report, struct krait_trace *trace, struct 
     rc = rc ? rc : fill(&marks, &sheet);
     rc = rc ? rc : krait_sheet_sort(&sheet, "marks", err);
     rc = rc ? rc : krait_report_sheet(report, &sheet, "marks");
+    if (marks.of_slices)
+        note_spans(report);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }

@@ -25,6 +25,7 @@
 #include "base/json.h"
 #include "base/json_read.h"
 #include "export/formats.h"
+#include "trace/importer.h"
 
 #include <string.h>
 
@@ -231,7 +232,7 @@ static int add_marks(void *ctx, const struct krait_track *track, const struct kr
     struct krait_buf *buf = &chrome->out->buf;
     for (uint32_t i = 0; i < batch->n; i++) {
         const char *name = krait_track_text(chrome->job->trace, batch->name[i]);
-        if (krait_export_is_elsewhere(track, name))
+        if (krait_marks_also(track, name))
             continue;
         add_at(chrome, 'i', name, "mark", batch->t_ns[i]);
         krait_json_key_text(buf, "s", track->of == KRAIT_OF_PROCESS ? "p" : "t");

@@ -59,9 +59,6 @@ int krait_export_lanes(struct krait_export_job *job, int (*begin)(void *ctx, con
 /* The name of such a track: the title of its lane, and after it the track's own name, if it differs. */
 void krait_export_lane_name(struct krait_buf *to, const struct krait_track *track);
 
-/* Whether the tracks of spans and counters show this mark already. */
-bool krait_export_is_elsewhere(const struct krait_track *track, const char *name);
-
 /* The kernel's part of the job's trace. *out is NULL if there is none, if it was not asked for, or if it cannot be read; the
  * job then has the reason. Returns 0, or -ENOMEM with err set. */
 int krait_export_kernel_new(struct krait_kernel_slices **out, struct krait_export_job *job,

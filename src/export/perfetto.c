@@ -494,7 +494,7 @@ static int add_marks(void *ctx, const struct krait_track *track, const struct kr
         describe(perfetto, track);
     for (uint32_t i = 0; i < batch->n; i++) {
         const char *name = krait_track_text(perfetto->job->trace, batch->name[i]);
-        if (!krait_export_is_elsewhere(track, name))
+        if (!krait_marks_also(track, name))
             add_mark(perfetto, track, batch->t_ns[i], name, batch->text[i]);
         if (krait_outfile_spill(perfetto->out))
             return perfetto->out->error;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/formats.h"
 
-#include "event/event.h"
 #include "trace/importer.h"
 #include "trace/lanes.h"
 #include "trace/tasks.h"
@@ -182,19 +181,6 @@ void krait_export_lane_name(struct krait_buf *to, const struct krait_track *trac
 {
     bool is_other = strcmp(track->name, track->thread_name) != 0;
     krait_buf_fmt(to, "%s%s%s", track->thread_name, is_other ? ": " : "", is_other ? track->name : "");
-}
-
-bool krait_export_is_elsewhere(const struct krait_track *track, const char *name)
-{
-    static const uint32_t events[] = { KRAIT_EVENT_span_begin, KRAIT_EVENT_span_end, KRAIT_EVENT_user_counter,
-                                       KRAIT_EVENT_call_args, KRAIT_EVENT_call_result };
-    if (track->importer != KRAIT_IMPORTER_krait_marks)
-        return false;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(events); i++) {
-        if (strcmp(name, krait_event_find(events[i])->name) == 0)
-            return true;
-    }
-    return false;
 }
 
 static void say_damage(struct krait_export_job *job, const struct krait_err *damage)

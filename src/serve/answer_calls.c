@@ -634,6 +634,27 @@ static int put_mark(void *ctx, const struct krait_tile_call *entry)
     return 0;
 }
 
+static int count_mark(void *ctx, const struct krait_tile_call *entry)
+{
+    ++*(uint64_t *)ctx;
+    return 0;
+}
+
+/* Of tracks that only `own` leaves out. */
+static int count_others(const struct krait_serving *serving, const struct krait_request *request,
+                        struct krait_range range, uint64_t *others)
+{
+    int rc = 0;
+    *others = 0;
+    for (uint32_t i = 0; i < serving->trace->track_count && !rc; i++) {
+        if (serving->trace->tracks[i].kind == KRAIT_TRACK_INSTANTS &&
+            !krait_request_has(request, KRAIT_PARAM_tracks) &&
+            !krait_serving_takes_track(serving, request, i))
+            rc = krait_view_each(serving->view, i, range, count_mark, others);
+    }
+    return rc;
+}
+
 int krait_answer_marks(struct krait_serving *serving, const struct krait_request *request,
                        struct krait_buf *out, struct krait_err *err)
 {
@@ -642,6 +663,7 @@ int krait_answer_marks(struct krait_serving *serving, const struct krait_request
                                KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, 500), CALLS_MAX) };
     struct krait_range range = krait_serving_range(serving, request);
     range = (struct krait_range){ range.from_ns - serving->origin_ns, range.to_ns - serving->origin_ns };
+    uint64_t others = 0;
     int rc = 0;
     krait_buf_char(out, '{');
     krait_json_key_open(out, "marks", '[');
@@ -652,7 +674,9 @@ int krait_answer_marks(struct krait_serving *serving, const struct krait_request
             rc = krait_view_each(serving->view, i, range, put_mark, &marks);
     }
     krait_buf_char(out, ']');
+    rc = rc ? rc : count_others(serving, request, range, &others);
     krait_json_key_u64(out, "more", marks.more);
+    krait_json_key_u64(out, "others", others);
     krait_buf_str(out, "}\n");
     return rc ? krait_err_set(err, rc, "the index is still being built") : 0;
 }

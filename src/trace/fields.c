@@ -42,8 +42,7 @@ static const char *pass_name(const char *at, const char *end)
     return NULL;
 }
 
-/* The next field of all groups. False behind the last one, and where the text is none of fields. */
-static bool next_field(struct krait_fields *fields, struct krait_field *field)
+bool krait_fields_next(struct krait_fields *fields, struct krait_field *field)
 {
     const char *at = fields->at, *end = fields->end;
     while (at < end && (*at == ' ' || *at == ',' || *at == '{' || *at == '}'))
@@ -95,7 +94,7 @@ static bool is_one_of(const char *name, size_t n, const char *words)
 
 bool krait_fields_find(struct krait_fields *fields, const char *names, struct krait_field *field)
 {
-    while (next_field(fields, field)) {
+    while (krait_fields_next(fields, field)) {
         if (is_one_of(field->name, field->name_len, names))
             return true;
     }
@@ -269,7 +268,7 @@ bool krait_fields_get(struct krait_fields fields, const char *path, struct krait
     for (;;) {
         size_t length = strcspn(path, ".");
         do {
-            if (!next_field(&fields, &field))
+            if (!krait_fields_next(&fields, &field))
                 return false;
         } while (field.name_len != length || memcmp(field.name, path, length) != 0);
         path += length + (path[length] == '.');

@@ -19,6 +19,9 @@ struct krait_fields {
     const char *at, *end;
 };
 
+/* The next field of all groups. False behind the last one, and where the text is none of fields. */
+bool krait_fields_next(struct krait_fields *fields, struct krait_field *field);
+
 /* The next field of all groups that has one of the names, which are separated by blanks. */
 bool krait_fields_find(struct krait_fields *fields, const char *names, struct krait_field *field);
 

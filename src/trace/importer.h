@@ -71,6 +71,16 @@ const char *const *krait_events_dirs(const struct krait_trace *trace, uint32_t *
 /* Whether an event of krait's own, by its name in events.def, is an instant of the importer krait_marks. */
 bool krait_marks_read(const char *event);
 
+/* The kind of tracks that show an instant of krait_marks, too, as a bit (1 << KRAIT_TRACK_...): slices begin and end by it, or
+ * it is a value of a counter. 0: it is a mark alone, as those of all other tracks are. */
+unsigned krait_marks_also(const struct krait_track *track, const char *name);
+
+/* Whether it is counted and drawn as a mark: a counter's value is both. */
+static inline bool krait_marks_take(const struct krait_track *track, const char *name)
+{
+    return !(krait_marks_also(track, name) & 1u << KRAIT_TRACK_SLICES);
+}
+
 /* The internal part of struct krait_trace. */
 struct krait_trace_impl {
     struct krait_arena arena;

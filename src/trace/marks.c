@@ -26,6 +26,21 @@ bool krait_marks_read(const char *event)
     return true;
 }
 
+unsigned krait_marks_also(const struct krait_track *track, const char *name)
+{
+    static const struct {
+        const char *lead; /* what the event's name begins with */
+        unsigned kind;
+    } also[] = { { "span:", 1u << KRAIT_TRACK_SLICES },
+                 { "call:", 1u << KRAIT_TRACK_SLICES },
+                 { "user:counter", 1u << KRAIT_TRACK_COUNTER } };
+    for (size_t i = 0; track->importer == KRAIT_IMPORTER_krait_marks && i < KRAIT_ARRAY_LEN(also); i++) {
+        if (strncmp(name, also[i].lead, strlen(also[i].lead)) == 0)
+            return also[i].kind;
+    }
+    return 0;
+}
+
 static void want_marks(struct krait_thread_events *events)
 {
     for (size_t i = 0; i < krait_event_count; i++)

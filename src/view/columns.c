@@ -2,6 +2,7 @@
 #include "view/columns.h"
 
 #include "base/array.h"
+#include "trace/importer.h"
 #include "view/pyramid.h"
 
 #include <math.h>
@@ -34,18 +35,12 @@ static int add_spans(struct krait_columns *columns, const struct krait_batch *ba
     return rc;
 }
 
-bool krait_columns_take_mark(const struct krait_trace *trace, uint32_t name)
-{
-    const char *text = krait_track_text(trace, name);
-    return strncmp(text, "span:", 5) != 0 ||
-           (strcmp(text, "span:begin") != 0 && strcmp(text, "span:end") != 0);
-}
-
 static void add_moments(struct krait_columns *columns, const struct krait_trace *trace,
-                        const struct krait_batch *batch, uint64_t origin_ns)
+                        const struct krait_track *track, const struct krait_batch *batch, uint64_t origin_ns)
 {
     for (uint32_t i = 0; i < batch->n; i++) {
-        if (columns->kind == KRAIT_TRACK_INSTANTS && !krait_columns_take_mark(trace, batch->name[i]))
+        if (columns->kind == KRAIT_TRACK_INSTANTS &&
+            !krait_marks_take(track, krait_track_text(trace, batch->name[i])))
             continue;
         columns->end_ns = KRAIT_MAX(columns->end_ns, since(batch->t_ns[i], origin_ns)); /* never back */
         columns->moments[columns->count++] = (struct krait_column_moment){
@@ -55,14 +50,14 @@ static void add_moments(struct krait_columns *columns, const struct krait_trace 
 }
 
 int krait_columns_add(struct krait_columns *columns, const struct krait_trace *trace,
-                      const struct krait_batch *batch, uint64_t origin_ns)
+                      const struct krait_track *track, const struct krait_batch *batch, uint64_t origin_ns)
 {
     if (krait_columns_have_spans(columns->kind))
         return add_spans(columns, batch, origin_ns);
     if (has_moments(columns->kind)) {
         if (!KRAIT_GROW(columns->moments, columns->cap, columns->count + batch->n))
             return -ENOMEM;
-        add_moments(columns, trace, batch, origin_ns);
+        add_moments(columns, trace, track, batch, origin_ns);
     }
     return 0;
 }

@@ -34,10 +34,7 @@ static inline bool krait_columns_have_spans(uint8_t kind)
 
 /* Adds a batch of the track during the walk. Returns 0 or -ENOMEM. */
 int krait_columns_add(struct krait_columns *columns, const struct krait_trace *trace,
-                      const struct krait_batch *batch, uint64_t origin_ns);
-
-/* Whether a mark of that name is drawn. The begins and ends of spans are not, because they are slices too. */
-bool krait_columns_take_mark(const struct krait_trace *trace, uint32_t name);
+                      const struct krait_track *track, const struct krait_batch *batch, uint64_t origin_ns);
 /* Called after the last batch: sorts the entries and finds their depths. Returns 0 or -ENOMEM. */
 int krait_columns_finish(struct krait_columns *columns);
 void krait_columns_done(struct krait_columns *columns);

@@ -208,7 +208,7 @@ static int on_batch(void *ctx, const struct krait_track *track, const struct kra
         return -ECANCELED;
     pthread_mutex_lock(&view->lock);
     int rc = batch->name ? know_texts(view, batch) : 0;
-    rc = rc ? rc : krait_columns_add(columns, view->trace, batch, view->origin_ns);
+    rc = rc ? rc : krait_columns_add(columns, view->trace, track, batch, view->origin_ns);
     pthread_mutex_unlock(&view->lock);
     if (batch->n)
         tell_progress(view, view->others_work, 0, krait_view_length(view),

@@ -3,6 +3,7 @@
  * Fills the lanes of a timeline with everything except calls.
  */
 #include "base/array.h"
+#include "trace/importer.h"
 #include "view/columns.h"
 #include "view/timeline_own.h"
 
@@ -115,11 +116,11 @@ static int add_states(struct krait_timeline_part *part, const struct krait_batch
 }
 
 static void add_instants(const struct krait_filling *f, struct krait_timeline_part *part,
-                         const struct krait_batch *batch)
+                         const struct krait_track *track, const struct krait_batch *batch)
 {
     for (uint32_t i = 0; i < batch->n; i++) {
         struct krait_timeline_bin *bin = &part->bins[bin_of(f, batch->t_ns[i])];
-        if (!krait_columns_take_mark(f->trace, batch->name[i]))
+        if (!krait_marks_take(track, krait_track_text(f->trace, batch->name[i])))
             continue;
         if (!bin->count++)
             bin->name = batch->name[i];
@@ -148,9 +149,9 @@ static int on_batch(void *ctx, const struct krait_track *track, const struct kra
     case KRAIT_TRACK_STATES:
         return add_states(part, batch);
     case KRAIT_TRACK_SLICES:
-        return krait_columns_add(&f->columns[id], f->trace, batch, f->timeline->range.from_ns);
+        return krait_columns_add(&f->columns[id], f->trace, track, batch, f->timeline->range.from_ns);
     case KRAIT_TRACK_INSTANTS:
-        add_instants(f, part, batch);
+        add_instants(f, part, track, batch);
         return 0;
     default:
         add_values(f, part, batch);

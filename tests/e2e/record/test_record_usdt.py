@@ -70,7 +70,9 @@ def test_arguments_are_named_and_texts_are_read(usdt, events, krait):
     assert [{"generation": 0}, {"generation": 1}] in [p for tid, p in collected.items() if tid != ordered[0][0]]  # of the worker
     assert {"module": "threading", "found": 1} in [p for _, p in payloads(events, trace, "import__find__load__done")]
     run = subprocess.run([krait, "report", trace, "--by", "mark", "--json"], capture_output=True, text=True, check=True)
-    assert {"usdt:python:gc__start", "usdt:python:audit"} <= {m["name"] for m in json.loads(run.stdout)["marks"]}
+    counted = {(m["name"], m["text"]): m["marks"] for m in json.loads(run.stdout)["marks"]}
+    assert counted["usdt:python:audit", f'event = "shop.order", arg2 = {ordered[0][1]["arg2"]}'] == 1
+    assert ("usdt:python:gc__start", "generation = ...") in counted
 
 
 def test_probes_are_the_ends_of_intervals(usdt, krait):

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait report --by mark: events that are no calls, of any CTF trace, by name and by what they say."""
 
+import json
 import re
 import subprocess
+import time
+from collections import Counter
 
 import pytest
 
 from conftest import BUILD, verb_json
-from kernel_made import EPOCH, event, write
+from kernel_made import EPOCH, event, switch, write
+from served import Server
 from trace_processor import ask
 
 
@@ -65,6 +69,71 @@ def test_marks_are_told_apart_by_what_they_say(record, krait, python):
         ("user:mark", "Stop", 1),
         ("warning:shown", "RuntimeWarning: ... is old", 2),
     ]
+
+
+def said(us, name, tid=5, **fields):
+    return event(us, name, **fields, **{"tid of context": tid})
+
+
+def test_what_programs_tell_the_kernel_is_told_apart_too(tmp_path, krait):
+    """Lines of trace_marker by their text, as krait and LTTng or perf call them; probes by the texts among their arguments."""
+    lines = [said(us, "ftrace_print", text=text) for us, text in ((10, "go"), (20, "stop"), (30, "go"))]
+    probes = [said(40 + n, "usdt:python:audit", event=name, arg2=n * 1000) for n, name in enumerate(("open", "exec", "open"))]
+    others = [said(50, "usdt:app:tick"), said(51, "usdt:app:one", n=7), said(52, "usdt:app:one", n=7), said(60, "ftrace:print", ip=3, buf="of perf")]
+    trace = write(tmp_path / "k", [switch(0, 0, 5), *lines, *probes, *others, switch(90, 5, 0)])
+    rows = sorted((row["name"], row["text"] or "", row["marks"]) for row in verb_json(krait, "report", trace, "--by", "mark")["marks"])
+    assert rows == [
+        ("ftrace:print", "of perf", 1),
+        ("ftrace_print", "go", 2),
+        ("ftrace_print", "stop", 1),
+        ("usdt:app:one", "n = 7", 2),
+        ("usdt:app:tick", "", 1),
+        ("usdt:python:audit", 'event = "exec", arg2 = 1000', 1),
+        ("usdt:python:audit", 'event = "open", arg2 = ...', 2),
+    ]
+
+
+SPANS = "process 4711 python3\ncode 1 python app work app.py 1\ncode 2 name - load - 0\nthread 4711 MainThread\n0 spanbegin 1 2 0 {}\n5us spanend 1 {}\n"
+
+
+def test_spans_are_not_marks(synth, record, krait, any_python):
+    """Imports and calls with arguments are none either: --by span has them. Where there is nothing else, that is said, too."""
+    code = "import krait\ndef work(n): krait.mark('a')\nwork(1)\nimport colorsys\nwith krait.span('b'): work(2)\n"
+    run = record.text(any_python, code, options=("--imports", "--args", "work(n)"), env={"PYTHONPATH": str(BUILD / "python")})
+    assert [(row["name"], row["text"], row["marks"]) for row in verb_json(krait, "report", run.path, "--by", "mark")["marks"]] == [("user:mark", "a", 2)]
+    assert {"colorsys", "b"} < {row["name"] for row in verb_json(krait, "report", run.path, "--by", "span")["spans"]}
+    done = subprocess.run([krait, "report", "--by", "mark", synth(SPANS)], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-2:] == ["no marks were recorded", "spans are not marks; krait report --by span shows them"]
+
+
+def test_the_page_counts_the_same_marks(both, krait):
+    """Those of programs that were not recorded are counted beside its table."""
+    calls = SPANS + "10us mark a\n20us mark b\n30us counter 2 7\n"
+    folder = both(calls, [switch(0, 0, 4711), said(12, "ftrace_print", 4711, text="own"), switch(40, 4711, 99), said(50, "ftrace_print", 99, text="of others"), switch(60, 99, 0)])
+    counted = Counter()
+    for row in verb_json(krait, "report", folder, "--by", "mark")["marks"]:
+        counted[row["name"]] += row["marks"]
+    assert counted == {"user:mark": 2, "user:counter": 1, "ftrace_print": 2}
+    server = Server(krait, folder)
+    try:
+        all_of = index_of(server)
+        own = server.api("marks", own=1)
+        names = server.api("texts")
+    finally:
+        server.process.terminate()
+        server.process.communicate()
+    assert Counter(names[mark["name"]] for mark in all_of["marks"]) == counted and all_of["others"] == 0
+    assert len(own["marks"]) == 4 and own["others"] == 1
+
+
+def index_of(server):
+    """The marks, as soon as the page's index has them."""
+    for _ in range(300):
+        status, _, body = server.ask("api/marks")
+        if status == 200:
+            return json.loads(body)
+        time.sleep(0.1)
+    raise AssertionError("there is no index")
 
 
 def test_more_texts_than_rows_are_one_row(synth, krait):
@@ -126,4 +195,4 @@ def test_marks_are_looked_for_unless_the_metadata_says_that_there_are_none(recor
         metadata.write_text(text.replace(line, entry))
         found[entry] = verb_json(krait, "report", "--by", "mark", run.path)["marks"]
     told, of_old, none = found.values()
-    assert told == of_old and none == [] and {row["name"] for row in told} >= {"user:mark", "span:begin", "span:end"}
+    assert told == of_old and none == [] and [row["name"] for row in told] == ["user:mark"]

@@ -34,8 +34,9 @@ export const marks: Panel = {
     return el('div', { class: 'fill' }, note, table.element);
   },
   async update(context, signal) {
-    const answer = await ask<{ marks: Mark[]; more: number }>('marks', { ...trackParams(context), limit: MOST }, signal);
-    note.textContent = answer.more ? `the first ${count(answer.marks.length)}; ${count(answer.more)} more in the range` : `${counted(answer.marks.length, 'event')} in the range`;
+    const answer = await ask<{ marks: Mark[]; more: number; others: number }>('marks', { ...trackParams(context), limit: MOST }, signal);
+    const shown = answer.more ? `the first ${count(answer.marks.length)}; ${count(answer.more)} more in the range` : `${counted(answer.marks.length, 'event')} in the range`;
+    note.textContent = answer.others ? `${shown}; ${count(answer.others)} of programs that were not recorded: choose their lanes to see them` : shown;
     const same = new Map<string, number>();
     table.set(answer.marks.map((mark) => {
       const key = `${mark.track}/${mark.name}/${mark.at}`, nth = same.get(key) ?? 0;

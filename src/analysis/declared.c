@@ -145,14 +145,10 @@ static int keep_name(struct reader *r, uint32_t line, const char *key, const cha
 /* A field may be one of another trace; what begins with a dollar is known. */
 static int check_part(struct reader *r, const struct krait_toml *at, const char *part)
 {
-    size_t count = 0;
-    if (*part != '$')
-        return keep_name(r, at->line, at->key, part, true);
-    for (const char *name; (name = krait_trigger_part(count)); count++) {
-        if (strcmp(name, part) == 0)
-            return 0;
-    }
-    return refuse_name(r, at, "part", part, part_name, NULL, count);
+    if (krait_trigger_is_part(part))
+        return 0;
+    return *part == '$' ? refuse_name(r, at, "part", part, part_name, NULL, KRAIT_TRIGGER_PARTS)
+                        : keep_name(r, at->line, at->key, part, true);
 }
 
 /* Parts of the event, with blanks between. */
@@ -490,9 +486,11 @@ static int read_interval(struct reader *r, const struct krait_toml *table)
         return refuse(r, table, "an interval has a start and a stop, or a call, or a span");
     if (!r->rule->match)
         return read_pair(r, table);
-    if (by || (key && r->rule->kind == KRAIT_RULE_CALLS))
-        return refuse(r, by ? by : key, "calls have no fields, and spans have a key alone");
-    if (key && need_text(r, key))
+    if (by || (key && need_text(r, key)))
+        return by ? refuse(r, by, "calls and spans have a key alone") : -EBADMSG;
+    if (key && r->rule->kind == KRAIT_RULE_CALLS && *key->text != '$')
+        return refuse(r, key, "calls have no fields; their key is $thread, $process or $host");
+    if (key && *key->text == '$' && check_part(r, key, key->text))
         return -EBADMSG;
     r->rule->key = key ? krait_arena_strdup(&r->rules->arena, key->text) : NULL;
     r->rule->key_at = key ? place_of(r, key->line, key->key) : NULL;

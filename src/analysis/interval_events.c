@@ -17,7 +17,7 @@ static uint32_t stream_lane(struct krait_search *search, const struct krait_trac
     struct krait_fields all = { fields, fields + strlen(fields) }, at = all;
     struct krait_field field;
     search->is_mixed = true;
-    if (search->said.tid >= 0) {
+    if (search->said.is_kernels && search->said.tid >= 0) {
         krait_buf_fmt(&lane, "thread %lld", (long long)search->said.tid);
     } else if (track) {
         krait_buf_fmt(&lane, "%s %u", track->host, track->pid);

@@ -35,6 +35,11 @@ static bool wants_raw(void *ctx, const char *name)
     return false;
 }
 
+static int64_t pid_of(const struct krait_track *track)
+{
+    return track->pid ? (int64_t)track->pid : -1;
+}
+
 static int take_raw(void *ctx, const struct krait_raw_event *event)
 {
     struct krait_search *search = ctx;
@@ -49,7 +54,10 @@ static int take_raw(void *ctx, const struct krait_raw_event *event)
     search->said.host = event->host;
     search->said.cpu = event->cpu;
     search->said.tid = event->tid;
+    search->said.pid = event->pid >= 0 ? event->pid : known ? pid_of(&search->trace->tracks[track]) : -1;
+    search->said.track = NULL;
     search->said.is_kernels = true;
+    search->said.is_raw_too = false;
     search->is_mixed = true;
     int rc = krait_search_event(search, track, event->t_ns);
     search->said.is_kernels = false;
@@ -142,6 +150,8 @@ static int provide(void *ctx, const struct krait_raw_event *event)
     search->said.host = event->host;
     search->said.cpu = event->cpu;
     search->said.tid = event->tid;
+    search->said.pid = event->pid;
+    search->said.track = NULL;
     for (uint32_t i = 0; i < options->rule_count && !rc; i++) {
         changing.edge = (struct krait_edge){
             .t_ns = event->t_ns, .track = KRAIT_NO_ID, .rule = (uint16_t)i, .label = KRAIT_NO_ID

@@ -49,7 +49,7 @@ static void note_keys(const struct krait_search *search)
             continue;
         if (sought->without_key)
             note_key(notes, of, sought);
-        else if (of->kind == KRAIT_RULE_CALLS)
+        else if (of->kind == KRAIT_RULE_CALLS && !krait_trigger_is_part(of->key))
             note_no_arguments(search, of);
     }
 }
@@ -107,7 +107,8 @@ static void note_names(const struct krait_search *search)
     for (uint32_t i = 0; search->options->notes && i < search->options->rule_count; i++) {
         const struct krait_interval_rule *of = &search->options->rules[i];
         bool is_span = of->kind == KRAIT_RULE_SPANS;
-        if (!of->declared_at || of->is_hidden || search->sought[i].is_left_out || (!is_span && of->key) ||
+        bool has_argument = !is_span && of->key && !krait_trigger_is_part(of->key);
+        if (!of->declared_at || of->is_hidden || search->sought[i].is_left_out || has_argument ||
             krait_intervals_has_found(search->intervals, i))
             continue;
         const char *asked = krait_match_pattern(of->match);

@@ -26,6 +26,7 @@ struct krait_sought {
         uint32_t thread, key; /* KRAIT_NO_ID: its arguments have no such */
     } * keys;                 /* of calls whose arguments were recorded, by thread and begin */
     uint32_t key_count, key_cap;
+    uint32_t key_track, key; /* 1 + the index of the last track whose calls were looked at, and their key */
     uint64_t with_key, without_key; /* spans, and calls with arguments, if there is a key */
     struct krait_strtab fields;     /* of the first of those without: one may be meant */
 };

@@ -47,10 +47,7 @@ static int take_message(struct krait_search *search, uint32_t track, uint64_t t_
                         const char *fields)
 {
     search->intervals->messages++;
-    search->said.name = name;
-    search->said.fields = fields;
-    search->said.host = search->trace->tracks[track].host;
-    search->said.cpu = search->said.tid = -1;
+    krait_trigger_event_of(&search->said, search->trace, &search->trace->tracks[track], name, fields);
     return krait_search_event(search, track, t_ns);
 }
 
@@ -122,10 +119,32 @@ static int take_messages(void *ctx, const struct krait_track *track, const struc
 
 /* -- calls -- */
 
-/* The calls of a function have a key where their arguments were recorded. */
+/* The calls of a function have a key where their arguments were recorded, if it is none that all have: $thread. */
 static bool is_of_arguments(const struct krait_search *search, const struct krait_interval_rule *rule)
 {
-    return rule->kind == KRAIT_RULE_CALLS && rule->key && search->has_args;
+    return rule->kind == KRAIT_RULE_CALLS && rule->key && !krait_trigger_is_part(rule->key) &&
+           search->has_args;
+}
+
+/* What all calls of a track have in common may be their key: $thread. Returns 0 or -ENOMEM. */
+static int find_call_key(struct krait_search *search, uint32_t rule, uint32_t track)
+{
+    const struct krait_interval_rule *of = &search->options->rules[rule];
+    struct krait_sought *sought = &search->sought[rule];
+    KRAIT_AUTO_BUF text = { 0 };
+    if (sought->key_track == track + 1)
+        return 0;
+    sought->key_track = track + 1;
+    sought->key = KRAIT_NO_ID;
+    if (!of->key || !krait_trigger_is_part(of->key))
+        return 0;
+    bool has_key =
+        krait_trigger_get_slice(search->trace, &search->trace->tracks[track], of->name, "", of->key, &text);
+    sought->with_key += has_key;
+    sought->without_key += !has_key;
+    if (has_key)
+        sought->key = krait_strtab_add(&search->intervals->keys, text.data ? text.data : "", text.len);
+    return has_key && sought->key == KRAIT_NO_ID ? -ENOMEM : 0;
 }
 
 static int by_begin(const void *a, const void *b)
@@ -196,6 +215,10 @@ static int end_call(struct krait_search *search, const struct call_end *end, uin
         if (!known)
             return 0;
         key = known->key;
+    } else if (find_call_key(search, end->rule, end->track)) {
+        return -ENOMEM;
+    } else {
+        key = search->sought[end->rule].key;
     }
     if (krait_intervals_row(search->intervals, &search->rows, search->options, end->rule, key, &row))
         return -ENOMEM;
@@ -299,8 +322,9 @@ static int see_names(struct krait_search *search, const struct krait_batch *batc
     return 0;
 }
 
-/* A field of a span's, or of a slice's arguments, is its key. */
-static int span_key(struct krait_search *search, uint32_t rule, const char *fields, uint32_t *key)
+/* A field of a span's, or of a slice's arguments, is its key; or what is known of all: $thread. */
+static int span_key(struct krait_search *search, uint32_t rule, const struct krait_track *track,
+                    const char *name, const char *fields, uint32_t *key)
 {
     const char *field = search->options->rules[rule].key;
     struct krait_sought *sought = &search->sought[rule];
@@ -308,7 +332,7 @@ static int span_key(struct krait_search *search, uint32_t rule, const char *fiel
     *key = KRAIT_NO_ID;
     if (!field)
         return 0;
-    if (!krait_fields_get_json(fields, strlen(fields), field, &text)) {
+    if (!krait_trigger_get_slice(search->trace, track, name, fields, field, &text)) {
         bool is_looked_at = sought->without_key++ < MOST_LOOKED && !sought->with_key;
         return is_looked_at ? krait_fields_names_json(&sought->fields, fields, strlen(fields)) : 0;
     }
@@ -328,9 +352,10 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
         const struct krait_match *span = of->kind == KRAIT_RULE_SPANS ? of->match : NULL;
         for (uint32_t i = 0; span && i < batch->n && !rc; i++) {
             uint32_t row, key;
-            if (!krait_match_text(span, krait_track_text(search->trace, batch->name[i])))
+            const char *name = krait_track_text(search->trace, batch->name[i]);
+            if (!krait_match_text(span, name))
                 continue;
-            rc = span_key(search, rule, batch->text ? batch->text[i] : "", &key);
+            rc = span_key(search, rule, track, name, batch->text ? batch->text[i] : "", &key);
             rc = rc ? rc : krait_intervals_row(intervals, &search->rows, search->options, rule, key, &row);
             rc =
                 rc ? rc
@@ -358,9 +383,10 @@ static int take_arguments(void *ctx, const struct krait_track *track, const stru
         bool is_meant = track->importer == KRAIT_IMPORTER_krait_args && is_of_arguments(search, of);
         for (uint32_t i = 0; i < batch->n && is_meant && !rc; i++) {
             uint32_t key;
-            if (!krait_match_text(of->match, krait_track_text(search->trace, batch->name[i])))
+            const char *name = krait_track_text(search->trace, batch->name[i]);
+            if (!krait_match_text(of->match, name))
                 continue;
-            rc = span_key(search, rule, batch->text[i], &key);
+            rc = span_key(search, rule, track, name, batch->text[i], &key);
             if (rc || !KRAIT_GROW(sought->keys, sought->key_cap, sought->key_count + 1))
                 return -ENOMEM;
             sought->keys[sought->key_count++] =

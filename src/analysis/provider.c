@@ -100,6 +100,15 @@ int krait_provider_delete(struct krait_run *run, const struct krait_buf *path)
 
 static bool add_path(struct krait_run *run, const struct krait_xml *first, struct krait_buf *path);
 
+/* Trace Compass names the fields of contexts "context._vtid", those of packets "context.cpu_id" (its CtfConstants and
+ * LttngUst20EventLayout). */
+static const char *without_context(const char *name)
+{
+    static const char lead[] = "context.";
+    size_t n = strlen(lead);
+    return strncmp(name, lead, n) == 0 ? name + n + (name[n] == '_') : name;
+}
+
 /* A field of the event, or else what Trace Compass knows of all events: its columns "CPU", "TID", "Timestamp", and
  * "hostID" (its DataDrivenValueEventField). */
 static bool get_field(struct krait_run *run, const char *name, struct krait_buf *to)
@@ -107,6 +116,7 @@ static bool get_field(struct krait_run *run, const char *name, struct krait_buf 
     static const struct {
         const char *name, *part;
     } known[] = { { "cpu", "$cpu" }, { "tid", "$thread" }, { "hostid", "$host" } };
+    name = without_context(name);
     if (krait_trigger_get(&run->plain, name, run->said, to))
         return true;
     if (strcasecmp(name, "timestamp") == 0) {

@@ -104,6 +104,8 @@ static const char *nearest_field(const struct check *check, const struct krait_r
     const char *group;
     for (uint32_t i = 0; message && (group = krait_regex_name(message, i)); i++)
         krait_suggest_try(&suggest, group);
+    for (size_t i = 0; (group = krait_trigger_part(i)); i++)
+        krait_suggest_try(&suggest, group);
     for (uint32_t i = 0; i < check->known.count; i++) {
         if (krait_trigger_may(name->trigger, check->known.items[i].name))
             krait_known_event_suggest(&check->known, &check->known.items[i], &suggest);

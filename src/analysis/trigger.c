@@ -1,10 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/trigger.h"
 
+#include "base/json.h"
 #include "trace/fields.h"
+#include "trace/importer.h"
 
 #include <fnmatch.h>
 #include <string.h>
+
+/* Where a task's spans begin, its thread. */
+static int64_t tid_of(const struct krait_trace *trace, const struct krait_track *track)
+{
+    return track->thread != KRAIT_NO_ID   ? (int64_t)trace->threads[track->thread].tid
+           : track->of == KRAIT_OF_THREAD ? (int64_t)track->number
+                                          : -1;
+}
+
+void krait_trigger_event_of(struct krait_trigger_event *said, const struct krait_trace *trace,
+                            const struct krait_track *track, const char *name, const char *fields)
+{
+    said->name = name;
+    said->fields = fields;
+    if (said->track == track)
+        return;
+    said->track = track;
+    said->host = track->host;
+    said->cpu = -1;
+    said->tid = tid_of(trace, track);
+    said->pid = track->pid ? (int64_t)track->pid : -1;
+    said->is_raw_too = track->importer == KRAIT_IMPORTER_kernel_said;
+}
 
 void krait_trigger_read_message(struct krait_trigger_event *said)
 {
@@ -71,7 +96,7 @@ static bool holds(const struct krait_condition *c, const char *text)
 bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_trigger_event *said)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    if (said->is_kernels && !trigger->event_count)
+    if (trigger->event_count ? said->is_raw_too : said->is_kernels)
         return false;
     if (!krait_trigger_may(trigger, said->name))
         return false;
@@ -95,7 +120,7 @@ bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_trigg
 static bool get_number(int64_t number, struct krait_buf *to)
 {
     if (number >= 0)
-        krait_buf_fmt(to, "%lld", (long long)number);
+        krait_json_u64(to, (uint64_t)number);
     return number >= 0;
 }
 
@@ -115,16 +140,33 @@ static bool get_event(const struct krait_trigger *trigger, const struct krait_tr
     return true;
 }
 
+/* The first of some fields, of the event or of its contexts: what a stream of another tracer's does not tell as a whole. */
+static bool get_first(const struct krait_trigger_event *said, const char *names, struct krait_buf *to)
+{
+    struct krait_fields all = { said->fields, said->fields + strlen(said->fields) };
+    struct krait_field field;
+    if (said->is_kernels || !krait_fields_find(&all, names, &field))
+        return false;
+    krait_buf_add(to, field.value, field.value_len);
+    return true;
+}
+
 static bool get_cpu(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
                     struct krait_buf *to)
 {
-    return get_number(said->cpu, to);
+    return get_number(said->cpu, to) || get_first(said, "cpu_id", to);
 }
 
 static bool get_thread(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
                        struct krait_buf *to)
 {
-    return get_number(said->tid, to);
+    return get_number(said->tid, to) || get_first(said, "vtid tid", to);
+}
+
+static bool get_process(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
+                        struct krait_buf *to)
+{
+    return get_number(said->pid, to) || get_first(said, "vpid pid", to);
 }
 
 static bool get_host(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
@@ -138,20 +180,39 @@ static const struct {
     const char *name;
     bool (*get)(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
                 struct krait_buf *to);
-} parts[] = { { "$event", get_event },
-              { "$*", get_starred },
-              { "$cpu", get_cpu },
-              { "$thread", get_thread },
-              { "$host", get_host } };
+} parts[] = { { "$event", get_event },   { "$*", get_starred },       { "$cpu", get_cpu },
+              { "$thread", get_thread }, { "$process", get_process }, { "$host", get_host } };
+
+_Static_assert(KRAIT_ARRAY_LEN(parts) == KRAIT_TRIGGER_PARTS, "KRAIT_TRIGGER_PARTS");
 
 const char *krait_trigger_part(size_t i)
 {
     return i < KRAIT_ARRAY_LEN(parts) ? parts[i].name : NULL;
 }
 
+bool krait_trigger_is_part(const char *name)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(parts); i++) {
+        if (strcmp(parts[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Of krait's own, whose text has no contexts: the track says them. */
+static bool get_context(const struct krait_trigger_event *said, const char *name, struct krait_buf *to)
+{
+    bool is_thread = strcmp(name, "vtid") == 0, is_process = strcmp(name, "vpid") == 0;
+    if (said->is_kernels || !(is_thread || is_process))
+        return false;
+    return get_number(is_thread ? said->tid : said->pid, to);
+}
+
 /* Of the event itself, or else of its contexts. */
 static bool get_field(const struct krait_trigger_event *said, const char *name, struct krait_buf *to)
 {
+    if (get_context(said, name, to))
+        return true;
     const struct krait_fields all = { said->fields, said->fields + strlen(said->fields) };
     return krait_fields_get(krait_fields_own(all), name, to) || krait_fields_get(all, name, to);
 }
@@ -159,20 +220,32 @@ static bool get_field(const struct krait_trigger_event *said, const char *name, 
 bool krait_trigger_get(const struct krait_trigger *trigger, const char *part,
                        struct krait_trigger_event *said, struct krait_buf *to)
 {
-    uint32_t group = trigger->message ? krait_regex_group(trigger->message, part) : 0;
+    bool is_field = *part != '$';
+    uint32_t group = is_field && trigger->message ? krait_regex_group(trigger->message, part) : 0;
     size_t n = 0;
     if (group) {
         const char *text = krait_regex_part(trigger->message, group, &n);
         krait_buf_add(to, text ? text : "", n);
         return text;
     }
-    if (*part != '$')
+    if (is_field)
         return get_field(said, part, to);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(parts); i++) {
         if (strcmp(parts[i].name, part) == 0)
             return parts[i].get(trigger, said, to);
     }
     return false;
+}
+
+bool krait_trigger_get_slice(const struct krait_trace *trace, const struct krait_track *track,
+                             const char *name, const char *fields, const char *part, struct krait_buf *to)
+{
+    static const struct krait_trigger plain = { .role = KRAIT_TRIGGER_START };
+    struct krait_trigger_event said = { 0 };
+    if (krait_fields_get_json(fields, strlen(fields), part, to))
+        return true;
+    krait_trigger_event_of(&said, trace, track, name, "");
+    return krait_trigger_get(&plain, part, &said, to);
 }
 
 bool krait_trigger_fill(const struct krait_trigger *trigger, const struct krait_template *template,

@@ -7,14 +7,18 @@
  * of these:
  *
  *   $event    the event's name             $*      what the star at the end of a glob stands for in it
- *   $cpu      the CPU                      $thread the thread that ran there
- *   $host     the host that recorded it
+ *   $cpu      the CPU                      $thread the thread that it happened in, by its number
+ *   $host     the host that recorded it    $process that thread's process, by its number
+ *
+ * These have the same names whatever recorded the event: krait, LTTng or the kernel. Of events that krait recorded in a
+ * program, $thread and $process are also vtid and vpid, as in LTTng's contexts.
  */
 #ifndef KRAIT_ANALYSIS_TRIGGER_H
 #define KRAIT_ANALYSIS_TRIGGER_H
 
 #include "analysis/regex.h"
 #include "base/buf.h"
+#include "trace/track.h"
 
 enum krait_trigger_role {
     KRAIT_TRIGGER_START, /* of an interval */
@@ -64,12 +68,18 @@ struct krait_trigger {
 /* An event on its way through triggers. */
 struct krait_trigger_event {
     const char *name, *fields, *host; /* host: "": not known */
-    int64_t cpu, tid;                 /* -1: not known */
+    int64_t cpu, tid, pid;            /* -1: not known */
+    const struct krait_track *track;  /* that krait_trigger_event_of was called for last; NULL: none */
     bool is_kernels;
+    bool is_raw_too; /* the kernel's events have it, too: triggers that name events take it there */
     const char *message;
     size_t n;                   /* of message */
     struct krait_buf text, own; /* hold the message, and parts; the caller's to free */
 };
+
+/* An event of a track, whose batch has its name and its fields. The kernel's have is_kernels set by who reads them. */
+void krait_trigger_event_of(struct krait_trigger_event *said, const struct krait_trace *trace,
+                            const struct krait_track *track, const char *name, const char *fields);
 
 /* Its message: the first field that is called message, msg, text or buf, else its name with all fields. */
 void krait_trigger_read_message(struct krait_trigger_event *said);
@@ -82,8 +92,15 @@ bool krait_trigger_may(const struct krait_trigger *trigger, const char *event);
 /* Whether a text is a number, blanks before it aside, as conditions compare it. */
 bool krait_trigger_number(const char *text, double *number);
 
-/* The i-th of the names that begin with a dollar; NULL: there are no more. */
+enum { KRAIT_TRIGGER_PARTS = 6 };
+
+/* The i-th of the names that begin with a dollar; NULL: there are no more. And whether a name is one of them. */
 const char *krait_trigger_part(size_t i);
+bool krait_trigger_is_part(const char *name);
+
+/* A field of a slice's, whose batch has its name and fields: of a span, say; or one of these names. False: it has none. */
+bool krait_trigger_get_slice(const struct krait_trace *trace, const struct krait_track *track,
+                             const char *name, const char *fields, const char *part, struct krait_buf *to);
 
 /* Parts of the event that just fired it, to the end of `to`. False: the event has no such part. */
 bool krait_trigger_get(const struct krait_trigger *trigger, const char *part,

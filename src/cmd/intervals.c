@@ -142,15 +142,6 @@ static int check_key(const struct intervals *intervals, struct krait_err *err)
     return 0;
 }
 
-/* What each event has: $thread. */
-static bool is_part(const char *name)
-{
-    size_t i = 0;
-    while (krait_trigger_part(i) && strcmp(krait_trigger_part(i), name) != 0)
-        i++;
-    return krait_trigger_part(i);
-}
-
 /* A name that only the trace can tell to be wrong, of a trigger of an option. */
 static int keep_field(struct intervals *intervals, const struct krait_trigger *trigger, const char *option,
                       const char *pattern, const char *field)
@@ -161,7 +152,7 @@ static int keep_field(struct intervals *intervals, const struct krait_trigger *t
                                           .trigger = trigger,
                                           .rule = intervals->rules.count - 1,
                                           .is_field = true };
-    return is_part(field) ? 0 : name.at ? krait_rules_name(&intervals->rules, &name) : -ENOMEM;
+    return krait_trigger_is_part(field) ? 0 : name.at ? krait_rules_name(&intervals->rules, &name) : -ENOMEM;
 }
 
 /* The triggers of a rule take the key that was asked for. */
@@ -566,7 +557,7 @@ static const struct krait_opt intervals_opts[] = {
     { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
       "Pair only messages that have the same text in a group of the patterns, by its name or number, or in a "
       "field of "
-      "the event, such as extra.order; in any thread or process (default: the group named key)" },
+      "the event, such as extra.order, or in $thread or $process; in any thread or process (default: the group named key)" },
     { "nested", 0, KRAIT_OPT_FLAG, NULL, OPT(nested),
       "Pair a stop with the newest open start (default: the oldest)" },
     { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "Drop an open start when the next start comes" },

@@ -3,6 +3,7 @@
  * `krait report --by span`: how long the spans of each name took: those of krait.span, imports, runs of the garbage
  * collector, calls whose arguments were recorded. With --key, of each name and value of a field.
  */
+#include "analysis/trigger.h"
 #include "base/array.h"
 #include "base/spread.h"
 #include "cmd/report.h"
@@ -93,11 +94,13 @@ const char *krait_report_span_kind(const struct krait_track *track)
 }
 
 /* The value of the field of --key; NULL: it has none. */
-static const char *key_of(struct spans *spans, const char *fields)
+static const char *key_of(struct spans *spans, const struct krait_track *track, uint32_t name,
+                          const char *fields)
 {
+    const struct krait_trace *trace = spans->report->trace;
     const char *key = spans->report->options->key;
     KRAIT_AUTO_BUF text = { 0 };
-    if (!key || !krait_fields_get_json(fields, strlen(fields), key, &text))
+    if (!key || !krait_trigger_get_slice(trace, track, krait_track_text(trace, name), fields, key, &text))
         return NULL;
     uint32_t id = krait_strtab_add(&spans->keys, text.data ? text.data : "", text.len);
     return id == KRAIT_NO_ID ? NULL : spans->keys.texts[id];
@@ -129,7 +132,7 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
                                            batch->end_ns[i], &is_in);
         if (!is_in)
             continue;
-        const char *key = key_of(spans, batch->text ? batch->text[i] : "");
+        const char *key = key_of(spans, track, batch->name[i], batch->text ? batch->text[i] : "");
         struct row *row = row_of(spans, kind, batch->name[i], key);
         rc = row ? krait_spread_add(&row->spread, ns) : -ENOMEM;
     }

@@ -16,7 +16,7 @@ enum { NOT_KNOWN = -1, MOST_CPUS = 8192 /* as KRAIT_KERNEL_EVENT_CPUS */ };
 struct class
 {
     bool wanted, switches;
-    const struct krait_locator *cpu, *tid, *next; /* NULL: it has no such field */
+    const struct krait_locator *cpu, *tid, *pid, *next; /* NULL: it has no such field */
 };
 
 struct raw {
@@ -80,8 +80,26 @@ static const struct place cpus[] = { { KRAIT_FIELD_PACKET_CONTEXT, "cpu_id" },
 static const struct place tids[] = { { KRAIT_FIELD_COMMON_CONTEXT, "tid" },
                                      { KRAIT_FIELD_EVENT_CONTEXT, "tid" },
                                      { KRAIT_FIELD_PAYLOAD, "perf_tid" } };
+static const struct place pids[] = { { KRAIT_FIELD_COMMON_CONTEXT, "pid" },
+                                     { KRAIT_FIELD_EVENT_CONTEXT, "pid" },
+                                     { KRAIT_FIELD_PAYLOAD, "perf_pid" } };
+/* LTTng's contexts of programs (lttng-ust, lttng-context-vtid.c and -vpid.c). */
+static const struct place vtids[] = { { KRAIT_FIELD_COMMON_CONTEXT, "vtid" },
+                                      { KRAIT_FIELD_EVENT_CONTEXT, "vtid" } };
+static const struct place vpids[] = { { KRAIT_FIELD_COMMON_CONTEXT, "vpid" },
+                                      { KRAIT_FIELD_EVENT_CONTEXT, "vpid" } };
 static const struct place next_tids[] = { { KRAIT_FIELD_PAYLOAD, "next_tid" },
                                           { KRAIT_FIELD_PAYLOAD, "next_pid" } };
+
+/* Where a thread has another number in its own namespace, the kernel's events are about the kernel's numbers. */
+static void find_thread(struct raw *raw, const struct krait_ctf_cursor *cursor, struct class *class)
+{
+    bool is_programs = strcmp(krait_ctf_env_text(cursor->trace->metadata, "domain", ""), "ust") == 0;
+    class->tid = is_programs ? find_field(raw, cursor, vtids, KRAIT_ARRAY_LEN(vtids))
+                             : find_field(raw, cursor, tids, KRAIT_ARRAY_LEN(tids));
+    class->pid = is_programs ? find_field(raw, cursor, vpids, KRAIT_ARRAY_LEN(vpids))
+                             : find_field(raw, cursor, pids, KRAIT_ARRAY_LEN(pids));
+}
 
 /* The cursor's class, looked up once; NULL when memory is out. */
 static struct class *class_of(struct raw *raw, const struct krait_ctf_cursor *cursor)
@@ -97,7 +115,7 @@ static struct class *class_of(struct raw *raw, const struct krait_ctf_cursor *cu
     class->wanted = raw->walk->wants(raw->walk->ctx, event->name);
     class->switches = strcmp(name, "sched_switch") == 0;
     class->cpu = find_field(raw, cursor, cpus, KRAIT_ARRAY_LEN(cpus));
-    class->tid = find_field(raw, cursor, tids, KRAIT_ARRAY_LEN(tids));
+    find_thread(raw, cursor, class);
     if (class->switches)
         class->next = find_field(raw, cursor, next_tids, KRAIT_ARRAY_LEN(next_tids));
     return class;
@@ -123,6 +141,7 @@ static int take_event(struct raw *raw, struct krait_ctf_cursor *cursor, int *met
     struct krait_raw_event event = { .t_ns = t_ns, .name = cursor->event->name, .cpu = cpu };
     event.host = krait_ctf_env_text(cursor->trace->metadata, "hostname", "");
     event.tid = tid >= 0 ? tid : has_place ? raw->runs[cpu] : NOT_KNOWN;
+    event.pid = read_field(class->pid, cursor);
     if (class->switches && has_place)
         raw->runs[cpu] = read_field(class->next, cursor);
     krait_buf_char(&raw->text, '\0');

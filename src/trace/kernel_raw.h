@@ -13,6 +13,7 @@ struct krait_raw_event {
     const char *name, *fields; /* the fields as trace/fields.h reads them; both valid during the call */
     const char *host;          /* the trace's; "": not known */
     int64_t cpu, tid;          /* where it happened, and the thread that ran there; -1: not known */
+    int64_t pid;               /* that thread's process, if the event or its contexts say it; else -1 */
 };
 
 struct krait_raw_walk {

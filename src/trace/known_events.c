@@ -85,12 +85,14 @@ static int add_metadata(struct krait_known_events *known, const char *dir)
 
 /* -- of krait's own processes -- */
 
+/* The last two are contexts, of the packet and of the process. */
 static int add_row(struct krait_known_events *known, const struct krait_event_row *row)
 {
     int rc = add_event(known, row->name) ? 0 : -ENOMEM;
     for (size_t i = 0; i < row->field_count && !rc; i++)
         rc = add_field(known, "", row->fields[i].name);
-    return rc;
+    rc = rc ? rc : add_field(known, "", "vtid");
+    return rc ? rc : add_field(known, "", "vpid");
 }
 
 static int add_own(struct krait_known_events *known)

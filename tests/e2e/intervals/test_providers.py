@@ -12,28 +12,8 @@ from browser import ask, served
 from conftest import verb_json
 from corpus import CORPUS
 from kernel_made import event, switch
+from providers_made import provider, states  # noqa: F401  (states: a fixture)
 from svg import lanes, view  # noqa: F401  (view: a fixture)
-
-
-@pytest.fixture
-def states(krait, tmp_path):
-    """states(trace, xml): {attribute: [(value, begin, duration)]} in us, and what is not supported."""
-
-    def of(trace, xml):
-        (tmp_path / "own.xml").write_text(xml)
-        found = {}
-        for row in verb_json(krait, "intervals", trace, "-f", tmp_path / "own.xml", "--list")["list"]:
-            path, value = row["key"].split(" = ")
-            found.setdefault(path, []).append((value, row["begin_ns"] // 1000, row["duration_ns"] // 1000))
-        done = subprocess.run([krait, "analyses", tmp_path / "own.xml"], capture_output=True, text=True, check=True)
-        return found, done.stderr
-
-    return of
-
-
-def provider(handlers, before=""):
-    return f'<?xml version="1.0"?>\n<tmfxml><stateProvider id="own" version="1"><head><label value="Own"/></head>{before}\n{handlers}</stateProvider></tmfxml>\n'
-
 
 PATH = """
   <stateAttribute type="constant" value="Threads"/>

@@ -44,6 +44,20 @@ static void add_moment(struct info *info, uint64_t ns)
     krait_buf_str(&info->out, krait_fmt_ns(buf, ns - KRAIT_MIN(info->zero_ns, ns)));
 }
 
+static void print_range(struct info *info)
+{
+    if (!info->is_part)
+        return;
+    label(info, "range");
+    krait_buf_str(&info->out, "from ");
+    add_moment(info, info->range.from_ns);
+    if (info->range.to_ns != UINT64_MAX) {
+        krait_buf_str(&info->out, " to ");
+        add_moment(info, info->range.to_ns);
+    }
+    krait_buf_str(&info->out, " after the recording began\n");
+}
+
 static void print_time(struct info *info)
 {
     char buf[KRAIT_FMT_SIZE];
@@ -52,16 +66,6 @@ static void print_time(struct info *info)
     label(info, "duration");
     krait_buf_fmt(&info->out, "%s%s%s from the first event to the last\n", info->bold,
                   krait_fmt_ns(buf, krait_info_duration(info)), info->plain);
-    if (info->is_part) {
-        label(info, "range");
-        krait_buf_str(&info->out, "from ");
-        add_moment(info, info->range.from_ns);
-        if (info->range.to_ns != UINT64_MAX) {
-            krait_buf_str(&info->out, " to ");
-            add_moment(info, info->range.to_ns);
-        }
-        krait_buf_str(&info->out, " after the recording began\n");
-    }
     if (info->count.begin_ns > 0) {
         label(info, "when");
         add_date(&info->out, info->count.begin_ns, "%Y-%m-%d %H:%M:%S");
@@ -357,6 +361,7 @@ static void print_newer(struct info *info)
 void krait_info_text(struct info *info)
 {
     print_made_by(info);
+    print_range(info);
     print_time(info);
     print_size(info);
     print_kernel(info);

@@ -42,7 +42,7 @@ static inline void krait_args_ending(struct krait_interp *in, PyObject *code, Py
 
 /* ---- work.c: what is handed to executors ---- */
 
-enum { KRAIT_WORK_SHIFT = 60 }; /* the bits that tell which of its functions it is */
+enum { KRAIT_WORK_SHIFT = 56 }; /* the bits that tell which of its functions it is */
 
 /* Which one it is of those that executors hand work on by, as bits from KRAIT_WORK_SHIFT on; 0: none. */
 uint64_t krait_work_of(const char *module, const char *name);

@@ -45,6 +45,54 @@ def test_work_is_followed_from_its_submission_to_its_result(record, python):
         assert worker != main and [tid for _, tid in stages] == [main, worker, worker, main][: len(stages)]
 
 
+BY_GEVENT = """
+    from gevent.threadpool import ThreadPool
+    pool = ThreadPool(2)
+    results = [pool.spawn(work, n) for n in range(5)]
+    assert [result.get() for result in results] == list(range(5))
+    try: pool.spawn(fail).get()
+    except ValueError: pass
+"""
+BY_TRIO = """
+    import trio
+    run, group, start = trio.to_thread.run_sync, trio.open_nursery, trio.run
+"""
+BY_ANYIO = """
+    import anyio, anyio.to_thread
+    run, group, start = anyio.to_thread.run_sync, anyio.create_task_group, lambda main: anyio.run(main, backend="trio")
+"""
+TO_THREADS = """
+    async def one(n):
+        assert await run(work, n) == n
+    async def main():
+        async with group() as own:
+            for n in range(5): own.start_soon(one, n)
+        try: await run(fail)
+        except ValueError: pass
+    start(main)
+"""
+LIBRARIES = {
+    "gevent": (BY_GEVENT, ["gevent"]),
+    "trio": (BY_TRIO + TO_THREADS, ["trio", "anyio"]),
+    "anyio": (BY_ANYIO + TO_THREADS, ["trio", "anyio"]),
+}
+
+
+@pytest.mark.few_pythons
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_work_for_threads_of_other_libraries_is_followed(record, python, venv, library):
+    program, packages = LIBRARIES[library]
+    if library == "gevent" and python.number < (3, 12):
+        pytest.skip("gevent takes the profile function off its threads after each piece of work")
+    run = record.text(venv(python, *packages), "    import time\n    def work(n): time.sleep(0.001); return n\n    def fail(): raise ValueError('no')\n" + program)
+    works = by_id(run)
+    assert sorted(works) == list(range(1, 7))
+    for number, stages in works.items():
+        assert [s for s, _ in stages] == STAGES, number
+        main, worker = run.main.pid, dict(stages)["work:start"]
+        assert worker != main and [tid for _, tid in stages] == [main, worker, worker, main]
+
+
 @pytest.mark.few_pythons
 def test_pools_of_processes_tell_what_is_in_their_own_process(record, python):
     run = record.text(

@@ -1,5 +1,6 @@
 """krait.SpanProcessor and krait.SpanExporter; a module of its own, so that `import krait` does not import OpenTelemetry."""
 from functools import partial as _partial
+from weakref import ref as _ref
 
 from opentelemetry.sdk.trace import SpanProcessor as _SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter as _SpanExporter
@@ -19,7 +20,7 @@ except Exception:  # no native part: is_recording() is False
 
     _link_to = _tell_mark = _tell_span = _link_from
 
-_MOST_OPEN = 100_000  # spans that never end would fill the memory
+_MOST_OPEN = 100_000  # spans that are kept and never end would fill the memory
 _MOST_LINKS = 16  # of a span, as arrows
 _DROPPED = ("dropped_attributes", "dropped_events", "dropped_links")
 
@@ -44,14 +45,19 @@ def _link_id(context):
     return (context.trace_id ^ context.trace_id >> 64 ^ context.span_id) & 0xFFFFFFFFFFFFFFFF
 
 
+def _linked(span):
+    """Its links. Older versions of OpenTelemetry keep those without a context, too."""
+    return [link for link in span.links if hasattr(getattr(link, "context", None), "span_id")]
+
+
 def _links(span):
-    return [_add(_ids(link.context), link.attributes) for link in span.links]
+    return [_add(_ids(link.context), link.attributes) for link in _linked(span)]
 
 
 def _begin_fields(span):
     """What is known of a span when it begins."""
     fields = _ids(span.get_span_context())
-    fields["kind"] = span.kind.name
+    fields["kind"] = getattr(span.kind, "name", span.kind)
     if span.parent is not None:
         fields["parent_id"] = "%016x" % span.parent.span_id
     service = span.resource.attributes.get("service.name", "unknown_service")
@@ -77,17 +83,38 @@ def _event_fields(span_id, attributes):
     return _add({"span_id": span_id}, attributes)
 
 
-def _add_event(span, span_id, name, attributes=None, timestamp=None):
-    """The add_event of a span that is open: with a mark of this thread at this time. An event to which the program gives a time is
-    there instead."""
+def _note_event(span_id, name, attributes=None, timestamp=None):
+    """With a mark of this thread at this time. An event to which the program gives a time is there instead."""
+    if timestamp is not None:
+        _tell_mark(name, _ns(timestamp), _event_fields(span_id, attributes))
+    else:
+        _mark(name, **_event_fields(span_id, attributes))
+
+
+def _add_event(add_event, span_id, *given, **named):
+    """The add_event of a span that is open, before that which it had."""
     try:
-        if timestamp is not None:
-            _tell_mark(name, timestamp, _event_fields(span_id, attributes))
-        else:
-            _mark(name, **_event_fields(span_id, attributes))
+        _note_event(span_id, *given, **named)
     except Exception:  # OpenTelemetry says what is wrong with it
         pass
-    type(span).add_event(span, name, attributes, timestamp)
+    return add_event(*given, **named)
+
+
+def _give_back(span):
+    """Its own add_event to a span that is not open any more. Another library's, around krait's, stays. None: it is gone."""
+    ours = getattr(span, "__dict__", {}).get("add_event")
+    if getattr(ours, "func", None) is not _add_event:
+        return
+    before = ours.args[0]
+    if getattr(before, "__func__", None) is type(span).add_event:
+        del span.__dict__["add_event"]
+    else:
+        span.add_event = before
+
+
+def _ns(time):
+    """Programs also give OpenTelemetry numbers that are no int."""
+    return max(int(time), 0)
 
 
 class SpanProcessor(_SpanProcessor):
@@ -106,11 +133,14 @@ class SpanProcessor(_SpanProcessor):
     def on_start(self, span, parent_context=None):
         if not _is_recording() or len(self._open) >= _MOST_OPEN:
             return
-        opened, links = self._begin(span)
-        opened.__enter__()
-        _link_from(links[0])
-        for link in links[1:]:
-            _link_to(link)
+        try:
+            opened, links = self._begin(span)
+            opened.__enter__()
+            _link_from(links[0])
+            for link in links[1:]:
+                _link_to(link)
+        except Exception:  # programs give spans what OpenTelemetry does not check, and would get what is raised here
+            pass
 
     def on_end(self, span):
         if not self._open:
@@ -124,36 +154,41 @@ class SpanProcessor(_SpanProcessor):
 
     def _begin(self, span):
         """krait's span, and the ids of this one and of those that it links to."""
-        context, attributes = span.get_span_context(), dict(span.attributes or ())
+        context, attributes, links = span.get_span_context(), dict(span.attributes or ()), _linked(span)
         opened = _span(span.name, **_add(_begin_fields(span), attributes))
-        self._open[context.span_id] = opened, span, span.name, attributes, len(span.links)
-        span.add_event = _partial(_add_event, span, "%016x" % context.span_id)
-        return opened, [_link_id(context), *(_link_id(link.context) for link in span.links[:_MOST_LINKS])]
+        span_id, known = context.span_id, self._open
+        live = _ref(span, lambda _: known.pop(span_id, None))  # the program has dropped it without an end
+        known[span_id] = opened, live, span.name, attributes, len(links)
+        span.add_event = _partial(_add_event, span.add_event, "%016x" % span_id)
+        return opened, [_link_id(context), *(_link_id(link.context) for link in links[:_MOST_LINKS])]
 
     def _end(self, span):
         """krait's span, with its last fields, and its name where that is another one than at its begin."""
         opened, live, name, known, links = self._open.pop(span.get_span_context().span_id, (None,) * 5)
         if opened is None:
             return None, None
-        live.__dict__.pop("add_event", None)
-        fields = _end_fields(span)
-        if len(span.links) != links:
-            fields["links"] = _links(span)
-        late = {name: value for name, value in (span.attributes or {}).items() if known.get(name) != value}
-        opened.set(**_add(fields, late))
-        return opened, span.name if span.name != name else None
+        _give_back(live())
+        try:
+            fields = _end_fields(span)
+            if len(_linked(span)) != links:
+                fields["links"] = _links(span)
+            late = {name: value for name, value in (span.attributes or {}).items() if known.get(name) != value}
+            opened.set(**_add(fields, late))
+            return opened, span.name if span.name != name else None
+        except Exception:  # as on_start
+            return opened, None
 
     def shutdown(self):
         while self._open:
             _, live, *_ = self._open.popitem()[1]
-            live.__dict__.pop("add_event", None)
+            _give_back(live())
 
 
 def _told(span):
     """What is told of a span that has ended, and of its events."""
     fields = _add(_add(_begin_fields(span), _end_fields(span)), span.attributes)
-    events = [(event.name, event.timestamp, _event_fields(fields["span_id"], event.attributes)) for event in span.events]
-    return (span.name, span.start_time, span.end_time, fields), events
+    events = [(event.name, _ns(event.timestamp), _event_fields(fields["span_id"], event.attributes)) for event in span.events]
+    return (span.name, _ns(span.start_time), _ns(span.end_time), fields), events
 
 
 class SpanExporter(_SpanExporter):
@@ -167,11 +202,14 @@ class SpanExporter(_SpanExporter):
 
     def export(self, spans):
         if _is_recording():
-            told = [_told(span) for span in spans]
-            for span, events in told:
-                _tell_span(*span)
-                for event in events:
-                    _tell_mark(*event)
+            for span in spans:
+                try:
+                    told, events = _told(span)
+                    _tell_span(*told)
+                    for event in events:
+                        _tell_mark(*event)
+                except Exception:  # of one that is odd: the others are told
+                    pass
         return _SpanExportResult.SUCCESS
 
     def shutdown(self):
@@ -182,5 +220,5 @@ class SpanExporter(_SpanExporter):
 
 
 # What runs below functions of this file is not recorded. Of these it is; readers leave them out by this name.
-for _function in (SpanProcessor.on_start, SpanProcessor.on_end, SpanExporter.export, _add_event):
+for _function in (SpanProcessor.on_start, SpanProcessor.on_end, SpanExporter.export, _add_event, _note_event):
     _function.__code__ = _function.__code__.replace(co_filename=_OWN)

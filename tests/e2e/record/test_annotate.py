@@ -294,17 +294,24 @@ def test_fields_that_are_known_later_are_of_the_end(said, python):
 
 
 OPENTELEMETRY = """
-import asyncio, sys, threading, time
+import asyncio, gc, sys, threading, time
 import krait
 from opentelemetry import trace
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 seen = InMemorySpanExporter()
 provider = TracerProvider(resource=Resource({"service.name": "shop"}))
 provider.add_span_processor(SimpleSpanProcessor(seen))
-provider.add_span_processor(krait.SpanProcessor())
+class Other(SpanProcessor):  # of a library that has its own add_event, too
+    def on_start(self, span, parent_context=None):
+        if span.name == "odd":
+            given = span.add_event
+            span.add_event = self.add_event = lambda name: given(name.upper())
+other, processor = Other(), krait.SpanProcessor()
+provider.add_span_processor(other)
+provider.add_span_processor(processor)
 tracer = provider.get_tracer("shop")
 with tracer.start_as_current_span("GET", attributes={"http.method": "GET", "tries": 1}) as request:
     request.update_name("GET /orders")
@@ -344,6 +351,21 @@ async def main():
     await asyncio.gather(step("first"), step("second"))
 asyncio.run(main())
 tracer.start_span("never ends")
+class Odd(str):
+    def __ne__(self, other): raise RuntimeError
+odd = tracer.start_span("odd", kind="server", attributes={"n": Odd("1")})  # OpenTelemetry takes all this
+odd.add_event("loud")
+for wrong in (lambda: odd.add_event(), lambda: odd.add_event("a", unknown=1)):
+    try:
+        wrong()
+    except TypeError as e:
+        assert "lambda" in str(e)
+    else:
+        raise AssertionError
+odd.end()
+assert odd.add_event is other.add_event
+gc.collect()
+assert not processor._open  # not the one either that the program has dropped
 provider.shutdown()
 for span in seen.get_finished_spans():
     print(span.name.replace(" ", "_"), "%032x" % span.context.trace_id, "%016x" % span.context.span_id, [event.name for event in span.events])
@@ -362,15 +384,17 @@ def test_opentelemetrys_spans_are_spans_with_all_that_they_have(said, python, kr
     events = said(python, OPENTELEMETRY, sysconfig.get_path("purelib"))  # pure Python, for any version
     lines = [line.split(None, 3) for line in said.run.stdout.splitlines()]
     printed = {name: (trace, span) for name, trace, span, _ in lines}
-    assert [line[3] for line in lines if line[0] in ("GET_/orders", "bad")] == ["['exception']", "['cache miss', 'earlier']"]
+    assert [line[3] for line in lines if line[0] in ("GET_/orders", "bad", "odd")] == ["['exception']", "['cache miss', 'earlier']", "['LOUD']"]
     begins = {p["fields"]["span_id"]: p for e, p in events if e == "span:begin"}
     ends = {p["id"]: p["fields"] for e, p in events if e == "span:end"}
     assert len(begins) == len(printed) + 1 and len(ends) == len(printed)
-    request, query, bad, detached, consumer = (begins[printed[name][1]] for name in ("GET_/orders", "query", "bad", "detached,_ended", "consume_1"))
+    names = ("GET_/orders", "query", "bad", "detached,_ended", "consume_1", "odd")
+    request, query, bad, detached, consumer, odd = (begins[printed[name][1]] for name in names)
     ids = dict(zip(("trace_id", "span_id"), printed["GET_/orders"]))
     assert request["fields"] == {**ids, "kind": "INTERNAL", "service.name": "shop", "http.method": "GET", "tries": 1}
     assert query["fields"]["parent_id"] == ids["span_id"] and query["fields"]["kind"] == "CLIENT" and query["fields"]["tags"] == ["a", "b"]
     assert consumer["fields"]["links"] == [{**ids, "why": "queue"}]
+    assert odd["fields"]["kind"] == "server" and odd["id"] in ends
     assert ends[request["id"]] == {"status": "UNSET", "http.status_code": 200, "tries": 2}
     assert ends[bad["id"]] == {"status": "ERROR", "status_description": "ValueError: no such order"}
     assert ends[detached["id"]] == {"status": "ERROR", "status_description": "late", "links": [ids], "n": 2}
@@ -380,15 +404,16 @@ def test_opentelemetrys_spans_are_spans_with_all_that_they_have(said, python, kr
     assert is_in(marks, "cache miss") == {"span_id": ids["span_id"], "keys": ["a", "b"]}
     raised = is_in(marks, "exception")
     assert (raised["span_id"], raised["exception.type"], raised["exception.message"]) == (printed["bad"][1], "ValueError", "no such order")
-    assert is_in(marks, "in first")["span_id"] == printed["first"][1]
+    assert is_in(marks, "in first")["span_id"] == printed["first"][1] and is_in(marks, "loud")["span_id"] == printed["odd"][1]
     assert [(p["text"], p["fields"]) for e, p in events if e == "told:mark"] == [("earlier", {"span_id": ids["span_id"]})]
 
     rows = verb_json(krait, "report", "--by", "span", "--key", "status", said.run.path)["spans"]
     assert {(row["name"], row["key"]) for row in rows} == {
-        *((name.replace("_", " "), "UNSET") for name in printed if name not in ("bad", "detached,_ended")),
+        *((name.replace("_", " "), "UNSET") for name in printed if name not in ("bad", "detached,_ended", "odd")),
         ("bad", "ERROR"),
         ("detached, ended", "ERROR"),
         ("never ends", None),
+        ("odd", None),
     }
     tries = verb_json(krait, "intervals", "--span", "GET*", "--key", "tries", "--list", said.run.path)["list"]
     late = verb_json(krait, "intervals", "--span", "detached*", "--key", "n", "--list", said.run.path)["list"]
@@ -413,7 +438,7 @@ def test_opentelemetrys_spans_need_no_recording_and_no_native_part(any_python, t
         (package / name).write_text((BUILD / "python" / "krait" / name).read_text())
     for place in (BUILD / "python", tmp_path / "lib"):
         plain = any_python.run(tmp_path / "app.py", env={"PYTHONPATH": os.pathsep.join([str(place), sysconfig.get_path("purelib")])})
-        assert plain.returncode == 0 and plain.stdout.count("\n") == 9, plain.stderr
+        assert plain.returncode == 0 and plain.stdout.count("\n") == 10, plain.stderr
 
 
 EXPORTED = """
@@ -440,6 +465,8 @@ with tracer.start_as_current_span("GET", attributes={"n": 1}) as request:
 crossing = [tracer.start_span("first"), tracer.start_span("second", links=[trace.Link(request.get_span_context())])]
 for span in crossing:
     span.end()
+tracer.start_span("float", kind=None, start_time=float(time.time_ns())).end()
+tracer.start_span("beyond", start_time=2**70).end()
 tracer.start_span("long", start_time=1000).end()
 tracer.start_span("before", start_time=1000).end(2000)
 tracer.start_span("future").end(time.time_ns() + 10**12)
@@ -456,7 +483,7 @@ def test_exported_spans_have_times_of_their_own(said, python, krait, tmp_path):
     events = said(python, EXPORTED, sysconfig.get_path("purelib"))
     printed = {line.split()[0].replace("_", " "): line.split(None, 3)[1:] for line in said.run.stdout.splitlines()}
     fields = {p["name"]["label"]: p["fields"] for e, p in events if e == "told:span"}
-    assert fields.keys() == printed.keys() and not any(e.startswith("span:") for e, _ in events)
+    assert fields.keys() == printed.keys() - {"beyond"} and not any(e.startswith("span:") for e, _ in events)
     assert fields["bad"]["status"] == "ERROR" and fields["bad"]["parent_id"] == fields["GET /orders"]["span_id"] and fields["GET /orders"]["n"] == 2
     assert [link["span_id"] for link in fields["second"]["links"]] == [fields["GET /orders"]["span_id"]]
 

@@ -85,21 +85,14 @@ static void skip_digits(struct reader *r)
         r->at++;
 }
 
-static uint64_t whole_number(struct reader *r)
+/* Returns false if it does not fit. */
+static bool whole_number(struct reader *r, uint64_t *n)
 {
-    const char *from = r->at;
-    uint64_t n = 0;
-    for (; is_digit(r); r->at++) {
-        if (__builtin_mul_overflow(n, 10u, &n) || __builtin_add_overflow(n, (uint64_t)(*r->at - '0'), &n)) {
-            while (is_digit(r))
-                r->at++;
-            /* A real of that size is none the worse. */
-            if (!is_next(r, '.') && !is_next(r, 'e') && !is_next(r, 'E'))
-                fail(r, from, "an integer that does not fit 64 bits");
-            return 0;
-        }
-    }
-    return n;
+    bool fits = true;
+    for (*n = 0; is_digit(r); r->at++)
+        fits = fits && !__builtin_mul_overflow(*n, 10u, n) &&
+               !__builtin_add_overflow(*n, (uint64_t)(*r->at - '0'), n);
+    return fits;
 }
 
 /* A fraction and an exponent. False where there is neither. */
@@ -122,14 +115,12 @@ static bool skip_real(struct reader *r)
 
 static void read_number(struct reader *r, struct krait_json *to)
 {
-    const char *from = r->at;
     bool negative = accept(r, '-');
+    uint64_t n;
     if (!is_digit(r))
         unexpected(r, "a digit");
-    uint64_t n = whole_number(r);
-    bool real = skip_real(r);
-    if (!real && negative && n > (uint64_t)INT64_MAX + 1)
-        fail(r, from, "an integer that does not fit 64 bits");
+    bool fits = whole_number(r, &n) && !(negative && n > (uint64_t)INT64_MAX + 1);
+    bool real = skip_real(r) || !fits;
     to->kind = real ? KRAIT_JSON_REAL : negative && n ? KRAIT_JSON_NEGATIVE : KRAIT_JSON_UNSIGNED;
     to->number = real ? 0 : negative ? -n : n;
 }

@@ -20,7 +20,7 @@ enum krait_json_kind {
     KRAIT_JSON_TRUE,
     KRAIT_JSON_UNSIGNED, /* an integer of 0 to 2^64 - 1 */
     KRAIT_JSON_NEGATIVE, /* an integer of -2^63 to -1, in two's complement */
-    KRAIT_JSON_REAL,     /* a number with a fraction or an exponent; its value is not kept */
+    KRAIT_JSON_REAL, /* a number with a fraction or an exponent, or of more than 64 bits; its value is not kept */
     KRAIT_JSON_TEXT,
     KRAIT_JSON_ARRAY,
     KRAIT_JSON_OBJECT,
@@ -41,7 +41,7 @@ struct krait_json {
 
 /* Reads the one value of the text. `base` is the offset of the text in its file; byte numbers in errors count from
  * there. Refuses whatever RFC 8259 does not allow (except that numbers may begin with 0, and are then decimal), text
- * that is not UTF-8, duplicate keys, integers of more than 64 bits, and values nested deeper than KRAIT_JSON_MAX_DEPTH.
+ * that is not UTF-8, duplicate keys, and values nested deeper than KRAIT_JSON_MAX_DEPTH.
  * Errors: -EBADMSG ("byte N: ..."), -ENOMEM; *out is then untouched. */
 int krait_json_read(struct krait_json **out, struct krait_arena *arena, const char *text, size_t size,
                     size_t base, struct krait_err *err);

@@ -315,7 +315,7 @@ provider.add_span_processor(processor)
 tracer = provider.get_tracer("shop")
 with tracer.start_as_current_span("GET", attributes={"http.method": "GET", "tries": 1}) as request:
     request.update_name("GET /orders")
-    request.set_attributes({"http.status_code": 200, "tries": 2})
+    request.set_attributes({"http.status_code": 200, "tries": 2, "big": 1 << 70})
     request.add_event("cache miss", {"keys": ["a", "b"]})
     with tracer.start_as_current_span("query", kind=trace.SpanKind.CLIENT, attributes={"tags": ["a", "b"]}):
         pass
@@ -395,7 +395,7 @@ def test_opentelemetrys_spans_are_spans_with_all_that_they_have(said, python, kr
     assert query["fields"]["parent_id"] == ids["span_id"] and query["fields"]["kind"] == "CLIENT" and query["fields"]["tags"] == ["a", "b"]
     assert consumer["fields"]["links"] == [{**ids, "why": "queue"}]
     assert odd["fields"]["kind"] == "server" and odd["id"] in ends
-    assert ends[request["id"]] == {"status": "UNSET", "http.status_code": 200, "tries": 2}
+    assert ends[request["id"]] == {"status": "UNSET", "http.status_code": 200, "tries": 2, "big": 1 << 70}
     assert ends[bad["id"]] == {"status": "ERROR", "status_description": "ValueError: no such order"}
     assert ends[detached["id"]] == {"status": "ERROR", "status_description": "late", "links": [ids], "n": 2}
     names = {p["id"]: p["name"]["label"] for e, p in events if e == "span:rename"}

@@ -517,7 +517,8 @@ def test_exceptions_are_in_the_budget_and_unwind_no_caller(record, overview, tre
         """,
         options=BUDGET,
     )
-    assert "fails" in dropped(overview(run.path))
+    gone = dropped(overview(run.path))
+    assert "fails" in gone and "outside" not in gone
     tree = tree_of(run.path)
     by_id = {row["id"]: row for row in tree}
     callers = {(row["name"], by_id[row["parent"]]["name"]) for row in tree if row["parent"] is not None}

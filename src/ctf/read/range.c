@@ -52,6 +52,13 @@ bool krait_ctf_packet_ends_before(const struct krait_ctf_stream *stream, uint32_
            packet_ns(stream, next, next->begin) < ns;
 }
 
+bool krait_ctf_packet_says_it_ended(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns)
+{
+    const struct krait_ctf_packet *packet = &stream->packets[i];
+    int64_t end = said_ns(stream, packet, KRAIT_MEANING_END, packet->end);
+    return end != INT64_MIN && end < ns && packet->end >= packet->begin && !packet->cut;
+}
+
 bool krait_ctf_packet_begins_after(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns)
 {
     const struct krait_ctf_packet *packet = &stream->packets[i];

@@ -15,6 +15,8 @@ bool krait_ctf_packet_is_independent(const struct krait_ctf_stream *stream, uint
  * packet may nevertheless have events from before its begin. */
 bool krait_ctf_packet_ends_before(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns);
 bool krait_ctf_packet_begins_after(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns);
+/* Whether the packet's own end is before a time. An event of LTTng's may be later nevertheless. */
+bool krait_ctf_packet_says_it_ended(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns);
 
 /* babeltrace2 merges the begins and ends of packets by time too, and a stream's events wait behind them. This is the
  * time before which the events of all other streams come before the first event of packet i, however early that event

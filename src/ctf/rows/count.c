@@ -123,6 +123,7 @@ static bool reaches_in(const struct krait_ctf_stream *stream, uint32_t packet, c
 {
     return !part->is_part || !stream->cls->clock ||
            !(krait_ctf_packet_ends_before(stream, packet, part->from_ns) ||
+             krait_ctf_packet_says_it_ended(stream, packet, part->from_ns) ||
              krait_ctf_packet_begins_after(stream, packet, part->to_ns));
 }
 

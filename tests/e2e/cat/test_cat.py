@@ -185,7 +185,7 @@ def test_an_unknown_event_ends_its_stream_alone(krait, damaged):
 def test_metadata_that_is_cut_is_refused_with_its_line(krait, damaged):
     folder, _ = damaged
     text = (folder / "metadata").read_text()
-    (folder / "metadata").write_text(text[: len(text) // 2])
+    (folder / "metadata").write_text(text[: text.index("event {", len(text) // 2) + len("event { n")])
     run = cat_bytes(krait, folder)
     assert run.returncode == 1 and run.stdout == b""
     assert f"{folder}/metadata: line ".encode() in run.stderr

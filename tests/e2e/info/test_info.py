@@ -216,7 +216,7 @@ def test_a_range_has_the_facts_of_that_time(krait, synth, info):
     text = subprocess.run([krait, "info", folder, "--within", "f:last"], capture_output=True, text=True, check=True)
     assert re.search(r"range +from 304\.0 ms to 305\.0 ms after the recording began", text.stdout) and "within f, 1001 of 1001" in text.stderr
     empty = subprocess.run([krait, "info", folder, "--from", "100s"], capture_output=True, text=True, check=True).stdout
-    assert "range      from 100.0 s after the recording began\n  events     0 in" in empty and "0 processes, 0 threads" in empty
+    assert "range      from 100.0 s after the recording began\n  events     0 in 4 streams, 0 packets\n" in empty and "0 processes, 0 threads" in empty
     for options, why in [(["--within", "ff"], "did you mean 'f'?"), (["--from", "2s", "--until", "1s"], "the range is empty"), (["--within", "f", "--from", "1s"], "it is a range itself")]:
         wrong = subprocess.run([krait, "info", folder, *options], capture_output=True, text=True)
         assert wrong.returncode in (1, 2) and why in wrong.stderr

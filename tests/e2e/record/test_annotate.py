@@ -574,7 +574,7 @@ def test_a_package_without_a_native_part_uses_the_recorders(record, krait, pytho
         (package / name).write_text((BUILD / "python" / "krait" / name).read_text())
     env = {"PYTHONPATH": str(tmp_path / "lib")}
     run = record.text(python, "import krait\nkrait.mark('one', n=1)\nwith krait.span('two'):\n    krait.counter('three', 3)\n", env=env)
-    assert {"user:mark", "span:begin", "span:end", "user:counter"} <= {row["name"] for row in verb_json(krait, "report", run.path, "--by", "mark")["marks"]}
+    assert {"user:mark", "span:begin", "span:end", "user:counter"} <= {row["name"] for row in verb_json(krait, "info", run.path)["event_classes"]}
     broken = "import os\nos.environ['LD_PRELOAD'] = '/none/libkrait-preload.so'\nimport krait\nkrait.mark('x')\nprint('done')"
     done = python.run("-c", broken, env=env)
     assert done.stdout == "done\n" and "krait: marks and spans of this program are not recorded: " in done.stderr and "/none/_agent.abi3.so" in done.stderr

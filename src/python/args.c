@@ -30,9 +30,9 @@ void krait_args_read(void)
     krait_args_asked = spec_count > 0 || krait_agent.tasks;
 }
 
-uint64_t krait_args_of(const char *module, const char *name, const char *file)
+uint64_t krait_args_of(const struct krait_interp *in, const char *module, const char *name, const char *file)
 {
-    uint64_t which = krait_agent.tasks ? krait_work_of(module, name) : 0;
+    uint64_t which = krait_agent.tasks ? krait_work_of(in, module, name) : 0;
     for (uint32_t i = 0; i < spec_count; i++)
         which |= krait_func_glob_matches(specs[i].glob, module, name, file) ? 1ull << i : 0;
     return which;

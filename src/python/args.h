@@ -21,7 +21,7 @@ void krait_args_read(void);
 extern bool krait_args_asked, krait_args_results;
 
 /* Which of them are of a function, as bits; 0: none. */
-uint64_t krait_args_of(const char *module, const char *name, const char *file);
+uint64_t krait_args_of(const struct krait_interp *in, const char *module, const char *name, const char *file);
 
 /* A call of `code` has just been recorded, or ends now with `value` (NULL: by an exception). */
 void krait_args_write(struct krait_interp *in, PyObject *code);
@@ -45,7 +45,7 @@ static inline void krait_args_ending(struct krait_interp *in, PyObject *code, Py
 enum { KRAIT_WORK_SHIFT = 56 }; /* the bits that tell which of its functions it is */
 
 /* Which one it is of those that executors hand work on by, as bits from KRAIT_WORK_SHIFT on; 0: none. */
-uint64_t krait_work_of(const char *module, const char *name);
+uint64_t krait_work_of(const struct krait_interp *in, const char *module, const char *name);
 /* In a note: such a function has been called. `which` is from krait_work_of. */
 void krait_work_write(struct krait_note *note, uint64_t which, PyObject *locals);
 

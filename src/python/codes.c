@@ -148,6 +148,14 @@ static struct krait_code *set_aside(struct krait_interp *in, struct krait_code *
     return aside;
 }
 
+void krait_code_add_args(struct krait_interp *in, PyObject *code, uint64_t which)
+{
+    struct krait_code *slot = krait_code_find(in, code);
+    const uint64_t *known = krait_map_get(&in->args, (uintptr_t)code);
+    if (slot && slot->id && krait_map_put(&in->args, (uintptr_t)code, which | (known ? *known : 0)) == 0)
+        set_aside(in, slot);
+}
+
 void krait_codes_forget_ids(struct krait_interp *in)
 {
     for (size_t i = 0; i < 1ull << (64 - in->code_shift); i++) {
@@ -567,7 +575,7 @@ struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, Py
         slot->flags |= KRAIT_CODE_TASK;
     note_green_wait(in, slot, &t);
     bool may_have_args = krait_args_asked && slot && slot->id && is_function(code);
-    uint64_t args = may_have_args ? krait_args_of(t.module, t.name, file) : 0;
+    uint64_t args = may_have_args ? krait_args_of(in, t.module, t.name, file) : 0;
     bool changes = args || krait_map_get(&in->args, (uintptr_t)code); /* another had its address */
     if (changes && krait_map_put(&in->args, (uintptr_t)code, args) == 0 && args)
         slot = set_aside(in, slot);

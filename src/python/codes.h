@@ -110,6 +110,9 @@ uint32_t krait_code_name_known(const struct krait_interp *in, const char *name);
 uint32_t krait_code_at_site(struct krait_interp *in, uint32_t id, const void *key, PyObject *callee,
                             PyObject *caller);
 
+/* Records arguments of a function, if it is defined already and recorded, from now on: `which` is as of krait_args_of. */
+void krait_code_add_args(struct krait_interp *in, PyObject *code, uint64_t which);
+
 /* After fork: every id must be defined again. */
 void krait_codes_forget_ids(struct krait_interp *in);
 /* For another recording: the same, and what is excluded is decided again too. */

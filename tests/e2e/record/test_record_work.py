@@ -61,6 +61,18 @@ BY_ANYIO = """
     import anyio, anyio.to_thread
     run, group, start = anyio.to_thread.run_sync, anyio.create_task_group, lambda main: anyio.run(main, backend="trio")
 """
+BY_ANYIO_ON_ASYNCIO = BY_ANYIO.replace('"trio"', '"asyncio"')
+OTHERS = """
+    import contextvars, queue
+    own = queue.Queue()
+    def others():
+        for n in range(3):
+            own.put_nowait((contextvars.copy_context(), n, n, object()))
+            own.get()
+            own.task_done()
+    others()
+    work_before, work = work, lambda n: (others(), work_before(n))[1]
+"""
 TO_THREADS = """
     async def one(n):
         assert await run(work, n) == n
@@ -75,16 +87,18 @@ LIBRARIES = {
     "gevent": (BY_GEVENT, ["gevent"]),
     "trio": (BY_TRIO + TO_THREADS, ["trio", "anyio"]),
     "anyio": (BY_ANYIO + TO_THREADS, ["trio", "anyio"]),
+    "anyio on asyncio": (OTHERS + BY_ANYIO_ON_ASYNCIO + TO_THREADS, ["trio", "anyio"]),
+    "anyio on asyncio, no C": (BY_ANYIO_ON_ASYNCIO + TO_THREADS, ["trio", "anyio"], "--no-c-calls"),
 }
 
 
 @pytest.mark.few_pythons
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_work_for_threads_of_other_libraries_is_followed(record, python, venv, library):
-    program, packages = LIBRARIES[library]
+    program, packages, *options = LIBRARIES[library]
     if library == "gevent" and python.number < (3, 12):
         pytest.skip("gevent takes the profile function off its threads after each piece of work")
-    run = record.text(venv(python, *packages), "    import time\n    def work(n): time.sleep(0.001); return n\n    def fail(): raise ValueError('no')\n" + program)
+    run = record.text(venv(python, *packages), "    import time\n    def work(n): time.sleep(0.001); return n\n    def fail(): raise ValueError('no')\n" + program, options=options)
     works = by_id(run)
     assert sorted(works) == list(range(1, 7))
     for number, stages in works.items():

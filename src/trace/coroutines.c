@@ -48,6 +48,7 @@ struct krait_coroutines {
     struct entry *entries;
     uint32_t count, cap;
     uint32_t pending; /* the entry that has just begun, of a coroutine: a task:run may follow; NONE */
+    uint32_t yielded; /* whose step has just ended by a yield; NONE */
     struct task_step steps[KRAIT_STEPS_MAX];
     uint32_t depth;
     struct node *nodes;
@@ -108,7 +109,7 @@ int krait_coroutines_new(struct krait_coroutines **out, const struct krait_trace
     struct krait_damage ignored = { 0 }; /* who walks the thread is told */
     c->trace = trace;
     c->image = krait_image_of(trace, thread);
-    c->pending = c->free_node = NONE;
+    c->pending = c->yielded = c->free_node = NONE;
     c->is_blind = was_paused(trace);
     events.wanted[KRAIT_EVENT_task_run] = events.wanted[KRAIT_EVENT_task_leave] = true;
     int rc = 0;
@@ -169,7 +170,7 @@ static void forget_all(struct krait_coroutines *c)
     krait_map_done(&c->node_of_task);
     c->node_of_task = (struct krait_map){ 0 };
     c->node_count = c->depth = 0;
-    c->free_node = c->pending = NONE;
+    c->free_node = c->pending = c->yielded = NONE;
     for (uint32_t i = 0; i < c->count; i++)
         c->entries[i].node = NONE;
 }
@@ -398,6 +399,20 @@ static int follow_tasks(struct krait_coroutines *c, uint64_t t_ns)
 
 /* -- ops -- */
 
+/* What awaits a coroutine yields right after it. What does anything else drives it by send(), and may do so with others. */
+static void check_await(struct krait_coroutines *c, uint8_t kind)
+{
+    uint32_t index = c->yielded;
+    c->yielded = NONE;
+    if (index == NONE || kind == KRAIT_OP_YIELD || kind == KRAIT_OP_CUT)
+        return;
+    uint32_t by = c->nodes[index].awaited_by;
+    if (!c->nodes[by].is_open) /* a task; or an exception was thrown past it */
+        return;
+    remove_node(c, index);
+    c->nodes[by].awaits = MIXED;
+}
+
 static int begin(struct krait_coroutines *c, uint64_t t_ns, uint32_t func, uint8_t kind)
 {
     if (kind == KRAIT_OP_LIVE) /* it goes on behind a gap, or on another stack */
@@ -438,10 +453,12 @@ static void end(struct krait_coroutines *c, uint64_t t_ns, uint8_t kind, struct 
         return;
     *step = (struct krait_call_step){ node->begin_ns,   node->call, entry->node,
                                       task_of(c, node), true,       step->is_first };
-    if (kind == KRAIT_OP_YIELD)
-        node->is_open = false;
-    else
+    if (kind != KRAIT_OP_YIELD) {
         remove_node(c, entry->node);
+        return;
+    }
+    node->is_open = false;
+    c->yielded = entry->node;
 }
 
 int krait_coroutines_take(struct krait_coroutines *c, const struct krait_call_batch *ops,
@@ -452,6 +469,7 @@ int krait_coroutines_take(struct krait_coroutines *c, const struct krait_call_ba
         rc = follow_tasks(c, ops->t_ns[i]);
         if (rc)
             break;
+        check_await(c, ops->kind[i]);
         if (krait_op_is_end(ops->kind[i]))
             end(c, ops->t_ns[i], ops->kind[i], &steps[i]);
         else

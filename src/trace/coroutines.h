@@ -12,7 +12,7 @@
  * which awaits one at a time. An exception is thrown into the innermost one at once, without a step of those that await it:
  * it is the end of the task's chain.
  *
- * Where that is not so, krait does not guess: a coroutine that no task runs, or that a plain function or C drives by send(),
+ * Where that is not so, krait does not guess: a coroutine that no task runs, or that another function or C drives by send(),
  * has steps alone. Generators may be resumed by anybody, and are never told apart. Where events were lost, or the recording
  * was off or paused, all that is suspended is forgotten.
  */

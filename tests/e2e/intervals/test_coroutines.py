@@ -157,6 +157,32 @@ def test_coroutines_that_no_task_runs_have_steps_alone(record, krait, python):
     assert "2 of 4" in within.stderr
 
 
+SWAPPED = """
+import asyncio, types
+@types.coroutine
+def passes(): yield
+async def driven(n):
+    for i in range(3): await passes()
+    return n
+async def main():
+    async def drive(first, other):
+        first.send(None)
+        for i in range(6):
+            await passes()
+            try: other.send(None)
+            except StopIteration: return
+    a, b = driven(1), driven(2)
+    await asyncio.gather(drive(a, b), drive(b, a))
+asyncio.run(main())
+"""
+
+
+@pytest.mark.few_pythons
+def test_coroutines_that_others_drive_in_turn_are_not_paired(record, krait, python):
+    run = record.text(python, SWAPPED, options=["--no-c-calls", "--args", "driven(n)"])
+    assert calls(krait, run, "driven") == []
+
+
 PAUSED = """
 import asyncio, json, krait, time
 

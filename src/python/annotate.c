@@ -584,6 +584,32 @@ static bool tell(struct krait_note *note, struct krait_interp *in, uint64_t *now
     return may;
 }
 
+/* What is told has a text and fields. */
+struct told {
+    struct krait_interp *in;
+    const char *text;
+    struct krait_buf own, fields;
+};
+
+static void told_done(struct told *told)
+{
+    krait_buf_done(&told->own);
+    krait_buf_done(&told->fields);
+}
+
+/* 1: it is to be recorded; 0: nobody records; -1: an exception is set. */
+static int read_told(struct told *told, PyObject *text, size_t most, PyObject *fields)
+{
+    bool whole = true;
+    told->in = recorded();
+    if (PyErr_Occurred())
+        return -1;
+    if (!told->in)
+        return 0;
+    told->text = text_of(text, &told->own, most, &whole);
+    return whole && dict_fields(&told->fields, fields) ? 1 : -1;
+}
+
 PyDoc_STRVAR(tell_span_doc,
              "_tell_span(name, began_ns, ended_ns, fields, /)\n\nA span has ended, with its times in "
              "nanoseconds since the epoch.");
@@ -595,22 +621,18 @@ static PyObject *tell_span(PyObject *self, PyObject *const *args, size_t nargs, 
     uint64_t began_ns = PyLong_AsUnsignedLongLong(args[1]), ended_ns = 0;
     if (!PyErr_Occurred())
         ended_ns = PyLong_AsUnsignedLongLong(args[2]);
-    struct krait_interp *in = recorded();
-    if (PyErr_Occurred())
+    KRAIT_CLEANUP(told_done) struct told told = { 0 };
+    int rc = read_told(&told, args[0], NAME_BYTES, args[3]);
+    if (rc < 0)
         return NULL;
-    if (!in)
+    if (!rc)
         Py_RETURN_NONE;
-    KRAIT_AUTO_BUF own = { 0 };
-    KRAIT_AUTO_BUF fields = { 0 };
-    bool whole;
-    const char *name = text_of(args[0], &own, NAME_BYTES, &whole);
-    if (!whole || !dict_fields(&fields, args[3]))
-        return NULL;
     struct krait_note note;
     uint64_t now_ns = 0;
     uint8_t payload[KRAIT_PAYLOAD_MAX];
-    struct krait_payload_told_span event = { .name = name_id(in, name), .fields = fields_text(&fields) };
-    if (tell(&note, in, &now_ns) && event.name) {
+    struct krait_payload_told_span event = { .name = name_id(told.in, told.text),
+                                             .fields = fields_text(&told.fields) };
+    if (tell(&note, told.in, &now_ns) && event.name) {
         event.began_ago = ago(now_ns, began_ns);
         event.ended_ago = KRAIT_MIN(ago(now_ns, ended_ns), event.began_ago);
         krait_note_put(&note, KRAIT_EVENT_told_span, payload, krait_put_told_span(payload, &event));
@@ -627,22 +649,17 @@ static PyObject *tell_mark(PyObject *self, PyObject *const *args, size_t nargs, 
     if (!takes("_tell_mark", nargs, 3, names))
         return NULL;
     uint64_t t_ns = PyLong_AsUnsignedLongLong(args[1]);
-    struct krait_interp *in = recorded();
-    if (PyErr_Occurred())
+    KRAIT_CLEANUP(told_done) struct told told = { 0 };
+    int rc = read_told(&told, args[0], TEXT_BYTES, args[2]);
+    if (rc < 0)
         return NULL;
-    if (!in)
+    if (!rc)
         Py_RETURN_NONE;
-    KRAIT_AUTO_BUF own = { 0 };
-    KRAIT_AUTO_BUF fields = { 0 };
-    bool whole;
-    const char *text = text_of(args[0], &own, TEXT_BYTES, &whole);
-    if (!whole || !dict_fields(&fields, args[2]))
-        return NULL;
     struct krait_note note;
     uint64_t now_ns = 0;
     uint8_t payload[KRAIT_PAYLOAD_MAX];
-    struct krait_payload_told_mark event = { .text = text, .fields = fields_text(&fields) };
-    if (tell(&note, in, &now_ns)) {
+    struct krait_payload_told_mark event = { .text = told.text, .fields = fields_text(&told.fields) };
+    if (tell(&note, told.in, &now_ns)) {
         event.ago = ago(now_ns, t_ns);
         krait_note_put(&note, KRAIT_EVENT_told_mark, payload, krait_put_told_mark(payload, &event));
     }

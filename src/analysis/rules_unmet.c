@@ -2,12 +2,19 @@
 #include "analysis/rules_unmet.h"
 
 #include "base/fmt.h"
+#include "trace/fields.h"
+#include "trace/importer.h"
 #include "trace/known_events.h"
 
 #include <string.h>
 
+enum {
+    MOST_LOOKED = 1000 /* events whose added fields are near a name that is looked for */
+};
+
 struct check {
     struct krait_rules *rules;
+    const struct krait_trace *trace;
     struct krait_known_events known;
     bool *is_used; /* by rule */
     struct krait_buf *notes;
@@ -67,6 +74,58 @@ static bool has_field(const struct check *check, const struct krait_rule_name *n
     return false;
 }
 
+/* -- what programs added -- */
+
+/* A name that is looked for in what programs added to their events, and the names that are there. */
+struct adding {
+    const struct krait_trace *trace;
+    const struct krait_rule_name *name;
+    struct krait_strtab names;
+    uint32_t looked;
+};
+
+static void adding_done(struct adding *adding)
+{
+    krait_strtab_done(&adding->names);
+}
+
+enum { HAS_NAME = 1 };
+
+static int look_in(struct adding *adding, const char *fields)
+{
+    KRAIT_AUTO_BUF own = { 0 };
+    KRAIT_AUTO_BUF value = { 0 };
+    size_t n;
+    const char *json = krait_fields_added((struct krait_fields){ fields, fields + strlen(fields) }, &own, &n);
+    if (!json)
+        return 0;
+    if (krait_fields_get_json(json, n, adding->name->name, &value))
+        return HAS_NAME;
+    return adding->looked++ < MOST_LOOKED ? krait_fields_names_json(&adding->names, json, n) : 0;
+}
+
+static int look_in_batch(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct adding *adding = ctx;
+    int rc = 0;
+    for (uint32_t i = 0; i < batch->n && !rc; i++) {
+        if (krait_trigger_may(adding->name->trigger, krait_track_text(adding->trace, batch->name[i])))
+            rc = look_in(adding, batch->text[i]);
+    }
+    return rc;
+}
+
+/* Only the events themselves tell what is added to them. Returns HAS_NAME, 0 or -ENOMEM; damage is told where they are read. */
+static int look_for_added(struct adding *adding)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < adding->trace->track_count && rc != HAS_NAME && rc != -ENOMEM; i++) {
+        if (adding->trace->tracks[i].importer == KRAIT_IMPORTER_krait_marks)
+            rc = krait_track_walk(adding->trace, i, KRAIT_RANGE_ALL, look_in_batch, adding, NULL, 0);
+    }
+    return rc == HAS_NAME || rc == -ENOMEM ? rc : 0;
+}
+
 /* -- what is meant -- */
 
 /* Whether it is beside the name in an array, or elsewhere in a rule for many traces: then it is not what was meant. */
@@ -97,7 +156,8 @@ static const char *nearest_event(const struct check *check, const struct krait_r
 }
 
 /* A group of the trigger's pattern, or a field that is nearer. */
-static const char *nearest_field(const struct check *check, const struct krait_rule_name *name)
+static const char *nearest_field(const struct check *check, const struct krait_rule_name *name,
+                                 const struct krait_strtab *added)
 {
     struct krait_suggest suggest = KRAIT_SUGGEST(name->name, strlen(name->name));
     const struct krait_regex *message = name->trigger->message;
@@ -110,20 +170,27 @@ static const char *nearest_field(const struct check *check, const struct krait_r
         if (krait_trigger_may(name->trigger, check->known.items[i].name))
             krait_known_event_suggest(&check->known, &check->known.items[i], &suggest);
     }
+    for (uint32_t i = 0; i < added->len; i++)
+        krait_suggest_try(&suggest, added->texts[i]);
     return suggest.best;
 }
 
 /* -- telling -- */
 
+/* What stands before and behind a name. */
+struct unmet {
+    const char *before, *behind;
+};
+
 /* Once, where a start and its stop have one key. */
-static void tell(struct check *check, const struct krait_rule_name *name, const char *near)
+static void tell(struct check *check, const struct krait_rule_name *name, struct unmet why, const char *near)
 {
     struct krait_buf *notes = check->notes;
     KRAIT_AUTO_BUF line = { 0 };
     krait_fmt_safe(&line, name->at);
-    krait_buf_fmt(&line, "there is no %s '", name->is_field ? "field" : "event");
+    krait_buf_str(&line, why.before);
     krait_fmt_safe(&line, name->name);
-    krait_buf_str(&line, name->is_field ? "' in its events" : "' in the trace");
+    krait_buf_str(&line, why.behind);
     krait_suggest_say(&line, near);
     krait_buf_char(&line, '\n');
     notes->failed |= line.failed;
@@ -132,31 +199,51 @@ static void tell(struct check *check, const struct krait_rule_name *name, const 
     check->rules->items[name->rule].is_unmet = true;
 }
 
-static void check_name(struct check *check, const struct krait_rule_name *name)
+static void check_event(struct check *check, const struct krait_rule_name *name)
 {
-    bool takes = takes_any(check, name->trigger);
-    if (name->is_field ? !takes || has_field(check, name) : has_event(check, name->name))
+    static const struct unmet unread = { "krait does not search events such as '",
+                                         "': those of calls, tasks and the GIL, and definitions; `call` "
+                                         "takes the calls of a function" };
+    static const struct unmet missing = { "there is no event '", "' in the trace" };
+    bool is_unread = !name->is_of_many && krait_known_events_is_unread(&check->known, name->name);
+    if (has_event(check, name->name))
         return;
-    const char *near = name->is_field ? nearest_field(check, name) : nearest_event(check, name);
-    bool may_lack = name->is_of_many || (!name->is_field && takes);
-    if (near || !may_lack)
-        tell(check, name, near);
+    const char *near = is_unread ? NULL : nearest_event(check, name);
+    if (near || is_unread || !(name->is_of_many || takes_any(check, name->trigger)))
+        tell(check, name, is_unread ? unread : missing, near);
+}
+
+static int check_field(struct check *check, const struct krait_rule_name *name)
+{
+    static const struct unmet missing = { "there is no field '", "' in its events" };
+    KRAIT_CLEANUP(adding_done) struct adding adding = { .trace = check->trace, .name = name };
+    if (!takes_any(check, name->trigger) || has_field(check, name))
+        return 0;
+    int rc = look_for_added(&adding);
+    const char *near = rc ? NULL : nearest_field(check, name, &adding.names);
+    if (!rc && (near || !name->is_of_many))
+        tell(check, name, missing, near);
+    return rc == -ENOMEM ? rc : 0;
 }
 
 int krait_rules_unmet(struct krait_rules *rules, const struct krait_trace *trace,
                       bool (*is_shown)(const void *ctx, uint32_t rule), const void *ctx,
                       struct krait_buf *notes, struct krait_err *err)
 {
-    KRAIT_CLEANUP(check_done) struct check check = { .rules = rules, .notes = notes };
+    KRAIT_CLEANUP(check_done) struct check check = { .rules = rules, .trace = trace, .notes = notes };
+    int rc = 0;
     if (!rules->named_count)
         return 0;
     check.is_used = calloc((size_t)rules->count + 1, sizeof(*check.is_used));
     if (!check.is_used || krait_known_events_read(&check.known, trace))
         return krait_err_set(err, -ENOMEM, "out of memory");
     find_used(&check, is_shown, ctx);
-    for (uint32_t i = 0; i < rules->named_count && !check.known.is_partial; i++) {
-        if (check.is_used[rules->named[i].rule])
-            check_name(&check, &rules->named[i]);
+    for (uint32_t i = 0; i < rules->named_count && !check.known.is_partial && !rc; i++) {
+        const struct krait_rule_name *name = &rules->named[i];
+        if (check.is_used[name->rule] && name->is_field)
+            rc = check_field(&check, name);
+        else if (check.is_used[name->rule])
+            check_event(&check, name);
     }
-    return notes->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+    return rc || notes->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }

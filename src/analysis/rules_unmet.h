@@ -4,7 +4,8 @@
  *
  *   own.toml:3: interval.run.start.event: there is no event 'sched_swich' in the trace; did you mean 'sched_switch'?
  *
- * The metadata decides, not what happened: no event is read for it.
+ * The metadata decides, not what happened. Events are read only for a field that it does not have: programs add fields to
+ * their marks and log records.
  */
 #ifndef KRAIT_ANALYSIS_RULES_UNMET_H
 #define KRAIT_ANALYSIS_RULES_UNMET_H

@@ -208,13 +208,23 @@ static bool get_context(const struct krait_trigger_event *said, const char *name
     return get_number(is_thread ? said->tid : said->pid, to);
 }
 
-/* Of the event itself, or else of its contexts. */
+/* What the program added to a mark or to a log record: there the name is not one of events.def. */
+static bool get_added(struct krait_fields own, const char *name, struct krait_buf *to)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    size_t n;
+    const char *json = krait_fields_added(own, &text, &n);
+    return json && krait_fields_get_json(json, n, name, to);
+}
+
+/* Of the event itself, or else of its contexts, or of what the program added to it. */
 static bool get_field(const struct krait_trigger_event *said, const char *name, struct krait_buf *to)
 {
     if (get_context(said, name, to))
         return true;
     const struct krait_fields all = { said->fields, said->fields + strlen(said->fields) };
-    return krait_fields_get(krait_fields_own(all), name, to) || krait_fields_get(all, name, to);
+    return krait_fields_get(krait_fields_own(all), name, to) || krait_fields_get(all, name, to) ||
+           (!said->is_kernels && get_added(krait_fields_own(all), name, to));
 }
 
 bool krait_trigger_get(const struct krait_trigger *trigger, const char *part,

@@ -158,6 +158,14 @@ const char *krait_field_text(const struct krait_field *field, struct krait_buf *
     return own->data ? own->data : "";
 }
 
+const char *krait_fields_added(struct krait_fields own_fields, struct krait_buf *own, size_t *n)
+{
+    struct krait_field field;
+    const char *text =
+        krait_fields_find(&own_fields, "fields extra", &field) ? krait_field_text(&field, own, n) : NULL;
+    return text && *n ? text : NULL;
+}
+
 /* -- by a path -- */
 
 /* A text, a number, a word of JSON's, or an array as it is written; an object is none. */

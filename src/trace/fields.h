@@ -43,6 +43,10 @@ int krait_fields_names_json(struct krait_strtab *to, const char *json, size_t n)
 /* The event's own fields: the last group, behind those of its contexts. */
 struct krait_fields krait_fields_own(struct krait_fields fields);
 
+/* What the program added, in an event's own fields: the JSON object `fields` of marks and spans, or `extra` of log records,
+ * as krait_field_text has it. NULL: nothing. */
+const char *krait_fields_added(struct krait_fields own_fields, struct krait_buf *own, size_t *n);
+
 /* What a field's value says: a string without its quotes and escapes, an enumeration's label, else the value as it
  * stands. It is in the text itself, or where it has escapes in `own`, whose content is replaced. */
 const char *krait_field_text(const struct krait_field *field, struct krait_buf *own, size_t *n);

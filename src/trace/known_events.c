@@ -7,6 +7,7 @@
 #include "trace/import.h"
 #include "trace/kernel/kernel.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 void krait_known_events_done(struct krait_known_events *known)
@@ -108,7 +109,8 @@ int krait_known_events_read(struct krait_known_events *known, const struct krait
     uint32_t kernels, others;
     const char *const *of_kernel = krait_kernel_dirs(trace, &kernels);
     const char *const *of_others = krait_events_dirs(trace, &others);
-    int rc = krait_recordings_of(trace) ? add_own(known) : 0;
+    known->has_own = krait_recordings_of(trace) != NULL;
+    int rc = known->has_own ? add_own(known) : 0;
     known->is_partial = trace->impl->unread.code != 0;
     for (uint32_t i = 0; i < kernels && !rc; i++)
         rc = add_metadata(known, of_kernel[i]);
@@ -130,6 +132,14 @@ bool krait_known_event_has(const struct krait_known_events *known, const struct 
             return true;
     }
     return false;
+}
+
+bool krait_known_events_is_unread(const struct krait_known_events *known, const char *glob)
+{
+    bool any = false;
+    for (size_t i = 0; known->has_own && i < krait_event_count; i++)
+        any |= !krait_marks_read(krait_events[i].name) && fnmatch(glob, krait_events[i].name, 0) == 0;
+    return any;
 }
 
 void krait_known_event_suggest(const struct krait_known_events *known, const struct krait_known_event *event,

@@ -20,6 +20,7 @@ struct krait_known_events { /* zeroed memory has none */
     const char **fields; /* the ways to them: "level", "point.x" */
     uint32_t field_count, field_cap;
     struct krait_arena arena; /* of the texts */
+    bool has_own;             /* a process that krait recorded */
     bool is_partial;          /* some metadata cannot be read: there may be other events */
 };
 
@@ -32,6 +33,9 @@ void krait_known_events_done(struct krait_known_events *known);
  * field, which may be a JSON object. */
 bool krait_known_event_has(const struct krait_known_events *known, const struct krait_known_event *event,
                            const char *path);
+
+/* Whether a glob names events of krait's own that are no instants: of calls, tasks and the GIL, and definitions. */
+bool krait_known_events_is_unread(const struct krait_known_events *known, const char *glob);
 
 /* Its fields as candidates. */
 void krait_known_event_suggest(const struct krait_known_events *known, const struct krait_known_event *event,

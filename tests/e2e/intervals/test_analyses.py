@@ -357,7 +357,8 @@ def switches(folder, **more):
 
 def unmet(stderr, verb="intervals"):
     """The lines of what a trace does not have, without the file's folder."""
-    lines = [line for line in stderr.splitlines() if "there is no event" in line or "there is no field" in line]
+    told = ("there is no event", "there is no field", "krait does not search")
+    lines = [line for line in stderr.splitlines() if any(words in line for words in told)]
     return [re.sub(r"[^ ]*/", "", line.removeprefix(f"krait {verb}: warning: ")) for line in lines]
 
 
@@ -396,7 +397,7 @@ def test_an_interval_that_another_lies_within_is_told(krait, declare, tmp_path):
 
 
 def test_fields_may_be_of_contexts_in_others_and_groups(krait, declare, synth, tmp_path):
-    """In the marks of a program, a field of what is JSON is not known; nor is one of an event that is missing."""
+    """In the marks of a program, a field of what is JSON is known once it is read; nor is one of an event that is missing."""
     trace = switches(tmp_path / "t", **{"vpid of context": 3})
     text = "[signal.a]\nevent = '{}'\nvalue = '{}'\n"
     mark = r"[signal.a]\nmessage = '(?P<n>\d+) wait'\nvalue = '{}'\n".replace(r"\n", "\n")
@@ -409,11 +410,30 @@ def test_fields_may_be_of_contexts_in_others_and_groups(krait, declare, synth, t
         (synth(marks((0, 0, "3 wait"))), mark.format("n"), ""),
         (synth(marks((0, 0, "3 wait")), "of"), mark.format("fields.n"), ""),
         (synth(marks((0, 0, "3 wait")), "of"), mark.format("txet"), "there is no field 'txet' in its events; did you mean 'text'?"),
+        (synth(marks((0, 0, "3 wait", '{"size":2}')), "of"), mark.format("size"), ""),
+        (synth(marks((0, 0, "3 wait", '{"size":2}')), "of"), mark.format("sise"), "there is no field 'sise' in its events; did you mean 'size'?"),
+        (synth(marks((0, 0, "3 wait", '{"size":2}')), "of"), text.format("log:record", "size"), "there is no field 'size' in its events"),
+        (synth(marks((0, 0, "3 wait")), "of"), text.format("task:run", "text"), "krait does not search events such as 'task:run': those of calls, tasks and the GIL, and definitions; `call` takes the calls of a function"),
+        (synth(marks((0, 0, "3 wait")), "of"), text.format("gil:*", "text"), "krait does not search events such as 'gil:*': those of calls, tasks and the GIL, and definitions; `call` takes the calls of a function"),
+        (trace, text.format("task:run", "text"), "there is no event 'task:run' in the trace"),
         (synth(marks((0, 0, "3 wait")), "of"), text.format("user:mrak", "text"), "there is no event 'user:mrak' in the trace; did you mean 'user:mark'?"),
         (synth(marks((0, 0, "3 wait")), "of"), text.format("log:record", "level"), ""),
     ]:
         done = subprocess.run([krait, "intervals", folder, "-f", declare(own)], capture_output=True, text=True, check=True)
         assert [line.split(": ", 2)[2] for line in unmet(done.stderr)] == [told] * bool(told), own
+
+
+@pytest.mark.parametrize("field", ["size", "fields.size"])
+def test_fields_of_marks_have_their_names(krait, declare, synth, field):
+    """Of a field that the event has itself, that one is meant."""
+    folder = synth(marks((0, 0, "order", '{"id":1,"size":2,"text":"own"}'), (0, 10, "order", '{"id":2,"size":3}'), (0, 20, "sent", '{"size":3}'), (0, 40, "sent", '{"size":2}')))
+    given = ["--start", "^order$", "--stop", "^sent$", "--key"]
+    listed = lambda *words: [(row["key"], row["duration_ns"]) for row in verb_json(krait, "intervals", folder, *words, "--list")["list"]]  # noqa: E731
+    assert listed(*given, field) == [("2", 40000), ("3", 10000)]
+    assert listed("-f", declare(f"[interval.a]\nstart = {{ message = '^order$', where = {{ '{field}' = 2 }} }}\nstop = {{ message = '^sent$', where = {{ '{field}' = '< 3' }} }}\nby = ['{field}', 'text']\n")) == [("2 order", 40000)]
+    (signal,) = verb_json(krait, "intervals", folder, "--signal", "order|sent", "--value", field)["signals"]
+    assert (signal["values"], signal["total"]) == (4, 10)
+    assert listed(*given, "fields.id") == listed(*given, "id") == []
 
 
 def test_a_group_of_the_pattern_may_be_meant(krait, declare, synth):

@@ -47,8 +47,13 @@ int krait_analysis_file_rules(const struct krait_analysis_file *file, const char
                               struct krait_rules *rules, const char **about, struct krait_err *err)
 {
     const char *path = file->path ? file->path : name, *text = file->text.data ? file->text.data : "";
-    return has_suffix(path, ".xml") ? krait_provider_read(rules, path, text, file->text.len, about, err)
-                                    : krait_declared_read(rules, path, text, file->text.len, about, err);
+    int rc = has_suffix(path, ".xml") ? krait_provider_read(rules, path, text, file->text.len, about, err)
+                                      : krait_declared_read(rules, path, text, file->text.len, about, err);
+    if (rc == -EBADMSG) {
+        krait_terminal_print(&(struct krait_buf){ 0 }, &rules->notes, "", NULL);
+        krait_buf_clear(&rules->notes);
+    }
+    return rc;
 }
 
 static int read_file(struct krait_analysis_file *file, struct krait_err *err)

@@ -17,7 +17,8 @@ struct krait_analysis_file {
 
 void krait_analysis_file_done(struct krait_analysis_file *file);
 
-/* The rules of its text, TOML or XML. `about` as for krait_declared_read. */
+/* The rules of its text, TOML or XML. `about` as for krait_declared_read. On -EBADMSG, stderr has rules->notes, which are
+ * then empty: they say why. */
 int krait_analysis_file_rules(const struct krait_analysis_file *file, const char *name,
                               struct krait_rules *rules, const char **about, struct krait_err *err);
 

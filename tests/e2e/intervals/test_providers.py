@@ -202,11 +202,12 @@ def test_views_are_lanes(krait, tmp_path, view):  # noqa: F811
         ("", "own.xml:1: no element found"),
         ("<trace/>", "own.xml:1: <trace> is no data-driven analysis, which begins with <tmfxml>"),
         ("<tmfxml/>", "own.xml: it has no state provider or pattern that krait supports"),
+        ('<tmfxml>\n<stateMachine/>\n</tmfxml>', "own.xml:2: <stateMachine> is not supported; krait leaves it out\nkrait analyses: "),
         ("<a>" * 1000, "elements are nested too deep"),
         (provider('<eventHandler eventName="x"><stateChange><stateAttribute type="location" value="l"/><stateValue type="int" value="1"/></stateChange></eventHandler>', '<location id="l"><stateAttribute type="location" value="l"/></location>'), "that stands for itself"),
         ('<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + "".join(f'<!ENTITY {b} "&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};">' for a, b in zip("abcdefghi", "bcdefghij")) + ']><tmfxml a="&j;"/>', "own.xml:1: "),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_what_is_no_analysis_is_refused(krait, tmp_path, text, why):
     (tmp_path / "own.xml").write_text(text)

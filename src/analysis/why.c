@@ -94,10 +94,11 @@ static void go(struct build *b, uint64_t t_ns)
         krait_wall_go(&b->at, t_ns, ignored);
 }
 
-static void begin(struct build *b, uint64_t t_ns, uint32_t func)
+static void begin(struct build *b, uint64_t t_ns, uint32_t func, uint8_t kind)
 {
     if (b->open++)
         return;
+    b->why->resumed |= kind == KRAIT_OP_RESUME || kind == KRAIT_OP_THROW;
     go(b, t_ns);
     memcpy(b->before, b->at.ns, sizeof(b->before));
     b->call = (struct krait_why_call){ .thread = b->thread, .func = func, .begin_ns = t_ns };
@@ -128,7 +129,7 @@ static int on_ops(void *ctx, const struct krait_call_batch *ops)
         if (krait_op_is_end(ops->kind[i]))
             rc = end(b, ops->t_ns[i]);
         else
-            begin(b, ops->t_ns[i], ops->func[i]);
+            begin(b, ops->t_ns[i], ops->func[i], ops->kind[i]);
     }
     return rc;
 }

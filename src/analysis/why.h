@@ -37,6 +37,7 @@ struct krait_why {
     struct krait_why_call *slowest; /* the slowest first */
     uint32_t count, cap;
     uint64_t runs, total_ns;            /* of all of them */
+    bool resumed;                       /* some are steps of generators and coroutines, after the first */
     uint64_t wall_ns[KRAIT_WALL_COUNT]; /* and split */
     char damage[1024];                  /* the first damage met on the way, or empty */
 };

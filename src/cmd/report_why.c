@@ -277,12 +277,15 @@ static void add_missing(struct report *report, struct krait_buf *out)
                   report->wall ? "else " : "");
 }
 
-/* Of samples nobody knows where a call ends and the next one begins. */
-static const char *count_runs(char out[KRAIT_FMT_SIZE], const struct report *report, uint64_t runs)
+/* Of samples nobody knows where a call ends and the next one begins; a call that waits in an await has several runs. */
+static const char *count_runs(char out[KRAIT_FMT_SIZE], const struct report *report,
+                              const struct krait_why *why)
 {
     char count[KRAIT_FMT_SIZE];
-    const char *one = is_of_samples(report) ? "stretch" : "call", *more = is_of_samples(report) ? "es" : "s";
-    snprintf(out, KRAIT_FMT_SIZE, "%s %s%s", krait_fmt_count(count, runs), one, runs == 1 ? "" : more);
+    const char *one = is_of_samples(report) ? "stretch" : why->resumed ? "run" : "call";
+    const char *more = is_of_samples(report) ? "es" : "s";
+    snprintf(out, KRAIT_FMT_SIZE, "%s %s%s", krait_fmt_count(count, why->runs), one,
+             why->runs == 1 ? "" : more);
     return out;
 }
 
@@ -299,7 +302,7 @@ static void add_head(struct report *report, const struct krait_why *why, uint32_
         krait_buf_fmt(out, " (%u functions)", matched);
     }
     krait_buf_fmt(out, "%s  %s in %s\n", plain, krait_fmt_ns(total, why->total_ns),
-                  count_runs(count, report, why->runs));
+                  count_runs(count, report, why));
     if (report->wall && why->runs > 1)
         krait_report_wall_words(report, why->wall_ns, 0);
     add_missing(report, out);
@@ -491,7 +494,12 @@ static void add_notes(struct report *report, const struct krait_why *why)
     if (why->runs > why->count)
         krait_buf_fmt(&report->notes, "the %s %u of %s; --limit N shows more\n",
                       is_of_samples(report) ? "longest" : "slowest", why->count,
-                      count_runs(count, report, why->runs));
+                      count_runs(count, report, why));
+    if (why->resumed && report->format == REPORT_TABLE)
+        krait_buf_str(
+            &report->notes,
+            "a generator or coroutine runs from each resume to the next yield; krait intervals --call "
+            "takes whole calls of async functions\n");
 }
 
 int krait_report_why(struct report *report, struct krait_err *err)

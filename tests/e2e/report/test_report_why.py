@@ -213,6 +213,13 @@ def test_why_without_a_kernel_part_lists_the_calls_and_says_what_to_do(krait, sy
     assert len(found["slowest"]) == 3 and "waits" not in found["slowest"][0] and "wall_ns" not in found["why"]
 
 
+def test_why_counts_steps_of_generators_as_runs(krait, synth):
+    steps = "thread 5 MainThread\n0us call 2\n100us yield\n200us resume 2\n250us yield\n300us resume 2\n310us return\n"
+    out, notes = text(krait, synth(CODES + steps), "--why", "load", "--limit", "1")
+    assert out.splitlines()[0] == "app.load  160.0 us in 3 runs"
+    assert "the slowest 1 of 3 runs" in notes and "runs from each resume to the next yield" in notes
+
+
 def test_why_as_csv_has_a_line_for_each_call_with_what_json_says_of_it(krait, both):
     folder = both(WHY_CALLS, WHY_EVENTS)
     text = subprocess.run([krait, "report", folder, "--why", "load", "--csv"], capture_output=True, text=True, check=True).stdout

@@ -33,12 +33,9 @@ void krait_trigger_event_of(struct krait_trigger_event *said, const struct krait
 
 void krait_trigger_read_message(struct krait_trigger_event *said)
 {
-    struct krait_fields at = { said->fields, said->fields + strlen(said->fields) };
-    struct krait_field field;
-    if (krait_fields_find(&at, "message msg text buf", &field) && field.value[0] == '"') {
-        said->message = krait_field_text(&field, &said->own, &said->n);
+    said->message = krait_fields_message(said->fields, &said->own, &said->n);
+    if (said->message)
         return;
-    }
     krait_buf_clear(&said->text);
     krait_buf_fmt(&said->text, "%s%s%s", said->name, *said->fields ? " " : "", said->fields);
     said->n = said->text.len;

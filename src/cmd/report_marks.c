@@ -2,7 +2,7 @@
  *
  * `krait report --by mark`: which marks were set, how often, and when. Those of krait's own recordings are told apart by what
  * they say: krait.mark() by its text, a log record by the line that logs it, a line of trace_marker by its text, a probe by its
- * arguments.
+ * arguments. Those of other traces are told apart by their names, LTTng's log records by the line, too.
  */
 #include "base/array.h"
 #include "base/log_level.h"
@@ -25,18 +25,26 @@ static const struct telling {
     const char *event;  /* a star at its end stands for the rest of the name */
     const char *fields; /* in the order in which the event has them */
     uint32_t shown;
+    bool has_message; /* shows none of them, but what the messages of its marks have in common */
 } tellings[] = {
-    { "user:mark", "text", 1 },
-    { "log:record", "level logger message file line", 2 },
-    { "warning:shown", "category message file line", 1 },
-    { "exception:uncaught", "type", 1 },
-    { "audit:event", "name", 1 },
-    { "user:counter", "name", 1 },
+    { "user:mark", "text", 1, false },
+    { "log:record", "level logger message file line", 2, false },
+    { "warning:shown", "category message file line", 1, false },
+    { "exception:uncaught", "type", 1, false },
+    { "audit:event", "name", 1, false },
+    { "user:counter", "name", 1, false },
     /* trace/kernel/kernel_events.def: by krait and LTTng, by perf. */
-    { "ftrace_print", "text buf", 1 },
-    { "ftrace:print", "text buf", 1 },
-    { "usdt:*", NULL, 0 },
-    { "sdt_*", NULL, 0 },
+    { "ftrace_print", "text buf", 1, false },
+    { "ftrace:print", "text buf", 1, false },
+    { "usdt:*", NULL, 0, false },
+    { "sdt_*", NULL, 0, false },
+};
+
+/* The same of other traces; all events that are not here show what their messages have in common, too. lttng-ust 2.13:
+ * liblttng-ust-python-agent/lttng_ust_python.h, lttng/tracelog.h. */
+static const struct telling others[] = {
+    { "lttng_python:event", "logger_name lineno int_loglevel", 0, true },
+    { "lttng_ust_tracelog:*", "line file", 0, true },
 };
 
 struct mark {
@@ -123,9 +131,11 @@ static const struct telling *telling_of(const struct krait_track *track, const c
     bool is_known = track->importer == KRAIT_IMPORTER_krait_marks ||
                     track->importer == KRAIT_IMPORTER_krait_told ||
                     track->importer == KRAIT_IMPORTER_kernel_said;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(tellings) && is_known; i++) {
-        if (is_of(&tellings[i], event))
-            return &tellings[i];
+    const struct telling *of = is_known ? tellings : others;
+    size_t count = is_known ? KRAIT_ARRAY_LEN(tellings) : KRAIT_ARRAY_LEN(others);
+    for (size_t i = 0; i < count; i++) {
+        if (is_of(&of[i], event))
+            return &of[i];
     }
     return NULL;
 }
@@ -148,6 +158,15 @@ static void add_shown(struct krait_buf *shown, const struct krait_field *field, 
     krait_buf_add(shown, level ? level : text, level ? strlen(level) : n);
 }
 
+static void read_message(struct marks *marks, const char *text)
+{
+    size_t n;
+    const char *message = krait_fields_message(text, &marks->own, &n);
+    krait_buf_clear(&marks->said);
+    if (message)
+        krait_buf_add(&marks->said, message, n);
+}
+
 static void read_fields(struct marks *marks, const struct telling *telling, const char *text)
 {
     struct krait_fields fields = { text, text + strlen(text) };
@@ -157,9 +176,11 @@ static void read_fields(struct marks *marks, const struct telling *telling, cons
         const char *value = krait_field_text(&field, &marks->own, &n);
         if (i < telling->shown)
             add_shown(&marks->shown, &field, value, n);
-        krait_buf_add(i == telling->shown ? &marks->said : &marks->key, value, n);
+        krait_buf_add(i == telling->shown && !telling->has_message ? &marks->said : &marks->key, value, n);
         krait_buf_char(&marks->key, '\n');
     }
+    if (telling->has_message)
+        read_message(marks, text);
 }
 
 /* The arguments of a probe: `event = "open", arg2 = 7`. perf puts fields of its own before them. */
@@ -254,6 +275,8 @@ static struct mark *row_of(struct marks *marks, uint32_t name, const struct tell
         read_fields(marks, telling, text);
     else if (telling)
         read_arguments(marks, text);
+    else
+        read_message(marks, text);
     if (key->failed || marks->shown.failed || marks->said.failed)
         return NULL;
     uint32_t id = krait_strtab_find(&marks->keys, key->data, key->len);
@@ -263,15 +286,18 @@ static struct mark *row_of(struct marks *marks, uint32_t name, const struct tell
     return id == KRAIT_NO_ID ? NULL : id >= marks->count ? new_row(marks, name) : &marks->items[id];
 }
 
-/* The same where nothing tells the name's marks apart, without a key for each. */
-static struct mark *row_of_name(struct marks *marks, uint32_t name)
+/* The same where nothing tells the name's marks apart, without a key for each. If the first one has no message, none is
+ * looked for in the others. */
+static struct mark *row_of_name(struct marks *marks, uint32_t name, const char *text)
 {
     if (!KRAIT_GROW_FILLED(marks->of_names, marks->name_cap, name + 1, 0))
         return NULL;
     uint32_t *of = &marks->of_names[name];
+    if (*of && marks->items[*of - 1].said)
+        read_message(marks, text);
     if (*of)
         return &marks->items[*of - 1];
-    struct mark *mark = row_of(marks, name, NULL, NULL);
+    struct mark *mark = row_of(marks, name, NULL, text);
     *of = mark ? (uint32_t)(mark - marks->items) + 1 : 0;
     return mark;
 }
@@ -306,7 +332,8 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
         marks->of_slices += !is_mark;
         if (!is_mark)
             continue;
-        struct mark *mark = telling ? row_of(marks, name, telling, batch->text[i]) : row_of_name(marks, name);
+        struct mark *mark =
+            telling ? row_of(marks, name, telling, batch->text[i]) : row_of_name(marks, name, batch->text[i]);
         if (!mark)
             return -ENOMEM;
         count_mark(marks, mark, batch->t_ns[i]);

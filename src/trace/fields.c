@@ -290,3 +290,11 @@ bool krait_fields_get(struct krait_fields fields, const char *path, struct krait
     krait_buf_add(to, value, n);
     return true;
 }
+
+const char *krait_fields_message(const char *text, struct krait_buf *own, size_t *n)
+{
+    struct krait_fields fields = { text, text + strlen(text) };
+    struct krait_field field;
+    bool has_one = krait_fields_find(&fields, "message msg text buf", &field) && field.value[0] == '"';
+    return has_one ? krait_field_text(&field, own, n) : NULL;
+}

@@ -40,6 +40,10 @@ int krait_fields_join_json(struct krait_buf *to, const char *before, const char 
 /* Adds the names of the fields of a JSON object, and the ways to those in objects in it: "who.name". Returns 0 or -ENOMEM. */
 int krait_fields_names_json(struct krait_strtab *to, const char *json, size_t n);
 
+/* What an instant says: its first field named message, msg, text or buf, if that is a string; it is where krait_field_text
+ * has it. NULL: there is none. */
+const char *krait_fields_message(const char *text, struct krait_buf *own, size_t *n);
+
 /* The event's own fields: the last group, behind those of its contexts. */
 struct krait_fields krait_fields_own(struct krait_fields fields);
 

@@ -93,6 +93,33 @@ def test_what_programs_tell_the_kernel_is_told_apart_too(tmp_path, krait):
     ]
 
 
+def test_marks_of_another_trace_have_their_message(tmp_path, krait):
+    """As krait intervals has it; LTTng's log records are told apart by the line that logs. An address is no message."""
+
+    def logged(us, text, line):
+        return event(us, "lttng_python:event", msg=text, logger_name="app", lineno=line, int_loglevel=20)
+
+    events = [
+        *(event(us, "lttng_ust_tracef:event", msg=f"queue has {us} items") for us in (1, 2)),
+        *(logged(10 + n, f"Start {n}", 7) for n in range(3)),
+        logged(20, "Stop", 9),
+        event(30, "lttng_ust_tracelog:INFO", line=3, file="app.c", msg="done"),
+        event(40, "app:write", buf=4096),
+        event(41, "app:said", text="one"),
+        event(42, "app:said", text="one"),
+    ]
+    trace = write(tmp_path / "app", events, domain="ust")
+    rows = sorted((row["name"], row["text"] or "", row["marks"]) for row in verb_json(krait, "report", trace, "--by", "mark")["marks"])
+    assert rows == [
+        ("app:said", "one", 2),
+        ("app:write", "", 1),
+        ("lttng_python:event", "Start ...", 3),
+        ("lttng_python:event", "Stop", 1),
+        ("lttng_ust_tracef:event", "queue has ... items", 2),
+        ("lttng_ust_tracelog:INFO", "done", 1),
+    ]
+
+
 SPANS = "process 4711 python3\ncode 1 python app work app.py 1\ncode 2 name - load - 0\nthread 4711 MainThread\n0 spanbegin 1 2 0 {}\n5us spanend 1 {}\n"
 
 

@@ -2,7 +2,9 @@
 """A trace of LTTng's Python agent, recorded here: krait's intervals are those that the program itself measured."""
 
 import os
+import re
 import shutil
+import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import verb_json
+from kernel_oracle import text_of
 
 AGENT = Path("/usr/lib/python3/dist-packages/lttngust/__init__.py")  # for Debian's Python alone
 PROGRAM = """
@@ -68,6 +71,25 @@ def lttng(tmp_path):
         daemon.wait(timeout=30)
 
 
+def durations(text):
+    """Between Start and Stop of the same words, of the text that babeltrace2 prints, in the order of the stops."""
+    begun, took = {}, {}
+    for s, ns, what, key in re.findall(r'^\[(\d+)\.(\d{9})\].* msg = "(Start|Stop) (\w+ \d+)"', text, re.M):
+        at = int(s) * 10**9 + int(ns)
+        if what == "Start":
+            begun[key] = at
+        else:
+            took[key] = at - begun.pop(key)
+    assert not begun
+    return took
+
+
+def check_sums(row, took):
+    assert (row["intervals"], row["total_ns"], row["min_ns"], row["max_ns"]) == (len(took), sum(took), min(took), max(took))
+    assert row["median_ns"] == int(statistics.median(took))
+    assert row["mean_ns"] == pytest.approx(statistics.mean(took), abs=1) and row["deviation_ns"] == pytest.approx(statistics.stdev(took), abs=1)
+
+
 def test_intervals_of_lttngs_python_agent_are_those_that_the_program_measured(lttng, krait):
     (lttng.home / "app.py").write_text(PROGRAM)
     client = ("lttng", "--no-sessiond", "--quiet")
@@ -81,9 +103,19 @@ def test_intervals_of_lttngs_python_agent_are_those_that_the_program_measured(lt
     assert len(measured) == 16
     by_thread = verb_json(krait, "intervals", lttng.home / "trace", "--start", "^Start", "--stop", "^Stop")["rows"][0]
     assert (by_thread["intervals"], by_thread["no_start"], by_thread["no_stop"]) == (16, 0, 0)
+    marks = verb_json(krait, "report", lttng.home / "trace", "--by", "mark")["marks"]
+    assert sorted((m["text"], m["marks"]) for m in marks if m["name"] == "lttng_python:event") == [("Start ...", 16), ("Stop ...", 16)]
     keyed = ("--start", r"^Start (?P<key>\w+ \d+)", "--stop", r"^Stop (?P<key>\w+ \d+)")
     found = {row["key"]: row["duration_ns"] for row in verb_json(krait, "intervals", lttng.home / "trace", *keyed, "--list")["list"]}
     assert found.keys() == {f"{name} {i}" for name, i in measured}
+    took = durations(text_of(krait, lttng.home / "trace"))
+    assert found == took
+    check_sums(by_thread, took.values())
+    words = ("--start", r"^Start (?P<key>\w+)", "--stop", r"^Stop (?P<key>\w+)", "--by", "key")
+    rows = {row["key"]: row for row in verb_json(krait, "intervals", lttng.home / "trace", *words)["rows"]}
+    assert rows.keys() == {"left", "right"}
+    for word, row in rows.items():
+        check_sums(row, [ns for key, ns in took.items() if key.split()[0] == word])
     for (name, i), around in measured.items():  # the program's own clock is read outside of both records
         assert 2_000_000 * (1 + int(i) % 3) <= found[f"{name} {i}"] <= around
 
@@ -111,9 +143,9 @@ def test_tracef_and_tracelog_are_marks_with_their_message(lttng, krait):
     lttng(*client, "stop")
     lttng(*client, "destroy")
     trace = lttng.home / "trace"
-    marks = {m["name"]: m["marks"] for m in verb_json(krait, "report", trace, "--by", "mark")["marks"]}
+    marks = {m["name"]: (m["marks"], m["text"]) for m in verb_json(krait, "report", trace, "--by", "mark")["marks"]}
     level = "lttng_ust_tracelog:LTTNG_UST_TRACEPOINT_LOGLEVEL_"
-    assert marks == {"lttng_ust_tracef:event": 6, level + "WARNING": 3, level + "INFO": 1}
+    assert marks == {"lttng_ust_tracef:event": (6, "..."), level + "WARNING": (3, 'a "warning"'), level + "INFO": (1, "done")}
     pairs = ("--start", r"^begin (?P<key>\d)$", "--stop", r"^end (?P<key>\d)$", "--list")
     assert [row["key"] for row in verb_json(krait, "intervals", trace, *pairs)["list"]] == ["0", "1", "2"]
     warned = ("--start", r'^a "warning"$', "--stop", "^done$", "--latest")

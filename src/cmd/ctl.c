@@ -90,7 +90,10 @@ static int show(const struct options *options, const char *verb, const struct kr
     rc = print_answer(verb, json, &look, &out);
     if (rc)
         return krait_err_set(err, rc, "out of memory");
-    return options->quiet ? 0 : print(&out, err);
+    rc = options->quiet ? 0 : print(&out, err);
+    if (!rc && !options->quiet)
+        krait_terminal_note_dropped();
+    return rc;
 }
 
 /* The request's text: the collector is in another folder. */

@@ -169,6 +169,7 @@ static int show(struct info *info, const struct info_options *opts, struct krait
         return krait_err_set(err, -ENOMEM, "out of memory");
     if (fwrite(info->out.data, 1, info->out.len, stdout) != info->out.len || fflush(stdout))
         return krait_err_errno(err, "cannot write the output");
+    krait_terminal_note_dropped();
     *err = info->count.damage;
     return err->code;
 }

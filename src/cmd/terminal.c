@@ -34,11 +34,14 @@ static uint32_t width_of(int fd)
     return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : USUAL;
 }
 
+static struct krait_buf dropped; /* titles of columns for which the terminal is too narrow */
+
 struct krait_table_look krait_terminal_look(FILE *to)
 {
     return (struct krait_table_look){ .width = width_of(fileno(to)),
                                       .colour = wants_colour(fileno(to)),
-                                      .utf8 = takes_utf8() };
+                                      .utf8 = takes_utf8(),
+                                      .dropped = &dropped };
 }
 
 const char *krait_terminal_colour(FILE *to, const char *code)
@@ -124,5 +127,16 @@ int krait_terminal_print(const struct krait_buf *out, struct krait_buf *notes, c
     if (fflush(stdout) != 0 || ferror(stdout))
         return krait_err_errno(err, "%s could not be written", what);
     print_notes(notes);
+    krait_terminal_note_dropped();
     return 0;
+}
+
+void krait_terminal_note_dropped(void)
+{
+    KRAIT_AUTO_BUF note = { 0 };
+    if (!dropped.len || !isatty(STDOUT_FILENO))
+        return;
+    krait_buf_fmt(&note, "columns left out: %s; a wider terminal or --json has them", dropped.data);
+    krait_buf_done(&dropped);
+    krait_terminal_wrap(stderr, KRAIT_DIM, 0, 2, note.data ? note.data : "");
 }

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 /* How to print to stdout or stderr. Width 0: it is no terminal. Only terminals get colours, and not if TERM is dumb or
- * NO_COLOR is set (https://no-color.org). */
+ * NO_COLOR is set (https://no-color.org). Columns that its tables drop are kept for krait_terminal_note_dropped. */
 struct krait_table_look krait_terminal_look(FILE *to);
 
 /* `code` if `to` gets colours, else "". */
@@ -33,8 +33,12 @@ void krait_terminal_say(const char *code, uint32_t at, const char *fmt, ...) KRA
 
 /* Prints `out` to stdout, and then the lines of `notes`, which it overwrites, to stderr. If that is a terminal, it breaks
  * them to fit, and prints them dim, or red if they begin with lost:, damaged: or unfinished:. If stdout cannot be written,
- * err says that `what` could not be. */
+ * err says that `what` could not be. Ends with krait_terminal_note_dropped. */
 int krait_terminal_print(const struct krait_buf *out, struct krait_buf *notes, const char *what,
                          struct krait_err *err);
+
+/* Where stdout is a terminal: a note on stderr which columns its tables dropped, if any. For verbs that do not print with
+ * krait_terminal_print. */
+void krait_terminal_note_dropped(void);
 
 #endif

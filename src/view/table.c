@@ -257,6 +257,26 @@ bool krait_table_shows(const struct krait_table *table, const struct krait_table
     return shown;
 }
 
+static bool has_title(const struct krait_buf *titles, const char *title)
+{
+    size_t n = strlen(title);
+    for (const char *at = titles->data; at && *at; at += strspn(at, ", ")) {
+        size_t own = strcspn(at, ",");
+        if (own == n && memcmp(at, title, n) == 0)
+            return true;
+        at += own;
+    }
+    return false;
+}
+
+static void tell_dropped(const struct krait_table *table, const uint32_t *widths, struct krait_buf *titles)
+{
+    for (uint32_t c = 0; c < table->column_count && titles; c++) {
+        if (!widths[c] && !has_title(titles, table->columns[c].title))
+            krait_buf_fmt(titles, "%s%s", titles->len ? ", " : "", table->columns[c].title);
+    }
+}
+
 int krait_table_print(const struct krait_table *table, const struct krait_table_look *look,
                       struct krait_buf *out)
 {
@@ -266,6 +286,7 @@ int krait_table_print(const struct krait_table *table, const struct krait_table_
     if (!table->cell_count)
         return 0;
     fit(table, widths, look->width);
+    tell_dropped(table, widths, look->dropped);
     if (print_header(table, widths, look, out))
         return -ENOMEM;
     for (size_t i = 0; i + table->column_count <= table->cell_count; i += table->column_count)

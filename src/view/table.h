@@ -43,6 +43,7 @@ struct krait_table_look {
     uint32_t width; /* columns of the terminal; 0: unlimited */
     bool colour;
     bool utf8;
+    struct krait_buf *dropped; /* gets titles that krait_table_print drops, each once; NULL: none */
 };
 
 /* The table copies `columns`; their titles must outlive it. Returns 0 or -ENOMEM. */

@@ -64,6 +64,14 @@ static int read_path(struct reading *r, char *path)
                : fail(r, "a name is too long");
 }
 
+/* Python's own way to write `*rest` and `**more`. */
+static void skip_stars(struct reading *r)
+{
+    skip_blanks(r);
+    for (int stars = 0; stars < 2 && *r->at == '*'; stars++)
+        r->at++;
+}
+
 static int read_how(struct reading *r, enum krait_argspec_how *how)
 {
     *how = KRAIT_ARGSPEC_PLAIN;
@@ -92,6 +100,7 @@ static int read_names(struct reading *r)
     if (!take(r, "(") || take(r, ")"))
         return 0;
     do {
+        skip_stars(r);
         int rc = read_item(r);
         if (rc)
             return rc;

@@ -5,7 +5,8 @@
  *   shop.Cart.add(item, self.owner, token!h) -> return!r
  *   └── glob ───┘ └── arguments, and what hangs on them ┘
  *
- * Blanks count nowhere. The glob is as for --include. !r asks for the program's own __repr__, !h for a hash instead of the value.
+ * Blanks count nowhere, and neither do one or two stars before an argument. The glob is as for --include. !r asks for the
+ * program's own __repr__, !h for a hash instead of the value.
  */
 #ifndef KRAIT_BASE_ARGSPEC_H
 #define KRAIT_BASE_ARGSPEC_H

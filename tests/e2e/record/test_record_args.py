@@ -59,7 +59,7 @@ def test_a_pattern_that_matches_no_function_is_told(krait, record, any_python, p
 
 @pytest.mark.every_python
 def test_named_arguments_are_recorded_without_running_the_program(record, python):
-    spec = "Cart.add(item, n, rest, more, self.kind, self.size, self.owner.slot, self.owner, self.heavy, self.missing, missing)"
+    spec = "Cart.add(item, n, *rest, ** more, self.kind, self.size, self.owner.slot, self.owner, self.heavy, self.missing, missing)"
     run = record.text(python, PROGRAM, options=["--args", spec, "--args", "__main__.other( x ) -> return"]).check(ended=False)
     assert "ran" not in run.stdout
     add = ("Cart.add", {"item": "pen", "n": 2, "rest": [7, 8], "more": {"color": "red"}, "self.kind": "cart", "self.size": 0, "self.owner.slot": 3,
@@ -252,6 +252,8 @@ def test_a_functions_locals_are_its_own(record, python):
         ("f(x", "a ')' is missing, at the end\n"),
         ("f(x.)", "a name is missing, at ')'"),
         ("f(1)", "a name is missing, at '1)'"),
+        ("f(***x)", "a name is missing, at '*x)'"),
+        ("f(*)", "a name is missing, at ')'"),
         ("f(x!s)", "only !r and !h can follow a name"),
         ("f(x) -> y", "only 'return' can follow '->'"),
         ("f(x) y", "this is not understood, at 'y'"),

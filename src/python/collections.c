@@ -31,8 +31,9 @@ static void begin(struct krait_interp *in, PyObject *info)
 static void end(struct krait_interp *in, PyObject *info)
 {
     char fields[128];
-    snprintf(fields, sizeof(fields),
-             KRAIT_JSON_FIRST("collected") "%ld" KRAIT_JSON_NEXT("uncollectable") "%ld}",
+    int n = snprintf(fields, sizeof(fields), KRAIT_JSON_FIRST("generation") "%ld", item(info, "generation"));
+    snprintf(fields + n, sizeof(fields) - (size_t)n,
+             KRAIT_JSON_NEXT("collected") "%ld" KRAIT_JSON_NEXT("uncollectable") "%ld}",
              item(info, "collected"), item(info, "uncollectable"));
     krait_note_end_span(in, open_span, fields);
     open_span = 0;

@@ -94,7 +94,7 @@ def test_runs_of_the_collector_are_spans(record, python):
     count = int(run.stdout.split()[0])
     assert run.stdout.endswith("['builtin_function_or_method']\n")
     named = [(name, fields) for name, fields, _ in found if fields.get("collected") == count and "1" in name]
-    assert named == [("gc generation 1", {"collected": count, "uncollectable": 0})]
+    assert named == [("gc generation 1", {"generation": 1, "collected": count, "uncollectable": 0})]
     assert {name for name, _, _ in found} <= {f"gc generation {n}" for n in range(3)}
     assert record.text(python, "import gc; print(gc.callbacks)").stdout == "[]\n"
 

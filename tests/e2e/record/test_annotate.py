@@ -485,6 +485,8 @@ def test_exported_spans_have_times_of_their_own(said, python, krait, tmp_path):
     fields = {p["name"]["label"]: p["fields"] for e, p in events if e == "told:span"}
     assert fields.keys() == printed.keys() - {"beyond"} and not any(e.startswith("span:") for e, _ in events)
     assert fields["bad"]["status"] == "ERROR" and fields["bad"]["parent_id"] == fields["GET /orders"]["span_id"] and fields["GET /orders"]["n"] == 2
+    last = subprocess.run([krait, "cat", said.run.path, "--filter", 'name == "told:span" && ended_ago < 1000000000000 && began_ago > 1000000000000'], capture_output=True, text=True, check=True)
+    assert last.stdout.count("told:span: ") == 1, last.stdout
     assert [link["span_id"] for link in fields["second"]["links"]] == [fields["GET /orders"]["span_id"]]
 
     found = {}

@@ -522,6 +522,8 @@ static int run_intervals(void *values, int argc, char **argv)
         rc = krait_intervals_compare(&intervals);
     }
     krait_analysis_forget_told(&intervals.notes, &options->select.told);
+    if (rc && !status) /* they may say why */
+        krait_terminal_print(&(struct krait_buf){ 0 }, &intervals.notes, "", NULL);
     rc = rc ? rc : krait_terminal_print(&intervals.out, &intervals.notes, "the intervals", &err);
     intervals_done(&intervals);
     options_done(options);

@@ -5,6 +5,7 @@
 #include "analysis/resample.h"
 #include "base/fmt.h"
 #include "base/json.h"
+#include "base/suggest.h"
 #include "cmd/ending.h"
 #include "cmd/intervals.h"
 
@@ -271,23 +272,35 @@ static int show_pairs(struct comparison *c, const struct side (*pairs)[2], uint3
 
 /* -- two rows of one trace -- */
 
+static int refuse_name(const struct intervals *intervals, const char *name, const char *near)
+{
+    const char *or_key = intervals->options->by ? " or key" : "";
+    if (near)
+        return krait_err_set(intervals->err, -ENOENT,
+                             "--compare: no interval has the name%s '%s'; did you mean '%s'?", or_key, name,
+                             near);
+    return krait_err_set(
+        intervals->err, -ENOENT,
+        "--compare: no interval has the name%s '%s'; without --compare, krait intervals lists all", or_key,
+        name);
+}
+
 static int find_row(struct comparison *c, const char *name, struct side *side)
 {
     struct intervals *intervals = c->intervals;
     const struct krait_intervals *found = &intervals->of.found;
+    struct krait_suggest suggest = KRAIT_SUGGEST(name, strlen(name));
     *side = (struct side){ .of = &intervals->of };
     for (uint32_t i = 0; i < found->row_count && !side->row; i++) {
-        const char *key = krait_intervals_key(&intervals->of, found->rows[i].key);
-        if (strcmp(name, krait_intervals_name(intervals, &found->rows[i])) == 0 ||
-            (key && strcmp(name, key) == 0))
-            side->row = &found->rows[i];
+        const char *of[] = { krait_intervals_name(intervals, &found->rows[i]),
+                             krait_intervals_key(&intervals->of, found->rows[i].key) };
+        for (size_t k = 0; k < KRAIT_ARRAY_LEN(of) && of[k]; k++) {
+            krait_suggest_try(&suggest, of[k]);
+            if (strcmp(name, of[k]) == 0)
+                side->row = &found->rows[i];
+        }
     }
-    if (!side->row)
-        return krait_err_set(
-            intervals->err, -ENOENT,
-            "--compare: no interval has the name%s '%s'; without --compare, krait intervals lists all",
-            intervals->options->by ? " or key" : "", name);
-    return name_side(c, side, NULL);
+    return side->row ? name_side(c, side, NULL) : refuse_name(intervals, name, suggest.best);
 }
 
 static int compare_rows(struct comparison *c)

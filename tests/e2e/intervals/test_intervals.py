@@ -336,7 +336,8 @@ def test_a_difference_from_nothing_is_not_known_and_the_recording_is_told(synth,
 @pytest.mark.parametrize(
     "options, status, why",
     [
-        (["--compare", "a", "nobody"], 1, "no interval has the name or key 'nobody'"),
+        (["--compare", "a", "nobody"], 1, "no interval has the name or key 'nobody'; without --compare"),
+        (["--name", "work", "--span", "nope", "--compare", "a", "wrok"], 1, "no span is called 'nope'\nkrait intervals: --compare: no interval has the name or key 'wrok'; did you mean 'work'?\n"),
         (["--compare", "a"], 2, "--compare needs A B"),
         (["--name", "work", "--compare", "work", "a"], 1, "--compare: 'work' and 'a' are the same intervals\n"),
         (["--list", "--compare", "a", "b"], 2, "exclude each other"),
@@ -377,8 +378,9 @@ def test_a_plot_of_many_intervals_keeps_the_extremes(synth, krait, tmp_path):
 def test_a_plot_in_the_terminal_fits(synth, krait, width):
     folder = synth(marks(*durations(10, 20, 30, 200)))
     command = [krait, "intervals", folder, *ONE, "--name", "work", "--plot", "-"]
-    text, _ = on_terminal(command, width, env={**os.environ, "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "TERM": "xterm"})
+    text, _ = on_terminal(command, width, ("stdout", "stderr"), env={**os.environ, "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "TERM": "xterm"})
     assert max(map(len, text.splitlines())) <= width
+    assert ("columns left out: " in text) == (width < 140)
     assert "4 intervals, median 25.00 us" in text and "200" in text
     assert sum(line.count("•") for line in text.splitlines()) == 5  # and the legend
 
@@ -529,6 +531,8 @@ def test_spans_are_intervals_with_their_fields_as_keys(record, krait, python):
     assert wrong.stderr.endswith("own.toml:3: interval.serving.key: there is no field 'ordr' in its spans; did you mean 'order'?\n")
     (collections,) = verb_json(krait, "intervals", run.path, "--span", "gc generation 2")["rows"]
     assert collections["intervals"] >= 1
+    by_generation = verb_json(krait, "intervals", run.path, "--span", "gc gen*", "--key", "generation", "--by", "key")["rows"]
+    assert {r["key"]: r["intervals"] for r in by_generation}["2"] == collections["intervals"]
     (imports,) = verb_json(krait, "intervals", run.path, "--span", "asyncio.*")["rows"]
     assert imports["intervals"] > 5
 

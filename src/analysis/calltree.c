@@ -146,7 +146,8 @@ static int on_split_ops(void *ctx, const struct krait_call_batch *ops)
     int rc = 0;
     for (uint32_t i = 0; i < ops->n && !rc; i++) {
         uint64_t nobody[KRAIT_WALL_COUNT] = { 0 };
-        struct krait_call_batch one = { 1, ops->t_ns + i, ops->func + i, ops->kind + i, ops->exception + i };
+        struct krait_call_batch one = { 1,   ops->t_ns + i, ops->func + i, ops->kind + i, ops->exception + i,
+                                        NULL };
         uint64_t *ns = b->current == b->top ? nobody : b->tree->wall_ns[b->current];
         krait_wall_go(&b->at, ops->t_ns[i], ns);
         if (b->corrected) {

@@ -170,19 +170,20 @@ struct call_end {
     bool is_first;           /* of a coroutine: its first step ends */
     bool goes_on;            /* ... and the call does not */
     bool was_live, is_cut, is_whole;
+    bool was_left; /* krait_call_step: it is counted as one without a stop */
 };
 
 /* A call of a coroutine counts where it begins, and where it ends. Of one that has begun but not ended, its first step says so. */
 static int count_whole(struct krait_search *search, const struct call_end *end, uint32_t row, uint32_t key)
 {
     struct krait_interval_row *counts = &search->intervals->rows[row];
-    bool has_ended = !end->goes_on && !end->is_cut;
-    counts->starts += end->is_first;
-    counts->no_stop += end->is_first && !has_ended;
+    bool has_ended = !end->goes_on && !end->is_cut, is_first = end->is_first && !end->was_left;
+    counts->starts += is_first;
+    counts->no_stop += is_first && !has_ended;
     counts->stops += has_ended;
     counts->no_start += has_ended && !end->begin_ns;
     search->sought[end->rule].unfollowed += has_ended && !end->begin_ns && !end->was_live;
-    counts->no_stop -= has_ended && end->begin_ns && !end->is_first;
+    counts->no_stop -= has_ended && end->begin_ns && !is_first;
     return has_ended && end->begin_ns
                ? krait_intervals_add(
                      search->intervals,
@@ -190,14 +191,16 @@ static int count_whole(struct krait_search *search, const struct call_end *end, 
                : 0;
 }
 
-/* Of a call whose begin or end was not recorded, only that it was there. */
+/* Of a call whose begin or end was not recorded, only that it was there. One that a switch of greenlets suspends has no stop until
+ * it ends. */
 static int count_call(struct krait_search *search, const struct call_end *end, uint32_t row, uint32_t key)
 {
     struct krait_interval_row *counts = &search->intervals->rows[row];
-    counts->starts += !end->was_live;
+    counts->starts += !end->was_live && !end->was_left;
     counts->stops += !end->is_cut;
-    counts->no_start += end->was_live;
-    counts->no_stop += end->is_cut && !end->was_live;
+    counts->no_start += end->was_live && !end->was_left;
+    counts->no_stop += end->is_cut && !end->was_live && !end->was_left;
+    counts->no_stop -= !end->is_cut && !end->was_live && end->was_left;
     return end->was_live || end->is_cut
                ? 0
                : krait_intervals_add(
@@ -247,11 +250,18 @@ static int take_end(struct krait_search *search, uint32_t rule, uint32_t track, 
                             .begin_ns = call->begin_ns,
                             .was_live = call->was_live,
                             .is_cut = kind == KRAIT_OP_CUT };
-    if (!step || !step->is_coroutine)
+    if (!step)
         return end_call(search, &end, call->begin_ns);
-    end.is_whole = !search->options->rules[rule].is_of_steps;
+    if (search->options->rules[rule].is_of_steps) {
+        end.was_live = step->was_live && !step->was_left;
+        end.is_cut &= !step->is_left;
+        return end_call(search, &end, step->begin_ns);
+    }
+    end.begin_ns = step->begin_ns;
+    end.was_live = step->was_live;
+    end.was_left = step->was_left;
+    end.is_whole = step->is_coroutine;
     if (end.is_whole) {
-        end.begin_ns = step->begin_ns;
         end.is_first = step->is_first;
         end.goes_on = kind == KRAIT_OP_YIELD;
     }
@@ -276,9 +286,9 @@ static int follow_coroutines(struct krait_search *search, uint32_t track,
     return rc ? rc : krait_coroutines_take(search->coroutines, calls, search->steps);
 }
 
-static bool needs_coroutines(const struct krait_search *search)
+static bool needs_steps(const struct krait_search *search, uint32_t thread)
 {
-    bool any = false;
+    bool any = krait_coroutines_may_switch(search->trace, thread);
     for (uint32_t i = 0; i < search->options->rule_count; i++)
         any |= search->sought[i].has_coroutines;
     return any;
@@ -289,7 +299,7 @@ static int take_calls(void *ctx, const struct krait_track *track, const struct k
     struct krait_search *search = ctx;
     const struct krait_call_batch *calls = batch->calls;
     uint32_t index = (uint32_t)(track - search->trace->tracks);
-    bool has_steps = needs_coroutines(search);
+    bool has_steps = needs_steps(search, track->thread);
     int rc = has_steps ? follow_coroutines(search, index, calls) : 0;
     for (uint32_t rule = 0; rule < search->options->rule_count; rule++) {
         struct krait_sought *sought = &search->sought[rule];

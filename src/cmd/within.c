@@ -397,6 +397,11 @@ static int refuse_none(struct search *search, const char *name, const char *key,
     if (word)
         return krait_err_set(err, -ENOENT, "--within: there is no '%s'; did you mean '%.*s:%s'?", name,
                              (int)(strrchr(name, ':') - name), name, word);
+    if (near && strcmp(near, name) == 0)
+        return krait_err_set(err, -ENOENT,
+                             "--within: no call of '%s' both begins and ends in the recording; krait "
+                             "intervals --call counts them",
+                             name);
     if (near)
         return krait_err_set(err, -ENOENT,
                              "--within: there is no span '%s', and no call of such a function; did you mean "

@@ -8,7 +8,8 @@
  *   slice           ├ {"item":"pen","return":2} ┤
  *
  * A call of a coroutine whose steps are known (coroutines.h) is a slice of its task, from its first step's begin to its last
- * one's end. Other steps of coroutines, and those of generators, are calls here.
+ * one's end. Other steps of coroutines, and those of generators, are calls here. One that switches of greenlets have suspended
+ * is a slice of its greenlet, with all its waits.
  */
 #include "base/array.h"
 #include "base/buf.h"
@@ -73,6 +74,13 @@ struct suspended {
     char *fields; /* NULL: it has ended */
 };
 
+/* What is open on the stack of a greenlet that does not run. */
+struct left {
+    struct open open; /* without fields: it goes on, or had none */
+    uint64_t end_ns;
+    uint32_t number, task; /* krait_call_batch.left */
+};
+
 struct finding {
     struct krait_trace *trace;
     const struct krait_image *image;
@@ -90,6 +98,9 @@ struct finding {
     uint32_t suspended_count, suspended_cap;
     struct krait_map suspended_of; /* by number of the call: index */
     uint64_t last_ns;
+    struct left *left;
+    uint32_t left_count, left_cap;
+    struct krait_map left_of; /* by number: index */
 };
 
 static void finding_done(struct finding *f)
@@ -98,6 +109,10 @@ static void finding_done(struct finding *f)
         free(f->suspended[i].fields);
     free(f->suspended);
     krait_map_done(&f->suspended_of);
+    for (uint32_t i = 0; i < f->left_count; i++)
+        free(f->left[i].open.fields);
+    free(f->left);
+    krait_map_done(&f->left_of);
     krait_coroutines_free(f->coroutines);
     free(f->steps);
     for (uint32_t i = 0; i < f->open_count; i++)
@@ -216,11 +231,49 @@ static int rejoin(struct finding *f, struct open *open, const struct krait_call_
     return rc;
 }
 
-static int end(struct finding *f, uint64_t t_ns, uint8_t kind, const struct krait_call_step *step)
+/* Keeps what is open until its stack comes back. */
+static int leave(struct finding *f, struct open *open, uint64_t t_ns, uint32_t number, uint32_t task)
 {
+    const struct left left = { *open, t_ns, number, task };
+    const uint64_t *index = krait_map_get(&f->left_of, number);
+    if (index) {
+        free(f->left[*index].open.fields);
+        f->left[*index] = left;
+    } else if (!KRAIT_GROW(f->left, f->left_cap, f->left_count + 1) ||
+               krait_map_put(&f->left_of, number, f->left_count)) {
+        return -ENOMEM;
+    } else {
+        f->left[f->left_count++] = left;
+    }
+    open->fields = NULL;
+    return 0;
+}
+
+static void come_back(struct finding *f, uint32_t number)
+{
+    const uint64_t *index = krait_map_get(&f->left_of, number);
+    if (!index)
+        return;
+    f->open[f->open_count - 1] = f->left[*index].open;
+    f->left[*index].open.fields = NULL;
+}
+
+/* Only what tasks tell of greenlets puts each on a track of its own; on one track they would overlap. */
+static bool follows_left(const struct finding *f)
+{
+    return f->trace->task_count;
+}
+
+static int end(struct finding *f, const struct krait_call_batch *ops, uint32_t op,
+               const struct krait_call_step *step)
+{
+    uint64_t t_ns = ops->t_ns[op];
+    uint8_t kind = ops->kind[op];
     if (!f->open_count)
         return 0;
     struct open *open = &f->open[--f->open_count];
+    if (step->is_left && follows_left(f) && open->fields)
+        return leave(f, open, t_ns, ops->left[op], step->task);
     bool is_call = step->is_coroutine && step->begin_ns && step->call;
     int rc = 0;
     if (is_call && kind == KRAIT_OP_YIELD && step->is_first && open->fields)
@@ -229,7 +282,7 @@ static int end(struct finding *f, uint64_t t_ns, uint8_t kind, const struct krai
         rc = rejoin(f, open, step);
     struct slice slice = { .begin_ns = is_call ? step->begin_ns : open->begin_ns,
                            .end_ns = t_ns,
-                           .task = is_call ? step->task : KRAIT_NO_ID };
+                           .task = is_call || step->was_left ? step->task : KRAIT_NO_ID };
     if (!rc && open->fields)
         rc = add_slice(f, slice, open->func, open->fields);
     free(open->fields);
@@ -245,8 +298,10 @@ static int take_ops(void *ctx, const struct krait_call_batch *ops)
     for (uint32_t i = 0; i < ops->n && !rc; i++) {
         rc = attach_until(f, ops->t_ns[i]);
         if (!rc)
-            rc = krait_op_is_end(ops->kind[i]) ? end(f, ops->t_ns[i], ops->kind[i], &f->steps[i])
+            rc = krait_op_is_end(ops->kind[i]) ? end(f, ops, i, &f->steps[i])
                                                : begin(f, ops->t_ns[i], ops->func[i]);
+        if (!rc && !krait_op_is_end(ops->kind[i]) && f->steps[i].was_left)
+            come_back(f, ops->left[i]);
         f->last_ns = ops->t_ns[i];
     }
     return rc;
@@ -263,6 +318,20 @@ static int end_suspended(struct finding *f)
                                .end_ns = is_known ? f->last_ns : at->end_ns,
                                .task = is_known ? at->task : KRAIT_NO_ID };
         rc = at->fields ? add_slice(f, slice, at->func, at->fields) : 0;
+    }
+    return rc;
+}
+
+static int end_left(struct finding *f)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < f->left_count && !rc; i++) {
+        const struct left *at = &f->left[i];
+        bool is_known = krait_coroutines_has_left(f->coroutines, at->number);
+        struct slice slice = { .begin_ns = at->open.begin_ns,
+                               .end_ns = is_known ? f->last_ns : at->end_ns,
+                               .task = at->task };
+        rc = at->open.fields ? add_slice(f, slice, at->open.func, at->open.fields) : 0;
     }
     return rc;
 }
@@ -292,6 +361,7 @@ static int find_in_thread(struct krait_trace *trace, struct calls *calls, uint32
     rc = krait_coroutines_new(&f.coroutines, trace, thread, KRAIT_RANGE_ALL);
     rc = rc ? rc : krait_trace_walk(trace, thread, KRAIT_RANGE_ALL, take_ops, &f, NULL, 0);
     rc = rc ? rc : end_suspended(&f);
+    rc = rc ? rc : end_left(&f);
     return rc || calls->count == first ? rc
                                        : krait_runs_sort(&calls->slices[first], calls->count - first,
                                                          sizeof(*calls->slices), by_place);

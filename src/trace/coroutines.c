@@ -25,6 +25,14 @@ struct entry {
     uint64_t begin_ns;
     uint32_t func, node, call;
     uint8_t kind; /* enum krait_op_kind */
+    bool was_left;
+};
+
+/* A call that a switch of greenlets suspends, by krait_call_batch.left. */
+struct left {
+    uint64_t begin_ns;
+    uint32_t age; /* that of struct krait_coroutines; else it is forgotten, or goes on */
+    uint8_t kind; /* of its begin */
 };
 
 /* A step of a task: its outermost coroutine is the entry `base`. */
@@ -55,6 +63,9 @@ struct krait_coroutines {
     uint32_t node_count, node_cap, free_node, calls;
     struct krait_map node_of_task; /* by id: the index, plus 1 */
     uint32_t next_omit;
+    struct left *left;
+    uint32_t left_cap, age; /* 0: nothing was left */
+    struct krait_steps running;
     bool restates;   /* events are missing before: task:run tells what the thread is in */
     bool has_throws; /* python:throw is told: Python 3.12 and later */
     bool is_blind;   /* the recording was paused, and nothing tells when in this thread */
@@ -68,6 +79,7 @@ void krait_coroutines_free(struct krait_coroutines *c)
     free(c->events);
     free(c->entries);
     free(c->nodes);
+    free(c->left);
     free(c);
 }
 
@@ -175,10 +187,25 @@ static void forget_all(struct krait_coroutines *c)
         c->entries[i].node = NONE;
 }
 
+/* Where greenlets were switched, what is open behind a break may be another one's. */
+static void forget_left(struct krait_coroutines *c)
+{
+    c->running.depth = 0;
+    if (!c->age)
+        return;
+    c->age++;
+    for (uint32_t i = 0; i < c->count; i++) {
+        c->entries[i].kind = KRAIT_OP_LIVE;
+        c->entries[i].was_left = false;
+    }
+}
+
 /* What was suspended may have ended since, where something is missing up to a time. */
 static void pass_breaks(struct krait_coroutines *c, uint64_t t_ns)
 {
     bool is_break = c->image && krait_breaks_pass(&c->breaks, t_ns);
+    if (is_break)
+        forget_left(c);
     for (; c->image && c->next_omit < c->image->omit_count; c->next_omit++) {
         if (c->image->omits[c->next_omit].t_ns > t_ns)
             break;
@@ -387,11 +414,15 @@ static int follow_tasks(struct krait_coroutines *c, uint64_t t_ns)
             break;
         c->next++;
         pass_breaks(c, event->t_ns);
-        if (event->is_run)
+        if (event->is_run) {
+            krait_steps_begin(&c->running, event->task);
             rc = begin_step(c, event->task);
+        }
         resolve(c);
-        if (!event->is_run)
+        if (!event->is_run) {
+            krait_steps_end(&c->running, event->task);
             end_step(c, event->task);
+        }
     }
     resolve(c);
     return rc;
@@ -413,6 +444,41 @@ static void check_await(struct krait_coroutines *c, uint8_t kind)
     c->nodes[by].awaits = MIXED;
 }
 
+/* Keeps a call for when its stack comes back. */
+static int leave(struct krait_coroutines *c, uint32_t number, const struct entry *entry)
+{
+    if (!KRAIT_GROW_FILLED(c->left, c->left_cap, number + 1, 0))
+        return -ENOMEM;
+    c->age = KRAIT_MAX(c->age, 1u);
+    c->left[number] = (struct left){ entry->begin_ns, c->age, entry->kind };
+    return 0;
+}
+
+bool krait_coroutines_has_left(const struct krait_coroutines *c, uint32_t number)
+{
+    return number && number < c->left_cap && c->age && c->left[number].age == c->age;
+}
+
+/* Of a call that goes on, what it was. Returns whether it does. */
+static bool come_back(struct krait_coroutines *c, uint64_t t_ns, uint32_t number)
+{
+    struct entry *entry = &c->entries[c->count - 1];
+    pass_breaks(c, t_ns);
+    if (!krait_coroutines_has_left(c, number))
+        return false;
+    struct left *left = &c->left[number];
+    left->age = 0;
+    entry->begin_ns = left->begin_ns;
+    entry->kind = left->kind;
+    entry->was_left = true;
+    return true;
+}
+
+bool krait_coroutines_may_switch(const struct krait_trace *trace, uint32_t thread)
+{
+    return krait_image_of(trace, thread) && trace->task_count;
+}
+
 static int begin(struct krait_coroutines *c, uint64_t t_ns, uint32_t func, uint8_t kind)
 {
     if (kind == KRAIT_OP_LIVE) /* it goes on behind a gap, or on another stack */
@@ -428,37 +494,64 @@ static int begin(struct krait_coroutines *c, uint64_t t_ns, uint32_t func, uint8
     return 0;
 }
 
-/* Index among the trace's. */
-static uint32_t task_of(const struct krait_coroutines *c, const struct node *node)
+/* Index among the trace's. 0: none. */
+static uint32_t task_of(const struct krait_coroutines *c, uint32_t id)
 {
-    const uint64_t *index = node ? krait_map_get(&c->image->tasks, node->task) : NULL;
+    const uint64_t *index = id ? krait_map_get(&c->image->tasks, id) : NULL;
     return index ? (uint32_t)*index : KRAIT_NO_ID;
 }
 
-static void end(struct krait_coroutines *c, uint64_t t_ns, uint8_t kind, struct krait_call_step *step)
+/* What it is of greenlets. `number`: krait_call_batch.left. */
+static int end_of_left(struct krait_coroutines *c, const struct entry *entry, uint32_t number,
+                       struct krait_call_step *step)
 {
-    *step = (struct krait_call_step){ .task = KRAIT_NO_ID };
-    if (!c->count)
-        return;
-    const struct entry *entry = &c->entries[--c->count];
-    while (c->depth && c->steps[c->depth - 1].base != NONE && c->count < c->steps[c->depth - 1].base)
-        c->depth--; /* its end was not told */
-    step->is_coroutine = suspends(c, entry->func) == KRAIT_SUSPENDS_COROUTINE;
-    step->is_first = entry->kind == KRAIT_OP_CALL;
-    step->begin_ns = step->is_first || !step->is_coroutine ? entry->begin_ns : 0;
-    if (step->is_coroutine)
-        pass_breaks(c, t_ns);
-    struct node *node = node_of(c, entry);
-    if (!node)
-        return;
-    *step = (struct krait_call_step){ node->begin_ns,   node->call, entry->node,
-                                      task_of(c, node), true,       step->is_first };
+    step->was_left = entry->was_left;
+    step->is_left = number && !c->is_blind;
+    if (step->was_left || step->is_left)
+        step->task = task_of(c, krait_steps_top(&c->running, 0));
+    return step->is_left ? leave(c, number, entry) : 0;
+}
+
+/* Its call is known. */
+static void end_node(struct krait_coroutines *c, const struct entry *entry, uint8_t kind,
+                     struct krait_call_step *step)
+{
+    struct node *node = &c->nodes[entry->node];
+    step->begin_ns = node->begin_ns;
+    step->call = node->call;
+    step->place = entry->node;
+    step->task = task_of(c, node->task);
     if (kind != KRAIT_OP_YIELD) {
         remove_node(c, entry->node);
         return;
     }
     node->is_open = false;
     c->yielded = entry->node;
+}
+
+static int end(struct krait_coroutines *c, const struct krait_call_batch *ops, uint32_t op,
+               struct krait_call_step *step)
+{
+    uint64_t t_ns = ops->t_ns[op];
+    uint32_t number = ops->left && ops->kind[op] == KRAIT_OP_CUT ? ops->left[op] : 0;
+    *step = (struct krait_call_step){ .task = KRAIT_NO_ID };
+    if (!c->count)
+        return 0;
+    if (c->age || number)
+        pass_breaks(c, t_ns);
+    const struct entry *entry = &c->entries[--c->count];
+    while (c->depth && c->steps[c->depth - 1].base != NONE && c->count < c->steps[c->depth - 1].base)
+        c->depth--; /* its end was not told */
+    step->is_coroutine = suspends(c, entry->func) == KRAIT_SUSPENDS_COROUTINE;
+    step->is_first = entry->kind == KRAIT_OP_CALL;
+    step->was_live = entry->kind == KRAIT_OP_LIVE;
+    step->begin_ns = step->is_first || !step->is_coroutine ? entry->begin_ns : 0;
+    if (step->is_coroutine)
+        pass_breaks(c, t_ns);
+    int rc = end_of_left(c, entry, number, step);
+    if (node_of(c, entry))
+        end_node(c, entry, ops->kind[op], step);
+    return rc;
 }
 
 int krait_coroutines_take(struct krait_coroutines *c, const struct krait_call_batch *ops,
@@ -471,9 +564,12 @@ int krait_coroutines_take(struct krait_coroutines *c, const struct krait_call_ba
             break;
         check_await(c, ops->kind[i]);
         if (krait_op_is_end(ops->kind[i]))
-            end(c, ops->t_ns[i], ops->kind[i], &steps[i]);
+            rc = end(c, ops, i, &steps[i]);
         else
             rc = begin(c, ops->t_ns[i], ops->func[i], ops->kind[i]);
+        if (!krait_op_is_end(ops->kind[i]))
+            steps[i].was_left = !rc && ops->kind[i] == KRAIT_OP_LIVE && ops->left && ops->left[i] &&
+                                come_back(c, ops->t_ns[i], ops->left[i]);
     }
     return rc;
 }

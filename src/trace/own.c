@@ -41,6 +41,7 @@ static uint32_t copy(struct krait_own *own, const struct krait_call_batch *ops, 
         own->func[*n] = ops->func[i];
         own->kind[*n] = ops->kind[i];
         own->exception[*n] = ops->exception[i];
+        own->left[*n] = ops->left ? ops->left[i] : 0;
         ++*n;
     }
     return i;
@@ -51,7 +52,7 @@ int krait_own_pass(void *ctx, const struct krait_call_batch *ops)
     struct krait_own *own = ctx;
     int rc = 0;
     for (uint32_t i = 0; i < ops->n && !rc;) {
-        struct krait_call_batch kept = { 0, own->t_ns, own->func, own->kind, own->exception };
+        struct krait_call_batch kept = { 0, own->t_ns, own->func, own->kind, own->exception, own->left };
         i = copy(own, ops, i, &kept.n);
         rc = kept.n ? own->fn(own->ctx, &kept) : 0;
     }

@@ -24,6 +24,7 @@ struct krait_own {
     uint32_t func[KRAIT_STACK_BATCH];
     uint8_t kind[KRAIT_STACK_BATCH];
     uint32_t exception[KRAIT_STACK_BATCH];
+    uint32_t left[KRAIT_STACK_BATCH];
 };
 
 /* A krait_call_batch_fn; ctx is a struct krait_own. */

@@ -95,6 +95,8 @@ int krait_places_restore(const struct krait_places *places, const struct krait_p
     }
     stack->len = place->open_count;
     stack->last_ns = place->t_ns;
+    for (uint32_t i = 0; i < place->frame_count; i++)
+        stack->calls_left = KRAIT_MAX(stack->calls_left, (uint32_t)frames[i].left);
     frames += place->open_count;
     for (uint32_t i = 0; i < place->left_count; i++) {
         uint32_t len = frames->code;
@@ -138,7 +140,7 @@ static bool can_be(const struct krait_trace *trace, uint32_t thread, const struc
         last = place;
     }
     for (size_t i = 0; i < places->frame_count; i++) {
-        if (places->frames[i].func >= trace->func_count || places->frames[i].lang > KRAIT_STACK_C)
+        if (places->frames[i].func >= trace->func_count)
             return false;
     }
     return true;

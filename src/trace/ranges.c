@@ -88,7 +88,7 @@ struct clipper {
 
 static void flush(struct clipper *c)
 {
-    const struct krait_call_batch batch = { c->n, c->t_ns, c->func, c->kind, c->exception };
+    const struct krait_call_batch batch = { c->n, c->t_ns, c->func, c->kind, c->exception, NULL };
     if (c->n && !c->rc)
         c->rc = c->fn(c->ctx, &batch);
     c->n = 0;

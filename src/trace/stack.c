@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* Numbers of calls: see krait_stack_frame. */
+#define CALLS_MOST ((1u << 31) - 1)
+
 void krait_stack_init(struct krait_stack *stack, struct krait_range range, krait_call_batch_fn *fn, void *ctx)
 {
     stack->range = range;
@@ -31,6 +34,7 @@ void krait_stack_flush(struct krait_stack *stack)
         .func = stack->func,
         .kind = stack->kind,
         .exception = stack->exception,
+        .left = stack->left_as,
     };
     stack->n = 0;
     if (ops.n && !stack->rc)
@@ -174,25 +178,53 @@ void krait_stack_leave(struct krait_stack *stack, uint32_t number, const struct 
     left->len = len;
 }
 
+/* A number for each call that goes on with its stack. */
+static void number_calls(struct krait_stack *stack)
+{
+    for (uint32_t i = 0; i < stack->len; i++) {
+        if (!stack->frames[i].left && stack->calls_left < CALLS_MOST)
+            stack->frames[i].left = ++stack->calls_left;
+    }
+}
+
+static void suspend_to(struct krait_stack *stack, uint64_t t_ns, uint32_t len)
+{
+    while (stack->len > len) {
+        stack->leaves = stack->frames[stack->len - 1].left;
+        krait_stack_pop(stack, t_ns, KRAIT_OP_CUT);
+    }
+    stack->leaves = 0;
+}
+
+static void go_on(struct krait_stack *stack, uint64_t t_ns, struct krait_stack_frame frame)
+{
+    uint32_t len = stack->len;
+    stack->leaves = frame.left;
+    krait_stack_begin(stack, t_ns, frame.func, frame.code, KRAIT_OP_LIVE, frame.lang);
+    stack->leaves = 0;
+    if (stack->len > len)
+        stack->frames[len].left = frame.left;
+}
+
 void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from, uint32_t to)
 {
     static const struct krait_stack_left empty;
     stack->over = 0;
     t_ns = resync_time(stack, t_ns);
     bool is_known = to && to < stack->left_cap;
-    if (!stack->overdrawn && afford(stack, (uint64_t)stack->len + (is_known ? stack->left[to].len : 0)))
+    if (!stack->overdrawn && afford(stack, (uint64_t)stack->len + (is_known ? stack->left[to].len : 0))) {
+        number_calls(stack);
         krait_stack_leave(stack, from, stack->frames, stack->len);
+    }
     is_known = !stack->overdrawn && to && to < stack->left_cap;
     const struct krait_stack_left *next = is_known ? &stack->left[to] : &empty;
     uint32_t same = 0;
-    while (same < KRAIT_MIN(stack->len, next->len) && stack->frames[same].code == next->frames[same].code &&
-           stack->frames[same].lang == next->frames[same].lang)
+    while (same < KRAIT_MIN(stack->len, next->len) && stack->frames[same].left &&
+           stack->frames[same].left == next->frames[same].left)
         same++;
-    cut_to(stack, t_ns, same);
-    for (uint32_t i = same; i < next->len; i++) {
-        struct krait_stack_frame frame = next->frames[i];
-        krait_stack_begin(stack, t_ns, frame.func, frame.code, KRAIT_OP_LIVE, frame.lang);
-    }
+    suspend_to(stack, t_ns, same);
+    for (uint32_t i = same; i < next->len; i++)
+        go_on(stack, t_ns, next->frames[i]);
 }
 
 /* Whether a call goes with code that is left out; `caller`: whether what called it does. */

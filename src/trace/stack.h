@@ -18,8 +18,8 @@
  *   - in recordings of samples, a call ends at the next sample that does not have it
  *   - code:omit cuts the calls of that code wherever they are open, and the C calls that they made; other calls inside
  *     them continue as KRAIT_OP_LIVE
- *   - python:switch stores the stack, with its C calls, and restores another one. From the outermost on, calls that
- *     are in both stay open. The others of the old stack are cut, and those of the new one begin as KRAIT_OP_LIVE
+ *   - python:switch stores the stack, with its C calls, and restores another one. The calls of the old stack are cut, and those
+ *     of the new one begin as KRAIT_OP_LIVE, with the numbers under which they were cut
  *   - open calls begin as KRAIT_OP_LIVE at the begin of the range; they are cut at its end, and at the end of the thread
  *   - time never goes back: an earlier time counts as the latest one seen
  *
@@ -50,7 +50,8 @@ enum krait_stack_lang { KRAIT_STACK_PYTHON = 0, KRAIT_STACK_C = 1 };
 struct krait_stack_frame {
     uint32_t func;
     uint32_t code;
-    uint32_t lang; /* enum krait_stack_lang */
+    uint32_t lang : 1;  /* enum krait_stack_lang */
+    uint32_t left : 31; /* krait_call_batch.left, if a switch has cut it once; else 0 */
 };
 
 /* The stack of a suspended greenlet. */
@@ -64,9 +65,13 @@ struct krait_stack {
     uint32_t func[KRAIT_STACK_BATCH];
     uint8_t kind[KRAIT_STACK_BATCH];
     uint32_t exception[KRAIT_STACK_BATCH]; /* only of unwinds */
-    uint32_t raised;                       /* the exception of the next unwind, or KRAIT_NO_ID */
-    uint32_t n;                            /* entries in the batch */
-    uint32_t len;                          /* open calls */
+    uint32_t left_as
+        [KRAIT_STACK_BATCH]; /* only of cuts, and of calls that were open before: krait_call_batch.left */
+    uint32_t raised;         /* the exception of the next unwind, or KRAIT_NO_ID */
+    uint32_t leaves;         /* the next one's left_as */
+    uint32_t calls_left;     /* numbers that were given */
+    uint32_t n;              /* entries in the batch */
+    uint32_t len;            /* open calls */
     uint32_t cap;
     uint32_t py_len; /* open Python calls */
     struct krait_stack_frame *frames;
@@ -125,6 +130,8 @@ static inline void krait_stack_emit(struct krait_stack *stack, uint64_t t_ns, ui
     stack->kind[n] = kind;
     if (kind == KRAIT_OP_UNWIND)
         stack->exception[n] = stack->raised;
+    if (kind == KRAIT_OP_CUT || kind == KRAIT_OP_LIVE)
+        stack->left_as[n] = stack->leaves;
     stack->n = n + 1;
     if (KRAIT_UNLIKELY(n + 1 == KRAIT_STACK_BATCH))
         krait_stack_flush(stack);
@@ -148,7 +155,7 @@ static inline void krait_stack_begin(struct krait_stack *stack, uint64_t t_ns, u
         return;
     if (lang == KRAIT_STACK_PYTHON)
         stack->py[stack->py_len++] = stack->len;
-    stack->frames[stack->len++] = (struct krait_stack_frame){ func, code, lang };
+    stack->frames[stack->len++] = (struct krait_stack_frame){ func, code, lang, 0 };
     if (KRAIT_LIKELY(stack->emitting))
         krait_stack_emit(stack, t_ns, func, (uint8_t)kind);
 }

@@ -218,6 +218,9 @@ struct krait_call_batch {
     const uint32_t *func;      /* of begins and of ends */
     const uint8_t *kind;       /* enum krait_op_kind */
     const uint32_t *exception; /* of KRAIT_OP_UNWIND: index of the trace's exceptions, or KRAIT_NO_ID */
+    /* Of KRAIT_OP_CUT and KRAIT_OP_LIVE, where a thread switches greenlets: the number of the call that is suspended, or that
+     * goes on, in this walk; 0: it is none. May be NULL. */
+    const uint32_t *left;
 };
 
 struct krait_range {

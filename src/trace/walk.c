@@ -263,7 +263,7 @@ static void short_events(struct walk *walk, struct krait_cursor *cursor, uint64_
                 break;
             py[py_len] = len; /* stays only for Python */
             py_len += lang == KRAIT_STACK_PYTHON;
-            frames[len++] = (struct krait_stack_frame){ func, code, lang };
+            frames[len++] = (struct krait_stack_frame){ func, code, lang, 0 };
             at += 8;
         } else {
             if (KRAIT_UNLIKELY(!len || frames[len - 1].lang != lang))

@@ -27,8 +27,11 @@ static int write_down(void *ctx, const struct krait_call_batch *ops)
     run->batches++;
     for (uint32_t i = 0; i < ops->n; i++) {
         size_t at = strlen(run->text);
-        snprintf(run->text + at, sizeof(run->text) - at, "%s%llu %s %u", at ? ", " : "",
-                 (unsigned long long)ops->t_ns[i], words[ops->kind[i]], ops->func[i]);
+        at += (size_t)snprintf(run->text + at, sizeof(run->text) - at, "%s%llu %s %u", at ? ", " : "",
+                               (unsigned long long)ops->t_ns[i], words[ops->kind[i]], ops->func[i]);
+        bool may_be_left = ops->kind[i] == KRAIT_OP_CUT || ops->kind[i] == KRAIT_OP_LIVE;
+        if (may_be_left && ops->left[i])
+            snprintf(run->text + at, sizeof(run->text) - at, " as %u", ops->left[i]);
     }
     return run->stop_with;
 }
@@ -279,12 +282,12 @@ static void a_stack_that_was_left_comes_back(void **state)
     py_end(&run, 41);
     stop(
         &run, 50,
-        "10 call 101, 11 call 102, 12 call 103, 20 cut 103, 20 cut 102, 20 cut 101, 21 call 104, 30 cut 104, "
-        "30 live 101, 30 live 102, 30 live 103, 31 return 103, 32 return 102, 40 cut 101, 40 live 104, "
-        "41 return 104");
+        "10 call 101, 11 call 102, 12 call 103, 20 cut 103 as 3, 20 cut 102 as 2, 20 cut 101 as 1, 21 call 104, "
+        "30 cut 104 as 4, 30 live 101 as 1, 30 live 102 as 2, 30 live 103 as 3, 31 return 103, 32 return 102, "
+        "40 cut 101 as 1, 40 live 104 as 4, 41 return 104");
 }
 
-static void what_two_stacks_have_in_common_stays_open(void **state)
+static void calls_of_one_function_on_two_stacks_are_two_calls(void **state)
 {
     struct run run;
     start(&run, KRAIT_RANGE_ALL);
@@ -293,9 +296,9 @@ static void what_two_stacks_have_in_common_stays_open(void **state)
     krait_stack_switch(run.stack, 20, 1, 0);
     py(&run, 21, 1);
     krait_stack_switch(run.stack, 30, 2, 1);
-    stop(
-        &run, 50,
-        "10 call 101, 11 call 102, 20 cut 102, 20 cut 101, 21 call 101, 30 live 102, 50 cut 102, 50 cut 101");
+    stop(&run, 50,
+         "10 call 101, 11 call 102, 20 cut 102 as 2, 20 cut 101 as 1, 21 call 101, 30 cut 101 as 3, "
+         "30 live 101 as 1, 30 live 102 as 2, 50 cut 102, 50 cut 101");
 }
 
 static void code_left_out_goes_from_stacks_that_were_left(void **state)
@@ -308,7 +311,8 @@ static void code_left_out_goes_from_stacks_that_were_left(void **state)
     krait_stack_omit(run.stack, 25, 1);
     krait_stack_switch(run.stack, 30, 2, 1);
     py_end(&run, 31);
-    stop(&run, 50, "10 call 101, 11 call 102, 20 cut 102, 20 cut 101, 30 live 102, 31 return 102");
+    stop(&run, 50,
+         "10 call 101, 11 call 102, 20 cut 102 as 2, 20 cut 101 as 1, 30 live 102 as 2, 31 return 102");
 }
 
 static int count_batch(void *ctx, const struct krait_call_batch *ops)
@@ -392,7 +396,7 @@ static void stacks_that_were_left_are_not_known_behind_a_gap(void **state)
     krait_stack_switch(run.stack, 20, 1, 0);
     krait_stack_forget_left(run.stack);
     krait_stack_switch(run.stack, 30, 2, 1);
-    stop(&run, 50, "10 call 101, 20 cut 101");
+    stop(&run, 50, "10 call 101, 20 cut 101 as 1");
 }
 
 static void a_range_cuts_at_both_edges(void **state)
@@ -617,7 +621,7 @@ int main(void)
         cmocka_unit_test(an_end_at_the_ranges_begin_is_before_it),
         cmocka_unit_test(a_consumer_that_stops_is_not_called_again),
         cmocka_unit_test(a_stack_that_was_left_comes_back),
-        cmocka_unit_test(what_two_stacks_have_in_common_stays_open),
+        cmocka_unit_test(calls_of_one_function_on_two_stacks_are_two_calls),
         cmocka_unit_test(code_left_out_goes_from_stacks_that_were_left),
         cmocka_unit_test(calls_above_the_greatest_depth_are_left_out_in_pairs),
         cmocka_unit_test(any_events_come_out_balanced),

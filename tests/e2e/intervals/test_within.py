@@ -117,6 +117,12 @@ def test_of_names_that_are_as_near_the_shortest_is_meant(synth, krait):
     assert done.returncode == 1 and "did you mean 'work'?" in done.stderr
 
 
+def test_a_function_without_a_whole_call_is_not_suggested_for_itself(synth, krait):
+    folder = synth("process 7 python3\ncode 1 python app work app.py 1\nthread 7\n0us call 1\n")
+    done = subprocess.run([krait, "report", folder, "--within", "work:1"], capture_output=True, text=True)
+    assert done.returncode == 1 and "--within: no call of 'work' both begins and ends in the recording; krait intervals --call counts them\n" in done.stderr
+
+
 @pytest.mark.parametrize(
     "within, why",
     [

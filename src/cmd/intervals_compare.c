@@ -295,7 +295,8 @@ static int find_row(struct comparison *c, const char *name, struct side *side)
         const char *of[] = { krait_intervals_name(intervals, &found->rows[i]),
                              krait_intervals_key(&intervals->of, found->rows[i].key) };
         for (size_t k = 0; k < KRAIT_ARRAY_LEN(of) && of[k]; k++) {
-            krait_suggest_try(&suggest, of[k]);
+            if (found->rows[i].count)
+                krait_suggest_try(&suggest, of[k]);
             if (strcmp(name, of[k]) == 0)
                 side->row = &found->rows[i];
         }

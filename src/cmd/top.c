@@ -305,6 +305,8 @@ static int print_table(struct top *top, bool whole)
         return krait_err_set(&top->err, -ENOMEM, "out of memory");
     if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout))
         return krait_err_errno(&top->err, "cannot write the table");
+    if (first)
+        krait_terminal_note_dropped();
     return 0;
 }
 

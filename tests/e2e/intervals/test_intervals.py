@@ -338,6 +338,7 @@ def test_a_difference_from_nothing_is_not_known_and_the_recording_is_told(synth,
     [
         (["--compare", "a", "nobody"], 1, "no interval has the name or key 'nobody'; without --compare"),
         (["--name", "work", "--span", "nope", "--compare", "a", "wrok"], 1, "no span is called 'nope'\nkrait intervals: --compare: no interval has the name or key 'wrok'; did you mean 'work'?\n"),
+        (["--span", "nope", "--compare", "a", "nopes"], 1, "no interval has the name or key 'nopes'; without --compare"),
         (["--compare", "a"], 2, "--compare needs A B"),
         (["--name", "work", "--compare", "work", "a"], 1, "--compare: 'work' and 'a' are the same intervals\n"),
         (["--list", "--compare", "a", "b"], 2, "exclude each other"),

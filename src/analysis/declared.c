@@ -99,7 +99,8 @@ static int read_interval(struct krait_declared_reader *r, const struct krait_tom
     if (by || (key && krait_declared_need_text(r, key)))
         return by ? krait_declared_refuse(r, by, "calls and spans have a key alone") : -EBADMSG;
     if (key && r->rule->kind == KRAIT_RULE_CALLS && *key->text != '$')
-        return krait_declared_refuse(r, key, "calls have no fields; their key is $thread, $process or $host");
+        return krait_declared_refuse(r, key,
+                                     "calls have no fields; their key is $thread, $process, $task or $host");
     if (key && *key->text == '$' && krait_declared_check_part(r, key, key->text))
         return -EBADMSG;
     r->rule->key = key ? krait_arena_strdup(&r->rules->arena, key->text) : NULL;

@@ -231,6 +231,7 @@ int krait_search_event(struct krait_search *search, uint32_t track, uint64_t t_n
 {
     int rc = 0;
     search->said.message = NULL;
+    search->said.t_ns = t_ns;
     for (uint32_t i = 0; i < search->options->rule_count && !rc; i++) {
         const struct krait_interval_rule *rule = &search->options->rules[i];
         const struct krait_edge edge = {

@@ -56,6 +56,8 @@ static int take_raw(void *ctx, const struct krait_raw_event *event)
     search->said.tid = event->tid;
     search->said.pid = event->pid >= 0 ? event->pid : known ? pid_of(&search->trace->tracks[track]) : -1;
     search->said.track = NULL;
+    search->said.thread = known ? search->trace->tracks[track].thread : KRAIT_NO_ID;
+    search->said.task = KRAIT_NO_ID;
     search->said.is_kernels = true;
     search->said.is_raw_too = false;
     search->is_mixed = true;
@@ -152,6 +154,7 @@ static int provide(void *ctx, const struct krait_raw_event *event)
     search->said.tid = event->tid;
     search->said.pid = event->pid;
     search->said.track = NULL;
+    search->said.thread = search->said.task = KRAIT_NO_ID;
     for (uint32_t i = 0; i < options->rule_count && !rc; i++) {
         changing.edge = (struct krait_edge){
             .t_ns = event->t_ns, .track = KRAIT_NO_ID, .rule = (uint16_t)i, .label = KRAIT_NO_ID

@@ -54,6 +54,44 @@ static void note_keys(const struct krait_search *search)
     }
 }
 
+/* -- events that do not say their task -- */
+
+static bool names_task(const struct krait_trigger *trigger)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < trigger->key.count; i++)
+        any |= trigger->key.pieces[i].is_part && strcmp(trigger->key.pieces[i].text, "task") == 0;
+    return any;
+}
+
+static uint64_t count_without_key(const struct krait_intervals *intervals, uint32_t rule)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < intervals->row_count; i++)
+        count += intervals->rows[i].rule == rule ? intervals->rows[i].no_key : 0;
+    return count;
+}
+
+/* Log records have a field `task`, and so the name is known; marks have none. */
+static void note_tasks(const struct krait_search *search)
+{
+    struct krait_buf *notes = search->options->notes;
+    for (uint32_t i = 0; notes && search->trace->task_count && i < search->options->rule_count; i++) {
+        const struct krait_interval_rule *of = &search->options->rules[i];
+        bool asks = false;
+        char events[KRAIT_FMT_SIZE];
+        for (uint32_t t = 0; t < of->trigger_count; t++)
+            asks |= names_task(&of->triggers[t]);
+        uint64_t count = asks && !of->is_hidden ? count_without_key(search->intervals, i) : 0;
+        if (!count)
+            continue;
+        krait_buf_char(notes, '\'');
+        krait_fmt_safe(notes, of->name);
+        krait_buf_fmt(notes, "': %s %s no field 'task'; did you mean '$task'?\n",
+                      krait_fmt_counted(events, count, "event"), count == 1 ? "has" : "have");
+    }
+}
+
 /* -- calls of which steps alone are known -- */
 
 static void note_unfollowed(const struct krait_search *search)
@@ -121,6 +159,7 @@ static void note_names(const struct krait_search *search)
 void krait_search_note(const struct krait_search *search)
 {
     note_keys(search);
+    note_tasks(search);
     note_unfollowed(search);
     note_names(search);
 }

@@ -12,6 +12,7 @@
 /* A rule as it is looked for. */
 struct krait_sought {
     bool is_keyed;
+    bool is_by_task; /* the key of calls is $task, which those of a track need not have in common */
     bool is_left_out;
     bool *calls; /* by function; NULL of a rule of messages */
     struct krait_sought_call {
@@ -46,6 +47,7 @@ struct krait_search {
     bool has_args;                   /* calls have arguments */
     bool is_mixed;                   /* a lane may have edges of more than one track */
     struct krait_trigger_event said; /* the event that is looked at */
+    struct krait_task_keys tasks;    /* for $task */
     struct krait_map threads;        /* by number: the track of what the kernel saw of it */
     struct krait_map labels; /* by rule and key or lane: the label of the next value; KRAIT_NO_ID: none */
     bool asks_spans;         /* a rule does */

@@ -35,6 +35,7 @@ static void search_done(struct krait_search *search)
     free(search->seen);
     krait_map_done(&search->rows);
     krait_map_done(&search->signals);
+    krait_task_keys_done(&search->tasks);
     krait_map_done(&search->threads);
     krait_map_done(&search->labels);
     krait_buf_done(&search->said.text);
@@ -126,27 +127,6 @@ static bool is_of_arguments(const struct krait_search *search, const struct krai
            search->has_args;
 }
 
-/* What all calls of a track have in common may be their key: $thread. Returns 0 or -ENOMEM. */
-static int find_call_key(struct krait_search *search, uint32_t rule, uint32_t track)
-{
-    const struct krait_interval_rule *of = &search->options->rules[rule];
-    struct krait_sought *sought = &search->sought[rule];
-    KRAIT_AUTO_BUF text = { 0 };
-    if (sought->key_track == track + 1)
-        return 0;
-    sought->key_track = track + 1;
-    sought->key = KRAIT_NO_ID;
-    if (!of->key || !krait_trigger_is_part(of->key))
-        return 0;
-    bool has_key =
-        krait_trigger_get_slice(search->trace, &search->trace->tracks[track], of->name, "", of->key, &text);
-    sought->with_key += has_key;
-    sought->without_key += !has_key;
-    if (has_key)
-        sought->key = krait_strtab_add(&search->intervals->keys, text.data ? text.data : "", text.len);
-    return has_key && sought->key == KRAIT_NO_ID ? -ENOMEM : 0;
-}
-
 static int by_begin(const void *a, const void *b)
 {
     const struct krait_sought_key *x = a, *y = b;
@@ -165,13 +145,39 @@ static const struct krait_sought_key *key_of(const struct krait_sought *sought, 
 
 /* An end of a function's call or of its step, at an op of a batch. */
 struct call_end {
-    uint32_t rule, track;
-    uint64_t t_ns, begin_ns; /* the last: of the whole; 0: not known */
-    bool is_first;           /* of a coroutine: its first step ends */
-    bool goes_on;            /* ... and the call does not */
+    uint32_t rule, track, task; /* the task that is known to run it, or KRAIT_NO_ID */
+    uint64_t t_ns, begin_ns;    /* the last: of the whole; 0: not known */
+    bool is_first;              /* of a coroutine: its first step ends */
+    bool goes_on;               /* ... and the call does not */
     bool was_live, is_cut, is_whole;
     bool was_left; /* krait_call_step: it is counted as one without a stop */
 };
+
+/* What is known of all calls may be their key: $thread, which those of a track have in common, or $task. Returns 0 or
+ * -ENOMEM. */
+static int find_call_key(struct krait_search *search, const struct call_end *end, uint64_t call_ns)
+{
+    const struct krait_interval_rule *of = &search->options->rules[end->rule];
+    struct krait_sought *sought = &search->sought[end->rule];
+    const struct krait_trigger_slice call = { .track = &search->trace->tracks[end->track],
+                                              .name = of->name,
+                                              .fields = "",
+                                              .begin_ns = call_ns,
+                                              .task = end->task };
+    KRAIT_AUTO_BUF text = { 0 };
+    if (sought->key_track == end->track + 1 && !sought->is_by_task)
+        return 0;
+    sought->key_track = end->track + 1;
+    sought->key = KRAIT_NO_ID;
+    if (!of->key || !krait_trigger_is_part(of->key))
+        return 0;
+    bool has_key = krait_trigger_get_slice(&search->tasks, &call, of->key, &text);
+    sought->with_key += has_key;
+    sought->without_key += !has_key;
+    if (has_key)
+        sought->key = krait_strtab_add(&search->intervals->keys, text.data ? text.data : "", text.len);
+    return has_key && sought->key == KRAIT_NO_ID ? -ENOMEM : 0;
+}
 
 /* A call of a coroutine counts where it begins, and where it ends. Of one that has begun but not ended, its first step says so. */
 static int count_whole(struct krait_search *search, const struct call_end *end, uint32_t row, uint32_t key)
@@ -218,7 +224,7 @@ static int end_call(struct krait_search *search, const struct call_end *end, uin
         if (!known)
             return 0;
         key = known->key;
-    } else if (find_call_key(search, end->rule, end->track)) {
+    } else if (find_call_key(search, end, call_ns)) {
         return -ENOMEM;
     } else {
         key = search->sought[end->rule].key;
@@ -246,12 +252,14 @@ static int take_end(struct krait_search *search, uint32_t rule, uint32_t track, 
     const struct krait_sought_call *call = &sought->open[--sought->open_count];
     struct call_end end = { .rule = rule,
                             .track = track,
+                            .task = KRAIT_NO_ID,
                             .t_ns = t_ns,
                             .begin_ns = call->begin_ns,
                             .was_live = call->was_live,
                             .is_cut = kind == KRAIT_OP_CUT };
     if (!step)
         return end_call(search, &end, call->begin_ns);
+    end.task = step->is_coroutine || step->is_left || step->was_left ? step->task : KRAIT_NO_ID;
     if (search->options->rules[rule].is_of_steps) {
         end.was_live = step->was_live && !step->was_left;
         end.is_cut &= !step->is_left;
@@ -333,8 +341,8 @@ static int see_names(struct krait_search *search, const struct krait_batch *batc
 }
 
 /* A field of a span's, or of a slice's arguments, is its key; or what is known of all: $thread. */
-static int span_key(struct krait_search *search, uint32_t rule, const struct krait_track *track,
-                    const char *name, const char *fields, uint32_t *key)
+static int span_key(struct krait_search *search, uint32_t rule, const struct krait_trigger_slice *slice,
+                    uint32_t *key)
 {
     const char *field = search->options->rules[rule].key;
     struct krait_sought *sought = &search->sought[rule];
@@ -342,9 +350,10 @@ static int span_key(struct krait_search *search, uint32_t rule, const struct kra
     *key = KRAIT_NO_ID;
     if (!field)
         return 0;
-    if (!krait_trigger_get_slice(search->trace, track, name, fields, field, &text)) {
+    if (!krait_trigger_get_slice(&search->tasks, slice, field, &text)) {
         bool is_looked_at = sought->without_key++ < MOST_LOOKED && !sought->with_key;
-        return is_looked_at ? krait_fields_names_json(&sought->fields, fields, strlen(fields)) : 0;
+        return is_looked_at ? krait_fields_names_json(&sought->fields, slice->fields, strlen(slice->fields))
+                            : 0;
     }
     sought->with_key++;
     *key = krait_strtab_add(&search->intervals->keys, text.data ? text.data : "", text.len);
@@ -363,9 +372,11 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
         for (uint32_t i = 0; span && i < batch->n && !rc; i++) {
             uint32_t row, key;
             const char *name = krait_track_text(search->trace, batch->name[i]);
+            const struct krait_trigger_slice slice = { track, name, batch->text ? batch->text[i] : "",
+                                                       batch->t_ns[i], KRAIT_NO_ID };
             if (!krait_match_text(span, name))
                 continue;
-            rc = span_key(search, rule, track, name, batch->text ? batch->text[i] : "", &key);
+            rc = span_key(search, rule, &slice, &key);
             rc = rc ? rc : krait_intervals_row(intervals, &search->rows, search->options, rule, key, &row);
             rc =
                 rc ? rc
@@ -394,9 +405,11 @@ static int take_arguments(void *ctx, const struct krait_track *track, const stru
         for (uint32_t i = 0; i < batch->n && is_meant && !rc; i++) {
             uint32_t key;
             const char *name = krait_track_text(search->trace, batch->name[i]);
+            const struct krait_trigger_slice slice = { track, name, batch->text[i], batch->t_ns[i],
+                                                       KRAIT_NO_ID };
             if (!krait_match_text(of->match, name))
                 continue;
-            rc = span_key(search, rule, track, name, batch->text[i], &key);
+            rc = span_key(search, rule, &slice, &key);
             if (rc || !KRAIT_GROW(sought->keys, sought->key_cap, sought->key_count + 1))
                 return -ENOMEM;
             sought->keys[sought->key_count++] =
@@ -444,6 +457,7 @@ static int begin_rule(struct krait_search *search, uint32_t rule, struct krait_e
     if (begin_row(search, rule))
         return krait_err_set(err, -ENOMEM, "out of memory");
     sought->is_keyed = krait_interval_rule_is_keyed(of);
+    sought->is_by_task = of->key && strcmp(of->key, "$task") == 0;
     if (of->kind != KRAIT_RULE_CALLS)
         return 0;
     sought->calls = calloc((size_t)search->trace->func_count + 1, sizeof(*sought->calls));
@@ -551,9 +565,11 @@ int krait_intervals_find(struct krait_intervals *intervals, const struct krait_t
     struct krait_search search = { .trace = trace,
                                    .options = options,
                                    .intervals = intervals,
+                                   .tasks = { .trace = trace },
                                    .sought =
                                        calloc((size_t)options->rule_count + 1, sizeof(*search.sought)) };
     int rc = search.sought ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    search.said.tasks = &search.tasks;
     for (uint32_t i = 0; i < trace->track_count; i++)
         search.has_args |= trace->tracks[i].importer == KRAIT_IMPORTER_krait_args;
     for (uint32_t i = 0; i < options->rule_count && !rc; i++) {
@@ -563,6 +579,7 @@ int krait_intervals_find(struct krait_intervals *intervals, const struct krait_t
     if (rc)
         return rc;
     rc = search_all(&search, damage, size);
+    rc = rc || !search.tasks.failed ? rc : -ENOMEM;
     krait_search_note(&search);
     for (uint32_t i = 0; i < options->rule_count; i++) {
         for (uint32_t t = 0; t < options->rules[i].trigger_count; t++)

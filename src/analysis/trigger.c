@@ -25,6 +25,9 @@ void krait_trigger_event_of(struct krait_trigger_event *said, const struct krait
         return;
     said->track = track;
     said->host = track->host;
+    said->thread = track->thread;
+    said->task =
+        track->of == KRAIT_OF_TASK && said->tasks ? krait_task_keys_of(said->tasks, track) : KRAIT_NO_ID;
     said->cpu = -1;
     said->tid = tid_of(trace, track);
     said->pid = track->pid ? (int64_t)track->pid : -1;
@@ -166,6 +169,19 @@ static bool get_process(const struct krait_trigger *trigger, const struct krait_
     return get_number(said->pid, to) || get_first(said, "vpid pid", to);
 }
 
+static bool get_task(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
+                     struct krait_buf *to)
+{
+    struct krait_task_keys *tasks = said->tasks;
+    if (!tasks)
+        return false;
+    uint32_t task =
+        said->task == KRAIT_NO_ID ? krait_task_keys_at(tasks, said->thread, said->t_ns) : said->task;
+    const char *name = krait_task_keys_name(tasks, task);
+    krait_buf_str(to, name ? name : "");
+    return name;
+}
+
 static bool get_host(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
                      struct krait_buf *to)
 {
@@ -178,7 +194,8 @@ static const struct {
     bool (*get)(const struct krait_trigger *trigger, const struct krait_trigger_event *said,
                 struct krait_buf *to);
 } parts[] = { { "$event", get_event },   { "$*", get_starred },       { "$cpu", get_cpu },
-              { "$thread", get_thread }, { "$process", get_process }, { "$host", get_host } };
+              { "$thread", get_thread }, { "$process", get_process }, { "$task", get_task },
+              { "$host", get_host } };
 
 _Static_assert(KRAIT_ARRAY_LEN(parts) == KRAIT_TRIGGER_PARTS, "KRAIT_TRIGGER_PARTS");
 
@@ -244,14 +261,15 @@ bool krait_trigger_get(const struct krait_trigger *trigger, const char *part,
     return false;
 }
 
-bool krait_trigger_get_slice(const struct krait_trace *trace, const struct krait_track *track,
-                             const char *name, const char *fields, const char *part, struct krait_buf *to)
+bool krait_trigger_get_slice(struct krait_task_keys *tasks, const struct krait_trigger_slice *slice,
+                             const char *part, struct krait_buf *to)
 {
     static const struct krait_trigger plain = { .role = KRAIT_TRIGGER_START };
-    struct krait_trigger_event said = { 0 };
-    if (krait_fields_get_json(fields, strlen(fields), part, to))
+    struct krait_trigger_event said = { .tasks = tasks, .t_ns = slice->begin_ns };
+    if (krait_fields_get_json(slice->fields, strlen(slice->fields), part, to))
         return true;
-    krait_trigger_event_of(&said, trace, track, name, "");
+    krait_trigger_event_of(&said, tasks->trace, slice->track, slice->name, "");
+    said.task = slice->task == KRAIT_NO_ID ? said.task : slice->task;
     return krait_trigger_get(&plain, part, &said, to);
 }
 

@@ -9,6 +9,7 @@
  *   $event    the event's name             $*      what the star at the end of a glob stands for in it
  *   $cpu      the CPU                      $thread the thread that it happened in, by its number
  *   $host     the host that recorded it    $process that thread's process, by its number
+ *   $task     the task in whose step the thread was, by a name that no other task has (trace/task_keys.h)
  *
  * These have the same names whatever recorded the event: krait, LTTng or the kernel. Of events that krait recorded in a
  * program, $thread and $process are also vtid and vpid, as in LTTng's contexts.
@@ -18,6 +19,7 @@
 
 #include "analysis/regex.h"
 #include "base/buf.h"
+#include "trace/task_keys.h"
 #include "trace/track.h"
 
 enum krait_trigger_role {
@@ -69,7 +71,10 @@ struct krait_trigger {
 struct krait_trigger_event {
     const char *name, *fields, *host; /* host: "": not known */
     int64_t cpu, tid, pid;            /* -1: not known */
-    const struct krait_track *track;  /* that krait_trigger_event_of was called for last; NULL: none */
+    uint64_t t_ns;
+    uint32_t thread, task;           /* of the trace's; KRAIT_NO_ID: not known; of the task: t_ns tells it */
+    struct krait_task_keys *tasks;   /* NULL: tasks are not asked for */
+    const struct krait_track *track; /* that krait_trigger_event_of was called for last; NULL: none */
     bool is_kernels;
     bool is_raw_too; /* the kernel's events have it, too: triggers that name events take it there */
     const char *message;
@@ -92,15 +97,23 @@ bool krait_trigger_may(const struct krait_trigger *trigger, const char *event);
 /* Whether a text is a number, blanks before it aside, as conditions compare it. */
 bool krait_trigger_number(const char *text, double *number);
 
-enum { KRAIT_TRIGGER_PARTS = 6 };
+enum { KRAIT_TRIGGER_PARTS = 7 };
 
 /* The i-th of the names that begin with a dollar; NULL: there are no more. And whether a name is one of them. */
 const char *krait_trigger_part(size_t i);
 bool krait_trigger_is_part(const char *name);
 
-/* A field of a slice's, whose batch has its name and fields: of a span, say; or one of these names. False: it has none. */
-bool krait_trigger_get_slice(const struct krait_trace *trace, const struct krait_track *track,
-                             const char *name, const char *fields, const char *part, struct krait_buf *to);
+/* A slice, or a call. */
+struct krait_trigger_slice {
+    const struct krait_track *track;
+    const char *name, *fields; /* as its batch has them */
+    uint64_t begin_ns;
+    uint32_t task; /* that is known to run it; KRAIT_NO_ID: the begin tells it */
+};
+
+/* A field of a slice's: of a span, say; or one of these names. False: it has none. */
+bool krait_trigger_get_slice(struct krait_task_keys *tasks, const struct krait_trigger_slice *slice,
+                             const char *part, struct krait_buf *to);
 
 /* Parts of the event that just fired it, to the end of `to`. False: the event has no such part. */
 bool krait_trigger_get(const struct krait_trigger *trigger, const char *part,

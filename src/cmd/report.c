@@ -299,7 +299,7 @@ static const struct krait_opt report_opts[] = {
       "Group rows by this (default: function); line is of samples (record --sample); with mark, task or span, show marks, the tasks of asyncio and trio with greenlets, or "
       "spans, imports, runs of the garbage collector and calls of record --args, instead of calls" },
     { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
-      "With --by span: a row for each value of this field, such as order of krait.span, or an argument of --args; or for each $thread or $process" },
+      "With --by span: a row for each value of this field, such as order of krait.span, or an argument of --args; or for each $thread, $process or $task" },
     { "at", 0, KRAIT_OPT_STR, "TIME", OPT(at),
       "With --by task: show what each task did at TIME after the recording began, as a tree of who waits for whom" },
     { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|raised|mean|min|max|p50|p99|name" SORT_STATES,

@@ -25,6 +25,7 @@ struct spans {
     struct row *rows;
     uint32_t count, cap;
     struct krait_strtab keys; /* rows keep its texts */
+    struct krait_task_keys tasks;
 };
 
 static void spans_done(struct spans *spans)
@@ -33,6 +34,7 @@ static void spans_done(struct spans *spans)
         krait_spread_done(&spans->rows[i].spread);
     krait_map_done(&spans->index);
     krait_strtab_done(&spans->keys);
+    krait_task_keys_done(&spans->tasks);
     free(spans->rows);
 }
 
@@ -94,13 +96,11 @@ const char *krait_report_span_kind(const struct krait_track *track)
 }
 
 /* The value of the field of --key; NULL: it has none. */
-static const char *key_of(struct spans *spans, const struct krait_track *track, uint32_t name,
-                          const char *fields)
+static const char *key_of(struct spans *spans, const struct krait_trigger_slice *slice)
 {
-    const struct krait_trace *trace = spans->report->trace;
     const char *key = spans->report->options->key;
     KRAIT_AUTO_BUF text = { 0 };
-    if (!key || !krait_trigger_get_slice(trace, track, krait_track_text(trace, name), fields, key, &text))
+    if (!key || !krait_trigger_get_slice(&spans->tasks, slice, key, &text))
         return NULL;
     uint32_t id = krait_strtab_add(&spans->keys, text.data ? text.data : "", text.len);
     return id == KRAIT_NO_ID ? NULL : spans->keys.texts[id];
@@ -132,7 +132,11 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
                                            batch->end_ns[i], &is_in);
         if (!is_in)
             continue;
-        const char *key = key_of(spans, track, batch->name[i], batch->text ? batch->text[i] : "");
+        const struct krait_trigger_slice slice = { track,
+                                                   krait_track_text(spans->report->trace, batch->name[i]),
+                                                   batch->text ? batch->text[i] : "", batch->t_ns[i],
+                                                   KRAIT_NO_ID };
+        const char *key = key_of(spans, &slice);
         struct row *row = row_of(spans, kind, batch->name[i], key);
         rc = row ? krait_spread_add(&row->spread, ns) : -ENOMEM;
     }
@@ -174,7 +178,7 @@ static int sort(const struct spans *spans, struct krait_sheet *sheet, struct kra
 
 int krait_report_spans(struct report *report, struct krait_trace *trace, struct krait_err *err)
 {
-    KRAIT_CLEANUP(spans_done) struct spans spans = { .report = report };
+    KRAIT_CLEANUP(spans_done) struct spans spans = { .report = report, .tasks = { .trace = trace } };
     KRAIT_CLEANUP(krait_sheet_done)
     struct krait_sheet sheet = { .columns = columns,
                                  .of = &spans,
@@ -185,6 +189,7 @@ int krait_report_spans(struct report *report, struct krait_trace *trace, struct 
     report->zero_ns = krait_trace_zero(trace);
     report->range = krait_select_range(&report->options->select, trace);
     rc = krait_report_walk_tracks(report, report->range, takes, add_batch, &spans);
+    rc = rc || !spans.tasks.failed ? rc : -ENOMEM;
     for (uint32_t i = 0; i < spans.count && !rc; i++) {
         sum_up(&spans.rows[i]);
         krait_sheet_add(&sheet, &spans.rows[i]);

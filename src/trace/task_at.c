@@ -135,12 +135,18 @@ bool krait_task_takes(struct krait_trace *trace, struct krait_track *track, uint
     return track->thread_name != NULL;
 }
 
-const char *krait_task_label(struct krait_trace *trace, const struct krait_task *task)
+const char *krait_task_label_in(struct krait_arena *arena, const struct krait_trace *trace,
+                                const struct krait_task *task)
 {
     const char *func = task->func == KRAIT_NO_ID ? "" : trace->funcs[task->func].name;
     bool has_name = krait_task_has_name(task);
     if (*func && strcmp(task->name, "?") == 0)
-        return krait_arena_strdup(&trace->impl->arena, func);
-    return krait_arena_fmt(&trace->impl->arena, "%s%s%s", has_name ? task->name : func, *func ? " " : "",
+        return krait_arena_strdup(arena, func);
+    return krait_arena_fmt(arena, "%s%s%s", has_name ? task->name : func, *func ? " " : "",
                            has_name ? func : task->name);
+}
+
+const char *krait_task_label(struct krait_trace *trace, const struct krait_task *task)
+{
+    return krait_task_label_in(&trace->impl->arena, trace, task);
 }

@@ -71,5 +71,8 @@ bool krait_task_takes(struct krait_trace *trace, struct krait_track *track, uint
 
 /* "handle Task-7", "first handle": a name that somebody chose goes first. The trace's; NULL: memory is out. */
 const char *krait_task_label(struct krait_trace *trace, const struct krait_task *task);
+/* The same in an arena of the caller's. */
+const char *krait_task_label_in(struct krait_arena *arena, const struct krait_trace *trace,
+                                const struct krait_task *task);
 
 #endif

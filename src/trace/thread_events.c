@@ -99,7 +99,10 @@ bool krait_breaks_pass(struct krait_breaks *breaks, uint64_t t_ns)
     const struct krait_process *process = breaks->process;
     uint64_t after_ns;
     bool some = krait_thread_file_lost(breaks->file, &breaks->packet, t_ns, &after_ns);
-    for (; breaks->gap < process->gap_count && process->gaps[breaks->gap].from_ns <= t_ns; breaks->gap++)
+    breaks->since_ns = some ? after_ns : UINT64_MAX;
+    for (; breaks->gap < process->gap_count && process->gaps[breaks->gap].from_ns <= t_ns; breaks->gap++) {
         some = true;
+        breaks->since_ns = KRAIT_MIN(breaks->since_ns, process->gaps[breaks->gap].from_ns);
+    }
     return some;
 }

@@ -38,6 +38,7 @@ struct krait_breaks {
     const struct krait_thread_file *file;
     const struct krait_process *process;
     uint32_t packet, gap; /* the next to look at */
+    uint64_t since_ns;    /* the last time before those that were passed last, if any */
 };
 
 /* Those of a thread that krait recorded, from a time on. */

@@ -53,11 +53,11 @@ const ROWS: readonly Row[] = [
   ['interval/spans', 'key', null, null, 'A field of the span; each of its values gets a row in the table.'],
   ['interval/events', 'event', 'Start', 'sched_wakeup'],
   ['interval/events', 'where', null, 'prio < 100'],
-  ['interval/events', 'key', null, 'tid', 'A field that a start and its stop have in common, $cpu, $thread or $process; without one, each thread is on its own.'],
+  ['interval/events', 'key', null, 'tid', 'A field that a start and its stop have in common, $cpu, $thread, $process or $task; without one, each thread is on its own.'],
   ['interval/events', 'stopKey', null, 'next_tid'],
   ['interval/events', 'by', null, 'comm', 'Fields of the start; each of their values gets a row in the table.'],
-  ['state/events', 'key', null, '$cpu', 'What has the state: a field, $cpu, $thread or $process; without one, each thread has states of its own.'],
-  ['signal/events', 'key', null, null, 'A field, $cpu, $thread or $process; each of its values gets a row and a curve of its own.'],
+  ['state/events', 'key', null, '$cpu', 'What has the state: a field, $cpu, $thread, $process or $task; without one, each thread has states of its own.'],
+  ['signal/events', 'key', null, null, 'A field, $cpu, $thread, $process or $task; each of its values gets a row and a curve of its own.'],
 ];
 
 export function wordsOf(kind: Kind, source: Source, key: Key): Words {

@@ -120,7 +120,7 @@ export class Suggestions {
 
   suggestFields(events: string[]): void {
     const names = this.fieldsOf(events);
-    this.fields.replaceChildren(...options(names.length ? [...names, '$cpu', '$thread', '$process'] : []));
+    this.fields.replaceChildren(...options(names.length ? [...names, '$cpu', '$thread', '$process', '$task'] : []));
   }
 
   /** The recording may have grown, or another part of it is on the screen. */

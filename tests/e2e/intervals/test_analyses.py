@@ -222,7 +222,7 @@ WRONG = [
     ("[interval.start]\nstart = 'x'\n", "own.toml:1: interval.start: an interval has a start and a stop"),
     ("[interval.a]\nstart = { event = 'x', key = '$thred' }\nstop = { event = 'y', key = '$thread' }\n", "own.toml:2: interval.a.start.key: there is no part '$thred'; did you mean '$thread'?"),
     ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { '$cpuu' = 1 } }\n", "own.toml:3: interval.a.stop.where.$cpuu: there is no part '$cpuu'; did you mean '$cpu'?"),
-    ("[state.a]\nevent = 'x'\nstate = 'on {$node}'\n", "own.toml:3: state.a.state: there is no part '$node'; use one of: $event, $*, $cpu, $thread, $process, $host"),
+    ("[state.a]\nevent = 'x'\nstate = 'on {$node}'\n", "own.toml:3: state.a.state: there is no part '$node'; use one of: $event, $*, $cpu, $thread, $process, $task, $host"),
     ("[signal.a]\nevent = 'x'\nvalue = 7\n", "own.toml:3: signal.a.value: it has to be the name of a field"),
     ("[interval.a]\nspan = 'f'\n[signal.a]\nmessage = '(x)'\n", "own.toml:3: signal.a: there is another one of that name"),
     ("[interval.a]\nstart = { event = 'x', key = 'tid' }\nstop = 'y'\n", "own.toml:3: interval.a.stop: it needs a key, as 'start' has\n"),

@@ -100,7 +100,7 @@ static void note_unfollowed(const struct krait_search *search)
     for (uint32_t i = 0; notes && i < search->options->rule_count; i++) {
         const struct krait_interval_rule *of = &search->options->rules[i];
         char calls[KRAIT_FMT_SIZE];
-        if (!search->sought[i].unfollowed || of->is_hidden)
+        if (!search->sought[i].unfollowed || of->is_hidden || !of->name) /* --within takes steps then */
             continue;
         krait_fmt_safe(notes, of->declared_at ? of->declared_at : of->name);
         krait_buf_fmt(notes, ": which steps %s of '",

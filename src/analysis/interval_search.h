@@ -21,7 +21,7 @@ struct krait_sought {
     } * open; /* calls of this thread */
     uint32_t open_count, open_cap;
     bool has_coroutines; /* some of `calls` are */
-    uint64_t unfollowed; /* of their calls that ended: whose steps krait does not know */
+    uint64_t unfollowed; /* calls that ended, or switched greenlets: whose steps krait does not know */
     struct krait_sought_key {
         uint64_t begin_ns;
         uint32_t thread, key; /* KRAIT_NO_ID: its arguments have no such */
@@ -45,6 +45,7 @@ struct krait_search {
     struct krait_call_step *steps;       /* of a batch */
     uint32_t step_cap, calls_track;
     bool has_args;                   /* calls have arguments */
+    bool has_switches;               /* of greenlets, which are tasks */
     bool is_mixed;                   /* a lane may have edges of more than one track */
     struct krait_trigger_event said; /* the event that is looked at */
     struct krait_task_keys tasks;    /* for $task */

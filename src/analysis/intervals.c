@@ -243,9 +243,10 @@ static int begin_call(struct krait_sought *sought, uint64_t t_ns, bool was_live)
 }
 
 /* `step` is NULL where no rule needs it. */
-static int take_end(struct krait_search *search, uint32_t rule, uint32_t track, uint64_t t_ns, uint8_t kind,
-                    const struct krait_call_step *step)
+static int take_end(struct krait_search *search, uint32_t rule, uint32_t track,
+                    const struct krait_call_batch *calls, uint32_t op, const struct krait_call_step *step)
 {
+    uint8_t kind = calls->kind[op];
     struct krait_sought *sought = &search->sought[rule];
     if (!sought->open_count)
         return 0;
@@ -253,12 +254,14 @@ static int take_end(struct krait_search *search, uint32_t rule, uint32_t track, 
     struct call_end end = { .rule = rule,
                             .track = track,
                             .task = KRAIT_NO_ID,
-                            .t_ns = t_ns,
+                            .t_ns = calls->t_ns[op],
                             .begin_ns = call->begin_ns,
                             .was_live = call->was_live,
                             .is_cut = kind == KRAIT_OP_CUT };
-    if (!step)
+    if (!step) {
+        sought->unfollowed += end.is_cut && !end.was_live && calls->left && calls->left[op];
         return end_call(search, &end, call->begin_ns);
+    }
     end.task = step->is_coroutine || step->is_left || step->was_left ? step->task : KRAIT_NO_ID;
     if (search->options->rules[rule].is_of_steps) {
         end.was_live = step->was_live && !step->was_left;
@@ -294,11 +297,11 @@ static int follow_coroutines(struct krait_search *search, uint32_t track,
     return rc ? rc : krait_coroutines_take(search->coroutines, calls, search->steps);
 }
 
-static bool needs_steps(const struct krait_search *search, uint32_t thread)
+static bool needs_steps(const struct krait_search *search)
 {
-    bool any = krait_coroutines_may_switch(search->trace, thread);
+    bool any = search->has_switches;
     for (uint32_t i = 0; i < search->options->rule_count; i++)
-        any |= search->sought[i].has_coroutines;
+        any |= search->sought[i].has_coroutines || search->options->rules[i].is_of_steps;
     return any;
 }
 
@@ -307,7 +310,7 @@ static int take_calls(void *ctx, const struct krait_track *track, const struct k
     struct krait_search *search = ctx;
     const struct krait_call_batch *calls = batch->calls;
     uint32_t index = (uint32_t)(track - search->trace->tracks);
-    bool has_steps = needs_steps(search, track->thread);
+    bool has_steps = needs_steps(search);
     int rc = has_steps ? follow_coroutines(search, index, calls) : 0;
     for (uint32_t rule = 0; rule < search->options->rule_count; rule++) {
         struct krait_sought *sought = &search->sought[rule];
@@ -315,8 +318,7 @@ static int take_calls(void *ctx, const struct krait_track *track, const struct k
             if (!sought->calls[calls->func[i]])
                 continue;
             rc = krait_op_is_end(calls->kind[i])
-                     ? take_end(search, rule, index, batch->t_ns[i], calls->kind[i],
-                                has_steps ? &search->steps[i] : NULL)
+                     ? take_end(search, rule, index, calls, i, has_steps ? &search->steps[i] : NULL)
                      : begin_call(sought, batch->t_ns[i], calls->kind[i] == KRAIT_OP_LIVE);
         }
     }
@@ -566,6 +568,7 @@ int krait_intervals_find(struct krait_intervals *intervals, const struct krait_t
                                    .options = options,
                                    .intervals = intervals,
                                    .tasks = { .trace = trace },
+                                   .has_switches = krait_coroutines_may_switch(trace),
                                    .sought =
                                        calloc((size_t)options->rule_count + 1, sizeof(*search.sought)) };
     int rc = search.sought ? 0 : krait_err_set(err, -ENOMEM, "out of memory");

@@ -474,9 +474,12 @@ static bool come_back(struct krait_coroutines *c, uint64_t t_ns, uint32_t number
     return true;
 }
 
-bool krait_coroutines_may_switch(const struct krait_trace *trace, uint32_t thread)
+bool krait_coroutines_may_switch(const struct krait_trace *trace)
 {
-    return krait_image_of(trace, thread) && trace->task_count;
+    bool any = false;
+    for (uint32_t i = 0; i < trace->task_count && !any; i++)
+        any = trace->tasks[i].parents[0].id != KRAIT_NO_ID;
+    return any;
 }
 
 static int begin(struct krait_coroutines *c, uint64_t t_ns, uint32_t func, uint8_t kind)

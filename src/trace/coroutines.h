@@ -55,7 +55,7 @@ bool krait_coroutines_has(const struct krait_coroutines *coroutines, uint32_t pl
 /* The same of a call that a switch of greenlets has suspended. */
 bool krait_coroutines_has_left(const struct krait_coroutines *coroutines, uint32_t left);
 
-/* Whether a thread may switch greenlets, which are tasks. */
-bool krait_coroutines_may_switch(const struct krait_trace *trace, uint32_t thread);
+/* Whether some tasks are greenlets. */
+bool krait_coroutines_may_switch(const struct krait_trace *trace);
 
 #endif

@@ -161,10 +161,16 @@ SWAPPED = """
 import asyncio, types
 @types.coroutine
 def passes(): yield
+async def alone(n): await passes()
+def drives(one):
+    try:
+        while True: one.send(None)
+    except StopIteration: pass
 async def driven(n):
     for i in range(3): await passes()
     return n
 async def main():
+    for n in range(2): drives(alone(n))
     async def drive(first, other):
         first.send(None)
         for i in range(6):
@@ -181,6 +187,8 @@ asyncio.run(main())
 def test_coroutines_that_others_drive_in_turn_are_not_paired(record, krait, python):
     run = record.text(python, SWAPPED, options=["--no-c-calls", "--args", "driven(n)"])
     assert calls(krait, run, "driven") == []
+    within = subprocess.run([krait, "report", run.path, "--within", "__main__.alone:2"], capture_output=True, text=True, check=True)
+    assert "within __main__.alone, 2 of 4: " in within.stderr
 
 
 PAUSED = """

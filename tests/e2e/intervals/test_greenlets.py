@@ -161,3 +161,16 @@ def test_greenlets_that_go_on_while_nothing_is_recorded_are_not_paired(record, k
     (row,) = verb_json(krait, "intervals", run.path, "--call", "__main__.work")["rows"]
     assert (row["intervals"], row["no_stop"]) == (1, 3)
     assert row["no_start"] in (0, 2)  # the second and the third: the stack of a greenlet that goes on is stated before Python 3.12
+
+
+@pytest.mark.few_pythons
+def test_without_tasks_the_parts_between_switches_are_steps(record, krait, python, venv):
+    run = record.text(with_package(venv, python, "greenlet"), GREENLETS, options=["--no-c-calls", "--no-tasks"])
+    done = subprocess.run([krait, "intervals", run.path, "--call", "straight", "--json"], capture_output=True, text=True, check=True)
+    (row,) = json.loads(done.stdout)["rows"]
+    assert (row["intervals"], row["no_start"], row["no_stop"]) == (0, 1, 1)
+    assert done.stderr.startswith("--call: which steps 1 call of 'straight' had is not known: ")
+    (steps,) = verb_json(krait, "intervals", run.path, "--call", "straight", "--steps")["rows"]
+    assert (steps["intervals"], steps["no_start"], steps["no_stop"]) == (2, 0, 0)
+    within = subprocess.run([krait, "report", run.path, "--within", "straight:2"], capture_output=True, text=True, check=True)
+    assert "within straight, 2 of 2: " in within.stderr

@@ -140,7 +140,8 @@ static bool can_be(const struct krait_trace *trace, uint32_t thread, const struc
         last = place;
     }
     for (size_t i = 0; i < places->frame_count; i++) {
-        if (places->frames[i].func >= trace->func_count)
+        if (places->frames[i].func >= trace->func_count ||
+            places->frames[i].left > trace->threads[thread].bytes)
             return false;
     }
     return true;

@@ -196,10 +196,11 @@ static void suspend_to(struct krait_stack *stack, uint64_t t_ns, uint32_t len)
     stack->leaves = 0;
 }
 
-static void go_on(struct krait_stack *stack, uint64_t t_ns, struct krait_stack_frame frame)
+/* It keeps its number, so that there are no more of them than begins in the trace. */
+static void go_on(struct krait_stack *stack, uint64_t t_ns, struct krait_stack_frame frame, uint32_t as)
 {
     uint32_t len = stack->len;
-    stack->leaves = frame.left;
+    stack->leaves = as;
     krait_stack_begin(stack, t_ns, frame.func, frame.code, KRAIT_OP_LIVE, frame.lang);
     stack->leaves = 0;
     if (stack->len > len)
@@ -224,7 +225,7 @@ void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from,
         same++;
     suspend_to(stack, t_ns, same);
     for (uint32_t i = same; i < next->len; i++)
-        go_on(stack, t_ns, next->frames[i]);
+        go_on(stack, t_ns, next->frames[i], next->frames[i].left);
 }
 
 /* Whether a call goes with code that is left out; `caller`: whether what called it does. */
@@ -271,7 +272,7 @@ void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code)
         struct krait_stack_frame frame = stack->frames[i];
         gone = goes_with(&frame, code, gone);
         if (!gone)
-            krait_stack_begin(stack, t_ns, frame.func, frame.code, KRAIT_OP_LIVE, frame.lang);
+            go_on(stack, t_ns, frame, 0);
     }
 }
 

@@ -315,6 +315,22 @@ static void code_left_out_goes_from_stacks_that_were_left(void **state)
          "10 call 101, 11 call 102, 20 cut 102 as 2, 20 cut 101 as 1, 30 live 102 as 2, 31 return 102");
 }
 
+/* The omission is no switch: who follows calls does not know that it goes on. */
+static void a_call_keeps_its_number_where_its_caller_is_left_out(void **state)
+{
+    struct run run;
+    start(&run, KRAIT_RANGE_ALL);
+    py(&run, 10, 1);
+    py(&run, 11, 2);
+    krait_stack_switch(run.stack, 20, 1, 0);
+    krait_stack_switch(run.stack, 30, 2, 1);
+    krait_stack_omit(run.stack, 35, 1);
+    krait_stack_switch(run.stack, 40, 1, 2);
+    stop(&run, 50,
+         "10 call 101, 11 call 102, 20 cut 102 as 2, 20 cut 101 as 1, 30 live 101 as 1, 30 live 102 as 2, "
+         "35 cut 102, 35 cut 101, 35 live 102, 40 cut 102 as 2");
+}
+
 static int count_batch(void *ctx, const struct krait_call_batch *ops)
 {
     *(size_t *)ctx += ops->n;
@@ -613,6 +629,7 @@ int main(void)
         cmocka_unit_test(stacks_that_were_left_have_bounded_memory),
         cmocka_unit_test(hostile_switches_take_bounded_time),
         cmocka_unit_test(switches_of_a_program_are_all_paid_for),
+        cmocka_unit_test(a_call_keeps_its_number_where_its_caller_is_left_out),
         cmocka_unit_test(stacks_that_were_left_are_not_known_behind_a_gap),
         cmocka_unit_test(a_range_cuts_at_both_edges),
         cmocka_unit_test(a_gap_over_the_ranges_end_cuts_what_it_cuts),

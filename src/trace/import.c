@@ -45,6 +45,9 @@ static uint64_t file_bytes(const char *dir, const char *name)
     return n < PATH_MAX && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
+/* The error of krait cat (ctf/read/cursor.c). */
+static const char *const beyond_time = "its time from the clock's origin is beyond 64 bits of nanoseconds";
+
 static int check_metadata(const struct krait_ctf_metadata *metadata, const char *dir, struct krait_err *err)
 {
     int64_t major = krait_ctf_env_int(metadata, "krait_format_major", 0);
@@ -55,6 +58,8 @@ static int check_metadata(const struct krait_ctf_metadata *metadata, const char 
     if (!metadata->has_uuid || !metadata->clock_count)
         return krait_err_set(err, -EBADMSG, "%s/metadata: no %s in it", dir,
                              metadata->has_uuid ? "clock" : "uuid");
+    if (metadata->clocks[0]->beyond)
+        return krait_err_set(err, -ERANGE, "%s/metadata: %s", dir, beyond_time);
     return 0;
 }
 
@@ -96,6 +101,7 @@ static int add_process(struct krait_trace *trace, const struct krait_ctf_metadat
     struct krait_image *image = &recordings->images[recordings->image_count++];
     image->dir = krait_arena_strdup(arena, dir);
     krait_ticks_init(&image->clock, clock->freq, (uint64_t)clock->offset_s, clock->offset);
+    image->last_tick = clock->last;
     memcpy(image->uuid, metadata->uuid, sizeof(image->uuid));
     image->has_no_gil_waits = krait_ctf_env_int(metadata, "gil_waits", 1) == 0;
     const char *others = krait_ctf_env_text(metadata, "other_events", NULL);
@@ -126,6 +132,10 @@ static int read_heads(struct krait_thread *thread, struct krait_thread_file *fil
     int rc = 0;
     thread->begin_ns = UINT64_MAX;
     while (!rc && krait_packets_next(packets, &packet, damage)) {
+        if (packet.head.timestamp_end > image->last_tick) {
+            krait_damage_say(damage, "%s: byte %zu: %s", packets->path, packet.offset, beyond_time);
+            break;
+        }
         uint64_t begin_ns = time_in(image, krait_ticks_ns(&image->clock, packet.head.timestamp_begin));
         uint64_t end_ns = time_in(image, krait_ticks_ns(&image->clock, packet.head.timestamp_end));
         uint64_t total = packet.head.events_discarded;

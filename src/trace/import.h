@@ -34,6 +34,7 @@ struct krait_image {
     char *dir;
     uint8_t uuid[16];
     struct krait_ticks clock;
+    uint64_t last_tick;  /* of the clock that is a time in nanoseconds */
     uint32_t *code_func; /* by code id: func, or KRAIT_NO_ID */
     uint32_t code_count;
     struct krait_map tasks;      /* by id: index in trace->tasks */

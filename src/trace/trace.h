@@ -25,7 +25,6 @@ enum krait_func_kind {
     KRAIT_FUNC_KINDS
 };
 
-/* A function. The trace owns the strings; they are never NULL, and empty if not known. */
 /* Of whose calls several steps may be known. */
 enum krait_suspends {
     KRAIT_SUSPENDS_NOT, /* or it is not known */
@@ -33,6 +32,7 @@ enum krait_suspends {
     KRAIT_SUSPENDS_GENERATOR, /* or an async one */
 };
 
+/* A function. The trace owns the strings; they are never NULL, and empty if not known. */
 struct krait_func {
     const char *name;   /* qualified in its module: JSONDecoder.decode */
     const char *module; /* dotted: json.decoder */

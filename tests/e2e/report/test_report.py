@@ -686,3 +686,15 @@ def test_memory_does_not_grow_with_the_recording(krait, tmp_path):
     size = sum(f.stat().st_size for f in folder.glob("*/*"))
     assert size > 20_000_000
     assert peaks[1] - peaks[0] < 10_000  # KiB: the window of the file that is mapped in, and larger histograms
+
+
+@pytest.mark.parametrize("seconds, status", [(100_000_000_000, 1), (9_223_372_036, 0)])
+def test_a_clock_whose_offset_is_beyond_time_gives_no_times(krait, synth, tmp_path, seconds, status):
+    """The second one is beyond it at the packets alone: they are damaged."""
+    folder = synth("process 10 python3\ncode 1 python m f /m.py 1\nexit 0 0\nthread 10\n2000s call 1\n2001s return\n")
+    for path in folder.rglob("metadata"):
+        path.write_text(re.sub(r"offset_s = \d+;", f"offset_s = {seconds};", path.read_text()))
+    for verb in (["report"], ["export", "--to", "perfetto", "-o", tmp_path / "x"]):
+        run = subprocess.run([krait, *verb, folder], capture_output=True, text=True)
+        assert run.returncode == status and "beyond 64 bits of nanoseconds" in run.stderr, (verb, run.stderr)
+    assert "m.f" not in subprocess.run([krait, "report", folder], capture_output=True, text=True).stdout

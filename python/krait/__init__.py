@@ -63,8 +63,11 @@ except Exception:  # no native part, or no Python that krait records: a library 
             _sys.modules["krait._agent"] = _agent
             counter, flow, mark, span = _agent.counter, _agent.flow, _agent.mark, _agent.span
     except Exception as _why:
-        _sys.stderr.write(f"krait: marks and spans of this program are not recorded: {_os.path.dirname(__file__)} has no native part, "
-                          f"and that of the krait command does not work here: {_why}\n")
+        try:
+            _sys.stderr.write(f"krait: marks and spans of this program are not recorded: {_os.path.dirname(__file__)} has no native part, "
+                              f"and that of the krait command does not work here: {_why}\n")
+        except Exception:  # it is None, closed or broken
+            pass
 
 
 class _Later(type):

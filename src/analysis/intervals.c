@@ -189,7 +189,7 @@ static int count_whole(struct krait_search *search, const struct call_end *end, 
     counts->stops += has_ended;
     counts->no_start += has_ended && !end->begin_ns;
     search->sought[end->rule].unfollowed += has_ended && !end->begin_ns && !end->was_live;
-    counts->no_stop -= has_ended && end->begin_ns && !is_first;
+    counts->no_stop -= counts->no_stop && has_ended && end->begin_ns && !is_first;
     return has_ended && end->begin_ns
                ? krait_intervals_add(
                      search->intervals,
@@ -206,7 +206,7 @@ static int count_call(struct krait_search *search, const struct call_end *end, u
     counts->stops += !end->is_cut;
     counts->no_start += end->was_live && !end->was_left;
     counts->no_stop += end->is_cut && !end->was_live && !end->was_left;
-    counts->no_stop -= !end->is_cut && !end->was_live && end->was_left;
+    counts->no_stop -= counts->no_stop && !end->is_cut && !end->was_live && end->was_left;
     return end->was_live || end->is_cut
                ? 0
                : krait_intervals_add(

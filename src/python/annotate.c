@@ -521,42 +521,35 @@ static PyObject *span_rename(PyObject *self, PyObject *const *args, size_t nargs
     Py_RETURN_NONE;
 }
 
-/* Returns false with an exception set. */
-static bool read_link(const char *function, PyObject *const *args, size_t nargs, PyObject *names,
-                      uint64_t *id)
+_Static_assert(KRAIT_BYTES_link_from == KRAIT_BYTES_link_to, "both have an id alone");
+
+static PyObject *put_link(const char *function, uint32_t event, PyObject *const *args, size_t nargs,
+                          PyObject *names)
 {
     if (!takes(function, nargs, 1, names))
-        return false;
-    *id = PyLong_AsUnsignedLongLongMask(args[0]);
-    return !PyErr_Occurred();
+        return NULL;
+    const struct krait_payload_link_from link = { .id = PyLong_AsUnsignedLongLongMask(args[0]) };
+    if (PyErr_Occurred())
+        return NULL;
+    uint8_t payload[KRAIT_BYTES_link_from];
+    struct krait_interp *in = recorded();
+    if (in)
+        put(in, event, payload, krait_put_link_from(payload, &link));
+    Py_RETURN_NONE;
 }
 
 PyDoc_STRVAR(link_from_doc, "_link_from(id, /)\n\nA span begins here that others may link to.");
 
 static PyObject *link_from(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
-    struct krait_payload_link_from event;
-    if (!read_link("_link_from", args, nargs, names, &event.id))
-        return NULL;
-    uint8_t payload[KRAIT_BYTES_link_from];
-    struct krait_interp *in = recorded();
-    if (in)
-        put(in, KRAIT_EVENT_link_from, payload, krait_put_link_from(payload, &event));
-    Py_RETURN_NONE;
+    return put_link("_link_from", KRAIT_EVENT_link_from, args, nargs, names);
 }
 
 PyDoc_STRVAR(link_to_doc, "_link_to(id, /)\n\nA span begins here that has a link to the one of this id.");
 
 static PyObject *link_to(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
-    struct krait_payload_link_to event;
-    if (!read_link("_link_to", args, nargs, names, &event.id))
-        return NULL;
-    uint8_t payload[KRAIT_BYTES_link_to];
-    struct krait_interp *in = recorded();
-    if (in)
-        put(in, KRAIT_EVENT_link_to, payload, krait_put_link_to(payload, &event));
-    Py_RETURN_NONE;
+    return put_link("_link_to", KRAIT_EVENT_link_to, args, nargs, names);
 }
 
 /* How long ago it was. What is in the future is now. */

@@ -580,6 +580,7 @@ def test_a_package_without_a_native_part_uses_the_recorders(record, krait, pytho
     broken = "import os\nos.environ['LD_PRELOAD'] = '/none/libkrait-preload.so'\nimport krait\nkrait.mark('x')\nprint('done')"
     done = python.run("-c", broken, env=env)
     assert done.stdout == "done\n" and "krait: marks and spans of this program are not recorded: " in done.stderr and "/none/_agent.abi3.so" in done.stderr
+    assert python.run("-c", "import sys\nsys.stderr = None\n" + broken, env=env).stdout == "done\n"
 
 
 @pytest.mark.few_pythons

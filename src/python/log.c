@@ -202,27 +202,30 @@ void krait_log_forget(struct krait_interp *in)
 
 /* ---- muting ---- */
 
-static __thread PyObject *muted; /* the frame that a record is made into text for; not owned */
-static __thread bool is_muting;
+/* The frame that a record is made into text for, or NO_FRAME; not owned. NULL: none is made. */
+static __thread PyObject *muted;
+
+static char no_frame;
+#define NO_FRAME ((PyObject *)&no_frame)
 
 struct krait_log_mute krait_log_mute(void)
 {
-    struct krait_log_mute before = { muted, is_muting };
-    muted = (PyObject *)PyEval_GetFrame(); /* whoever runs now: it stays alive as long as this lasts */
-    is_muting = true;
+    struct krait_log_mute before = { muted };
+    PyObject *frame =
+        (PyObject *)PyEval_GetFrame(); /* whoever runs now: it stays alive as long as this lasts */
+    muted = frame ? frame : NO_FRAME;
     return before;
 }
 
 void krait_log_unmute(struct krait_log_mute before)
 {
     muted = before.outer;
-    is_muting = before.was_muted;
 }
 
 /* Another greenlet of this thread may run meanwhile: it is not below that frame. */
 bool krait_log_is_muted(void)
 {
-    if (KRAIT_LIKELY(!is_muting))
+    if (KRAIT_LIKELY(!muted))
         return false;
     PyObject *frame = (PyObject *)PyEval_GetFrame();
     Py_XINCREF(frame);
@@ -231,7 +234,7 @@ bool krait_log_is_muted(void)
         Py_DECREF(frame);
         frame = back;
     }
-    bool is_below = frame == muted;
+    bool is_below = frame || muted == NO_FRAME;
     Py_XDECREF(frame);
     return is_below;
 }

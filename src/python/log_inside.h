@@ -58,7 +58,6 @@ void krait_said_write(struct krait_interp *in, const struct krait_said *said);
 /* While a record is made into text, what is logged below that goes to no handler. */
 struct krait_log_mute {
     PyObject *outer; /* what was muted before; not owned */
-    bool was_muted;
 };
 struct krait_log_mute krait_log_mute(void);
 void krait_log_unmute(struct krait_log_mute before);

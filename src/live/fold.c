@@ -419,92 +419,126 @@ static KRAIT_COLD bool any_event(struct krait_live *live, struct live_thread *th
     return true;
 }
 
-/* A call without callees. */
-static inline void count_leaf(struct live_row *row, uint64_t begin, uint64_t end)
+/* What the hot loop has in registers of a thread, of its stack and of what it reads. */
+struct hot {
+    const uint32_t *index;
+    struct live_row *rows, *row; /* row: of the innermost call */
+    uint32_t *stack;
+    uint64_t *begun;
+    const uint8_t *at;
+    uint64_t t, border, count;
+    uint32_t index_cap, len, cap, top;
+};
+
+static inline struct hot hot_of(struct live_thread *th, const struct live_rays *rays, const uint8_t *at)
 {
-    row->all.own += end - begin;
+    uint32_t len = th->stack.len, top = th->stack.items[len - 1];
+    return (struct hot){ .index = th->index,
+                         .rows = th->rows,
+                         .row = &th->rows[top >> 1],
+                         .stack = th->stack.items,
+                         .begun = th->stack.begun,
+                         .at = at,
+                         .t = th->t,
+                         .border = th->border,
+                         .index_cap = th->index_cap,
+                         .len = len,
+                         .cap = rays ? KRAIT_MIN(th->stack.cap, th->stack.begun_cap) : th->stack.cap,
+                         .top = top };
+}
+
+/* The call of `row` from t on, whose end is next if it calls nothing: then both are one step. */
+static inline bool take_leaf(struct hot *hot, struct live_rays *rays, struct live_row *row, uint64_t t,
+                             uint32_t role)
+{
+    uint32_t next;
+    memcpy(&next, hot->at + SHORT_BYTES, sizeof(next));
+    const struct krait_event_head end = krait_head_unpack(next, t);
+    if (roles[end.id] != (ENDS | (role & IN_C)) || KRAIT_UNLIKELY(end.t >= hot->border))
+        return false;
+    row->all.own += end.t - t;
     if (!row->depth)
-        row->all.total += end - begin;
+        row->all.total += end.t - t;
+    if (rays)
+        live_note_call(rays, t, end.t, row->func);
+    hot->at += LEAF_BYTES;
+    hot->t = end.t;
+    hot->count += 2;
+    return true;
+}
+
+/* Returns false if the event is not for the hot loop; so does take_end. */
+static inline bool take_begin(struct hot *hot, struct live_thread *th, struct live_rays *rays, uint64_t t,
+                              uint32_t role, uint32_t code)
+{
+    uint32_t number = KRAIT_LIKELY(code < hot->index_cap) ? hot->index[code] : 0;
+    if (KRAIT_UNLIKELY(!number || hot->len >= hot->cap))
+        return false;
+    hot->row->all.own += t - hot->t;
+    struct live_row *row = &hot->rows[number];
+    row->all.calls += role / COUNTS;
+    if (KRAIT_UNLIKELY(row->caller[0] != hot->top >> 1))
+        note_caller(th, row, hot->top >> 1);
+    if (take_leaf(hot, rays, row, t, role))
+        return true;
+    if (!row->depth++)
+        row->entered = t;
+    if (rays)
+        hot->begun[hot->len] = t;
+    hot->row = row;
+    hot->stack[hot->len++] = hot->top = live_open(number, role & IN_C);
+    hot->at += SHORT_BYTES;
+    hot->t = t;
+    hot->count++;
+    return true;
+}
+
+static inline bool take_end(struct hot *hot, struct live_rays *rays, uint64_t t, uint32_t role)
+{
+    if (KRAIT_UNLIKELY(hot->len == 1 || (hot->top ^ role) & IN_C))
+        return false;
+    hot->row->all.own += t - hot->t;
+    if (!--hot->row->depth)
+        hot->row->all.total += t - hot->row->entered;
+    if (rays)
+        live_note_call(rays, hot->begun[hot->len - 1], t, hot->row->func);
+    hot->top = hot->stack[--hot->len - 1];
+    hot->row = &hot->rows[hot->top >> 1];
+    hot->at += 4;
+    if (KRAIT_UNLIKELY(role & LONG))
+        hot->at += 4;
+    hot->t = t;
+    hot->count++;
+    return true;
 }
 
 /* Handles compact begins and ends up to the first other event, unbalanced end, or code without a row; none if the thread's
- * time is not that of the event before. A begin and its end are one step if nothing is between them. Keeps its state in
- * registers, as trace/walk.c does. Branches, which the CPU predicts, find the next event: if its place were computed, each
- * event would wait for the one before. Returns the number of events that it handled. hot path */
+ * time is not that of the event before. Keeps its state in registers, as trace/walk.c does. Branches, which the CPU predicts,
+ * find the next event: if its place were computed, each event would wait for the one before. Returns the number of events
+ * that it handled. hot path */
 static inline __attribute__((always_inline)) uint64_t short_events_of(struct live_thread *th,
                                                                       struct live_rays *rays,
                                                                       struct krait_cursor *cursor,
                                                                       struct krait_event_head *before)
 {
-    const uint32_t *const index = th->index;
-    const uint32_t index_cap = th->index_cap;
-    const uint32_t cap = rays ? KRAIT_MIN(th->stack.cap, th->stack.begun_cap) : th->stack.cap;
-    uint64_t *const begun = th->stack.begun;
-    struct live_row *const rows = th->rows;
-    uint32_t *const stack = th->stack.items;
-    const uint64_t border = th->border;
-    const uint8_t *at = cursor->at;
-    uint64_t t = th->t, count = 0;
-    uint32_t len = th->stack.len, top = stack[len - 1];
-    struct live_row *row = &rows[top >> 1];
-    if (t != before->t)
-        return 0;
-    while (cursor->end - at >= LEAF_BYTES) {
+    struct hot hot = hot_of(th, rays, cursor->at);
+    bool takes = hot.t == before->t;
+    while (takes && cursor->end - hot.at >= LEAF_BYTES) {
         uint64_t word;
-        uint32_t code, next;
-        memcpy(&word, at, sizeof(word));
-        memcpy(&next, at + SHORT_BYTES, sizeof(next));
-        const struct krait_event_head head = krait_head_unpack(krait_head_split(word, &code), t);
+        uint32_t code;
+        memcpy(&word, hot.at, sizeof(word));
+        const struct krait_event_head head = krait_head_unpack(krait_head_split(word, &code), hot.t);
         const uint32_t role = roles[head.id];
-        if (KRAIT_UNLIKELY(!role || head.t >= border))
+        if (KRAIT_UNLIKELY(!role || head.t >= hot.border))
             break;
-        if (role & BEGINS) {
-            uint32_t number = KRAIT_LIKELY(code < index_cap) ? index[code] : 0;
-            if (KRAIT_UNLIKELY(!number || len >= cap))
-                break;
-            row->all.own += head.t - t;
-            struct live_row *called = &rows[number];
-            called->all.calls += role / COUNTS;
-            if (KRAIT_UNLIKELY(called->caller[0] != top >> 1))
-                note_caller(th, called, top >> 1);
-            const struct krait_event_head end = krait_head_unpack(next, head.t);
-            if (roles[end.id] == (ENDS | (role & IN_C)) && KRAIT_LIKELY(end.t < border)) {
-                count_leaf(called, head.t, end.t);
-                if (rays)
-                    live_note_call(rays, head.t, end.t, called->func);
-                at += LEAF_BYTES;
-                t = end.t;
-                count += 2;
-                continue;
-            }
-            row = called;
-            if (!row->depth++)
-                row->entered = head.t;
-            if (rays)
-                begun[len] = head.t;
-            stack[len++] = top = live_open(number, role & IN_C);
-            at += 8;
-        } else {
-            if (KRAIT_UNLIKELY(len == 1 || (top ^ role) & IN_C))
-                break;
-            row->all.own += head.t - t;
-            if (!--row->depth)
-                row->all.total += head.t - row->entered;
-            if (rays)
-                live_note_call(rays, begun[len - 1], head.t, row->func);
-            top = stack[--len - 1];
-            row = &rows[top >> 1];
-            at += 4;
-            if (KRAIT_UNLIKELY(role & LONG))
-                at += 4;
-        }
-        t = head.t;
-        count++;
+        takes = role & BEGINS ? take_begin(&hot, th, rays, head.t, role, code)
+                              : take_end(&hot, rays, head.t, role);
     }
-    cursor->at = at;
-    before->t = th->t = t;
-    th->stack.len = len;
-    return count;
+    cursor->at = hot.at;
+    if (hot.count)
+        before->t = th->t = hot.t;
+    th->stack.len = hot.len;
+    return hot.count;
 }
 
 static uint64_t short_events(const struct krait_live *live, struct live_thread *th,

@@ -577,11 +577,19 @@ static bool tell(struct krait_note *note, struct krait_interp *in, uint64_t *now
     return may;
 }
 
-/* What is told has a text and fields. */
+/* What is told has a text, times in nanoseconds since the epoch, and fields: the arguments in this order. */
 struct told {
     struct krait_interp *in;
     const char *text;
+    uint64_t ns[2];
     struct krait_buf own, fields;
+};
+
+struct telling {
+    const char *function;
+    uint32_t times;
+    size_t most; /* bytes of the text */
+    void (*write)(const struct told *told);
 };
 
 static void told_done(struct told *told)
@@ -590,74 +598,77 @@ static void told_done(struct told *told)
     krait_buf_done(&told->fields);
 }
 
-/* 1: it is to be recorded; 0: nobody records; -1: an exception is set. */
-static int read_told(struct told *told, PyObject *text, size_t most, PyObject *fields)
+/* Returns false with an exception set. Without `in`, nobody records. */
+static bool read_told(struct told *told, const struct telling *how, PyObject *const *args)
 {
     bool whole = true;
+    for (uint32_t i = 0; i < how->times; i++) {
+        told->ns[i] = PyLong_AsUnsignedLongLong(args[1 + i]);
+        if (PyErr_Occurred())
+            return false;
+    }
     told->in = recorded();
-    if (PyErr_Occurred())
-        return -1;
     if (!told->in)
-        return 0;
-    told->text = text_of(text, &told->own, most, &whole);
-    return whole && dict_fields(&told->fields, fields) ? 1 : -1;
+        return true;
+    told->text = text_of(args[0], &told->own, how->most, &whole);
+    return whole && dict_fields(&told->fields, args[1 + how->times]);
+}
+
+static PyObject *tell_by(const struct telling *how, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    KRAIT_CLEANUP(told_done) struct told told = { 0 };
+    if (!takes(how->function, nargs, how->times + 2, names) || !read_told(&told, how, args))
+        return NULL;
+    if (told.in)
+        how->write(&told);
+    Py_RETURN_NONE;
 }
 
 PyDoc_STRVAR(tell_span_doc,
              "_tell_span(name, began_ns, ended_ns, fields, /)\n\nA span has ended, with its times in "
              "nanoseconds since the epoch.");
 
-static PyObject *tell_span(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+static void write_span(const struct told *told)
 {
-    if (!takes("_tell_span", nargs, 4, names))
-        return NULL;
-    uint64_t began_ns = PyLong_AsUnsignedLongLong(args[1]), ended_ns = 0;
-    if (!PyErr_Occurred())
-        ended_ns = PyLong_AsUnsignedLongLong(args[2]);
-    KRAIT_CLEANUP(told_done) struct told told = { 0 };
-    int rc = read_told(&told, args[0], NAME_BYTES, args[3]);
-    if (rc < 0)
-        return NULL;
-    if (!rc)
-        Py_RETURN_NONE;
     struct krait_note note;
     uint64_t now_ns = 0;
     uint8_t payload[KRAIT_PAYLOAD_MAX];
-    struct krait_payload_told_span event = { .name = name_id(told.in, told.text),
-                                             .fields = fields_text(&told.fields) };
-    if (tell(&note, told.in, &now_ns) && event.name) {
-        event.began_ago = ago(now_ns, began_ns);
-        event.ended_ago = KRAIT_MIN(ago(now_ns, ended_ns), event.began_ago);
+    struct krait_payload_told_span event = { .name = name_id(told->in, told->text),
+                                             .fields = fields_text(&told->fields) };
+    if (tell(&note, told->in, &now_ns) && event.name) {
+        event.began_ago = ago(now_ns, told->ns[0]);
+        event.ended_ago = KRAIT_MIN(ago(now_ns, told->ns[1]), event.began_ago);
         krait_note_put(&note, KRAIT_EVENT_told_span, payload, krait_put_told_span(payload, &event));
     }
     krait_note_end(&note);
-    Py_RETURN_NONE;
+}
+
+static PyObject *tell_span(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    static const struct telling how = { "_tell_span", 2, NAME_BYTES, write_span };
+    return tell_by(&how, args, nargs, names);
 }
 
 PyDoc_STRVAR(tell_mark_doc, "_tell_mark(text, t_ns, fields, /)\n\nSomething happened at a time, in "
                             "nanoseconds since the epoch.");
 
-static PyObject *tell_mark(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+static void write_mark(const struct told *told)
 {
-    if (!takes("_tell_mark", nargs, 3, names))
-        return NULL;
-    uint64_t t_ns = PyLong_AsUnsignedLongLong(args[1]);
-    KRAIT_CLEANUP(told_done) struct told told = { 0 };
-    int rc = read_told(&told, args[0], TEXT_BYTES, args[2]);
-    if (rc < 0)
-        return NULL;
-    if (!rc)
-        Py_RETURN_NONE;
     struct krait_note note;
     uint64_t now_ns = 0;
     uint8_t payload[KRAIT_PAYLOAD_MAX];
-    struct krait_payload_told_mark event = { .text = told.text, .fields = fields_text(&told.fields) };
-    if (tell(&note, told.in, &now_ns)) {
-        event.ago = ago(now_ns, t_ns);
+    struct krait_payload_told_mark event = { .text = told->text, .fields = fields_text(&told->fields) };
+    if (tell(&note, told->in, &now_ns)) {
+        event.ago = ago(now_ns, told->ns[0]);
         krait_note_put(&note, KRAIT_EVENT_told_mark, payload, krait_put_told_mark(payload, &event));
     }
     krait_note_end(&note);
-    Py_RETURN_NONE;
+}
+
+static PyObject *tell_mark(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    static const struct telling how = { "_tell_mark", 1, TEXT_BYTES, write_mark };
+    return tell_by(&how, args, nargs, names);
 }
 
 /* -- functions that are no functions -- */

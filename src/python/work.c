@@ -141,7 +141,6 @@ static uint64_t know(struct krait_interp *in, const void *future, uint64_t id)
 
 static uint64_t id_submitted(struct krait_interp *in, const void *future, const void *from)
 {
-    (void)from;
     uint64_t id = know(in, future, in->work_count + 1);
     in->work_count += id != 0;
     return id;
@@ -162,13 +161,11 @@ static uint64_t id_got(struct krait_interp *in, const void *future, const void *
 
 static uint64_t id_known(struct krait_interp *in, const void *future, const void *from)
 {
-    (void)from;
     return known(in, future);
 }
 
 static uint64_t id_returned(struct krait_interp *in, const void *value, const void *from)
 {
-    (void)from;
     uint64_t id = know(in, value, begun.id);
     begun.id = 0;
     return id;
@@ -177,7 +174,6 @@ static uint64_t id_returned(struct krait_interp *in, const void *value, const vo
 /* Nothing if the program has taken the result already, so that no work is done after that. */
 static uint64_t id_reported(struct krait_interp *in, const void *future_or_queue, const void *from)
 {
-    (void)from;
     if (!begun.id || (future_or_queue != begun.future && future_or_queue != begun.from))
         return 0;
     uint64_t id = known(in, begun.future) == begun.id ? begun.id : 0;
@@ -187,7 +183,6 @@ static uint64_t id_reported(struct krait_interp *in, const void *future_or_queue
 
 static uint64_t id_taken(struct krait_interp *in, const void *future, const void *from)
 {
-    (void)from;
     uint64_t id = known(in, future);
     if (id)
         know(in, future, 0);

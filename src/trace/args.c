@@ -37,11 +37,6 @@ struct calls {
     struct krait_buf texts;
 };
 
-static bool takes(const struct krait_folder *folder)
-{
-    return krait_folder_is_kraits(folder);
-}
-
 static void close_source(void *source)
 {
     struct calls *calls = source;
@@ -448,7 +443,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     return rc ? rc : flush(h);
 }
 
-const struct krait_importer krait_importer_krait_args = { .takes = takes,
+const struct krait_importer krait_importer_krait_args = { .takes = krait_folder_is_kraits,
                                                           .kinds = 1 << KRAIT_TRACK_SLICES,
                                                           .tracks = find_tracks,
                                                           .walk = walk_track,

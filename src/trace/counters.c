@@ -30,11 +30,6 @@ struct counters {
     uint32_t count, cap;
 };
 
-static bool takes(const struct krait_folder *folder)
-{
-    return krait_folder_is_kraits(folder);
-}
-
 static void close_source(void *source)
 {
     struct counters *counters = source;
@@ -265,7 +260,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     return rc;
 }
 
-const struct krait_importer krait_importer_krait_counters = { .takes = takes,
+const struct krait_importer krait_importer_krait_counters = { .takes = krait_folder_is_kraits,
                                                               .kinds = 1 << KRAIT_TRACK_COUNTER,
                                                               .tracks = find_tracks,
                                                               .walk = walk_track,

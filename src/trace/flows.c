@@ -27,11 +27,6 @@ struct flows {
     uint32_t count;
 };
 
-static bool takes(const struct krait_folder *folder)
-{
-    return krait_folder_is_kraits(folder);
-}
-
 static void close_source(void *source)
 {
     struct flows *flows = source;
@@ -262,7 +257,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     return rc ? rc : flush(h);
 }
 
-const struct krait_importer krait_importer_krait_flows = { .takes = takes,
+const struct krait_importer krait_importer_krait_flows = { .takes = krait_folder_is_kraits,
                                                            .kinds = 1 << KRAIT_TRACK_FLOWS,
                                                            .tracks = find_tracks,
                                                            .walk = walk_track,

@@ -8,11 +8,6 @@
 
 enum { BATCH = 1024 };
 
-static bool takes(const struct krait_folder *folder)
-{
-    return krait_folder_is_kraits(folder);
-}
-
 static int find_tracks(struct krait_trace *trace, struct krait_err *err)
 {
     for (uint32_t i = 0; i < trace->thread_count && krait_image_of(trace, i); i++) {
@@ -57,6 +52,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     return rc;
 }
 
-const struct krait_importer krait_importer_krait_gil = {
-    .takes = takes, .kinds = 1 << KRAIT_TRACK_STATES, .tracks = find_tracks, .walk = walk_track
-};
+const struct krait_importer krait_importer_krait_gil = { .takes = krait_folder_is_kraits,
+                                                         .kinds = 1 << KRAIT_TRACK_STATES,
+                                                         .tracks = find_tracks,
+                                                         .walk = walk_track };

@@ -8,11 +8,6 @@
 
 enum { BATCH = 256 };
 
-static bool takes(const struct krait_folder *folder)
-{
-    return krait_folder_is_kraits(folder);
-}
-
 static const struct krait_thread_file *file_of(const struct krait_trace *trace, uint32_t thread)
 {
     return krait_image_of(trace, thread) ? &krait_recordings_of(trace)->files[thread] : NULL;
@@ -143,6 +138,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     return rc || !batch.n ? rc : walking->batch(walking->ctx, track, &batch);
 }
 
-const struct krait_importer krait_importer_krait_lost = {
-    .takes = takes, .kinds = 1 << KRAIT_TRACK_STATES, .tracks = find_tracks, .walk = walk_track
-};
+const struct krait_importer krait_importer_krait_lost = { .takes = krait_folder_is_kraits,
+                                                          .kinds = 1 << KRAIT_TRACK_STATES,
+                                                          .tracks = find_tracks,
+                                                          .walk = walk_track };

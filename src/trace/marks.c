@@ -212,11 +212,6 @@ static void add_fields(struct reading *reading, const struct row_plan *row, size
 
 /* -- the importer -- */
 
-static bool takes(const struct krait_folder *folder)
-{
-    return krait_folder_is_kraits(folder);
-}
-
 enum { FOUND = 1 };
 
 static int find_mark(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
@@ -277,6 +272,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     return rc;
 }
 
-const struct krait_importer krait_importer_krait_marks = {
-    .takes = takes, .kinds = 1 << KRAIT_TRACK_INSTANTS, .tracks = find_tracks, .walk = walk_track
-};
+const struct krait_importer krait_importer_krait_marks = { .takes = krait_folder_is_kraits,
+                                                           .kinds = 1 << KRAIT_TRACK_INSTANTS,
+                                                           .tracks = find_tracks,
+                                                           .walk = walk_track };

@@ -12,11 +12,6 @@ static const char *const words[] = { [KRAIT_SAMPLE_RUNS] = "running",
                                      [KRAIT_SAMPLE_GIL] = "waits for the GIL",
                                      [KRAIT_SAMPLE_BLOCKED] = "blocked_other" };
 
-static bool takes(const struct krait_folder *folder)
-{
-    return krait_folder_is_kraits(folder);
-}
-
 static int find_tracks(struct krait_trace *trace, struct krait_err *err)
 {
     for (uint32_t i = 0; i < trace->thread_count && krait_image_of(trace, i); i++) {
@@ -97,6 +92,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     return rc ? rc : walk_runs(handing, &runs, range);
 }
 
-const struct krait_importer krait_importer_krait_samples = {
-    .takes = takes, .kinds = 1 << KRAIT_TRACK_STATES, .tracks = find_tracks, .walk = walk_track
-};
+const struct krait_importer krait_importer_krait_samples = { .takes = krait_folder_is_kraits,
+                                                             .kinds = 1 << KRAIT_TRACK_STATES,
+                                                             .tracks = find_tracks,
+                                                             .walk = walk_track };

@@ -427,11 +427,6 @@ static int read_thread(struct reading *r, uint32_t thread, struct krait_damage *
 
 /* -- finding -- */
 
-static bool takes(const struct krait_folder *folder)
-{
-    return krait_folder_is_kraits(folder);
-}
-
 static void close_source(void *source)
 {
     struct spans *spans = source;
@@ -621,7 +616,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     return walk_tracks(trace, &track, 1, walking);
 }
 
-const struct krait_importer krait_importer_krait_spans = { .takes = takes,
+const struct krait_importer krait_importer_krait_spans = { .takes = krait_folder_is_kraits,
                                                            .kinds = 1 << KRAIT_TRACK_SLICES,
                                                            .tracks = find_tracks,
                                                            .walk = walk_track,

@@ -638,11 +638,6 @@ static int read_threads(struct pass *pass, const uint32_t *threads, uint32_t cou
 
 /* -- the importer -- */
 
-static bool takes(const struct krait_folder *folder)
-{
-    return krait_folder_is_kraits(folder);
-}
-
 static int find_tracks(struct krait_trace *trace, struct krait_err *err)
 {
     for (uint32_t i = 0; i < trace->task_count; i++) {
@@ -775,7 +770,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     return walk_tracks(trace, &track, 1, walking);
 }
 
-const struct krait_importer krait_importer_krait_tasks = { .takes = takes,
+const struct krait_importer krait_importer_krait_tasks = { .takes = krait_folder_is_kraits,
                                                            .kinds = 1 << KRAIT_TRACK_STATES,
                                                            .tracks = find_tracks,
                                                            .walk = walk_track,

@@ -37,11 +37,6 @@ struct told {
     struct krait_buf texts;
 };
 
-static bool takes(const struct krait_folder *folder)
-{
-    return krait_folder_is_kraits(folder);
-}
-
 static void close_source(void *source)
 {
     struct told *told = source;
@@ -309,7 +304,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
                                              : walk_moments(told, track, walking);
 }
 
-const struct krait_importer krait_importer_krait_told = { .takes = takes,
+const struct krait_importer krait_importer_krait_told = { .takes = krait_folder_is_kraits,
                                                           .kinds = 1 << KRAIT_TRACK_SLICES |
                                                                    1 << KRAIT_TRACK_INSTANTS,
                                                           .tracks = find_tracks,

@@ -323,7 +323,6 @@ static void end_view(void)
 static int run_recorded(struct recorded *r)
 {
     pid_t pid;
-    catch_signals(r->values);
     if (r->values->wait)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     r->kernel = krait_record_kernel_open(r->values, r->command[0], r->dir, r->collector);
@@ -338,7 +337,7 @@ static int run_recorded(struct recorded *r)
         krait_terminal_say(NULL, 0, "krait record: ready and off; krait ctl %d start switches it on",
                            getpid());
     krait_collector_child(r->collector, pid);
-    krait_collector_raise_priority();
+    krait_raise_priority();
     bool ended = collect_until_end(r->collector, r->kernel, pid, r->values->wait, &status);
     if (ended)
         tell_end(r->collector, pid, status);
@@ -379,6 +378,7 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
         return W_EXITCODE(status ? status : 1, 0);
     memcpy(command, argv, (size_t)argc * sizeof(*command));
     struct recorded r = { .values = values, .command = command };
+    catch_signals(values); /* before there is a folder, which would stay */
     if (open_recorded(&r, &err)) {
         krait_cmd_fail(&krait_cmd_record, &err);
         krait_terminal_say(NULL, 0, "krait record: %s was not run", command[0]);
@@ -480,8 +480,7 @@ static int sample(struct krait_recording_values *values, int argc, char **argv)
 static bool attach_recorded(struct recorded *r, struct krait_record_pid *attach, int *rc,
                             struct krait_err *err)
 {
-    catch_signals(r->values);
-    krait_collector_raise_priority();
+    krait_raise_priority();
     r->kernel = krait_record_kernel_open_beside(r->values, attach->pid, r->dir, r->collector);
     *rc = krait_record_pid_run(attach, r->collector, r->kernel, err);
     if (*rc) {
@@ -519,6 +518,7 @@ static int attach(struct krait_recording_values *values, int argc)
         return W_EXITCODE(krait_cmd_usage(&krait_cmd_record, &err), 0);
     struct recorded r = { .values = values };
     snprintf(name, sizeof(name), "%d", attach.pid);
+    catch_signals(values); /* before there is a folder, which would stay */
     int rc = krait_record_pid_prepare(&attach, &err);
     rc = rc ? rc : krait_recording_open(&r.collector, values, name, r.dir, sizeof(r.dir), &err);
     if (!rc && values->view)

@@ -436,6 +436,15 @@ def test_a_disk_that_is_full_from_the_start(record, any_python, small_disk):
     assert run.status == (0 if run.stdout else 125)
 
 
+def test_who_ends_krait_before_it_records_finds_no_folder(krait, tmp_path):
+    trace = tmp_path / "trace"
+    with subprocess.Popen([krait, "record", "-q", "-o", trace, "--", "sleep", "1"], stderr=subprocess.DEVNULL) as run:
+        while not trace.exists() and run.poll() is None:
+            pass
+        run.terminate()
+    assert not trace.exists()
+
+
 def test_a_missing_folder_is_made_with_its_parents(record, any_python, tmp_path):
     run = record(any_python, "-c", "pass", trace=tmp_path / "a" / "b" / "c")
     assert run.status == 0 and run.check().processes

@@ -55,7 +55,7 @@ static int child(struct krait_recording_values *values, pid_t owner)
     printf("%s\n%s\n", krait_collector_session(collector), full ? full : dir);
     fflush(stdout);
     detach();
-    krait_collector_raise_priority();
+    krait_raise_priority();
     collect(collector, owner);
     struct krait_collector_summary summary;
     krait_collector_finish(collector, &summary);

@@ -6,6 +6,7 @@
 #include "base/fmt.h"
 #include "cmd/pid.h"
 #include "cmd/terminal.h"
+#include "record/collector.h"
 #include "record/folder.h"
 #include "remote/kernel_stack.h"
 #include "remote/remote.h"
@@ -297,6 +298,7 @@ int krait_record_sample_run(struct krait_record_sample *sample, const int *statu
         return rc;
     }
     struct krait_err why = { 0 }; /* of an end before its time */
+    krait_raise_priority();       /* on a thread's CPU it waits for that thread's slice to end */
     rc = take_samples(sample, sampler, &why);
     sample->ended = rc == -ESRCH;
     int finished = finish(sample, sampler, status, err);

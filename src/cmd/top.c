@@ -11,6 +11,7 @@
 #include "cmd/pid.h"
 #include "cmd/terminal.h"
 #include "python/compat/versions.h"
+#include "record/collector.h"
 
 #include <signal.h>
 #include <string.h>
@@ -413,6 +414,7 @@ static int run_loop(struct top *top)
 {
     uint64_t most = top->options->once ? 1 : top->options->batch;
     int rc = 0;
+    krait_raise_priority(); /* on a thread's CPU a sampler waits for that thread's slice to end */
     begin_interval(top);
     read_cpu(top);
     while (!rc && !top->quit && (top->screen || !most || top->tables < most)) {

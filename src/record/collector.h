@@ -85,7 +85,7 @@ const struct krait_clock *krait_collector_clock(const struct krait_collector *co
 
 /* Raises the calling thread's priority as far as allowed. Threads and processes that it starts afterwards inherit
  * it. */
-void krait_collector_raise_priority(void);
+void krait_raise_priority(void);
 
 /* One round: notices new processes and threads, writes what is ready, finishes what has ended. Returns whether there
  * was anything to do. Failed writes are counted, and the first reason is kept for krait_collector_trouble. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The collector runs for moments and must have them soon: rings fill meanwhile. A niceness below the program's
- * needs CAP_SYS_NICE or RLIMIT_NICE. A short slice needs nothing: from Linux 6.12 on who asks for less time at
- * once gets it earlier (kernel/sched/fair.c, EEVDF; kernel/sched/syscalls.c, sched_runtime of SCHED_OTHER).
+ * The collector runs for moments and must have them soon: rings fill meanwhile. So must the sampler, which reads a
+ * thread on that thread's CPU. A niceness below the program's needs CAP_SYS_NICE or RLIMIT_NICE. A short slice needs
+ * nothing: from Linux 6.12 on who asks for less time at once gets it earlier (kernel/sched/fair.c, EEVDF; kernel/sched/syscalls.c, sched_runtime of SCHED_OTHER).
  */
 #include "record/collector.h"
 
@@ -37,7 +37,7 @@ static int lowest_nice(void)
     return 20 - (int)limit.rlim_cur;
 }
 
-void krait_collector_raise_priority(void)
+void krait_raise_priority(void)
 {
     int now = getpriority(PRIO_PROCESS, 0);
     int wanted = KRAIT_MAX(now - NICER_BY, -20);

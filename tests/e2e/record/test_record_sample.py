@@ -94,7 +94,7 @@ def test_shares_lie_within_the_error_that_the_report_tells(programs, sample, run
     assert 0 < spin["self_error_ns"] < 0.2e9 and found["_bootstrap" if "_bootstrap" in found else "Thread._bootstrap"]["self_error_ns"] == 0
     table = run("report", folder)
     assert re.match(r" *self +error +self% +(?:cpu|other) +(?:cpu|other) +total +total% +function +where\n", table.stdout)
-    assert re.search(r"estimates of [\d,]+ samples, one each [\d.]+ ms: calls are not counted", table.stderr)
+    assert re.search(r"estimates of [\d,]+ samples, one each [\d.]+ [mu]s: calls are not counted", table.stderr)
     header, first, *_ = run("report", "--csv", folder).stdout.splitlines()
     assert ",exceptions,self_error_ns,holds_dropped,wall_self_on_cpu_ns," in header and ",,,,," in first
     assert " calls" not in run("report", "--callers", "spin", folder).stderr

@@ -2,7 +2,8 @@
  *
  * The collector runs for moments and must have them soon: rings fill meanwhile. So must the sampler, which reads a
  * thread on that thread's CPU. A niceness below the program's needs CAP_SYS_NICE or RLIMIT_NICE. A short slice needs
- * nothing: from Linux 6.12 on who asks for less time at once gets it earlier (kernel/sched/fair.c, EEVDF; kernel/sched/syscalls.c, sched_runtime of SCHED_OTHER).
+ * nothing: from Linux 6.12 on who asks for less time at once gets it earlier (kernel/sched/fair.c, EEVDF;
+ * kernel/sched/syscalls.c, sched_runtime of SCHED_OTHER).
  */
 #include "record/collector.h"
 

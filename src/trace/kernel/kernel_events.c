@@ -5,6 +5,7 @@
 #include "ctf/rows/row_order.h"
 #include "trace/kernel/kernel_marks.h"
 #include "trace/losses.h"
+#include "trace/perf.h"
 
 #include <string.h>
 
@@ -244,47 +245,49 @@ void krait_kernel_events_close(struct krait_kernel_events *k)
 
 /* -- where it begins -- */
 
-/* Of a stream; INT64_MAX where it has no whole event. */
-static int64_t first_of(struct krait_ctf_reader *reader, const struct krait_ctf_stream *stream)
+/* The time of a stream's first event at ns or later, if it was recorded then; INT64_MAX where it has no whole one. */
+static int64_t first_from(struct krait_ctf_reader *reader, const struct krait_ctf_stream *stream, int64_t ns)
 {
     struct krait_ctf_cursor cursor;
+    int64_t first = INT64_MAX;
     if (krait_ctf_cursor_init(&cursor, reader, stream))
         return INT64_MAX;
-    int64_t ns = krait_ctf_next(&cursor) == 1 ? cursor.ns : INT64_MAX;
+    krait_ctf_cursor_range(&cursor, ns, INT64_MAX);
+    while (first == INT64_MAX && krait_ctf_next(&cursor) == 1) {
+        if (cursor.ns >= ns && !krait_perf_tells(stream->trace->metadata, cursor.event->name))
+            first = cursor.ns;
+        else if (krait_ctf_event_skip(&cursor))
+            break;
+    }
     krait_ctf_cursor_done(&cursor);
-    return ns;
+    return first;
 }
 
 int64_t krait_kernel_events_first(struct krait_kernel_events *k)
 {
     int64_t first = INT64_MAX;
     for (uint32_t i = 0; i < k->reader->stream_count; i++)
-        first = KRAIT_MIN(first, first_of(k->reader, k->reader->streams[i]));
+        first = KRAIT_MIN(first, first_from(k->reader, k->reader->streams[i], INT64_MIN));
     return first;
-}
-
-static bool reaches(struct krait_ctf_reader *reader, const struct krait_ctf_stream *stream, int64_t ns)
-{
-    struct krait_ctf_cursor cursor;
-    bool found = false;
-    if (krait_ctf_cursor_init(&cursor, reader, stream))
-        return false;
-    krait_ctf_cursor_range(&cursor, ns, INT64_MAX);
-    while (!found && krait_ctf_next(&cursor) == 1) {
-        found = cursor.ns >= ns;
-        if (krait_ctf_event_skip(&cursor))
-            break;
-    }
-    krait_ctf_cursor_done(&cursor);
-    return found;
 }
 
 bool krait_kernel_events_reach(struct krait_kernel_events *k, int64_t ns)
 {
-    bool found = false;
-    for (uint32_t i = 0; i < k->reader->stream_count && !found; i++)
-        found = reaches(k->reader, k->reader->streams[i], ns);
-    return found;
+    for (uint32_t i = 0; i < k->reader->stream_count; i++) {
+        if (first_from(k->reader, k->reader->streams[i], ns) != INT64_MAX)
+            return true;
+    }
+    return false;
+}
+
+/* Where the walk begins: no search but for perf's. */
+static int64_t begin_of(struct krait_kernel_events *k)
+{
+    for (uint32_t i = 0; i < k->rows->class_count; i++) {
+        if (krait_perf_tells(k->reader->traces[0]->metadata, k->rows->classes[i].event->name))
+            return krait_kernel_events_first(k);
+    }
+    return INT64_MIN;
 }
 
 /* -- the CPU -- */
@@ -459,7 +462,7 @@ int krait_kernel_events_walk(struct krait_kernel_events *k, const struct krait_k
     if (!k->has_marks && krait_kernel_marks_find(&k->marks, k->reader, &k->arena))
         return -ENOMEM;
     k->has_marks = true;
-    if (krait_row_order_new(&order, k->rows, INT64_MIN, INT64_MAX))
+    if (krait_row_order_new(&order, k->rows, begin_of(k), INT64_MAX))
         return -ENOMEM;
     do {
         rows = krait_row_order_next(order, &count);

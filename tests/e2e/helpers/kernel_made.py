@@ -7,7 +7,8 @@
 A stream for each CPU, of one packet; `offset` (ns) is the clock's zero, after the epoch; `lost` says how many events a
 second, empty packet tells that the tracer lost. `losses` are (cpu, us, end): behind the events up to us one is lost; so says
 the packet that follows them, as krait's, or with `end` theirs, which goes on until then, as LTTng's.
-`numbered` is the first packets' number. `unit` is what one us of all these is instead, in nanoseconds.
+`numbered` is the first packets' number. `unit` is what one us of all these is instead, in nanoseconds. `tracer` is the
+tracer's name.
 """
 
 import struct
@@ -26,7 +27,7 @@ typealias integer {{ size = 32; align = 8; }} := u32;
 typealias integer {{ size = 64; align = 8; }} := u64;
 typealias integer {{ size = 64; align = 8; signed = true; }} := i64;
 trace {{ major = 1; minor = 8; byte_order = le; packet.header := struct {{ u32 magic; }}; }};
-env {{ domain = "{domain}"; hostname = "{host}"; sysname = "Linux"; kernel_release = "{release}"; }};
+env {{ domain = "{domain}"; hostname = "{host}"; sysname = "Linux"; kernel_release = "{release}"; {tracer}}};
 clock {{ name = monotonic; freq = 1000000000; offset = {offset}; absolute = true; }};
 typealias integer {{ size = 64; align = 8; map = clock.monotonic.value; }} := time_t;
 stream {{
@@ -56,7 +57,7 @@ def packet(cpu, number, begin, end, discarded, content):
     return PACKET.pack(0xC1FC1FC1, begin, end, bits, bits, number, discarded, cpu) + content
 
 
-def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), numbered=0, domain="kernel", unit=1000):
+def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), numbered=0, domain="kernel", unit=1000, tracer=""):
     folder.mkdir(parents=True, exist_ok=True)
     classes = {}
     for _, _, name, fields in events:
@@ -65,7 +66,7 @@ def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), 
     contexts = sorted({field for *_, fields in events for field in fields if field.endswith(OF_CONTEXT)})
     members = "".join(f" i64 _{field.removesuffix(OF_CONTEXT)};" for field in contexts)
     context = f"event.context := struct {{{members} }};" if contexts else ""
-    text = METADATA.format(domain=domain, host=host, release=release, offset=offset, context=context)
+    text = METADATA.format(domain=domain, host=host, release=release, offset=offset, context=context, tracer=tracer and f'tracer_name = "{tracer}"; ')
     for number, (name, fields) in enumerate(classes.items()):
         members = "".join(f" {kind} _{field};" for field, kind in fields.items())
         text += f'event {{ name = "{name}"; id = {number}; fields := struct {{{members} }}; }};\n'

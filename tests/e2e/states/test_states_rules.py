@@ -679,6 +679,21 @@ def perf_switch(us, before, after, state=0):
     return perfs(us, before, "sched:sched_switch", **fields, next_comm=f"t{after}", next_pid=after, next_prio=120)
 
 
+def test_what_perf_tells_before_its_first_tracepoint_is_no_time(states):
+    """As `perf data convert --to-ctf --all` has it: what perf found, at time 0, and what happened until it enabled the tracepoints."""
+    events = [
+        event(0, "perf_mmap2", pid=5, start=1),
+        event(0, "perf_comm", pid=5, tid=5, comm="app"),
+        event(90_000, "perf_exit", pid=7, tid=7),
+        perf_switch(91_000, 0, 5),
+        event(91_010, "perf_mmap2", pid=5, start=2),
+        perf_switch(91_100, 5, 0),
+    ]
+    found = states(events, tracer="perf")
+    assert us(found["cpus"][0]) == {"user": 100}
+    assert threads(found)[5] == {"user": 100}
+
+
 def test_system_calls_and_interrupts_of_perf_are_read(states):
     found = states(
         [

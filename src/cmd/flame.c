@@ -406,6 +406,7 @@ static void tell_idle(uint64_t ns)
 /* What was compared, and what can be told of it. */
 static void tell_compared(const struct flame_options *o, const struct drawn *drawn, bool judged)
 {
+    char compared[KRAIT_STATE_COMPARED_SIZE];
     if (drawn->is_folded)
         fprintf(stderr, "krait flame: %s compared\n",
                 drawn->sources[0].counts_samples ? "samples are" : "times are");
@@ -416,11 +417,8 @@ static void tell_compared(const struct flame_options *o, const struct drawn *dra
     else if (drawn->states)
         fputs("krait flame: time on the CPU is compared\n", stderr);
     else
-        krait_terminal_say(
-            NULL, 0,
-            "krait flame: comparing wall time, waits included: only %u of %u recordings %s on-CPU time "
-            "(krait record --kernel)",
-            drawn->clocked, drawn->count, drawn->clocked == 1 ? "has" : "have");
+        krait_terminal_say(NULL, 0, "krait flame: %s",
+                           krait_state_wall_compared(compared, drawn->clocked, drawn->count));
     if (judged)
         fputs("krait flame: grey frames changed no more than by chance (95% confidence)\n", stderr);
     else

@@ -6,6 +6,7 @@
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/report_diff.h"
+#include "cmd/state.h"
 
 #include <math.h>
 #include <string.h>
@@ -372,7 +373,7 @@ int krait_diff_print(const struct diff *d, const uint32_t *order, uint32_t shown
 
 static void note_recordings(const struct diff *d, struct krait_buf *notes)
 {
-    char before[KRAIT_FMT_SIZE], after[KRAIT_FMT_SIZE];
+    char before[KRAIT_FMT_SIZE], after[KRAIT_FMT_SIZE], compared[KRAIT_STATE_COMPARED_SIZE];
     krait_buf_fmt(notes, "%s before, %s after; ", krait_fmt_counted(before, d->before, "recording"),
                   krait_fmt_counted(after, d->recordings - d->before, "recording"));
     if (d->raised)
@@ -382,10 +383,7 @@ static void note_recordings(const struct diff *d, struct krait_buf *notes)
     else if (krait_diff_is_on_cpu(d))
         krait_buf_str(notes, "time on the CPU is compared\n");
     else
-        krait_buf_fmt(notes,
-                      "comparing wall time, waits included: only %u of %u recordings %s on-CPU time "
-                      "(krait record --kernel)\n",
-                      d->clocked, d->recordings, d->clocked == 1 ? "has" : "have");
+        krait_buf_fmt(notes, "%s\n", krait_state_wall_compared(compared, d->clocked, d->recordings));
 }
 
 static const char *thing(const struct diff *d)

@@ -128,3 +128,14 @@ void krait_state_note_stolen(struct krait_buf *notes, const struct krait_kernel_
             "CPU\n",
             krait_fmt_ns(ns, stolen), krait_fmt_share(share, stolen, all));
 }
+
+const char *krait_state_wall_compared(char out[KRAIT_STATE_COMPARED_SIZE], uint32_t clocked, uint32_t count)
+{
+    char those[KRAIT_FMT_SIZE] = "no recording has";
+    if (clocked)
+        snprintf(those, sizeof(those), "only %u of %u recordings %s", clocked, count,
+                 clocked == 1 ? "has" : "have");
+    snprintf(out, KRAIT_STATE_COMPARED_SIZE,
+             "comparing wall time, waits included: %s on-CPU time (krait record --kernel)", those);
+    return out;
+}

@@ -12,6 +12,8 @@
 #define KRAIT_STATE_TITLE(name, text, title, words) "|" title
 #define KRAIT_STATE_CHOICES                         (&("" KRAIT_WALL_STATES(KRAIT_STATE_TITLE))[1])
 
+enum { KRAIT_STATE_COMPARED_SIZE = 160 };
+
 /* What the waits for the GIL and the kernel's part say. Sets *out to NULL where the trace says nothing. What is
  * missing of the kernel's part is told on stderr. Returns 0 or a negative errno with err set. */
 int krait_state_wall(struct krait_wall **out, const struct krait_trace *trace, const char *verb,
@@ -25,6 +27,9 @@ int krait_state_parse(const char *text, uint32_t *states, struct krait_err *err)
 
 /* That the host of a virtual machine took time from the CPUs, where it did: a line. */
 void krait_state_note_stolen(struct krait_buf *notes, const struct krait_kernel_states *states);
+
+/* Why wall time is compared where only some of the recordings know on-CPU time: a note. */
+const char *krait_state_wall_compared(char out[KRAIT_STATE_COMPARED_SIZE], uint32_t clocked, uint32_t count);
 
 /* What the states of samples stand for: a note. */
 extern const char krait_state_of_samples[];

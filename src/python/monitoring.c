@@ -399,20 +399,20 @@ static inline PyObject *call_base(KRAIT_ARGS)
     return ((struct krait_monitoring_hook *)self)->base(self, args, nargs, names);
 }
 
-static inline PyObject *task_begin(KRAIT_ARGS, bool call)
+static inline PyObject *task_begin(KRAIT_ARGS, enum krait_tasks_begin how)
 {
     PyObject *result = call_base(self, args, nargs, names);
     struct krait_interp *in = hook_interp(self);
     const struct krait_code *slot = krait_code_find(in, args[0]);
     if (slot && slot->flags & KRAIT_CODE_TASK && slot->id)
-        krait_tasks_begun(in, args[0], call);
+        krait_tasks_begun(in, args[0], how);
     return result;
 }
 
 /* The task's event stands behind the throw, before what is raised. */
 static inline PyObject *task_thrown(KRAIT_ARGS)
 {
-    PyObject *result = task_begin(self, args, nargs, names, false);
+    PyObject *result = task_begin(self, args, nargs, names, KRAIT_TASKS_THROW);
     krait_unreported_throw(args[0]);
     return result;
 }
@@ -465,8 +465,8 @@ static PyObject *task_call(KRAIT_ARGS)
     return result;
 }
 
-KRAIT_HOOK(task_start, task_begin(self, args, nargs, names, true))
-KRAIT_HOOK(task_resume, task_begin(self, args, nargs, names, false))
+KRAIT_HOOK(task_start, task_begin(self, args, nargs, names, KRAIT_TASKS_CALL))
+KRAIT_HOOK(task_resume, task_begin(self, args, nargs, names, KRAIT_TASKS_RESUME))
 KRAIT_HOOK(task_throw, task_thrown(self, args, nargs, names))
 KRAIT_HOOK(task_return, task_end(self, args, nargs, names, KRAIT_task_leave_reason_returned))
 KRAIT_HOOK(task_yield, task_yields(self, args, nargs, names))

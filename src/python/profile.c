@@ -114,7 +114,7 @@ static void look_at_begin(struct krait_interp *in, PyObject *code, uint32_t even
 {
     const struct krait_code *slot = in->sees_tasks ? krait_code_find(in, code) : NULL;
     if (slot && slot->flags & KRAIT_CODE_TASK && slot->id)
-        krait_tasks_begun(in, code, event == KRAIT_EVENT_python_call);
+        krait_tasks_begun(in, code, event == KRAIT_EVENT_python_call ? KRAIT_TASKS_CALL : KRAIT_TASKS_RESUME);
 }
 
 /* Returns when the function ends: not before what was written of it. */

@@ -24,6 +24,9 @@ struct steps {
         uint32_t id, index;
         uint32_t begins; /* of the root that have not ended: it may call itself. 0: it has not gone on yet */
         uint32_t pauses; /* that there had been before it */
+        /* An exception was thrown past the root, into a coroutine that it awaits, and the root has not gone on since: how
+         * deep in the stack the root is, and the outermost coroutine that has gone on. 0: it has. */
+        uint32_t root_depth, on_depth;
     } steps[KRAIT_STEPS_MAX];
 };
 
@@ -65,7 +68,12 @@ static struct step *push_step(const struct krait_interp *in, const struct krait_
         of_thread->depth = 0;
     struct step *step = &of_thread->steps[of_thread->depth++];
     uint32_t index = (uint32_t)(task - in->tasks->tasks);
-    *step = (struct step){ task->address, task->root, task->id, index, begins, in->governor.pauses };
+    *step = (struct step){ .task = task->address,
+                           .root = task->root,
+                           .id = task->id,
+                           .index = index,
+                           .begins = begins,
+                           .pauses = in->governor.pauses };
     note_root();
     return step;
 }
@@ -80,6 +88,8 @@ bool krait_tasks_yielding(struct krait_interp *in, const void *code)
         of_thread->several = krait_several_of_frame(in, (PyObject *)code);
     if (of_thread->yielded_count < YIELDED)
         of_thread->yielded[of_thread->yielded_count++] = code;
+    if (last->on_depth)
+        return krait_tasks_depth() <= last->on_depth;
     return code == last->root || !last->begins;
 }
 
@@ -390,8 +400,35 @@ static void note_begin(struct krait_interp *in, PyObject *object, struct krait_a
         krait_several_note_group(in, object);
 }
 
-static void begin_step(struct krait_interp *in, PyObject *object, const void *code, bool call)
+/* Of a step that has just begun. */
+static void note_thrown(struct step *step, enum krait_tasks_begin how)
 {
+    bool may_be = how == KRAIT_TASKS_THROW ||
+                  (how == KRAIT_TASKS_RESUME && !krait_compat.version.monitoring && krait_tasks_is_inner());
+    uint32_t above = may_be ? krait_tasks_above_root(step->root) : 0;
+    if (!above)
+        return;
+    step->begins = 0;
+    step->on_depth = krait_tasks_depth();
+    step->root_depth = step->on_depth - above;
+}
+
+/* In a step: a coroutine begins or goes on. */
+static void count_begin(struct step *step, const void *code, enum krait_tasks_begin how)
+{
+    if (!step->on_depth) {
+        step->begins += step->root == code;
+    } else if (how != KRAIT_TASKS_CALL) {
+        step->on_depth = KRAIT_MIN(step->on_depth, krait_tasks_depth());
+        step->begins = step->on_depth <= step->root_depth;
+        step->on_depth = step->begins ? 0 : step->on_depth;
+    }
+}
+
+static void begin_step(struct krait_interp *in, PyObject *object, const void *code,
+                       enum krait_tasks_begin how)
+{
+    bool call = how == KRAIT_TASKS_CALL;
     struct krait_tasks_root root = root_at(in, object, code, call);
     struct krait_agent_task *task = krait_tasks_find(in->tasks, object);
     if (task && !is_same(task, &root, code, call)) {
@@ -406,15 +443,16 @@ static void begin_step(struct krait_interp *in, PyObject *object, const void *co
     if (task)
         note_begin(in, object, task, begins);
     task = krait_tasks_find(in->tasks, object);
-    const struct step *step = task ? push_step(in, task, root.code == task->root ? root.begins : 0) : NULL;
+    struct step *step = task ? push_step(in, task, root.code == task->root ? root.begins : 0) : NULL;
     if (!step)
         return;
+    note_thrown(step, how);
     uint8_t payload[KRAIT_BYTES_task_run];
     size_t n = krait_put_task_run(payload, &(struct krait_payload_task_run){ step->id });
     tell(in, KRAIT_EVENT_task_run, payload, n);
 }
 
-void krait_tasks_begun(struct krait_interp *in, const void *code, bool call)
+void krait_tasks_begun(struct krait_interp *in, const void *code, enum krait_tasks_begin how)
 {
     if (!in->tasks || in->governor.paused) /* by this very begin */
         return;
@@ -426,9 +464,9 @@ void krait_tasks_begun(struct krait_interp *in, const void *code, bool call)
     PyObject *task = current_task(in->tasks);
     struct step *last = last_step();
     if (task && last && last->task == task)
-        last->begins += last->root == code;
+        count_begin(last, code, how);
     else if (task)
-        begin_step(in, task, code, call);
+        begin_step(in, task, code, how);
     Py_XDECREF(task);
     PyErr_Restore(type, value, traceback);
     errno = saved_errno;
@@ -548,10 +586,19 @@ static void leave_step(struct krait_interp *in, const struct step *step, enum kr
     tell(in, KRAIT_EVENT_task_leave, payload, n);
 }
 
+/* Whether the root itself ends, or gives up the thread, and not a call of the same function within it. */
+static bool is_end_of_root(struct step *last, enum krait_event_enum_value how)
+{
+    if (last->on_depth)
+        return krait_tasks_depth() <=
+               (how == KRAIT_task_leave_reason_yielded ? last->on_depth : last->root_depth);
+    return !last->begins || !--last->begins;
+}
+
 void krait_tasks_ending(struct krait_interp *in, enum krait_event_enum_value how, PyObject *value)
 {
     struct step *last = last_step();
-    if (!last || !in->tasks || (last->begins && --last->begins))
+    if (!last || !in->tasks || !is_end_of_root(last, how))
         return;
     int saved_errno = errno;
     PyObject *type, *error, *traceback;

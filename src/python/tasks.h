@@ -44,8 +44,14 @@ void krait_tasks_look(struct krait_interp *in);
 /* Whether a function of C ends the wait for the future that it is called on. */
 bool krait_tasks_is_waker(const char *module, const char *name);
 
-/* A coroutine has just begun (call), or goes on. GIL held; keeps errno and the exception. */
-void krait_tasks_begun(struct krait_interp *in, const void *code, bool call);
+enum krait_tasks_begin {
+    KRAIT_TASKS_CALL,
+    KRAIT_TASKS_RESUME, /* before Python 3.12 this may be a throw, too */
+    KRAIT_TASKS_THROW,
+};
+
+/* A coroutine has just begun, or goes on. GIL held; keeps errno and the exception. */
+void krait_tasks_begun(struct krait_interp *in, const void *code, enum krait_tasks_begin how);
 /* A coroutine is about to yield, in a step; it is the innermost frame, if no other has yielded. Returns whether the step ends
  * by that. GIL held; keeps errno and the exception. hot path */
 bool krait_tasks_yielding(struct krait_interp *in, const void *code);

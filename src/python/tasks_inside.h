@@ -107,6 +107,11 @@ struct krait_tasks_root {
 uint32_t krait_tasks_count_frames(PyObject *frame, const void *code, const PyObject *last);
 /* Whether the coroutine that has just begun was begun by another one, or a generator. Leaves no exception. */
 bool krait_tasks_is_inner(void);
+/* How many frames the stack has. */
+uint32_t krait_tasks_depth(void);
+/* An exception was thrown into the top frame from outside of its task: how many frames that is above the task's root, of which
+ * this is the code. 0: it is the root, or the root is not in the stack. Leaves no exception. */
+uint32_t krait_tasks_above_root(const void *root);
 /* The coroutine that a task was made with; if that is not recorded, `code`, which has just begun in it (call), or goes on.
  * Leaves no exception. May define functions: what was found of tasks is no longer valid. */
 struct krait_tasks_root krait_tasks_find_root(struct krait_interp *in, PyObject *task, const void *code,

@@ -25,18 +25,56 @@ uint32_t krait_tasks_count_frames(PyObject *frame, const void *code, const PyObj
     return is_reached ? n : 0;
 }
 
+/* Whether code may be suspended. Leaves no exception. */
+static bool suspends(PyObject *code)
+{
+    if (!krait_compat.version.monitoring)
+        return krait_code_suspends(code);
+    PyObject *flags = PyObject_GetAttrString(code, "co_flags");
+    bool is = flags && PyLong_AsLong(flags) & KRAIT_CO_SUSPENDS;
+    Py_XDECREF(flags);
+    PyErr_Clear();
+    return is;
+}
+
 bool krait_tasks_is_inner(void)
 {
     PyObject *frame = (PyObject *)PyEval_GetFrame(), *back = frame ? krait_frame_back(frame) : NULL;
-    PyObject *code = back ? krait_frame_code(back) : NULL, *flags = NULL;
-    if (code)
-        flags = PyObject_GetAttrString(code, "co_flags");
-    bool is = flags && PyLong_AsLong(flags) & KRAIT_CO_SUSPENDS;
-    Py_XDECREF(flags);
+    PyObject *code = back ? krait_frame_code(back) : NULL;
+    bool is = code && suspends(code);
     Py_XDECREF(code);
     Py_XDECREF(back);
-    PyErr_Clear();
     return is;
+}
+
+uint32_t krait_tasks_depth(void)
+{
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    uint32_t n = 0;
+    for (Py_XINCREF(frame); frame; n++) {
+        PyObject *back = krait_frame_back(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return n;
+}
+
+/* The loop calls the root, and from there to the top each frame awaits the next one. */
+uint32_t krait_tasks_above_root(const void *root)
+{
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    uint32_t above = 0;
+    Py_XINCREF(frame);
+    for (uint32_t i = 0; frame; i++) {
+        PyObject *code = krait_frame_code(frame);
+        PyObject *back = code && suspends(code) ? krait_frame_back(frame) : NULL;
+        if (code == root)
+            above = i;
+        Py_XDECREF(code);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return above;
 }
 
 /* An interpreter's own coroutine, or a generator that stands for one: others have no frames. New reference or NULL. */

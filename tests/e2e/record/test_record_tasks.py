@@ -193,6 +193,67 @@ def test_a_task_that_is_cancelled_before_it_begins_begins_once(record, python):
     assert told == ["python:throw" if python.number >= (3, 12) else "python:call"]
 
 
+THROWN = """
+import asyncio
+
+class Passes:
+    def __await__(self): yield
+
+async def raises(n):
+    await (raises(n - 1) if n else asyncio.sleep(10))
+
+async def swallows(n):
+    try: await (swallows(n - 1) if n else asyncio.sleep(10))
+    except asyncio.CancelledError: pass
+
+async def goes_on(n):
+    try: await (goes_on(n - 1) if n else asyncio.sleep(10))
+    except asyncio.CancelledError:
+        await asyncio.sleep(0)
+        raise
+
+async def drives(n):
+    if n > 1: await drives(n - 1)
+    elif n == 1:
+        try: await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            one = drives(0)
+            one.send(None)
+            try: one.throw(KeyError())
+            except KeyError: raise asyncio.CancelledError
+    elif n == 0: await drives(-1)
+    else: await Passes()
+
+async def main():
+    for function in (raises, swallows, goes_on, drives):
+        task = asyncio.get_running_loop().create_task(function(2))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+asyncio.run(main())
+"""
+
+
+@pytest.mark.pythons(least=(3, 9))  # 3.8 does not link the frames that an exception is thrown past
+def test_a_task_is_one_though_its_root_calls_itself_and_is_thrown_into(record, python):
+    run = record.text(python, THROWN)
+    process = run.main
+    roots = {d["id"]: process.codes[d["coroutine"]].qualname for d in process.said("task:define") if d["coroutine"]}
+    (thread,) = [t for t in process.threads if any(e.name == "task:run" for e in t.read())]
+    steps = {}
+    for task, reason in runs(thread):
+        steps.setdefault((roots[task], task), []).append(reason)
+    found = [(root, reasons) for (root, _), reasons in steps.items() if root in THROWN]
+    assert [step for step in found if step[0] != "main"] == [
+        ("raises", ["future", "raised"]),
+        ("swallows", ["future", "returned"]),
+        ("goes_on", ["future", "yielded", "yielded", "yielded", "raised"]),
+        ("drives", ["future", "raised"]),
+    ]
+    process.check_balanced()
+
+
 def test_no_tasks_leaves_them_out(record, any_python):
     run = record.text(any_python, PROGRAM, options=["--no-tasks"])
     assert not [e for t in run.main.threads for e in t.read() if e.name.startswith("task:")]

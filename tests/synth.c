@@ -6,6 +6,7 @@
  *
  *   process PID NAME [PPID [COMMAND]]        a new process; what follows is in it
  *   code ID python|c|exception|name MODULE QUALNAME FILE LINE [SITE SITELINE]   ("-" is an empty string)
+ *   suspends ID KIND                         code:suspends in the definitions, KIND a number
  *   cost PYTHON_INSIDE PYTHON_OUTSIDE C_INSIDE C_OUTSIDE   process:cost in the definitions, ns
  *   thread TID [NAME]                        a new stream, or goes on with the one of this tid
  *   TIME call|resume|throw|ccall ID          TIME in ns, or with us, ms, s
@@ -249,6 +250,14 @@ static void do_cost(struct synth *s, char **w)
     define(s, KRAIT_EVENT_process_cost, payload, sizeof(payload));
 }
 
+static void do_suspends(struct synth *s, char **w)
+{
+    uint8_t payload[KRAIT_BYTES_code_suspends];
+    krait_put_code_suspends(payload, &(struct krait_payload_code_suspends){ .code = (uint32_t)number(s, w, 1),
+                                                                            .as = (uint8_t)number(s, w, 2) });
+    define(s, KRAIT_EVENT_code_suspends, payload, sizeof(payload));
+}
+
 static void do_task(struct synth *s, char **w)
 {
     uint8_t payload[KRAIT_PAYLOAD_MAX];
@@ -443,6 +452,8 @@ static void do_line(struct synth *s, char *line)
         do_cost(s, words);
     } else if (strcmp(words[0], "exit") == 0) {
         do_exit(s, words);
+    } else if (strcmp(words[0], "suspends") == 0) {
+        do_suspends(s, words);
     } else if (strcmp(words[0], "task") == 0) {
         do_task(s, words);
     } else {

@@ -301,7 +301,8 @@ static bool needs_steps(const struct krait_search *search)
 {
     bool any = search->has_switches;
     for (uint32_t i = 0; i < search->options->rule_count; i++)
-        any |= search->sought[i].has_coroutines || search->options->rules[i].is_of_steps;
+        any |= search->options->rules[i].is_of_steps ? search->options->rules[i].key != NULL
+                                                     : search->sought[i].has_coroutines;
     return any;
 }
 

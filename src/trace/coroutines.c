@@ -41,10 +41,10 @@ struct task_step {
     bool has_begun; /* something has begun there: what follows there, an exception was thrown to */
 };
 
+/* A recording may have millions. */
 struct task_event {
-    uint64_t t_ns;
+    uint64_t t_ns : 63, is_run : 1;
     uint32_t task;
-    bool is_run;
 };
 
 struct krait_coroutines {
@@ -60,8 +60,9 @@ struct krait_coroutines {
     struct task_step steps[KRAIT_STEPS_MAX];
     uint32_t depth;
     struct node *nodes;
-    uint32_t node_count, node_cap, free_node, calls;
-    struct krait_map node_of_task; /* by id: the index, plus 1 */
+    uint32_t node_count, node_cap, next_free, calls;
+    struct krait_map node_of_task; /* by id: the index, plus 1; 0: none */
+    size_t most_tasks;             /* of krait_map_trim */
     uint32_t next_omit;
     struct left *left;
     uint32_t left_cap, age; /* 0: nothing was left */
@@ -93,7 +94,8 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
         return 0;
     if (!KRAIT_GROW(c->events, c->event_cap, c->event_count + 1))
         return -ENOMEM;
-    c->events[c->event_count++] = (struct task_event){ t_ns, is_run ? run.task : leave.task, is_run };
+    c->events[c->event_count++] =
+        (struct task_event){ .t_ns = t_ns, .is_run = is_run, .task = is_run ? run.task : leave.task };
     return 0;
 }
 
@@ -121,7 +123,7 @@ int krait_coroutines_new(struct krait_coroutines **out, const struct krait_trace
     struct krait_damage ignored = { 0 }; /* who walks the thread is told */
     c->trace = trace;
     c->image = krait_image_of(trace, thread);
-    c->pending = c->yielded = c->free_node = NONE;
+    c->pending = c->yielded = c->next_free = NONE;
     c->is_blind = was_paused(trace);
     events.wanted[KRAIT_EVENT_task_run] = events.wanted[KRAIT_EVENT_task_leave] = true;
     int rc = 0;
@@ -147,16 +149,22 @@ bool krait_coroutines_has(const struct krait_coroutines *c, uint32_t place, uint
 /* NONE: memory is out. */
 static uint32_t new_node(struct krait_coroutines *c, struct node node)
 {
-    uint32_t index = c->free_node;
+    uint32_t index = c->next_free;
     if (index == NONE && !KRAIT_GROW(c->nodes, c->node_cap, c->node_count + 1))
         return NONE;
     if (index == NONE)
         index = c->node_count++;
     else
-        c->free_node = c->nodes[index].awaits;
+        c->next_free = c->nodes[index].awaits;
     node.call = ++c->calls;
     c->nodes[index] = node;
     return index;
+}
+
+static void free_node(struct krait_coroutines *c, uint32_t index)
+{
+    c->nodes[index] = (struct node){ .awaits = c->next_free };
+    c->next_free = index;
 }
 
 /* With what it awaits: that has ended before, or is closed with it. */
@@ -166,12 +174,23 @@ static void remove_node(struct krait_coroutines *c, uint32_t index)
     if (c->nodes[by].awaits == index)
         c->nodes[by].awaits = NONE;
     while (index < MIXED) {
-        struct node *node = &c->nodes[index];
-        uint32_t next = node->awaits;
-        *node = (struct node){ .awaits = c->free_node };
-        c->free_node = index;
+        uint32_t next = c->nodes[index].awaits;
+        free_node(c, index);
         index = next;
     }
+}
+
+/* What awaits nothing, and is not known again where it goes on. */
+static void forget_task(struct krait_coroutines *c, uint32_t index)
+{
+    uint64_t *known = krait_map_get(&c->node_of_task, c->nodes[index].task);
+    if (known)
+        *known = 0;
+    for (uint32_t i = 0; i < c->depth; i++) {
+        if (c->steps[i].node == index)
+            c->steps[i].node = NONE;
+    }
+    free_node(c, index);
 }
 
 static void forget_all(struct krait_coroutines *c)
@@ -181,8 +200,9 @@ static void forget_all(struct krait_coroutines *c)
         return;
     krait_map_done(&c->node_of_task);
     c->node_of_task = (struct krait_map){ 0 };
+    c->most_tasks = 0;
     c->node_count = c->depth = 0;
-    c->free_node = c->pending = c->yielded = NONE;
+    c->next_free = c->pending = c->yielded = NONE;
     for (uint32_t i = 0; i < c->count; i++)
         c->entries[i].node = NONE;
 }
@@ -355,8 +375,9 @@ static void resolve(struct krait_coroutines *c)
 static uint32_t node_of_task(struct krait_coroutines *c, uint32_t id)
 {
     const uint64_t *known = krait_map_get(&c->node_of_task, id);
-    if (known)
+    if (known && *known)
         return (uint32_t)*known - 1;
+    krait_map_trim(&c->node_of_task, &c->most_tasks);
     uint32_t index =
         new_node(c, (struct node){ .func = NONE, .awaited_by = NONE, .awaits = NONE, .task = id });
     if (index != NONE && krait_map_put(&c->node_of_task, id, (uint64_t)index + 1))
@@ -525,7 +546,10 @@ static void end_node(struct krait_coroutines *c, const struct entry *entry, uint
     step->place = entry->node;
     step->task = task_of(c, node->task);
     if (kind != KRAIT_OP_YIELD) {
+        uint32_t by = node->awaited_by;
         remove_node(c, entry->node);
+        if (c->nodes[by].func == NONE && c->nodes[by].awaits == NONE)
+            forget_task(c, by);
         return;
     }
     node->is_open = false;

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, verb_json
+from peak import peak_kib
 
 PROGRAM = """
 import asyncio, json, time, types
@@ -227,3 +228,14 @@ def test_what_ends_while_nothing_is_recorded_is_not_paired(record, krait, python
     assert [call["key"] for call in calls(krait, run, "read")] == ["3"]
     (row,) = verb_json(krait, "intervals", run.path, "--call", "__main__.read")["rows"]
     assert (row["intervals"], row["no_start"], row["no_stop"]) == (1, 1, 1)
+
+
+def test_tasks_that_have_ended_take_no_memory(krait, synth):
+    tasks = 12_000
+    each = (f"{i * 4}us call 1\n{i * 4 + 1}us run {i}\n{i * 4 + 2}us leave {i} 3\n{i * 4 + 3}us return\n" for i in range(1, tasks + 1))
+    folder = synth(f"process 7 python3\ncode 1 python m work m.py 1\nsuspends 1 0\nthread 7\n{''.join(each)}exit 0 0\n")
+    (row,) = verb_json(krait, "intervals", folder, "--call", "m.work")["rows"]
+    assert (row["intervals"], row["no_start"], row["no_stop"]) == (tasks, 0, 0)
+    report = peak_kib(krait, "report", folder)
+    for options in ([], ["--steps"]):
+        assert (peak_kib(krait, "intervals", folder, "--call", "m.work", *options) - report) * 1024 < 112 * tasks, options

@@ -91,10 +91,11 @@ def _note_event(span_id, name, attributes=None, timestamp=None):
         _mark(name, **_event_fields(span_id, attributes))
 
 
-def _add_event(add_event, span_id, *given, **named):
-    """The add_event of a span that is open, before that which it had."""
+def _add_event(add_event, span, span_id, *given, **named):
+    """The add_event of a span, before that which it had. A span that has ended takes no events, and OpenTelemetry says so."""
     try:
-        _note_event(span_id, *given, **named)
+        if span.is_recording():
+            _note_event(span_id, *given, **named)
     except Exception:  # OpenTelemetry says what is wrong with it
         pass
     return add_event(*given, **named)
@@ -159,7 +160,7 @@ class SpanProcessor(_SpanProcessor):
         span_id, known = context.span_id, self._open
         live = _ref(span, lambda _: known.pop(span_id, None))  # the program has dropped it without an end
         known[span_id] = opened, live, span.name, attributes, len(links)
-        span.add_event = _partial(_add_event, span.add_event, "%016x" % span_id)
+        span.add_event = _partial(_add_event, span.add_event, span, "%016x" % span_id)
         return opened, [_link_id(context), *(_link_id(link.context) for link in links[:_MOST_LINKS])]
 
     def _end(self, span):

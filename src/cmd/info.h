@@ -46,7 +46,8 @@ struct info_declared {
 struct loss {
     const char *reason, *advice;
     uint64_t count;
-    bool of_packets; /* else of events */
+    bool of_packets;  /* else of events */
+    bool is_anywhere; /* of a part: it may be outside of it; the count is the recording's */
 };
 
 /* The largest value of this entry in the environments of the recording's traces; 0 if none has it. */

@@ -3,6 +3,7 @@
  * `krait info`: what its text and its JSON both tell.
  */
 #include "cmd/info.h"
+#include "event/event.h"
 
 #include <string.h>
 
@@ -14,27 +15,77 @@ uint64_t krait_info_most_of(const struct info *info, const char *name)
     return (uint64_t)most;
 }
 
-/* Of a part, only the packets tell what was lost. */
-static bool has_reasons(const struct info *info)
+static bool is_reason(const struct krait_trace_lost *lost, uint32_t reason)
 {
-    return info->trace && !info->is_part;
+    return strcmp(lost->reason, krait_enum_find("lost_reason", reason)->label) == 0;
+}
+
+/* What packets tell of, and where: of the kernel's, and of those of a process that found no room in its ring, or on the disk. */
+static bool is_of_packets(const struct krait_trace_lost *lost, bool of_kernel)
+{
+    if (of_kernel || lost->of_kernel)
+        return of_kernel && lost->of_kernel;
+    return is_reason(lost, KRAIT_lost_reason_ring_full) || is_reason(lost, KRAIT_lost_reason_disk);
+}
+
+/* Packets do not tell why: that is known if there is one reason in the whole recording. */
+static struct loss loss_of_packets(const struct info *info, bool of_kernel, uint64_t count)
+{
+    struct loss loss = { .reason = "discarded events",
+                         .advice = "the tracer's buffers were full; make them larger",
+                         .count = count };
+    uint32_t reasons = 0;
+    for (uint32_t i = 0; info->trace && i < info->trace->lost_count; i++) {
+        const struct krait_trace_lost *lost = &info->trace->lost[i];
+        if (!is_of_packets(lost, of_kernel) || ++reasons > 1)
+            continue;
+        loss.reason = lost->reason;
+        loss.advice = lost->advice;
+    }
+    if (reasons > 1) {
+        loss.reason = "discarded events";
+        loss.advice = "krait info without a range tells for which reasons";
+    }
+    return loss;
+}
+
+/* Of a recording's loss, as such. Of a part: of what no packet tells, it is not known whether it is in it. */
+static struct loss loss_of_recording(const struct info *info, uint32_t i)
+{
+    const struct krait_trace_lost *lost = &info->trace->lost[i];
+    bool is_told = info->is_part && is_of_packets(lost, lost->of_kernel);
+    return (struct loss){ .reason = lost->reason,
+                          .advice = lost->advice,
+                          .count = is_told ? 0 : lost->count,
+                          .is_anywhere = info->is_part };
+}
+
+enum { OF_PACKETS = 3 };
+
+static uint32_t first_of_recording(const struct info *info)
+{
+    return info->trace && !info->is_part ? 0 : OF_PACKETS;
 }
 
 uint32_t krait_info_loss_count(const struct info *info)
 {
-    return has_reasons(info) ? info->trace->lost_count : 2;
+    return first_of_recording(info) + (info->trace ? info->trace->lost_count : 0);
 }
 
 struct loss krait_info_loss_at(const struct info *info, uint32_t i)
 {
-    if (has_reasons(info))
-        return (struct loss){ info->trace->lost[i].reason, info->trace->lost[i].advice,
-                              info->trace->lost[i].count, false };
+    uint32_t first = first_of_recording(info);
+    uint64_t of_kernel = info->trace ? info->kernel.lost_events : 0;
+    if (i >= first)
+        return loss_of_recording(info, i - first);
     if (i == 0)
-        return (struct loss){ "discarded events", "the tracer's buffers were full; make them larger",
-                              info->count.lost_events, false };
-    return (struct loss){ "discarded packets", "the tracer overwrote or lost whole packets",
-                          info->count.lost_packets, true };
+        return loss_of_packets(info, false, info->count.lost_events - of_kernel);
+    if (i == 1)
+        return loss_of_packets(info, true, of_kernel);
+    return (struct loss){ .reason = "discarded packets",
+                          .advice = "the tracer overwrote or lost whole packets",
+                          .count = info->count.lost_packets,
+                          .of_packets = true };
 }
 
 /* The first trace that has a text of this name; "" where none has. */

@@ -10,19 +10,27 @@
 #include "cmd/info.h"
 #include "cmd/omitted.h"
 
-static void json_losses(struct info *info)
+/* Returns how many events they are. */
+static uint64_t json_losses_of(struct info *info, const char *key, bool anywhere)
 {
     uint64_t events = 0;
-    krait_json_key_open(&info->out, "lost", '{');
+    krait_json_key_open(&info->out, key, '{');
     for (uint32_t i = 0; i < krait_info_loss_count(info); i++) {
         struct loss loss = krait_info_loss_at(info, i);
-        if (!loss.count)
+        if (!loss.count || loss.is_anywhere != anywhere)
             continue;
         krait_json_key_u64(&info->out, loss.reason, loss.count);
         events += loss.of_packets ? 0 : loss.count;
     }
     krait_buf_char(&info->out, '}');
+    return events;
+}
+
+static void json_losses(struct info *info)
+{
+    uint64_t events = json_losses_of(info, "lost", false);
     krait_json_lost_events(&info->out, events);
+    json_losses_of(info, "lost_anywhere", true);
 }
 
 static void json_kernel(struct info *info)

@@ -276,8 +276,8 @@ static void print_losses(struct info *info)
             continue;
         any = true;
         label(info, "lost");
-        krait_buf_fmt(&info->out, "%s%s, %s%s", info->red, krait_fmt_count(buf, loss.count), loss.reason,
-                      info->plain);
+        krait_buf_fmt(&info->out, "%s%s, %s%s%s", info->red, krait_fmt_count(buf, loss.count), loss.reason,
+                      loss.is_anywhere ? ", in the whole recording" : "", info->plain);
         add_wrapped(info, loss.advice);
         krait_buf_char(&info->out, '\n');
     }

@@ -211,10 +211,13 @@ def test_a_range_has_the_facts_of_that_time(krait, synth, info):
     whole, early = info(folder), info(folder, "--until", "350ms")
     assert late["events"] + early["events"] == whole["events"] and late["packets"] + early["packets"] >= whole["packets"]
     assert late["bytes"] < whole["bytes"] and 99_000_000 <= late["duration_ns"] <= 101_000_000
+    assert early["lost"] == {"ring full": 7} and early["lost_events"] == 7 and early["lost_anywhere"] == late["lost_anywhere"] == {"displaced": 5}
+    assert late["lost"] == {} and late["lost_events"] == 0 and whole["lost_anywhere"] == {}
     within = info(folder, "--within", "f:last")
     assert {c["name"] for c in within["event_classes"]} >= {"python:call"} and within["duration_ns"] <= 1_000_000
     text = subprocess.run([krait, "info", folder, "--within", "f:last"], capture_output=True, text=True, check=True)
     assert re.search(r"range +from 304\.0 ms to 305\.0 ms after the recording began", text.stdout) and "within f, 1001 of 1001" in text.stderr
+    assert re.search(r"lost +5, displaced, in the whole recording\n +the program set", text.stdout)
     empty = subprocess.run([krait, "info", folder, "--from", "100s"], capture_output=True, text=True, check=True).stdout
     assert "range      from 100.0 s after the recording began\n  events     0 in 4 streams, 0 packets\n" in empty and "0 processes, 0 threads" in empty
     for options, why in [(["--within", "ff"], "did you mean 'f'?"), (["--from", "2s", "--until", "1s"], "the range is empty"), (["--within", "f", "--from", "1s"], "it is a range itself")]:

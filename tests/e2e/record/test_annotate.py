@@ -362,8 +362,10 @@ for wrong in (lambda: odd.add_event(), lambda: odd.add_event("a", unknown=1)):
         assert "lambda" in str(e)
     else:
         raise AssertionError
+kept = odd.add_event
 odd.end()
 assert odd.add_event is other.add_event
+kept("late")  # OpenTelemetry warns that the span has ended
 gc.collect()
 assert not processor._open  # not the one either that the program has dropped
 provider.shutdown()
@@ -401,6 +403,7 @@ def test_opentelemetrys_spans_are_spans_with_all_that_they_have(said, python, kr
     names = {p["id"]: p["name"]["label"] for e, p in events if e == "span:rename"}
     assert names == {request["id"]: "GET /orders", detached["id"]: "detached, ended"}
     marks = [p for e, p in events if e == "user:mark"]
+    assert "late" not in [mark["text"] for mark in marks]
     assert is_in(marks, "cache miss") == {"span_id": ids["span_id"], "keys": ["a", "b"]}
     raised = is_in(marks, "exception")
     assert (raised["span_id"], raised["exception.type"], raised["exception.message"]) == (printed["bad"][1], "ValueError", "no such order")

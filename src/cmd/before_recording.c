@@ -20,36 +20,52 @@
 #define PRELOAD "libkrait-preload.so"
 #define AGENT   "_agent.abi3.so"
 
-static bool preload_in(const char *dir, char *path, size_t size)
+/* `hidden`: also where this user may not look, so that the reason is told. */
+static bool preload_in(const char *dir, bool hidden, char *path, size_t size)
 {
     int n = snprintf(path, size, "%s/" PRELOAD, dir);
-    return n > 0 && (size_t)n < size && (access(path, F_OK) == 0 || errno == EACCES);
+    return n > 0 && (size_t)n < size && (access(path, F_OK) == 0 || (hidden && errno == EACCES));
+}
+
+/* Of a package: behind the prefix a pattern of folders, and where it is in these. */
+struct package_place {
+    const char *folders, *below;
+};
+
+static bool preload_below(const struct package_place *place, const char *prefix, bool hidden, char *path,
+                          size_t size)
+{
+    char text[PATH_MAX];
+    glob_t matches = { 0 };
+    bool found = false;
+    if (snprintf(text, sizeof(text), "%s%s", prefix, place->folders) >= (int)sizeof(text))
+        return false;
+    if (glob(text, 0, NULL, &matches) == 0) {
+        for (size_t m = 0; m < matches.gl_pathc && !found; m++)
+            found =
+                snprintf(text, sizeof(text), "%s%s", matches.gl_pathv[m], place->below) < (int)sizeof(text) &&
+                preload_in(text, hidden, path, size);
+    }
+    globfree(&matches);
+    return found;
 }
 
 /* Installed as a wheel or by meson: in the Python package of some version below the prefix. */
-static bool preload_in_packages(const char *prefix, char *path, size_t size)
+static bool preload_in_packages(const char *prefix, bool hidden, char *path, size_t size)
 {
-    static const char *const patterns[] = { KRAIT_PACKAGE_DIR,
-                                            "lib/python3*/site-packages/krait",
-                                            "lib/python3*/dist-packages/krait",
-                                            "lib/python3/dist-packages/krait",
-                                            "lib64/python3*/site-packages/krait",
-                                            "local/lib/python3*/dist-packages/krait",
-                                            "lib/*/krait",
-                                            "lib/krait" };
-    bool found = false;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(patterns) && !found; i++) {
-        char pattern[PATH_MAX];
-        glob_t matches = { 0 };
-        if (snprintf(pattern, sizeof(pattern), "%s/%s", prefix, patterns[i]) >= (int)sizeof(pattern))
-            continue;
-        if (glob(pattern, 0, NULL, &matches) == 0) {
-            for (size_t m = 0; m < matches.gl_pathc && !found; m++)
-                found = preload_in(matches.gl_pathv[m], path, size);
-        }
-        globfree(&matches);
+    static const struct package_place places[] = { { "/" KRAIT_PACKAGE_DIR, "" },
+                                                   { "/lib/python3*", "/site-packages/krait" },
+                                                   { "/lib/python3*", "/dist-packages/krait" },
+                                                   { "/lib/python3", "/dist-packages/krait" },
+                                                   { "/lib64/python3*", "/site-packages/krait" },
+                                                   { "/local/lib/python3*", "/dist-packages/krait" },
+                                                   { "/lib/*/krait", "" },
+                                                   { "/lib/krait", "" } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(places); i++) {
+        if (preload_below(&places[i], prefix, hidden, path, size))
+            return true;
     }
-    return found;
+    return false;
 }
 
 static int check_readable(const char *path, struct krait_err *err)
@@ -88,31 +104,30 @@ static int check_whole(const char *path, struct krait_err *err)
     return rc;
 }
 
+static bool find(const char *beside, const char *prefix, bool hidden, char *path, size_t size)
+{
+    return preload_in(beside, hidden, path, size) || preload_in_packages(prefix, hidden, path, size);
+}
+
 int krait_before_find_preload(char *path, size_t size, struct krait_err *err)
 {
-    char dir[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 32);
+    char command[PATH_MAX], prefix[PATH_MAX], beside[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", command, sizeof(command) - 32);
     if (n < 0)
         return krait_err_errno(err, "cannot read /proc/self/exe");
-    dir[n] = '\0';
-    KRAIT_AUTO_FREE char *command = strdup(dir);
-    *strrchr(dir, '/') = '\0';
-    size_t len = strlen(dir);
-    strcpy(dir + len, "/python/krait"); /* the build folder */
-    bool found = preload_in(dir, path, size);
-    dir[len] = '\0';
-    char *slash = strrchr(dir, '/');
-    if (!found && slash) {
-        *slash = '\0';
-        found = preload_in_packages(dir, path, size);
-    }
-    if (found)
+    command[n] = '\0';
+    strcpy(prefix, command);
+    *strrchr(prefix, '/') = '\0';
+    strcat(strcpy(beside, prefix), "/python/krait"); /* the build folder */
+    if (*prefix)
+        *strrchr(prefix, '/') = '\0';
+    if (find(beside, prefix, false, path, size) || find(beside, prefix, true, path, size))
         return check_whole(path, err);
     return krait_err_set(err, -ENOENT,
                          "%s is alone: " PRELOAD " is neither beside it nor in a Python package below %s; "
                          "install krait whole (make install, or pip install), or link to the command "
                          "instead of copying it",
-                         command ? command : "krait", *dir ? dir : "/");
+                         command, *prefix ? prefix : "/");
 }
 
 int krait_before_set_environment(const struct krait_collector *collector, const char *preload, bool children,

@@ -44,7 +44,7 @@ void krait_probe_tracefs(struct krait_check *check)
 
 static void no_tracefs(struct krait_check *check)
 {
-    krait_check_value(check, "unknown: tracefs is not mounted, or not this user's");
+    krait_check_value(check, "unknown without tracefs");
     krait_check_fix(check, KRAIT_CHECK_WARN, "see tracefs");
 }
 

@@ -93,10 +93,16 @@ def test_a_link_to_the_command_is_whole(run, installed, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="to become another user")
-@pytest.mark.parametrize("part", PARTS)
-def test_a_part_that_cannot_be_read(installed, tmp_path, part):
-    command = installed("bin", *PARTS)
-    (command.parent / "python" / "krait" / part).chmod(0o600)
+@pytest.mark.parametrize("part, below", [*((part, "bin/python/krait") for part in PARTS), (PARTS[0], "lib/python3.9/site-packages/krait")])
+def test_a_part_that_cannot_be_read(installed, tmp_path, part, below):
+    """A file, or the packages of a Python where krait is installed."""
+    command, package = installed("bin", *PARTS), tmp_path / below
+    if package.parts[-2] == "site-packages":
+        package.parent.mkdir(parents=True)
+        (command.parent / "python" / "krait").rename(package)
+        package.parent.chmod(0o700)
+    else:
+        (package / part).chmod(0o600)
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_uid == os.geteuid() and str(folder).startswith("/tmp/pytest-of"):
             folder.chmod(0o755)
@@ -104,7 +110,7 @@ def test_a_part_that_cannot_be_read(installed, tmp_path, part):
         pytest.skip("another user cannot run a krait there")
     run = subprocess.run([command, "record", "--", "echo", "ran"], user=65534, capture_output=True, text=True, timeout=60)
     said = was_refused(run, NOT_RECORDED)
-    assert f"cannot read {command.parent}/python/krait/{part}: Permission denied; make krait's folder readable" in said
+    assert f"cannot read {package}/{part}: Permission denied; make krait's folder readable" in said
 
 
 def test_a_folder_that_the_loader_cannot_preload_from(run, installed):

@@ -13,6 +13,9 @@
  * a function to a thread; what the thread gives back is another object, from then on that of the work. In trio all waits end
  * by one function, which has the task (tasks.h). Sources: gevent/threadpool.py, trio/_threads.py, trio/_core/_thread_cache.py.
  *
+ * multiprocessing.pool has an ApplyResult in common, of which MapResult is one. Its workers begin by a function of C. Its own
+ * thread takes what they give back. Source: Lib/multiprocessing/pool.py.
+ *
  * On asyncio, anyio's threads begin the work by a function of C. Each has a queue.Queue, out of which it takes tuples that have
  * the future; it gives the result back by call_soon_threadsafe(), and last tells the queue that the task is done. krait looks
  * at these functions, which others call too, only once anyio hands work to threads. uvloop's call_soon_threadsafe() is of C:
@@ -38,6 +41,8 @@ enum stage {
     REPORT, /* done, if this thread has begun it; the object is the future, or the queue that it came from */
     GET,    /* start, if it is work at all: the thread may also use queues of its own */
     TAKE,   /* result, after which the future is no longer used */
+    CHUNK,  /* done, if it is the last part of a MapResult */
+    READY,  /* result, if ApplyResult.get asks and it is there */
     LOOK,   /* work will come through functions that others call too */
 };
 
@@ -56,6 +61,10 @@ static const struct {
     { "concurrent.futures._base", "Future.__get_result", RESULT, "self", NULL, 0, false },
     { "concurrent.futures._base", "Future._get_snapshot", RESULT, "self", NULL, 0,
       false }, /* 3.15's asyncio */
+    { "multiprocessing.pool", "ApplyResult.__init__", SUBMIT, "self", NULL, 0, false },
+    { "multiprocessing.pool", "ApplyResult._set", DONE, "self", NULL, 0, false },
+    { "multiprocessing.pool", "MapResult._set", CHUNK, "self", NULL, 0, false },
+    { "multiprocessing.pool", "ApplyResult.ready", READY, "self", NULL, 0, false },
     { "gevent.threadpool", "ThreadResult.__init__", SUBMIT, "self", NULL, 0, false },
     { "gevent.threadpool", "_WorkerGreenlet.__run_task", START, "thread_result", NULL, 0, false },
     { "gevent.threadpool", "ThreadResult.set", DONE, "self", NULL, 0, false },
@@ -87,7 +96,7 @@ static __thread struct {
 uint64_t krait_work_of(const struct krait_interp *in, const char *module, const char *name)
 {
     static const char *const packages[] = {
-        "concurrent.", "trio.", "gevent.", "anyio.", "queue", "asyncio."
+        "concurrent.", "multiprocessing.pool", "trio.", "gevent.", "anyio.", "queue", "asyncio."
     };
     bool is_one = false;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(packages); i++)
@@ -189,6 +198,41 @@ static uint64_t id_taken(struct krait_interp *in, const void *future, const void
     return id;
 }
 
+/* `result` runs its _set(), which counts down first. */
+static uint64_t id_last_chunk(struct krait_interp *in, const void *result, const void *from)
+{
+    uint64_t id = known(in, result);
+    PyObject *left = id ? krait_args_plain_attr((PyObject *)from, "_number_left") : NULL;
+    bool is_last = left && PyLong_Check(left) && PyLong_AsLong(left) == 1;
+    Py_XDECREF(left);
+    PyErr_Clear();
+    return is_last ? id : 0;
+}
+
+static bool is_called_by(const char *module, const char *class, const char *name)
+{
+    PyObject *frame = (PyObject *)PyEval_GetFrame(), *caller = frame ? krait_frame_back(frame) : NULL;
+    PyObject *code = caller ? krait_frame_code(caller) : NULL;
+    PyObject *wanted = code ? krait_tasks_code(krait_module(module), class, name, NULL) : NULL;
+    bool is_it = code && code == wanted;
+    Py_XDECREF(wanted);
+    Py_XDECREF(code);
+    Py_XDECREF(caller);
+    return is_it;
+}
+
+/* get() has waited. Other callers of ready() take nothing. */
+static uint64_t id_ready(struct krait_interp *in, const void *result, const void *from)
+{
+    uint64_t id = known(in, result);
+    PyObject *event = id ? krait_args_plain_attr((PyObject *)from, "_event") : NULL;
+    PyObject *flag = event ? krait_args_plain_attr(event, "_flag") : NULL;
+    bool is_got = flag == Py_True && is_called_by("multiprocessing.pool", "ApplyResult", "get");
+    Py_XDECREF(flag);
+    Py_XDECREF(event);
+    return is_got ? id : 0;
+}
+
 static const struct {
     uint32_t event;
     uint64_t (*id)(struct krait_interp *in, const void *future, const void *from);
@@ -197,6 +241,7 @@ static const struct {
     [DONE] = { KRAIT_EVENT_work_done, id_known },         [RESULT] = { KRAIT_EVENT_work_result, id_known },
     [RETURN] = { KRAIT_EVENT_work_done, id_returned },    [REPORT] = { KRAIT_EVENT_work_done, id_reported },
     [TAKE] = { KRAIT_EVENT_work_result, id_taken },       [GET] = { KRAIT_EVENT_work_start, id_got },
+    [CHUNK] = { KRAIT_EVENT_work_done, id_last_chunk },   [READY] = { KRAIT_EVENT_work_result, id_ready },
 };
 
 static void put_work(struct krait_note *note, enum stage stage, const PyObject *future, const PyObject *from)
@@ -261,6 +306,7 @@ static bool is_of_others(const struct krait_interp *in, size_t i)
     PyObject *code = caller ? krait_frame_code(caller) : NULL;
     bool is_own = code && code == in->hands_work;
     Py_XDECREF(code);
+    Py_XDECREF(caller);
     return !is_own;
 }
 

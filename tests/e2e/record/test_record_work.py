@@ -63,9 +63,12 @@ BY_ANYIO = """
 """
 BY_ANYIO_ON_ASYNCIO = BY_ANYIO.replace('"trio"', '"asyncio"')
 OTHERS = """
-    import contextvars, queue
-    own = queue.Queue()
+    import contextvars, queue, weakref
+    own, seen = queue.Queue(), weakref.WeakSet()
+    class Local: pass
     def others():
+        local = Local()
+        seen.add(local)
         for n in range(3):
             own.put_nowait((contextvars.copy_context(), n, n, object()))
             own.get()
@@ -87,7 +90,7 @@ LIBRARIES = {
     "gevent": (BY_GEVENT, ["gevent"]),
     "trio": (BY_TRIO + TO_THREADS, ["trio", "anyio"]),
     "anyio": (BY_ANYIO + TO_THREADS, ["trio", "anyio"]),
-    "anyio on asyncio": (OTHERS + BY_ANYIO_ON_ASYNCIO + TO_THREADS, ["trio", "anyio"]),
+    "anyio on asyncio": (OTHERS + BY_ANYIO_ON_ASYNCIO + TO_THREADS + "    assert not seen, 'the frames are kept'\n", ["trio", "anyio"]),
     "anyio on asyncio, no C": (BY_ANYIO_ON_ASYNCIO + TO_THREADS, ["trio", "anyio"], "--no-c-calls"),
 }
 
@@ -121,6 +124,37 @@ def test_pools_of_processes_tell_what_is_in_their_own_process(record, python):
     )
     stages = [s for stages in by_id(run).values() for s, _ in stages]
     assert [stages.count(s) for s in STAGES] == [2, 0, 2, 2]
+
+
+BY_POOLS = """
+    import time
+    from multiprocessing import TimeoutError, get_context
+    from multiprocessing.pool import ThreadPool
+    def fail(): raise ValueError("no")
+    def use(pool):
+        assert pool.map(abs, [-1, -2, -3], chunksize=1) == [1, 2, 3]
+        try: pool.apply(fail)
+        except ValueError: pass
+        late = pool.apply_async(time.sleep, [0.05])
+        try: late.get(0)
+        except TimeoutError: pass
+        while not late.ready(): time.sleep(0.001)
+        assert pool.map(abs, []) == []
+    if __name__ == "__main__":
+        pools = [get_context("fork").Pool(2), ThreadPool(2)]
+        for pool in pools: use(pool)
+        for pool in pools: pool.terminate()
+"""
+
+
+@pytest.mark.few_pythons
+def test_pools_of_multiprocessing_tell_what_is_in_their_own_process(record, python):
+    run = record.text(python, BY_POOLS)
+    kinds = [STAGES[:1] + STAGES[2:], STAGES[:1] + STAGES[2:], ["work:submit", "work:done"], ["work:submit", "work:result"]]
+    works = by_id(run)
+    assert [[s for s, _ in works[n]] for n in sorted(works)] == kinds * 2
+    for stages in works.values():
+        assert [tid == run.main.pid for _, tid in stages] == [s != "work:done" for s, _ in stages]
 
 
 def test_work_is_left_out_with_the_tasks_or_the_functions(record, any_python):

@@ -301,8 +301,10 @@ static bool needs_steps(const struct krait_search *search)
 {
     bool any = search->has_switches;
     for (uint32_t i = 0; i < search->options->rule_count; i++)
-        any |= search->options->rules[i].is_of_steps ? search->options->rules[i].key != NULL
-                                                     : search->sought[i].has_coroutines;
+        any |=
+            search->options->rules[i].is_of_steps
+                ? search->options->rules[i].key || !search->trace->task_count /* nobody tells of greenlets */
+                : search->sought[i].has_coroutines;
     return any;
 }
 

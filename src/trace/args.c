@@ -267,8 +267,8 @@ static int end(struct finding *f, const struct krait_call_batch *ops, uint32_t o
     if (!f->open_count)
         return 0;
     struct open *open = &f->open[--f->open_count];
-    if (step->is_left && follows_left(f) && open->fields)
-        return leave(f, open, t_ns, ops->left[op], step->task);
+    if (step->is_left && follows_left(f))
+        return open->fields ? leave(f, open, t_ns, ops->left[op], step->task) : 0;
     bool is_call = step->is_coroutine && step->begin_ns && step->call;
     int rc = 0;
     if (is_call && kind == KRAIT_OP_YIELD && step->is_first && open->fields)

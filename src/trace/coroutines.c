@@ -32,6 +32,9 @@ struct entry {
 struct left {
     uint64_t begin_ns;
     uint32_t age; /* that of struct krait_coroutines; else it is forgotten, or goes on */
+    uint32_t node, call;
+    uint32_t task; /* id: it is the outermost of a step of that; 0: it is not */
+    bool has_begun;
     uint8_t kind; /* of its begin */
 };
 
@@ -238,7 +241,7 @@ static void pass_breaks(struct krait_coroutines *c, uint64_t t_ns)
 /* The call whose step an entry is; NULL: not known. */
 static struct node *node_of(const struct krait_coroutines *c, const struct entry *entry)
 {
-    struct node *node = entry->node == NONE ? NULL : &c->nodes[entry->node];
+    struct node *node = entry->node < c->node_count ? &c->nodes[entry->node] : NULL;
     return node && node->call == entry->call ? node : NULL;
 }
 
@@ -425,13 +428,15 @@ static void end_step(struct krait_coroutines *c, uint32_t task)
     c->restates = false;
 }
 
-/* What tasks did before an op at that time. What has just begun may be the root of one. */
-static int follow_tasks(struct krait_coroutines *c, uint64_t t_ns)
+/* What tasks did before an op at that time. What has just begun may be the root of one. A switch of
+ * greenlets has the time of the leave before it, and of the run behind it. */
+static int follow_tasks(struct krait_coroutines *c, uint64_t t_ns, bool is_switch)
 {
     int rc = 0;
     while (c->next < c->event_count && !rc) {
         const struct task_event *event = &c->events[c->next];
-        if (event->t_ns > t_ns || (event->t_ns == t_ns && c->pending == NONE))
+        bool is_later = is_switch ? event->is_run : c->pending == NONE;
+        if (event->t_ns > t_ns || (event->t_ns == t_ns && is_later))
             break;
         c->next++;
         pass_breaks(c, event->t_ns);
@@ -465,13 +470,29 @@ static void check_await(struct krait_coroutines *c, uint8_t kind)
     c->nodes[by].awaits = MIXED;
 }
 
+/* The step whose outermost coroutine is an entry; NULL: none. */
+static const struct task_step *step_at(const struct krait_coroutines *c, uint32_t entry)
+{
+    uint32_t i = c->depth;
+    while (i && c->steps[i - 1].base != entry)
+        i--;
+    return i ? &c->steps[i - 1] : NULL;
+}
+
 /* Keeps a call for when its stack comes back. */
 static int leave(struct krait_coroutines *c, uint32_t number, const struct entry *entry)
 {
     if (!KRAIT_GROW_FILLED(c->left, c->left_cap, number + 1, 0))
         return -ENOMEM;
     c->age = KRAIT_MAX(c->age, 1u);
-    c->left[number] = (struct left){ entry->begin_ns, c->age, entry->kind };
+    const struct task_step *step = step_at(c, (uint32_t)(entry - c->entries));
+    c->left[number] = (struct left){ .begin_ns = entry->begin_ns,
+                                     .age = c->age,
+                                     .node = entry->node,
+                                     .call = entry->call,
+                                     .task = step ? step->id : 0,
+                                     .has_begun = step && step->has_begun,
+                                     .kind = entry->kind };
     return 0;
 }
 
@@ -480,19 +501,23 @@ bool krait_coroutines_has_left(const struct krait_coroutines *c, uint32_t number
     return number && number < c->left_cap && c->age && c->left[number].age == c->age;
 }
 
-/* Of a call that goes on, what it was. Returns whether it does. */
-static bool come_back(struct krait_coroutines *c, uint64_t t_ns, uint32_t number)
+/* The call that has just been put on the stack goes on: it is what it was. Returns 0 or -ENOMEM. */
+static int come_back(struct krait_coroutines *c, uint32_t number)
 {
     struct entry *entry = &c->entries[c->count - 1];
-    pass_breaks(c, t_ns);
-    if (!krait_coroutines_has_left(c, number))
-        return false;
     struct left *left = &c->left[number];
     left->age = 0;
     entry->begin_ns = left->begin_ns;
     entry->kind = left->kind;
+    entry->node = left->node;
+    entry->call = left->call;
     entry->was_left = true;
-    return true;
+    if (!left->task || c->depth == KRAIT_STEPS_MAX)
+        return 0;
+    uint32_t node = node_of_task(c, left->task);
+    c->steps[c->depth] = (struct task_step){ left->task, node, c->count - 1, left->has_begun };
+    c->depth += node != NONE;
+    return node == NONE ? -ENOMEM : 0;
 }
 
 bool krait_coroutines_may_switch(const struct krait_trace *trace)
@@ -503,9 +528,14 @@ bool krait_coroutines_may_switch(const struct krait_trace *trace)
     return any;
 }
 
-static int begin(struct krait_coroutines *c, uint64_t t_ns, uint32_t func, uint8_t kind)
+/* `number`: krait_call_batch.left. Sets whether it goes on where a switch of greenlets had suspended it. */
+static int begin(struct krait_coroutines *c, uint64_t t_ns, uint32_t func, uint8_t kind, uint32_t number,
+                 bool *was_left)
 {
-    if (kind == KRAIT_OP_LIVE) /* it goes on behind a gap, or on another stack */
+    if (kind == KRAIT_OP_LIVE && number)
+        pass_breaks(c, t_ns);
+    *was_left = kind == KRAIT_OP_LIVE && krait_coroutines_has_left(c, number);
+    if (kind == KRAIT_OP_LIVE && !*was_left) /* it goes on behind a gap, or on a stack that is not known */
         forget_all(c);
     if (!KRAIT_GROW(c->entries, c->cap, c->count + 1))
         return -ENOMEM;
@@ -515,7 +545,7 @@ static int begin(struct krait_coroutines *c, uint64_t t_ns, uint32_t func, uint8
         c->pending = c->count;
     }
     c->count++;
-    return 0;
+    return *was_left ? come_back(c, number) : 0;
 }
 
 /* Index among the trace's. 0: none. */
@@ -545,6 +575,8 @@ static void end_node(struct krait_coroutines *c, const struct entry *entry, uint
     step->call = node->call;
     step->place = entry->node;
     step->task = task_of(c, node->task);
+    if (step->is_left)
+        return;
     if (kind != KRAIT_OP_YIELD) {
         uint32_t by = node->awaited_by;
         remove_node(c, entry->node);
@@ -586,17 +618,15 @@ int krait_coroutines_take(struct krait_coroutines *c, const struct krait_call_ba
 {
     int rc = 0;
     for (uint32_t i = 0; i < ops->n && !rc; i++) {
-        rc = follow_tasks(c, ops->t_ns[i]);
+        uint32_t left = ops->left ? ops->left[i] : 0;
+        rc = follow_tasks(c, ops->t_ns[i], left);
         if (rc)
             break;
         check_await(c, ops->kind[i]);
         if (krait_op_is_end(ops->kind[i]))
             rc = end(c, ops, i, &steps[i]);
         else
-            rc = begin(c, ops->t_ns[i], ops->func[i], ops->kind[i]);
-        if (!krait_op_is_end(ops->kind[i]))
-            steps[i].was_left = !rc && ops->kind[i] == KRAIT_OP_LIVE && ops->left && ops->left[i] &&
-                                come_back(c, ops->t_ns[i], ops->left[i]);
+            rc = begin(c, ops->t_ns[i], ops->func[i], ops->kind[i], left, &steps[i].was_left);
     }
     return rc;
 }

@@ -17,8 +17,8 @@
  * was off or paused, all that is suspended is forgotten.
  *
  * A switch of greenlets suspends calls and steps of any function. They go on where their stack comes back, which the walk
- * tells (krait_call_batch.left): such a call lasts from its begin to its own end. Coroutines that wait meanwhile are
- * not followed into their next steps.
+ * tells (krait_call_batch.left): such a call lasts from its begin to its own end. Coroutines that run then are still open:
+ * what they await, and the step of the task, comes back with the stack.
  */
 #ifndef KRAIT_TRACE_COROUTINES_H
 #define KRAIT_TRACE_COROUTINES_H

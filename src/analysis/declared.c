@@ -74,6 +74,8 @@ static int read_pair(struct krait_declared_reader *r, const struct krait_toml *t
             rc = krait_declared_take_key(r, key);
         if (by && !rc && r->trigger->role == KRAIT_TRIGGER_START)
             rc = krait_declared_take_by(r, by);
+        rc = rc ? rc : krait_declared_check_call_parts(r, key ? key : table, &r->trigger->key);
+        rc = rc ? rc : krait_declared_check_call_parts(r, by ? by : table, &r->trigger->by);
     }
     return rc;
 }

@@ -262,6 +262,52 @@ static int take_value(struct krait_declared_reader *r, const struct krait_toml *
                : krait_declared_refuse(r, value, "it has to be the name of a field");
 }
 
+/* A function, where it is called or where it returns. */
+static int take_call(struct krait_declared_reader *r, const struct krait_toml *value)
+{
+    struct krait_arena *arena = &r->rules->arena;
+    struct krait_err why = { 0 };
+    if (krait_declared_need_text(r, value))
+        return -EBADMSG;
+    if (r->trigger->call)
+        return krait_declared_refuse(r, value, "it has either a call or a return");
+    const char *own = krait_arena_strdup(arena, value->text);
+    r->trigger->returns = strcmp(value->key, "return") == 0;
+    r->rule->declared_at = krait_arena_fmt(arena, "%s:%u", r->path, value->line);
+    if (!own || !r->rule->declared_at)
+        return krait_declared_no_memory(r);
+    int rc = krait_match_new(&r->trigger->call, own, &why);
+    return rc == -EINVAL ? krait_declared_refuse(r, value, "%s", why.text)
+           : rc          ? krait_declared_no_memory(r)
+                         : 0;
+}
+
+/* It has no fields, and nothing else fires it. */
+static int check_call(struct krait_declared_reader *r, const struct krait_toml *at)
+{
+    const struct krait_trigger *trigger = r->trigger;
+    return trigger->message || trigger->event_count || trigger->where_count
+               ? krait_declared_refuse(r, at, "a call or a return has no message, event or where")
+               : 0;
+}
+
+int krait_declared_check_call_parts(struct krait_declared_reader *r, const struct krait_toml *at,
+                                    const struct krait_template *template)
+{
+    for (uint32_t i = 0; r->trigger->call && i < template->count; i++) {
+        const struct krait_template_piece *piece = &template->pieces[i];
+        if (piece->is_part && *piece->text != '$')
+            return krait_declared_refuse(
+                r, at, "calls have no field '%s'; they have $event, $thread, $process, $task and $host",
+                piece->text);
+    }
+    return 0;
+}
+
+static const struct krait_declared_key pair_keys[] = {
+    { "message", take_message },        { "event", take_event }, { "where", take_where },
+    { "key", krait_declared_take_key }, { "call", take_call },   { "return", take_call }
+};
 static const struct krait_declared_key edge_keys[] = { { "message", take_message },
                                                        { "event", take_event },
                                                        { "where", take_where },
@@ -285,7 +331,7 @@ static const struct krait_declared_key signal_keys[] = { { "message", take_messa
     }
 
 const struct krait_declared_keys krait_declared_trigger_keys[] = {
-    [KRAIT_TRIGGER_START] = KEYS(edge_keys),  [KRAIT_TRIGGER_STOP] = KEYS(edge_keys),
+    [KRAIT_TRIGGER_START] = KEYS(pair_keys),  [KRAIT_TRIGGER_STOP] = KEYS(pair_keys),
     [KRAIT_TRIGGER_STATE] = KEYS(state_keys), [KRAIT_TRIGGER_VALUE] = KEYS(signal_keys),
     [KRAIT_TRIGGER_AFTER] = KEYS(edge_keys),
 };
@@ -294,7 +340,7 @@ const struct krait_declared_keys krait_declared_trigger_keys[] = {
 static int take_trigger_keys(struct krait_declared_reader *r, const struct krait_toml *table,
                              const struct krait_declared_keys *keys)
 {
-    r->edge = keys->items == edge_keys ? table->key : NULL;
+    r->edge = keys->items == edge_keys || keys->items == pair_keys ? table->key : NULL;
     int rc = krait_declared_take_keys(r, table, keys);
     r->edge = NULL;
     return rc;
@@ -310,7 +356,10 @@ int krait_declared_trigger(struct krait_declared_reader *r, const struct krait_t
              : value->kind == KRAIT_TOML_TABLE
                  ? take_trigger_keys(r, value, &krait_declared_trigger_keys[role])
                  : krait_declared_refuse(r, value, "it has to be a message or a table");
+    if (!rc && r->trigger->call)
+        return check_call(r, value);
     if (rc || r->trigger->message || r->trigger->event_count)
         return rc;
-    return krait_declared_refuse(r, value, "it needs a message or an event");
+    return krait_declared_refuse(r, value, "it needs a message or an event%s",
+                                 role <= KRAIT_TRIGGER_STOP ? ", a call or a return" : "");
 }

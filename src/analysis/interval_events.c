@@ -192,24 +192,36 @@ static int add_sample(struct krait_search *search, const struct krait_trigger *t
                                   sample);
 }
 
-/* Of a pair, the stop first: where both fire, the event ends one and begins the next. */
+/* The stop first: where both fire, the event ends one and begins the next. Inline: hot path. */
+static inline __attribute__((always_inline)) int
+add_pair(struct krait_search *search, const struct krait_trigger *const fired[2], struct krait_edge *edge)
+{
+    int rc = 0;
+    edge->is_both = fired[0] && fired[1];
+    for (int stops = 1; stops >= 0 && !rc; stops--) {
+        edge->stops = stops;
+        rc = fired[stops] ? add_edge(search, fired[stops], *edge) : 0;
+    }
+    return rc;
+}
+
+int krait_search_pair(struct krait_search *search, const struct krait_trigger *const fired[2],
+                      struct krait_edge edge)
+{
+    return add_pair(search, fired, &edge);
+}
+
 static int take_pair(struct krait_search *search, const struct krait_interval_rule *rule,
                      struct krait_edge edge)
 {
     const struct krait_trigger *fired[2] = { NULL, NULL };
-    int rc = 0;
     for (uint32_t i = 0; i < rule->trigger_count; i++) {
         const struct krait_trigger *trigger = &rule->triggers[i];
         bool stops = trigger->role == KRAIT_TRIGGER_STOP;
         if (!fired[stops] && krait_trigger_fires(trigger, &search->said))
             fired[stops] = trigger;
     }
-    edge.is_both = fired[0] && fired[1];
-    for (int stops = 1; stops >= 0 && !rc; stops--) {
-        edge.stops = stops;
-        rc = fired[stops] ? add_edge(search, fired[stops], edge) : 0;
-    }
-    return rc;
+    return add_pair(search, fired, &edge);
 }
 
 static int take_others(struct krait_search *search, const struct krait_interval_rule *rule,

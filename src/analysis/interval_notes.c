@@ -146,8 +146,8 @@ static void note_names(const struct krait_search *search)
         const struct krait_interval_rule *of = &search->options->rules[i];
         bool is_span = of->kind == KRAIT_RULE_SPANS;
         bool has_argument = !is_span && of->key && !krait_trigger_is_part(of->key);
-        if (!of->declared_at || of->is_hidden || search->sought[i].is_left_out || has_argument ||
-            krait_intervals_has_found(search->intervals, i))
+        if (!of->declared_at || !of->match || of->is_hidden || search->sought[i].is_left_out ||
+            has_argument || krait_intervals_has_found(search->intervals, i))
             continue;
         const char *asked = krait_match_pattern(of->match);
         struct krait_suggest suggest = KRAIT_SUGGEST(asked, strlen(asked));

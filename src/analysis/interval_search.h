@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One search for intervals: what its parts share. intervals.c reads messages, calls and spans, interval_kernel.c the kernel's
- * events and what state providers make of events, interval_events.c asks of an event which rules it is for.
+ * events and what state providers make of events, interval_calls.c the calls that begin or end intervals, interval_events.c
+ * asks of an event which rules it is for.
  */
 #ifndef KRAIT_ANALYSIS_INTERVAL_SEARCH_H
 #define KRAIT_ANALYSIS_INTERVAL_SEARCH_H
@@ -14,7 +15,8 @@ struct krait_sought {
     bool is_keyed;
     bool is_by_task; /* the key of calls is $task, which those of a track need not have in common */
     bool is_left_out;
-    bool *calls; /* by function; NULL of a rule of messages */
+    bool *calls;    /* by function; NULL of a rule of messages */
+    bool *edges[2]; /* by function: of the start, of the stop; NULL: it is no call */
     struct krait_sought_call {
         uint64_t begin_ns;
         bool was_live;
@@ -63,6 +65,17 @@ enum {
 
 /* Takes the event in search->said, of a track or of none (KRAIT_NO_ID), for each rule that it fits. Returns 0 or -ENOMEM. */
 int krait_search_event(struct krait_search *search, uint32_t track, uint64_t t_ns);
+
+/* Adds the edges of an event that fired the start, the stop, or both. Returns 0 or -ENOMEM. */
+int krait_search_pair(struct krait_search *search, const struct krait_trigger *const fired[2],
+                      struct krait_edge edge);
+
+/* Whether a rule begins or ends at calls; finds their functions: -ENOENT, there is none; takes those of a batch, whose
+ * steps may be NULL. */
+bool krait_search_needs_calls(const struct krait_interval_rule *rule);
+int krait_search_begin_calls(struct krait_search *search, uint32_t rule, struct krait_err *err);
+int krait_search_calls(struct krait_search *search, uint32_t rule, uint32_t track,
+                       const struct krait_call_batch *calls, const struct krait_call_step *steps);
 
 /* Whether a rule looks at the kernel's events. */
 bool krait_search_needs_kernel(const struct krait_interval_rule *rule);

@@ -24,6 +24,8 @@ static void search_done(struct krait_search *search)
 {
     for (uint32_t i = 0; search->sought && i < search->options->rule_count; i++) {
         free(search->sought[i].calls);
+        free(search->sought[i].edges[0]);
+        free(search->sought[i].edges[1]);
         free(search->sought[i].open);
         free(search->sought[i].keys);
         krait_strtab_done(&search->sought[i].fields);
@@ -324,6 +326,7 @@ static int take_calls(void *ctx, const struct krait_track *track, const struct k
                      ? take_end(search, rule, index, calls, i, has_steps ? &search->steps[i] : NULL)
                      : begin_call(sought, batch->t_ns[i], calls->kind[i] == KRAIT_OP_LIVE);
         }
+        rc = rc ? rc : krait_search_calls(search, rule, index, calls, has_steps ? search->steps : NULL);
     }
     return rc;
 }
@@ -455,6 +458,15 @@ bool krait_interval_rule_is_keyed(const struct krait_interval_rule *rule)
     return all;
 }
 
+static int mark_calls(struct krait_search *search, uint32_t rule, struct krait_err *err)
+{
+    struct krait_sought *sought = &search->sought[rule];
+    sought->calls = calloc((size_t)search->trace->func_count + 1, sizeof(*sought->calls));
+    return sought->calls
+               ? krait_match_mark(sought->calls, search->trace, search->options->rules[rule].match, err)
+               : krait_err_set(err, -ENOMEM, "out of memory");
+}
+
 static int begin_rule(struct krait_search *search, uint32_t rule, struct krait_err *err)
 {
     const struct krait_interval_rule *of = &search->options->rules[rule];
@@ -463,11 +475,8 @@ static int begin_rule(struct krait_search *search, uint32_t rule, struct krait_e
         return krait_err_set(err, -ENOMEM, "out of memory");
     sought->is_keyed = krait_interval_rule_is_keyed(of);
     sought->is_by_task = of->key && strcmp(of->key, "$task") == 0;
-    if (of->kind != KRAIT_RULE_CALLS)
-        return 0;
-    sought->calls = calloc((size_t)search->trace->func_count + 1, sizeof(*sought->calls));
-    int rc = sought->calls ? krait_match_mark(sought->calls, search->trace, of->match, err)
-                           : krait_err_set(err, -ENOMEM, "out of memory");
+    int rc = of->kind == KRAIT_RULE_CALLS ? mark_calls(search, rule, err)
+                                          : krait_search_begin_calls(search, rule, err);
     sought->is_left_out = rc == -ENOENT;
     for (uint32_t i = 0; sought->calls && i < search->trace->func_count; i++)
         sought->has_coroutines |=
@@ -480,9 +489,10 @@ static int begin_rule(struct krait_search *search, uint32_t rule, struct krait_e
 static unsigned kinds_of(const struct krait_interval_rule *rule)
 {
     unsigned arguments = rule->key ? 1u << KRAIT_TRACK_SLICES : 0;
-    return rule->kind == KRAIT_RULE_CALLS   ? 1u << KRAIT_TRACK_CALLS | arguments
-           : rule->kind == KRAIT_RULE_SPANS ? 1u << KRAIT_TRACK_SLICES
-                                            : 1u << KRAIT_TRACK_INSTANTS;
+    return rule->kind == KRAIT_RULE_CALLS ? 1u << KRAIT_TRACK_CALLS | arguments
+           : rule->kind == KRAIT_RULE_SPANS
+               ? 1u << KRAIT_TRACK_SLICES
+               : 1u << KRAIT_TRACK_INSTANTS | (krait_search_needs_calls(rule) ? 1u << KRAIT_TRACK_CALLS : 0);
 }
 
 unsigned krait_intervals_kinds(const struct krait_interval_rule *rules, uint32_t count)

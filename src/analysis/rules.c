@@ -8,8 +8,10 @@
 void krait_rules_done(struct krait_rules *rules)
 {
     for (uint32_t i = 0; i < rules->count; i++) {
-        for (uint32_t t = 0; t < rules->items[i].trigger_count; t++)
+        for (uint32_t t = 0; t < rules->items[i].trigger_count; t++) {
             krait_regex_free(rules->items[i].triggers[t].message);
+            krait_match_free(rules->items[i].triggers[t].call);
+        }
         krait_match_free(rules->items[i].match);
         krait_provider_free(rules->items[i].provider);
     }

@@ -17,6 +17,7 @@
 #ifndef KRAIT_ANALYSIS_TRIGGER_H
 #define KRAIT_ANALYSIS_TRIGGER_H
 
+#include "analysis/match.h"
 #include "analysis/regex.h"
 #include "base/buf.h"
 #include "trace/task_keys.h"
@@ -59,6 +60,8 @@ struct krait_trigger {
     struct krait_regex *message; /* NULL: any; owned by who made it */
     const char *const *events;   /* globs; then events of the kernel are among those that fire it */
     uint32_t event_count;        /* 0: any, but the kernel's */
+    struct krait_match *call;    /* its calls fire it, and no event does; owned likewise */
+    bool returns;                /* ... where they end; else where they begin */
     const struct krait_condition *where;
     uint32_t where_count;
     /* What tells those apart that do not belong together; without one, the group named key, else the thread. What rows

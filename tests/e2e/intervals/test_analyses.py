@@ -200,7 +200,11 @@ WRONG = [
     ("[interval.a]\nstart = 'x'\n", "own.toml:1: interval.a: an interval has a start and a stop, or a call, or a span"),
     ("[interval.a]\nstart = '(x'\nstop = 'y'\n", "own.toml:2: interval.a.start: '(x' is no regular expression"),
     ("[interval.a]\nstart = 'x'\nstop = 'y'\npairing = 'newest'\n", "own.toml:4: interval.a.pairing: there is no pairing 'newest'; use one of: order, nested, latest"),
-    ("[interval.a]\nstart = 'x'\nstop = { where = { b = 1 } }\n", "own.toml:3: interval.a.stop: it needs a message or an event"),
+    ("[interval.a]\nstart = 'x'\nstop = { where = { b = 1 } }\n", "own.toml:3: interval.a.stop: it needs a message or an event, a call or a return"),
+    ("[interval.a]\nstart = { call = 'f', message = 'x' }\nstop = 'y'\n", "own.toml:2: interval.a.start: a call or a return has no message, event or where"),
+    ("[interval.a]\nstart = { call = 'f', return = 'g' }\nstop = 'y'\n", "own.toml:2: interval.a.start.return: it has either a call or a return"),
+    ("[interval.a]\nstart = { call = 'f' }\nstop = 'y'\nkey = 'n'\n", "own.toml:4: interval.a.key: calls have no field 'n'; they have $event, $thread, $process, $task and $host"),
+    ("[state.a]\ncall = 'f'\n", "own.toml:2: state.a.call: there is no key 'call'"),
     ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = [] } }\n", "own.toml:3: interval.a.stop.where.b: an empty array is never matched"),
     ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = ['< 1', 2] } }\n", "'<' compares with one number"),
     ("[state.a]\nevent = 'x'\nstate = 's'\nwhere = { n = '< abc' }\n", "own.toml:4: state.a.where.n: '<' compares with a number, which 'abc' is not"),
@@ -506,3 +510,94 @@ def test_export_takes_a_trace_without_calls(krait, tmp_path, to):
     text = (tmp_path / "out").read_bytes()
     assert b"syscall" in text and b"read" in text
     assert subprocess.run([krait, "export", folder, "--to", to, "-o", tmp_path / "other"], capture_output=True).returncode == 1
+
+
+# -- calls as starts and stops --
+
+
+def by_chance(seed):
+    """A script for synth, and what happens in it by time: (us, thread, what). No two things happen at once."""
+    chance, happened, open_calls, us = random.Random(seed), [], {1: [], 2: []}, 0
+    for _ in range(400):
+        us += chance.randint(1, 9)
+        thread, what = chance.randint(1, 2), chance.randint(0, 3)
+        stack = open_calls[thread]
+        if what == 0 and stack:
+            happened.append((us, thread, "return " + stack.pop()))
+        elif what == 1 and len(stack) < 5:
+            stack.append(chance.choice("fg"))
+            happened.append((us, thread, "call " + stack[-1]))
+        else:
+            happened.append((us, thread, chance.choice(["mark go", "mark done"])))
+    for thread, stack in open_calls.items():
+        while stack:
+            us += 1
+            happened.append((us, thread, "return " + stack.pop()))
+    lines = ["process 7 python3", "code 1 python app f app.py 1", "code 2 python app g app.py 9", "exit 0 0"]
+    for thread in (1, 2):
+        lines.append(f"thread {6 + thread} T{thread}")
+        for at, of, what in happened:
+            verb, name = what.split()
+            if of == thread:
+                lines.append(f"{at}us " + {"mark": f"mark {name}", "call": f"call {' fg'.find(name)}", "return": "return"}[verb])
+    return "\n".join(lines) + "\n", happened
+
+
+def pairs(happened, start, stop, pairing, is_keyed):
+    """(begin, duration) in ns, sorted; without a key each thread has its own."""
+    opened, found = {}, []
+    for us, thread, what in happened:
+        mine = opened.setdefault(0 if is_keyed else thread, [])
+        if what == stop and mine:
+            found.append((us - (at := mine.pop(0 if pairing == "order" else -1)), at))
+        if what == start:
+            if pairing == "latest":
+                mine.clear()
+            mine.append(us)
+    return sorted((at * 1000, took * 1000) for took, at in found)
+
+
+@pytest.mark.parametrize("start", ["call f", "return g", "mark go"])
+def test_intervals_begin_and_end_at_calls_and_messages(krait, declare, synth, start):
+    script, happened = by_chance(19)
+    folder = synth(script)
+    event = {"mark": "{{ message = '^{}$'{} }}", "call": "{{ call = '{}'{} }}", "return": "{{ return = '{}'{} }}"}
+    text, wanted = "", {}
+    for stop in ["call f", "call g", "return f", "mark done"]:
+        for pairing in ["order", "nested", "latest"]:
+            for key in ["", ", key = '$process'"]:
+                name = f"{stop[0]}{stop[-1]}{pairing}{len(key)}"
+                ends = [event[what.split()[0]].format(what.split()[1], key) for what in (start, stop)]
+                text += f"[interval.{name}]\nstart = {ends[0]}\nstop = {ends[1]}\npairing = '{pairing}'\n"
+                wanted[name] = pairs(happened, start, stop, pairing, bool(key))
+    listed = verb_json(krait, "intervals", folder, "-f", declare(text), "--list")["list"]
+    shifts = set()
+    for name, of in wanted.items():
+        rows = [row for row in listed if row["name"] == name]
+        begins = sorted((row["begin_ns"], row["duration_ns"]) for row in rows)
+        assert len(of) > 10 and begins, name
+        shift = begins[0][0] - of[0][0]
+        shifts.add(shift)
+        assert [(at - shift, took) for at, took in begins] == of, name
+    assert len(shifts) == 1
+
+
+def test_an_interval_without_its_function_is_left_out_and_calls_are_named(krait, declare, synth):
+    folder = synth(by_chance(20)[0])
+    own = declare("[interval.a]\nstart = { call = 'ff' }\nstop = 'done'\n[interval.b]\nstart = { call = 're:^[fg]$' }\nstop = { return = 're:^[fg]$' }\npairing = 'nested'\nby = '$event'\n")
+    done = subprocess.run([krait, "intervals", folder, "-f", own, "--json"], capture_output=True, text=True, check=True)
+    assert "own.toml:2: 'a' is left out: no function 'ff' in the trace" in done.stderr
+    calls = {name: verb_json(krait, "intervals", folder, "--call", name)["rows"][0] for name in "fg"}
+    found = {row["key"]: row for row in verb_json(krait, "intervals", folder, "-f", own)["rows"] if row["name"] == "b"}
+    assert set(found) == {"f", "g"}
+    for name, row in found.items():
+        assert {key: row[key] for key in ("intervals", "total_ns", "max_ns")} == {key: calls[name][key] for key in ("intervals", "total_ns", "max_ns")}
+
+
+def test_an_interval_may_go_from_a_call_to_an_event_of_the_kernel_and_back(krait, declare, both):
+    script = "process 4711 python3\ncode 1 python app f app.py 1\nexit 0 0\nthread 4711 T\n10us call 1\n30us return\n50us call 1\n70us return\n"
+    folder = both(script, [switch(1, 0, 4711), switch(17, 4711, 0), switch(20, 0, 4711), switch(63, 4711, 0), switch(65, 0, 4711)])
+    off, on = ("{{ event = 'sched_switch', where = {{ {}_tid = 4711 }}, key = '{}_tid' }}".format(of, of) for of in ("prev", "next"))
+    own = declare(f"[interval.off]\nstart = {{ call = 'f', key = '$thread' }}\nstop = {off}\n[interval.on]\nstart = {on}\nstop = {{ return = 'f', key = '$thread' }}\npairing = 'latest'\n")
+    rows = verb_json(krait, "intervals", folder, "-f", own, "--list")["list"]
+    assert {name: [row["duration_ns"] for row in rows if row["name"] == name] for name in ("off", "on")} == {"off": [7000, 13000], "on": [10000, 5000]}

@@ -102,13 +102,14 @@ struct changing {
 };
 
 /* The state's name has the attribute's in it: rows of several are told apart. */
-static int add_change(void *ctx, const char *attribute, const char *value, bool updates)
+static int add_change(void *ctx, uint64_t t_ns, const char *attribute, const char *value, bool updates)
 {
     struct changing *changing = ctx;
     struct krait_search *search = changing->search;
     struct krait_edge edge = changing->edge;
     KRAIT_AUTO_BUF state = { 0 };
     krait_buf_fmt(&state, "%s = %s", attribute, value ? value : "");
+    edge.t_ns = t_ns;
     edge.updates = updates;
     edge.lane = krait_strtab_add(&search->intervals->places, attribute, strlen(attribute));
     edge.key = value && !state.failed ? krait_strtab_add(&search->intervals->keys, state.data, state.len)
@@ -120,18 +121,21 @@ static int add_change(void *ctx, const char *attribute, const char *value, bool 
     return 0;
 }
 
-/* A segment of a pattern: an interval, of the row of its name. */
-static int add_segment(void *ctx, const char *name, uint64_t begin_ns, uint64_t end_ns)
+/* A segment of a pattern: an interval, of the row of its name. Its key has all its fields: krait_interval_field. */
+static int add_segment(void *ctx, const char *fields, size_t n, uint64_t begin_ns, uint64_t end_ns)
 {
     struct changing *changing = ctx;
     struct krait_search *search = changing->search;
     const struct krait_range *range = &search->options->range;
     uint32_t rule = search->options->rules[changing->edge.rule].segments, row;
-    uint32_t key = krait_strtab_add(&search->intervals->keys, name, strlen(name));
+    struct krait_strtab *keys = &search->intervals->keys;
+    size_t name = strlen(fields);
+    uint32_t key = krait_strtab_add(keys, fields, n > name + 1 ? n : name),
+             name_key = krait_strtab_add(keys, fields, name);
     if (!rule || begin_ns < range->from_ns || end_ns > range->to_ns)
         return 0;
-    if (key == KRAIT_NO_ID ||
-        krait_intervals_row(search->intervals, &search->rows, search->options, rule - 1, key, &row))
+    if (key == KRAIT_NO_ID || name_key == KRAIT_NO_ID ||
+        krait_intervals_row(search->intervals, &search->rows, search->options, rule - 1, name_key, &row))
         return -ENOMEM;
     search->intervals->rows[row].starts++;
     search->intervals->rows[row].stops++;
@@ -139,9 +143,16 @@ static int add_segment(void *ctx, const char *name, uint64_t begin_ns, uint64_t 
         search->intervals, (struct krait_interval){ begin_ns, end_ns, row, key, KRAIT_NO_ID, KRAIT_NO_ID });
 }
 
+static struct krait_provider_told told_of(struct changing *changing, struct krait_search *search,
+                                          uint32_t rule)
+{
+    *changing =
+        (struct changing){ search, { .track = KRAIT_NO_ID, .rule = (uint16_t)rule, .label = KRAIT_NO_ID } };
+    return (struct krait_provider_told){ changing, add_change, add_segment };
+}
+
 static int provide(void *ctx, const struct krait_raw_event *event)
 {
-    struct changing changing = { .search = ctx };
     struct krait_search *search = ctx;
     const struct krait_interval_options *options = search->options;
     int rc = 0;
@@ -156,12 +167,24 @@ static int provide(void *ctx, const struct krait_raw_event *event)
     search->said.track = NULL;
     search->said.thread = search->said.task = KRAIT_NO_ID;
     for (uint32_t i = 0; i < options->rule_count && !rc; i++) {
-        changing.edge = (struct krait_edge){
-            .t_ns = event->t_ns, .track = KRAIT_NO_ID, .rule = (uint16_t)i, .label = KRAIT_NO_ID
-        };
+        struct changing changing;
+        const struct krait_provider_told told = told_of(&changing, search, i);
         if (options->rules[i].provider)
-            rc = krait_provider_event(options->rules[i].provider, &search->said, event->t_ns, add_change,
-                                      add_segment, &changing);
+            rc = krait_provider_event(options->rules[i].provider, &search->said, event->t_ns, &told);
+    }
+    return rc;
+}
+
+/* Changes that are due after the last event. */
+static int end_providers(struct krait_search *search)
+{
+    const struct krait_interval_options *options = search->options;
+    int rc = 0;
+    for (uint32_t i = 0; i < options->rule_count && !rc; i++) {
+        struct changing changing;
+        const struct krait_provider_told told = told_of(&changing, search, i);
+        if (options->rules[i].provider)
+            rc = krait_provider_end(options->rules[i].provider, options->range.to_ns, &told);
     }
     return rc;
 }
@@ -183,5 +206,6 @@ int krait_search_providers(struct krait_search *search, char *damage, size_t siz
         is_needed = true;
         krait_provider_reset(search->options->rules[i].provider);
     }
-    return is_needed ? krait_kernel_raw_walk(search->trace, &walk, damage, size) : 0;
+    int rc = is_needed ? krait_kernel_raw_walk(search->trace, &walk, damage, size) : 0;
+    return rc ? rc : end_providers(search);
 }

@@ -7,6 +7,7 @@
 #include "base/runs.h"
 
 #include <math.h>
+#include <string.h>
 
 int krait_intervals_row(struct krait_intervals *intervals, struct krait_map *rows,
                         const struct krait_interval_options *options, uint32_t rule, uint32_t key,
@@ -30,6 +31,22 @@ int krait_intervals_add(struct krait_intervals *intervals, struct krait_interval
         return -ENOMEM;
     intervals->items[intervals->count++] = interval;
     return 0;
+}
+
+/* Behind the key's text and its NUL are names and values by turns (interval_kernel.c). */
+const char *krait_interval_field(const struct krait_intervals *intervals,
+                                 const struct krait_interval *interval, const char *field)
+{
+    if (interval->key == KRAIT_NO_ID)
+        return NULL;
+    const char *at = intervals->keys.texts[interval->key], *end = at + intervals->keys.lens[interval->key];
+    for (at += strlen(at) + 1; at < end;) {
+        const char *value = at + strlen(at) + 1;
+        if (strcmp(at, field) == 0)
+            return value;
+        at = value + strlen(value) + 1;
+    }
+    return NULL;
 }
 
 /* Puts the item that is `rank`-th of all in its place: Hoare's selection (Algorithm 65, CACM 4, 1961), with the middle

@@ -57,8 +57,10 @@ struct krait_interval_rule {
     bool by_key;                     /* a row for each key, or for each value that the triggers' `by` names */
     struct krait_provider *provider; /* of states, in place of triggers: provider.h */
     uint32_t segments;               /* of a pattern: 1 + the index of the rule that has its segments */
-    bool is_of_many;                 /* its file is for many traces, of which some rightly lack the key */
-    bool is_hidden;                  /* only for other rules that are within it */
+    const char *const *fields; /* of segments: the names of all that they may have, then NULL; NULL: none */
+    bool is_of_many;           /* its file is for many traces, of which some rightly lack the key */
+    bool is_hidden;            /* only for other rules that are within it */
+    bool is_undrawn;           /* calls: the lane of their stacks draws them */
     uint32_t within; /* 1 + the index of the rule whose intervals contain those of this one; 0: none */
     const char *within_name; /* the name of that rule, if a file declares it; only printed */
     uint32_t line;           /* where the file has that name */
@@ -162,6 +164,10 @@ void krait_intervals_done(struct krait_intervals *intervals);
  * key, stream or attribute. */
 uint32_t krait_stay_place(const struct krait_intervals *intervals, const struct krait_stay *stay,
                           const char **text);
+
+/* The value that a segment has in a field; NULL: it has none. */
+const char *krait_interval_field(const struct krait_intervals *intervals,
+                                 const struct krait_interval *interval, const char *field);
 
 /* Appends a line that says how many searches krait gave up, and what to do; nothing if there were none. */
 void krait_intervals_note_given_up(struct krait_buf *notes, const struct krait_intervals *intervals);

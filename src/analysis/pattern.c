@@ -294,6 +294,29 @@ static void name_segment(struct krait_run *run, const struct krait_xml *segment,
     krait_buf_char(name, '\0');
 }
 
+/* <segField name="..." type="..."> with a value, or a stateValue in it; without one the segment lacks the field. */
+static void add_field(struct krait_run *run, const struct krait_xml *field, struct krait_buf *fields)
+{
+    KRAIT_AUTO_BUF value = { 0 };
+    const struct krait_xml *inner =
+        *krait_xml_get(field, "value") ? NULL : krait_xml_first(field, "stateValue");
+    bool is_null = strcmp(krait_xml_get(field, "type"), "null") == 0;
+    if (is_null || !krait_provider_value(run, inner ? inner : field, &value))
+        return;
+    krait_buf_fmt(fields, "%s%c%s%c", krait_xml_get(field, "name"), 0, value.data ? value.data : "", 0);
+    fields->failed |= value.failed;
+}
+
+static void add_fields(struct krait_run *run, const struct krait_xml *segment, struct krait_buf *fields)
+{
+    for (const struct krait_xml *in = krait_xml_first(segment, "segContent"); in;
+         in = krait_xml_next(in, "segContent")) {
+        for (const struct krait_xml *at = krait_xml_first(in, "segField"); at;
+             at = krait_xml_next(at, "segField"))
+            add_field(run, at, fields);
+    }
+}
+
 static int tell_segment(struct krait_run *run, const struct krait_xml *segment)
 {
     KRAIT_AUTO_BUF name = { 0 };
@@ -305,8 +328,9 @@ static int tell_segment(struct krait_run *run, const struct krait_xml *segment)
     uint64_t end_ns =
         ends ? time_of(run, ends, now_ns) : begin_ns + time_of(run, duration, now_ns - begin_ns);
     name_segment(run, segment, &name);
+    add_fields(run, segment, &name);
     end_ns = end_ns < begin_ns ? KRAIT_MAX(now_ns, begin_ns) : end_ns;
-    return name.failed ? -ENOMEM : run->segment(run->ctx, name.data, begin_ns, end_ns);
+    return name.failed ? -ENOMEM : run->told->segment(run->told->ctx, name.data, name.len, begin_ns, end_ns);
 }
 
 static int act(struct krait_run *run, const struct krait_xml *action)
@@ -354,6 +378,40 @@ static int end_scenario(struct krait_scenario *scenario, struct krait_run *run)
     return rc ? rc : give_number(&scenario->machine->numbers, scenario->number);
 }
 
+static bool is_true(const struct krait_xml *element, const char *key)
+{
+    return strcasecmp(krait_xml_get(element, key), "true") == 0;
+}
+
+/* The event's fields that the pattern stores, as attributes of the scenario: kept where the event has them, or cleared
+ * (Trace Compass's DataDrivenActionUpdateStoredFields and DataDrivenScenarioHistoryBuilder). */
+static int store_fields(struct krait_scenario *scenario, struct krait_run *run, bool clears)
+{
+    int rc = 0;
+    for (const struct krait_xml *at = krait_xml_first(scenario->pattern->root, "storedField"); at && !rc;
+         at = krait_xml_next(at, "storedField")) {
+        KRAIT_AUTO_BUF path = { 0 };
+        KRAIT_AUTO_BUF value = { 0 };
+        const char *id = krait_xml_get(at, "id"), *alias = krait_xml_get(at, "alias");
+        if (!clears && !krait_trigger_get(&run->plain, id, run->said, &value))
+            continue;
+        krait_pattern_path(scenario, &path);
+        krait_buf_fmt(&path, "/storedFields/%s", *alias ? alias : id);
+        rc = path.failed || value.failed ? -ENOMEM
+                                         : krait_provider_put(run, &path, "",
+                                                              clears       ? NULL
+                                                              : value.data ? value.data
+                                                                           : "");
+    }
+    return rc;
+}
+
+static int store(struct krait_scenario *scenario, struct krait_run *run, const struct krait_xml *transition)
+{
+    int rc = is_true(transition, "saveStoredFields") ? store_fields(scenario, run, false) : 0;
+    return rc || !is_true(transition, "clearStoredFields") ? rc : store_fields(scenario, run, true);
+}
+
 static int go(struct krait_scenario *scenario, struct krait_run *run, const struct krait_xml *transition)
 {
     const struct krait_pattern *pattern = scenario->pattern;
@@ -362,6 +420,7 @@ static int go(struct krait_scenario *scenario, struct krait_run *run, const stru
     bool is_other = next != scenario->state;
     int rc = act_at(pattern, run, scenario->state, "onexit");
     rc = rc ? rc : act_all(pattern, run, krait_xml_get(transition, "action"));
+    rc = rc ? rc : store(scenario, run, transition);
     rc = rc ? rc : act_at(pattern, run, next, "onentry");
     if (rc)
         return rc;

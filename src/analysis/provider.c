@@ -17,7 +17,8 @@
 void krait_provider_reset(struct krait_provider *provider)
 {
     for (uint32_t i = 0; i < provider->state_cap; i++)
-        provider->states[i] = KRAIT_NO_ID;
+        provider->states[i].value = KRAIT_NO_ID;
+    krait_provider_forget_later(provider);
     if (provider->pattern)
         krait_pattern_reset(provider->pattern);
 }
@@ -30,6 +31,7 @@ void krait_provider_free(struct krait_provider *provider)
     krait_strtab_done(&provider->paths);
     krait_strtab_done(&provider->values);
     free(provider->states);
+    free(provider->futures);
     free(provider);
 }
 
@@ -40,22 +42,22 @@ static bool is_a(const struct krait_xml *element, const char *name)
 
 /* -- attributes and their states -- */
 
-/* The state of a path, with room for it. NULL when memory is out. */
-static uint32_t *state_of(struct krait_provider *provider, const char *path, size_t n)
+uint32_t krait_provider_attribute(struct krait_provider *provider, const struct krait_buf *path)
 {
-    uint32_t id = krait_strtab_add(&provider->paths, path, n), before = provider->state_cap;
+    uint32_t id = krait_strtab_add(&provider->paths, path->data ? path->data : "", path->len);
+    uint32_t before = provider->state_cap;
     if (id == KRAIT_NO_ID || !KRAIT_GROW(provider->states, provider->state_cap, (size_t)id + 1))
-        return NULL;
+        return KRAIT_NO_ID;
     for (uint32_t i = before; i < provider->state_cap; i++)
-        provider->states[i] = KRAIT_NO_ID;
-    return &provider->states[id];
+        provider->states[i].value = KRAIT_NO_ID;
+    return id;
 }
 
 /* What an attribute has; NULL: nothing. */
 static const char *current(const struct krait_provider *provider, const struct krait_buf *path)
 {
     uint32_t id = krait_strtab_find(&provider->paths, path->data ? path->data : "", path->len);
-    uint32_t value = id == KRAIT_NO_ID ? KRAIT_NO_ID : provider->states[id];
+    uint32_t value = id == KRAIT_NO_ID ? KRAIT_NO_ID : provider->states[id].value;
     return value == KRAIT_NO_ID ? NULL : provider->values.texts[value];
 }
 
@@ -64,20 +66,46 @@ static int tell(struct krait_run *run, const char *path, const char *value, bool
 {
     static const char own[] = KRAIT_PROVIDER_SCENARIOS "/";
     bool is_own = run->provider->pattern && strncmp(path, own, sizeof(own) - 1) == 0;
-    return is_own ? 0 : run->fn(run->ctx, path, value, updates);
+    return is_own ? 0 : run->told->state(run->told->ctx, run->t_ns, path, value, updates);
+}
+
+/* A call ends when its place on the stack has another state: a segment with the stack and its depth. */
+static int tell_call(struct krait_run *run, const char *path, const struct krait_state *state)
+{
+    KRAIT_AUTO_BUF fields = { 0 };
+    const struct krait_provider *provider = run->provider;
+    if (!provider->calls || state->value == KRAIT_NO_ID || fnmatch(provider->calls, path, FNM_PATHNAME) != 0)
+        return 0;
+    const char *depth = strrchr(path, '/'), *name = provider->values.texts[state->value];
+    size_t stack = (size_t)(depth - path) - strlen(KRAIT_PROVIDER_CALLS);
+    krait_buf_add(&fields, name, strlen(name) + 1);
+    krait_buf_fmt(&fields, "stack%c%.*s%cdepth%c%s%c", 0, (int)stack, path, 0, 0, depth + 1, 0);
+    return fields.failed
+               ? -ENOMEM
+               : run->told->segment(run->told->ctx, fields.data, fields.len, state->since_ns, run->t_ns);
+}
+
+/* value KRAIT_NO_ID: none. */
+static int set_value(struct krait_run *run, uint32_t path, uint32_t value, bool updates)
+{
+    struct krait_provider *provider = run->provider;
+    struct krait_state *state = &provider->states[path];
+    const char *text = provider->paths.texts[path];
+    if (state->value == value)
+        return 0;
+    int rc = updates ? 0 : tell_call(run, text, state);
+    *state = (struct krait_state){ value, updates ? state->since_ns : run->t_ns };
+    return rc ? rc : tell(run, text, value == KRAIT_NO_ID ? NULL : provider->values.texts[value], updates);
 }
 
 static int set_state(struct krait_run *run, const struct krait_buf *path, const char *value, bool updates)
 {
     struct krait_provider *provider = run->provider;
     uint32_t id = value ? krait_strtab_add(&provider->values, value, strlen(value)) : KRAIT_NO_ID;
-    uint32_t *state = state_of(provider, path->data ? path->data : "", path->len);
-    if (!state || (value && id == KRAIT_NO_ID))
+    uint32_t attribute = krait_provider_attribute(provider, path);
+    if (attribute == KRAIT_NO_ID || (value && id == KRAIT_NO_ID))
         return -ENOMEM;
-    if (*state == id)
-        return 0;
-    *state = id;
-    return tell(run, path->data ? path->data : "", value, updates);
+    return set_value(run, attribute, id, updates);
 }
 
 int krait_provider_delete(struct krait_run *run, const struct krait_buf *path)
@@ -88,10 +116,7 @@ int krait_provider_delete(struct krait_run *run, const struct krait_buf *path)
         const char *text = provider->paths.texts[i];
         bool below =
             strncmp(text, path->data, path->len) == 0 && (!text[path->len] || text[path->len] == '/');
-        if (!below || provider->states[i] == KRAIT_NO_ID)
-            continue;
-        provider->states[i] = KRAIT_NO_ID;
-        rc = tell(run, text, NULL, false);
+        rc = below ? set_value(run, i, KRAIT_NO_ID, false) : 0;
     }
     return rc;
 }
@@ -225,7 +250,14 @@ static const char *mapped(const struct krait_provider *provider, const char *gro
 bool krait_provider_script(const char *text, struct krait_provider_script *out)
 {
     int end = 0;
+    char sign[2];
     *out = (struct krait_provider_script){ .until = UINT_MAX };
+    if (sscanf(text, " %63[A-Za-z0-9_] %1[+-] %18lld%n", out->name, sign, &out->number, &end) == 3 && end) {
+        out->adds = true;
+        out->number = *sign == '-' ? -out->number : out->number;
+        return !text[(size_t)end + strspn(text + end, " ;")];
+    }
+    end = 0;
     if (sscanf(text, " %63[A-Za-z0-9_] . substring ( %u )%n", out->name, &out->from, &end) == 2 && end)
         return !text[(size_t)end + strspn(text + end, " ;")];
     end = 0;
@@ -234,7 +266,18 @@ bool krait_provider_script(const char *text, struct krait_provider_script *out)
            end && !text[(size_t)end + strspn(text + end, " ;")];
 }
 
-/* Part of the value that one of the elements within has. */
+/* A whole number, and what a script adds to it; false: the value is none. */
+static bool add_number(struct krait_buf *to, const char *value, long long number)
+{
+    char *end;
+    long long sum, before = value ? strtoll(value, &end, 10) : 0;
+    if (!value || end == value || *end || __builtin_add_overflow(before, number, &sum))
+        return false;
+    krait_buf_fmt(to, "%lld", sum);
+    return true;
+}
+
+/* Part of the value that one of the elements within has, or its sum with a number. */
 static bool get_script(struct krait_run *run, const struct krait_xml *element, struct krait_buf *to)
 {
     KRAIT_AUTO_BUF whole = { 0 };
@@ -246,6 +289,8 @@ static bool get_script(struct krait_run *run, const struct krait_xml *element, s
         at = krait_xml_next(at, "stateValue");
     if (!at || !krait_provider_value(run, at, &whole))
         return false;
+    if (script.adds)
+        return add_number(to, whole.data, script.number);
     size_t until = KRAIT_MIN((size_t)script.until, whole.len), from = KRAIT_MIN((size_t)script.from, until);
     krait_buf_add(to, whole.data ? whole.data + from : "", until - from);
     return true;
@@ -404,12 +449,17 @@ static void add_to(struct krait_buf *value, const char *before)
 
 enum { DEEPEST_STACK = 1 << 16 }; /* what else stands in its attribute is no depth */
 
+static unsigned long depth_of(const struct krait_provider *provider, const struct krait_buf *path)
+{
+    const char *depth = current(provider, path);
+    return depth ? KRAIT_MIN(strtoul(depth, NULL, 10), (unsigned long)DEEPEST_STACK) : 0;
+}
+
 /* The states of a stack are those of the attributes 1, 2, 3 ... below its own, which has their number. */
 static int change_stack(struct krait_run *run, struct krait_buf *path, const char *how, const char *value)
 {
     char depth[16];
-    const char *before = current(run->provider, path);
-    unsigned long n = before ? KRAIT_MIN(strtoul(before, NULL, 10), (unsigned long)DEEPEST_STACK) : 0;
+    unsigned long n = depth_of(run->provider, path);
     size_t own = path->len;
     bool pushes = strcmp(how, "push") == 0;
     unsigned long to = pushes ? n + 1 : strcmp(how, "popAll") == 0 || !n ? 0 : n - 1;
@@ -425,6 +475,43 @@ static int change_stack(struct krait_run *run, struct krait_buf *path, const cha
     return rc ? rc : set_state(run, path, to ? depth : NULL, false);
 }
 
+int krait_provider_put(struct krait_run *run, struct krait_buf *path, const char *how, const char *value)
+{
+    if (strcmp(how, "delete") == 0)
+        return krait_provider_delete(run, path);
+    return *how ? change_stack(run, path, how, value ? value : "") : set_state(run, path, value, false);
+}
+
+/* When a change is due: the number in <futureTime>, or now where it is none (Trace Compass's DataDrivenActionStateChange). */
+static uint64_t due_of(struct krait_run *run, const struct krait_xml *change)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    const struct krait_xml *at = krait_xml_first(change, "futureTime");
+    char *end;
+    if (!at || !krait_provider_value(run, at, &text) || !text.data)
+        return run->t_ns;
+    long long ns = strtoll(text.data, &end, 10);
+    if (*end) {
+        double real = strtod(text.data, &end);
+        ns = real >= 0 && real < 0x1p63 ? (long long)real : real < 0 ? -1 : LLONG_MAX;
+    }
+    return end == text.data || *end ? run->t_ns : (uint64_t)KRAIT_MAX(ns, 0LL);
+}
+
+/* Later, or now. What is due in the past does not happen, but for stacks, which change now; updates are always now. */
+static int put_when_due(struct krait_run *run, const struct krait_xml *change, struct krait_buf *path,
+                        const char *how, const char *value)
+{
+    uint64_t due_ns = due_of(run, change);
+    bool is_stack = *how && strcmp(how, "delete") != 0, is_all = strcmp(how, "popAll") == 0;
+    if (due_ns <= run->t_ns)
+        return due_ns < run->t_ns && !is_stack ? 0 : krait_provider_put(run, path, how, value);
+    struct krait_future future = { .t_ns = due_ns,
+                                   .how = is_all ? "pop" : how,
+                                   .times = is_all ? (uint32_t)depth_of(run->provider, path) : 1 };
+    return krait_provider_later(run, path, future, value);
+}
+
 int krait_provider_change(struct krait_run *run, const struct krait_xml *element)
 {
     KRAIT_AUTO_BUF path = { 0 };
@@ -438,18 +525,19 @@ int krait_provider_change(struct krait_run *run, const struct krait_xml *element
     const struct krait_xml *of = krait_xml_first(element, "stateValue");
     if (!add_path(run, krait_xml_first(element, "stateAttribute"), &path))
         return path.failed ? -ENOMEM : 0;
-    bool has_stack = *krait_xml_get(of, "stack");
-    if (strcmp(krait_xml_get(of, "type"), "delete") == 0 && !has_stack)
-        return krait_provider_delete(run, &path);
+    const char *how = krait_xml_get(of, "stack");
+    how = strcmp(how, "peek") == 0 ? "" : how; /* where the value is from */
+    if (strcmp(krait_xml_get(of, "type"), "delete") == 0 && !*how)
+        how = "delete";
     bool has = krait_provider_value(run, of, &value);
     if (strcmp(krait_xml_get(of, "increment"), "true") == 0 && has)
         add_to(&value, current(run->provider, &path));
     if (value.failed)
         return -ENOMEM;
-    if (has_stack)
-        return change_stack(run, &path, krait_xml_get(of, "stack"), has && value.data ? value.data : "");
-    return set_state(run, &path, has ? value.data ? value.data : "" : NULL,
-                     strcmp(krait_xml_get(of, "update"), "true") == 0);
+    const char *text = has ? value.data ? value.data : "" : NULL;
+    if (!*how && strcmp(krait_xml_get(of, "update"), "true") == 0)
+        return set_state(run, &path, text, true);
+    return put_when_due(run, element, &path, how, text);
 }
 
 static bool handles(const struct krait_xml *handler, const char *event)
@@ -469,13 +557,20 @@ bool krait_provider_may(const struct krait_provider *provider, const char *event
     return false;
 }
 
-int krait_provider_event(struct krait_provider *provider, struct krait_trigger_event *said, uint64_t t_ns,
-                         krait_provider_fn *fn, krait_segment_fn *segment, void *ctx)
+int krait_provider_end(struct krait_provider *provider, uint64_t until_ns,
+                       const struct krait_provider_told *told)
 {
-    struct krait_run run = {
-        .provider = provider, .said = said, .t_ns = t_ns, .fn = fn, .segment = segment, .ctx = ctx
-    };
-    int rc = 0;
+    struct krait_run run = { .provider = provider, .told = told };
+    return krait_provider_catch_up(&run, until_ns);
+}
+
+int krait_provider_event(struct krait_provider *provider, struct krait_trigger_event *said, uint64_t t_ns,
+                         const struct krait_provider_told *told)
+{
+    struct krait_run run = { .provider = provider, .said = said, .t_ns = t_ns, .told = told };
+    int rc = krait_provider_end(provider, t_ns, told);
+    if (rc)
+        return rc;
     if (provider->pattern)
         return krait_pattern_event(provider->pattern, &run);
     for (const struct krait_xml *handler = krait_xml_first(provider->root, "eventHandler"); handler && !rc;

@@ -30,15 +30,22 @@ void krait_provider_reset(struct krait_provider *provider);
 /* Whether it looks at events of this name. */
 bool krait_provider_may(const struct krait_provider *provider, const char *event);
 
-/* An attribute is in another state; value NULL: in none. Only what differs is told. `updates`: it was so since its state
- * began. */
-typedef int krait_provider_fn(void *ctx, const char *attribute, const char *value, bool updates);
-
-/* A pattern has found a segment. */
-typedef int krait_segment_fn(void *ctx, const char *name, uint64_t begin_ns, uint64_t end_ns);
+/* What a provider tells of; each returns 0 or a negative errno. */
+struct krait_provider_told {
+    void *ctx;
+    /* An attribute is in another state; value NULL: in none. Only what differs is told, in order of time. `updates`: it
+     * was so since its state began. */
+    int (*state)(void *ctx, uint64_t t_ns, const char *attribute, const char *value, bool updates);
+    /* A segment of a pattern, or a call of a call stack. `fields` (n bytes) are its name, then names and values by turns,
+     * each with its NUL. */
+    int (*segment)(void *ctx, const char *fields, size_t n, uint64_t begin_ns, uint64_t end_ns);
+};
 
 /* The next event, in order of time. Returns 0, what one of the functions returned, or -ENOMEM. */
 int krait_provider_event(struct krait_provider *provider, struct krait_trigger_event *said, uint64_t t_ns,
-                         krait_provider_fn *fn, krait_segment_fn *segment, void *ctx);
+                         const struct krait_provider_told *told);
+/* No event follows: the changes that wait for a time until then are made. Returns the same. */
+int krait_provider_end(struct krait_provider *provider, uint64_t until_ns,
+                       const struct krait_provider_told *told);
 
 #endif

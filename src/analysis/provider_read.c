@@ -14,10 +14,11 @@ struct checker {
     const char *path;
     const struct krait_xml *provider, *fsm; /* that is read; the state machine in it */
     uint32_t depth;                         /* of locations in locations */
+    uint32_t fields;                        /* of all segments */
     bool is_pattern;                        /* it has scenarios, and pools */
 };
 
-enum { DEEPEST_LOCATION = 16 };
+enum { DEEPEST_LOCATION = 16, MOST_FIELDS = 256 };
 
 static bool is_one_of(const char *text, const char *const *words)
 {
@@ -92,16 +93,35 @@ static bool check_attributes(struct checker *c, const struct krait_xml *first)
 
 static bool check_values(struct checker *c, const struct krait_xml *first);
 
+/* "+" adds numbers and joins texts: only of these is it known which they are. */
+static bool is_number(const struct krait_xml *value)
+{
+    static const char *const types[] = { "int", "long", NULL };
+    const char *type = krait_xml_get(value, "type");
+    return is_one_of(type, types) ||
+           (strcmp(type, "eventField") == 0 && strcasecmp(krait_xml_get(value, "value"), "timestamp") == 0);
+}
+
+static bool is_known_script(const struct krait_xml *value)
+{
+    struct krait_provider_script script;
+    if (!krait_provider_script(krait_xml_get(value, "value"), &script))
+        return false;
+    for (const struct krait_xml *at = krait_xml_first(value, "stateValue"); at && script.adds;
+         at = krait_xml_next(at, "stateValue")) {
+        if (strcmp(krait_xml_get(at, "id"), script.name) == 0)
+            return is_number(at);
+    }
+    return !script.adds;
+}
+
 static bool check_value(struct checker *c, const struct krait_xml *value)
 {
     static const char *const types[] = { "int",        "long",      "double", "string", "null",
                                          "eventField", "eventName", "query",  "delete", NULL };
     static const char *const stacks[] = { "", "push", "pop", "popAll", "peek", NULL };
-    struct krait_provider_script script;
     if (strcmp(krait_xml_get(value, "type"), "script") == 0)
-        return krait_provider_script(krait_xml_get(value, "value"), &script)
-                   ? check_values(c, value->first)
-                   : refuse(c, value, "with a script", "");
+        return is_known_script(value) ? check_values(c, value->first) : refuse(c, value, "with a script", "");
     if (!is_one_of(krait_xml_get(value, "type"), types))
         return refuse_type(c, value);
     if (!is_one_of(krait_xml_get(value, "stack"), stacks))
@@ -163,7 +183,9 @@ static bool check_condition(struct checker *c, const struct krait_xml *element)
 
 static bool check_change(struct checker *c, const struct krait_xml *element)
 {
-    static const char *const known[] = { "stateAttribute", "stateValue", "if", "then", "else", NULL };
+    static const char *const known[] = { "stateAttribute", "stateValue", "if", "then",
+                                         "else",           "futureTime", NULL };
+    const struct krait_xml *time = krait_xml_first(element, "futureTime");
     const struct krait_xml *condition = krait_xml_first(element, "if");
     const struct krait_xml *then = krait_xml_first(element, "then");
     const struct krait_xml *other = krait_xml_first(element, "else");
@@ -178,7 +200,7 @@ static bool check_change(struct checker *c, const struct krait_xml *element)
                     : refuse(c, condition, "without <then>", "");
     if (!value || !krait_xml_first(element, "stateAttribute"))
         return refuse(c, element, "without an attribute and a value", "");
-    return check_attributes(c, element->first) && check_value(c, value);
+    return check_attributes(c, element->first) && check_value(c, value) && (!time || check_value(c, time));
 }
 
 /* Takes the changes out that are not supported. Returns how many stay. */
@@ -224,16 +246,41 @@ static bool check_times(struct checker *c, const struct krait_xml *times)
     return well;
 }
 
-static bool check_segment(struct checker *c, const struct krait_xml *segment)
+/* Names head columns, also of CSV. */
+static bool is_column(const char *name)
+{
+    KRAIT_AUTO_BUF safe = { 0 };
+    krait_fmt_safe(&safe, name);
+    return *name && safe.data && strcmp(safe.data, name) == 0 && !strpbrk(name, ",\"");
+}
+
+static bool check_field(struct checker *c, struct krait_xml *field)
+{
+    static const char *const types[] = { "int", "long", "double", "string", "null", NULL };
+    const struct krait_xml *value = krait_xml_first(field, "stateValue");
+    if (strcmp(field->name, "segField") != 0)
+        return refuse(c, field, "", "");
+    if (!is_column(krait_xml_get(field, "name")))
+        return refuse(c, field, "without a name for a column", "");
+    if (c->fields++ >= MOST_FIELDS)
+        return refuse(c, field, "beyond the 256 that a file may have", "");
+    if (!is_one_of(krait_xml_get(field, "type"), types))
+        return refuse_type(c, field);
+    if (*krait_xml_get(field, "value") || strcmp(krait_xml_get(field, "type"), "null") == 0)
+        return true;
+    return value ? check_value(c, value) : refuse(c, field, "without a value", "");
+}
+
+static bool check_segment(struct checker *c, struct krait_xml *segment)
 {
     static const char *const parts[] = { "segType", "segTime", "segContent", NULL };
-    for (const struct krait_xml *at = segment->first; at; at = at->next) {
+    for (struct krait_xml *at = segment->first; at; at = at->next) {
         if (!is_one_of(at->name, parts))
             return refuse(c, at, "", "");
         if (strcmp(at->name, "segTime") == 0 && !check_times(c, at))
             return false;
-        if (strcmp(at->name, "segContent") == 0) /* the segment itself stays */
-            refuse(c, at, "", "");
+        if (strcmp(at->name, "segContent") == 0)
+            check_all(c, at, check_field);
     }
     const struct krait_xml *type = krait_xml_first(segment, "segType");
     const struct krait_xml *name = type ? krait_xml_first(type, "segName") : NULL;
@@ -271,8 +318,6 @@ static bool check_transition(struct checker *c, struct krait_xml *at)
         return check_names(c, at, "action", "action");
     if (strcmp(at->name, "transition") != 0)
         return refuse(c, at, "", "");
-    if (*krait_xml_get(at, "saveStoredFields") || *krait_xml_get(at, "clearStoredFields"))
-        refuse(c, at, "with stored fields", "");
     if (!krait_pattern_state(c->fsm, krait_xml_get(at, "target")))
         return refuse(c, at, "without a target", "");
     return check_names(c, at, "cond", "test") && check_names(c, at, "action", "action");
@@ -326,7 +371,10 @@ static uint32_t check_pattern(struct checker *c, struct krait_xml *pattern)
     c->provider = pattern;
     c->is_pattern = true;
     for (struct krait_xml *at = pattern->first; at; at = at->next) {
-        if (at != handler && !is_beside(at))
+        bool is_stored = strcmp(at->name, "storedField") == 0;
+        if (is_stored && !*krait_xml_get(at, "id"))
+            refuse(c, at, "without an id", "");
+        else if (at != handler && !is_stored && !is_beside(at))
             refuse(c, at, "", "");
     }
     uint32_t kept = handler && check_all(c, handler, check_part) ? check_all(c, handler, check_machine) : 0;
@@ -454,6 +502,39 @@ static struct krait_interval_rule *add_rule(struct checker *c, enum krait_rule_k
     return name ? krait_rules_add(c->rules, kind, name, 0) : NULL;
 }
 
+/* Appends the names of the fields in an element, each once. */
+static void add_fields(const struct krait_xml *in, const char **fields)
+{
+    for (const struct krait_xml *at = in->first; at; at = at->next) {
+        const char **to = fields, *name = krait_xml_get(at, "name");
+        add_fields(at, fields);
+        while (*to && strcmp(*to, name) != 0)
+            to++;
+        if (strcmp(at->name, "segField") == 0)
+            *to = name;
+    }
+}
+
+static uint32_t count_of(const struct krait_xml *in, const char *name)
+{
+    uint32_t count = 0;
+    for (const struct krait_xml *at = in->first; at; at = at->next)
+        count += (strcmp(at->name, name) == 0) + count_of(at, name);
+    return count;
+}
+
+/* The names of all fields that segments may have. NULL when memory is out. */
+static const char *const *find_fields(struct checker *c, const struct krait_xml *pattern)
+{
+    uint32_t most = count_of(pattern, "segField");
+    const char **fields = krait_arena_alloc(&c->rules->arena, (most + 1) * sizeof(*fields));
+    if (!fields)
+        return NULL;
+    memset(fields, 0, (most + 1) * sizeof(*fields));
+    add_fields(pattern, fields);
+    return fields;
+}
+
 /* Of a pattern, its segments have its name, if it has any. */
 static int add_segments(struct checker *c, struct krait_provider *provider, const char *id)
 {
@@ -468,11 +549,14 @@ static int add_segments(struct checker *c, struct krait_provider *provider, cons
     if (!rule)
         return -ENOMEM;
     rule->by_key = true;
+    rule->fields = find_fields(c, provider->root);
     c->rules->items[of_states].segments = c->rules->count;
-    return 0;
+    return rule->fields ? 0 : -ENOMEM;
 }
 
-static int add_provider(struct checker *c, struct krait_xml *element, struct krait_err *err)
+/* `known_as`: what views call it. */
+static int add_provider(struct checker *c, struct krait_xml *element, const char *known_as,
+                        struct krait_err *err)
 {
     bool is_pattern = strcmp(element->name, "pattern") == 0;
     const char *id = *krait_xml_get(element, "id") ? krait_xml_get(element, "id") : "provider";
@@ -486,16 +570,82 @@ static int add_provider(struct checker *c, struct krait_xml *element, struct kra
         return krait_err_set(err, -ENOMEM, "out of memory");
     }
     provider->root = element;
+    provider->id = known_as;
     rule->provider = provider;
     if (is_pattern ? keep_transitions(c, element) : keep_handlers(c, element))
         return krait_err_set(err, -ENOMEM, "out of memory");
     return is_pattern && add_segments(c, provider, id) ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
+/* Adds to *kept what krait supports of it. */
+static int read_provider(struct checker *c, struct krait_xml *at, const char *known_as, uint32_t *kept,
+                         struct krait_err *err)
+{
+    bool is_pattern = strcmp(at->name, "pattern") == 0;
+    uint32_t own = is_pattern ? check_pattern(c, at) : check_provider(c, at);
+    *kept += own;
+    if (is_pattern && !own)
+        refuse(c, at, "without a state machine", "");
+    return own || !is_pattern ? add_provider(c, at, known_as, err) : 0;
+}
+
+static const struct krait_xml *first_of(const struct krait_xml *in, const char *a, const char *b)
+{
+    const struct krait_xml *found = krait_xml_first(in, a);
+    return found ? found : krait_xml_first(in, b);
+}
+
+/* The calls of a provider's stacks: intervals of the names of functions, and a lane. */
+static int add_calls(struct checker *c, const struct krait_xml *callstack, const struct krait_xml *group,
+                     uint32_t states)
+{
+    static const char *const fields[] = { "stack", "depth", NULL };
+    struct krait_provider *provider = c->rules->items[states].provider;
+    const char *id = krait_xml_get(callstack, "id"), *label = label_of(provider->root);
+    const char *title = *krait_xml_get(group, "name") ? krait_xml_get(group, "name") : *label ? label : id;
+    const char *calls = krait_provider_calls_glob(c->rules, group);
+    if (!calls || krait_provider_calls_lane(c->rules, title, calls, states))
+        return -ENOMEM;
+    if (c->rules->items[states].segments) /* these have the rows */
+        return 0;
+    struct krait_interval_rule *rule = add_rule(c, KRAIT_RULE_PAIRS, *id ? id : "callstack", "");
+    if (!rule)
+        return -ENOMEM;
+    rule->by_key = rule->is_undrawn = true;
+    rule->fields = fields;
+    provider->calls = calls;
+    c->rules->items[states].segments = c->rules->count;
+    return 0;
+}
+
+/* <callstack> with a provider in it, or with the name of one that was read. */
+static int read_callstack(struct checker *c, const struct krait_xml *at, uint32_t *kept,
+                          struct krait_err *err)
+{
+    const struct krait_xml *group = krait_xml_first(at, "callstackGroup"),
+                           *other = krait_xml_first(at, "analysis"),
+                           *own = first_of(at, "pattern", "stateProvider");
+    const struct krait_xml *more = group ? krait_xml_next(group, "callstackGroup") : NULL;
+    const char *id = krait_xml_get(at, "id");
+    uint32_t before = c->rules->count;
+    int rc = own ? read_provider(c, (struct krait_xml *)own, id, kept, err) : 0;
+    uint32_t states = own     ? before < c->rules->count ? before : KRAIT_NO_ID
+                      : other ? krait_provider_find(c->rules, krait_xml_get(other, "id"))
+                              : KRAIT_NO_ID;
+    if (more)
+        refuse(c, more, "that is not the first", "");
+    if (rc || states == KRAIT_NO_ID || !group) {
+        refuse(c, at, group ? "without an analysis" : "without a group", "");
+        return rc;
+    }
+    *kept += 1;
+    return add_calls(c, at, group, states) ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
 static int read_elements(struct checker *c, const struct krait_xml *root, const char **about,
                          struct krait_err *err)
 {
-    static const char *const later[] = { "head", "timeGraphView", "xyView", NULL };
+    static const char *const later[] = { "head", "timeGraphView", "xyView", "callstack", NULL };
     uint32_t kept = 0;
     int rc = 0;
     if (strcmp(root->name, "tmfxml") != 0)
@@ -509,14 +659,13 @@ static int read_elements(struct checker *c, const struct krait_xml *root, const 
                 refuse(c, at, "", "");
             continue;
         }
-        uint32_t own = is_pattern ? check_pattern(c, at) : check_provider(c, at);
-        kept += own;
-        if (is_pattern && !own)
-            refuse(c, at, "without a state machine", "");
-        rc = own || !is_pattern ? add_provider(c, at, err) : 0;
+        rc = read_provider(c, at, krait_xml_get(at, "id"), &kept, err);
         if (!rc && about && !**about)
             *about = label_of(at);
     }
+    for (const struct krait_xml *at = krait_xml_first(root, "callstack"); at && !rc;
+         at = krait_xml_next(at, "callstack"))
+        rc = read_callstack(c, at, &kept, err);
     int views = rc ? 0 : krait_provider_views(c->rules, c->path, root);
     if (views < 0)
         return krait_err_set(err, views, "out of memory");

@@ -102,12 +102,10 @@ static int add_labels(struct krait_rules *rules, const struct krait_xml *view, s
 
 /* -- views -- */
 
-/* The rule of an analysis's states, or KRAIT_NO_ID. */
-static uint32_t find_rule(const struct krait_rules *rules, const char *analysis)
+uint32_t krait_provider_find(const struct krait_rules *rules, const char *id)
 {
     uint32_t i = 0;
-    while (i < rules->count && !(rules->items[i].provider &&
-                                 strcmp(krait_xml_get(rules->items[i].provider->root, "id"), analysis) == 0))
+    while (i < rules->count && !(rules->items[i].provider && strcmp(rules->items[i].provider->id, id) == 0))
         i++;
     return i < rules->count ? i : KRAIT_NO_ID;
 }
@@ -126,13 +124,34 @@ static int add_lane(struct krait_rules *rules, const struct krait_rule_lane *vie
     return 0;
 }
 
+int krait_provider_calls_lane(struct krait_rules *rules, const char *title, const char *calls, uint32_t rule)
+{
+    const char **keys = krait_arena_alloc(&rules->arena, sizeof(*keys));
+    if (!keys)
+        return -ENOMEM;
+    *keys = calls;
+    const struct krait_rule_lane lane = { .title = title, .keys = keys, .key_count = 1, .are_paths = true };
+    return add_lane(rules, &lane, rule);
+}
+
+const char *krait_provider_calls_glob(struct krait_rules *rules, const struct krait_xml *group)
+{
+    KRAIT_AUTO_BUF glob = { 0 };
+    for (const struct krait_xml *at = krait_xml_first(group, "level"); at; at = krait_xml_next(at, "level")) {
+        if (*krait_xml_get(at, "path"))
+            add_path(&glob, krait_xml_get(at, "path"));
+    }
+    krait_buf_str(&glob, KRAIT_PROVIDER_CALLS "/*");
+    return glob.failed ? NULL : krait_arena_strdup(&rules->arena, glob.data);
+}
+
 /* Adds a lane for each analysis of the view. Returns how many, or -ENOMEM. */
 static int add_lanes(struct viewing *v, const struct krait_xml *head, const struct krait_rule_lane *view)
 {
     int lanes = 0;
     for (const struct krait_xml *at = krait_xml_first(head, "analysis"); at;
          at = krait_xml_next(at, "analysis")) {
-        uint32_t rule = find_rule(v->rules, krait_xml_get(at, "id"));
+        uint32_t rule = krait_provider_find(v->rules, krait_xml_get(at, "id"));
         if (rule == KRAIT_NO_ID)
             krait_provider_refuse(v->rules, v->path, at,
                                   "that is in no file given, id=", krait_xml_get(at, "id"));

@@ -367,7 +367,7 @@ static bool has_lanes(const struct krait_rules *rules, uint32_t rule)
         if (rule >= rules->lanes[i].first && rule < rules->lanes[i].end)
             return true;
     }
-    return false;
+    return rules->items[rule].is_undrawn;
 }
 
 /* Whether it has a lane: one of its own, or one that its file declares. */

@@ -9,6 +9,7 @@
 #include "cmd/omitted.h"
 
 #include <math.h>
+#include <string.h>
 
 const char *krait_intervals_name(const struct intervals *intervals, const struct krait_interval_row *row)
 {
@@ -76,6 +77,7 @@ struct listed {
     struct intervals_place place;
     const char *end_thread, *end_process; /* NULL: the same as it begins in */
     uint64_t end_pid, end_tid;
+    const struct krait_interval *interval;
 };
 
 #define NUMBER(member) krait_sheet_number_at, offsetof(struct listed, member)
@@ -154,6 +156,7 @@ static struct listed listed_of(const struct intervals *intervals, const struct k
         .end_tid = is_same ? KRAIT_SHEET_NONE : in.tid,
         .end_process = is_in_process ? NULL : in.process,
         .end_pid = is_in_process ? KRAIT_SHEET_NONE : in.pid,
+        .interval = interval,
     };
 }
 
@@ -290,10 +293,69 @@ uint32_t krait_intervals_of_kind(const struct intervals *intervals, enum krait_r
     return count;
 }
 
+/* The fields of segments (intervals.h), each a column. */
+struct list_fields {
+    const struct krait_intervals *found;
+    const char **names;
+    struct krait_sheet_column *columns;
+    uint32_t count;
+};
+
+static struct krait_sheet_cell get_field(void *of, const void *row, size_t number)
+{
+    const struct list_fields *fields = of;
+    const struct listed *listed = row;
+    return krait_sheet_name(krait_interval_field(fields->found, listed->interval, fields->names[number]));
+}
+
+static int add_field(struct krait_arena *arena, struct list_fields *fields, const char *name)
+{
+    uint32_t n = fields->count;
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(fields->names[i], name) == 0)
+            return 0;
+    }
+    const char *key = krait_arena_fmt(arena, "field.%s", name);
+    fields->names[n] = name;
+    fields->columns[KRAIT_ARRAY_LEN(list_columns) + n] =
+        (struct krait_sheet_column){ { name, KRAIT_COLUMN_LEFT, 0, 6 },    key,       KRAIT_SHEET_NAME,
+                                     KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET, get_field, n };
+    fields->count++;
+    return key ? 0 : -ENOMEM;
+}
+
+/* All columns of the list: those of fields are called field.NAME, since others may have that name. */
+static int add_field_columns(struct intervals *intervals, struct list_fields *fields)
+{
+    struct krait_arena *arena = &intervals->rules.arena;
+    size_t most = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < intervals->rules.count; i++) {
+        for (const char *const *at = intervals->rules.items[i].fields; at && *at; at++)
+            most++;
+    }
+    fields->names = krait_arena_alloc(arena, (most + 1) * sizeof(*fields->names));
+    fields->columns = krait_arena_alloc(arena, sizeof(list_columns) + most * sizeof(*fields->columns));
+    if (!fields->names || !fields->columns)
+        return -ENOMEM;
+    memcpy(fields->columns, list_columns, sizeof(list_columns));
+    for (uint32_t i = 0; i < intervals->rules.count && !rc; i++) {
+        bool is_shown = !intervals->rules.items[i].is_hidden;
+        for (const char *const *at = intervals->rules.items[i].fields; at && *at && is_shown && !rc; at++)
+            rc = add_field(arena, fields, *at);
+    }
+    return rc;
+}
+
 int krait_intervals_list(struct intervals *intervals)
 {
+    struct list_fields fields = { .found = &intervals->of.found };
+    if (add_field_columns(intervals, &fields))
+        return krait_err_set(intervals->err, -ENOMEM, "out of memory");
     KRAIT_CLEANUP(krait_sheet_done)
-    struct krait_sheet sheet = { .columns = list_columns, .column_count = KRAIT_ARRAY_LEN(list_columns) };
+    struct krait_sheet sheet = { .columns = fields.columns,
+                                 .of = &fields,
+                                 .column_count = (uint32_t)KRAIT_ARRAY_LEN(list_columns) + fields.count };
     for (size_t i = 0; i < intervals->of.found.count && !sheet.failed; i++) {
         const struct listed listed = listed_of(intervals, &intervals->of.found.items[i]);
         krait_sheet_add(&sheet, &listed);

@@ -5,18 +5,19 @@
 #include "analysis/declared.h"
 #include "analysis/provider.h"
 
-static int ignore(void *ctx, const char *attribute, const char *value, bool updates)
+static int ignore(void *ctx, uint64_t t_ns, const char *attribute, const char *value, bool updates)
 {
     return 0;
 }
 
-static int ignore_segment(void *ctx, const char *name, uint64_t begin_ns, uint64_t end_ns)
+static int ignore_segment(void *ctx, const char *fields, size_t n, uint64_t begin_ns, uint64_t end_ns)
 {
     return 0;
 }
 
 static void run(struct krait_rules *rules)
 {
+    static const struct krait_provider_told told = { NULL, ignore, ignore_segment };
     static const char *const names[] = { "sched_switch", "syscall_entry_read", "x" };
     struct krait_trigger_event said = {
         .fields = "{ cpu_id = 1 }, { next_tid = 5, comm = \"a\", n = -1 }", .host = "h", .cpu = 1, .tid = 7
@@ -32,8 +33,10 @@ static void run(struct krait_rules *rules)
                     krait_trigger_fill(&rule->triggers[t], &rule->triggers[t].key, &said, &text);
             }
             if (rule->provider)
-                krait_provider_event(rule->provider, &said, n, ignore, ignore_segment, NULL);
+                krait_provider_event(rule->provider, &said, n, &told);
         }
+        if (rule->provider)
+            krait_provider_end(rule->provider, UINT64_MAX, &told);
     }
     krait_buf_done(&said.text);
     krait_buf_done(&said.own);

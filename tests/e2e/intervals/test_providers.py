@@ -112,7 +112,7 @@ def test_what_is_not_supported_is_told_by_line_and_left_out(tmp_path, states):
 <stateChange><stateAttribute type="constant" value="b"/><stateValue type="int" value="1" stack="bottom"/></stateChange>
 <stateChange><stateAttribute type="self"/><stateValue type="int" value="1"/></stateChange>
 <stateChange><stateAttribute type="location" value="none"/><stateValue type="int" value="1"/></stateChange>
-<stateChange><stateAttribute type="constant" value="c"/><stateValue type="int" value="1"/><futureTime type="int" value="1"/></stateChange>
+<stateChange><stateAttribute type="constant" value="c"/><stateValue type="int" value="1"/><futureTime type="script" value="s + 1"><stateValue id="s" type="eventName"/></futureTime></stateChange>
 <stateChange><stateAttribute type="constant" value="d"/></stateChange>
 <stateChange><if><condition><field name="x"/></condition></if><then/></stateChange>
 <stateChange><stateAttribute type="constant" value="kept"/><stateValue type="eventField" value="next_tid"/></stateChange>
@@ -126,11 +126,11 @@ def test_what_is_not_supported_is_told_by_line_and_left_out(tmp_path, states):
         "5: <stateValue stack>",
         '6: <stateAttribute type="self">',
         '7: <stateAttribute of no location="none">',
-        "8: <futureTime>",
+        "8: <futureTime with a script>",
         "9: <stateChange without an attribute and a value>",
         "10: <condition without a value to compare with>",
         "12: <pattern without a state machine>",
-        "15: <callstack>",
+        "15: <callstack without a group>",
         "13: <timeGraphView that shows no attribute>",
         "14: <xyView that shows no attribute>",
     ]
@@ -256,13 +256,77 @@ def test_a_pattern_tells_segments_and_states(requests):
     assert ("Stack/2 = begin", 20, 20) in states  # a stack: its second place, from the second push to the first pop
 
 
-def test_a_segments_content_is_left_out_with_its_line(requests):
-    """The segment stays; so does the pattern beside what krait does not know."""
-    text = (PATTERN % ("", "")).replace('<segType segName="slow"/>', '<segType segName="slow"/>\n<segContent><segField name="a" type="int" value="1"/></segContent>')
-    segments, _, said = requests(text.replace("</patternHandler>", "</patternHandler>\n<storedField id='a'/>"))
-    assert ("slow", 20, 70) in segments
-    lines = [line.split(".xml:")[1] for line in said.splitlines()]
-    assert lines == ["18: <storedField> is not supported; krait leaves it out", "13: <segContent> is not supported; krait leaves it out"]
+CONTENT = """
+<segContent><segField name="name" type="string" value="v"/>
+  <segField name="how" type="string"><stateValue type="query"><stateAttribute type="constant" value="#CurrentScenario"/><stateAttribute type="constant" value="storedFields"/><stateAttribute type="constant" value="as"/></stateValue></segField>
+  <segField name="none" type="string"><stateValue type="eventField" value="nowhere"/></segField>
+  <segField name="a" type="self" value="1"/><segField type="int" value="1"/><segField name="a,b" type="int" value="1"/>
+  <segField name="b" type="int"/></segContent>"""
+
+
+def test_a_segments_content_is_columns(krait, tmp_path, requests):
+    """What the event or the scenario lacks is not there; fields of the event are stored before the next transition."""
+    text = (PATTERN % ("", "")).replace('<segType segName="slow"/>', f'<segType segName="slow"/>{CONTENT}')
+    text = text.replace('action="begin"', 'action="begin" saveStoredFields="true"').replace("</patternHandler>", "</patternHandler>\n<storedField id='how' alias='as'/><storedField id='far'/><storedField/>")
+    segments, _, said = requests(text)
+    assert segments == [("ok", 10, 30), ("odd", 20, 70), ("slow", 20, 70), ("ok", 50, 45)]
+    words = [krait, "intervals", tmp_path / "trace", "-f", tmp_path / "own.xml", "--list", "--only", "requests"]
+    listed = verb_json(*words)["list"]
+    found = {row["key"]: {key: row[key] for key in row if key.startswith("field.")} for row in listed if row["name"] == "requests"}
+    assert found == {"slow": {"field.name": "v", "field.how": "odd", "field.none": None}, **dict.fromkeys(("ok", "odd"), dict.fromkeys(("field.name", "field.how", "field.none")))}
+    head, *rows = subprocess.run([*words, "--csv", "--sort", "field.how"], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert head.endswith("end_tid,field.name,field.how,field.none") and [row for row in rows if row.endswith(",v,odd,")]
+    assert [line.split(".xml:")[1].split(" is not")[0] for line in said.splitlines()] == ["22: <storedField without an id>", '16: <segField type="self">', "16: <segField without a name for a column>", "16: <segField without a name for a column>", "17: <segField without a value>"]
+    cleared = text.replace('saveStoredFields="true"', 'saveStoredFields="true" clearStoredFields="TRUE"')
+    requests(cleared)
+    assert [row["field.how"] for row in verb_json(*words)["list"] if row["key"] == "slow"] == [None]
+
+
+def test_changes_come_in_the_future(tmp_path, states):
+    """Each before the first event that is not earlier, those of one time in order; the past changes nothing, but for stacks."""
+
+    def later(name, value, due):
+        return f'<stateChange><stateAttribute type="constant" value="{name}"/><stateValue {value}/><futureTime type="eventField" value="{due}"/></stateChange>'
+
+    events = [event(0, "go", n=1, due=30_000), event(10, "go", n=2, due=20_000), event(20, "go", n=3, due=30_000), event(40, "go", n=4, due=35_000), event(50, "go", n=5, due=90_000), event(70, "end")]
+    changes = later("set", 'type="eventField" value="n"', "due") + later("same", 'type="eventField" value="n"', "missing") + later("stack", 'type="eventField" value="n" stack="push"', "due")
+    script = '<stateChange><stateAttribute type="constant" value="sum"/><stateValue type="eventName"/><futureTime type="script" value="now - 4"><stateValue id="now" type="eventField" value="timestamp"/></futureTime></stateChange>'
+    script += script.replace('"sum"', '"plus"').replace("now - 4", "now + 4000 ;").replace('type="eventName"', 'type="eventField" value="n"')
+    peek = '<stateChange><stateAttribute type="constant" value="top"/><stateValue type="query" stack="peek"><stateAttribute type="constant" value="stack"/></stateValue></stateChange>'
+    empties = later("stack", 'type="null" stack="popAll"', "due").replace('type="eventField" value="due"', 'type="int" value="80000"')
+    trace = kernel_made.write(tmp_path / "t", events, domain="ust")
+    found, notes = states(trace, provider(f'<eventHandler eventName="go">{changes}{script}{peek}</eventHandler><eventHandler eventName="end">{empties}</eventHandler>'))
+    assert notes == ""
+    assert sorted(found["set"]) == [("1", 30, 0), ("2", 20, 10), ("3", 30, 60)]  # two are due at 30: the older one first
+    assert found["same"] == [("1", 0, 10), ("2", 10, 10), ("3", 20, 20), ("4", 40, 10)]
+    assert found["plus"] == [("1", 4, 10), ("2", 14, 10), ("3", 24, 20), ("4", 44, 10)] and "sum" not in found
+    assert found["top"] == [("2", 20, 20)]  # peek takes nothing away
+    assert found["stack/1"] == [("2", 20, 60)] and found["stack/4"] == [("4", 40, 40)]
+
+
+def test_call_stacks_are_calls_and_lanes(krait, tmp_path, view):  # noqa: F811
+    """A provider's within, or one by its name; each thread's calls with their depth, and a row for each depth."""
+    push, pop = (f'<stateChange>{PATH}<stateAttribute type="constant" value="CallStack"/><stateValue {how}/></stateChange>' for how in ('type="eventField" value="f" stack="push"', 'type="null" stack="pop"'))
+    own = provider(f'<eventHandler eventName="in">{push}</eventHandler><eventHandler eventName="out">{pop}</eventHandler>')
+    group = '<callstackGroup name="Stacks"><level path="Threads"/><level path="*"/><thread level="1"/></callstackGroup>'
+    inner = own[own.index("<stateProvider") : own.index("</tmfxml>")]
+    calls = [(0, "in", 1, "a"), (10, "in", 2, "a"), (20, "in", 1, "a"), (30, "in", 1, "b"), (40, "out", 1, "-"), (40, "in", 1, "b"), (50, "out", 1, "-"), (60, "out", 1, "-"), (70, "out", 2, "-")]
+    trace = kernel_made.write(tmp_path / "t", [event(us, name, tid=tid, f=f) for us, name, tid, f in calls], domain="ust")
+    for text in (own.replace("</tmfxml>", f'<callstack id="calls">{group}<analysis id="own"/></callstack></tmfxml>'), f'<tmfxml><callstack id="calls">{group}{inner}</callstack></tmfxml>'):
+        (tmp_path / "own.xml").write_text(text)
+        listed = verb_json(krait, "intervals", trace, "-f", tmp_path / "own.xml", "--list")["list"]
+        assert [(row["begin_ns"] // 1000, row["duration_ns"] // 1000, row["key"], row["field.stack"], row["field.depth"]) for row in listed if row["name"] == "calls"] == [
+            (10, 60, "a", "Threads/2", "1"), (20, 40, "a", "Threads/1", "2"), (30, 10, "b", "Threads/1", "3"), (40, 10, "b", "Threads/1", "3"),
+        ]
+        rows = verb_json(krait, "intervals", trace, "-f", tmp_path / "own.xml", "--only", "calls")["rows"]
+        assert [(row["key"], row["intervals"], row["total_ns"]) for row in rows if row["key"]] == [("a", 2, 100_000), ("b", 2, 20_000)]
+        with served(krait, trace, "-f", tmp_path / "own.xml") as link:
+            tracks = [(t["threadName"], t["name"]) for t in ask(link, "trace")["tracks"] if t["of"] == "lane"]
+        assert tracks == [("Stacks", f"own Threads/{place}") for place in ("1/CallStack/1", "1/CallStack/2", "1/CallStack/3", "2/CallStack/1")]
+    for text, why in [(f'<callstack id="c">{group}<analysis id="none"/></callstack>', "<callstack without an analysis>"), (f'<callstack id="c">{inner}</callstack>', "<callstack without a group>"), (f'<callstack id="c">{group}{group}{inner}</callstack>', "<callstackGroup that is not the first>")]:
+        (tmp_path / "own.xml").write_text(f"<tmfxml>{text}</tmfxml>")
+        done = subprocess.run([krait, "analyses", tmp_path / "own.xml"], capture_output=True, text=True)
+        assert why in done.stderr
 
 
 def test_what_a_pattern_names_has_to_be_there(requests):

@@ -15,33 +15,37 @@ from conftest import verb_json
 
 SOURCES = os.environ.get("KRAIT_TRACE_COMPASS")
 FILES = Path(SOURCES or "/") / "tmf" / "org.eclipse.tracecompass.tmf.analysis.xml.core.tests"
+CALLS = Path(SOURCES or "/") / "analysis" / "org.eclipse.tracecompass.analysis.profiling.core.tests" / "testfiles" / "traces" / "callstack.xml"
 
 pytestmark = pytest.mark.skipif(not SOURCES, reason="KRAIT_TRACE_COMPASS names no sources of Trace Compass")
 
 
-def read_trace(folder, number):
+def read_trace(folder, path):
     """One of its traces, as CTF. All of them begin at 1 ns."""
 
     def fields(event):
         return {field.get("name"): field.get("value") if field.get("type") == "string" else int(field.get("value")) for field in event}
 
-    root = ElementTree.parse(FILES / "test_traces" / f"testTrace{number}.xml").getroot()
+    root = ElementTree.parse(path).getroot()
     events = [(int(event.get("timestamp")), 0, event.get("name"), fields(event)) for event in root]
-    return kernel_made.write(folder, events, host=f"testTrace{number}.xml", domain="ust", unit=1)
+    return kernel_made.write(folder, events, host=path.name, domain="ust", unit=1)
 
 
 @pytest.fixture
 def found(krait, tmp_path):
-    """found(number, name): the states of each attribute as [(value, begin, end)], the last one without an end, and segments."""
+    """found(number, name): the states of each attribute as [(value, begin, end)], the last one without an end, and segments
+    with the fields that they have."""
 
     def of(number, name):
-        words = ["intervals", read_trace(tmp_path / "trace", number), "-f", FILES / "test_xml_files" / "test_valid" / f"{name}.xml"]
+        path = CALLS if number is None else FILES / "test_traces" / f"testTrace{number}.xml"
+        words = ["intervals", read_trace(tmp_path / "trace", path), "-f", FILES / "test_xml_files" / "test_valid" / f"{name}.xml"]
         states, segments = {}, []
         for row in verb_json(krait, *words, "--list")["list"]:
             begin = row["begin_ns"] + 1
             path, is_state, value = (row["key"] or "").partition(" = ")
             if not is_state:
-                segments.append((path, begin, begin + row["duration_ns"]))
+                fields = {key.removeprefix("field."): row[key] for key in row if key.startswith("field.") and row[key] is not None}
+                segments.append((path, begin, begin + row["duration_ns"], *([fields] if fields else [])))
             elif row["duration_ns"]:  # the next event of the same moment ends the others
                 states.setdefault(path, []).append((value, begin, begin + row["duration_ns"]))
         for row in verb_json(krait, *words)["rows"]:
@@ -79,6 +83,10 @@ STATES = [
             "stack": [("1", 1, 2), ("2", 2, 5), ("3", 5, 7), ("2", 7, 10), "3"],
             "stack/3": [("5", 5, 7), "10"],
             "hostID": ["testTrace4.xml"],
+            **dict.fromkeys(("future", "futureStr"), [("100", 1, 3), ("101", 3, 5), ("100", 5, 7), ("101", 7, 10), ("100", 10, 12), "101"]),
+            "futureStack/0/1": [("op1", 2, 11)],
+            "futureStack/0/2": [("op1", 6, 7)],
+            "futureStack/1/1": [("op1", 3, 8), ("op1", 11, 16)],
         },
     ),
     (
@@ -99,8 +107,13 @@ def test_its_files_give_its_states(found, number, name, expected):
     assert {path: states.get(path) for path in expected} == expected
 
 
-# TmfXmlConditionTest, TmfXmlSegmentTimestampDescriptionTest, FsmTest
+def content(number):
+    return {"field1": str(number), "field2": "test", "field3": "1"}
+
+
+# TmfXmlConditionTest, TmfXmlSegmentTimestampDescriptionTest, FsmTest, XmlSegmentTest
 SEGMENTS = [
+    (2, "test_pattern_segment", [("test1", 1, 1), ("test2", 1, 3, content(100)), ("test1", 1, 5), ("test2", 1, 7, content(200))]),
     (4, "test_valid_pattern_simple", [("", 5, 7)]),
     (2, "test_segment_timestamp", [("seg1", 1, 10), ("seg1", 3, 100), ("seg1", 5, 20), ("seg1", 7, 200)]),
     (4, "test_initialState_element2", [("NEW", 1, 2)]),
@@ -109,7 +122,23 @@ SEGMENTS = [
 
 @pytest.mark.parametrize("number, name, expected", SEGMENTS, ids=[name for _, name, _ in SEGMENTS])
 def test_its_patterns_give_its_segments(found, number, name, expected):
-    assert found(number, name)[1] == expected
+    assert sorted(found(number, name)[1], key=lambda segment: segment[2]) == sorted(expected, key=lambda segment: segment[2])
+
+
+# The drawing above the events of its trace, of which only threads count in this file; what still runs at its end has no end.
+STACKS = {
+    2: [("op1", 1, 10), ("op2", 3, 7), ("op3", 4, 5), ("op4", 12, 20)],
+    3: [("op2", 3, 20), ("op3", 5, 6), ("op2", 7, 13)],
+    6: [("op1", 1, 20), ("op3", 2, 7), ("op1", 4, 6), ("op2", 8, 11), ("op3", 9, 10), ("op4", 12, 20)],
+    7: [("op5", 1, 20), ("op2", 2, 6), ("op2", 9, 13), ("op3", 10, 11), ("op2", 15, 19)],
+}
+
+
+def test_its_call_stack_gives_the_calls_of_its_trace(found):
+    calls = {tid: [] for tid in STACKS}
+    for name, begin, end, fields in found(None, "test_callstack")[1]:
+        calls[int(fields["stack"].removeprefix("threads/"))].append((name, begin, end))
+    assert {tid: sorted(own) for tid, own in calls.items()} == {tid: sorted(own) for tid, own in STACKS.items()}
 
 
 def test_an_initial_state_counts_as_an_initial_element(found):

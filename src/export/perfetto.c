@@ -34,6 +34,7 @@
  * interned_data, clock_snapshot), and "Synthetic Track Event" in Perfetto's documentation.
  */
 #include "event/event.h"
+#include "event/works.h"
 #include "export/formats.h"
 #include "export/ftrace.h"
 #include "export/perfetto_packet.h"
@@ -462,8 +463,7 @@ static uint64_t marks_track(const struct krait_trace *trace, const struct krait_
     return track->thread != KRAIT_NO_ID ? thread_track(trace, track->thread) : own_track(trace, track);
 }
 
-/* `{ id = 7 }` of krait.flow, or of work for executors, whose ids are each process's own: Perfetto draws arrows between
- * events of the same flow. */
+/* `{ id = 7 }` of krait.flow, or of work for executors: Perfetto draws arrows between events of the same flow. */
 static void add_flow(struct krait_buf *buf, const char *name, const char *text, uint32_t process)
 {
     static const char lead[] = "{ id = ";
@@ -471,7 +471,7 @@ static void add_flow(struct krait_buf *buf, const char *name, const char *text, 
     if ((!is_users && strncmp(name, "work:", strlen("work:")) != 0) || strncmp(text, lead, strlen(lead)) != 0)
         return;
     uint64_t id = strtoull(text + strlen(lead), NULL, 10);
-    krait_pb_fixed64(buf, EVENT_FLOW, is_users ? id : krait_hash_u64((uint64_t)process + 1) ^ id);
+    krait_pb_fixed64(buf, EVENT_FLOW, is_users ? id : krait_work_key(process, id));
 }
 
 static void add_mark(struct perfetto *perfetto, const struct krait_track *track, uint64_t t_ns,

@@ -9,6 +9,8 @@
  *   submit() ── _WorkItem.__init__ ─→ _WorkItem.run ── Future.set_result ─→ Future.__get_result
  *              submit                 start            done                result
  *
+ * What other processes start is in work_processes.h.
+ *
  * asyncio's run_in_executor takes the result by the same way. gevent's pool of threads has a ThreadResult in common. trio hands
  * a function to a thread; what the thread gives back is another object, from then on that of the work. In trio all waits end
  * by one function, which has the task (tasks.h). Sources: gevent/threadpool.py, trio/_threads.py, trio/_core/_thread_cache.py.
@@ -28,6 +30,7 @@
 #include "python/modules.h"
 #include "python/tasks.h"
 #include "python/tasks_inside.h"
+#include "python/work_processes.h"
 
 #include <string.h>
 
@@ -44,6 +47,8 @@ enum stage {
     CHUNK,  /* done, if it is the last part of a MapResult */
     READY,  /* result, if ApplyResult.get asks and it is there */
     LOOK,   /* work will come through functions that others call too */
+    PASS,   /* submitted, to be started by another process */
+    SERVE, /* this thread of another process will start such work; the object is the queue that it takes it from */
 };
 
 static const struct {
@@ -54,7 +59,8 @@ static const struct {
     bool shared; /* others call it too: looked at after LOOK */
 } functions[] = {
     { "concurrent.futures.thread", "_WorkItem.__init__", SUBMIT, "future", NULL, 0, false },
-    { "concurrent.futures.process", "_WorkItem.__init__", SUBMIT, "future", NULL, 0, false },
+    { "concurrent.futures.process", "_WorkItem.__init__", PASS, "future", NULL, 0, false },
+    { "concurrent.futures.process", "_process_worker", SERVE, "call_queue", NULL, 0, false },
     { "concurrent.futures.thread", "_WorkItem.run", START, "self", "future", 0, false },
     { "concurrent.futures._base", "Future.set_result", DONE, "self", NULL, 0, false },
     { "concurrent.futures._base", "Future.set_exception", DONE, "self", NULL, 0, false },
@@ -155,6 +161,12 @@ static uint64_t id_submitted(struct krait_interp *in, const void *future, const 
     return id;
 }
 
+static uint64_t id_passed(struct krait_interp *in, const void *future, const void *from)
+{
+    uint64_t id = krait_work_id_submitted();
+    return id ? know(in, future, id) : id_submitted(in, future, from);
+}
+
 static uint64_t id_started(struct krait_interp *in, const void *future, const void *from)
 {
     begun.id = known(in, future);
@@ -209,25 +221,13 @@ static uint64_t id_last_chunk(struct krait_interp *in, const void *result, const
     return is_last ? id : 0;
 }
 
-static bool is_called_by(const char *module, const char *class, const char *name)
-{
-    PyObject *frame = (PyObject *)PyEval_GetFrame(), *caller = frame ? krait_frame_back(frame) : NULL;
-    PyObject *code = caller ? krait_frame_code(caller) : NULL;
-    PyObject *wanted = code ? krait_tasks_code(krait_module(module), class, name, NULL) : NULL;
-    bool is_it = code && code == wanted;
-    Py_XDECREF(wanted);
-    Py_XDECREF(code);
-    Py_XDECREF(caller);
-    return is_it;
-}
-
 /* get() has waited. Other callers of ready() take nothing. */
 static uint64_t id_ready(struct krait_interp *in, const void *result, const void *from)
 {
     uint64_t id = known(in, result);
     PyObject *event = id ? krait_args_plain_attr((PyObject *)from, "_event") : NULL;
     PyObject *flag = event ? krait_args_plain_attr(event, "_flag") : NULL;
-    bool is_got = flag == Py_True && is_called_by("multiprocessing.pool", "ApplyResult", "get");
+    bool is_got = flag == Py_True && krait_work_is_called_by("multiprocessing.pool", "ApplyResult", "get");
     Py_XDECREF(flag);
     Py_XDECREF(event);
     return is_got ? id : 0;
@@ -241,7 +241,8 @@ static const struct {
     [DONE] = { KRAIT_EVENT_work_done, id_known },         [RESULT] = { KRAIT_EVENT_work_result, id_known },
     [RETURN] = { KRAIT_EVENT_work_done, id_returned },    [REPORT] = { KRAIT_EVENT_work_done, id_reported },
     [TAKE] = { KRAIT_EVENT_work_result, id_taken },       [GET] = { KRAIT_EVENT_work_start, id_got },
-    [CHUNK] = { KRAIT_EVENT_work_done, id_last_chunk },   [READY] = { KRAIT_EVENT_work_result, id_ready },
+    [PASS] = { KRAIT_EVENT_work_submit, id_passed },      [CHUNK] = { KRAIT_EVENT_work_done, id_last_chunk },
+    [READY] = { KRAIT_EVENT_work_result, id_ready },
 };
 
 static void put_work(struct krait_note *note, enum stage stage, const PyObject *future, const PyObject *from)
@@ -324,6 +325,8 @@ void krait_work_write(struct krait_note *note, uint64_t which, PyObject *locals)
     PyObject *future = from && !is_of_others(note->in, i) ? future_of(i, from) : NULL;
     if (future && functions[i].stage == WAKE)
         put_wake(note, future);
+    else if (future && functions[i].stage == SERVE)
+        krait_work_serve(future);
     else if (future)
         put_work(note, functions[i].stage, future, from);
     Py_XDECREF(future);

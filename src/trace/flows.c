@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "event/payload.h"
 #include "event/steps.h"
+#include "event/works.h"
 #include "trace/import.h"
 #include "trace/thread_events.h"
 
@@ -58,7 +59,7 @@ static enum krait_flow_kind kind_of(uint32_t event)
     return event == KRAIT_EVENT_user_flow ? KRAIT_FLOW_USER : KRAIT_FLOW_WORK;
 }
 
-/* Ids of work are each process's own. All these events have an id alone. */
+/* All these events have an id alone. */
 static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
 {
     struct finding *f = ctx;
@@ -74,7 +75,7 @@ static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_curs
         return 0;
     if (!KRAIT_GROW(f->items, f->cap, f->count + 1))
         return -ENOMEM;
-    uint64_t key = kind == KRAIT_FLOW_WORK ? krait_hash_u64((uint64_t)f->process + 1) ^ flow.id : flow.id;
+    uint64_t key = kind == KRAIT_FLOW_WORK ? krait_work_key(f->process, flow.id) : flow.id;
     bool is_linking = id == KRAIT_EVENT_link_to;
     f->items[f->count++] = (struct passing){ key, t_ns, f->thread, task_now(f), (uint8_t)kind, is_linking };
     return 0;

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 import pytest
 
+from conftest import BUILD
 from exported import export  # noqa: F401  (a fixture)
 from trace_processor import ask
 
@@ -110,20 +111,64 @@ def test_work_for_threads_of_other_libraries_is_followed(record, python, venv, l
         assert worker != main and [tid for _, tid in stages] == [main, worker, worker, main]
 
 
+ACROSS = """
+    import multiprocessing, os, sys
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    import krait
+    def work(n):
+        krait.flow(n)
+        print(n, os.getpid(), flush=True)
+    def nested(n):
+        work(n)
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+            give(pool, n + 100, work).result()
+    def give(pool, n, function):
+        krait.flow(n)
+        return pool.submit(function, n)
+    if __name__ == "__main__":
+        context = multiprocessing.get_context("HOW")
+        with ProcessPoolExecutor(2, mp_context=context) as one, ProcessPoolExecutor(1, mp_context=context) as other:
+            futures = [give(pool, 10 * n + i, work) for n in range(1, 4) for i, pool in enumerate([one, other])]
+            for future in futures: future.result()
+            assert list(one.map(abs, [-1])) == [1]
+            give(other, 50, nested).result()
+            last = give(one, 60, os._exit)
+            try: last.result()
+            except BrokenProcessPool: pass
+        if "HOW" == "spawn" and sys.version_info >= (3, 11):
+            with ProcessPoolExecutor(1, max_tasks_per_child=1, mp_context=context) as pool:
+                for future in [give(pool, n, work) for n in (70, 80)]: future.result()
+"""
+
+
+def told_by_flows(run):
+    """What was submitted, and what was started, by the flow that the program tells before, or after: {flow: (id, tid)}."""
+    last, submitted, started = {}, {}, {}
+    for note in run.notes("user:flow", *STAGES):
+        before, tid = last.get(note["tid"], {"event": None}), note["tid"]
+        if (before["event"], note["event"]) == ("user:flow", "work:submit"):
+            submitted[before["id"]] = note["id"], tid
+        if (before["event"], note["event"]) == ("work:start", "user:flow"):
+            started[note["id"]] = before["id"], tid
+        last[tid] = note
+    return submitted, started
+
+
 @pytest.mark.few_pythons
-def test_pools_of_processes_tell_what_is_in_their_own_process(record, python):
-    run = record.text(
-        python,
-        """
-        import multiprocessing
-        from concurrent.futures import ProcessPoolExecutor
-        if __name__ == "__main__":
-            with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
-                assert list(pool.map(abs, [-1, -2])) == [1, 2]
-        """,
-    )
-    stages = [s for stages in by_id(run).values() for s, _ in stages]
-    assert [stages.count(s) for s in STAGES] == [2, 0, 2, 2]
+@pytest.mark.parametrize("how", ["fork", pytest.param("spawn", marks=pytest.mark.long)])
+def test_work_for_processes_is_followed_into_them(record, python, how):
+    run = record.text(python, ACROSS.replace("HOW", how), env={"PYTHONPATH": str(BUILD / "python")})
+    pids = {int(n): int(pid) for n, pid in map(str.split, run.stdout.splitlines())}
+    submitted, started = told_by_flows(run)
+    assert {n: tid for n, (_, tid) in started.items()} == pids and len(pids) >= 8
+    assert {n: id for n, (id, _) in started.items()} == {n: id for n, (id, _) in submitted.items() if n != 60}
+    works = by_id(run)
+    assert len(works) == len(submitted) + 1
+    for stages in works.values():
+        assert [s for s, _ in stages] == STAGES
+        submit, start, done, result = [tid for _, tid in stages]
+        assert submit == result and len({submit, start, done}) == 3
 
 
 BY_POOLS = """
@@ -163,12 +208,14 @@ def test_work_is_left_out_with_the_tasks_or_the_functions(record, any_python):
 
 
 @pytest.mark.long
-def test_queue_times_are_intervals_and_flows_are_arrows(record, any_python, export, run):
-    recording = record.text(any_python, PROGRAM)
+@pytest.mark.parametrize(("program", "works", "arrows"), [(PROGRAM, 8, 8 + 7), (ACROSS.replace("HOW", "fork"), 10, 3 * 10)], ids=["threads", "processes"])
+def test_queue_times_are_intervals_and_flows_are_arrows(record, any_python, export, run, program, works, arrows):
+    recording = record.text(any_python, program, env={"PYTHONPATH": str(BUILD / "python")})
     rules = ["--start", "^work:submit", "--stop", "^work:start", "--start", "^work:start", "--stop", "^work:done", "--key", "id"]
     rows = json.loads(run("intervals", recording.path, *rules, "--name", "queued", "--name", "runs", "--json").stdout)["rows"]
-    assert [(row["name"], row["intervals"]) for row in rows] == [("queued", 8), ("runs", 8)]
-    arrows = [e for e in json.loads(export(recording.path, "chrome").read_text())["traceEvents"] if e["ph"] == "s"]
-    assert len(arrows) == 8 + 7
+    assert [(row["name"], row["intervals"], row["no_stop"], row["no_start"]) for row in rows] == [("queued", works, 0, 0), ("runs", works, 0, 0)]
+    told = len(told_by_flows(recording)[1])
+    found = [e for e in json.loads(export(recording.path, "chrome").read_text())["traceEvents"] if e["ph"] == "s"]
+    assert len(found) == arrows + told
     (((count,),),) = ask(export(recording.path, "perfetto"), "select count(*) from flow")
-    assert count >= 8 + 7
+    assert count >= arrows + told

@@ -13,6 +13,7 @@
 #include "python/green_tasks.h"
 #include "python/optional.h"
 #include "python/tasks.h"
+#include "python/work_processes.h"
 #include "python/worker.h"
 
 struct krait_agent krait_agent;
@@ -87,6 +88,7 @@ void krait_agent_remove_hooks(struct krait_interp *in)
         return;
     in->hooked = false;
     krait_optional_end(in);
+    krait_work_end(in);
     if (krait_compat.version.monitoring)
         krait_monitoring_remove(in);
     else

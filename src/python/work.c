@@ -15,8 +15,8 @@
  * a function to a thread; what the thread gives back is another object, from then on that of the work. In trio all waits end
  * by one function, which has the task (tasks.h). Sources: gevent/threadpool.py, trio/_threads.py, trio/_core/_thread_cache.py.
  *
- * multiprocessing.pool has an ApplyResult in common, of which MapResult is one. Its workers begin by a function of C. Its own
- * thread takes what they give back. Source: Lib/multiprocessing/pool.py.
+ * multiprocessing.pool has an ApplyResult in common, of which MapResult is one. Its threads begin by a function of C. Its own
+ * thread takes what workers give back. Source: Lib/multiprocessing/pool.py.
  *
  * On asyncio, anyio's threads begin the work by a function of C. Each has a queue.Queue, out of which it takes tuples that have
  * the future; it gives the result back by call_soon_threadsafe(), and last tells the queue that the task is done. krait looks
@@ -47,6 +47,9 @@ enum stage {
     CHUNK,  /* done, if it is the last part of a MapResult */
     READY,  /* result, if ApplyResult.get asks and it is there */
     LOOK,   /* work will come through functions that others call too */
+    POOL,   /* work will be handed to processes that is known when functions end */
+    APPLY,  /* submitted, unless krait_work_submitted tells that */
+    MADE,   /* submitted, so told */
     PASS,   /* submitted, to be started by another process */
     SERVE, /* this thread of another process will start such work; the object is the queue that it takes it from */
 };
@@ -67,7 +70,9 @@ static const struct {
     { "concurrent.futures._base", "Future.__get_result", RESULT, "self", NULL, 0, false },
     { "concurrent.futures._base", "Future._get_snapshot", RESULT, "self", NULL, 0,
       false }, /* 3.15's asyncio */
-    { "multiprocessing.pool", "ApplyResult.__init__", SUBMIT, "self", NULL, 0, false },
+    { "multiprocessing.pool", "Pool.__init__", POOL, NULL, NULL, 0, false },
+    { "multiprocessing.pool", "ApplyResult.__init__", APPLY, "self", NULL, 0, false },
+    { "multiprocessing.pool", "worker", SERVE, "inqueue", NULL, 0, false },
     { "multiprocessing.pool", "ApplyResult._set", DONE, "self", NULL, 0, false },
     { "multiprocessing.pool", "MapResult._set", CHUNK, "self", NULL, 0, false },
     { "multiprocessing.pool", "ApplyResult.ready", READY, "self", NULL, 0, false },
@@ -167,6 +172,17 @@ static uint64_t id_passed(struct krait_interp *in, const void *future, const voi
     return id ? know(in, future, id) : id_submitted(in, future, from);
 }
 
+static uint64_t id_applied(struct krait_interp *in, const void *result, const void *from)
+{
+    return krait_work_sees_pools(in) ? 0 : id_submitted(in, result, from);
+}
+
+static uint64_t id_made(struct krait_interp *in, const void *result, const void *from)
+{
+    uint64_t id = krait_work_id_of_result((PyObject *)from);
+    return id ? know(in, result, id) : id_submitted(in, result, from);
+}
+
 static uint64_t id_started(struct krait_interp *in, const void *future, const void *from)
 {
     begun.id = known(in, future);
@@ -241,6 +257,7 @@ static const struct {
     [DONE] = { KRAIT_EVENT_work_done, id_known },         [RESULT] = { KRAIT_EVENT_work_result, id_known },
     [RETURN] = { KRAIT_EVENT_work_done, id_returned },    [REPORT] = { KRAIT_EVENT_work_done, id_reported },
     [TAKE] = { KRAIT_EVENT_work_result, id_taken },       [GET] = { KRAIT_EVENT_work_start, id_got },
+    [APPLY] = { KRAIT_EVENT_work_submit, id_applied },    [MADE] = { KRAIT_EVENT_work_submit, id_made },
     [PASS] = { KRAIT_EVENT_work_submit, id_passed },      [CHUNK] = { KRAIT_EVENT_work_done, id_last_chunk },
     [READY] = { KRAIT_EVENT_work_result, id_ready },
 };
@@ -251,6 +268,14 @@ static void put_work(struct krait_note *note, enum stage stage, const PyObject *
     const struct krait_payload_work_submit event = { .id = stages[stage].id(note->in, future, from) };
     if (event.id) /* they all have the id alone */
         krait_note_put(note, stages[stage].event, payload, krait_put_work_submit(payload, &event));
+}
+
+void krait_work_submitted(struct krait_interp *in, PyObject *result, bool is_shared)
+{
+    struct krait_note note;
+    if (krait_note_begin(&note, in, krait_moment_now()) && (!is_shared || krait_work_id_of_result(result)))
+        put_work(&note, MADE, result, result);
+    krait_note_end(&note);
 }
 
 static void put_wake(struct krait_note *note, const PyObject *task)
@@ -318,6 +343,10 @@ void krait_work_write(struct krait_note *note, uint64_t which, PyObject *locals)
         return;
     if (functions[i].stage == LOOK) {
         look(note->in);
+        return;
+    }
+    if (functions[i].stage == POOL) {
+        krait_work_see_pools(note->in);
         return;
     }
     PyObject *from = PyMapping_GetItemString(locals, functions[i].local);

@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MODULE "concurrent.futures.process"
+#define EXECUTOR "concurrent.futures.process"
+#define POOL     "multiprocessing.pool"
 
 bool krait_work_is_called_by(const char *module, const char *class, const char *name)
 {
@@ -40,10 +41,10 @@ static long number_of(PyObject *obj, const char *name)
 
 /* The queue's pipe, which is the same in all processes that have it, and no other has its number while it is there; 0: not
  * known. */
-static uint64_t pipe_of(const PyObject *queue)
+static uint64_t pipe_of(PyObject *queue)
 {
     struct stat is;
-    PyObject *reader = krait_args_plain_attr((PyObject *)queue, "_reader");
+    PyObject *reader = krait_args_plain_attr(queue, "_reader");
     long fd = reader ? number_of(reader, "_handle") : -1;
     Py_XDECREF(reader);
     return fd >= 0 && fstat((int)fd, &is) == 0 && S_ISFIFO(is.st_mode) ? is.st_ino : 0;
@@ -51,7 +52,7 @@ static uint64_t pipe_of(const PyObject *queue)
 
 uint64_t krait_work_id_submitted(void)
 {
-    if (!krait_work_is_called_by(MODULE, "ProcessPoolExecutor", "submit"))
+    if (!krait_work_is_called_by(EXECUTOR, "ProcessPoolExecutor", "submit"))
         return 0;
     PyObject *caller = krait_frame_back((PyObject *)PyEval_GetFrame());
     PyObject *executor = krait_args_frame_local(caller, "self");
@@ -63,26 +64,122 @@ uint64_t krait_work_id_submitted(void)
     return id;
 }
 
+uint64_t krait_work_id_of_result(PyObject *result)
+{
+    PyObject *pool = krait_args_plain_attr(result, "_pool");
+    PyObject *queue = pool ? krait_args_plain_attr(pool, "_inqueue") : NULL;
+    uint64_t id = queue ? krait_work_shared_id(pipe_of(queue), number_of(result, "_job")) : 0;
+    Py_XDECREF(queue);
+    Py_XDECREF(pool);
+    return id;
+}
+
+/* ---- pools: their numbers are those of a counter, which is known when __init__ has asked it ---- */
+
+static PyObject *submit(PyObject *function, PyObject *const *args, size_t nargs, PyObject *names,
+                        bool is_shared)
+{
+    PyObject *self = KRAIT_NARGS(nargs) ? args[0] : NULL;
+    Py_XINCREF(self); /* an argument that the call may take */
+    PyObject *result = krait_call_original(function, args, nargs, names);
+    struct krait_interp *in = result && self ? krait_agent_interp() : NULL;
+    if (in && krait_agent_records(in) && !krait_note_is_open())
+        krait_work_submitted(in, self, is_shared);
+    Py_XDECREF(self);
+    return result;
+}
+
+static PyObject *on_apply(PyObject *function, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    return submit(function, args, nargs, names, false);
+}
+
+static PyObject *on_imap(PyObject *function, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    return submit(function, args, nargs, names, true);
+}
+
+static const struct krait_patch_python results[] = {
+    { POOL, "ApplyResult", "__init__", on_apply },
+    { POOL, "IMapIterator", "__init__", on_imap },
+};
+
+void krait_work_see_pools(struct krait_interp *in)
+{
+    krait_patch_python(results, in->patched_results, KRAIT_ARRAY_LEN(results));
+}
+
+bool krait_work_sees_pools(const struct krait_interp *in)
+{
+    return in->patched_results[0].function;
+}
+
+void krait_work_end(struct krait_interp *in)
+{
+    krait_unpatch_python(results, in->patched_results, KRAIT_ARRAY_LEN(results));
+}
+
 /* ---- in the worker ----
  *
  * It takes its work by functions of C, the last of which makes an object of it, and it may do it by one of C as well: no
  * function of Python begins in between. */
 
-static __thread uint64_t served; /* the pipe that this thread takes work from; 0: none */
-static pid_t server;             /* the process that does: a child of it may take from another one, unseen */
+static __thread struct {
+    uint64_t pipe;     /* 0: this thread serves nobody */
+    const void *queue; /* its address alone */
+} served;
+static pid_t server; /* the process that does: a child of it may take from another queue, unseen */
 static PyCFunction real_loads;
 
 typedef PyObject *fastcall_names_fn(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 
-static void put_start(struct krait_interp *in, PyObject *item)
+/* Whether the worker has called get() of its queue, which has called the function of C that runs. */
+static bool is_taken(const char *module, const char *worker)
+{
+    if (!krait_work_is_called_by(module, NULL, worker))
+        return false;
+    PyObject *queue = krait_args_frame_local((PyObject *)PyEval_GetFrame(), "self");
+    bool is_its = queue && queue == served.queue;
+    Py_XDECREF(queue);
+    PyErr_Clear();
+    return is_its;
+}
+
+static uint64_t id_of_call(PyObject *item)
+{
+    return is_taken(EXECUTOR, "_process_worker")
+               ? krait_work_shared_id(served.pipe, number_of(item, "work_id"))
+               : 0;
+}
+
+/* (job, i, function, arguments, keywords), the i-th part of a job; the first one starts it. */
+static uint64_t id_of_task(PyObject *task)
+{
+    PyObject *job = PyTuple_GetItem(task, 0), *part = PyTuple_GetItem(task, 1);
+    if (!PyLong_CheckExact(job) || !PyLong_CheckExact(part) || !is_taken(POOL, "worker"))
+        return 0;
+    long number = PyLong_AsLong(part) == 0 ? PyLong_AsLong(job) : -1;
+    PyErr_Clear();
+    return krait_work_shared_id(served.pipe, number);
+}
+
+static bool is_task(const PyObject *obj)
+{
+    return PyTuple_CheckExact(obj) && PyTuple_Size((PyObject *)obj) == 5;
+}
+
+static bool is_call(const PyObject *obj)
+{
+    return (PyObject *)Py_TYPE(obj) == krait_module_item(krait_module(EXECUTOR), "_CallItem");
+}
+
+static void put_start(struct krait_interp *in, PyObject *obj)
 {
     struct krait_note note;
     if (krait_note_begin(&note, in, krait_moment_now())) {
         uint8_t payload[KRAIT_BYTES_work_start];
-        bool is_taken = krait_work_is_called_by(MODULE, NULL, "_process_worker");
-        const struct krait_payload_work_start event = {
-            .id = is_taken ? krait_work_shared_id(served, number_of(item, "work_id")) : 0
-        };
+        const struct krait_payload_work_start event = { .id = is_task(obj) ? id_of_task(obj)
+                                                                           : id_of_call(obj) };
         if (event.id)
             krait_note_put(&note, KRAIT_EVENT_work_start, payload, krait_put_work_start(payload, &event));
     }
@@ -92,21 +189,22 @@ static void put_start(struct krait_interp *in, PyObject *item)
 static PyObject *on_loads(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
 {
     PyObject *result = ((fastcall_names_fn *)(void (*)(void))real_loads)(module, args, nargs, names);
-    struct krait_interp *in = served && result ? krait_agent_interp() : NULL;
+    struct krait_interp *in = served.pipe && result ? krait_agent_interp() : NULL;
     if (in && krait_agent_records(in) && !krait_note_is_open() && server == getpid() &&
-        (PyObject *)Py_TYPE(result) == krait_module_item(krait_module(MODULE), "_CallItem"))
+        (is_task(result) || is_call(result)))
         put_start(in, result);
     return result;
 }
 
-void krait_work_serve(const PyObject *call_queue)
+void krait_work_serve(PyObject *queue)
 {
     static const struct krait_patch patches[] = {
         { "loads", (PyCFunction)(void (*)(void))on_loads, &real_loads, KRAIT_METH_FASTCALL | METH_KEYWORDS },
     };
     PyObject *module = krait_module("_pickle");
-    served = pipe_of(call_queue);
+    served.pipe = pipe_of(queue);
+    served.queue = queue;
     server = getpid();
-    if (module && served && !real_loads)
+    if (module && served.pipe && !real_loads)
         krait_patch(module, patches, KRAIT_ARRAY_LEN(patches));
 }

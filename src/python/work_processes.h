@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work that a ProcessPoolExecutor hands to other processes. Both sides know it by the same id, though nothing tells one what
- * the other has seen: it is made of the pipe that all of the executor's work goes through, and of the executor's number of
- * the work.
+ * Work that executors hand to other processes. Both sides know it by the same id, though nothing tells one what the other has
+ * seen: it is made of the pipe that all of the executor's work goes through, and of the executor's number of the work.
  *
- *   parent: ProcessPoolExecutor.submit ── _WorkItem.__init__       its _call_queue, its _queue_count
- *   worker: _process_worker ── Queue.get ── pickle.loads           its call_queue, the _CallItem's work_id
+ *   ProcessPoolExecutor.submit ── _WorkItem.__init__       its _call_queue, its _queue_count
+ *   _process_worker ── Queue.get ── pickle.loads           its call_queue, the _CallItem's work_id
  *
- * Source: Lib/concurrent/futures/process.py.
+ *   ApplyResult.__init__, at its end                       the pool's _inqueue, its _job
+ *   worker ── SimpleQueue.get ── pickle.loads              its inqueue, the tuple's first item
+ *
+ * Source: Lib/concurrent/futures/process.py, Lib/multiprocessing/pool.py.
  */
 #ifndef KRAIT_PYTHON_WORK_PROCESSES_H
 #define KRAIT_PYTHON_WORK_PROCESSES_H
@@ -15,12 +17,21 @@
 #include "python/agent.h"
 #include "python/compat/running.h"
 
-/* All: GIL held, in a note. */
+/* All: GIL held. */
 
-/* The id of what the executor submits, whose submit() has called the innermost function; 0: not known. */
+/* In a note: the id of what the executor submits, whose submit() has called the innermost function; 0: not known. */
 uint64_t krait_work_id_submitted(void);
-/* This thread will take work out of a multiprocessing.Queue, and will record when it does. */
-void krait_work_serve(const PyObject *call_queue);
+/* The id of what the pool submits, by its ApplyResult or IMapIterator that has been made; 0: not known. */
+uint64_t krait_work_id_of_result(PyObject *result);
+/* In a note: this thread will take work out of a queue of multiprocessing, and will record when it does. */
+void krait_work_serve(PyObject *queue);
+
+/* From now on, krait_work_submitted is called for what pools submit: by then it has its number. */
+void krait_work_see_pools(struct krait_interp *in);
+bool krait_work_sees_pools(const struct krait_interp *in);
+void krait_work_end(struct krait_interp *in);
+/* A pool has submitted work: work.c. `is_shared`: it is nothing unless its id is shared. */
+void krait_work_submitted(struct krait_interp *in, PyObject *result, bool is_shared);
 
 /* Whether that function has called the innermost one. */
 bool krait_work_is_called_by(const char *module, const char *class, const char *name);

@@ -112,34 +112,57 @@ def test_work_for_threads_of_other_libraries_is_followed(record, python, venv, l
 
 
 ACROSS = """
-    import multiprocessing, os, sys
+    import multiprocessing, os, pickle, sys, threading
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
     import krait
     def work(n):
         krait.flow(n)
         print(n, os.getpid(), flush=True)
+        pickle.loads(pickle.dumps((0, 0, abs, (), {})))
     def nested(n):
         work(n)
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
-            give(pool, n + 100, work).result()
-    def give(pool, n, function):
+            give(pool.submit, n + 100, work).result()
+    def give(submit, n, function, *arguments):
         krait.flow(n)
-        return pool.submit(function, n)
-    if __name__ == "__main__":
-        context = multiprocessing.get_context("HOW")
+        return submit(function, *(arguments or [n]))
+    def main():
         with ProcessPoolExecutor(2, mp_context=context) as one, ProcessPoolExecutor(1, mp_context=context) as other:
-            futures = [give(pool, 10 * n + i, work) for n in range(1, 4) for i, pool in enumerate([one, other])]
+            futures = [give(pool.submit, 10 * n + i, work) for n in range(1, 4) for i, pool in enumerate([one, other])]
             for future in futures: future.result()
             assert list(one.map(abs, [-1])) == [1]
-            give(other, 50, nested).result()
-            last = give(one, 60, os._exit)
+            give(other.submit, 50, nested).result()
+            last = give(one.submit, 60, os._exit)
             try: last.result()
             except BrokenProcessPool: pass
-        if "HOW" == "spawn" and sys.version_info >= (3, 11):
+        if how == "spawn" and sys.version_info >= (3, 11):
             with ProcessPoolExecutor(1, max_tasks_per_child=1, mp_context=context) as pool:
-                for future in [give(pool, n, work) for n in (70, 80)]: future.result()
+                for future in [give(pool.submit, n, work) for n in (70, 80)]: future.result()
 """
+ACROSS_POOLS = (
+    ACROSS[: ACROSS.index("    def main()")]
+    + """
+    def hand_out(pool, first):
+        for n in range(first, first + 4): give(pool.apply_async, n, work, [n]).get()
+    def main():
+        with context.Pool(2) as one, context.Pool(1, maxtasksperchild=3) as other:
+            threads = [threading.Thread(target=hand_out, args=(pool, 10 * i + 10)) for i, pool in enumerate([one, other] * 2)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+            assert one.map(abs, [-1, -2, -3], chunksize=1) == [1, 2, 3]
+"""
+)
+MAIN = """
+    if __name__ == "__main__":
+        how = "HOW"
+        context = multiprocessing.get_context(how)
+        main()
+"""
+
+
+def across(program, how):
+    return program + MAIN.replace("HOW", how)
 
 
 def told_by_flows(run):
@@ -157,8 +180,9 @@ def told_by_flows(run):
 
 @pytest.mark.few_pythons
 @pytest.mark.parametrize("how", ["fork", pytest.param("spawn", marks=pytest.mark.long)])
-def test_work_for_processes_is_followed_into_them(record, python, how):
-    run = record.text(python, ACROSS.replace("HOW", how), env={"PYTHONPATH": str(BUILD / "python")})
+@pytest.mark.parametrize("program", [ACROSS, ACROSS_POOLS], ids=["executors", "pools"])
+def test_work_for_processes_is_followed_into_them(record, python, program, how):
+    run = record.text(python, across(program, how), env={"PYTHONPATH": str(BUILD / "python")})
     pids = {int(n): int(pid) for n, pid in map(str.split, run.stdout.splitlines())}
     submitted, started = told_by_flows(run)
     assert {n: tid for n, (_, tid) in started.items()} == pids and len(pids) >= 8
@@ -185,6 +209,7 @@ BY_POOLS = """
         except TimeoutError: pass
         while not late.ready(): time.sleep(0.001)
         assert pool.map(abs, []) == []
+        assert list(pool.imap(abs, [-1, -2])) == [1, 2]
     if __name__ == "__main__":
         pools = [get_context("fork").Pool(2), ThreadPool(2)]
         for pool in pools: use(pool)
@@ -193,13 +218,12 @@ BY_POOLS = """
 
 
 @pytest.mark.few_pythons
-def test_pools_of_multiprocessing_tell_what_is_in_their_own_process(record, python):
-    run = record.text(python, BY_POOLS)
-    kinds = [STAGES[:1] + STAGES[2:], STAGES[:1] + STAGES[2:], ["work:submit", "work:done"], ["work:submit", "work:result"]]
-    works = by_id(run)
-    assert [[s for s, _ in works[n]] for n in sorted(works)] == kinds * 2
-    for stages in works.values():
-        assert [tid == run.main.pid for _, tid in stages] == [s != "work:done" for s, _ in stages]
+def test_pools_of_multiprocessing_are_followed(record, python):
+    works = by_id(record.text(python, BY_POOLS))
+    late, empty, one_by_one = STAGES[:3], ["work:submit", "work:result"], STAGES[:2]
+    of_processes = [STAGES, STAGES, late, empty, one_by_one]
+    of_threads = [[s for s in stages if s != "work:start"] for stages in of_processes[:-1]]
+    assert [[s for s, _ in stages] for stages in works.values()] == of_processes + of_threads
 
 
 def test_work_is_left_out_with_the_tasks_or_the_functions(record, any_python):
@@ -208,7 +232,7 @@ def test_work_is_left_out_with_the_tasks_or_the_functions(record, any_python):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("program", "works", "arrows"), [(PROGRAM, 8, 8 + 7), (ACROSS.replace("HOW", "fork"), 10, 3 * 10)], ids=["threads", "processes"])
+@pytest.mark.parametrize(("program", "works", "arrows"), [(PROGRAM, 8, 8 + 7), (across(ACROSS, "fork"), 10, 3 * 10)], ids=["threads", "processes"])
 def test_queue_times_are_intervals_and_flows_are_arrows(record, any_python, export, run, program, works, arrows):
     recording = record.text(any_python, program, env={"PYTHONPATH": str(BUILD / "python")})
     rules = ["--start", "^work:submit", "--stop", "^work:start", "--start", "^work:start", "--stop", "^work:done", "--key", "id"]

@@ -124,11 +124,12 @@ void krait_work_end(struct krait_interp *in)
  * It takes its work by functions of C, the last of which makes an object of it, and it may do it by one of C as well: no
  * function of Python begins in between. */
 
-static __thread struct {
-    uint64_t pipe;     /* 0: this thread serves nobody */
+/* What this process takes its work from: one thread of it does. */
+static struct {
+    uint64_t pipe;     /* 0: none */
     const void *queue; /* its address alone */
+    pid_t server;      /* a child of it may take from another queue, unseen */
 } served;
-static pid_t server; /* the process that does: a child of it may take from another queue, unseen */
 static PyCFunction real_loads;
 
 typedef PyObject *fastcall_names_fn(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
@@ -190,7 +191,7 @@ static PyObject *on_loads(PyObject *module, PyObject *const *args, Py_ssize_t na
 {
     PyObject *result = ((fastcall_names_fn *)(void (*)(void))real_loads)(module, args, nargs, names);
     struct krait_interp *in = served.pipe && result ? krait_agent_interp() : NULL;
-    if (in && krait_agent_records(in) && !krait_note_is_open() && server == getpid() &&
+    if (in && krait_agent_records(in) && !krait_note_is_open() && served.server == getpid() &&
         (is_task(result) || is_call(result)))
         put_start(in, result);
     return result;
@@ -202,9 +203,12 @@ void krait_work_serve(PyObject *queue)
         { "loads", (PyCFunction)(void (*)(void))on_loads, &real_loads, KRAIT_METH_FASTCALL | METH_KEYWORDS },
     };
     PyObject *module = krait_module("_pickle");
-    served.pipe = pipe_of(queue);
+    uint64_t pipe = pipe_of(queue);
+    if (!pipe) /* the threads of a ThreadPool run the same function */
+        return;
+    served.pipe = pipe;
     served.queue = queue;
-    server = getpid();
-    if (module && served.pipe && !real_loads)
+    served.server = getpid();
+    if (module && !real_loads)
         krait_patch(module, patches, KRAIT_ARRAY_LEN(patches));
 }

@@ -273,8 +273,9 @@ static int take_call(struct krait_declared_reader *r, const struct krait_toml *v
         return krait_declared_refuse(r, value, "it has either a call or a return");
     const char *own = krait_arena_strdup(arena, value->text);
     r->trigger->returns = strcmp(value->key, "return") == 0;
-    r->rule->declared_at = krait_arena_fmt(arena, "%s:%u", r->path, value->line);
-    if (!own || !r->rule->declared_at)
+    r->trigger->call_at = krait_arena_fmt(arena, "%s:%u", r->path, value->line);
+    r->rule->declared_at = r->trigger->call_at;
+    if (!own || !r->trigger->call_at)
         return krait_declared_no_memory(r);
     int rc = krait_match_new(&r->trigger->call, own, &why);
     return rc == -EINVAL ? krait_declared_refuse(r, value, "%s", why.text)

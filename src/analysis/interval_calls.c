@@ -12,7 +12,8 @@ bool krait_search_needs_calls(const struct krait_interval_rule *rule)
     return any;
 }
 
-int krait_search_begin_calls(struct krait_search *search, uint32_t rule, struct krait_err *err)
+int krait_search_begin_calls(struct krait_search *search, uint32_t rule, const char **at,
+                             struct krait_err *err)
 {
     const struct krait_interval_rule *of = &search->options->rules[rule];
     const struct krait_trace *trace = search->trace;
@@ -23,6 +24,7 @@ int krait_search_begin_calls(struct krait_search *search, uint32_t rule, struct 
         bool **calls = &sought->edges[trigger->role == KRAIT_TRIGGER_STOP];
         if (!trigger->call)
             continue;
+        *at = trigger->call_at;
         *calls = calloc((size_t)trace->func_count + 1, sizeof(**calls));
         rc = *calls ? krait_match_mark(*calls, trace, trigger->call, err)
                     : krait_err_set(err, -ENOMEM, "out of memory");
@@ -36,6 +38,18 @@ int krait_search_begin_calls(struct krait_search *search, uint32_t rule, struct 
 static bool is_at(const struct krait_trigger *trigger, uint8_t kind)
 {
     return trigger->returns ? kind == KRAIT_OP_RETURN || kind == KRAIT_OP_UNWIND : kind == KRAIT_OP_CALL;
+}
+
+/* KRAIT_NO_ID: its time tells it. Steps say nothing of begins. */
+static uint32_t task_of(struct krait_search *search, uint32_t track, const struct krait_call_batch *calls,
+                        uint32_t op, const struct krait_call_step *step)
+{
+    if (krait_op_is_end(calls->kind[op]))
+        return step && (step->is_coroutine || step->is_left || step->was_left) ? step->task : KRAIT_NO_ID;
+    if (search->trace->funcs[calls->func[op]].suspends != KRAIT_SUSPENDS_COROUTINE)
+        return KRAIT_NO_ID;
+    return krait_task_keys_begun(&search->tasks, search->trace->tracks[track].thread, calls->t_ns[op],
+                                 op + 1 < calls->n ? calls->t_ns[op + 1] : UINT64_MAX);
 }
 
 static int take_op(struct krait_search *search, uint32_t rule, uint32_t track,
@@ -54,8 +68,7 @@ static int take_op(struct krait_search *search, uint32_t rule, uint32_t track,
         return 0;
     krait_trigger_event_of(&search->said, search->trace, &search->trace->tracks[track],
                            search->trace->funcs[calls->func[op]].name, "");
-    search->said.task =
-        step && (step->is_coroutine || step->is_left || step->was_left) ? step->task : KRAIT_NO_ID;
+    search->said.task = task_of(search, track, calls, op, step);
     search->said.message = NULL;
     const struct krait_edge edge = {
         .t_ns = calls->t_ns[op], .track = track, .rule = (uint16_t)rule, .label = KRAIT_NO_ID

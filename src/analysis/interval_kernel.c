@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where intervals begin and end in what the kernel recorded: its events that rules name, and what state providers make of
- * these and of other tracers' events.
+ * Where intervals begin and end in what is taken by name alone, events of the kernel, of tasks and the GIL; and what state
+ * providers make of the kernel's and of other tracers' events.
  */
 #include "analysis/interval_search.h"
 #include "analysis/provider.h"
 #include "base/array.h"
+#include "trace/fields.h"
+#include "trace/import.h"
 #include "trace/kernel/kernel.h"
 #include "trace/kernel_raw.h"
 
@@ -58,12 +60,20 @@ static int take_raw(void *ctx, const struct krait_raw_event *event)
     search->said.track = NULL;
     search->said.thread = known ? search->trace->tracks[track].thread : KRAIT_NO_ID;
     search->said.task = KRAIT_NO_ID;
-    search->said.is_kernels = true;
+    search->said.is_kernels = search->said.is_by_name = true;
     search->said.is_raw_too = false;
     search->is_mixed = true;
     int rc = krait_search_event(search, track, event->t_ns);
-    search->said.is_kernels = false;
+    search->said.is_kernels = search->said.is_by_name = false;
     return rc;
+}
+
+static bool needs_any(const struct krait_search *search)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < search->options->rule_count; i++)
+        any |= krait_search_needs_kernel(&search->options->rules[i]);
+    return any;
 }
 
 int krait_search_kernel(struct krait_search *search, char *damage, size_t size)
@@ -72,15 +82,64 @@ int krait_search_kernel(struct krait_search *search, char *damage, size_t size)
     const struct krait_raw_walk walk = {
         .ctx = search, .range = search->options->range, .wants = wants_raw, .take = take_raw
     };
-    bool is_needed = false;
-    for (uint32_t i = 0; i < search->options->rule_count; i++)
-        is_needed |= krait_search_needs_kernel(&search->options->rules[i]);
+    bool is_needed = needs_any(search);
     for (uint32_t i = 0; i < trace->track_count && is_needed; i++) {
         const struct krait_track *track = &trace->tracks[i];
         if (krait_kernel_is_thread_states(track) && krait_map_put(&search->threads, track->number, i))
             return -ENOMEM;
     }
     return is_needed ? krait_kernel_raw_walk(trace, &walk, damage, size) : 0;
+}
+
+/* -- events of tasks and the GIL -- */
+
+/* The task that the event is about; KRAIT_NO_ID: it is about the one that runs. */
+static uint32_t task_of(const struct krait_search *search)
+{
+    const struct krait_trigger_event *said = &search->said;
+    struct krait_fields fields = { said->fields, said->fields + strlen(said->fields) };
+    struct krait_field field;
+    return krait_fields_find(&fields, "task", &field)
+               ? krait_task_keys_numbered(&search->tasks, said->thread, strtoull(field.value, NULL, 10))
+               : KRAIT_NO_ID;
+}
+
+static int take_by_name(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct krait_search *search = ctx;
+    int rc = 0;
+    search->said.is_by_name = search->is_mixed = true;
+    for (uint32_t i = 0; i < batch->n && !rc; i++) {
+        search->intervals->messages++;
+        krait_trigger_event_of(&search->said, search->trace, track,
+                               krait_track_text(search->trace, batch->name[i]), batch->text[i]);
+        search->said.task = task_of(search);
+        rc = krait_search_event(search, (uint32_t)(track - search->trace->tracks), batch->t_ns[i]);
+    }
+    search->said.is_by_name = false;
+    search->said.track = NULL; /* whose events are not of its task */
+    return rc;
+}
+
+int krait_search_tasks(struct krait_search *search, char *damage, size_t size)
+{
+    const struct krait_trace *trace = search->trace;
+    const struct krait_interval_options *options = search->options;
+    bool is_needed = needs_any(search);
+    int rc = 0;
+    for (uint32_t i = 0; i < trace->track_count && is_needed && !rc; i++) {
+        const struct krait_track *track = &trace->tracks[i];
+        const struct krait_image *image =
+            track->kind == KRAIT_TRACK_CALLS ? krait_image_of(trace, track->thread) : NULL;
+        if (!image || !options->takes(options->ctx, trace, track))
+            continue;
+        const struct krait_walking walking = { .range = krait_image_clip(image, options->range),
+                                               .ctx = search,
+                                               .batch = take_by_name,
+                                               .damage = { damage, size } };
+        rc = krait_marks_walk_by_name(trace, track, wants_raw, &walking);
+    }
+    return rc;
 }
 
 /* -- state providers -- */

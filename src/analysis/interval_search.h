@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One search for intervals: what its parts share. intervals.c reads messages, calls and spans, interval_kernel.c the kernel's
- * events and what state providers make of events, interval_calls.c the calls that begin or end intervals, interval_events.c
- * asks of an event which rules it is for.
+ * One search for intervals: what its parts share. intervals.c reads messages, calls and spans; interval_kernel.c the events of
+ * the kernel, of tasks and the GIL, and what state providers make of events; interval_calls.c the calls that begin or end
+ * intervals; interval_events.c asks of an event which rules it is for.
  */
 #ifndef KRAIT_ANALYSIS_INTERVAL_SEARCH_H
 #define KRAIT_ANALYSIS_INTERVAL_SEARCH_H
@@ -70,15 +70,19 @@ int krait_search_event(struct krait_search *search, uint32_t track, uint64_t t_n
 int krait_search_pair(struct krait_search *search, const struct krait_trigger *const fired[2],
                       struct krait_edge edge);
 
-/* Whether a rule begins or ends at calls; finds their functions: -ENOENT, there is none; takes those of a batch, whose
- * steps may be NULL. */
+/* Whether a rule begins or ends at calls; finds their functions: -ENOENT, there is none of those at the line in
+ * `at`; takes those of a batch, whose steps may be NULL. */
 bool krait_search_needs_calls(const struct krait_interval_rule *rule);
-int krait_search_begin_calls(struct krait_search *search, uint32_t rule, struct krait_err *err);
+int krait_search_begin_calls(struct krait_search *search, uint32_t rule, const char **at,
+                             struct krait_err *err);
 int krait_search_calls(struct krait_search *search, uint32_t rule, uint32_t track,
                        const struct krait_call_batch *calls, const struct krait_call_step *steps);
 
 /* Whether a rule looks at the kernel's events. */
 bool krait_search_needs_kernel(const struct krait_interval_rule *rule);
+
+/* Walks the events of tasks and the GIL that rules name. Returns 0 or -ENOMEM. */
+int krait_search_tasks(struct krait_search *search, char *damage, size_t size);
 
 /* Walk the kernel's events, if a rule needs them; and all events, if a rule has a provider. `damage` (size bytes) keeps the
  * first that is met. Return 0 or -ENOMEM. */

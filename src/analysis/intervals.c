@@ -471,28 +471,37 @@ static int begin_rule(struct krait_search *search, uint32_t rule, struct krait_e
 {
     const struct krait_interval_rule *of = &search->options->rules[rule];
     struct krait_sought *sought = &search->sought[rule];
+    const char *at = of->declared_at;
     if (begin_row(search, rule))
         return krait_err_set(err, -ENOMEM, "out of memory");
     sought->is_keyed = krait_interval_rule_is_keyed(of);
     sought->is_by_task = of->key && strcmp(of->key, "$task") == 0;
     int rc = of->kind == KRAIT_RULE_CALLS ? mark_calls(search, rule, err)
-                                          : krait_search_begin_calls(search, rule, err);
+                                          : krait_search_begin_calls(search, rule, &at, err);
     sought->is_left_out = rc == -ENOENT;
     for (uint32_t i = 0; sought->calls && i < search->trace->func_count; i++)
         sought->has_coroutines |=
             sought->calls[i] && search->trace->funcs[i].suspends == KRAIT_SUSPENDS_COROUTINE;
-    return rc == -ENOENT && of->declared_at && search->options->notes
-               ? krait_rules_leave_out(search->options->notes, of, err)
+    return rc == -ENOENT && at && search->options->notes
+               ? krait_rules_leave_out(search->options->notes, of, at, err)
                : rc;
+}
+
+/* What fires the triggers of a rule: calls, messages, or both. */
+static unsigned kinds_of_triggers(const struct krait_interval_rule *rule)
+{
+    unsigned kinds = rule->trigger_count ? 0 : 1u << KRAIT_TRACK_INSTANTS;
+    for (uint32_t i = 0; i < rule->trigger_count; i++)
+        kinds |= 1u << (rule->triggers[i].call ? KRAIT_TRACK_CALLS : KRAIT_TRACK_INSTANTS);
+    return kinds;
 }
 
 static unsigned kinds_of(const struct krait_interval_rule *rule)
 {
     unsigned arguments = rule->key ? 1u << KRAIT_TRACK_SLICES : 0;
-    return rule->kind == KRAIT_RULE_CALLS ? 1u << KRAIT_TRACK_CALLS | arguments
-           : rule->kind == KRAIT_RULE_SPANS
-               ? 1u << KRAIT_TRACK_SLICES
-               : 1u << KRAIT_TRACK_INSTANTS | (krait_search_needs_calls(rule) ? 1u << KRAIT_TRACK_CALLS : 0);
+    return rule->kind == KRAIT_RULE_CALLS   ? 1u << KRAIT_TRACK_CALLS | arguments
+           : rule->kind == KRAIT_RULE_SPANS ? 1u << KRAIT_TRACK_SLICES
+                                            : kinds_of_triggers(rule);
 }
 
 unsigned krait_intervals_kinds(const struct krait_interval_rule *rules, uint32_t count)
@@ -558,6 +567,7 @@ static int search_all(struct krait_search *search, char *damage, size_t size)
     struct krait_intervals *intervals = search->intervals;
     int rc = walk_messages(search, damage, size);
     rc = rc ? rc : krait_search_kernel(search, damage, size);
+    rc = rc ? rc : krait_search_tasks(search, damage, size);
     rc = rc ? rc : krait_search_providers(search, damage, size);
     rc = rc ? rc : search_calls(search, damage, size);
     rc = rc ? rc : walk(search, KRAIT_TRACK_SLICES, take_spans, damage, size);

@@ -77,10 +77,10 @@ int krait_rules_err_line(struct krait_err *err, int code, const char *path, uint
     return line ? krait_err_prefix(err, code, "%s:%u", path, line) : krait_err_prefix(err, code, "%s", path);
 }
 
-int krait_rules_leave_out(struct krait_buf *notes, const struct krait_interval_rule *rule,
+int krait_rules_leave_out(struct krait_buf *notes, const struct krait_interval_rule *rule, const char *at,
                           struct krait_err *err)
 {
-    krait_fmt_safe(notes, rule->declared_at);
+    krait_fmt_safe(notes, at);
     krait_buf_str(notes, ": ");
     if (!rule->given[0]) {
         krait_buf_str(notes, "'");

@@ -65,8 +65,8 @@ int krait_rules_match(struct krait_rules *rules, struct krait_interval_rule *rul
 int krait_rules_name(struct krait_rules *rules, const struct krait_rule_name *name);
 
 /* A line in `notes` for a rule that is not looked for, and why: other rules of its file are not wrong because a program
- * has no such function. One of an option has no name in it. Returns 0 or -ENOMEM. */
-int krait_rules_leave_out(struct krait_buf *notes, const struct krait_interval_rule *rule,
+ * has no such function. `at`: the line. One of an option has no name in it. Returns 0 or -ENOMEM. */
+int krait_rules_leave_out(struct krait_buf *notes, const struct krait_interval_rule *rule, const char *at,
                           struct krait_err *err);
 
 /* Puts "path:line: " before the reason why a file cannot be read, or "path: " if `line` is 0. Returns err's code. */

@@ -59,6 +59,11 @@ static bool has_event(const struct check *check, const char *name)
     return takes_any(check, &alone);
 }
 
+static bool may_take(const struct krait_trigger *trigger, const struct krait_known_event *event)
+{
+    return (trigger->event_count || !event->is_by_name) && krait_trigger_may(trigger, event->name);
+}
+
 /* A group of the trigger's pattern is none of the event's. */
 static bool has_field(const struct check *check, const struct krait_rule_name *name)
 {
@@ -67,8 +72,7 @@ static bool has_field(const struct check *check, const struct krait_rule_name *n
         return true;
     for (uint32_t i = 0; i < check->known.count; i++) {
         const struct krait_known_event *event = &check->known.items[i];
-        if (krait_trigger_may(trigger, event->name) &&
-            krait_known_event_has(&check->known, event, name->name))
+        if (may_take(trigger, event) && krait_known_event_has(&check->known, event, name->name))
             return true;
     }
     return false;
@@ -167,7 +171,7 @@ static const char *nearest_field(const struct check *check, const struct krait_r
     for (size_t i = 0; (group = krait_trigger_part(i)); i++)
         krait_suggest_try(&suggest, group);
     for (uint32_t i = 0; i < check->known.count; i++) {
-        if (krait_trigger_may(name->trigger, check->known.items[i].name))
+        if (may_take(name->trigger, &check->known.items[i]))
             krait_known_event_suggest(&check->known, &check->known.items[i], &suggest);
     }
     for (uint32_t i = 0; i < added->len; i++)
@@ -202,8 +206,8 @@ static void tell(struct check *check, const struct krait_rule_name *name, struct
 static void check_event(struct check *check, const struct krait_rule_name *name)
 {
     static const struct unmet unread = { "krait does not search events such as '",
-                                         "': those of calls, tasks and the GIL, and definitions; `call` "
-                                         "takes the calls of a function" };
+                                         "': those of calls, and definitions; { call = \"f\" } and "
+                                         "{ return = \"f\" } take the calls of a function" };
     static const struct unmet missing = { "there is no event '", "' in the trace" };
     bool is_unread = !name->is_of_many && krait_known_events_is_unread(&check->known, name->name);
     if (has_event(check, name->name))

@@ -96,7 +96,7 @@ static bool holds(const struct krait_condition *c, const char *text)
 bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_trigger_event *said)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    if (trigger->call || (trigger->event_count ? said->is_raw_too : said->is_kernels))
+    if (trigger->call || (trigger->event_count ? said->is_raw_too : said->is_by_name))
         return false;
     if (!krait_trigger_may(trigger, said->name))
         return false;

@@ -58,10 +58,12 @@ struct krait_condition {
 struct krait_trigger {
     enum krait_trigger_role role;
     struct krait_regex *message; /* NULL: any; owned by who made it */
-    const char *const *events;   /* globs; then events of the kernel are among those that fire it */
-    uint32_t event_count;        /* 0: any, but the kernel's */
-    struct krait_match *call;    /* its calls fire it, and no event does; owned likewise */
-    bool returns;                /* ... where they end; else where they begin */
+    const char *const
+        *events; /* globs; then events of the kernel, tasks and the GIL are among those that fire it */
+    uint32_t event_count;     /* 0: any, but the kernel's, and those of tasks and the GIL */
+    struct krait_match *call; /* its calls fire it, and no event does; owned likewise */
+    bool returns;             /* ... where they end; else where they begin */
+    const char *call_at;      /* FILE:LINE of `call` */
     const struct krait_condition *where;
     uint32_t where_count;
     /* What tells those apart that do not belong together; without one, the group named key, else the thread. What rows
@@ -79,6 +81,7 @@ struct krait_trigger_event {
     struct krait_task_keys *tasks;   /* NULL: tasks are not asked for */
     const struct krait_track *track; /* that krait_trigger_event_of was called for last; NULL: none */
     bool is_kernels;
+    bool is_by_name; /* only triggers that name events take it */
     bool is_raw_too; /* the kernel's events have it, too: triggers that name events take it there */
     const char *message;
     size_t n;                   /* of message */

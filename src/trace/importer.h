@@ -71,6 +71,14 @@ const char *const *krait_events_dirs(const struct krait_trace *trace, uint32_t *
 /* Whether an event of krait's own, by its name in events.def, is an instant of the importer krait_marks. */
 bool krait_marks_read(const char *event);
 
+/* Whether it is one of tasks or the GIL, which nobody takes but by its name; those in definitions are none. */
+bool krait_marks_read_by_name(const char *event);
+
+/* Hands out such events of a track's thread, which krait recorded, as instants of the track: those whose names are wanted.
+ * Returns as krait_importer.walk does. */
+int krait_marks_walk_by_name(const struct krait_trace *trace, const struct krait_track *track,
+                             bool (*wants)(void *ctx, const char *name), const struct krait_walking *walking);
+
 /* The kind of tracks that show an instant of krait_marks, too, as a bit (1 << KRAIT_TRACK_...): slices begin and end by it, or
  * it is a value of a counter. 0: it is a mark alone, as those of all other tracks are. */
 unsigned krait_marks_also(const struct krait_track *track, const char *name);

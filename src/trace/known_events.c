@@ -23,7 +23,9 @@ static struct krait_known_event *add_event(struct krait_known_events *known, con
     if (!own || !KRAIT_GROW(known->items, known->cap, known->count + 1))
         return NULL;
     struct krait_known_event *event = &known->items[known->count++];
-    *event = (struct krait_known_event){ .name = own, .first = known->field_count };
+    *event = (struct krait_known_event){ .name = own,
+                                         .is_by_name = krait_marks_read_by_name(name),
+                                         .first = known->field_count };
     return event;
 }
 
@@ -96,11 +98,16 @@ static int add_row(struct krait_known_events *known, const struct krait_event_ro
     return rc ? rc : add_field(known, "", "vpid");
 }
 
+static bool is_read(const char *event)
+{
+    return krait_marks_read(event) || krait_marks_read_by_name(event);
+}
+
 static int add_own(struct krait_known_events *known)
 {
     int rc = 0;
     for (size_t i = 0; i < krait_event_count && !rc; i++)
-        rc = krait_marks_read(krait_events[i].name) ? add_row(known, &krait_events[i]) : 0;
+        rc = is_read(krait_events[i].name) ? add_row(known, &krait_events[i]) : 0;
     return rc;
 }
 
@@ -138,7 +145,7 @@ bool krait_known_events_is_unread(const struct krait_known_events *known, const 
 {
     bool any = false;
     for (size_t i = 0; known->has_own && i < krait_event_count; i++)
-        any |= !krait_marks_read(krait_events[i].name) && fnmatch(glob, krait_events[i].name, 0) == 0;
+        any |= !is_read(krait_events[i].name) && fnmatch(glob, krait_events[i].name, 0) == 0;
     return any;
 }
 

@@ -11,6 +11,7 @@
 
 struct krait_known_event {
     const char *name;      /* as analyses see it: "sched_switch", "log:record" */
+    bool is_by_name;       /* nobody takes it but by its name */
     uint32_t first, count; /* its fields and those of its contexts, in krait_known_events.fields */
 };
 
@@ -34,7 +35,7 @@ void krait_known_events_done(struct krait_known_events *known);
 bool krait_known_event_has(const struct krait_known_events *known, const struct krait_known_event *event,
                            const char *path);
 
-/* Whether a glob names events of krait's own that are no instants: of calls, tasks and the GIL, and definitions. */
+/* Whether a glob names events of krait's own that no analysis reads: of calls, and definitions. */
 bool krait_known_events_is_unread(const struct krait_known_events *known, const char *glob);
 
 /* Its fields as candidates. */

@@ -26,6 +26,16 @@ bool krait_marks_read(const char *event)
     return true;
 }
 
+bool krait_marks_read_by_name(const char *event)
+{
+    static const char *const defined[] = { "task:define", "task:nursery", "task:parent" };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(defined); i++) {
+        if (strcmp(event, defined[i]) == 0)
+            return false;
+    }
+    return strncmp(event, "task:", strlen("task:")) == 0 || strncmp(event, "gil:", strlen("gil:")) == 0;
+}
+
 unsigned krait_marks_also(const struct krait_track *track, const char *name)
 {
     static const struct {
@@ -251,25 +261,47 @@ static int add_mark(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
     return krait_instants_add(&reading->instants, t_ns, plan->name, reading->text.data);
 }
 
-static int walk_track(const struct krait_trace *trace, const struct krait_track *track,
-                      const struct krait_walking *walking)
+/* Reads the events that reading->events wants, of the thread of a track, as the track's. */
+static int walk_thread(struct reading *reading, const struct krait_trace *trace,
+                       const struct krait_track *track, const struct krait_walking *walking)
 {
-    KRAIT_AUTO_FREE struct reading *reading = calloc(1, sizeof(*reading));
     struct krait_damage damage = walking->damage;
-    if (!reading)
-        return -ENOMEM;
     reading->trace = trace;
-    reading->image = krait_image_of(trace, track->key);
+    reading->image = krait_image_of(trace, track->thread);
     reading->instants.track = track;
     reading->instants.walking = walking;
     reading->events.fn = add_mark;
     reading->events.ctx = reading;
-    want_marks(&reading->events);
-    int rc = krait_thread_events_read(&reading->events, trace, track->key, walking->range, &damage);
+    int rc = krait_thread_events_read(&reading->events, trace, track->thread, walking->range, &damage);
     rc = rc && rc != -ERANGE ? rc : krait_instants_flush(&reading->instants);
     krait_instants_done(&reading->instants);
     krait_buf_done(&reading->text);
     return rc;
+}
+
+static int walk_track(const struct krait_trace *trace, const struct krait_track *track,
+                      const struct krait_walking *walking)
+{
+    KRAIT_AUTO_FREE struct reading *reading = calloc(1, sizeof(*reading));
+    if (!reading)
+        return -ENOMEM;
+    want_marks(&reading->events);
+    return walk_thread(reading, trace, track, walking);
+}
+
+int krait_marks_walk_by_name(const struct krait_trace *trace, const struct krait_track *track,
+                             bool (*wants)(void *ctx, const char *name), const struct krait_walking *walking)
+{
+    KRAIT_AUTO_FREE struct reading *reading = calloc(1, sizeof(*reading));
+    bool any = false;
+    if (!reading)
+        return -ENOMEM;
+    for (size_t i = 0; i < krait_event_count; i++) {
+        const char *name = krait_events[i].name;
+        any |= reading->events.wanted[krait_events[i].id] =
+            krait_marks_read_by_name(name) && wants(walking->ctx, name);
+    }
+    return any ? walk_thread(reading, trace, track, walking) : 0;
 }
 
 const struct krait_importer krait_importer_krait_marks = { .takes = krait_folder_is_kraits,

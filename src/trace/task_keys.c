@@ -106,13 +106,30 @@ uint32_t krait_task_keys_at(struct krait_task_keys *keys, uint32_t thread, uint6
     return turns->items[turns->at].task;
 }
 
+uint32_t krait_task_keys_begun(struct krait_task_keys *keys, uint32_t thread, uint64_t t_ns, uint64_t next_ns)
+{
+    uint32_t task = krait_task_keys_at(keys, thread, t_ns);
+    const struct krait_task_turns *turns =
+        thread == KRAIT_NO_ID || !keys->trace->task_count ? NULL : turns_of(keys, thread);
+    if (!turns || (task != KRAIT_NO_ID && next_ns == UINT64_MAX))
+        return task;
+    size_t i = KRAIT_PARTITION_POINT(k, turns->count, turns->items[k].t_ns <= t_ns);
+    while (i < turns->count && turns->items[i].task == KRAIT_NO_ID)
+        i++;
+    return i < turns->count && turns->items[i].t_ns <= next_ns ? turns->items[i].task : task;
+}
+
+uint32_t krait_task_keys_numbered(const struct krait_task_keys *keys, uint32_t thread, uint64_t number)
+{
+    const struct krait_image *image = thread == KRAIT_NO_ID ? NULL : krait_image_of(keys->trace, thread);
+    const uint64_t *task = image ? krait_map_get(&image->tasks, number) : NULL;
+    return task ? (uint32_t)*task : KRAIT_NO_ID;
+}
+
 uint32_t krait_task_keys_of(const struct krait_task_keys *keys, const struct krait_track *track)
 {
-    const struct krait_image *image = track->of == KRAIT_OF_TASK && track->thread != KRAIT_NO_ID
-                                          ? krait_image_of(keys->trace, track->thread)
-                                          : NULL;
-    const uint64_t *task = image ? krait_map_get(&image->tasks, track->number) : NULL;
-    return task ? (uint32_t)*task : KRAIT_NO_ID;
+    return track->of == KRAIT_OF_TASK ? krait_task_keys_numbered(keys, track->thread, track->number)
+                                      : KRAIT_NO_ID;
 }
 
 /* -- names -- */

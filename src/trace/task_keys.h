@@ -35,8 +35,16 @@ void krait_task_keys_done(struct krait_task_keys *keys);
 /* The index of the task whose step a thread was in at a time, or KRAIT_NO_ID. The thread may be KRAIT_NO_ID. */
 uint32_t krait_task_keys_at(struct krait_task_keys *keys, uint32_t thread, uint64_t t_ns);
 
+/* The same where a coroutine begins: if it is the root of a task, that is told behind its begin, before the thread's next call
+ * or return at `next_ns`. UINT64_MAX: that time is not known. */
+uint32_t krait_task_keys_begun(struct krait_task_keys *keys, uint32_t thread, uint64_t t_ns,
+                               uint64_t next_ns);
+
 /* The index of the task that a track belongs to, or KRAIT_NO_ID: to none. */
 uint32_t krait_task_keys_of(const struct krait_task_keys *keys, const struct krait_track *track);
+
+/* The index of the task that the process of a thread gave a number, or KRAIT_NO_ID: there is none. */
+uint32_t krait_task_keys_numbered(const struct krait_task_keys *keys, uint32_t thread, uint64_t number);
 
 /* "handle Task-7", as the task's track is called. Tasks that are called alike have their ids behind that, and if they are of
  * several processes their pids: "reader #3", "reader #3 of 4711". NULL: there is no such task, or memory is out. */

@@ -13,9 +13,16 @@ void krait_thread_events_want(struct krait_thread_events *events, const char *pr
         events->wanted[krait_events[i].id] |= strncmp(krait_events[i].name, prefix, strlen(prefix)) == 0;
 }
 
+/* The metadata tells of them apart from the other events. */
+static bool wants_gil(const struct krait_thread_events *events)
+{
+    return events->wanted[KRAIT_EVENT_gil_wait] || events->wanted[KRAIT_EVENT_gil_take] ||
+           events->wanted[KRAIT_EVENT_gil_drop] || events->wanted[KRAIT_EVENT_gil_switch];
+}
+
 static bool may_have_any(const struct krait_thread_events *events, const struct krait_image *image)
 {
-    if (!image->other_events)
+    if (!image->other_events || (!image->has_no_gil_waits && wants_gil(events)))
         return true;
     char *end;
     for (const char *at = image->other_events;; at = end) {

@@ -26,9 +26,9 @@ void krait_thread_events_want(struct krait_thread_events *events, const char *pr
 bool krait_thread_events_may_be(const struct krait_thread_events *events, const struct krait_trace *trace,
                                 uint32_t thread);
 
-/* Wanted events are such as krait_event_is_other: the metadata tells whether there are any. Reads the packets that a range lies
- * in, and some that begin before it. Returns 0, what fn returned, or -ENOMEM; what is damaged ends its packet and is said in
- * `damage`. A file that cannot be opened has no events. */
+/* Wanted events are such as krait_event_is_other, or the GIL's: the metadata tells whether there are any. Reads the packets that
+ * a range lies in, and some that begin before it. Returns 0, what fn returned, or -ENOMEM; what is damaged ends its packet and
+ * is said in `damage`. A file that cannot be opened has no events. */
 int krait_thread_events_read(const struct krait_thread_events *events, const struct krait_trace *trace,
                              uint32_t thread, struct krait_range range, struct krait_damage *damage);
 

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Intervals of a file that begin or end at events of tasks and the GIL, at spans, and at calls of coroutines."""
+
+import json
+import random
+import subprocess
+
+import kernel_made
+import pytest
+
+from conftest import verb_json
+from intervals_made import declare  # noqa: F401  (declare: a fixture)
+from kernel_made import EPOCH, event
+
+
+def by_chance(seed):
+    """A script for synth: tasks of two threads, which wait and are woken, beside waits for the GIL."""
+    chance = random.Random(seed)
+    lines = ["process 7 python3", "code 1 python app work app.py 1", *(f"task {n} 1 t{n}" for n in range(1, 7)), "exit 0 0"]
+    for thread, tasks in ((7, [1, 2, 3]), (8, [4, 5, 6])):
+        us, runs, waits = thread, 0, False
+        lines.append(f"thread {thread} T{thread}")
+        for _ in range(200):
+            us += 2 * chance.randint(1, 9)  # no two things happen at once
+            what = chance.randint(0, 3)
+            if what == 0:
+                said = "giltake" if waits else f"gilwait {15 - thread}"
+                waits = not waits
+            elif what == 1:
+                said = f"wake {64 + chance.choice(tasks)}"
+            elif runs:
+                said, runs = f"leave {runs} 1 {64 + runs} 1", 0
+            else:
+                runs = chance.choice(tasks)
+                said = f"run {runs}"
+            lines.append(f"{us}us {said}")
+    return "\n".join(lines) + "\n"
+
+
+def printed(krait, folder):
+    """(ns, thread, name, payload) of what krait cat prints."""
+    done = subprocess.run([krait, "cat", "--json", folder], capture_output=True, text=True, check=True)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return [(int(row["time_ns"]) - EPOCH, row["packet_context"]["vtid"], row["event"], row["payload"]) for row in rows]
+
+
+def latest(events, start, stop):
+    """Sorted (begin, duration): start and stop give the key of an event, or None."""
+    opened, found = {}, []
+    for at, thread, name, payload in events:
+        key = stop(thread, name, payload)
+        if key is not None and key in opened:
+            begin = opened.pop(key)
+            found.append((begin, at - begin))
+        key = start(thread, name, payload)
+        if key is not None:
+            opened[key] = at
+    return sorted(found)
+
+
+TASKS = """
+[interval.waits]
+start = { event = "task:leave", key = "$task" }
+stop = { event = "task:run", key = "$task" }
+pairing = "latest"
+
+[interval.woken]
+start = { event = "task:leave", where = { at = "*work" }, key = "on" }
+stop = { event = "task:wake", key = "on" }
+pairing = "latest"
+
+[interval.gil]
+start = { event = "gil:wait" }
+stop = { event = "gil:take" }
+pairing = "latest"
+
+[interval.holder]
+start = { event = "gil:w*", where = { holder = 8 }, key = "$process" }
+stop = { event = "task:run", where = { task = [4, 5] }, key = "$process" }
+pairing = "latest"
+
+[state.runs]
+event = "task:*"
+key = "$thread"
+state = "{$event}"
+"""
+
+
+def test_events_of_tasks_and_of_the_gil_begin_and_end_intervals(krait, declare, synth):
+    folder = synth(by_chance(7))
+    events = printed(krait, folder)
+    of = lambda wanted, key: lambda thread, name, payload: key(thread, payload) if name == wanted else None  # noqa: E731
+    task, on, thread = lambda t, p: p["task"], lambda t, p: p["on"], lambda t, p: t
+    wanted = {
+        "waits": latest(events, of("task:leave", task), of("task:run", task)),
+        "woken": latest(events, of("task:leave", on), of("task:wake", on)),
+        "gil": latest(events, of("gil:wait", thread), of("gil:take", thread)),
+        "holder": latest(
+            events,
+            of("gil:wait", lambda t, p: 0 if p["holder"] == 8 else None),
+            of("task:run", lambda t, p: 0 if p["task"] in (4, 5) else None),
+        ),
+    }
+    found = verb_json(krait, "intervals", folder, "-f", declare(TASKS), "--list")
+    for name, rows in wanted.items():
+        assert len(rows) > 5 and sorted((row["begin_ns"], row["duration_ns"]) for row in found["list"] if row["name"] == name) == rows, name
+    keys = {row["key"] for row in found["list"] if row["name"] == "waits"}
+    assert keys == {f"t{n} work" for n in range(1, 7)}
+    summed = verb_json(krait, "intervals", folder, "-f", declare(TASKS))["rows"]
+    counts = [name for _, _, name, _ in events if name.startswith("task:") and name != "task:define"]
+    assert {row["key"]: row["starts"] for row in summed if row["name"] == "runs"} == {name: counts.count(name) for name in set(counts)}
+
+
+def test_a_message_alone_is_none_of_tasks(krait, declare, synth):
+    """Nor of a thread whose events are of tasks: marks of their text are."""
+    folder = synth("process 7 python3\ncode 1 python app work app.py 1\ntask 1 1 t1\nexit 0 0\nthread 7\n1us run 1\n2us mark task:run\n5us leave 1 3\n9us mark task:leave\n")
+    own = "[interval.a]\nstart = 'task:run'\nstop = 'task:leave'\n[interval.b]\nstart = { event = 'task:run' }\nstop = { event = 'task:leave' }\n"
+    rows = verb_json(krait, "intervals", folder, "-f", declare(own), "--list")["list"]
+    assert [(row["name"], row["duration_ns"]) for row in rows] == [("b", 4000), ("a", 7000)]
+
+
+def test_spans_begin_and_end_intervals(krait, declare, synth):
+    folder = synth("process 7 python3\ncode 1 name - Request - 0\ncode 2 name - Other - 0\nexit 0 0\nthread 7\n1us spanbegin 1 2 0\n2us spanbegin 2 1 0\n4us mark sent\n5us spanend 1\n9us spanend 2\n")
+    own = "[interval.until-sent]\nstart = { event = 'span:begin', where = { name = 'Request' } }\nstop = 'sent'\n[interval.since]\nstart = { message = 'sent' }\nstop = { event = 'span:end' }\n"
+    rows = verb_json(krait, "intervals", folder, "-f", declare(own), "--list")["list"]
+    assert [(row["name"], row["duration_ns"]) for row in rows] == [("until-sent", 2000), ("since", 1000)]
+
+
+# -- calls --
+
+STEPS = """
+process 7 python3
+code 1 python app work app.py 1
+code 2 python app gen app.py 9
+suspends 1 0
+suspends 2 1
+task 1 1 a
+task 2 1 b
+exit 0 0
+thread 7
+1us call 1
+1500 run 1
+2us mark go
+3us leave 1 1 64
+3us yield
+4us call 1
+4500 run 2
+5us leave 2 1 65
+5us yield
+6us resume 1
+6us run 1
+7us leave 1 3
+7us return
+8us resume 1
+8us run 2
+10us leave 2 3
+10us return
+11us call 2
+12us yield
+13us resume 2
+15us return
+16us mark go
+"""
+
+
+def test_coroutines_and_generators_begin_once_and_return_once(krait, declare, synth):
+    own = """
+[interval.work]
+start = { call = "work", key = "$task" }
+stop = { return = "work", key = "$task" }
+by = "$task"
+[interval.gen]
+start = { call = "gen" }
+stop = { return = "gen" }
+[interval.go]
+start = 'go'
+stop = { return = "re:^(work|gen)$" }
+[interval.first]
+start = { call = "work", key = "$task" }
+stop = { event = "task:leave", key = "$task" }
+"""
+    rows = verb_json(krait, "intervals", synth(STEPS), "-f", declare(own), "--list")["list"]
+    found = {name: [(row["key"], row["duration_ns"]) for row in rows if row["name"] == name] for name in ("work", "gen", "go", "first")}
+    assert found == {"work": [("a work", 6000), ("b work", 6000)], "gen": [(None, 4000)], "go": [(None, 5000)], "first": [("a work", 2000), ("b work", 1000)]}
+
+
+def test_a_call_and_an_event_of_lttng_are_ends_of_one_interval(krait, declare, synth):
+    folder = synth("process 7 python3\ncode 1 python app f app.py 1\nexit 0 0\nthread 7\n10us call 1\n30us return\n")
+    kernel_made.write(folder / "ust", [event(EPOCH // 1000 + us, "app:sent", n=7) for us in (17, 37)], domain="ust")
+    own = declare("[interval.a]\nstart = { call = 'f', key = '$thread' }\nstop = { event = 'app:sent', key = 'n' }\n[interval.b]\nstart = { return = 'f', key = '$thread' }\nstop = { event = 'app:sent', key = 'n' }\n")
+    rows = verb_json(krait, "intervals", folder, "-f", own, "--list")["list"]
+    assert sorted((row["name"], row["duration_ns"]) for row in rows) == [("a", 7000), ("b", 7000)]
+
+
+@pytest.mark.parametrize("first, second, line", [("ff", "f", 2), ("f", "gg", 3)])
+def test_the_line_of_the_function_that_is_missing_is_told(krait, declare, synth, first, second, line):
+    folder = synth("process 7 python3\ncode 1 python app f app.py 1\nexit 0 0\nthread 7\n10us call 1\n30us return\n")
+    own = declare(f"[interval.a]\nstart = {{ call = '{first}' }}\nstop = {{ return = '{second}' }}\n")
+    done = subprocess.run([krait, "intervals", folder, "-f", own, "--json"], capture_output=True, text=True, check=True)
+    assert f"own.toml:{line}: 'a' is left out: no function '{first if line == 2 else second}' in the trace" in done.stderr
+
+
+def test_calls_at_both_ends_need_no_messages_and_are_lanes(krait, declare, synth, tmp_path):
+    folder = synth("process 7 python3\ncode 1 python app f app.py 1\nexit 0 0\nthread 7\n10us call 1\n20us mark go\n30us return\n")
+    own = declare("[interval.whole-f]\nstart = { call = 'f' }\nstop = { return = 'f' }\n")
+    found = verb_json(krait, "intervals", folder, "-f", own)
+    assert (found["messages"], found["rows"][0]["total_ns"]) == (0, 20000)
+    subprocess.run([krait, "view", folder, "-f", own, "--svg", tmp_path / "out.svg"], check=True, capture_output=True)
+    assert "whole-f" in (tmp_path / "out.svg").read_text()

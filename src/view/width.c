@@ -36,6 +36,9 @@ static bool in_spans(const struct span *spans, size_t count, uint32_t c)
 /* Columns of the first character of n bytes, and its number of bytes. */
 static uint32_t char_columns(const char *text, size_t n, size_t *len)
 {
+    *len = 1;
+    if (KRAIT_LIKELY((unsigned char)*text < 0x80))
+        return 1;
     uint32_t c = krait_utf8_get(text, n, len);
     if (in_spans(no_columns, KRAIT_ARRAY_LEN(no_columns), c))
         return 0;

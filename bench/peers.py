@@ -58,3 +58,10 @@ def inside(python, pid):
 def versions():
     listing = lib.quiet([environment() / "pip", "list", "--format=freeze", "--disable-pip-version-check"]).stdout
     return {name: version for name, version in (line.split("==") for line in listing.split() if "==" in line) if name in PACKAGES}
+
+
+def folded_of_austin(path):
+    """Austin's own format as lines of text."""
+    text = path.with_suffix(".txt")
+    subprocess.run([environment() / "mojo2austin", path, text], check=True, capture_output=True)
+    return text

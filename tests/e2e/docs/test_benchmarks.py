@@ -130,3 +130,33 @@ def test_a_part_that_is_measured_alone_leaves_the_rest_of_the_page_as_it_is(tmp_
 @pytest.mark.parametrize("block", ["Two more runs were faster, by 3 %.", "- **Met:** all that was asked for.", "| what | before | after |", "### A remark"])
 def test_a_block_that_somebody_wrote_into_the_page_is_found(block):
     assert not is_made(block) and block not in by_hand()
+
+
+def module(name):
+    return ast.parse((BENCH / f"{name}.py").read_text())
+
+
+def taken_of_others(tree):
+    """(module, name) of each `module.name`, where the module is one of bench/."""
+    known = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names if (BENCH / f"{alias.name}.py").exists()}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known:
+            yield node.value.id, node.attr
+
+
+@lru_cache
+def defined(name):
+    """What a module has at its outermost level."""
+    found = set()
+    for node in module(name).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+            continue
+        found.update(at.id for at in ast.walk(node) if isinstance(at, ast.Name) and isinstance(at.ctx, ast.Store))
+        found.update(alias.asname or alias.name for alias in getattr(node, "names", ()))
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in BENCH.glob("*.py")))
+def test_the_parts_of_the_bench_find_each_other(name):
+    assert not [f"{of}.{what}" for of, what in taken_of_others(module(name)) if what not in defined(of)]

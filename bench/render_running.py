@@ -64,17 +64,13 @@ def attach_text(data):
         "## Attaching\n\nMilliseconds for which `krait record --pid` stops a program: median / 99 of 100 / most. `stopped` is the longest stop that krait itself says."
         " The gaps are by the program's own clock:\neach thread looks at CLOCK_MONOTONIC without end, and notes how long it did not; the longest of an attach, of a"
         " detach, and of as long a time before in which nothing\nhappened. Four threads hand over the GIL every 0.1 ms. The last column is from the start of the attach"
-        " to the first event. Each program is attached to %d times (`bench/attach.py`).\n\n%s\n"
-        "What others' looks at the same program do, one thread: `py-spy dump`, `austin --where`, and `sys.remote_exec` of a script that does nothing. %s.\n\n%s%s\n"
-        "How much less a program of calls, allocations, exceptions, JSON and opened files gets done, in %%: median (least to most) of %d rounds. In each, two programs work in turns"
+        " to the first event. Each program is attached to %d times (`bench/attach.py`).\n\n%s\n" % (attach.A_PROCESS, table(head, list(pause_rows(data))))
+        + "What others' looks at the same program do, one thread: `py-spy dump`, `austin --where`, and `sys.remote_exec` of a script that does nothing. %s.\n\n%s%s\n"
+        % (tools, table(["", "times", "gap", "gap, nothing"], list(other_pause_rows(data))), "\n" + missing if missing else "")
+        + "How much less a program of calls, allocations, exceptions, JSON and opened files gets done, in %%: median (least to most) of %d rounds. In each, two programs work in turns"
         " of %d ms,\nand krait attaches to one of them: its rate to the other's, against the same before. `neither` is one to the other before the attach, and `started with --idle` a program under"
         "\n`krait record --idle` to one without: two programs differ by so much anyhow.\n\n%s\n%s\n"
         % (
-            attach.A_PROCESS,
-            table(head, list(pause_rows(data))),
-            tools,
-            table(["", "times", "gap", "gap, nothing"], list(other_pause_rows(data))),
-            "\n" + missing if missing else "",
             data["reps"],
             1000 * attach.TURN,
             table(["Python", *PHASES.values()], [[version, *[cost_cell(row["costs"][phase]) for phase in PHASES]] for version, row in data["rows"].items()]),

@@ -19,7 +19,6 @@ const struct krait_probe krait_probes[] = {
     { "Kernel", "left behind", krait_probe_left_behind },
     { "Kernel", "perf events", krait_probe_perf },
     { "Kernel", "locked memory", krait_probe_memlock },
-    { "Kernel", "counters", krait_probe_counters },
     { "Kernel", "ptrace", krait_probe_ptrace },
     { NULL, NULL, NULL },
 };

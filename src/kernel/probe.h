@@ -55,6 +55,5 @@ void krait_probe_trace_clock(struct krait_check *check);
 void krait_probe_functions(struct krait_check *check);
 void krait_probe_left_behind(struct krait_check *check);
 void krait_probe_perf(struct krait_check *check);
-void krait_probe_counters(struct krait_check *check);
 
 #endif

@@ -122,10 +122,10 @@ void krait_probe_left_behind(struct krait_check *check)
             "ends it, as does sudo rmdir of its folder in /sys/kernel/tracing/" KRAIT_TRACEFS_INSTANCES);
 }
 
-static int perf_open(uint32_t type, uint64_t config, pid_t pid, int cpu)
+static int perf_open(uint64_t config, pid_t pid, int cpu)
 {
     struct perf_event_attr attr = {
-        .type = type,
+        .type = PERF_TYPE_SOFTWARE,
         .config = config,
         .disabled = 1,
         .exclude_kernel = pid == 0,
@@ -138,8 +138,8 @@ static int perf_open(uint32_t type, uint64_t config, pid_t pid, int cpu)
 void krait_probe_perf(struct krait_check *check)
 {
     struct krait_err err = { 0 };
-    KRAIT_AUTO_CLOSE int fd = perf_open(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, -1, 0);
-    KRAIT_AUTO_CLOSE int own = perf_open(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 0, -1);
+    KRAIT_AUTO_CLOSE int fd = perf_open(PERF_COUNT_SW_CONTEXT_SWITCHES, -1, 0);
+    KRAIT_AUTO_CLOSE int own = perf_open(PERF_COUNT_SW_PAGE_FAULTS, 0, -1);
     if (fd >= 0 || own >= 0) {
         krait_check_value(check, "%s", fd >= 0 ? "of all processes" : "of own processes");
         return;
@@ -147,15 +147,4 @@ void krait_probe_perf(struct krait_check *check)
     krait_perf_refusal(own, &err);
     krait_check_value(check, "not for this user: without tracefs nothing of the kernel is recorded");
     krait_check_fix(check, KRAIT_CHECK_WARN, "%s", err.text);
-}
-
-/* No verb counts with them: that they are missing is nothing to mend. */
-void krait_probe_counters(struct krait_check *check)
-{
-    KRAIT_AUTO_CLOSE int fd = perf_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1);
-    bool missing = fd == -ENOENT || fd == -EOPNOTSUPP || fd == -ENODEV;
-    krait_check_value(check, "%s; no verb uses them yet",
-                      fd >= 0   ? "hardware cycles and instructions"
-                      : missing ? "no hardware counters on this machine"
-                                : "no hardware counters for this user");
 }

@@ -133,10 +133,9 @@ def test_every_check_that_is_not_ok_says_what_to_do():
         assert (check["fix"] is None) == (check["state"] == "ok"), check
 
 
-def test_what_no_verb_uses_is_told_and_nothing_to_mend():
+def test_no_row_is_of_what_no_verb_uses():
     _, data = report()
-    check = next(c for c in data["checks"] if c["name"] == "counters")
-    assert check["state"] == "ok" and "no verb uses" in check["value"]
+    assert not [c for c in data["checks"] if c["name"] == "counters" or "no verb" in c["value"]]
 
 
 def test_the_verbs_that_need_ptrace_are_named_and_work_where_it_is_said():

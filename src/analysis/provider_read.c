@@ -502,36 +502,31 @@ static struct krait_interval_rule *add_rule(struct checker *c, enum krait_rule_k
     return name ? krait_rules_add(c->rules, kind, name, 0) : NULL;
 }
 
-/* Appends the names of the fields in an element, each once. */
-static void add_fields(const struct krait_xml *in, const char **fields)
+/* Appends the names of the fields in an element, each once. `path`: the elements that lead to them. */
+static void add_fields(const struct krait_xml *in, const char *const *path, const char *const *end,
+                       const char **fields)
 {
-    for (const struct krait_xml *at = in->first; at; at = at->next) {
+    for (const struct krait_xml *at = krait_xml_first(in, *path); at; at = krait_xml_next(at, *path)) {
         const char **to = fields, *name = krait_xml_get(at, "name");
-        add_fields(at, fields);
+        if (path + 1 < end) {
+            add_fields(at, path + 1, end, fields);
+            continue;
+        }
         while (*to && strcmp(*to, name) != 0)
             to++;
-        if (strcmp(at->name, "segField") == 0)
-            *to = name;
+        *to = name;
     }
 }
 
-static uint32_t count_of(const struct krait_xml *in, const char *name)
-{
-    uint32_t count = 0;
-    for (const struct krait_xml *at = in->first; at; at = at->next)
-        count += (strcmp(at->name, name) == 0) + count_of(at, name);
-    return count;
-}
-
-/* The names of all fields that segments may have. NULL when memory is out. */
+/* The names of all fields that segments may have: those of the elements that were checked. NULL when memory is out. */
 static const char *const *find_fields(struct checker *c, const struct krait_xml *pattern)
 {
-    uint32_t most = count_of(pattern, "segField");
-    const char **fields = krait_arena_alloc(&c->rules->arena, (most + 1) * sizeof(*fields));
+    static const char *const path[] = { "patternHandler", "action", "segment", "segContent", "segField" };
+    const char **fields = krait_arena_alloc(&c->rules->arena, (MOST_FIELDS + 1) * sizeof(*fields));
     if (!fields)
         return NULL;
-    memset(fields, 0, (most + 1) * sizeof(*fields));
-    add_fields(pattern, fields);
+    memset(fields, 0, (MOST_FIELDS + 1) * sizeof(*fields));
+    add_fields(pattern, path, path + KRAIT_ARRAY_LEN(path), fields);
     return fields;
 }
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MOST_COLUMNS = 64 };
+enum { MOST_COLUMNS = 512 }; /* segments of a file may have 256 fields */
 
 void krait_sheet_done(struct krait_sheet *sheet)
 {

@@ -267,7 +267,7 @@ CONTENT = """
 def test_a_segments_content_is_columns(krait, tmp_path, requests):
     """What the event or the scenario lacks is not there; fields of the event are stored before the next transition."""
     text = (PATTERN % ("", "")).replace('<segType segName="slow"/>', f'<segType segName="slow"/>{CONTENT}')
-    text = text.replace('action="begin"', 'action="begin" saveStoredFields="true"').replace("</patternHandler>", "</patternHandler>\n<storedField id='how' alias='as'/><storedField id='far'/><storedField/>")
+    text = text.replace('action="begin"', 'action="begin" saveStoredFields="true"').replace("</patternHandler>", "</patternHandler>\n<storedField id='how' alias='as'/><storedField id='far'/><storedField/>").replace("<patternHandler>", '<head><segField name="x,y"/></head><patternHandler>', 1)
     segments, _, said = requests(text)
     assert segments == [("ok", 10, 30), ("odd", 20, 70), ("slow", 20, 70), ("ok", 50, 45)]
     words = [krait, "intervals", tmp_path / "trace", "-f", tmp_path / "own.xml", "--list", "--only", "requests"]
@@ -277,6 +277,9 @@ def test_a_segments_content_is_columns(krait, tmp_path, requests):
     head, *rows = subprocess.run([*words, "--csv", "--sort", "field.how"], capture_output=True, text=True, check=True).stdout.splitlines()
     assert head.endswith("end_tid,field.name,field.how,field.none") and [row for row in rows if row.endswith(",v,odd,")]
     assert [line.split(".xml:")[1].split(" is not")[0] for line in said.splitlines()] == ["22: <storedField without an id>", '16: <segField type="self">', "16: <segField without a name for a column>", "16: <segField without a name for a column>", "17: <segField without a value>"]
+    many = "".join(f'<segField name="f{n}" type="int" value="{n}"/>' for n in range(200))
+    requests(text.replace("<segContent>", f"<segContent>{many}"))
+    assert {f"field.f{n}": str(n) for n in range(200)}.items() <= next(row for row in verb_json(*words)["list"] if row["key"] == "slow").items()
     cleared = text.replace('saveStoredFields="true"', 'saveStoredFields="true" clearStoredFields="TRUE"')
     requests(cleared)
     assert [row["field.how"] for row in verb_json(*words)["list"] if row["key"] == "slow"] == [None]

@@ -405,6 +405,7 @@ static void note_thrown(struct step *step, enum krait_tasks_begin how)
 {
     bool may_be = how == KRAIT_TASKS_THROW ||
                   (how == KRAIT_TASKS_RESUME && !krait_compat.version.monitoring && krait_tasks_is_inner());
+    may_be &= krait_compat.version.links_thrown;
     uint32_t above = may_be ? krait_tasks_above_root(step->root) : 0;
     if (!above)
         return;

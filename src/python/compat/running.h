@@ -130,6 +130,8 @@ struct krait_version {
     uint16_t hook_ns;
     /* calls are recorded by sys.monitoring: monitoring.c; else by a profile function: profile.c */
     bool monitoring;
+    /* throw() links the frames of all coroutines that it passes, so that the stack's depth tells the root. */
+    bool links_thrown;
     bool has_qualname;  /* code objects have co_qualname */
     bool signals_first; /* signal handlers run before PY_START and PY_RESUME are reported */
     /* Frozen modules keep the version of the monitored events, for which they were instrumented, from one Py_Initialize

@@ -31,7 +31,8 @@ static bool is_of_packets(const struct krait_trace_lost *lost, bool of_kernel)
 /* Packets do not tell why: that is known if there is one reason in the whole recording. */
 static struct loss loss_of_packets(const struct info *info, bool of_kernel, uint64_t count)
 {
-    struct loss loss = { .reason = "discarded events",
+    const char *several = of_kernel ? "discarded events of the kernel" : "discarded events";
+    struct loss loss = { .reason = several,
                          .advice = "the tracer's buffers were full; make them larger",
                          .count = count };
     uint32_t reasons = 0;
@@ -43,7 +44,7 @@ static struct loss loss_of_packets(const struct info *info, bool of_kernel, uint
         loss.advice = lost->advice;
     }
     if (reasons > 1) {
-        loss.reason = "discarded events";
+        loss.reason = several;
         loss.advice = "krait info without a range tells for which reasons";
     }
     return loss;

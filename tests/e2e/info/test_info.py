@@ -202,6 +202,16 @@ def test_what_is_no_trace_is_said(krait, tmp_path):
     assert subprocess.run([krait, "info"], capture_output=True).returncode == 2
 
 
+def test_each_part_has_losses_of_its_own_in_a_range(both, info):
+    """Where each part lost events for two reasons, and packets do not tell which."""
+    calls = "process 7 python3\ncode 1 python app f app.py 1\nthread 7\n10us call 1\npacket 7\n50us return\nexit 0 0\nlost 2 3\n"
+    folder = both(calls, [(20, 0, "sched_wakeup", {"tid": 7}), (40, 0, "sched_wakeup", {"tid": 7})], lost=4)
+    metadata = folder / "kernel" / "metadata"
+    metadata.write_text(metadata.read_text().replace('domain = "kernel";', 'domain = "kernel"; recorded_by = "krait 0.1.0"; disk_refused = 1;'))
+    lost = info(folder, "--from", "0s")["lost"]
+    assert sorted(lost) == ["discarded events", "discarded events of the kernel"] and lost["discarded events of the kernel"] == 4
+
+
 def test_a_range_has_the_facts_of_that_time(krait, synth, info):
     folder = synth(SCRIPT)
     late = info(folder, "--from", "350ms")

@@ -15,6 +15,7 @@
  *   TIME switch FROM TO      TIME mark TEXT [FIELDS]
  *   TIME spanbegin ID CODE CATEGORY [FIELDS]   TIME spanend ID [FIELDS]
  *   TIME counter CODE VALUE  TIME flow ID    TIME linkfrom|linkto ID
+ *   TIME submit|start ID                     of work for executors
  *   task ID CODE NAME                        task:define in the definitions
  *   TIME nursery TASK ADDRESS                task:nursery in the definitions
  *   TIME run TASK            TIME leave TASK REASON [ON [AT]]   TIME wake ON   (REASON a number)
@@ -305,6 +306,8 @@ static const struct {
     { "spanend", KRAIT_EVENT_span_end },
     { "counter", KRAIT_EVENT_user_counter },
     { "flow", KRAIT_EVENT_user_flow },
+    { "submit", KRAIT_EVENT_work_submit },
+    { "start", KRAIT_EVENT_work_start },
     { "linkfrom", KRAIT_EVENT_link_from },
     { "linkto", KRAIT_EVENT_link_to },
     { "nursery", KRAIT_EVENT_task_nursery },
@@ -373,6 +376,10 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
     case KRAIT_EVENT_user_counter:
         return krait_put_user_counter(
             payload, &(struct krait_payload_user_counter){ .name = first, .value = strtod(w[3], NULL) });
+    case KRAIT_EVENT_work_submit:
+    case KRAIT_EVENT_work_start: /* alike; an id of these has 64 bits */
+        return krait_put_work_submit(
+            payload, &(struct krait_payload_work_submit){ .id = w[2] ? strtoull(w[2], NULL, 10) : 0 });
     case KRAIT_EVENT_user_flow:
         return krait_put_user_flow(payload, &(struct krait_payload_user_flow){ .id = first });
     case KRAIT_EVENT_link_from:

@@ -8,6 +8,8 @@
 
 #include "base/map.h"
 
+#include <string.h>
+
 enum { KRAIT_WORK_NUMBER_BITS = 30, KRAIT_WORK_PIPE_BITS = 32 };
 #define KRAIT_WORK_SHARED \
     (1ull << (KRAIT_WORK_PIPE_BITS + KRAIT_WORK_NUMBER_BITS)) /* all fit into 63 bits, as numbers of others */
@@ -21,10 +23,13 @@ static inline uint64_t krait_work_shared_id(uint64_t pipe, int64_t number)
     return KRAIT_WORK_SHARED | pipe << KRAIT_WORK_NUMBER_BITS | (uint64_t)number;
 }
 
-/* The same for all events of one piece of work, in whatever process they are. */
-static inline uint64_t krait_work_key(uint32_t process, uint64_t id)
+/* The same for all events of one piece of work, in whatever process of the host they are: another host has pipes of the same
+ * numbers. */
+static inline uint64_t krait_work_key(const char *host, uint32_t process, uint64_t id)
 {
-    return id & KRAIT_WORK_SHARED ? id : krait_hash_u64((uint64_t)process + 1) ^ id;
+    uint64_t of =
+        id & KRAIT_WORK_SHARED ? krait_hash_bytes(host, strlen(host)) : krait_hash_u64((uint64_t)process + 1);
+    return of ^ id;
 }
 
 #endif

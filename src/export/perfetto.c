@@ -464,14 +464,16 @@ static uint64_t marks_track(const struct krait_trace *trace, const struct krait_
 }
 
 /* `{ id = 7 }` of krait.flow, or of work for executors: Perfetto draws arrows between events of the same flow. */
-static void add_flow(struct krait_buf *buf, const char *name, const char *text, uint32_t process)
+static void add_flow(struct krait_buf *buf, const char *name, const char *text,
+                     const struct krait_trace *trace, uint32_t process)
 {
     static const char lead[] = "{ id = ";
     bool is_users = strcmp(name, krait_event_find(KRAIT_EVENT_user_flow)->name) == 0;
     if ((!is_users && strncmp(name, "work:", strlen("work:")) != 0) || strncmp(text, lead, strlen(lead)) != 0)
         return;
     uint64_t id = strtoull(text + strlen(lead), NULL, 10);
-    krait_pb_fixed64(buf, EVENT_FLOW, is_users ? id : krait_work_key(process, id));
+    krait_pb_fixed64(buf, EVENT_FLOW,
+                     is_users ? id : krait_work_key(trace->processes[process].host, process, id));
 }
 
 static void add_mark(struct perfetto *perfetto, const struct krait_track *track, uint64_t t_ns,
@@ -482,7 +484,7 @@ static void add_mark(struct perfetto *perfetto, const struct krait_track *track,
     krait_pb_cstr(buf, EVENT_CATEGORY_TEXT, "mark");
     krait_pb_cstr(buf, EVENT_NAME_TEXT, name);
     if (track->importer == KRAIT_IMPORTER_krait_marks)
-        add_flow(buf, name, text, track->process);
+        add_flow(buf, name, text, perfetto->job->trace, track->process);
     add_fields(buf, text);
     end_event(perfetto, open);
 }

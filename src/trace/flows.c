@@ -41,6 +41,7 @@ static void close_source(void *source)
 struct finding {
     struct passing *items;
     uint32_t count, cap, thread, process;
+    const char *host;
     const struct krait_image *image;
     struct krait_steps steps;
     struct krait_breaks breaks;
@@ -75,7 +76,7 @@ static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_curs
         return 0;
     if (!KRAIT_GROW(f->items, f->cap, f->count + 1))
         return -ENOMEM;
-    uint64_t key = kind == KRAIT_FLOW_WORK ? krait_work_key(f->process, flow.id) : flow.id;
+    uint64_t key = kind == KRAIT_FLOW_WORK ? krait_work_key(f->host, f->process, flow.id) : flow.id;
     bool is_linking = id == KRAIT_EVENT_link_to;
     f->items[f->count++] = (struct passing){ key, t_ns, f->thread, task_now(f), (uint8_t)kind, is_linking };
     return 0;
@@ -87,6 +88,7 @@ static int find_in_thread(struct finding *f, const struct krait_trace *trace, ui
     struct krait_thread_events events = { .fn = note_passing, .ctx = f };
     f->thread = thread;
     f->process = trace->threads[thread].process;
+    f->host = trace->processes[f->process].host;
     f->image = krait_image_of(trace, thread);
     f->steps.depth = 0;
     f->breaks = krait_breaks_from(trace, thread, 0);

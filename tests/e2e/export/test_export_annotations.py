@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -201,6 +202,30 @@ def test_flows_are_arrows_from_one_place_to_the_next(export, synth):
     # What crosses the edge, or leads to a thread that is not there, is no arrow.
     assert chrome_arrows(export(folder, "chrome", "--from", "12us")) == [("s", 20000, 101), ("f", 30000, 200)]
     assert chrome_arrows(export(folder, "chrome", "--process", "python3")) == [("s", 10000, 100), ("f", 20000, 101)]
+
+
+def test_work_stays_on_its_host(export, run, synth, tmp_path):
+    """Two hosts may have pipes of the same number, of which ids of work are made."""
+    text = """
+    process PID python3
+    code 1 python app main app.py 1
+    thread PID
+    10us submit 4611687119087796225
+    process WORKER python3
+    code 1 python app main app.py 1
+    thread WORKER
+    20us start 4611687119087796225
+    """
+    folders = [synth(text.replace("PID", pid).replace("WORKER", worker), pid) for pid, worker in [("100", "200"), ("300", "400")]]
+    arrows = [("s", 10000, 100), ("f", 20000, 200), ("s", 10000, 300), ("f", 20000, 400)]
+    for metadata in folders[1].rglob("metadata"):
+        said = metadata.read_bytes()
+        metadata.write_bytes(re.sub(rb'hostname = "[^"]*"', b'hostname = "other"', said))
+        assert metadata.read_bytes() != said
+    for to in ("chrome", "perfetto"):
+        run("export", *folders, "--to", to, "-o", tmp_path / to)
+    assert sorted(chrome_arrows(tmp_path / "chrome"), key=lambda arrow: arrow[2]) == sorted(arrows, key=lambda arrow: arrow[2])
+    assert len(seen(tmp_path / "perfetto", FLOWS)) == 2
 
 
 def test_links_all_lead_from_the_span_that_they_name(export, synth):

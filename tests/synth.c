@@ -14,6 +14,7 @@
  *   TIME gilwait HOLDER      TIME giltake|gilswitch|gildrop
  *   TIME switch FROM TO      TIME mark TEXT [FIELDS]
  *   TIME spanbegin ID CODE CATEGORY [FIELDS]   TIME spanend ID [FIELDS]
+ *   TIME args|result ID FIELDS               of the call of that function, which has just begun, or is about to end
  *   TIME counter CODE VALUE  TIME flow ID    TIME linkfrom|linkto ID
  *   TIME submit|start ID                     of work for executors
  *   task ID CODE NAME                        task:define in the definitions
@@ -304,6 +305,8 @@ static const struct {
     { "mark", KRAIT_EVENT_user_mark },
     { "spanbegin", KRAIT_EVENT_span_begin },
     { "spanend", KRAIT_EVENT_span_end },
+    { "args", KRAIT_EVENT_call_args },
+    { "result", KRAIT_EVENT_call_result },
     { "counter", KRAIT_EVENT_user_counter },
     { "flow", KRAIT_EVENT_user_flow },
     { "submit", KRAIT_EVENT_work_submit },
@@ -373,6 +376,10 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
     case KRAIT_EVENT_span_end:
         return krait_put_span_end(
             payload, &(struct krait_payload_span_end){ .id = first, .fields = text(w[3] ? w[3] : "{}") });
+    case KRAIT_EVENT_call_args:
+    case KRAIT_EVENT_call_result: /* alike */
+        return krait_put_call_args(
+            payload, &(struct krait_payload_call_args){ .code = first, .args = text(w[3] ? w[3] : "{}") });
     case KRAIT_EVENT_user_counter:
         return krait_put_user_counter(
             payload, &(struct krait_payload_user_counter){ .name = first, .value = strtod(w[3], NULL) });

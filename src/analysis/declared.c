@@ -74,8 +74,6 @@ static int read_pair(struct krait_declared_reader *r, const struct krait_toml *t
             rc = krait_declared_take_key(r, key);
         if (by && !rc && r->trigger->role == KRAIT_TRIGGER_START)
             rc = krait_declared_take_by(r, by);
-        rc = rc ? rc : krait_declared_check_call_parts(r, key ? key : table, &r->trigger->key);
-        rc = rc ? rc : krait_declared_check_call_parts(r, by ? by : table, &r->trigger->by);
     }
     return rc;
 }
@@ -100,9 +98,6 @@ static int read_interval(struct krait_declared_reader *r, const struct krait_tom
         return read_pair(r, table);
     if (by || (key && krait_declared_need_text(r, key)))
         return by ? krait_declared_refuse(r, by, "calls and spans have a key alone") : -EBADMSG;
-    if (key && r->rule->kind == KRAIT_RULE_CALLS && *key->text != '$')
-        return krait_declared_refuse(r, key,
-                                     "calls have no fields; their key is $thread, $process, $task or $host");
     if (key && *key->text == '$' && krait_declared_check_part(r, key, key->text))
         return -EBADMSG;
     r->rule->key = key ? krait_arena_strdup(&r->rules->arena, key->text) : NULL;

@@ -59,9 +59,6 @@ int krait_declared_check_part(struct krait_declared_reader *r, const struct krai
 /* The trigger's key, and what names its row. */
 int krait_declared_take_key(struct krait_declared_reader *r, const struct krait_toml *value);
 int krait_declared_take_by(struct krait_declared_reader *r, const struct krait_toml *value);
-/* Refuses fields where the trigger is a call, which has none. */
-int krait_declared_check_call_parts(struct krait_declared_reader *r, const struct krait_toml *at,
-                                    const struct krait_template *template);
 /* One more trigger of the rule. A text alone is its message. */
 int krait_declared_trigger(struct krait_declared_reader *r, const struct krait_toml *value,
                            enum krait_trigger_role role);

@@ -283,26 +283,13 @@ static int take_call(struct krait_declared_reader *r, const struct krait_toml *v
                          : 0;
 }
 
-/* It has no fields, and nothing else fires it. */
+/* Nothing else fires it. */
 static int check_call(struct krait_declared_reader *r, const struct krait_toml *at)
 {
     const struct krait_trigger *trigger = r->trigger;
     return trigger->message || trigger->event_count || trigger->where_count
                ? krait_declared_refuse(r, at, "a call or a return has no message, event or where")
                : 0;
-}
-
-int krait_declared_check_call_parts(struct krait_declared_reader *r, const struct krait_toml *at,
-                                    const struct krait_template *template)
-{
-    for (uint32_t i = 0; r->trigger->call && i < template->count; i++) {
-        const struct krait_template_piece *piece = &template->pieces[i];
-        if (piece->is_part && *piece->text != '$')
-            return krait_declared_refuse(
-                r, at, "calls have no field '%s'; they have $event, $thread, $process, $task and $host",
-                piece->text);
-    }
-    return 0;
 }
 
 static const struct krait_declared_key pair_keys[] = {

@@ -3,6 +3,7 @@
  * Intervals that begin or end where a function is called or returns.
  */
 #include "analysis/interval_search.h"
+#include "base/array.h"
 
 bool krait_search_needs_calls(const struct krait_interval_rule *rule)
 {
@@ -34,12 +35,6 @@ int krait_search_begin_calls(struct krait_search *search, uint32_t rule, const c
     return rc;
 }
 
-/* A coroutine's or generator's call begins once and ends once; what was live before, or is cut off, has no such event. */
-static bool is_at(const struct krait_trigger *trigger, uint8_t kind)
-{
-    return trigger->returns ? kind == KRAIT_OP_RETURN || kind == KRAIT_OP_UNWIND : kind == KRAIT_OP_CALL;
-}
-
 /* KRAIT_NO_ID: its time tells it. Steps say nothing of begins. */
 static uint32_t task_of(struct krait_search *search, uint32_t track, const struct krait_call_batch *calls,
                         uint32_t op, const struct krait_call_step *step)
@@ -52,29 +47,93 @@ static uint32_t task_of(struct krait_search *search, uint32_t track, const struc
                                  op + 1 < calls->n ? calls->t_ns[op + 1] : UINT64_MAX);
 }
 
-static int take_op(struct krait_search *search, uint32_t rule, uint32_t track,
-                   const struct krait_call_batch *calls, uint32_t op, const struct krait_call_step *step)
+/* An event of a call: its begin, or its return. `arguments`: what was recorded of it, or "". */
+struct call_event {
+    uint64_t t_ns;
+    uint32_t rule, track, func, task;
+    bool returns;
+    const char *arguments;
+};
+
+static int fire(struct krait_search *search, const struct call_event *event)
 {
-    const struct krait_interval_rule *of = &search->options->rules[rule];
+    const struct krait_interval_rule *of = &search->options->rules[event->rule];
     const struct krait_trigger *fired[2] = { NULL, NULL };
     for (uint32_t i = 0; i < of->trigger_count; i++) {
         const struct krait_trigger *trigger = &of->triggers[i];
         bool stops = trigger->role == KRAIT_TRIGGER_STOP;
-        const bool *meant = search->sought[rule].edges[stops];
-        if (meant && meant[calls->func[op]] && is_at(trigger, calls->kind[op]))
+        const bool *meant = search->sought[event->rule].edges[stops];
+        if (meant && meant[event->func] && trigger->returns == event->returns)
             fired[stops] = trigger;
     }
     if (!fired[0] && !fired[1])
         return 0;
-    krait_trigger_event_of(&search->said, search->trace, &search->trace->tracks[track],
-                           search->trace->funcs[calls->func[op]].name, "");
-    search->said.task = task_of(search, track, calls, op, step);
+    krait_trigger_event_of(&search->said, search->trace, &search->trace->tracks[event->track],
+                           search->trace->funcs[event->func].name, "");
+    search->said.task = event->task;
     search->said.message = NULL;
+    search->said.arguments = event->arguments;
+    search->said.t_ns = event->t_ns;
     const struct krait_edge edge = {
-        .t_ns = calls->t_ns[op], .track = track, .rule = (uint16_t)rule, .label = KRAIT_NO_ID
+        .t_ns = event->t_ns, .track = event->track, .rule = (uint16_t)event->rule, .label = KRAIT_NO_ID
     };
-    search->said.t_ns = calls->t_ns[op];
-    return krait_search_pair(search, fired, edge);
+    int rc = krait_search_pair(search, fired, edge);
+    search->said.arguments = NULL;
+    return rc;
+}
+
+static int open_call(struct krait_sought *sought, struct krait_sought_call call)
+{
+    if (!KRAIT_GROW(sought->open, sought->open_cap, sought->open_count + 1))
+        return -ENOMEM;
+    sought->open[sought->open_count++] = call;
+    return 0;
+}
+
+/* What is recorded of a call is known where it ends, or its first step: there its begin fires, too. */
+static int end_call(struct krait_search *search, struct call_event event, const struct krait_call_step *step)
+{
+    struct krait_sought *sought = &search->sought[event.rule];
+    if (!sought->open_count)
+        return 0;
+    const struct krait_sought_call call = sought->open[--sought->open_count];
+    const struct krait_sought_key *key = krait_search_arguments_of(
+        sought, search->trace->tracks[event.track].thread, step ? step->begin_ns : call.begin_ns, event.t_ns);
+    struct call_event begin = event;
+    event.arguments = begin.arguments = key ? sought->texts.data + key->text : "";
+    begin.t_ns = call.begin_ns;
+    begin.task = call.task;
+    begin.returns = false;
+    int rc = call.is_begin ? fire(search, &begin) : 0;
+    return rc || !event.returns ? rc : fire(search, &event);
+}
+
+/* A coroutine's or generator's call begins once and ends once; what was live before, or is cut off, has no such event. */
+static int take_op(struct krait_search *search, uint32_t rule, uint32_t track,
+                   const struct krait_call_batch *calls, uint32_t op, const struct krait_call_step *step)
+{
+    uint8_t kind = calls->kind[op];
+    bool is_begin = kind == KRAIT_OP_CALL, is_end = krait_op_is_end(kind);
+    struct call_event event = { .t_ns = calls->t_ns[op],
+                                .rule = rule,
+                                .track = track,
+                                .func = calls->func[op],
+                                .returns = kind == KRAIT_OP_RETURN || kind == KRAIT_OP_UNWIND,
+                                .arguments = "" };
+    bool has_arguments = search->sought[rule].labels.len;
+    if (is_begin || event.returns || has_arguments)
+        event.task = task_of(search, track, calls, op, step);
+    if (!has_arguments)
+        return is_begin || event.returns ? fire(search, &event) : 0;
+    return is_end ? end_call(search, event, step)
+                  : open_call(&search->sought[rule], (struct krait_sought_call){ .begin_ns = event.t_ns,
+                                                                                 .is_begin = is_begin,
+                                                                                 .task = event.task });
+}
+
+static bool is_meant(const struct krait_sought *sought, uint32_t func)
+{
+    return (sought->edges[0] && sought->edges[0][func]) || (sought->edges[1] && sought->edges[1][func]);
 }
 
 int krait_search_calls(struct krait_search *search, uint32_t rule, uint32_t track,
@@ -87,6 +146,8 @@ int krait_search_calls(struct krait_search *search, uint32_t rule, uint32_t trac
         return 0;
     search->is_mixed = true;
     for (uint32_t i = 0; i < calls->n && !rc; i++)
-        rc = take_op(search, rule, track, calls, i, steps ? &steps[i] : NULL);
+        rc = is_meant(sought, calls->func[i])
+                 ? take_op(search, rule, track, calls, i, steps ? &steps[i] : NULL)
+                 : 0;
     return rc;
 }

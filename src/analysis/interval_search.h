@@ -2,7 +2,7 @@
  *
  * One search for intervals: what its parts share. intervals.c reads messages, calls and spans; interval_kernel.c the events of
  * the kernel, of tasks and the GIL, and what state providers make of events; interval_calls.c the calls that begin or end
- * intervals; interval_events.c asks of an event which rules it is for.
+ * intervals, interval_arguments.c their arguments; interval_events.c asks of an event which rules it is for.
  */
 #ifndef KRAIT_ANALYSIS_INTERVAL_SEARCH_H
 #define KRAIT_ANALYSIS_INTERVAL_SEARCH_H
@@ -20,15 +20,21 @@ struct krait_sought {
     struct krait_sought_call {
         uint64_t begin_ns;
         bool was_live;
-    } * open; /* calls of this thread */
+        bool is_begin; /* of a call that begins or ends intervals, not of a later step */
+        uint32_t task; /* ... then what runs it, or KRAIT_NO_ID */
+    } * open;          /* calls of this thread */
     uint32_t open_count, open_cap;
-    bool has_coroutines; /* some of `calls` are */
-    uint64_t unfollowed; /* calls that ended, or switched greenlets: whose steps krait does not know */
+    bool has_coroutines;        /* some of `calls` are */
+    uint64_t unfollowed;        /* calls that ended, or switched greenlets: whose steps krait does not know */
+    struct krait_strtab labels; /* of the functions whose arguments are looked for */
     struct krait_sought_key {
-        uint64_t begin_ns;
+        uint64_t begin_ns, end_ns;
         uint32_t thread, key; /* KRAIT_NO_ID: its arguments have no such */
-    } * keys;                 /* of calls whose arguments were recorded, by thread and begin */
+        size_t text;          /* of calls that are ends, in place of a key: in `texts` */
+        bool is_taken;
+    } * keys; /* of calls whose arguments were recorded, by thread and begin */
     uint32_t key_count, key_cap;
+    struct krait_buf texts;
     uint32_t key_track, key; /* 1 + the index of the last track whose calls were looked at, and their key */
     uint64_t with_key, without_key; /* spans, and calls with arguments, if there is a key */
     struct krait_strtab fields;     /* of the first of those without: one may be meant */
@@ -77,6 +83,27 @@ int krait_search_begin_calls(struct krait_search *search, uint32_t rule, const c
                              struct krait_err *err);
 int krait_search_calls(struct krait_search *search, uint32_t rule, uint32_t track,
                        const struct krait_call_batch *calls, const struct krait_call_step *steps);
+
+/* Whether a rule needs recorded arguments, and whether the trace may have them. */
+bool krait_search_asks_arguments(const struct krait_interval_rule *rule);
+bool krait_search_has_arguments(const struct krait_search *search, uint32_t rule);
+
+/* Finds out whose arguments are meant; takes those of a batch of slices; puts all in order before calls are walked. Return 0 or
+ * -ENOMEM. */
+int krait_search_begin_arguments(struct krait_search *search, uint32_t rule);
+int krait_search_take_arguments(void *search, const struct krait_track *track,
+                                const struct krait_batch *batch);
+int krait_search_sort_arguments(struct krait_search *search);
+
+/* Those of a call, or of the call that a step belongs to, which ends later; NULL: there are none. Asked for once for each end of a
+ * call or step, in the order of the walk. */
+const struct krait_sought_key *krait_search_arguments_of(struct krait_sought *sought, uint32_t thread,
+                                                         uint64_t begin_ns, uint64_t end_ns);
+
+/* A field of a span's, or of a slice's arguments, is its key; or what is known of all: $thread. KRAIT_NO_ID: it has none.
+ * Returns 0 or -ENOMEM. */
+int krait_search_slice_key(struct krait_search *search, uint32_t rule,
+                           const struct krait_trigger_slice *slice, uint32_t *key);
 
 /* Whether a rule looks at the kernel's events. */
 bool krait_search_needs_kernel(const struct krait_interval_rule *rule);

@@ -29,6 +29,8 @@ static void search_done(struct krait_search *search)
         free(search->sought[i].open);
         free(search->sought[i].keys);
         krait_strtab_done(&search->sought[i].fields);
+        krait_strtab_done(&search->sought[i].labels);
+        krait_buf_done(&search->sought[i].texts);
     }
     krait_coroutines_free(search->coroutines);
     free(search->steps);
@@ -122,29 +124,6 @@ static int take_messages(void *ctx, const struct krait_track *track, const struc
 
 /* -- calls -- */
 
-/* The calls of a function have a key where their arguments were recorded, if it is none that all have: $thread. */
-static bool is_of_arguments(const struct krait_search *search, const struct krait_interval_rule *rule)
-{
-    return rule->kind == KRAIT_RULE_CALLS && rule->key && !krait_trigger_is_part(rule->key) &&
-           search->has_args;
-}
-
-static int by_begin(const void *a, const void *b)
-{
-    const struct krait_sought_key *x = a, *y = b;
-    if (x->thread != y->thread)
-        return (x->thread > y->thread) - (x->thread < y->thread);
-    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
-}
-
-/* NULL: its arguments were not recorded. */
-static const struct krait_sought_key *key_of(const struct krait_sought *sought, uint32_t thread,
-                                             uint64_t begin_ns)
-{
-    const struct krait_sought_key at = { .begin_ns = begin_ns, .thread = thread };
-    return sought->key_count ? bsearch(&at, sought->keys, sought->key_count, sizeof(at), by_begin) : NULL;
-}
-
 /* An end of a function's call or of its step, at an op of a batch. */
 struct call_end {
     uint32_t rule, track, task; /* the task that is known to run it, or KRAIT_NO_ID */
@@ -219,10 +198,10 @@ static int count_call(struct krait_search *search, const struct call_end *end, u
 /* `call_ns`: the begin of the whole call, by which its arguments are found. */
 static int end_call(struct krait_search *search, const struct call_end *end, uint64_t call_ns)
 {
-    const struct krait_interval_rule *rule = &search->options->rules[end->rule];
     uint32_t thread = search->trace->tracks[end->track].thread, key = KRAIT_NO_ID, row;
-    if (is_of_arguments(search, rule)) {
-        const struct krait_sought_key *known = key_of(&search->sought[end->rule], thread, call_ns);
+    if (krait_search_has_arguments(search, end->rule)) {
+        const struct krait_sought_key *known =
+            krait_search_arguments_of(&search->sought[end->rule], thread, call_ns, end->t_ns);
         if (!known)
             return 0;
         key = known->key;
@@ -240,7 +219,7 @@ static int begin_call(struct krait_sought *sought, uint64_t t_ns, bool was_live)
 {
     if (!KRAIT_GROW(sought->open, sought->open_cap, sought->open_count + 1))
         return -ENOMEM;
-    sought->open[sought->open_count++] = (struct krait_sought_call){ t_ns, was_live };
+    sought->open[sought->open_count++] = (struct krait_sought_call){ .begin_ns = t_ns, .was_live = was_live };
     return 0;
 }
 
@@ -348,9 +327,8 @@ static int see_names(struct krait_search *search, const struct krait_batch *batc
     return 0;
 }
 
-/* A field of a span's, or of a slice's arguments, is its key; or what is known of all: $thread. */
-static int span_key(struct krait_search *search, uint32_t rule, const struct krait_trigger_slice *slice,
-                    uint32_t *key)
+int krait_search_slice_key(struct krait_search *search, uint32_t rule,
+                           const struct krait_trigger_slice *slice, uint32_t *key)
 {
     const char *field = search->options->rules[rule].key;
     struct krait_sought *sought = &search->sought[rule];
@@ -384,7 +362,7 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
                                                        batch->t_ns[i], KRAIT_NO_ID };
             if (!krait_match_text(span, name))
                 continue;
-            rc = span_key(search, rule, &slice, &key);
+            rc = krait_search_slice_key(search, rule, &slice, &key);
             rc = rc ? rc : krait_intervals_row(intervals, &search->rows, search->options, rule, key, &row);
             rc =
                 rc ? rc
@@ -399,39 +377,11 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
     return rc;
 }
 
-/* -- arguments -- */
-
-/* A call with recorded arguments: its key, for when calls are walked. */
-static int take_arguments(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
-{
-    struct krait_search *search = ctx;
-    int rc = 0;
-    for (uint32_t rule = 0; rule < search->options->rule_count; rule++) {
-        const struct krait_interval_rule *of = &search->options->rules[rule];
-        struct krait_sought *sought = &search->sought[rule];
-        bool is_meant = track->importer == KRAIT_IMPORTER_krait_args && is_of_arguments(search, of);
-        for (uint32_t i = 0; i < batch->n && is_meant && !rc; i++) {
-            uint32_t key;
-            const char *name = krait_track_text(search->trace, batch->name[i]);
-            const struct krait_trigger_slice slice = { track, name, batch->text[i], batch->t_ns[i],
-                                                       KRAIT_NO_ID };
-            if (!krait_match_text(of->match, name))
-                continue;
-            rc = span_key(search, rule, &slice, &key);
-            if (rc || !KRAIT_GROW(sought->keys, sought->key_cap, sought->key_count + 1))
-                return -ENOMEM;
-            sought->keys[sought->key_count++] =
-                (struct krait_sought_key){ batch->t_ns[i], track->thread, key };
-        }
-    }
-    return rc;
-}
-
 static bool needs_arguments(const struct krait_search *search)
 {
     bool any = false;
     for (uint32_t i = 0; i < search->options->rule_count; i++)
-        any |= is_of_arguments(search, &search->options->rules[i]);
+        any |= krait_search_has_arguments(search, i);
     return any;
 }
 
@@ -482,6 +432,8 @@ static int begin_rule(struct krait_search *search, uint32_t rule, struct krait_e
     for (uint32_t i = 0; sought->calls && i < search->trace->func_count; i++)
         sought->has_coroutines |=
             sought->calls[i] && search->trace->funcs[i].suspends == KRAIT_SUSPENDS_COROUTINE;
+    if (!rc && krait_search_begin_arguments(search, rule))
+        return krait_err_set(err, -ENOMEM, "out of memory");
     return rc == -ENOENT && at && search->options->notes
                ? krait_rules_leave_out(search->options->notes, of, at, err)
                : rc;
@@ -498,10 +450,10 @@ static unsigned kinds_of_triggers(const struct krait_interval_rule *rule)
 
 static unsigned kinds_of(const struct krait_interval_rule *rule)
 {
-    unsigned arguments = rule->key ? 1u << KRAIT_TRACK_SLICES : 0;
+    unsigned arguments = krait_search_asks_arguments(rule) ? 1u << KRAIT_TRACK_SLICES : 0;
     return rule->kind == KRAIT_RULE_CALLS   ? 1u << KRAIT_TRACK_CALLS | arguments
            : rule->kind == KRAIT_RULE_SPANS ? 1u << KRAIT_TRACK_SLICES
-                                            : kinds_of_triggers(rule);
+                                            : kinds_of_triggers(rule) | arguments;
 }
 
 unsigned krait_intervals_kinds(const struct krait_interval_rule *rules, uint32_t count)
@@ -553,12 +505,10 @@ static int by_time(const void *a, const void *b)
 
 static int search_calls(struct krait_search *search, char *damage, size_t size)
 {
-    int rc = needs_arguments(search) ? walk(search, KRAIT_TRACK_SLICES, take_arguments, damage, size) : 0;
-    for (uint32_t i = 0; i < search->options->rule_count && !rc; i++) {
-        struct krait_sought *sought = &search->sought[i];
-        if (sought->key_count)
-            qsort(sought->keys, sought->key_count, sizeof(*sought->keys), by_begin);
-    }
+    int rc = needs_arguments(search)
+                 ? walk(search, KRAIT_TRACK_SLICES, krait_search_take_arguments, damage, size)
+                 : 0;
+    rc = rc ? rc : krait_search_sort_arguments(search);
     return rc ? rc : walk(search, KRAIT_TRACK_CALLS, take_calls, damage, size);
 }
 

@@ -101,6 +101,19 @@ static uint32_t mark(bool *meant, const struct krait_trace *trace, const struct 
     return found;
 }
 
+int krait_match_labels(struct krait_strtab *labels, const struct krait_trace *trace, const bool *meant)
+{
+    char label[4096];
+    for (uint32_t i = 0; i < trace->func_count; i++) {
+        if (!meant[i])
+            continue;
+        krait_func_label(&trace->funcs[i], label, sizeof(label));
+        if (krait_strtab_add(labels, label, strlen(label)) == KRAIT_NO_ID)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 void krait_match_suggest(struct krait_suggest *suggest, struct krait_arena *labels,
                          const struct krait_func *func)
 {

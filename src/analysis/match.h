@@ -30,6 +30,10 @@ bool krait_match_func(const struct krait_match *match, const char *module, const
 int krait_match_mark(bool *meant, const struct krait_trace *trace, const struct krait_match *match,
                      struct krait_err *err);
 
+/* Adds what those that are marked are called with their modules: slices of calls with recorded arguments have such names.
+ * Returns 0 or -ENOMEM. */
+int krait_match_labels(struct krait_strtab *labels, const struct krait_trace *trace, const bool *meant);
+
 /* Takes a function's name into account, also with its module; `labels` then keeps that. */
 void krait_match_suggest(struct krait_suggest *suggest, struct krait_arena *labels,
                          const struct krait_func *func);

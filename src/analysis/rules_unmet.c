@@ -78,34 +78,39 @@ static bool has_field(const struct check *check, const struct krait_rule_name *n
     return false;
 }
 
-/* -- what programs added -- */
+/* -- what programs added to events, and arguments of calls -- */
 
-/* A name that is looked for in what programs added to their events, and the names that are there. */
+/* A name that is looked for in what programs added to their events, or in arguments, and the names that are there. */
 struct adding {
     const struct krait_trace *trace;
     const struct krait_rule_name *name;
     struct krait_strtab names;
+    struct krait_strtab labels; /* of the functions of a call */
     uint32_t looked;
 };
 
 static void adding_done(struct adding *adding)
 {
     krait_strtab_done(&adding->names);
+    krait_strtab_done(&adding->labels);
 }
 
 enum { HAS_NAME = 1 };
 
-static int look_in(struct adding *adding, const char *fields)
+static int look_in_json(struct adding *adding, const char *json, size_t n)
 {
-    KRAIT_AUTO_BUF own = { 0 };
     KRAIT_AUTO_BUF value = { 0 };
-    size_t n;
-    const char *json = krait_fields_added((struct krait_fields){ fields, fields + strlen(fields) }, &own, &n);
-    if (!json)
-        return 0;
     if (krait_fields_get_json(json, n, adding->name->name, &value))
         return HAS_NAME;
     return adding->looked++ < MOST_LOOKED ? krait_fields_names_json(&adding->names, json, n) : 0;
+}
+
+static int look_in(struct adding *adding, const char *fields)
+{
+    KRAIT_AUTO_BUF own = { 0 };
+    size_t n;
+    const char *json = krait_fields_added((struct krait_fields){ fields, fields + strlen(fields) }, &own, &n);
+    return json ? look_in_json(adding, json, n) : 0;
 }
 
 static int look_in_batch(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
@@ -119,13 +124,28 @@ static int look_in_batch(void *ctx, const struct krait_track *track, const struc
     return rc;
 }
 
+static int look_in_arguments(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct adding *adding = ctx;
+    int rc = 0;
+    for (uint32_t i = 0; i < batch->n && !rc; i++) {
+        const char *name = krait_track_text(adding->trace, batch->name[i]);
+        if (krait_strtab_find(&adding->labels, name, strlen(name)) != KRAIT_NO_ID)
+            rc = look_in_json(adding, batch->text[i], strlen(batch->text[i]));
+    }
+    return rc;
+}
+
 /* Only the events themselves tell what is added to them. Returns HAS_NAME, 0 or -ENOMEM; damage is told where they are read. */
 static int look_for_added(struct adding *adding)
 {
+    bool is_call = adding->name->trigger->call;
+    uint8_t importer = is_call ? KRAIT_IMPORTER_krait_args : KRAIT_IMPORTER_krait_marks;
     int rc = 0;
     for (uint32_t i = 0; i < adding->trace->track_count && rc != HAS_NAME && rc != -ENOMEM; i++) {
-        if (adding->trace->tracks[i].importer == KRAIT_IMPORTER_krait_marks)
-            rc = krait_track_walk(adding->trace, i, KRAIT_RANGE_ALL, look_in_batch, adding, NULL, 0);
+        if (adding->trace->tracks[i].importer == importer)
+            rc = krait_track_walk(adding->trace, i, KRAIT_RANGE_ALL,
+                                  is_call ? look_in_arguments : look_in_batch, adding, NULL, 0);
     }
     return rc == HAS_NAME || rc == -ENOMEM ? rc : 0;
 }
@@ -230,6 +250,34 @@ static int check_field(struct check *check, const struct krait_rule_name *name)
     return rc == -ENOMEM ? rc : 0;
 }
 
+/* A function that is not in the trace is told where calls are read. */
+static int find_labels(const struct check *check, struct adding *adding)
+{
+    struct krait_err ignored;
+    KRAIT_AUTO_FREE bool *meant = calloc((size_t)check->trace->func_count + 1, sizeof(*meant));
+    if (!meant)
+        return -ENOMEM;
+    int rc = krait_match_mark(meant, check->trace, adding->name->trigger->call, &ignored);
+    return rc ? rc : krait_match_labels(&adding->labels, check->trace, meant);
+}
+
+static int check_argument(struct check *check, const struct krait_rule_name *name)
+{
+    static const struct unmet missing = { "there is no argument '", "' in its calls" };
+    static const struct unmet unrecorded = { "no call of it has recorded arguments, and so no '",
+                                             "'; krait record --args records them" };
+    KRAIT_CLEANUP(adding_done) struct adding adding = { .trace = check->trace, .name = name };
+    int rc = find_labels(check, &adding);
+    rc = rc ? rc : look_for_added(&adding);
+    if (rc)
+        return rc == -ENOMEM ? rc : 0;
+    struct krait_suggest suggest = KRAIT_SUGGEST(name->name, strlen(name->name));
+    for (uint32_t i = 0; i < adding.names.len; i++)
+        krait_suggest_try(&suggest, adding.names.texts[i]);
+    tell(check, name, adding.looked ? missing : unrecorded, suggest.best);
+    return 0;
+}
+
 int krait_rules_unmet(struct krait_rules *rules, const struct krait_trace *trace,
                       bool (*is_shown)(const void *ctx, uint32_t rule), const void *ctx,
                       struct krait_buf *notes, struct krait_err *err)
@@ -244,10 +292,12 @@ int krait_rules_unmet(struct krait_rules *rules, const struct krait_trace *trace
     find_used(&check, is_shown, ctx);
     for (uint32_t i = 0; i < rules->named_count && !check.known.is_partial && !rc; i++) {
         const struct krait_rule_name *name = &rules->named[i];
-        if (check.is_used[name->rule] && name->is_field)
-            rc = check_field(&check, name);
-        else if (check.is_used[name->rule])
+        if (!check.is_used[name->rule])
+            continue;
+        if (!name->is_field)
             check_event(&check, name);
+        else
+            rc = name->trigger->call ? check_argument(&check, name) : check_field(&check, name);
     }
     return rc || notes->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }

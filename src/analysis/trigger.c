@@ -231,9 +231,11 @@ static bool get_added(struct krait_fields own, const char *name, struct krait_bu
     return json && krait_fields_get_json(json, n, name, to);
 }
 
-/* Of the event itself, or else of its contexts, or of what the program added to it. */
+/* Of the event itself, or else of its contexts, or of what the program added to it; of a call, an argument. */
 static bool get_field(const struct krait_trigger_event *said, const char *name, struct krait_buf *to)
 {
+    if (said->arguments && krait_fields_get_json(said->arguments, strlen(said->arguments), name, to))
+        return true;
     if (get_context(said, name, to))
         return true;
     const struct krait_fields all = { said->fields, said->fields + strlen(said->fields) };

@@ -75,7 +75,8 @@ struct krait_trigger {
 /* An event on its way through triggers. */
 struct krait_trigger_event {
     const char *name, *fields, *host; /* host: "": not known */
-    int64_t cpu, tid, pid;            /* -1: not known */
+    const char *arguments; /* of a call, what was recorded of it: a JSON object, or ""; else NULL */
+    int64_t cpu, tid, pid; /* -1: not known */
     uint64_t t_ns;
     uint32_t thread, task;           /* of the trace's; KRAIT_NO_ID: not known; of the task: t_ns tells it */
     struct krait_task_keys *tasks;   /* NULL: tasks are not asked for */

@@ -203,7 +203,6 @@ WRONG = [
     ("[interval.a]\nstart = 'x'\nstop = { where = { b = 1 } }\n", "own.toml:3: interval.a.stop: it needs a message or an event, a call or a return"),
     ("[interval.a]\nstart = { call = 'f', message = 'x' }\nstop = 'y'\n", "own.toml:2: interval.a.start: a call or a return has no message, event or where"),
     ("[interval.a]\nstart = { call = 'f', return = 'g' }\nstop = 'y'\n", "own.toml:2: interval.a.start.return: it has either a call or a return"),
-    ("[interval.a]\nstart = { call = 'f' }\nstop = 'y'\nkey = 'n'\n", "own.toml:4: interval.a.key: calls have no field 'n'; they have $event, $thread, $process, $task and $host"),
     ("[state.a]\ncall = 'f'\n", "own.toml:2: state.a.call: there is no key 'call'"),
     ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = [] } }\n", "own.toml:3: interval.a.stop.where.b: an empty array is never matched"),
     ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = ['< 1', 2] } }\n", "'<' compares with one number"),

@@ -207,3 +207,144 @@ def test_calls_at_both_ends_need_no_messages_and_are_lanes(krait, declare, synth
     assert (found["messages"], found["rows"][0]["total_ns"]) == (0, 20000)
     subprocess.run([krait, "view", folder, "-f", own, "--svg", tmp_path / "out.svg"], check=True, capture_output=True)
     assert "whole-f" in (tmp_path / "out.svg").read_text()
+
+
+# -- arguments of calls --
+
+
+def served(seed):
+    """A script for synth, and the same as (us, thread, what, rid, result): calls of serve with recorded arguments, nested, beside calls
+    of another function and marks."""
+    chance = random.Random(seed)
+    lines = ["process 7 python3", "code 1 python app serve app.py 1", "code 2 python app other app.py 9", "exit 0 0"]
+    events = []
+    for thread in (7, 8):
+        us, opened = thread, []
+        lines.append(f"thread {thread} T{thread}")
+        for _ in range(300):
+            us += 2 * chance.randint(1, 9)
+            what, rid = chance.choice(["serve", "other", "mark", "end", "end"]), chance.randint(0, 9)
+            if what == "mark":
+                lines.append(f'{us}us mark sent {{"rid":{rid}}}')
+                events.append((us, thread, "sent", rid, None))
+            elif what != "end" and len(opened) < 4:
+                told = what == "serve" and chance.random() < 0.9  # of some, the arguments were lost
+                lines += [f"{us}us call {1 if what == 'serve' else 2}"] + ([f'{us * 1000 + 300} args 1 {{"rid":{rid},"who":{{"name":"n{rid % 3}"}}}}'] if told else [])
+                opened.append((what, rid if told else None))
+                if what == "serve":
+                    events.append((us, thread, "call", opened[-1][1], None))
+            elif what == "end" and opened:
+                what, rid = opened.pop()
+                lines += [f'{us * 1000 - 300} result 1 {{"return":{(rid or 0) % 4}}}'] if rid is not None else []
+                lines.append(f"{us}us return")
+                if what == "serve":
+                    events.append((us, thread, "return", rid, None if rid is None else rid % 4))
+    return "\n".join(lines) + "\n", sorted(events)
+
+
+def in_order(events, start, stop):
+    """Sorted (key, begin, duration) of pairs, each stop with the oldest start of its key."""
+    opened, found = {}, []
+    for us, _, what, rid, result in events:
+        for wanted, key in (stop, start):
+            value = rid if key == "rid" else result
+            if what != wanted or value is None:
+                continue
+            if (wanted, key) == start:
+                opened.setdefault(value, []).append(us)
+            elif opened.get(value):
+                begin = opened[value].pop(0)
+                found.append((str(value), begin * 1000, (us - begin) * 1000))
+    return sorted(found)
+
+
+def test_arguments_are_keys_of_ends(krait, declare, synth):
+    script, events = served(11)
+    folder = synth(script)
+    ends = {"calls": ("call", "rid"), "returns": ("return", "rid"), "results": ("return", "return"), "sent": ("sent", "rid")}
+    toml = {"calls": '{ call = "serve", key = "rid" }', "returns": '{ return = "serve", key = "rid" }', "results": '{ return = "app.serve", key = "return" }', "sent": '{ message = "sent", key = "rid" }'}
+    pairs = [(a, b) for a in ends for b in ends if a != b]
+    text = "".join(f"[interval.{a}-{b}]\nstart = {toml[a]}\nstop = {toml[b]}\n" for a, b in pairs)
+    text += '[interval.rows]\nstart = { call = "s*" }\nstop = { return = "re:serv" }\nkey = ["rid", "$thread"]\nby = "who.name"\n'
+    text += '[interval.whole]\ncall = "s*"\nkey = "rid"\n'
+    run = subprocess.run([krait, "intervals", folder, "-f", declare(text), "--list", "--json"], capture_output=True, text=True, check=True)
+    rows = json.loads(run.stdout)["list"]
+    assert run.stderr == ""
+    for a, b in pairs:
+        wanted = in_order(events, ends[a], ends[b])
+        assert len(wanted) > 20 and sorted((row["key"], row["begin_ns"], row["duration_ns"]) for row in rows if row["name"] == f"{a}-{b}") == wanted, (a, b)
+    by_thread = [wanted for thread in (7, 8) for wanted in in_order([event for event in events if event[1] == thread], ("call", "rid"), ("return", "rid"))]
+    assert sorted((row["key"], row["begin_ns"], row["duration_ns"]) for row in rows if row["name"] == "rows") == sorted((f"n{int(rid) % 3}", *at) for rid, *at in by_thread)
+    cli = verb_json(krait, "intervals", folder, "--call", "s*", "--key", "rid", "--list")["list"]
+    own = [[(row["key"], row["begin_ns"], row["duration_ns"]) for row in found if row["name"] in ("whole", "s*")] for found in (rows, cli)]
+    assert len(own[0]) > 20 and sorted(own[0]) == sorted(own[1])
+    assert {key for key, *_ in own[0]} == {str(rid) for rid in range(10)}
+
+
+@pytest.mark.parametrize(
+    "ends, why",
+    [
+        ("start = { call = 'serve' }\nstop = { return = 'serve' }\nkey = 'rd'\n", "own.toml:4: interval.a.key: there is no argument 'rd' in its calls; did you mean 'rid'?\n"),
+        ("start = { call = 'serve', key = 'rid' }\nstop = { return = 'serve', key = 'retrun' }\n", "own.toml:3: interval.a.stop.key: there is no argument 'retrun' in its calls; did you mean 'return'?\n"),
+        ("start = { call = 'other', key = 'rid' }\nstop = { return = 'serve', key = 'rid' }\n", "own.toml:2: interval.a.start.key: no call of it has recorded arguments, and so no 'rid'; krait record --args records them\n"),
+        ("call = 'serve'\nkey = 'rd'\n", "own.toml:3: interval.a.key: there is no argument 'rd' in its calls; did you mean 'rid'?\n"),
+        ("call = 'other'\nkey = 'rid'\n", "own.toml:3: interval.a.key: no call of it has recorded arguments, and so a key; krait record --args records them\n"),
+    ],
+)
+def test_an_argument_that_calls_do_not_have_is_told(krait, declare, synth, ends, why):
+    own = declare("[interval.a]\n" + ends)
+    done = subprocess.run([krait, "intervals", synth(served(11)[0]), "-f", own, "--json"], capture_output=True, text=True, check=True)
+    assert done.stderr.endswith(why) and done.stderr.count("\n") == 1
+
+
+def test_calls_that_a_range_cuts_off_have_keys_of_their_own(krait, declare, synth):
+    """They begin in one nanosecond then, which does not tell them apart."""
+    calls = "".join(f'{n}us call 1\n{n}300 args 1 {{"n":{n}}}\n' for n in (1, 2, 3, 4))
+    folder = synth(f"process 7 python3\ncode 1 python app f app.py 1\nexit 0 0\nthread 7\n{calls}20us return\n30us return\n40us return\n50us return\n")
+    own = declare("[interval.whole]\ncall = 'f'\nkey = 'n'\n[interval.ends]\nstart = { call = 'f' }\nstop = { return = 'f' }\nkey = 'n'\n")
+    cut = verb_json(krait, "intervals", folder, "-f", own, "--from", "11us", "--until", "34us")["rows"]  # times count from 1us
+    whole = {("1", 0), ("2", 0), ("3", 1), ("4", 1)}
+    assert {(row["key"], row["stops"], row["no_start"]) for row in cut if row["name"] == "whole"} == {(*of, 1) for of in whole}
+    assert [(row["stops"], row["no_start"], row["no_key"]) for row in cut if row["name"] == "ends"] == [(2, 2, 0)]
+
+
+ARGUED = """
+import asyncio, logging
+log = logging.getLogger("shop")
+log.setLevel("INFO")
+
+def ask(rid):
+    log.info("asked %d", rid)
+    return rid % 2
+
+async def serve(rid):
+    await asyncio.sleep(0.001 * (4 - rid))
+    ask(rid)
+    return f"done {rid}"
+
+async def main():
+    await asyncio.gather(*(serve(rid) for rid in range(4)))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.few_pythons
+def test_recorded_arguments_are_keys_of_ends(krait, declare, record, python):
+    options = ["--log", "shop", "--args", "serve(rid) -> return", "--args", "ask(rid) -> return"]
+    run = record.text(python, ARGUED, options=options).check(ended=False)
+    own = declare("""
+[interval.until-asked]
+start = { call = "serve", key = "rid" }
+stop = { message = 'asked (\\d+)', key = "1" }
+by = "rid"
+[interval.since-asked]
+start = { message = 'asked (\\d+)', key = "1" }
+stop = { return = "serve", key = "rid" }
+[interval.result]
+start = { call = "ask", key = "return" }
+stop = { return = "ask", key = "return" }
+""")
+    rows = verb_json(krait, "intervals", run.path, "-f", own, "--list")["list"]
+    of = lambda name: sorted(row["key"] for row in rows if row["name"] == name)  # noqa: E731
+    assert of("until-asked") == of("since-asked") == ["0", "1", "2", "3"] and of("result") == ["0", "0", "1", "1"]

@@ -95,6 +95,7 @@ static struct krait_sampler_options options_of(const struct krait_record_sample 
                                            .native = sample->values->native_stacks,
                                            .no_tasks = sample->values->no_tasks,
                                            .kernel = sample->values->kernel_stacks,
+                                           .alone = !sample->values->children,
                                            .pid = pid,
                                            .rate = sample->rate };
 }

@@ -387,17 +387,6 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
     return thread->failed ? 0 : rc;
 }
 
-static int read_and_time(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                         struct krait_stack_reader *reader, struct krait_remote_thread *thread,
-                         uint32_t flags)
-{
-    uint64_t before = krait_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    int rc = read_stack(remote, stacks, reader, thread, flags);
-    if (remote->still.moved && thread->state == 'R')
-        remote->held_ns += krait_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
-    return rc;
-}
-
 /* Threads that have no Python state, as of numerical libraries. */
 static int add_others(struct krait_remote_stacks *stacks)
 {
@@ -484,6 +473,8 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
     int rc = flags & KRAIT_READ_KNOWN ? 0 : find_threads(remote, stacks, flags);
     if (!rc && flags & KRAIT_READ_NATIVE)
         rc = krait_native_prepare(remote);
+    bool stays = flags & KRAIT_READ_STAY, held = false;
+    uint64_t before = stays ? 0 : krait_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
         struct krait_remote_thread *thread = &stacks->threads[i];
         bool wanted = (thread->runs || !(flags & KRAIT_READ_RUNNING)) &&
@@ -492,9 +483,13 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
         if (thread->same)
             thread->count = 0;
         else if (wanted)
-            rc = read_and_time(remote, stacks, &reader, thread, flags);
+            rc = read_stack(remote, stacks, &reader, thread, flags);
+        held |= !thread->same && wanted && thread->state == 'R';
     }
-    krait_still_leave(&remote->still);
+    if (!stays && held && remote->still.moved)
+        remote->held_ns += krait_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+    if (!stays)
+        krait_still_leave(&remote->still);
     leave_out_ended(stacks);
     return rc ? krait_remote_refusal(remote->pid, rc, err) : 0;
 }

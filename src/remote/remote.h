@@ -74,6 +74,7 @@ struct krait_running_task {
 /* Pages in which the innermost frames of a stack were; 0: none. */
 struct krait_stack_places {
     uint64_t pages[KRAIT_STACK_PLACES];
+    uint64_t cframe; /* the _PyCFrame of 3.11 and 3.12; 0: not known */
 };
 
 struct krait_remote_thread {
@@ -152,7 +153,7 @@ struct krait_remote {
     struct krait_map kernel; /* a name's hash -> struct krait_remote_code * of a function of the kernel */
     struct krait_arena arena;
     uint64_t tries;    /* copies of stacks */
-    uint64_t held_ns;  /* CPU time that krait took where threads would have run, to read them */
+    uint64_t held_ns;  /* CPU time that krait took where threads would have run, without KRAIT_READ_STAY */
     uint64_t failures; /* threads whose stack could not be read in KRAIT_TRIES_MAX copies */
 };
 
@@ -172,6 +173,9 @@ enum krait_read_flags {
     /* Also native frames, and threads without a Python state. Stops running threads for a moment. */
     KRAIT_READ_NATIVE = 1 << 7,
     KRAIT_READ_TASKS = 1 << 8, /* also the tasks of asyncio that threads run */
+    /* Stay on the CPU of the thread that was read last: the next call is soon, no other process is read before, and
+     * krait_still_leave comes at last. */
+    KRAIT_READ_STAY = 1 << 9,
 };
 
 /* Reads all threads that have a Python state. `stacks` is zeroed, or from an earlier call, whose frames this

@@ -377,14 +377,19 @@ static int try_once(struct krait_remote *remote, struct krait_stack_reader *read
     return rc ? rc : are_same(reader, second) ? 0 : -EAGAIN;
 }
 
-/* Reads the head, and with the same system call the pages in which the thread's stack was before. */
+/* Reads the head, and with the same system call the pages in which the thread's stack was before. Most heads point to the same
+ * _PyCFrame as before, where there is one. */
 static int read_first(const struct krait_remote *remote, struct pages *pages, uint64_t thread,
                       const struct krait_stack_places *places, uint64_t head[2])
 {
-    struct krait_memory_piece pieces[KRAIT_STACK_PLACES + 1] = {
+    struct krait_memory_piece pieces[KRAIT_STACK_PLACES + 2] = {
         { thread + remote->layout.at[KRAIT_AT_THREAD_FRAME], &head[0], HEAD_SIZE }
     };
+    bool has_cframe = has(remote, KRAIT_AT_CFRAME_FRAME);
+    uint64_t frame_at = has_cframe ? remote->layout.at[KRAIT_AT_CFRAME_FRAME] : 0;
     uint32_t n = 0, count = 1;
+    if (places->cframe)
+        pieces[count++] = (struct krait_memory_piece){ places->cframe + frame_at, &head[1], HEAD_SIZE };
     for (; n < KRAIT_STACK_PLACES && places->pages[n]; n++)
         pieces[count++] = (struct krait_memory_piece){ places->pages[n], pages->bytes[n], PAGE };
     int rc = krait_memory_pieces(remote->pid, pieces, count);
@@ -392,11 +397,10 @@ static int read_first(const struct krait_remote *remote, struct pages *pages, ui
         return rc == -EFAULT ? read_head(remote, thread, head) : rc;
     memcpy(pages->at, places->pages, n * sizeof(*pages->at));
     pages->next = n;
-    head[1] = head[0];
-    return has(remote, KRAIT_AT_CFRAME_FRAME)
-               ? krait_memory_read(remote->pid, head[0] + remote->layout.at[KRAIT_AT_CFRAME_FRAME], &head[1],
-                                   HEAD_SIZE)
-               : 0;
+    if (has_cframe && head[0] != places->cframe)
+        return krait_memory_read(remote->pid, head[0] + frame_at, &head[1], HEAD_SIZE);
+    head[1] = has_cframe ? head[1] : head[0];
+    return 0;
 }
 
 static void note_place(struct krait_stack_places *places, uint64_t addr)
@@ -424,7 +428,8 @@ int krait_stack_copy(struct krait_remote *remote, struct krait_stack_reader *rea
     memset(pages.at, 0, sizeof(pages.at));
     pages.next = 0;
     int rc = size <= FRAME_MAX ? read_first(remote, &pages, thread, places, head) : -ENOTSUP;
-    memset(places, 0, sizeof(*places));
+    *places =
+        (struct krait_stack_places){ .cframe = rc || !has(remote, KRAIT_AT_CFRAME_FRAME) ? 0 : head[0] };
     reader->count = 0;
     remote->tries++;
     for (uint64_t addr = head[1]; addr && !rc;) {

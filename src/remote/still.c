@@ -19,6 +19,7 @@ static void close_files(struct krait_still_files *files)
 
 void krait_still_done(struct krait_still *still)
 {
+    krait_still_leave(still);
     for (uint32_t i = 0; i < KRAIT_STILL_FILES; i++)
         close_files(&still->files[i]);
 }
@@ -37,8 +38,9 @@ static void turn_to(struct krait_still *still, pid_t pid, pid_t tid)
     }
     still->at = &still->files[still->next_files++ % KRAIT_STILL_FILES];
     close_files(still->at);
-    *still->at = (struct krait_still_files){ pid, tid, krait_task_open(pid, tid, "stat"),
-                                             krait_task_open(pid, tid, "schedstat") };
+    *still->at = (struct krait_still_files){
+        pid, tid, krait_task_open(pid, tid, "stat"), krait_task_open(pid, tid, "schedstat"), -1, 0
+    };
 }
 
 /* False if there is none: another thread may have the number later. */
@@ -57,9 +59,9 @@ static bool read_text(const struct krait_still *still, int fd, char *to, size_t 
 static uint64_t read_schedstat(const struct krait_still *still)
 {
     char text[128];
-    unsigned long long count = 0;
     int fd = still->at->tid ? still->at->schedstat : -1;
-    return read_text(still, fd, text, sizeof(text)) && sscanf(text, "%*u %*u %llu", &count) == 1 ? count : 0;
+    const char *last = read_text(still, fd, text, sizeof(text)) ? strrchr(text, ' ') : NULL;
+    return last ? strtoull(last, NULL, 10) : 0;
 }
 
 /* How often the kernel switched away from it. */
@@ -81,24 +83,33 @@ static int read_cpu(const struct krait_still *still, int *cpu, char *state)
 {
     enum { STATE = 3, CPU = 39, POLICY = 41 }; /* fields of stat, from 1: proc(5) */
     char text[1024];
-    int policy = 0;
     int fd = still->at->tid ? still->at->stat : -1;
     const char *at = read_text(still, fd, text, sizeof(text)) ? strrchr(text, ')') : NULL;
     at = at ? strchr(at, ' ') : NULL;
     if (at)
         *state = at[1];
-    for (int field = STATE; at && field < CPU; field++)
+    for (int field = STATE; at && field < POLICY; field++) {
         at = strchr(at + 1, ' ');
-    if (!at || sscanf(at, " %d %*d %d", cpu, &policy) != 2)
+        if (at && field + 1 == CPU)
+            *cpu = (int)strtol(at, NULL, 10);
+    }
+    if (!at)
         return -ESRCH;
+    int policy = (int)strtol(at, NULL, 10);
     bool first = policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
     return first && *state == 'R' ? -EBUSY : 0;
+}
+
+/* Whether krait is bound to that CPU, and there. Others can undo it: who turns the CPU off, or changes krait's cpuset. */
+static bool is_on(const struct krait_still *still, int cpu)
+{
+    return still->moved && still->cpu == cpu && sched_getcpu() == cpu;
 }
 
 static int move_to(struct krait_still *still, int cpu)
 {
     cpu_set_t sets[KRAIT_CPU_SETS];
-    if (still->moved && cpu == still->cpu)
+    if (is_on(still, cpu))
         return 0;
     if (!still->moved && sched_getaffinity(0, sizeof(still->home), still->home))
         return -errno;
@@ -113,23 +124,34 @@ static int move_to(struct krait_still *still, int cpu)
     return 0;
 }
 
+/* The count of krait_still_count, if nothing came in between. */
+static uint64_t take_count(struct krait_still *still)
+{
+    uint64_t count = still->at->count;
+    still->at->count = 0;
+    return count ? count : read_schedstat(still);
+}
+
+/* To look where it is costs more than all else here: where krait is on its last CPU already, that is done once. */
 int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid)
 {
     enum { MOVES = 3 };
-    int cpu = -1;
     turn_to(still, pid, tid);
-    int rc = read_cpu(still, &cpu, &still->state);
+    int cpu = still->at->cpu;
+    int rc = is_on(still, cpu) ? 0 : read_cpu(still, &cpu, &still->state);
     for (int i = 0; i < MOVES && !rc; i++) {
         int now = -1;
         rc = move_to(still, cpu);
         if (rc)
             break;
-        still->count = read_schedstat(still);
+        still->count = take_count(still);
         still->from_status = !still->count;
         if (still->from_status)
             still->count = read_status(still);
+        bool is_there = is_on(still, cpu); /* after the count: what runs there later is counted */
         rc = read_cpu(still, &now, &still->state);
-        if (!rc && now == cpu)
+        still->at->cpu = rc ? -1 : now;
+        if (!rc && now == cpu && is_there)
             return 0;
         cpu = now;
     }
@@ -139,16 +161,17 @@ int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid)
 uint64_t krait_still_count(struct krait_still *still, pid_t pid, pid_t tid)
 {
     turn_to(still, pid, tid);
-    return read_schedstat(still);
+    return still->at->count = read_schedstat(still);
 }
 
 bool krait_still_end(const struct krait_still *still)
 {
     int cpu = -1;
     char state;
-    if (!still->from_status)
-        return read_schedstat(still) == still->count;
-    return !read_cpu(still, &cpu, &state) && cpu == still->cpu && read_status(still) == still->count;
+    bool is_same = still->from_status ? !read_cpu(still, &cpu, &state) && cpu == still->cpu &&
+                                            read_status(still) == still->count
+                                      : read_schedstat(still) == still->count;
+    return is_same && is_on(still, still->cpu);
 }
 
 void krait_still_leave(struct krait_still *still)

@@ -34,6 +34,8 @@ struct krait_still {
     struct krait_still_files { /* of the threads that were read last */
         pid_t pid, tid;        /* 0: none are open */
         int stat, schedstat;
+        int cpu;        /* that it was on; -1: not known */
+        uint64_t count; /* just read, and not used yet; 0: none */
     } files[KRAIT_STILL_FILES], *at;
     uint32_t next_files;
 };

@@ -39,6 +39,7 @@ struct krait_sampler {
     uint32_t merged_cap;
     uint64_t round, begin_ns, found_ns, flushed_ns, told_ns;
     bool stale; /* the threads may be others by now */
+    bool finds; /* the next round looks for threads: that takes its time, which is no thread's */
     struct krait_clock clock;
     struct krait_tsdl_samples samples;
     struct krait_tsdl_recording recording;
@@ -127,7 +128,8 @@ int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_opt
     s->samples.rate = options->rate;
     s->kernel = options->kernel;
     s->flags = KRAIT_READ_PROVED | KRAIT_READ_WAITS | KRAIT_READ_AGAIN |
-               (options->no_tasks ? 0 : KRAIT_READ_TASKS) | (options->native ? KRAIT_READ_NATIVE : 0);
+               (options->alone ? KRAIT_READ_STAY : 0) | (options->no_tasks ? 0 : KRAIT_READ_TASKS) |
+               (options->native ? KRAIT_READ_NATIVE : 0);
     s->spare_fds = OPEN_STREAMS;
     s->recording.samples = &s->samples;
     int rc = krait_remote_open(&s->remote, options->pid, err);
@@ -330,7 +332,7 @@ static void outdate_metadata(struct krait_sampler *s, uint64_t now)
 int krait_sampler_round(struct krait_sampler *s, struct krait_err *err)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
-    bool finds = s->stale || !s->samples.rounds || now - s->found_ns >= FIND_NS;
+    bool finds = s->finds || !s->samples.rounds;
     uint32_t flags = s->flags | (finds ? 0 : KRAIT_READ_KNOWN);
     int rc = krait_remote_read(s->remote, &s->stacks, flags, err);
     if (rc)
@@ -344,6 +346,9 @@ int krait_sampler_round(struct krait_sampler *s, struct krait_err *err)
         rc = s->stacks.threads[i].tid ? add_thread(s, &s->stacks.threads[i], err) : 0;
     if (finds && !rc)
         rc = close_threads(s, err);
+    s->finds = s->stale || now - s->found_ns >= FIND_NS;
+    if (s->finds)
+        krait_still_leave(&s->remote->still);
     if (!rc && now - s->flushed_ns >= FLUSH_NS) {
         s->flushed_ns = now;
         outdate_metadata(s, now);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait record --sample: stacks read from outside, against what the program itself knows."""
 
+import contextlib
+import itertools
 import json
 import os
 import re
@@ -19,16 +21,19 @@ from running import wait_for
 
 @pytest.fixture
 def sample(krait, tmp_path):
-    """sample(pid, *options): records samples into a folder; returns it."""
+    """sample(pid, *options): records samples into a folder; returns it. meanwhile(krait's pid) runs again and again."""
     count = 0
 
-    def record(pid, *options, rate=1000, time="1s"):
+    def record(pid, *options, rate=1000, time="1s", meanwhile=None):
         nonlocal count
         count += 1
         folder = tmp_path / f"samples{count}"
         words = [krait, "record", "--sample", rate, "--pid", pid, "--for", time, "-o", folder, *options]
-        run = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=60)
-        assert run.returncode == 0, run.stderr
+        run = subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while meanwhile and run.poll() is None:
+            meanwhile(run.pid)
+        _, errors = run.communicate(timeout=60)
+        assert run.returncode == 0, errors
         return folder
 
     return record
@@ -36,6 +41,12 @@ def sample(krait, tmp_path):
 
 def functions(run, folder):
     return {f["name"]: f for f in json.loads(run("report", "--json", "--limit", 0, folder).stdout)["functions"]}
+
+
+def stacks_of(run, folder):
+    """The last parts of the names, innermost first."""
+    lines = run("export", "--to", "folded", "-o", "-", folder).stdout.splitlines()
+    return [[name.rpartition(".")[2] for name in line.rpartition(" ")[0].split(";")[:1:-1]] for line in lines]
 
 
 @pytest.mark.parametrize("rate", [pytest.param(1000, marks=pytest.mark.few_pythons), 10000])
@@ -47,11 +58,26 @@ def test_no_sample_shows_a_stack_that_never_was(programs, sample, run, python, r
         app.end()
         info = json.loads(run("info", "--json", folder).stdout)["samples"]
         assert info["rate"] == rate and info["taken"] > 100 and info["dropped"] <= info["taken"] / 100
-        lines = run("export", "--to", "folded", "-o", "-", folder).stdout.splitlines()
-        stacks = [[name.rpartition(".")[2] for name in line.rpartition(" ")[0].split(";")[:1:-1]] for line in lines]
+        stacks = stacks_of(run, folder)
         assert stacks and not [s for s in stacks if s and never_was(s)]
         seen |= {f for s in stacks for f in s}
     assert {"a", "c", "ga", "gc", "ma", "mc"} <= seen
+
+
+@pytest.mark.few_pythons
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_no_sample_is_wrong_while_krait_is_put_on_other_cpus(programs, sample, run, python):
+    cpus = itertools.cycle(sorted(os.sched_getaffinity(0)))
+
+    def put(pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(pid, {next(cpus)})
+
+    app = programs.start(python, PAIRS, LOOPS[0])
+    folder = sample(app.pid, rate=10000, time="500ms", meanwhile=put)
+    app.end()
+    stacks = stacks_of(run, folder)
+    assert stacks and not [s for s in stacks if s and never_was(s)]
 
 
 SHARES = """

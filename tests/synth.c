@@ -311,6 +311,8 @@ static const struct {
     { "flow", KRAIT_EVENT_user_flow },
     { "submit", KRAIT_EVENT_work_submit },
     { "start", KRAIT_EVENT_work_start },
+    { "done", KRAIT_EVENT_work_done },
+    { "result", KRAIT_EVENT_work_result },
     { "linkfrom", KRAIT_EVENT_link_from },
     { "linkto", KRAIT_EVENT_link_to },
     { "nursery", KRAIT_EVENT_task_nursery },
@@ -384,7 +386,9 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
         return krait_put_user_counter(
             payload, &(struct krait_payload_user_counter){ .name = first, .value = strtod(w[3], NULL) });
     case KRAIT_EVENT_work_submit:
-    case KRAIT_EVENT_work_start: /* alike; an id of these has 64 bits */
+    case KRAIT_EVENT_work_start:
+    case KRAIT_EVENT_work_done:
+    case KRAIT_EVENT_work_result: /* alike; an id of these has 64 bits */
         return krait_put_work_submit(
             payload, &(struct krait_payload_work_submit){ .id = w[2] ? strtoull(w[2], NULL, 10) : 0 });
     case KRAIT_EVENT_user_flow:

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In whatever threads and processes the places are. Two places in one task, or in one thread outside of tasks, are no
- * flow, since it goes on by itself.
+ * In whatever threads and processes the places are. Tracks do not have flows between two places in one thread.
  */
 #include "trace/flows.h"
 
@@ -19,7 +18,7 @@ struct passing {
     uint64_t id, t_ns;
     uint32_t thread, task;
     uint8_t kind; /* enum krait_flow_kind */
-    bool is_linking;
+    bool is_linking, is_start;
 };
 
 /* In trace->impl->source. */
@@ -77,8 +76,13 @@ static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_curs
     if (!KRAIT_GROW(f->items, f->cap, f->count + 1))
         return -ENOMEM;
     uint64_t key = kind == KRAIT_FLOW_WORK ? krait_work_key(f->host, f->process, flow.id) : flow.id;
-    bool is_linking = id == KRAIT_EVENT_link_to;
-    f->items[f->count++] = (struct passing){ key, t_ns, f->thread, task_now(f), (uint8_t)kind, is_linking };
+    f->items[f->count++] = (struct passing){ .id = key,
+                                             .t_ns = t_ns,
+                                             .thread = f->thread,
+                                             .task = task_now(f),
+                                             .kind = (uint8_t)kind,
+                                             .is_linking = id == KRAIT_EVENT_link_to,
+                                             .is_start = id == KRAIT_EVENT_work_start };
     return 0;
 }
 
@@ -134,7 +138,7 @@ static bool is_flow(const struct passing *at, const struct passing *next)
 {
     bool is_in_order =
         at->kind != KRAIT_FLOW_LINK || (!at->is_linking && next->is_linking && at->t_ns <= next->t_ns);
-    return is_of_one_id(at, next) && is_in_order && (at->thread != next->thread || at->task != next->task);
+    return is_of_one_id(at, next) && is_in_order;
 }
 
 static int join(struct flows *flows, const struct finding *f)
@@ -145,8 +149,10 @@ static int join(struct flows *flows, const struct finding *f)
     if (!flows->items)
         return -ENOMEM;
     const struct passing *at = f->items;
+    uint32_t chain = 0;
     for (uint32_t i = 1; i < f->count; i++) {
         const struct passing *next = &f->items[i];
+        chain += at->kind == KRAIT_FLOW_LINK || !is_of_one_id(at, next);
         if (is_flow(at, next))
             flows->items[flows->count++] = (struct krait_flow){ .t_ns = at->t_ns,
                                                                 .end_ns = next->t_ns,
@@ -154,6 +160,8 @@ static int join(struct flows *flows, const struct finding *f)
                                                                 .to = next->thread,
                                                                 .from_task = at->task,
                                                                 .to_task = next->task,
+                                                                .chain = chain,
+                                                                .is_work = at->is_start,
                                                                 .kind = at->kind };
         if (!next->is_linking || !is_of_one_id(at, next))
             at = next;

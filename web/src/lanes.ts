@@ -120,6 +120,13 @@ function joinSingles(list: Group[], trace: Trace): Group[] {
   return list;
 }
 
+/** The heights at which lines to a lane end: from above and from below. */
+function ends(lane: Lane): [number, number] {
+  const [first] = lane.parts, marks = lane.parts.find((part) => part.track.kind === 'instants');
+  const belowStates = lane.top + (!first ? 0 : first === marks ? first.top : first.top + Math.min(first.rowHeight, STRIP) - 2);
+  return [belowStates, marks ? lane.top + marks.top + marks.rowHeight : belowStates];
+}
+
 /** A thread's first slices are in the line of its name, below the narrow strip of its states. */
 function besideOf(tracks: Track[]): string | undefined {
   const isStrip = tracks.some((track) => track.kind === 'states' && track.of === 'thread') && !tracks.some((track) => track.kind === 'calls');
@@ -133,7 +140,7 @@ export class Lanes {
   active: Set<number> | null = null; // tracks that are active in the range; null: show all tracks
   private deepest = new Map<number, number>(); // by track: the greatest depth so far, from 1
   private found: Group[] = [];
-  private heights: Map<number, number> | null = null; // by track, computed on demand: see heightOf
+  private heights: Map<number, [number, number]> | null = null; // by track, computed on demand: see heightOf
   private grouped: { tracks: Track[]; by: Grouping; groups: Group[] } | null = null; // cache for groupsBy
 
   constructor(private trace: Trace, private store: Store, readonly alignment: Alignment) {
@@ -206,18 +213,17 @@ export class Lanes {
 
   private long: { of: Group[] | null; names: Named[] } = { of: null, names: [] };
 
-  /** The height at which lines to a track end: below the states of its lane, or in the group's heading if the lane is not shown. */
-  heightOf(track: number): number | undefined {
+  /** The height at which lines to a track end: below the states of its lane, lines from below under its marks; or in the group's heading if the lane is not shown. */
+  heightOf(track: number, isBelow = false): number | undefined {
     this.heights ??= this.findHeights();
-    return this.heights.get(track);
+    return this.heights.get(track)?.[isBelow ? 1 : 0];
   }
 
-  private findHeights(): Map<number, number> {
-    const heads = new Map<string, number>(), shown = new Map<string, number>(), heights = new Map<number, number>();
+  private findHeights(): Map<number, [number, number]> {
+    const heads = new Map<string, [number, number]>(), shown = new Map<string, [number, number]>(), heights = new Map<number, [number, number]>();
     for (const lane of this.lanes) {
-      const first = lane.parts[0];
-      if (lane.level === 0) heads.set(lane.key, lane.top + HEAD / 2);
-      else shown.set(lane.key, lane.top + (first ? first.top + Math.min(first.rowHeight, STRIP) - 2 : 0));
+      if (lane.level === 0) heads.set(lane.key, [lane.top + HEAD / 2, lane.top + HEAD / 2]);
+      else shown.set(lane.key, ends(lane));
     }
     for (const group of this.found) {
       for (const lane of group.lanes) {

@@ -10,7 +10,9 @@ import { Palette } from './palette';
 import { Range, Store } from './store';
 import { count } from './time';
 
-const ARROWS = 400; // at most on the screen
+const ARROWS = 200; // at most on the screen
+const COLUMNS = 200; // of the screen: of the arrows between the same two, one is drawn
+const FAINT = 40; // more arrows than this are drawn fainter
 const WAIT = 150; // ms after the last change
 const HEAD = 4, LINE = 3;
 
@@ -25,9 +27,9 @@ export function readSegment(row: SegmentRow): Segment {
   return { begin: BigInt(begin), end: BigInt(end), kind, depth, tid, name, syscall, device, byTid, byName, track, byTrack };
 }
 
-/** The wakeups by and of a thread or a task in a range. */
-export async function askWakeups(track: number, from: bigint, until: bigint, signal?: AbortSignal, limit?: number): Promise<{ list: Wakeup[]; more: number }> {
-  const { wakeups, more } = await ask<{ wakeups: [number, string, number, string][]; more: number }>('wakeups', { track, from, until, limit }, signal);
+/** The wakeups by and of a thread or a task in a range, and its flows. */
+export async function askWakeups(track: number, from: bigint, until: bigint, of: { begin?: bigint; end?: bigint; limit?: number; columns?: number } = {}, signal?: AbortSignal): Promise<{ list: Wakeup[]; more: number }> {
+  const { wakeups, more } = await ask<{ wakeups: [number, string, number, string][]; more: number }>('wakeups', { track, from, until, ...of }, signal);
   return { list: wakeups.map(([by, at, to, runs]) => ({ by, to, at: BigInt(at), runs: BigInt(runs) })), more };
 }
 
@@ -37,12 +39,9 @@ export function pathTrack(trace: Trace, call: { track: number } | null): number 
   return call && isThread(call.track) ? call.track : trace.tracks.find((t) => t.of === 'thread' && t.thread !== null)?.id;
 }
 
-/** The intersection of two ranges; null if it is empty. */
-export function common(a: Range, b: Range): Range | null {
-  const until = (r: Range): bigint => r.from + BigInt(Math.round(r.span));
-  const from = a.from > b.from ? a.from : b.from, end = until(a) < until(b) ? until(a) : until(b);
-  return end > from ? { from, span: Number(end - from) } : null;
-}
+const untilOf = (range: Range): bigint => range.from + BigInt(Math.round(range.span));
+const atLeast0 = (at: bigint): bigint => (at < 0n ? 0n : at);
+const shifted = (range: Range, by: bigint): Range => ({ from: range.from + by, span: range.span });
 
 /** A request that is sent again only when it is about something else. */
 class Request {
@@ -104,11 +103,11 @@ export class Overlay {
   async update(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = 0;
-    const { view, detail } = this.store, range = this.range, shown = range && common(range, view.range);
+    const { view, detail } = this.store, { range } = this;
     const track = pathTrack(this.trace, detail), own = detail && this.hasArrows(detail.track) ? detail.track : undefined;
     await Promise.all([
-      this.ask(this.pathRequest, track, view.path ? range : null, (of, signal) => this.findPath(track, of, signal)),
-      this.ask(this.wakeupRequest, own, shown, (of, signal) => this.findWakeups(own, of, signal)),
+      this.ask(this.pathRequest, track, view.path && range ? [range] : [], ([of], signal) => this.findPath(track, of, signal)),
+      this.ask(this.wakeupRequest, own, range ? [range, view.range] : [], ([of, shown], signal) => this.findWakeups(own, of, shown, signal)),
     ]);
   }
 
@@ -118,9 +117,10 @@ export class Overlay {
     return of === 'task' || (of === 'thread' && this.trace.tracks.some((t) => t.kind === 'flows'));
   }
 
-  private ask(request: Request, track: number | undefined, range: Range | null, find: (range: Range | null, signal: AbortSignal) => Promise<void>): Promise<void> {
-    const of = range && track !== undefined ? { from: range.from + this.shift(track), span: range.span } : null;
-    return request.run(JSON.stringify([track, of && String(of.from), of?.span]), async (signal) => {
+  /** For ranges on the screen, asks about those of the track's time; none: about nothing. */
+  private ask(request: Request, track: number | undefined, ranges: Range[], find: (ranges: Range[], signal: AbortSignal) => Promise<void>): Promise<void> {
+    const of = track === undefined ? [] : ranges.map((range) => shifted(range, this.shift(track)));
+    return request.run(JSON.stringify([track, ...of.map(({ from, span }) => [String(from), span])]), async (signal) => {
       await find(of, signal);
       this.changed();
     });
@@ -159,12 +159,12 @@ export class Overlay {
     return this.lanes.shiftOf(this.trace.tracks[track]);
   }
 
-  private async findPath(track: number | undefined, range: Range | null, signal: AbortSignal): Promise<void> {
+  private async findPath(track: number | undefined, range: Range | undefined, signal: AbortSignal): Promise<void> {
     this.path = [];
     this.problem = '';
     if (!range) return;
     try {
-      const answer = await ask<{ segments: SegmentRow[] }>('path', { track, from: range.from < 0n ? 0n : range.from, until: range.from + BigInt(Math.round(range.span)) }, signal);
+      const answer = await ask<{ segments: SegmentRow[] }>('path', { track, from: atLeast0(range.from), until: untilOf(range) }, signal);
       this.path = answer.segments.map(readSegment);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
@@ -172,14 +172,14 @@ export class Overlay {
     }
   }
 
-  private async findWakeups(track: number | undefined, range: Range | null, signal: AbortSignal): Promise<void> {
-    if (track === undefined || !range) {
+  private async findWakeups(track: number | undefined, range: Range | undefined, shown: Range | undefined, signal: AbortSignal): Promise<void> {
+    if (track === undefined || !range || !shown) {
       this.wakeups = [];
       this.more = 0;
       return;
     }
-    const until = range.from + BigInt(Math.round(range.span)) + 1n;
-    const { list, more } = await askWakeups(track, range.from < 0n ? 0n : range.from, until, signal, ARROWS);
+    const selection = { begin: atLeast0(range.from), end: atLeast0(untilOf(range)) };
+    const { list, more } = await askWakeups(track, atLeast0(shown.from), atLeast0(untilOf(shown)) + 1n, { ...selection, limit: ARROWS, columns: COLUMNS }, signal);
     this.wakeups = list;
     this.more = more;
   }
@@ -195,9 +195,9 @@ export class Overlay {
     return Math.min(Math.max(Number(at - this.shift(track) - frame.from) / frame.span * frame.width, -8), frame.width + 8);
   }
 
-  /** The height below the strip of a thread's states; for a hidden thread, in the head of its group. */
-  private y(track: number, frame: Frame): number | undefined {
-    const at = this.lanes.heightOf(track) ?? this.lanes.heightOf(this.besideOf(track));
+  /** The height below the strip of a thread's states, or below its marks; for a hidden thread, in the head of its group. */
+  private y(track: number, frame: Frame, isBelow = false): number | undefined {
+    const at = this.lanes.heightOf(track, isBelow) ?? this.lanes.heightOf(this.besideOf(track), isBelow);
     return at === undefined ? undefined : at - frame.scroll;
   }
 
@@ -236,10 +236,12 @@ export class Overlay {
   private drawArrows(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {
     context.strokeStyle = context.fillStyle = colours.accent;
     context.lineWidth = 1;
+    context.globalAlpha = this.wakeups.length > FAINT ? 0.5 : 0.9;
     for (const wakeup of this.wakeups) {
-      const from = this.y(wakeup.by, frame), to = this.y(wakeup.to, frame);
+      const above = this.y(wakeup.by, frame), below = this.y(wakeup.to, frame);
       const left = this.x(wakeup.at, wakeup.by, frame), right = this.x(wakeup.runs, wakeup.to, frame);
-      if (from === undefined || to === undefined || from === to || right < 0 || left > frame.width) continue;
+      if (above === undefined || below === undefined || above === below || right < 0 || left > frame.width) continue;
+      const from = this.y(wakeup.by, frame, below > above) ?? above, to = this.y(wakeup.to, frame, above > below) ?? below;
       this.arrow(context, left, from, right, to);
     }
   }

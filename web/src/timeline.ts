@@ -718,7 +718,7 @@ export class Timeline {
     if (call && track?.kind === 'states' && track.of === 'task') return this.toTask(call);
     if (!call || !track || !isBlaming(track)) return 'no wait of a thread or a task is selected';
     const { list } = await askWakeups(call.track, call.end, call.end + 1n);
-    const woken = list.find((w) => this.trace.tracks[w.to].number === track.number);
+    const woken = list.find((w) => this.trace.tracks[w.to].number === track.number && w.at >= call.end); // not a flow on its way
     if (woken) return this.goTo(track, this.trace.tracks[woken.by].number, woken.at);
     return call.value ? this.goTo(track, call.value, call.begin) : 'the recording does not tell who ended the wait';
   }
@@ -728,7 +728,7 @@ export class Timeline {
     const call = this.store.detail, track = call && this.trace.tracks[call.track];
     if (!call || track?.of !== 'thread') return 'nothing of a thread is selected';
     for (let from = call.begin, length = WINDOW; from < this.trace.duration; from += length, length *= 8n) {
-      const own = (await askWakeups(call.track, from, from + length)).list.filter((w) => this.trace.tracks[w.by].number === track.number);
+      const own = (await askWakeups(call.track, from, from + length)).list.filter((w) => this.trace.tracks[w.by].number === track.number && w.at >= from);
       if (!own.length) continue;
       const first = own.reduce((a, b) => (b.at < a.at ? b : a));
       return this.goTo(track, this.trace.tracks[first.to].number, first.runs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Call, Trace, Track } from '../src/model';
-import { common, pathTrack, readSegment } from '../src/overlay';
+import { pathTrack, readSegment } from '../src/overlay';
 import { sumPath } from '../src/panels/details';
 import { equal, test } from './harness';
 
@@ -13,12 +13,6 @@ test('the path is of the selected thread, else of the first that was recorded', 
   equal(pathTrack(trace, { track: 0 } as Call), 2);
   equal(pathTrack(trace, null), 2);
   equal(pathTrack({ tracks: [] } as unknown as Trace, null), undefined);
-});
-
-test('what two ranges have in common', () => {
-  equal(common({ from: 0n, span: 10 }, { from: 4n, span: 100 }), { from: 4n, span: 6 });
-  equal(common({ from: 4n, span: 100 }, { from: -5n, span: 10 }), { from: 4n, span: 1 });
-  equal(common({ from: 0n, span: 10 }, { from: 10n, span: 5 }), null);
 });
 
 test('a path is summed by thread, what it did and where', () => {

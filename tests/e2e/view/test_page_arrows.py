@@ -26,20 +26,79 @@ exit 0 0
 DRAWN = "() => krait.context.timeline.overlay.wakeups.map((w) => [krait.context.trace.tracks[w.by].number, Number(w.at), krait.context.trace.tracks[w.to].number, Number(w.runs)])"
 
 
+WATCH = "() => { window.arrows = []; krait.context.timeline.overlay.arrow = (context, ...ends) => { window.arrows.push(ends); }; }"
+SELECT = "([track, begin, end]) => krait.context.store.selectCall({ track, func: 0, depth: 0, begin: BigInt(begin), end: BigInt(end), begins: 0, ends: 0 })"
+
+
 def test_flows_of_the_selected_thread_are_arrows(krait, chromium, synth):
-    """A flow goes on in another thread; from one place to the next in the same thread there is no arrow to see."""
+    """A flow goes on in another thread; from one place to the next in the same thread there is no arrow to see. All of the flow is there,
+    if the selected thread has one of its places."""
+    flow = [[5, 10_000, 6, 400_000], [6, 600_000, 7, 900_000]]
     with opened(krait, chromium, synth(FLOWS), "#r=0,1000000;p=details") as page:
-        page.page.evaluate("() => { window.arrows = []; krait.context.timeline.overlay.arrow = (context, ...ends) => { window.arrows.push(ends); }; }")
+        page.page.evaluate(WATCH)
         calls = {t["number"]: t["id"] for t in page.page.evaluate("() => krait.context.trace.tracks") if t["kind"] == "calls"}
-        page.page.evaluate("(track) => krait.context.store.selectCall({ track, func: 0, depth: 0, begin: 0n, end: 1000000n, begins: 0, ends: 0 })", calls[5])
+        page.page.evaluate(SELECT, [calls[5], 0, 1_000_000])
         page.press("Shift")
-        assert page.page.evaluate(DRAWN) == [[5, 10_000, 6, 400_000]]
+        assert page.page.evaluate(DRAWN) == flow
         width = page.page.evaluate("() => document.querySelector('canvas.lanes').clientWidth")
-        x0, y0, x1, y1 = page.page.evaluate("() => window.arrows[window.arrows.length - 1]")
+        x0, y0, x1, y1 = page.page.evaluate("() => window.arrows[window.arrows.length - 2]")
         assert (round(x0), round(x1)) == (round(0.01 * width), round(0.4 * width)) and y1 - y0 > 20  # from its lane to the next one
-        page.page.evaluate("(track) => krait.context.store.selectCall({ track, func: 0, depth: 0, begin: 0n, end: 1000000n, begins: 0, ends: 0 })", calls[7])
+        page.page.evaluate(SELECT, [calls[7], 0, 1_000_000])
         page.press("Shift")
-        assert page.page.evaluate(DRAWN) == [[6, 600_000, 7, 900_000]]
+        assert page.page.evaluate(DRAWN) == flow
+
+
+WORK = """
+process 5 python3
+code 1 python app main app.py 1
+thread 5 MainThread
+0us call 1
+10us submit 1
+20us submit 2
+500us result 1
+900us result 2
+1000us return
+thread 6 worker
+0us call 1
+100us start 1
+310us done 1
+400us start 2
+700us done 2
+1000us return
+exit 0 0
+"""
+
+
+def test_a_selected_call_has_the_arrows_of_its_work_and_no_others(krait, chromium, synth):
+    """Their ends are where they are in the recording, also if these are not in the selected time or not on the screen."""
+    one, two = [[5, 10_000, 6, 100_000], [6, 310_000, 5, 500_000]], [[5, 20_000, 6, 400_000], [6, 700_000, 5, 900_000]]
+    with opened(krait, chromium, synth(WORK), "#r=0,1000000;p=details") as page:
+        page.page.evaluate(WATCH)
+        calls = {t["number"]: t["id"] for t in page.page.evaluate("() => krait.context.trace.tracks") if t["kind"] == "calls"}
+
+        def drawn(thread, begin, end):
+            page.page.evaluate(SELECT, [calls[thread], begin, end])
+            page.press("Shift")
+            return sorted(page.page.evaluate(DRAWN))
+
+        assert drawn(6, 110_000, 300_000) == one  # between start and done
+        assert drawn(6, 410_000, 600_000) == two
+        assert drawn(6, 320_000, 390_000) == []  # between two pieces of work
+        assert drawn(5, 5_000, 15_000) == one  # submits it
+        assert drawn(5, 480_000, 510_000) == one  # reads its result
+        assert drawn(5, 600_000, 800_000) == []  # what others do meanwhile is not its work
+        assert drawn(6, 0, 1_000_000) == sorted([*one, *two])
+        page.page.evaluate("() => krait.context.timeline.overlay.wakeups = []")
+        page.page.evaluate("() => krait.context.store.setRange(300000n, 150000)")
+        page.press("Shift")
+        assert sorted(page.page.evaluate(DRAWN)) == [two[0], one[1]]  # those that are on the screen
+        down, up = sorted(page.page.evaluate("() => window.arrows.slice(-2)"))
+        upper, lower = page.page.evaluate("""() => krait.context.trace.tracks.filter((t) => t.name === 'marks').map((t) => {
+          const { lane, part } = krait.context.timeline.lanes.of(t.id);
+          return [lane.top + part.top, lane.top + part.top + part.rowHeight];
+        })""")
+        assert down[0] < 0 and (down[1], down[3]) == (upper[1], lower[0])  # from below the marks of the upper lane, to above those of the lower one
+        assert (up[1], up[3]) == (lower[0], upper[1])
 
 
 TASKS = """
@@ -88,7 +147,8 @@ def test_a_selected_task_has_arrows_of_its_waits_wakeups_and_flows(krait, chromi
         assert len(page.page.evaluate("() => window.arrows")) % 5 == 0  # each has two ends at different heights
         assert drawn(2) == sorted([flow, woke, waits, ended, [2, 42_000, 5, 75_000]])  # the last leads out of all tasks
         assert drawn(3) == []
-        assert drawn(1, 21_000, 26_000) == sorted([woke, flow])  # in the selected time
+        assert drawn(1, 21_000, 26_000) == [woke]  # in the selected time
+        assert drawn(1, 21_000, 27_000) == sorted([woke, flow])
         assert page.errors == []
 
 

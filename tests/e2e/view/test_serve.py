@@ -323,7 +323,9 @@ def test_spans_counters_and_flows_are_tracks_of_their_thread(serve, synth):
     (row,) = [dict(zip(columns["columns"], r)) for r in columns["rows"]]
     assert (row["track"], row["min"], row["max"], row["changes"]) == (at["queue"], 500, 2000, 2)
     ((by, begin, to, end),) = server.api("wakeups")["wakeups"]
-    assert (by, int(begin), tracks[to]["number"], int(end)) == (at["flows"], 20_000, 101, 40_000)
+    assert (tracks[by]["number"], int(begin), tracks[to]["number"], int(end)) == (100, 20_000, 101, 40_000)
+    (cut,) = server.api("wakeups", **{"from": 30_000, "until": 35_000, "columns": 10})["wakeups"]
+    assert cut == [by, begin, to, end]  # whole
 
 
 def test_a_counter_of_two_threads_is_a_track_of_their_process(serve, synth):

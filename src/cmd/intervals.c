@@ -133,7 +133,8 @@ static int check_key(const struct intervals *intervals, struct krait_err *err)
     for (uint32_t i = 0; is_number && i < intervals->rules.count; i++) {
         const struct krait_interval_rule *rule = &intervals->rules.items[i];
         for (uint32_t t = 0; rule->kind == KRAIT_RULE_PAIRS && t < rule->trigger_count; t++) {
-            if (!krait_regex_group(rule->triggers[t].message, key))
+            const struct krait_regex *message = rule->triggers[t].message;
+            if (!message || !krait_regex_group(message, key))
                 return krait_err_set(err, -EINVAL,
                                      "--key %s: '%s' and '%s' do not both have a group %s in round brackets",
                                      key, rule->given[0], rule->given[1], key);
@@ -147,7 +148,7 @@ static int keep_field(struct intervals *intervals, const struct krait_trigger *t
                       const char *pattern, const char *field)
 {
     struct krait_arena *arena = &intervals->rules.arena;
-    const struct krait_rule_name name = { .at = krait_arena_fmt(arena, "%s '%s': ", option, pattern),
+    const struct krait_rule_name name = { .at = krait_arena_fmt(arena, "--%s '%s': ", option, pattern),
                                           .name = field,
                                           .trigger = trigger,
                                           .rule = intervals->rules.count - 1,
@@ -155,20 +156,20 @@ static int keep_field(struct intervals *intervals, const struct krait_trigger *t
     return krait_trigger_is_part(field) ? 0 : name.at ? krait_rules_name(&intervals->rules, &name) : -ENOMEM;
 }
 
-/* The triggers of a rule take the key that was asked for. */
-static int add_keys(struct intervals *intervals, struct krait_interval_rule *rule, const char *option,
+/* The triggers of a rule take the key that was asked for. `options` gave them. */
+static int add_keys(struct intervals *intervals, struct krait_interval_rule *rule, const char *const *options,
                     struct krait_err *err)
 {
     const char *key = intervals->options->key;
     for (uint32_t i = 0; key && i < rule->trigger_count; i++) {
         struct krait_trigger *trigger = &rule->triggers[i];
-        const char *of = trigger->role == KRAIT_TRIGGER_STOP ? "--stop" : option;
         trigger->key = krait_rules_part(&intervals->rules, key);
-        if (!trigger->key.count || keep_field(intervals, trigger, of, rule->given[i], key))
+        if (!trigger->key.count || keep_field(intervals, trigger, options[i], rule->given[i], key))
             return krait_err_set(err, -ENOMEM, "out of memory");
     }
     rule->key = key;
-    rule->key_at = key ? krait_arena_fmt(&intervals->rules.arena, "%s '%s': ", option, rule->given[0]) : NULL;
+    rule->key_at =
+        key ? krait_arena_fmt(&intervals->rules.arena, "--%s '%s': ", options[0], rule->given[0]) : NULL;
     return key && !rule->key_at ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
@@ -178,68 +179,98 @@ static int make_one(struct intervals *intervals, struct krait_interval_rule *rul
 {
     int rc = krait_rules_trigger(rule, role, rule->given[0], err);
     if (rc)
-        return krait_err_prefix(err, rc, "%s", option);
-    rc = add_keys(intervals, rule, option, err);
+        return krait_err_prefix(err, rc, "--%s", option);
+    rc = add_keys(intervals, rule, &option, err);
     if (rc || rule->triggers[0].what.count || krait_trigger_what_group(&rule->triggers[0]))
         return rc;
-    return krait_err_set(err, -EINVAL, "%s: '%s' has no group in round brackets for the %s", option,
+    return krait_err_set(err, -EINVAL, "--%s: '%s' has no group in round brackets for the %s", option,
                          rule->given[0], what);
 }
 
 /* A key of one pattern alone. */
-static void note_key_of_one(struct intervals *intervals, const struct krait_interval_rule *rule)
+static void note_key_of_one(struct intervals *intervals, const struct krait_interval_rule *rule,
+                            const char *const *options)
 {
     const struct krait_trigger *keyed, *without = krait_rules_without_key(rule, &keyed);
     bool is_stop = without && without->role == KRAIT_TRIGGER_STOP;
     if (!without)
         return;
-    krait_buf_fmt(&intervals->notes, "--%s '", is_stop ? "stop" : "start");
+    krait_buf_fmt(&intervals->notes, "--%s '", options[is_stop]);
     krait_fmt_safe(&intervals->notes, rule->given[is_stop]);
     krait_buf_fmt(&intervals->notes, "': it has no group 'key', as --%s has; krait ignores that key%s\n",
-                  is_stop ? "start" : "stop", krait_rules_without_key_then(rule));
+                  options[!is_stop], krait_rules_without_key_then(rule));
 }
 
-static int make_pair(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
+/* What begins or ends intervals: messages that match, or calls of a function. */
+static const struct {
+    const char *option;
+    bool is_call, returns;
+} ends[] = { { "start", false, false },      { "stop", false, false },     { "start-call", true, false },
+             { "start-return", true, true }, { "stop-call", true, false }, { "stop-return", true, true } };
+
+static int add_end(struct krait_interval_rule *rule, enum krait_trigger_role role, const char *option,
+                   struct krait_err *err)
 {
-    int rc = krait_rules_trigger(rule, KRAIT_TRIGGER_START, rule->given[0], err);
-    if (rc)
-        return krait_err_prefix(err, rc, "--start");
-    rc = krait_rules_trigger(rule, KRAIT_TRIGGER_STOP, rule->given[1], err);
-    rc = rc ? krait_err_prefix(err, rc, "--stop") : add_keys(intervals, rule, "--start", err);
+    const char *given = rule->given[rule->trigger_count];
+    size_t i = 0;
+    while (strcmp(ends[i].option, option) != 0)
+        i++;
+    int rc = krait_rules_trigger(rule, role, ends[i].is_call ? NULL : given, err);
+    if (!rc && ends[i].is_call) {
+        struct krait_trigger *trigger = &rule->triggers[rule->trigger_count - 1];
+        trigger->returns = ends[i].returns;
+        rc = krait_match_new(&trigger->call, given, err);
+    }
+    return rc ? krait_err_prefix(err, rc, "--%s", option) : 0;
+}
+
+static int make_pair(struct intervals *intervals, struct krait_interval_rule *rule,
+                     const char *const *options, struct krait_err *err)
+{
+    int rc = add_end(rule, KRAIT_TRIGGER_START, options[0], err);
+    rc = rc ? rc : add_end(rule, KRAIT_TRIGGER_STOP, options[1], err);
+    for (uint32_t i = 0; i < rule->trigger_count && !rc; i++) {
+        rule->triggers[i].call_at = krait_arena_fmt(&intervals->rules.arena, "--%s", options[i]);
+        rc = rule->triggers[i].call_at ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    }
+    rc = rc ? rc : add_keys(intervals, rule, options, err);
     if (!rc)
-        note_key_of_one(intervals, rule);
+        note_key_of_one(intervals, rule, options);
     return rc;
 }
 
-static int make_match(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
+static int make_match(struct intervals *intervals, struct krait_interval_rule *rule,
+                      const char *const *options, struct krait_err *err)
 {
     int rc = krait_rules_match(&intervals->rules, rule, rule->given[0], err);
-    bool is_call = rule->kind == KRAIT_RULE_CALLS;
-    rule->declared_at = is_call ? "--call" : "--span";
+    rule->declared_at = rule->kind == KRAIT_RULE_CALLS ? "--call" : "--span";
     rule->is_of_steps = intervals->options->steps;
-    return rc ? rc : add_keys(intervals, rule, is_call ? "--call" : "--span", err);
+    return rc ? rc : add_keys(intervals, rule, options, err);
 }
 
-static int make_state(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
+static int make_state(struct intervals *intervals, struct krait_interval_rule *rule,
+                      const char *const *options, struct krait_err *err)
 {
-    return make_one(intervals, rule, KRAIT_TRIGGER_STATE, "--state", "state's name", err);
+    return make_one(intervals, rule, KRAIT_TRIGGER_STATE, options[0], "state's name", err);
 }
 
-static int make_signal(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
+static int make_signal(struct intervals *intervals, struct krait_interval_rule *rule,
+                       const char *const *options, struct krait_err *err)
 {
     const char *value = intervals->options->value;
     if (value)
         rule->triggers[0].what = krait_rules_part(&intervals->rules, value);
-    if (value && keep_field(intervals, &rule->triggers[0], "--signal", rule->given[0], value))
+    if (value && keep_field(intervals, &rule->triggers[0], options[0], rule->given[0], value))
         return krait_err_set(err, -ENOMEM, "out of memory");
-    return make_one(intervals, rule, KRAIT_TRIGGER_VALUE, "--signal", "number; --value names a field", err);
+    return make_one(intervals, rule, KRAIT_TRIGGER_VALUE, options[0], "number; --value names a field", err);
 }
 
 /* What makes rules, in the order that --name counts in. */
 static const struct {
     size_t list; /* of the options */
     enum krait_rule_kind kind;
-    int (*make)(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err);
+    int (*make)(struct intervals *intervals, struct krait_interval_rule *rule, const char *const *options,
+                struct krait_err *err);
 } kinds[] = {
     { offsetof(struct intervals_options, starts), KRAIT_RULE_PAIRS, make_pair },
     { offsetof(struct intervals_options, calls), KRAIT_RULE_CALLS, make_match },
@@ -257,8 +288,9 @@ static const struct krait_opt_list *list_of(const struct intervals_options *o, s
 static int make_rule(struct intervals *intervals, size_t kind, size_t i, struct krait_err *err)
 {
     const struct intervals_options *o = intervals->options;
-    const char *given = list_of(o, kind)->items[i];
-    const char *stop = kinds[kind].kind == KRAIT_RULE_PAIRS ? o->stops.items[i] : NULL;
+    bool is_pair = kinds[kind].kind == KRAIT_RULE_PAIRS;
+    const char *given = list_of(o, kind)->items[i], *stop = is_pair ? o->stops.items[i] : NULL;
+    const char *const options[] = { list_of(o, kind)->options[i], is_pair ? o->stops.options[i] : NULL };
     KRAIT_AUTO_BUF name = { 0 };
     if (intervals->rules.count < o->names.count)
         krait_buf_str(&name, o->names.items[intervals->rules.count]);
@@ -272,7 +304,7 @@ static int make_rule(struct intervals *intervals, size_t kind, size_t i, struct 
     rule->given[0] = given;
     rule->given[1] = stop;
     rule->pairing = o->nested ? KRAIT_PAIR_NESTED : o->latest ? KRAIT_PAIR_LATEST : KRAIT_PAIR_ORDER;
-    return kinds[kind].make(intervals, rule, err);
+    return kinds[kind].make(intervals, rule, options, err);
 }
 
 static size_t count_rules(const struct intervals_options *o)
@@ -391,7 +423,21 @@ static void note_declared(struct intervals *intervals, const struct intervals_of
     }
 }
 
-/* A start that no message matches, or a stop. */
+/* A function that is not there is told where calls are read. */
+static void note_no_call(struct intervals *intervals, const struct intervals_of *of,
+                         const struct krait_trigger *trigger)
+{
+    struct krait_err ignored;
+    KRAIT_AUTO_FREE bool *meant = calloc((size_t)of->trace->func_count + 1, sizeof(*meant));
+    if (!meant || krait_match_mark(meant, of->trace, trigger->call, &ignored))
+        return;
+    krait_buf_fmt(&intervals->notes, "%s '", trigger->call_at);
+    krait_fmt_safe(&intervals->notes, krait_match_pattern(trigger->call));
+    krait_buf_fmt(&intervals->notes, "': no call of it %s%s\n", trigger->returns ? "returns" : "begins",
+                  krait_select_scope(&intervals->options->select));
+}
+
+/* A start that no message matches, or a stop; or that no call is. */
 static void note_pair(struct intervals *intervals, const struct intervals_of *of, uint32_t rule)
 {
     uint64_t starts = 0, stops = 0, no_key = 0;
@@ -401,9 +447,14 @@ static void note_pair(struct intervals *intervals, const struct intervals_of *of
         stops += row->rule == rule ? row->stops : 0;
         no_key += row->rule == rule ? row->no_key : 0;
     }
-    if (!no_key && !(starts && stops))
-        note_no_match(intervals, of, starts ? "stop" : "start",
-                      intervals->rules.items[rule].given[starts > 0]);
+    const struct krait_interval_rule *pair = &intervals->rules.items[rule];
+    const struct krait_trigger *missing = &pair->triggers[starts > 0];
+    if (no_key || (starts && stops))
+        return;
+    if (missing->call)
+        note_no_call(intervals, of, missing);
+    else
+        note_no_match(intervals, of, starts ? "stop" : "start", pair->given[starts > 0]);
 }
 
 void krait_intervals_note_nothing(struct intervals *intervals, const struct intervals_of *of)
@@ -536,6 +587,14 @@ static const struct krait_opt intervals_opts[] = {
     { "start", 0, KRAIT_OPT_LIST, "REGEX", OPT(starts),
       "Begin an interval at each message that matches; may be repeated, with a --stop for each" },
     { "stop", 0, KRAIT_OPT_LIST, "REGEX", OPT(stops), "End it at the next message that matches" },
+    { "start-call", 0, KRAIT_OPT_LIST, "FUNCTION", OPT(starts),
+      "In place of --start: begin an interval where this function is called, named as in --call" },
+    { "start-return", 0, KRAIT_OPT_LIST, "FUNCTION", OPT(starts),
+      "In place of --start: begin it where this function returns, also by an exception" },
+    { "stop-call", 0, KRAIT_OPT_LIST, "FUNCTION", OPT(stops),
+      "In place of --stop: end it where this function is called next" },
+    { "stop-return", 0, KRAIT_OPT_LIST, "FUNCTION", OPT(stops),
+      "In place of --stop: end it where this function returns next" },
     { "call", 'c', KRAIT_OPT_LIST, "FUNCTION", OPT(calls),
       "Take each call of a function as an interval, named as in report --filter; may be repeated" },
     { "steps", 0, KRAIT_OPT_FLAG, NULL, OPT(steps),
@@ -559,7 +618,7 @@ static const struct krait_opt intervals_opts[] = {
     { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
       "Pair only messages that have the same text in a group of the patterns, by its name or number, or in a "
       "field of "
-      "the event, such as a field of krait.mark, or in $thread, $process or $task; in any thread or process (default: the group named key)" },
+      "the event, such as a field of krait.mark, in a recorded argument of a call, or in $thread, $process or $task; in any thread or process (default: the group named key)" },
     { "nested", 0, KRAIT_OPT_FLAG, NULL, OPT(nested),
       "Pair a stop with the newest open start (default: the oldest)" },
     { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "Drop an open start when the next start comes" },
@@ -631,7 +690,10 @@ const struct krait_cmd krait_cmd_intervals = {
         "# Each span of krait.span(\"serve\"), with a row for each order\n"
         "krait intervals trace --span serve --key order --by key\n"
         "# The calls of a function\n"
-        "krait intervals trace --call json.loads\n",
+        "krait intervals trace --call json.loads\n"
+        "# From the call of a function to the message of the same request; its argument is the key\n"
+        "krait record --log app --args 'serve(rid)' -o trace -- python3 app.py\n"
+        "krait intervals trace --start-call serve --stop 'sent (?P<rid>\\d+)' --key rid\n",
     .exit_status =
         "0 also if a pattern, span, function or file finds nothing: the table then has 0 intervals, or no row, "
         "and stderr the reason. 1 if krait fails, if --compare, --within, --thread or --process names what is not "

@@ -103,10 +103,13 @@ static int set_double(const struct krait_opt *opt, const char *value, double *to
     return 0;
 }
 
-static int add_to_list(struct krait_opt_list *list, const char *value, struct krait_err *err)
+static int add_to_list(struct krait_opt_list *list, const char *option, const char *value,
+                       struct krait_err *err)
 {
-    if (!KRAIT_GROW(list->items, list->cap, list->count + 1))
+    if (!KRAIT_GROW(list->items, list->cap, list->count + 1) ||
+        !KRAIT_GROW(list->options, list->option_cap, list->count + 1))
         return krait_err_set(err, -ENOMEM, "out of memory");
+    list->options[list->count] = option;
     list->items[list->count++] = value;
     return 0;
 }
@@ -166,7 +169,7 @@ static int set_value(const struct krait_opt *opt, const char *value, void *value
         return set_double(opt, value, to, err);
     case KRAIT_OPT_LIST:
     case KRAIT_OPT_SOME:
-        return add_to_list(to, value, err);
+        return add_to_list(to, opt->name, value, err);
     case KRAIT_OPT_TWO:
         return -EINVAL; /* set_two */
     case KRAIT_OPT_CHOICE:

@@ -27,14 +27,17 @@ struct krait_opt_last {
     uint64_t ns, bytes; /* one of them */
 };
 
+/* Several options may have one list. */
 struct krait_opt_list {
-    const char **items; /* owned */
-    size_t count, cap;
+    const char **items;   /* owned */
+    const char **options; /* owned; the name of the option that gave each */
+    size_t count, cap, option_cap;
 };
 
 static inline void krait_opt_list_done(struct krait_opt_list *list)
 {
     free(list->items);
+    free(list->options);
 }
 
 struct krait_opt {

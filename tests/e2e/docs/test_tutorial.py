@@ -149,6 +149,8 @@ def test_the_commands_of_the_page_of_intervals_work(krait, any_python, tmp_path)
     (orders,) = [run.stdout.splitlines()[1].split() for command, run in runs.items() if command.endswith("--name orders")]
     whole = [{line.split()[-1]: int(line.split()[0]) for line in run.stdout.splitlines()[1:]} for command, run in runs.items() if "--call" in command]
     assert whole[:2] == [{"done": 3, "late": 1}, {"0": 4, "1": 4, "2": 4}] and whole[2]["fetch"] > 12
+    (sent,) = [run.stdout.splitlines()[1].split() for command, run in runs.items() if "--start-call" in command]
+    assert (sent[0], sent[-1]) == ("5", "until-sent")
     assert (orders[0], orders[-1]) == ("100", "orders") and (tmp_path / "orders.svg").stat().st_size > 5000
 
 

@@ -281,6 +281,52 @@ def test_arguments_are_keys_of_ends(krait, declare, synth):
     assert {key for key, *_ in own[0]} == {str(rid) for rid in range(10)}
 
 
+def test_calls_are_ends_on_the_command_line(krait, declare, synth):
+    """As in a file, in the order of the options: several kinds of start and of stop beside each other."""
+    folder = synth(served(12)[0])
+    words = {"": "sent", "-call": "serve", "-return": "serve"}
+    toml = {"": '{ message = "sent" }', "-call": '{ call = "serve" }', "-return": '{ return = "serve" }'}
+    pairs = [(f"p{i}", a, b) for i, (a, b) in enumerate((a, b) for a in words for b in words)]
+    own = declare("".join(f"[interval.{name}]\nstart = {toml[a]}\nstop = {toml[b]}\nkey = 'rid'\nby = 'rid'\n" for name, a, b in pairs))
+    options = [word for name, a, b in pairs for word in ("--name", name, f"--start{a}", words[a], f"--stop{b}", words[b])]
+    by_file, by_options = (verb_json(krait, "intervals", folder, *how, "--list")["list"] for how in (["-f", own], [*options, "--key", "rid"]))
+    assert len(by_file) > 200 and {row["name"] for row in by_file} == {name for name, _, _ in pairs}
+    assert by_file == by_options
+    rows = verb_json(krait, "intervals", folder, "--start-call", "serve", "--stop-return", "serve", "--by", "key", "--key", "rid")["rows"]
+    assert {row["name"] for row in rows if row["intervals"]} == {"serve .. serve"} and {row["key"] for row in rows} >= {str(rid) for rid in range(10)}
+
+
+@pytest.mark.parametrize(
+    "options, why",
+    [
+        (["--start-call", "serv", "--stop", "sent"], "--start-call: no function 'serv' in the trace; did you mean 'serve'?\n"),
+        (["--start", "sent", "--stop-return", "oter"], "--stop-return: no function 'oter' in the trace; did you mean 'other'?\n"),
+        (["--start-call", "serve", "--stop-return", "serve", "--key", "rd"], "--start-call 'serve': there is no argument 'rd' in its calls; did you mean 'rid'?\n--stop-return 'serve': there is no argument 'rd' in its calls; did you mean 'rid'?\n"),
+        (["--start", "sent", "--stop-call", "other", "--key", "rid"], "--stop-call 'other': no call of it has recorded arguments, and so no 'rid'; krait record --args records them\n"),
+        (["--start-return", "serve", "--stop", "sent (?P<key>.)"], "--start-return 'serve': it has no group 'key', as --stop has; krait ignores that key, and pairs events as without a key\nnone of "),
+        (["--start-call", "serve", "--stop", "sent", "--until", "1ns"], "--start-call 'serve': no call of it begins in that time\n"),
+        (["--start", "sent", "--stop-return", "serve", "--from", "1s"], "none of 0 messages matches --start 'sent' in that time; "),
+    ],
+)
+def test_what_ends_of_the_command_line_lack_is_told(krait, synth, options, why):
+    done = subprocess.run([krait, "intervals", synth(served(11)[0]), *options, "--json"], capture_output=True, text=True, check=True)
+    assert done.stderr.startswith(why) and done.stderr.count("\n") == max(why.count("\n"), 1) + why.endswith("none of ")
+
+
+@pytest.mark.parametrize(
+    "options, why",
+    [
+        (["--start-call", "f"], "each --start needs a --stop: there are 1 and 0"),
+        (["--start", "a", "--stop-call", "f", "--start-return", "g"], "each --start needs a --stop: there are 2 and 1"),
+        (["--start-call", "re:(", "--stop", "a"], "--start-call: '(' is no regular expression"),
+        (["--start", "a", "--stop-call", "f", "--key", "1"], "--key 1: 'a' and 'f' do not both have a group 1"),
+    ],
+)
+def test_wrong_ends_are_explained(krait, synth, options, why):
+    done = subprocess.run([krait, "intervals", synth(STEPS), *options], capture_output=True, text=True)
+    assert done.returncode == 2 and why in done.stderr
+
+
 @pytest.mark.parametrize(
     "ends, why",
     [

@@ -101,13 +101,27 @@ static const char *lane_name(const struct krait_timeline *timeline, const struct
     return name && *name ? name : "thread";
 }
 
+/* Tasks have names, but no numbers that tell anything. */
+static bool has_number(const struct krait_track *track)
+{
+    return track->of <= KRAIT_OF_CPU;
+}
+
+void krait_timeline_lane_name(struct krait_buf *to, const struct krait_timeline *timeline,
+                              const struct krait_timeline_lane *lane)
+{
+    krait_text_xml_raw(to, lane_name(timeline, lane));
+    if (has_number(track_of(timeline, lane)))
+        krait_buf_fmt(to, " %u", track_of(timeline, lane)->number);
+}
+
 static void lane_label(struct krait_drawing *d, const struct krait_timeline_lane *lane)
 {
     const struct krait_track *track = track_of(d->timeline, lane);
     size_t columns = (size_t)((GUTTER - 20) / COLUMN);
     char number[KRAIT_FMT_SIZE] = "";
     KRAIT_AUTO_BUF name = { 0 };
-    if (track->of <= KRAIT_OF_CPU)
+    if (has_number(track))
         snprintf(number, sizeof(number), "%u", track->number);
     krait_text_clean(&name, lane_name(d->timeline, lane));
     krait_buf_fmt(d->to, "<text class=\"name\" x=\"%d\" y=\"%.0f\">", MARGIN + 10, d->y + 11);
@@ -120,6 +134,22 @@ static void lane_label(struct krait_drawing *d, const struct krait_timeline_lane
     krait_buf_str(d->to, "</text>\n");
 }
 
+/* Draws the parts, and notes where arrows to the lane end: between its states and its calls, around the marks. */
+static void draw_parts(struct krait_drawing *d, const struct krait_timeline_lane *lane)
+{
+    struct krait_timeline_ends *ends = &d->ends[lane - d->timeline->lanes];
+    *ends = (struct krait_timeline_ends){ d->y, d->y };
+    for (uint32_t i = 0; i < lane->part_count; i++) {
+        const struct krait_timeline_part *part = &lane->parts[i];
+        uint8_t kind = d->timeline->trace->tracks[part->track].kind;
+        krait_timeline_draw_part(d, part);
+        if (kind == KRAIT_TRACK_STATES)
+            *ends = (struct krait_timeline_ends){ d->y, d->y };
+        else if (kind == KRAIT_TRACK_INSTANTS)
+            ends->below = d->y;
+    }
+}
+
 static int draw_lane(struct krait_drawing *d, const struct krait_timeline_lane *lane)
 {
     double top = d->y, height = lane_height(d->timeline, lane);
@@ -128,8 +158,8 @@ static int draw_lane(struct krait_drawing *d, const struct krait_timeline_lane *
     krait_buf_fmt(d->to, " %u\">\n", track_of(d->timeline, lane)->number);
     lane_label(d, lane);
     int rc = krait_timeline_draw_states(d, lane);
-    for (uint32_t i = 0; i < lane->part_count && !rc; i++)
-        krait_timeline_draw_part(d, &lane->parts[i]);
+    if (!rc)
+        draw_parts(d, lane);
     d->y = top;
     krait_timeline_draw_losses(d, lane, height - LANE_GAP);
     krait_buf_str(d->to, "</g>\n");
@@ -271,6 +301,22 @@ static void legend_of_packages(struct krait_drawing *d)
         swatch(d, &x, "m12 s1 b3", "lower boxes: many short calls; darker means busier");
 }
 
+static void legend_of_arrows(struct krait_drawing *d, double *x)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_buf_str(&text, "arrows: flows and work for executors");
+    if (d->more_arrows) {
+        krait_buf_str(&text, ", ");
+        krait_text_count(&text, d->arrows);
+        krait_buf_str(&text, " of ");
+        krait_text_count(&text, d->arrows + d->more_arrows);
+    }
+    krait_buf_char(&text, '\0');
+    d->to->failed |= text.failed;
+    if (d->arrows && !text.failed)
+        swatch(d, x, "mark", text.data);
+}
+
 static void legend_of_states(struct krait_drawing *d)
 {
     double x = MARGIN;
@@ -286,6 +332,7 @@ static void legend_of_states(struct krait_drawing *d)
         swatch(d, &x, "lost", "the recording was off");
     if (d->dropped)
         swatch(d, &x, "dropped", "dashed lines: --max-overhead dropped functions from there on");
+    legend_of_arrows(d, &x);
 }
 
 static void foot(struct krait_drawing *d)
@@ -308,6 +355,7 @@ static void foot(struct krait_drawing *d)
 int krait_timeline_svg(struct krait_buf *to, const struct krait_timeline *timeline)
 {
     KRAIT_AUTO_FREE uint8_t *hues = krait_hues_of_funcs(timeline->trace);
+    KRAIT_AUTO_FREE struct krait_timeline_ends *ends = calloc(timeline->lane_count + 1ull, sizeof(*ends));
     struct krait_drawing d = {
         .to = to,
         .timeline = timeline,
@@ -315,8 +363,9 @@ int krait_timeline_svg(struct krait_buf *to, const struct krait_timeline *timeli
         .width = timeline->width - GUTTER - 2 * MARGIN,
         .y = head_height(timeline),
         .hues = hues,
+        .ends = ends,
     };
-    if (!hues)
+    if (!hues || !ends)
         return -ENOMEM;
     double height = height_of(timeline);
     head(&d, height);
@@ -332,7 +381,7 @@ int krait_timeline_svg(struct krait_buf *to, const struct krait_timeline *timeli
     }
     double bottom = d.y;
     d.y = head_height(timeline) + RULER;
-    if (krait_timeline_draw_drops(&d, bottom))
+    if (krait_timeline_draw_drops(&d, bottom) || krait_timeline_draw_arrows(&d))
         return -ENOMEM;
     d.y = bottom;
     foot(&d);

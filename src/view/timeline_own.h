@@ -17,16 +17,23 @@ enum { /* pixels */
 /* Pixels of a character of the calls' font, 11 px fixed-width. */
 #define KRAIT_TIMELINE_COLUMN 6.65
 
+/* The heights at which arrows to a lane end: those from above over its marks, those from below under them. */
+struct krait_timeline_ends {
+    double above, below;
+};
+
 struct krait_drawing {
     struct krait_buf *to;
     const struct krait_timeline *timeline;
     double left, width; /* of the time axis */
     double y;
+    struct krait_timeline_ends *ends;  /* by lane that is drawn */
     const uint8_t *hues;               /* by func (view/classes.h) */
     uint64_t hue_ns[KRAIT_HUES + 1];   /* total duration of the calls of each hue, for the legend */
     uint32_t hue_func[KRAIT_HUES + 1]; /* one of its functions */
     uint64_t looks_seen;               /* a bit for each of krait_looks */
     bool folded, lost, off, dropped;   /* the picture has such entries */
+    uint64_t arrows, more_arrows;      /* that are drawn, and those that they stand for */
 };
 
 /* The number of bins in the tiles of a picture, and their length. */
@@ -57,6 +64,11 @@ struct krait_timeline_part *krait_timeline_add_part(struct krait_timeline_lane *
 bool krait_timeline_share_lane(const struct krait_track *a, const struct krait_track *b);
 
 double krait_timeline_x(const struct krait_drawing *d, uint64_t t_ns);
+/* "12.3 ms", counted from the timeline's zero. */
+void krait_timeline_put_time(const struct krait_drawing *d, uint64_t t_ns);
+/* "MainThread 4711", as XML. */
+void krait_timeline_lane_name(struct krait_buf *to, const struct krait_timeline *timeline,
+                              const struct krait_timeline_lane *lane);
 /* For a lane's states and parts: their heights, and functions that draw them at d->y. */
 double krait_timeline_states_height(const struct krait_timeline_lane *lane);
 int krait_timeline_draw_states(struct krait_drawing *d, const struct krait_timeline_lane *lane);
@@ -68,6 +80,9 @@ void krait_timeline_draw_losses(struct krait_drawing *d, const struct krait_time
                                 double height);
 /* When --max-overhead dropped functions: dashed lines from d->y down to `bottom`. Returns 0 or -ENOMEM. */
 int krait_timeline_draw_drops(struct krait_drawing *d, double bottom);
+
+/* The flows between the lanes that are drawn. Returns 0 or -ENOMEM. */
+int krait_timeline_draw_arrows(struct krait_drawing *d);
 
 /* Adds the lane's time of each hue to d. */
 void krait_timeline_weigh(struct krait_drawing *d, const struct krait_timeline_part *part);

@@ -32,8 +32,7 @@ double krait_timeline_x(const struct krait_drawing *d, uint64_t t_ns)
     return d->left + d->width * (double)(t_ns - range->from_ns) / (double)(range->to_ns - range->from_ns);
 }
 
-/* "12.3 ms", counted from the timeline's zero. */
-static void add_time(const struct krait_drawing *d, uint64_t t_ns)
+void krait_timeline_put_time(const struct krait_drawing *d, uint64_t t_ns)
 {
     struct krait_buf *to = d->to;
     const struct krait_timeline *timeline = d->timeline;
@@ -207,7 +206,7 @@ static void box_title(const struct drawn *p, const struct krait_tile_call *call)
     krait_buf_str(to, call->begin == KRAIT_OP_LIVE   ? ", begun before; seen from "
                       : call->begin == KRAIT_OP_CALL ? ", from "
                                                      : ", goes on from ");
-    add_time(p->d, call->begin_ns);
+    krait_timeline_put_time(p->d, call->begin_ns);
     krait_buf_str(to, call->end == KRAIT_OP_CUT ? "; its end is not seen</title>" : "</title>");
 }
 
@@ -257,7 +256,7 @@ static void stretch_title(const struct drawn *p, const struct stretch *s, uint64
     }
     krait_text_duration(to, ns);
     krait_buf_str(to, " from ");
-    add_time(p->d, from_ns);
+    krait_timeline_put_time(p->d, from_ns);
     krait_buf_str(to, "\nlongest: ");
     put_name(p, s->sum.func);
 }
@@ -351,7 +350,7 @@ static void draw_marks(const struct drawn *p)
         }
         put_name(p, bin->name);
         krait_buf_str(d->to, "\nat ");
-        add_time(d, bin_begin(p, i));
+        krait_timeline_put_time(d, bin_begin(p, i));
         krait_buf_str(d->to, "</title></path>\n");
     }
 }

@@ -138,3 +138,62 @@ def test_a_counter_of_several_threads_is_in_a_lane_of_its_process(view, krait, c
         assert page.page.locator(".lane:not(.head)").count() == 3
     subprocess.run([krait, "view", trace, "--html", tmp_path / "page.html"], capture_output=True, check=True)
     assert re.search("queue</td><td[^>]*>python3 100</td>", (tmp_path / "page.html").read_text())
+
+
+WORK = """
+process 5 python3
+code 1 python app main app.py 1
+task 1 1 Task-1
+thread 5 MainThread
+0us call 1
+10us submit 1
+500us result 1
+700us run 1
+750us flow 7
+790us leave 1 3
+1000us return
+thread 6 worker
+0us call 1
+100us start 1
+310us done 1
+900us flow 7
+1000us return
+exit 0 0
+"""
+
+
+def arrows(root):
+    """[(title's lines, the numbers of the path, whether it has a head)]"""
+    found = [g for g in root.iter(f"{SVG}g") if g.get("class", "").split()[:1] == ["arrow"]]
+    return [(g.find(f"{SVG}title").text.replace("\u202f", " ").split("\n"), [float(n) for n in re.findall(r"[\d.]+", g.find(f"{SVG}path").get("d"))], len(g.findall(f"{SVG}path")) == 2) for g in found]
+
+
+def test_work_and_flows_are_arrows_between_the_lanes(view, synth):  # noqa: F811
+    """From the marks of one lane to those of another one; that of a task has the flows of its steps."""
+    trace = synth(WORK)
+    root, _ = view(trace)
+    box = next(boxes[0] for parts in lanes(root).values() for boxes in [parts["calls"]])
+    left, per_us = box[0], box[1] / 1000
+    found = sorted(arrows(root), key=lambda arrow: arrow[1][0])
+    told = [["from MainThread 5 at 10.0 µs", "to worker 6 at 100 µs"], ["from worker 6 at 310 µs", "to MainThread 5 at 500 µs"], ["from main Task-1 at 750 µs", "to worker 6 at 900 µs"]]
+    assert [lines for lines, *_ in found] == told
+    assert [(x - left) / per_us for _, path, _ in found for x in (path[0], path[-2])] == pytest.approx([10, 100, 310, 500, 750, 900], abs=1)
+    marks = {float(p.get("d").split()[1].split("l")[0]) for p in root.iter(f"{SVG}path") if p.get("class") == "mark"}
+    assert len(marks) == 2
+    submits, reads, passes = (path for _, path, _ in found)
+    assert submits[-1] == min(marks, key=lambda y: abs(y - submits[-1])) and submits[1] == reads[-1] == min(marks) + 14 and submits[-1] == reads[1]
+    assert "arrows: flows and work for executors" in texts(root)
+    cut = arrows(view(trace, "--from", "50us", "--until", "400us")[0])
+    assert [(lines, has_head) for lines, _, has_head in sorted(cut)] == [(told[0], True), (told[1], False)]  # what ends later ends at the edge
+    root, _ = view(trace, "--thread", "worker")
+    assert not arrows(root) and "arrows: flows and work for executors" not in texts(root)
+
+
+def test_thousands_of_arrows_stay_a_picture(view, synth):  # noqa: F811
+    """Of those that would lie on each other one is drawn, over all of the time."""
+    ids = range(1, 3001)
+    submits, starts = ("".join(f"{10 * i + shift}us {word} {i}\n" for i in ids) for word, shift in (("submit", 0), ("start", 5)))
+    root, _ = view(synth(f"process 5 python3\ncode 1 python app main app.py 1\nthread 5 A\n0us call 1\n{submits}40ms return\nthread 6 B\n0us call 1\n{starts}40ms return\nexit 0 0\n"))
+    begins_at = sorted(path[0] for _, path, _ in arrows(root))
+    assert 50 <= len(begins_at) <= 150 and max(b - a for a, b in zip(begins_at, begins_at[1:])) < 30
+    assert [text for text in texts(root) if "arrows" in text] == [f"arrows: flows and work for executors, {len(begins_at)} of 3,000"]

@@ -209,6 +209,33 @@ static void print_gil(struct info *info)
     krait_buf_char(&info->out, '\n');
 }
 
+static uint64_t count_of(const struct info *info, const char *class_name)
+{
+    uint32_t i = 0;
+    while (i < info->count.class_count && strcmp(info->count.classes[i].name, class_name) != 0)
+        i++;
+    return i < info->count.class_count ? info->count.classes[i].count : 0;
+}
+
+/* "32 pieces for executors: 32 started, 31 done, 30 results read" */
+static void print_work(struct info *info)
+{
+    char n[4][KRAIT_FMT_SIZE], text[4 * KRAIT_FMT_SIZE + 80];
+    static const char *const names[] = { "work:submit", "work:start", "work:done", "work:result" };
+    uint64_t all = 0;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names); i++) {
+        all += count_of(info, names[i]);
+        krait_fmt_count(n[i], count_of(info, names[i]));
+    }
+    if (!all)
+        return;
+    snprintf(text, sizeof(text), "%s %s for executors: %s started, %s done, %s results read", n[0],
+             count_of(info, names[0]) == 1 ? "piece" : "pieces", n[1], n[2], n[3]);
+    label(info, "work");
+    krait_width_wrap(&info->out, text, INDENT, INDENT, info->look.width);
+    krait_buf_char(&info->out, '\n');
+}
+
 /* Of a recording with a kernel part, a process's. */
 static const struct krait_ctf_metadata *first_metadata(const struct info *info)
 {
@@ -367,6 +394,7 @@ void krait_info_text(struct info *info)
     print_kernel(info);
     print_stolen(info);
     print_gil(info);
+    print_work(info);
     print_clock(info);
     print_samples(info);
     print_cost(info);

@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 #include "cmd/report.h"
 #include "cmd/sheet.h"
+#include "trace/flows.h"
 #include "trace/tasks.h"
 #include "trace/track.h"
 
@@ -200,6 +201,25 @@ static void leave_unknown(struct report *report, struct krait_sheet_column *chos
             krait_fmt_counted(taken, samples->taken, "sample"), krait_fmt_ns(interval, samples->interval_ns));
 }
 
+static int is_work(void *ctx, const struct krait_flow *flow)
+{
+    (void)ctx;
+    return flow->kind == KRAIT_FLOW_WORK;
+}
+
+/* For those who look for the work of a pool among the tasks. */
+static int note_work(struct report *report, struct krait_trace *trace, struct krait_err *err)
+{
+    int rc = krait_tracks_find_kinds(trace, 1 << KRAIT_TRACK_FLOWS, err);
+    if (rc || !krait_flows_each(trace, KRAIT_RANGE_ALL, is_work, NULL))
+        return rc;
+    krait_buf_str(
+        &report->notes,
+        "work for executors does not count as tasks; to see how long it waited: krait intervals TRACE "
+        "--start '^work:submit' --stop '^work:start' --key id\n");
+    return 0;
+}
+
 int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err)
 {
     KRAIT_CLEANUP(tasks_done) struct tasks tasks = { .report = report };
@@ -222,5 +242,7 @@ int krait_report_tasks(struct report *report, struct krait_trace *trace, struct 
     rc =
         rc ? rc : krait_sheet_sort(&sheet, report->options->sort ? report->options->sort : "running_ns", err);
     rc = rc ? rc : krait_report_sheet(report, &sheet, "tasks");
+    if (!rc && !sheet.rows && report->format == REPORT_TABLE)
+        rc = note_work(report, trace, err);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }

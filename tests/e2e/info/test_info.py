@@ -140,6 +140,19 @@ def test_without_waits_nothing_is_said_of_the_gil(krait, synth, info):
     assert "GIL" not in subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
 
 
+def test_work_for_executors_is_counted(krait, synth):
+    """Here one piece was not started; in a part of the time are those of that time."""
+    events = "10us submit 1\n20us submit 2\n30us start 1\n40us done 1\n50us result 1"
+    folder = synth(f"process 5 python3\nthread 5 MainThread\n0us recording 0\n{events}\nexit 0 0\n")
+
+    def work(*options):
+        text = subprocess.run([krait, "info", folder, *options], capture_output=True, text=True, env=UTC).stdout
+        return [line for line in text.splitlines() if line.startswith("  work ")]
+
+    assert work() == ["  work       2 pieces for executors: 1 started, 1 done, 1 results read"]
+    assert work("--from", "35us") == ["  work       0 pieces for executors: 0 started, 1 done, 1 results read"]
+
+
 def test_pictures_and_exports_say_what_nobody_ended(krait, synth, tmp_path):
     folder = synth("process 1 app\nthread 1\n1us call 1\n2us return\n")
     for verb in (["flame", "-o", tmp_path / "f.svg"], ["export", "--to", "folded", "-o", tmp_path / "f.txt"]):

@@ -181,20 +181,20 @@ static int add_change(void *ctx, uint64_t t_ns, const char *attribute, const cha
 }
 
 /* A segment of a pattern: an interval, of the row of its name. Its key has all its fields: krait_interval_field. */
-static int add_segment(void *ctx, const char *fields, size_t n, uint64_t begin_ns, uint64_t end_ns)
+static int add_segment(void *ctx, uint32_t rule, const char *fields, size_t n, uint64_t begin_ns,
+                       uint64_t end_ns)
 {
     struct changing *changing = ctx;
     struct krait_search *search = changing->search;
     const struct krait_range *range = &search->options->range;
-    uint32_t rule = search->options->rules[changing->edge.rule].segments, row;
     struct krait_strtab *keys = &search->intervals->keys;
     size_t name = strlen(fields);
     uint32_t key = krait_strtab_add(keys, fields, n > name + 1 ? n : name),
-             name_key = krait_strtab_add(keys, fields, name);
-    if (!rule || begin_ns < range->from_ns || end_ns > range->to_ns)
+             name_key = krait_strtab_add(keys, fields, name), row;
+    if (begin_ns < range->from_ns || end_ns > range->to_ns)
         return 0;
     if (key == KRAIT_NO_ID || name_key == KRAIT_NO_ID ||
-        krait_intervals_row(search->intervals, &search->rows, search->options, rule - 1, name_key, &row))
+        krait_intervals_row(search->intervals, &search->rows, search->options, rule, name_key, &row))
         return -ENOMEM;
     search->intervals->rows[row].starts++;
     search->intervals->rows[row].stops++;
@@ -234,8 +234,8 @@ static int provide(void *ctx, const struct krait_raw_event *event)
     return rc;
 }
 
-/* Changes that are due after the last event. */
-static int end_providers(struct krait_search *search)
+/* Changes that are due after the last event; what never happens, in 2^63 - 1 ns, lasts until the trace's end. */
+static int end_providers(struct krait_search *search, uint64_t last_ns)
 {
     const struct krait_interval_options *options = search->options;
     int rc = 0;
@@ -243,7 +243,7 @@ static int end_providers(struct krait_search *search)
         struct changing changing;
         const struct krait_provider_told told = told_of(&changing, search, i);
         if (options->rules[i].provider)
-            rc = krait_provider_end(options->rules[i].provider, options->range.to_ns, &told);
+            rc = krait_provider_end(options->rules[i].provider, options->range.to_ns, last_ns, &told);
     }
     return rc;
 }
@@ -251,10 +251,12 @@ static int end_providers(struct krait_search *search)
 /* From the beginning, whatever the range: states depend on what came before. */
 int krait_search_providers(struct krait_search *search, char *damage, size_t size)
 {
+    uint64_t last_ns = search->trace->end_ns;
     const struct krait_raw_walk walk = {
         .ctx = search,
         .range = { 0, search->options->range.to_ns },
         .with_others = true,
+        .last_ns = &last_ns,
         .wants = provider_wants,
         .take = provide,
     };
@@ -266,5 +268,5 @@ int krait_search_providers(struct krait_search *search, char *damage, size_t siz
         krait_provider_reset(search->options->rules[i].provider);
     }
     int rc = is_needed ? krait_kernel_raw_walk(search->trace, &walk, damage, size) : 0;
-    return rc ? rc : end_providers(search);
+    return rc ? rc : end_providers(search, last_ns);
 }

@@ -56,7 +56,7 @@ struct krait_interval_rule {
     bool is_of_steps;                /* of calls: each step of a coroutine, not the whole call */
     bool by_key;                     /* a row for each key, or for each value that the triggers' `by` names */
     struct krait_provider *provider; /* of states, in place of triggers: provider.h */
-    uint32_t segments;               /* of a pattern: 1 + the index of the rule that has its segments */
+    uint32_t told_by; /* of segments and calls: 1 + the index of the rule whose provider tells of them */
     const char *const *fields; /* of segments: the names of all that they may have, then NULL; NULL: none */
     bool is_of_many;           /* its file is for many traces, of which some rightly lack the key */
     bool is_hidden;            /* only for other rules that are within it */

@@ -330,7 +330,9 @@ static int tell_segment(struct krait_run *run, const struct krait_xml *segment)
     name_segment(run, segment, &name);
     add_fields(run, segment, &name);
     end_ns = end_ns < begin_ns ? KRAIT_MAX(now_ns, begin_ns) : end_ns;
-    return name.failed ? -ENOMEM : run->told->segment(run->told->ctx, name.data, name.len, begin_ns, end_ns);
+    return name.failed ? -ENOMEM
+                       : run->told->segment(run->told->ctx, run->provider->segments, name.data, name.len,
+                                            begin_ns, end_ns);
 }
 
 static int act(struct krait_run *run, const struct krait_xml *action)

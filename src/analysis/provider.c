@@ -32,6 +32,7 @@ void krait_provider_free(struct krait_provider *provider)
     krait_strtab_done(&provider->values);
     free(provider->states);
     free(provider->futures);
+    free(provider->calls);
     free(provider);
 }
 
@@ -69,20 +70,30 @@ static int tell(struct krait_run *run, const char *path, const char *value, bool
     return is_own ? 0 : run->told->state(run->told->ctx, run->t_ns, path, value, updates);
 }
 
-/* A call ends when its place on the stack has another state: a segment with the stack and its depth. */
-static int tell_call(struct krait_run *run, const char *path, const struct krait_state *state)
+static int tell_call_of(struct krait_run *run, uint32_t rule, const char *path,
+                        const struct krait_state *state)
 {
     KRAIT_AUTO_BUF fields = { 0 };
     const struct krait_provider *provider = run->provider;
-    if (!provider->calls || state->value == KRAIT_NO_ID || fnmatch(provider->calls, path, FNM_PATHNAME) != 0)
-        return 0;
     const char *depth = strrchr(path, '/'), *name = provider->values.texts[state->value];
     size_t stack = (size_t)(depth - path) - strlen(KRAIT_PROVIDER_CALLS);
     krait_buf_add(&fields, name, strlen(name) + 1);
     krait_buf_fmt(&fields, "stack%c%.*s%cdepth%c%s%c", 0, (int)stack, path, 0, 0, depth + 1, 0);
-    return fields.failed
-               ? -ENOMEM
-               : run->told->segment(run->told->ctx, fields.data, fields.len, state->since_ns, run->t_ns);
+    return fields.failed ? -ENOMEM
+                         : run->told->segment(run->told->ctx, rule, fields.data, fields.len, state->since_ns,
+                                              run->t_ns);
+}
+
+/* A call ends when its place on the stack has another state: a segment with the stack and its depth. */
+static int tell_call(struct krait_run *run, const char *path, const struct krait_state *state)
+{
+    const struct krait_provider *provider = run->provider;
+    int rc = 0;
+    for (uint32_t i = 0; i < provider->call_count && state->value != KRAIT_NO_ID && !rc; i++) {
+        if (fnmatch(provider->calls[i].glob, path, FNM_PATHNAME) == 0)
+            rc = tell_call_of(run, provider->calls[i].rule, path, state);
+    }
+    return rc;
 }
 
 /* value KRAIT_NO_ID: none. */
@@ -557,18 +568,18 @@ bool krait_provider_may(const struct krait_provider *provider, const char *event
     return false;
 }
 
-int krait_provider_end(struct krait_provider *provider, uint64_t until_ns,
+int krait_provider_end(struct krait_provider *provider, uint64_t until_ns, uint64_t last_ns,
                        const struct krait_provider_told *told)
 {
     struct krait_run run = { .provider = provider, .told = told };
-    return krait_provider_catch_up(&run, until_ns);
+    return krait_provider_catch_up(&run, until_ns, last_ns);
 }
 
 int krait_provider_event(struct krait_provider *provider, struct krait_trigger_event *said, uint64_t t_ns,
                          const struct krait_provider_told *told)
 {
     struct krait_run run = { .provider = provider, .said = said, .t_ns = t_ns, .told = told };
-    int rc = krait_provider_end(provider, t_ns, told);
+    int rc = krait_provider_end(provider, t_ns, t_ns, told);
     if (rc)
         return rc;
     if (provider->pattern)

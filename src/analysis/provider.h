@@ -36,16 +36,18 @@ struct krait_provider_told {
     /* An attribute is in another state; value NULL: in none. Only what differs is told, in order of time. `updates`: it
      * was so since its state began. */
     int (*state)(void *ctx, uint64_t t_ns, const char *attribute, const char *value, bool updates);
-    /* A segment of a pattern, or a call of a call stack. `fields` (n bytes) are its name, then names and values by turns,
-     * each with its NUL. */
-    int (*segment)(void *ctx, const char *fields, size_t n, uint64_t begin_ns, uint64_t end_ns);
+    /* A segment of a pattern, or a call of a call stack, for the rule of that index. `fields` (n bytes) are its name, then
+     * names and values by turns, each with its NUL. */
+    int (*segment)(void *ctx, uint32_t rule, const char *fields, size_t n, uint64_t begin_ns,
+                   uint64_t end_ns);
 };
 
 /* The next event, in order of time. Returns 0, what one of the functions returned, or -ENOMEM. */
 int krait_provider_event(struct krait_provider *provider, struct krait_trigger_event *said, uint64_t t_ns,
                          const struct krait_provider_told *told);
-/* No event follows: the changes that wait for a time until then are made. Returns the same. */
-int krait_provider_end(struct krait_provider *provider, uint64_t until_ns,
+/* No event follows: the changes that wait for a time until then are made, none later than at last_ns, the trace's end. Returns
+ * the same. */
+int krait_provider_end(struct krait_provider *provider, uint64_t until_ns, uint64_t last_ns,
                        const struct krait_provider_told *told);
 
 #endif

@@ -64,13 +64,13 @@ static int make(struct krait_run *run, const struct krait_future *future)
     return rc;
 }
 
-int krait_provider_catch_up(struct krait_run *run, uint64_t until_ns)
+int krait_provider_catch_up(struct krait_run *run, uint64_t until_ns, uint64_t last_ns)
 {
     struct krait_provider *provider = run->provider;
     int rc = 0;
     while (!rc && provider->future_count && provider->futures[0].t_ns <= until_ns) {
         struct krait_future future = take_first(provider);
-        run->t_ns = future.t_ns;
+        run->t_ns = KRAIT_MIN(future.t_ns, last_ns);
         rc = make(run, &future);
     }
     return rc;

@@ -35,7 +35,12 @@ struct krait_provider {
     } * states; /* by path */
     uint32_t state_cap;
     struct krait_pattern *pattern; /* NULL: it has handlers of events */
-    const char *calls; /* of a call stack: a glob of the attributes that have calls; NULL: it is none */
+    uint32_t segments;             /* of a pattern: the index of the rule that has its segments */
+    struct krait_provider_calls {
+        const char *glob; /* of the attributes that have calls */
+        uint32_t rule;    /* index: that has them */
+    } * calls;            /* of call stacks */
+    uint32_t call_count, call_cap;
     struct krait_future *futures; /* a heap, the next one first */
     uint32_t future_count, future_cap;
     uint64_t future_number;
@@ -66,7 +71,7 @@ int krait_provider_put(struct krait_run *run, struct krait_buf *path, const char
 /* Changes of a later time (provider_future.c): one more, `times` over; those that are due until then; none at all. */
 int krait_provider_later(struct krait_run *run, const struct krait_buf *path, struct krait_future future,
                          const char *value);
-int krait_provider_catch_up(struct krait_run *run, uint64_t until_ns);
+int krait_provider_catch_up(struct krait_run *run, uint64_t until_ns, uint64_t last_ns);
 void krait_provider_forget_later(struct krait_provider *provider);
 
 /* A line in rules->notes for what is left out; `what` and `value` tell which elements of this name. Returns false. */

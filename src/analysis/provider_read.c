@@ -5,6 +5,7 @@
 #include "analysis/pattern.h"
 #include "analysis/provider_own.h"
 
+#include "base/array.h"
 #include "base/fmt.h"
 
 #include <string.h>
@@ -545,7 +546,8 @@ static int add_segments(struct checker *c, struct krait_provider *provider, cons
         return -ENOMEM;
     rule->by_key = true;
     rule->fields = find_fields(c, provider->root);
-    c->rules->items[of_states].segments = c->rules->count;
+    rule->told_by = of_states + 1;
+    provider->segments = c->rules->count - 1;
     return rule->fields ? 0 : -ENOMEM;
 }
 
@@ -601,15 +603,13 @@ static int add_calls(struct checker *c, const struct krait_xml *callstack, const
     const char *calls = krait_provider_calls_glob(c->rules, group);
     if (!calls || krait_provider_calls_lane(c->rules, title, calls, states))
         return -ENOMEM;
-    if (c->rules->items[states].segments) /* these have the rows */
-        return 0;
     struct krait_interval_rule *rule = add_rule(c, KRAIT_RULE_PAIRS, *id ? id : "callstack", "");
-    if (!rule)
+    if (!rule || !KRAIT_GROW(provider->calls, provider->call_cap, provider->call_count + 1))
         return -ENOMEM;
     rule->by_key = rule->is_undrawn = true;
     rule->fields = fields;
-    provider->calls = calls;
-    c->rules->items[states].segments = c->rules->count;
+    rule->told_by = states + 1;
+    provider->calls[provider->call_count++] = (struct krait_provider_calls){ calls, c->rules->count - 1 };
     return 0;
 }
 

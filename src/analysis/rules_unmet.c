@@ -28,7 +28,7 @@ static void check_done(struct check *check)
 
 /* -- what is used -- */
 
-/* Rules that are shown, those that they are within, and the patterns whose segments they are. */
+/* Rules that are shown, those that they are within, and the providers that tell of their intervals. */
 static void find_used(struct check *check, bool (*is_shown)(const void *ctx, uint32_t rule), const void *ctx)
 {
     const struct krait_interval_rule *rules = check->rules->items;
@@ -37,8 +37,10 @@ static void find_used(struct check *check, bool (*is_shown)(const void *ctx, uin
         for (; at && !check->is_used[at - 1]; at = rules[at - 1].within)
             check->is_used[at - 1] = true;
     }
-    for (uint32_t i = 0; i < check->rules->count; i++)
-        check->is_used[i] |= rules[i].segments && check->is_used[rules[i].segments - 1];
+    for (uint32_t i = 0; i < check->rules->count; i++) {
+        if (rules[i].told_by && check->is_used[i])
+            check->is_used[rules[i].told_by - 1] = true;
+    }
 }
 
 /* -- whether the trace has it -- */

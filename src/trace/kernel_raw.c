@@ -151,11 +151,18 @@ static int take_event(struct raw *raw, struct krait_ctf_cursor *cursor, int *met
     return wanted ? raw->walk->take(raw->walk->ctx, &event) : 0;
 }
 
+static void see_last(const struct krait_raw_walk *walk, uint64_t t_ns)
+{
+    if (walk->last_ns)
+        *walk->last_ns = KRAIT_MAX(*walk->last_ns, KRAIT_MIN(t_ns, walk->range.to_ns));
+}
+
 static int take_events(struct raw *raw, struct krait_damage *damage)
 {
     struct krait_ctf_cursor *cursor;
     int rc = 0, met = 0;
     while (!rc && met != -ENOMEM && (cursor = krait_ctf_merge_next(raw->merge))) {
+        see_last(raw->walk, (uint64_t)KRAIT_MAX(cursor->ns, 0));
         if (cursor->ns >= 0 && (uint64_t)cursor->ns >= raw->walk->range.to_ns)
             return 0;
         rc = take_event(raw, cursor, &met);

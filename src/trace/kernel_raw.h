@@ -24,6 +24,7 @@ struct krait_raw_walk {
         void *ctx,
         const char *name); /* whether events of this name are handed out; asked once for each class */
     int (*take)(void *ctx, const struct krait_raw_event *event); /* what is not 0 ends the walk */
+    uint64_t *last_ns; /* NULL, or is raised to the last event's time; at most the range's end */
 };
 
 /* Hands out the events of all CPUs in the order of time. Returns 0 also where nothing was recorded in the kernel, what

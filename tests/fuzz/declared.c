@@ -10,7 +10,8 @@ static int ignore(void *ctx, uint64_t t_ns, const char *attribute, const char *v
     return 0;
 }
 
-static int ignore_segment(void *ctx, const char *fields, size_t n, uint64_t begin_ns, uint64_t end_ns)
+static int ignore_segment(void *ctx, uint32_t rule, const char *fields, size_t n, uint64_t begin_ns,
+                          uint64_t end_ns)
 {
     return 0;
 }
@@ -36,7 +37,7 @@ static void run(struct krait_rules *rules)
                 krait_provider_event(rule->provider, &said, n, &told);
         }
         if (rule->provider)
-            krait_provider_end(rule->provider, UINT64_MAX, &told);
+            krait_provider_end(rule->provider, UINT64_MAX, KRAIT_ARRAY_LEN(names), &told);
     }
     krait_buf_done(&said.text);
     krait_buf_done(&said.own);

@@ -291,8 +291,9 @@ def test_changes_come_in_the_future(tmp_path, states):
     def later(name, value, due):
         return f'<stateChange><stateAttribute type="constant" value="{name}"/><stateValue {value}/><futureTime type="eventField" value="{due}"/></stateChange>'
 
-    events = [event(0, "go", n=1, due=30_000), event(10, "go", n=2, due=20_000), event(20, "go", n=3, due=30_000), event(40, "go", n=4, due=35_000), event(50, "go", n=5, due=90_000), event(70, "end")]
-    changes = later("set", 'type="eventField" value="n"', "due") + later("same", 'type="eventField" value="n"', "missing") + later("stack", 'type="eventField" value="n" stack="push"', "due")
+    events = [event(0, "go", n=1, due=30_000), event(10, "go", n=2, due=20_000), event(20, "go", n=3, due=30_000), event(40, "go", n=4, due=35_000), event(50, "go", n=5, due=90_000), event(70, "end"), event(75, "unread")]
+    never = later("open", 'type="eventField" value="n"', "missing") + later("open", 'type="null"', "due").replace('type="eventField" value="due"', f'type="long" value="{2**63 - 1}"')
+    changes = never + later("set", 'type="eventField" value="n"', "due") + later("same", 'type="eventField" value="n"', "missing") + later("stack", 'type="eventField" value="n" stack="push"', "due")
     script = '<stateChange><stateAttribute type="constant" value="sum"/><stateValue type="eventName"/><futureTime type="script" value="now - 4"><stateValue id="now" type="eventField" value="timestamp"/></futureTime></stateChange>'
     script += script.replace('"sum"', '"plus"').replace("now - 4", "now + 4000 ;").replace('type="eventName"', 'type="eventField" value="n"')
     peek = '<stateChange><stateAttribute type="constant" value="top"/><stateValue type="query" stack="peek"><stateAttribute type="constant" value="stack"/></stateValue></stateChange>'
@@ -300,11 +301,12 @@ def test_changes_come_in_the_future(tmp_path, states):
     trace = kernel_made.write(tmp_path / "t", events, domain="ust")
     found, notes = states(trace, provider(f'<eventHandler eventName="go">{changes}{script}{peek}</eventHandler><eventHandler eventName="end">{empties}</eventHandler>'))
     assert notes == ""
-    assert sorted(found["set"]) == [("1", 30, 0), ("2", 20, 10), ("3", 30, 60)]  # two are due at 30: the older one first
+    assert sorted(found["set"]) == [("1", 30, 0), ("2", 20, 10), ("3", 30, 45)]  # two are due at 30: the older one first. At the trace's end, the last
+    assert found["open"] == [("1", 0, 10), ("2", 10, 10), ("3", 20, 20), ("4", 40, 10), ("5", 50, 25)]
     assert found["same"] == [("1", 0, 10), ("2", 10, 10), ("3", 20, 20), ("4", 40, 10)]
     assert found["plus"] == [("1", 4, 10), ("2", 14, 10), ("3", 24, 20), ("4", 44, 10)] and "sum" not in found
     assert found["top"] == [("2", 20, 20)]  # peek takes nothing away
-    assert found["stack/1"] == [("2", 20, 60)] and found["stack/4"] == [("4", 40, 40)]
+    assert found["stack/1"] == [("2", 20, 55)] and found["stack/4"] == [("4", 40, 35)]
 
 
 def test_call_stacks_are_calls_and_lanes(krait, tmp_path, view):  # noqa: F811
@@ -326,6 +328,10 @@ def test_call_stacks_are_calls_and_lanes(krait, tmp_path, view):  # noqa: F811
         with served(krait, trace, "-f", tmp_path / "own.xml") as link:
             tracks = [(t["threadName"], t["name"]) for t in ask(link, "trace")["tracks"] if t["of"] == "lane"]
         assert tracks == [("Stacks", f"own Threads/{place}") for place in ("1/CallStack/1", "1/CallStack/2", "1/CallStack/3", "2/CallStack/1")]
+    one = group.replace('"Stacks"', '"One"').replace('path="*"', 'path="2"')
+    (tmp_path / "own.xml").write_text(own.replace("</tmfxml>", "".join(f'<callstack id="{name}">{which}<analysis id="own"/></callstack>' for name, which in (("all", group), ("one", one))) + "</tmfxml>"))
+    rows = verb_json(krait, "intervals", trace, "-f", tmp_path / "own.xml", "--only", "all", "--only", "one")["rows"]
+    assert sorted((row["name"], row["key"], row["intervals"]) for row in rows if row["key"]) == [("all", "a", 2), ("all", "b", 2), ("one", "a", 1)]
     for text, why in [(f'<callstack id="c">{group}<analysis id="none"/></callstack>', "<callstack without an analysis>"), (f'<callstack id="c">{inner}</callstack>', "<callstack without a group>"), (f'<callstack id="c">{group}{group}{inner}</callstack>', "<callstackGroup that is not the first>")]:
         (tmp_path / "own.xml").write_text(f"<tmfxml>{text}</tmfxml>")
         done = subprocess.run([krait, "analyses", tmp_path / "own.xml"], capture_output=True, text=True)

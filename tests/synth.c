@@ -14,7 +14,7 @@
  *   TIME gilwait HOLDER      TIME giltake|gilswitch|gildrop
  *   TIME switch FROM TO      TIME mark TEXT [FIELDS]
  *   TIME spanbegin ID CODE CATEGORY [FIELDS]   TIME spanend ID [FIELDS]
- *   TIME args|result ID FIELDS               of the call of that function, which has just begun, or is about to end
+ *   TIME args|returned ID FIELDS             of the call of that function, which has just begun, or is about to end
  *   TIME counter CODE VALUE  TIME flow ID    TIME linkfrom|linkto ID
  *   TIME submit|start ID                     of work for executors
  *   task ID CODE NAME                        task:define in the definitions
@@ -306,7 +306,7 @@ static const struct {
     { "spanbegin", KRAIT_EVENT_span_begin },
     { "spanend", KRAIT_EVENT_span_end },
     { "args", KRAIT_EVENT_call_args },
-    { "result", KRAIT_EVENT_call_result },
+    { "returned", KRAIT_EVENT_call_result },
     { "counter", KRAIT_EVENT_user_counter },
     { "flow", KRAIT_EVENT_user_flow },
     { "submit", KRAIT_EVENT_work_submit },

@@ -235,7 +235,7 @@ def served(seed):
                     events.append((us, thread, "call", opened[-1][1], None))
             elif what == "end" and opened:
                 what, rid = opened.pop()
-                lines += [f'{us * 1000 - 300} result 1 {{"return":{(rid or 0) % 4}}}'] if rid is not None else []
+                lines += [f'{us * 1000 - 300} returned 1 {{"return":{(rid or 0) % 4}}}'] if rid is not None else []
                 lines.append(f"{us}us return")
                 if what == "serve":
                     events.append((us, thread, "return", rid, None if rid is None else rid % 4))

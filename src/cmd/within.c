@@ -195,7 +195,8 @@ static int find_declared(struct search *search, const char *key, struct krait_er
     struct krait_rules *rules = &search->declared;
     for (uint32_t i = 0; i < rules->count; i++)
         rules->items[i].is_hidden = i != search->named;
-    int rc = krait_rules_unmet(rules, search->trace, is_asked, &search->named, &rules->notes, err);
+    int rc = krait_tracks_find_kinds(search->trace, krait_intervals_kinds(rules->items, rules->count), err);
+    rc = rc ? rc : krait_rules_unmet(rules, search->trace, is_asked, &search->named, &rules->notes, err);
     rc = rc ? rc : find_all(search, rules->items, rules->count, err);
     if (rc)
         return rc;

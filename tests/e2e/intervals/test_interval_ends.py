@@ -296,6 +296,13 @@ def test_calls_are_ends_on_the_command_line(krait, declare, synth):
     assert {row["name"] for row in rows if row["intervals"]} == {"serve .. serve"} and {row["key"] for row in rows} >= {str(rid) for rid in range(10)}
 
 
+@pytest.mark.parametrize("verb", [["report", "--within", "a.3"], ["info"], ["view", "--svg", "-"], ["export", "--to", "perfetto", "-o", "out"]])
+def test_every_verb_knows_arguments_and_what_marks_have(krait, declare, synth, tmp_path, verb):
+    own = declare("[interval.a]\nstart = { call = 'serve' }\nstop = { message = 'sent' }\nkey = 'rid'\nby = 'rid'\n")
+    done = subprocess.run([krait, verb[0], synth(served(11)[0]), "-f", own, *verb[1:]], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "own.toml" not in done.stderr
+
+
 @pytest.mark.parametrize(
     "options, why",
     [

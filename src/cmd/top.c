@@ -79,6 +79,7 @@ static int find_processes(struct top *top, uint64_t now)
     bool none = top_process_count(&top->processes) == 0;
     if (now < top->find_ns)
         return 0;
+    top_processes_rest(&top->processes);
     int rc = top_processes_find(&top->processes, &top->sums, &top->err);
     note_program(top);
     top->find_ns = now + (none ? often : KRAIT_NS_PER_S);
@@ -96,6 +97,8 @@ static int take_sample(struct top *top)
                  (top->gil && !all ? KRAIT_READ_HOLDER : 0) | (top->kernel || all ? KRAIT_READ_WAITS : 0),
         .sleeping = sleeping,
         .others = !top->gil,
+        .now_ns = now,
+        .next_ns = top->due_ns < top->end_ns ? top->due_ns : 0,
     };
     int rc = find_processes(top, now);
     top_stacks_begin_round(&top->stacks, now);
@@ -347,8 +350,10 @@ static int show(struct top *top)
 static void wait_for_key(struct top *top, uint64_t until_ns)
 {
     int key = top_screen_wait(top->screen, until_ns, &top->quit);
-    if (key && !top->quit)
-        top_press(top, key);
+    if (!key || top->quit)
+        return;
+    top_processes_rest(&top->processes);
+    top_press(top, key);
 }
 
 /* The hand of the clock moves on between two tables, and rays appear. */

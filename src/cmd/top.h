@@ -33,6 +33,7 @@ struct top_process {
     pid_t pid;
     struct krait_remote *remote; /* NULL: not opened, or ended */
     struct krait_remote_stacks stacks;
+    uint64_t found_ns;    /* when its threads were looked for; 0: to be done */
     uint64_t cpu_ns;      /* CPU time that it had used at the last reading */
     uint64_t program;     /* hash of device and inode of the program that krait could not open */
     uint32_t tries;       /* how often krait tried to open that program */
@@ -68,12 +69,15 @@ struct top_reading {
     struct krait_sums *sums;
     struct top_stacks *stacks; /* NULL: not shown; else with KRAIT_READ_WAITS */
     uint32_t flags;            /* krait_remote_read */
-    bool sleeping, others; /* the sums are also of threads that do not run, and that do not hold the GIL */
+    bool sleeping, others;    /* the sums are also of threads that do not run, and that do not hold the GIL */
+    uint64_t now_ns, next_ns; /* of this reading and of the next; 0: something else comes before */
 };
 /* Adds to the sums by enum top_state with KRAIT_READ_WAITS. Returns 0 or -ENOMEM; if there is only one process, also the reason
  * why it can no longer be read. */
 int top_processes_read(struct top_processes *processes, const struct top_reading *reading,
                        struct krait_err *err);
+/* krait runs where it may, not on the CPU of a thread. */
+void top_processes_rest(struct top_processes *processes);
 /* The CPU time in ns that all processes have used since the last call. */
 uint64_t top_processes_cpu(struct top_processes *processes);
 /* The resident memory of all processes, in bytes. */

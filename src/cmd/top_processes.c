@@ -20,6 +20,7 @@ static int close_remote(struct top_process *process, struct krait_sums *sums)
     krait_remote_free(process->remote);
     process->remote = NULL;
     process->stacks.thread_count = 0;
+    process->found_ns = 0;
     return rc;
 }
 
@@ -279,6 +280,36 @@ static int add_all(struct top_process *process, const struct top_reading *readin
     return rc ? rc : add_to_sums(reading->sums, process, reading->flags & KRAIT_READ_WAITS);
 }
 
+/* Threads are looked for now and then, and when one was not there any more. Until then krait can stay on the CPU of a thread if
+ * there is one process alone. */
+static uint32_t flags_of(const struct top_processes *processes, struct top_process *process,
+                         const struct top_reading *reading)
+{
+    enum { FIND_NS = 50 * KRAIT_NS_PER_MS };
+    bool known = process->found_ns && reading->now_ns - process->found_ns < FIND_NS;
+    process->found_ns = known ? process->found_ns : reading->now_ns;
+    bool stays = processes->count == 1 && reading->next_ns && reading->next_ns - process->found_ns < FIND_NS;
+    return reading->flags | KRAIT_READ_COST | (known ? KRAIT_READ_KNOWN | KRAIT_READ_GIL : 0) |
+           (stays ? KRAIT_READ_STAY : 0);
+}
+
+/* A thread whose stack could not be read may have ended. */
+static void check_threads(struct top_process *process)
+{
+    for (uint32_t i = 0; i < process->stacks.thread_count && process->found_ns; i++)
+        process->found_ns = process->stacks.threads[i].failed ? 0 : process->found_ns;
+    if (!process->found_ns)
+        krait_still_leave(&process->remote->still);
+}
+
+void top_processes_rest(struct top_processes *processes)
+{
+    for (uint32_t i = 0; i < processes->count; i++) {
+        if (processes->items[i].remote)
+            krait_still_leave(&processes->items[i].remote->still);
+    }
+}
+
 int top_processes_read(struct top_processes *processes, const struct top_reading *reading,
                        struct krait_err *err)
 {
@@ -289,7 +320,8 @@ int top_processes_read(struct top_processes *processes, const struct top_reading
         if (!process->remote)
             continue;
         uint64_t held_ns = process->remote->held_ns;
-        last = krait_remote_read(process->remote, &process->stacks, reading->flags, err);
+        uint32_t flags = flags_of(processes, process, reading);
+        last = krait_remote_read(process->remote, &process->stacks, flags, err);
         processes->held_ns += process->remote->held_ns - held_ns;
         if (last) { /* others go on */
             bool executed = has_executed(process);
@@ -298,6 +330,7 @@ int top_processes_read(struct top_processes *processes, const struct top_reading
             continue;
         }
         read++;
+        check_threads(process);
         rc = add_all(process, reading);
     }
     if (rc)

@@ -13,6 +13,7 @@
 #include <time.h>
 
 enum { INTERPRETERS_MAX = 1024, THREADS_MAX = 65536, PTHREAD_BYTES = 1024 };
+enum { STAY_MOST = 8 }; /* to ask whether a thread has run takes 2 us; a move to another CPU, 30 */
 
 void krait_remote_stacks_done(struct krait_remote_stacks *stacks)
 {
@@ -68,22 +69,26 @@ static int read_thread(const struct krait_remote *remote, uint64_t interp, struc
     return rc == -EFAULT || (!rc && values[2] != interp) ? -EAGAIN : rc;
 }
 
-static int read_collects(const struct krait_remote *remote, uint64_t interp, bool *collects)
+static uint64_t find_gc(const struct krait_remote *remote, uint64_t interp)
 {
-    uint64_t gc =
-        (remote->layout.version->gc_in_runtime ? remote->runtime : interp) + remote->layout.at[KRAIT_AT_GC];
-    uint64_t flag = 0;
-    int rc = read_field(remote, gc, KRAIT_AT_GC_COLLECTING, &flag);
-    *collects |= (uint32_t)flag == 1;
+    uint64_t gc = remote->layout.version->gc_in_runtime ? remote->runtime : interp;
+    return gc + remote->layout.at[KRAIT_AT_GC] + remote->layout.at[KRAIT_AT_GC_COLLECTING];
+}
+
+static int read_collects(const struct krait_remote *remote, uint64_t gc, bool *collects)
+{
+    uint32_t flag = 0;
+    int rc = krait_memory_read(remote->pid, gc, &flag, sizeof(flag));
+    *collects |= flag == 1;
     return rc;
 }
 
 static int add_threads(const struct krait_remote *remote, struct krait_remote_stacks *stacks, uint64_t interp)
 {
-    uint64_t id = 0, state = 0, gil = 0;
+    uint64_t id = 0, state = 0, gil = 0, gc = find_gc(remote, interp);
     int rc = read_field(remote, interp, KRAIT_AT_INTERP_ID, &id);
     if (!rc)
-        rc = read_collects(remote, interp, &stacks->collects);
+        rc = read_collects(remote, gc, &stacks->collects);
     if (!rc)
         rc = find_gil(remote, interp, &gil);
     uint64_t holder = gil ? gil_holder(remote, gil) : 0;
@@ -91,13 +96,31 @@ static int add_threads(const struct krait_remote *remote, struct krait_remote_st
         rc = read_field(remote, interp, KRAIT_AT_INTERP_THREADS, &state);
     while (!rc && state && stacks->thread_count < THREADS_MAX) {
         struct krait_remote_thread thread = {
-            .addr = state, .interp = id, .gil = gil, .holds_gil = state == holder
+            .addr = state, .interp = id, .gil = gil, .gc = gc, .holds_gil = state == holder
         };
         rc = read_thread(remote, interp, &thread, &state);
         if (!KRAIT_GROW(stacks->threads, stacks->thread_cap, stacks->thread_count + 1))
             return -ENOMEM;
         if (!rc)
             stacks->threads[stacks->thread_count++] = thread;
+    }
+    return rc;
+}
+
+/* The same of threads that are known: those of one interpreter follow each other. */
+static int look_at_gil(const struct krait_remote *remote, struct krait_remote_stacks *stacks)
+{
+    uint64_t holder = 0, gil = 0;
+    int rc = 0;
+    stacks->collects = false;
+    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
+        struct krait_remote_thread *thread = &stacks->threads[i];
+        if (thread->gil != gil) {
+            gil = thread->gil;
+            holder = gil ? gil_holder(remote, gil) : 0;
+            rc = gil ? read_collects(remote, thread->gc, &stacks->collects) : 0;
+        }
+        thread->holds_gil = holder && thread->addr == holder;
     }
     return rc;
 }
@@ -377,6 +400,7 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
         thread->tid = 0; /* it has ended */
     thread->proved = !rc;
     thread->state = remote->still.state;
+    thread->runs = rc ? thread->runs : thread->state == 'R';
     thread->switches = rc || remote->still.from_status ? 0 : remote->still.count;
     if (rc && rc != -ENOMEM)
         rc = flags & KRAIT_READ_PROVED ? -EAGAIN : read_checked(remote, stacks, reader, thread);
@@ -417,6 +441,7 @@ static void keep_known(struct krait_remote_stacks *stacks, const struct krait_re
             if (old->addr != thread->addr || old->tid != thread->tid)
                 continue;
             thread->proved = old->proved;
+            thread->state = old->state;
             thread->switches = old->switches;
             thread->task = old->task;
             thread->places = old->places;
@@ -428,7 +453,7 @@ static void keep_known(struct krait_remote_stacks *stacks, const struct krait_re
 /* Which threads there are, and what the kernel says of them. */
 static int find_threads(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags)
 {
-    uint32_t count = flags & KRAIT_READ_AGAIN ? stacks->thread_count : 0;
+    uint32_t count = stacks->thread_count;
     KRAIT_AUTO_FREE struct krait_remote_thread *before = calloc(count + 1, sizeof(*before));
     if (!before)
         return -ENOMEM;
@@ -454,6 +479,51 @@ bool krait_remote_has_not_run(struct krait_remote *remote, const struct krait_re
            krait_still_count(&remote->still, remote->pid, thread->tid) == thread->switches;
 }
 
+/* Whether a thread's stack is to be read. A known one that rested when it was read last rests until it has run. */
+static bool is_wanted(struct krait_remote *remote, const struct krait_remote_thread *thread, uint32_t flags)
+{
+    if (flags & KRAIT_READ_HOLDER && !thread->holds_gil)
+        return false;
+    if (!(flags & KRAIT_READ_RUNNING) || !(flags & KRAIT_READ_KNOWN))
+        return thread->runs || !(flags & KRAIT_READ_RUNNING);
+    return thread->state == 'R' || !krait_remote_has_not_run(remote, thread);
+}
+
+/* Which threads are read: all are looked at before krait moves to the CPU of one of them. */
+static void choose(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags)
+{
+    for (uint32_t i = 0; i < stacks->thread_count; i++) {
+        struct krait_remote_thread *thread = &stacks->threads[i];
+        thread->same = flags & KRAIT_READ_AGAIN && krait_remote_has_not_run(remote, thread);
+        thread->wanted = !thread->same && is_wanted(remote, thread, flags);
+        thread->failed = false;
+        thread->count = 0;
+    }
+}
+
+static int read_wanted(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags)
+{
+    KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
+    bool counts = flags & KRAIT_READ_COST, held = false;
+    uint64_t since =
+        counts && !remote->still.moved ? krait_clock_ns(CLOCK_THREAD_CPUTIME_ID) : remote->until_ns;
+    int rc = 0;
+    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
+        struct krait_remote_thread *thread = &stacks->threads[i];
+        if (!thread->wanted)
+            continue;
+        rc = read_stack(remote, stacks, &reader, thread, flags);
+        held |= thread->state == 'R';
+        if (flags & KRAIT_READ_RUNNING && !thread->runs)
+            thread->count = 0;
+    }
+    if (!counts)
+        return rc;
+    remote->until_ns = krait_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    remote->held_ns += held && remote->still.moved ? remote->until_ns - since : 0;
+    return rc;
+}
+
 /* Threads without Python come and go at any time. */
 static void leave_out_ended(struct krait_remote_stacks *stacks)
 {
@@ -468,27 +538,17 @@ static void leave_out_ended(struct krait_remote_stacks *stacks)
 int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags,
                       struct krait_err *err)
 {
-    KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
     stacks->frame_count = stacks->coroutine_count = stacks->awaiter_count = 0;
-    int rc = flags & KRAIT_READ_KNOWN ? 0 : find_threads(remote, stacks, flags);
+    int rc = !(flags & KRAIT_READ_KNOWN) ? find_threads(remote, stacks, flags)
+             : flags & KRAIT_READ_GIL    ? look_at_gil(remote, stacks)
+                                         : 0;
     if (!rc && flags & KRAIT_READ_NATIVE)
         rc = krait_native_prepare(remote);
-    bool stays = flags & KRAIT_READ_STAY, held = false;
-    uint64_t before = stays ? 0 : krait_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
-        struct krait_remote_thread *thread = &stacks->threads[i];
-        bool wanted = (thread->runs || !(flags & KRAIT_READ_RUNNING)) &&
-                      (thread->holds_gil || !(flags & KRAIT_READ_HOLDER));
-        thread->same = flags & KRAIT_READ_AGAIN && krait_remote_has_not_run(remote, thread);
-        if (thread->same)
-            thread->count = 0;
-        else if (wanted)
-            rc = read_stack(remote, stacks, &reader, thread, flags);
-        held |= !thread->same && wanted && thread->state == 'R';
+    if (!rc) {
+        choose(remote, stacks, flags);
+        rc = read_wanted(remote, stacks, flags);
     }
-    if (!stays && held && remote->still.moved)
-        remote->held_ns += krait_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
-    if (!stays)
+    if (!(flags & KRAIT_READ_STAY) || stacks->thread_count > STAY_MOST)
         krait_still_leave(&remote->still);
     leave_out_ended(stacks);
     return rc ? krait_remote_refusal(remote->pid, rc, err) : 0;

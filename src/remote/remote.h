@@ -83,10 +83,12 @@ struct krait_remote_thread {
     pid_t tid;       /* the kernel's number; 0: not known */
     uint64_t interp; /* 0: the main interpreter */
     uint64_t gil;    /* address of its GIL; 0: not known */
+    uint64_t gc;     /* address of the flag that its interpreter's collector runs */
     bool holds_gil;
     bool runs;     /* on a CPU, or ready for one */
     bool failed;   /* its stack could not be read while it ran */
-    bool proved;   /* the thread did not run while its stack was read */
+    bool proved;   /* the thread did not run while its stack was read last */
+    bool wanted;   /* this call reads it */
     bool same;     /* with KRAIT_READ_AGAIN: it has not run since the last call, and has no frames here */
     char state;    /* if proved: its state just before the copy, as in proc(5) */
     bool gil_wait; /* with KRAIT_READ_WAITS, if proved: it waits for the GIL */
@@ -153,7 +155,8 @@ struct krait_remote {
     struct krait_map kernel; /* a name's hash -> struct krait_remote_code * of a function of the kernel */
     struct krait_arena arena;
     uint64_t tries;    /* copies of stacks */
-    uint64_t held_ns;  /* CPU time that krait took where threads would have run, without KRAIT_READ_STAY */
+    uint64_t held_ns;  /* with KRAIT_READ_COST: CPU time that krait took where threads would have run */
+    uint64_t until_ns; /* krait's own CPU time up to which that is counted */
     uint64_t failures; /* threads whose stack could not be read in KRAIT_TRIES_MAX copies */
 };
 
@@ -173,9 +176,12 @@ enum krait_read_flags {
     /* Also native frames, and threads without a Python state. Stops running threads for a moment. */
     KRAIT_READ_NATIVE = 1 << 7,
     KRAIT_READ_TASKS = 1 << 8, /* also the tasks of asyncio that threads run */
-    /* Stay on the CPU of the thread that was read last: the next call is soon, no other process is read before, and
-     * krait_still_leave comes at last. */
+    /* Stay on the CPU of the thread that was read last, unless there are many threads to look at: the next call is soon, no
+     * other process is read before, and krait_still_leave comes at last. */
     KRAIT_READ_STAY = 1 << 9,
+    KRAIT_READ_GIL =
+        1 << 10, /* with KRAIT_READ_KNOWN: also which threads hold the GIL, and whether a collector runs */
+    KRAIT_READ_COST = 1 << 11, /* count what it costs: held_ns */
 };
 
 /* Reads all threads that have a Python state. `stacks` is zeroed, or from an earlier call, whose frames this

@@ -348,9 +348,11 @@ static bool name_by_self(PyObject *code, PyObject *frame, const char *name, char
     PyObject *mro = self ? PyObject_GetAttrString((PyObject *)Py_TYPE(self), "__mro__") : NULL;
     bool found = false;
     for (Py_ssize_t i = 0; mro && !found && i < PyTuple_Size(mro); i++) {
+        char key[NAME_MAX_BYTES];
         PyObject *cls = PyTuple_GetItem(mro, i);
+        krait_text_in_class(cls, name, key, sizeof(key));
         PyObject *dict = PyObject_GetAttrString(cls, "__dict__");
-        PyObject *function = dict ? PyMapping_GetItemString(dict, name) : NULL;
+        PyObject *function = dict ? PyMapping_GetItemString(dict, key) : NULL;
         PyObject *its = function ? PyObject_GetAttrString(function, "__code__") : NULL;
         found = its == code;
         if (found) {

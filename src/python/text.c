@@ -2,6 +2,7 @@
 #include "python/text.h"
 
 #include "base/json.h"
+#include "python/codes.h"
 #include "python/compat/running.h"
 
 #include <string.h>
@@ -82,6 +83,17 @@ void krait_text_name(PyObject *str, char *text, size_t size)
     memcpy(text, s, n);
     text[n] = '\0';
     Py_DECREF(bytes);
+}
+
+void krait_text_in_class(PyObject *cls, const char *name, char *text, size_t size)
+{
+    char owner[256] = "";
+    size_t n = strlen(name);
+    bool is_private = strncmp(name, "__", 2) == 0 && (n < 4 || strcmp(name + n - 2, "__") != 0);
+    PyObject *its = is_private ? krait_type_attr(cls, "__name__") : NULL;
+    krait_text_name(its, owner, sizeof(owner));
+    Py_XDECREF(its);
+    snprintf(text, size, "%s%s%s", is_private ? "_" : "", owner + strspn(owner, "_"), name);
 }
 
 void krait_text_attr(PyObject *obj, const char *name, char *text, size_t size)

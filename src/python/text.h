@@ -57,6 +57,8 @@ bool krait_text_swallow(void);
 
 /* The fixed-size form, for names: "" for another object; cut without a word. */
 void krait_text_name(PyObject *str, char *text, size_t size);
+/* The name by which a class has its function `name`: it mangles private ones ("Private name mangling" in Python's reference). */
+void krait_text_in_class(PyObject *cls, const char *name, char *text, size_t size);
 void krait_text_attr(PyObject *obj, const char *name, char *text, size_t size);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/patch.h"
+#include "python/codes.h"
 #include "python/compat/running.h"
 #include "python/modules.h"
 
 #include <link.h>
+#include <string.h>
 
 /* Whether the loader left `address` writable: constant tables are not. */
 static int is_writable(struct dl_phdr_info *info, size_t size, void *address)
@@ -20,12 +22,33 @@ static int is_writable(struct dl_phdr_info *info, size_t size, void *address)
     return writable;
 }
 
+static PyMethodDef *def_of_function(PyObject *function)
+{
+    return function && PyCFunction_Check(function) ? krait_at(function, KRAIT_CFUNCTION_ML) : NULL;
+}
+
+static PyMethodDef *def_of_method(PyObject *module, const char *name)
+{
+    char owner[64];
+    const char *dot = strchr(name, '.');
+    snprintf(owner, sizeof(owner), "%.*s", (int)(dot - name), name);
+    PyObject *type = krait_module_item(module, owner);
+    bool is_type = type && Py_TYPE(type) == &PyType_Type;
+    PyObject *dict = is_type ? krait_type_attr(type, "__dict__") : NULL;
+    PyObject *method = dict ? PyMapping_GetItemString(dict, dot + 1) : NULL;
+    bool is_method = method && Py_TYPE(method) == krait_compat.method_descr_type;
+    PyMethodDef *def = is_method ? krait_at(method, KRAIT_METHOD_DESCR_DEF) : NULL;
+    Py_XDECREF(method);
+    Py_XDECREF(dict);
+    PyErr_Clear();
+    return def;
+}
+
 /* The function's definition, where it is as expected. */
 static PyMethodDef *find_def(PyObject *module, const struct krait_patch *patch)
 {
-    PyObject *function = krait_module_item(module, patch->name);
-    PyMethodDef *def =
-        function && PyCFunction_Check(function) ? krait_at(function, KRAIT_CFUNCTION_ML) : NULL;
+    PyMethodDef *def = strchr(patch->name, '.') ? def_of_method(module, patch->name)
+                                                : def_of_function(krait_module_item(module, patch->name));
     return def && def->ml_flags == patch->flags && dl_iterate_phdr(is_writable, def) ? def : NULL;
 }
 

@@ -17,7 +17,7 @@
 #include "python/compat/running.h"
 
 struct krait_patch {
-    const char *name;
+    const char *name;  /* of a function, or Type.method */
     PyCFunction ours;  /* the replacement, called in the same way */
     PyCFunction *real; /* the original, which `ours` calls */
     int flags;         /* how it is called: METH_... */

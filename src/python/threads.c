@@ -10,6 +10,7 @@
 #include "python/green_tasks.h"
 #include "python/modules.h"
 #include "python/tasks.h"
+#include "python/work_processes.h"
 #include "record/frames.h"
 
 #include <string.h>
@@ -744,19 +745,17 @@ static void seed_one(struct krait_interp *in, unsigned long ident, PyObject *fra
 void krait_threads_seed(struct krait_interp *in)
 {
     PyObject *frames = krait_compat.current_frames ? krait_compat.current_frames() : NULL;
-    if (!frames || !PyDict_Check(frames)) {
-        PyErr_Clear();
-        Py_XDECREF(frames);
-        return;
-    }
     PyObject *key, *frame;
     Py_ssize_t at = 0;
-    while (PyDict_Next(frames, &at, &key, &frame)) {
+    bool is_dict = frames && PyDict_Check(frames);
+    if (is_dict)
+        krait_work_look(in, frames);
+    while (is_dict && PyDict_Next(frames, &at, &key, &frame)) {
         unsigned long ident = PyLong_AsUnsignedLong(key);
         if (ident != (unsigned long)pthread_self())
             seed_one(in, ident, frame);
     }
-    Py_DECREF(frames);
+    Py_XDECREF(frames);
     PyErr_Clear();
 }
 

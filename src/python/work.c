@@ -270,10 +270,10 @@ static void put_work(struct krait_note *note, enum stage stage, const PyObject *
         krait_note_put(note, stages[stage].event, payload, krait_put_work_submit(payload, &event));
 }
 
-void krait_work_submitted(struct krait_interp *in, PyObject *result, bool is_shared)
+void krait_work_submitted(struct krait_interp *in, PyObject *result, bool is_items)
 {
     struct krait_note note;
-    if (krait_note_begin(&note, in, krait_moment_now()) && (!is_shared || krait_work_id_of_result(result)))
+    if (krait_note_begin(&note, in, krait_moment_now()) && (!is_items || krait_work_id_of_result(result)))
         put_work(&note, MADE, result, result);
     krait_note_end(&note);
 }

@@ -8,6 +8,7 @@
 #include "python/notes.h"
 #include "python/patch.h"
 #include "python/tasks_inside.h"
+#include "python/text.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,14 +16,21 @@
 #define EXECUTOR "concurrent.futures.process"
 #define POOL     "multiprocessing.pool"
 
-bool krait_work_is_called_by(const char *module, const char *class, const char *name)
+/* `frame` may be NULL. */
+static bool runs(PyObject *frame, const char *module, const char *class, const char *name)
 {
-    PyObject *frame = (PyObject *)PyEval_GetFrame(), *caller = frame ? krait_frame_back(frame) : NULL;
-    PyObject *code = caller ? krait_frame_code(caller) : NULL;
+    PyObject *code = frame ? krait_frame_code(frame) : NULL;
     PyObject *wanted = code ? krait_tasks_code(krait_module(module), class, name, NULL) : NULL;
     bool is_it = code && code == wanted;
     Py_XDECREF(wanted);
     Py_XDECREF(code);
+    return is_it;
+}
+
+bool krait_work_is_called_by(const char *module, const char *class, const char *name)
+{
+    PyObject *frame = (PyObject *)PyEval_GetFrame(), *caller = frame ? krait_frame_back(frame) : NULL;
+    bool is_it = runs(caller, module, class, name);
     Py_XDECREF(caller);
     return is_it;
 }
@@ -50,6 +58,11 @@ static uint64_t pipe_of(PyObject *queue)
     return fd >= 0 && fstat((int)fd, &is) == 0 && S_ISFIFO(is.st_mode) ? is.st_ino : 0;
 }
 
+static bool is_of_threads(PyObject *queue)
+{
+    return (PyObject *)Py_TYPE(queue) == krait_module_item(krait_module("_queue"), "SimpleQueue");
+}
+
 uint64_t krait_work_id_submitted(void)
 {
     if (!krait_work_is_called_by(EXECUTOR, "ProcessPoolExecutor", "submit"))
@@ -68,7 +81,10 @@ uint64_t krait_work_id_of_result(PyObject *result)
 {
     PyObject *pool = krait_args_plain_attr(result, "_pool");
     PyObject *queue = pool ? krait_args_plain_attr(pool, "_inqueue") : NULL;
-    uint64_t id = queue ? krait_work_shared_id(pipe_of(queue), number_of(result, "_job")) : 0;
+    long number = number_of(result, "_job");
+    uint64_t id = !queue                 ? 0
+                  : is_of_threads(queue) ? krait_work_numbered_id(number)
+                                         : krait_work_shared_id(pipe_of(queue), number);
     Py_XDECREF(queue);
     Py_XDECREF(pool);
     return id;
@@ -77,14 +93,14 @@ uint64_t krait_work_id_of_result(PyObject *result)
 /* ---- pools: their numbers are those of a counter, which is known when __init__ has asked it ---- */
 
 static PyObject *submit(PyObject *function, PyObject *const *args, size_t nargs, PyObject *names,
-                        bool is_shared)
+                        bool is_items)
 {
     PyObject *self = KRAIT_NARGS(nargs) ? args[0] : NULL;
     Py_XINCREF(self); /* an argument that the call may take */
     PyObject *result = krait_call_original(function, args, nargs, names);
     struct krait_interp *in = result && self ? krait_agent_interp() : NULL;
     if (in && krait_agent_records(in) && !krait_note_is_open())
-        krait_work_submitted(in, self, is_shared);
+        krait_work_submitted(in, self, is_items);
     Py_XDECREF(self);
     return result;
 }
@@ -130,9 +146,11 @@ static struct {
     const void *queue; /* its address alone */
     pid_t server;      /* a child of it may take from another queue, unseen */
 } served;
-static PyCFunction real_loads;
+static PyCFunction real_loads, real_get;
 
 typedef PyObject *fastcall_names_fn(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+typedef PyObject *method_fn(PyObject *self, PyTypeObject *class, PyObject *const *args, size_t nargs,
+                            PyObject *names);
 
 /* Whether the worker has called get() of its queue, which has called the function of C that runs. */
 static bool is_taken(const char *module, const char *worker)
@@ -153,15 +171,26 @@ static uint64_t id_of_call(PyObject *item)
                : 0;
 }
 
-/* (job, i, function, arguments, keywords), the i-th part of a job; the first one starts it. */
-static uint64_t id_of_task(PyObject *task)
+/* The number of the job in (job, i, function, arguments, keywords), its i-th part; the first one starts it. -1: it does not. */
+static long job_begun(PyObject *task)
 {
     PyObject *job = PyTuple_GetItem(task, 0), *part = PyTuple_GetItem(task, 1);
-    if (!PyLong_CheckExact(job) || !PyLong_CheckExact(part) || !is_taken(POOL, "worker"))
-        return 0;
+    if (!PyLong_CheckExact(job) || !PyLong_CheckExact(part))
+        return -1;
     long number = PyLong_AsLong(part) == 0 ? PyLong_AsLong(job) : -1;
     PyErr_Clear();
-    return krait_work_shared_id(served.pipe, number);
+    return number;
+}
+
+static uint64_t id_of_task(PyObject *task)
+{
+    return is_taken(POOL, "worker") ? krait_work_shared_id(served.pipe, job_begun(task)) : 0;
+}
+
+static uint64_t id_of_task_of_thread(PyObject *task)
+{
+    return runs((PyObject *)PyEval_GetFrame(), POOL, NULL, "worker") ? krait_work_numbered_id(job_begun(task))
+                                                                     : 0;
 }
 
 static bool is_task(const PyObject *obj)
@@ -174,13 +203,12 @@ static bool is_call(const PyObject *obj)
     return (PyObject *)Py_TYPE(obj) == krait_module_item(krait_module(EXECUTOR), "_CallItem");
 }
 
-static void put_start(struct krait_interp *in, PyObject *obj)
+static void put_start(struct krait_interp *in, PyObject *obj, uint64_t (*id)(PyObject *obj))
 {
     struct krait_note note;
     if (krait_note_begin(&note, in, krait_moment_now())) {
         uint8_t payload[KRAIT_BYTES_work_start];
-        const struct krait_payload_work_start event = { .id = is_task(obj) ? id_of_task(obj)
-                                                                           : id_of_call(obj) };
+        const struct krait_payload_work_start event = { .id = id(obj) };
         if (event.id)
             krait_note_put(&note, KRAIT_EVENT_work_start, payload, krait_put_work_start(payload, &event));
     }
@@ -191,24 +219,123 @@ static PyObject *on_loads(PyObject *module, PyObject *const *args, Py_ssize_t na
 {
     PyObject *result = ((fastcall_names_fn *)(void (*)(void))real_loads)(module, args, nargs, names);
     struct krait_interp *in = served.pipe && result ? krait_agent_interp() : NULL;
-    if (in && krait_agent_records(in) && !krait_note_is_open() && served.server == getpid() &&
-        (is_task(result) || is_call(result)))
-        put_start(in, result);
+    if (in && krait_agent_records(in) && krait_agent.tasks && !krait_note_is_open() &&
+        served.server == getpid() && (is_task(result) || is_call(result)))
+        put_start(in, result, is_task(result) ? id_of_task : id_of_call);
     return result;
 }
 
-void krait_work_serve(PyObject *queue)
+/* A thread has taken something out of a queue.SimpleQueue. */
+static PyObject *on_got(PyObject *item)
+{
+    struct krait_interp *in = item && is_task(item) ? krait_agent_interp() : NULL;
+    if (in && krait_agent_records(in) && !krait_note_is_open() && krait_work_sees_pools(in))
+        put_start(in, item, id_of_task_of_thread);
+    return item;
+}
+
+static PyObject *on_get(PyObject *queue, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
+{
+    return on_got(((fastcall_names_fn *)(void (*)(void))real_get)(queue, args, nargs, names));
+}
+
+static PyObject *on_get_by_class(PyObject *queue, PyTypeObject *class, PyObject *const *args, size_t nargs,
+                                 PyObject *names)
+{
+    return on_got(((method_fn *)(void (*)(void))real_get)(queue, class, args, nargs, names));
+}
+
+/* METH_METHOD: from 3.10 on. */
+static void see_threads(void)
+{
+    enum { FLAGS = KRAIT_METH_FASTCALL | METH_KEYWORDS, METHOD = 0x200 };
+    static const struct krait_patch patches[] = {
+        { "SimpleQueue.get", (PyCFunction)(void (*)(void))on_get, &real_get, FLAGS },
+        { "SimpleQueue.get", (PyCFunction)(void (*)(void))on_get_by_class, &real_get, FLAGS | METHOD },
+    };
+    PyObject *module = krait_module("_queue");
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(patches) && module && !real_get; i++)
+        krait_patch(module, &patches[i], 1);
+}
+
+static void see_processes(PyObject *queue)
 {
     static const struct krait_patch patches[] = {
         { "loads", (PyCFunction)(void (*)(void))on_loads, &real_loads, KRAIT_METH_FASTCALL | METH_KEYWORDS },
     };
     PyObject *module = krait_module("_pickle");
     uint64_t pipe = pipe_of(queue);
-    if (!pipe) /* the threads of a ThreadPool run the same function */
+    if (!pipe)
         return;
     served.pipe = pipe;
     served.queue = queue;
     served.server = getpid();
     if (module && !real_loads)
         krait_patch(module, patches, KRAIT_ARRAY_LEN(patches));
+}
+
+void krait_work_serve(PyObject *queue)
+{
+    if (is_of_threads(queue))
+        see_threads();
+    else
+        see_processes(queue);
+}
+
+/* ---- what is there when the recording begins ---- */
+
+static const struct {
+    const char *module, *name, *queue;
+} workers[] = {
+    { EXECUTOR, "_process_worker", "call_queue" },
+    { POOL, "worker", "inqueue" },
+};
+
+/* Whether the recording has such a function. */
+static bool takes(const struct krait_interp *in, const char *module, const char *class, const char *name)
+{
+    char file[1024] = "", whole[64];
+    PyObject *code = krait_tasks_code(krait_module(module), class, name, NULL);
+    if (!code)
+        return false;
+    krait_text_attr(code, "co_filename", file, sizeof(file));
+    Py_DECREF(code);
+    snprintf(whole, sizeof(whole), "%s%s%s", class ? class : "", class ? "." : "", name);
+    return krait_filters_take(in->agent, module, whole, file);
+}
+
+static void serve_by(PyObject *frame, const char *name)
+{
+    PyObject *queue = krait_args_frame_local(frame, name);
+    if (queue)
+        krait_work_serve(queue);
+    Py_XDECREF(queue);
+    PyErr_Clear();
+}
+
+static void look_at(const struct krait_interp *in, PyObject *frame)
+{
+    Py_INCREF(frame);
+    while (frame) {
+        for (size_t i = 0; i < KRAIT_ARRAY_LEN(workers); i++) {
+            if (runs(frame, workers[i].module, NULL, workers[i].name) &&
+                takes(in, workers[i].module, NULL, workers[i].name))
+                serve_by(frame, workers[i].queue);
+        }
+        PyObject *back = krait_frame_back(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+}
+
+void krait_work_look(struct krait_interp *in, PyObject *frames)
+{
+    bool may_be = in->agent->tasks && (krait_module(POOL) || krait_module(EXECUTOR));
+    PyObject *key, *frame;
+    Py_ssize_t at = 0;
+    if (may_be && takes(in, POOL, "Pool", "__init__"))
+        krait_work_see_pools(in);
+    while (may_be && PyDict_Next(frames, &at, &key, &frame))
+        look_at(in, frame);
+    PyErr_Clear();
 }

@@ -9,6 +9,8 @@
  *   ApplyResult.__init__, at its end                       the pool's _inqueue, its _job
  *   worker ── SimpleQueue.get ── pickle.loads              its inqueue, the tuple's first item
  *
+ * The threads of multiprocessing's ThreadPool run the same worker(), whose inqueue is a queue.SimpleQueue of C.
+ *
  * Source: Lib/concurrent/futures/process.py, Lib/multiprocessing/pool.py.
  */
 #ifndef KRAIT_PYTHON_WORK_PROCESSES_H
@@ -28,10 +30,13 @@ void krait_work_serve(PyObject *queue);
 
 /* From now on, krait_work_submitted is called for what pools submit: by then it has its number. */
 void krait_work_see_pools(struct krait_interp *in);
+/* The recording begins: sees pools that are there already, and their workers, and executors', in a dict of all threads' innermost
+ * frames. */
+void krait_work_look(struct krait_interp *in, PyObject *frames);
 bool krait_work_sees_pools(const struct krait_interp *in);
 void krait_work_end(struct krait_interp *in);
-/* A pool has submitted work: work.c. `is_shared`: it is nothing unless its id is shared. */
-void krait_work_submitted(struct krait_interp *in, PyObject *result, bool is_shared);
+/* A pool has submitted work: work.c. `is_items`: of imap, which has no start without the id of krait_work_id_of_result. */
+void krait_work_submitted(struct krait_interp *in, PyObject *result, bool is_items);
 
 /* Whether that function has called the innermost one. */
 bool krait_work_is_called_by(const char *module, const char *class, const char *name);

@@ -12,6 +12,7 @@ from attached import CHILD, are_recorded, attach, has  # noqa: F401  (attach: a 
 from package import PACKAGE
 from recording import Recording
 from running import wait_for
+from works import STAGES, by_id
 
 # What is below `begins` is there before the recording; the files `fork` and `spawn` ask for one more of each.
 FAMILY = """
@@ -170,6 +171,36 @@ print(family.summary)
     assert done.returncode == 0 and "kill -CONT" in done.stdout, done.stderr
     assert sorted(called(tmp_path / "trace")) == sorted(family.recorded)
     finish(family, tmp_path)
+
+
+WORKERS = """
+import json, multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.pool import ThreadPool
+if __name__ == "__main__":
+    context = multiprocessing.get_context("fork")
+    with context.Pool(1) as pool, ProcessPoolExecutor(1, mp_context=context) as executor, ThreadPool(1) as threads:
+        def work(): return pool.apply(os.getpid), executor.submit(os.getpid).result(), threads.apply(os.getpid)
+        print(os.getpid(), json.dumps(work()), flush=True)
+        while not os.path.exists("stop"):
+            work()
+            time.sleep(0.001)
+        for i in range(3): work()
+"""
+
+
+@pytest.mark.few_pythons
+def test_workers_that_wait_for_work_are_seen_to_start_it(programs, attach, python, tmp_path):
+    app = programs.start(python, WORKERS)
+    pids = json.loads(app.ready)
+    krait, folder = attach(app.pid, "--children")
+    wait_for(lambda: are_recorded(folder, pids), "the recording of each")
+    (tmp_path / "stop").touch()
+    said = krait.communicate(timeout=60)[1]
+    assert krait.returncode == 0, said
+    works = by_id(Recording(folder)).values()
+    starters = [dict(stages)["work:start"] for stages in works if [stage for stage, _ in stages] == STAGES]
+    assert len(set(starters)) == 3 and {*pids[:2]} < {*starters} and app.pid not in starters
 
 
 @pytest.mark.parametrize(

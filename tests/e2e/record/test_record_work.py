@@ -2,13 +2,16 @@
 """Work that is handed to executors: when it was submitted, begun, done, and its result taken; as arrows and as intervals."""
 
 import json
-from collections import defaultdict
+import os
 
 import pytest
 
 from conftest import BUILD
 from exported import export  # noqa: F401  (a fixture)
+from package import PACKAGE
+from recording import Recording
 from trace_processor import ask
+from works import STAGES, by_id
 
 PROGRAM = """
     import asyncio
@@ -25,14 +28,6 @@ PROGRAM = """
         pool.submit(work, 8)
     assert asyncio.run(main()) == 7
 """
-STAGES = ["work:submit", "work:start", "work:done", "work:result"]
-
-
-def by_id(run):
-    found = defaultdict(list)
-    for note in run.notes(*STAGES):
-        found[note["id"]].append((note["event"], note["tid"]))
-    return found
 
 
 @pytest.mark.few_pythons
@@ -219,11 +214,36 @@ BY_POOLS = """
 
 @pytest.mark.few_pythons
 def test_pools_of_multiprocessing_are_followed(record, python):
-    works = by_id(record.text(python, BY_POOLS))
+    run = record.text(python, BY_POOLS)
+    works = list(by_id(run).values())
     late, empty, one_by_one = STAGES[:3], ["work:submit", "work:result"], STAGES[:2]
-    of_processes = [STAGES, STAGES, late, empty, one_by_one]
-    of_threads = [[s for s in stages if s != "work:start"] for stages in of_processes[:-1]]
-    assert [[s for s, _ in stages] for stages in works.values()] == of_processes + of_threads
+    assert [[s for s, _ in stages] for stages in works] == [STAGES, STAGES, late, empty, one_by_one] * 2
+    assert run.main.pid not in [tid for stages in works for stage, tid in stages if stage == "work:start"]
+
+
+AGAIN = """
+    import os, sys
+    from multiprocessing import get_context
+    from multiprocessing.pool import ThreadPool
+    import krait
+    if __name__ == "__main__":
+        with get_context("fork").Pool(1, maxtasksperchild=2) as pool, ThreadPool(1) as threads:
+            with krait.recording(sys.argv[1] + "1"):
+                pool.apply(os.getpid)
+                threads.apply(os.getpid)
+            with krait.recording(sys.argv[1] + "2"):
+                for _ in range(2): pool.apply(os.getpid)  # by the process that was there, then by another one
+                threads.apply(os.getpid)
+"""
+
+
+@pytest.mark.few_pythons
+def test_a_pool_is_followed_in_a_recording_that_begins_later(record, python, tmp_path):
+    ended = python.run(record.script(AGAIN), tmp_path / "trace", env={**os.environ, **PACKAGE}, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    unseen = [stage for stage in STAGES if stage != "work:start"]
+    stages = [[s for s, _ in stages] for stages in by_id(Recording(tmp_path / "trace2")).values()]
+    assert stages == [unseen, STAGES, STAGES]
 
 
 def test_work_is_left_out_with_the_tasks_or_the_functions(record, any_python):

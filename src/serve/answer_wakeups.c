@@ -14,6 +14,7 @@
 #include <string.h>
 
 enum { WAKEUPS = 2000, WAKEUPS_MAX = 20000 };
+enum { LONG_NS = 100 * 1000 * 1000 }; /* wakeups of the kernel that take longer are cut */
 
 struct wakeups {
     const struct krait_serving *serving;
@@ -112,8 +113,9 @@ static int add_wakeups(void *ctx, const struct krait_track *track, const struct 
     struct wakeups *w = ctx;
     const struct krait_track *tracks = w->serving->trace->tracks;
     for (uint32_t i = 0; i < batch->n; i++) {
+        bool is_in = batch->end_ns[i] >= w->within.from_ns && batch->t_ns[i] < w->within.to_ns;
         bool is_wanted =
-            !w->of || is_same_thread(w->of, track) || is_same_thread(w->of, &tracks[batch->to[i]]);
+            is_in && (!w->of || is_same_thread(w->of, track) || is_same_thread(w->of, &tracks[batch->to[i]]));
         int rc = is_wanted ? put_wakeup(w, (uint32_t)(track - tracks), batch->t_ns[i], batch->to[i],
                                         batch->end_ns[i])
                            : 0;
@@ -123,7 +125,7 @@ static int add_wakeups(void *ctx, const struct krait_track *track, const struct 
     return 0;
 }
 
-/* Flows are not read here, because a walk cuts them at the range. */
+/* A walk cuts wakeups at its range, so it begins earlier and ends later. Flows take any time; they are not read here. */
 static int walk_wakeups(struct wakeups *w)
 {
     const struct krait_trace *trace = w->serving->trace;
@@ -138,8 +140,10 @@ static int walk_wakeups(struct wakeups *w)
     }
     if (!count || w->within.from_ns >= w->within.to_ns)
         return 0;
+    const struct krait_range walked = { w->within.from_ns - KRAIT_MIN(w->within.from_ns, (uint64_t)LONG_NS),
+                                        w->within.to_ns + LONG_NS };
     krait_view_lock(w->serving->view);
-    int rc = krait_tracks_walk(trace, tracks, count, w->within, add_wakeups, w, NULL, 0);
+    int rc = krait_tracks_walk(trace, tracks, count, walked, add_wakeups, w, NULL, 0);
     krait_view_unlock(w->serving->view);
     return rc;
 }
@@ -194,7 +198,7 @@ static int add_states(struct wakeups *w)
     const struct krait_serving *serving = w->serving;
     const struct krait_range since = { w->within.from_ns - serving->origin_ns,
                                        w->within.to_ns - serving->origin_ns };
-    int rc = find_tasks(w);
+    int rc = 0;
     for (uint32_t i = 0; i < serving->trace->task_count && !rc && since.from_ns < since.to_ns; i++) {
         w->track = w->tracks[i];
         if (w->track != KRAIT_NO_ID && serving->trace->tracks[w->track].process == w->of->process)
@@ -262,8 +266,10 @@ int krait_answer_wakeups(struct krait_serving *serving, const struct krait_reque
     if (rc)
         return rc;
     find_ranges(&w, request);
-    rc = w.of && w.of->of == KRAIT_OF_TASK ? add_states(&w) : walk_wakeups(&w);
+    bool is_task = w.of && w.of->of == KRAIT_OF_TASK;
+    rc = is_task ? find_tasks(&w) : 0;
     rc = rc ? rc : add_flows(&w);
+    rc = rc ? rc : is_task ? add_states(&w) : walk_wakeups(&w);
     put_answer(&w, out);
     return rc == -EAGAIN ? krait_err_set(err, rc, "the index is still being built")
            : rc          ? krait_err_set(err, rc, "out of memory")

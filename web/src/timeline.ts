@@ -689,7 +689,7 @@ export class Timeline {
     return ask<Call>('next', { track: track.id, at, depth: 0, forward: 1 }).then((call) => readCall(call, track.id)).catch(() => null);
   }
 
-  private async goTo({ machine }: Track, tid: number, at: bigint): Promise<string | void> {
+  async goTo({ machine }: Track, tid: number, at: bigint): Promise<string | void> {
     const found = await doneBy(this.api.fetchTile, this.trace, tid, at, machine);
     return found ? this.go(found) : `thread ${tid} has no lane`;
   }

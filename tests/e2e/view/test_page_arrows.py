@@ -88,8 +88,7 @@ def test_a_selected_call_has_the_arrows_of_its_work_and_no_others(krait, chromiu
         assert drawn(5, 480_000, 510_000) == one  # reads its result
         assert drawn(5, 600_000, 800_000) == []  # what others do meanwhile is not its work
         assert drawn(6, 0, 1_000_000) == sorted([*one, *two])
-        page.page.evaluate("() => krait.context.timeline.overlay.wakeups = []")
-        page.page.evaluate("() => krait.context.store.setRange(300000n, 150000)")
+        page.page.evaluate("([at]) => krait.context.store.setRange(BigInt(at), 150000)", [300_000])
         page.press("Shift")
         assert sorted(page.page.evaluate(DRAWN)) == [two[0], one[1]]  # those that are on the screen
         down, up = sorted(page.page.evaluate("() => window.arrows.slice(-2)"))
@@ -99,6 +98,21 @@ def test_a_selected_call_has_the_arrows_of_its_work_and_no_others(krait, chromiu
         })""")
         assert down[0] < 0 and (down[1], down[3]) == (upper[1], lower[0])  # from below the marks of the upper lane, to above those of the lower one
         assert (up[1], up[3]) == (lower[0], upper[1])
+
+
+def test_the_details_of_a_call_lead_to_the_other_ends_of_its_work(krait, chromium, synth):
+    with opened(krait, chromium, synth(WORK), "#r=0,1000000;p=details") as page:
+        calls = {t["number"]: t["id"] for t in page.page.evaluate("() => krait.context.trace.tracks") if t["kind"] == "calls"}
+        page.page.evaluate(SELECT, [calls[6], 0, 1_000_000])
+        page.press("Shift")
+        rows = page.page.locator(".flows tbody tr")
+        first, *_, last = ([cell.inner_text() for cell in row.locator("td").all()] for row in rows.all())
+        assert rows.count() == 4
+        assert first == ["90.00 us", "MainThread 5 at 0.000010000 s", "worker 6 at 0.000100000 s"]
+        assert last == ["200.0 us", "worker 6 at 0.000700000 s", "MainThread 5 at 0.000900000 s"]
+        rows.first.get_by_role("button", name="MainThread 5").click()
+        page.press("Shift")
+        assert page.page.evaluate("() => krait.context.store.detail.track") == calls[5]
 
 
 TASKS = """
@@ -172,3 +186,16 @@ def test_arrows_of_recordings_side_by_side_are_at_the_times_of_their_lanes(krait
         assert abs(x - 170 / 300) < 0.01
         assert page.errors == []
         page.page.close()
+
+
+def test_a_flow_on_its_way_does_not_end_a_wait(krait, chromium, both):
+    """7 passes something on, and 5 takes it later; 6 wakes 5 meanwhile."""
+    calls = "process 5 python3\ncode 1 python app main app.py 1\n" + "".join(f"thread {tid} T{tid}\n0us call 1\n{flow}300us return\n" for tid, flow in ((5, "250us flow 7\n"), (6, ""), (7, "10us flow 7\n")))
+    events = [switch(0, 0, 7), switch(50, 7, 5, state=1), switch(100, 5, 6, state=1), wake(150, 5), switch(170, 6, 5, state=1), switch(300, 5, 0)]
+    with opened(krait, chromium, both(calls, events), "#r=0,300000;p=details") as page:
+        states = {t["number"]: t["id"] for t in page.page.evaluate("() => krait.context.trace.tracks") if (t["of"], t["kind"]) == ("thread", "states") and t["name"] != "GIL"}
+        page.page.evaluate(SELECT, [states[5], 100_000, 150_000])
+        page.press("Shift")
+        assert [7, 10_000, 5, 250_000] not in page.page.evaluate(DRAWN) and [6, 150_000, 5, 170_000] in page.page.evaluate(DRAWN)
+        page.press("[")
+        assert page.page.evaluate("() => krait.context.trace.tracks[krait.context.store.detail.track].number") == 6

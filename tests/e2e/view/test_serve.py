@@ -282,6 +282,10 @@ def test_wakeups_lead_from_waker_to_woken(serve, both):
     assert pairs == [(6, 490_000, 5, 495_000)]
     track = next(t["id"] for t in tracks if t["kind"] == "calls")
     assert server.api("wakeups", track=track)["wakeups"] == found
+    for begin, end in (480_000, 490_000), (491_000, 494_000), (495_000, 600_000), (496_000, 600_000):
+        wanted = found if begin <= 495_000 else []  # whole, if they touch the selected time
+        assert server.api("wakeups", track=track, begin=begin, end=end)["wakeups"] == wanted
+        assert server.api("wakeups", **{"track": track, "from": begin, "until": end + 1})["wakeups"] == wanted
     assert server.api("wakeups", limit=0) == {"columns": ["track", "at", "to", "until"], "wakeups": [], "more": 1}
 
 

@@ -3,13 +3,14 @@
 
 import { ApiError, ask, readCall } from '../api';
 import { button, el, shortTable } from '../dom';
-import { Segment, askWakeups } from '../overlay';
+import { Segment, Wakeup, askWakeups } from '../overlay';
 import { Call, clip, isBlaming, isLosses, label, place, returned, stateWords, stepWords } from '../model';
 import { palette, wallRole } from '../palette';
 import { Context, Panel } from '../panel';
 import { sourceOf } from './source';
 import { spanAt } from '../spans';
 import { tiesOf } from '../tasks';
+import { trackName } from '../threads';
 import { count, counted, duration, momentText, share } from '../time';
 import { isDark } from '../timeline';
 
@@ -17,7 +18,7 @@ interface Wait { state: string; syscall: string; by: string; tid: number; count:
 interface Cut { off: boolean; events: number; begin: bigint; end: bigint; ns: number } // a stretch in which the thread was not recorded
 interface Answer extends Call { task?: number; before?: Cut; inside?: Cut; after?: Cut; self?: number; ancestors: Call[]; callees: [number, number, number, number][]; wall?: Record<string, number>; waits?: Wait[] }
 
-const PATH_ROWS = 12, CALLEES = 40, WAITS = 20; // rows of tables until the reader asks for all
+const PATH_ROWS = 12, CALLEES = 40, WAITS = 20, FLOWS = 12; // rows of tables until the reader asks for all
 const LIVE_BEGIN = 3, CUT_END = 7; // enum krait_op_kind
 
 let box: HTMLElement;
@@ -174,6 +175,17 @@ function timeFact(context: Context, title: string, track: number, at: bigint): H
   return [el('dt', {}, title), text];
 }
 
+/** The flows that pass a call, and the work that it submits, does or reads, with their other ends; null if there are none. */
+async function flowsSection(context: Context, call: Call): Promise<HTMLElement | null> {
+  const { trace, timeline } = context, isFlow = (id: number): boolean => trace.tracks[id].kind !== 'flows'; // of which wakeups are
+  if (!trace.tracks.some(({ kind, name }) => kind === 'flows' && name === 'flows')) return null;
+  const { list, more } = await askWakeups(call.track, 0n, trace.duration + 1n, { begin: call.begin, end: call.end }), flows = list.filter(({ by }) => isFlow(by)).sort((a, b) => Number(a.at - b.at));
+  const end = (track: number, at: bigint): HTMLElement => el('td', { class: 'left' }, button(trackName(trace, track), 'Go to what it did then', () => { timeline.goTo(trace.tracks[track], trace.tracks[track].number, at).catch(() => undefined); }, 'link'), ` at ${momentText(at)}`);
+  const table = el('table', { class: 'plain flows' }, el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', { class: 'left' }, 'from'), el('th', { class: 'left' }, 'to'))));
+  const row = ({ by, at, to, runs }: Wakeup): HTMLElement => el('tr', {}, el('td', {}, duration(Number(runs - at))), end(by, at), end(to, runs));
+  return flows.length ? section(`Work and flows${more ? `, the first ${count(flows.length)}` : ''}`, await shortTable(table, flows, FLOWS, (left) => counted(left, 'more row'), row)) : null;
+}
+
 async function show(context: Context, answer: Answer, signal: AbortSignal): Promise<void> {
   const func = await context.api.funcs.wait(answer.func), length = Number(answer.end - answer.begin);
   if (!func) return;
@@ -188,11 +200,12 @@ async function show(context: Context, answer: Answer, signal: AbortSignal): Prom
       button('Select its time', 'Show only its time in the tables', () => context.store.select(context.timeline.rangeOf(answer))),
       button('All calls of this function', 'Show a histogram and a list', () => { context.store.setFunc(answer.func); context.store.openPanel('finder'); }), pathButton(context)));
   const parts: HTMLElement[] = [head], path = await pathSection(context);
-  const told = await argumentsSection(context, answer, label({ ...func, holds: false }));
+  const told = await argumentsSection(context, answer, label({ ...func, holds: false })), flows = await flowsSection(context, answer);
   if (told) parts.push(told);
   if (path) parts.push(path);
   if (answer.wall && Object.keys(answer.wall).length) parts.push(section('Where its time went', wallBar(answer.wall, length)));
   if (answer.waits?.length) parts.push(section('What it waited for', await waits(answer.waits)));
+  if (flows) parts.push(flows);
   if (answer.callees.length) parts.push(section('What it called', await callees(context, answer, length)));
   if (answer.ancestors.length) parts.push(section('Called from, outermost first', await ancestors(context, answer)));
   const source = sourceOf(context.store, func, signal);

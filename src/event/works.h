@@ -31,6 +31,16 @@ static inline uint64_t krait_work_numbered_id(int64_t number)
     return number < 0 || number >> KRAIT_WORK_NUMBER_BITS ? 0 : KRAIT_WORK_NUMBERED | (uint64_t)number;
 }
 
+/* Of a part of the job that has this id; the first part has the same. The number of a part has no room in 63 bits, so its hash
+ * is mixed in: among a million parts, two have the same id in one of 10^6 recordings at most. 0: there is none. */
+static inline uint64_t krait_work_part_id(uint64_t id, int64_t part)
+{
+    uint64_t kind = id & KRAIT_WORK_SHARED ? KRAIT_WORK_SHARED : id & KRAIT_WORK_NUMBERED;
+    if (part <= 0 || !kind)
+        return part == 0 ? id : 0;
+    return kind | (krait_hash_u64(id ^ krait_hash_u64((uint64_t)part)) & (kind - 1));
+}
+
 /* The same for all events of one piece of work, in whatever process of the host they are: another host has pipes of the same
  * numbers. */
 static inline uint64_t krait_work_key(const char *host, uint32_t process, uint64_t id)

@@ -76,7 +76,7 @@ struct krait_interp {
     struct krait_map name_ids; /* names that events refer to, hashed, to their ids */
     struct krait_map works;    /* a future's address to the id of its work: work.c */
     uint64_t work_count;
-    struct krait_patched patched_results[2]; /* of pools of processes: work_processes.c */
+    struct krait_patched patched_results[3]; /* of multiprocessing's pools: work_processes.c */
     const void *hands_work;  /* code that hands work on by functions that others call too: work.c */
     struct krait_map args;   /* a code object's address to what of its arguments is recorded: args.h */
     struct krait_map places; /* from 3.12: code id and offset to the kind of place: unreported.c */

@@ -26,6 +26,7 @@
 #include "python/args.h"
 
 #include "event/payload.h"
+#include "event/works.h"
 #include "python/compat/running.h"
 #include "python/modules.h"
 #include "python/tasks.h"
@@ -44,7 +45,8 @@ enum stage {
     REPORT, /* done, if this thread has begun it; the object is the future, or the queue that it came from */
     GET,    /* start, if it is work at all: the thread may also use queues of its own */
     TAKE,   /* result, after which the future is no longer used */
-    CHUNK,  /* done, if it is the last part of a MapResult */
+    CHUNK,  /* the part is done, and all if it is the last one of a MapResult */
+    ITEM,   /* the part is done, of an IMapIterator */
     READY,  /* result, if ApplyResult.get asks and it is there */
     LOOK,   /* work will come through functions that others call too */
     POOL,   /* work will be handed to processes that is known when functions end */
@@ -75,6 +77,8 @@ static const struct {
     { "multiprocessing.pool", "worker", SERVE, "inqueue", NULL, 0, false },
     { "multiprocessing.pool", "ApplyResult._set", DONE, "self", NULL, 0, false },
     { "multiprocessing.pool", "MapResult._set", CHUNK, "self", NULL, 0, false },
+    { "multiprocessing.pool", "IMapIterator._set", ITEM, "self", NULL, 0, false },
+    { "multiprocessing.pool", "IMapUnorderedIterator._set", ITEM, "self", NULL, 0, false },
     { "multiprocessing.pool", "ApplyResult.ready", READY, "self", NULL, 0, false },
     { "gevent.threadpool", "ThreadResult.__init__", SUBMIT, "self", NULL, 0, false },
     { "gevent.threadpool", "_WorkerGreenlet.__run_task", START, "thread_result", NULL, 0, false },
@@ -278,6 +282,19 @@ void krait_work_submitted(struct krait_interp *in, PyObject *result, bool is_ite
     krait_note_end(&note);
 }
 
+/* `i` is its number in the function that tells. */
+static void put_part(struct krait_note *note, enum stage stage, const PyObject *result, PyObject *locals)
+{
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    PyObject *i = PyMapping_GetItemString(locals, "i");
+    long part = i && PyLong_CheckExact(i) ? PyLong_AsLong(i) : -1;
+    Py_XDECREF(i);
+    PyErr_Clear();
+    const struct krait_payload_work_done event = { .id = krait_work_part_id(known(note->in, result), part) };
+    if (event.id && (part || stage == ITEM))
+        krait_note_put(note, KRAIT_EVENT_work_done, payload, krait_put_work_done(payload, &event));
+}
+
 static void put_wake(struct krait_note *note, const PyObject *task)
 {
     uint8_t payload[KRAIT_BYTES_task_wake];
@@ -352,11 +369,13 @@ void krait_work_write(struct krait_note *note, uint64_t which, PyObject *locals)
     PyObject *from = PyMapping_GetItemString(locals, functions[i].local);
     PyErr_Clear();
     PyObject *future = from && !is_of_others(note->in, i) ? future_of(i, from) : NULL;
+    if (future && (functions[i].stage == CHUNK || functions[i].stage == ITEM))
+        put_part(note, functions[i].stage, future, locals);
     if (future && functions[i].stage == WAKE)
         put_wake(note, future);
     else if (future && functions[i].stage == SERVE)
         krait_work_serve(future);
-    else if (future)
+    else if (future && functions[i].stage != ITEM)
         put_work(note, functions[i].stage, future, from);
     Py_XDECREF(future);
     Py_XDECREF(from);

@@ -47,15 +47,21 @@ static long number_of(PyObject *obj, const char *name)
     return n;
 }
 
-/* The queue's pipe, which is the same in all processes that have it, and no other has its number while it is there; 0: not
- * known. */
-static uint64_t pipe_of(PyObject *queue)
+/* The pipe of one of its two ends, which is the same in all processes that have it, and no other has its number while it is
+ * there; 0: not known. */
+static uint64_t pipe_behind(PyObject *connection)
 {
     struct stat is;
-    PyObject *reader = krait_args_plain_attr(queue, "_reader");
-    long fd = reader ? number_of(reader, "_handle") : -1;
-    Py_XDECREF(reader);
+    long fd = number_of(connection, "_handle");
     return fd >= 0 && fstat((int)fd, &is) == 0 && S_ISFIFO(is.st_mode) ? is.st_ino : 0;
+}
+
+static uint64_t pipe_of(PyObject *queue)
+{
+    PyObject *reader = krait_args_plain_attr(queue, "_reader");
+    uint64_t pipe = reader ? pipe_behind(reader) : 0;
+    Py_XDECREF(reader);
+    return pipe;
 }
 
 static bool is_of_threads(PyObject *queue)
@@ -115,10 +121,76 @@ static PyObject *on_imap(PyObject *function, PyObject *const *args, size_t nargs
     return submit(function, args, nargs, names, true);
 }
 
+/* ---- ... and their parts ---- */
+
+struct part {
+    long job, number; /* negative: not known */
+};
+
+static bool is_task(const PyObject *obj)
+{
+    return PyTuple_CheckExact(obj) && PyTuple_Size((PyObject *)obj) == 5;
+}
+
+/* Of (job, i, function, arguments, keywords), its i-th part. */
+static struct part part_of(PyObject *task)
+{
+    PyObject *job = PyTuple_GetItem(task, 0), *part = PyTuple_GetItem(task, 1);
+    if (!PyLong_CheckExact(job) || !PyLong_CheckExact(part))
+        return (struct part){ -1, -1 };
+    const struct part found = { PyLong_AsLong(job), PyLong_AsLong(part) };
+    PyErr_Clear();
+    return found;
+}
+
+static uint64_t shared_id(uint64_t pipe, PyObject *task)
+{
+    const struct part part = part_of(task);
+    return krait_work_part_id(krait_work_shared_id(pipe, part.job), part.number);
+}
+
+static uint64_t numbered_id(PyObject *task)
+{
+    const struct part part = part_of(task);
+    return krait_work_part_id(krait_work_numbered_id(part.job), part.number);
+}
+
+static void put_stage(struct krait_note *note, uint32_t event, uint64_t id)
+{
+    uint8_t payload[KRAIT_BYTES_work_start];
+    const struct krait_payload_work_start fields = { .id = id }; /* they all have the id alone */
+    if (id)
+        krait_note_put(note, event, payload, krait_put_work_start(payload, &fields));
+}
+
+/* `task` is about to be sent, if the pool does it, to a worker: by this connection, or (NULL) to a thread. */
+static void see_sent(PyObject *task, PyObject *connection)
+{
+    struct krait_note note;
+    struct krait_interp *in = is_task(task) ? krait_agent_interp() : NULL;
+    if (!in || !krait_agent_records(in) || krait_note_is_open() || !krait_work_sees_pools(in))
+        return;
+    if (krait_note_begin(&note, in, krait_moment_now()) && part_of(task).number > 0 &&
+        runs((PyObject *)PyEval_GetFrame(), POOL, "Pool", "_handle_tasks"))
+        put_stage(&note, KRAIT_EVENT_work_submit,
+                  connection ? shared_id(pipe_behind(connection), task) : numbered_id(task));
+    krait_note_end(&note);
+}
+
+static PyObject *on_send(PyObject *function, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    if (KRAIT_NARGS(nargs) == 2)
+        see_sent(args[1], args[0]);
+    return krait_call_original(function, args, nargs, names);
+}
+
 static const struct krait_patch_python results[] = {
     { POOL, "ApplyResult", "__init__", on_apply },
     { POOL, "IMapIterator", "__init__", on_imap },
+    { "multiprocessing.connection", "_ConnectionBase", "send", on_send },
 };
+_Static_assert(KRAIT_ARRAY_LEN(results) == KRAIT_ARRAY_LEN(((struct krait_interp *)NULL)->patched_results),
+               "each has its place");
 
 void krait_work_see_pools(struct krait_interp *in)
 {
@@ -146,7 +218,7 @@ static struct {
     const void *queue; /* its address alone */
     pid_t server;      /* a child of it may take from another queue, unseen */
 } served;
-static PyCFunction real_loads, real_get;
+static PyCFunction real_loads, real_get, real_put;
 
 typedef PyObject *fastcall_names_fn(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 typedef PyObject *method_fn(PyObject *self, PyTypeObject *class, PyObject *const *args, size_t nargs,
@@ -171,31 +243,14 @@ static uint64_t id_of_call(PyObject *item)
                : 0;
 }
 
-/* The number of the job in (job, i, function, arguments, keywords), its i-th part; the first one starts it. -1: it does not. */
-static long job_begun(PyObject *task)
-{
-    PyObject *job = PyTuple_GetItem(task, 0), *part = PyTuple_GetItem(task, 1);
-    if (!PyLong_CheckExact(job) || !PyLong_CheckExact(part))
-        return -1;
-    long number = PyLong_AsLong(part) == 0 ? PyLong_AsLong(job) : -1;
-    PyErr_Clear();
-    return number;
-}
-
 static uint64_t id_of_task(PyObject *task)
 {
-    return is_taken(POOL, "worker") ? krait_work_shared_id(served.pipe, job_begun(task)) : 0;
+    return is_taken(POOL, "worker") ? shared_id(served.pipe, task) : 0;
 }
 
 static uint64_t id_of_task_of_thread(PyObject *task)
 {
-    return runs((PyObject *)PyEval_GetFrame(), POOL, NULL, "worker") ? krait_work_numbered_id(job_begun(task))
-                                                                     : 0;
-}
-
-static bool is_task(const PyObject *obj)
-{
-    return PyTuple_CheckExact(obj) && PyTuple_Size((PyObject *)obj) == 5;
+    return runs((PyObject *)PyEval_GetFrame(), POOL, NULL, "worker") ? numbered_id(task) : 0;
 }
 
 static bool is_call(const PyObject *obj)
@@ -206,12 +261,8 @@ static bool is_call(const PyObject *obj)
 static void put_start(struct krait_interp *in, PyObject *obj, uint64_t (*id)(PyObject *obj))
 {
     struct krait_note note;
-    if (krait_note_begin(&note, in, krait_moment_now())) {
-        uint8_t payload[KRAIT_BYTES_work_start];
-        const struct krait_payload_work_start event = { .id = id(obj) };
-        if (event.id)
-            krait_note_put(&note, KRAIT_EVENT_work_start, payload, krait_put_work_start(payload, &event));
-    }
+    if (krait_note_begin(&note, in, krait_moment_now()))
+        put_stage(&note, KRAIT_EVENT_work_start, id(obj));
     krait_note_end(&note);
 }
 
@@ -245,6 +296,13 @@ static PyObject *on_get_by_class(PyObject *queue, PyTypeObject *class, PyObject 
     return on_got(((method_fn *)(void (*)(void))real_get)(queue, class, args, nargs, names));
 }
 
+static PyObject *on_put(PyObject *queue, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
+{
+    if (nargs == 1)
+        see_sent(args[0], NULL);
+    return ((fastcall_names_fn *)(void (*)(void))real_put)(queue, args, nargs, names);
+}
+
 /* METH_METHOD: from 3.10 on. */
 static void see_threads(void)
 {
@@ -253,7 +311,11 @@ static void see_threads(void)
         { "SimpleQueue.get", (PyCFunction)(void (*)(void))on_get, &real_get, FLAGS },
         { "SimpleQueue.get", (PyCFunction)(void (*)(void))on_get_by_class, &real_get, FLAGS | METHOD },
     };
+    static const struct krait_patch put = { "SimpleQueue.put", (PyCFunction)(void (*)(void))on_put, &real_put,
+                                            FLAGS };
     PyObject *module = krait_module("_queue");
+    if (module && !real_put)
+        krait_patch(module, &put, 1);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(patches) && module && !real_get; i++)
         krait_patch(module, &patches[i], 1);
 }

@@ -9,6 +9,12 @@
  *   ApplyResult.__init__, at its end                       the pool's _inqueue, its _job
  *   worker ── SimpleQueue.get ── pickle.loads              its inqueue, the tuple's first item
  *
+ * A pool divides a job into parts. The first part has the job's id. A thread of the pool's sends them to the workers, and so
+ * submits the others:
+ *
+ *   Pool._handle_tasks ── _ConnectionBase.send             the connection's pipe, the tuple's first items
+ *   MapResult._set, IMapIterator._set                      its id, its argument i
+ *
  * The threads of multiprocessing's ThreadPool run the same worker(), whose inqueue is a queue.SimpleQueue of C.
  *
  * Source: Lib/concurrent/futures/process.py, Lib/multiprocessing/pool.py.

@@ -145,7 +145,7 @@ ACROSS_POOLS = (
             threads = [threading.Thread(target=hand_out, args=(pool, 10 * i + 10)) for i, pool in enumerate([one, other] * 2)]
             for thread in threads: thread.start()
             for thread in threads: thread.join()
-            assert one.map(abs, [-1, -2, -3], chunksize=1) == [1, 2, 3]
+            assert one.map(abs, [-1, -2, -3], chunksize=3) == [1, 2, 3]
 """
 )
 MAIN = """
@@ -205,6 +205,7 @@ BY_POOLS = """
         while not late.ready(): time.sleep(0.001)
         assert pool.map(abs, []) == []
         assert list(pool.imap(abs, [-1, -2])) == [1, 2]
+        assert sorted(pool.imap_unordered(abs, [-1, -2, -3], chunksize=2)) == [1, 2, 3]
     if __name__ == "__main__":
         pools = [get_context("fork").Pool(2), ThreadPool(2)]
         for pool in pools: use(pool)
@@ -216,9 +217,12 @@ BY_POOLS = """
 def test_pools_of_multiprocessing_are_followed(record, python):
     run = record.text(python, BY_POOLS)
     works = list(by_id(run).values())
-    late, empty, one_by_one = STAGES[:3], ["work:submit", "work:result"], STAGES[:2]
-    assert [[s for s, _ in stages] for stages in works] == [STAGES, STAGES, late, empty, one_by_one] * 2
+    part, empty = STAGES[:3], ["work:submit", "work:result"]
+    mapped, late, one_by_one = [STAGES, part, part], part, [part, part]
+    assert [[s for s, _ in stages] for stages in works] == [*mapped, STAGES, late, empty, *one_by_one, *one_by_one] * 2
     assert run.main.pid not in [tid for stages in works for stage, tid in stages if stage == "work:start"]
+    of_main = [True, False, False, True, True, True, True, False, True, False] * 2
+    assert [stages[0][1] == run.main.pid for stages in works] == of_main
 
 
 AGAIN = """

@@ -238,6 +238,11 @@ AGAIN = """
             with krait.recording(sys.argv[1] + "2"):
                 for _ in range(2): pool.apply(os.getpid)  # by the process that was there, then by another one
                 threads.apply(os.getpid)
+                krait.pause()
+                krait.resume()
+                threads.apply(os.getpid)
+            with krait.recording(sys.argv[1] + "3", include="__main__"):
+                threads.map(os.getpgid, [0, 0])
 """
 
 
@@ -247,7 +252,8 @@ def test_a_pool_is_followed_in_a_recording_that_begins_later(record, python, tmp
     assert ended.returncode == 0, ended.stderr
     unseen = [stage for stage in STAGES if stage != "work:start"]
     stages = [[s for s, _ in stages] for stages in by_id(Recording(tmp_path / "trace2")).values()]
-    assert stages == [unseen, STAGES, STAGES]
+    assert stages == [unseen, STAGES, STAGES, STAGES]
+    assert not by_id(Recording(tmp_path / "trace3"))
 
 
 def test_work_is_left_out_with_the_tasks_or_the_functions(record, any_python):

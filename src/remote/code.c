@@ -80,7 +80,7 @@ bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame
     size_t size = header_size(remote);
     KRAIT_AUTO_FREE struct krait_memory_piece *pieces = calloc(count + 1, sizeof(*pieces));
     KRAIT_AUTO_FREE const struct krait_remote_code **expected = calloc(count + 1, sizeof(*expected));
-    KRAIT_AUTO_FREE char *headers = calloc(count + 1, size);
+    KRAIT_AUTO_FREE char *headers = malloc((count + 1) * size);
     bool known = pieces && expected && headers;
     uint32_t n = 0;
     for (uint32_t i = 0; i < count && known; i++) {

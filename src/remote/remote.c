@@ -236,15 +236,26 @@ static void number_threads(struct krait_remote *remote, struct krait_remote_stac
 
 /* -- stacks -- */
 
-static void make_frame(const struct krait_remote *remote, const struct krait_raw_frame *raw,
+/* A line table is decoded from its beginning. */
+static int32_t line_of(struct krait_remote *remote, const struct krait_remote_code *code, int64_t offset)
+{
+    uint64_t hash = krait_hash_u64((uintptr_t)code ^ krait_hash_u64((uint64_t)offset));
+    struct krait_line_kept *kept = &remote->lines[hash % KRAIT_LINES_KEPT];
+    if (kept->code != code || kept->offset != offset)
+        *kept = (struct krait_line_kept){ code, offset,
+                                          krait_lines_find(remote->layout.version->lines, code->lines,
+                                                           code->lines_size, code->first_line, offset) };
+    return kept->line;
+}
+
+static void make_frame(struct krait_remote *remote, const struct krait_raw_frame *raw,
                        const struct krait_remote_code *code, struct krait_remote_frame *frame)
 {
     *frame = (struct krait_remote_frame){
         .code = code, .addr = raw->addr, .entry = raw->entry, .mark = raw->mark
     };
     if (code)
-        frame->line = krait_lines_find(remote->layout.version->lines, code->lines, code->lines_size,
-                                       code->first_line, raw->offset);
+        frame->line = line_of(remote, code, raw->offset);
 }
 
 bool krait_frame_make(struct krait_remote *remote, const struct krait_raw_frame *raw,

@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 enum { KRAIT_STEP_TYPES = 4, KRAIT_STACK_PLACES = 4, KRAIT_TASK_NAME_MAX = 64 };
-enum { KRAIT_TRIES_MAX = 5000, KRAIT_DEPTH_MAX = 100000 };
+enum { KRAIT_TRIES_MAX = 5000, KRAIT_DEPTH_MAX = 100000, KRAIT_LINES_KEPT = 512 };
 
 /* A code object: a function. Texts are UTF-8. */
 struct krait_remote_code {
@@ -152,6 +152,11 @@ struct krait_remote {
     struct krait_natives *natives; /* native.h; NULL: not used yet */
     struct krait_map late;         /* a thread that did not stop in time -> krait_still_count before */
     struct krait_map codes;        /* address -> struct krait_remote_code * */
+    struct krait_line_kept {       /* callers stay where they are from sample to sample */
+        const struct krait_remote_code *code;
+        int64_t offset;
+        int32_t line;
+    } lines[KRAIT_LINES_KEPT];
     struct krait_map kernel; /* a name's hash -> struct krait_remote_code * of a function of the kernel */
     struct krait_arena arena;
     uint64_t tries;    /* copies of stacks */

@@ -193,11 +193,10 @@ def _start(path, options):
     words = [command(), "collect"] + (["-o", _os.fspath(path)] if path is not None else []) + _option_words(options)
     was_there = path is not None and _os.path.isdir(path)
     # The collector leaves its own parent at once, so that it is nobody's child: no wait() of the program meets it.
-    done = _subprocess.run(words, stdin=_subprocess.DEVNULL, stdout=_subprocess.PIPE, stderr=_subprocess.PIPE,
-                           universal_newlines=True)
-    lines = done.stdout.splitlines()
-    if done.returncode or len(lines) != 2:
-        raise RuntimeError(f"krait.start: {_reason(done.stderr) or 'the collector did not start'}")
+    status, printed, said = _call(words)
+    lines = printed.splitlines()
+    if status or len(lines) != 2:
+        raise RuntimeError(f"krait.start: {_reason(said) or 'the collector did not start'}")
     session, folder = lines
     try:
         _agent.start(session)
@@ -208,6 +207,28 @@ def _start(path, options):
         raise
     _state.update(dir=folder, session=session, pid=_os.getpid())
     return folder
+
+
+def _call(words):
+    """Runs a command that writes little: its exit status, what it printed, and what it said.
+
+    Waits for its end, not for that of the pipes: a child that another thread forks now keeps them open. So without close_fds, with which Popen
+    has a pipe of its own and waits for that.
+    """
+    printed, said = _os.pipe(), _os.pipe()
+    try:
+        status = _subprocess.call(words, stdin=_subprocess.DEVNULL, stdout=printed[1], stderr=said[1], close_fds=False)
+        return status, _read_now(printed[0]), _read_now(said[0])
+    finally:
+        for fd in printed + said:
+            _os.close(fd)
+
+
+def _read_now(fd):
+    _os.set_blocking(fd, False)
+    with _contextlib.suppress(BlockingIOError):
+        return _os.fsdecode(_os.read(fd, 65536))
+    return ""
 
 
 def _reason(said, typed="krait collect"):

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 /* Nobody's child and in nobody's terminal: no wait, no Ctrl-C and no closed pipe of the program meets it. */
 static void detach(void)
@@ -43,7 +44,7 @@ static void collect(struct krait_collector *collector, pid_t owner)
     }
 }
 
-static int child(struct krait_recording_values *values, pid_t owner)
+static int child(struct krait_recording_values *values, pid_t owner, int ready)
 {
     struct krait_err err = { 0 };
     struct krait_collector *collector = NULL;
@@ -55,6 +56,7 @@ static int child(struct krait_recording_values *values, pid_t owner)
     printf("%s\n%s\n", krait_collector_session(collector), full ? full : dir);
     fflush(stdout);
     detach();
+    close(ready);
     krait_raise_priority();
     collect(collector, owner);
     struct krait_collector_summary summary;
@@ -63,13 +65,33 @@ static int child(struct krait_recording_values *values, pid_t owner)
     return 0;
 }
 
-/* The program waits for the end of our output, which comes when the child detaches. */
+/* The program starts us with all its files. */
+static void close_others(void)
+{
+    if (syscall(SYS_close_range, 3u, ~0u, 0) == 0)
+        return;
+    long most = sysconf(_SC_OPEN_MAX); /* before Linux 5.9 */
+    for (int fd = 3; fd < most; fd++)
+        close(fd);
+}
+
+/* The program waits for our end, which comes when the child detaches. */
 static int run(void *values, int argc, char **argv)
 {
+    int ready[2];
+    char none;
     pid_t owner = getppid();
+    close_others();
+    if (pipe2(ready, O_CLOEXEC))
+        return 1;
     pid_t pid = fork();
-    if (pid == 0)
-        _exit(child(values, owner));
+    if (pid == 0) {
+        close(ready[0]);
+        _exit(child(values, owner, ready[1]));
+    }
+    close(ready[1]);
+    while (read(ready[0], &none, 1) < 0 && errno == EINTR)
+        ;
     return pid < 0;
 }
 

@@ -378,3 +378,36 @@ def test_the_agent_takes_little_of_the_static_tls_block():
     parts = [struct.unpack_from("<II6Q", data, at + n * size) for n in range(count)]
     (tls,) = (memory_bytes for kind, _, _, _, _, _, memory_bytes, _ in parts if kind == 7)  # PT_TLS
     assert tls <= 256
+
+
+def test_children_that_are_forked_meanwhile_do_not_hold_a_start_up(record, python, tmp_path):
+    """They have whatever the program has open while it starts the collector, and live until the recordings are over."""
+    run(
+        python,
+        record,
+        """
+        import os, sys, threading, time, krait
+        ends, begins = os.pipe()
+        done, forked = threading.Event(), threading.Event()
+        def child():
+            os.close(begins)
+            os.read(ends, 1)
+            os._exit(0)
+        def forks():
+            for i in range(300):
+                os.fork() or child()
+                forked.set()
+                if done.is_set(): break
+        forker = threading.Thread(target=forks)
+        forker.start()
+        forked.wait()
+        for i in range(5):
+            krait.start(f"{sys.argv[1]}{i}", children=False)
+            krait.stop()
+        done.set()
+        forker.join()
+        os.close(begins)
+        """,
+        tmp_path / "trace",
+    )
+    assert all((tmp_path / f"trace{i}").is_dir() for i in range(5))

@@ -399,10 +399,15 @@ time.sleep(60)
 """
 
 
+def text_of_sleepers(run, app):
+    """When all three threads of TEXT sleep."""
+    asleep = "Thread._bootstrap_inner"
+    return wait_for(lambda: (t := run("dump", app.pid).stdout).count("sleeps in clock_nanosleep") == 3 and asleep in t and t, "sleep")
+
+
 def test_the_text_is_what_people_read(programs, run, any_python):
     app = programs.start(any_python, TEXT)
-    asleep = "Thread._bootstrap_inner"
-    text = wait_for(lambda: (t := run("dump", app.pid).stdout).count("sleeps in clock_nanosleep") == 3 and asleep in t and t, "sleep")
+    text = text_of_sleepers(run, app)
     text = re.sub(r"\b\d{3,7}\b", "N", text.replace(str(programs.folder), "/tmp"))
     text = re.sub(r"\S+/threading.py:N", "/lib/threading.py:N", text).replace(any_python.exe.rpartition("/")[2], "python3")
     text = text.replace(any_python.version, "3.N.N")
@@ -426,8 +431,9 @@ def test_the_text_is_what_people_read(programs, run, any_python):
 
 
 @pytest.mark.parametrize("columns", [60, 80, 140])
-def test_no_line_is_longer_than_the_terminal(programs, krait, any_python, columns):
+def test_no_line_is_longer_than_the_terminal(programs, krait, run, any_python, columns):
     app = programs.start(any_python, TEXT)
+    text_of_sleepers(run, app)
     env = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
     text, status = on_terminal([krait, "dump", app.pid], columns, env={k: v for k, v in env.items() if k != "NO_COLOR"})
     assert status == 0 and "\x1b[1mThread" in text

@@ -107,18 +107,18 @@ static int add_threads(const struct krait_remote *remote, struct krait_remote_st
     return rc;
 }
 
-/* The same of threads that are known: those of one interpreter follow each other. */
+/* The same of threads that are known: those of one interpreter follow each other. -EFAULT: an interpreter is gone. */
 static int look_at_gil(const struct krait_remote *remote, struct krait_remote_stacks *stacks)
 {
-    uint64_t holder = 0, gil = 0;
+    uint64_t holder = 0, gc = 0;
     int rc = 0;
     stacks->collects = false;
     for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
         struct krait_remote_thread *thread = &stacks->threads[i];
-        if (thread->gil != gil) {
-            gil = thread->gil;
-            holder = gil ? gil_holder(remote, gil) : 0;
-            rc = gil ? read_collects(remote, thread->gc, &stacks->collects) : 0;
+        if (thread->gc != gc) {
+            gc = thread->gc;
+            holder = thread->gil ? gil_holder(remote, thread->gil) : 0;
+            rc = gc ? read_collects(remote, gc, &stacks->collects) : 0;
         }
         thread->holds_gil = holder && thread->addr == holder;
     }
@@ -550,9 +550,10 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
                       struct krait_err *err)
 {
     stacks->frame_count = stacks->coroutine_count = stacks->awaiter_count = 0;
-    int rc = !(flags & KRAIT_READ_KNOWN) ? find_threads(remote, stacks, flags)
-             : flags & KRAIT_READ_GIL    ? look_at_gil(remote, stacks)
-                                         : 0;
+    int rc = flags & KRAIT_READ_KNOWN && flags & KRAIT_READ_GIL ? look_at_gil(remote, stacks) : 0;
+    flags &= rc ? ~(uint32_t)KRAIT_READ_KNOWN : UINT32_MAX;
+    if (!(flags & KRAIT_READ_KNOWN))
+        rc = find_threads(remote, stacks, flags);
     if (!rc && flags & KRAIT_READ_NATIVE)
         rc = krait_native_prepare(remote);
     if (!rc) {

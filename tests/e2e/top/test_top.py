@@ -81,6 +81,31 @@ def test_the_share_of_the_garbage_collector_is_told(programs, top, run, python):
     assert top(*short, calm.pid)[0]["interval_gc"] == 0
 
 
+INTERPRETERS = """
+import ctypes, os, threading, time
+try: import _interpreters as interpreters
+except ImportError: import _xxsubinterpreters as interpreters
+run = getattr(interpreters, "exec", None) or interpreters.run_string
+"""
+
+
+@pytest.mark.few_pythons
+def test_the_share_of_a_subinterpreters_collector_is_told(programs, top, python):
+    """Before Python 3.12 it shares the GIL with the main one, which sleeps, and gives it up only by itself."""
+    code = "import gc, time\nkept = [[] for i in range(200000)]\nwhile True: gc.collect(), time.sleep(0)"
+    app = programs.start(python, f"{INTERPRETERS}threading.Thread(target=run, args=(interpreters.create(), {code!r}), daemon=True).start()\nprint(os.getpid(), flush=True)\ntime.sleep(600)\n")
+    (table,) = top("--once", "--interval", "500ms", app.pid)
+    assert table["interval_gc"] > 0.5 * table["interval_samples"] > 0
+
+
+@pytest.mark.few_pythons
+def test_interpreters_that_end_do_not_end_top(programs, top, python):
+    """M_MMAP_THRESHOLD (-3): their memory is gone at once."""
+    app = programs.start(python, f"{INTERPRETERS}ctypes.CDLL(None).mallopt(-3, 65536)\nprint(os.getpid(), flush=True)\nwhile True:\n    interpreters.destroy(interpreters.create())\n    time.sleep(0.06)\n")
+    (table,) = top("--once", "--interval", "500ms", "--idle", app.pid)
+    assert table["samples"] > 0
+
+
 def test_what_reading_costs_the_program_is_told(programs, top, run, any_python):
     """It costs threads that would run, and none of those that sleep."""
     app = programs.start(any_python, BUSY)

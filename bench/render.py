@@ -405,8 +405,8 @@ def sampling_text(data):
     tools = ", ".join("%s %s" % item for item in sorted(data["versions"].items()))
     text = (
         "## Sampling from outside\n\nA program of short calls in turns, directly, as generators and through map(), and the same in four tasks of asyncio (`bench/sampling.py`). It runs all the"
-        " time, and samplers come and go:\nhow much longer it takes for its work, in %%, of wall time and of CPU time, beside each sampler, compared with just before and just after: median (least to most) of the runs, in turn."
-        "\nSamples a second; samples whose stack never was, d() below a(). %s.\n" % tools
+        " time, and samplers come and go:\nhow much longer it takes for its work, in %%, of wall time and of CPU time, beside each sampler, compared with just before and just after. In each run the sampler is stopped and"
+        " goes on ten times\n(py-spy stops the program itself, so it runs once, as long). Median of all turns (least to most of the runs' medians).\nSamples a second; samples whose stack never was, d() below a(). %s.\n" % tools
     )
     for version, of in data["rows"].items():
         for program, part in of.items():

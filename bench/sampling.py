@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What sampling costs a program, and how many of its stacks never were: krait, py-spy, Austin, Python 3.15's own sampler.
 
-The program runs all the time; samplers come and go. So each is compared with the same program just before and just after.
+The program runs all the time; samplers come and go. Each is stopped and let go on (SIGSTOP, SIGCONT) many times a second, so that the program is
+compared with itself just before and just after, and the machine's own speed does not matter. One that stops the program itself cannot be stopped
+safely: it runs for one long turn.
 """
 
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -14,7 +17,9 @@ import lib
 import peers
 import turns
 
-SECONDS, QUICK_SECONDS = 1, 0.3  # of a turn
+TURNS, QUICK_TURNS = 10, 3  # beside a sampler that runs, and as many beside one that is stopped
+SECONDS = 0.1  # of a turn
+GAP = 0.02  # until a sampler has stopped or goes on
 START = 1.5  # until each sampler samples, and what it may go on too long
 SLOW, FAST = 1000, 10000  # samples a second
 FAST_RUNS = 2
@@ -106,17 +111,37 @@ def start(python, tool, pid, rate, seconds, out):
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
-def measure(python, worker, item, seconds):
-    """{before, during, after: rates; samples, wrong: how many}"""
+def signalled(sampler, number):
+    if sampler and sampler.poll() is None:
+        sampler.send_signal(number)
+    time.sleep(GAP)
+
+
+def in_turns(worker, sampler, count):
+    """Rates in turns: beside no sampling, beside sampling, ..., beside no sampling."""
+    signalled(sampler, signal.SIGSTOP)
+    rates = [worker.turn(SECONDS)]
+    for _ in range(count):
+        for number in (signal.SIGCONT, signal.SIGSTOP):
+            signalled(sampler, number)
+            rates.append(worker.turn(SECONDS))
+    signalled(sampler, signal.SIGCONT)
+    return rates
+
+
+def measure(python, worker, item, count):
+    """{rates: in turns; samples, wrong: how many}"""
     tool, rate = item
+    stops_it = tool == "py-spy"
     folder = lib.OUT / "sampling"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     out = folder / "samples"
-    found = {"before": worker.turn(seconds)}
-    sampler = start(python, tool, worker.pid, rate, seconds + 2 * START, out) if tool else None
+    before = worker.turn(count * SECONDS) if stops_it else None
+    sampler = start(python, tool, worker.pid, rate, count * 2 * (SECONDS + GAP) + 2 * START, out) if tool else None
     time.sleep(START if tool else 0)
-    found["during"] = worker.turn(seconds)
+    rates = [before, worker.turn(count * SECONDS)] if stops_it else in_turns(worker, sampler, count)
+    found = {}
     if sampler:
         _, error = sampler.communicate(timeout=120)
         stacks = [(s, n) for s, n in samples_of(tool, out) if "turns" in s] if out.exists() else None
@@ -124,22 +149,25 @@ def measure(python, worker, item, seconds):
             lib.say("%s: %s" % (tool, lib.last_line_of(error)))
             raise lib.Missing("it found no stack")
         found.update(samples=sum(n for _, n in stacks), wrong=sum(n for s, n in stacks if never_was(s)))
-    return dict(found, after=worker.turn(seconds))
+    rates += [worker.turn(count * SECONDS)] if stops_it else []
+    return dict(found, rates=rates)
 
 
 def slower(run, key):
-    """Its time during the sampling to that before and after."""
-    return (run["before"][key] + run["after"][key]) / 2 / run["during"][key] - 1
+    """Its time during the sampling to that just before and after, each time."""
+    rates = [r[key] for r in run["rates"]]
+    return [(rates[i - 1] + rates[i + 1]) / 2 / rates[i] - 1 for i in range(1, len(rates), 2)]
 
 
-def row_of(item, runs, seconds):
+def row_of(item, runs, count):
     tool, rate = item
     row = {"tool": tool, "rate": rate, "runs": len(runs)}
     for key in ("wall", "cpu"):
-        values = sorted(slower(r, key) for r in runs)
-        row[key] = {"slower": lib.median(values), "least": values[0], "most": values[-1]}
+        values = sorted(lib.median(slower(r, key)) for r in runs)
+        row[key] = {"slower": lib.median([v for r in runs for v in slower(r, key)]), "least": values[0], "most": values[-1]}
     if tool:
-        row.update({key: sum(r[key] for r in runs) for key in ("samples", "wrong")}, per_second=sum(r["samples"] for r in runs) / len(runs) / seconds)
+        seconds = len(runs) * count * SECONDS
+        row.update({key: sum(r[key] for r in runs) for key in ("samples", "wrong")}, per_second=sum(r["samples"] for r in runs) / seconds)
     return row
 
 
@@ -152,18 +180,18 @@ def is_able(python, worker, item, missing):
     """Whether a tool samples the program; if not, says why in `missing`."""
     if item[1] == SLOW:
         try:
-            measure(python, worker, item, QUICK_SECONDS)
+            measure(python, worker, item, QUICK_TURNS)
         except lib.Missing as e:
             missing[item[0]] = str(e)
     return item[0] not in missing
 
 
 def run_program(python, program, options):
-    seconds = QUICK_SECONDS if options.quick else SECONDS
+    count = QUICK_TURNS if options.quick else TURNS
     items, missing = items_of(python, program), {}
     runs = {item: [] for item in items}
     with turns.Worker([*python.prefix, python.path, lib.HERE / "sampling_program.py", program]) as worker:
-        worker.turn(seconds)
+        worker.turn(1)
         items = [item for item in items if is_able(python, worker, item, missing)]
         for rep in range(options.reps):
             turn = rep % len(items)
@@ -171,8 +199,8 @@ def run_program(python, program, options):
                 if item[1] == FAST and rep >= FAST_RUNS:
                     continue
                 lib.say("sampling: Python %s, %s, %s at %d Hz" % (python.version, program, item[0] or "nothing", item[1]))
-                runs[item].append(measure(python, worker, item, seconds))
-    return {"rows": [row_of(item, runs[item], seconds) for item in items], "missing": missing}
+                runs[item].append(measure(python, worker, item, count))
+    return {"rows": [row_of(item, runs[item], count) for item in items], "missing": missing}
 
 
 def run(python, options):

@@ -234,11 +234,11 @@ static void find_ranges(struct wakeups *w, const struct krait_request *request)
         w->within.to_ns = KRAIT_MIN(w->shown.to_ns, w->end_ns + 1);
     }
     w->arrows.from_ns = w->shown.from_ns;
+    w->arrows.ns = w->shown.to_ns - w->shown.from_ns;
     w->arrows.most =
         (uint32_t)KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, WAKEUPS), (uint64_t)WAKEUPS_MAX);
     if (krait_request_has(request, KRAIT_PARAM_columns))
-        w->arrows.column_ns =
-            krait_arrows_column(w->shown.to_ns - w->shown.from_ns, request->numbers[KRAIT_PARAM_columns]);
+        w->arrows.column_ns = krait_arrows_column(w->arrows.ns, request->numbers[KRAIT_PARAM_columns]);
 }
 
 static void put_answer(const struct wakeups *w, struct krait_buf *out)

@@ -7,6 +7,7 @@ enum {
     COLUMN_BITS = 12,
     TRACK_BITS = 20
 }; /* of a key; with more tracks, arrows of several of them may be one */
+enum { COLUMNS_MIN = 32 };
 
 void krait_arrows_done(struct krait_arrows *arrows)
 {
@@ -29,8 +30,8 @@ static uint64_t column_of(const struct krait_arrows *arrows, uint64_t t_ns)
 static uint64_t key_of(const struct krait_arrows *arrows, const struct krait_arrow *arrow)
 {
     const uint64_t track = (1 << TRACK_BITS) - 1;
-    uint64_t from = (arrow->from & track) << COLUMN_BITS | column_of(arrows, arrow->t_ns);
-    uint64_t to = (arrow->to & track) << COLUMN_BITS | column_of(arrows, arrow->end_ns);
+    uint64_t from = (arrow->from & track) >> arrows->joined << COLUMN_BITS | column_of(arrows, arrow->t_ns);
+    uint64_t to = (arrow->to & track) >> arrows->joined << COLUMN_BITS | column_of(arrows, arrow->end_ns);
     return from << (TRACK_BITS + COLUMN_BITS) | to;
 }
 
@@ -49,14 +50,17 @@ static int add(struct krait_arrows *arrows, struct krait_arrow arrow)
     return 0;
 }
 
-/* Doubles the columns, which joins some arrows. */
+/* Doubles the columns, or the tracks that are as one; so that fewer arrows differ. */
 static int widen(struct krait_arrows *arrows)
 {
     uint32_t count = arrows->count;
     int rc = 0;
     krait_map_done(&arrows->at);
     arrows->at = (struct krait_map){ 0 };
-    arrows->column_ns *= 2;
+    if (arrows->column_ns > arrows->ns / COLUMNS_MIN && arrows->joined < TRACK_BITS)
+        arrows->joined++;
+    else
+        arrows->column_ns *= 2;
     arrows->count = 0;
     for (uint32_t i = 0; i < count && !rc; i++)
         rc = add(arrows, arrows->items[i]);

@@ -112,10 +112,13 @@ int krait_timeline_draw_arrows(struct krait_drawing *d)
 {
     const struct krait_timeline *timeline = d->timeline;
     const struct krait_range *range = &timeline->range;
-    uint64_t column_ns = krait_arrows_column(range->to_ns - range->from_ns, (uint64_t)d->width / COLUMN);
+    const uint64_t ns = range->to_ns - range->from_ns;
     KRAIT_CLEANUP(arrows_done)
     struct arrows a = { .timeline = timeline,
-                        .found = { .from_ns = range->from_ns, .column_ns = column_ns, .most = MOST } };
+                        .found = { .from_ns = range->from_ns,
+                                   .ns = ns,
+                                   .column_ns = krait_arrows_column(ns, (uint64_t)d->width / COLUMN),
+                                   .most = MOST } };
     int rc = find_lanes(&a);
     rc = rc ? rc : krait_flows_each(timeline->trace, *range, add_flow, &a);
     for (uint32_t i = 0; i < a.found.count && !rc; i++)

@@ -190,10 +190,16 @@ def test_work_and_flows_are_arrows_between_the_lanes(view, synth):  # noqa: F811
 
 
 def test_thousands_of_arrows_stay_a_picture(view, synth):  # noqa: F811
-    """Of those that would lie on each other one is drawn, over all of the time."""
-    ids = range(1, 3001)
-    submits, starts = ("".join(f"{10 * i + shift}us {word} {i}\n" for i in ids) for word, shift in (("submit", 0), ("start", 5)))
-    root, _ = view(synth(f"process 5 python3\ncode 1 python app main app.py 1\nthread 5 A\n0us call 1\n{submits}40ms return\nthread 6 B\n0us call 1\n{starts}40ms return\nexit 0 0\n"))
-    begins_at = sorted(path[0] for _, path, _ in arrows(root))
-    assert 50 <= len(begins_at) <= 150 and max(b - a for a, b in zip(begins_at, begins_at[1:])) < 30
-    assert [text for text in texts(root) if "arrows" in text] == [f"arrows: flows and work for executors, {len(begins_at)} of 3,000"]
+    """Of those that would lie on each other one is drawn, over all of the time, also if they are between many threads."""
+    for workers, rounds in (1, 3000), (60, 30):
+        threads = [[] for _ in range(workers + 1)]
+        for i in range(workers * rounds):
+            us = 40_000 * i // (workers * rounds)
+            threads[0].append(f"{us}us submit {i + 1}")
+            threads[1 + i % workers].append(f"{us + 5}us start {i + 1}")
+        lines = "".join(f"thread {5 + n} T{n}\n0us call 1\n" + "\n".join(lines) + "\n41ms return\n" for n, lines in enumerate(threads))
+        root, _ = view(synth(f"process 5 python3\ncode 1 python app main app.py 1\n{lines}exit 0 0\n", f"of{workers}"))
+        begins_at = sorted(path[0] for _, path, _ in arrows(root))
+        assert 50 <= len(begins_at) <= 150 and max(b - a for a, b in zip(begins_at, begins_at[1:])) < 60, begins_at
+        (told,) = [text for text in texts(root) if "arrows" in text]
+        assert told.startswith(f"arrows: flows and work for executors, {len(begins_at)} of ") and (workers > 1 or told.endswith(" of 3,000"))

@@ -16,7 +16,7 @@
  *   TIME spanbegin ID CODE CATEGORY [FIELDS]   TIME spanend ID [FIELDS]
  *   TIME args|returned ID FIELDS             of the call of that function, which has just begun, or is about to end
  *   TIME counter CODE VALUE  TIME flow ID    TIME linkfrom|linkto ID
- *   TIME submit|start ID                     of work for executors
+ *   TIME submit|start|done|result ID         of work for executors
  *   task ID CODE NAME                        task:define in the definitions
  *   TIME nursery TASK ADDRESS                task:nursery in the definitions
  *   TIME run TASK            TIME leave TASK REASON [ON [AT]]   TIME wake ON   (REASON a number)

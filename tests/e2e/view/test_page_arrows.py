@@ -115,6 +115,17 @@ def test_the_details_of_a_call_lead_to_the_other_ends_of_its_work(krait, chromiu
         assert page.page.evaluate("() => krait.context.store.detail.track") == calls[5]
 
 
+def test_details_tell_flows_apart_from_thousands_of_wakeups(krait, chromium, both):
+    calls = "process 5 python3\ncode 1 python app main app.py 1\n" + "".join(f"thread {tid} T{tid}\n0us call 1\n{us}us flow 7\n99ms return\n" for tid, us in ((5, 10), (7, 250)))
+    events = [switch(0, 0, 5)]
+    for us in range(0, 22_000, 20):
+        events += [wake(us + 5, 7), switch(us + 10, 5, 7, state=1), wake(us + 15, 5), switch(us + 20, 7, 5, state=1)]
+    with opened(krait, chromium, both(calls, [*events, switch(90_000, 5, 0)]), "#r=0,90000000;p=details;c=0,0,0") as page:
+        page.page.wait_for_selector(".flows")
+        assert page.page.locator("h3", has_text="Work and flows").inner_text() == "Work and flows"
+        assert page.page.locator(".flows tbody tr").count() == 1
+
+
 TASKS = """
 process 5 python3
 code 1 python app main app.py 1

@@ -183,7 +183,8 @@ async function flowsSection(context: Context, call: Call): Promise<HTMLElement |
   const end = (track: number, at: bigint): HTMLElement => el('td', { class: 'left' }, button(trackName(trace, track), 'Go to what it did then', () => { timeline.goTo(trace.tracks[track], trace.tracks[track].number, at).catch(() => undefined); }, 'link'), ` at ${momentText(at)}`);
   const table = el('table', { class: 'plain flows' }, el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', { class: 'left' }, 'from'), el('th', { class: 'left' }, 'to'))));
   const row = ({ by, at, to, runs }: Wakeup): HTMLElement => el('tr', {}, el('td', {}, duration(Number(runs - at))), end(by, at), end(to, runs));
-  return flows.length ? section(`Work and flows${more ? `, the first ${count(flows.length)}` : ''}`, await shortTable(table, flows, FLOWS, (left) => counted(left, 'more row'), row)) : null;
+  const isCut = more > 0 && flows.length === list.length; // wakeups come after all flows
+  return flows.length ? section(`Work and flows${isCut ? `, the first ${count(flows.length)}` : ''}`, await shortTable(table, flows, FLOWS, (left) => counted(left, 'more row'), row)) : null;
 }
 
 async function show(context: Context, answer: Answer, signal: AbortSignal): Promise<void> {

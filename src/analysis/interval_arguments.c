@@ -107,22 +107,25 @@ int krait_search_sort_arguments(struct krait_search *search)
     return rc;
 }
 
-/* Calls that begin in one nanosecond end in the order of their slices, which is also that of the walk. */
+/* Calls that begin in one nanosecond, as all that begin before --from, end in the order of their slices, which is also that of the
+ * walk. */
 const struct krait_sought_key *krait_search_arguments_of(struct krait_sought *sought, uint32_t thread,
                                                          uint64_t begin_ns, uint64_t end_ns)
 {
     const struct krait_sought_key at = { .begin_ns = begin_ns, .thread = thread };
-    struct krait_sought_key *any = NULL;
-    uint32_t i = KRAIT_PARTITION_POINT(k, sought->key_count, by_begin(&sought->keys[k], &at) < 0);
-    for (; i < sought->key_count; i++) {
-        struct krait_sought_key *key = &sought->keys[i];
-        if (by_begin(key, &at) != 0)
-            break;
-        any = any && any->is_taken <= key->is_taken ? any : key;
-        if (key->end_ns != end_ns || key->is_taken)
+    uint32_t first = KRAIT_PARTITION_POINT(k, sought->key_count, by_begin(&sought->keys[k], &at) < 0);
+    if (first == sought->key_count || by_begin(&sought->keys[first], &at) != 0)
+        return NULL;
+    struct krait_sought_key *keys = &sought->keys[first], *any = keys;
+    uint32_t most = sought->key_count - first;
+    while (keys->taken < most && keys[keys->taken].is_taken)
+        keys->taken++;
+    for (uint32_t i = keys->taken; i < most && by_begin(&keys[i], &at) == 0; i++) {
+        any = any->is_taken && !keys[i].is_taken ? &keys[i] : any;
+        if (keys[i].end_ns != end_ns || keys[i].is_taken)
             continue;
-        key->is_taken = true;
-        return key;
+        keys[i].is_taken = true;
+        return &keys[i];
     }
     return any; /* this is a step of it */
 }

@@ -32,7 +32,8 @@ struct krait_sought {
         uint32_t thread, key; /* KRAIT_NO_ID: its arguments have no such */
         size_t text;          /* of calls that are ends, in place of a key: in `texts` */
         bool is_taken;
-    } * keys; /* of calls whose arguments were recorded, by thread and begin */
+        uint32_t taken; /* of the first that begins then: so many are taken, one after the other */
+    } * keys;           /* of calls whose arguments were recorded, by thread and begin */
     uint32_t key_count, key_cap;
     struct krait_buf texts;
     uint32_t key_track, key; /* 1 + the index of the last track whose calls were looked at, and their key */

@@ -39,7 +39,6 @@ struct krait_sampler {
     uint32_t merged_cap;
     uint64_t round, begin_ns, found_ns, flushed_ns, told_ns;
     bool stale; /* the threads may be others by now */
-    bool finds; /* the next round looks for threads: that takes its time, which is no thread's */
     struct krait_clock clock;
     struct krait_tsdl_samples samples;
     struct krait_tsdl_recording recording;
@@ -329,10 +328,16 @@ static void outdate_metadata(struct krait_sampler *s, uint64_t now)
     krait_tracedir_outdate_metadata(s->dir);
 }
 
+/* Whether threads are to be looked for then; at first, too. */
+static bool must_find(const struct krait_sampler *s, uint64_t at)
+{
+    return s->stale || at - s->found_ns >= FIND_NS;
+}
+
 int krait_sampler_round(struct krait_sampler *s, struct krait_err *err)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
-    bool finds = s->finds || !s->samples.rounds;
+    bool finds = must_find(s, now);
     uint32_t flags = s->flags | (finds ? 0 : KRAIT_READ_KNOWN);
     int rc = krait_remote_read(s->remote, &s->stacks, flags, err);
     if (rc)
@@ -346,8 +351,7 @@ int krait_sampler_round(struct krait_sampler *s, struct krait_err *err)
         rc = s->stacks.threads[i].tid ? add_thread(s, &s->stacks.threads[i], err) : 0;
     if (finds && !rc)
         rc = close_threads(s, err);
-    s->finds = s->stale || now - s->found_ns >= FIND_NS;
-    if (s->finds)
+    if (must_find(s, now + KRAIT_NS_PER_S / s->samples.rate)) /* that takes its time, which is no thread's */
         krait_still_leave(&s->remote->still);
     if (!rc && now - s->flushed_ns >= FLUSH_NS) {
         s->flushed_ns = now;

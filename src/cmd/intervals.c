@@ -617,8 +617,8 @@ static const struct krait_opt intervals_opts[] = {
       "repeated" },
     { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
       "Pair only messages that have the same text in a group of the patterns, by its name or number, or in a "
-      "field of "
-      "the event, such as a field of krait.mark, in a recorded argument of a call, or in $thread, $process or $task; in any thread or process (default: the group named key)" },
+      "field of the event, such as a field of krait.mark, in a recorded argument of a call, or in $thread, "
+      "$process or $task; in any thread or process (default: the group named key)" },
     { "nested", 0, KRAIT_OPT_FLAG, NULL, OPT(nested),
       "Pair a stop with the newest open start (default: the oldest)" },
     { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "Drop an open start when the next start comes" },

@@ -291,10 +291,25 @@ bool krait_fields_get(struct krait_fields fields, const char *path, struct krait
     return true;
 }
 
+/* Asked of every mark: lengths are compared first. hot path */
+static bool is_message(const struct krait_field *field)
+{
+    static const struct {
+        size_t len;
+        const char *name;
+    } names[] = { { 4, "text" }, { 7, "message" }, { 3, "msg" }, { 3, "buf" } };
+    bool found = false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names) && !found; i++)
+        found = field->name_len == names[i].len && memcmp(field->name, names[i].name, names[i].len) == 0;
+    return found;
+}
+
 const char *krait_fields_message(const char *text, struct krait_buf *own, size_t *n)
 {
     struct krait_fields fields = { text, text + strlen(text) };
     struct krait_field field;
-    bool has_one = krait_fields_find(&fields, "message msg text buf", &field) && field.value[0] == '"';
-    return has_one ? krait_field_text(&field, own, n) : NULL;
+    bool found = false;
+    while (!found && krait_fields_next(&fields, &field))
+        found = is_message(&field);
+    return found && field.value[0] == '"' ? krait_field_text(&field, own, n) : NULL;
 }

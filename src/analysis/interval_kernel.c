@@ -238,12 +238,13 @@ static int provide(void *ctx, const struct krait_raw_event *event)
 static int end_providers(struct krait_search *search, uint64_t last_ns)
 {
     const struct krait_interval_options *options = search->options;
+    uint64_t to_ns = options->range.to_ns, until_ns = to_ns > last_ns ? UINT64_MAX : to_ns;
     int rc = 0;
     for (uint32_t i = 0; i < options->rule_count && !rc; i++) {
         struct changing changing;
         const struct krait_provider_told told = told_of(&changing, search, i);
         if (options->rules[i].provider)
-            rc = krait_provider_end(options->rules[i].provider, options->range.to_ns, last_ns, &told);
+            rc = krait_provider_end(options->rules[i].provider, until_ns, last_ns, &told);
     }
     return rc;
 }

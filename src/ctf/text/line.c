@@ -53,7 +53,9 @@ static struct krait_line_head *new_head(struct krait_lines *lines, const struct 
     char *all = krait_arena_alloc(&lines->arena, text.len + KRAIT_TEXT_LINE);
     if (!all)
         return NULL;
-    head->text = memcpy(all, text.data, text.len);
+    if (text.len) /* a form may have no head */
+        memcpy(all, text.data, text.len);
+    head->text = all;
     head->len = text.len;
     head->print = new_print(lines, form, self, cursor, krait_ctf_event_program(cursor),
                             KRAIT_SCOPE_COMMON_CONTEXT, KRAIT_SCOPE_PAYLOAD);

@@ -10,12 +10,12 @@ from conftest import verb_json
 
 @pytest.fixture
 def states(krait, tmp_path):
-    """states(trace, xml): {attribute: [(value, begin, duration)]} in us, and what is not supported."""
+    """states(trace, xml, *options): {attribute: [(value, begin, duration)]} in us, and what is not supported."""
 
-    def of(trace, xml):
+    def of(trace, xml, *options):
         (tmp_path / "own.xml").write_text(xml)
         found = {}
-        for row in verb_json(krait, "intervals", trace, "-f", tmp_path / "own.xml", "--list")["list"]:
+        for row in verb_json(krait, "intervals", trace, "-f", tmp_path / "own.xml", *options, "--list")["list"]:
             path, value = row["key"].split(" = ")
             found.setdefault(path, []).append((value, row["begin_ns"] // 1000, row["duration_ns"] // 1000))
         done = subprocess.run([krait, "analyses", tmp_path / "own.xml"], capture_output=True, text=True, check=True)

@@ -299,8 +299,9 @@ def test_changes_come_in_the_future(tmp_path, states):
     peek = '<stateChange><stateAttribute type="constant" value="top"/><stateValue type="query" stack="peek"><stateAttribute type="constant" value="stack"/></stateValue></stateChange>'
     empties = later("stack", 'type="null" stack="popAll"', "due").replace('type="eventField" value="due"', 'type="int" value="80000"')
     trace = kernel_made.write(tmp_path / "t", events, domain="ust")
-    found, notes = states(trace, provider(f'<eventHandler eventName="go">{changes}{script}{peek}</eventHandler><eventHandler eventName="end">{empties}</eventHandler>'))
-    assert notes == ""
+    xml = provider(f'<eventHandler eventName="go">{changes}{script}{peek}</eventHandler><eventHandler eventName="end">{empties}</eventHandler>')
+    found, notes = states(trace, xml)
+    assert notes == "" and states(trace, xml, "--until", "1h")[0] == found
     assert sorted(found["set"]) == [("1", 30, 0), ("2", 20, 10), ("3", 30, 45)]  # two are due at 30: the older one first. At the trace's end, the last
     assert found["open"] == [("1", 0, 10), ("2", 10, 10), ("3", 20, 20), ("4", 40, 10), ("5", 50, 25)]
     assert found["same"] == [("1", 0, 10), ("2", 10, 10), ("3", 20, 20), ("4", 40, 10)]

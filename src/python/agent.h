@@ -332,9 +332,10 @@ void krait_unreported_c_raise(void);
 void krait_unreported_exception(struct krait_interp *in, PyObject *exception);
 /* With the arguments of RAISE: records the begin of the frame if CPython did not report it. GIL held, and no exception
  * set. */
-KRAIT_COLD void krait_unreported_raise(struct krait_interp *in, PyObject *code, PyObject *offset);
+KRAIT_COLD void krait_unreported_raise(struct krait_interp *in, PyObject *code, PyObject *offset,
+                                       PyObject *exception);
 /* With the arguments of PY_UNWIND, if RAISE is off: whether the begin of the frame was not reported. */
-bool krait_unreported_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset);
+bool krait_unreported_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset, PyObject *exception);
 /* 3.11: an awaiting coroutine continues unreported at time t; it is not `back` (krait_frame_ends_throw). Its resume is
  * inserted before this thread's next event, which shows what it is. */
 void krait_unreported_goes_on(uint64_t t, const PyObject *back);

@@ -262,7 +262,7 @@ static PyObject *on_raise(KRAIT_ARGS)
 {
     int saved = errno;
     krait_unreported_exception(hook_interp(self), args[2]);
-    krait_unreported_raise(hook_interp(self), args[0], args[1]);
+    krait_unreported_raise(hook_interp(self), args[0], args[1], args[2]);
     errno = saved;
     return Py_None;
 }
@@ -359,7 +359,7 @@ static PyObject *selective_unwind(KRAIT_ARGS)
         krait_governor_count_idle(in);
         return result;
     }
-    if (KRAIT_UNLIKELY(in->governor.no_raise) && krait_unreported_unwinds(in, args[0], args[1]))
+    if (KRAIT_UNLIKELY(in->governor.no_raise) && krait_unreported_unwinds(in, args[0], args[1], args[2]))
         return Py_None;
     put_unwind(in, krait_writer_now(&in->agent->writer), args[2]);
     return Py_None;

@@ -328,20 +328,45 @@ static bool handlers_run_after_begin(void)
     return !krait_compat.version.signals_first;
 }
 
+/* The code of what the frame called, which has the traceback's first entry. Steals the traceback, which may be NULL. */
+static PyObject *code_of_next(PyObject *traceback)
+{
+    PyObject *next = traceback ? PyObject_GetAttrString(traceback, "tb_next") : NULL;
+    PyObject *frame = next && next != Py_None ? PyObject_GetAttrString(next, "tb_frame") : NULL;
+    PyObject *code = frame ? krait_frame_code(frame) : NULL;
+    Py_XDECREF(frame);
+    Py_XDECREF(next);
+    Py_XDECREF(traceback);
+    PyErr_Clear();
+    return code;
+}
+
+/* Whether a function raised it of which krait knows nothing: a trace function or a tool's callback, during which CPython
+ * reports nothing (Python/instrumentation.c: call_one_instrument). It reports a signal's handler, and what that calls. */
+static bool is_raised_unreported(struct krait_interp *in, PyObject *exception)
+{
+    PyObject *code = code_of_next(PyException_GetTraceback(exception));
+    bool unreported = code && !krait_code_is_defined(krait_code_find(in, code));
+    Py_XDECREF(code);
+    return unreported;
+}
+
 /* Whether the frame that runs is one of this code, and its begin was not told. Cython's functions have none. */
-static bool is_unreported(struct krait_interp *in, PyObject *code)
+static bool is_unreported(struct krait_interp *in, PyObject *code, PyObject *exception)
 {
     PyObject *frame = (PyObject *)PyEval_GetFrame(); /* borrowed */
     PyObject *running = frame ? krait_frame_code(frame) : NULL;
+    bool others_ran =
+        handlers_run_after_begin() && !is_raised_unreported(in, exception); /* since the begin */
     bool (*begun)(struct krait_interp *, uint64_t, PyObject *, PyObject *) =
-        handlers_run_after_begin() ? krait_has_begun : has_just_begun;
+        others_ran ? krait_has_begun : has_just_begun;
     uint64_t t = krait_writer_now(&in->agent->writer);
     bool unreported = running == code && !begun(in, t, frame, code);
     Py_XDECREF(running);
     return unreported;
 }
 
-void krait_unreported_raise(struct krait_interp *in, PyObject *code, PyObject *offset)
+void krait_unreported_raise(struct krait_interp *in, PyObject *code, PyObject *offset, PyObject *exception)
 {
     static const uint32_t events[] = { [KRAIT_PLACE_BEFORE] = KRAIT_EVENT_python_call,
                                        [KRAIT_PLACE_CALL] = KRAIT_EVENT_python_call,
@@ -349,12 +374,13 @@ void krait_unreported_raise(struct krait_interp *in, PyObject *code, PyObject *o
     enum krait_code_place place = place_of_raise(in, code, offset);
     if (place == KRAIT_PLACE_LATER || was_thrown(code))
         return;
-    if (place == KRAIT_PLACE_BEFORE || is_unreported(in, code)) /* before it, the frame is not shown yet */
+    /* Before it, the frame is not shown yet. */
+    if (place == KRAIT_PLACE_BEFORE || is_unreported(in, code, exception))
         krait_slow_begin(in, events[place], code);
 }
 
-bool krait_unreported_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset)
+bool krait_unreported_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset, PyObject *exception)
 {
     enum krait_code_place place = place_of_raise(in, code, offset);
-    return place == KRAIT_PLACE_BEFORE || (place != KRAIT_PLACE_LATER && is_unreported(in, code));
+    return place == KRAIT_PLACE_BEFORE || (place != KRAIT_PLACE_LATER && is_unreported(in, code, exception));
 }

@@ -512,26 +512,31 @@ static void choose(struct krait_remote *remote, struct krait_remote_stacks *stac
     }
 }
 
+/* Counts krait's CPU time since the last call, if it held a thread that would have run. */
+static void count_cost(struct krait_remote *remote, bool held)
+{
+    uint64_t now = krait_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    remote->held_ns += held && remote->still.moved ? now - remote->until_ns : 0;
+    remote->until_ns = now;
+}
+
 static int read_wanted(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags)
 {
     KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
-    bool counts = flags & KRAIT_READ_COST, held = false;
-    uint64_t since =
-        counts && !remote->still.moved ? krait_clock_ns(CLOCK_THREAD_CPUTIME_ID) : remote->until_ns;
+    bool counts = flags & KRAIT_READ_COST;
     int rc = 0;
+    if (counts && !remote->still.moved) /* what it did before is no thread's */
+        count_cost(remote, false);
     for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
         struct krait_remote_thread *thread = &stacks->threads[i];
         if (!thread->wanted)
             continue;
         rc = read_stack(remote, stacks, &reader, thread, flags);
-        held |= thread->state == 'R';
+        if (counts)
+            count_cost(remote, thread->state == 'R');
         if (flags & KRAIT_READ_RUNNING && !thread->runs)
             thread->count = 0;
     }
-    if (!counts)
-        return rc;
-    remote->until_ns = krait_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    remote->held_ns += held && remote->still.moved ? remote->until_ns - since : 0;
     return rc;
 }
 

@@ -337,7 +337,7 @@ static bool add_raised(struct krait_buf *to, PyObject *exception)
 static void add_frame(struct krait_buf *to, PyObject *traceback)
 {
     char file[FILE_BYTES], name[NAME_BYTES];
-    PyObject *frame = PyObject_GetAttrString(traceback, "tb_frame");
+    PyObject *frame = krait_traceback_frame(traceback);
     PyObject *line = PyObject_GetAttrString(traceback, "tb_lineno");
     PyObject *code = frame ? krait_frame_code(frame) : NULL;
     if (code && line) {

@@ -332,7 +332,7 @@ static bool handlers_run_after_begin(void)
 static PyObject *code_of_next(PyObject *traceback)
 {
     PyObject *next = traceback ? PyObject_GetAttrString(traceback, "tb_next") : NULL;
-    PyObject *frame = next && next != Py_None ? PyObject_GetAttrString(next, "tb_frame") : NULL;
+    PyObject *frame = next && next != Py_None ? krait_traceback_frame(next) : NULL;
     PyObject *code = frame ? krait_frame_code(frame) : NULL;
     Py_XDECREF(frame);
     Py_XDECREF(next);

@@ -234,6 +234,9 @@ static inline struct krait_keys_layout krait_keys_layout(enum krait_attributes a
     return layouts[attributes];
 }
 
+/* PyTracebackObject: Include/cpython/traceback.h. */
+enum { KRAIT_TRACEBACK_FRAME = 24 };
+
 /* Words before and behind an object's head: enum krait_attributes. */
 enum {
     KRAIT_MANAGED_VALUES = -32,

@@ -273,6 +273,15 @@ PyObject *krait_frame_code(PyObject *frame)
     return code;
 }
 
+PyObject *krait_traceback_frame(PyObject *traceback)
+{
+    if (!PyTraceBack_Check(traceback))
+        return PyObject_GetAttrString(traceback, "tb_frame");
+    PyObject *frame = krait_at(traceback, KRAIT_TRACEBACK_FRAME);
+    Py_XINCREF(frame);
+    return frame;
+}
+
 PyObject *krait_frame_back(PyObject *frame)
 {
     if (krait_compat.frame_get_back)

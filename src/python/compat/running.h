@@ -293,6 +293,8 @@ void krait_type_set_vectorcall(PyObject *type, Py_ssize_t offset);
 
 /* Any version; new references, NULL at the end of the chain. */
 PyObject *krait_frame_code(PyObject *frame);
+/* The frame of a traceback, or of what says that it is one. To read the attribute of a true one is an audit event. */
+PyObject *krait_traceback_frame(PyObject *traceback);
 PyObject *krait_frame_back(PyObject *frame);
 
 /* Before 3.12: gives the thread of `tstate` the profile function, if it has none. `obj` must never die.

@@ -423,14 +423,21 @@ static void note_declared(struct intervals *intervals, const struct intervals_of
     }
 }
 
-/* A function that is not there is told where calls are read. */
-static void note_no_call(struct intervals *intervals, const struct intervals_of *of,
-                         const struct krait_trigger *trigger)
+/* Whether the functions at both ends are there. Where calls are read it is told if one is not; then the pair has found
+ * nothing. */
+static bool has_functions(const struct intervals_of *of, const struct krait_interval_rule *pair)
 {
     struct krait_err ignored;
     KRAIT_AUTO_FREE bool *meant = calloc((size_t)of->trace->func_count + 1, sizeof(*meant));
-    if (!meant || krait_match_mark(meant, of->trace, trigger->call, &ignored))
-        return;
+    bool found = meant;
+    for (uint32_t i = 0; i < pair->trigger_count && found; i++)
+        found =
+            !pair->triggers[i].call || !krait_match_mark(meant, of->trace, pair->triggers[i].call, &ignored);
+    return found;
+}
+
+static void note_no_call(struct intervals *intervals, const struct krait_trigger *trigger)
+{
     krait_buf_fmt(&intervals->notes, "%s '", trigger->call_at);
     krait_fmt_safe(&intervals->notes, krait_match_pattern(trigger->call));
     krait_buf_fmt(&intervals->notes, "': no call of it %s%s\n", trigger->returns ? "returns" : "begins",
@@ -449,10 +456,10 @@ static void note_pair(struct intervals *intervals, const struct intervals_of *of
     }
     const struct krait_interval_rule *pair = &intervals->rules.items[rule];
     const struct krait_trigger *missing = &pair->triggers[starts > 0];
-    if (no_key || (starts && stops))
+    if (no_key || (starts && stops) || !has_functions(of, pair))
         return;
     if (missing->call)
-        note_no_call(intervals, of, missing);
+        note_no_call(intervals, missing);
     else
         note_no_match(intervals, of, starts ? "stop" : "start", pair->given[starts > 0]);
 }

@@ -308,6 +308,7 @@ def test_every_verb_knows_arguments_and_what_marks_have(krait, declare, synth, t
     [
         (["--start-call", "serv", "--stop", "sent"], "--start-call: no function 'serv' in the trace; did you mean 'serve'?\n"),
         (["--start", "sent", "--stop-return", "oter"], "--stop-return: no function 'oter' in the trace; did you mean 'other'?\n"),
+        (["--start-call", "serve", "--stop-return", "oter"], "--stop-return: no function 'oter' in the trace; did you mean 'other'?\n"),
         (["--start-call", "serve", "--stop-return", "serve", "--key", "rd"], "--start-call 'serve': there is no argument 'rd' in its calls; did you mean 'rid'?\n--stop-return 'serve': there is no argument 'rd' in its calls; did you mean 'rid'?\n"),
         (["--start", "sent", "--stop-call", "other", "--key", "rid"], "--stop-call 'other': no call of it has recorded arguments, and so no 'rid'; krait record --args records them\n"),
         (["--start-return", "serve", "--stop", "sent (?P<key>.)"], "--start-return 'serve': it has no group 'key', as --stop has; krait ignores that key, and pairs events as without a key\nnone of "),

@@ -237,7 +237,7 @@ def test_the_hand_goes_clockwise(programs, krait, any_python):
 
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_the_clock_fits_and_keys_lead_to_it(programs, krait, any_python, columns):
-    app = programs.start(any_python, SLOW)
+    app = programs.start(any_python, SLOW.replace("pass", "sum(range(200000))"))  # samples meet it
     screen = Screen(krait, "--max-overhead", "100", app.pid, rows=24, columns=columns)
     screen.wait_for(r"samples")
     screen.press("C")

@@ -6,6 +6,7 @@
 #include "cmd/cmds.h"
 #include "cmd/recording.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -65,14 +66,21 @@ static int child(struct krait_recording_values *values, pid_t owner, int ready)
     return 0;
 }
 
-/* The program starts us with all its files. */
+/* The program starts us with all its files. Before Linux 5.9, and where a filter refuses close_range, we look which there are: the
+ * limit may be a billion. */
 static void close_others(void)
 {
-    if (syscall(SYS_close_range, 3u, ~0u, 0) == 0)
+    enum { FIRST = 3 };
+    if (syscall(SYS_close_range, FIRST, ~0u, 0) == 0)
         return;
-    long most = sysconf(_SC_OPEN_MAX); /* before Linux 5.9 */
-    for (int fd = 3; fd < most; fd++)
-        close(fd);
+    DIR *dir = opendir("/proc/self/fd");
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        int fd = atoi(entry->d_name);
+        if (fd >= FIRST && fd != dirfd(dir))
+            close(fd);
+    }
+    if (dir)
+        closedir(dir);
 }
 
 /* The program waits for our end, which comes when the child detaches. */

@@ -203,7 +203,6 @@ static void leave_unknown(struct report *report, struct krait_sheet_column *chos
 
 static int is_work(void *ctx, const struct krait_flow *flow)
 {
-    (void)ctx;
     return flow->kind == KRAIT_FLOW_WORK;
 }
 

@@ -76,7 +76,7 @@ struct top_reading {
  * why it can no longer be read. */
 int top_processes_read(struct top_processes *processes, const struct top_reading *reading,
                        struct krait_err *err);
-/* krait runs where it may, not on the CPU of a thread. */
+/* Lets krait run on all its CPUs again: it may have stayed on that of a thread (KRAIT_READ_STAY). */
 void top_processes_rest(struct top_processes *processes);
 /* The CPU time in ns that all processes have used since the last call. */
 uint64_t top_processes_cpu(struct top_processes *processes);

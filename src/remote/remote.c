@@ -555,10 +555,9 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
                       struct krait_err *err)
 {
     stacks->frame_count = stacks->coroutine_count = stacks->awaiter_count = 0;
-    int rc = flags & KRAIT_READ_KNOWN && flags & KRAIT_READ_GIL ? look_at_gil(remote, stacks) : 0;
-    flags &= rc ? ~(uint32_t)KRAIT_READ_KNOWN : UINT32_MAX;
-    if (!(flags & KRAIT_READ_KNOWN))
-        rc = find_threads(remote, stacks, flags);
+    if (flags & KRAIT_READ_KNOWN && flags & KRAIT_READ_GIL && look_at_gil(remote, stacks))
+        flags &= ~(uint32_t)KRAIT_READ_KNOWN; /* an interpreter has ended */
+    int rc = flags & KRAIT_READ_KNOWN ? 0 : find_threads(remote, stacks, flags);
     if (!rc && flags & KRAIT_READ_NATIVE)
         rc = krait_native_prepare(remote);
     if (!rc) {

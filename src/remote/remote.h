@@ -184,8 +184,8 @@ enum krait_read_flags {
     /* Stay on the CPU of the thread that was read last, unless there are many threads to look at: the next call is soon, no
      * other process is read before, and krait_still_leave comes at last. */
     KRAIT_READ_STAY = 1 << 9,
-    KRAIT_READ_GIL =
-        1 << 10, /* with KRAIT_READ_KNOWN: also which threads hold the GIL, and whether a collector runs */
+    /* With KRAIT_READ_KNOWN: also which threads hold the GIL, and whether a collector runs. */
+    KRAIT_READ_GIL = 1 << 10,
     KRAIT_READ_COST = 1 << 11, /* count what it costs: held_ns */
 };
 

@@ -124,7 +124,7 @@ static int move_to(struct krait_still *still, int cpu)
     return 0;
 }
 
-/* The count of krait_still_count, if nothing came in between. */
+/* The count that krait_still_count has just read; otherwise reads it. */
 static uint64_t take_count(struct krait_still *still)
 {
     uint64_t count = still->at->count;
@@ -132,7 +132,7 @@ static uint64_t take_count(struct krait_still *still)
     return count ? count : read_schedstat(still);
 }
 
-/* To look where it is costs more than all else here: where krait is on its last CPU already, that is done once. */
+/* Reading stat costs more than all else here. If krait is already on the thread's last CPU, it reads it only once. */
 int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid)
 {
     enum { MOVES = 3 };

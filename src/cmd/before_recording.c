@@ -137,7 +137,7 @@ int krait_before_set_environment(const struct krait_collector *collector, const 
     KRAIT_AUTO_FREE char *all = NULL;
     if (asprintf(&all, "%s%s%s", before ? before : "", before && *before ? ":" : "", preload) < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    setenv(KRAIT_ENV_SESSION, krait_collector_address(collector), 1);
+    setenv(KRAIT_ENV_SESSION, krait_collector_variable(collector), 1);
     if (!children)
         setenv(KRAIT_ENV_NO_CHILDREN, "1", 1);
     setenv("LD_PRELOAD", all, 1);

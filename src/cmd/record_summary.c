@@ -204,9 +204,8 @@ void krait_record_summary_print(const struct krait_collector *collector,
         krait_terminal_say(
             NULL, 2,
             "No Python was seen. krait records CPython " KRAIT_PYTHON_SPAN ", but no statically linked or "
-            "set-uid program, none that is in a namespace of its own for users or processes and for the "
-            "network too, none in a root without krait's folder (chroot), and none that another krait records. If "
-            "COMMAND left Python in the background, add --wait. See: krait doctor");
+            "set-uid program, none in a root without krait's folder (chroot, containers), and none that another "
+            "krait records. If COMMAND left Python in the background, add --wait. See: krait doctor");
     else if (s->processes && dir && !krait_record_got_nothing(collector, s, values))
         krait_record_print_next(kernel, dir);
 }

@@ -76,8 +76,10 @@ bool krait_collector_drop_empty(struct krait_collector *collector);
 int krait_collector_admit(struct krait_collector *collector, pid_t pid, struct krait_err *err);
 /* The path of the recording's memory. */
 const char *krait_collector_session(const struct krait_collector *collector);
-/* The value of KRAIT_SESSION for programs to record: the path, and the key of the collector's socket (join.h). */
+/* The address for processes that krait attaches to: the path, and the key of the collector's socket (join.h). */
 const char *krait_collector_address(const struct krait_collector *collector);
+/* The value of KRAIT_SESSION for programs to record: the address, and the file of the socket for other network namespaces. */
+const char *krait_collector_variable(const struct krait_collector *collector);
 
 /* The recording's clock, for other recorders beside it: krait_collector_finish measures its frequency once more.
  * Owned by the collector. */

@@ -88,6 +88,7 @@ struct krait_collector {
     } rate;
     char session[64];
     char address[64 + 1 + KRAIT_JOIN_KEY]; /* the session, and the key of the socket */
+    char variable[PATH_MAX];               /* the address, and behind it the socket's file */
     const struct krait_tap *tap;           /* NULL: packets go to files */
     char *dir;                             /* NULL with a tap */
     bool dir_made;                         /* this collector created it and has not removed it since */

@@ -2,6 +2,8 @@
 #include "record/join.h"
 
 #include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/random.h>
@@ -18,17 +20,32 @@ static int make_key(char key[KRAIT_JOIN_KEY + 1])
     return 0;
 }
 
+void krait_join_socket_init(struct krait_join_socket *join)
+{
+    *join = (struct krait_join_socket){ .fd = -1, .file_fd = -1 };
+}
+
+/* A socket that is told who asks. */
+static int new_socket(void)
+{
+    int on = 1, fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
 void krait_join_socket_open(struct krait_join_socket *join)
 {
     struct sockaddr_un address;
-    int on = 1, fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct stat network;
-    *join = (struct krait_join_socket){ .fd = -1 };
+    krait_join_socket_init(join);
     if (stat("/proc/thread-self/ns/net", &network) == 0)
         join->network = network.st_ino;
+    int fd = new_socket();
     if (fd < 0)
         return;
-    if (make_key(join->key) == 0 && setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0 &&
+    if (make_key(join->key) == 0 &&
         bind(fd, (struct sockaddr *)&address, krait_join_address(&address, join->key)) == 0) {
         join->fd = fd;
         return;
@@ -36,6 +53,114 @@ void krait_join_socket_open(struct krait_join_socket *join)
     join->key[0] = '\0';
     close(fd);
 }
+
+/* ---- the socket that is a file ---- */
+
+#define OWN_FOLDER "/tmp/krait-join-"
+
+/* Whether there is a socket's file now. Its mode is that of the unbound socket, as linux/net/unix/af_unix.c does it. */
+static bool bind_file(int fd, const char *file)
+{
+    struct sockaddr_un address;
+    int folder;
+    bool bound = krait_join_file_address(&address, file, &folder) == 0 && fchmod(fd, 0600) == 0 &&
+                 bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+    if (folder >= 0)
+        close(folder);
+    return bound;
+}
+
+/* Takes `file`, which malloc made, if the socket can be there. */
+static bool take_file(struct krait_join_socket *join, int fd, char *file)
+{
+    if (!bind_file(fd, file)) {
+        free(file);
+        return false;
+    }
+    join->file = file;
+    join->file_fd = fd;
+    return true;
+}
+
+static bool open_below(struct krait_join_socket *join, int fd, const char *dir)
+{
+    char *file, path[PATH_MAX];
+    /* it stands in a variable of the environment behind the key: environment.c has room for PATH_MAX in all */
+    enum { BESIDE = 256 };
+    if (!realpath(dir, path) || strlen(path) > PATH_MAX - BESIDE ||
+        asprintf(&file, "%s/" KRAIT_JOIN_FILE, path) < 0)
+        return false;
+    return take_file(join, fd, file);
+}
+
+static bool open_in_own_folder(struct krait_join_socket *join, int fd)
+{
+    char *file, folder[] = OWN_FOLDER "XXXXXX";
+    if (!mkdtemp(folder))
+        return false;
+    join->own = asprintf(&file, "%s/" KRAIT_JOIN_FILE, folder) >= 0 && take_file(join, fd, file);
+    if (!join->own)
+        rmdir(folder);
+    return join->own;
+}
+
+/* A socket that nobody has open any more refuses connections. */
+static bool is_left(const char *file)
+{
+    struct sockaddr_un address;
+    int folder;
+    KRAIT_AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return fd >= 0 && krait_join_file_address(&address, file, &folder) == 0 &&
+           connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 && errno == ECONNREFUSED;
+}
+
+static void remove_left(const char *folder)
+{
+    char file[sizeof(OWN_FOLDER) + 32];
+    struct stat st;
+    if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        snprintf(file, sizeof(file), "%s/" KRAIT_JOIN_FILE, folder) >= (int)sizeof(file) || !is_left(file))
+        return;
+    unlink(file);
+    rmdir(folder);
+}
+
+static void remove_all_left(void)
+{
+    glob_t found = { 0 };
+    if (glob(OWN_FOLDER "??????", GLOB_NOSORT, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            remove_left(found.gl_pathv[i]);
+    }
+    globfree(&found);
+}
+
+void krait_join_file_open(struct krait_join_socket *join, const char *dir)
+{
+    int fd = *join->key ? new_socket() : -1;
+    if (fd < 0 || open_below(join, fd, dir))
+        return;
+    remove_all_left();
+    if (!open_in_own_folder(join, fd))
+        close(fd);
+}
+
+static void close_file(struct krait_join_socket *join)
+{
+    if (join->file_fd < 0)
+        return;
+    close(join->file_fd);
+    unlink(join->file);
+    if (join->own) {
+        *strrchr(join->file, '/') = '\0';
+        rmdir(join->file);
+    }
+    free(join->file);
+    join->file = NULL;
+    join->file_fd = -1;
+}
+
+/* ---- processes that run already ---- */
 
 /* Its network namespace; setns(2) moves this thread alone, and a socket stays where it was made. */
 static int open_inside(struct krait_join_socket *join, int there)
@@ -63,17 +188,19 @@ int krait_join_socket_admit(struct krait_join_socket *join, pid_t pid)
         struct krait_join_socket made;
         if (open_inside(&made, there))
             return -EPERM;
-        krait_join_socket_close(join);
-        memcpy(made.admitted, join->admitted, sizeof(made.admitted));
-        made.admitted_count = join->admitted_count;
-        *join = made;
+        close(join->fd);
+        join->fd = made.fd;
+        join->network = made.network;
+        memcpy(join->key, made.key, sizeof(join->key));
     }
     join->admitted[join->admitted_count++ % KRAIT_ARRAY_LEN(join->admitted)] = pid;
     return 0;
 }
 
-/* Files that came with a question are not wanted. */
-static bool get_credentials(struct msghdr *message, struct ucred *who)
+/* ---- answers ---- */
+
+/* Takes the file that came with a question, the socket for the answer, into *file; further ones are not wanted. */
+static bool get_credentials(struct msghdr *message, struct ucred *who, int *file)
 {
     bool found = false;
     for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head; head = CMSG_NXTHDR(message, head)) {
@@ -85,9 +212,9 @@ static bool get_credentials(struct msghdr *message, struct ucred *who)
         }
         for (size_t at = 0; head->cmsg_type == SCM_RIGHTS && CMSG_LEN(at + sizeof(int)) <= head->cmsg_len;
              at += sizeof(int)) {
-            int file;
-            memcpy(&file, CMSG_DATA(head) + at, sizeof(file));
-            close(file);
+            if (*file >= 0)
+                close(*file);
+            memcpy(file, CMSG_DATA(head) + at, sizeof(*file));
         }
     }
     return found;
@@ -104,8 +231,7 @@ static bool is_question(const struct krait_join_socket *join, const struct krait
 }
 
 /* memfd: -1 where there is none for it. */
-static void answer_to(const struct krait_join_socket *join, int memfd, struct sockaddr_un *to, socklen_t size,
-                      pid_t pid)
+static void answer_to(const struct krait_join_socket *join, int memfd, int to, pid_t pid)
 {
     union {
         struct cmsghdr head;
@@ -114,9 +240,7 @@ static void answer_to(const struct krait_join_socket *join, int memfd, struct so
     struct krait_join_answer answer = { .pid = pid };
     memcpy(answer.answer, join->key + KRAIT_JOIN_NAME + KRAIT_JOIN_WORD, KRAIT_JOIN_WORD);
     struct iovec part = { &answer, sizeof(answer) };
-    struct msghdr message = { .msg_name = to,
-                              .msg_namelen = size,
-                              .msg_iov = &part,
+    struct msghdr message = { .msg_iov = &part,
                               .msg_iovlen = 1,
                               .msg_control = memfd < 0 ? NULL : &control,
                               .msg_controllen = memfd < 0 ? 0 : sizeof(control) };
@@ -125,7 +249,7 @@ static void answer_to(const struct krait_join_socket *join, int memfd, struct so
     head->cmsg_type = SCM_RIGHTS;
     head->cmsg_len = CMSG_LEN(sizeof(memfd));
     memcpy(CMSG_DATA(head), &memfd, sizeof(memfd));
-    sendmsg(join->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL); /* who waits no more gets none */
+    sendmsg(to, &message, MSG_DONTWAIT | MSG_NOSIGNAL); /* who waits no more gets none */
 }
 
 /* Other users than the recording's, but for root, have no business in it. */
@@ -137,7 +261,8 @@ static bool may_join(const struct krait_join_socket *join, const struct ucred *w
     return who->uid == geteuid() || !who->uid || is_admitted;
 }
 
-bool krait_join_socket_answer(const struct krait_join_socket *join, int memfd, struct ucred *refused)
+/* One that has asked at that socket of `join`. */
+static bool answer_at(const struct krait_join_socket *join, int fd, int memfd, struct ucred *refused)
 {
     union {
         struct cmsghdr head;
@@ -145,27 +270,30 @@ bool krait_join_socket_answer(const struct krait_join_socket *join, int memfd, s
     } control;
     struct krait_join_question asked;
     char more; /* that it asks too much is seen by a byte more */
-    struct sockaddr_un from;
     struct ucred who;
+    KRAIT_AUTO_CLOSE int to = -1;
     struct iovec parts[] = { { &asked, sizeof(asked) }, { &more, 1 } };
-    struct msghdr message = { .msg_name = &from,
-                              .msg_namelen = sizeof(from),
-                              .msg_iov = parts,
+    struct msghdr message = { .msg_iov = parts,
                               .msg_iovlen = KRAIT_ARRAY_LEN(parts),
                               .msg_control = &control,
                               .msg_controllen = sizeof(control) };
-    *refused = (struct ucred){ 0 };
-    ssize_t n = join->fd < 0 ? -1 : recvmsg(join->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0)
         return false;
-    bool known = get_credentials(&message, &who);
-    if (!known || !is_question(join, &asked, n) || who.pid <= 0)
+    bool known = get_credentials(&message, &who, &to);
+    if (!known || !is_question(join, &asked, n) || who.pid <= 0 || to < 0)
         return true;
     bool joins = asked.wish == KRAIT_JOIN_MEMFD;
-    answer_to(join, joins && may_join(join, &who) ? memfd : -1, &from, message.msg_namelen, who.pid);
+    answer_to(join, joins && may_join(join, &who) ? memfd : -1, to, who.pid);
     if (joins && !may_join(join, &who))
         *refused = who;
     return true;
+}
+
+bool krait_join_socket_answer(const struct krait_join_socket *join, int memfd, struct ucred *refused)
+{
+    *refused = (struct ucred){ 0 };
+    return answer_at(join, join->fd, memfd, refused) || answer_at(join, join->file_fd, memfd, refused);
 }
 
 void krait_join_socket_close(struct krait_join_socket *join)
@@ -173,4 +301,5 @@ void krait_join_socket_close(struct krait_join_socket *join)
     if (join->fd >= 0)
         close(join->fd);
     join->fd = -1;
+    close_file(join);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/join.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/un.h>
 
@@ -14,23 +16,78 @@ socklen_t krait_join_address(struct sockaddr_un *address, const char *key)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(prefix) + KRAIT_JOIN_NAME);
 }
 
-/* A socket with a name that the kernel gives it (autobind), which receives from the collector alone. */
-static int connect_to(const char *key)
+int krait_join_file_address(struct sockaddr_un *address, const char *file, int *folder)
 {
-    struct sockaddr_un address, own = { .sun_family = AF_UNIX };
+    const char *slash = strrchr(file, '/');
+    char path[PATH_MAX];
+    *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    *folder = -1;
+    if (strlen(file) < sizeof(address->sun_path)) {
+        strcpy(address->sun_path, file);
+        return 0;
+    }
+    if (!slash || strlen(file) >= sizeof(path))
+        return -ENAMETOOLONG;
+    memcpy(path, file, (size_t)(slash - file));
+    path[slash - file] = '\0';
+    *folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*folder < 0)
+        return -errno;
+    snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%.32s", *folder, slash + 1);
+    return 0;
+}
+
+static int connect_to_file(int fd, const char *file)
+{
+    struct sockaddr_un address;
+    int folder;
+    int rc = krait_join_file_address(&address, file, &folder);
+    if (!rc && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+        rc = -errno;
+    if (folder >= 0)
+        close(folder);
+    return rc;
+}
+
+/* How long a process waits for a collector that has stopped. */
+static int set_patience(int fd, int option)
+{
     struct timeval patience = { .tv_sec = 2 };
+    return setsockopt(fd, SOL_SOCKET, option, &patience, sizeof(patience));
+}
+
+static int connect_to(const char *key, const char *file)
+{
+    struct sockaddr_un address;
     socklen_t size = krait_join_address(&address, key);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
-    if (bind(fd, (struct sockaddr *)&own, sizeof(sa_family_t)) == 0 &&
-        connect(fd, (struct sockaddr *)&address, size) == 0 &&
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0)
+    int rc = set_patience(fd, SO_SNDTIMEO) || connect(fd, (struct sockaddr *)&address, size) ? -errno : 0;
+    if (rc && file)
+        rc = connect_to_file(fd, file);
+    if (!rc)
         return fd;
-    int rc = -errno;
     close(fd);
     return rc;
+}
+
+/* Sends the question with the socket for the answer. */
+static int send_question(int fd, const struct krait_join_question *question, int answer)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = { .bytes = { 0 } };
+    struct iovec part = { (void *)question, sizeof(*question) };
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+    };
+    control.head.cmsg_level = SOL_SOCKET;
+    control.head.cmsg_type = SCM_RIGHTS;
+    control.head.cmsg_len = CMSG_LEN(sizeof(answer));
+    memcpy(CMSG_DATA(&control.head), &answer, sizeof(answer));
+    return TEMP_FAILURE_RETRY(sendmsg(fd, &message, MSG_NOSIGNAL)) == sizeof(*question) ? 0 : -errno;
 }
 
 /* Returns the file that came with the answer; -EACCES where none did. */
@@ -47,6 +104,8 @@ static int receive(int fd, struct krait_join_answer *answer)
     ssize_t n = TEMP_FAILURE_RETRY(recvmsg(fd, &message, MSG_CMSG_CLOEXEC));
     if (n < 0)
         return errno == EAGAIN ? -ETIMEDOUT : -errno;
+    if (!n)
+        return -ECONNRESET;
     const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     int file;
     if (!head)
@@ -61,18 +120,34 @@ static int receive(int fd, struct krait_join_answer *answer)
     return -EPROTO;
 }
 
-/* Returns the file, or a negative errno; with -EACCES *pid is told. */
-static int ask(const char *key, enum krait_join_wish wish, pid_t *pid)
+/* Asks, and returns the socket on which the answer comes. */
+static int ask_for_answer(const char *key, const char *socket_file, enum krait_join_wish wish)
 {
     struct krait_join_question question = { .wish = (uint8_t)wish };
-    struct krait_join_answer answer;
+    int pair[2];
     memcpy(question.question, key + KRAIT_JOIN_NAME, KRAIT_JOIN_WORD);
-    const char *expected = key + KRAIT_JOIN_NAME + KRAIT_JOIN_WORD;
-    KRAIT_AUTO_CLOSE int fd = connect_to(key);
+    KRAIT_AUTO_CLOSE int fd = connect_to(key, socket_file);
     if (fd < 0)
         return fd;
-    if (TEMP_FAILURE_RETRY(send(fd, &question, sizeof(question), MSG_NOSIGNAL)) != sizeof(question))
+    /* of packets: who closes its end ends the waiting at the other */
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         return -errno;
+    int rc = set_patience(pair[0], SO_RCVTIMEO) ? -errno : send_question(fd, &question, pair[1]);
+    close(pair[1]);
+    if (!rc)
+        return pair[0];
+    close(pair[0]);
+    return rc;
+}
+
+/* Returns the file, or a negative errno; with -EACCES *pid is told. */
+static int ask(const char *key, const char *socket_file, enum krait_join_wish wish, pid_t *pid)
+{
+    struct krait_join_answer answer;
+    const char *expected = key + KRAIT_JOIN_NAME + KRAIT_JOIN_WORD;
+    KRAIT_AUTO_CLOSE int fd = ask_for_answer(key, socket_file, wish);
+    if (fd < 0)
+        return fd;
     int file = receive(fd, &answer);
     if (file < 0 && file != -EACCES)
         return file;
@@ -85,16 +160,16 @@ static int ask(const char *key, enum krait_join_wish wish, pid_t *pid)
     return -EPROTO;
 }
 
-int krait_join_ask(const char *key)
+int krait_join_ask(const char *key, const char *file)
 {
     pid_t pid;
-    return ask(key, KRAIT_JOIN_MEMFD, &pid);
+    return ask(key, file, KRAIT_JOIN_MEMFD, &pid);
 }
 
-int krait_join_ask_number(const char *key, pid_t *pid)
+int krait_join_ask_number(const char *key, const char *file, pid_t *pid)
 {
-    int file = ask(key, KRAIT_JOIN_NUMBER, pid);
-    if (file >= 0)
-        close(file);
-    return file >= 0 || file == -EACCES ? 0 : file;
+    int memfd = ask(key, file, KRAIT_JOIN_NUMBER, pid);
+    if (memfd >= 0)
+        close(memfd);
+    return memfd >= 0 || memfd == -EACCES ? 0 : memfd;
 }

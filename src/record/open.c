@@ -223,6 +223,7 @@ static int make_folder(struct krait_collector *c, const char *dir, struct krait_
 static void note_address(struct krait_collector *c)
 {
     snprintf(c->address, sizeof(c->address), "%s%s%s", c->session, *c->join.key ? "@" : "", c->join.key);
+    snprintf(c->variable, sizeof(c->variable), "%s%s", c->address, c->join.file ? c->join.file : "");
 }
 
 static void take_options(struct krait_collector *c, const struct krait_collector_options *options)
@@ -257,7 +258,8 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     struct krait_collector *c = calloc(1, sizeof(*c));
     if (!c)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    c->fd = c->join.fd = -1;
+    c->fd = -1;
+    krait_join_socket_init(&c->join);
     krait_ctl_init(&c->ctl);
     c->spare_fds = count_spare_fds();
     for (size_t i = 0; i < KRAIT_PROCS_MAX; i++)
@@ -281,6 +283,10 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
         make_reserve(c);
     krait_limits_look_at_disk(c);
     krait_join_socket_open(&c->join);
+    if (c->dir && c->spare_fds > 0) {
+        krait_join_file_open(&c->join, c->dir);
+        c->spare_fds--;
+    }
     krait_ctl_open(&c->ctl, c->dir, c->fd);
     snprintf(c->session, sizeof(c->session), "/proc/%d/fd/%d", getpid(), c->fd);
     note_address(c);
@@ -360,4 +366,9 @@ const char *krait_collector_session(const struct krait_collector *c)
 const char *krait_collector_address(const struct krait_collector *c)
 {
     return c->address;
+}
+
+const char *krait_collector_variable(const struct krait_collector *c)
+{
+    return c->variable;
 }

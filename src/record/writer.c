@@ -30,7 +30,7 @@ static pid_t own_pid(const struct krait_writer *writer)
     char text[24];
     pid_t told;
     if (*writer->key && !sees_recording(writer))
-        return krait_join_ask_number(writer->key, &told) ? getpid() : told;
+        return krait_join_ask_number(writer->key, writer->join_file, &told) ? getpid() : told;
     ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
     if (n <= 0)
         return getpid();

@@ -23,6 +23,7 @@ struct krait_writer {
     uint64_t dev, ino; /* of the recording */
     char path[64];
     char key[KRAIT_JOIN_KEY + 1]; /* of the collector's socket (join.h); empty: none */
+    char *join_file;              /* of the same for other network namespaces; NULL: none. Allocated */
     bool apart;                   /* the collector sees other process ids than this process */
     bool reserved;                /* proc_index is a slot that krait_writer_reserve took for this process */
     bool settles; /* may write though the recording is off: what begins its part, or ends it until it is on */
@@ -37,7 +38,8 @@ struct krait_writer {
     uint32_t window_first, window_count;
 };
 
-/* Maps the recording at `address` (the value of KRAIT_SESSION: its path, and the key of the collector's socket).
+/* Maps the recording at `address` (the value of KRAIT_SESSION: its path, the key and the file of the
+ * collector's sockets).
  * Returns 0, or a negative errno: -ENOENT if the collector is gone, -EPROTO if it has another version, -ESHUTDOWN if
  * the recording has ended; one that is off can be mapped. */
 int krait_writer_map(struct krait_writer *writer, const char *address);

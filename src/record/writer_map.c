@@ -53,7 +53,7 @@ static int open_recording(const struct krait_writer *writer, struct stat *st)
     int fd = open_session(writer->path, st);
     if (fd >= 0 || !*writer->key)
         return fd;
-    int asked = krait_join_ask(writer->key);
+    int asked = krait_join_ask(writer->key, writer->join_file);
     return asked < 0 ? fd : check_session(asked, st);
 }
 
@@ -155,35 +155,47 @@ static void map_rings_ahead(struct krait_writer *writer, int fd)
         writer->ring_maps[first + i] = at + i * shm->ring_bytes + KRAIT_MAP_CLOSED;
 }
 
-/* Splits an address into path and key. */
+/* Splits an address into path, key and file (join.h). */
 static void read_address(struct krait_writer *writer, const char *address)
 {
-    const char *at = strrchr(address, '@');
+    const char *at = strchr(address, '@');
     size_t n = at ? (size_t)(at - address) : strlen(address);
     if (n < sizeof(writer->path))
         memcpy(writer->path, address, n);
-    if (at && strlen(at + 1) == KRAIT_JOIN_KEY)
-        strcpy(writer->key, at + 1);
+    if (!at || strlen(at + 1) < KRAIT_JOIN_KEY)
+        return;
+    memcpy(writer->key, at + 1, KRAIT_JOIN_KEY);
+    if (at[1 + KRAIT_JOIN_KEY] == '/')
+        writer->join_file = strdup(at + 1 + KRAIT_JOIN_KEY);
+}
+
+static int map_all(struct krait_writer *made)
+{
+    struct stat st;
+    KRAIT_AUTO_CLOSE int fd = open_recording(made, &st);
+    if (fd < 0)
+        return fd;
+    made->dev = st.st_dev;
+    made->ino = st.st_ino;
+    int rc = map_heads(made, fd, &st);
+    if (rc)
+        return rc;
+    made->counter = made->shm.control->clock_counter;
+    map_window(made, fd);
+    map_rings_ahead(made, fd);
+    return 0;
 }
 
 int krait_writer_map(struct krait_writer *writer, const char *address)
 {
-    struct stat st;
     struct krait_writer made = { .patience_ns = 10 * KRAIT_NS_PER_MS };
     read_address(&made, address);
-    KRAIT_AUTO_CLOSE int fd = open_recording(&made, &st);
-    if (fd < 0)
-        return fd;
-    made.dev = st.st_dev;
-    made.ino = st.st_ino;
-    int rc = map_heads(&made, fd, &st);
+    int rc = map_all(&made);
     if (rc)
-        return rc;
-    made.counter = made.shm.control->clock_counter;
-    map_window(&made, fd);
-    map_rings_ahead(&made, fd);
-    *writer = made;
-    return 0;
+        free(made.join_file);
+    else
+        *writer = made;
+    return rc;
 }
 
 /* The ring's bytes by what is mapped already: mremap with an old size of 0 maps the same file once more, from
@@ -267,6 +279,7 @@ void krait_writer_unmap(struct krait_writer *writer)
     if (writer->seed)
         munmap(writer->seed, (size_t)sysconf(_SC_PAGESIZE));
     free(writer->ring_maps);
+    free(writer->join_file);
     if (writer->window)
         munmap(writer->window, writer->window_count * krait_shm_chunk_bytes(&writer->shm));
     if (writer->own)

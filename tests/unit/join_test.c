@@ -5,6 +5,7 @@
 #include "record/join.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 
 struct asking {
     char key[KRAIT_JOIN_KEY + 1];
+    const char *file;
     pid_t pid;
     int result;
 };
@@ -25,16 +27,16 @@ struct asking {
 static void *ask(void *arg)
 {
     struct asking *asking = arg;
-    asking->result = krait_join_ask(asking->key);
+    asking->result = krait_join_ask(asking->key, asking->file);
     if (asking->result >= 0 || asking->result == -EACCES)
-        krait_join_ask_number(asking->key, &asking->pid);
+        krait_join_ask_number(asking->key, asking->file, &asking->pid);
     return NULL;
 }
 
 /* Asks with `key` while `join` answers. */
 static struct asking ask_at(const struct krait_join_socket *join, const char *key, int file)
 {
-    struct asking asking = { .pid = -1 };
+    struct asking asking = { .pid = -1, .file = join->file };
     struct ucred refused;
     pthread_t thread;
     memcpy(asking.key, key, sizeof(asking.key));
@@ -64,8 +66,8 @@ static void test_who_knows_the_key_gets_the_file_and_its_number(void **state)
     close(asking.result);
     close(file);
     krait_join_socket_close(&join);
-    assert_int_equal(krait_join_ask(asking.key), -ECONNREFUSED);
-    assert_int_equal(krait_join_ask_number(asking.key, &asking.pid), -ECONNREFUSED);
+    assert_int_equal(krait_join_ask(asking.key, NULL), -ECONNREFUSED);
+    assert_int_equal(krait_join_ask_number(asking.key, NULL, &asking.pid), -ECONNREFUSED);
 }
 
 /* Exits with what it was told: 0 as it should be. */
@@ -73,8 +75,8 @@ static void ask_as_nobody(const char *key)
 {
     enum { NOBODY = 65534 };
     pid_t pid = -1;
-    bool refused = setuid(NOBODY) == 0 && krait_join_ask(key) == -EACCES;
-    _exit(refused && krait_join_ask_number(key, &pid) == 0 && pid == getpid() ? 0 : 1);
+    bool refused = setuid(NOBODY) == 0 && krait_join_ask(key, NULL) == -EACCES;
+    _exit(refused && krait_join_ask_number(key, NULL, &pid) == 0 && pid == getpid() ? 0 : 1);
 }
 
 /* Waiting for an answer that never comes would hold up its program. */
@@ -108,7 +110,7 @@ static void test_a_wrong_question_gets_no_answer(void **state)
     char key[KRAIT_JOIN_KEY + 1];
     memcpy(key, join.key, sizeof(key));
     key[KRAIT_JOIN_NAME + KRAIT_JOIN_WORD - 1] ^= 1;
-    assert_int_equal(ask_at(&join, key, 0).result, -ETIMEDOUT);
+    assert_int_equal(ask_at(&join, key, 0).result, -ECONNRESET);
     krait_join_socket_close(&join);
 }
 
@@ -143,13 +145,122 @@ static void test_what_is_no_question_is_dropped(void **state)
     send_raw(&join, many, 0);
     send_raw(&join, many, 1);
     send_raw(&join, many, KRAIT_JOIN_WORD);
-    send_raw(&join, many, sizeof(struct krait_join_question)); /* a sender without a name gets no answer */
+    send_raw(&join, many, sizeof(struct krait_join_question)); /* with no socket for the answer */
     send_raw(&join, many, sizeof(many));
     for (int i = 0; i < 5; i++)
         assert_true(krait_join_socket_answer(&join, 0, &refused));
     assert_false(krait_join_socket_answer(&join, 0, &refused));
     assert_int_equal(recv(join.fd, many, sizeof(many), MSG_DONTWAIT), -1);
     krait_join_socket_close(&join);
+}
+
+/* ---- the socket that is a file ---- */
+
+static void make_folder(char folder[PATH_MAX], size_t longer)
+{
+    strcpy(folder, "/tmp/krait-test-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    for (size_t n = strlen(folder); n < longer; n += 101) {
+        snprintf(folder + n, PATH_MAX - n, "/%0100d", 0);
+        assert_int_equal(mkdir(folder, 0700), 0);
+    }
+}
+
+static void remove_folder(char *folder)
+{
+    while (strncmp(folder, "/tmp/krait-test-", 16) == 0 && rmdir(folder) == 0)
+        *strrchr(folder, '/') = '\0';
+}
+
+/* Opens one that nobody finds by its name, as in another network namespace. */
+static void open_file(struct krait_join_socket *join, const char *folder)
+{
+    krait_join_socket_open(join);
+    krait_join_file_open(join, folder);
+    assert_non_null(join->file);
+    close(join->fd);
+    join->fd = -1;
+}
+
+static void ask_at_file(struct krait_join_socket *join)
+{
+    int memfd = memfd_create("memfd", MFD_CLOEXEC);
+    struct asking asking = ask_at(join, join->key, memfd);
+    assert_true(asking.result >= 0);
+    assert_int_equal(asking.pid, getpid());
+    close(asking.result);
+    close(memfd);
+}
+
+static void test_a_file_in_the_folder_is_asked_where_the_name_is_not_seen(void **state)
+{
+    static const size_t longer[] = { 0, 90, 300, 3000 };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(longer); i++) {
+        struct krait_join_socket join;
+        char folder[PATH_MAX];
+        struct stat st;
+        make_folder(folder, longer[i]);
+        mode_t before = umask(0);
+        open_file(&join, folder);
+        umask(before);
+        assert_memory_equal(join.file, folder, strlen(folder));
+        assert_int_equal(stat(join.file, &st), 0);
+        assert_int_equal(st.st_mode, S_IFSOCK | 0600);
+        ask_at_file(&join);
+        krait_join_socket_close(&join);
+        assert_null(join.file);
+        remove_folder(folder);
+        assert_string_equal(folder, "/tmp"); /* the others were empty */
+    }
+}
+
+static void test_a_folder_without_sockets_gets_one_in_tmp(void **state)
+{
+    struct krait_join_socket join;
+    struct stat st;
+    open_file(&join, "/proc/self"); /* no file can be made there */
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(join.file, '/') - join.file), join.file);
+    assert_memory_equal(folder, "/tmp/krait-join-", 16);
+    assert_int_equal(stat(folder, &st), 0);
+    assert_int_equal(st.st_mode, S_IFDIR | 0700);
+    ask_at_file(&join);
+    krait_join_socket_close(&join);
+    assert_int_equal(access(folder, F_OK), -1);
+}
+
+static void test_what_a_killed_collector_left_in_tmp_is_removed(void **state)
+{
+    struct krait_join_socket killed, runs, next;
+    open_file(&killed, "/proc/self");
+    open_file(&runs, "/proc/self");
+    assert_int_equal(access(killed.file, F_OK), 0);
+    close(killed.file_fd); /* as it is when it has been killed */
+    assert_int_equal(krait_join_ask(killed.key, killed.file), -ECONNREFUSED);
+    open_file(&next, "/proc/self");
+    assert_int_equal(access(killed.file, F_OK), -1);
+    assert_int_equal(access(runs.file, F_OK), 0);
+    ask_at_file(&runs);
+    krait_join_socket_close(&next);
+    krait_join_socket_close(&runs);
+    free(killed.file);
+}
+
+/* A collector that is killed with a question unanswered. */
+static void test_nobody_waits_for_a_collector_that_is_killed(void **state)
+{
+    struct krait_join_socket join;
+    struct asking asking = { .pid = -1 };
+    pthread_t thread;
+    char byte;
+    krait_join_socket_open(&join);
+    memcpy(asking.key, join.key, sizeof(asking.key));
+    assert_int_equal(pthread_create(&thread, NULL, ask, &asking), 0);
+    while (recv(join.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
+        usleep(1000);
+    krait_join_socket_close(&join);
+    pthread_join(thread, NULL);
+    assert_int_equal(asking.result, -ECONNRESET);
 }
 
 int main(void)
@@ -160,6 +271,10 @@ int main(void)
         cmocka_unit_test(test_a_wrong_question_gets_no_answer),
         cmocka_unit_test(test_a_wrong_answer_is_refused),
         cmocka_unit_test(test_what_is_no_question_is_dropped),
+        cmocka_unit_test(test_a_file_in_the_folder_is_asked_where_the_name_is_not_seen),
+        cmocka_unit_test(test_a_folder_without_sockets_gets_one_in_tmp),
+        cmocka_unit_test(test_what_a_killed_collector_left_in_tmp_is_removed),
+        cmocka_unit_test(test_nobody_waits_for_a_collector_that_is_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "record/collector.h"
 #include "record/folder.h"
 #include "remote/kernel_stack.h"
+#include "remote/pace.h"
 #include "remote/remote.h"
 
 #include <signal.h>
@@ -211,19 +212,19 @@ static int open_sampler(struct krait_record_sample *sample, struct krait_sampler
 static int take_samples(struct krait_record_sample *sample, struct krait_sampler *sampler,
                         struct krait_err *err)
 {
-    uint64_t begin = krait_clock_ns(CLOCK_MONOTONIC), due = begin, now = begin;
+    KRAIT_CLEANUP(krait_pace_close) struct krait_pace pace;
+    uint64_t begin = krait_clock_ns(CLOCK_MONOTONIC), now = begin;
     uint64_t most = sample->values->duration;
     int rc = 0;
-    sample->random = (uint32_t)begin;
+    krait_pace_open(&pace, sample->rate);
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     while (!rc && !sample->over(sample->ctx) && (!most || now - begin < most)) {
         rc = sampler                                  ? krait_sampler_round(sampler, err)
              : kill(sample->pid, 0) && errno == ESRCH ? -ESRCH
                                                       : 0;
         rc = rc ? rc : sample_children(sample, now, err);
-        now = krait_clock_ns(CLOCK_MONOTONIC);
-        due = KRAIT_MAX(due + krait_remote_gap(&sample->random, sample->rate), now);
-        sleep_until(most ? KRAIT_MIN(due, begin + most) : due);
+        krait_pace_next(&pace, krait_clock_ns(CLOCK_MONOTONIC));
+        krait_pace_wait(&pace, most ? begin + most : UINT64_MAX);
         now = krait_clock_ns(CLOCK_MONOTONIC);
     }
     return rc;

@@ -24,7 +24,7 @@ struct krait_record_sample {
     bool is_cut_short;                   /* the recording ended before its time */
     bool itself;                         /* it was sampled, not what it started alone */
     struct krait_record_child *children; /* of --children */
-    uint32_t child_count, child_cap, processes, random;
+    uint32_t child_count, child_cap, processes;
     uint64_t looked_ns; /* when they were looked for */
     struct krait_sampler_summary sums;
 };

@@ -89,6 +89,7 @@ static int find_processes(struct top *top, uint64_t now)
 static int take_sample(struct top *top)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
+    uint64_t due_ns = krait_pace_due(&top->pace);
     bool sleeping = top->idle || top->kernel, all = top->picture == TOP_STACKS;
     struct top_reading reading = {
         .sums = &top->sums,
@@ -98,7 +99,7 @@ static int take_sample(struct top *top)
         .sleeping = sleeping,
         .others = !top->gil,
         .now_ns = now,
-        .next_ns = top->due_ns < top->end_ns ? top->due_ns : 0,
+        .next_ns = due_ns < top->end_ns ? due_ns : 0,
     };
     int rc = find_processes(top, now);
     top_stacks_begin_round(&top->stacks, now);
@@ -174,7 +175,8 @@ static void begin_interval(struct top *top)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     top->end_ns = now + top->interval_ns / (top->screen ? FIRST_PART : 1);
-    top->due_ns = top->last_ns = now;
+    top->last_ns = now;
+    krait_pace_begin(&top->pace, now);
 }
 
 /* What happened while krait stood still was not seen: it does not count. */
@@ -347,9 +349,9 @@ static int show(struct top *top)
 
 /* -- the loop -- */
 
-static void wait_for_key(struct top *top, uint64_t until_ns)
+static void wait_for_key(struct top *top, int timer, uint64_t until_ns)
 {
-    int key = top_screen_wait(top->screen, until_ns, &top->quit);
+    int key = top_screen_wait(top->screen, timer, until_ns, &top->quit);
     if (!key || top->quit)
         return;
     top_processes_rest(&top->processes);
@@ -373,14 +375,14 @@ static int step_exact(struct top *top)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     uint64_t found_at = top->find_ns;
-    wait_for_key(top, 0);
+    wait_for_key(top, -1, 0);
     if (top->quit || !top->is_exact)
         return 0;
     top_exact_round(top->exact, now < top->end_ns);
     draw_clock(top, now);
     int rc = find_processes(top, now);
-    if (!rc && top->kernel && !top->paused && now >= top->due_ns) {
-        top->due_ns = now + krait_remote_gap(&top->random, top->rate);
+    if (!rc && top->kernel && !top->paused && now >= krait_pace_due(&top->pace)) {
+        krait_pace_next(&top->pace, now);
         if (top_exact_look(top->exact, &top->processes))
             return krait_err_set(&top->err, -ENOMEM, "out of memory");
     }
@@ -392,17 +394,17 @@ static int step_exact(struct top *top)
 /* One reading at the time that it is due; later, if the one before took longer. While it is paused the sums stay. */
 static int step_samples(struct top *top)
 {
-    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
-    top->due_ns = KRAIT_MAX(top->due_ns, now);
-    wait_for_key(top, KRAIT_MIN(top->due_ns, top->end_ns));
+    uint64_t due = krait_pace_due(&top->pace), now;
+    int timer = due < top->end_ns ? krait_pace_fd(&top->pace) : -1;
+    wait_for_key(top, timer, timer < 0 ? KRAIT_MIN(due, top->end_ns) : top->end_ns);
     if (top->exact) /* somebody may ask it something (krait ctl) */
         top_exact_round(top->exact, false);
     now = krait_clock_ns(CLOCK_MONOTONIC);
     if (top->paused)
         top->last_ns = now;
-    if (now < top->due_ns)
+    if (now < due)
         return 0;
-    top->due_ns += krait_remote_gap(&top->random, top->rate);
+    krait_pace_next(&top->pace, now);
     return top->paused ? 0 : take_sample(top);
 }
 
@@ -647,7 +649,6 @@ static int run_top(void *values, int argc, char **argv)
         .interval_ns = interval_of(options, turn_ns),
         .turn_ns = turn_ns,
         .cpu = -1,
-        .random = (uint32_t)krait_clock_counter(),
     };
     if (!argc)
         krait_err_set(&top.err, -EINVAL, "needs the PID of a running Python program, or a command to run");
@@ -655,9 +656,11 @@ static int run_top(void *values, int argc, char **argv)
         return krait_cmd_usage(&krait_cmd_top, &top.err);
     if (options->filter)
         top_set_filter(&top, options->filter);
-    if (begin(&top, argc, argv))
-        return krait_cmd_fail(&krait_cmd_top, &top.err);
-    return finish(&top, run_loop(&top));
+    krait_pace_open(&top.pace, top.rate);
+    int status =
+        begin(&top, argc, argv) ? krait_cmd_fail(&krait_cmd_top, &top.err) : finish(&top, run_loop(&top));
+    krait_pace_close(&top.pace);
+    return status;
 }
 
 static const struct krait_opt top_opts[] = {

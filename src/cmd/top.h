@@ -17,6 +17,7 @@
 #include "analysis/match.h"
 #include "cmd/sheet.h"
 #include "live/live.h"
+#include "remote/pace.h"
 #include "remote/sums.h"
 #include "view/hues.h"
 
@@ -385,9 +386,9 @@ enum top_key {
     TOP_KEY_CONTINUED, /* something else stopped krait, and it continues */
 };
 
-/* Waits for a key until `until_ns` of CLOCK_MONOTONIC; returns it, or TOP_KEY_NONE. Sets *ends if a signal asks krait to end or
- * the terminal is gone. Without a screen there are no keys. */
-int top_screen_wait(struct top_screen *screen, uint64_t until_ns, bool *ends);
+/* Waits for a key until `until_ns` of CLOCK_MONOTONIC, or until the descriptor `timer` can be read (-1: there is none); returns it,
+ * or TOP_KEY_NONE. Sets *ends if a signal asks krait to end or the terminal is gone. Without a screen there are no keys. */
+int top_screen_wait(struct top_screen *screen, int timer, uint64_t until_ns, bool *ends);
 
 /* -- top.c -- */
 
@@ -411,16 +412,16 @@ struct top {
     enum top_by by;
     bool idle, gil, kernel, lines, paused, quit, helps;
     uint64_t rate, interval_ns, turn_ns, tables;
-    uint64_t frame_ns;        /* when the clock was drawn last */
-    uint64_t due_ns, last_ns; /* times of the next and of the last reading */
-    uint64_t end_ns;          /* the end of the interval */
-    uint64_t find_ns;         /* when to call top_processes_find again */
-    uint64_t cpu_at, own_ns;  /* when CPU time was read, and how much krait had used */
+    uint64_t frame_ns;       /* when the clock was drawn last */
+    struct krait_pace pace;  /* of readings */
+    uint64_t last_ns;        /* the time of the last reading */
+    uint64_t end_ns;         /* the end of the interval */
+    uint64_t find_ns;        /* when to call top_processes_find again */
+    uint64_t cpu_at, own_ns; /* when CPU time was read, and how much krait had used */
     double cpu, own_cpu, cost;
     uint64_t cost_ns[2]; /* so far: of samples, and of exact recording */
     uint64_t memory;
-    uint32_t height; /* of the last table on a screen */
-    uint32_t random;
+    uint32_t height;        /* of the last table on a screen */
     pid_t pid;              /* the program's */
     char *filter;           /* NULL: none */
     struct krait_buf typed; /* the filter that the user is typing */

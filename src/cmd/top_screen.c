@@ -399,20 +399,21 @@ static void hold_signals(sigset_t *before_holding)
 }
 
 /* Returns whether there is input. */
-static bool wait_for_input(int fd, uint64_t rest_ns, bool *ends)
+static bool wait_for_input(int fd, int timer, uint64_t rest_ns, bool *ends)
 {
     sigset_t let_through;
     hold_signals(&let_through);
     rest_ns = is_asked_to_end || signalled() ? 0 : rest_ns;
     struct timespec time = { (time_t)(rest_ns / KRAIT_NS_PER_S), (long)(rest_ns % KRAIT_NS_PER_S) };
-    struct pollfd input = { .fd = fd, .events = POLLIN };
-    int ready = ppoll(&input, 1, &time, &let_through);
+    struct pollfd inputs[] = { { .fd = fd, .events = POLLIN }, { .fd = timer, .events = POLLIN } };
+    int ready = ppoll(inputs, KRAIT_ARRAY_LEN(inputs), &time, &let_through);
+    short input = ready > 0 ? inputs[0].revents : 0;
     sigprocmask(SIG_SETMASK, &let_through, NULL);
-    *ends |= is_asked_to_end || (ready > 0 && input.revents & (POLLHUP | POLLERR));
-    return ready > 0 && !*ends;
+    *ends |= is_asked_to_end || input & (POLLHUP | POLLERR);
+    return input && !*ends;
 }
 
-int top_screen_wait(struct top_screen *screen, uint64_t until_ns, bool *ends)
+int top_screen_wait(struct top_screen *screen, int timer, uint64_t until_ns, bool *ends)
 {
     const uint64_t escape_ns = 50 * KRAIT_NS_PER_MS; /* after that it is a key of its own */
     int key = TOP_KEY_NONE;
@@ -422,7 +423,8 @@ int top_screen_wait(struct top_screen *screen, uint64_t until_ns, bool *ends)
         unsigned char byte;
         if (is_escaped)
             until = KRAIT_MIN(until, screen->escape_ns + escape_ns);
-        bool has_input = wait_for_input(screen ? STDIN_FILENO : -1, until > now ? until - now : 0, ends);
+        bool has_input =
+            wait_for_input(screen ? STDIN_FILENO : -1, timer, until > now ? until - now : 0, ends);
         if (*ends)
             return TOP_KEY_NONE;
         if (screen && signalled()) {

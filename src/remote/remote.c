@@ -560,11 +560,13 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
     int rc = flags & KRAIT_READ_KNOWN ? 0 : find_threads(remote, stacks, flags);
     if (!rc && flags & KRAIT_READ_NATIVE)
         rc = krait_native_prepare(remote);
+    bool stays = flags & KRAIT_READ_STAY && stacks->thread_count <= STAY_MOST;
+    remote->still.records = stays;
     if (!rc) {
         choose(remote, stacks, flags);
         rc = read_wanted(remote, stacks, flags);
     }
-    if (!(flags & KRAIT_READ_STAY) || stacks->thread_count > STAY_MOST)
+    if (!stays)
         krait_still_leave(&remote->still);
     leave_out_ended(stacks);
     return rc ? krait_remote_refusal(remote->pid, rc, err) : 0;
@@ -575,11 +577,4 @@ bool krait_remote_waits_for_gil(const struct krait_remote_thread *thread, const 
 {
     const char *call = krait_task_call_name(task->call);
     return thread->gil && call && strcmp(call, "futex") == 0 && task->arg - thread->gil < KRAIT_GIL_SIZE;
-}
-
-uint64_t krait_remote_gap(uint32_t *random, uint64_t rate)
-{
-    uint64_t period = KRAIT_NS_PER_S / rate;
-    *random = *random * 1664525u + 1013904223u; /* Knuth, TAOCP 2, 3.3.4 */
-    return period / 2 + period * (*random >> 16) / 65536;
 }

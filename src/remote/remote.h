@@ -200,10 +200,6 @@ bool krait_remote_has_not_run(struct krait_remote *remote, const struct krait_re
 /* Whether the thread waits for the GIL. `task` has the kernel's data on the thread, with its system call. */
 bool krait_remote_waits_for_gil(const struct krait_remote_thread *thread, const struct krait_os_task *task);
 
-/* The time until the next of `rate` readings a second: half to one and a half periods. So a periodic program is not
- * always sampled in the same place. */
-uint64_t krait_remote_gap(uint32_t *random, uint64_t rate);
-
 /* After krait_remote_read: adds the tasks of asyncio of all threads to `stacks`. Returns 0; -ENOTSUP: krait does not know how this
  * version keeps them; -ENOENT: the program has not imported asyncio; or the errors of krait_memory_read. */
 int krait_remote_read_tasks(struct krait_remote *remote, struct krait_remote_stacks *stacks);

@@ -9,13 +9,18 @@
  *
  *     count ── thread on krait's CPU? ── copies ── count: the same
  *
+ * Both files cost more than the copies. So records of its switches take their place where krait stays with few threads and may
+ * have them (remote/switches.h). They also tell of a thread that waits elsewhere; krait then need not move to its CPU.
+ *
+ *     count, away? ── copies ── count: the same
+ *
  * Where the kernel keeps no such count, the switches away from it are counted (status), and its CPU is looked at again at the end.
  * A thread that would run waits for krait as it would for any program: some microseconds.
  */
 #ifndef KRAIT_REMOTE_STILL_H
 #define KRAIT_REMOTE_STILL_H
 
-#include "base/base.h"
+#include "remote/switches.h"
 
 #include <sched.h>
 #include <sys/types.h>
@@ -27,6 +32,8 @@ struct krait_still {
     pid_t pid, tid;
     uint64_t count;
     bool from_status;
+    bool
+        records; /* records of switches are read where they can be had: for few threads, which are read often */
     bool moved; /* krait's thread is bound to a CPU; otherwise it may run on `home` */
     char state; /* of the thread before: proc(5) */
     int cpu;
@@ -36,6 +43,10 @@ struct krait_still {
         int stat, schedstat;
         int cpu;        /* that it was on; -1: not known */
         uint64_t count; /* just read, and not used yet; 0: none */
+        struct krait_switches switches;
+        uint64_t seen;  /* the count of records at the last reading */
+        uint32_t often; /* switches between two readings, as a moving mean, in 1/16 */
+        uint32_t wait;  /* readings until records are asked for again */
     } files[KRAIT_STILL_FILES], *at;
     uint32_t next_files;
 };

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait record --kernel by a user without rights: the program's own switches and page faults, and what is missing."""
 
-import ctypes
 import json
 import os
-import platform
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -15,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import no_perf_events
 from conftest import verb_json
 from known_times import EMPTIED, KNOWN, MS, assert_spun, right_once
 
@@ -243,29 +241,13 @@ def test_babeltrace2_reads_it_as_one_with_the_program(krait, own, folder):
 # ---- where it is refused ----
 
 
-def refuse():
-    """From now on perf_event_open(2) is answered with EACCES: what a container's seccomp profile does."""
-    ERRNO, ALLOW, EACCES, SET_NO_NEW_PRIVS, SET_SECCOMP, FILTER = 0x00050000, 0x7FFF0000, 13, 38, 22, 2
-    number = {"x86_64": 298, "aarch64": 241}[platform.machine()]
-    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, ERRNO | EACCES), (0x06, 0, 0, ALLOW)]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *step) for step in steps))
-    program = ctypes.create_string_buffer(struct.pack("@HP", len(steps), ctypes.addressof(code)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    for call in ((SET_NO_NEW_PRIVS, 1, 0, 0, 0), (SET_SECCOMP, FILTER, program, 0, 0)):
-        if libc.prctl(*call):
-            raise OSError(ctypes.get_errno(), "prctl")
-
-
 def refused(krait, folder, paranoid, *words):
     """A krait whose perf events are refused, and that sees `paranoid` in its file."""
     (folder / "paranoid").write_text(f"{paranoid}\n")
     mount = f"mount --bind {folder}/paranoid /proc/sys/kernel/perf_event_paranoid && exec \"$@\""
-    folders = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
-    text = f"import os, sys; sys.path[:0] = {folders!r}\n"
-    text += "from test_record_kernel_own import refuse; refuse(); os.execv(sys.argv[1], sys.argv[1:])"
     if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
         pytest.skip("no mount namespace of its own can be made (a container without the right, or a chroot)")
-    command = ["unshare", "-m", "sh", "-c", mount, "sh", sys.executable, "-c", text, shutil.which("setpriv")]
+    command = ["unshare", "-m", "sh", "-c", mount, "sh", sys.executable, no_perf_events.__file__, "setpriv"]
     return subprocess.run([*command, *NOBODY[1:], krait, *words], capture_output=True, text=True, cwd=folder, timeout=60)
 
 

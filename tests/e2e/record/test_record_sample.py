@@ -9,10 +9,12 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
 import pytest
 
+import no_perf_events
 from conftest import BUILD
 from pages import run_page
 from pairs import LOOPS, PAIRS, never_was
@@ -21,14 +23,15 @@ from running import wait_for
 
 @pytest.fixture
 def sample(krait, tmp_path):
-    """sample(pid, *options): records samples into a folder; returns it. meanwhile(krait's pid) runs again and again."""
+    """sample(pid, *options): records samples into a folder; returns it. meanwhile(krait's pid) runs again and again. `before`:
+    a command that executes krait."""
     count = 0
 
-    def record(pid, *options, rate=1000, time="1s", meanwhile=None):
+    def record(pid, *options, rate=1000, time="1s", meanwhile=None, before=()):
         nonlocal count
         count += 1
         folder = tmp_path / f"samples{count}"
-        words = [krait, "record", "--sample", rate, "--pid", pid, "--for", time, "-o", folder, *options]
+        words = [*before, krait, "record", "--sample", rate, "--pid", pid, "--for", time, "-o", folder, *options]
         run = subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while meanwhile and run.poll() is None:
             meanwhile(run.pid)
@@ -78,6 +81,40 @@ def test_no_sample_is_wrong_while_krait_is_put_on_other_cpus(programs, sample, r
     app.end()
     stacks = stacks_of(run, folder)
     assert stacks and not [s for s in stacks if s and never_was(s)]
+
+
+@pytest.mark.few_pythons
+def test_no_sample_is_wrong_where_the_kernel_tells_no_switches(programs, sample, run, python):
+    app = programs.start(python, PAIRS, LOOPS[0])
+    folder = sample(app.pid, rate=10000, time="500ms", before=[sys.executable, no_perf_events.__file__])
+    app.end()
+    stacks = stacks_of(run, folder)
+    assert stacks and not [s for s in stacks if s and never_was(s)]
+
+
+SWITCHES = """
+import os, threading
+ends = [os.pipe(), os.pipe()]
+def echo():
+    while True: os.write(ends[1][1], os.read(ends[0][0], 1))
+def asks():
+    os.write(ends[0][1], b"x")
+    os.read(ends[1][0], 1)
+def computes():
+    for _ in range(20000): pass
+threading.Thread(target=echo, daemon=True).start()
+print(os.getpid(), flush=True)
+while True:
+    for _ in range(300): asks()
+    for _ in range(30): computes()
+"""
+
+
+def test_threads_that_switch_often_and_seldom_in_turns_are_sampled(programs, sample, run, any_python):
+    app = programs.start(any_python, SWITCHES)
+    folder = sample(app.pid)
+    app.end()
+    assert {s[0] for s in stacks_of(run, folder) if s} >= {"asks", "computes", "echo"}
 
 
 SHARES = """

@@ -241,9 +241,13 @@ def median(values):
     return statistics.median(values)
 
 
+def quartiles(values):
+    return statistics.quantiles(values, n=4)
+
+
 def spread(values):
     """Distance between the quartiles, as a share of the median: the noise of a measurement."""
     if len(values) < 3:
         return (max(values) - min(values)) / median(values)
-    q = statistics.quantiles(values, n=4)
+    q = quartiles(values)
     return (q[2] - q[0]) / median(values)

@@ -10,7 +10,7 @@ import lib
 import programs
 import readers
 import traces
-from render_running import attach_text, flight_text
+from render_running import attach_text, flight_text, wakeups_text
 from render_tables import goal, mib, table
 
 GOALS = """\
@@ -724,6 +724,7 @@ PARTS = {
     "kernel": ("## The kernel", kernel_text),
     "governor": ("## --max-overhead", governor_text),
     "view": ("## krait view", view_text),
+    "wakeups": ("## Waking up on a thread's CPU", wakeups_text),
     "sampling": ("## Sampling from outside", sampling_text),
     "attach": ("## Attaching", attach_text),
     "flight": ("## A flight recording", flight_text),

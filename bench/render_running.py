@@ -115,3 +115,32 @@ def flight_text(data):
         " while krait writes one anew. %.2f billion events of\n%d threads. %s\n\n%s\n%s\n"
         % (data["python"], flight.LAST, data["minutes"], data["looks"], data["events"] / 1e9, data["threads"], taken, table(head, list(flight_rows(data))), flight_goals(data))
     )
+
+
+# ---- waking up ----
+
+WAYS = {
+    "nothing": "nothing",
+    "a signal in the thread": "a signal in the thread (`timer_create`), whose handler does nothing",
+    "a process that sleeps": "a process that sleeps (`clock_nanosleep`), wakes up on the thread's CPU and does nothing",
+    "a process with two timers": "the same with two timers in turns, each armed while the other one is pending",
+}
+
+
+def wakeup_rows(shares):
+    nothing = lib.median(shares["nothing"])
+    for name, lost in shares.items():
+        low, middle, high = (100 * q for q in lib.quartiles(lost))
+        more = "" if name == "nothing" else "%.1f" % (middle - 100 * nothing)
+        yield [WAYS.get(name, "`%s`" % name), "%.1f" % middle, "%.1f to %.1f" % (low, high), more]
+
+
+def wakeups_text(data):
+    shares = data["shares"]
+    return (
+        "## Waking up on a thread's CPU\n\n"
+        "What a thread loses of its time, in %%, to whoever wakes up on its CPU a thousand times a second (`bench/wakeups.py`): it looks at the clock all the time, in a C function that Python calls, and"
+        " sums the pauses\nof 1 to 400 us. CPython %s, %d turns of each way, which alternate; the median, the quartiles, and how much more the median is than beside nothing. The ways that do nothing show the"
+        " least that any sampler with such a timer can cost here.\n\n%s\n"
+        % (data["python"], len(shares["nothing"]), table(["beside", "lost", "quartiles", "more"], list(wakeup_rows(shares))))
+    )

@@ -32,10 +32,9 @@ struct krait_still {
     pid_t pid, tid;
     uint64_t count;
     bool from_status;
-    bool
-        records; /* records of switches are read where they can be had: for few threads, which are read often */
-    bool moved; /* krait's thread is bound to a CPU; otherwise it may run on `home` */
-    char state; /* of the thread before: proc(5) */
+    bool records; /* of switches are read: for few threads that are read often */
+    bool moved;   /* krait's thread is bound to a CPU; otherwise it may run on `home` */
+    char state;   /* of the thread before: proc(5) */
     int cpu;
     cpu_set_t home[KRAIT_CPU_SETS];
     struct krait_still_files { /* of the threads that were read last */

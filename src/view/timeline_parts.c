@@ -355,31 +355,32 @@ static void draw_marks(const struct drawn *p)
     }
 }
 
-static void put_value(const struct drawn *p, int64_t value)
+static void put_value(struct krait_buf *to, int64_t value)
 {
     if (value < 0)
-        krait_buf_char(p->d->to, '-');
-    krait_text_count(p->d->to, value < 0 ? -(uint64_t)value : (uint64_t)value);
+        krait_buf_char(to, '-');
+    krait_text_count(to, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-static void put_unit(const struct drawn *p)
+static void put_unit(const struct drawn *p, struct krait_buf *to)
 {
     if (!p->track->unit || !*p->track->unit)
         return;
-    krait_buf_str(p->d->to, "\u00a0");
-    krait_text_xml_raw(p->d->to, p->track->unit);
+    krait_buf_str(to, "\u00a0");
+    krait_text_xml_raw(to, p->track->unit);
 }
 
 static void value_title(const struct drawn *p, const struct krait_timeline_bin *bin)
 {
-    krait_text_xml_raw(p->d->to, p->track->name);
-    krait_buf_char(p->d->to, ' ');
-    put_value(p, bin->least);
+    struct krait_buf *to = p->d->to;
+    krait_text_xml_raw(to, p->track->name);
+    krait_buf_char(to, ' ');
+    put_value(to, bin->least);
     if (bin->most != bin->least) {
-        krait_buf_str(p->d->to, " to ");
-        put_value(p, bin->most);
+        krait_buf_str(to, " to ");
+        put_value(to, bin->most);
     }
-    put_unit(p);
+    put_unit(p, to);
 }
 
 /* The axis from the minimum to the maximum; it always contains 0. */
@@ -393,17 +394,49 @@ static void find_scale(const struct drawn *p, int64_t *low, int64_t *high)
     }
 }
 
-static void draw_values(const struct drawn *p, uint32_t first, uint32_t end, double low, double scale)
+/* The scale of a counter: the height of a value in its lane. */
+struct values {
+    const struct drawn *p;
+    double low, scale;
+    struct krait_buf line; /* the data of a path */
+};
+
+static double value_y(const struct values *of, double value)
+{
+    return of->p->d->y + COUNTER - 1 - (value - of->low) * of->scale;
+}
+
+/* Equal bins: light from 0 to the value that is farthest from it, with their values as a title; and the line from the least to the
+ * most. Each bin has the value that the one before it ended with, so that the lines of all make steps. */
+static void draw_values(struct values *of, uint32_t first, uint32_t end)
+{
+    const double thin = 1.25;
+    struct krait_buf *to = of->p->d->to;
+    const struct krait_timeline_bin *bin = &of->p->part->bins[first];
+    double top = value_y(of, (double)bin->most), bottom = value_y(of, (double)bin->least);
+    double zero = value_y(of, 0), x = bin_x(of->p, first), width = bin_x(of->p, end) - x;
+    double from = fmin(top, zero), until = fmax(bottom, zero);
+    krait_buf_fmt(to, "<rect class=\"value\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"><title>", x,
+                  from, width, fmax(until - from, 0.5));
+    value_title(of->p, bin);
+    krait_buf_str(to, "</title></rect>\n");
+    krait_buf_fmt(&of->line, "M%.2f %.2fh%.2fv%.2fh%.2fz", x, top - thin / 2, width, bottom - top + thin,
+                  -width);
+}
+
+/* Below the name of the part: what its height stands for, if there is room for that. */
+static void value_range(const struct drawn *p, int64_t low, int64_t high)
 {
     struct krait_drawing *d = p->d;
-    const struct krait_timeline_bin *bin = &p->part->bins[first];
-    double top = d->y + 1 + (COUNTER - 2) - ((double)bin->most - low) * scale,
-           zero = d->y + COUNTER - 1 + low * scale;
-    double x = bin_x(p, first);
-    krait_buf_fmt(d->to, "<rect class=\"value\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"><title>",
-                  x, fmin(top, zero), bin_x(p, end) - x, fmax(fabs(zero - top), 0.5));
-    value_title(p, bin);
-    krait_buf_str(d->to, "</title></rect>\n");
+    KRAIT_AUTO_BUF text = { 0 };
+    put_value(&text, low);
+    krait_buf_str(&text, " to ");
+    put_value(&text, high);
+    put_unit(p, &text);
+    d->to->failed |= text.failed;
+    if (text.len && (double)text.len * COLUMN < d->left - KRAIT_TIMELINE_MARGIN)
+        krait_buf_fmt(d->to, "<text class=\"quiet part\" x=\"%.0f\" y=\"%.0f\">%s</text>\n", d->left - 8,
+                      d->y + 23, text.data);
 }
 
 static void draw_counter(const struct drawn *p)
@@ -411,14 +444,20 @@ static void draw_counter(const struct drawn *p)
     const struct krait_timeline_bin *bins = p->part->bins;
     int64_t low, high;
     find_scale(p, &low, &high);
-    double span = (double)high - (double)low, scale = (COUNTER - 2) / (span > 0 ? span : 1);
+    double span = (double)high - (double)low;
+    struct values of = { .p = p, .low = (double)low, .scale = (COUNTER - 2) / (span > 0 ? span : 1) };
     for (uint32_t i = 0, end; i < p->part->tile.bins; i = end) {
         for (end = i + 1; end < p->part->tile.bins && bins[end].known == bins[i].known &&
                           bins[end].most == bins[i].most && bins[end].least == bins[i].least;)
             end++;
         if (bins[i].known)
-            draw_values(p, i, end, (double)low, scale);
+            draw_values(&of, i, end);
     }
+    if (of.line.len)
+        krait_buf_fmt(p->d->to, "<path class=\"value line\" d=\"%s\"/>\n", of.line.data);
+    value_range(p, low, high);
+    p->d->to->failed |= of.line.failed;
+    krait_buf_done(&of.line);
 }
 
 /* Over the whole lane, which begins at d->y. */

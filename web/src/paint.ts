@@ -296,20 +296,36 @@ export class Painter {
 
   private counter(context: CanvasRenderingContext2D, part: Part, top: number, x: number, width: number, tile: Tile, palette: Palette): void {
     const values = tile.counters as Float64Array;
-    const most = this.counterMost.get(part.track.id) ?? 0;
-    let high = most;
-    for (let bin = 0; bin < BINS; bin++) high = Math.max(high, values[3 * bin + 1] || 0);
-    this.counterMost.set(part.track.id, high);
+    const { low, high } = this.rangeOf(part.track.id, values), scale = (part.rowHeight - 2) / (high - low || 1);
+    const bottom = top + part.rowHeight - 1, y = (value: number) => bottom - (value - low) * scale, zero = y(0);
+    context.save();
     context.fillStyle = palette.state('network');
-    for (let bin = 0; bin < BINS && high > 0; bin++) {
-      const max = values[3 * bin + 1];
-      if (Number.isNaN(max)) continue;
-      const height = max / high * (part.rowHeight - 2);
-      context.fillRect(x + bin * width / BINS, top + part.rowHeight - 1 - height, Math.max(width / BINS, 1), height);
+    for (let bin = 0; bin < BINS; bin++) {
+      const least = y(values[3 * bin]), most = y(values[3 * bin + 1]);
+      if (Number.isNaN(most)) continue;
+      const from = Math.round(x + bin * width / BINS), above = Math.min(most, zero);
+      const wide = Math.max(Math.round(x + (bin + 1) * width / BINS) - from, 1); // whole pixels: no seams
+      context.globalAlpha = 0.3;
+      context.fillRect(from, above, wide, Math.max(least, zero) - above);
+      context.globalAlpha = 1;
+      const line = Math.round(most - 0.5);
+      context.fillRect(from, line, wide, Math.round(least + 0.5) - line); // each bin begins with the value that the one before it ends with
     }
+    context.restore();
   }
 
-  private counterMost = new Map<number, number>();
+  /** The least and the most value of a counter in all tiles that were drawn, and 0. */
+  private rangeOf(track: number, values: Float64Array): { low: number; high: number } {
+    const range = this.counterRanges.get(track) ?? { low: 0, high: 0 };
+    for (let bin = 0; bin < BINS; bin++) {
+      range.low = Math.min(range.low, values[3 * bin] || 0);
+      range.high = Math.max(range.high, values[3 * bin + 1] || 0);
+    }
+    this.counterRanges.set(track, range);
+    return range;
+  }
+
+  private counterRanges = new Map<number, { low: number; high: number }>();
 
   private marks(context: CanvasRenderingContext2D, top: number, x: number, width: number, tile: Tile, palette: Palette): void {
     context.fillStyle = palette.accent;

@@ -160,3 +160,25 @@ def test_a_heading_keeps_the_process_and_the_end_of_its_command(krait, chromium,
         assert [head.locator(".title").inner_text()[:7] + head.locator(".title").inner_text()[-4:] for head in heads] == [f"python3er {n}" for n in (1, 2)]
         for part in ".title", ".hint":
             assert all(head.locator(part).evaluate("(text) => text.scrollWidth <= text.clientWidth") for head in heads)
+
+
+# Of each column of the lanes, how many of its pixels have about that colour.
+PIXELS_IN_COLUMNS = """([r, g, b]) => {
+  const canvas = document.querySelector("canvas.lanes"), width = canvas.width, data = canvas.getContext("2d").getImageData(0, 0, width, canvas.height).data;
+  const columns = new Array(width).fill(0);
+  for (let i = 0; i < data.length; i += 4) columns[i / 4 % width] += Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) <= 12;
+  return columns;
+}"""
+LINE, GROUND = [0x51, 0xAF, 0xD3], [201, 228, 238]
+
+
+def test_a_counter_is_a_thin_line_above_light_ground(krait, chromium, synth):
+    """Where it has many values the line spans them, from the least to the most; below 0 as well."""
+    dense = "".join(f"{400_000 + 100 * i} counter 3 {8 * (i % 2)}\n" for i in range(2000))
+    folder = synth(f"process 5 python3\ncode 1 python app main app.py 1\ncode 3 name - queue - 0\nthread 5 A\n0us call 1\n0us counter 3 4\n{dense}700us counter 3 -4\n1000us return\nexit 0 0\n")
+    with opened(krait, chromium, folder) as page:
+        columns = [page.page.evaluate(PIXELS_IN_COLUMNS, colour) for colour in (LINE, GROUND)]
+        at = [len(columns[0]) * part // 100 for part in (23, 53, 87)]  # beside the lines of the grid
+        steady, many, negative = [(columns[0][x], columns[1][x]) for x in at]
+        assert 1 <= steady[0] <= 2 and steady[1] > 6 and 1 <= negative[0] <= 2 and negative[1] > 6
+        assert many[0] > 15 and many[1] == 0

@@ -79,6 +79,23 @@ def test_a_frequency_is_drawn_as_steps(view, tmp_path):  # noqa: F811
     assert steps[0][1] / steps[2][1] == pytest.approx(0.5, abs=0.02)
 
 
+def test_a_counter_is_a_line_above_light_ground(view, synth):  # noqa: F811
+    """The line spans what each column has of values, and is thin where there is one; the ground goes to 0."""
+    dense = "".join(f"{400_000 + 100 * i} counter 3 {8 * (i % 2)}\n" for i in range(2000))
+    root, _ = view(synth(f"process 5 python3\ncode 1 python app main app.py 1\ncode 3 name - queue - 0\nthread 5 A\n0us call 1\n0us counter 3 4\n{dense}700us counter 3 -4\n1000us return\nexit 0 0\n"))
+    (path,) = [p for p in root.iter(f"{SVG}path") if p.get("class") == "value line"]
+    steps = [[float(n) for n in re.findall(r"-?[\d.]+", step)] for step in re.findall(r"M[^z]*z", path.get("d"))]  # x, y, width, height, -width
+    grounds = [[float(r.get(name)) for name in ("x", "y", "width", "height")] for r in root.iter(f"{SVG}rect") if r.get("class") == "value"]
+    assert [step[0] for step in steps] == [ground[0] for ground in grounds] and len(steps) < 10
+    per = (steps[0][1] - steps[-1][1]) / -8  # pixels for one
+    assert per == pytest.approx(28 / 12, abs=0.1)
+    wide = max(steps, key=lambda step: step[3] * (step[2] > 50))  # where the values alternate
+    assert wide[3] == pytest.approx(8 * per + 1.25, abs=0.1) and [steps[0][3], steps[-1][3]] == [1.25, 1.25]
+    zero = steps[0][1] + 0.6 + 4 * per
+    assert all(min(y, y + h) <= zero + 0.2 and max(y, y + h) >= zero - 0.2 for _, y, _, h in grounds)
+    assert "-4 to 8" in [text.replace("\u202f", " ").replace("\u00a0", " ") for text in texts(root)]
+
+
 def test_functions_have_the_pages_colours(view, krait, synth):  # noqa: F811
     codes = "".join(f"code {i} python pkg{i}.m f /srv/pkg{i}.py 1\n" for i in range(1, 30))
     calls = "".join(f"{100 * i}us call {i}\n{100 * i + 90}us return\n" for i in range(1, 30))

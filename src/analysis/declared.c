@@ -97,7 +97,10 @@ static int read_interval(struct krait_declared_reader *r, const struct krait_tom
     if (!r->rule->match)
         return read_pair(r, table);
     if (by || (key && krait_declared_need_text(r, key)))
-        return by ? krait_declared_refuse(r, by, "calls and spans have a key alone") : -EBADMSG;
+        return by ? krait_declared_refuse(
+                        r, by,
+                        "'by' goes with 'start' and 'stop'; of calls and spans, 'key' gives a row for each value")
+                  : -EBADMSG;
     if (key && *key->text == '$' && krait_declared_check_part(r, key, key->text))
         return -EBADMSG;
     r->rule->key = key ? krait_arena_strdup(&r->rules->arena, key->text) : NULL;

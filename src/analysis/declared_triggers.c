@@ -287,8 +287,8 @@ static int take_call(struct krait_declared_reader *r, const struct krait_toml *v
 static int check_call(struct krait_declared_reader *r, const struct krait_toml *at)
 {
     const struct krait_trigger *trigger = r->trigger;
-    return trigger->message || trigger->event_count || trigger->where_count
-               ? krait_declared_refuse(r, at, "a call or a return has no message, event or where")
+    return trigger->message || trigger->event_count
+               ? krait_declared_refuse(r, at, "a call or a return has no message and no event")
                : 0;
 }
 

@@ -21,13 +21,22 @@ static bool names_argument(const struct krait_template *template)
     return any;
 }
 
+static bool asks_for_argument(const struct krait_trigger *trigger)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < trigger->where_count; i++)
+        any |= !krait_trigger_is_part(trigger->where[i].part);
+    return any;
+}
+
 /* Whether an end of its intervals is a call of which it takes more than what all calls have: $thread. */
 static bool has_end_with_arguments(const struct krait_interval_rule *rule)
 {
     bool any = false;
     for (uint32_t i = 0; i < rule->trigger_count; i++) {
         const struct krait_trigger *trigger = &rule->triggers[i];
-        any |= trigger->call && (names_argument(&trigger->key) || names_argument(&trigger->by));
+        any |= trigger->call &&
+               (names_argument(&trigger->key) || names_argument(&trigger->by) || asks_for_argument(trigger));
     }
     return any;
 }

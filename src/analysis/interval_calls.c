@@ -74,10 +74,12 @@ static int fire(struct krait_search *search, const struct call_event *event)
     search->said.message = NULL;
     search->said.arguments = event->arguments;
     search->said.t_ns = event->t_ns;
+    for (int i = 0; i < 2; i++)
+        fired[i] = fired[i] && krait_trigger_holds(fired[i], &search->said) ? fired[i] : NULL;
     const struct krait_edge edge = {
         .t_ns = event->t_ns, .track = event->track, .rule = (uint16_t)event->rule, .label = KRAIT_NO_ID
     };
-    int rc = krait_search_pair(search, fired, edge);
+    int rc = fired[0] || fired[1] ? krait_search_pair(search, fired, edge) : 0;
     search->said.arguments = NULL;
     return rc;
 }

@@ -93,9 +93,20 @@ static bool holds(const struct krait_condition *c, const char *text)
                                          : number >= other;
 }
 
-bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_trigger_event *said)
+bool krait_trigger_holds(const struct krait_trigger *trigger, struct krait_trigger_event *said)
 {
     KRAIT_AUTO_BUF text = { 0 };
+    for (uint32_t i = 0; i < trigger->where_count; i++) {
+        krait_buf_clear(&text);
+        if (!krait_trigger_get(trigger, trigger->where[i].part, said, &text) ||
+            !holds(&trigger->where[i], text.data ? text.data : ""))
+            return false;
+    }
+    return true;
+}
+
+bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_trigger_event *said)
+{
     if (trigger->call || (trigger->event_count ? said->is_raw_too : said->is_by_name))
         return false;
     if (!krait_trigger_may(trigger, said->name))
@@ -106,13 +117,7 @@ bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_trigg
         if (!krait_regex_find(trigger->message, said->message, said->n))
             return false;
     }
-    for (uint32_t i = 0; i < trigger->where_count; i++) {
-        krait_buf_clear(&text);
-        if (!krait_trigger_get(trigger, trigger->where[i].part, said, &text) ||
-            !holds(&trigger->where[i], text.data ? text.data : ""))
-            return false;
-    }
-    return true;
+    return krait_trigger_holds(trigger, said);
 }
 
 /* -- what is taken -- */

@@ -98,6 +98,9 @@ void krait_trigger_read_message(struct krait_trigger_event *said);
 
 bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_trigger_event *said);
 
+/* Whether its conditions hold; of a call, which krait_trigger_fires does not judge, those on its arguments. */
+bool krait_trigger_holds(const struct krait_trigger *trigger, struct krait_trigger_event *said);
+
 /* Whether it may fire by an event of this name. */
 bool krait_trigger_may(const struct krait_trigger *trigger, const char *event);
 

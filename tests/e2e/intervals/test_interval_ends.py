@@ -276,7 +276,7 @@ def test_arguments_are_keys_of_ends(krait, declare, synth):
     by_thread = [wanted for thread in (7, 8) for wanted in in_order([event for event in events if event[1] == thread], ("call", "rid"), ("return", "rid"))]
     assert sorted((row["key"], row["begin_ns"], row["duration_ns"]) for row in rows if row["name"] == "rows") == sorted((f"n{int(rid) % 3}", *at) for rid, *at in by_thread)
     cli = verb_json(krait, "intervals", folder, "--call", "s*", "--key", "rid", "--list")["list"]
-    own = [[(row["key"], row["begin_ns"], row["duration_ns"]) for row in found if row["name"] in ("whole", "s*")] for found in (rows, cli)]
+    own = [[(row["key"], row["begin_ns"], row["duration_ns"]) for row in found if row["name"] in ("whole", "app.serve")] for found in (rows, cli)]
     assert len(own[0]) > 20 and sorted(own[0]) == sorted(own[1])
     assert {key for key, *_ in own[0]} == {str(rid) for rid in range(10)}
 
@@ -303,6 +303,35 @@ def test_every_verb_knows_arguments_and_what_marks_have(krait, declare, synth, t
     assert "own.toml" not in done.stderr
 
 
+def test_conditions_choose_calls_by_what_was_recorded_of_them(krait, declare, synth):
+    script, events = served(11)
+    folder = synth(script)
+    text = """
+[interval.some]
+start = { call = "serve", where = { rid = ["> 3"] } }
+stop = { return = "serve", where = { "who.name" = ["n0", "n1"], "$event" = "serve" } }
+key = "rid"
+
+[interval.none]
+start = { call = "serve", where = { rid = 77 } }
+stop = "sent"
+
+[interval.here]
+start = { call = "other", where = { "$thread" = 8 } }
+stop = { return = "other" }
+key = "$thread"
+by = "$thread"
+"""
+    rows = verb_json(krait, "intervals", folder, "-f", declare(text), "--list")["list"]
+    some = [event for event in events if event[3] is not None and ((event[2] == "call" and event[3] > 3) or (event[2] == "return" and event[3] % 3 < 2))]
+    wanted = in_order(some, ("call", "rid"), ("return", "rid"))
+    assert len(wanted) > 20 and sorted((row["key"], row["begin_ns"], row["duration_ns"]) for row in rows if row["name"] == "some") == wanted
+    assert {(row["name"], row["key"]) for row in rows if row["name"] != "some"} == {("here", "8")}
+    own = declare("[interval.a]\nstart = { call = 'serve', where = { rd = 1 } }\nstop = 'sent'\n")
+    done = subprocess.run([krait, "intervals", folder, "-f", own], capture_output=True, text=True, check=True)
+    assert "own.toml:2: interval.a.start.where.rd: there is no argument 'rd' in its calls; did you mean 'rid'?\n" in done.stderr
+
+
 @pytest.mark.parametrize(
     "options, why",
     [
@@ -324,8 +353,9 @@ def test_what_ends_of_the_command_line_lack_is_told(krait, synth, options, why):
 @pytest.mark.parametrize(
     "options, why",
     [
-        (["--start-call", "f"], "each --start needs a --stop: there are 1 and 0"),
-        (["--start", "a", "--stop-call", "f", "--start-return", "g"], "each --start needs a --stop: there are 2 and 1"),
+        (["--start-call", "f"], "--start-call 'f' lacks the end of the interval: add --stop REGEX, --stop-call FUNCTION or --stop-return FUNCTION. To take whole calls: --call 'f'\n"),
+        (["--start", "a", "--stop-call", "f", "--start-return", "g"], "--start-return 'g' lacks the end of the interval: add --stop REGEX, "),
+        (["--start", "a", "--stop-call", "f", "--stop-return", "g"], "--stop-return 'g' lacks the begin of the interval: add --start REGEX, --start-call FUNCTION or"),
         (["--start-call", "re:(", "--stop", "a"], "--start-call: '(' is no regular expression"),
         (["--start", "a", "--stop-call", "f", "--key", "1"], "--key 1: 'a' and 'f' do not both have a group 1"),
     ],

@@ -19,6 +19,7 @@ enum { /* pixels */
        INSIDE = WIDTH - LEFT - RIGHT,
        HEAD = 44,
        LEGEND_ROW = 20,
+       HEADING = 26,    /* of an axis on the left */
        OVER_TIME = 300, /* the two pictures' heights */
        LENGTHS = 120,
        BETWEEN = 58,
@@ -91,6 +92,11 @@ static double y_of(const struct drawing *d, double value)
     return d->top + OVER_TIME * (1 - krait_scale_at(&d->frame.length, value));
 }
 
+static const char *what_of(const struct drawing *d)
+{
+    return d->plot->is_of_values ? "value" : "duration";
+}
+
 /* A duration with all its digits, or a value. */
 static void put_value(const struct drawing *d, double value)
 {
@@ -121,7 +127,7 @@ static void draw_head(struct drawing *d)
         put_value(d, series->median);
         krait_buf_str(to, "</tspan></text>\n");
     }
-    d->top += 12;
+    d->top += HEADING;
 }
 
 static void open_label(struct krait_buf *to, const char *classes, double x, double y)
@@ -207,6 +213,8 @@ static void draw_folded(const struct drawing *d, const struct krait_plot_series 
 static void draw_over_time(struct drawing *d)
 {
     draw_left(d);
+    open_label(d->to, "end", LEFT - 8, d->top - 14);
+    krait_buf_fmt(d->to, "%s</text>\n", what_of(d));
     draw_below(d, &d->frame.time, OVER_TIME, "time after the start");
     for (uint32_t s = 0; s < d->plot->count; s++) {
         const struct krait_plot_series *series = &d->plot->series[s];
@@ -233,10 +241,12 @@ static void draw_lengths(struct drawing *d)
         for (uint32_t i = 0; i < BARS; i++)
             most = KRAIT_MAX(most, counts[i]);
     }
-    draw_below(d, &d->frame.length, LENGTHS, d->plot->is_of_values ? "value" : "duration");
+    draw_below(d, &d->frame.length, LENGTHS, what_of(d));
     krait_buf_fmt(d->to, "<text class=\"quiet end\" x=\"%d\" y=\"%.1f\">", LEFT - 8, d->top + 4);
     krait_text_count(d->to, most);
     krait_buf_str(d->to, "</text>\n");
+    open_label(d->to, "end", LEFT - 8, d->top - 14);
+    krait_buf_fmt(d->to, "%ss</text>\n", d->plot->is_of_values ? "value" : "interval");
     for (uint32_t s = 0; s < d->plot->count; s++) {
         krait_plot_histogram(&d->frame, &d->plot->series[s], counts, BARS);
         krait_buf_fmt(d->to, "<g class=\"bars c%u\">\n", s % COLOURS);

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define TIME "time after the start"
+
 enum { ROWS = 12, LABEL = 10, LEAST_WIDTH = 40, USUAL_WIDTH = 100, MOST_WIDTH = 200, BINS = 12, BAR = 40 };
 
 /* The look of a series, which differs from others by more than colour. */
@@ -107,6 +109,10 @@ static void put_left(const struct text *d, uint32_t row)
 
 static void draw_cells(const struct text *d)
 {
+    KRAIT_AUTO_BUF what = { 0 };
+    krait_buf_fmt(&what, "%*s", LABEL - 2, d->plot->is_of_values ? "value" : "duration");
+    put_quiet(d, what.data ? what.data : "");
+    krait_buf_char(d->to, '\n');
     for (uint32_t row = 0; row < ROWS; row++) {
         uint32_t end = d->columns;
         put_left(d, row);
@@ -137,6 +143,22 @@ static void draw_axis(const struct text *d)
         at = column + (uint32_t)label.len;
     }
     krait_buf_char(d->to, '\n');
+    krait_buf_fmt(d->to, "%*s", LABEL + (int)(d->columns - strlen(TIME)), "");
+    put_quiet(d, TIME);
+    krait_buf_char(d->to, '\n');
+}
+
+/* What the bars are of, and what they count. */
+static void head_lengths(const struct text *d, uint32_t s)
+{
+    const char *what = d->plot->is_of_values ? "values by size" : "intervals by duration";
+    KRAIT_AUTO_BUF safe = { 0 };
+    krait_fmt_safe(&safe, d->plot->series[s].name);
+    krait_buf_fmt(d->to, "\n%*s", LABEL - 1, "");
+    put_mark(d, s);
+    krait_buf_char(d->to, ' ');
+    krait_width_shorten(d->to, safe.data ? safe.data : "", d->columns / 2, d->look->utf8);
+    krait_buf_fmt(d->to, ": %s\n", what);
 }
 
 /* A bar for each part of the axis of lengths, between the first and the last part that is not empty. */
@@ -150,7 +172,7 @@ static void draw_lengths(const struct text *d, uint32_t s)
         first = counts[i] ? KRAIT_MIN(first, i) : first;
         last = counts[i] ? i : last;
     }
-    krait_buf_char(d->to, '\n');
+    head_lengths(d, s);
     for (uint32_t i = first; i <= last && first < BINS; i++) {
         char from[KRAIT_FMT_SIZE], count[KRAIT_FMT_SIZE];
         uint32_t width = (uint32_t)((counts[i] * BAR + most - 1) / most);

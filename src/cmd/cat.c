@@ -3,6 +3,7 @@
  * krait cat: the events of CTF traces as text.
  */
 #include "base/fmt.h"
+#include "base/suggest.h"
 #include "cmd/cmds.h"
 #include "cmd/csv_dir.h"
 #include "cmd/select.h"
@@ -16,6 +17,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct cat_options {
     bool seconds, cycles, date, gmt, no_delta;
@@ -76,6 +78,37 @@ struct word {
     unsigned bits;
 };
 
+/* Other verbs read analyses by -f. */
+static bool is_analysis(const char *name, size_t n)
+{
+    const char *dot = memrchr(name, '.', n);
+    size_t suffix = dot ? n - (size_t)(dot - name) : 0;
+    KRAIT_AUTO_FREE char *path = strndup(name, n);
+    struct stat st;
+    return (suffix == 5 && strncmp(dot, ".toml", suffix) == 0) ||
+           (suffix == 4 && strncmp(dot, ".xml", suffix) == 0) ||
+           (path && stat(path, &st) == 0 && S_ISREG(st.st_mode));
+}
+
+static int refuse_word(const char *option, const char *text, size_t n, const struct word *words,
+                       struct krait_err *err)
+{
+    struct krait_suggest suggest = KRAIT_SUGGEST(text, n);
+    KRAIT_AUTO_BUF all = { 0 };
+    if (strcmp(option, "fields") == 0 && is_analysis(text, n))
+        return krait_err_set(
+            err, -EINVAL,
+            "--fields: '%.*s' is a file, and no field; --analysis FILE reads what --within names", (int)n,
+            text);
+    for (const struct word *word = words; word->text; word++) {
+        krait_suggest_try(&suggest, word->text);
+        krait_buf_fmt(&all, "%s%s", all.len ? ", " : "", word->text);
+    }
+    krait_suggest_say(&all, suggest.best);
+    return krait_err_set(err, -EINVAL, "--%s: '%.*s' is not one of %s", option, (int)n, text,
+                         all.failed ? "its values" : all.data);
+}
+
 /* "a,b": the bits of its words. "none" starts again from nothing. */
 static int parse_words(const char *list, const char *option, const struct word *words, unsigned *bits,
                        struct krait_err *err)
@@ -87,8 +120,7 @@ static int parse_words(const char *list, const char *option, const struct word *
         while (word->text && (strlen(word->text) != n || strncmp(word->text, list, n) != 0))
             word++;
         if (!word->text)
-            return krait_err_set(err, -EINVAL, "--%s: '%.*s' is not one of its values; see krait cat --help",
-                                 option, (int)n, list);
+            return refuse_word(option, list, n, words, err);
         *bits = word->bits ? *bits | word->bits : 0;
         list += n + (list[n] == ',');
     }

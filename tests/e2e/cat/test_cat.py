@@ -261,6 +261,22 @@ def test_a_mistake_in_a_filter_is_pointed_at_below_it(krait, recording):
     assert b"\n    a == '\\x1b' ==\n" in cat_bytes(krait, "--filter", "a == '\x1b' ==", recording).stderr
 
 
+@pytest.mark.parametrize(
+    "options, why",
+    [
+        (["-f", "own.toml"], "--fields: 'own.toml' is a file, and no field; --analysis FILE reads what --within names\n"),
+        (["-f", "nowhere.xml"], "--fields: 'nowhere.xml' is a file, and no field; "),
+        (["-f", "trace,there"], "--fields: 'there' is a file, and no field; "),
+        (["-f", "trace:hostnme"], "--fields: 'trace:hostnme' is not one of trace, trace:hostname, "),
+        (["--names", "paylod"], "--names: 'paylod' is not one of payload, args, arg, context, header, scope, all, none; did you mean 'payload'?\n"),
+    ],
+)
+def test_a_field_that_is_none_is_told(krait, recording, tmp_path, options, why):
+    (tmp_path / "there").touch()
+    done = subprocess.run([krait, "cat", *options, recording], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith(f"krait cat: {why}")
+
+
 def test_wrong_options_are_wrong_usage(krait, recording):
     assert cat_bytes(krait).returncode == 2
     assert cat_bytes(krait, "--begin=yesterday", recording).returncode == 2

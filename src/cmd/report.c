@@ -74,24 +74,35 @@ static int check_options(const struct report_options *o, struct krait_err *err)
     return 0;
 }
 
+static int refuse_tree(struct krait_err *err)
+{
+    return krait_err_set(err, -EINVAL, "--tree goes with --by function, thread, process or span");
+}
+
 /* The tree's nodes are functions, below threads or processes; or spans. */
 static int check_tree(const struct report *report, struct krait_err *err)
 {
     if (!report->options->tree || report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_THREAD ||
         report->by == KRAIT_BY_PROCESS)
         return 0;
-    return krait_err_set(err, -EINVAL, "--tree goes with --by function, thread, process or span");
+    return refuse_tree(err);
 }
 
 static const struct report_of_tracks of_tracks[] = {
-    { "mark", krait_report_marks, .sums_parts = true },
-    { "task", krait_report_tasks, .sorts = true, .needs_calls = true, .sums_parts = true },
-    { "line", krait_report_lines, .sorts = true, .needs_calls = true, .sums_parts = true },
-    { "span", krait_report_spans, .sorts = true, .sums_parts = true },
+    { "mark", krait_report_marks, .sums_parts = true,
+      .filters = "krait cat --filter selects events, krait intervals --start their messages" },
+    { "task", krait_report_tasks, .sorts = true, .needs_calls = true, .sums_parts = true,
+      .filters = "--thread and --process select tasks by where they ran" },
+    { "line", krait_report_lines, .sorts = true, .needs_calls = true, .sums_parts = true,
+      .filters = "--by function takes it, and --by line-of-call" },
+    { "span", krait_report_spans, .sorts = true, .sums_parts = true,
+      .filters = "krait intervals --span NAME selects spans" },
 };
 
 static const struct report_of_tracks of_span_tree = { "span --tree", krait_report_span_tree,
-                                                      .sums_parts = true, .is_tree = true };
+                                                      .sums_parts = true, .is_tree = true,
+                                                      .filters =
+                                                          "krait intervals --span NAME selects spans" };
 static const struct report_of_tracks of_moment = { "task --at", krait_report_await, .needs_calls = true };
 
 static void choose_rows(struct report *report)
@@ -117,21 +128,36 @@ static int refuse_with_at(struct krait_err *err)
                          "--at is one moment: it goes with --by task, --process and --limit alone");
 }
 
+/* The first option that is of functions alone; NULL: there is none. */
+static const char *option_of_functions(const struct report_options *o, bool has_tree)
+{
+    return o->filter              ? "--filter"
+           : o->exception         ? "--exception"
+           : o->cycles            ? "--cycles"
+           : o->compensate        ? "--compensate"
+           : o->diff.count        ? "--diff"
+           : o->fold_imports      ? "--fold-imports"
+           : o->tree && !has_tree ? "--tree"
+                                  : NULL;
+}
+
 static int check_of_tracks(const struct report *report, struct krait_err *err)
 {
     const struct report_options *o = report->options;
     const struct report_of_tracks *of = report->of_tracks;
-    bool of_functions = (o->tree && !(of && of->is_tree)) || o->fold_imports || o->filter || o->exception ||
-                        o->cycles || o->compensate || o->diff.count;
-    if (!of || !(of_functions || (o->sort && !of->sorts)))
+    const char *wrong = of ? option_of_functions(o, of->is_tree) : NULL;
+    bool has_sort = of && o->sort && !of->sorts;
+    if (!wrong && !has_sort)
         return 0;
     if (o->at)
         return refuse_with_at(err);
-    return krait_err_set(err, -EINVAL,
-                         "--by %s goes with --thread, --process, --from, --until%s and --limit alone", of->by,
-                         of->sorts     ? ", --sort"
-                         : of->is_tree ? ", --min-share"
-                                       : "");
+    if (wrong && strcmp(wrong, "--tree") == 0)
+        return refuse_tree(err);
+    if (!wrong)
+        return krait_err_set(err, -EINVAL, "--sort does not go with --by %s, which has %s; leave out --sort",
+                             of->by, of->is_tree ? "the most time first" : "the most frequent first");
+    return krait_err_set(err, -EINVAL, "%s is for functions, not for --by %s; %s", wrong, of->by,
+                         o->filter ? of->filters : "leave out one of the two");
 }
 
 static int check_at(const struct report_options *o, struct krait_err *err)

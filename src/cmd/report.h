@@ -31,10 +31,11 @@ struct report;
 struct report_of_tracks {
     const char *by;
     int (*make)(struct report *report, struct krait_trace *trace, struct krait_err *err);
-    bool sorts;       /* takes --sort */
-    bool needs_calls; /* the trace must have calls */
-    bool is_tree;     /* goes with --tree */
-    bool sums_parts;  /* struct krait_select */
+    bool sorts;          /* takes --sort */
+    bool needs_calls;    /* the trace must have calls */
+    bool is_tree;        /* goes with --tree */
+    bool sums_parts;     /* struct krait_select */
+    const char *filters; /* what selects such rows, as --filter does functions */
 };
 
 /* A report that is being made: what all its parts need. */

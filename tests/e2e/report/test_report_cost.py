@@ -200,6 +200,6 @@ def test_it_is_refused_where_times_are_always_as_recorded(krait, synth, tmp_path
         [krait, "export", synth(costly()), "--to", "speedscope", "--compensate", "-o", tmp_path / "x.json"], capture_output=True, text=True
     )
     assert done.returncode == 2 and "--compensate: --to speedscope always has the times as they were recorded" in done.stderr
-    for other, said in (["--why", "leaf"], "--compensate does not go with"), (["--cycles"], "--compensate does not go with"), (["--by", "mark"], "--by mark goes with"):
+    for other, said in (["--why", "leaf"], "--compensate does not go with"), (["--cycles"], "--compensate does not go with"), (["--by", "mark"], "--compensate is for functions, not for --by mark; leave out one of the two\n"):
         done = subprocess.run([krait, "report", synth(costly(), "_".join(other)), "--compensate", *other], capture_output=True, text=True)
         assert done.returncode == 2 and said in done.stderr

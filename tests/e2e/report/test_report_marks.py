@@ -71,6 +71,24 @@ def test_marks_are_told_apart_by_what_they_say(record, krait, python):
     ]
 
 
+@pytest.mark.parametrize(
+    "options, why",
+    [
+        (["--by", "mark", "--filter", "x"], "--filter is for functions, not for --by mark; krait cat --filter selects events, krait intervals --start their messages\n"),
+        (["--by", "task", "--filter", "x"], "--filter is for functions, not for --by task; --thread and --process select tasks by where they ran\n"),
+        (["--by", "line", "--filter", "x"], "--filter is for functions, not for --by line; --by function takes it, and --by line-of-call\n"),
+        (["--by", "mark", "--sort", "total"], "--sort does not go with --by mark, which has the most frequent first; leave out --sort\n"),
+        (["--by", "mark", "--cycles", "--limit", "3"], "--cycles is for functions, not for --by mark; leave out one of the two\n"),
+        (["--by", "mark", "--exception", "x"], "--exception is for functions, not for --by mark; leave out one of the two\n"),
+        (["--by", "mark", "--tree"], "--tree goes with --by function, thread, process or span\n"),
+        (["--by", "marks"], "--by: 'marks' is not one of its values; did you mean 'mark'?\n"),
+    ],
+)
+def test_the_option_that_does_not_fit_is_named(krait, synth, options, why):
+    done = subprocess.run([krait, "report", synth("process 5 python3\nthread 5 A\n1us mark x\n"), *options], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, f"krait report: {why}Try: krait report --help\n")
+
+
 def said(us, name, tid=5, **fields):
     return event(us, name, **fields, **{"tid of context": tid})
 

@@ -75,7 +75,7 @@ def test_without_spans_and_with_other_options(krait, synth):
     folder = synth("process 4711 python3\ncode 1 python app main app.py 1\nthread 4711 MainThread\n0 call 1\n9 return\n")
     done = subprocess.run([krait, "report", "--by", "span", folder], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "") and "no spans were recorded" in done.stderr
-    for options, why in (["--cycles"], "--by span goes with"), (["--tree", "--filter", "app"], "--by span --tree goes with"), (["--tree", "--key", "n"], "--key goes with --by span, without --tree"):
+    for options, why in (["--cycles"], "--cycles is for functions, not for --by span; leave out"), (["--tree", "--filter", "app"], "--filter is for functions, not for --by span --tree; krait intervals --span NAME selects spans\n"), (["--tree", "--key", "n"], "--key goes with --by span, without --tree"):
         wrong = subprocess.run([krait, "report", "--by", "span", *options, folder], capture_output=True, text=True)
         assert wrong.returncode == 2 and why in wrong.stderr
     wrong = subprocess.run([krait, "report", "--by", "span", "--sort", "self", folder], capture_output=True, text=True)

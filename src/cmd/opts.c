@@ -124,12 +124,31 @@ static bool is_choice(const char *choices, const char *value)
     return false;
 }
 
+/* The choice that is meant, in `words`; NULL: none is near. */
+static const char *nearest_choice(struct krait_buf *words, const char *choices, const char *value)
+{
+    struct krait_suggest suggest = KRAIT_SUGGEST(value, strlen(value));
+    krait_buf_str(words, choices);
+    for (char *at = words->failed ? NULL : words->data, *end; at; at = end) {
+        end = strchr(at, '|');
+        if (end)
+            *end++ = '\0';
+        krait_suggest_try(&suggest, at);
+    }
+    return suggest.best;
+}
+
 /* A long list takes lines of its own, broken between its words. */
 static int say_choices(const struct krait_opt *opt, const char *value, struct krait_err *err)
 {
     enum { SHORT = 64, WIDTH = 72 };
     KRAIT_AUTO_BUF list = { 0 };
+    KRAIT_AUTO_BUF words = { 0 };
+    const char *near = nearest_choice(&words, opt->arg, value);
     size_t n = strlen(opt->arg), column = 0;
+    if (near)
+        return krait_err_set(err, -EINVAL, "--%s: '%s' is not one of its values; did you mean '%s'?",
+                             opt->name, value, near);
     if (n <= SHORT)
         return krait_err_set(err, -EINVAL, "--%s: '%s' is not one of %s", opt->name, value, opt->arg);
     for (const char *at = opt->arg, *end; *at; at = end) {

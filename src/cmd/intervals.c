@@ -11,6 +11,7 @@
 #include "cmd/cmds.h"
 #include "cmd/progress.h"
 #include "cmd/terminal.h"
+#include "cmd/unpaired.h"
 #include "cmd/within.h"
 
 #include <fnmatch.h>
@@ -45,11 +46,27 @@ static int check_pictures(const struct intervals_options *o, struct krait_err *e
     return rc ? rc : check_picture("graph", o->graph, graphs, err);
 }
 
+/* The first start without a stop, or the other way round, by the option that gave it. */
+static int refuse_half(const struct intervals_options *o, struct krait_err *err)
+{
+    bool lacks_stop = o->starts.count > o->stops.count;
+    const struct krait_opt_list *more = lacks_stop ? &o->starts : &o->stops;
+    size_t i = KRAIT_MIN(o->starts.count, o->stops.count);
+    const char *option = more->options[i], *other = lacks_stop ? "stop" : "start";
+    KRAIT_AUTO_BUF calls = { 0 };
+    if (strcmp(option, "start-call") == 0)
+        krait_buf_fmt(&calls, ". To take whole calls: --call '%s'", more->items[i]);
+    return krait_err_set(
+        err, -EINVAL,
+        "--%s '%s' lacks the %s of the interval: add --%s REGEX, --%s-call FUNCTION or --%s-return FUNCTION%s",
+        option, more->items[i], lacks_stop ? "end" : "begin", other, other, other,
+        calls.len ? calls.data : "");
+}
+
 static int check_options(const struct intervals_options *o, size_t rules, struct krait_err *err)
 {
     if (o->starts.count != o->stops.count)
-        return krait_err_set(err, -EINVAL, "each --start needs a --stop: there are %zu and %zu",
-                             o->starts.count, o->stops.count);
+        return refuse_half(o, err);
     if (!rules && !o->select.analyses.count)
         return krait_err_set(
             err, -EINVAL,
@@ -358,6 +375,34 @@ static bool is_shown(const void *intervals, uint32_t rule)
     return !((const struct intervals *)intervals)->rules.items[rule].is_hidden;
 }
 
+/* Its name with the module, as in other verbs; NULL: several functions are meant, or none, or memory is out. */
+static const char *name_of_calls(struct krait_arena *arena, const struct krait_trace *trace,
+                                 const struct krait_match *match)
+{
+    KRAIT_CLEANUP(krait_strtab_done) struct krait_strtab labels = { 0 };
+    KRAIT_AUTO_FREE bool *meant = calloc((size_t)trace->func_count + 1, sizeof(*meant));
+    struct krait_err ignored;
+    bool is_one = meant && !krait_match_mark(meant, trace, match, &ignored) &&
+                  !krait_match_labels(&labels, trace, meant) && labels.len == 1;
+    return is_one ? krait_arena_strdup(arena, labels.texts[0]) : NULL;
+}
+
+/* Calls that --name does not name have the name of their function, if it is the same in all recordings. */
+static void name_calls(struct intervals *intervals, const struct krait_trace *trace)
+{
+    for (uint32_t i = (uint32_t)intervals->options->names.count; i < intervals->rules.count; i++) {
+        struct krait_interval_rule *rule = &intervals->rules.items[i];
+        if (rule->kind != KRAIT_RULE_CALLS || !rule->given[0])
+            continue;
+        const char *own = name_of_calls(&intervals->rules.arena, trace, rule->match);
+        bool is_named = strcmp(rule->name, rule->given[0]) != 0;
+        if (own && (!is_named || strcmp(rule->name, own) == 0))
+            rule->name = own;
+        else if (own)
+            rule->name = rule->given[0];
+    }
+}
+
 int krait_intervals_read(struct intervals *intervals, struct intervals_of *of, const char *const *paths,
                          size_t count)
 {
@@ -372,6 +417,7 @@ int krait_intervals_read(struct intervals *intervals, struct intervals_of *of, c
             : krait_rules_unmet(&intervals->rules, of->trace, is_shown, intervals, &intervals->notes, err);
     if (rc)
         return rc;
+    name_calls(intervals, of->trace);
     rc = krait_within((void *)&o->select, of->trace, "intervals", err);
     if (rc)
         return rc;
@@ -423,6 +469,23 @@ static void note_declared(struct intervals *intervals, const struct intervals_of
     }
 }
 
+/* Starts and stops of which none belong together. */
+static bool note_unpaired(struct intervals *intervals, const struct intervals_of *of, uint32_t rule)
+{
+    const struct intervals_options *o = intervals->options;
+    const struct krait_unpaired unpaired = { .trace = of->trace,
+                                             .select = &o->select,
+                                             .range = krait_select_range(&o->select, of->trace),
+                                             .rule = &intervals->rules.items[rule],
+                                             .found = &of->found,
+                                             .index = rule };
+    if (!krait_is_unpaired(&unpaired))
+        return false;
+    intervals->notes.failed |= krait_unpaired_say(&intervals->notes, &unpaired) != 0;
+    krait_buf_char(&intervals->notes, '\n');
+    return true;
+}
+
 /* Whether the functions at both ends are there. Where calls are read it is told if one is not; then the pair has found
  * nothing. */
 static bool has_functions(const struct intervals_of *of, const struct krait_interval_rule *pair)
@@ -469,7 +532,7 @@ void krait_intervals_note_nothing(struct intervals *intervals, const struct inte
     note_declared(intervals, of);
     for (uint32_t i = 0; i < intervals->rules.count; i++) {
         const struct krait_interval_rule *rule = &intervals->rules.items[i];
-        if (!rule->given[0] || rule->match)
+        if (rule->is_hidden || note_unpaired(intervals, of, i) || !rule->given[0] || rule->match)
             continue;
         if (rule->kind == KRAIT_RULE_PAIRS)
             note_pair(intervals, of, i);
@@ -669,8 +732,9 @@ const struct krait_cmd krait_cmd_intervals = {
         "percentiles, maximum, and rate.\n\n"
         "Messages are log records (krait record --log), krait.mark() and other notes of a recording, and the "
         "events of any other CTF trace, such as LTTng's Python agent. The message of an event is its field "
-        "message, msg, text or buf; without such a field, its name and all its fields. Patterns are regular "
-        "expressions like Python's, found anywhere in the message.\n\n"
+        "message, msg, text or buf; without such a field, its name and all its fields: a span's begins with "
+        "span:begin and contains its name. Patterns are regular expressions like Python's, found anywhere in the "
+        "message; ^ anchors one to the begin of the message.\n\n"
         "krait pairs a start and a stop of the same thread. With a key, such as an order number, it pairs those "
         "with the same key, also across threads, processes and recordings. The key is a group named key in both "
         "patterns, or what --key names.\n\n"

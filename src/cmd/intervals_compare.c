@@ -272,13 +272,38 @@ static int show_pairs(struct comparison *c, const struct side (*pairs)[2], uint3
 
 /* -- two rows of one trace -- */
 
+/* The key that is meant, of intervals whose rows are not by key; NULL: none is near. */
+static const char *nearest_key(const struct intervals *intervals, const char *name)
+{
+    const struct krait_intervals *found = &intervals->of.found;
+    struct krait_suggest suggest = KRAIT_SUGGEST(name, strlen(name));
+    KRAIT_AUTO_FREE bool *is_tried = calloc((size_t)found->keys.len + 1, sizeof(*is_tried));
+    for (size_t i = 0; i < found->count && is_tried; i++) {
+        uint32_t key = found->items[i].key;
+        if (key == KRAIT_NO_ID || is_tried[key] || found->rows[found->items[i].row].key != KRAIT_NO_ID)
+            continue;
+        is_tried[key] = true;
+        krait_suggest_try(&suggest, found->keys.texts[key]);
+    }
+    return suggest.best;
+}
+
 static int refuse_name(const struct intervals *intervals, const char *name, const char *near)
 {
-    const char *or_key = intervals->options->by ? " or key" : "";
+    const char *or_key = intervals->options->by ? " or key" : "", *key = nearest_key(intervals, name);
+    if (key && strcmp(key, name) == 0)
+        return krait_err_set(
+            intervals->err, -ENOENT,
+            "--compare: '%s' is a key, and no interval has that name; add --by key for a row for each key",
+            name);
     if (near)
         return krait_err_set(intervals->err, -ENOENT,
                              "--compare: no interval has the name%s '%s'; did you mean '%s'?", or_key, name,
                              near);
+    if (key)
+        return krait_err_set(
+            intervals->err, -ENOENT,
+            "--compare: no interval has the name '%s'; did you mean the key '%s', with --by key?", name, key);
     return krait_err_set(
         intervals->err, -ENOENT,
         "--compare: no interval has the name%s '%s'; without --compare, krait intervals lists all", or_key,
@@ -292,12 +317,13 @@ static int find_row(struct comparison *c, const char *name, struct side *side)
     struct krait_suggest suggest = KRAIT_SUGGEST(name, strlen(name));
     *side = (struct side){ .of = &intervals->of };
     for (uint32_t i = 0; i < found->row_count && !side->row; i++) {
-        const char *of[] = { krait_intervals_name(intervals, &found->rows[i]),
-                             krait_intervals_key(&intervals->of, found->rows[i].key) };
-        for (size_t k = 0; k < KRAIT_ARRAY_LEN(of) && of[k]; k++) {
-            if (found->rows[i].count)
+        const struct krait_interval_rule *rule = &intervals->rules.items[found->rows[i].rule];
+        const char *of[] = { rule->name, krait_intervals_key(&intervals->of, found->rows[i].key),
+                             rule->kind == KRAIT_RULE_CALLS ? rule->given[0] : NULL };
+        for (size_t k = 0; k < KRAIT_ARRAY_LEN(of); k++) {
+            if (of[k] && found->rows[i].count)
                 krait_suggest_try(&suggest, of[k]);
-            if (strcmp(name, of[k]) == 0)
+            if (of[k] && strcmp(name, of[k]) == 0)
                 side->row = &found->rows[i];
         }
     }

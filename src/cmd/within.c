@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "cmd/analysis_files.h"
 #include "cmd/terminal.h"
+#include "cmd/unpaired.h"
 
 #include <string.h>
 
@@ -84,6 +85,7 @@ struct search {
     struct krait_intervals found;
     struct krait_interval_rule rule;
     struct krait_trigger triggers[2]; /* of it, where it is between messages */
+    char *start;                      /* ... the first pattern */
     struct krait_rules declared;
     uint32_t named;               /* which of these the name is of; KRAIT_NO_ID: of none */
     struct krait_strtab keys;     /* of the intervals of that one, or its states */
@@ -95,6 +97,7 @@ struct search {
 static void search_done(struct search *search)
 {
     krait_intervals_done(&search->found);
+    free(search->start);
     krait_regex_free(search->triggers[0].message);
     krait_regex_free(search->triggers[1].message);
     krait_match_free(search->rule.match);
@@ -241,8 +244,8 @@ static uint32_t declared_rule_of_key(const struct krait_rules *rules, const char
 /* "Start .. Stop", as krait intervals names those between messages. */
 static int find_messages(struct search *search, const char *name, const char *dots, struct krait_err *err)
 {
-    KRAIT_AUTO_FREE char *start = strndup(name, (size_t)(dots - name));
     struct krait_trigger *triggers = search->triggers;
+    char *start = search->start = strndup(name, (size_t)(dots - name));
     triggers[0].role = KRAIT_TRIGGER_START;
     triggers[1].role = KRAIT_TRIGGER_STOP;
     int rc = start ? krait_regex_new(&triggers[0].message, start, err)
@@ -250,6 +253,8 @@ static int find_messages(struct search *search, const char *name, const char *do
     rc = rc ? rc : krait_regex_new(&triggers[1].message, dots + strlen(" .. "), err);
     search->rule.triggers = triggers;
     search->rule.trigger_count = KRAIT_ARRAY_LEN(search->triggers);
+    search->rule.given[0] = start;
+    search->rule.given[1] = dots + strlen(" .. ");
     return rc ? rc : find(search, err);
 }
 
@@ -370,6 +375,32 @@ static int refuse_key(const struct search *search, const char *key, struct krait
                          what, search->keys.len > 1 ? "s are" : " is", all.data);
 }
 
+static struct krait_unpaired unpaired_of(const struct search *search, const struct krait_interval_rule *rule,
+                                         uint32_t index)
+{
+    return (struct krait_unpaired){ .trace = search->trace,
+                                    .select = search->select,
+                                    .range = KRAIT_RANGE_ALL,
+                                    .rule = rule,
+                                    .found = &search->found,
+                                    .index = index,
+                                    .is_within = true };
+}
+
+/* What a file declares, whose events are not in the trace, or do not belong together. */
+static int refuse_absent(const struct search *search, struct krait_err *err)
+{
+    const struct krait_interval_rule *rule = &search->declared.items[search->named];
+    const struct krait_unpaired of = unpaired_of(search, rule, search->named);
+    KRAIT_AUTO_BUF why = { 0 };
+    if (!krait_is_unpaired(&of))
+        return krait_err_set(err, -ENOENT, "--within: '%s' is declared, but the trace has none of it",
+                             rule->name);
+    return krait_unpaired_say(&why, &of) || why.failed
+               ? krait_err_set(err, -ENOMEM, "out of memory")
+               : krait_err_set(err, -ENOENT, "--within: %s", why.data);
+}
+
 /* What a file declares, of which there is none, or none of the key. */
 static int refuse_declared(const struct search *search, const char *name, const char *key,
                            struct krait_err *err)
@@ -379,20 +410,35 @@ static int refuse_declared(const struct search *search, const char *name, const 
         return krait_err_set(err, -ENOENT,
                              "--within: '%s' has no end in the recording, and so is no interval", name);
     if (!key || (!search->keys.len && !nearest_key(search, rule, key)))
-        return krait_err_set(err, -ENOENT, "--within: '%s' is declared, but the trace has none of it", rule);
+        return refuse_absent(search, err);
     return refuse_key(search, key, err);
 }
 
-static int refuse_none(struct search *search, const char *name, const char *key, struct krait_err *err)
+/* Messages that match no pattern of a pair, or match both and belong to none. */
+static int refuse_messages(const struct search *search, const struct asked *asked, struct krait_err *err)
 {
-    const char *word = nearest_word(name), *near = word ? NULL : nearest_name(search, name);
+    struct krait_unpaired of = unpaired_of(search, &search->rule, 0);
+    of.which = asked->which;
+    KRAIT_AUTO_BUF why = { 0 };
+    if (!krait_is_unpaired(&of)) {
+        bool has_starts = search->found.row_count && search->found.rows[0].starts;
+        krait_buf_fmt(&why, "no message matches '%s'; krait report --by mark counts what there is",
+                      search->rule.given[has_starts]);
+    } else if (krait_unpaired_say(&why, &of)) {
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    }
+    return why.failed ? krait_err_set(err, -ENOMEM, "out of memory")
+                      : krait_err_set(err, -ENOENT, "--within '%s': %s", asked->name, why.data);
+}
+
+static int refuse_none(struct search *search, const struct asked *asked, struct krait_err *err)
+{
+    const char *name = asked->name, *word = nearest_word(name),
+               *near = word ? NULL : nearest_name(search, name);
     if (search->named != KRAIT_NO_ID)
-        return refuse_declared(search, name, key, err);
+        return refuse_declared(search, name, asked->key, err);
     if (search->rule.trigger_count)
-        return krait_err_set(err, -ENOENT,
-                             "--within '%s': no match of the first pattern is followed by one of the second; "
-                             "krait intervals counts them",
-                             name);
+        return refuse_messages(search, asked, err);
     if (is_signal(search, name))
         return krait_err_set(err, -ENOENT, "--within: '%s' is a signal, which has no intervals", name);
     if (word)
@@ -418,7 +464,7 @@ static int pick(struct search *search, const struct asked *asked, size_t *index,
 {
     size_t count = search->found.count;
     if (!count)
-        return refuse_none(search, asked->name, asked->key, err);
+        return refuse_none(search, asked, err);
     if (!asked->which && count > 1)
         return krait_err_set(
             err, -EINVAL,

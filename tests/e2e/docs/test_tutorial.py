@@ -83,7 +83,7 @@ def test_the_commands_of_the_page_of_arguments_work(krait, any_python, tmp_path)
     (items,) = [run.stdout for command, run in runs.items() if "--key item" in command]
     assert re.search(r"^ +2 .* call +__main__.Cart.add +pen$", items, re.M) and re.search(r"^ +2 .* __main__.Cart.add +book$", items, re.M)
     (owners,) = [run.stdout for command, run in runs.items() if "--key self.owner" in command]
-    assert re.search(r"^ +2 .* Cart.add +ann$", owners, re.M) and re.search(r"^ +2 .* Cart.add +bob$", owners, re.M)
+    assert re.search(r"^ +2 .* __main__.Cart.add +ann$", owners, re.M) and re.search(r"^ +2 .* __main__\.Cart.add +bob$", owners, re.M)
     assert "__main__.Cart.add" in (tmp_path / "shop.svg").read_text()
 
 
@@ -148,7 +148,7 @@ def test_the_commands_of_the_page_of_intervals_work(krait, any_python, tmp_path)
     assert drawn[4].split()[1:3] == ["run", "recursive"] and (tmp_path / "runs.svg").stat().st_size > 5000
     (orders,) = [run.stdout.splitlines()[1].split() for command, run in runs.items() if command.endswith("--name orders")]
     whole = [{line.split()[-1]: int(line.split()[0]) for line in run.stdout.splitlines()[1:]} for command, run in runs.items() if "--call" in command]
-    assert whole[:2] == [{"done": 3, "late": 1}, {"0": 4, "1": 4, "2": 4}] and whole[2]["fetch"] > 12
+    assert whole[:2] == [{"done": 3, "late": 1}, {"0": 4, "1": 4, "2": 4}] and whole[2]["__main__.fetch"] > 12
     (sent,) = [run.stdout.splitlines()[1].split() for command, run in runs.items() if "--start-call" in command]
     assert (sent[0], sent[-1]) == ("5", "until-sent")
     assert (orders[0], orders[-1]) == ("100", "orders") and (tmp_path / "orders.svg").stat().st_size > 5000

@@ -229,7 +229,7 @@ def test_without_tasks_the_parts_between_switches_are_steps(record, krait, pytho
     done = subprocess.run([krait, "intervals", run.path, "--call", "straight", "--json"], capture_output=True, text=True, check=True)
     (row,) = json.loads(done.stdout)["rows"]
     assert (row["intervals"], row["no_start"], row["no_stop"]) == (0, 1, 1)
-    assert done.stderr.startswith("--call: which steps 1 call of 'straight' had is not known: ")
+    assert done.stderr.startswith("--call: which steps 1 call of '__main__.straight' had is not known: ")
     (steps,) = verb_json(krait, "intervals", run.path, "--call", "straight", "--steps")["rows"]
     assert (steps["intervals"], steps["no_start"], steps["no_stop"]) == (2, 0, 0)
     within = subprocess.run([krait, "report", run.path, "--within", "straight:2"], capture_output=True, text=True, check=True)

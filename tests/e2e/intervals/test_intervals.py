@@ -111,6 +111,9 @@ def test_calls_of_a_function_are_intervals(synth, krait):
         "process 4711 python3\nexit 0 0\ncode 1 python app main app.py 1\ncode 2 python app leaf app.py 9\nthread 4711 MainThread\n"
         "0 call 1\n10us call 2\n15us call 2\n20us return\n40us return\n50us call 2\n"
     )
+    for words, names in (["main", "leaf"], ["app.main", "app.leaf"]), (["app.main", "*a*"], ["app.main", "*a*"]), (["main", "leaf", "--name", "whole"], ["whole", "app.leaf"]):
+        found = verb_json(krait, "intervals", folder, "--call", words[0], "--call", *words[1:])["rows"]
+        assert {row["name"] for row in found} == set(names)  # as in krait report
     leaf, main = verb_json(krait, "intervals", folder, "--call", "leaf", "--call", "app.main", "--name", "small", "--name", "whole")["rows"]
     assert (leaf["name"], leaf["intervals"], leaf["total_ns"], leaf["no_stop"]) == ("small", 2, 35_000, 1)
     assert (main["name"], main["intervals"], main["no_stop"]) == ("whole", 0, 1)
@@ -181,7 +184,8 @@ def test_a_message_of_ten_megabytes_is_searched_in_its_first_part(tmp_path, krai
     "options, why",
     [
         ([], "no interval given"),
-        (["--start", "a"], "each --start needs a --stop"),
+        (["--start", "a"], "--start 'a' lacks the end of the interval: add --stop REGEX, --stop-call FUNCTION or --stop-return FUNCTION\n"),
+        (["--stop", "b"], "--stop 'b' lacks the begin of the interval: add --start REGEX, --start-call FUNCTION or --start-return FUNCTION\n"),
         (["--start", "(a", "--stop", "b"], "--start: '(a' is no regular expression: missing closing parenthesis, at byte 3"),
         (["--start", "a", "--stop", "b", "--key", "2"], "a group 2"),
         (["--start", "a (?P<f>.*)", "--stop", "b (?P<f>.*)", "--by", "key"], "--by key: there is no key; give --key FIELD, or a group (?P<key>...) in both --start and --stop\n"),
@@ -189,7 +193,8 @@ def test_a_message_of_ten_megabytes_is_searched_in_its_first_part(tmp_path, krai
         (["--call", "a", "--compare", "x", "x"], "--compare: 'x' is compared with itself; name two intervals\n"),
         (["--start", "a", "--stop", "b", "--nested", "--latest"], "exclude each other"),
         (["--start", "a", "--stop", "b", "--name", "x", "--name", "y"], "more names"),
-        (["--start", "a", "--stop", "b", "--by", "thread"], "--by: 'thread' is not"),
+        (["--start", "a", "--stop", "b", "--by", "thread"], "--by: 'thread' is not one of key\n"),
+        (["--start", "a", "--stop", "b", "--by", "kye"], "--by: 'kye' is not one of its values; did you mean 'key'?\n"),
         (["--start", "a", "--stop", "b", "--plot", "x.jpg"], "--plot: 'x.jpg' has to end in .svg or .png\n"),
         (["--state", "(a)", "--graph", "x.dott"], "--graph: 'x.dott' has to end in .svg or .png, or in .dot"),
     ],
@@ -291,6 +296,25 @@ def test_two_intervals_are_compared_with_their_confidence(synth, krait):
     assert "may be chance" not in text and "another run" in text
 
 
+def test_keys_are_compared_only_by_key_which_is_told(synth, krait):
+    folder = synth(marks(*durations(10, 12, name="slow"), *((1, *rest) for _, *rest in durations(30, 31, name="fast"))))
+    for name, why in (
+        ("fast", "--compare: 'fast' is a key, and no interval has that name; add --by key for a row for each key\n"),
+        ("fasst", "--compare: no interval has the name 'fasst'; did you mean the key 'fast', with --by key?\n"),
+        ("other", "--compare: no interval has the name 'other'; without --compare, krait intervals lists all\n"),
+    ):
+        done = subprocess.run([krait, "intervals", folder, *KEYED[:4], "--compare", name, "slow"], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (1, f"krait intervals: {why}")
+    subprocess.run([krait, "intervals", folder, *KEYED, "--compare", "fast", "slow"], capture_output=True, check=True)
+
+
+def test_calls_are_compared_by_their_names_with_or_without_module(synth, krait):
+    folder = synth("process 7 python3\ncode 1 python app slow app.py 1\ncode 2 python app fast app.py 5\nthread 7\n0us call 1\n1us call 2\n2us return\n9us return\n")
+    for names in (["slow", "app.fast"], ["app.slow", "app.fast"]):
+        (pair,) = verb_json(krait, "intervals", folder, "--call", "slow", "--call", "app.fast", "--compare", *names)["compare"]
+        assert (pair["first"], pair["second"], pair["ratio"]) == ("app.slow", "app.fast", pytest.approx(1 / 9))
+
+
 def test_what_cannot_be_said_is_said(synth, krait):
     few = synth(marks(*durations(10, 12, name="a"), *((1, *rest) for _, *rest in durations(30, 31, name="b"))), "few")
     same = synth(marks(*durations(10, 30, 20, 15, 40, name="a"), *((1, *rest) for _, *rest in durations(11, 29, 22, 14, 41, name="b"))), "same")
@@ -328,7 +352,7 @@ def test_a_difference_from_nothing_is_not_known_and_the_recording_is_told(synth,
     assert found.stderr == told and {value for key, value in pair.items() if key not in ("first", "second")} == {None}
     printed = subprocess.run([krait, "intervals", "--call", "work", "--csv", "--compare", old, new], capture_output=True, text=True, check=True)
     _, second = csv.DictReader(io.StringIO(printed.stdout))
-    assert printed.stderr == told and (second["compared_with"], second["difference_ns"], second["ratio"]) == (f"work in {old}", "", "")
+    assert printed.stderr == told and (second["compared_with"], second["difference_ns"], second["ratio"]) == (f"app.work in {old}", "", "")
     none = subprocess.run([krait, "intervals", "--start", "nope", "--stop", "x", "--csv", "--compare", old, new], capture_output=True, text=True, check=True)
     assert [line.partition(": none of 4 messages matches --start 'nope'")[0] for line in none.stderr.splitlines()] == [str(old), str(new)]
 
@@ -383,7 +407,19 @@ def test_a_plot_in_the_terminal_fits(synth, krait, width):
     assert max(map(len, text.splitlines())) <= width
     assert ("columns left out: " in text) == (width < 140)
     assert "4 intervals, median 25.00 us" in text and "200" in text
-    assert sum(line.count("•") for line in text.splitlines()) == 5  # and the legend
+    assert sum(line.count("•") for line in text.splitlines()) == 6  # and the legend, and the head of the histogram
+    lines = text.splitlines()
+    heads = [n for n, line in enumerate(lines) if line.strip() == "• work: intervals by duration"]
+    assert len(heads) == 1 and " us █" in lines[heads[0] + 1]
+    assert "duration" in [line.strip() for line in lines] and "time after the start" in [line.strip() for line in lines]
+
+
+def test_each_histogram_in_the_terminal_is_named(synth, krait):
+    folder = synth(marks(*durations(10, 20, name="slow"), *((1, *rest) for _, *rest in durations(3, 4, name="fast")), (1, 90, "queue has 7")))
+    text = subprocess.run([krait, "intervals", folder, *KEYED, "--name", "run", "--plot", "-"], capture_output=True, text=True, check=True).stdout
+    assert [line.split(" ", 1)[1] for line in map(str.strip, text.splitlines()) if "by duration" in line] == ["run slow: intervals by duration", "run fast: intervals by duration"]
+    text = subprocess.run([krait, "intervals", folder, "--signal", r"has (\d)", "--name", "length", "--plot", "-"], capture_output=True, text=True, check=True).stdout
+    assert "length: values by size\n" in text and "  value\n" in text
 
 
 def labels_of(svg):

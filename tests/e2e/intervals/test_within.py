@@ -102,13 +102,60 @@ def test_the_page_of_a_trace_without_a_program_opens_there_too(tmp_path, krait, 
         ("nobody:1", 1, "there is no span 'nobody', and no call of such a function; 'START .. STOP' takes"),
         ("wrok:1", 1, "there is no span 'wrok', and no call of such a function; did you mean 'work'?"),
         ("work:slowst", 1, "there is no 'work:slowst'; did you mean 'work:slowest'?"),
-        ("nothing .. at all", 1, "--within 'nothing .. at all': no match of the first pattern is followed by one of the second"),
+        ("nothing .. at all", 1, "--within 'nothing .. at all': no message matches 'nothing'; krait report --by mark counts"),
+        ("Start .. at all", 1, "--within 'Start .. at all': no message matches 'at all'; krait report --by mark counts"),
+        ("Stop .. Start 0:first", 1, "3 messages match 'Stop', and 1 message matches 'Start 0', but no start is before a stop in the same thread; did you mean --within 'Start 0 .. Stop:first'?\n"),
         ("( .. b", 1, "is no regular expression"),
     ],
 )
 def test_what_is_no_interval_is_explained(folder, krait, within, status, why):
     done = subprocess.run([krait, "report", folder, "--within", within], capture_output=True, text=True)
     assert done.returncode == status and why in done.stderr
+
+
+# (thread, us, text): an order is taken in one thread, and sent in another.
+ACROSS = [(0, 0, "order 1 is taken"), (0, 5, "order 2 is taken"), (1, 20, "order 1 is sent"), (1, 30, "order 2 is sent")]
+NEVER = "2 messages match '{}', and 2 messages match '{}', but never in one thread; "
+
+
+@pytest.mark.parametrize(
+    "start, stop, pairs",
+    [
+        ("order", "order", None),
+        ("is taken", "is sent", (r"(?P<key>\d+) is taken", r"(?P<key>\d+) is sent")),
+        ("order.*taken|x", "order.*sent", None),
+        (r"order (?P<n>\d) is taken", r"order (?P<n>\d) is sent", None),
+    ],
+)
+def test_messages_of_different_threads_need_a_key_which_is_told(synth, krait, start, stop, pairs):
+    texts = [(thread, us, text if start != "order" else ("take " if "taken" in text else "send ") + text) for thread, us, text in ACROSS]
+    start, stop = ("take order", "send order") if start == "order" else (start, stop)
+    pairs = (r"take order (?P<key>\d+)", r"send order (?P<key>\d+)") if start == "take order" else pairs
+    folder = synth(marks(*texts).replace("exit", "code 1 python app work app.py 1\nexit", 1) + "40us call 1\n50us return\n")
+    done = subprocess.run([krait, "report", folder, "--within", f"{start} .. {stop}:2"], capture_output=True, text=True)
+    none = subprocess.run([krait, "intervals", folder, "--start", start, "--stop", stop], capture_output=True, text=True, check=True)
+    why, own = NEVER.format(start, stop), "a group (?P<key>...) in both patterns pairs those of equal text in any thread\n"
+    assert done.returncode == 1
+    if not pairs:
+        assert done.stderr.endswith(why + own) and none.stderr == why + own
+        return
+    keyed = "a group named key pairs them in any thread: "
+    assert done.stderr.endswith(f"{why}{keyed}--within '{pairs[0]} .. {pairs[1]}:2'\n")
+    assert none.stderr == f"{why}{keyed}--start '{pairs[0]}' --stop '{pairs[1]}'\n"
+    within = subprocess.run([krait, "cat", folder, "--within", f"{pairs[0]} .. {pairs[1]}:2"], capture_output=True, text=True, check=True)
+    assert "2 of 2: 25.00 us" in within.stderr
+    (row,) = verb_json(krait, "intervals", folder, "--start", pairs[0], "--stop", pairs[1])["rows"]
+    assert row["intervals"] == 2
+
+
+def test_why_declared_events_do_not_pair_is_told(synth, krait, declare):  # noqa: F811
+    folder = synth(marks(*ACROSS))
+    own = declare("[interval.order]\nstart = 'taken'\nstop = 'sent'\n[interval.other]\nstart = '(?P<key>t)aken'\nstop = '(?P<key>s)ent'\n")
+    why = "'order': 2 events begin it, and 2 events end it, but no start is before a stop in one thread; the key 'key' names what both have, and pairs them in any thread\n"
+    done = subprocess.run([krait, "intervals", folder, "-f", own], capture_output=True, text=True, check=True)
+    assert done.stderr == why + "'other': 2 events begin it, and 2 events end it, but no start is before a stop with the same key\n"
+    done = subprocess.run([krait, "cat", folder, "--analysis", own, "--within", "order"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, f"krait cat: --within: {why}")
 
 
 def test_of_names_that_are_as_near_the_shortest_is_meant(synth, krait):

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why starts and stops that are both there made no interval, and which patterns would pair them.
+ */
+#ifndef KRAIT_CMD_UNPAIRED_H
+#define KRAIT_CMD_UNPAIRED_H
+
+#include "analysis/intervals.h"
+#include "cmd/select.h"
+
+struct krait_unpaired {
+    const struct krait_trace *trace;
+    const struct krait_select *select;
+    struct krait_range range;
+    const struct krait_interval_rule *rule; /* of pairs */
+    const struct krait_intervals *found;    /* what was found of it, and maybe of others */
+    uint32_t index;                         /* of the rule in these */
+    bool is_within;    /* its patterns are those of --within, else of --start and --stop */
+    const char *which; /* ... and what stands behind them, such as "slowest"; NULL: nothing */
+};
+
+/* Whether events began and ended it, and none of them belong together. Pairs within other intervals are not judged. */
+bool krait_is_unpaired(const struct krait_unpaired *of);
+
+/* Appends "6 messages match 'a' and 6 match 'b', but never in one thread; ..." to `to` (check to->failed): of patterns of --within,
+ * or of the options --start and --stop. It searches the trace again for patterns that pair them. Returns 0 or -ENOMEM. */
+int krait_unpaired_say(struct krait_buf *to, const struct krait_unpaired *of);
+
+#endif

@@ -51,6 +51,7 @@ bool krait_switches_last(const struct krait_switches *switches, struct krait_swi
         return false;
     struct record record;
     uint64_t ring = switches->size / 2;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what was copied before was read before */
     uint64_t head = __atomic_load_n(&switches->page->data_head, __ATOMIC_ACQUIRE);
     if (!head)
         return false;

@@ -8,6 +8,7 @@
 #include "base/fmt.h"
 #include "cmd/before_recording.h"
 #include "cmd/cmds.h"
+#include "cmd/missed.h"
 #include "cmd/record_kernel.h"
 #include "cmd/record_pid.h"
 #include "cmd/record_sample.h"
@@ -175,21 +176,31 @@ static void after_round(struct krait_collector *collector)
     tell_trouble(collector);
 }
 
+/* A command, and what records it. */
+struct recorded {
+    struct krait_recording_values *values;
+    char **command;
+    struct krait_collector *collector;
+    struct krait_kernel *kernel;
+    char dir[PATH_MAX];
+    struct krait_missed missed;
+};
+
 /* Rounds and naps until the command has ended, whose wait status is then in *status, or the recording has
  * reached a limit: then returns false. */
-static bool collect_until_end(struct krait_collector *collector, struct krait_kernel *kernel, pid_t command,
-                              bool wait, int *status)
+static bool collect_until_end(struct recorded *r, pid_t command, int *status)
 {
     for (;;) {
-        bool over = reap(command, status, wait);
-        krait_collector_round(collector);
-        after_round(collector);
-        krait_record_kernel_round(kernel, collector);
+        bool over = reap(command, status, r->values->wait);
+        krait_collector_round(r->collector);
+        after_round(r->collector);
+        krait_record_kernel_round(r->kernel, r->collector);
+        krait_missed_look(&r->missed);
         if (over)
             return true;
-        if (krait_record_kernel_limit(kernel, collector))
+        if (krait_record_kernel_limit(r->kernel, r->collector))
             return false;
-        krait_collector_nap(collector);
+        krait_collector_nap(r->collector);
     }
 }
 
@@ -242,49 +253,41 @@ struct finished {
     bool is_whole;    /* there is one, and all of it could be written */
 };
 
-static struct finished finish(struct krait_collector *collector, struct krait_kernel **kernel,
-                              const struct krait_recording_values *values, const char *dir)
+static struct finished finish(struct recorded *r)
 {
     struct krait_collector_summary summary;
     struct krait_kernel_summary of_kernel = { 0 };
-    if (*kernel)
-        krait_kernel_stop(*kernel);
-    krait_collector_finish(collector, &summary);
-    tell_trouble(collector);
-    bool has_kernel = krait_record_kernel_finish(kernel, &of_kernel);
-    bool gone = krait_collector_drop_empty(collector);
-    bool removed = !gone && access(dir, F_OK) < 0 && errno == ENOENT;
-    if (!values->quiet)
-        krait_record_summary_print(collector, &summary, values, has_kernel ? &of_kernel : NULL,
-                                   gone || removed ? NULL : dir);
+    if (r->kernel)
+        krait_kernel_stop(r->kernel);
+    krait_collector_finish(r->collector, &summary);
+    tell_trouble(r->collector);
+    bool has_kernel = krait_record_kernel_finish(&r->kernel, &of_kernel);
+    bool gone = krait_collector_drop_empty(r->collector);
+    bool removed = !gone && access(r->dir, F_OK) < 0 && errno == ENOENT;
+    if (!r->values->quiet)
+        krait_record_summary_print(r->collector, &r->missed, &summary, r->values,
+                                   has_kernel ? &of_kernel : NULL, gone || removed ? NULL : r->dir);
     if (removed && summary.processes)
         krait_terminal_say(
             KRAIT_RED, 0,
             "krait record: the folder %s was removed meanwhile, and what was recorded with it; "
             "record again into another (-o)",
-            dir);
+            r->dir);
     return (struct finished){
-        .got_nothing = krait_record_got_nothing(collector, &summary, values),
+        .got_nothing = krait_record_got_nothing(r->collector, &r->missed, &summary, r->values),
         .is_whole = !gone && !removed && (summary.processes || has_kernel) && !summary.had_trouble,
     };
 }
 
-/* A command, and what records it. */
-struct recorded {
-    struct krait_recording_values *values;
-    char **command;
-    struct krait_collector *collector;
-    struct krait_kernel *kernel;
-    char dir[PATH_MAX];
-};
-
 static int open_recorded(struct recorded *r, struct krait_err *err)
 {
-    char preload[PATH_MAX];
-    int rc = krait_before_find_preload(preload, sizeof(preload), err);
+    char *preload = r->missed.preload;
+    int rc = krait_before_find_preload(preload, sizeof(r->missed.preload), err);
     rc = rc ? rc : krait_recording_open(&r->collector, r->values, r->command[0], r->dir, sizeof(r->dir), err);
     if (!rc && r->values->view)
         rc = krait_watching_start(&viewer, r->dir, err); /* before its environment is the command's */
+    r->missed.collector = r->collector;
+    r->missed.first_only = r->values->no_children;
     return rc ? rc : krait_before_set_environment(r->collector, preload, !r->values->no_children, err);
 }
 
@@ -338,10 +341,10 @@ static int run_recorded(struct recorded *r)
                            getpid());
     krait_collector_child(r->collector, pid);
     krait_raise_priority();
-    bool ended = collect_until_end(r->collector, r->kernel, pid, r->values->wait, &status);
+    bool ended = collect_until_end(r, pid, &status);
     if (ended)
         tell_end(r->collector, pid, status);
-    struct finished finished = finish(r->collector, &r->kernel, r->values, r->dir);
+    struct finished finished = finish(r);
     if (viewer)
         krait_watching_tell(viewer, access(r->dir, F_OK) == 0);
     if (!ended && !r->values->quiet)
@@ -386,6 +389,7 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
     } else {
         status = run_recorded(&r);
     }
+    krait_missed_done(&r.missed);
     krait_kernel_free(r.kernel);
     krait_collector_free(r.collector);
     return status;
@@ -488,7 +492,7 @@ static bool attach_recorded(struct recorded *r, struct krait_record_pid *attach,
         r->kernel = NULL;
         return false;
     }
-    struct finished finished = finish(r->collector, &r->kernel, r->values, r->dir);
+    struct finished finished = finish(r);
     if (!r->values->quiet)
         krait_record_pid_print(attach);
     return finished.got_nothing;

@@ -65,13 +65,19 @@ static void print_refusals(const struct krait_collector *collector)
                            all - shown == 1 ? "" : "es", all - shown == 1 ? "was" : "were");
 }
 
-bool krait_record_got_nothing(const struct krait_collector *collector,
+/* Whether krait knows of a Python that was not recorded. */
+static bool has_refused(const struct krait_collector *collector, const struct krait_missed *missed)
+{
+    char why[128];
+    return krait_collector_refusal(collector, 0, why, sizeof(why)) || (missed && krait_missed_count(missed));
+}
+
+bool krait_record_got_nothing(const struct krait_collector *collector, const struct krait_missed *missed,
                               const struct krait_collector_summary *s,
                               const struct krait_recording_values *values)
 {
-    char why[128];
     size_t met = 0;
-    bool refused = krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
+    bool refused = has_refused(collector, missed);
     /* one may be refused when its recording begins */
     bool recorded = s->processes && (s->threads || !refused);
     for (size_t i = 0; i < values->include.count; i++)
@@ -161,13 +167,12 @@ void krait_record_print_next(const struct krait_kernel_summary *kernel, const ch
         fprintf(stderr, "         krait path %s\n", name.data); /* needs who woke whom */
 }
 
-void krait_record_summary_print(const struct krait_collector *collector,
+void krait_record_summary_print(const struct krait_collector *collector, const struct krait_missed *missed,
                                 const struct krait_collector_summary *s,
                                 const struct krait_recording_values *values,
                                 const struct krait_kernel_summary *kernel, const char *dir)
 {
-    char why[128];
-    bool refused = krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
+    bool refused = has_refused(collector, missed);
     print_figures(s, values, dir);
     print_lost(s);
     if (values->max_overhead > 0 && s->processes && dir)
@@ -175,6 +180,8 @@ void krait_record_summary_print(const struct krait_collector *collector,
     if (kernel)
         krait_record_kernel_print(kernel);
     print_refusals(collector);
+    if (missed)
+        krait_missed_print(missed);
     if (s->processes) {
         print_unmet(collector, values);
         print_levels(collector, values);
@@ -206,6 +213,6 @@ void krait_record_summary_print(const struct krait_collector *collector,
             "No Python was seen. krait records CPython " KRAIT_PYTHON_SPAN ", but no statically linked or "
             "set-uid program, none in a root without krait's folder (chroot, containers), and none that another "
             "krait records. If COMMAND left Python in the background, add --wait. See: krait doctor");
-    else if (s->processes && dir && !krait_record_got_nothing(collector, s, values))
+    else if (s->processes && dir && !krait_record_got_nothing(collector, missed, s, values))
         krait_record_print_next(kernel, dir);
 }

@@ -139,6 +139,13 @@ static int list_once(const struct krait_remote *remote, struct krait_remote_stac
     return rc;
 }
 
+bool krait_remote_has_interpreter(const struct krait_remote *remote)
+{
+    uint64_t interp = 0, state = 0;
+    return read_field(remote, remote->runtime, KRAIT_AT_INTERPRETERS, &interp) == 0 && interp &&
+           read_field(remote, interp, KRAIT_AT_INTERP_THREADS, &state) == 0 && state;
+}
+
 static uint64_t hash_threads(const struct krait_remote_stacks *stacks)
 {
     uint64_t hash = stacks->thread_count;

@@ -194,6 +194,9 @@ enum krait_read_flags {
 int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags,
                       struct krait_err *err);
 
+/* Whether there is an interpreter with a thread: a program may load Python and not begin it. */
+bool krait_remote_has_interpreter(const struct krait_remote *remote);
+
 /* Whether a proved thread has not run since its stack was read. */
 bool krait_remote_has_not_run(struct krait_remote *remote, const struct krait_remote_thread *thread);
 

@@ -28,17 +28,6 @@ static bool is_one_of(const char *text, const char *const *words)
     return *words;
 }
 
-bool krait_provider_refuse(struct krait_rules *rules, const char *path, const struct krait_xml *at,
-                           const char *what, const char *value)
-{
-    KRAIT_AUTO_BUF line = { 0 };
-    krait_buf_fmt(&line, "%s:%u: <%s%s%s%s> is not supported; krait leaves it out", path, at->line, at->name,
-                  *what ? " " : "", what, value);
-    krait_fmt_safe(&rules->notes, line.data ? line.data : "");
-    krait_buf_char(&rules->notes, '\n');
-    return false;
-}
-
 static bool refuse(struct checker *c, const struct krait_xml *at, const char *what, const char *value)
 {
     return krait_provider_refuse(c->rules, c->path, at, what, value);

@@ -22,6 +22,17 @@ struct viewing {
     uint32_t count;
 };
 
+bool krait_provider_refuse(struct krait_rules *rules, const char *path, const struct krait_xml *at,
+                           const char *what, const char *value)
+{
+    KRAIT_AUTO_BUF line = { 0 };
+    krait_buf_fmt(&line, "%s:%u: <%s%s%s%s> is not supported; krait leaves it out", path, at->line, at->name,
+                  *what ? " " : "", what, value);
+    krait_fmt_safe(&rules->notes, line.data ? line.data : "");
+    krait_buf_char(&rules->notes, '\n');
+    return false;
+}
+
 /* -- attributes -- */
 
 static uint32_t count_entries(const struct krait_xml *parent)

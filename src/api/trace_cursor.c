@@ -289,16 +289,6 @@ uint64_t krait_reader_cursor_cycles(const struct krait_reader_cursor *cursor)
     return cursor->at->ticks;
 }
 
-void krait_lost_of(struct krait_reader_lost *lost, const struct krait_ctf_loss *loss)
-{
-    const struct krait_ctf_clock *clock = loss->has_times ? loss->stream->cls->clock : NULL;
-    *lost = (struct krait_reader_lost){ .stream = loss->stream->index,
-                                        .packets = loss->kind[0] == 'p',
-                                        .count = loss->count,
-                                        .begin_ns = clock ? krait_ctf_ns(clock, loss->begin) : 0,
-                                        .end_ns = clock ? krait_ctf_ns(clock, loss->end) : 0 };
-}
-
 int krait_reader_cursor_lost(const struct krait_reader_cursor *cursor, struct krait_reader_lost *lost)
 {
     if (!cursor->at_loss)

@@ -112,6 +112,16 @@ void krait_reader_close(struct krait_reader *reader)
     free(reader);
 }
 
+void krait_lost_of(struct krait_reader_lost *lost, const struct krait_ctf_loss *loss)
+{
+    const struct krait_ctf_clock *clock = loss->has_times ? loss->stream->cls->clock : NULL;
+    *lost = (struct krait_reader_lost){ .stream = loss->stream->index,
+                                        .packets = loss->kind[0] == 'p',
+                                        .count = loss->count,
+                                        .begin_ns = clock ? krait_ctf_ns(clock, loss->begin) : 0,
+                                        .end_ns = clock ? krait_ctf_ns(clock, loss->end) : 0 };
+}
+
 /* -- streams -- */
 
 const struct krait_ctf_stream *krait_stream_of(const struct krait_reader *reader, uint32_t stream)

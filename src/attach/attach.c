@@ -8,7 +8,6 @@
 #include "remote/remote.h"
 #include "remote/stop.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 /* A number in /proc/PID/status; 0 if it is not there. */
@@ -40,47 +39,6 @@ static int check(pid_t pid, struct krait_err *err)
             "process %d has a seccomp filter, which could kill it for the system calls that krait makes in it; start the program with krait record -- COMMAND, or sample it: krait record --sample --pid %d",
             pid, pid);
     return 0;
-}
-
-void krait_attach_tell(const struct krait_attach_call *call, const char *fmt, ...)
-{
-    char text[256];
-    va_list args;
-    if (!call->step)
-        return;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    call->step(call->ctx, text);
-}
-
-void krait_attach_pause(const struct krait_attach_call *call, uint64_t ns)
-{
-    if (call->between)
-        call->between(call->ctx);
-    nanosleep(&(struct timespec){ 0, (long)ns }, NULL);
-}
-
-int krait_attach_refusal(pid_t pid, int rc, struct krait_err *err)
-{
-    if (rc == KRAIT_THREAD_UNSAFE)
-        return krait_err_set(err, -EBUSY,
-                             "process %d was at no safe place for 10 s: each thread was in malloc, in the "
-                             "loader, in the kernel, or deep in its stack; try again",
-                             pid);
-    if (rc == -ETIMEDOUT)
-        return krait_err_set(err, -EBUSY,
-                             "no thread of process %d stopped within 2 s: each was in a system call that "
-                             "cannot be interrupted, such as a slow disk's, or got no CPU; try again",
-                             pid);
-    if (rc == -EBUSY)
-        return krait_err_set(err, rc, "process %d is stopped; continue it: kill -CONT %d", pid, pid);
-    if (rc == -ENOTSUP)
-        return krait_err_set(
-            err, rc, "process %d is not a 64-bit program; krait attaches only to x86-64 programs", pid);
-    if (rc == -EIO)
-        return krait_err_set(err, rc, "cannot write to the memory of process %d: %s", pid, strerror(-rc));
-    return krait_remote_refusal(pid, rc, err);
 }
 
 /* The mapping is private, so that only this process sees it. Nothing reads the stub until a thread is sent there. */

@@ -58,6 +58,15 @@ const struct krait_address_range *krait_target_data(const struct krait_target *t
 const struct krait_target_file *krait_target_file(const struct krait_target *target, uint64_t address);
 void krait_target_done(struct krait_target *target);
 
+/* ---- told.c ---- */
+
+/* Sleeps a moment, and lets who attaches do other things. */
+void krait_attach_pause(const struct krait_attach_call *call, uint64_t ns);
+/* Tells who attaches what is done. */
+KRAIT_PRINTF(2, 3) void krait_attach_tell(const struct krait_attach_call *call, const char *fmt, ...);
+/* Sets err to the reason why a thread could not be stopped or written to. Returns a negative errno. */
+int krait_attach_refusal(pid_t pid, int rc, struct krait_err *err);
+
 /* ---- bring.c ---- */
 
 struct krait_stub;
@@ -77,15 +86,6 @@ void krait_bring_name(char name[KRAIT_BRING_NAME]);
 int krait_bring(const struct krait_target *target, const struct krait_stub *stub,
                 struct krait_attach_call *call, struct krait_err *err);
 
-/* ---- attach.c ---- */
-
-/* Sleeps a moment, and lets who attaches do other things. */
-void krait_attach_pause(const struct krait_attach_call *call, uint64_t ns);
-/* Tells who attaches what is done. */
-KRAIT_PRINTF(2, 3) void krait_attach_tell(const struct krait_attach_call *call, const char *fmt, ...);
-/* Sets err to the reason why a thread could not be stopped or written to. Returns a negative errno. */
-int krait_attach_refusal(pid_t pid, int rc, struct krait_err *err);
-
 /* ---- thread.c ---- */
 
 enum { KRAIT_THREAD_UNSAFE = 1 };
@@ -95,13 +95,13 @@ int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *st
 /* Calls `try` for each thread until it returns 0. Returns 0, or what it returned for the last thread that is not
  * ending, of which KRAIT_THREAD_UNSAFE goes before errors; -ESRCH if there is none. */
 int krait_thread_any(pid_t pid, int (*try)(void *ctx, pid_t tid), void *ctx);
+/* Writes through a thread that krait has stopped. Returns 0 or a negative errno; then some of the bytes may be written. */
+int krait_write_stopped(pid_t tid, uint64_t at, const void *bytes, size_t n);
 
 /* ---- write.c ---- */
 
 /* Writes into the process, also where the process itself may not write. If the kernel requires it, a thread is stopped
  * for that. Returns 0 or a negative errno; then some of the bytes may be written. */
 int krait_write(pid_t pid, uint64_t at, const void *bytes, size_t n, struct krait_attach_call *call);
-/* The same through a thread that krait has stopped. */
-int krait_write_stopped(pid_t tid, uint64_t at, const void *bytes, size_t n);
 
 #endif

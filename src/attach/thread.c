@@ -197,6 +197,23 @@ int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *st
     return rc ? rc : gone;
 }
 
+int krait_write_stopped(pid_t tid, uint64_t at, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i += sizeof(long)) {
+        long word = 0;
+        size_t part = KRAIT_MIN(n - i, sizeof(word));
+        errno = 0; /* any word may be -1 */
+        if (part < sizeof(word))
+            word = ptrace(PTRACE_PEEKDATA, tid, (void *)(at + i), NULL);
+        if (errno)
+            return -errno;
+        memcpy(&word, (const uint8_t *)bytes + i, part);
+        if (ptrace(PTRACE_POKEDATA, tid, (void *)(at + i), (void *)word))
+            return -errno;
+    }
+    return 0;
+}
+
 int krait_thread_any(pid_t pid, int (*try)(void *ctx, pid_t tid), void *ctx)
 {
     char path[64];

@@ -65,9 +65,10 @@ static void explain_unreached(struct krait_buf *why, pid_t pid)
         krait_buf_fmt(why, "running as user %u, krait as user %u: start krait as that user", st.st_uid,
                       geteuid());
     else
-        krait_buf_fmt(why,
-                      "%s, but cannot open the file .join in the recording's folder: start krait in there",
-                      is_in_our_network(pid) ? "with krait's library" : "in another network namespace");
+        krait_buf_fmt(
+            why, "%s did not reach krait by the file .join in the recording's folder: start krait in there",
+            is_in_our_network(pid) ? "with krait's library, which"
+                                   : "in another network namespace, from where it");
 }
 
 static void explain(struct krait_buf *why, const struct krait_missed *missed,
@@ -124,11 +125,12 @@ static bool has_told(const struct krait_collector *collector, pid_t pid)
     return krait_collector_refused(collector) > rows;
 }
 
-/* A Python joins as soon as its interpreter is there, and may wait two seconds for an answer first. */
+/* A Python loads the agent as soon as its interpreter is there. The agent joins at once: krait answers in each of its rounds. */
 static bool is_late(const struct krait_missed_process *process, uint64_t now)
 {
-    enum { SECONDS = 3 };
-    return now - process->python_ns > SECONDS * KRAIT_NS_PER_S;
+    enum { AGENT_NS = 300 * KRAIT_NS_PER_MS };
+    uint64_t patience = krait_attach_has_loaded(process->pid, "_agent.abi3") ? AGENT_NS : 3 * KRAIT_NS_PER_S;
+    return now - process->python_ns > patience;
 }
 
 static void name(const struct krait_missed *missed, struct krait_missed_process *process,

@@ -454,32 +454,38 @@ static int parse_options(const struct cat_options *opts, struct cat *cat, struct
     return rc;
 }
 
+static void cat_done(struct cat *cat, struct cat_options *opts)
+{
+    krait_buf_done(&cat->out);
+    krait_pretty_done(&cat->pretty);
+    krait_data_done(&cat->data);
+    krait_csv_dir_done(&cat->dir);
+    krait_filter_free(cat->filter);
+    krait_select_done(&opts->select);
+}
+
 static int run_cat(void *values, int argc, char **argv)
 {
     struct cat cat = { 0 };
+    struct cat_options *opts = values;
     struct krait_ctf_options ctf = { 0 };
     struct krait_ctf_reader *reader = NULL;
     struct krait_err err = { 0 };
     if (argc == 0)
         krait_err_set(&err, -EINVAL, "no trace given; name its folder, or several");
-    if (err.code || parse_options(values, &cat, &err)) {
+    if (err.code || parse_options(opts, &cat, &err)) {
+        cat_done(&cat, opts);
         krait_cmd_fail(&krait_cmd_cat, &err);
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
-    struct cat_options *opts = values;
     int rc = open_range(&cat, &opts->select, &reader, (const char *const *)argv, (size_t)argc, &ctf, &err);
     if (!rc && opts->csv_dir)
         rc = krait_csv_dir_open(&cat.dir, opts->csv_dir, &err);
     if (!rc)
         rc = cat_reader(&cat, reader, &err);
-    krait_buf_done(&cat.out);
-    krait_pretty_done(&cat.pretty);
-    krait_data_done(&cat.data);
-    krait_csv_dir_done(&cat.dir);
-    krait_filter_free(cat.filter);
     krait_ctf_close(reader);
-    krait_select_done(&opts->select);
+    cat_done(&cat, opts);
     if (!rc || rc == -EPIPE)
         return 0;
     krait_cmd_fail(&krait_cmd_cat, &err);

@@ -282,7 +282,7 @@ static int parse_short(const struct krait_opt *table, const char *word, struct a
     return 0;
 }
 
-int krait_opts_parse(const struct krait_opt *table, bool stop_at_operand, int argc, char **argv, void *values,
+static int parse_all(const struct krait_opt *table, bool stop_at_operand, int argc, char **argv, void *values,
                      int *operands, struct krait_err *err)
 {
     struct args args = { .argc = argc, .argv = argv, .at = 1 };
@@ -306,4 +306,25 @@ int krait_opts_parse(const struct krait_opt *table, bool stop_at_operand, int ar
     }
     *operands = kept - 1;
     return 0;
+}
+
+/* Several options may have one list. */
+static void free_lists(const struct krait_opt *table, void *values)
+{
+    for (; table->name; table++) {
+        struct krait_opt_list *list = (struct krait_opt_list *)((char *)values + table->offset);
+        if (table->type != KRAIT_OPT_LIST && table->type != KRAIT_OPT_SOME)
+            continue;
+        krait_opt_list_done(list);
+        *list = (struct krait_opt_list){ 0 };
+    }
+}
+
+int krait_opts_parse(const struct krait_opt *table, bool stop_at_operand, int argc, char **argv, void *values,
+                     int *operands, struct krait_err *err)
+{
+    int rc = parse_all(table, stop_at_operand, argc, argv, values, operands, err);
+    if (rc)
+        free_lists(table, values);
+    return rc;
 }

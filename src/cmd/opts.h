@@ -62,7 +62,7 @@ static inline const char *krait_opt_joint(const struct krait_opt *opt)
 
 /* Parses argv[1..argc-1] into `values` (the verb's struct). Options and operands may be mixed, up to `--` or,
  * with stop_at_operand, up to the first operand. Operands are moved to the front of argv[1..]; *operands is
- * how many. Returns 0, or -EINVAL with err naming the argument and what would be right. */
+ * how many. Returns 0, or -EINVAL with err naming the argument and what would be right; then its lists are empty. */
 int krait_opts_parse(const struct krait_opt *table, bool stop_at_operand, int argc, char **argv, void *values,
                      int *operands, struct krait_err *err);
 

@@ -11,6 +11,7 @@
 #include "cmd/cmds.h"
 #include "cmd/progress.h"
 #include "cmd/terminal.h"
+#include "cmd/unmatched.h"
 #include "cmd/unpaired.h"
 #include "cmd/within.h"
 
@@ -73,7 +74,10 @@ static int check_options(const struct intervals_options *o, size_t rules, struct
             "no interval given; use --start REGEX with --stop REGEX, --call FUNCTION, --span NAME, --state REGEX, "
             "--signal REGEX, or -f FILE");
     if (o->names.count > rules || rules > MOST_RULES)
-        return krait_err_set(err, -EINVAL, "there are more names (--name) than intervals");
+        return krait_err_set(
+            err, -EINVAL,
+            "there are more names (--name) than intervals: one for each --start with its --stop, --call, --span, "
+            "--state and --signal, whatever keys they have");
     if (o->nested && o->latest)
         return krait_err_set(err, -EINVAL, "--nested and --latest exclude each other");
     if (o->csv && o->json)
@@ -348,9 +352,12 @@ static int add_by(struct intervals *intervals, struct krait_err *err)
         return krait_err_set(err, -EINVAL, "--by key: %s no key",
                              intervals->options->select.analyses.count > 1 ? "the files declare"
                                                                            : "the file declares");
-    return krait_err_set(err, -EINVAL,
-                         "--by key: there is no key; give --key FIELD, or a group (?P<key>...) in both "
-                         "--start and --stop");
+    return krait_err_set(
+        err, -EINVAL, "--by key: there is no key; give --key FIELD%s",
+        intervals->options->starts.count
+            ? ", or a group (?P<key>...) in both --start and --stop"
+            : ": an argument that was recorded, a field of the spans, or $thread; each --call "
+              "and --span has a row anyway");
 }
 
 static int make_rules(struct intervals *intervals, struct krait_err *err)
@@ -451,8 +458,14 @@ static void note_no_match(struct intervals *intervals, const struct intervals_of
     krait_buf_fmt(&intervals->notes, "none of %s matches --%s '",
                   krait_fmt_counted(messages, of->found.messages, "message"), option);
     krait_fmt_safe(&intervals->notes, pattern);
-    krait_buf_fmt(&intervals->notes, "'%s; krait report --by mark counts what there is, krait cat shows it\n",
-                  krait_select_scope(&intervals->options->select));
+    krait_buf_fmt(&intervals->notes, "'%s", krait_select_scope(&intervals->options->select));
+    size_t end = intervals->notes.len;
+    krait_unmatched_say(&intervals->notes, of->trace, &intervals->options->select,
+                        krait_select_range(&intervals->options->select, of->trace), pattern);
+    krait_buf_str(&intervals->notes,
+                  intervals->notes.len > end
+                      ? "\n"
+                      : "; krait report --by mark counts what there is, krait cat shows it\n");
 }
 
 /* Rules of files that found nothing, of spans and calls aside: those are told with the names that they look for. */
@@ -611,6 +624,14 @@ static int check_compared(const struct intervals_options *o, int argc, struct kr
     if (strcmp(of[0], of[1]) == 0)
         return krait_err_set(err, -EINVAL, "--compare: '%s' is compared with itself; name two %s", of[0],
                              argc > 0 ? "intervals" : "recordings");
+    for (int i = 0; i < 2 && argc == 0; i++) {
+        if (stat(of[i], &a) != 0)
+            return krait_err_set(
+                err, -ENOENT,
+                "--compare: without TRACE it takes two recordings, and '%s' is none; to compare "
+                "intervals of one recording, name that, too",
+                of[i]);
+    }
     bool is_same =
         argc == 0 && !stat(of[0], &a) && !stat(of[1], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
     return is_same

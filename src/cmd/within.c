@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "cmd/analysis_files.h"
 #include "cmd/terminal.h"
+#include "cmd/unmatched.h"
 #include "cmd/unpaired.h"
 
 #include <string.h>
@@ -414,6 +415,25 @@ static int refuse_declared(const struct search *search, const char *name, const 
     return refuse_key(search, key, err);
 }
 
+/* The pattern of a pair that no message matches, and what was meant: also the word behind it. */
+static void add_unmatched(struct krait_buf *why, const struct search *search, const struct asked *asked)
+{
+    bool has_starts = search->found.row_count && search->found.rows[0].starts;
+    const char *pattern = search->rule.given[has_starts];
+    const char *word = has_starts ? nearest_word(asked->name) : NULL;
+    KRAIT_AUTO_BUF near = { 0 };
+    krait_buf_fmt(why, "no message matches '%s'", pattern);
+    if (word)
+        krait_buf_fmt(&near, "%.*s:%s", (int)(strrchr(asked->name, ':') - asked->name), asked->name, word);
+    size_t end = why->len;
+    if (near.len)
+        krait_suggest_say(why, near.data);
+    else
+        krait_unmatched_say(why, search->trace, search->select, KRAIT_RANGE_ALL, pattern);
+    krait_buf_str(why, why->len > end ? "" : "; krait report --by mark counts what there is");
+    why->failed |= near.failed;
+}
+
 /* Messages that match no pattern of a pair, or match both and belong to none. */
 static int refuse_messages(const struct search *search, const struct asked *asked, struct krait_err *err)
 {
@@ -421,9 +441,7 @@ static int refuse_messages(const struct search *search, const struct asked *aske
     of.which = asked->which;
     KRAIT_AUTO_BUF why = { 0 };
     if (!krait_is_unpaired(&of)) {
-        bool has_starts = search->found.row_count && search->found.rows[0].starts;
-        krait_buf_fmt(&why, "no message matches '%s'; krait report --by mark counts what there is",
-                      search->rule.given[has_starts]);
+        add_unmatched(&why, search, asked);
     } else if (krait_unpaired_say(&why, &of)) {
         return krait_err_set(err, -ENOMEM, "out of memory");
     }
@@ -455,9 +473,9 @@ static int refuse_none(struct search *search, const struct asked *asked, struct 
                              "'%s'?",
                              name, near);
     return krait_err_set(err, -ENOENT,
-                         "--within: there is no span '%s', and no call of such a function; 'START .. STOP' "
+                         "--within: there is no span '%s', and no call of such a function; 'START .. STOP'%s "
                          "takes the time between messages",
-                         name);
+                         name, strstr(name, "..") ? ", with blanks around the dots," : "");
 }
 
 static int pick(struct search *search, const struct asked *asked, size_t *index, struct krait_err *err)

@@ -191,6 +191,7 @@ def test_a_message_of_ten_megabytes_is_searched_in_its_first_part(tmp_path, krai
         (["--start", "a (?P<f>.*)", "--stop", "b (?P<f>.*)", "--by", "key"], "--by key: there is no key; give --key FIELD, or a group (?P<key>...) in both --start and --stop\n"),
         (["--start", "a (?P<key>.*)", "--stop", "b", "--span", "a", "--by", "key"], "--by key: there is no key"),
         (["--call", "a", "--compare", "x", "x"], "--compare: 'x' is compared with itself; name two intervals\n"),
+        (["--call", "f", "--by", "key"], "--by key: there is no key; give --key FIELD: an argument that was recorded, a field of the spans, or $thread; each --call and --span has a row anyway\n"),
         (["--start", "a", "--stop", "b", "--nested", "--latest"], "exclude each other"),
         (["--start", "a", "--stop", "b", "--name", "x", "--name", "y"], "more names"),
         (["--start", "a", "--stop", "b", "--by", "thread"], "--by: 'thread' is not one of key\n"),
@@ -210,6 +211,9 @@ def test_what_matches_nothing_says_where_to_look(synth, krait):
     done = subprocess.run([krait, "intervals", folder, "--start", "Begin", "--stop", "end"], capture_output=True, text=True, check=True)
     assert "none of 3 messages matches --start 'Begin'" in done.stderr
     by_key = ["--start", "begi(?P<key>n)", "--by", "key"]
+    for pattern, meant in (("Begin", "begin"), ("^bgin", "^begin"), ("lte", "late"), (r"beign|x", None), (r"begn(?P<key>.*)", r"begin(?P<key>.*)"), ("nothing", None)):
+        said = subprocess.run([krait, "intervals", folder, "--start", pattern, "--stop", "x"], capture_output=True, text=True, check=True).stderr.splitlines()[-1]
+        assert said == f"none of 3 messages matches --start '{pattern}'; " + (f"did you mean '{meant}'?" if meant else "krait report --by mark counts what there is, krait cat shows it")
     for options, why in [
         (["--call", "nobody", "--csv"], "--call: no function 'nobody' in the trace"),
         (["--call", "wrk"], "--call: no function 'wrk' in the trace; did you mean 'work'?\n"),
@@ -373,6 +377,13 @@ def test_what_cannot_be_compared_is_refused(synth, krait, options, status, why):
     folder = synth(marks(*durations(10, 11)))
     done = subprocess.run([krait, "intervals", folder, *(o for o in KEYED if o not in ("--by", "key") or "--list" not in options), *options], capture_output=True, text=True)
     assert done.returncode == status and why in done.stderr, done.stderr
+
+
+def test_what_is_compared_without_a_trace_has_to_be_recordings(synth, krait):
+    folder = synth(marks(*durations(10, 11)))
+    done = subprocess.run([krait, "intervals", "--compare", "a", folder, *KEYED], capture_output=True, text=True)
+    why = "--compare: without TRACE it takes two recordings, and 'a' is none; to compare intervals of one recording, name that, too\n"
+    assert (done.returncode, done.stderr) == (1, f"krait intervals: {why}")
 
 
 # -- plots --

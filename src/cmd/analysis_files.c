@@ -95,6 +95,9 @@ static int none_of_that_name(const char *name, struct krait_err *err)
     struct krait_suggest suggest = KRAIT_SUGGEST(name, strlen(name));
     for (const struct krait_declared_builtin *b = krait_declared_builtins; b->name; b++)
         krait_suggest_try(&suggest, b->name);
+    if (access(name, F_OK) == 0)
+        return krait_err_set(err, -ENOENT, "there is no analysis '%s'; if you mean the file, name it ./%s",
+                             name, name);
     if (suggest.best)
         return krait_err_set(err, -ENOENT, "there is no analysis '%s'; did you mean '%s'?", name,
                              suggest.best);

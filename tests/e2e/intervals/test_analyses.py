@@ -301,6 +301,7 @@ def test_a_condition_may_be_a_text_that_looks_like_a_comparison(synth, krait, de
     "command, status, why",
     [
         (["analyses", "syscals"], 1, "there is no analysis 'syscals'; did you mean 'syscalls'?"),
+        (["intervals", "-f", "plain", "trace"], 1, "there is no analysis 'plain'; if you mean the file, name it ./plain\n"),
         (["analyses", "./none.toml"], 1, "./none.toml: No such file or directory"),
         (["analyses", "./"], 1, "./ is a folder"),
         (["analyses", "--json", "syscalls"], 2, "--json lists all"),
@@ -312,6 +313,7 @@ def test_a_condition_may_be_a_text_that_looks_like_a_comparison(synth, krait, de
     ],
 )
 def test_wrong_usage_is_explained(krait, tmp_path, command, status, why):
+    (tmp_path / "plain").touch()
     for name in "own", "other":
         (tmp_path / f"{name}.toml").write_text(f"[interval.{name}]\nstart = 'a'\nstop = 'b'\n")
     done = subprocess.run([krait, *command], cwd=tmp_path, capture_output=True, text=True)

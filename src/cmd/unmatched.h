@@ -7,7 +7,7 @@
 
 #include "cmd/select.h"
 
-/* Appends "; did you mean 'Start \\w+'?" to `to` (check to->failed) if one of the first messages has words that are similar
+/* Appends "; did you mean 'Start \w+'?" to `to` (check to->failed) if one of the first messages has words that are similar
  * to the text with which the pattern begins, and the pattern matches with these in its place. The trace's tracks of
  * instants were found. */
 void krait_unmatched_say(struct krait_buf *to, const struct krait_trace *trace,

@@ -325,8 +325,8 @@ static void fill_row(struct krait_profile_row *row, const struct stat *stat, enu
     row->min_ns = stat->min_ns;
     row->max_ns = stat->max_ns;
     row->mean_ns = row->runs ? (stat->sum_ns + row->runs / 2) / row->runs : 0;
-    row->p50_ns = KRAIT_MIN(KRAIT_MAX(krait_hist_quantile(hist, 0.50), stat->min_ns), stat->max_ns);
-    row->p99_ns = KRAIT_MIN(KRAIT_MAX(krait_hist_quantile(hist, 0.99), stat->min_ns), stat->max_ns);
+    row->p50_ns = krait_hist_quantile_within(hist, 0.50, stat->min_ns, stat->max_ns);
+    row->p99_ns = krait_hist_quantile_within(hist, 0.99, stat->min_ns, stat->max_ns);
 }
 
 static int by_self(const void *a, const void *b)

@@ -53,7 +53,7 @@ int krait_name_sums_add(struct krait_name_sums *s, uint32_t track, const struct 
 
 uint64_t krait_name_sum_quantile(const struct krait_name_sum *sum, double q)
 {
-    return KRAIT_MIN(KRAIT_MAX(krait_hist_quantile(&sum->took, q), sum->shortest_ns), sum->longest_ns);
+    return krait_hist_quantile_within(&sum->took, q, sum->shortest_ns, sum->longest_ns);
 }
 
 /* ---- counters ---- */

@@ -70,6 +70,11 @@ uint64_t krait_hist_quantile(const struct krait_hist *hist, double q)
     return 0;
 }
 
+uint64_t krait_hist_quantile_within(const struct krait_hist *hist, double q, uint64_t min, uint64_t max)
+{
+    return KRAIT_MIN(KRAIT_MAX(krait_hist_quantile(hist, q), min), max);
+}
+
 /* The first octave has values below KRAIT_HIST_CLASSES, each other one a doubling. */
 static unsigned doubling_of(uint32_t octave, uint32_t class)
 {

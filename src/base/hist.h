@@ -36,6 +36,8 @@ uint64_t krait_hist_count(const struct krait_hist *hist);
 void krait_hist_doublings(const struct krait_hist *hist, uint64_t counts[64]);
 /* The q-quantile (q from 0 to 1), with the precision of the histogram; 0 if it is empty. */
 uint64_t krait_hist_quantile(const struct krait_hist *hist, double q);
+/* The same, at least `min` and at most `max`, the extremes of the values: the middle of a class may lie outside of them. */
+uint64_t krait_hist_quantile_within(const struct krait_hist *hist, double q, uint64_t min, uint64_t max);
 
 /* Returns 0 or -ENOMEM. hot path */
 static inline int krait_hist_add(struct krait_hist *hist, uint64_t value)

@@ -21,6 +21,11 @@ int krait_spread_merge(struct krait_spread *to, const struct krait_spread *from)
     return krait_hist_merge(&to->hist, &from->hist);
 }
 
+uint64_t krait_spread_quantile(const struct krait_spread *spread, double q)
+{
+    return krait_hist_quantile_within(&spread->hist, q, spread->min, spread->max);
+}
+
 void krait_spread_done(struct krait_spread *spread)
 {
     krait_hist_done(&spread->hist);

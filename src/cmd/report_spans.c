@@ -165,8 +165,8 @@ static void sum_up(struct row *row)
     row->mean_ns = row->count ? row->total_ns / row->count : 0;
     row->min_ns = row->spread.min;
     row->max_ns = row->spread.max;
-    row->p50_ns = KRAIT_MIN(krait_hist_quantile(&row->spread.hist, 0.5), row->max_ns);
-    row->p99_ns = KRAIT_MIN(krait_hist_quantile(&row->spread.hist, 0.99), row->max_ns);
+    row->p50_ns = krait_spread_quantile(&row->spread, 0.5);
+    row->p99_ns = krait_spread_quantile(&row->spread, 0.99);
 }
 
 /* By the words that --sort has for tables of functions. */

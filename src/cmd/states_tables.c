@@ -297,9 +297,8 @@ GETTER(max)
 
 GETTER(percentile)
 {
-    const struct krait_spread *took = ((const struct spread_row *)row)->took;
-    uint64_t ns = krait_hist_quantile(&took->hist, (double)arg / 100);
-    return krait_sheet_number(KRAIT_MAX(took->min, KRAIT_MIN(took->max, ns)));
+    return krait_sheet_number(
+        krait_spread_quantile(((const struct spread_row *)row)->took, (double)arg / 100));
 }
 
 GETTER(spread_pid)

@@ -3,7 +3,7 @@
  * What profiles are made of: the histogram, ticks to nanoseconds, numbers as text, tables.
  */
 #include "base/fmt.h"
-#include "base/hist.h"
+#include "base/spread.h"
 #include "trace/ticks.h"
 #include "view/table.h"
 #include "view/width.h"
@@ -53,6 +53,28 @@ static void an_empty_histogram_has_no_quantiles(void **state)
     struct krait_hist hist = { 0 };
     assert_int_equal(krait_hist_quantile(&hist, 0.5), 0);
     krait_hist_done(&hist);
+}
+
+/* The middle of a class is below its upper values and above its lower ones. */
+static void quantiles_of_a_spread_are_never_outside_of_what_was_added(void **state)
+{
+    for (unsigned bit = 7; bit < 63; bit++) {
+        const uint64_t edges[] = { 1ull << bit, (1ull << bit) + 1, (1ull << (bit + 1)) - 1 };
+        for (size_t i = 0; i < KRAIT_ARRAY_LEN(edges); i++) {
+            struct krait_spread spread = { 0 };
+            assert_int_equal(krait_spread_add(&spread, edges[i]), 0);
+            assert_int_equal(krait_spread_quantile(&spread, 0.5), edges[i]);
+            assert_int_equal(krait_spread_quantile(&spread, 0.99), edges[i]);
+            krait_spread_done(&spread);
+        }
+    }
+    struct krait_spread many = { 0 };
+    assert_int_equal(krait_spread_quantile(&many, 0.5), 0);
+    for (uint64_t ns = 1 << 20; ns < (1 << 20) + 100; ns++)
+        assert_int_equal(krait_spread_add(&many, ns + (1 << 14) - 200), 0); /* the upper end of one class */
+    assert_true(krait_hist_quantile(&many.hist, 0.5) < many.min);
+    assert_int_equal(krait_spread_quantile(&many, 0.5), many.min);
+    krait_spread_done(&many);
 }
 
 static void values_of_all_sizes_in_any_order_are_counted(void **state)
@@ -238,6 +260,7 @@ int main(void)
         cmocka_unit_test(quantiles_below_128_are_exact),
         cmocka_unit_test(any_value_comes_back_within_a_hundredth),
         cmocka_unit_test(an_empty_histogram_has_no_quantiles),
+        cmocka_unit_test(quantiles_of_a_spread_are_never_outside_of_what_was_added),
         cmocka_unit_test(values_of_all_sizes_in_any_order_are_counted),
         cmocka_unit_test(a_count_that_is_full_stays_full),
         cmocka_unit_test(ticks_become_the_exact_nanosecond),

@@ -49,7 +49,8 @@ def test_spans_are_summed_by_name(krait, synth):
     count, total, mean, least, p50, p99, most = found["span", "step"]
     assert (count, total, mean, least, most) == (3, 45_000, 15_000, 5_000, 30_000)
     assert p50 == pytest.approx(10_000, rel=0.01) and p99 == pytest.approx(30_000, rel=0.01)
-    assert found["span", "load"][:2] == (1, 90_000) and found["import", "json"][:2] == (1, 10_000) and found["gc", "gc generation 2"][:2] == (1, 3_000)
+    assert found["span", "load"] == (1, *[90_000] * 6)  # not the middle of a class of the histogram, which is less
+    assert found["import", "json"][:2] == (1, 10_000) and found["gc", "gc generation 2"][:2] == (1, 3_000)
 
 
 def test_a_range_a_thread_and_a_column_choose(krait, synth):

@@ -145,7 +145,7 @@ static int on_split_ops(void *ctx, const struct krait_call_batch *ops)
     struct builder *b = ctx;
     int rc = 0;
     for (uint32_t i = 0; i < ops->n && !rc; i++) {
-        uint64_t nobody[KRAIT_WALL_COUNT] = { 0 };
+        uint64_t nobody[KRAIT_WALL_PARTS] = { 0 };
         struct krait_call_batch one = { 1,   ops->t_ns + i, ops->func + i, ops->kind + i, ops->exception + i,
                                         NULL };
         uint64_t *ns = b->current == b->top ? nobody : b->tree->wall_ns[b->current];
@@ -218,6 +218,8 @@ static int walk_threads(struct builder *b, const struct krait_trace *trace,
         if (rc)
             return rc;
     }
+    for (uint32_t i = 0; i < b->tree->count && b->tree->split; i++)
+        krait_wall_gather(b->tree->wall_ns[i]);
     return 0;
 }
 
@@ -233,9 +235,9 @@ static void turn_children(struct krait_calltree *tree, uint32_t node)
     tree->nodes[node].first_child = turned;
 }
 
-static void add_wall(uint64_t to[KRAIT_WALL_COUNT], const uint64_t more[KRAIT_WALL_COUNT])
+static void add_wall(uint64_t to[KRAIT_WALL_PARTS], const uint64_t more[KRAIT_WALL_PARTS])
 {
-    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
+    for (unsigned i = 0; i < KRAIT_WALL_PARTS; i++)
         to[i] += more[i];
 }
 

@@ -345,7 +345,7 @@ static void add_split(struct krait_profile *profile, struct krait_profile_row *r
     if (!profile->sums)
         return;
     row->wall = krait_wall_sums_of(profile->sums, group);
-    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
+    for (unsigned i = 0; i < KRAIT_WALL_PARTS; i++)
         profile->wall_ns[i] += row->wall->self_ns[i];
 }
 
@@ -463,6 +463,8 @@ static int build(struct krait_profile *profile, struct build *b)
         rc = krait_wall_sums_new(&profile->sums, b->options->wall, b->group_count);
     b->sums = profile->sums;
     rc = rc ? rc : walk_threads(b, profile);
+    if (!rc && b->sums)
+        krait_wall_sums_end(b->sums);
     return rc ? rc : make_rows(profile, b);
 }
 

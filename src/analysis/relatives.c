@@ -35,12 +35,12 @@ static bool pair_of(const struct pass *pass, uint32_t node, uint32_t *other)
 static void add_split(struct krait_wall_split *split, const struct krait_calltree *tree, uint32_t node,
                       bool outermost)
 {
-    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
+    for (unsigned i = 0; i < KRAIT_WALL_PARTS; i++) {
         split->self_ns[i] += tree->wall_ns[node][i];
         split->total_ns[i] += outermost ? tree->wall_ns[node][i] : 0;
     }
     for (uint32_t c = tree->nodes[node].first_child; c != KRAIT_NO_ID; c = tree->nodes[c].next_sibling) {
-        for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
+        for (unsigned i = 0; i < KRAIT_WALL_PARTS; i++)
             split->self_ns[i] -= tree->wall_ns[c][i];
     }
 }

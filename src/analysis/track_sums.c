@@ -126,7 +126,9 @@ static int add_part(struct krait_gil_pair *pair, uint64_t ns, const struct krait
     if (!pair)
         return -ENOMEM;
     pair->ns += ns;
-    pair->count++;
+    pair->count += !pair->count ||
+                   pair->last_from_ns != wait->begin_ns; /* several parts of a wait may be of one holder */
+    pair->last_from_ns = wait->begin_ns;
     if (whole >= pair->longest_ns) {
         pair->longest_ns = whole;
         pair->longest_from_ns = wait->begin_ns;
@@ -138,15 +140,18 @@ static int add_part(struct krait_gil_pair *pair, uint64_t ns, const struct krait
 int krait_gil_pairs_add(struct krait_gil_pairs *p, uint32_t waiter, const struct krait_entry *wait)
 {
     const struct krait_thread *thread = &p->trace->threads[waiter];
-    uint64_t at = KRAIT_MAX(wait->begin_ns, p->range.from_ns), end = KRAIT_MIN(wait->end_ns, p->range.to_ns);
+    const struct krait_gil_wait cut = {
+        .begin_ns = p->origin_ns + KRAIT_MAX(wait->begin_ns, p->range.from_ns),
+        .end_ns = p->origin_ns + KRAIT_MIN(wait->end_ns, p->range.to_ns),
+        .holder = (uint32_t)wait->value,
+    };
+    struct krait_gil_part part = { 0 };
     int rc = 0;
-    while (at < end && !rc) {
-        struct krait_gil_hold hold = krait_gil_hold_at(p->holders, thread->tid, p->origin_ns + at);
-        uint64_t until = hold.until_ns > p->origin_ns + at ? hold.until_ns - p->origin_ns : end;
-        uint32_t holder = thread_of(p->trace, thread->process, hold.holder, p->origin_ns + at);
-        until = KRAIT_MIN(until, end);
-        rc = add_part(pair_of(p, waiter, holder), until - at, wait);
-        at = until;
+    while (!rc && krait_gil_part_next(p->holders, thread, &cut, &part)) {
+        uint32_t holder = part.state == KRAIT_GIL_FREE
+                              ? KRAIT_GIL_NOBODY
+                              : thread_of(p->trace, thread->process, part.holder, part.begin_ns);
+        rc = add_part(pair_of(p, waiter, holder), part.end_ns - part.begin_ns, wait);
     }
     return rc;
 }

@@ -62,10 +62,14 @@ double krait_counter_mean(const struct krait_counter_sum *sum);
 
 /* ---- waits for the GIL ---- */
 
+#define KRAIT_GIL_NOBODY (KRAIT_NO_ID - 1)
+
 /* What one thread waited while another had the GIL. */
 struct krait_gil_pair {
-    uint32_t waiter, holder;  /* threads of the trace; holder: KRAIT_NO_ID is not known */
+    /* Threads of the trace. holder: KRAIT_NO_ID is not known, KRAIT_GIL_NOBODY that the GIL was free (trace/gil_holders.h). */
+    uint32_t waiter, holder;
     uint64_t count, ns;       /* waits that it was held in; how long */
+    uint64_t last_from_ns;    /* where the last of them begins */
     uint64_t longest_ns;      /* of a wait, with all who had it */
     uint64_t longest_from_ns; /* where that wait begins */
 };

@@ -2,7 +2,6 @@
 #include "analysis/wall.h"
 
 #include "base/array.h"
-#include "trace/gil.h"
 #include "trace/gil_holders.h"
 #include "trace/kernel/kernel.h"
 #include "trace/kernel/own_threads.h"
@@ -143,11 +142,12 @@ void krait_wall_free(struct krait_wall *wall)
 
 /* -- tracks -- */
 
-/* A part of a wait for the GIL in which one thread had it. */
+/* A part of a wait for the GIL in which one thread had it, or none. */
 struct held {
     uint64_t begin_ns, end_ns;
     uint64_t wait_end_ns; /* of the whole wait */
-    uint32_t holder;      /* the program's number of it; 0: not known */
+    uint32_t holder;      /* krait_wall_interval.by, as the program's number of it */
+    uint8_t part;         /* krait_wall_interval.part */
 };
 
 struct all_held {
@@ -168,25 +168,23 @@ static bool add_held(struct all_held *held, struct held part)
     return true;
 }
 
-/* What is known of who had the GIL later in a wait than at its begin is asked of the holders. */
-static bool split_wait(struct all_held *held, const struct krait_gil_holders *holders, uint32_t tid,
-                       const struct krait_gil_wait *wait)
+static bool split_wait(struct all_held *held, const struct krait_gil_holders *holders,
+                       const struct krait_thread *thread, const struct krait_gil_wait *wait)
 {
-    struct held part = { wait->begin_ns, wait->end_ns, wait->end_ns, wait->holder };
-    while (holders && part.begin_ns < wait->end_ns) {
-        struct krait_gil_hold hold = krait_gil_hold_at(holders, tid, part.begin_ns);
-        if (hold.until_ns <= part.begin_ns || hold.until_ns >= wait->end_ns) {
-            part.holder = hold.holder ? hold.holder : part.holder;
-            break;
-        }
-        struct held first = part;
-        first.end_ns = part.begin_ns = hold.until_ns;
-        first.holder = hold.holder ? hold.holder : part.holder;
-        part.holder = 0;
-        if (!add_held(held, first))
+    static const uint8_t parts[] = { [KRAIT_GIL_UNKNOWN] = KRAIT_WALL_GIL_UNKNOWN,
+                                     [KRAIT_GIL_HELD] = KRAIT_WALL_GIL,
+                                     [KRAIT_GIL_FREE] = KRAIT_WALL_GIL_FREE };
+    struct krait_gil_part part = { 0 };
+    if (!holders)
+        return add_held(
+            held, (struct held){ wait->begin_ns, wait->end_ns, wait->end_ns, wait->holder, KRAIT_WALL_GIL });
+    while (krait_gil_part_next(holders, thread, wait, &part)) {
+        bool is_by_another = part.state == KRAIT_GIL_FREE && part.holder != thread->tid;
+        if (!add_held(held, (struct held){ part.begin_ns, part.end_ns, wait->end_ns,
+                                           is_by_another ? 0 : part.holder, parts[part.state] }))
             return false;
     }
-    return add_held(held, part);
+    return true;
 }
 
 /* A thread's track is made from two lists, in the order of time both: what the kernel says, and the waits for
@@ -254,6 +252,7 @@ static void overlay_interval(struct overlay *overlay, struct krait_wall_interval
         uint64_t from_ns = KRAIT_MAX(wait->begin_ns, interval.begin_ns);
         bool waits_on = !stands || is_poll(overlay, wait->wait_end_ns);
         if (waits_on && from_ns < KRAIT_MIN(wait->end_ns, end_ns)) {
+            gil.part = wait->part;
             gil.by = holder_at(overlay->wall, wait->holder, from_ns);
             add(overlay->track, gil, from_ns);
         }
@@ -264,7 +263,9 @@ static void overlay_interval(struct overlay *overlay, struct krait_wall_interval
     }
 }
 
-static const struct krait_wall_interval unknown = { .call = KRAIT_NO_ID, .state = KRAIT_WALL_UNKNOWN };
+static const struct krait_wall_interval unknown = { .call = KRAIT_NO_ID,
+                                                    .state = KRAIT_WALL_UNKNOWN,
+                                                    .part = KRAIT_WALL_UNKNOWN };
 
 static struct krait_wall_interval interval_of(const struct krait_kinterval *from)
 {
@@ -275,6 +276,7 @@ static struct krait_wall_interval interval_of(const struct krait_kinterval *from
                                          .had_count = from->had_count,
                                          .khz = from->khz,
                                          .state = wall_of[from->state],
+                                         .part = wall_of[from->state],
                                          .preempted = krait_thread_is_preempted(
                                              (enum krait_thread_state)from->state) };
 }
@@ -317,7 +319,7 @@ static int track_of_samples(struct krait_wall_track *track, const struct krait_w
     add(track, interval, 0);
     for (uint32_t i = 0; i < runs.count; i++) {
         bool changes = interval.state != states[runs.items[i].is]; /* the line alone may be another */
-        interval.state = states[runs.items[i].is];
+        interval.state = interval.part = states[runs.items[i].is];
         if (changes)
             add(track, interval, runs.items[i].begin_ns);
     }
@@ -343,7 +345,7 @@ int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall
     if (wall->flags & KRAIT_WALL_WAITS && krait_gil_waits_read(&waits, wall->trace, thread, KRAIT_RANGE_ALL))
         return -ENOMEM;
     for (uint32_t i = 0; i < waits.count; i++) {
-        if (!split_wait(&held, wall->holders, own->tid, &waits.items[i]))
+        if (!split_wait(&held, wall->holders, own, &waits.items[i]))
             return -ENOMEM;
     }
     size_t most = (size_t)(t ? t->interval_count : 0) + 2 * (size_t)held.count + AROUND;

@@ -44,19 +44,24 @@ enum krait_wall_state {
     KRAIT_WALL_STATES(X)
 #undef X
         KRAIT_WALL_COUNT,
+    /* What the state GIL has besides the time in which another thread held it; see enum krait_gil_state. */
+    KRAIT_WALL_GIL_FREE = KRAIT_WALL_COUNT,
+    KRAIT_WALL_GIL_UNKNOWN,
+    KRAIT_WALL_PARTS,
 };
 
 /* A state of a thread; it lasts until the next interval begins. */
 struct krait_wall_interval {
     uint64_t begin_ns;
     uint32_t call; /* id of the system call (krait_wall_call), or KRAIT_NO_ID */
-    /* For krait_wall_cause. RUNNABLE: the thread that woke this one, or runs in its place. GIL: the thread that holds it.
-     * 0: an interrupt, or not known. */
+    /* For krait_wall_cause. RUNNABLE: the thread that woke this one, or runs in its place. GIL: the thread that holds it, or of
+     * the part GIL_FREE this thread if it takes it next. 0: an interrupt, or not known. */
     uint32_t by;
     uint32_t had; /* RUNNABLE: for krait_wall_had; 0: not known */
     uint32_t had_count;
     uint32_t khz;   /* ON_CPU: the frequency of its CPU; 0: not known, or an interrupt had stopped it */
     uint8_t state;  /* enum krait_wall_state */
+    uint8_t part;   /* the state, or with KRAIT_WALL_HOLDERS GIL_FREE or GIL_UNKNOWN */
     bool preempted; /* RUNNABLE: it lost its CPU; else it was woken */
 };
 
@@ -73,7 +78,7 @@ enum krait_wall_flags {
     KRAIT_WALL_WAITS = 2,   /* there are waits for the GIL */
     KRAIT_WALL_SAMPLES = 8, /* there are samples */
     /* Split each wait for the GIL by the threads that held it meanwhile, which takes another pass over all threads.
-     * Otherwise a wait is one interval, whose `by` is the first holder. */
+     * Otherwise a wait is one interval of the part GIL, whose `by` is the first holder. */
     KRAIT_WALL_HOLDERS = 4,
 };
 
@@ -144,11 +149,11 @@ static inline uint64_t krait_wall_clock_go(struct krait_wall_clock *clock, uint6
     return krait_cycles_count(&clock->passed);
 }
 
-/* A place in a track, which moves forward, and the time in each state up to it. */
+/* A place in a track, which moves forward, and the time in each part up to it: GIL is without GIL_FREE and GIL_UNKNOWN. */
 struct krait_wall_cursor {
     const struct krait_wall_interval *at;
     uint64_t now_ns;
-    uint64_t ns[KRAIT_WALL_COUNT];
+    uint64_t ns[KRAIT_WALL_PARTS];
 };
 
 static inline void krait_wall_begin(struct krait_wall_cursor *cursor, const struct krait_wall_track *track)
@@ -165,17 +170,23 @@ static inline bool krait_wall_leaves(const struct krait_wall_cursor *cursor, uin
     return cursor->at[1].begin_ns < t_ns;
 }
 
-/* Moves forward to a time, and adds the time in between also to `more`. hot path */
+/* Makes times by part those by state: GIL has its parts too, which stay beside it. Once, when they are summed up. */
+static inline void krait_wall_gather(uint64_t ns[KRAIT_WALL_PARTS])
+{
+    ns[KRAIT_WALL_GIL] += ns[KRAIT_WALL_GIL_FREE] + ns[KRAIT_WALL_GIL_UNKNOWN];
+}
+
+/* Moves forward to a time, and adds the time in between also to `more`, KRAIT_WALL_PARTS. hot path */
 static inline void krait_wall_go(struct krait_wall_cursor *cursor, uint64_t t_ns, uint64_t *more)
 {
     while (KRAIT_UNLIKELY(krait_wall_leaves(cursor, t_ns))) {
         uint64_t ns = cursor->at[1].begin_ns - cursor->now_ns;
-        cursor->ns[cursor->at->state] += ns;
-        more[cursor->at->state] += ns;
+        cursor->ns[cursor->at->part] += ns;
+        more[cursor->at->part] += ns;
         cursor->now_ns = (++cursor->at)->begin_ns;
     }
-    cursor->ns[cursor->at->state] += t_ns - cursor->now_ns;
-    more[cursor->at->state] += t_ns - cursor->now_ns;
+    cursor->ns[cursor->at->part] += t_ns - cursor->now_ns;
+    more[cursor->at->part] += t_ns - cursor->now_ns;
     cursor->now_ns = t_ns;
 }
 
@@ -188,8 +199,8 @@ static inline uint64_t krait_wall_lasts(const struct krait_wall_cursor *cursor, 
 /* Subtracts some of that time again, also from `more`. */
 static inline void krait_wall_take(struct krait_wall_cursor *cursor, uint64_t ns, uint64_t *more)
 {
-    cursor->ns[cursor->at->state] -= ns;
-    more[cursor->at->state] -= ns;
+    cursor->ns[cursor->at->part] -= ns;
+    more[cursor->at->part] -= ns;
 }
 
 #endif

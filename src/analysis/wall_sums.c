@@ -10,7 +10,7 @@
 struct frame {
     /* the thread's time so far in the state that it began in; NOT_OUTERMOST: another of its group is open around it */
     uint64_t begin_ns;
-    uint64_t before[KRAIT_WALL_COUNT];
+    uint64_t before[KRAIT_WALL_PARTS];
     uint32_t group;
 };
 
@@ -21,7 +21,8 @@ struct krait_wall_sums {
     struct krait_wall_track track;
     struct krait_wall_cursor at;
     struct krait_wall_split *splits; /* by group */
-    uint32_t *open;                  /* by group: activations */
+    uint32_t group_count;
+    uint32_t *open; /* by group: activations */
     struct frame *frames;
     uint32_t depth, cap;
     uint32_t kept; /* frames whose `before` is written down: the outer ones */
@@ -33,6 +34,7 @@ int krait_wall_sums_new(struct krait_wall_sums **out, const struct krait_wall *w
     if (!sums)
         return -ENOMEM;
     sums->wall = wall;
+    sums->group_count = groups;
     sums->splits = calloc((size_t)groups + 1, sizeof(*sums->splits));
     sums->open = calloc((size_t)groups + 1, sizeof(*sums->open));
     if (!sums->splits || !sums->open) {
@@ -72,7 +74,7 @@ static KRAIT_COLD void keep_frames(struct krait_wall_sums *sums)
         if (frame->begin_ns == NOT_OUTERMOST)
             continue;
         memcpy(frame->before, at->ns, sizeof(frame->before));
-        frame->before[at->at->state] = frame->begin_ns;
+        frame->before[at->at->part] = frame->begin_ns;
     }
 }
 
@@ -82,14 +84,14 @@ static inline int begin(struct krait_wall_sums *sums, uint32_t group)
         return -ENOMEM;
     struct frame *frame = &sums->frames[sums->depth++];
     frame->group = group;
-    frame->begin_ns = sums->open[group]++ ? NOT_OUTERMOST : sums->at.ns[sums->at.at->state];
+    frame->begin_ns = sums->open[group]++ ? NOT_OUTERMOST : sums->at.ns[sums->at.at->part];
     return 0;
 }
 
 static KRAIT_COLD void end_kept(struct krait_wall_sums *sums, const struct frame *frame)
 {
     sums->kept = sums->depth;
-    for (unsigned i = 0; i < KRAIT_WALL_COUNT && frame->begin_ns != NOT_OUTERMOST; i++)
+    for (unsigned i = 0; i < KRAIT_WALL_PARTS && frame->begin_ns != NOT_OUTERMOST; i++)
         sums->splits[frame->group].total_ns[i] += sums->at.ns[i] - frame->before[i];
 }
 
@@ -100,15 +102,15 @@ static inline void end(struct krait_wall_sums *sums)
     if (KRAIT_UNLIKELY(sums->depth < sums->kept))
         end_kept(sums, frame);
     else if (frame->begin_ns != NOT_OUTERMOST)
-        sums->splits[frame->group].total_ns[sums->at.at->state] +=
-            sums->at.ns[sums->at.at->state] - frame->begin_ns;
+        sums->splits[frame->group].total_ns[sums->at.at->part] +=
+            sums->at.ns[sums->at.at->part] - frame->begin_ns;
 }
 
 /* hot path */
 int krait_wall_sums_add(struct krait_wall_sums *sums, const struct krait_call_batch *ops,
                         const uint32_t *group_of, uint32_t group, struct krait_cost_clock *cost)
 {
-    uint64_t nobody[KRAIT_WALL_COUNT] = { 0 };
+    uint64_t nobody[KRAIT_WALL_PARTS] = { 0 };
     int rc = 0;
     for (uint32_t i = 0; i < ops->n && !rc; i++) {
         const struct frame *top = sums->depth ? &sums->frames[sums->depth - 1] : NULL;
@@ -126,6 +128,14 @@ int krait_wall_sums_add(struct krait_wall_sums *sums, const struct krait_call_ba
             rc = begin(sums, group_of ? group_of[ops->func[i]] : group);
     }
     return rc;
+}
+
+void krait_wall_sums_end(struct krait_wall_sums *sums)
+{
+    for (uint32_t i = 0; i < sums->group_count; i++) {
+        krait_wall_gather(sums->splits[i].self_ns);
+        krait_wall_gather(sums->splits[i].total_ns);
+    }
 }
 
 const struct krait_wall_split *krait_wall_sums_of(const struct krait_wall_sums *sums, uint32_t group)

@@ -11,8 +11,8 @@
 
 /* Of one group. */
 struct krait_wall_split {
-    uint64_t self_ns[KRAIT_WALL_COUNT];
-    uint64_t total_ns[KRAIT_WALL_COUNT]; /* recursion counts once */
+    uint64_t self_ns[KRAIT_WALL_PARTS];
+    uint64_t total_ns[KRAIT_WALL_PARTS]; /* recursion counts once */
 };
 
 struct krait_wall_sums; /* opaque */
@@ -27,6 +27,9 @@ int krait_wall_sums_thread(struct krait_wall_sums *sums, uint32_t thread);
 int krait_wall_sums_add(struct krait_wall_sums *sums, const struct krait_call_batch *ops,
                         const uint32_t *group_of, uint32_t group, struct krait_cost_clock *cost);
 
+/* No more calls come: krait_wall_gather for all groups. */
+void krait_wall_sums_end(struct krait_wall_sums *sums);
+/* Of a group, after krait_wall_sums_end. */
 const struct krait_wall_split *krait_wall_sums_of(const struct krait_wall_sums *sums, uint32_t group);
 
 #endif

@@ -13,7 +13,7 @@ struct build {
     struct krait_why_call call;
     struct krait_wall_track track; /* without a wall none */
     struct krait_wall_cursor at;
-    uint64_t before[KRAIT_WALL_COUNT]; /* what the thread had done when the call began */
+    uint64_t before[KRAIT_WALL_PARTS]; /* what the thread had done when the call began */
 };
 
 /* -- the slowest: a heap with the fastest of them on top -- */
@@ -89,7 +89,7 @@ static void sort_calls(struct krait_why *why, int (*compare)(const void *a, cons
 
 static void go(struct build *b, uint64_t t_ns)
 {
-    uint64_t ignored[KRAIT_WALL_COUNT] = { 0 };
+    uint64_t ignored[KRAIT_WALL_PARTS] = { 0 };
     if (b->track.items)
         krait_wall_go(&b->at, t_ns, ignored);
 }
@@ -112,10 +112,11 @@ static int end(struct build *b, uint64_t t_ns)
     b->call.end_ns = t_ns;
     b->why->runs++;
     b->why->total_ns += took(&b->call);
-    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
+    for (unsigned i = 0; i < KRAIT_WALL_PARTS; i++)
         b->call.wall_ns[i] = b->at.ns[i] - b->before[i];
+    krait_wall_gather(b->call.wall_ns);
+    for (unsigned i = 0; i < KRAIT_WALL_PARTS; i++)
         b->why->wall_ns[i] += b->call.wall_ns[i];
-    }
     return add_call(b->why, &b->call, b->options->limit);
 }
 
@@ -173,10 +174,12 @@ static void adding_done(struct adding *adding)
     krait_map_done(&adding->index);
 }
 
+_Static_assert(KRAIT_WALL_PARTS <= 1 << 4, "a part has four bits");
+
 /* What rows are alike in. A trace has fewer than 2^27 system calls, each of which is a class of its metadata. */
 static uint64_t key_of(const struct krait_why_row *row)
 {
-    return (uint64_t)row->by << 32 | row->call << 5 | (uint32_t)row->state << 1 | row->preempted;
+    return (uint64_t)row->by << 32 | row->call << 5 | (uint32_t)row->part << 1 | row->preempted;
 }
 
 static struct krait_why_row *row_like(struct adding *adding, const struct krait_why_row *like)
@@ -231,7 +234,9 @@ static int add_ready(struct adding *waits, const struct krait_why_call *call,
                      const struct krait_wall_interval *at)
 {
     KRAIT_CLEANUP(krait_competitors_done) struct krait_competitors had = { 0 };
-    struct krait_why_row like = { .state = at->state, .preempted = at->preempted, .call = at->call };
+    struct krait_why_row like = {
+        .state = at->state, .part = at->part, .preempted = at->preempted, .call = at->call
+    };
     const struct krait_krun *runs = krait_wall_had(waits->wall, at);
     int64_t from_ns = (int64_t)KRAIT_MAX(at->begin_ns, call->begin_ns);
     int rc = 0;
@@ -249,7 +254,8 @@ static int add_ready(struct adding *waits, const struct krait_why_call *call,
 static int add_throttled(struct adding *waits, const struct krait_why_call *call,
                          const struct krait_wall_interval *at)
 {
-    return add_row(waits, (struct krait_why_row){ .state = at->state, .call = at->call }, part_of(at, call));
+    return add_row(waits, (struct krait_why_row){ .state = at->state, .part = at->part, .call = at->call },
+                   part_of(at, call));
 }
 
 static int add_wait(struct adding *waits, const struct krait_why_call *call,
@@ -261,7 +267,9 @@ static int add_wait(struct adding *waits, const struct krait_why_call *call,
         return add_ready(waits, call, at);
     if (at->state == KRAIT_WALL_THROTTLED)
         return add_throttled(waits, call, at);
-    struct krait_why_row like = { .state = at->state, .call = at->call, .by = cause_of(at, &waits->over) };
+    struct krait_why_row like = {
+        .state = at->state, .part = at->part, .call = at->call, .by = cause_of(at, &waits->over)
+    };
     return add_row(waits, like, part_of(at, call));
 }
 

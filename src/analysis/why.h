@@ -12,10 +12,12 @@
 /* System calls of one name, or waits of one kind. */
 struct krait_why_row {
     uint8_t state;  /* of waits: enum krait_wall_state */
+    uint8_t part;   /* of waits: krait_wall_interval.part */
     bool preempted; /* of RUNNABLE: it had a CPU and lost it; else it was woken */
     uint32_t call;  /* id of the system call, or of the one that waits; or KRAIT_NO_ID */
-    /* Of waits: the thread that woke it, had its CPU or had the GIL, for krait_wall_cause; 0: an interrupt, or
-     * not known. Of RUNNABLE 0: its CPU was idle, KRAIT_RUN_UNKNOWN: not known. */
+    /* Of waits: the thread that woke it, had its CPU or had the GIL, for krait_wall_cause; 0: an interrupt, or not known. Of
+     * the part GIL_FREE: the thread of the call if it took the GIL next, else 0. Of RUNNABLE 0: its CPU was idle,
+     * KRAIT_RUN_UNKNOWN: not known. */
     uint32_t by;
     uint64_t count, ns, longest_ns;
 };
@@ -29,7 +31,7 @@ struct krait_why_rows {
 struct krait_why_call {
     uint32_t thread, func;
     uint64_t begin_ns, end_ns;
-    uint64_t wall_ns[KRAIT_WALL_COUNT];
+    uint64_t wall_ns[KRAIT_WALL_PARTS];
     struct krait_why_rows calls, waits;
 };
 
@@ -38,7 +40,7 @@ struct krait_why {
     uint32_t count, cap;
     uint64_t runs, total_ns;            /* of all of them */
     bool resumed;                       /* some are steps of generators and coroutines, after the first */
-    uint64_t wall_ns[KRAIT_WALL_COUNT]; /* and split */
+    uint64_t wall_ns[KRAIT_WALL_PARTS]; /* and split */
     char damage[1024];                  /* the first damage met on the way, or empty */
 };
 

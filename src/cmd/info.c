@@ -7,7 +7,6 @@
 #include "cmd/cmds.h"
 #include "cmd/terminal.h"
 #include "cmd/within.h"
-#include "trace/gil.h"
 #include "trace/kernel/kernel.h"
 
 #include <string.h>
@@ -79,14 +78,16 @@ static bool has_gil(const struct krait_ctf_count *count)
 static int sum_gil(struct info *info)
 {
     struct krait_gil_waits waits = { 0 };
+    struct krait_gil_holders *holders = NULL;
     struct gil_sum *gil = &info->gil;
-    int rc = 0;
+    int rc = krait_gil_holders_new(&holders, info->trace);
     for (uint32_t t = 0; !rc && t < info->trace->thread_count; t++) {
         rc = krait_gil_waits_read(&waits, info->trace, t, info->range);
         uint64_t ns = 0;
         for (uint32_t i = 0; i < waits.count; i++) {
             ns += waits.items[i].end_ns - waits.items[i].begin_ns;
             gil->waits += waits.items[i].taken;
+            krait_gil_split_add(&gil->split, holders, &info->trace->threads[t], &waits.items[i]);
         }
         gil->ns += ns;
         gil->threads += waits.count > 0;
@@ -96,6 +97,7 @@ static int sum_gil(struct info *info)
         }
     }
     krait_gil_waits_done(&waits);
+    krait_gil_holders_free(holders);
     return rc;
 }
 
@@ -224,7 +226,8 @@ const struct krait_cmd krait_cmd_info = {
         "not tell), events, bytes, lost (count by reason), lost_events, lost_anywhere (of a range: what the whole recording "
         "lost, nobody knows when), damage (the first one found, or null), "
         "event_classes (a list of name and count), streams, packets, and kernel (events, streams, lost, lost_events and, by "
-        "CPU, stolen_ns of a recording's kernel part, or null). For krait's own recordings it also has "
+        "CPU, stolen_ns of a recording's kernel part, or null), and gil (waits, wait_ns, threads, and of wait_ns held_ns, in which "
+        "another thread held the GIL, free_ns, in which nobody did, and unknown_ns; or null). For krait's own recordings it also has "
         "finished (false if a "
         "process's end is missing), args_unmet (texts of --args that matched no recorded function) and process_list: pid, name, command, runtime, threads, duration_ns, end "
         "(exit, signal, exec, gone, stop or null) and status (exit status, signal or null). With -f it has declared: name, "

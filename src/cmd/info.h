@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "ctf/rows/count.h"
+#include "trace/gil_holders.h"
 #include "trace/kernel/kernel_steal.h"
 #include "trace/trace.h"
 #include "view/table.h"
@@ -21,8 +22,9 @@ struct info {
     uint64_t steals_ns;                  /* the time that steals covers */
     struct gil_sum {
         uint64_t waits, ns;
-        uint32_t threads; /* number of threads that waited */
-        uint32_t most;    /* the thread that waited longest */
+        struct krait_gil_split split; /* of ns */
+        uint32_t threads;             /* number of threads that waited */
+        uint32_t most;                /* the thread that waited longest */
         uint64_t most_ns;
     } gil;
     bool is_part; /* only what happened in `range` */

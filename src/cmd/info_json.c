@@ -62,6 +62,9 @@ static void json_gil(struct info *info)
     krait_json_key_u64(out, "waits", info->gil.waits);
     krait_json_key_u64(out, "wait_ns", info->gil.ns);
     krait_json_key_u64(out, "threads", info->gil.threads);
+    krait_json_key_u64(out, "held_ns", info->gil.split.ns[KRAIT_GIL_HELD]);
+    krait_json_key_u64(out, "free_ns", info->gil.split.ns[KRAIT_GIL_FREE]);
+    krait_json_key_u64(out, "unknown_ns", info->gil.split.ns[KRAIT_GIL_UNKNOWN]);
     krait_buf_char(out, '}');
 }
 

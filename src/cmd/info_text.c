@@ -188,7 +188,28 @@ static void print_rings(struct info *info)
         krait_buf_fmt(&info->out, "did not grow, %s allowed\n", buffer);
 }
 
-/* "waited for 1.2 s in 340 waits by 3 threads", and below it "most in Thread-1 (work): 800 ms" */
+/* "held by another thread 1.1 s, free 100 ms, not known 20 us" */
+static void print_gil_split(struct info *info)
+{
+    static const struct {
+        const char *words;
+        enum krait_gil_state state;
+    } parts[] = { { "held by another thread", KRAIT_GIL_HELD },
+                  { "free", KRAIT_GIL_FREE },
+                  { "not known", KRAIT_GIL_UNKNOWN } };
+    const char *comma = "";
+    char buf[KRAIT_FMT_SIZE];
+    krait_buf_fmt(&info->out, "\n%*s", INDENT, "");
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(parts); i++) {
+        uint64_t ns = info->gil.split.ns[parts[i].state];
+        if (!ns)
+            continue;
+        krait_buf_fmt(&info->out, "%s%s %s", comma, parts[i].words, krait_fmt_ns(buf, ns));
+        comma = ", ";
+    }
+}
+
+/* "waited for 1.2 s in 340 waits by 3 threads", below it the split, and "most in Thread-1 (work): 800 ms" */
 static void print_gil(struct info *info)
 {
     const struct gil_sum *gil = &info->gil;
@@ -200,6 +221,7 @@ static void print_gil(struct info *info)
     add_plural(&info->out, gil->waits, "wait", "waits");
     krait_buf_str(&info->out, " by ");
     add_plural(&info->out, gil->threads, "thread", "threads");
+    print_gil_split(info);
     const struct krait_thread *most = &info->trace->threads[gil->most];
     if (gil->threads > 1) {
         krait_buf_fmt(&info->out, "\n%*smost in ", INDENT, "");

@@ -118,8 +118,14 @@ void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64
  * rank 1, that with the least KRAIT_WALL_COUNT. */
 struct krait_column krait_report_wall_column(enum krait_wall_state state,
                                              const uint64_t ns[KRAIT_WALL_COUNT]);
-/* Adds a note that says what the percentages are of, if the table shows any. */
-void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of);
+/* Adds a note that says what the percentages are of, if the table shows any. `ns`: as krait_report_note_gil; NULL: not known. */
+void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of,
+                            const uint64_t ns[KRAIT_WALL_PARTS]);
+/* Adds a note that says how much of the time in waits for the GIL nobody held it, where no kernel events tell. `ns`: times by state
+ * and part. */
+void krait_report_note_gil(struct report *report, const uint64_t ns[KRAIT_WALL_PARTS]);
+/* Writes the same as "gil"; nothing of samples. */
+void krait_report_json_gil(struct report *report, const uint64_t ns[KRAIT_WALL_PARTS]);
 
 /* ---- report_columns.c ---- */
 
@@ -164,7 +170,8 @@ extern const struct krait_sheet_kind krait_report_kind_raised, krait_report_kind
 struct krait_sheet_cell krait_report_part(const uint64_t *by_state, size_t state, uint64_t ns);
 
 /* Writes the sheet as a table, with the note of krait_report_wall_note. Returns 0 or -ENOMEM. */
-int krait_report_put_table(struct report *report, const struct krait_sheet *sheet, const char *split);
+int krait_report_put_table(struct report *report, const struct krait_sheet *sheet, const char *split,
+                           const uint64_t *wall_ns);
 
 /* ---- report_shared.c ---- */
 

@@ -60,7 +60,8 @@ struct krait_sheet_cell krait_report_part(const uint64_t *by_state, size_t state
     return (struct krait_sheet_cell){ .number = by_state[state], .whole = ns };
 }
 
-int krait_report_put_table(struct report *report, const struct krait_sheet *sheet, const char *split)
+int krait_report_put_table(struct report *report, const struct krait_sheet *sheet, const char *split,
+                           const uint64_t *wall_ns)
 {
     struct krait_table *table;
     int rc = krait_sheet_table_new(&table, sheet, 0);
@@ -68,7 +69,7 @@ int krait_report_put_table(struct report *report, const struct krait_sheet *shee
         return rc;
     rc = krait_table_print(table, &report->look, &report->out);
     if (report->wall)
-        krait_report_wall_note(report, table, split);
+        krait_report_wall_note(report, table, split, wall_ns);
     krait_table_free(table);
     return rc;
 }

@@ -162,6 +162,8 @@ static int put_json(struct report *report, const struct krait_relatives *relativ
                     const struct krait_sheet *sheet)
 {
     krait_report_json_open(report, relatives->of.self_ns);
+    if (relatives->of.wall)
+        krait_report_json_gil(report, relatives->of.wall->total_ns);
     json_asked(report, relatives);
     krait_json_key(&report->out, "functions");
     int rc = krait_sheet_json(sheet, 0, &report->out);
@@ -213,7 +215,8 @@ static int put_relatives(struct report *report, const struct krait_relatives *re
                                  .lines = true };
     for (uint32_t i = 0; i < shown; i++)
         krait_sheet_keep(&sheet, &relatives->rows[i]);
-    int rc = report->format == REPORT_TABLE ? krait_report_put_table(report, &sheet, "total time")
+    const uint64_t *wall_ns = relatives->of.wall ? relatives->of.wall->total_ns : NULL;
+    int rc = report->format == REPORT_TABLE ? krait_report_put_table(report, &sheet, "total time", wall_ns)
              : report->format == REPORT_CSV ? krait_sheet_csv(&sheet, 0, &report->out)
                                             : put_json(report, relatives, &sheet);
     note_function(report, relatives);

@@ -497,7 +497,8 @@ static int put_table(struct report *report, const struct krait_profile *profile,
         note_runs(report, profile, sheet->rows);
     return krait_report_put_table(report, sheet,
                                   splits_total(report) ? "total time"
-                                                       : "self time; with --sort total, of the total time");
+                                                       : "self time; with --sort total, of the total time",
+                                  profile->wall_ns);
 }
 
 /* --- the outputs --- */
@@ -508,6 +509,7 @@ static int put_json(struct report *report, const struct krait_profile *profile,
     krait_report_json_open(report, profile->self_ns);
     if (report->wall)
         krait_report_json_wall(&report->out, "wall_ns", profile->wall_ns);
+    krait_report_json_gil(report, profile->wall_ns);
     krait_json_key(&report->out, "functions");
     int rc = krait_sheet_json(sheet, 0, &report->out);
     krait_report_json_close(report);

@@ -407,9 +407,12 @@ static void choose_columns(const struct tree *tree, struct report_columns *chose
 }
 
 /* A flat list, parents before children: nested objects as deep as a program's recursion break readers. */
-static int put_tree_json(struct report *report, const struct krait_sheet *sheet, uint64_t total_ns)
+static int put_tree_json(struct report *report, const struct krait_sheet *sheet,
+                         const struct krait_calltree *tree)
 {
-    krait_report_json_open(report, total_ns);
+    krait_report_json_open(report, tree->nodes[0].total_ns);
+    if (tree->split)
+        krait_report_json_gil(report, tree->wall_ns[0]);
     krait_json_key(&report->out, "tree");
     int rc = krait_sheet_json(sheet, 0, &report->out);
     krait_report_json_close(report);
@@ -441,10 +444,10 @@ static int put_lines(struct report *report, const struct krait_calltree *of, con
     if (report->format == REPORT_CSV)
         return krait_sheet_csv(&sheet, 0, &report->out);
     if (report->format == REPORT_JSON)
-        return put_tree_json(report, &sheet, of->nodes[0].total_ns);
+        return put_tree_json(report, &sheet, of);
     if (of->split)
         krait_report_wall_heading(report, of->wall_ns[0]);
-    return krait_report_put_table(report, &sheet, "total time");
+    return krait_report_put_table(report, &sheet, "total time", of->split ? of->wall_ns[0] : NULL);
 }
 
 static int put_tree(struct report *report, const struct krait_calltree *tree, struct lines *lines)

@@ -70,9 +70,7 @@ static int load(struct report *report, struct krait_err *err)
     int waits = krait_gil_was_waited_for(report->trace), rc = 0;
     if (waits < 0)
         return krait_err_set(err, waits, "out of memory");
-    unsigned flags = !waits                 ? 0
-                     : report->options->why ? KRAIT_WALL_WAITS | KRAIT_WALL_HOLDERS
-                                            : KRAIT_WALL_WAITS;
+    unsigned flags = waits ? KRAIT_WALL_WAITS | KRAIT_WALL_HOLDERS : 0;
     flags |= report->trace->samples.rate ? KRAIT_WALL_SAMPLES : 0;
     if (report->trace->has_kernel)
         rc = load_kernel(report, flags, err);
@@ -155,7 +153,32 @@ struct krait_column krait_report_wall_column(enum krait_wall_state state, const 
     return (struct krait_column){ states[state].title, 0, 0, 1 + greater };
 }
 
-void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of)
+/* The part of the state GIL in which another thread held it. */
+static uint64_t held_ns(const uint64_t ns[KRAIT_WALL_PARTS])
+{
+    return ns[KRAIT_WALL_GIL] - ns[KRAIT_WALL_GIL_FREE] - ns[KRAIT_WALL_GIL_UNKNOWN];
+}
+
+void krait_report_note_gil(struct report *report, const uint64_t ns[KRAIT_WALL_PARTS])
+{
+    char share[KRAIT_FMT_SIZE];
+    uint64_t all = ns[KRAIT_WALL_GIL], free_ns = ns[KRAIT_WALL_GIL_FREE],
+             unknown = ns[KRAIT_WALL_GIL_UNKNOWN];
+    struct krait_buf *notes = &report->notes;
+    if (!all || krait_wall_has_states(report->wall))
+        return;
+    krait_buf_fmt(notes, "gil: another thread held the GIL for %s of the time",
+                  krait_fmt_share(share, held_ns(ns), all));
+    if (free_ns)
+        krait_buf_fmt(notes, "; for %s it was free, but no waiting thread was running yet",
+                      krait_fmt_share(share, free_ns, all));
+    if (unknown)
+        krait_buf_fmt(notes, "; for %s it is not known", krait_fmt_share(share, unknown, all));
+    krait_buf_char(notes, '\n');
+}
+
+void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of,
+                            const uint64_t ns[KRAIT_WALL_PARTS])
 {
     bool all = krait_wall_has_states(report->wall), shown = false;
     for (size_t i = 0; i < KRAIT_WALL_COUNT && !shown; i++)
@@ -166,6 +189,8 @@ void krait_report_wall_note(struct report *report, const struct krait_table *tab
                   all ? "cpu and what follows it: shares" : "gil: the share that waited for it,", of);
     if (krait_wall_has_samples(report->wall))
         krait_buf_fmt(&report->notes, "%s\n", krait_state_of_samples);
+    if (ns)
+        krait_report_note_gil(report, ns);
 }
 
 /* -- for programs -- */
@@ -193,6 +218,18 @@ void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64
     krait_json_key_open(out, key, '{');
     for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
         krait_json_key_u64(out, states[i].key, ns[i]);
+    krait_buf_char(out, '}');
+}
+
+void krait_report_json_gil(struct report *report, const uint64_t ns[KRAIT_WALL_PARTS])
+{
+    struct krait_buf *out = &report->out;
+    if (!report->wall || krait_wall_has_samples(report->wall))
+        return;
+    krait_json_key_open(out, "gil", '{');
+    krait_json_key_u64(out, "held_ns", held_ns(ns));
+    krait_json_key_u64(out, "free_ns", ns[KRAIT_WALL_GIL_FREE]);
+    krait_json_key_u64(out, "unknown_ns", ns[KRAIT_WALL_GIL_UNKNOWN]);
     krait_buf_char(out, '}');
 }
 

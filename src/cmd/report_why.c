@@ -67,6 +67,19 @@ static void add_ready(struct krait_buf *text, const struct report *report, const
                                            : "after it was woken, its CPU stood idle");
 }
 
+/* Whether no thread is known to have had the GIL; adds what is known. */
+static bool add_unheld(struct krait_buf *text, const struct krait_why_row *row)
+{
+    if (row->part == KRAIT_WALL_GIL_FREE)
+        krait_buf_str(text, row->by ? "nobody: free, but this thread was not running yet"
+                                    : "nobody: free, until another thread took it");
+    else if (row->part == KRAIT_WALL_GIL_UNKNOWN)
+        krait_buf_str(text, "not known");
+    else
+        return false;
+    return true;
+}
+
 static void add_who(struct krait_buf *text, const struct report *report, const struct krait_why_row *row,
                     uint64_t t_ns)
 {
@@ -76,6 +89,8 @@ static void add_who(struct krait_buf *text, const struct report *report, const s
         return;
     }
     if (!row->by && krait_wall_own(report->wall)) /* not an interrupt: nobody is known */
+        return;
+    if (add_unheld(text, row))
         return;
     krait_buf_str(text, state == KRAIT_WALL_GIL ? "held by " : "woken by ");
     if (has_cause(row))
@@ -123,6 +138,11 @@ static struct krait_sheet_cell syscall_name(void *of, const void *row, size_t ar
 static struct krait_sheet_cell is_preempted(void *of, const void *row, size_t arg)
 {
     return krait_sheet_number(((const struct krait_why_row *)row)->preempted);
+}
+
+static struct krait_sheet_cell is_free(void *of, const void *row, size_t arg)
+{
+    return krait_sheet_number(((const struct krait_why_row *)row)->part == KRAIT_WALL_GIL_FREE);
 }
 
 static struct krait_sheet_cell is_idle(void *of, const void *row, size_t arg)
@@ -190,6 +210,7 @@ static const struct krait_sheet_column waits[] = {
     { { NULL, 0, 0, 0 }, "state", KRAIT_SHEET_NAME, KRAIT_SHEET_DATA, state_key, 0 },
     { { NULL, 0, 0, 0 }, "preempted", KRAIT_SHEET_BOOL, KRAIT_SHEET_DATA, is_preempted, 0 },
     { { NULL, 0, 0, 0 }, "idle", KRAIT_SHEET_BOOL, KRAIT_SHEET_DATA, is_idle, 0 },
+    { { NULL, 0, 0, 0 }, "free", KRAIT_SHEET_BOOL, KRAIT_SHEET_DATA, is_free, 0 },
     { { NULL, 0, 0, 0 }, "by_tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA, by_tid, 0 },
     { { NULL, 0, 0, 0 }, "by_name", KRAIT_SHEET_NAME, KRAIT_SHEET_DATA, by_name, 0 },
 };
@@ -399,6 +420,13 @@ static void json_rows(struct krait_buf *out, const struct krait_sheet_spot *at)
         out->failed = true;
 }
 
+static void json_gil(struct krait_buf *out, const struct krait_sheet_spot *at)
+{
+    struct calls *calls = at->sheet->of;
+    krait_report_json_gil(calls->report, at->cell.object);
+}
+
+static const struct krait_sheet_kind kind_gil = { .json = json_gil };
 static const struct krait_sheet_kind kind_function = { KRAIT_SHEET_FUNCTION },
                                      kind_rows = { .json = json_rows };
 
@@ -419,6 +447,7 @@ static const struct krait_sheet_column columns[] = {
     { { NULL, 0, 0, 0 }, "thread", KRAIT_SHEET_NAME, 0, get_thread, 0 },
     { { NULL, 0, 0, 0 }, "wall_ns", &krait_report_kind_wall, KRAIT_SHEET_NO_CSV, get_wall, 0 },
     { { NULL, 0, 0, 0 }, "wall_total_ns", &krait_report_kind_wall, KRAIT_SHEET_NO_JSON, get_wall, 0 },
+    { { NULL, 0, 0, 0 }, "gil", &kind_gil, KRAIT_SHEET_NO_CSV, get_wall, 0 },
     { { NULL, 0, 0, 0 }, "syscalls", &kind_rows, KRAIT_SHEET_NO_CSV, NULL, false },
     { { NULL, 0, 0, 0 }, "waits", &kind_rows, KRAIT_SHEET_NO_CSV, NULL, true },
 };
@@ -435,6 +464,7 @@ static int put_json(struct report *report, const struct krait_why *why, uint32_t
     krait_json_key_u64(out, "total_ns", why->total_ns);
     if (report->wall)
         krait_report_json_wall(out, "wall_ns", why->wall_ns);
+    krait_report_json_gil(report, why->wall_ns);
     krait_buf_char(out, '}');
     krait_json_key(out, "slowest");
     int rc = krait_sheet_json(sheet, 0, out);
@@ -495,6 +525,8 @@ static void add_notes(struct report *report, const struct krait_why *why)
         krait_buf_fmt(&report->notes, "the %s %u of %s; --limit N shows more\n",
                       is_of_samples(report) ? "longest" : "slowest", why->count,
                       count_runs(count, report, why));
+    if (report->wall && report->format == REPORT_TABLE)
+        krait_report_note_gil(report, why->wall_ns);
     if (why->resumed && report->format == REPORT_TABLE)
         krait_buf_str(
             &report->notes,

@@ -135,8 +135,9 @@ static void put_waits(struct krait_buf *out, const struct krait_wall *wall, cons
 #undef X
                             }[row->state]);
         krait_json_key_text(out, "syscall", krait_wall_call(wall, row->call));
-        krait_json_key_text(out, "by", cause.name);
-        krait_json_key_u64(out, "tid", known && cause.tid > 0 ? (uint64_t)cause.tid : 0);
+        bool is_free = row->part == KRAIT_WALL_GIL_FREE;
+        krait_json_key_text(out, "by", is_free ? "nobody: free" : cause.name);
+        krait_json_key_u64(out, "tid", known && !is_free && cause.tid > 0 ? (uint64_t)cause.tid : 0);
         krait_json_key_u64(out, "count", row->count);
         krait_json_key_u64(out, "ns", row->ns);
         krait_json_key_u64(out, "longest", row->longest_ns);

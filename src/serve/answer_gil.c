@@ -31,7 +31,11 @@ static bool is_meant(const struct krait_serving *serving, const struct krait_req
 static void put_pair(struct krait_buf *out, const struct krait_gil_pair *pair)
 {
     krait_json_item(out, "\n[");
-    krait_buf_fmt(out, pair->holder == KRAIT_NO_ID ? "%u,null" : "%u,%u", pair->waiter, pair->holder);
+    krait_buf_fmt(out, "%u,", pair->waiter);
+    if (pair->holder == KRAIT_NO_ID)
+        krait_buf_str(out, "null");
+    else
+        krait_buf_fmt(out, "%lld", pair->holder == KRAIT_GIL_NOBODY ? -1LL : (long long)pair->holder);
     krait_buf_fmt(out, ",%llu,%llu,%llu,\"%llu\"]", (unsigned long long)pair->count,
                   (unsigned long long)pair->ns, (unsigned long long)pair->longest_ns,
                   (unsigned long long)pair->longest_from_ns);

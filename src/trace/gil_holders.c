@@ -2,7 +2,6 @@
 #include "trace/gil_holders.h"
 
 #include "base/array.h"
-#include "trace/gil.h"
 #include "trace/import.h"
 
 struct wait {
@@ -13,7 +12,8 @@ struct wait {
 /* From ns on, up to the process's next one. */
 struct turn {
     uint64_t ns;
-    uint32_t holder; /* 0: not known */
+    uint32_t holder; /* or who takes it next, where it is free; 0: not known */
+    uint8_t state;   /* enum krait_gil_state */
 };
 
 struct krait_gil_holders {
@@ -90,40 +90,64 @@ struct replay {
     uint64_t blind_ns;  /* up to here it is not to be said */
 };
 
-static int set_turn(struct replay *r, uint64_t ns, uint32_t holder)
+static struct turn *last_turn(const struct replay *r)
+{
+    return r->out->turn_count > r->first ? &r->out->turns[r->out->turn_count - 1] : NULL;
+}
+
+static int set_turn(struct replay *r, struct turn turn)
 {
     struct krait_gil_holders *h = r->out;
-    struct turn *last = h->turn_count > r->first ? &h->turns[h->turn_count - 1] : NULL;
-    if (last && (last->ns == ns || r->dropped)) { /* who takes it is waited for since it was dropped */
-        ns = last->ns;
+    const struct turn *last = last_turn(r);
+    if (last && last->ns >= turn.ns) {
+        turn.ns = last->ns;
         h->turn_count--;
+        last = last_turn(r);
     }
-    if (h->turn_count > r->first && h->turns[h->turn_count - 1].holder == holder)
+    if (last && last->holder == turn.holder && last->state == turn.state)
         return 0;
     if (!KRAIT_GROW(h->turns, h->turn_cap, h->turn_count + 1))
         return -ENOMEM;
-    h->turns[h->turn_count++] = (struct turn){ ns, holder };
+    h->turns[h->turn_count++] = turn;
     return 0;
+}
+
+/* It was dropped, and this is what is known next: a thread takes it, or one has it that took it unseen. */
+static void end_dropped(struct replay *r, const struct moment *m)
+{
+    struct turn *last = r->dropped ? last_turn(r) : NULL;
+    if (last && m->who) {
+        last->holder = m->who; /* who takes it is waited for since it was dropped */
+        last->state = m->kind == TAKE ? KRAIT_GIL_FREE : KRAIT_GIL_UNKNOWN;
+    }
+}
+
+/* From where it is not known any more. */
+static int forget(struct replay *r, uint64_t ns)
+{
+    r->holder = 0;
+    r->dropped = false;
+    return set_turn(r, (struct turn){ .ns = ns });
 }
 
 static int happens(struct replay *r, const struct moment *m)
 {
-    bool all_told = m->ns < r->waited_ns, contradicts = r->holder && m->who && m->who != r->holder;
-    bool is_known = m->kind != DROP && m->who;
+    bool contradicts = r->holder && m->who && m->who != r->holder;
     int rc = 0;
-    if (!all_told || contradicts) {
-        r->blind_ns = all_told ? r->waited_ns : r->blind_ns;
-        r->holder = 0;
-        r->dropped = false;
-        rc = set_turn(r, m->ns, 0);
+    if (r->dropped && m->ns <= r->waited_ns)
+        end_dropped(r, m);
+    if (m->ns >= r->waited_ns)
+        rc = forget(r, r->waited_ns);
+    else if (contradicts) {
+        r->blind_ns = r->waited_ns;
+        rc = forget(r, m->ns);
     }
     r->waited_ns = KRAIT_MAX(r->waited_ns, m->end_ns);
     if (rc || m->ns < r->blind_ns || (m->kind == WAIT && !m->who))
         return rc;
-    r->holder = is_known ? m->who : 0;
-    rc = set_turn(r, m->ns, r->holder);
     r->dropped = m->kind == DROP;
-    return rc;
+    r->holder = r->dropped ? 0 : m->who;
+    return set_turn(r, (struct turn){ m->ns, r->holder, r->dropped ? KRAIT_GIL_FREE : KRAIT_GIL_HELD });
 }
 
 static int by_time(const void *a, const void *b)
@@ -146,6 +170,8 @@ static int add_process(struct krait_gil_holders *h, const struct krait_trace *tr
         qsort(moments.items, moments.count, sizeof(*moments.items), by_time);
     for (uint32_t i = 0; !rc && i < moments.count; i++)
         rc = happens(&replay, &moments.items[i]);
+    if (!rc && moments.count)
+        rc = forget(&replay, replay.waited_ns);
     free(moments.items);
     return rc;
 }
@@ -225,10 +251,42 @@ struct krait_gil_hold krait_gil_hold_at(const struct krait_gil_holders *h, uint3
         bool again = next < h->wait_count && h->waits[next].tid == tid;
         return (struct krait_gil_hold){ .until_ns = again ? h->waits[next].begin_ns : UINT64_MAX };
     }
-    uint32_t turn = turn_after(h, w->process, t_ns);
-    bool is_last = turn == h->first_turn[w->process + 1];
+    uint32_t turn = turn_after(h, w->process, t_ns), end = h->first_turn[w->process + 1];
     uint32_t holder = turn > h->first_turn[w->process] ? h->turns[turn - 1].holder : 0;
+    while (turn < end &&
+           h->turns[turn].holder == holder) /* who takes it is waited for since it was dropped */
+        turn++;
+    bool is_last = turn == end;
     return (struct krait_gil_hold){ .until_ns = is_last ? w->end_ns : KRAIT_MIN(w->end_ns, h->turns[turn].ns),
                                     .wait_end_ns = w->end_ns,
                                     .holder = holder == tid ? 0 : holder };
+}
+
+/* A process with one recorded thread has no turns: that wait says who had it, whom nobody saw drop it. */
+bool krait_gil_part_next(const struct krait_gil_holders *h, const struct krait_thread *thread,
+                         const struct krait_gil_wait *wait, struct krait_gil_part *part)
+{
+    uint64_t at = part->end_ns ? part->end_ns : wait->begin_ns;
+    if (at >= wait->end_ns)
+        return false;
+    uint32_t first = h->first_turn[thread->process], end = h->first_turn[thread->process + 1];
+    uint32_t turn = turn_after(h, thread->process, at);
+    const struct turn *now = turn > first ? &h->turns[turn - 1] : NULL;
+    *part = (struct krait_gil_part){ at, wait->end_ns, now ? now->holder : 0,
+                                     now ? now->state : KRAIT_GIL_UNKNOWN };
+    if (turn < end)
+        part->end_ns = KRAIT_MIN(wait->end_ns, h->turns[turn].ns);
+    if (first == end && wait->holder)
+        *part = (struct krait_gil_part){ at, wait->end_ns, wait->holder, KRAIT_GIL_HELD };
+    else if (part->state == KRAIT_GIL_HELD && part->holder == thread->tid) /* contradicts its wait */
+        *part = (struct krait_gil_part){ at, part->end_ns, 0, KRAIT_GIL_UNKNOWN };
+    return true;
+}
+
+void krait_gil_split_add(struct krait_gil_split *split, const struct krait_gil_holders *h,
+                         const struct krait_thread *thread, const struct krait_gil_wait *wait)
+{
+    struct krait_gil_part part = { 0 };
+    while (krait_gil_part_next(h, thread, wait, &part))
+        split->ns[part.state] += part.end_ns - part.begin_ns;
 }

@@ -48,6 +48,10 @@ static void thread_cell(struct krait_buf *to, const struct krait_page *page, uin
         name_cell(to, "not known", "");
         return;
     }
+    if (thread == KRAIT_GIL_NOBODY) {
+        name_cell(to, "nobody: free", "");
+        return;
+    }
     snprintf(number, sizeof(number), "%u", page->trace->threads[thread].tid);
     name_cell(to, page->trace->threads[thread].name, number);
 }

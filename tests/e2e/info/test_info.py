@@ -114,9 +114,10 @@ GIL = """\
 def test_waiting_for_the_gil_is_summed_up(krait, synth, info):
     """A wait has an end: the last of `main` was lost."""
     folder = synth(GIL)
-    assert info(folder)["gil"] == {"waits": 2, "wait_ns": (1 + 97 + 96) * 10**6, "threads": 2}
+    sums = {"waits": 2, "wait_ns": (1 + 97 + 96) * 10**6, "threads": 2}
+    assert info(folder)["gil"] == {**sums, "held_ns": (97 + 95) * 10**6, "free_ns": 2 * 10**6, "unknown_ns": 0}
     text = subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
-    assert "GIL        waited for 194.0 ms in 2 waits by 2 threads\n             most in main: 98.00 ms\n" in text
+    assert "GIL        waited for 194.0 ms in 2 waits by 2 threads\n             held by another thread 192.0 ms, free 2.000 ms\n             most in main: 98.00 ms\n" in text
 
 
 @pytest.mark.parametrize("verb", ["info", "report"])

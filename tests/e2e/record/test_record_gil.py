@@ -519,7 +519,7 @@ def test_text_of_the_events_is_babeltraces(record, any_python, krait):
 
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
     outputs = {line.split()[1]: run.stdout for line, run in run_page("gil.md", krait, any_python, tmp_path).items()}
-    assert re.search(r"GIL +waited for .* by 4 threads\n +most in python-[01]: ", outputs["info"])
+    assert re.search(r"GIL +waited for .* by 4 threads\n +held by another thread .*, free .*\n +most in python-[01]: ", outputs["info"])
     assert outputs["cat"].count('"holder":') == 3
     said = set(re.findall(r"^\| `(gil:\w+)`", page_text("gil.md"), re.M))
     assert said == GIL

@@ -5,12 +5,14 @@ same splits worked out from the recording's bytes and text without krait's own r
 import bisect
 import json
 import re
+import shutil
 import subprocess
 from collections import Counter, defaultdict
 
 import pytest
 
 from conftest import verb_json
+from gil_oracle import GilOracle
 from kernel_oracle import Oracle, events_of, text_of
 from kernel_recorded import ROOMY, kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
 from known_times import KNOWN, MS, right_once
@@ -362,6 +364,41 @@ def test_a_recordings_splits_are_those_of_its_bytes_and_text(krait, kernel):  # 
         key = tuple(row[k] for k in ("kind", "module", "name", "file", "line"))
         told = {part: {k: v for k, v in row[f"wall_{part}_ns"].items() if v} for part in ("self", "total")}
         assert told == {part: {k: v for k, v in wanted[key][part].items() if v} for part in told}, key
+
+
+def parts_in_calls(run, thread, clock, oracle):
+    """(from, to, part) of the thread's waits for the GIL, by what the recording's own events tell, inside of calls."""
+    depth, begun, calls = 0, 0, []
+    for ns, function in begins_and_ends(run.main, thread, clock):
+        begun = begun if depth else ns
+        depth += 1 if function else -1
+        if not depth:
+            calls.append((begun, ns))
+    for since, until, part, _ in oracle.parts(thread.tid):
+        for begin, end in calls:
+            if max(since, begin) < min(until, end):
+                yield max(since, begin), min(until, end), part
+
+
+def test_what_nobody_held_of_the_gil_is_ready_or_cpu_with_the_kernel(krait, kernel, tmp_path):  # noqa: F811
+    """But for the time until the thread is woken, or while another is meant to take it."""
+    run = kernel(SHORT).check()
+    oracle, gil = Oracle(text_of(krait, run.path / "kernel")), GilOracle(krait, run.path)
+    lives = {life.tid: life for life in oracle.lives}
+    clock, alone, beside, runs = Clock(run.main.metadata), Counter(), Counter(), 0
+    for thread in run.main.threads:
+        states = [(0, "unknown"), *((ns, state_of(state)) for ns, state in lives[thread.tid].history)]
+        history = with_gil(states, gil_waits(thread, clock))
+        for since, until, part in sorted(parts_in_calls(run, thread, clock, gil)):
+            alone[f"{part}_ns"] += until - since
+            passed = History(history).passed(since, until)
+            beside[f"{part}_ns"] += passed["gil"]
+            runs += (passed["runnable"] + passed["on_cpu"]) * (part == "free")
+    without = shutil.copytree(run.path, tmp_path / "without", ignore=shutil.ignore_patterns("kernel"))
+    told = {folder: verb_json(krait, "report", folder, "--process", run.main.pid) for folder in (without, run.path)}
+    assert +Counter(told[without]["gil"]) == +alone and +Counter(told[run.path]["gil"]) == +beside
+    assert all(sum(found["gil"].values()) == found["wall_ns"]["gil"] for found in told.values())
+    assert alone["free_ns"] - beside["free_ns"] == runs > 0
 
 
 WHO = """

@@ -86,9 +86,10 @@ def test_why_names_all_who_had_the_gil_in_a_wait(krait, synth):
         """
     folder = synth("process 5 python3\ncode 1 python app main app.py 1\ncode 2 python app other app.py 9\n" + textwrap.dedent(threads))
     (call,) = why(krait, folder, "--why", "main")["slowest"]
-    assert [(w["state"], w["ns"] // 1000) for w in call["waits"]] == [("gil", 299), ("gil", 100), ("gil", 1)]
+    assert [(w["ns"] // 1000, w["by_tid"], w["free"]) for w in call["waits"]] == [(298, 7, False), (100, 6, False), (1, None, True), (1, 5, True)]
     out, _ = text(krait, folder, "--why", "main")
-    assert re.findall(r"held by (.*)", out) == ["seven 7", "six 6", "an unknown thread"]
+    assert re.findall(r"held by (.*)", out) == ["seven 7", "six 6"]
+    assert re.findall(r"nobody: (.*)", out) == ["free, until another thread took it", "free, but this thread was not running yet"]
 
 
 def test_why_says_who_it_was_by_its_life(krait, both):

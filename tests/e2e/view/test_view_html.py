@@ -185,7 +185,7 @@ def test_waits_for_the_gil_are_those_of_the_page(krait, record, any_python, tmp_
     server = Server(krait, folder)
     trace, pairs = server.built(), server.api("gil")["rows"]
     server.end()
-    named = [("not known" if i is None else f"{trace['threads'][i]['name']} {trace['threads'][i]['tid']}") for pair in pairs for i in pair[:2]]
+    named = [("not known" if i is None else "nobody: free" if i == -1 else f"{trace['threads'][i]['name']} {trace['threads'][i]['tid']}") for pair in pairs for i in pair[:2]]
     expected = {tuple(named[2 * i : 2 * i + 2]): pair[2] for i, pair in enumerate(pairs)}
     rows = table(written(krait, folder, tmp_path / "page.html"), "Waits for the GIL")
     assert expected and {tuple(row[4:]): int(row[2].replace(",", "")) for row in rows} == expected

@@ -9,6 +9,8 @@ import { Table } from '../table';
 import { threadName } from '../threads';
 import { count, counted, duration, share } from '../time';
 
+const FREE = -1; // the holder if no thread held the GIL
+
 interface Pair { waiter: number; holder: number | null; count: number; ns: number; longest: number; from: bigint }
 interface Holder { thread: number | null; ns: number; waiters: number; most: number }
 type Row = [number, number | null, number, number, number, string];
@@ -18,7 +20,7 @@ let waits: Table<Pair>, holders: Table<Holder>, note: HTMLElement, whole = 1;
 /** How long other threads waited while each thread held the GIL, and which of them waited longest. */
 export function byHolder(pairs: Pair[]): Holder[] {
   const found = new Map<number | null, Pair[]>();
-  for (const pair of pairs) found.set(pair.holder, [...(found.get(pair.holder) ?? []), pair]);
+  for (const pair of pairs) if (pair.holder !== FREE) found.set(pair.holder, [...(found.get(pair.holder) ?? []), pair]);
   return [...found].map(([thread, of]) => ({
     thread, ns: of.reduce((sum, pair) => sum + pair.ns, 0), waiters: of.length, most: of.reduce((a, b) => (b.ns > a.ns ? b : a)).waiter,
   }));
@@ -37,7 +39,7 @@ export const gil: Panel = {
   id: 'gil', title: 'GIL', key: 'code:KeyU', ofRange: true,
   offered: (trace) => trace.tracks.some((track) => track.name === 'GIL' && track.kind === 'states'),
   make(context) {
-    const name = (thread: number | null): string => (thread === null ? 'not known' : threadName(context.trace.threads[thread]));
+    const name = (thread: number | null): string => (thread === null ? 'not known' : thread === FREE ? 'nobody: free' : threadName(context.trace.threads[thread]));
     waits = new Table<Pair>(context.store, 'waits', [
       { title: 'waited', width: '92px', text: (pair) => duration(pair.ns), sort: (pair) => pair.ns, bar: (pair) => pair.ns / whole },
       { title: 'share', width: '58px', text: (pair) => share(pair.ns, whole), sort: (pair) => pair.ns },
@@ -63,8 +65,9 @@ export const gil: Panel = {
     const { rows } = await ask<{ rows: Row[] }>('gil', rangeParams(context), signal);
     const pairs = rows.map(([waiter, holder, n, ns, longest, from]: Row): Pair => ({ waiter, holder, count: n, ns, longest, from: BigInt(from) }));
     const waiting = new Set(pairs.map((pair) => pair.waiter)).size, sum = pairs.reduce((ns, pair) => ns + pair.ns, 0);
+    const free = pairs.reduce((ns, pair) => ns + (pair.holder === FREE ? pair.ns : 0), 0);
     whole = sum || 1;
-    note.textContent = pairs.length ? `${counted(waiting, 'thread')} waited ${duration(sum)} for the GIL. If several threads held the GIL during a wait, the wait counts once for each, with its part of the time.`
+    note.textContent = pairs.length ? `${counted(waiting, 'thread')} waited ${duration(sum)} for the GIL${free ? `; ${duration(free)} of it the GIL was free, but no waiting thread was running yet` : ''}. If several threads held the GIL during a wait, the wait counts once for each, with its part of the time.`
       : 'No thread waited for the GIL in this range.';
     waits.set(pairs);
     holders.set(byHolder(pairs));

@@ -11,6 +11,7 @@
 
 #include "event/own.h"
 #include "python/args.h"
+#include "python/code_names.h"
 #include "python/compat/running.h"
 #include "python/green_waits.h"
 #include "python/tasks.h"
@@ -23,7 +24,6 @@
 enum {
     FIRST_SHIFT = 64 - 14, /* 16384 slots: 512 KiB, of which touched pages alone cost memory */
     LOAD = 8, /* a slot in so many is used at most: a function whose place is taken costs twice as much */
-    NAME_MAX_BYTES = 900,
 };
 
 /* ---- the table ---- */
@@ -255,156 +255,6 @@ static void watch(struct krait_interp *in, PyObject *obj, const void *key)
         PyObject_GC_UnTrack(weakref);
 }
 
-/* ---- names ---- */
-
-static uint32_t attr_u32(PyObject *obj, const char *name)
-{
-    PyObject *value = PyObject_GetAttrString(obj, name);
-    unsigned long n = value ? PyLong_AsUnsignedLong(value) : 0;
-    Py_XDECREF(value);
-    if (PyErr_Occurred()) {
-        PyErr_Clear();
-        n = 0;
-    }
-    return (uint32_t)n;
-}
-
-static bool is_function(PyObject *code)
-{
-    return attr_u32(code, "co_flags") & 1; /* CO_OPTIMIZED: class bodies and modules have it not */
-}
-
-struct code_text {
-    char module[NAME_MAX_BYTES];
-    char name[NAME_MAX_BYTES];
-    char file[NAME_MAX_BYTES];
-    uint32_t line;
-    uint32_t site, site_line; /* with --call-sites: the caller's id, and the line in it */
-};
-
-/* The frame of `code` in this thread, borrowed; NULL when it has none (then its module is not known). */
-static PyObject *frame_of(PyObject *code, PyObject *frame)
-{
-    if (!frame)
-        frame = (PyObject *)PyEval_GetFrame();
-    if (!frame)
-        return NULL;
-    PyObject *its = krait_frame_code(frame);
-    bool same = its == code;
-    Py_XDECREF(its);
-    return same ? frame : NULL;
-}
-
-static void module_of(PyObject *frame, char *text, size_t size)
-{
-    text[0] = '\0';
-    PyObject *globals = PyObject_GetAttrString(frame, "f_globals");
-    if (globals && PyDict_Check(globals))
-        krait_text_name(PyDict_GetItemString(globals, "__name__"), text, size);
-    Py_XDECREF(globals);
-    PyErr_Clear();
-}
-
-/* ---- qualified names before 3.11 ----
- *
- * Code objects have none there. But every code object is a constant of the one that defines it, which runs
- * before it: when a code object is defined, its constants are named after it, as the compiler of 3.11 does.
- */
-
-static void name_constants(struct krait_interp *in, PyObject *code, const char *qualname)
-{
-    bool is_module = strcmp(qualname, "<module>") == 0;
-    bool in_function = is_function(code);
-    PyObject *constants = PyObject_GetAttrString(code, "co_consts");
-    Py_ssize_t n = constants && PyTuple_Check(constants) ? PyTuple_Size(constants) : 0;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *inner = PyTuple_GetItem(constants, i);
-        if (Py_TYPE(inner) != Py_TYPE(code))
-            continue;
-        char name[NAME_MAX_BYTES];
-        krait_text_attr(inner, "co_name", name, sizeof(name));
-        char *full = NULL;
-        if (asprintf(&full, "%s%s%s", is_module ? "" : qualname,
-                     is_module     ? ""
-                     : in_function ? ".<locals>."
-                                   : ".",
-                     name) < 0)
-            continue;
-        uint64_t *old = krait_map_get(&in->names, (uintptr_t)inner);
-        if (old)
-            free((void *)*old);
-        if (krait_map_put(&in->names, (uintptr_t)inner, (uintptr_t)full))
-            free(full);
-    }
-    Py_XDECREF(constants);
-    PyErr_Clear();
-}
-
-/* For a method whose class body was not seen to run: the class, of those of the first argument, that has the code. */
-static bool name_by_self(PyObject *code, PyObject *frame, const char *name, char *text, size_t size)
-{
-    PyObject *locals = PyObject_GetAttrString(frame, "f_locals");
-    PyObject *self = locals && PyDict_Check(locals) ? PyDict_GetItemString(locals, "self") : NULL;
-    PyObject *mro = self ? PyObject_GetAttrString((PyObject *)Py_TYPE(self), "__mro__") : NULL;
-    bool found = false;
-    for (Py_ssize_t i = 0; mro && !found && i < PyTuple_Size(mro); i++) {
-        char key[NAME_MAX_BYTES];
-        PyObject *cls = PyTuple_GetItem(mro, i);
-        krait_text_in_class(cls, name, key, sizeof(key));
-        PyObject *dict = PyObject_GetAttrString(cls, "__dict__");
-        PyObject *function = dict ? PyMapping_GetItemString(dict, key) : NULL;
-        PyObject *its = function ? PyObject_GetAttrString(function, "__code__") : NULL;
-        found = its == code;
-        if (found) {
-            krait_text_attr(function, "__qualname__", text, size);
-        }
-        Py_XDECREF(its);
-        Py_XDECREF(function);
-        Py_XDECREF(dict);
-        PyErr_Clear();
-    }
-    Py_XDECREF(mro);
-    Py_XDECREF(locals);
-    PyErr_Clear();
-    return found;
-}
-
-static void qualname_of(struct krait_interp *in, PyObject *code, PyObject *frame, char *text, size_t size)
-{
-    if (krait_compat.version.has_qualname) {
-        krait_text_attr(code, "co_qualname", text, size);
-        return;
-    }
-    char name[NAME_MAX_BYTES];
-    krait_text_attr(code, "co_name", name, sizeof(name));
-    const uint64_t *known = krait_map_get(&in->names, (uintptr_t)code);
-    if (known && *known) {
-        /* The address may be that of another that died unseen: its own name must be the last part. */
-        const char *full = (const char *)*known;
-        size_t a = strlen(full), b = strlen(name);
-        if (a >= b && strcmp(full + a - b, name) == 0) {
-            snprintf(text, size, "%s", full);
-            return;
-        }
-    }
-    if (!frame || !name_by_self(code, frame, name, text, size))
-        snprintf(text, size, "%s", name);
-}
-
-static void describe(struct krait_interp *in, PyObject *code, PyObject *frame, struct code_text *t)
-{
-    frame = frame_of(code, frame);
-    t->module[0] = '\0';
-    t->site = t->site_line = 0;
-    if (frame)
-        module_of(frame, t->module, sizeof(t->module));
-    qualname_of(in, code, frame, t->name, sizeof(t->name));
-    krait_text_attr(code, "co_filename", t->file, sizeof(t->file));
-    t->line = attr_u32(code, "co_firstlineno");
-    if (!krait_compat.version.has_qualname)
-        name_constants(in, code, t->name);
-}
-
 /* ---- krait's own functions ---- */
 
 /* The folder of the package krait, with its slash. */
@@ -429,7 +279,8 @@ void krait_codes_find_own(void)
 static bool is_own(PyObject *code, const char *file)
 {
     size_t len = own_folder.len;
-    return len && strncmp(file, own_folder.path, len) == 0 && !strchr(file + len, '/') && is_function(code);
+    return len && strncmp(file, own_folder.path, len) == 0 && !strchr(file + len, '/') &&
+           krait_code_is_function(code);
 }
 
 /* ---- definitions ---- */
@@ -441,7 +292,7 @@ static const char *or_else(const char *text, const char *other)
 }
 
 static bool write_definition(struct krait_interp *in, uint32_t id, enum krait_event_enum_value kind,
-                             const struct code_text *t)
+                             const struct krait_code_text *t)
 {
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     size_t n = krait_put_code_define(payload, &(struct krait_payload_code_define){
@@ -461,7 +312,7 @@ static bool write_definition(struct krait_interp *in, uint32_t id, enum krait_ev
 /* A recording without it shows steps instead of calls. */
 static void write_suspends(struct krait_interp *in, uint32_t id, PyObject *code)
 {
-    uint32_t flags = id ? attr_u32(code, "co_flags") & KRAIT_CO_SUSPENDS : 0;
+    uint32_t flags = id ? krait_code_attr_u32(code, "co_flags") & KRAIT_CO_SUSPENDS : 0;
     uint8_t payload[KRAIT_BYTES_code_suspends];
     enum krait_event_enum_value as = flags & KRAIT_CO_COROUTINE         ? KRAIT_suspends_as_coroutine
                                      : flags & KRAIT_CO_ASYNC_GENERATOR ? KRAIT_suspends_as_async_generator
@@ -473,7 +324,7 @@ static void write_suspends(struct krait_interp *in, uint32_t id, PyObject *code)
 
 /* Hands out an id and writes what it stands for; 0 when that is not possible now. */
 static uint32_t define_id(struct krait_interp *in, enum krait_event_enum_value kind,
-                          const struct code_text *t)
+                          const struct krait_code_text *t)
 {
     uint32_t id = krait_writer_new_code(&in->agent->writer);
     if (id && write_definition(in, id, kind, t))
@@ -485,7 +336,7 @@ static uint32_t define_id(struct krait_interp *in, enum krait_event_enum_value k
 uint32_t krait_code_define_name(struct krait_interp *in, enum krait_event_enum_value kind, const char *module,
                                 const char *name)
 {
-    struct code_text t = { 0 };
+    struct krait_code_text t = { 0 };
     snprintf(t.module, sizeof(t.module), "%s", module);
     snprintf(t.name, sizeof(t.name), "%s", name);
     return define_id(in, kind, &t);
@@ -516,7 +367,7 @@ uint32_t krait_code_name(struct krait_interp *in, const char *name)
 /* Gives the slot an id, unless it is left out. Naming may have run Python code and moved the table: `key`
  * finds it. */
 static struct krait_code *finish(struct krait_interp *in, const void *key, enum krait_event_enum_value kind,
-                                 bool take, const struct code_text *t)
+                                 bool take, const struct krait_code_text *t)
 {
     struct krait_code *slot = krait_code_find(in, key);
     if (!slot)
@@ -542,14 +393,15 @@ static bool look_for_tasks(struct krait_interp *in, PyObject *code, const char *
         krait_tasks_see(in);
     if (!in->sees_green_calls && krait_green_waits_are_of(module))
         krait_monitoring_see_green_calls(in);
-    bool is_coroutine = in->sees_tasks && attr_u32(code, "co_flags") & COROUTINES;
+    bool is_coroutine = in->sees_tasks && krait_code_attr_u32(code, "co_flags") & COROUTINES;
     if (is_coroutine)
         krait_tasks_look(in);
     return is_coroutine;
 }
 
 /* Whether it is one in which greenlets wait. */
-static void note_green_wait(const struct krait_interp *in, struct krait_code *slot, const struct code_text *t)
+static void note_green_wait(const struct krait_interp *in, struct krait_code *slot,
+                            const struct krait_code_text *t)
 {
     uint32_t green = slot && in->agent->tasks ? krait_green_waits_function(t->module, t->name) : 0;
     if (green)
@@ -560,8 +412,8 @@ struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, Py
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    struct code_text t;
-    describe(in, code, frame, &t);
+    struct krait_code_text t;
+    krait_code_describe(in, code, frame, &t);
     const struct krait_code *old = krait_code_find(in, code);
     if (!old)
         watch(in, code, code);
@@ -576,121 +428,13 @@ struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, Py
     if (slot && is_coroutine)
         slot->flags |= KRAIT_CODE_TASK;
     note_green_wait(in, slot, &t);
-    bool may_have_args = krait_args_asked && slot && slot->id && is_function(code);
+    bool may_have_args = krait_args_asked && slot && slot->id && krait_code_is_function(code);
     uint64_t args = may_have_args ? krait_args_of(in, t.module, t.name, file) : 0;
     bool changes = args || krait_map_get(&in->args, (uintptr_t)code); /* another had its address */
     if (changes && krait_map_put(&in->args, (uintptr_t)code, args) == 0 && args)
         slot = set_aside(in, slot);
     PyErr_Restore(type, value, traceback);
     return slot;
-}
-
-PyObject *krait_type_attr(PyObject *cls, const char *name)
-{
-    PyObject *dict = PyObject_GetAttrString((PyObject *)&PyType_Type, "__dict__");
-    PyObject *descr = dict ? PyMapping_GetItemString(dict, name) : NULL;
-    PyObject *value =
-        descr ? PyObject_CallMethod(descr, "__get__", "OO", cls, (PyObject *)Py_TYPE(cls)) : NULL;
-    Py_XDECREF(descr);
-    Py_XDECREF(dict);
-    PyErr_Clear();
-    return value;
-}
-
-static void type_text(PyObject *cls, const char *name, char *text, size_t size)
-{
-    PyObject *value = krait_type_attr(cls, name);
-    krait_text_name(value, text, size);
-    Py_XDECREF(value);
-}
-
-/* The class's name with `suffix`, and its module. */
-static void describe_of_type(PyObject *cls, const char *suffix, struct code_text *t)
-{
-    size_t room = sizeof(t->name) - KRAIT_MIN(strlen(suffix), sizeof(t->name) / 2);
-    type_text(cls, "__qualname__", t->name, room);
-    type_text(cls, "__module__", t->module, sizeof(t->module));
-    size_t n = strlen(t->name);
-    snprintf(t->name + n, sizeof(t->name) - n, "%s", suffix);
-}
-
-static bool defines(PyObject *cls, const char *name, const void *def)
-{
-    PyObject *dict = krait_type_attr(cls, "__dict__");
-    PyObject *item = dict ? PyMapping_GetItemString(dict, name) : NULL;
-    bool found =
-        item &&
-        (Py_TYPE(item) == krait_compat.method_descr_type || Py_TYPE(item) == &PyClassMethodDescr_Type) &&
-        krait_at(item, KRAIT_METHOD_DESCR_DEF) == def;
-    Py_XDECREF(item);
-    Py_XDECREF(dict);
-    PyErr_Clear();
-    return found;
-}
-
-/* A bound method names the class of what it is bound to; the function is that of the class that defines it.
- * New reference. */
-static PyObject *definer(PyObject *cls, const char *name, const void *def)
-{
-    PyObject *mro = krait_type_attr(cls, "__mro__");
-    Py_ssize_t n = mro && PyTuple_Check(mro) ? PyTuple_Size(mro) : 0;
-    PyObject *found = cls;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if (defines(PyTuple_GetItem(mro, i), name, def)) {
-            found = PyTuple_GetItem(mro, i);
-            break;
-        }
-    }
-    Py_INCREF(found);
-    Py_XDECREF(mro);
-    return found;
-}
-
-static void describe_builtin(PyObject *callable, struct code_text *t)
-{
-    const void *def = krait_at(callable, KRAIT_CFUNCTION_ML);
-    PyObject *self = krait_at(callable, KRAIT_CFUNCTION_SELF);
-    const char *name = krait_at(def, KRAIT_ML_NAME);
-    if (!self || PyModule_Check(self)) {
-        snprintf(t->name, sizeof(t->name), "%s", name);
-        krait_text_attr(callable, "__module__", t->module, sizeof(t->module));
-        return;
-    }
-    PyObject *cls = PyType_Check(self) ? self : (PyObject *)Py_TYPE(self);
-    PyObject *owner = definer(cls, name, def);
-    char suffix[256];
-    snprintf(suffix, sizeof(suffix), ".%s", name);
-    describe_of_type(owner, suffix, t);
-    Py_DECREF(owner);
-}
-
-/* A method descriptor or a function of a type of its own: qualified name, and its module or that
- * of the type that it belongs to. */
-static void describe_other(PyObject *callable, struct code_text *t)
-{
-    krait_text_attr(callable, "__qualname__", t->name, sizeof(t->name));
-    krait_text_attr(callable, "__module__", t->module, sizeof(t->module));
-    if (t->module[0])
-        return;
-    PyObject *owner = PyObject_GetAttrString(callable, "__objclass__");
-    PyErr_Clear();
-    if (!owner)
-        owner = PyObject_GetAttrString(callable, "__self__");
-    PyErr_Clear();
-    if (owner)
-        type_text(PyType_Check(owner) ? owner : (PyObject *)Py_TYPE(owner), "__module__", t->module,
-                  sizeof(t->module));
-    Py_XDECREF(owner);
-}
-
-static void describe_c(PyObject *callable, struct code_text *t)
-{
-    const PyTypeObject *type = Py_TYPE(callable);
-    memset(t, 0, sizeof(*t));
-    if (type == krait_compat.cfunction_type || type == krait_compat.cmethod_type)
-        describe_builtin(callable, t);
-    else
-        describe_other(callable, t);
 }
 
 /* functools.lru_cache's objects and NumPy's dispatchers stand before a Python function, which tells its calls
@@ -708,8 +452,8 @@ struct krait_code *krait_code_define_c(struct krait_interp *in, const void *key,
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    struct code_text t;
-    describe_c(callable, &t);
+    struct krait_code_text t;
+    krait_code_describe_c(callable, &t);
     const struct krait_code *old = krait_code_find(in, key);
     if (!old && key == callable)
         watch(in, callable, key);
@@ -733,8 +477,8 @@ uint32_t krait_code_exception(struct krait_interp *in, PyObject *exception)
         return slot->id;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    struct code_text t = { 0 };
-    describe_of_type(cls, "", &t);
+    struct krait_code_text t = { 0 };
+    krait_code_describe_type(cls, "", &t);
     if (!slot)
         watch(in, cls, cls);
     slot = finish(in, cls, KRAIT_code_kind_exception, true, &t);
@@ -768,11 +512,11 @@ uint32_t krait_code_at_site(struct krait_interp *in, uint32_t id, const void *ke
     const uint64_t *known = krait_map_get(&in->sites, place);
     if (known)
         return (uint32_t)*known;
-    struct code_text t;
+    struct krait_code_text t;
     if (key)
-        describe_c(callee, &t);
+        krait_code_describe_c(callee, &t);
     else
-        describe(in, callee, NULL, &t);
+        krait_code_describe(in, callee, NULL, &t);
     t.site = site;
     t.site_line = line > 0 ? (uint32_t)line : 0;
     uint32_t here = define_id(in, key ? KRAIT_code_kind_c : KRAIT_code_kind_python, &t);

@@ -92,8 +92,9 @@ static int check_options(const struct intervals_options *o, size_t rules, struct
             err, -EINVAL, "--graph - writes the picture in place of the table; leave out --csv and --json");
     if (o->steps && !o->calls.count)
         return krait_err_set(err, -EINVAL, "--steps needs --call");
-    if (o->by && o->list)
-        return krait_err_set(err, -EINVAL, "--by does not go with --list, which has a column for the key");
+    if (o->by && strcmp(o->by, "key") == 0 && o->list)
+        return krait_err_set(err, -EINVAL,
+                             "--by key does not go with --list, which has a column for the key");
     int rc = check_pictures(o, err);
     return rc ? rc : krait_select_check(&o->select, err);
 }
@@ -336,30 +337,6 @@ static size_t count_rules(const struct intervals_options *o)
     return count;
 }
 
-/* A row for each key, of what has keys. */
-static int add_by(struct intervals *intervals, struct krait_err *err)
-{
-    bool any = !intervals->options->by;
-    for (uint32_t i = 0; i < intervals->rules.count && intervals->options->by; i++) {
-        struct krait_interval_rule *rule = &intervals->rules.items[i];
-        bool has_rows = rule->by_key || rule->kind == KRAIT_RULE_STATES;
-        any |= !rule->is_hidden && (has_rows || rule->key || krait_interval_rule_is_keyed(rule));
-        rule->by_key = true;
-    }
-    if (any)
-        return 0;
-    if (!count_rules(intervals->options))
-        return krait_err_set(err, -EINVAL, "--by key: %s no key",
-                             intervals->options->select.analyses.count > 1 ? "the files declare"
-                                                                           : "the file declares");
-    return krait_err_set(
-        err, -EINVAL, "--by key: there is no key; give --key FIELD%s",
-        intervals->options->starts.count
-            ? ", or a group (?P<key>...) in both --start and --stop"
-            : ": an argument that was recorded, a field of the spans, or $thread; each --call "
-              "and --span has a row anyway");
-}
-
 static int make_rules(struct intervals *intervals, struct krait_err *err)
 {
     const struct intervals_options *o = intervals->options;
@@ -370,7 +347,7 @@ static int make_rules(struct intervals *intervals, struct krait_err *err)
     }
     rc = rc ? rc : check_key(intervals, err);
     rc = rc ? rc : add_declared(intervals, err);
-    rc = rc ? rc : add_by(intervals, err);
+    rc = rc ? rc : krait_intervals_by(intervals, err);
     rc = rc ? rc : check_kinds(intervals, err);
     return rc ? rc : krait_select_limit(&intervals->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
 }
@@ -713,7 +690,9 @@ static const struct krait_opt intervals_opts[] = {
     { "nested", 0, KRAIT_OPT_FLAG, NULL, OPT(nested),
       "Pair a stop with the newest open start (default: the oldest)" },
     { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "Drop an open start when the next start comes" },
-    { "by", 0, KRAIT_OPT_CHOICE, "key", OPT(by), "Show a row for each key" },
+    { "by", 0, KRAIT_OPT_STR, "FIELD", OPT(by),
+      "Show a row for each key (--by key), or for each text of a field of the start, such as --by function; of several "
+      "fields, separated by commas: --by function,pool; with --list, show that text as the key" },
     { "only", 0, KRAIT_OPT_LIST, "NAME", OPT(only),
       "With -f: show only what is declared by this name, a glob; may be repeated" },
     { "list", 'l', KRAIT_OPT_FLAG, NULL, OPT(list), "Show each interval, or each value" },

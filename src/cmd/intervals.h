@@ -40,6 +40,9 @@ int krait_intervals_read(struct intervals *intervals, struct intervals_of *of, c
                          size_t count);
 void krait_intervals_of_done(struct intervals_of *of);
 
+/* What --by says of the rows, once all rules are there. Returns 0 or a negative errno. */
+int krait_intervals_by(struct intervals *intervals, struct krait_err *err);
+
 /* A row's rule; and the key's text, NULL where it has none. */
 const char *krait_intervals_name(const struct intervals *intervals, const struct krait_interval_row *row);
 const char *krait_intervals_key(const struct intervals_of *of, uint32_t key);
@@ -88,13 +91,13 @@ struct intervals_place krait_intervals_place(const struct intervals_of *of, cons
 
 #define INTERVALS_PLACE_COLUMNS(row)                                                                   \
     INTERVALS_NAME_COLUMNS(row, place.name, place.key),                                                \
-        { { "process", KRAIT_COLUMN_LEFT, 0, 3 },                                                      \
+        { { "process", KRAIT_COLUMN_LEFT, 0, 4 },                                                      \
           "process",                                                                                   \
           KRAIT_SHEET_NAME,                                                                            \
           KRAIT_SHEET_DASH,                                                                            \
           krait_sheet_name_at,                                                                         \
           offsetof(row, place.process) },                                                              \
-        { { "pid", 0, 0, 2 },      "pid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, krait_sheet_number_at, \
+        { { "pid", 0, 0, 3 },      "pid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, krait_sheet_number_at, \
           offsetof(row, place.pid) },                                                                  \
         { { "thread", KRAIT_COLUMN_LEFT, 0, 1 },                                                       \
           "thread",                                                                                    \
@@ -103,7 +106,7 @@ struct intervals_place krait_intervals_place(const struct intervals_of *of, cons
           krait_sheet_name_at,                                                                         \
           offsetof(row, place.thread) },                                                               \
     {                                                                                                  \
-        { "tid", 0, 0, 2 }, "tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, krait_sheet_number_at,        \
+        { "tid", 0, 0, 5 }, "tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, krait_sheet_number_at,        \
             offsetof(row, place.tid)                                                                   \
     }
 

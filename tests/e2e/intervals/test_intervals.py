@@ -194,8 +194,10 @@ def test_a_message_of_ten_megabytes_is_searched_in_its_first_part(tmp_path, krai
         (["--call", "f", "--by", "key"], "--by key: there is no key; give --key FIELD: an argument that was recorded, a field of the spans, or $thread; each --call and --span has a row anyway\n"),
         (["--start", "a", "--stop", "b", "--nested", "--latest"], "exclude each other"),
         (["--start", "a", "--stop", "b", "--name", "x", "--name", "y"], "more names"),
-        (["--start", "a", "--stop", "b", "--by", "thread"], "--by: 'thread' is not one of key\n"),
-        (["--start", "a", "--stop", "b", "--by", "kye"], "--by: 'kye' is not one of its values; did you mean 'key'?\n"),
+        (["--start", "a", "--stop", "b", "--by", ", "], "--by: ', ' names no field\n"),
+        (["--call", "a", "--by", "a,b"], "--by 'a,b': --call and --span take one field\n"),
+        (["--state", "(a)", "--by", "a"], "--by 'a' is for --start and --stop, --call and --span; here: --by key\n"),
+        (["--start", "a", "--stop", "b", "--by", "key", "--list"], "--by key does not go with --list, which has a column for the key\n"),
         (["--start", "a", "--stop", "b", "--plot", "x.jpg"], "--plot: 'x.jpg' has to end in .svg or .png\n"),
         (["--state", "(a)", "--graph", "x.dott"], "--graph: 'x.dott' has to end in .svg or .png, or in .dot"),
     ],
@@ -540,7 +542,7 @@ def test_the_list_tells_in_which_process_an_interval_ends(synth, krait):
     ends = [[row[key] for key in ("key", "end_thread", "end_tid", "end_process", "end_pid")] for row in verb_json(krait, "intervals", *folders, *pairs)["list"]]
     assert ends == [["1", "W", 9, "worker", 8], ["2", None, None, None, None]]
     wide = subprocess.run([krait, "intervals", *folders, *pairs], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert wide[0].endswith("ends in  in process") and wide[1].endswith("W        worker")
+    assert wide[0].endswith("ends in  in process  in pid") and wide[1].endswith("W        worker           8")
     inside = subprocess.run([krait, "intervals", folders[0], *pairs], capture_output=True, text=True, check=True).stdout
     assert "in process" not in inside
 
@@ -603,3 +605,18 @@ def test_system_calls_are_intervals(both, krait):
         kernel += [event(begin, "syscall_entry_read", fd=3), event(end, "syscall_exit_read", ret=1)]
     (row,) = verb_json(krait, "intervals", both(calls, kernel), "--span", "read")["rows"]
     assert (row["intervals"], row["total_ns"]) == (2, 14_000)
+
+
+def test_rows_are_made_of_fields_that_are_no_key(synth, krait, run):
+    lines = [(0, "begin", 1, "a", 2), (10, "begin", 2, "b", 2), (15, "begin", 3, None, None), (30, "end", 2, "z", 0), (50, "end", 1, "z", 0), (55, "end", 3, "z", 0)]
+    said = [json.dumps({k: v for k, v in {"n": n, "who": who, "size": size}.items() if v is not None}, separators=(",", ":")) for _, _, n, who, size in lines]
+    folder = synth("process 7 python3\nthread 7 T\n" + "".join(f"{us}us mark {text} {fields}\n" for (us, text, *_), fields in zip(lines, said)))
+    rules = [folder, "--start", "begin", "--stop", "end", "--key", "n"]
+    found = {by: [(row["key"], row["total_ns"]) for row in verb_json(krait, "intervals", *rules, "--by", by)["rows"]] for by in ("who", "size,who", "$thread", "n")}
+    assert found["who"] == [("a", 50_000), ("b", 20_000), (None, 40_000)]
+    assert found["size,who"] == [("2, a", 50_000), ("2, b", 20_000), (None, 40_000)]
+    assert found["$thread"] == [("7", 110_000)] and found["n"] == [("1", 50_000), ("2", 20_000), ("3", 40_000)]
+    listed = verb_json(krait, "intervals", *rules, "--by", "who", "--list", "--sort", "duration_ns")["list"]
+    assert [(row["key"], row["duration_ns"]) for row in listed] == [("a", 50_000), (None, 40_000), ("b", 20_000)]
+    wrong = subprocess.run([krait, "intervals", *rules, "--by", "hwo"], capture_output=True, text=True, check=True)
+    assert "--by: " in wrong.stderr and "'hwo'" in wrong.stderr and wrong.stdout.splitlines()[1].endswith("-")

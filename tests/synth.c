@@ -313,6 +313,10 @@ static const struct {
     { "start", KRAIT_EVENT_work_start },
     { "done", KRAIT_EVENT_work_done },
     { "result", KRAIT_EVENT_work_result },
+    { "oldsubmit", KRAIT_EVENT_work_submit_id },
+    { "oldstart", KRAIT_EVENT_work_start_id },
+    { "olddone", KRAIT_EVENT_work_done_id },
+    { "oldresult", KRAIT_EVENT_work_result_id },
     { "linkfrom", KRAIT_EVENT_link_from },
     { "linkto", KRAIT_EVENT_link_to },
     { "nursery", KRAIT_EVENT_task_nursery },
@@ -390,7 +394,15 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
     case KRAIT_EVENT_work_done:
     case KRAIT_EVENT_work_result: /* alike; an id of these has 64 bits */
         return krait_put_work_submit(
-            payload, &(struct krait_payload_work_submit){ .id = w[2] ? strtoull(w[2], NULL, 10) : 0 });
+            payload, &(struct krait_payload_work_submit){ .id = w[2] ? strtoull(w[2], NULL, 10) : 0,
+                                                          .function = w[2] && w[3] ? number(s, w, 3) : 0,
+                                                          .pool = w[2] && w[3] && w[4] && number(s, w, 4) });
+    case KRAIT_EVENT_work_submit_id:
+    case KRAIT_EVENT_work_start_id:
+    case KRAIT_EVENT_work_done_id:
+    case KRAIT_EVENT_work_result_id:
+        return krait_put_work_submit_id(
+            payload, &(struct krait_payload_work_submit_id){ .id = w[2] ? strtoull(w[2], NULL, 10) : 0 });
     case KRAIT_EVENT_user_flow:
         return krait_put_user_flow(payload, &(struct krait_payload_user_flow){ .id = first });
     case KRAIT_EVENT_link_from:

@@ -215,7 +215,7 @@ static int note_work(struct report *report, struct krait_trace *trace, struct kr
     krait_buf_str(
         &report->notes,
         "work for executors does not count as tasks; to see how long it waited: krait intervals TRACE "
-        "--start '^work:submit' --stop '^work:start' --key id\n");
+        "--start '^work:submit' --stop '^work:start' --key id --by function\n");
     return 0;
 }
 

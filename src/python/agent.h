@@ -73,9 +73,11 @@ struct krait_interp {
     struct krait_map weakrefs; /* a weak reference's address to the key it watches; 0 when it is dead */
     struct krait_map names; /* before 3.11: a code object's address to its qualified name (char *, owned) */
     struct krait_map sites; /* with --call-sites: callee, caller and line to an id */
-    struct krait_map name_ids; /* names that events refer to, hashed, to their ids */
-    struct krait_map works;    /* a future's address to the id of its work: work.c */
+    struct krait_map name_ids;   /* names that events refer to, hashed, to their ids */
+    struct krait_map works;      /* a future's address to the id of its work: work.c */
+    struct krait_map work_calls; /* ... to what it calls */
     uint64_t work_count;
+    PyObject *partial[3]; /* functools.partial, and its members func and args: callables.c */
     struct krait_patched patched_results[3]; /* of multiprocessing's pools: work_processes.c */
     const void *hands_work;  /* code that hands work on by functions that others call too: work.c */
     struct krait_map args;   /* a code object's address to what of its arguments is recorded: args.h */

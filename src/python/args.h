@@ -49,6 +49,10 @@ uint64_t krait_work_of(const struct krait_interp *in, const char *module, const 
 /* In a note: such a function has been called. `which` is from krait_work_of. */
 void krait_work_write(struct krait_note *note, uint64_t which, PyObject *locals);
 
+/* The ids of functions are no longer valid; and all that is known of work: another recording begins, or the interpreter ends. */
+void krait_work_forget_functions(struct krait_interp *in);
+void krait_work_forget(struct krait_interp *in);
+
 /* A local variable of the innermost frame, if that runs `code`; new reference or NULL. */
 PyObject *krait_args_local(PyObject *code, const char *name);
 /* ... of that frame. */

@@ -36,14 +36,19 @@ static PyObject *frame_of(PyObject *code, PyObject *frame)
     return same ? frame : NULL;
 }
 
-static void module_of(PyObject *frame, char *text, size_t size)
+static void module_of(PyObject *globals, char *text, size_t size)
 {
     text[0] = '\0';
-    PyObject *globals = PyObject_GetAttrString(frame, "f_globals");
     if (globals && PyDict_Check(globals))
         krait_text_name(PyDict_GetItemString(globals, "__name__"), text, size);
-    Py_XDECREF(globals);
     PyErr_Clear();
+}
+
+static void module_of_frame(PyObject *frame, char *text, size_t size)
+{
+    PyObject *globals = PyObject_GetAttrString(frame, "f_globals");
+    module_of(globals, text, size);
+    Py_XDECREF(globals);
 }
 
 /* ---- qualified names before 3.11 ----
@@ -51,6 +56,16 @@ static void module_of(PyObject *frame, char *text, size_t size)
  * Code objects have none there. But every code object is a constant of the one that defines it, which runs
  * before it: when a code object is defined, its constants are named after it, as the compiler of 3.11 does.
  */
+
+/* `qualname` is allocated and given away. */
+static void know_qualname(struct krait_interp *in, PyObject *code, char *qualname)
+{
+    uint64_t *old = krait_map_get(&in->names, (uintptr_t)code);
+    if (old)
+        free((void *)*old);
+    if (krait_map_put(&in->names, (uintptr_t)code, (uintptr_t)qualname))
+        free(qualname);
+}
 
 static void name_constants(struct krait_interp *in, PyObject *code, const char *qualname)
 {
@@ -71,11 +86,7 @@ static void name_constants(struct krait_interp *in, PyObject *code, const char *
                                    : ".",
                      name) < 0)
             continue;
-        uint64_t *old = krait_map_get(&in->names, (uintptr_t)inner);
-        if (old)
-            free((void *)*old);
-        if (krait_map_put(&in->names, (uintptr_t)inner, (uintptr_t)full))
-            free(full);
+        know_qualname(in, inner, full);
     }
     Py_XDECREF(constants);
     PyErr_Clear();
@@ -138,12 +149,42 @@ void krait_code_describe(struct krait_interp *in, PyObject *code, PyObject *fram
     t->module[0] = '\0';
     t->site = t->site_line = 0;
     if (frame)
-        module_of(frame, t->module, sizeof(t->module));
+        module_of_frame(frame, t->module, sizeof(t->module));
     qualname_of(in, code, frame, t->name, sizeof(t->name));
     krait_text_attr(code, "co_filename", t->file, sizeof(t->file));
     t->line = krait_code_attr_u32(code, "co_firstlineno");
     if (!krait_compat.version.has_qualname)
         name_constants(in, code, t->name);
+}
+
+/* Whether `qualname` is that of something called `name`, and has more than it. */
+static bool is_qualified(const char *qualname, const char *name)
+{
+    size_t a = strlen(qualname), b = strlen(name);
+    return a > b + 1 && qualname[a - b - 1] == '.' && strcmp(qualname + a - b, name) == 0;
+}
+
+/* What defines it may not have been seen. Its calls will have the same name. A decorator may have set that of another one. */
+static void qualname_of_function(struct krait_interp *in, PyObject *function, PyObject *code, char *text,
+                                 size_t size)
+{
+    char its[KRAIT_CODE_NAME_BYTES];
+    qualname_of(in, code, NULL, text, size);
+    if (krait_compat.version.has_qualname || strchr(text, '.'))
+        return;
+    krait_text_attr(function, "__qualname__", its, sizeof(its));
+    char *own = is_qualified(its, text) ? strdup(its) : NULL;
+    if (!own)
+        return;
+    know_qualname(in, code, own);
+    snprintf(text, size, "%s", its);
+}
+
+void krait_code_describe_function(struct krait_interp *in, PyObject *function, struct krait_code_text *t)
+{
+    memset(t, 0, sizeof(*t));
+    module_of(krait_compat.function_globals(function), t->module, sizeof(t->module));
+    qualname_of_function(in, function, krait_compat.function_code(function), t->name, sizeof(t->name));
 }
 
 /* ---- types, and functions written in C ---- */

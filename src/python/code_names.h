@@ -23,6 +23,8 @@ struct krait_code_text {
 
 /* Of a code object. `frame` is a frame of it, or NULL; borrowed. Without a frame the module is not known. */
 void krait_code_describe(struct krait_interp *in, PyObject *code, PyObject *frame, struct krait_code_text *t);
+/* Of a function that is written in Python, without its file and line: what krait_code_describe finds when it is called. */
+void krait_code_describe_function(struct krait_interp *in, PyObject *function, struct krait_code_text *t);
 /* Of a function or method that is written in C. */
 void krait_code_describe_c(PyObject *callable, struct krait_code_text *t);
 /* The module of a class, and its name with `suffix`. */

@@ -11,6 +11,7 @@
 
 #include "event/own.h"
 #include "python/args.h"
+#include "python/callables.h"
 #include "python/code_names.h"
 #include "python/compat/running.h"
 #include "python/green_waits.h"
@@ -167,6 +168,7 @@ void krait_codes_forget_ids(struct krait_interp *in)
     krait_map_done(&in->sites);
     krait_map_done(&in->places);
     krait_map_done(&in->name_ids);
+    krait_work_forget_functions(in);
 }
 
 void krait_codes_forget(struct krait_interp *in)
@@ -177,7 +179,7 @@ void krait_codes_forget(struct krait_interp *in)
             in->codes[i].flags &= ~(uint32_t)(KRAIT_CODE_OMIT | KRAIT_CODE_HOT | KRAIT_CODE_ARGS);
     }
     krait_map_done(&in->args);
-    krait_map_done(&in->works);
+    krait_work_forget(in);
 }
 
 void krait_codes_done(struct krait_interp *in)
@@ -200,8 +202,9 @@ void krait_codes_done(struct krait_interp *in)
     krait_map_done(&names);
     krait_map_done(&in->sites);
     krait_map_done(&in->args);
-    krait_map_done(&in->works);
+    krait_work_forget(in);
     krait_map_done(&in->name_ids);
+    krait_callables_done(in);
     Py_CLEAR(in->weakref_callback);
 }
 

@@ -27,6 +27,7 @@
 
 #include "event/payload.h"
 #include "event/works.h"
+#include "python/callables.h"
 #include "python/compat/running.h"
 #include "python/modules.h"
 #include "python/tasks.h"
@@ -46,14 +47,22 @@ enum stage {
     GET,    /* start, if it is work at all: the thread may also use queues of its own */
     TAKE,   /* result, after which the future is no longer used */
     CHUNK,  /* the part is done, and all if it is the last one of a MapResult */
-    ITEM,   /* the part is done, of an IMapIterator */
-    READY,  /* result, if ApplyResult.get asks and it is there */
-    LOOK,   /* work will come through functions that others call too */
-    POOL,   /* work will be handed to processes that is known when functions end */
-    APPLY,  /* submitted, unless krait_work_submitted tells that */
-    MADE,   /* submitted, so told */
-    PASS,   /* submitted, to be started by another process */
+    ITEM_SET, /* the part is done, of an IMapIterator */
+    READY,    /* result, if ApplyResult.get asks and it is there */
+    LOOK,     /* work will come through functions that others call too */
+    POOL,     /* work will be handed to processes that is known when functions end */
+    APPLY,    /* submitted, unless krait_work_submitted tells that */
+    MADE,     /* submitted, so told */
+    PASS,     /* submitted, to be started by another process */
     SERVE, /* this thread of another process will start such work; the object is the queue that it takes it from */
+};
+
+/* Of these functions. The last three tell where what is called is seen. */
+enum {
+    SHARED = 1, /* others call it too: looked at after LOOK */
+    LOCALS = 2, /* its locals fn and args, or task, a tuple of both */
+    ITEM = 4,   /* the tuple's items after the first */
+    CALLER = 8, /* the local func of the pool's function that has called it */
 };
 
 static const struct {
@@ -61,51 +70,56 @@ static const struct {
     enum stage stage;
     const char *local, *attr; /* the future: a local variable, or its attribute */
     uint8_t nth; /* ... or, from 1 on, this item of that, which is a tuple, or a queue of tuples */
-    bool shared; /* others call it too: looked at after LOOK */
+    uint8_t flags;
 } functions[] = {
-    { "concurrent.futures.thread", "_WorkItem.__init__", SUBMIT, "future", NULL, 0, false },
-    { "concurrent.futures.process", "_WorkItem.__init__", PASS, "future", NULL, 0, false },
-    { "concurrent.futures.process", "_process_worker", SERVE, "call_queue", NULL, 0, false },
-    { "concurrent.futures.thread", "_WorkItem.run", START, "self", "future", 0, false },
-    { "concurrent.futures._base", "Future.set_result", DONE, "self", NULL, 0, false },
-    { "concurrent.futures._base", "Future.set_exception", DONE, "self", NULL, 0, false },
-    { "concurrent.futures._base", "Future.__get_result", RESULT, "self", NULL, 0, false },
-    { "concurrent.futures._base", "Future._get_snapshot", RESULT, "self", NULL, 0,
-      false }, /* 3.15's asyncio */
-    { "multiprocessing.pool", "Pool.__init__", POOL, NULL, NULL, 0, false },
-    { "multiprocessing.pool", "ApplyResult.__init__", APPLY, "self", NULL, 0, false },
-    { "multiprocessing.pool", "worker", SERVE, "inqueue", NULL, 0, false },
-    { "multiprocessing.pool", "ApplyResult._set", DONE, "self", NULL, 0, false },
-    { "multiprocessing.pool", "MapResult._set", CHUNK, "self", NULL, 0, false },
-    { "multiprocessing.pool", "IMapIterator._set", ITEM, "self", NULL, 0, false },
-    { "multiprocessing.pool", "IMapUnorderedIterator._set", ITEM, "self", NULL, 0, false },
-    { "multiprocessing.pool", "ApplyResult.ready", READY, "self", NULL, 0, false },
-    { "gevent.threadpool", "ThreadResult.__init__", SUBMIT, "self", NULL, 0, false },
-    { "gevent.threadpool", "_WorkerGreenlet.__run_task", START, "thread_result", NULL, 0, false },
-    { "gevent.threadpool", "ThreadResult.set", DONE, "self", NULL, 0, false },
-    { "gevent.threadpool", "ThreadResult.handle_error", DONE, "self", NULL, 0, false },
-    { "gevent.threadpool", "ThreadResult._on_async", RESULT, "self", NULL, 0, false },
-    { "trio._core._thread_cache", "ThreadCache.start_thread_soon", SUBMIT, "fn", NULL, 0, false },
-    { "trio._core._thread_cache", "WorkerThread._handle_job", START, "self", "_job", 1, false },
-    { "trio._threads", "to_thread_run_sync.<locals>.deliver_worker_fn_result", RETURN, "result", NULL, 0,
-      false },
+    { "concurrent.futures.thread", "_WorkItem.__init__", SUBMIT, "future", NULL, 0, LOCALS },
+    { "concurrent.futures.process", "_WorkItem.__init__", PASS, "future", NULL, 0, LOCALS },
+    { "concurrent.futures.process", "_process_worker", SERVE, "call_queue", NULL, 0, 0 },
+    { "concurrent.futures.thread", "_WorkItem.run", START, "self", "future", 0, 0 },
+    { "concurrent.futures._base", "Future.set_result", DONE, "self", NULL, 0, 0 },
+    { "concurrent.futures._base", "Future.set_exception", DONE, "self", NULL, 0, 0 },
+    { "concurrent.futures._base", "Future.__get_result", RESULT, "self", NULL, 0, 0 },
+    { "concurrent.futures._base", "Future._get_snapshot", RESULT, "self", NULL, 0, 0 }, /* 3.15's asyncio */
+    { "multiprocessing.pool", "Pool.__init__", POOL, NULL, NULL, 0, 0 },
+    { "multiprocessing.pool", "ApplyResult.__init__", APPLY, "self", NULL, 0, CALLER },
+    { "multiprocessing.pool", "worker", SERVE, "inqueue", NULL, 0, 0 },
+    { "multiprocessing.pool", "ApplyResult._set", DONE, "self", NULL, 0, 0 },
+    { "multiprocessing.pool", "MapResult._set", CHUNK, "self", NULL, 0, 0 },
+    { "multiprocessing.pool", "IMapIterator._set", ITEM_SET, "self", NULL, 0, 0 },
+    { "multiprocessing.pool", "IMapUnorderedIterator._set", ITEM_SET, "self", NULL, 0, 0 },
+    { "multiprocessing.pool", "ApplyResult.ready", READY, "self", NULL, 0, 0 },
+    { "gevent.threadpool", "ThreadResult.__init__", SUBMIT, "self", NULL, 0, CALLER },
+    { "gevent.threadpool", "_WorkerGreenlet.__run_task", START, "thread_result", NULL, 0, 0 },
+    { "gevent.threadpool", "ThreadResult.set", DONE, "self", NULL, 0, 0 },
+    { "gevent.threadpool", "ThreadResult.handle_error", DONE, "self", NULL, 0, 0 },
+    { "gevent.threadpool", "ThreadResult._on_async", RESULT, "self", NULL, 0, 0 },
+    { "trio._core._thread_cache", "ThreadCache.start_thread_soon", SUBMIT, "fn", NULL, 0, LOCALS },
+    { "trio._core._thread_cache", "WorkerThread._handle_job", START, "self", "_job", 1, 0 },
+    { "trio._threads", "to_thread_run_sync.<locals>.deliver_worker_fn_result", RETURN, "result", NULL, 0, 0 },
     { "trio._threads", "to_thread_run_sync.<locals>.report_back_in_trio_thread_fn", RESULT, "result", NULL, 0,
-      false },
-    { "trio._core._run", "Runner.reschedule", WAKE, "task", NULL, 0, false },
-    { "anyio._backends._asyncio", "AsyncIOBackend.run_sync_in_worker_thread", LOOK, NULL, NULL, 0, false },
-    { "anyio._backends._asyncio", "run_sync_in_worker_thread", LOOK, NULL, NULL, 0, false }, /* anyio 3 */
-    { "queue", "Queue.put_nowait", SUBMIT, "item", NULL, 4, true },
-    { "queue", "Queue._get", GET, "self", "queue", 4, true },
-    { "asyncio.base_events", "BaseEventLoop.call_soon_threadsafe", REPORT, "args", NULL, 1, true },
-    { "queue", "Queue.task_done", REPORT, "self", NULL, 0, true },
-    { "anyio._backends._asyncio", "WorkerThread._report_result", TAKE, "future", NULL, 0, false },
+      0 },
+    { "trio._core._run", "Runner.reschedule", WAKE, "task", NULL, 0, 0 },
+    { "anyio._backends._asyncio", "AsyncIOBackend.run_sync_in_worker_thread", LOOK, NULL, NULL, 0, 0 },
+    { "anyio._backends._asyncio", "run_sync_in_worker_thread", LOOK, NULL, NULL, 0, 0 }, /* anyio 3 */
+    { "queue", "Queue.put_nowait", SUBMIT, "item", NULL, 4, SHARED | ITEM },
+    { "queue", "Queue._get", GET, "self", "queue", 4, SHARED },
+    { "asyncio.base_events", "BaseEventLoop.call_soon_threadsafe", REPORT, "args", NULL, 1, SHARED },
+    { "queue", "Queue.task_done", REPORT, "self", NULL, 0, SHARED },
+    { "anyio._backends._asyncio", "WorkerThread._report_result", TAKE, "future", NULL, 0, 0 },
 };
 
 _Static_assert(KRAIT_ARRAY_LEN(functions) < 1 << (64 - KRAIT_WORK_SHIFT), "they fit their bits");
 
-static __thread struct {
+struct work {
     uint64_t id;
+    uint32_t function; /* what it calls; 0: not known */
+    uint8_t pool;
+};
+
+static __thread struct {
+    struct work work;
     const void *future, *from; /* `from`: the local variable that led to it */
+    uint32_t starts;           /* the recording, whose ids these are */
 } begun;                       /* the work that this thread has begun last */
 
 uint64_t krait_work_of(const struct krait_interp *in, const char *module, const char *name)
@@ -120,7 +134,8 @@ uint64_t krait_work_of(const struct krait_interp *in, const char *module, const 
         return 0;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(functions); i++) {
         if (strcmp(functions[i].module, module) == 0 && strcmp(functions[i].name, name) == 0)
-            return functions[i].shared && !in->hands_work ? 0 : (uint64_t)(i + 1) << KRAIT_WORK_SHIFT;
+            return (functions[i].flags & SHARED) && !in->hands_work ? 0
+                                                                    : (uint64_t)(i + 1) << KRAIT_WORK_SHIFT;
     }
     return 0;
 }
@@ -135,7 +150,7 @@ static void look(struct krait_interp *in)
     for (size_t i = 0; is_first && i < KRAIT_ARRAY_LEN(functions); i++) {
         char class[64];
         const char *dot = strchr(functions[i].name, '.');
-        if (!functions[i].shared || !dot)
+        if (!(functions[i].flags & SHARED) || !dot)
             continue;
         snprintf(class, sizeof(class), "%.*s", (int)(dot - functions[i].name), functions[i].name);
         PyObject *module = krait_module(functions[i].module);
@@ -146,153 +161,266 @@ static void look(struct krait_interp *in)
     }
 }
 
-/* ---- the work's id at each stage; 0: it was submitted before the recording began, or by another way ---- */
+/* ---- the work at each stage; id 0: it was submitted before the recording began, or by another way ---- */
 
-static uint64_t known(const struct krait_interp *in, const void *future)
+enum { POOL_SHIFT = 32 }; /* above the function, in krait_interp.work_calls */
+
+static struct work known(const struct krait_interp *in, const void *future)
 {
     const uint64_t *id = krait_map_get(&in->works, (uintptr_t)future);
-    return id ? *id : 0;
+    const uint64_t *call = id && *id ? krait_map_get(&in->work_calls, (uintptr_t)future) : NULL;
+    return (struct work){ .id = id ? *id : 0,
+                          .function = call ? (uint32_t)*call : 0,
+                          .pool = call ? (uint8_t)(*call >> POOL_SHIFT) : KRAIT_work_pool_threads };
+}
+
+void krait_work_forget_functions(struct krait_interp *in)
+{
+    krait_map_done(&in->work_calls);
+    begun.work.function = 0;
+}
+
+void krait_work_forget(struct krait_interp *in)
+{
+    krait_map_done(&in->works);
+    krait_map_done(&in->work_calls);
 }
 
 /* Addresses of futures come again. */
-static uint64_t know(struct krait_interp *in, const void *future, uint64_t id)
+static struct work know(struct krait_interp *in, const void *future, struct work work)
 {
     enum { MOST = 1 << 20 };
+    uint64_t call = (uint64_t)work.pool << POOL_SHIFT | work.function;
     if (in->works.len >= MOST)
-        krait_map_done(&in->works);
-    return krait_map_put(&in->works, (uintptr_t)future, id) ? 0 : id;
+        krait_work_forget(in);
+    return krait_map_put(&in->works, (uintptr_t)future, work.id) ||
+                   krait_map_put(&in->work_calls, (uintptr_t)future, call)
+               ? (struct work){ 0 }
+               : work;
 }
 
-static uint64_t id_submitted(struct krait_interp *in, const void *future, const void *from)
+/* What a stage looks at: `function` is known where the work is submitted. */
+struct seen {
+    const void *future, *from;
+    uint32_t function;
+};
+
+static struct work know_submitted(struct krait_interp *in, const struct seen *seen, uint64_t id,
+                                  enum krait_event_enum_value pool)
 {
-    uint64_t id = know(in, future, in->work_count + 1);
-    in->work_count += id != 0;
-    return id;
+    struct work work = { id ? id : in->work_count + 1, seen->function, (uint8_t)pool };
+    work = know(in, seen->future, work);
+    in->work_count += !id && work.id;
+    return work;
 }
 
-static uint64_t id_passed(struct krait_interp *in, const void *future, const void *from)
+static struct work work_submitted(struct krait_interp *in, const struct seen *seen)
 {
-    uint64_t id = krait_work_id_submitted();
-    return id ? know(in, future, id) : id_submitted(in, future, from);
+    return know_submitted(in, seen, 0, KRAIT_work_pool_threads);
 }
 
-static uint64_t id_applied(struct krait_interp *in, const void *result, const void *from)
+static struct work work_passed(struct krait_interp *in, const struct seen *seen)
 {
-    return krait_work_sees_pools(in) ? 0 : id_submitted(in, result, from);
+    return know_submitted(in, seen, krait_work_id_submitted(), KRAIT_work_pool_processes);
 }
 
-static uint64_t id_made(struct krait_interp *in, const void *result, const void *from)
+static struct work work_applied(struct krait_interp *in, const struct seen *seen)
 {
-    uint64_t id = krait_work_id_of_result((PyObject *)from);
-    return id ? know(in, result, id) : id_submitted(in, result, from);
+    return krait_work_sees_pools(in) ? (struct work){ 0 } : work_submitted(in, seen);
 }
 
-static uint64_t id_started(struct krait_interp *in, const void *future, const void *from)
+static struct work work_made(struct krait_interp *in, const struct seen *seen)
 {
-    begun.id = known(in, future);
-    begun.future = future;
-    begun.from = from;
-    return begun.id;
+    uint64_t id = krait_work_id_of_result((PyObject *)seen->from);
+    return know_submitted(in, seen, id,
+                          id & KRAIT_WORK_SHARED ? KRAIT_work_pool_processes : KRAIT_work_pool_threads);
 }
 
-static uint64_t id_got(struct krait_interp *in, const void *future, const void *from)
+static struct work work_started(struct krait_interp *in, const struct seen *seen)
 {
-    return known(in, future) ? id_started(in, future, from) : 0;
+    begun.work = known(in, seen->future);
+    begun.future = seen->future;
+    begun.from = seen->from;
+    begun.starts = in->starts;
+    return begun.work;
 }
 
-static uint64_t id_known(struct krait_interp *in, const void *future, const void *from)
+static struct work work_got(struct krait_interp *in, const struct seen *seen)
 {
-    return known(in, future);
+    return known(in, seen->future).id ? work_started(in, seen) : (struct work){ 0 };
 }
 
-static uint64_t id_returned(struct krait_interp *in, const void *value, const void *from)
+static struct work work_known(struct krait_interp *in, const struct seen *seen)
 {
-    uint64_t id = know(in, value, begun.id);
-    begun.id = 0;
-    return id;
+    return known(in, seen->future);
+}
+
+static struct work work_returned(struct krait_interp *in, const struct seen *seen)
+{
+    struct work work = begun.starts == in->starts ? begun.work : (struct work){ 0 };
+    begun.work.id = 0;
+    return know(in, seen->future, work);
 }
 
 /* Nothing if the program has taken the result already, so that no work is done after that. */
-static uint64_t id_reported(struct krait_interp *in, const void *future_or_queue, const void *from)
+static struct work work_reported(struct krait_interp *in, const struct seen *seen)
 {
-    if (!begun.id || (future_or_queue != begun.future && future_or_queue != begun.from))
-        return 0;
-    uint64_t id = known(in, begun.future) == begun.id ? begun.id : 0;
-    begun.id = 0;
-    return id;
+    if (!begun.work.id || (seen->future != begun.future && seen->future != begun.from))
+        return (struct work){ 0 };
+    struct work work = known(in, begun.future);
+    bool is_it = work.id == begun.work.id;
+    begun.work.id = 0;
+    return is_it ? work : (struct work){ 0 };
 }
 
-static uint64_t id_taken(struct krait_interp *in, const void *future, const void *from)
+static struct work work_taken(struct krait_interp *in, const struct seen *seen)
 {
-    uint64_t id = known(in, future);
-    if (id)
-        know(in, future, 0);
-    return id;
+    struct work work = known(in, seen->future);
+    if (work.id)
+        know(in, seen->future, (struct work){ 0 });
+    return work;
 }
 
 /* `result` runs its _set(), which counts down first. */
-static uint64_t id_last_chunk(struct krait_interp *in, const void *result, const void *from)
+static struct work work_of_last_chunk(struct krait_interp *in, const struct seen *seen)
 {
-    uint64_t id = known(in, result);
-    PyObject *left = id ? krait_args_plain_attr((PyObject *)from, "_number_left") : NULL;
+    struct work work = known(in, seen->future);
+    PyObject *left = work.id ? krait_args_plain_attr((PyObject *)seen->from, "_number_left") : NULL;
     bool is_last = left && PyLong_Check(left) && PyLong_AsLong(left) == 1;
     Py_XDECREF(left);
     PyErr_Clear();
-    return is_last ? id : 0;
+    return is_last ? work : (struct work){ 0 };
 }
 
 /* get() has waited. Other callers of ready() take nothing. */
-static uint64_t id_ready(struct krait_interp *in, const void *result, const void *from)
+static struct work work_ready(struct krait_interp *in, const struct seen *seen)
 {
-    uint64_t id = known(in, result);
-    PyObject *event = id ? krait_args_plain_attr((PyObject *)from, "_event") : NULL;
+    struct work work = known(in, seen->future);
+    PyObject *event = work.id ? krait_args_plain_attr((PyObject *)seen->from, "_event") : NULL;
     PyObject *flag = event ? krait_args_plain_attr(event, "_flag") : NULL;
     bool is_got = flag == Py_True && krait_work_is_called_by("multiprocessing.pool", "ApplyResult", "get");
     Py_XDECREF(flag);
     Py_XDECREF(event);
-    return is_got ? id : 0;
+    return is_got ? work : (struct work){ 0 };
 }
 
 static const struct {
     uint32_t event;
-    uint64_t (*id)(struct krait_interp *in, const void *future, const void *from);
+    struct work (*work)(struct krait_interp *in, const struct seen *seen);
 } stages[] = {
-    [SUBMIT] = { KRAIT_EVENT_work_submit, id_submitted }, [START] = { KRAIT_EVENT_work_start, id_started },
-    [DONE] = { KRAIT_EVENT_work_done, id_known },         [RESULT] = { KRAIT_EVENT_work_result, id_known },
-    [RETURN] = { KRAIT_EVENT_work_done, id_returned },    [REPORT] = { KRAIT_EVENT_work_done, id_reported },
-    [TAKE] = { KRAIT_EVENT_work_result, id_taken },       [GET] = { KRAIT_EVENT_work_start, id_got },
-    [APPLY] = { KRAIT_EVENT_work_submit, id_applied },    [MADE] = { KRAIT_EVENT_work_submit, id_made },
-    [PASS] = { KRAIT_EVENT_work_submit, id_passed },      [CHUNK] = { KRAIT_EVENT_work_done, id_last_chunk },
-    [READY] = { KRAIT_EVENT_work_result, id_ready },
+    [SUBMIT] = { KRAIT_EVENT_work_submit, work_submitted },
+    [START] = { KRAIT_EVENT_work_start, work_started },
+    [DONE] = { KRAIT_EVENT_work_done, work_known },
+    [RESULT] = { KRAIT_EVENT_work_result, work_known },
+    [RETURN] = { KRAIT_EVENT_work_done, work_returned },
+    [REPORT] = { KRAIT_EVENT_work_done, work_reported },
+    [TAKE] = { KRAIT_EVENT_work_result, work_taken },
+    [GET] = { KRAIT_EVENT_work_start, work_got },
+    [APPLY] = { KRAIT_EVENT_work_submit, work_applied },
+    [MADE] = { KRAIT_EVENT_work_submit, work_made },
+    [PASS] = { KRAIT_EVENT_work_submit, work_passed },
+    [CHUNK] = { KRAIT_EVENT_work_done, work_of_last_chunk },
+    [READY] = { KRAIT_EVENT_work_result, work_ready },
 };
 
-static void put_work(struct krait_note *note, enum stage stage, const PyObject *future, const PyObject *from)
+static void put_work(struct krait_note *note, enum stage stage, const struct seen *seen)
 {
-    uint8_t payload[KRAIT_PAYLOAD_MAX];
-    const struct krait_payload_work_submit event = { .id = stages[stage].id(note->in, future, from) };
-    if (event.id) /* they all have the id alone */
-        krait_note_put(note, stages[stage].event, payload, krait_put_work_submit(payload, &event));
+    struct work work = stages[stage].work(note->in, seen);
+    if (work.id)
+        krait_work_put(note, stages[stage].event,
+                       &(struct krait_payload_work_submit){ work.id, work.function, work.pool });
+}
+
+/* ---- what is called ---- */
+
+/* What is given to the function that has made the innermost object, which is of a pool's. Not what belongs to the program: its
+ * frame would keep its dictionary of locals, or have a new one. 0: not known. */
+static uint32_t function_of_caller(struct krait_interp *in)
+{
+    static const struct {
+        const char *module, *name;
+    } callers[] = { { "multiprocessing.pool", "apply_async" },
+                    { "multiprocessing.pool", "_map_async" },
+                    { "multiprocessing.pool", "imap" },
+                    { "multiprocessing.pool", "imap_unordered" },
+                    { "gevent.threadpool", "spawn" } };
+    enum { MOST = 4 };
+    PyObject *frame = (PyObject *)PyEval_GetFrame(), *function = NULL;
+    Py_XINCREF(frame);
+    for (int n = 0; frame && n < MOST && !function; n++) {
+        for (size_t i = 0; i < KRAIT_ARRAY_LEN(callers) && !function; i++) {
+            if (krait_work_is_frame(frame, callers[i].module, callers[i].name))
+                function = krait_args_frame_local(frame, "func");
+        }
+        PyObject *back = krait_frame_back(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    uint32_t id = krait_callable_id(in, function, NULL);
+    Py_XDECREF(function);
+    PyErr_Clear();
+    return id;
+}
+
+static PyObject *local(PyObject *locals, const char *name)
+{
+    PyObject *value = PyMapping_GetItemString(locals, name);
+    PyErr_Clear();
+    return value;
+}
+
+/* Of (function, arguments, keywords), or of such a tuple with more items, from the i-th on. */
+static uint32_t function_of_tuple(struct krait_interp *in, PyObject *tuple, Py_ssize_t i)
+{
+    bool is_one = tuple && PyTuple_Check(tuple) && PyTuple_Size(tuple) > i + 1;
+    return is_one ? krait_callable_id(in, PyTuple_GetItem(tuple, i), PyTuple_GetItem(tuple, i + 1)) : 0;
+}
+
+/* From Python 3.14 on threads' executors have them in a tuple. */
+static uint32_t function_of_locals(struct krait_interp *in, PyObject *locals)
+{
+    PyObject *function = local(locals, "fn");
+    bool wraps = function && Py_TYPE(function) != krait_compat.function_type; /* only then they may matter */
+    PyObject *args = wraps ? local(locals, "args") : NULL;
+    PyObject *task = function ? NULL : local(locals, "task");
+    uint32_t id = function ? krait_callable_id(in, function, args) : function_of_tuple(in, task, 0);
+    Py_XDECREF(task);
+    Py_XDECREF(args);
+    Py_XDECREF(function);
+    return id;
+}
+
+static uint32_t function_of(struct krait_interp *in, size_t i, PyObject *locals, PyObject *from)
+{
+    uint8_t flags = functions[i].flags;
+    bool is_told_later = functions[i].stage == APPLY && krait_work_sees_pools(in);
+    return flags & LOCALS                     ? function_of_locals(in, locals)
+           : flags & ITEM                     ? function_of_tuple(in, from, 1)
+           : flags & CALLER && !is_told_later ? function_of_caller(in)
+                                              : 0;
 }
 
 void krait_work_submitted(struct krait_interp *in, PyObject *result, bool is_items)
 {
     struct krait_note note;
     if (krait_note_begin(&note, in, krait_moment_now()) && (!is_items || krait_work_id_of_result(result)))
-        put_work(&note, MADE, result, result);
+        put_work(&note, MADE, &(struct seen){ result, result, function_of_caller(in) });
     krait_note_end(&note);
 }
 
 /* `i` is its number in the function that tells. */
 static void put_part(struct krait_note *note, enum stage stage, const PyObject *result, PyObject *locals)
 {
-    uint8_t payload[KRAIT_PAYLOAD_MAX];
-    PyObject *i = PyMapping_GetItemString(locals, "i");
+    PyObject *i = local(locals, "i");
     long part = i && PyLong_CheckExact(i) ? PyLong_AsLong(i) : -1;
     Py_XDECREF(i);
     PyErr_Clear();
-    const struct krait_payload_work_done event = { .id = krait_work_part_id(known(note->in, result), part) };
-    if (event.id && (part || stage == ITEM))
-        krait_note_put(note, KRAIT_EVENT_work_done, payload, krait_put_work_done(payload, &event));
+    const struct work work = known(note->in, result);
+    uint64_t id = krait_work_part_id(work.id, part);
+    if (id && (part || stage == ITEM_SET))
+        krait_work_put(note, KRAIT_EVENT_work_done,
+                       &(struct krait_payload_work_submit){ id, work.function, work.pool });
 }
 
 static void put_wake(struct krait_note *note, const PyObject *task)
@@ -335,7 +463,7 @@ static PyObject *future_of(size_t i, PyObject *from)
     PyObject *obj = functions[i].attr ? krait_args_plain_attr(from, functions[i].attr) : from;
     if (obj == from)
         Py_INCREF(obj);
-    if (obj && functions[i].shared && functions[i].attr)
+    if (obj && (functions[i].flags & SHARED) && functions[i].attr)
         obj = first_of_deque(obj);
     return functions[i].nth ? nth_of(obj, functions[i].nth) : obj;
 }
@@ -343,7 +471,7 @@ static PyObject *future_of(size_t i, PyObject *from)
 /* Whether it is a function that others call too, and one of them has called it. */
 static bool is_of_others(const struct krait_interp *in, size_t i)
 {
-    if (!functions[i].shared || functions[i].stage != SUBMIT)
+    if (!(functions[i].flags & SHARED) || functions[i].stage != SUBMIT)
         return false;
     PyObject *frame = (PyObject *)PyEval_GetFrame(), *caller = frame ? krait_frame_back(frame) : NULL;
     PyObject *code = caller ? krait_frame_code(caller) : NULL;
@@ -366,17 +494,17 @@ void krait_work_write(struct krait_note *note, uint64_t which, PyObject *locals)
         krait_work_see_pools(note->in);
         return;
     }
-    PyObject *from = PyMapping_GetItemString(locals, functions[i].local);
-    PyErr_Clear();
+    PyObject *from = local(locals, functions[i].local);
     PyObject *future = from && !is_of_others(note->in, i) ? future_of(i, from) : NULL;
-    if (future && (functions[i].stage == CHUNK || functions[i].stage == ITEM))
+    if (future && (functions[i].stage == CHUNK || functions[i].stage == ITEM_SET))
         put_part(note, functions[i].stage, future, locals);
     if (future && functions[i].stage == WAKE)
         put_wake(note, future);
     else if (future && functions[i].stage == SERVE)
         krait_work_serve(future);
-    else if (future && functions[i].stage != ITEM)
-        put_work(note, functions[i].stage, future, from);
+    else if (future && functions[i].stage != ITEM_SET)
+        put_work(note, functions[i].stage,
+                 &(struct seen){ future, from, function_of(note->in, i, locals, from) });
     Py_XDECREF(future);
     Py_XDECREF(from);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/work_processes.h"
 
-#include "event/payload.h"
 #include "event/works.h"
 #include "python/args.h"
+#include "python/callables.h"
 #include "python/modules.h"
 #include "python/notes.h"
 #include "python/patch.h"
@@ -32,6 +32,21 @@ bool krait_work_is_called_by(const char *module, const char *class, const char *
     PyObject *frame = (PyObject *)PyEval_GetFrame(), *caller = frame ? krait_frame_back(frame) : NULL;
     bool is_it = runs(caller, module, class, name);
     Py_XDECREF(caller);
+    return is_it;
+}
+
+bool krait_work_is_frame(PyObject *frame, const char *module, const char *name)
+{
+    PyObject *code = krait_frame_code(frame);
+    PyObject *its = code ? PyObject_GetAttrString(code, "co_name") : NULL;
+    bool is_it = its && PyUnicode_CompareWithASCIIString(its, name) == 0;
+    PyObject *globals = is_it ? PyObject_GetAttrString(frame, "f_globals") : NULL;
+    PyObject *of = globals ? krait_module(module) : NULL;
+    is_it = of && PyModule_GetDict(of) == globals;
+    Py_XDECREF(globals);
+    Py_XDECREF(its);
+    Py_XDECREF(code);
+    PyErr_Clear();
     return is_it;
 }
 
@@ -155,12 +170,36 @@ static uint64_t numbered_id(PyObject *task)
     return krait_work_part_id(krait_work_numbered_id(part.job), part.number);
 }
 
-static void put_stage(struct krait_note *note, uint32_t event, uint64_t id)
+void krait_work_put(struct krait_note *note, uint32_t event, const struct krait_payload_work_submit *work)
 {
-    uint8_t payload[KRAIT_BYTES_work_start];
-    const struct krait_payload_work_start fields = { .id = id }; /* they all have the id alone */
+    uint8_t payload[KRAIT_BYTES_work_submit];
+    krait_note_put(note, event, payload, krait_put_work_submit(payload, work));
+}
+
+/* `id`: 0: it is not of a pool's. */
+static void put_task(struct krait_note *note, uint32_t event, uint64_t id, PyObject *task)
+{
     if (id)
-        krait_note_put(note, event, payload, krait_put_work_start(payload, &fields));
+        krait_work_put(
+            note, event,
+            &(struct krait_payload_work_submit){
+                .id = id,
+                .function = krait_callable_id(note->in, PyTuple_GetItem(task, 2), PyTuple_GetItem(task, 3)),
+                .pool = id & KRAIT_WORK_SHARED ? KRAIT_work_pool_processes : KRAIT_work_pool_threads });
+}
+
+static void put_call(struct krait_note *note, uint64_t id, PyObject *item)
+{
+    PyObject *function = id ? krait_args_plain_attr(item, "fn") : NULL;
+    PyObject *args = function ? krait_args_plain_attr(item, "args") : NULL;
+    if (id)
+        krait_work_put(
+            note, KRAIT_EVENT_work_start,
+            &(struct krait_payload_work_submit){ .id = id,
+                                                 .function = krait_callable_id(note->in, function, args),
+                                                 .pool = KRAIT_work_pool_processes });
+    Py_XDECREF(args);
+    Py_XDECREF(function);
 }
 
 /* `task` is about to be sent, if the pool does it, to a worker: by this connection, or (NULL) to a thread. */
@@ -172,8 +211,8 @@ static void see_sent(PyObject *task, PyObject *connection)
         return;
     if (krait_note_begin(&note, in, krait_moment_now()) && part_of(task).number > 0 &&
         runs((PyObject *)PyEval_GetFrame(), POOL, "Pool", "_handle_tasks"))
-        put_stage(&note, KRAIT_EVENT_work_submit,
-                  connection ? shared_id(pipe_behind(connection), task) : numbered_id(task));
+        put_task(&note, KRAIT_EVENT_work_submit,
+                 connection ? shared_id(pipe_behind(connection), task) : numbered_id(task), task);
     krait_note_end(&note);
 }
 
@@ -258,11 +297,15 @@ static bool is_call(const PyObject *obj)
     return (PyObject *)Py_TYPE(obj) == krait_module_item(krait_module(EXECUTOR), "_CallItem");
 }
 
-static void put_start(struct krait_interp *in, PyObject *obj, uint64_t (*id)(PyObject *obj))
+/* `id` finds it of a task; NULL: it is a call. */
+static void put_start(struct krait_interp *in, PyObject *obj, uint64_t (*id)(PyObject *task))
 {
     struct krait_note note;
-    if (krait_note_begin(&note, in, krait_moment_now()))
-        put_stage(&note, KRAIT_EVENT_work_start, id(obj));
+    bool records = krait_note_begin(&note, in, krait_moment_now());
+    if (records && id)
+        put_task(&note, KRAIT_EVENT_work_start, id(obj), obj);
+    else if (records)
+        put_call(&note, id_of_call(obj), obj);
     krait_note_end(&note);
 }
 
@@ -272,7 +315,7 @@ static PyObject *on_loads(PyObject *module, PyObject *const *args, Py_ssize_t na
     struct krait_interp *in = served.pipe && result ? krait_agent_interp() : NULL;
     if (in && krait_agent_records(in) && krait_agent.tasks && !krait_note_is_open() &&
         served.server == getpid() && (is_task(result) || is_call(result)))
-        put_start(in, result, is_task(result) ? id_of_task : id_of_call);
+        put_start(in, result, is_task(result) ? id_of_task : NULL);
     return result;
 }
 

@@ -22,8 +22,10 @@
 #ifndef KRAIT_PYTHON_WORK_PROCESSES_H
 #define KRAIT_PYTHON_WORK_PROCESSES_H
 
+#include "event/payload.h"
 #include "python/agent.h"
 #include "python/compat/running.h"
+#include "python/notes.h"
 
 /* All: GIL held. */
 
@@ -44,6 +46,11 @@ void krait_work_end(struct krait_interp *in);
 /* A pool has submitted work: work.c. `is_items`: of imap, which has no start without the id of krait_work_id_of_result. */
 void krait_work_submitted(struct krait_interp *in, PyObject *result, bool is_items);
 
+/* In a note: an event of work. They all have the same fields. */
+void krait_work_put(struct krait_note *note, uint32_t event, const struct krait_payload_work_submit *work);
+
+/* Whether a frame is of a function of that module with that co_name. */
+bool krait_work_is_frame(PyObject *frame, const char *module, const char *name);
 /* Whether that function has called the innermost one. */
 bool krait_work_is_called_by(const char *module, const char *class, const char *name);
 

@@ -92,6 +92,7 @@ static void find_functions(struct krait_compat *c)
     c->coroutine_type = find("PyCoro_Type");
     c->generator_type = find("PyGen_Type");
     c->async_yield_type = find("_PyAsyncGenWrappedValue_Type");
+    c->context_type = find("PyContext_Type");
     *(void **)&c->interp_get = find("PyInterpreterState_Get");
     if (!c->interp_get)
         *(void **)&c->interp_get = find("_PyInterpreterState_Get");
@@ -109,6 +110,10 @@ static void find_functions(struct krait_compat *c)
     *(void **)&c->vectorcall_call = find("PyVectorcall_Call");
     *(void **)&c->generic_dict = find("PyObject_GenericGetDict");
     *(void **)&c->method_new = find("PyMethod_New");
+    *(void **)&c->member = find("PyMember_GetOne");
+    *(void **)&c->function_code = find("PyFunction_GetCode");
+    *(void **)&c->function_globals = find("PyFunction_GetGlobals");
+    *(void **)&c->function_closure = find("PyFunction_GetClosure");
     *(void **)&c->set_vectorcall = find("PyFunction_SetVectorcall");
 }
 

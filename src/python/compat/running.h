@@ -99,6 +99,7 @@ enum {
     KRAIT_CFUNCTION_SELF = 24,   /* m_self */
     KRAIT_METHOD_DESCR_DEF = 40, /* PyMethodDescrObject.d_method */
     KRAIT_GETSET_DESCR_DEF = 40, /* PyGetSetDescrObject.d_getset */
+    KRAIT_MEMBER_DESCR_DEF = 40, /* PyMemberDescrObject.d_member */
     KRAIT_METHOD_FUNC = 16,      /* PyMethodObject.im_func */
     KRAIT_ML_NAME = 0,           /* PyMethodDef.ml_name */
     /* The same: Include/cpython/object.h. */
@@ -167,7 +168,7 @@ struct krait_compat {
     struct krait_version version; /* the one that runs */
     /* Types, by address. */
     PyTypeObject *code_type, *function_type, *method_type, *cfunction_type, *cmethod_type, *method_descr_type,
-        *wrapper_descr_type, *coroutine_type, *generator_type, *async_yield_type;
+        *wrapper_descr_type, *coroutine_type, *generator_type, *async_yield_type, *context_type;
     const void *new_def; /* the PyMethodDef that the __new__ of all types share: Objects/typeobject.c */
     /* Functions; NULL if the version does not have it. */
     PyInterpreterState *(*interp_get)(void);
@@ -185,6 +186,11 @@ struct krait_compat {
     PyObject *(*generic_dict)(PyObject *obj,
                               void *); /* the object's own, new reference; in the stable ABI from 3.10 */
     PyObject *(*method_new)(PyObject *function, PyObject *self);
+    PyObject *(*member)(const char *obj, const void *def); /* PyMember_GetOne */
+    /* Of a Python function, borrowed; its attributes of the same names tell audit hooks. */
+    PyObject *(*function_code)(PyObject *function);
+    PyObject *(*function_globals)(PyObject *function);
+    PyObject *(*function_closure)(PyObject *function);                  /* NULL: it has none */
     void (*set_vectorcall)(PyObject *function, krait_vectorcall *call); /* 3.12 */
 };
 

@@ -12,3 +12,15 @@ def by_id(recording):
     for note in recording.notes(*STAGES):
         found[note["id"]].append((note["event"], note["tid"]))
     return found
+
+
+def names(recording, stage="work:submit"):
+    """What the pieces of work call, in the order of their stage, as krait prints it: with the module."""
+    found = []
+    for process in recording.processes:
+        for thread in process.threads:
+            for event in thread.chosen({stage}):
+                code = process.codes.get(event.fields["function"])
+                name = None if code is None else code.qualname if code.kind == "name" else f"{code.module}.{code.qualname}"
+                found.append((event.time, name, event.fields["pool"]))
+    return [(name, pool) for _, name, pool in sorted(found)]

@@ -89,7 +89,7 @@ def test_all_processes_of_a_container_are_watched_at_once(inside, krait, python,
     wait_for(lambda: all("python" in os.readlink(f"/proc/{p}/exe") for p in (pid, child)), "Python")
     words = [krait, "top", "--exact", "--json", "--once", "--by", "process", "--limit", "1000", str(pid), child]
     table = json.loads(subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout)
-    assert {f["process"] for f in table["functions"] if f["function"] == "inner" and f["calls"] > 100} == {pid, int(child)}
+    assert {f["process"] for f in table["functions"] if f["function"] == "inner" and f["calls"]} == {pid, int(child)}
     assert not table["not_recorded"]
     (tmp_path / "stop").touch()
     app.process.wait(timeout=30)

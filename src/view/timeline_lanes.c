@@ -123,6 +123,33 @@ static void drop_spare(struct krait_filling *f, uint32_t spare)
     }
 }
 
+static int note_entry(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    const struct krait_filling *f = ctx;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        if (track->kind != KRAIT_TRACK_INSTANTS ||
+            krait_marks_take(track, krait_track_text(f->trace, batch->name[i])))
+            return 1;
+    }
+    return 0;
+}
+
+/* Whether a thread's other tracks have spans, marks or values in the range: 1, 0 or a negative errno. */
+static int has_entries(struct krait_filling *f, uint32_t thread)
+{
+    const struct krait_thread *t = &f->trace->threads[thread];
+    KRAIT_AUTO_FREE uint32_t *tracks = malloc(t->track_count * sizeof(*tracks));
+    uint32_t n = 0;
+    if (!tracks)
+        return -ENOMEM;
+    for (uint32_t i = t->first_track; i < t->first_track + t->track_count; i++) {
+        uint8_t kind = f->trace->tracks[i].kind;
+        if (kind == KRAIT_TRACK_SLICES || kind == KRAIT_TRACK_INSTANTS || kind == KRAIT_TRACK_COUNTER)
+            tracks[n++] = i;
+    }
+    return n ? krait_tracks_walk(f->trace, tracks, n, f->timeline->range, note_entry, f, NULL, 0) : 0;
+}
+
 static int add_calls(struct krait_filling *f, uint32_t thread)
 {
     struct krait_timeline *timeline = f->timeline;
@@ -132,7 +159,10 @@ static int add_calls(struct krait_filling *f, uint32_t thread)
     if (track == KRAIT_NO_ID)
         return 0;
     int rc = krait_tile_make(&tile, f->trace, thread, &options, timeline->damage, sizeof(timeline->damage));
-    if (rc || !tile.deepest) {
+    bool has_calls = !rc && tile.deepest;
+    if (!rc && !has_calls)
+        rc = has_entries(f, thread);
+    if (!has_calls && rc != 1) {
         krait_tile_done(&tile);
         return rc;
     }

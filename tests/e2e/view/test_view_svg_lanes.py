@@ -79,6 +79,25 @@ def test_a_frequency_is_drawn_as_steps(view, tmp_path):  # noqa: F811
     assert steps[0][1] / steps[2][1] == pytest.approx(0.5, abs=0.02)
 
 
+def test_threads_that_only_say_something_are_drawn(view, synth):  # noqa: F811
+    trace = synth("""
+        process 5 python3
+        code 3 name - queue - 0
+        thread 5 A
+        10us counter 3 4
+        60us counter 3 2
+        thread 6 B
+        20us mark order 7
+        thread 7 C
+        1000us mark too late
+        exit 0 0
+        """)
+    root, said = view(trace, "--until", "900us")
+    found = lanes(root)
+    assert list(found) == ["A 5", "B 6"] and "queue" in found["A 5"]
+    assert "warning" not in said and "2 threads" in said
+
+
 def test_a_counter_is_a_line_above_light_ground(view, synth):  # noqa: F811
     """The line spans what each column has of values, and is thin where there is one; the ground goes to 0."""
     dense = "".join(f"{400_000 + 100 * i} counter 3 {8 * (i % 2)}\n" for i in range(2000))

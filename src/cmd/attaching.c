@@ -41,13 +41,13 @@ static int refuse(const struct krait_json *status, pid_t pid, struct krait_err *
 static int check_free(pid_t pid, struct krait_err *err)
 {
     char operand[16];
-    uint64_t inode;
+    struct krait_ctl_place place;
     struct krait_err ignored;
     KRAIT_AUTO_BUF answer = { 0 };
     KRAIT_CLEANUP(krait_arena_done) struct krait_arena arena = { 0 };
     struct krait_json *status;
     snprintf(operand, sizeof(operand), "%d", pid);
-    if (krait_ctl_find(operand, &inode, &ignored) || krait_ctl_ask(inode, "status", &answer, &ignored) ||
+    if (krait_ctl_find(operand, &place, &ignored) || krait_ctl_ask(&place, "status", &answer, &ignored) ||
         krait_json_read(&status, &arena, answer.data, answer.len, 0, &ignored) || !is_in(status, pid))
         return 0;
     return refuse(status, pid, err);

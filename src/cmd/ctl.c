@@ -116,12 +116,12 @@ static int put_request(const struct options *options, const char *verb, int argc
 static int run_ctl(void *values, int argc, char **argv)
 {
     struct krait_err err = { 0 };
-    uint64_t inode;
+    struct krait_ctl_place place;
     KRAIT_AUTO_BUF answer = { 0 }, request = { 0 };
     const char *verb = argc > 1 ? argv[1] : "status";
     if (check_words(argc, argv, &err) || put_request(values, verb, argc, argv, &request, &err))
         return krait_cmd_usage(&krait_cmd_ctl, &err);
-    if (krait_ctl_find(argv[0], &inode, &err) || krait_ctl_ask(inode, request.data, &answer, &err) ||
+    if (krait_ctl_find(argv[0], &place, &err) || krait_ctl_ask(&place, request.data, &answer, &err) ||
         show(values, verb, &answer, &err))
         return krait_cmd_fail(&krait_cmd_ctl, &err);
     return 0;

@@ -107,10 +107,10 @@ static bool is_not_ours(const struct krait_missed *missed, pid_t pid)
 static bool has_joined(pid_t pid)
 {
     char text[16];
-    uint64_t inode;
+    struct krait_ctl_place place;
     struct krait_err ignored = { 0 };
     snprintf(text, sizeof(text), "%d", pid);
-    return krait_ctl_find(text, &inode, &ignored) == 0;
+    return krait_ctl_find(text, &place, &ignored) == 0;
 }
 
 /* Whether it has said itself why not; where there was no room for all that said so, it may have. */

@@ -106,10 +106,10 @@ static void forget_others(struct krait_record_pid *record)
 static bool is_about_to_join(const struct krait_record_pid *record, pid_t pid)
 {
     char text[16];
-    uint64_t inode = 0;
+    struct krait_ctl_place place = { 0 };
     struct krait_err ignored = { 0 };
     snprintf(text, sizeof(text), "%d", pid);
-    return krait_ctl_find(text, &inode, &ignored) == 0 && inode == record->inode;
+    return krait_ctl_find(text, &place, &ignored) == 0 && place.inode == record->inode;
 }
 
 /* One that runs no Python may be about to; one that has just begun may have no interpreter yet. One that has ended is

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 #include "record/collector_inside.h"
+#include "record/socket_file.h"
 #include "record/switch.h"
 
 #include <fcntl.h>
@@ -149,7 +150,7 @@ static bool answer(struct krait_collector *c, struct krait_ctl_client *client)
 
 void krait_ctl_init(struct krait_ctl *ctl)
 {
-    *ctl = (struct krait_ctl){ .fd = -1 };
+    *ctl = (struct krait_ctl){ .fd = -1, .file_fd = -1 };
     for (size_t i = 0; i < KRAIT_CTL_CLIENTS; i++)
         ctl->clients[i].fd = -1;
 }
@@ -182,17 +183,17 @@ static struct krait_ctl_client *free_client(struct krait_ctl *ctl)
 
 /* accept4 makes a socket before it looks whether anybody waits: that was a seventh of what krait top took at ten frames a
  * second while nothing happened. */
-static bool somebody_waits(const struct krait_ctl *ctl)
+static bool somebody_waits(int listening)
 {
-    struct pollfd fd = { .fd = ctl->fd, .events = POLLIN };
-    return ctl->fd >= 0 && poll(&fd, 1, 0) > 0;
+    struct pollfd fd = { .fd = listening, .events = POLLIN };
+    return listening >= 0 && poll(&fd, 1, 0) > 0;
 }
 
-static void let_in(struct krait_ctl *ctl)
+static void let_in_at(struct krait_ctl *ctl, int listening)
 {
     struct krait_ctl_client *client;
-    while (somebody_waits(ctl) && (client = free_client(ctl))) {
-        int fd = accept4(ctl->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    while (somebody_waits(listening) && (client = free_client(ctl))) {
+        int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             return;
         client->fd = fd;
@@ -258,7 +259,8 @@ void krait_ctl_round(struct krait_collector *c)
 {
     krait_ctl_note_switch(c);
     excuse(&c->ctl);
-    let_in(&c->ctl);
+    let_in_at(&c->ctl, c->ctl.fd);
+    let_in_at(&c->ctl, c->ctl.file_fd);
     for (size_t i = 0; i < KRAIT_CTL_CLIENTS; i++) {
         struct krait_ctl_client *client = &c->ctl.clients[i];
         bool late = client->fd >= 0 && krait_clock_ns(CLOCK_MONOTONIC) - client->begin_ns > PATIENCE_NS;
@@ -306,15 +308,41 @@ void krait_ctl_open(struct krait_ctl *ctl, const char *dir, int memfd)
     ctl->file = dir ? write_file(dir, st.st_ino) : NULL;
 }
 
+void krait_ctl_open_file(struct krait_ctl *ctl, const char *dir)
+{
+    char *file = NULL;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return;
+    if (asprintf(&file, "%s/" KRAIT_CTL_SOCKET, dir) < 0)
+        file = NULL;
+    if (!file || krait_socket_file_bind(fd, file)) {
+        free(file);
+        close(fd);
+        return;
+    }
+    ctl->file_fd = fd;
+    ctl->socket_file = file;
+    listen(fd, 2 * KRAIT_CTL_CLIENTS); /* if that fails, nobody can connect */
+}
+
+static void remove_file(char **file)
+{
+    if (*file)
+        unlink(*file);
+    free(*file);
+    *file = NULL;
+}
+
 void krait_ctl_close(struct krait_ctl *ctl)
 {
     for (size_t i = 0; i < KRAIT_CTL_CLIENTS; i++)
         drop(&ctl->clients[i]);
     if (ctl->fd >= 0)
         close(ctl->fd);
-    if (ctl->file)
-        unlink(ctl->file);
-    free(ctl->file);
-    ctl->file = NULL;
-    ctl->fd = -1;
+    if (ctl->file_fd >= 0)
+        close(ctl->file_fd);
+    remove_file(&ctl->file);
+    remove_file(&ctl->socket_file);
+    ctl->fd = ctl->file_fd = -1;
 }

@@ -7,8 +7,9 @@
  *
  * The socket's name is abstract (unix(7)): krait-ctl-INODE, of the recording's memfd. Whoever may read /proc/PID/maps of
  * the collector or of a recorded process finds the inode there, so the PID of any of them leads to the socket. The
- * recording's folder has the name in the file .control. The kernel tells each side who the other is (SO_PEERCRED): the
- * collector answers its own user and root, and `krait ctl` believes no other.
+ * recording's folder has the name in the file .control, and a second socket that is a file, .ctl, for a krait ctl in another
+ * network namespace. The kernel tells each side who the other is (SO_PEERCRED): the collector answers its own user and root,
+ * and `krait ctl` believes no other.
  *
  * The collector never waits for a client: it reads and writes what is possible, once in each of its rounds.
  */
@@ -21,7 +22,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define KRAIT_CTL_FILE ".control" /* in the recording's folder */
+#define KRAIT_CTL_FILE   ".control" /* in the recording's folder */
+#define KRAIT_CTL_SOCKET ".ctl"     /* there too */
 
 enum {
     KRAIT_CTL_CLIENTS = 8,
@@ -33,12 +35,19 @@ socklen_t krait_ctl_address(struct sockaddr_un *address, uint64_t inode);
 
 /* ---- the asking side: ctl_ask.c ---- */
 
+/* Where a recording is asked. */
+struct krait_ctl_place {
+    uint64_t inode;     /* of its memfd */
+    const char *folder; /* its folder, or NULL */
+};
+
 /* The recording that the operand of `krait ctl` names: a PID of the collector or of a recorded process, or a recording's
- * folder. err says why there is none: -ESRCH, -ENOENT, -EACCES. */
-int krait_ctl_find(const char *operand, uint64_t *inode, struct krait_err *err);
+ * folder. The place borrows the operand. err says why there is none: -ESRCH, -ENOENT, -EACCES. */
+int krait_ctl_find(const char *operand, struct krait_ctl_place *place, struct krait_err *err);
 /* Sends the request, and appends what comes back to `answer`. err says why nothing came: -ECONNREFUSED where nobody
  * collects any more, -EACCES where the collector is another user's. */
-int krait_ctl_ask(uint64_t inode, const char *request, struct krait_buf *answer, struct krait_err *err);
+int krait_ctl_ask(const struct krait_ctl_place *place, const char *request, struct krait_buf *answer,
+                  struct krait_err *err);
 
 /* ---- the collector's side: ctl.c ---- */
 
@@ -57,6 +66,8 @@ struct krait_ctl_client {
 struct krait_ctl {
     int fd; /* -1: there is none; then nobody can ask */
     char *file;
+    int file_fd; /* of the socket that is a file; -1: there is none */
+    char *socket_file;
     uint64_t round_ns; /* when clients were last looked at */
     struct krait_ctl_client clients[KRAIT_CTL_CLIENTS];
 };
@@ -65,6 +76,8 @@ struct krait_ctl {
 void krait_ctl_init(struct krait_ctl *ctl);
 /* A recording that cannot be asked is a recording all the same: failures are not told. */
 void krait_ctl_open(struct krait_ctl *ctl, const char *dir, int memfd);
+/* Opens the socket that is a file, in the recording's folder. */
+void krait_ctl_open_file(struct krait_ctl *ctl, const char *dir);
 void krait_ctl_close(struct krait_ctl *ctl);
 
 #endif

@@ -2,7 +2,9 @@
 #include "record/ctl.h"
 
 #include "base/base.h"
+#include "record/socket_file.h"
 
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -79,31 +81,45 @@ static int find_by_folder(const char *dir, uint64_t *inode, struct krait_err *er
     return krait_err_set(err, -ENOENT, "%s is not being recorded: no krait record writes there now", dir);
 }
 
-int krait_ctl_find(const char *operand, uint64_t *inode, struct krait_err *err)
+int krait_ctl_find(const char *operand, struct krait_ctl_place *place, struct krait_err *err)
 {
     bool is_number = *operand && !operand[strspn(operand, "0123456789")];
-    return is_number ? find_by_pid(operand, inode, err) : find_by_folder(operand, inode, err);
+    place->folder = is_number ? NULL : operand;
+    return is_number ? find_by_pid(operand, &place->inode, err) : find_by_folder(operand, &place->inode, err);
 }
 
 /* ---- asking ---- */
 
-static int connect_to(uint64_t inode, struct krait_err *err)
+/* By its name, or in another network namespace by the file in the recording's folder. */
+static int connect_either(int fd, const struct krait_ctl_place *place)
 {
     struct sockaddr_un address;
+    char file[PATH_MAX];
+    socklen_t size = krait_ctl_address(&address, place->inode);
+    if (connect(fd, (struct sockaddr *)&address, size) == 0)
+        return 0;
+    if (!place->folder ||
+        snprintf(file, sizeof(file), "%s/" KRAIT_CTL_SOCKET, place->folder) >= (int)sizeof(file))
+        return -ECONNREFUSED;
+    return krait_socket_file_connect(fd, file);
+}
+
+static int connect_to(const struct krait_ctl_place *place, struct krait_err *err)
+{
     struct timeval patience = { .tv_sec = PATIENCE_S };
     struct ucred who;
-    socklen_t size = krait_ctl_address(&address, inode), n = sizeof(who);
+    socklen_t n = sizeof(who);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return krait_err_errno(err, "no socket");
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     int rc = 0;
-    if (connect(fd, (struct sockaddr *)&address, size) < 0)
+    if (connect_either(fd, place))
         rc = krait_err_set(
             err, -ECONNREFUSED,
             "nobody collects this recording any more: its krait record has ended or was killed, or is in "
-            "another network namespace");
+            "another network namespace, where krait ctl takes the folder of the recording");
     else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) < 0 ||
              (who.uid != geteuid() && who.uid && geteuid()))
         rc = krait_err_set(err, -EACCES,
@@ -127,10 +143,11 @@ static int send_all(int fd, const char *text, struct krait_err *err)
     return 0;
 }
 
-int krait_ctl_ask(uint64_t inode, const char *request, struct krait_buf *answer, struct krait_err *err)
+int krait_ctl_ask(const struct krait_ctl_place *place, const char *request, struct krait_buf *answer,
+                  struct krait_err *err)
 {
     enum { PART = 64 * 1024 };
-    KRAIT_AUTO_CLOSE int fd = connect_to(inode, err);
+    KRAIT_AUTO_CLOSE int fd = connect_to(place, err);
     int rc = fd < 0 ? fd : send_all(fd, request, err);
     while (!rc) {
         char *room = krait_buf_room(answer, PART);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/join.h"
+#include "record/socket_file.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -58,22 +59,10 @@ void krait_join_socket_open(struct krait_join_socket *join)
 
 #define OWN_FOLDER "/tmp/krait-join-"
 
-/* Whether there is a socket's file now. Its mode is that of the unbound socket, as linux/net/unix/af_unix.c does it. */
-static bool bind_file(int fd, const char *file)
-{
-    struct sockaddr_un address;
-    int folder;
-    bool bound = krait_join_file_address(&address, file, &folder) == 0 && fchmod(fd, 0600) == 0 &&
-                 bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
-    if (folder >= 0)
-        close(folder);
-    return bound;
-}
-
 /* Takes `file`, which malloc made, if the socket can be there. */
 static bool take_file(struct krait_join_socket *join, int fd, char *file)
 {
-    if (!bind_file(fd, file)) {
+    if (krait_socket_file_bind(fd, file)) {
         free(file);
         return false;
     }
@@ -107,11 +96,8 @@ static bool open_in_own_folder(struct krait_join_socket *join, int fd)
 /* A socket that nobody has open any more refuses connections. */
 static bool is_left(const char *file)
 {
-    struct sockaddr_un address;
-    int folder;
     KRAIT_AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    return fd >= 0 && krait_join_file_address(&address, file, &folder) == 0 &&
-           connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 && errno == ECONNREFUSED;
+    return fd >= 0 && krait_socket_file_connect(fd, file) == -ECONNREFUSED;
 }
 
 static void remove_left(const char *folder)

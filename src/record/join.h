@@ -55,9 +55,6 @@ struct sockaddr_un;
 
 /* The address of the key's socket; returns its size. */
 socklen_t krait_join_address(struct sockaddr_un *address, const char *key);
-/* The address of a socket's file, of any length up to PATH_MAX. If it is too long for an address, opens its folder, and
- * the address is /proc/self/fd/N/NAME: *folder is for the caller to close, or -1. Returns 0 or a negative errno. */
-int krait_join_file_address(struct sockaddr_un *address, const char *file, int *folder);
 
 /* Asks at the socket of `key`, or if nobody is there at that of `file` (NULL: none), for the recording's file, for the caller
  * to close. Returns a negative errno if it gets none: -EACCES if this process is another user's, -ECONNRESET if it gets

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/join.h"
+#include "record/socket_file.h"
 
-#include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/un.h>
 
@@ -14,39 +13,6 @@ socklen_t krait_join_address(struct sockaddr_un *address, const char *key)
     memcpy(name, prefix, strlen(prefix));
     memcpy(name + strlen(prefix), key, KRAIT_JOIN_NAME);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(prefix) + KRAIT_JOIN_NAME);
-}
-
-int krait_join_file_address(struct sockaddr_un *address, const char *file, int *folder)
-{
-    const char *slash = strrchr(file, '/');
-    char path[PATH_MAX];
-    *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-    *folder = -1;
-    if (strlen(file) < sizeof(address->sun_path)) {
-        strcpy(address->sun_path, file);
-        return 0;
-    }
-    if (!slash || strlen(file) >= sizeof(path))
-        return -ENAMETOOLONG;
-    memcpy(path, file, (size_t)(slash - file));
-    path[slash - file] = '\0';
-    *folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (*folder < 0)
-        return -errno;
-    snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%.32s", *folder, slash + 1);
-    return 0;
-}
-
-static int connect_to_file(int fd, const char *file)
-{
-    struct sockaddr_un address;
-    int folder;
-    int rc = krait_join_file_address(&address, file, &folder);
-    if (!rc && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-        rc = -errno;
-    if (folder >= 0)
-        close(folder);
-    return rc;
 }
 
 /* How long a process waits for a collector that has stopped. */
@@ -65,7 +31,7 @@ static int connect_to(const char *key, const char *file)
         return -errno;
     int rc = set_patience(fd, SO_SNDTIMEO) || connect(fd, (struct sockaddr *)&address, size) ? -errno : 0;
     if (rc && file)
-        rc = connect_to_file(fd, file);
+        rc = krait_socket_file_connect(fd, file);
     if (!rc)
         return fd;
     close(fd);

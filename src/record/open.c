@@ -283,11 +283,12 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
         make_reserve(c);
     krait_limits_look_at_disk(c);
     krait_join_socket_open(&c->join);
-    if (c->dir && c->spare_fds > 0) {
-        krait_join_file_open(&c->join, c->dir);
-        c->spare_fds--;
-    }
     krait_ctl_open(&c->ctl, c->dir, c->fd);
+    if (c->dir && c->spare_fds > 1) {
+        krait_join_file_open(&c->join, c->dir);
+        krait_ctl_open_file(&c->ctl, c->dir);
+        c->spare_fds -= 2;
+    }
     snprintf(c->session, sizeof(c->session), "/proc/%d/fd/%d", getpid(), c->fd);
     note_address(c);
     *out = c;

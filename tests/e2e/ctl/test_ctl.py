@@ -7,6 +7,7 @@ import pwd
 import re
 import signal
 import socket
+import stat
 import subprocess
 import threading
 
@@ -207,6 +208,23 @@ def test_what_cannot_be_asked_says_why(told, run, any_python, record, tmp_path):
     for operand in (app.folder, app.pid):
         assert "nobody collects this recording any more" in run("ctl", operand, "start", code=1).stderr
     os.kill(app.pid, signal.SIGKILL)
+
+
+def test_a_recording_is_controlled_by_its_folder_from_another_network_namespace(told, krait, any_python):
+    apart = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
+    if subprocess.run([*apart, "true"], capture_output=True).returncode:
+        pytest.skip("no network namespace can be made here")
+    app = told(any_python)
+    assert stat.filemode((app.folder / ".ctl").stat().st_mode) == "srw-------"
+
+    def ask(operand, verb):
+        return subprocess.run([*apart, krait, "ctl", str(operand), verb], capture_output=True, text=True, timeout=60)
+
+    assert ask(app.folder, "stop").stdout.startswith("Recording is off")
+    assert app.status()["state"] == "off"
+    assert ask(app.folder, "start").stdout == "Recording is on in 1 process\n"
+    assert "where krait ctl takes the folder of the recording" in " ".join(ask(app.pid, "stop").stderr.split())
+    assert not list(app.end().path.glob(".*"))
 
 
 @pytest.mark.few_pythons

@@ -51,6 +51,7 @@ const struct krait_look_words krait_looks[KRAIT_LOOKS] = {
 };
 
 const uint32_t krait_class_count = KRAIT_ARRAY_LEN(krait_classes);
+_Static_assert(KRAIT_ARRAY_LEN(krait_classes) <= 64, "krait_drawing.classes_seen has a bit for each");
 
 bool krait_class_runs(uint8_t class)
 {

@@ -317,15 +317,30 @@ static void legend_of_arrows(struct krait_drawing *d, double *x)
         swatch(d, x, "mark", text.data);
 }
 
+/* All names of the states that look so. */
+static void legend_of_look(struct krait_drawing *d, double *x, uint32_t look)
+{
+    char class[40];
+    const char *words = d->looks_seen >> look & 1 ? krait_looks[look].words : "";
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_buf_str(&text, words);
+    for (uint32_t i = 0; i < krait_class_count; i++) {
+        bool is_new = krait_classes[i].look == look && d->classes_seen >> i & 1 &&
+                      strcmp(krait_classes[i].name, words) != 0;
+        if (is_new)
+            krait_buf_fmt(&text, "%s%s", text.len ? ", " : "", krait_classes[i].name);
+    }
+    snprintf(class, sizeof(class), "w %s", krait_looks[look].class);
+    d->to->failed |= text.failed;
+    if (text.len && !text.failed)
+        swatch(d, x, class, text.data);
+}
+
 static void legend_of_states(struct krait_drawing *d)
 {
     double x = MARGIN;
-    for (uint32_t i = 0; i < KRAIT_LOOKS; i++) {
-        char class[40];
-        snprintf(class, sizeof(class), "w %s", krait_looks[i].class);
-        if (d->looks_seen >> i & 1)
-            swatch(d, &x, class, krait_looks[i].words);
-    }
+    for (uint32_t i = 0; i < KRAIT_LOOKS; i++)
+        legend_of_look(d, &x, i);
     if (d->lost)
         swatch(d, &x, "lost", "events were lost");
     if (d->off)

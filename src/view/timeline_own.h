@@ -31,7 +31,8 @@ struct krait_drawing {
     const uint8_t *hues;               /* by func (view/classes.h) */
     uint64_t hue_ns[KRAIT_HUES + 1];   /* total duration of the calls of each hue, for the legend */
     uint32_t hue_func[KRAIT_HUES + 1]; /* one of its functions */
-    uint64_t looks_seen;               /* a bit for each of krait_looks */
+    uint64_t looks_seen;               /* a bit for each of krait_looks: states of threads and CPUs */
+    uint64_t classes_seen;             /* a bit for each of krait_classes: other states, by their own names */
     bool folded, lost, off, dropped;   /* the picture has such entries */
     uint64_t arrows, more_arrows;      /* that are drawn, and those that they stand for */
 };

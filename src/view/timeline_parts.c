@@ -130,7 +130,16 @@ struct look {
     bool is_state;
     uint8_t hue, shade; /* of a state hue is one of krait_looks */
     uint8_t level;      /* how busy a folded stretch is; otherwise 0 */
+    uint8_t own_class;  /* of a state that has its own name: one of krait_classes; else NOT_OWN */
 };
+
+#define NOT_OWN UINT8_MAX
+
+/* Whether states of a track are named by krait_looks. Tasks and declared states have their own names: "queue", not "lock". */
+static bool has_look_words(const struct krait_track *track)
+{
+    return track->kind == KRAIT_TRACK_STATES && track->of <= KRAIT_OF_CPU;
+}
 
 static struct look look_of(const struct drawn *p, uint32_t name)
 {
@@ -141,7 +150,9 @@ static struct look look_of(const struct drawn *p, uint32_t name)
     uint8_t class = krait_class_of(krait_track_text(trace, name));
     bool is_known = class < krait_class_count;
     if (is_known && p->track->kind == KRAIT_TRACK_STATES)
-        return (struct look){ .is_state = true, .hue = krait_classes[class].look };
+        return (struct look){ .is_state = true,
+                              .hue = krait_classes[class].look,
+                              .own_class = has_look_words(p->track) ? NOT_OWN : class };
     return (struct look){ .hue = (is_known ? class : class - krait_class_count) % KRAIT_HUES, .shade = 1 };
 }
 
@@ -154,8 +165,10 @@ static void put_class(struct krait_drawing *d, struct look look)
     if (look.level)
         krait_buf_fmt(d->to, " b%u", look.level);
     krait_buf_char(d->to, '"');
-    if (look.is_state)
+    if (look.is_state && look.own_class == NOT_OWN)
         d->looks_seen |= (uint64_t)1 << look.hue;
+    else if (look.is_state)
+        d->classes_seen |= (uint64_t)1 << look.own_class;
 }
 
 /* The words for a known state. */
@@ -163,7 +176,7 @@ static const char *words_of(const struct drawn *p, uint32_t name)
 {
     const char *text = krait_track_text(p->d->timeline->trace, name);
     uint8_t class = krait_class_of(text);
-    bool is_known = class < krait_class_count && p->track->kind == KRAIT_TRACK_STATES;
+    bool is_known = class < krait_class_count && has_look_words(p->track);
     return is_known ? krait_looks[krait_classes[class].look].words : text;
 }
 
@@ -282,7 +295,8 @@ static void draw_stretch(const struct drawn *p, uint32_t depth, const struct str
 
 static bool looks_alike(struct look a, struct look b)
 {
-    return a.is_state == b.is_state && a.hue == b.hue && a.shade == b.shade && a.level == b.level;
+    return a.is_state == b.is_state && a.hue == b.hue && a.shade == b.shade && a.level == b.level &&
+           a.own_class == b.own_class;
 }
 
 static void draw_folded(const struct drawn *p, uint32_t depth)

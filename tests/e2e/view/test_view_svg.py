@@ -6,6 +6,7 @@ import subprocess
 import xml.etree.ElementTree as ET
 
 import pytest
+from conftest import verb_json
 from kernel_made import switch
 from svg import SVG, ns_of, texts, view  # noqa: F401  (view: a fixture)
 from wall_made import CODES, SLEEP_CALLS, SLEEP_EVENTS
@@ -223,3 +224,48 @@ def test_options_that_do_not_go_together(krait, synth, tmp_path, options, reason
 def test_a_picture_that_is_too_large_for_png_is_refused(krait, synth, tmp_path):
     run = subprocess.run([krait, "view", synth(PNG_TRACE), "--png", "a.png", "--width", "20000"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert run.returncode == 1 and "is too large for PNG" in run.stderr and not (tmp_path / "a.png").exists()
+
+
+# A task for each wait, each 100 us long; 7 waits for 8, and then lets others run.
+TASKS = CODES + """
+code 10 python app job app.py 20
+code 11 python asyncio.queues Queue.get queues.py 1
+code 12 python asyncio.locks Lock.acquire locks.py 1
+code 13 python asyncio.streams StreamReader.read streams.py 1
+code 14 python asyncio.base_subprocess BaseSubprocessTransport._wait base_subprocess.py 1
+task 7 10 first
+task 8 10 second
+0us call 1
+100us run 7
+200us leave 7 1 100 11
+300us run 7
+400us leave 7 1 101 12
+500us run 7
+600us leave 7 1 102 13
+700us run 7
+800us leave 7 1 103 14
+900us run 7
+1000us leave 7 2 8
+1100us run 8
+1200us leave 8 3
+1300us run 7
+1400us leave 7 0
+1500us run 7
+1600us leave 7 3
+1700us return
+"""
+
+
+def test_states_of_tasks_have_the_names_of_the_table(krait, view, synth):
+    """Not those of the threads' states that have the same colours: lock for queue, other for task."""
+    trace = synth(TASKS)
+    rows = verb_json(krait, "report", trace, "--by", "task")["tasks"]
+    names = {key.removesuffix("_ns") for row in rows for key, ns in row.items() if ns and key.endswith("_ns")} - {"waiting", "longest"}
+    root, _ = view(trace)
+    assert {lines[0] for *_, lines in rects(root, "state")} == names == {"running", "ready", "queue", "lock", "socket", "child", "task"}
+    assert {"running", "ready", "lock, queue", "socket", "child", "task"} <= set(texts(root)) and not {"other", "on CPU", "network", "child process"} & set(texts(root))
+
+
+def test_the_legend_names_what_states_of_threads_and_tasks_share(view, both):
+    root, _ = view(both(TASKS, [switch(0, 0, 5), switch(1650, 5, 0, state=1), switch(2000, 0, 0)]))
+    assert {"on CPU, running", "lock, queue", "network, socket", "other, task"} & set(texts(root)) == {"on CPU, running", "lock, queue", "other, task"}

@@ -167,7 +167,7 @@ void krait_report_note_gil(struct report *report, const uint64_t ns[KRAIT_WALL_P
     struct krait_buf *notes = &report->notes;
     if (!all || krait_wall_has_states(report->wall))
         return;
-    krait_buf_fmt(notes, "gil: another thread held the GIL for %s of the time",
+    krait_buf_fmt(notes, "gil: of the time in waits, another thread held the GIL for %s",
                   krait_fmt_share(share, held_ns(ns), all));
     if (free_ns)
         krait_buf_fmt(notes, "; for %s it was free, but no waiting thread was running yet",

@@ -71,8 +71,7 @@ static void add_ready(struct krait_buf *text, const struct report *report, const
 static bool add_unheld(struct krait_buf *text, const struct krait_why_row *row)
 {
     if (row->part == KRAIT_WALL_GIL_FREE)
-        krait_buf_str(text, row->by ? "nobody: free, but this thread was not running yet"
-                                    : "nobody: free, until another thread took it");
+        krait_buf_str(text, row->by ? "free until this thread ran" : "free until another took it");
     else if (row->part == KRAIT_WALL_GIL_UNKNOWN)
         krait_buf_str(text, "not known");
     else

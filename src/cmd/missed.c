@@ -221,16 +221,21 @@ static void forget(struct krait_missed *missed)
         missed->items[i].seen = false;
 }
 
+static void look_at_pid(struct krait_missed *missed, pid_t pid, uint64_t now)
+{
+    uint64_t program = krait_collector_image(pid); /* 0: it may not be read, or has ended */
+    struct krait_missed_process *process = program ? find(missed, pid, program, now) : NULL;
+    if (process)
+        look_at(missed, process, now);
+}
+
 static void look_at_all(struct krait_missed *missed, uint64_t now)
 {
     KRAIT_CLEANUP(krait_pids_done) struct krait_pids pids = { 0 };
-    krait_pids_add_children_often(&pids, getpid());
-    for (uint32_t i = 0; i < pids.count; i++) {
-        uint64_t program = krait_collector_image(pids.items[i]); /* 0: it may not be read, or has ended */
-        struct krait_missed_process *process = program ? find(missed, pids.items[i], program, now) : NULL;
-        if (process)
-            look_at(missed, process, now);
-    }
+    krait_pids_add_children_often(&pids, missed->root);
+    look_at_pid(missed, missed->root, now);
+    for (uint32_t i = 0; i < pids.count; i++)
+        look_at_pid(missed, pids.items[i], now);
     forget(missed);
 }
 

@@ -12,9 +12,10 @@
 #include <limits.h>
 #include <sys/types.h>
 
-/* All zeros, but for the first three, is one that has found nothing. */
+/* All zeros, but for the first four, is one that has found nothing. */
 struct krait_missed {
     const struct krait_collector *collector;
+    pid_t root;             /* krait looks at this process, and at what it has started */
     char preload[PATH_MAX]; /* the path of krait's library */
     bool first_only;        /* --no-children: what a recorded program starts is not missed */
     struct krait_missed_process *items;

@@ -340,6 +340,7 @@ static int run_recorded(struct recorded *r)
         krait_terminal_say(NULL, 0, "krait record: ready and off; krait ctl %d start switches it on",
                            getpid());
     krait_collector_child(r->collector, pid);
+    r->missed.root = r->values->wait ? getpid() : pid;
     krait_raise_priority();
     bool ended = collect_until_end(r, pid, &status);
     if (ended)

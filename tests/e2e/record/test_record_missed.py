@@ -3,6 +3,7 @@
 
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -136,3 +137,27 @@ def test_a_python_of_another_user_in_another_network_namespace_is_named(everyone
     run = subprocess.run([everyones_krait, "record", "-o", folder / "trace", "--", *words], capture_output=True, text=True, timeout=60)
     assert run.returncode == 125
     assert "running as user 65534, krait as user 0: start krait as that user" in " ".join(run.stderr.split()), run.stderr
+
+
+def test_what_the_command_left_behind_is_named_with_wait(record, any_python, jail):
+    words = ["sh", "-c", '"$@" & exit 0', "sh", *jail(), any_python.exe, "app.py"]
+    run = record.words(any_python, *words, options=["--wait"])
+    assert run.status == 125 and run.stdout == "done\n"
+    assert "where krait's files are missing" in said(run), run.stderr
+
+
+def test_the_browser_of_view_is_not_below_the_command(record, any_python, tmp_path):
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!{any_python.exe} -I\nimport os, time\nwhile not os.path.exists({str(tmp_path)!r} + '/ended'): time.sleep(0.01)\n")
+    browser.chmod(0o755)
+    command = record.command(any_python, [any_python.exe, "-c", "import time; time.sleep(1)"], tmp_path / "trace", ["--view"])
+    env = {**os.environ, "BROWSER": str(browser), "DISPLAY": ":99"}
+    krait = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path)
+    lines = []
+    for line in krait.stderr:
+        lines.append(line)
+        if "krait flame" in line:
+            krait.send_signal(signal.SIGINT)
+    krait.wait()
+    (tmp_path / "ended").touch()
+    assert "not recorded" not in "".join(lines)

@@ -10,7 +10,10 @@ struct build {
     struct krait_sample_runs runs; /* of the thread */
     uint32_t next;                 /* of these: the first that begins later */
     uint64_t now_ns;
-    uint32_t *inner; /* by depth: the innermost Python function; without one the innermost function */
+    struct inner {
+        uint32_t func; /* the innermost Python function; without one the innermost function */
+        bool is_own;   /* not in a C function that it called */
+    } * inner;         /* by depth */
     uint32_t depth, cap;
 };
 
@@ -35,10 +38,12 @@ static int add_time(struct build *b, uint64_t ns)
     const struct krait_sample_run *run = b->next ? &b->runs.items[b->next - 1] : &none;
     if (!b->depth)
         return 0;
-    struct krait_sampled_line *line = line_of(b->lines, b->inner[b->depth - 1], run->line);
+    const struct inner *inner = &b->inner[b->depth - 1];
+    struct krait_sampled_line *line = line_of(b->lines, inner->func, run->line);
     if (!line)
         return -ENOMEM;
     line->self_ns += ns;
+    line->own_ns += inner->is_own ? ns : 0;
     line->ns[run->is] += ns;
     b->lines->self_ns += ns;
     return 0;
@@ -62,10 +67,10 @@ static int begin(struct build *b, uint32_t func)
 {
     const struct krait_func *of = &b->trace->funcs[func];
     bool is_under = of->kind != KRAIT_FUNC_PYTHON && b->depth &&
-                    b->trace->funcs[b->inner[b->depth - 1]].kind == KRAIT_FUNC_PYTHON;
+                    b->trace->funcs[b->inner[b->depth - 1].func].kind == KRAIT_FUNC_PYTHON;
     if (!KRAIT_GROW(b->inner, b->cap, b->depth + 1))
         return -ENOMEM;
-    b->inner[b->depth] = is_under ? b->inner[b->depth - 1] : of->base;
+    b->inner[b->depth] = (struct inner){ is_under ? b->inner[b->depth - 1].func : of->base, !is_under };
     b->depth++;
     return 0;
 }

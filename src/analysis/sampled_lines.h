@@ -13,6 +13,7 @@ struct krait_sampled_line {
     uint32_t func; /* the function; of a thread without a Python function its innermost one */
     uint32_t line; /* 0: not known */
     uint64_t self_ns;
+    uint64_t own_ns;                       /* of that, without C functions that it called */
     uint64_t error_ns;                     /* 19 of 20 times self_ns is off by less */
     uint64_t ns[KRAIT_SAMPLE_UNKNOWN + 1]; /* self_ns by enum krait_sample_is */
 };

@@ -204,15 +204,16 @@ static void add_self(struct callgrind *grind, uint32_t fn)
     while (grind->line < lines->count && lines->items[grind->line].func < fn)
         grind->line++;
     for (uint32_t i = grind->line; i < lines->count && lines->items[i].func == fn; i++)
-        sum += lines->items[i].self_ns;
+        sum += lines->items[i].own_ns;
     if (!sum || sum != grind->self_ns[fn]) {
         krait_buf_fmt(buf, "%u %llu\n", line_of(grind, fn), (unsigned long long)grind->self_ns[fn]);
         return;
     }
     for (; grind->line < lines->count && lines->items[grind->line].func == fn; grind->line++) {
         const struct krait_sampled_line *at = &lines->items[grind->line];
-        krait_buf_fmt(buf, "%u %llu\n", at->line ? at->line : line_of(grind, fn),
-                      (unsigned long long)at->self_ns);
+        if (at->own_ns)
+            krait_buf_fmt(buf, "%u %llu\n", at->line ? at->line : line_of(grind, fn),
+                          (unsigned long long)at->own_ns);
     }
 }
 

@@ -4,6 +4,7 @@
  * files are opened as the process sees them, so that it may be in a container, and may have been replaced on disk.
  */
 #include "python/compat/versions.h"
+#include "remote/called.h"
 #include "remote/maps.h"
 #include "remote/memory.h"
 #include "remote/native.h"
@@ -314,6 +315,7 @@ void krait_remote_free(struct krait_remote *remote)
         return;
     free(remote->file);
     krait_natives_free(remote->natives);
+    krait_callees_free(remote->callees);
     krait_still_done(&remote->still);
     krait_map_done(&remote->late);
     krait_map_done(&remote->running);

@@ -168,8 +168,7 @@ static const struct {
     { "bytes", show_bytes }, { "set", show_set },   { "frozenset", show_set }, { "cell", show_cell },
 };
 
-/* Reads the name that a pointer at `addr` points to. */
-static bool read_name(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TYPE_NAME_MAX])
+bool krait_name_at(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TYPE_NAME_MAX])
 {
     uint64_t at = 0;
     if (krait_memory_read(remote->pid, addr, &at, sizeof(at)))
@@ -185,7 +184,7 @@ static bool read_name(const struct krait_remote *remote, uint64_t addr, char nam
 
 bool krait_type_name(const struct krait_remote *remote, uint64_t type, char name[KRAIT_TYPE_NAME_MAX])
 {
-    return read_name(remote, type + KRAIT_TYPE_NAME, name);
+    return krait_name_at(remote, type + KRAIT_TYPE_NAME, name);
 }
 
 bool krait_object_type(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TYPE_NAME_MAX])
@@ -212,7 +211,7 @@ uint64_t krait_object_bound_to(const struct krait_remote *remote, uint64_t addr,
     uint64_t definition = 0, self = 0;
     if (!addr || !krait_object_type(remote, addr, text) || strcmp(text, "builtin_function_or_method") != 0 ||
         krait_memory_read(remote->pid, addr + KRAIT_BUILTIN_DEFINITION, &definition, sizeof(definition)) ||
-        !read_name(remote, definition, text) || strcmp(text, name) != 0 ||
+        !krait_name_at(remote, definition, text) || strcmp(text, name) != 0 ||
         krait_memory_read(remote->pid, addr + KRAIT_BUILTIN_SELF, &self, sizeof(self)))
         return 0;
     return self;

@@ -24,6 +24,8 @@ void krait_task_name(const struct krait_remote *remote, uint64_t addr, char name
 /* Reads the name of an object's type; returns false if there is no object. */
 enum { KRAIT_TYPE_NAME_MAX = 64 };
 bool krait_object_type(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TYPE_NAME_MAX]);
+/* Reads the text to which a pointer of C code points; returns false if there is none. */
+bool krait_name_at(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TYPE_NAME_MAX]);
 /* The same of the type itself. */
 bool krait_type_name(const struct krait_remote *remote, uint64_t type, char name[KRAIT_TYPE_NAME_MAX]);
 

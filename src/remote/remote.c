@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "python/compat/lines.h"
+#include "remote/called.h"
 #include "remote/memory.h"
 #include "remote/native.h"
 #include "remote/running_task.h"
@@ -328,6 +329,9 @@ static int read_still(struct krait_remote *remote, struct krait_remote_stacks *s
         if (rc)
             continue;
         rc = copy_stack(remote, stacks, reader, thread);
+        thread->called = flags & KRAIT_READ_CALLED && thread->count
+                             ? krait_called_read(remote, reader, stacks->frames[stacks->frame_count].code)
+                             : NULL;
         if (flags & KRAIT_READ_WAITS)
             thread->gil_wait = waits_for_gil(remote, thread);
         if (!rc && flags & KRAIT_READ_TASKS)
@@ -337,6 +341,8 @@ static int read_still(struct krait_remote *remote, struct krait_remote_stacks *s
         if (!krait_still_end(&remote->still) || rc == -EFAULT)
             rc = -EAGAIN;
     }
+    if (rc || flags & KRAIT_READ_NATIVE)
+        thread->called = NULL;
     return !rc && !native ? krait_native_merge(remote, stacks, thread) : rc;
 }
 
@@ -408,6 +414,7 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
 {
     thread->first = stacks->frame_count;
     thread->native = KRAIT_NATIVE_NONE;
+    thread->called = NULL;
     int rc = read_still(remote, stacks, reader, thread, flags);
     bool stop = flags & KRAIT_READ_NATIVE && thread->native == KRAIT_NATIVE_NONE && rc != -ENOMEM;
     if (stop && read_stopped(remote, stacks, reader, thread, flags) == 0)

@@ -34,6 +34,8 @@ struct krait_remote_code {
     size_t lines_size;
     /* A function of a native file: `name` is its symbol or file+0x1f40, `addr` is where it begins in the file. */
     bool native;
+    const char *module; /* of a function written in C that Python has called (called.h); NULL: it is none */
+    struct krait_calling *calling; /* of one written in Python: what it calls; NULL: not looked at yet */
 };
 
 struct krait_remote_frame {
@@ -98,6 +100,8 @@ struct krait_remote_thread {
     struct krait_lock waits_for; /* of krait_remote_read_locks */
     bool deadlocked;             /* it waits for a lock in a ring of threads that wait for each other */
     uint64_t switches;           /* if proved: krait_still_count; 0: not known */
+    /* With KRAIT_READ_CALLED, if proved: the function written in C that the innermost Python function has called; NULL: none. */
+    const struct krait_remote_code *called;
     const struct krait_running_task *task; /* with KRAIT_READ_TASKS, if proved; NULL: none */
     struct krait_stack_places places;      /* where its stack was read from */
     uint32_t first;                        /* its frames in krait_remote_stacks.frames, innermost first */
@@ -150,6 +154,7 @@ struct krait_remote {
     uint32_t tid_offset;      /* of the kernel's number in struct pthread, once it is known; before 3.11 */
     struct krait_still still;
     struct krait_natives *natives; /* native.h; NULL: not used yet */
+    struct krait_callees *callees; /* called.h; NULL: not used yet */
     struct krait_map late;         /* a thread that did not stop in time -> krait_still_count before */
     struct krait_map codes;        /* address -> struct krait_remote_code * */
     struct krait_line_kept {       /* callers stay where they are from sample to sample */
@@ -187,6 +192,8 @@ enum krait_read_flags {
     /* With KRAIT_READ_KNOWN: also which threads hold the GIL, and whether a collector runs. */
     KRAIT_READ_GIL = 1 << 10,
     KRAIT_READ_COST = 1 << 11, /* count what it costs: held_ns */
+    KRAIT_READ_CALLED =
+        1 << 12, /* also which functions written in C were called, but for threads with native frames */
 };
 
 /* Reads all threads that have a Python state. `stacks` is zeroed, or from an earlier call, whose frames this

@@ -413,6 +413,28 @@ static void note_place(struct krait_stack_places *places, uint64_t addr)
         places->pages[i] = page;
 }
 
+/* Keeps what was read of a frame and of what lies behind it: its variables and its stack. */
+static void keep_innermost(struct krait_stack_reader *reader, const struct pages *pages, uint64_t addr)
+{
+    uint64_t page = addr & ~(uint64_t)(PAGE - 1);
+    uint32_t i = 0;
+    while (i < PAGES && pages->at[i] != page)
+        i++;
+    reader->innermost_size =
+        i < PAGES ? (uint32_t)KRAIT_MIN(page + PAGE - addr, (uint64_t)KRAIT_INNERMOST_MAX) : 0;
+    if (reader->innermost_size)
+        memcpy(reader->innermost, pages->bytes[i] + (addr - page), reader->innermost_size);
+}
+
+bool krait_stack_innermost(const struct krait_remote *remote, const struct krait_stack_reader *reader,
+                           uint64_t at, void *to, size_t size)
+{
+    if (at > reader->innermost_size || reader->innermost_size - at < size)
+        return !krait_memory_read(remote->pid, reader->frames[0].addr + at, to, size);
+    memcpy(to, reader->innermost + at, size);
+    return true;
+}
+
 /* The chain of a thread that does not run is followed in what is read, page by page. */
 int krait_stack_copy(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread,
                      struct krait_stack_places *places)
@@ -435,8 +457,12 @@ int krait_stack_copy(struct krait_remote *remote, struct krait_stack_reader *rea
     for (uint64_t addr = head[1]; addr && !rc;) {
         const char *frame;
         note_place(places, addr);
+        uint64_t at = addr;
+        uint32_t count = reader->count;
         rc = bytes_at(remote, &pages, addr, size, &frame);
         rc = rc ? rc : step(remote, &walk, frame, &addr);
+        if (!rc && !count && reader->count)
+            keep_innermost(reader, &pages, at);
     }
     return rc ? rc : walk.is_root ? 0 : -EAGAIN;
 }

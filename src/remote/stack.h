@@ -16,9 +16,13 @@ struct krait_raw_frame {
 };
 
 /* Buffers for reading stacks; zeroed at first, then used for one thread after the other. */
+enum { KRAIT_INNERMOST_MAX = 1024 };
 struct krait_stack_reader {
     struct krait_raw_frame *frames; /* the result, innermost first */
     uint32_t count, cap;
+    char innermost
+        [KRAIT_INNERMOST_MAX]; /* of krait_stack_copy: what lies at the innermost one, as far as it was read */
+    uint32_t innermost_size;
     struct krait_raw_frame *second;
     uint32_t second_cap;
     uint64_t *known; /* addresses of frames, of an earlier try */
@@ -37,6 +41,10 @@ void krait_stack_reader_done(struct krait_stack_reader *reader);
  * krait_memory_read. */
 int krait_stack_copy(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread,
                      struct krait_stack_places *places);
+
+/* After krait_stack_copy: `size` bytes that lie `at` bytes from the begin of the innermost frame. False: they cannot be read. */
+bool krait_stack_innermost(const struct krait_remote *remote, const struct krait_stack_reader *reader,
+                           uint64_t at, void *to, size_t size);
 
 /* Copies the stack of a running thread, again and again until it is consistent. Returns 0; -EAGAIN: the stack
  * changed each time; or the errors of krait_memory_read. */

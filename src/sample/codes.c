@@ -58,16 +58,18 @@ int krait_sample_code(struct krait_sample_codes *codes, struct krait_sample_stre
     }
     KRAIT_AUTO_BUF module = { 0 };
     uint8_t payload[KRAIT_PAYLOAD_MAX];
-    if (!code->native)
+    bool is_c = code->native || code->module;
+    if (!is_c)
         krait_sample_add_module(&module, code->file);
     *id = ++codes->count;
     if (module.failed || krait_map_put(&codes->ids, (uintptr_t)code, *id))
         return krait_err_set(err, -ENOMEM, "out of memory");
     struct krait_payload_code_define define = { .id = *id,
-                                                .kind =
-                                                    code->native ? KRAIT_code_kind_c : KRAIT_code_kind_python,
+                                                .kind = is_c ? KRAIT_code_kind_c : KRAIT_code_kind_python,
                                                 .line = (uint32_t)KRAIT_MAX(code->first_line, 0),
-                                                .module = module.data ? module.data : "",
+                                                .module = code->module  ? code->module
+                                                          : module.data ? module.data
+                                                                        : "",
                                                 .qualname = code->name,
                                                 .file = code->file };
     size_t n = krait_put_code_define(payload, &define);

@@ -35,7 +35,7 @@ struct krait_sampler {
     uint32_t count, cap;
     uint32_t flags;
     bool kernel;
-    struct krait_remote_frame *merged; /* a thread's frames with the kernel's on top */
+    struct krait_remote_frame *merged; /* a thread's frames with those on top that are read apart */
     uint32_t merged_cap;
     uint64_t round, begin_ns, found_ns, flushed_ns, told_ns;
     bool stale; /* the threads may be others by now */
@@ -126,7 +126,7 @@ int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_opt
         return krait_err_set(err, -ENOMEM, "out of memory");
     s->samples.rate = options->rate;
     s->kernel = options->kernel;
-    s->flags = KRAIT_READ_PROVED | KRAIT_READ_WAITS | KRAIT_READ_AGAIN |
+    s->flags = KRAIT_READ_PROVED | KRAIT_READ_WAITS | KRAIT_READ_AGAIN | KRAIT_READ_CALLED |
                (options->alone ? KRAIT_READ_STAY : 0) | (options->no_tasks ? 0 : KRAIT_READ_TASKS) |
                (options->native ? KRAIT_READ_NATIVE : 0);
     s->spare_fds = OPEN_STREAMS;
@@ -245,21 +245,25 @@ static enum krait_event_enum_value state_of(const struct krait_remote_thread *th
 static uint32_t line_of(const struct krait_remote_frame *frames, uint32_t count)
 {
     uint32_t i = 0;
-    while (i < count && frames[i].code->native)
+    while (i < count && (frames[i].code->native || frames[i].code->module))
         i++;
     return i < count ? (uint32_t)KRAIT_MAX(frames[i].line, 0) : 0;
 }
 
-/* The thread's frames, innermost first, and what of the kernel it waits in. */
+/* The thread's frames, innermost first, with the function written in C that the first has called, and what of the kernel it
+ * waits in. */
 static const struct krait_remote_frame *frames_of(struct krait_sampler *s,
                                                   const struct krait_remote_thread *thread, uint32_t *count)
 {
     const struct krait_remote_frame *own = s->stacks.frames + thread->first;
     *count = thread->count;
     bool waits = s->kernel && !thread->same && thread->state != 'R';
-    if (!waits || !KRAIT_GROW(s->merged, s->merged_cap, KRAIT_KERNEL_DEPTH_MAX + thread->count))
+    if (!(waits || thread->called) ||
+        !KRAIT_GROW(s->merged, s->merged_cap, KRAIT_KERNEL_DEPTH_MAX + 1 + thread->count))
         return own;
-    uint32_t n = krait_kernel_stack_read(s->remote, thread, s->merged);
+    uint32_t n = waits ? krait_kernel_stack_read(s->remote, thread, s->merged) : 0;
+    if (thread->called)
+        s->merged[n++] = (struct krait_remote_frame){ .code = thread->called };
     if (thread->count)
         memcpy(s->merged + n, own, thread->count * sizeof(*own));
     *count = n + thread->count;

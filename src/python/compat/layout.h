@@ -177,10 +177,12 @@ enum {
     KRAIT_GIL_SIZE = 208,
     KRAIT_TYPE_NAME = 24,
     KRAIT_TYPE_FLAGS = 168, /* PyTypeObject */
+    KRAIT_TYPE_METHODS = 232,
     KRAIT_TYPE_BASE = 256,
     KRAIT_TYPE_DICT_OFFSET = 288,
     KRAIT_TYPE_INLINE = 1 << 2, /* Py_TPFLAGS_INLINE_VALUES */
     KRAIT_TYPE_MANAGED = 1 << 4,
+    KRAIT_TYPE_HEAP = 1 << 9,  /* Py_TPFLAGS_HEAPTYPE: made while the program runs */
     KRAIT_MODULE_DICT = 16,    /* PyModuleObject */
     KRAIT_WEAK_OBJECT = 16,    /* PyWeakReference */
     KRAIT_BOUND_FUNCTION = 16, /* PyMethodObject */
@@ -199,13 +201,18 @@ enum {
     KRAIT_INT_DIGITS = 24,
     KRAIT_BUILTIN_DEFINITION = 16, /* PyCFunctionObject: the PyMethodDef, which begins with the name */
     KRAIT_BUILTIN_SELF = 24,       /* what it is bound to */
-    KRAIT_DESCRIPTOR_NAME = 24,    /* PyDescrObject */
-    KRAIT_LOCK_STATE = 16,         /* of both types of lock: enum krait_locks */
-    KRAIT_RLOCK_OWNER = 24,        /* the thread's ident */
+    KRAIT_BUILTIN_MODULE = 32,     /* the name of its module */
+    KRAIT_DEFINITION_SIZE = 32,    /* PyMethodDef */
+    KRAIT_DESCRIPTOR_TYPE = 16,    /* PyDescrObject */
+    KRAIT_DESCRIPTOR_NAME = 24,
+    KRAIT_LOCK_STATE = 16,  /* of both types of lock: enum krait_locks */
+    KRAIT_RLOCK_OWNER = 24, /* the thread's ident */
     KRAIT_RLOCK_COUNT = 32,
     KRAIT_OWNER_GENERATOR = 1,
     KRAIT_OWNER_NONE = 3, /* frames of this owner and greater ones are no function's */
 };
+
+#define KRAIT_TYPE_OF_TYPES ((uint64_t)1 << 31) /* Py_TPFLAGS_TYPE_SUBCLASS: its objects are types */
 
 /* Before 3.11, PyTryBlock: Include/cpython/frameobject.h (3.8: Include/frameobject.h). */
 enum {

@@ -34,6 +34,9 @@ CALLER.update({"fa": {"ma"}, "fc": {"mc"}, "b": {"a", "ga", "fa"}, "d": {"c", "g
 CALLER.update({loop: {"<module>"} for loop in LOOPS})
 
 
+CALLER.update({"list": {"ma", "mc"}, "map": {"ma", "mc"}})  # C functions, which samples may show on top
+
+
 def never_was(stack):
     """Whether no thread of PAIRS ever had this stack, innermost function first."""
     return any(below not in CALLER[function] for function, below in zip(stack, stack[1:])) or bool(CALLER[stack[-1]])

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Internal to remote/: the function written in C that the innermost Python function of a thread has called.
+ */
+#ifndef KRAIT_REMOTE_CALLED_H
+#define KRAIT_REMOTE_CALLED_H
+
+#include "remote/stack.h"
+
+void krait_callees_free(struct krait_callees *callees);
+
+/* After krait_stack_copy: the function that the innermost frame, whose code is `code`, has called. NULL: it is in no call of one,
+ * or which one is not certain. The thread must not run meanwhile, or the result must not be used. */
+const struct krait_remote_code *krait_called_read(struct krait_remote *remote,
+                                                  const struct krait_stack_reader *reader,
+                                                  const struct krait_remote_code *code);
+
+#endif

@@ -9,7 +9,6 @@
 #include "record/shm.h"
 #include "remote/maps.h"
 #include "remote/remote.h"
-#include "remote/thread.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -229,14 +228,29 @@ static void look_at_pid(struct krait_missed *missed, pid_t pid, uint64_t now)
         look_at(missed, process, now);
 }
 
-static void look_at_all(struct krait_missed *missed, uint64_t now)
+/* A look goes from the root to its children, and so on. */
+static void begin_look(struct krait_missed *missed)
 {
-    KRAIT_CLEANUP(krait_pids_done) struct krait_pids pids = { 0 };
-    krait_pids_add_children_often(&pids, missed->root);
-    look_at_pid(missed, missed->root, now);
-    for (uint32_t i = 0; i < pids.count; i++)
-        look_at_pid(missed, pids.items[i], now);
-    forget(missed);
+    missed->at = missed->pids.count = 0;
+    if (!KRAIT_GROW(missed->pids.items, missed->pids.cap, 1))
+        return;
+    missed->pids.items[missed->pids.count++] = missed->root;
+    if (krait_pids_add_direct(&missed->pids, missed->root) == -ENOSYS)
+        krait_pids_add_children(&missed->pids, missed->root);
+}
+
+/* So that the collector does not leave the rings alone for long. Returns whether all has been looked at. */
+static bool look_for_a_while(struct krait_missed *missed, uint64_t now)
+{
+    enum { LONGEST_NS = KRAIT_NS_PER_MS };
+    while (missed->at < missed->pids.count) {
+        pid_t pid = missed->pids.items[missed->at++];
+        look_at_pid(missed, pid, now);
+        krait_pids_add_direct(&missed->pids, pid);
+        if (krait_clock_ns(CLOCK_MONOTONIC) - now > LONGEST_NS)
+            return false;
+    }
+    return true;
 }
 
 void krait_missed_look(struct krait_missed *missed)
@@ -247,9 +261,13 @@ void krait_missed_look(struct krait_missed *missed)
     if (now < missed->next_ns || !krait_collector_is_on(missed->collector) ||
         (missed->first_only && krait_collector_pids(missed->collector, NULL, 0)))
         return;
-    look_at_all(missed, now);
+    if (missed->at == missed->pids.count)
+        begin_look(missed);
+    bool whole = look_for_a_while(missed, now);
+    if (whole)
+        forget(missed);
     uint64_t end = krait_clock_ns(CLOCK_MONOTONIC);
-    uint64_t gap = end - missed->new_ns < KRAIT_NS_PER_S ? SOON_NS : LATER_NS;
+    uint64_t gap = !whole ? 0 : end - missed->new_ns < KRAIT_NS_PER_S ? SOON_NS : LATER_NS;
     missed->next_ns = end + KRAIT_MAX(gap, SHARE * (end - now));
 }
 
@@ -308,4 +326,5 @@ void krait_missed_done(struct krait_missed *missed)
         free(missed->items[i].why);
     }
     free(missed->items);
+    krait_pids_done(&missed->pids);
 }

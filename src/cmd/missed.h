@@ -8,6 +8,7 @@
 #define KRAIT_CMD_MISSED_H
 
 #include "record/collector.h"
+#include "remote/thread.h"
 
 #include <limits.h>
 #include <sys/types.h>
@@ -20,10 +21,12 @@ struct krait_missed {
     bool first_only;        /* --no-children: what a recorded program starts is not missed */
     struct krait_missed_process *items;
     uint32_t count, cap;
+    struct krait_pids pids;   /* of the look that goes on */
+    uint32_t at;              /* the next of them */
     uint64_t next_ns, new_ns; /* when to look next; when the last new program was seen: CLOCK_MONOTONIC */
 };
 
-/* After a round of the collector: looks, if it is time. */
+/* After a round of the collector: looks, if it is time, for about a millisecond; the next call continues. */
 void krait_missed_look(struct krait_missed *missed);
 /* How many were found, and have not joined the recording since. */
 uint32_t krait_missed_count(const struct krait_missed *missed);

@@ -232,37 +232,28 @@ int krait_pids_add_children(struct krait_pids *pids, pid_t pid)
 }
 
 /* What a thread has started, as the kernel lists it: proc(5), of /proc/PID/task/TID/children. */
-static int add_children_of_thread(struct krait_pids *pids, uint32_t first, pid_t pid, const char *tid)
+static int add_children_of_thread(struct krait_pids *pids, pid_t pid, const char *tid)
 {
     char path[96];
     int child, rc = 0;
     snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", pid, tid);
     KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
     while (file && !rc && fscanf(file, "%d", &child) == 1)
-        rc = is_in(pids, first, child) ? 0 : add_pid(pids, child);
+        rc = is_in(pids, 0, child) ? 0 : add_pid(pids, child);
     return rc;
 }
 
-static int add_children_of(struct krait_pids *pids, uint32_t first, pid_t pid)
+int krait_pids_add_direct(struct krait_pids *pids, pid_t pid)
 {
     char path[64];
     int rc = 0;
+    if (access("/proc/thread-self/children", F_OK) < 0) /* CONFIG_PROC_CHILDREN */
+        return -ENOSYS;
     snprintf(path, sizeof(path), "/proc/%d/task", pid);
     DIR *dir = opendir(path);
     for (struct dirent *entry; !rc && dir && (entry = readdir(dir));)
-        rc = *entry->d_name == '.' ? 0 : add_children_of_thread(pids, first, pid, entry->d_name);
+        rc = *entry->d_name == '.' ? 0 : add_children_of_thread(pids, pid, entry->d_name);
     if (dir)
         closedir(dir);
-    return rc;
-}
-
-int krait_pids_add_children_often(struct krait_pids *pids, pid_t pid)
-{
-    uint32_t first = pids->count;
-    if (access("/proc/thread-self/children", F_OK) < 0) /* CONFIG_PROC_CHILDREN */
-        return krait_pids_add_children(pids, pid);
-    int rc = add_children_of(pids, first, pid);
-    for (uint32_t i = first; i < pids->count && !rc; i++)
-        rc = add_children_of(pids, first, pids->items[i]);
     return rc;
 }

@@ -73,8 +73,9 @@ static inline void krait_pids_done(struct krait_pids *pids)
 
 /* Appends the children of a process, and their children. Returns 0 or -ENOMEM. */
 int krait_pids_add_children(struct krait_pids *pids, pid_t pid);
-/* The same, for a caller that looks often: its time grows with these processes alone, not with all that there are. If a child ends
- * meanwhile, others may be left out. */
-int krait_pids_add_children_often(struct krait_pids *pids, pid_t pid);
+/* Appends the children of a process that are not there yet, without theirs. Its time grows with the threads of the process,
+ * not with all processes that there are. If a child ends meanwhile, others may be left out. Returns 0, -ENOMEM, or -ENOSYS
+ * if the kernel has no lists of children. */
+int krait_pids_add_direct(struct krait_pids *pids, pid_t pid);
 
 #endif

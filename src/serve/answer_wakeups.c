@@ -40,7 +40,7 @@ static void wakeups_done(struct wakeups *w)
 /* Times are since the epoch. */
 static int put_wakeup(struct wakeups *w, uint32_t from, uint64_t begin_ns, uint32_t to, uint64_t end_ns)
 {
-    return krait_arrows_add(&w->arrows, (struct krait_arrow){ begin_ns, end_ns, from, to });
+    return krait_arrows_add(&w->arrows, (struct krait_arrow){ begin_ns, end_ns, from, to, NULL });
 }
 
 /* ---- flows ---- */
@@ -93,7 +93,8 @@ static int add_flow(void *ctx, const struct krait_flow *flow)
     bool is_wanted =
         w->is_selection ? krait_map_get(&w->chains, flow->chain) != NULL : is_own(w, from) || is_own(w, to);
     return is_wanted && from != to && krait_flow_leads(flow)
-               ? put_wakeup(w, from, flow->t_ns, to, flow->end_ns)
+               ? krait_arrows_add(&w->arrows,
+                                  (struct krait_arrow){ flow->t_ns, flow->end_ns, from, to, flow->function })
                : 0;
 }
 
@@ -243,15 +244,20 @@ static void find_ranges(struct wakeups *w, const struct krait_request *request)
 
 static void put_answer(const struct wakeups *w, struct krait_buf *out)
 {
-    static const char *const columns[] = { "track", "at", "to", "until" };
+    static const char *const columns[] = { "track", "at", "to", "until", "function" };
     const uint64_t origin_ns = w->serving->origin_ns;
     krait_serving_columns(out, columns, KRAIT_ARRAY_LEN(columns), "wakeups");
     for (uint32_t i = 0; i < w->arrows.count; i++) {
         const struct krait_arrow *arrow = &w->arrows.items[i];
         krait_json_item(out, "\n[");
-        krait_buf_fmt(out, "%u,\"%llu\",%u,\"%llu\"]", arrow->from,
+        krait_buf_fmt(out, "%u,\"%llu\",%u,\"%llu\",", arrow->from,
                       (unsigned long long)(arrow->t_ns - origin_ns), arrow->to,
                       (unsigned long long)(arrow->end_ns - origin_ns));
+        if (arrow->function)
+            krait_json_cstr(out, arrow->function);
+        else
+            krait_buf_str(out, "null");
+        krait_buf_char(out, ']');
     }
     krait_buf_char(out, ']');
     krait_json_key_u64(out, "more", w->arrows.more);

@@ -55,6 +55,18 @@ static int define_name(struct define *def, const struct krait_payload_code_defin
     return id == KRAIT_NO_ID || krait_map_put(&def->image->names, code->id, id) ? -ENOMEM : 0;
 }
 
+const char *krait_image_code_text(const struct krait_trace *trace, const struct krait_image *image,
+                                  uint32_t code, char *buf, size_t size)
+{
+    const uint64_t *name = krait_map_get(&image->names, code);
+    const uint64_t *exception = krait_map_get(&image->exceptions, code);
+    uint32_t func = code < image->code_count ? image->code_func[code] : KRAIT_NO_ID;
+    return name                  ? krait_track_text(trace, (uint32_t)*name)
+           : exception           ? trace->exceptions[*exception]
+           : func != KRAIT_NO_ID ? krait_func_label(&trace->funcs[func], buf, size)
+                                 : NULL;
+}
+
 static int on_code_define(struct define *def, struct krait_cursor *cursor)
 {
     struct krait_payload_code_define code;

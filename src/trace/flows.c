@@ -17,6 +17,7 @@ enum { BATCH = 1024 };
 struct passing {
     uint64_t id, t_ns;
     uint32_t thread, task;
+    const char *function;
     uint8_t kind; /* enum krait_flow_kind */
     bool is_linking, is_start;
 };
@@ -42,6 +43,7 @@ struct finding {
     uint32_t count, cap, thread, process;
     const char *host;
     const struct krait_image *image;
+    const struct krait_trace *trace;
     struct krait_steps steps;
     struct krait_breaks breaks;
 };
@@ -59,7 +61,23 @@ static enum krait_flow_kind kind_of(uint32_t event)
     return event == KRAIT_EVENT_user_flow ? KRAIT_FLOW_USER : KRAIT_FLOW_WORK;
 }
 
-/* All these events have an id alone. */
+/* What work calls, of events that tell; `payload` is behind the id. Returns 0 or -ENOMEM. */
+static int read_function(const struct finding *f, uint32_t event, struct krait_cursor *payload,
+                         const char **function)
+{
+    uint32_t code = 0;
+    char label[512];
+    bool tells = event == KRAIT_EVENT_work_submit || event == KRAIT_EVENT_work_start ||
+                 event == KRAIT_EVENT_work_done || event == KRAIT_EVENT_work_result;
+    if (!tells || !krait_read_bytes(payload, &code, sizeof(code)) || !code)
+        return 0;
+    const char *text = krait_image_code_text(f->trace, f->image, code, label, sizeof(label));
+    uint32_t name = text ? krait_trace_name(f->trace, text) : KRAIT_NO_ID;
+    *function = name == KRAIT_NO_ID ? NULL : krait_track_text(f->trace, name);
+    return text && !*function ? -ENOMEM : 0;
+}
+
+/* All these events begin with an id. */
 static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
 {
     struct finding *f = ctx;
@@ -71,8 +89,11 @@ static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_curs
         krait_steps_follow(&f->steps, id, payload);
         return 0;
     }
+    const char *function = NULL;
     if (!krait_read_user_flow(&payload, &flow))
         return 0;
+    if (read_function(f, id, &payload, &function))
+        return -ENOMEM;
     if (!KRAIT_GROW(f->items, f->cap, f->count + 1))
         return -ENOMEM;
     uint64_t key = kind == KRAIT_FLOW_WORK ? krait_work_key(f->host, f->process, flow.id) : flow.id;
@@ -80,6 +101,7 @@ static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_curs
                                              .t_ns = t_ns,
                                              .thread = f->thread,
                                              .task = task_now(f),
+                                             .function = function,
                                              .kind = (uint8_t)kind,
                                              .is_linking = id == KRAIT_EVENT_link_to,
                                              .is_start = id == KRAIT_EVENT_work_start };
@@ -90,6 +112,7 @@ static int find_in_thread(struct finding *f, const struct krait_trace *trace, ui
 {
     struct krait_damage ignored = { 0 };
     struct krait_thread_events events = { .fn = note_passing, .ctx = f };
+    f->trace = trace;
     f->thread = thread;
     f->process = trace->threads[thread].process;
     f->host = trace->processes[f->process].host;
@@ -154,15 +177,17 @@ static int join(struct flows *flows, const struct finding *f)
         const struct passing *next = &f->items[i];
         chain += at->kind == KRAIT_FLOW_LINK || !is_of_one_id(at, next);
         if (is_flow(at, next))
-            flows->items[flows->count++] = (struct krait_flow){ .t_ns = at->t_ns,
-                                                                .end_ns = next->t_ns,
-                                                                .from = at->thread,
-                                                                .to = next->thread,
-                                                                .from_task = at->task,
-                                                                .to_task = next->task,
-                                                                .chain = chain,
-                                                                .is_work = at->is_start,
-                                                                .kind = at->kind };
+            flows->items[flows->count++] =
+                (struct krait_flow){ .t_ns = at->t_ns,
+                                     .end_ns = next->t_ns,
+                                     .from = at->thread,
+                                     .to = next->thread,
+                                     .from_task = at->task,
+                                     .to_task = next->task,
+                                     .function = at->function ? at->function : next->function,
+                                     .chain = chain,
+                                     .is_work = at->is_start,
+                                     .kind = at->kind };
         if (!next->is_linking || !is_of_one_id(at, next))
             at = next;
     }

@@ -21,6 +21,7 @@ struct krait_flow {
     uint64_t t_ns, end_ns;
     uint32_t from, to;           /* threads */
     uint32_t from_task, to_task; /* indices of the tasks in whose steps it is; KRAIT_NO_ID: not known */
+    const char *function;        /* what work calls, as the trace names it; NULL: not known, or no work */
     uint32_t chain;              /* the same for all of one id; each link has its own */
     uint8_t kind;                /* enum krait_flow_kind */
     bool is_work;                /* it leads from the begin of work to its end: work:start, work:done */

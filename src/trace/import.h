@@ -72,6 +72,11 @@ static inline struct krait_recordings *krait_recordings_of(const struct krait_tr
     return trace->impl->source[KRAIT_IMPORTER_krait_calls];
 }
 
+/* The text of a code id: of a name, a type of exceptions, or a function, whose label is written into buf. NULL: none of the
+ * trace's. */
+const char *krait_image_code_text(const struct krait_trace *trace, const struct krait_image *image,
+                                  uint32_t code, char *buf, size_t size);
+
 /* The image of a thread that krait recorded, and its file; NULL where another did. */
 static inline const struct krait_image *krait_image_of(const struct krait_trace *trace, uint32_t thread)
 {

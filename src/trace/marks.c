@@ -146,19 +146,11 @@ static void add_enum(struct reading *reading, const struct plan *plan, struct kr
 /* A function, a name or a type of exceptions; what is none is a number. */
 static void add_code(struct reading *reading, const struct plan *plan, struct krait_cursor *at)
 {
-    const struct krait_image *image = reading->image;
-    const struct krait_trace *trace = reading->trace;
     uint32_t code = (uint32_t)read_number(at, plan->size);
     char label[512];
-    const uint64_t *name = krait_map_get(&image->names, code);
-    const uint64_t *exception = krait_map_get(&image->exceptions, code);
-    uint32_t func = code < image->code_count ? image->code_func[code] : KRAIT_NO_ID;
-    if (name)
-        krait_json_cstr(&reading->text, krait_track_text(trace, (uint32_t)*name));
-    else if (exception)
-        krait_json_cstr(&reading->text, trace->exceptions[*exception]);
-    else if (func != KRAIT_NO_ID)
-        krait_json_cstr(&reading->text, krait_func_label(&trace->funcs[func], label, sizeof(label)));
+    const char *text = krait_image_code_text(reading->trace, reading->image, code, label, sizeof(label));
+    if (text)
+        krait_json_cstr(&reading->text, text);
     else
         add_digits(&reading->text, code, false);
 }

@@ -19,7 +19,8 @@ enum { KRAIT_ARROW_COLUMNS_MAX = 1 << 12 };
 
 struct krait_arrow {
     uint64_t t_ns, end_ns;
-    uint32_t from, to; /* tracks */
+    uint32_t from, to;    /* tracks */
+    const char *function; /* what work calls; NULL: not known, or no work */
 };
 
 struct krait_arrows {

@@ -73,7 +73,8 @@ static int add_flow(void *ctx, const struct krait_flow *flow)
     uint32_t from = lane_of(a, flow->from, flow->from_task), to = lane_of(a, flow->to, flow->to_task);
     if (from == KRAIT_NO_ID || to == KRAIT_NO_ID || from == to)
         return 0;
-    return krait_arrows_add(&a->found, (struct krait_arrow){ flow->t_ns, flow->end_ns, from, to });
+    return krait_arrows_add(&a->found,
+                            (struct krait_arrow){ flow->t_ns, flow->end_ns, from, to, flow->function });
 }
 
 /* At the edge of the picture, if the time is not in it. */
@@ -101,7 +102,12 @@ static void draw_arrow(struct krait_drawing *d, const struct krait_arrow *arrow,
     if (arrow->end_ns <= d->timeline->range.to_ns)
         krait_buf_fmt(d->to, "<path class=\"head\" d=\"M%.1f %.1fl%.1f %.1fh%.1fz\"/>", x1, y1, -HEAD_WIDTH,
                       -down * HEAD_HEIGHT, 2 * HEAD_WIDTH);
-    krait_buf_str(d->to, "<title>from ");
+    krait_buf_str(d->to, "<title>");
+    if (arrow->function) {
+        krait_text_xml_raw(d->to, arrow->function);
+        krait_buf_char(d->to, '\n');
+    }
+    krait_buf_str(d->to, "from ");
     put_end(d, arrow->from, arrow->t_ns);
     krait_buf_str(d->to, "\nto ");
     put_end(d, arrow->to, arrow->end_ns);

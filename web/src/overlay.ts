@@ -18,7 +18,7 @@ const HEAD = 4, LINE = 3;
 
 export interface Segment { begin: bigint; end: bigint; kind: string; depth: number; tid: number; name: string | null; syscall: string | null; device: string | null;
   byTid: number | null; byName: string | null; track: number | null; byTrack: number | null }
-export interface Wakeup { by: number; to: number; at: bigint; runs: bigint } // tracks
+export interface Wakeup { by: number; to: number; at: bigint; runs: bigint; calls: string | null } // tracks; what the work calls
 
 type SegmentRow = [string, string, string, number, number, string | null, string | null, string | null, number | null, string | null, number | null, number | null];
 
@@ -29,8 +29,8 @@ export function readSegment(row: SegmentRow): Segment {
 
 /** The wakeups by and of a thread or a task in a range, and its flows. */
 export async function askWakeups(track: number, from: bigint, until: bigint, of: { begin?: bigint; end?: bigint; limit?: number; columns?: number } = {}, signal?: AbortSignal): Promise<{ list: Wakeup[]; more: number }> {
-  const { wakeups, more } = await ask<{ wakeups: [number, string, number, string][]; more: number }>('wakeups', { track, from, until, ...of }, signal);
-  return { list: wakeups.map(([by, at, to, runs]) => ({ by, to, at: BigInt(at), runs: BigInt(runs) })), more };
+  const { wakeups, more } = await ask<{ wakeups: [number, string, number, string, string | null][]; more: number }>('wakeups', { track, from, until, ...of }, signal);
+  return { list: wakeups.map(([by, at, to, runs, calls]) => ({ by, to, at: BigInt(at), runs: BigInt(runs), calls })), more };
 }
 
 /** The track of the thread whose path is shown: that of the selected call, or of the first recorded thread. */

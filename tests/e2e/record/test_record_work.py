@@ -271,5 +271,6 @@ def test_queue_times_are_intervals_and_flows_are_arrows(record, any_python, expo
     told = len(told_by_flows(recording)[1])
     found = [e for e in json.loads(export(recording.path, "chrome").read_text())["traceEvents"] if e["ph"] == "s"]
     assert len(found) == arrows + told
-    (((count,),),) = ask(export(recording.path, "perfetto"), "select count(*) from flow")
-    assert count >= arrows + told
+    by_work = "select count(*) from args where key = 'debug.fields' and string_value like '%function = \"__main__.work\"%'"
+    ((count,),), ((named,),) = ask(export(recording.path, "perfetto"), "select count(*) from flow", by_work)
+    assert count >= arrows + told and named >= 6

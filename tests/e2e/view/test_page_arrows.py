@@ -53,7 +53,7 @@ process 5 python3
 code 1 python app main app.py 1
 thread 5 MainThread
 0us call 1
-10us submit 1
+10us submit 1 1
 20us submit 2
 500us result 1
 900us result 2
@@ -108,8 +108,8 @@ def test_the_details_of_a_call_lead_to_the_other_ends_of_its_work(krait, chromiu
         rows = page.page.locator(".flows tbody tr")
         first, *_, last = ([cell.inner_text() for cell in row.locator("td").all()] for row in rows.all())
         assert rows.count() == 4
-        assert first == ["90.00 us", "MainThread 5 at 0.000010000 s", "worker 6 at 0.000100000 s"]
-        assert last == ["200.0 us", "worker 6 at 0.000700000 s", "MainThread 5 at 0.000900000 s"]
+        assert first == ["90.00 us", "MainThread 5 at 0.000010000 s", "worker 6 at 0.000100000 s", "app.main"]
+        assert last == ["200.0 us", "worker 6 at 0.000700000 s", "MainThread 5 at 0.000900000 s", "-"]
         rows.first.get_by_role("button", name="MainThread 5").click()
         page.press("Shift")
         assert page.page.evaluate("() => krait.context.store.detail.track") == calls[5]

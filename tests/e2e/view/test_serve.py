@@ -278,7 +278,7 @@ def test_wakeups_lead_from_waker_to_woken(serve, both):
     server = serve(both(CALLS, KERNEL))
     tracks = server.trace["tracks"]
     found = server.api("wakeups")["wakeups"]
-    pairs = [(tracks[a]["number"], int(at), tracks[b]["number"], int(until)) for a, at, b, until in found]
+    pairs = [(tracks[a]["number"], int(at), tracks[b]["number"], int(until)) for a, at, b, until, _ in found]
     assert pairs == [(6, 490_000, 5, 495_000)]
     track = next(t["id"] for t in tracks if t["kind"] == "calls")
     assert server.api("wakeups", track=track)["wakeups"] == found
@@ -286,14 +286,14 @@ def test_wakeups_lead_from_waker_to_woken(serve, both):
         wanted = found if begin <= 495_000 else []  # whole, if they touch the selected time
         assert server.api("wakeups", track=track, begin=begin, end=end)["wakeups"] == wanted
         assert server.api("wakeups", **{"track": track, "from": begin, "until": end + 1})["wakeups"] == wanted
-    assert server.api("wakeups", limit=0) == {"columns": ["track", "at", "to", "until"], "wakeups": [], "more": 1}
+    assert server.api("wakeups", limit=0) == {"columns": ["track", "at", "to", "until", "function"], "wakeups": [], "more": 1}
 
 
 def test_switches_of_greenlets_lead_from_one_to_the_other(serve, synth):
     """Those of gevent's hub, which is the third, are left out."""
     server = serve(synth(GREENLETS))
     tracks = {t["number"]: t["id"] for t in server.trace["tracks"] if (t["of"], t["kind"]) == ("task", "states")}
-    found = sorted([[tracks[1], "10000", tracks[2], "10000"], [tracks[2], "20000", tracks[1], "20000"]])
+    found = sorted([[tracks[1], "10000", tracks[2], "10000", None], [tracks[2], "20000", tracks[1], "20000", None]])
     assert [sorted(server.api("wakeups", track=tracks[number])["wakeups"]) for number in (1, 2, 3)] == [found, found, []]
 
 
@@ -326,10 +326,10 @@ def test_spans_counters_and_flows_are_tracks_of_their_thread(serve, synth):
     columns = server.api("counters")
     (row,) = [dict(zip(columns["columns"], r)) for r in columns["rows"]]
     assert (row["track"], row["min"], row["max"], row["changes"]) == (at["queue"], 500, 2000, 2)
-    ((by, begin, to, end),) = server.api("wakeups")["wakeups"]
+    ((by, begin, to, end, function),) = server.api("wakeups")["wakeups"]
     assert (tracks[by]["number"], int(begin), tracks[to]["number"], int(end)) == (100, 20_000, 101, 40_000)
     (cut,) = server.api("wakeups", **{"from": 30_000, "until": 35_000, "columns": 10})["wakeups"]
-    assert cut == [by, begin, to, end]  # whole
+    assert cut == [by, begin, to, end, None] and function is None  # whole
 
 
 def test_a_counter_of_two_threads_is_a_track_of_their_process(serve, synth):

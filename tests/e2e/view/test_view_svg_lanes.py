@@ -179,6 +179,7 @@ def test_a_counter_of_several_threads_is_in_a_lane_of_its_process(view, krait, c
 WORK = """
 process 5 python3
 code 1 python app main app.py 1
+code 2 name - app.<lambda> - 0
 task 1 1 Task-1
 thread 5 MainThread
 0us call 1
@@ -190,7 +191,7 @@ thread 5 MainThread
 1000us return
 thread 6 worker
 0us call 1
-100us start 1
+100us start 1 2
 310us done 1
 900us flow 7
 1000us return
@@ -211,7 +212,7 @@ def test_work_and_flows_are_arrows_between_the_lanes(view, synth):  # noqa: F811
     box = next(boxes[0] for parts in lanes(root).values() for boxes in [parts["calls"]])
     left, per_us = box[0], box[1] / 1000
     found = sorted(arrows(root), key=lambda arrow: arrow[1][0])
-    told = [["from MainThread 5 at 10.0 µs", "to worker 6 at 100 µs"], ["from worker 6 at 310 µs", "to MainThread 5 at 500 µs"], ["from main Task-1 at 750 µs", "to worker 6 at 900 µs"]]
+    told = [["app.<lambda>", "from MainThread 5 at 10.0 µs", "to worker 6 at 100 µs"], ["from worker 6 at 310 µs", "to MainThread 5 at 500 µs"], ["from main Task-1 at 750 µs", "to worker 6 at 900 µs"]]
     assert [lines for lines, *_ in found] == told
     assert [(x - left) / per_us for _, path, _ in found for x in (path[0], path[-2])] == pytest.approx([10, 100, 310, 500, 750, 900], abs=1)
     marks = {float(p.get("d").split()[1].split("l")[0]) for p in root.iter(f"{SVG}path") if p.get("class") == "mark"}

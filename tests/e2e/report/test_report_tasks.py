@@ -171,8 +171,8 @@ def test_a_recording_without_tasks_says_so(record, krait, synth, any_python):
     assert (done.returncode, done.stdout) == (0, "") and "no tasks were recorded" in done.stderr and "executors" not in done.stderr
     work = synth("process 5 python3\nthread 5 A\n10us submit 1\n20us result 1\nthread 6 B\n15us start 1\nexit 0 0\n")
     said = subprocess.run([krait, "report", work, "--by", "task"], capture_output=True, text=True).stderr
-    start, stop, key = re.search(r"no tasks were recorded\nwork for executors does not count as tasks; .*: krait intervals TRACE --start '(.*)' --stop '(.*)' --key (.*)\n", said).groups()
-    (row,) = verb_json(krait, "intervals", work, "--start", start, "--stop", stop, "--key", key)["rows"]
+    start, stop, key = re.search(r"no tasks were recorded\nwork for executors does not count as tasks; .*: krait intervals TRACE --start '(.*)' --stop '(.*)' --key (.*) --by function\n", said).groups()
+    (row,) = verb_json(krait, "intervals", work, "--start", start, "--stop", stop, "--key", key, "--by", "function")["rows"]
     assert (row["intervals"], row["total_ns"]) == (1, 5000)
     done = subprocess.run([krait, "report", trace, "--by", "task", "--tree"], capture_output=True, text=True)
     assert done.returncode == 2 and "--tree goes with --by function, thread, process or span" in done.stderr

@@ -83,6 +83,20 @@ static void add_lock(struct krait_buf *out, const struct krait_remote_thread *th
     krait_json_key_bool(out, "deadlocked", thread->deadlocked);
 }
 
+/* The C function that the first frame has called; null: none, or it is not certain. */
+static void add_called(struct krait_buf *out, const struct krait_remote_code *called)
+{
+    krait_json_key(out, "c_function");
+    if (!called) {
+        krait_buf_str(out, "null");
+        return;
+    }
+    krait_buf_char(out, '{');
+    krait_json_key_text(out, "function", called->name);
+    krait_json_key_text(out, "module", called->module);
+    krait_buf_char(out, '}');
+}
+
 static void add_thread(struct krait_buf *out, const struct dump_process *process,
                        const struct krait_remote_thread *thread)
 {
@@ -102,6 +116,7 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
     add_lock(out, thread);
     if (process->native)
         krait_json_key_text_or_null(out, "native", native_results[thread->native]);
+    add_called(out, thread->called);
     add_frames(out, process, thread->first, thread->count);
     krait_buf_char(out, '}');
 }

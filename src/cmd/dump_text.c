@@ -184,6 +184,20 @@ static void add_frames(struct krait_buf *out, const struct dump_process *process
     }
 }
 
+/* The C function that the first frame has called. */
+static void add_called(struct krait_buf *out, const struct krait_table_look *look,
+                       const struct krait_remote_code *called)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    bool qualified = strcmp(called->module, "builtins") != 0;
+    uint32_t columns = look->width > INDENT ? look->width - INDENT : look->width;
+    krait_buf_fmt(&text, "%s%s%s (C)", qualified ? called->module : "", qualified ? "." : "", called->name);
+    out->failed |= text.failed;
+    krait_buf_fmt(out, "%*s%s", INDENT, "", look->colour ? KRAIT_DIM : "");
+    add_cell(out, text.data ? text.data : "", columns, false, look->utf8);
+    krait_buf_fmt(out, "%s\n", look->colour ? KRAIT_PLAIN : "");
+}
+
 static const char *const native_notes[] = {
     [KRAIT_NATIVE_NONE] = "    its native frames could not be read\n",
     [KRAIT_NATIVE_WHOLE] = "",
@@ -204,6 +218,8 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
         krait_buf_fmt(out, "%*snot proved: krait could not keep it from running meanwhile\n", INDENT, "");
     if (process->native)
         krait_buf_str(out, native_notes[thread->native]);
+    if (thread->called)
+        add_called(out, look, thread->called);
     add_frames(out, process, look, INDENT, thread->first, thread->count);
 }
 

@@ -411,14 +411,16 @@ def test_the_text_is_what_people_read(programs, run, any_python):
     text = re.sub(r"\b\d{3,7}\b", "N", text.replace(str(programs.folder), "/tmp"))
     text = re.sub(r"\S+/threading.py:N", "/lib/threading.py:N", text).replace(any_python.exe.rpartition("/")[2], "python3")
     text = text.replace(any_python.version, "3.N.N")
-    assert text.splitlines()[:14] == [
+    assert text.splitlines()[:16] == [
         "Process N: python3 /tmp/app1.py",
         "Python 3.N.N, 3 threads",
         "",
         "Thread N (main)  sleeps in clock_nanosleep",
+        "    time.sleep (C)",
         "    <module>  /tmp/app1.py:14",
         "",
         "Thread N  sleeps in clock_nanosleep",
+        "    time.sleep (C)",
         "    rec                      /tmp/app1.py:6",
         "    rec                      /tmp/app1.py:5  (20 times)",
         "    <lambda>                 /tmp/app1.py:10",
@@ -428,6 +430,50 @@ def test_the_text_is_what_people_read(programs, run, any_python):
         "",
     ]
     assert r"/a/path/with\x1b[31m/many" in text and "\x1b" not in text
+
+
+CALLS = """
+import os, select, threading, time
+def sleeps(): time.sleep(600)
+def nested(): return [1, len([2, time.sleep(600), 3])]
+def by_star(args=(600,)): time.sleep(*args)
+def by_another_name():
+    wait = time.sleep
+    wait(600)
+def takes(): return lock.acquire(True, 600)
+def by_keyword(): lock.acquire(timeout=600)
+def polls(): select.select([], [], [], 600)
+def in_except():
+    try: raise ValueError
+    except ValueError: time.sleep(600)
+def comprehends(): return [time.sleep(n) for n in (600,)]
+def reads(): os.read(os.pipe()[0], 1)
+lock = threading.Lock()
+lock.acquire()
+for f in (sleeps, nested, by_star, by_another_name, takes, by_keyword, polls, in_except, comprehends, reads):
+    threading.Thread(target=f, daemon=True).start()
+print(os.getpid(), flush=True)
+sleeps()
+"""
+
+
+@pytest.mark.few_pythons
+@pytest.mark.every_python
+def test_the_c_functions_that_threads_have_called(programs, dumps, run, python):
+    app = programs.start(python, CALLS)
+    thread_of = {"sleeps": "time.sleep", "takes": "_thread.lock.acquire", "polls": "select.select", "reads": "posix.read", "by_keyword": "_thread.lock.acquire"}
+
+    def called():
+        """Once all sleep: by the name of the function that has called it."""
+        threads = dumps(app.pid)[0]["threads"]
+        found = {t["frames"][0]["function"]: t["c_function"] for t in threads if t["state"] == "sleeping"}
+        return found if len(threads) == 11 and len(found) == 10 and all(found.values()) else None
+
+    found = {name: f"{f['module']}.{f['function']}" for name, f in wait_for(called, "the calls").items()}
+    assert found == {name: thread_of.get(name, "time.sleep") for name in found}
+    text = run("dump", app.pid).stdout
+    assert re.search(r"^    posix.read \(C\)\n    reads +/", text, re.M) and text.count("    time.sleep (C)\n") == 7
+    assert all(t["c_function"] is None for t in dumps("--native", app.pid)[0]["threads"])
 
 
 @pytest.mark.parametrize("columns", [60, 80, 140])

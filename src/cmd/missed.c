@@ -261,6 +261,7 @@ void krait_missed_look(struct krait_missed *missed)
     if (now < missed->next_ns || !krait_collector_is_on(missed->collector) ||
         (missed->first_only && krait_collector_pids(missed->collector, NULL, 0)))
         return;
+    uint64_t cpu = krait_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (missed->at == missed->pids.count)
         begin_look(missed);
     bool whole = look_for_a_while(missed, now);
@@ -268,7 +269,8 @@ void krait_missed_look(struct krait_missed *missed)
         forget(missed);
     uint64_t end = krait_clock_ns(CLOCK_MONOTONIC);
     uint64_t gap = !whole ? 0 : end - missed->new_ns < KRAIT_NS_PER_S ? SOON_NS : LATER_NS;
-    missed->next_ns = end + KRAIT_MAX(gap, SHARE * (end - now));
+    cpu = krait_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu; /* not what others had of the CPU meanwhile */
+    missed->next_ns = end + KRAIT_MAX(gap, SHARE * cpu);
 }
 
 /* ---- telling ---- */

@@ -4,6 +4,7 @@
 #include "event/works.h"
 #include "python/args.h"
 #include "python/callables.h"
+#include "python/codes.h"
 #include "python/modules.h"
 #include "python/notes.h"
 #include "python/patch.h"
@@ -173,7 +174,10 @@ static uint64_t numbered_id(PyObject *task)
 void krait_work_put(struct krait_note *note, uint32_t event, const struct krait_payload_work_submit *work)
 {
     uint8_t payload[KRAIT_BYTES_work_submit];
-    krait_note_put(note, event, payload, krait_put_work_submit(payload, work));
+    struct krait_payload_work_submit named = *work;
+    if (!named.function) /* a number would look like a name where rows are made of it */
+        named.function = krait_code_name(note->in, "<unknown>");
+    krait_note_put(note, event, payload, krait_put_work_submit(payload, &named));
 }
 
 /* `id`: 0: it is not of a pool's. */

@@ -46,7 +46,7 @@ void krait_work_end(struct krait_interp *in);
 /* A pool has submitted work: work.c. `is_items`: of imap, which has no start without the id of krait_work_id_of_result. */
 void krait_work_submitted(struct krait_interp *in, PyObject *result, bool is_items);
 
-/* In a note: an event of work. They all have the same fields. */
+/* In a note: an event of work. They all have the same fields. A function that is not known is "<unknown>". */
 void krait_work_put(struct krait_note *note, uint32_t event, const struct krait_payload_work_submit *work);
 
 /* Whether a frame is of a function of that module with that co_name. */

@@ -178,6 +178,26 @@ def test_a_child_names_its_own_work(record, python):
     assert names(record.text(python, FORKED)) == [("__main__.fork", "threads"), ("builtins.int", "threads")]
 
 
+LATE = """
+    import os
+    from concurrent.futures import ThreadPoolExecutor
+    def work(): pass
+    with ThreadPoolExecutor(1) as pool: future = pool.submit(work)
+    future.result()
+    pid = os.fork()
+    future.result()
+    if pid: os.waitpid(pid, 0)
+    else: os._exit(0)
+"""
+
+
+@pytest.mark.few_pythons
+def test_a_child_does_not_know_what_its_parent_has_submitted(record, python, run):
+    """Its ids of names are others than its parent's."""
+    recording = record.text(python, LATE)
+    assert sorted(names(recording, "work:result")) == [("<unknown>", "threads"), *[("__main__.work", "threads")] * 2]
+
+
 OLD = """
     process 5 python3
     code 1 python app main app.py 1

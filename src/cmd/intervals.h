@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait intervals` in its parts: what is asked for and found (intervals.c), the tables (intervals_tables.c), two
- * intervals side by side (intervals_compare.c), signals (intervals_signals.c), and plots (intervals_plot.c).
+ * `krait intervals` in its parts: what is asked for and found (intervals.c), what the rows are (intervals_by.c), the tables
+ * (intervals_tables.c), two intervals side by side (intervals_compare.c), signals (intervals_signals.c), and plots
+ * (intervals_plot.c).
  */
 #ifndef KRAIT_CMD_INTERVALS_H
 #define KRAIT_CMD_INTERVALS_H

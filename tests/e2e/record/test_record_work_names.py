@@ -11,7 +11,10 @@ from works import STAGES, names
 CALLABLES = r"""
     import functools, threading, time
     from concurrent.futures import ThreadPoolExecutor
-    def refuse(*_): raise AssertionError("the program's code runs")
+    ran = []
+    def refuse(*args):
+        ran.append(args)
+        raise AssertionError("the program's code runs")
     def work(n): return n
     def outer():
         def inner(n): return n
@@ -60,6 +63,7 @@ CALLABLES = r"""
         (cached, "__main__.cached"), (wrapping, "__main__.wrapping"), (Renamed(), "mo\\udcfe.Re\\udcff"), (NoModule(), "<unknown>.NoModule"), (Long(), "long.LLL"),
     ]
     ready = threading.Event()
+    ran.clear()
     def hold(n): ready.wait()
     with ThreadPoolExecutor(1) as pool:
         for call, _ in CASES * 2:
@@ -70,6 +74,7 @@ CALLABLES = r"""
                 ready.set()
             else:
                 pool.submit(call, 0).exception()
+    assert not ran, len(ran)
     print(*(name for _, name in CASES), sep="\n")
 """
 

@@ -189,9 +189,9 @@ static void add_called(struct krait_buf *out, const struct krait_table_look *loo
                        const struct krait_remote_code *called)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    bool qualified = strcmp(called->module, "builtins") != 0;
     uint32_t columns = look->width > INDENT ? look->width - INDENT : look->width;
-    krait_buf_fmt(&text, "%s%s%s (C)", qualified ? called->module : "", qualified ? "." : "", called->name);
+    krait_remote_put_name(&text, called);
+    krait_buf_str(&text, " (C)");
     out->failed |= text.failed;
     krait_buf_fmt(out, "%*s%s", INDENT, "", look->colour ? KRAIT_DIM : "");
     add_cell(out, text.data ? text.data : "", columns, false, look->utf8);

@@ -94,7 +94,7 @@ static int take_sample(struct top *top)
     struct top_reading reading = {
         .sums = &top->sums,
         .stacks = all ? &top->stacks : NULL,
-        .flags = KRAIT_READ_PROVED | (sleeping || all ? 0 : KRAIT_READ_RUNNING) |
+        .flags = KRAIT_READ_PROVED | KRAIT_READ_CALLED | (sleeping || all ? 0 : KRAIT_READ_RUNNING) |
                  (top->gil && !all ? KRAIT_READ_HOLDER : 0) | (top->kernel || all ? KRAIT_READ_WAITS : 0),
         .sleeping = sleeping,
         .others = !top->gil,

@@ -100,7 +100,7 @@ static bool is_frame(const struct frame *known, const struct krait_remote_frame 
 
 static bool is_suspended(const struct krait_remote *remote, const struct frame *known)
 {
-    return krait_generator_is_suspended(remote, known->addr, known->code_addr);
+    return known->addr && krait_generator_is_suspended(remote, known->addr, known->code_addr);
 }
 
 /* Keeps the generators whose callers are still there, the outermost `same` frames, which the stack does not have, and which are
@@ -148,7 +148,9 @@ static int note_frames(struct top_stacks *stacks, struct top_stacks_thread *to,
         to->frames[i].line = innermost[count - 1 - i].line;
     for (uint32_t i = same; i < count; i++) {
         const struct krait_remote_frame *frame = &innermost[count - 1 - i];
-        uint32_t name = krait_strtab_add(&stacks->names, frame->code->name, strlen(frame->code->name));
+        KRAIT_AUTO_BUF text = { 0 };
+        krait_remote_put_name(&text, frame->code);
+        uint32_t name = text.failed ? KRAIT_NO_ID : krait_strtab_add(&stacks->names, text.data, text.len);
         if (name == KRAIT_NO_ID)
             return -ENOMEM;
         to->frames[i] = (struct frame){ .code = frame->code,
@@ -162,14 +164,17 @@ static int note_frames(struct top_stacks *stacks, struct top_stacks_thread *to,
     return 0;
 }
 
-/* Without krait's own functions. Returns how many there are. */
-static uint32_t copy_shown(struct krait_remote_frame *to, const struct krait_remote_frame *from,
-                           uint32_t count)
+/* Without krait's own functions, and with the C function that the innermost one has called. Returns how many there are. */
+static uint32_t copy_shown(struct krait_remote_frame *to, const struct krait_remote_stacks *from,
+                           const struct krait_remote_thread *thread)
 {
+    const struct krait_remote_frame *frames = from->frames + thread->first;
     uint32_t shown = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!krait_own_file(from[i].code->file))
-            to[shown++] = from[i];
+    if (thread->called && thread->count)
+        to[shown++] = (struct krait_remote_frame){ .code = thread->called };
+    for (uint32_t i = 0; i < thread->count; i++) {
+        if (!krait_own_file(frames[i].code->file))
+            to[shown++] = frames[i];
     }
     return shown;
 }
@@ -178,7 +183,7 @@ int top_stacks_add(struct top_stacks *stacks, const struct krait_remote *remote,
                    const struct krait_remote_stacks *from)
 {
     pid_t pid = remote->pid;
-    KRAIT_AUTO_FREE struct krait_remote_frame *shown = calloc(from->frame_count + 1, sizeof(*shown));
+    KRAIT_AUTO_FREE struct krait_remote_frame *shown = calloc(from->frame_count + 2, sizeof(*shown));
     int rc = shown ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < from->thread_count && !rc; i++) {
         const struct krait_remote_thread *read = &from->threads[i];
@@ -192,7 +197,7 @@ int top_stacks_add(struct top_stacks *stacks, const struct krait_remote *remote,
         thread->state = top_state_of(pid, read);
         if (thread->state == TOP_CPU || thread->state == TOP_GIL)
             thread->ran_ns = stacks->now_ns;
-        uint32_t count = copy_shown(shown, from->frames + read->first, read->count);
+        uint32_t count = copy_shown(shown, from, read);
         rc = note_frames(stacks, thread, remote, shown, count);
     }
     return rc;

@@ -440,6 +440,13 @@ static const struct callee *callee_of(struct krait_remote *remote, uint64_t addr
     }
 }
 
+void krait_remote_put_name(struct krait_buf *out, const struct krait_remote_code *code)
+{
+    if (code->module && strcmp(code->module, "builtins") != 0)
+        krait_buf_fmt(out, "%s.", code->module);
+    krait_buf_str(out, code->name);
+}
+
 /* -- the whole -- */
 
 /* What a cell of the frame holds: there cells follow the local variables, and from 3.11 on they are numbered with them. */

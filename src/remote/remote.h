@@ -11,6 +11,7 @@
 #ifndef KRAIT_REMOTE_REMOTE_H
 #define KRAIT_REMOTE_REMOTE_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "python/compat/layout.h"
@@ -213,6 +214,10 @@ bool krait_remote_waits_for_gil(const struct krait_remote_thread *thread, const 
 /* After krait_remote_read: adds the tasks of asyncio of all threads to `stacks`. Returns 0; -ENOTSUP: krait does not know how this
  * version keeps them; -ENOENT: the program has not imported asyncio; or the errors of krait_memory_read. */
 int krait_remote_read_tasks(struct krait_remote *remote, struct krait_remote_stacks *stacks);
+
+/* Appends the name of a function as krait top and krait dump show it: of one written in C with its module, unless that is
+ * builtins. */
+void krait_remote_put_name(struct krait_buf *out, const struct krait_remote_code *code);
 
 /* Sets err to the reason why the process cannot be read. rc is from krait_memory_read. Returns rc. */
 int krait_remote_refusal(pid_t pid, int rc, struct krait_err *err);

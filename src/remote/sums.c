@@ -31,11 +31,13 @@ static uint32_t add_place(struct krait_sums *sums, struct krait_sums_table *tabl
                           const struct krait_remote_code *code, int32_t line)
 {
     KRAIT_AUTO_BUF key = { 0 };
-    krait_buf_fmt(&key, "%s\n%s\n%d", code->name, code->file, line);
+    krait_remote_put_name(&key, code);
+    size_t name = key.len;
+    krait_buf_fmt(&key, "\n%s\n%d", code->file, line);
     uint32_t id = key.failed ? KRAIT_NO_ID : krait_strtab_add(&table->place_keys, key.data, key.len);
     if (id == KRAIT_NO_ID || id < table->place_count)
         return id;
-    struct krait_sums_place fresh = { .name = krait_arena_strdup(&sums->arena, code->name),
+    struct krait_sums_place fresh = { .name = krait_arena_strndup(&sums->arena, key.data, name),
                                       .file = krait_arena_strdup(&sums->arena, code->file),
                                       .line = line };
     if (!fresh.name || !fresh.file || !KRAIT_GROW(table->places, table->place_cap, id + 1))
@@ -116,13 +118,16 @@ static int count(struct krait_sums *sums, struct krait_sums_table *table,
     return 0;
 }
 
+/* `called`: the C function that the innermost one has called; NULL: none. Its time is that of the line that called it. */
 static int add_stack(struct krait_sums *sums, const struct krait_remote_frame *frames, uint32_t n,
-                     uint32_t thread, uint8_t state)
+                     const struct krait_remote_code *called, uint32_t thread, uint8_t state)
 {
     sums->stamp++;
+    if (called && count(sums, &sums->functions, called, 0, thread, state, true))
+        return -ENOMEM;
     for (uint32_t i = 0; i < n; i++) {
         const struct krait_remote_code *code = frames[i].code;
-        if (count(sums, &sums->functions, code, code->first_line, thread, state, i == 0) ||
+        if (count(sums, &sums->functions, code, code->first_line, thread, state, i == 0 && !called) ||
             count(sums, &sums->lines, code, frames[i].line, thread, state, i == 0))
             return -ENOMEM;
     }
@@ -139,8 +144,8 @@ int krait_sums_add(struct krait_sums *sums, pid_t pid, const struct krait_remote
         sums->now.failures += thread->failed;
         sums->now.stacks += thread->count != 0;
         gil |= thread->holds_gil;
-        if (id == KRAIT_NO_ID ||
-            add_stack(sums, stacks->frames + thread->first, thread->count, id, states ? states[i] : 0))
+        if (id == KRAIT_NO_ID || add_stack(sums, stacks->frames + thread->first, thread->count,
+                                           thread->count ? thread->called : NULL, id, states ? states[i] : 0))
             return -ENOMEM;
     }
     sums->now.gil += gil;

@@ -152,29 +152,68 @@ static struct krait_calling *read_calling(struct krait_remote *remote, const str
 
 /* -- what lies on the stack -- */
 
-/* The values that an instruction calls with. */
-struct values {
-    const struct krait_call *call;
-    uint64_t words[2]; /* as enum krait_call_shape says */
-    bool proved;       /* the stack pointer is stored, says that they are there, and is not old */
-};
-
+/* False: they cannot be read, or are not there any more. *proved: the stack pointer is stored, says that they are there, and is
+ * not old. */
 static bool read_slots(const struct krait_remote *remote, const struct krait_stack_reader *reader,
-                       const struct krait_calling *calling, struct values *values)
+                       const struct krait_calling *calling, struct krait_called_values *values, bool *proved)
 {
     const uint32_t *at = remote->layout.at;
     uint64_t place = calling->bottom + (uint64_t)values->call->slot * WORD, top = 0;
     size_t size = values->call->shape == KRAIT_CALL_PLAIN ? WORD : 2 * WORD;
+    *proved = false;
     if (remote->layout.version->link == KRAIT_LINK_POINTER) {
         uint64_t end = reader->frames[0].addr + calling->bottom + (uint64_t)values->call->depth * WORD;
         if (!krait_stack_innermost(remote, reader, at[KRAIT_AT_FRAME_STACK], &top, WORD) || top != end)
             return false;
-        values->proved = remote->still.state == 'S'; /* others may be at any place: page faults, SIGSTOP */
+        *proved = remote->still.state == 'S'; /* others may be at any place: page faults, SIGSTOP */
     }
     bool read = krait_stack_innermost(remote, reader, place, values->words, size);
     values->words[0] &= ~KRAIT_REFERENCE_TAGS;
     values->words[1] &= ~KRAIT_REFERENCE_TAGS;
     return read;
+}
+
+/* False: the instruction calls nothing, or what is not certain. */
+static bool find_values(const struct krait_remote *remote, const struct krait_stack_reader *reader,
+                        const struct krait_remote_code *code, struct krait_called_values *values)
+{
+    bool proved;
+    *values = (struct krait_called_values){ .call = krait_calls_find(&code->calling->calls,
+                                                                     reader->frames[0].offset) };
+    if (!values->call || !read_slots(remote, reader, code->calling, values, &proved))
+        return false;
+    enum krait_call_shape shape = values->call->shape;
+    bool first = shape == KRAIT_CALL_METHOD_FIRST;
+    values->which = first && !values->words[0];
+    values->is_method = first ? !values->which : shape == KRAIT_CALL_METHOD_SECOND && values->words[1];
+    values->is_certain = proved || values->which;
+    return values->words[values->which] && values->words[values->which] % WORD == 0;
+}
+
+/* What is read of the callable and of its object. */
+static uint32_t add_pieces(struct krait_called_values *values, struct krait_memory_piece *pieces)
+{
+    uint32_t count = 0;
+    pieces[count++] =
+        (struct krait_memory_piece){ values->words[values->which], values->head, sizeof(values->head) };
+    if (values->is_method && !values->is_certain)
+        pieces[count++] = (struct krait_memory_piece){ values->words[1] + KRAIT_OBJECT_TYPE, &values->type,
+                                                       sizeof(values->type) };
+    return count;
+}
+
+uint32_t krait_called_expect(struct krait_remote *remote, struct krait_stack_reader *reader,
+                             struct krait_memory_piece *pieces)
+{
+    const uint64_t *known = reader->count ? krait_map_get(&remote->codes, reader->frames[0].code) : NULL;
+    const struct krait_remote_code *code = known ? (const void *)(uintptr_t)*known : NULL;
+    reader->called.code = NULL;
+    if (!code || !code->calling)
+        return 0;
+    if (!find_values(remote, reader, code, &reader->called))
+        reader->called.call = NULL;
+    reader->called.code = code;
+    return reader->called.call ? add_pieces(&reader->called, pieces) : 0;
 }
 
 /* -- names -- */
@@ -321,14 +360,14 @@ static uint64_t definer(const struct krait_remote *remote, uint64_t type, uint64
     return type;
 }
 
-static bool is_instance(const struct krait_remote *remote, uint64_t object, uint64_t type)
+static bool is_derived(const struct krait_remote *remote, uint64_t type, uint64_t from)
 {
-    uint64_t base = 0;
-    bool read = read_word(remote, object + KRAIT_OBJECT_TYPE, &base);
-    for (int i = 0; i < BASES_MAX && read && base; i++) {
-        if (base == type)
+    uint64_t base = type;
+    for (int i = 0; i < BASES_MAX && base; i++) {
+        if (base == from)
             return true;
-        read = read_word(remote, base + KRAIT_TYPE_BASE, &base);
+        if (!read_word(remote, base + KRAIT_TYPE_BASE, &base))
+            break;
     }
     return false;
 }
@@ -423,18 +462,15 @@ static const struct callee *class_of(struct krait_remote *remote, uint64_t addr,
     return keep_callee(remote, hash, &made);
 }
 
-static const struct callee *callee_of(struct krait_remote *remote, uint64_t addr)
+static const struct callee *callee_of(struct krait_remote *remote, const struct krait_called_values *values)
 {
-    uint64_t head[HEAD_WORDS];
-    if (!addr || addr % WORD || krait_memory_read(remote->pid, addr, head, sizeof(head)))
-        return NULL;
-    switch (kind_of(remote, head[HEAD_TYPE])) {
+    switch (kind_of(remote, values->head[HEAD_TYPE])) {
     case FUNCTION:
-        return function_of(remote, head);
+        return function_of(remote, values->head);
     case DESCRIPTOR:
-        return descriptor_of(remote, head);
+        return descriptor_of(remote, values->head);
     case CLASS:
-        return class_of(remote, addr, head);
+        return class_of(remote, values->words[values->which], values->head);
     default:
         return NULL;
     }
@@ -464,15 +500,15 @@ static bool read_in_cell(const struct krait_remote *remote, const struct krait_s
            read_word(remote, (cell & ~KRAIT_REFERENCE_TAGS) + KRAIT_CELL_VALUE, value);
 }
 
-/* Whether value `which` is what the code has loaded there. */
+/* Whether the callable is what the code has loaded there. */
 static bool is_as_loaded(struct krait_remote *remote, const struct krait_stack_reader *reader,
-                         const struct krait_remote_code *code, const struct values *values, int which,
+                         const struct krait_remote_code *code, const struct krait_called_values *values,
                          const struct callee *callee)
 {
     uint64_t variable = 0;
-    uint32_t index = values->call->of[which].index;
-    enum krait_call_source source = values->call->of[which].source;
-    const char *name = name_of(remote, code, values->call, which);
+    uint32_t index = values->call->of[values->which].index;
+    enum krait_call_source source = values->call->of[values->which].source;
+    const char *name = name_of(remote, code, values->call, values->which);
     if (name && strcmp(name, callee->name) == 0)
         return true;
     bool read =
@@ -480,37 +516,40 @@ static bool is_as_loaded(struct krait_remote *remote, const struct krait_stack_r
             ? krait_stack_innermost(remote, reader, remote->layout.at[KRAIT_AT_FRAME_LOCALS] + index * WORD,
                                     &variable, WORD)
             : source == KRAIT_SOURCE_CELL && read_in_cell(remote, reader, index, &variable);
-    return read && (variable & ~KRAIT_REFERENCE_TAGS) == values->words[which];
+    return read && (variable & ~KRAIT_REFERENCE_TAGS) == values->words[values->which];
 }
 
-/* Which value is called, and whether it is a method with its object above it. */
-static int callable_of(const struct values *values, bool *is_method, bool *is_certain)
+static bool is_believed(struct krait_remote *remote, const struct krait_stack_reader *reader,
+                        const struct krait_remote_code *code, const struct krait_called_values *values,
+                        const struct callee *callee)
 {
-    bool second = values->call->shape == KRAIT_CALL_METHOD_FIRST && !values->words[0];
-    *is_method = values->call->shape != KRAIT_CALL_PLAIN && !second && values->words[1];
-    *is_certain = values->proved || second;
-    return second;
+    if (values->is_certain && !callee->may_be_freed)
+        return true;
+    if (values->is_method && !values->is_certain &&
+        !(callee->of && is_derived(remote, values->type, callee->of)))
+        return false;
+    return is_as_loaded(remote, reader, code, values, callee);
+}
+
+/* What could not be read with the code objects. */
+static bool read_values(struct krait_remote *remote, struct krait_stack_reader *reader,
+                        const struct krait_remote_code *code)
+{
+    struct krait_memory_piece pieces[KRAIT_CALLED_PIECES];
+    if (!code->calling && !read_calling(remote, &reader->frames[0], code))
+        return false;
+    return find_values(remote, reader, code, &reader->called) &&
+           !krait_memory_pieces(remote->pid, pieces, add_pieces(&reader->called, pieces));
 }
 
 const struct krait_remote_code *krait_called_read(struct krait_remote *remote,
-                                                  const struct krait_stack_reader *reader,
+                                                  struct krait_stack_reader *reader,
                                                   const struct krait_remote_code *code)
 {
-    const struct krait_raw_frame *frame = &reader->frames[0];
     if (!remote->callees && !(remote->callees = calloc(1, sizeof(*remote->callees))))
         return NULL;
-    const struct krait_calling *calling = code->calling ? code->calling : read_calling(remote, frame, code);
-    struct values values = { .call = calling ? krait_calls_find(&calling->calls, frame->offset) : NULL };
-    if (!values.call || !read_slots(remote, reader, calling, &values))
+    if ((reader->called.code != code && !read_values(remote, reader, code)) || !reader->called.call)
         return NULL;
-    bool is_method, is_certain;
-    int which = callable_of(&values, &is_method, &is_certain);
-    const struct callee *callee = callee_of(remote, values.words[which]);
-    if (!callee)
-        return NULL;
-    if (is_method && !is_certain && (!callee->of || !is_instance(remote, values.words[1], callee->of)))
-        return NULL;
-    bool believed =
-        (is_certain && !callee->may_be_freed) || is_as_loaded(remote, reader, code, &values, which, callee);
-    return believed ? callee->code : NULL;
+    const struct callee *callee = callee_of(remote, &reader->called);
+    return callee && is_believed(remote, reader, code, &reader->called, callee) ? callee->code : NULL;
 }

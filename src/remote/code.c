@@ -75,10 +75,11 @@ static uint32_t find_same(const struct krait_raw_frame *frames, uint32_t i)
 }
 
 bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame *frames, uint32_t count,
-                       const struct krait_remote_code **codes)
+                       const struct krait_remote_code **codes, const struct krait_memory_piece *more,
+                       uint32_t more_count)
 {
     size_t size = header_size(remote);
-    KRAIT_AUTO_FREE struct krait_memory_piece *pieces = calloc(count + 1, sizeof(*pieces));
+    KRAIT_AUTO_FREE struct krait_memory_piece *pieces = calloc(count + more_count + 1, sizeof(*pieces));
     KRAIT_AUTO_FREE const struct krait_remote_code **expected = calloc(count + 1, sizeof(*expected));
     KRAIT_AUTO_FREE char *headers = malloc((count + 1) * size);
     bool known = pieces && expected && headers;
@@ -94,7 +95,9 @@ bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame
         pieces[n] = (struct krait_memory_piece){ frames[i].code, headers + n * size, size };
         n++;
     }
-    known = known && !krait_memory_pieces(remote->pid, pieces, n);
+    if (known && more_count)
+        memcpy(pieces + n, more, more_count * sizeof(*more));
+    known = known && !krait_memory_pieces(remote->pid, pieces, n + more_count);
     for (uint32_t i = 0; i < n && known; i++) {
         uint64_t fields[FIELDS];
         known = take_header(remote, headers + i * size, fields) &&

@@ -273,13 +273,18 @@ bool krait_frame_make(struct krait_remote *remote, const struct krait_raw_frame 
     return frame->code;
 }
 
+/* With the pieces that krait_called_read needs, if they are known before. */
 static int add_frames(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                      const struct krait_stack_reader *reader)
+                      struct krait_stack_reader *reader, uint32_t flags)
 {
+    struct krait_memory_piece more[KRAIT_CALLED_PIECES];
+    uint32_t count = flags & KRAIT_READ_CALLED ? krait_called_expect(remote, reader, more) : 0;
     KRAIT_AUTO_FREE const struct krait_remote_code **codes = calloc(reader->count + 1, sizeof(*codes));
     if (!codes || !KRAIT_GROW(stacks->frames, stacks->frame_cap, stacks->frame_count + reader->count))
         return -ENOMEM;
-    bool known = krait_codes_known(remote, reader->frames, reader->count, codes);
+    bool known = krait_codes_known(remote, reader->frames, reader->count, codes, more, count);
+    if (!known)
+        reader->called.code = NULL;
     for (uint32_t i = 0; i < reader->count; i++) {
         struct krait_remote_frame *frame = &stacks->frames[stacks->frame_count + i];
         if (known)
@@ -305,11 +310,11 @@ static bool waits_for_gil(struct krait_remote *remote, struct krait_remote_threa
 }
 
 static int copy_stack(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                      struct krait_stack_reader *reader, struct krait_remote_thread *thread)
+                      struct krait_stack_reader *reader, struct krait_remote_thread *thread, uint32_t flags)
 {
     thread->count = reader->count = 0;
     int rc = thread->addr ? krait_stack_copy(remote, reader, thread->addr, &thread->places) : 0;
-    rc = rc ? rc : add_frames(remote, stacks, reader);
+    rc = rc ? rc : add_frames(remote, stacks, reader, flags);
     thread->count = rc ? 0 : reader->count;
     return rc;
 }
@@ -328,7 +333,7 @@ static int read_still(struct krait_remote *remote, struct krait_remote_stacks *s
             return -EBUSY; /* its registers are told when it is stopped alone */
         if (rc)
             continue;
-        rc = copy_stack(remote, stacks, reader, thread);
+        rc = copy_stack(remote, stacks, reader, thread, flags);
         thread->called = flags & KRAIT_READ_CALLED && thread->count
                              ? krait_called_read(remote, reader, stacks->frames[stacks->frame_count].code)
                              : NULL;
@@ -368,7 +373,7 @@ static void *copy_stopped(void *arg)
         s->rc = krait_stop_begin(s->thread->tid, &before_ns);
         if (s->rc)
             break;
-        s->rc = copy_stack(remote, s->stacks, s->reader, s->thread);
+        s->rc = copy_stack(remote, s->stacks, s->reader, s->thread, 0);
         if (!s->rc)
             s->rc = krait_native_walk_stopped(remote, s->thread->tid, remote->still.state != 'R');
         if (!s->rc && s->flags & KRAIT_READ_TASKS)
@@ -403,7 +408,7 @@ static int read_checked(struct krait_remote *remote, struct krait_remote_stacks 
         rc = krait_stack_read(remote, reader, thread->addr);
         if (rc)
             break;
-        rc = add_frames(remote, stacks, reader);
+        rc = add_frames(remote, stacks, reader, 0);
     }
     thread->count = rc ? 0 : reader->count;
     return rc;

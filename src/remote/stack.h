@@ -5,7 +5,10 @@
 #ifndef KRAIT_REMOTE_STACK_H
 #define KRAIT_REMOTE_STACK_H
 
+#include "remote/memory.h"
 #include "remote/remote.h"
+
+struct krait_call;
 
 struct krait_raw_frame {
     uint64_t addr;
@@ -16,13 +19,27 @@ struct krait_raw_frame {
 };
 
 /* Buffers for reading stacks; zeroed at first, then used for one thread after the other. */
-enum { KRAIT_INNERMOST_MAX = 1024 };
+enum { KRAIT_INNERMOST_MAX = 1024, KRAIT_CALLED_PIECES = 2 };
+
+/* What the innermost frame's instruction calls with (called.h). */
+struct krait_called_values {
+    const struct krait_remote_code *code; /* of the frame; NULL: nothing is known */
+    const struct krait_call *call;        /* NULL: nothing, or it is not certain what */
+    uint64_t words[2];                    /* as enum krait_call_shape says */
+    bool which;                           /* of them is called */
+    bool is_method;                       /* with its object above it */
+    bool is_certain;                      /* what lies there is called, or has been */
+    uint64_t head[KRAIT_OBJECT_HEAD / 8]; /* of the callable, once its pieces are read */
+    uint64_t type;                        /* of the object */
+};
+
 struct krait_stack_reader {
     struct krait_raw_frame *frames; /* the result, innermost first */
     uint32_t count, cap;
     char innermost
         [KRAIT_INNERMOST_MAX]; /* of krait_stack_copy: what lies at the innermost one, as far as it was read */
     uint32_t innermost_size;
+    struct krait_called_values called;
     struct krait_raw_frame *second;
     uint32_t second_cap;
     uint64_t *known; /* addresses of frames, of an earlier try */
@@ -53,10 +70,11 @@ int krait_stack_read(struct krait_remote *remote, struct krait_stack_reader *rea
 /* The code object at `addr`; krait reads it again if another one is there now. NULL if there is none. */
 const struct krait_remote_code *krait_code_read(struct krait_remote *remote, uint64_t addr);
 
-/* Checks the code objects of all frames of a stack with one system call. Returns true if all are known and
- * unchanged. `codes` has room for `count`. */
+/* Checks the code objects of all frames of a stack with one system call, which also reads `more` pieces. Returns true if all
+ * are known and unchanged, and those read. `codes` has room for `count`. */
 bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame *frames, uint32_t count,
-                       const struct krait_remote_code **codes);
+                       const struct krait_remote_code **codes, const struct krait_memory_piece *more,
+                       uint32_t more_count);
 
 /* Makes a frame from a code object and an instruction. Returns false if the code object cannot be read. */
 bool krait_frame_make(struct krait_remote *remote, const struct krait_raw_frame *raw,

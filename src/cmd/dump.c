@@ -75,7 +75,7 @@ static int dump_one(struct dump *dump, uint32_t i, struct krait_err *err)
 {
     KRAIT_AUTO_BUF out = { 0 };
     struct krait_remote *remote = dump->remotes[i];
-    uint32_t flags = KRAIT_READ_CALLS | KRAIT_READ_CALLED | (dump->options->native ? KRAIT_READ_NATIVE : 0);
+    uint32_t flags = KRAIT_READ_CALLS | (dump->options->native ? KRAIT_READ_NATIVE : KRAIT_READ_CALLED);
     int rc = krait_remote_read(remote, &dump->stacks, flags, err);
     if (rc)
         return rc;

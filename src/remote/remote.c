@@ -346,8 +346,7 @@ static int read_still(struct krait_remote *remote, struct krait_remote_stacks *s
         if (!krait_still_end(&remote->still) || rc == -EFAULT)
             rc = -EAGAIN;
     }
-    if (rc || flags & KRAIT_READ_NATIVE)
-        thread->called = NULL;
+    thread->called = rc ? NULL : thread->called;
     return !rc && !native ? krait_native_merge(remote, stacks, thread) : rc;
 }
 

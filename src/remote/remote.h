@@ -194,7 +194,7 @@ enum krait_read_flags {
     KRAIT_READ_GIL = 1 << 10,
     KRAIT_READ_COST = 1 << 11, /* count what it costs: held_ns */
     KRAIT_READ_CALLED =
-        1 << 12, /* also which functions written in C were called, but for threads with native frames */
+        1 << 12, /* also which functions written in C were called; not with KRAIT_READ_NATIVE */
 };
 
 /* Reads all threads that have a Python state. `stacks` is zeroed, or from an earlier call, whose frames this

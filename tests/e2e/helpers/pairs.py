@@ -34,7 +34,8 @@ CALLER.update({"fa": {"ma"}, "fc": {"mc"}, "b": {"a", "ga", "fa"}, "d": {"c", "g
 CALLER.update({loop: {"<module>"} for loop in LOOPS})
 
 
-CALLER.update({"list": {"ma", "mc"}, "map": {"ma", "mc"}})  # C functions, which samples may show on top
+# C functions, which samples may show on top.
+CALLER.update({"list": {"ma", "mc"}, "map": {"ma", "mc"}, "print": {"<module>"}, "getpid": {"<module>"}, "globals": {"<module>"}})
 
 
 def never_was(stack):

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/join.h"
+
+#include "base/clock.h"
 #include "record/socket_file.h"
 
 #include <string.h>
@@ -16,10 +18,17 @@ socklen_t krait_join_address(struct sockaddr_un *address, const char *key)
 }
 
 /* How long a process waits for a collector that has stopped. */
-static int set_patience(int fd, int option)
+#define PATIENCE_NS (2 * KRAIT_NS_PER_S)
+
+/* What is left of it. Signals of the program's end a call that waits; it is then made again, with what is left. */
+static int set_patience(int fd, int option, uint64_t begin_ns)
 {
-    struct timeval patience = { .tv_sec = 2 };
-    return setsockopt(fd, SOL_SOCKET, option, &patience, sizeof(patience));
+    uint64_t gone = krait_clock_ns(CLOCK_MONOTONIC) - begin_ns;
+    if (gone >= PATIENCE_NS)
+        return -ETIMEDOUT;
+    uint64_t us = KRAIT_MAX((PATIENCE_NS - gone) / 1000, (uint64_t)1); /* 0 would be for ever */
+    struct timeval patience = { .tv_sec = (time_t)(us / 1000000), .tv_usec = (suseconds_t)(us % 1000000) };
+    return setsockopt(fd, SOL_SOCKET, option, &patience, sizeof(patience)) ? -errno : 0;
 }
 
 static int connect_to(const char *key, const char *file)
@@ -29,7 +38,7 @@ static int connect_to(const char *key, const char *file)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
-    int rc = set_patience(fd, SO_SNDTIMEO) || connect(fd, (struct sockaddr *)&address, size) ? -errno : 0;
+    int rc = connect(fd, (struct sockaddr *)&address, size) ? -errno : 0;
     if (rc && file)
         rc = krait_socket_file_connect(fd, file);
     if (!rc)
@@ -39,7 +48,7 @@ static int connect_to(const char *key, const char *file)
 }
 
 /* Sends the question with the socket for the answer. */
-static int send_question(int fd, const struct krait_join_question *question, int answer)
+static int send_question(int fd, const struct krait_join_question *question, int answer, uint64_t begin_ns)
 {
     union {
         struct cmsghdr head;
@@ -53,11 +62,40 @@ static int send_question(int fd, const struct krait_join_question *question, int
     control.head.cmsg_type = SCM_RIGHTS;
     control.head.cmsg_len = CMSG_LEN(sizeof(answer));
     memcpy(CMSG_DATA(&control.head), &answer, sizeof(answer));
-    return TEMP_FAILURE_RETRY(sendmsg(fd, &message, MSG_NOSIGNAL)) == sizeof(*question) ? 0 : -errno;
+    for (;;) {
+        int rc = set_patience(fd, SO_SNDTIMEO, begin_ns);
+        if (rc || sendmsg(fd, &message, MSG_NOSIGNAL) == sizeof(*question))
+            return rc;
+        if (errno != EINTR)
+            return errno == EAGAIN ? -ETIMEDOUT : -errno;
+    }
+}
+
+static ssize_t receive_message(int fd, struct msghdr *message, uint64_t begin_ns)
+{
+    for (;;) {
+        int rc = set_patience(fd, SO_RCVTIMEO, begin_ns);
+        ssize_t n = rc ? rc : recvmsg(fd, message, MSG_CMSG_CLOEXEC);
+        if (rc || n >= 0)
+            return n;
+        if (errno != EINTR)
+            return errno == EAGAIN ? -ETIMEDOUT : -errno;
+    }
+}
+
+/* Closes the files of an answer that is none: there is room for more than one. */
+static void close_all(const struct cmsghdr *head)
+{
+    bool are_files = head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS;
+    for (size_t at = 0; are_files && CMSG_LEN(at + sizeof(int)) <= head->cmsg_len; at += sizeof(int)) {
+        int file;
+        memcpy(&file, CMSG_DATA(head) + at, sizeof(file));
+        close(file);
+    }
 }
 
 /* Returns the file that came with the answer; -EACCES where none did. */
-static int receive(int fd, struct krait_join_answer *answer)
+static int receive(int fd, struct krait_join_answer *answer, uint64_t begin_ns)
 {
     union {
         struct cmsghdr head;
@@ -67,27 +105,27 @@ static int receive(int fd, struct krait_join_answer *answer)
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
     };
-    ssize_t n = TEMP_FAILURE_RETRY(recvmsg(fd, &message, MSG_CMSG_CLOEXEC));
+    ssize_t n = receive_message(fd, &message, begin_ns);
     if (n < 0)
-        return errno == EAGAIN ? -ETIMEDOUT : -errno;
+        return (int)n;
     if (!n)
         return -ECONNRESET;
     const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     int file;
     if (!head)
         return n == sizeof(*answer) ? -EACCES : -EPROTO;
-    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
-        head->cmsg_len != CMSG_LEN(sizeof(file)))
+    if (n != sizeof(*answer) || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
+        head->cmsg_len != CMSG_LEN(sizeof(file))) {
+        close_all(head);
         return -EPROTO;
+    }
     memcpy(&file, CMSG_DATA(head), sizeof(file));
-    if (n == sizeof(*answer))
-        return file;
-    close(file);
-    return -EPROTO;
+    return file;
 }
 
 /* Asks, and returns the socket on which the answer comes. */
-static int ask_for_answer(const char *key, const char *socket_file, enum krait_join_wish wish)
+static int ask_for_answer(const char *key, const char *socket_file, enum krait_join_wish wish,
+                          uint64_t begin_ns)
 {
     struct krait_join_question question = { .wish = (uint8_t)wish };
     int pair[2];
@@ -98,7 +136,7 @@ static int ask_for_answer(const char *key, const char *socket_file, enum krait_j
     /* of packets: who closes its end ends the waiting at the other */
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         return -errno;
-    int rc = set_patience(pair[0], SO_RCVTIMEO) ? -errno : send_question(fd, &question, pair[1]);
+    int rc = send_question(fd, &question, pair[1], begin_ns);
     close(pair[1]);
     if (!rc)
         return pair[0];
@@ -111,10 +149,11 @@ static int ask(const char *key, const char *socket_file, enum krait_join_wish wi
 {
     struct krait_join_answer answer;
     const char *expected = key + KRAIT_JOIN_NAME + KRAIT_JOIN_WORD;
-    KRAIT_AUTO_CLOSE int fd = ask_for_answer(key, socket_file, wish);
+    uint64_t begin_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    KRAIT_AUTO_CLOSE int fd = ask_for_answer(key, socket_file, wish, begin_ns);
     if (fd < 0)
         return fd;
-    int file = receive(fd, &answer);
+    int file = receive(fd, &answer, begin_ns);
     if (file < 0 && file != -EACCES)
         return file;
     if (memcmp(answer.answer, expected, KRAIT_JOIN_WORD) == 0 && answer.pid > 0) {

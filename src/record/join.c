@@ -2,9 +2,11 @@
 #include "record/join.h"
 #include "record/socket_file.h"
 
+#include <endian.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <linux/filter.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/random.h>
@@ -26,11 +28,41 @@ void krait_join_socket_init(struct krait_join_socket *join)
     *join = (struct krait_join_socket){ .fd = -1, .file_fd = -1 };
 }
 
-/* A socket that is told who asks. */
-static int new_socket(void)
+/* Every user may send to a socket that has a name. The kernel drops what is no question of `key`, before it takes room in the
+ * queue or brings files whose closing may block, in a time that does not tell how much of it is right. If this fails, is_question()
+ * drops it. */
+static void take_questions_only(int fd, const char *key)
+{
+    enum { WORDS = KRAIT_JOIN_WORD / sizeof(uint32_t), DIFFER = 0 /* in the filter's memory */ };
+    struct sock_filter code[5 * (WORDS + 1) + 3], *at = code;
+    *at++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0);
+    *at++ = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_XOR | BPF_K, sizeof(struct krait_join_question));
+    *at++ = (struct sock_filter)BPF_STMT(BPF_ST, DIFFER);
+    for (uint32_t i = 0; i < WORDS; i++) {
+        uint32_t word;
+        memcpy(&word, key + KRAIT_JOIN_NAME + i * sizeof(word), sizeof(word));
+        *at++ =
+            (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, i * sizeof(word)); /* too short: drops */
+        *at++ = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_XOR | BPF_K, be32toh(word));
+        *at++ = (struct sock_filter)BPF_STMT(BPF_LDX | BPF_W | BPF_MEM, DIFFER);
+        *at++ = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_OR | BPF_X, 0);
+        *at++ = (struct sock_filter)BPF_STMT(BPF_ST, DIFFER);
+    }
+    *at++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1);
+    *at++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, UINT32_MAX); /* the whole */
+    *at++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+    struct sock_fprog filter = { .len = (unsigned short)(at - code), .filter = code };
+    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
+}
+
+/* A socket that is told who asks with `key`. */
+static int new_socket(const char *key)
 {
     int on = 1, fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0)
+    if (fd < 0)
+        return fd;
+    take_questions_only(fd, key);
+    if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0)
         return fd;
     close(fd);
     return -1;
@@ -43,16 +75,14 @@ void krait_join_socket_open(struct krait_join_socket *join)
     krait_join_socket_init(join);
     if (stat("/proc/thread-self/ns/net", &network) == 0)
         join->network = network.st_ino;
-    int fd = new_socket();
-    if (fd < 0)
-        return;
-    if (make_key(join->key) == 0 &&
-        bind(fd, (struct sockaddr *)&address, krait_join_address(&address, join->key)) == 0) {
+    int fd = make_key(join->key) ? -1 : new_socket(join->key);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, krait_join_address(&address, join->key)) == 0) {
         join->fd = fd;
         return;
     }
     join->key[0] = '\0';
-    close(fd);
+    if (fd >= 0)
+        close(fd);
 }
 
 /* ---- the socket that is a file ---- */
@@ -123,7 +153,7 @@ static void remove_all_left(void)
 
 void krait_join_file_open(struct krait_join_socket *join, const char *dir)
 {
-    int fd = *join->key ? new_socket() : -1;
+    int fd = *join->key ? new_socket(join->key) : -1;
     if (fd < 0 || open_below(join, fd, dir))
         return;
     remove_all_left();

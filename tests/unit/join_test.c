@@ -8,10 +8,12 @@
 #include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -147,11 +149,100 @@ static void test_what_is_no_question_is_dropped(void **state)
     send_raw(&join, many, KRAIT_JOIN_WORD);
     send_raw(&join, many, sizeof(struct krait_join_question)); /* with no socket for the answer */
     send_raw(&join, many, sizeof(many));
-    for (int i = 0; i < 5; i++)
-        assert_true(krait_join_socket_answer(&join, 0, &refused));
+    while (krait_join_socket_answer(&join, 0, &refused))
+        assert_int_equal(refused.pid, 0);
     assert_false(krait_join_socket_answer(&join, 0, &refused));
     assert_int_equal(recv(join.fd, many, sizeof(many), MSG_DONTWAIT), -1);
     krait_join_socket_close(&join);
+}
+
+/* Every user of the network namespace sees the name. What he sends must not fill the queue in which programs wait, nor hand files to
+ * the collector: closing one may block. */
+static void test_who_does_not_know_the_question_does_not_fill_the_queue(void **state)
+{
+    enum { MANY = 2000 }; /* /proc/sys/net/unix/max_dgram_qlen is 10 or 512 */
+    struct krait_join_socket join;
+    struct sockaddr_un address;
+    struct krait_join_question question = { .wish = KRAIT_JOIN_MEMFD };
+    krait_join_socket_open(&join);
+    socklen_t size = krait_join_address(&address, join.key);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    for (int i = 0; i < MANY; i++) { /* one word is wrong, all are */
+        memcpy(question.question, join.key + KRAIT_JOIN_NAME, KRAIT_JOIN_WORD);
+        for (int word = 0; word < 4; word++)
+            question.question[4 * word] ^= i % 5 == word || i % 5 == 4;
+        ssize_t n = sendto(fd, &question, sizeof(question), MSG_DONTWAIT, (struct sockaddr *)&address, size);
+        assert_int_equal(n, sizeof(question));
+    }
+    assert_int_equal(recv(join.fd, &question, sizeof(question), MSG_DONTWAIT), -1);
+    close(fd);
+    krait_join_socket_close(&join);
+}
+
+static void on_alarm(int number)
+{
+}
+
+/* A signal that comes often, as a profiler's does, must not begin the waiting anew each time. */
+static void test_signals_do_not_prolong_the_wait_for_a_stopped_collector(void **state)
+{
+    struct krait_join_socket join;
+    struct sigaction action = { .sa_handler = on_alarm }, before;
+    struct itimerval often = { { 0, 100000 }, { 0, 100000 } }, never = { 0 };
+    krait_join_socket_open(&join); /* nobody answers */
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    setitimer(ITIMER_REAL, &often, NULL);
+    assert_int_equal(krait_join_ask(join.key, NULL), -ETIMEDOUT);
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    krait_join_socket_close(&join);
+}
+
+/* Answers one question with two files, as no collector does. */
+static void answer_with_two_files(int fd)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+    } control = { .bytes = { 0 } };
+    struct krait_join_question question;
+    struct krait_join_answer answer = { .pid = 1 };
+    struct iovec part = { &question, sizeof(question) };
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+    };
+    int to, files[2] = { fd, fd };
+    while (recvmsg(fd, &message, MSG_CMSG_CLOEXEC) < 0)
+        usleep(1000);
+    memcpy(&to, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(to));
+    part = (struct iovec){ &answer, sizeof(answer) };
+    message.msg_controllen = sizeof(control);
+    control.head.cmsg_len = CMSG_LEN(sizeof(files));
+    control.head.cmsg_type = SCM_RIGHTS;
+    memcpy(CMSG_DATA(&control.head), files, sizeof(files));
+    assert_int_equal(sendmsg(to, &message, 0), sizeof(answer));
+    close(to);
+}
+
+static void test_files_of_a_wrong_answer_are_closed(void **state)
+{
+    struct sockaddr_un address;
+    struct asking asking = { .pid = -1 };
+    pthread_t thread;
+    memset(asking.key, 'k', sizeof(asking.key) - 1);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    socklen_t size = krait_join_address(&address, asking.key);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    int lowest = dup(fd);
+    close(lowest);
+    assert_int_equal(pthread_create(&thread, NULL, ask, &asking), 0);
+    answer_with_two_files(fd);
+    pthread_join(thread, NULL);
+    assert_int_equal(asking.result, -EPROTO);
+    int after = dup(fd);
+    assert_int_equal(after, lowest);
+    close(after);
+    close(fd);
 }
 
 /* ---- the socket that is a file ---- */
@@ -271,6 +362,9 @@ int main(void)
         cmocka_unit_test(test_a_wrong_question_gets_no_answer),
         cmocka_unit_test(test_a_wrong_answer_is_refused),
         cmocka_unit_test(test_what_is_no_question_is_dropped),
+        cmocka_unit_test(test_who_does_not_know_the_question_does_not_fill_the_queue),
+        cmocka_unit_test(test_signals_do_not_prolong_the_wait_for_a_stopped_collector),
+        cmocka_unit_test(test_files_of_a_wrong_answer_are_closed),
         cmocka_unit_test(test_a_file_in_the_folder_is_asked_where_the_name_is_not_seen),
         cmocka_unit_test(test_a_folder_without_sockets_gets_one_in_tmp),
         cmocka_unit_test(test_what_a_killed_collector_left_in_tmp_is_removed),

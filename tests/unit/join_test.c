@@ -156,8 +156,8 @@ static void test_what_is_no_question_is_dropped(void **state)
     krait_join_socket_close(&join);
 }
 
-/* Every user of the network namespace sees the name. What he sends must not fill the queue in which programs wait, nor hand files to
- * the collector: closing one may block. */
+/* Every user of the network namespace sees the name. What he sends must not fill the queue in which programs wait, nor hand files
+ * to the collector: closing one may block. */
 static void test_who_does_not_know_the_question_does_not_fill_the_queue(void **state)
 {
     enum { MANY = 2000 }; /* /proc/sys/net/unix/max_dgram_qlen is 10 or 512 */

@@ -288,9 +288,10 @@ static uint32_t flags_of(const struct top_processes *processes, struct top_proce
     enum { FIND_NS = 50 * KRAIT_NS_PER_MS };
     bool known = process->found_ns && reading->now_ns - process->found_ns < FIND_NS;
     process->found_ns = known ? process->found_ns : reading->now_ns;
-    bool stays = processes->count == 1 && reading->next_ns && reading->next_ns - process->found_ns < FIND_NS;
+    bool alone = processes->count == 1;
+    bool stays = alone && reading->next_ns && reading->next_ns - process->found_ns < FIND_NS;
     return reading->flags | KRAIT_READ_COST | (known ? KRAIT_READ_KNOWN | KRAIT_READ_GIL : 0) |
-           (stays ? KRAIT_READ_STAY : 0);
+           (stays ? KRAIT_READ_STAY : 0) | (alone ? KRAIT_READ_SWITCHES : 0);
 }
 
 /* A thread whose stack could not be read may have ended. */

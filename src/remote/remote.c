@@ -494,6 +494,8 @@ static int find_threads(struct krait_remote *remote, struct krait_remote_stacks 
         rc = krait_tasks_read(&stacks->tasks, remote->pid, flags & KRAIT_READ_CALLS);
     if (!rc)
         number_threads(remote, stacks, &stacks->tasks);
+    if (!rc)
+        krait_still_keep(&remote->still, &stacks->tasks);
     if (!rc && flags & KRAIT_READ_NATIVE)
         rc = add_others(stacks);
     if (!rc && flags & KRAIT_READ_TASKS)
@@ -534,7 +536,7 @@ static void choose(struct krait_remote *remote, struct krait_remote_stacks *stac
 static void count_cost(struct krait_remote *remote, bool held)
 {
     uint64_t now = krait_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    remote->held_ns += held && remote->still.moved ? now - remote->until_ns : 0;
+    remote->held_ns += held ? now - remote->until_ns : 0;
     remote->until_ns = now;
 }
 
@@ -543,7 +545,7 @@ static int read_wanted(struct krait_remote *remote, struct krait_remote_stacks *
     KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
     bool counts = flags & KRAIT_READ_COST;
     int rc = 0;
-    if (counts && !remote->still.moved) /* what it did before is no thread's */
+    if (counts && !remote->still.moved && !remote->still.holds) /* what it did before is no thread's */
         count_cost(remote, false);
     for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
         struct krait_remote_thread *thread = &stacks->threads[i];
@@ -551,7 +553,7 @@ static int read_wanted(struct krait_remote *remote, struct krait_remote_stacks *
             continue;
         rc = read_stack(remote, stacks, &reader, thread, flags);
         if (counts)
-            count_cost(remote, thread->state == 'R');
+            count_cost(remote, remote->still.holds);
         if (flags & KRAIT_READ_RUNNING && !thread->runs)
             thread->count = 0;
     }
@@ -578,8 +580,8 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
     int rc = flags & KRAIT_READ_KNOWN ? 0 : find_threads(remote, stacks, flags);
     if (!rc && flags & KRAIT_READ_NATIVE)
         rc = krait_native_prepare(remote);
-    bool stays = flags & KRAIT_READ_STAY && stacks->thread_count <= STAY_MOST;
-    remote->still.records = stays;
+    bool few = stacks->thread_count <= STAY_MOST, stays = flags & KRAIT_READ_STAY && few;
+    remote->still.records = flags & KRAIT_READ_SWITCHES && few;
     if (!rc) {
         choose(remote, stacks, flags);
         rc = read_wanted(remote, stacks, flags);

@@ -195,6 +195,8 @@ enum krait_read_flags {
     KRAIT_READ_COST = 1 << 11, /* count what it costs: held_ns */
     KRAIT_READ_CALLED =
         1 << 12, /* also which functions written in C were called; not with KRAIT_READ_NATIVE */
+    /* Use records of switches, unless there are many threads: the process is read often from now on, and no other. */
+    KRAIT_READ_SWITCHES = 1 << 13,
 };
 
 /* Reads all threads that have a Python state. `stacks` is zeroed, or from an earlier call, whose frames this

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "remote/still.h"
 
-#include "remote/thread.h"
-
 #include <limits.h>
 #include <string.h>
 
@@ -28,6 +26,14 @@ void krait_still_done(struct krait_still *still)
     krait_still_leave(still);
     for (uint32_t i = 0; i < KRAIT_STILL_FILES; i++)
         close_files(&still->files[i]);
+}
+
+void krait_still_keep(struct krait_still *still, const struct krait_os_tasks *tasks)
+{
+    for (uint32_t i = 0; i < KRAIT_STILL_FILES; i++) {
+        if (still->files[i].tid && !krait_tasks_find(tasks, still->files[i].tid))
+            close_files(&still->files[i]);
+    }
 }
 
 /* A thread is read again and again: its files stay open, in the place of those that came first. */
@@ -134,31 +140,39 @@ static int move_to(struct krait_still *still, int cpu)
 
 /* -- records of its switches -- */
 
-/* A reading by records saves the thread some 15 us, and each of its switches costs it 0.4 us more. */
+/* A reading by records saves a thread that would run some 15 us, and each of its switches costs it 0.4 us more. */
 static void weigh(struct krait_still_files *at, uint64_t count)
 {
     enum { MEAN = 16, OFTEN = 20, WAIT = 1000 };
     uint64_t switches = KRAIT_MIN((count - at->seen) / KRAIT_SWITCH_BYTES, (uint64_t)UINT16_MAX);
     at->seen = count;
     at->often += (uint32_t)switches - at->often / MEAN;
-    if (at->often <= OFTEN * MEAN)
-        return;
-    krait_switches_close(&at->switches);
-    at->often = 0;
-    at->wait = WAIT;
+    if (at->often > OFTEN * MEAN)
+        at->wait = WAIT; /* the proof that they are needed for comes first */
 }
 
 /* Opens or closes them. There is none yet where they have just been opened. */
 static void want_records(const struct krait_still *still)
 {
     struct krait_still_files *at = still->at;
-    at->wait -= at->wait > 0;
-    if (!still->records)
+    if (!still->records || at->wait)
         krait_switches_close(&at->switches);
-    else if (!at->switches.page && !at->wait && !krait_switches_open(&at->switches, still->tid))
+    at->wait -= at->wait > 0;
+    if (at->switches.page || !still->records || at->wait)
+        return;
+    at->seen = at->often = 0; /* their count begins at 0 again */
+    if (!krait_switches_open(&at->switches, still->tid))
         at->wait = UINT32_MAX;
-    else if (!at->switches.page)
-        at->seen = 0;
+}
+
+/* It is on no CPU: it waits for something, or for one. krait keeps it from one alone. */
+static int note_away(struct krait_still *still, const struct krait_switch *last)
+{
+    still->count = last->count | RECORDS;
+    still->holds = still->state == 'R' && sched_getcpu() == last->cpu;
+    if (still->state == 'R')
+        weigh(still->at, last->count);
+    return 0;
 }
 
 /* -ENODATA: there are none. */
@@ -171,16 +185,10 @@ static int begin_by_records(struct krait_still *still)
         int cpu = -1;
         if (!krait_switches_last(&at->switches, &last))
             return -ENODATA;
-        still->count = last.count | RECORDS;
-        still->from_status = false;
-        if (last.away && last.ready) {
-            still->state = 'R';
-            weigh(at, last.count);
-            return 0;
-        }
-        int rc = read_cpu(still, &cpu, &still->state);
+        still->state = 'R';
+        int rc = last.away && last.ready ? 0 : read_cpu(still, &cpu, &still->state);
         if (last.away)
-            return rc == -EBUSY ? 0 : rc;
+            return rc && rc != -EBUSY ? rc : note_away(still, &last);
         if (!rc && is_on(still, last.cpu)) /* it cannot run here too: the records have ended before it did */
             krait_switches_close(&at->switches);
         rc = rc ? rc : move_to(still, last.cpu);
@@ -217,6 +225,7 @@ static int begin_by_files(struct krait_still *still)
         bool is_there = is_on(still, cpu); /* after the count: what runs there later is counted */
         rc = read_cpu(still, &now, &still->state);
         still->at->cpu = rc ? -1 : now;
+        still->holds = still->state == 'R';
         if (!rc && now == cpu && is_there)
             return 0;
         cpu = now;
@@ -227,6 +236,8 @@ static int begin_by_files(struct krait_still *still)
 int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid)
 {
     turn_to(still, pid, tid);
+    still->count = 0;
+    still->from_status = still->holds = false;
     int rc = begin_by_records(still);
     return rc == -ENODATA ? begin_by_files(still) : rc;
 }
@@ -236,7 +247,7 @@ uint64_t krait_still_count(struct krait_still *still, pid_t pid, pid_t tid)
     struct krait_switch last;
     turn_to(still, pid, tid);
     if (krait_switches_last(&still->at->switches, &last))
-        return last.away ? last.count | RECORDS : 0;
+        return last.count | RECORDS;
     return still->at->count = read_schedstat(still);
 }
 
@@ -261,5 +272,5 @@ void krait_still_leave(struct krait_still *still)
 {
     if (still->moved)
         sched_setaffinity(0, sizeof(still->home), still->home);
-    still->moved = false;
+    still->moved = still->holds = false;
 }

@@ -9,7 +9,7 @@
  *
  *     count ── thread on krait's CPU? ── copies ── count: the same
  *
- * Both files cost more than the copies. So records of its switches take their place where krait stays with few threads and may
+ * Both files cost more than the copies. So records of its switches take their place where krait reads few threads often and may
  * have them (remote/switches.h). They also tell of a thread that waits elsewhere; krait then need not move to its CPU.
  *
  *     count, away? ── copies ── count: the same
@@ -21,6 +21,7 @@
 #define KRAIT_REMOTE_STILL_H
 
 #include "remote/switches.h"
+#include "remote/thread.h"
 
 #include <sched.h>
 #include <sys/types.h>
@@ -30,9 +31,10 @@ enum { KRAIT_CPU_SETS = 8 }; /* of 1024 CPUs each: more than the kernel can have
 
 struct krait_still {
     pid_t pid, tid;
-    uint64_t count;
+    uint64_t count; /* that the proof is by; 0: there is none */
     bool from_status;
     bool records; /* of switches are read: for few threads that are read often */
+    bool holds;   /* krait is on the CPU that the thread would run on */
     bool moved;   /* krait's thread is bound to a CPU; otherwise it may run on `home` */
     char state;   /* of the thread before: proc(5) */
     int cpu;
@@ -44,19 +46,22 @@ struct krait_still {
         uint64_t count; /* just read, and not used yet; 0: none */
         struct krait_switches switches;
         uint64_t seen;  /* the count of records at the last reading */
-        uint32_t often; /* switches between two readings, as a moving mean, in 1/16 */
-        uint32_t wait;  /* readings until records are asked for again */
+        uint32_t often; /* switches between two readings at which it would run, as a moving mean, in 1/16 */
+        uint32_t wait;  /* readings until records are asked for again; those that there are go */
     } files[KRAIT_STILL_FILES], *at;
     uint32_t next_files;
 };
 
 void krait_still_done(struct krait_still *still);
+/* Closes the files and the records of threads that are not among `tasks`: they have ended. */
+void krait_still_keep(struct krait_still *still, const struct krait_os_tasks *tasks);
 
-/* Moves to the CPU of a thread. Returns 0; -EAGAIN: the thread moved to another CPU meanwhile; -ESRCH: it is gone;
- * or another negative errno if krait may not run there, or could not while the thread runs (real-time scheduling). */
+/* Moves to the CPU of a thread, unless records tell that it is away from it. Returns 0; -EAGAIN: the thread moved to another CPU
+ * meanwhile; -ESRCH: it is gone; or another negative errno if krait may not run there, or could not while the thread runs
+ * (real-time scheduling). */
 int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid);
-/* How often the kernel has switched to a thread: while this stays the same, the thread does not run, or runs all the
- * time. 0: unknown, or the thread is gone. */
+/* A number that changes whenever the kernel switches to a thread: while it stays the same, the thread does not run, or runs all
+ * the time. 0: unknown, or the thread is gone. */
 uint64_t krait_still_count(struct krait_still *still, pid_t pid, pid_t tid);
 /* Whether the thread has not run since krait_still_begin. */
 bool krait_still_end(const struct krait_still *still);

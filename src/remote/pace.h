@@ -13,8 +13,8 @@
 #include "base/base.h"
 
 struct krait_pace {
-    int timers
-        [2]; /* timerfd_create(2); -1: none could be had, and the instants are waited for by their time */
+    /* Of timerfd_create(2); -1: krait could not have it, and waits for the instant's time. */
+    int timers[2];
     uint64_t due[2]; /* CLOCK_MONOTONIC, ns */
     uint32_t turn;   /* which is next */
     uint32_t random;
@@ -33,7 +33,8 @@ uint64_t krait_pace_due(const struct krait_pace *pace);
 int krait_pace_fd(const struct krait_pace *pace);
 /* Waits for the next instant, or until `until_ns`, or for a signal. */
 void krait_pace_wait(const struct krait_pace *pace, uint64_t until_ns);
-/* Turns to the instant after the next one. None of them lies before `now_ns`: what was late is not made up for. */
+/* Turns to the instant after the one that was due, and arms the one after it, which does not lie before `now_ns`: a sampler that
+ * was late makes up for one instant at most. */
 void krait_pace_next(struct krait_pace *pace, uint64_t now_ns);
 
 #endif

@@ -8,6 +8,7 @@
 #include "cmd/terminal.h"
 #include "record/collector.h"
 #include "record/folder.h"
+#include "record/tracedir.h"
 #include "remote/kernel_stack.h"
 #include "remote/pace.h"
 #include "remote/remote.h"
@@ -90,7 +91,7 @@ static void sleep_until(uint64_t ns)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-static struct krait_sampler_options options_of(const struct krait_record_sample *sample, pid_t pid)
+static struct krait_sampler_options options_of(struct krait_record_sample *sample, pid_t pid)
 {
     return (struct krait_sampler_options){ .dir = sample->dir,
                                            .native = sample->values->native_stacks,
@@ -98,6 +99,7 @@ static struct krait_sampler_options options_of(const struct krait_record_sample 
                                            .kernel = sample->values->kernel_stacks,
                                            .alone = !sample->values->children,
                                            .pid = pid,
+                                           .spare_fds = &sample->spare_fds,
                                            .rate = sample->rate };
 }
 
@@ -292,7 +294,9 @@ static int finish(struct krait_record_sample *sample, struct krait_sampler *samp
 
 int krait_record_sample_run(struct krait_record_sample *sample, const int *status, struct krait_err *err)
 {
+    enum { OPEN_STREAMS = 256 }; /* at most: as many more files may tell of threads */
     struct krait_sampler *sampler = NULL;
+    sample->spare_fds = KRAIT_MIN(krait_tracedir_spare_fds(), (int)OPEN_STREAMS);
     int rc = open_sampler(sample, &sampler, err);
     if (rc) {
         if (sample->made_dir)

@@ -27,6 +27,7 @@ struct krait_record_sample {
     uint32_t child_count, child_cap, processes;
     uint64_t looked_ns; /* when they were looked for */
     struct krait_sampler_summary sums;
+    int spare_fds; /* how many more streams may stay open */
 };
 
 /* -EINVAL where options do not go together, with err set; sets rate and pid. */

@@ -203,16 +203,6 @@ static int make_shm(struct krait_collector *c, const struct krait_collector_opti
     return rc ? rc : add_filters(c->shm.control, options, err);
 }
 
-/* Half of the files that may be open are kept open, after a few for other ends; the rest are opened when they
- * are written. */
-static int count_spare_fds(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > 100000)
-        return 50000;
-    return limit.rlim_cur > 8 ? (int)(limit.rlim_cur - 8) / 2 : 0;
-}
-
 static int make_folder(struct krait_collector *c, const char *dir, struct krait_err *err)
 {
     c->dir = strdup(dir);
@@ -261,7 +251,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     c->fd = -1;
     krait_join_socket_init(&c->join);
     krait_ctl_init(&c->ctl);
-    c->spare_fds = count_spare_fds();
+    c->spare_fds = krait_tracedir_spare_fds();
     for (size_t i = 0; i < KRAIT_PROCS_MAX; i++)
         c->procs[i].pidfd = -1;
     krait_clock_init(&c->clock);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -188,6 +189,14 @@ int krait_tracedir_new(struct krait_tracedir **out, const struct krait_tracedir_
     }
     *out = dir;
     return 0;
+}
+
+int krait_tracedir_spare_fds(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > 100000)
+        return 50000;
+    return limit.rlim_cur > 8 ? (int)(limit.rlim_cur - 8) / 2 : 0;
 }
 
 static int stream_open(const struct krait_stream *stream)

@@ -36,6 +36,10 @@ struct krait_tracedir_options {
     int *spare_fds; /* how many more streams may stay open, over all that share it; NULL: all */
 };
 
+/* How many streams a recording may keep open: half of the files that krait may have open, after a few for other ends. The rest of
+ * them are opened when they are written. */
+int krait_tracedir_spare_fds(void);
+
 /* The process has a new name, which the metadata gets. The folder keeps its name. */
 void krait_tracedir_rename(struct krait_tracedir *dir, const char *name, const char *command);
 

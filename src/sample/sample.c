@@ -43,13 +43,11 @@ struct krait_sampler {
     struct krait_tsdl_samples samples;
     struct krait_tsdl_recording recording;
     uint64_t metadata_bytes;
-    int spare_fds; /* how many more streams may stay open */
 };
 
 enum {
     FIND_NS = 50 * KRAIT_NS_PER_MS, /* how often threads are looked for */
     FLUSH_NS = KRAIT_NS_PER_S,
-    OPEN_STREAMS = 256,
 };
 
 /* -- opening -- */
@@ -98,20 +96,21 @@ static int put_start(struct krait_sampler *s, const char *command, struct krait_
                                    payload, n, err);
 }
 
-static int open_dir(struct krait_sampler *s, const char *parent, struct krait_err *err)
+static int open_dir(struct krait_sampler *s, const struct krait_sampler_options *sampled,
+                    struct krait_err *err)
 {
     KRAIT_AUTO_BUF command = { 0 };
     char name[32];
     read_name(s->remote->pid, name, sizeof(name));
     krait_task_command(&command, s->remote->pid);
-    struct krait_tracedir_options options = { .parent = parent,
+    struct krait_tracedir_options options = { .parent = sampled->dir,
                                               .name = name,
                                               .pid = (uint32_t)s->remote->pid,
                                               .command = command.data ? command.data : "",
                                               .clock = &s->clock,
                                               .recording = &s->recording,
                                               .metadata_bytes = &s->metadata_bytes,
-                                              .spare_fds = &s->spare_fds };
+                                              .spare_fds = sampled->spare_fds };
     int rc = krait_tracedir_new(&s->dir, &options, err);
     rc = rc ? rc : krait_sample_stream_open(&s->definitions, s->dir, 0, err);
     return rc ? rc : put_start(s, options.command, err);
@@ -130,14 +129,13 @@ int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_opt
                (options->alone ? KRAIT_READ_STAY | KRAIT_READ_SWITCHES : 0) |
                (options->no_tasks ? 0 : KRAIT_READ_TASKS) |
                (options->native ? KRAIT_READ_NATIVE : KRAIT_READ_CALLED);
-    s->spare_fds = OPEN_STREAMS;
     s->recording.samples = &s->samples;
     int rc = krait_remote_open(&s->remote, options->pid, err);
     rc = rc || !s->kernel ? rc : krait_kernel_stack_check(options->pid, err);
     rc = rc || options->joins ? rc : krait_folder_make(options->dir, &made, err);
     if (!rc) {
         krait_clock_init(&s->clock);
-        rc = open_dir(s, options->dir, err);
+        rc = open_dir(s, options, err);
     }
     if (rc) {
         krait_sampler_free(s);

@@ -25,7 +25,8 @@ struct krait_sampler_options {
     bool alone;      /* no other sampler runs in this thread: KRAIT_READ_STAY, KRAIT_READ_SWITCHES */
     bool kernel;     /* the kernel's functions of waiting threads too: remote/kernel_stack.h */
     pid_t pid;
-    uint64_t rate; /* rounds a second; what is said of the recording */
+    int *spare_fds; /* how many more streams may stay open, over all samplers; outlives them */
+    uint64_t rate;  /* rounds a second; what is said of the recording */
 };
 
 struct krait_sampler_summary {

@@ -117,6 +117,27 @@ def test_threads_that_switch_often_and_seldom_in_turns_are_sampled(programs, sam
     assert {s[0] for s in stacks_of(run, folder) if s} >= {"asks", "computes", "echo"}
 
 
+COMES_AND_GOES = """
+import os, threading, time
+def brief():
+    end = time.perf_counter() + 0.02
+    while time.perf_counter() < end: pass
+print(os.getpid(), flush=True)
+while True:
+    threads = [threading.Thread(target=brief) for _ in range(4)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+"""
+
+
+def test_threads_that_come_and_go_are_sampled_with_few_open_files(programs, sample, run, any_python):
+    app = programs.start(any_python, COMES_AND_GOES)
+    folder = sample(app.pid, time="2s", before=["sh", "-c", 'ulimit -n 40; exec "$@"', "sh"])
+    app.end()
+    info = json.loads(run("info", "--json", folder).stdout)
+    assert info["threads"] > 20 and "--for" in info["limit"], info
+
+
 SHARES = """
 import os, signal, threading, time
 took = {"long": 0, "short": 0}

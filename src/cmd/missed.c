@@ -132,21 +132,33 @@ static bool is_late(const struct krait_missed_process *process, uint64_t now)
     return now - process->python_ns > patience;
 }
 
-static void name(const struct krait_missed *missed, struct krait_missed_process *process,
+/* A recording of days may see any number: the first ones are kept, the others counted, but for those that may join still. */
+static void name(struct krait_missed *missed, struct krait_missed_process *process,
                  const struct krait_remote *remote)
 {
+    enum { MOST = 100 };
     KRAIT_AUTO_BUF why = { 0 };
     KRAIT_AUTO_BUF command = { 0 };
+    if (missed->named == MOST) {
+        missed->more += !process->has_library;
+        return;
+    }
     explain(&why, missed, process, remote);
     krait_task_command(&command, process->pid);
     if (why.failed || command.failed || !command.len)
         return;
     process->why = strdup(why.data);
-    process->command = strdup(command.data);
+    process->command = process->why ? strdup(command.data) : NULL;
+    if (process->command) {
+        missed->named++;
+        return;
+    }
+    free(process->why);
+    process->why = NULL;
 }
 
 /* Whether the process runs Python and is not recorded; then it is named, or will be if it stays so. */
-static void look_at_python(const struct krait_missed *missed, struct krait_missed_process *process,
+static void look_at_python(struct krait_missed *missed, struct krait_missed_process *process,
                            const struct krait_remote *remote, uint64_t now)
 {
     process->python_ns = process->python_ns ? process->python_ns : now;
@@ -175,7 +187,7 @@ static bool maps_python(pid_t pid)
 }
 
 /* One that is no Python may be about to be one: krait looks again, the older the program the later. */
-static void look_at(const struct krait_missed *missed, struct krait_missed_process *process, uint64_t now)
+static void look_at(struct krait_missed *missed, struct krait_missed_process *process, uint64_t now)
 {
     enum { LONGEST_NS = KRAIT_NS_PER_S };
     struct krait_remote *remote = NULL;
@@ -282,7 +294,7 @@ static bool is_missed(const struct krait_missed *missed, const struct krait_miss
 
 uint32_t krait_missed_count(const struct krait_missed *missed)
 {
-    uint32_t n = 0;
+    uint32_t n = missed->more;
     for (uint32_t i = 0; i < missed->count; i++)
         n += is_missed(missed, &missed->items[i]);
     return n;
@@ -319,6 +331,9 @@ void krait_missed_print(const struct krait_missed *missed)
         if (is_missed(missed, &missed->items[i]))
             print_like(missed, i);
     }
+    if (missed->more)
+        krait_terminal_say(NULL, 2, "%u process%s more %s not recorded", missed->more,
+                           missed->more == 1 ? "" : "es", missed->more == 1 ? "was" : "were");
 }
 
 void krait_missed_done(struct krait_missed *missed)

@@ -21,6 +21,7 @@ struct krait_missed {
     bool first_only;        /* --no-children: what a recorded program starts is not missed */
     struct krait_missed_process *items;
     uint32_t count, cap;
+    uint32_t named, more;     /* of the items; those that were found when there were too many */
     struct krait_pids pids;   /* of the look that goes on */
     uint32_t at;              /* the next of them */
     uint64_t next_ns, new_ns; /* when to look next; when the last new program was seen: CLOCK_MONOTONIC */

@@ -111,6 +111,31 @@ def test_a_python_without_the_library_is_named_unless_it_asks_for_that(record, a
     assert named == (not variable), run.stderr
 
 
+FORKS = """
+import os, time
+children = []
+for _ in range(120):
+    if not (pid := os.fork()):
+        time.sleep(60)
+        os._exit(0)
+    children.append(pid)
+time.sleep(20)
+for pid in children:
+    os.kill(pid, 9)
+"""
+
+
+@pytest.mark.long
+def test_of_very_many_a_hundred_are_named_and_the_others_counted(record, any_python, tmp_path):
+    """A recording of days would keep them all. On a slow machine krait looks at fewer than are there."""
+    (tmp_path / "child.py").write_text(FORKS)
+    run = record.text(any_python, WITHOUT_LIBRARY, "", any_python.exe, "child.py")
+    named = int(re.search(r"and (\d+) more were not recorded: Python", said(run))[1])
+    counted = re.search(r"(\d+) process(es)? more w(as|ere) not recorded", said(run))
+    assert run.status == 0 and named <= 95, run.stderr
+    assert not counted or named == 95 and int(counted[1]) <= 21, run.stderr
+
+
 def test_children_that_are_not_to_be_recorded_are_not_named(record, any_python, tmp_path):
     (tmp_path / "child.py").write_text(APP)
     run = record.text(any_python, WITHOUT_LIBRARY, "", any_python.exe, "child.py", options=["--no-children"])

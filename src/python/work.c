@@ -163,7 +163,7 @@ static void look(struct krait_interp *in)
 
 /* ---- the work at each stage; id 0: it was submitted before the recording began, or by another way ---- */
 
-enum { POOL_SHIFT = 32 }; /* above the function, in krait_interp.work_calls */
+enum { POOL_SHIFT = 32, DONE_SHIFT = 40 }; /* above the function, in krait_interp.work_calls */
 
 static struct work known(const struct krait_interp *in, const void *future)
 {
@@ -255,6 +255,20 @@ static struct work work_known(struct krait_interp *in, const struct seen *seen)
     return known(in, seen->future);
 }
 
+/* A future is done once. One that is done again has the address of another one, and is no work: a Future that the program has made
+ * itself. Then its result is none either. */
+static struct work work_done(struct krait_interp *in, const struct seen *seen)
+{
+    struct work work = known(in, seen->future);
+    uint64_t *call = work.id ? krait_map_get(&in->work_calls, (uintptr_t)seen->future) : NULL;
+    bool again = call && *call >> DONE_SHIFT;
+    if (call)
+        *call |= 1ull << DONE_SHIFT;
+    if (again)
+        *krait_map_get(&in->works, (uintptr_t)seen->future) = 0;
+    return again ? (struct work){ 0 } : work;
+}
+
 static struct work work_returned(struct krait_interp *in, const struct seen *seen)
 {
     struct work work = begun.starts == in->starts ? begun.work : (struct work){ 0 };
@@ -310,7 +324,7 @@ static const struct {
 } stages[] = {
     [SUBMIT] = { KRAIT_EVENT_work_submit, work_submitted },
     [START] = { KRAIT_EVENT_work_start, work_started },
-    [DONE] = { KRAIT_EVENT_work_done, work_known },
+    [DONE] = { KRAIT_EVENT_work_done, work_done },
     [RESULT] = { KRAIT_EVENT_work_result, work_known },
     [RETURN] = { KRAIT_EVENT_work_done, work_returned },
     [REPORT] = { KRAIT_EVENT_work_done, work_reported },

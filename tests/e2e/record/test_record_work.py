@@ -41,6 +41,34 @@ def test_work_is_followed_from_its_submission_to_its_result(record, python):
         assert worker != main and [tid for _, tid in stages] == [main, worker, worker, main][: len(stages)]
 
 
+OWN_FUTURES = """
+    from concurrent.futures import Future, ThreadPoolExecutor
+    def work(): pass
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(20):
+            futures = [pool.submit(work) for _ in range(50)]
+            for future in futures: future.result()
+            were = {id(future) for future in futures}
+            del futures, future
+            futures = [Future() for _ in range(200)]
+            again = sum(id(future) in were for future in futures)
+            for future in futures:
+                future.set_result(None)
+                future.result()
+            del futures, future
+            if again: break
+    print(again)
+"""
+
+
+@pytest.mark.few_pythons
+def test_a_future_of_the_programs_own_is_no_work(record, python):
+    """It may have the address of one that an executor had."""
+    run = record.text(python, OWN_FUTURES).check(ended=False)
+    assert int(run.stdout) > 0
+    assert {tuple(stage for stage, _ in stages) for stages in by_id(run).values()} == {tuple(STAGES)}
+
+
 BY_GEVENT = """
     from gevent.threadpool import ThreadPool
     pool = ThreadPool(2)

@@ -5,10 +5,13 @@
  * begins, it may be gone: the result has taken its place, or its memory has been freed and used for another object. The thread may
  * even wait there for the GIL. A callable is believed if one of these shows that it is the one that the instruction calls:
  *
- *   - From 3.14 on the frame stores its stack pointer when it calls C code: the arguments are still on the stack. That is certain
- *     if the thread sleeps. In the interpreter's loop the compiler may move the store past that of the result.
  *   - The slot below it is NULL, where the result would be (KRAIT_CALL_METHOD_FIRST).
- *   - Its name is that by which the code has found it, or it is the value of the local variable from which the code has it.
+ *   - Its name is that by which the code has found it, and it is no bound method: d.get("get") may return another type's `get`.
+ *   - It is the value of the local variable from which the code has it. A variable that functions share
+ *     is no proof: the call may have set it to its result.
+ *
+ * From 3.14 on the frame also stores its stack pointer when it calls C code: the arguments are on the stack. That is no proof: 3.15
+ * stores the result before it frees them, and the thread may sleep there, as a file is closed.
  *
  * A bound method can be freed while the arguments are. So it always has to pass the last of these, and to have references; the
  * other kinds are not freed. Which callables are functions, and their names: docs/calls.md, as python/codes.c finds them; and
@@ -140,9 +143,13 @@ static bool find_bottom(const struct krait_remote *remote, const struct krait_ra
 static struct krait_calling *read_calling(struct krait_remote *remote, const struct krait_raw_frame *frame,
                                           const struct krait_remote_code *code)
 {
-    struct krait_calling *made = KRAIT_ARENA_NEW(&remote->arena, struct krait_calling);
-    if (!made || !find_bottom(remote, frame, &made->bottom) || find_calls(remote, code->addr, &made->calls))
+    struct krait_calling read = { 0 }; /* not in the arena: it may be too large, at each sample again */
+    if (!find_bottom(remote, frame, &read.bottom) || find_calls(remote, code->addr, &read.calls))
         return NULL;
+    struct krait_calling *made = KRAIT_ARENA_NEW(&remote->arena, struct krait_calling);
+    if (!made)
+        return NULL;
+    *made = read;
     made->names = krait_arena_alloc(&remote->arena, (made->calls.count + 1) * sizeof(*made->names));
     bool stayed = made->names && krait_code_read(remote, code->addr) == code;
     if (stayed)
@@ -152,20 +159,17 @@ static struct krait_calling *read_calling(struct krait_remote *remote, const str
 
 /* -- what lies on the stack -- */
 
-/* False: they cannot be read, or are not there any more. *proved: the stack pointer is stored, says that they are there, and is
- * not old. */
+/* False: they cannot be read, or are not there any more. */
 static bool read_slots(const struct krait_remote *remote, const struct krait_stack_reader *reader,
-                       const struct krait_calling *calling, struct krait_called_values *values, bool *proved)
+                       const struct krait_calling *calling, struct krait_called_values *values)
 {
     const uint32_t *at = remote->layout.at;
     uint64_t place = calling->bottom + (uint64_t)values->call->slot * WORD, top = 0;
     size_t size = values->call->shape == KRAIT_CALL_PLAIN ? WORD : 2 * WORD;
-    *proved = false;
     if (remote->layout.version->link == KRAIT_LINK_POINTER) {
         uint64_t end = reader->frames[0].addr + calling->bottom + (uint64_t)values->call->depth * WORD;
         if (!krait_stack_innermost(remote, reader, at[KRAIT_AT_FRAME_STACK], &top, WORD) || top != end)
             return false;
-        *proved = remote->still.state == 'S'; /* others may be at any place: page faults, SIGSTOP */
     }
     bool read = krait_stack_innermost(remote, reader, place, values->words, size);
     values->words[0] &= ~KRAIT_REFERENCE_TAGS;
@@ -177,16 +181,15 @@ static bool read_slots(const struct krait_remote *remote, const struct krait_sta
 static bool find_values(const struct krait_remote *remote, const struct krait_stack_reader *reader,
                         const struct krait_remote_code *code, struct krait_called_values *values)
 {
-    bool proved;
     *values = (struct krait_called_values){ .call = krait_calls_find(&code->calling->calls,
                                                                      reader->frames[0].offset) };
-    if (!values->call || !read_slots(remote, reader, code->calling, values, &proved))
+    if (!values->call || !read_slots(remote, reader, code->calling, values))
         return false;
     enum krait_call_shape shape = values->call->shape;
     bool first = shape == KRAIT_CALL_METHOD_FIRST;
     values->which = first && !values->words[0];
     values->is_method = first ? !values->which : shape == KRAIT_CALL_METHOD_SECOND && values->words[1];
-    values->is_certain = proved || values->which;
+    values->is_certain = values->which;
     return values->words[values->which] && values->words[values->which] % WORD == 0;
 }
 
@@ -485,21 +488,6 @@ void krait_remote_put_name(struct krait_buf *out, const struct krait_remote_code
 
 /* -- the whole -- */
 
-/* What a cell of the frame holds: there cells follow the local variables, and from 3.11 on they are numbered with them. */
-static bool read_in_cell(const struct krait_remote *remote, const struct krait_stack_reader *reader,
-                         uint32_t index, uint64_t *value)
-{
-    const uint32_t *at = remote->layout.at;
-    uint64_t names = 0, locals = 0, cell = 0;
-    if (at[KRAIT_AT_CODE_CELLS] != KRAIT_NOWHERE &&
-        (!read_word(remote, reader->frames[0].code + at[KRAIT_AT_CODE_LOCALS], &names) ||
-         !read_word(remote, names + KRAIT_OBJECT_SIZE, &locals) || locals > LOCALS_MAX))
-        return false;
-    return krait_stack_innermost(remote, reader, at[KRAIT_AT_FRAME_LOCALS] + (locals + index) * WORD, &cell,
-                                 WORD) &&
-           read_word(remote, (cell & ~KRAIT_REFERENCE_TAGS) + KRAIT_CELL_VALUE, value);
-}
-
 /* Whether the callable is what the code has loaded there. */
 static bool is_as_loaded(struct krait_remote *remote, const struct krait_stack_reader *reader,
                          const struct krait_remote_code *code, const struct krait_called_values *values,
@@ -508,14 +496,12 @@ static bool is_as_loaded(struct krait_remote *remote, const struct krait_stack_r
     uint64_t variable = 0;
     uint32_t index = values->call->of[values->which].index;
     enum krait_call_source source = values->call->of[values->which].source;
-    const char *name = name_of(remote, code, values->call, values->which);
+    const char *name = callee->may_be_freed ? NULL : name_of(remote, code, values->call, values->which);
     if (name && strcmp(name, callee->name) == 0)
         return true;
-    bool read =
-        source == KRAIT_SOURCE_LOCAL
-            ? krait_stack_innermost(remote, reader, remote->layout.at[KRAIT_AT_FRAME_LOCALS] + index * WORD,
-                                    &variable, WORD)
-            : source == KRAIT_SOURCE_CELL && read_in_cell(remote, reader, index, &variable);
+    bool read = source == KRAIT_SOURCE_LOCAL &&
+                krait_stack_innermost(remote, reader, remote->layout.at[KRAIT_AT_FRAME_LOCALS] + index * WORD,
+                                      &variable, WORD);
     return read && (variable & ~KRAIT_REFERENCE_TAGS) == values->words[values->which];
 }
 

@@ -3,6 +3,7 @@
 functions too. It runs for as many seconds as its argument says.
 """
 
+import contextvars
 import functools
 import gc
 import math
@@ -18,6 +19,8 @@ WORDS = [str(i) for i in X]
 TABLE = {"get": {}.get, "len": len, "pop": [].pop, "sorted": sorted, "type": type}
 OBJECTS = {1: len, 2: sorted, 3: math.factorial, 4: str.join, 5: list.append, 6: int}
 big = {"a": 1, "key": None}
+NAMED = {"get": contextvars.ContextVar("v").get}
+get = NAMED.get
 alias = sorted
 find = re.compile("x+y").match
 fact = math.factorial
@@ -165,6 +168,39 @@ def results(x):
     return a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q, r, s, t, u, v, w
 
 
+# Arguments that are closed, or run Python, when the call has returned: its result may then lie where the callable was.
+def dying(x):
+    a = TABLE.get(open("/dev/null"), sorted)  #: dict.get open
+    b = {}.setdefault(open("/dev/null"), len)  #: dict.setdefault open
+    c = getattr(open("/dev/null"), "absent", sorted)  #: getattr open
+    d = TABLE.get(Number(1), sorted)  #: dict.get
+    e = functools.partial(getattr, x, "append", open("/dev/null"))()  #: partial open
+    return a, b, c, d, e
+
+
+# The name by which it calls is that of the result, which is another type's.
+def same_names(x):
+    a = get("get")  #: dict.get
+    b = get("pop", {}.pop)  #: dict.get
+    c = NAMED.get(*["get"])  #: dict.get
+    d = NAMED.get(*[open("/dev/null"), NAMED["get"]])  #: dict.get open
+    e = get(open("/dev/null"), NAMED["get"])  #: dict.get open
+    return a, b, c, d, e
+
+
+# The call sets the variable from which the callable came to its result.
+def shared(x):
+    f = max
+
+    def key(value):
+        nonlocal f
+        f = len
+        return 1
+
+    f((len, open("/dev/null")), key=key)  #: max open
+    return f(x)  #: len
+
+
 def locals_of(x):
     f = sorted
     f(x)  #: sorted
@@ -220,6 +256,7 @@ def sleeps():
     return [1, 2, time.sleep(0.0001), len(X)]  #: time.sleep len
 
 
+FUNCTIONS = [nested, keywords, star, blocks, comprehensions, use, results, dying, same_names, shared, locals_of, objects]
 END = time.time() + float(sys.argv[1])
 sink = Sink()
 lock = threading.Lock()
@@ -227,7 +264,7 @@ lock = threading.Lock()
 
 def run():
     while time.time() < END:  #: time.time
-        for f in (nested, keywords, star, blocks, comprehensions, use, results, locals_of, objects, long_arguments):
+        for f in (*FUNCTIONS, long_arguments):
             f(X[:])
         sleeps()
 

@@ -47,7 +47,7 @@ def test_the_function_that_a_sample_shows_is_called_in_its_line(programs, krait,
             continue
         name = stack[-1].qualname.rpartition(".")[2]
         shown[name][line] += 1
-        wrong[line, stack[-1].qualname] += name not in CALLED[line]
+        wrong[line, stack[-1].qualname] += name not in CALLED[line] or stack[-1].qualname == "ContextVar.get"
     assert not +wrong and {"sum", "sleep", "sorted"} <= set(shown)
     if rate == 10000:
         assert {"max", "print", "list"} <= set(shown)

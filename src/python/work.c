@@ -116,11 +116,9 @@ struct work {
     uint8_t pool;
 };
 
-static __thread struct {
-    struct work work;
-    const void *future, *from; /* `from`: the local variable that led to it */
-    uint32_t starts;           /* the recording, whose ids these are */
-} begun;                       /* the work that this thread has begun last */
+/* The work that this thread has begun last. In one struct gcc would align them to 16 bytes, and the static TLS block is small. */
+static __thread uint64_t begun_id;
+static __thread const void *begun_future, *begun_from; /* `from`: the local variable that led to it */
 
 uint64_t krait_work_of(const struct krait_interp *in, const char *module, const char *name)
 {
@@ -177,7 +175,6 @@ static struct work known(const struct krait_interp *in, const void *future)
 void krait_work_forget_functions(struct krait_interp *in)
 {
     krait_map_done(&in->work_calls);
-    begun.work.function = 0;
 }
 
 void krait_work_forget(struct krait_interp *in)
@@ -238,11 +235,20 @@ static struct work work_made(struct krait_interp *in, const struct seen *seen)
 
 static struct work work_started(struct krait_interp *in, const struct seen *seen)
 {
-    begun.work = known(in, seen->future);
-    begun.future = seen->future;
-    begun.from = seen->from;
-    begun.starts = in->starts;
-    return begun.work;
+    struct work work = known(in, seen->future);
+    begun_id = work.id;
+    begun_future = seen->future;
+    begun_from = seen->from;
+    return work;
+}
+
+/* Nothing if the program has taken the result already, or if it is another recording's. */
+static struct work take_begun(struct krait_interp *in)
+{
+    struct work work = begun_id ? known(in, begun_future) : (struct work){ 0 };
+    bool is_it = work.id == begun_id;
+    begun_id = 0;
+    return is_it ? work : (struct work){ 0 };
 }
 
 static struct work work_got(struct krait_interp *in, const struct seen *seen)
@@ -271,20 +277,14 @@ static struct work work_done(struct krait_interp *in, const struct seen *seen)
 
 static struct work work_returned(struct krait_interp *in, const struct seen *seen)
 {
-    struct work work = begun.starts == in->starts ? begun.work : (struct work){ 0 };
-    begun.work.id = 0;
-    return know(in, seen->future, work);
+    return know(in, seen->future, take_begun(in));
 }
 
-/* Nothing if the program has taken the result already, so that no work is done after that. */
+/* No work is done after its result was taken. */
 static struct work work_reported(struct krait_interp *in, const struct seen *seen)
 {
-    if (!begun.work.id || (seen->future != begun.future && seen->future != begun.from))
-        return (struct work){ 0 };
-    struct work work = known(in, begun.future);
-    bool is_it = work.id == begun.work.id;
-    begun.work.id = 0;
-    return is_it ? work : (struct work){ 0 };
+    bool is_it = seen->future == begun_future || seen->future == begun_from;
+    return is_it ? take_begun(in) : (struct work){ 0 };
 }
 
 static struct work work_taken(struct krait_interp *in, const struct seen *seen)

@@ -33,7 +33,7 @@ def test_each_task_has_a_lane(record, krait, python, tmp_path):
     lanes = re.findall(r'<text class="name"[^>]*>([^<]*)', svg)
     assert any(lane.startswith("&lt;first &amp;") and lane.endswith("&gt; waiter") for lane in lanes)  # the name is shortened
     assert sum(lane.startswith("waiter Task-") for lane in lanes) == 2
-    assert {"timer", "lock", "on CPU"} <= set(re.findall(r">([^<>]+)</text>", svg))
+    assert {"timer", "lock", "running"} <= set(re.findall(r">([^<>]+)</text>", svg))
 
 
 LOOPS = """

@@ -41,7 +41,7 @@ struct report_of_tracks {
 /* A report that is being made: what all its parts need. */
 struct report {
     const struct report_options *options;
-    const struct krait_trace *trace;
+    struct krait_trace *trace;
     struct krait_range range;
     uint64_t zero_ns;                         /* times in the output count from here */
     const struct report_of_tracks *of_tracks; /* what the rows are of; NULL: functions */

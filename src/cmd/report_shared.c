@@ -9,6 +9,7 @@
 #include "cmd/omitted.h"
 #include "cmd/report.h"
 #include "cmd/sheet.h"
+#include "trace/importer.h"
 
 #include <string.h>
 
@@ -36,6 +37,27 @@ int krait_report_walk_tracks(struct report *report, struct krait_range range, kr
     return krait_tracks_walk(trace, chosen, count, range, fn, ctx, report->damage, sizeof(report->damage));
 }
 
+/* Where to look if a recording has marks, spans or counters alone. */
+static void note_other_verbs(struct report *report)
+{
+    struct krait_err err = { 0 };
+    struct krait_trace *trace = report->trace;
+    if (!trace || report->filter || report->exception || krait_tracks_find(trace, &err))
+        return;
+    KRAIT_AUTO_FREE uint32_t *tracks = calloc(trace->track_count + 1ul, sizeof(*tracks));
+    uint32_t n = 0;
+    for (uint32_t i = 0; tracks && i < trace->track_count; i++) {
+        uint8_t importer = trace->tracks[i].importer;
+        if (importer == KRAIT_IMPORTER_krait_marks || importer == KRAIT_IMPORTER_krait_spans ||
+            importer == KRAIT_IMPORTER_krait_counters)
+            tracks[n++] = i;
+    }
+    if (tracks && krait_tracks_any(trace, tracks, n, report->range) == 1)
+        krait_buf_str(
+            &report->notes,
+            "other events were: krait report --by mark, krait report --by span and krait view show them\n");
+}
+
 void krait_report_note_nothing(struct report *report)
 {
     krait_buf_fmt(&report->notes, "%s%s\n",
@@ -49,6 +71,7 @@ void krait_report_note_nothing(struct report *report)
         krait_buf_fmt(&report->notes,
                       "a word means whole parts of names, between dots: '*%s*' finds it in any\n",
                       report->options->filter);
+    note_other_verbs(report);
 }
 
 void krait_report_note_hidden(struct report *report, uint32_t branches)

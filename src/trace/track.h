@@ -145,4 +145,8 @@ int krait_tracks_walk(const struct krait_trace *trace, const uint32_t *tracks, u
 int krait_track_walk(const struct krait_trace *trace, uint32_t track, struct krait_range range,
                      krait_batch_fn *fn, void *ctx, char *damage, size_t size);
 
+/* Whether one of them has an entry in the range that is shown: 1, 0, or the errors of krait_tracks_walk. */
+int krait_tracks_any(const struct krait_trace *trace, const uint32_t *tracks, uint32_t count,
+                     struct krait_range range);
+
 #endif

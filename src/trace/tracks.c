@@ -173,3 +173,20 @@ int krait_track_walk(const struct krait_trace *trace, uint32_t track, struct kra
 {
     return krait_tracks_walk(trace, &track, 1, range, fn, ctx, damage, size);
 }
+
+static int stop_at_one(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    const struct krait_trace *trace = ctx;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        if (track->kind != KRAIT_TRACK_INSTANTS ||
+            krait_marks_take(track, krait_track_text(trace, batch->name[i])))
+            return 1;
+    }
+    return 0;
+}
+
+int krait_tracks_any(const struct krait_trace *trace, const uint32_t *tracks, uint32_t count,
+                     struct krait_range range)
+{
+    return count ? krait_tracks_walk(trace, tracks, count, range, stop_at_one, (void *)trace, NULL, 0) : 0;
+}

@@ -123,17 +123,6 @@ static void drop_spare(struct krait_filling *f, uint32_t spare)
     }
 }
 
-static int note_entry(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
-{
-    const struct krait_filling *f = ctx;
-    for (uint32_t i = 0; i < batch->n; i++) {
-        if (track->kind != KRAIT_TRACK_INSTANTS ||
-            krait_marks_take(track, krait_track_text(f->trace, batch->name[i])))
-            return 1;
-    }
-    return 0;
-}
-
 /* Whether a thread's other tracks have spans, marks or values in the range: 1, 0 or a negative errno. */
 static int has_entries(struct krait_filling *f, uint32_t thread)
 {
@@ -147,7 +136,7 @@ static int has_entries(struct krait_filling *f, uint32_t thread)
         if (kind == KRAIT_TRACK_SLICES || kind == KRAIT_TRACK_INSTANTS || kind == KRAIT_TRACK_COUNTER)
             tracks[n++] = i;
     }
-    return n ? krait_tracks_walk(f->trace, tracks, n, f->timeline->range, note_entry, f, NULL, 0) : 0;
+    return krait_tracks_any(f->trace, tracks, n, f->timeline->range);
 }
 
 static int add_calls(struct krait_filling *f, uint32_t thread)

@@ -16,6 +16,7 @@ struct krait_regex {
     pcre2_match_context *limits;
     __typeof__(pcre2_match) *find; /* by machine code, where it can be made */
     uint64_t given_up;
+    char *pattern;
     const char *text; /* that was searched */
 };
 
@@ -26,6 +27,7 @@ void krait_regex_free(struct krait_regex *regex)
     pcre2_match_context_free(regex->limits);
     pcre2_match_data_free(regex->match);
     pcre2_code_free(regex->code);
+    free(regex->pattern);
     free(regex);
 }
 
@@ -54,7 +56,8 @@ int krait_regex_new(struct krait_regex **out, const char *pattern, struct krait_
     regex->find = pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) ? pcre2_match : pcre2_jit_match;
     regex->match = pcre2_match_data_create_from_pattern(regex->code, NULL);
     regex->limits = pcre2_match_context_create(NULL);
-    if (!regex->match || !regex->limits) {
+    regex->pattern = strdup(pattern);
+    if (!regex->match || !regex->limits || !regex->pattern) {
         krait_regex_free(regex);
         return krait_err_set(err, -ENOMEM, "out of memory");
     }
@@ -70,6 +73,11 @@ bool krait_regex_find(struct krait_regex *regex, const char *text, size_t n)
     regex->text = text;
     regex->given_up += rc < 0 && rc != PCRE2_ERROR_NOMATCH;
     return rc > 0;
+}
+
+const char *krait_regex_pattern(const struct krait_regex *regex)
+{
+    return regex->pattern;
 }
 
 uint64_t krait_regex_given_up(const struct krait_regex *regex)

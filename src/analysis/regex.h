@@ -20,6 +20,9 @@ void krait_regex_free(struct krait_regex *regex);
  * Bytes that are not UTF-8 match nothing. Not for two threads at once. */
 bool krait_regex_find(struct krait_regex *regex, const char *text, size_t n);
 
+/* As it was given. */
+const char *krait_regex_pattern(const struct krait_regex *regex);
+
 /* How often a search was given up: it took too many steps. Of NULL, 0. */
 uint64_t krait_regex_given_up(const struct krait_regex *regex);
 

@@ -445,14 +445,30 @@ static void note_no_match(struct intervals *intervals, const struct intervals_of
                       : "; krait report --by mark counts what there is, krait cat shows it\n");
 }
 
-/* Rules of files that found nothing, of spans and calls aside: those are told with the names that they look for. */
+static struct krait_unpaired unpaired_of(const struct intervals *intervals, const struct intervals_of *of,
+                                         uint32_t rule)
+{
+    const struct krait_select *select = &intervals->options->select;
+    return (struct krait_unpaired){ .trace = of->trace,
+                                    .select = select,
+                                    .range = krait_select_range(select, of->trace),
+                                    .rule = &intervals->rules.items[rule],
+                                    .found = &of->found,
+                                    .index = rule };
+}
+
+/* Rules of files that found nothing, or one end alone. Those of spans and calls are told elsewhere, with their names. */
 static void note_declared(struct intervals *intervals, const struct intervals_of *of)
 {
     for (uint32_t i = 0; i < intervals->rules.count; i++) {
         const struct krait_interval_rule *rule = &intervals->rules.items[i];
-        if (rule->given[0] || rule->match || rule->is_hidden || rule->is_unmet ||
-            krait_intervals_has_found(&of->found, i))
+        if (rule->given[0] || rule->match || rule->is_hidden || rule->is_unmet)
             continue;
+        if (krait_intervals_has_found(&of->found, i)) {
+            const struct krait_unpaired pair = unpaired_of(intervals, of, i);
+            krait_unpaired_say_end(&intervals->notes, &pair);
+            continue;
+        }
         krait_buf_str(&intervals->notes, "no event is what '");
         krait_fmt_safe(&intervals->notes, rule->name);
         krait_buf_fmt(&intervals->notes, "' looks for%s\n", krait_select_scope(&intervals->options->select));
@@ -462,13 +478,7 @@ static void note_declared(struct intervals *intervals, const struct intervals_of
 /* Starts and stops of which none belong together. */
 static bool note_unpaired(struct intervals *intervals, const struct intervals_of *of, uint32_t rule)
 {
-    const struct intervals_options *o = intervals->options;
-    const struct krait_unpaired unpaired = { .trace = of->trace,
-                                             .select = &o->select,
-                                             .range = krait_select_range(&o->select, of->trace),
-                                             .rule = &intervals->rules.items[rule],
-                                             .found = &of->found,
-                                             .index = rule };
+    const struct krait_unpaired unpaired = unpaired_of(intervals, of, rule);
     if (!krait_is_unpaired(&unpaired))
         return false;
     intervals->notes.failed |= krait_unpaired_say(&intervals->notes, &unpaired) != 0;

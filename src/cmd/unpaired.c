@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/unpaired.h"
 
+#include "analysis/regex.h"
 #include "base/fmt.h"
+#include "cmd/unmatched.h"
 
 #include <string.h>
 
 struct counts {
-    uint64_t starts, stops, intervals;
+    uint64_t starts, stops, no_key, intervals;
 };
 
 static struct counts count(const struct krait_intervals *found, uint32_t rule)
@@ -16,6 +18,7 @@ static struct counts count(const struct krait_intervals *found, uint32_t rule)
         const struct krait_interval_row *row = &found->rows[i];
         counts.starts += row->rule == rule ? row->starts : 0;
         counts.stops += row->rule == rule ? row->stops : 0;
+        counts.no_key += row->rule == rule ? row->no_key : 0;
         counts.intervals += row->rule == rule ? row->count : 0;
     }
     return counts;
@@ -158,4 +161,21 @@ int krait_unpaired_say(struct krait_buf *to, const struct krait_unpaired *of)
         return put_advice(to, of);
     krait_buf_str(to, ", but no start is before a stop with the same key");
     return 0;
+}
+
+void krait_unpaired_say_end(struct krait_buf *to, const struct krait_unpaired *of)
+{
+    const struct counts counts = count(of->found, of->index);
+    enum krait_trigger_role missing = counts.starts ? KRAIT_TRIGGER_STOP : KRAIT_TRIGGER_START;
+    if (of->rule->kind != KRAIT_RULE_PAIRS || counts.no_key || !counts.starts == !counts.stops)
+        return;
+    krait_buf_fmt(to, "no event is what the %s of '", counts.starts ? "stop" : "start");
+    krait_fmt_safe(to, of->rule->name);
+    krait_buf_fmt(to, "' looks for%s", krait_select_scope(of->select));
+    for (uint32_t i = 0; i < of->rule->trigger_count; i++) {
+        const struct krait_trigger *trigger = &of->rule->triggers[i];
+        if (trigger->role == missing && trigger->message)
+            krait_unmatched_say(to, of->trace, of->select, of->range, krait_regex_pattern(trigger->message));
+    }
+    krait_buf_char(to, '\n');
 }

@@ -26,4 +26,8 @@ bool krait_is_unpaired(const struct krait_unpaired *of);
  * or of the options --start and --stop. It searches the trace again for patterns that pair them. Returns 0 or -ENOMEM. */
 int krait_unpaired_say(struct krait_buf *to, const struct krait_unpaired *of);
 
+/* Appends a line for the end of a declared pair that no event is, if its other end was found; with a pattern that was meant, if one
+ * is similar. Check to->failed. */
+void krait_unpaired_say_end(struct krait_buf *to, const struct krait_unpaired *of);
+
 #endif

@@ -289,6 +289,14 @@ def test_a_key_of_one_pattern_alone_is_told_once(synth, krait, declare, text, wh
         assert why in done.stderr and done.stderr.count("ignores that key") == bool(why), done.stderr
 
 
+@pytest.mark.parametrize("start, stop, end, meant", [("taken", "piad", "stop", "paid"), ("tkaen", "paid", "start", "taken")])
+def test_an_end_that_no_message_matches_is_told_with_what_was_meant(synth, krait, declare, start, stop, end, meant):
+    folder = synth(marks((0, 0, "taken 7"), (0, 9, "paid 7")))
+    own = declare(f"[interval.order]\nstart = '{start} (?P<key>.*)'\nstop = '{stop} (?P<key>.*)'\n")
+    done = subprocess.run([krait, "intervals", folder, "-f", own], capture_output=True, text=True, check=True)
+    assert f"no event is what the {end} of 'order' looks for; did you mean '{meant} (?P<key>.*)'?" in done.stderr
+
+
 @pytest.mark.parametrize("condition, count", [("== <module>", 1), ("=> a*", 1), ("== => 20", 0), ("!= <module>", 1), ("[<]module>", 1), ("== 7", 0)])
 def test_a_condition_may_be_a_text_that_looks_like_a_comparison(synth, krait, declare, condition, count):
     folder = synth(marks((0, 0, "at <module>"), (0, 9, "at => abc")))

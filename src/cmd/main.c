@@ -31,6 +31,7 @@ int krait_cmd_usage(const struct krait_cmd *cmd, const struct krait_err *err)
     return 2;
 }
 
+/* Also behind what is wrong, as long as it is no part of the command that a verb runs. */
 static bool asks_help(const struct krait_cmd *cmd, int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -42,12 +43,16 @@ static bool asks_help(const struct krait_cmd *cmd, int argc, char **argv)
     return false;
 }
 
+static int print_help(const struct krait_cmd *cmd)
+{
+    krait_cmd_help(cmd, stdout);
+    return 0;
+}
+
 static int run_cmd(const struct krait_cmd *cmd, int argc, char **argv)
 {
-    if (asks_help(cmd, argc, argv)) {
-        krait_cmd_help(cmd, stdout);
-        return 0;
-    }
+    if (asks_help(cmd, argc, argv))
+        return print_help(cmd);
     struct krait_err err = { 0 };
     KRAIT_AUTO_FREE void *values = calloc(1, KRAIT_MAX(cmd->values_size, (size_t)1));
     if (!values) {
@@ -55,8 +60,9 @@ static int run_cmd(const struct krait_cmd *cmd, int argc, char **argv)
         return krait_cmd_fail(cmd, &err);
     }
     int operands;
-    if (krait_opts_parse(cmd->opts, cmd->stop_at_operand, argc, argv, values, &operands, &err))
-        return krait_cmd_usage(cmd, &err);
+    int rc = krait_opts_parse(cmd->opts, cmd->stop_at_operand, argc, argv, values, &operands, &err);
+    if (rc)
+        return rc == KRAIT_OPTS_HELP ? print_help(cmd) : krait_cmd_usage(cmd, &err);
     return cmd->run(values, operands, argv + 1);
 }
 

@@ -60,9 +60,12 @@ static inline const char *krait_opt_joint(const struct krait_opt *opt)
         NULL, 0, KRAIT_OPT_FLAG, NULL, 0, NULL \
     }
 
+enum { KRAIT_OPTS_HELP = 1 };
+
 /* Parses argv[1..argc-1] into `values` (the verb's struct). Options and operands may be mixed, up to `--` or,
  * with stop_at_operand, up to the first operand. Operands are moved to the front of argv[1..]; *operands is
- * how many. Returns 0, or -EINVAL with err naming the argument and what would be right; then its lists are empty. */
+ * how many. Returns 0; KRAIT_OPTS_HELP at --help or -h; or -EINVAL with err naming the argument and what would be right.
+ * If it is not 0, the lists are empty. */
 int krait_opts_parse(const struct krait_opt *table, bool stop_at_operand, int argc, char **argv, void *values,
                      int *operands, struct krait_err *err);
 

@@ -36,6 +36,11 @@ def test_every_verb_helps(krait, verbs):
         assert "--help" in options(text)
 
 
+def test_help_is_asked_for_behind_other_options_too(krait):
+    text = out(krait, "record", "--help")
+    assert text == out(krait, "record", "--log", "shop", "--help") == out(krait, "record", "-q", "-o", "x", "-h")
+
+
 def test_an_alias_works_but_help_shows_one_name(krait, tmp_path):
     for verb in ("report", "states", "path", "flame", "view"):
         assert "--until" in options(out(krait, verb, "--help"))

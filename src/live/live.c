@@ -518,6 +518,8 @@ void krait_live_turn(struct krait_live *live, uint64_t now)
         turn_thread(live, live->gone);
     live_turn_groups(live);
     live->now.ns = now > live->turned ? now - live->turned : 0;
+    /* Who waits in `with lock:` counts, too: that is no call to CPython. */
+    live->now.gil_held = KRAIT_MIN(live->now.gil_held, live->now.ns);
     live->turned = now;
     add_figures(&live->all, &live->now);
     live->last = live->now;

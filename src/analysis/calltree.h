@@ -28,10 +28,10 @@ struct krait_calltree {
     struct krait_tree_node *nodes;
     uint32_t count;
     uint32_t cap, wall_cap;
-    uint64_t (*wall_ns)
-        [KRAIT_WALL_PARTS]; /* by node: total_ns split by state, with the parts of GIL; NULL: not asked for */
-    bool split;             /* wall_ns was asked for */
-    uint64_t idle_ns;       /* waits that were left out */
+    /* By node: total_ns split by state, with the parts of GIL. NULL: not asked for. */
+    uint64_t (*wall_ns)[KRAIT_WALL_PARTS];
+    bool split;              /* wall_ns was asked for */
+    uint64_t idle_ns;        /* waits that were left out */
     struct krait_map raised; /* exceptions that left nodes (analysis/raised.h), if asked for */
     struct krait_strtab labels;
     struct krait_map index; /* (parent, func) to node */

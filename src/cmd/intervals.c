@@ -510,21 +510,16 @@ static void note_no_call(struct intervals *intervals, const struct krait_trigger
 /* A start that no message matches, or a stop; or that no call is. */
 static void note_pair(struct intervals *intervals, const struct intervals_of *of, uint32_t rule)
 {
-    uint64_t starts = 0, stops = 0, no_key = 0;
-    for (uint32_t i = 0; i < of->found.row_count; i++) {
-        const struct krait_interval_row *row = &of->found.rows[i];
-        starts += row->rule == rule ? row->starts : 0;
-        stops += row->rule == rule ? row->stops : 0;
-        no_key += row->rule == rule ? row->no_key : 0;
-    }
+    const struct krait_pair_counts counts = krait_pair_count(&of->found, rule);
     const struct krait_interval_rule *pair = &intervals->rules.items[rule];
-    const struct krait_trigger *missing = &pair->triggers[starts > 0];
-    if (no_key || (starts && stops) || !has_functions(of, pair))
+    bool has_starts = counts.starts;
+    const struct krait_trigger *missing = &pair->triggers[has_starts];
+    if (counts.no_key || (has_starts && counts.stops) || !has_functions(of, pair))
         return;
     if (missing->call)
         note_no_call(intervals, missing);
     else
-        note_no_match(intervals, of, starts ? "stop" : "start", pair->given[starts > 0]);
+        note_no_match(intervals, of, has_starts ? "stop" : "start", pair->given[has_starts]);
 }
 
 void krait_intervals_note_nothing(struct intervals *intervals, const struct intervals_of *of)

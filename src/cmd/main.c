@@ -35,7 +35,7 @@ int krait_cmd_usage(const struct krait_cmd *cmd, const struct krait_err *err)
 static bool asks_help(const struct krait_cmd *cmd, int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+        if (krait_opts_is_help(argv[i]))
             return true;
         if (cmd->stop_at_operand && argv[i][0] != '-')
             return false;
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
         puts("krait " KRAIT_VERSION);
         return 0;
     }
-    if (strcmp(verb, "help") == 0 || strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)
+    if (strcmp(verb, "help") == 0 || krait_opts_is_help(verb))
         return run_help(argc, argv);
     const struct krait_cmd *cmd = find_cmd(verb);
     return cmd ? run_cmd(cmd, argc - 1, argv + 1) : no_such_verb(verb);

@@ -43,7 +43,7 @@ static void explain_root(struct krait_buf *why, const struct krait_missed *misse
     root[KRAIT_MAX(n, 0)] = '\0';
     bool named = *root && strcmp(root, "/") != 0; /* a container's is "/", seen from outside too */
     krait_buf_fmt(why, "in %s%s, where krait's files are missing: mount %.*s at the same path there",
-                  named ? "the root folder " : "a root folder of its own", named ? root : "",
+                  named ? "the root folder " : "a mount namespace of its own", named ? root : "",
                   (int)(strrchr(missed->preload, '/') - missed->preload), missed->preload);
 }
 

@@ -296,7 +296,7 @@ static int parse_all(const struct krait_opt *table, bool stop_at_operand, int ar
             options_end = options_end || stop_at_operand;
         } else if (strcmp(word, "--") == 0) {
             options_end = true;
-        } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        } else if (krait_opts_is_help(word)) {
             rc = KRAIT_OPTS_HELP;
         } else if (word[1] == '-') {
             rc = parse_long(table, word + 2, &args, values, err);

@@ -8,6 +8,8 @@
 
 #include "base/err.h"
 
+#include <string.h>
+
 enum krait_opt_type {
     KRAIT_OPT_FLAG,   /* bool: set to true */
     KRAIT_OPT_STR,    /* const char * */
@@ -61,6 +63,11 @@ static inline const char *krait_opt_joint(const struct krait_opt *opt)
     }
 
 enum { KRAIT_OPTS_HELP = 1 };
+
+static inline bool krait_opts_is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
 
 /* Parses argv[1..argc-1] into `values` (the verb's struct). Options and operands may be mixed, up to `--` or,
  * with stop_at_operand, up to the first operand. Operands are moved to the front of argv[1..]; *operands is

@@ -7,13 +7,9 @@
 
 #include <string.h>
 
-struct counts {
-    uint64_t starts, stops, no_key, intervals;
-};
-
-static struct counts count(const struct krait_intervals *found, uint32_t rule)
+struct krait_pair_counts krait_pair_count(const struct krait_intervals *found, uint32_t rule)
 {
-    struct counts counts = { 0 };
+    struct krait_pair_counts counts = { 0 };
     for (uint32_t i = 0; i < found->row_count; i++) {
         const struct krait_interval_row *row = &found->rows[i];
         counts.starts += row->rule == rule ? row->starts : 0;
@@ -26,7 +22,7 @@ static struct counts count(const struct krait_intervals *found, uint32_t rule)
 
 bool krait_is_unpaired(const struct krait_unpaired *of)
 {
-    const struct counts counts = count(of->found, of->index);
+    const struct krait_pair_counts counts = krait_pair_count(of->found, of->index);
     return of->rule->kind == KRAIT_RULE_PAIRS && !of->rule->within && counts.starts && counts.stops &&
            !counts.intervals;
 }
@@ -65,7 +61,7 @@ static uint64_t try_patterns(const struct krait_unpaired *of, const char *start,
     if (!krait_regex_new(&triggers[0].message, start, &ignored) &&
         !krait_regex_new(&triggers[1].message, stop, &ignored) &&
         !krait_intervals_find(&found, of->trace, &options, NULL, 0, &ignored))
-        intervals = count(&found, 0).intervals;
+        intervals = krait_pair_count(&found, 0).intervals;
     krait_intervals_done(&found);
     krait_regex_free(triggers[0].message);
     krait_regex_free(triggers[1].message);
@@ -148,7 +144,7 @@ static int put_advice(struct krait_buf *to, const struct krait_unpaired *of)
 
 int krait_unpaired_say(struct krait_buf *to, const struct krait_unpaired *of)
 {
-    const struct counts counts = count(of->found, of->index);
+    const struct krait_pair_counts counts = krait_pair_count(of->found, of->index);
     if (!of->rule->given[0]) {
         krait_buf_char(to, '\'');
         krait_fmt_safe(to, of->rule->name);
@@ -165,7 +161,7 @@ int krait_unpaired_say(struct krait_buf *to, const struct krait_unpaired *of)
 
 void krait_unpaired_say_end(struct krait_buf *to, const struct krait_unpaired *of)
 {
-    const struct counts counts = count(of->found, of->index);
+    const struct krait_pair_counts counts = krait_pair_count(of->found, of->index);
     enum krait_trigger_role missing = counts.starts ? KRAIT_TRIGGER_STOP : KRAIT_TRIGGER_START;
     if (of->rule->kind != KRAIT_RULE_PAIRS || counts.no_key || !counts.starts == !counts.stops)
         return;

@@ -8,6 +8,12 @@
 #include "analysis/intervals.h"
 #include "cmd/select.h"
 
+/* Over all rows of a rule of pairs: events that match, those without the key, and intervals. */
+struct krait_pair_counts {
+    uint64_t starts, stops, no_key, intervals;
+};
+struct krait_pair_counts krait_pair_count(const struct krait_intervals *found, uint32_t rule);
+
 struct krait_unpaired {
     const struct krait_trace *trace;
     const struct krait_select *select;

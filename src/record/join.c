@@ -101,11 +101,11 @@ static bool take_file(struct krait_join_socket *join, int fd, char *file)
     return true;
 }
 
+/* The path stands behind the key in a variable of the environment: environment.c has room for PATH_MAX in all. */
 static bool open_below(struct krait_join_socket *join, int fd, const char *dir)
 {
-    char *file, path[PATH_MAX];
-    /* it stands in a variable of the environment behind the key: environment.c has room for PATH_MAX in all */
     enum { BESIDE = 256 };
+    char *file, path[PATH_MAX];
     if (!realpath(dir, path) || strlen(path) > PATH_MAX - BESIDE ||
         asprintf(&file, "%s/" KRAIT_JOIN_FILE, path) < 0)
         return false;
@@ -241,8 +241,8 @@ static bool is_question(const struct krait_join_socket *join, const struct krait
                         ssize_t n)
 {
     unsigned differ = n != sizeof(*asked);
-    for (size_t i = 0; !differ && i < KRAIT_JOIN_WORD; i++)
-        differ |= (unsigned)(asked->question[i] ^ join->key[KRAIT_JOIN_NAME + i]) << 8;
+    for (size_t i = 0; i < KRAIT_JOIN_WORD; i++)
+        differ |= (unsigned)(asked->question[i] ^ join->key[KRAIT_JOIN_NAME + i]);
     return !differ;
 }
 
@@ -284,7 +284,7 @@ static bool answer_at(const struct krait_join_socket *join, int fd, int memfd, s
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(64 * sizeof(int))];
     } control;
-    struct krait_join_question asked;
+    struct krait_join_question asked = { 0 };
     char more; /* that it asks too much is seen by a byte more */
     struct ucred who;
     KRAIT_AUTO_CLOSE int to = -1;

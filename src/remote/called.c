@@ -350,29 +350,29 @@ static bool defines(const struct krait_remote *remote, uint64_t type, uint64_t d
     return within;
 }
 
+/* 0: it has none. */
+static uint64_t base_of(const struct krait_remote *remote, uint64_t type)
+{
+    uint64_t base = 0;
+    return read_word(remote, type + KRAIT_TYPE_BASE, &base) ? base : 0;
+}
+
 /* The class that defines the method of a bound method's class; that itself if none does. */
 static uint64_t definer(const struct krait_remote *remote, uint64_t type, uint64_t definition)
 {
     uint64_t base = type;
-    for (int i = 0; i < BASES_MAX && base; i++) {
+    for (int i = 0; i < BASES_MAX && base; i++, base = base_of(remote, base)) {
         if (defines(remote, base, definition))
             return base;
-        if (!read_word(remote, base + KRAIT_TYPE_BASE, &base))
-            break;
     }
     return type;
 }
 
 static bool is_derived(const struct krait_remote *remote, uint64_t type, uint64_t from)
 {
-    uint64_t base = type;
-    for (int i = 0; i < BASES_MAX && base; i++) {
-        if (base == from)
-            return true;
-        if (!read_word(remote, base + KRAIT_TYPE_BASE, &base))
-            break;
-    }
-    return false;
+    for (int i = 0; i < BASES_MAX && type && type != from; i++)
+        type = base_of(remote, type);
+    return type == from;
 }
 
 static struct callee *find_callee(const struct krait_remote *remote, const uint64_t key[3], uint64_t *hash)
@@ -394,8 +394,7 @@ static const struct callee *keep_callee(struct krait_remote *remote, uint64_t ha
     return made->name && !krait_map_put(&remote->callees->callees, hash, (uintptr_t)made) ? made : NULL;
 }
 
-/* A function of a module, known by its definition and the module; or a bound method, by its definition and the type of its object.
- * */
+/* A function of a module, known by its definition and the module; or a bound method, by its definition and its object's type. */
 static const struct callee *function_of(struct krait_remote *remote, const uint64_t head[HEAD_WORDS])
 {
     uint64_t definition = head[HEAD_DEFINITION], self = head[HEAD_SELF], hash, type = 0, flags = 0;
@@ -408,8 +407,8 @@ static const struct callee *function_of(struct krait_remote *remote, const uint6
     if (self && !read_word(remote, self + KRAIT_OBJECT_TYPE, &type))
         return NULL;
     if (self && kind_of(remote, type) != MODULE) {
-        if (!(uint32_t)
-                head[0]) /* its references: it has been freed, and its fields may be links of a free list */
+        uint32_t references = (uint32_t)head[0];
+        if (!references) /* it has been freed, and its fields may be links of a free list */
             return NULL;
         if (!read_word(remote, type + KRAIT_TYPE_FLAGS, &flags) || flags & KRAIT_TYPE_OF_TYPES)
             return NULL; /* a class method, or __new__: several types share its definition */

@@ -3,9 +3,10 @@
  * The instants at which a sampler reads, at random intervals: half to one and a half periods, so that a periodic program is not
  * always read in the same place.
  *
- * Two instants are known ahead, each with a timer. When one timer expires, the kernel sets the CPU's clock to the other one; to
- * arm the first again for a later instant then costs little. With one timer alone the clock would be set twice for each reading,
- * the second time by krait, while the thread that is read waits: 13 us in a virtual machine, where that leaves the machine.
+ * Two instants are known ahead, each with a timer. When one timer expires, the kernel programs the CPU's timer device for the other
+ * one, so that to arm the first again for a later instant costs little. With a single timer the device would be programmed twice
+ * for each reading, the second time by krait, while the thread that is read waits: 13 us in a virtual machine, which has to leave
+ * to its host for that.
  */
 #ifndef KRAIT_REMOTE_PACE_H
 #define KRAIT_REMOTE_PACE_H

@@ -34,7 +34,9 @@ enum {
     TAKES_ANY = 7,
     BITS = 4,
     SLOPE_UNPACK_EX = 100,
-    SHARES_FINALLY = 8
+    SHARES_FINALLY = 8, /* a minor version */
+    SOURCE_KIND = 15,   /* bits of a source; the others say how far to shift the argument */
+    SOURCE_SHIFT = 4,
 };
 
 /* Rows of opcodes.def. */
@@ -175,9 +177,8 @@ static void reach_handler(void *ctx, uint32_t unit, uint32_t depth)
 /* The slot's value as the instruction has put it there. */
 static void take_source(struct krait_call *call, int which, const struct instruction *in, uint32_t slot)
 {
-    enum { KIND = 15, SHIFT = 4 };
-    enum krait_call_source source = in->effect->source & KIND;
-    uint32_t index = in->arg >> (in->effect->source >> SHIFT);
+    enum krait_call_source source = in->effect->source & SOURCE_KIND;
+    uint32_t index = in->arg >> (in->effect->source >> SOURCE_SHIFT);
     bool first = (int32_t)slot == in->depth;
     switch (source) {
     case KRAIT_SOURCE_LOCAL_PAIR:
@@ -210,7 +211,7 @@ static void find_source(const struct analysis *a, uint32_t i, struct krait_call 
         from = KRAIT_MIN(from, a->items[k].first_from);
         to = KRAIT_MAX(to, a->items[k].last_from);
         const struct instruction *in = &a->items[--k];
-        enum krait_call_source source = in->effect->source & 15;
+        enum krait_call_source source = in->effect->source & SOURCE_KIND;
         if (in->depth < 0 ||
             in->effect->flow == ENDS) /* another way leads around it, which has been looked at */
             continue;

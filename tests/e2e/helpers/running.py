@@ -7,6 +7,17 @@ import textwrap
 import time
 
 
+# Part of a program: it has a child and a fork, which print a word each, and waits for both.
+BEGINS_OTHERS = """
+import os, subprocess, sys
+subprocess.run([sys.executable, "-c", "print('child')"], check=True)
+if not os.fork():
+    print("fork", flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
 def wait_for(condition, what, limit=30):
     end = time.monotonic() + limit
     while not (found := condition()):

@@ -8,12 +8,14 @@ import select
 import shutil
 import signal
 import subprocess
+import textwrap
 import time
 
 import pytest
 
 from conftest import is_offline
 from recording import ROOT, Recording
+from running import BEGINS_OTHERS
 
 # Bursts of calls, as many as a line of input says, each answered.
 BURSTS = """\
@@ -203,17 +205,12 @@ def test_the_programs_status_passes_through_after_the_limit(record, any_python):
 
 def test_what_begins_after_the_limit_is_not_recorded(record, any_python, info):
     text = """
-        import os, subprocess, sys, time
+        import os, sys, time
         while not any("recording_limit" in open(p).read() for p in [sys.argv[1] + "/" + d + "/metadata" for d in os.listdir(sys.argv[1]) if d[0] != "."]):
             time.sleep(0.01)
-        subprocess.run([sys.executable, "-c", "print('child')"], check=True)
-        if not os.fork():
-            print("fork", flush=True)
-            os._exit(0)
-        os.wait()
         """
     trace = record.new_trace()
-    run = record.text(any_python, text, trace, options=["--for", "2s"], trace=trace)
+    run = record.text(any_python, textwrap.dedent(text) + BEGINS_OTHERS, trace, options=["--for", "2s"], trace=trace)
     assert sorted(run.stdout.split()) == ["child", "fork"] and info(trace)["processes"] == 1
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import Recorder, found_pythons
 from recording import Recording
-from running import wait_for
+from running import BEGINS_OTHERS, wait_for
 
 NAMESPACES = {
     "pid": ["--pid", "--fork"],
@@ -100,23 +100,17 @@ def test_any_user_is_recorded_in_a_user_and_a_network_namespace(everyones_krait,
     check_app(Recording(folder / "trace", done))
 
 
-BEGINS_ANOTHER = """
-import os, subprocess, sys, time
+WAITS = """
+import os, time
 print(flush=True)
 while not os.path.exists("killed"):
     time.sleep(0.01)
-subprocess.run([sys.executable, "-c", "print('child')"], check=True)
-if not os.fork():
-    print("fork", flush=True)
-    os._exit(0)
-os.wait()
-open("ended", "w").write("well")
 """
 
 
 def test_a_killed_collector_leaves_programs_and_recording_whole(record, info, any_python, tmp_path):
     """In another network namespace, where processes ask it by a file that nobody has removed."""
-    record.script(BEGINS_ANOTHER)
+    record.script(WAITS + BEGINS_OTHERS + 'open("ended", "w").write("well")\n')
     trace = tmp_path / "trace"
     command = record.command(any_python, [*unshare(any_python, "user and network"), any_python.exe, "app.py"], trace)
     krait = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)

@@ -63,6 +63,14 @@ static int take_match(struct krait_declared_reader *r, const struct krait_toml *
                          : 0;
 }
 
+static int take_outermost(struct krait_declared_reader *r, const struct krait_toml *value)
+{
+    if (value->kind != KRAIT_TOML_BOOL)
+        return krait_declared_refuse(r, value, "it has to be true or false");
+    r->rule->is_outermost = value->integer;
+    return 0;
+}
+
 /* `key` and `by` of an interval are those of its triggers that have none; what it takes from a span is a field. */
 static int read_pair(struct krait_declared_reader *r, const struct krait_toml *table)
 {
@@ -79,8 +87,9 @@ static int read_pair(struct krait_declared_reader *r, const struct krait_toml *t
 }
 
 static const struct krait_declared_key of_interval[] = {
-    { "start", take_edge }, { "stop", take_edge }, { "call", take_match },      { "span", take_match },
-    { "key", NULL },        { "by", NULL },        { "pairing", take_pairing }, { "within", take_within }
+    { "start", take_edge },      { "stop", take_edge },     { "call", take_match },
+    { "span", take_match },      { "key", NULL },           { "by", NULL },
+    { "pairing", take_pairing }, { "within", take_within }, { "outermost", take_outermost }
 };
 
 static const struct krait_declared_keys interval_keys = { of_interval, KRAIT_ARRAY_LEN(of_interval) };
@@ -94,6 +103,9 @@ static int read_interval(struct krait_declared_reader *r, const struct krait_tom
         return rc;
     if (r->rule->match ? has_start || has_stop : !has_start || !has_stop)
         return krait_declared_refuse(r, table, "an interval has a start and a stop, or a call, or a span");
+    const struct krait_toml *outermost = krait_toml_get(table, "outermost");
+    if (outermost && r->rule->kind != KRAIT_RULE_CALLS)
+        return krait_declared_refuse(r, outermost, "'outermost' goes with 'call'");
     if (!r->rule->match)
         return read_pair(r, table);
     if (by || (key && krait_declared_need_text(r, key)))

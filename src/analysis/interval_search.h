@@ -24,6 +24,9 @@ struct krait_sought {
         uint32_t task; /* ... then what runs it, or KRAIT_NO_ID */
     } * open;          /* calls of this thread */
     uint32_t open_count, open_cap;
+    struct krait_map suspended; /* is_outermost: calls that tasks await, by their number in `of_track` */
+    size_t suspended_most;
+    uint32_t of_track;          /* 1 + its index */
     bool has_coroutines;        /* some of `calls` are */
     uint64_t unfollowed;        /* calls that ended, or switched greenlets: whose steps krait does not know */
     struct krait_strtab labels; /* of the functions whose arguments are looked for */

@@ -27,6 +27,7 @@ static void search_done(struct krait_search *search)
         free(search->sought[i].edges[0]);
         free(search->sought[i].edges[1]);
         free(search->sought[i].open);
+        krait_map_done(&search->sought[i].suspended);
         free(search->sought[i].keys);
         krait_strtab_done(&search->sought[i].fields);
         krait_strtab_done(&search->sought[i].labels);
@@ -132,6 +133,7 @@ struct call_end {
     bool goes_on;               /* ... and the call does not */
     bool was_live, is_cut, is_whole;
     bool was_left; /* krait_call_step: it is counted as one without a stop */
+    bool is_inner; /* it is left out */
 };
 
 /* What is known of all calls may be their key: $thread, which those of a track have in common, or $task. Returns 0 or
@@ -210,6 +212,8 @@ static int end_call(struct krait_search *search, const struct call_end *end, uin
     } else {
         key = search->sought[end->rule].key;
     }
+    if (end->is_inner)
+        return 0;
     if (krait_intervals_row(search->intervals, &search->rows, search->options, end->rule, key, &row))
         return -ENOMEM;
     return end->is_whole ? count_whole(search, end, row, key) : count_call(search, end, row, key);
@@ -221,6 +225,32 @@ static int begin_call(struct krait_sought *sought, uint64_t t_ns, bool was_live)
         return -ENOMEM;
     sought->open[sought->open_count++] = (struct krait_sought_call){ .begin_ns = t_ns, .was_live = was_live };
     return 0;
+}
+
+/* Whether a call, of which an end was just taken off `open`, began in another one of the rule. One that a task awaits is asked
+ * about at each step: it keeps the answer of the first, as an exception may be thrown into it without a step of its awaiter. */
+static int find_inner(struct krait_sought *sought, uint32_t track, const struct krait_call_step *step,
+                      uint8_t kind, bool *is_inner)
+{
+    enum { ENDED, OUTER, INNER };
+    bool goes_on = step && (kind == KRAIT_OP_YIELD || step->is_left);
+    *is_inner = sought->open_count;
+    if (!step || !step->call)
+        return 0;
+    if (sought->of_track != track + 1) {
+        krait_map_done(&sought->suspended);
+        sought->suspended = (struct krait_map){ 0 };
+        sought->of_track = track + 1;
+    }
+    uint64_t *known = krait_map_get(&sought->suspended, step->call);
+    if (known && *known != ENDED)
+        *is_inner = *known == INNER;
+    if (known)
+        *known = goes_on ? *known : ENDED;
+    if (known || !goes_on)
+        return 0;
+    krait_map_trim(&sought->suspended, &sought->suspended_most);
+    return krait_map_put(&sought->suspended, step->call, *is_inner ? INNER : OUTER);
 }
 
 /* `step` is NULL where no rule needs it. */
@@ -239,8 +269,10 @@ static int take_end(struct krait_search *search, uint32_t rule, uint32_t track,
                             .begin_ns = call->begin_ns,
                             .was_live = call->was_live,
                             .is_cut = kind == KRAIT_OP_CUT };
+    if (search->options->rules[rule].is_outermost && find_inner(sought, track, step, kind, &end.is_inner))
+        return -ENOMEM;
     if (!step) {
-        sought->unfollowed += end.is_cut && !end.was_live && calls->left && calls->left[op];
+        sought->unfollowed += !end.is_inner && end.is_cut && !end.was_live && calls->left && calls->left[op];
         return end_call(search, &end, call->begin_ns);
     }
     end.task = step->is_coroutine || step->is_left || step->was_left ? step->task : KRAIT_NO_ID;

@@ -54,6 +54,7 @@ struct krait_interval_rule {
     const char *key;                 /* of spans: a field; of calls: an argument */
     const char *key_at;              /* what a message about it begins with; NULL: it may be missing */
     bool is_of_steps;                /* of calls: each step of a coroutine, not the whole call */
+    bool is_outermost;               /* of calls: only those that begin in no other call of `match` */
     bool by_key;                     /* a row for each key, or for each value that the triggers' `by` names */
     struct krait_provider *provider; /* of states, in place of triggers: provider.h */
     uint32_t told_by; /* of segments and calls: 1 + the index of the rule whose provider tells of them */

@@ -92,6 +92,8 @@ static int check_options(const struct intervals_options *o, size_t rules, struct
             err, -EINVAL, "--graph - writes the picture in place of the table; leave out --csv and --json");
     if (o->steps && !o->calls.count)
         return krait_err_set(err, -EINVAL, "--steps needs --call");
+    if (o->outermost && !o->calls.count)
+        return krait_err_set(err, -EINVAL, "--outermost needs --call");
     if (o->by && strcmp(o->by, "key") == 0 && o->list)
         return krait_err_set(err, -EINVAL,
                              "--by key does not go with --list, which has a column for the key");
@@ -267,6 +269,7 @@ static int make_match(struct intervals *intervals, struct krait_interval_rule *r
     int rc = krait_rules_match(&intervals->rules, rule, rule->given[0], err);
     rule->declared_at = rule->kind == KRAIT_RULE_CALLS ? "--call" : "--span";
     rule->is_of_steps = intervals->options->steps;
+    rule->is_outermost = intervals->options->outermost;
     return rc ? rc : add_keys(intervals, rule, options, err);
 }
 
@@ -673,6 +676,9 @@ static const struct krait_opt intervals_opts[] = {
     { "steps", 0, KRAIT_OPT_FLAG, NULL, OPT(steps),
       "With --call of an async function: take each step of a call, from a resume to the next await that waits, "
       "as an interval (default: the whole call, with its waits)" },
+    { "outermost", 0, KRAIT_OPT_FLAG, NULL, OPT(outermost),
+      "With --call: leave out calls that begin inside another call that FUNCTION matches, as those of a recursive "
+      "function do (default: count each call)" },
     { "span", 0, KRAIT_OPT_LIST, "NAME", OPT(spans),
       "Take each span of this name as an interval: of krait.span, an import, a run of the garbage collector, "
       "or, if the kernel was recorded, a system call. NAME is a glob, as in report --filter; may be repeated" },
@@ -767,6 +773,8 @@ const struct krait_cmd krait_cmd_intervals = {
         "krait intervals trace --span serve --key order --by key\n"
         "# The calls of a function\n"
         "krait intervals trace --call json.loads\n"
+        "# Of a recursive function only the outermost calls, without those that it makes itself\n"
+        "krait intervals trace --call recursive --outermost\n"
         "# From the call of a function to the message of the same request; its argument is the key\n"
         "krait record --log app --args 'serve(rid)' -o trace -- python3 app.py\n"
         "krait intervals trace --start-call serve --stop 'sent (?P<rid>\\d+)' --key rid\n",

@@ -15,7 +15,7 @@ struct intervals_options {
     struct krait_select select;
     struct krait_opt_list starts, stops, calls, spans, states, signals, names, only;
     const char *key, *value, *by, *sort, *limit, *plot, *graph, *compare[2];
-    bool steps, nested, latest, list, transitions, csv, json;
+    bool steps, outermost, nested, latest, list, transitions, csv, json;
 };
 
 /* What one trace, or several as one, has of the rules. */

@@ -13,9 +13,10 @@
 
 #include <string.h>
 
-/* --within as it was given: NAME[:WHICH], or of a file's NAME.KEY[:WHICH]. */
+/* --within as it was given: NAME[:WHICH], or of a file's NAME.KEY[:WHICH], or FUNCTION:outermost[:WHICH]. */
 struct asked {
     char *name;
+    char *outermost;   /* the function whose outermost calls are meant; NULL: it is no such name */
     const char *key;   /* in name: a state, or a key of intervals; NULL: any */
     const char *which; /* NULL: all, or where the verb cannot take them, the one that there is */
 };
@@ -56,6 +57,8 @@ static const struct {
     size_t (*pick)(const struct krait_intervals *found);
 } words[] = { { "first", first }, { "last", last }, { "slowest", slowest }, { "fastest", fastest } };
 
+static const char OUTERMOST[] = "outermost", DOTS[] = " .. ";
+
 static bool is_which(const char *text)
 {
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(words); i++) {
@@ -68,6 +71,7 @@ static bool is_which(const char *text)
 static void asked_done(struct asked *asked)
 {
     free(asked->name);
+    free(asked->outermost);
 }
 
 static int read_asked(struct asked *asked, const char *text, struct krait_err *err)
@@ -75,7 +79,13 @@ static int read_asked(struct asked *asked, const char *text, struct krait_err *e
     const char *colon = strrchr(text, ':');
     asked->which = colon && is_which(colon + 1) ? colon + 1 : NULL;
     asked->name = strndup(text, asked->which ? (size_t)(colon - text) : strlen(text));
-    return asked->name ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    if (!asked->name)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    colon = strrchr(asked->name, ':');
+    if (!colon || strcmp(colon + 1, OUTERMOST) != 0 || strstr(asked->name, DOTS))
+        return 0;
+    asked->outermost = strndup(asked->name, (size_t)(colon - asked->name));
+    return asked->outermost ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
 }
 
 /* -- finding -- */
@@ -251,11 +261,11 @@ static int find_messages(struct search *search, const char *name, const char *do
     triggers[1].role = KRAIT_TRIGGER_STOP;
     int rc = start ? krait_regex_new(&triggers[0].message, start, err)
                    : krait_err_set(err, -ENOMEM, "out of memory");
-    rc = rc ? rc : krait_regex_new(&triggers[1].message, dots + strlen(" .. "), err);
+    rc = rc ? rc : krait_regex_new(&triggers[1].message, dots + strlen(DOTS), err);
     search->rule.triggers = triggers;
     search->rule.trigger_count = KRAIT_ARRAY_LEN(search->triggers);
     search->rule.given[0] = start;
-    search->rule.given[1] = dots + strlen(" .. ");
+    search->rule.given[1] = dots + strlen(DOTS);
     return rc ? rc : find(search, err);
 }
 
@@ -289,6 +299,16 @@ static int find_named(struct search *search, const char *name, struct krait_err 
     return rc ? rc : find_calls(search, true, err);
 }
 
+/* Those of its calls that begin in none of them. */
+static int find_outermost(struct search *search, const char *name, struct krait_err *err)
+{
+    int rc = krait_match_new(&search->rule.match, name, err);
+    search->rule.kind = KRAIT_RULE_CALLS;
+    search->rule.is_outermost = true;
+    rc = rc ? rc : find_calls(search, false, err);
+    return rc ? rc : find_calls(search, true, err);
+}
+
 /* -- which -- */
 
 /* The word that NAME:WORD means; NULL: none is near. */
@@ -300,6 +320,7 @@ static const char *nearest_word(const char *name)
     struct krait_suggest suggest = KRAIT_SUGGEST(colon + 1, strlen(colon + 1));
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(words); i++)
         krait_suggest_try(&suggest, words[i].word);
+    krait_suggest_try(&suggest, OUTERMOST);
     return suggest.best;
 }
 
@@ -451,7 +472,7 @@ static int refuse_messages(const struct search *search, const struct asked *aske
 
 static int refuse_none(struct search *search, const struct asked *asked, struct krait_err *err)
 {
-    const char *name = asked->name, *word = nearest_word(name),
+    const char *name = asked->outermost ? asked->outermost : asked->name, *word = nearest_word(name),
                *near = word ? NULL : nearest_name(search, name);
     if (search->named != KRAIT_NO_ID)
         return refuse_declared(search, name, asked->key, err);
@@ -615,8 +636,10 @@ static void tell_notes(struct krait_select *select, struct krait_buf *notes)
 /* What is no interval that a file declares: the time between messages, spans, or calls. */
 static int find_other(struct search *search, struct asked *asked, struct krait_err *err)
 {
-    const char *name = asked->name, *dots = strstr(name, " .. ");
-    int rc = dots ? find_messages(search, name, dots, err) : find_named(search, name, err);
+    const char *name = asked->name, *dots = strstr(name, DOTS);
+    int rc = dots               ? find_messages(search, name, dots, err)
+             : asked->outermost ? find_outermost(search, asked->outermost, err)
+                                : find_named(search, name, err);
     if (!rc && search->found.count) {
         search->named = KRAIT_NO_ID;
         asked->key = NULL;
@@ -652,6 +675,12 @@ static int find_declared_or_other(struct search *search, struct asked *asked, st
 static int find_asked(struct search *search, struct asked *asked, struct krait_err *err)
 {
     search->named = declared_rule(&search->declared, asked->name);
+    if (asked->outermost && search->named == KRAIT_NO_ID &&
+        declared_rule(&search->declared, asked->outermost) != KRAIT_NO_ID)
+        return krait_err_set(err, -EINVAL,
+                             "--within: '%s' is declared, and :outermost goes with functions; in the file, "
+                             "an interval with a 'call' takes outermost = true",
+                             asked->outermost);
     if (search->named == KRAIT_NO_ID)
         search->named = declared_rule_of_key(&search->declared, asked->name, &asked->key);
     return search->named == KRAIT_NO_ID ? find_other(search, asked, err)

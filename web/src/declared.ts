@@ -9,7 +9,7 @@ export const KINDS = ['interval', 'state', 'signal'] as const;
 export type Kind = typeof KINDS[number];
 export const SOURCES = ['messages', 'calls', 'spans', 'events'] as const; // what a lane is of
 export type Source = typeof SOURCES[number];
-export const KEYS = ['start', 'stop', 'message', 'call', 'span', 'event', 'where', 'stopEvent', 'stopWhere', 'state', 'value', 'key', 'stopKey', 'by', 'pairing'] as const; // event, where: of an interval's start
+export const KEYS = ['start', 'stop', 'message', 'call', 'span', 'event', 'where', 'stopEvent', 'stopWhere', 'state', 'value', 'key', 'stopKey', 'by', 'pairing', 'outermost'] as const; // event, where: of an interval's start
 export type Key = typeof KEYS[number];
 export type Values = Partial<Record<Key, string>>; // of lists: with commas between
 export interface Definition { kind: Kind; source: Source; name: string; values: Values }
@@ -19,7 +19,7 @@ interface Form { keys: Key[]; needed: Key[] }
 export const FORMS: Record<Kind, Partial<Record<Source, Form>>> = {
   interval: {
     messages: { keys: ['start', 'stop', 'key', 'by', 'pairing'], needed: ['start', 'stop'] },
-    calls: { keys: ['call'], needed: ['call'] },
+    calls: { keys: ['call', 'outermost'], needed: ['call'] },
     spans: { keys: ['span', 'key'], needed: ['span'] },
     events: { keys: ['event', 'where', 'stopEvent', 'stopWhere', 'key', 'stopKey', 'by', 'pairing'], needed: ['event', 'stopEvent'] },
   },
@@ -58,7 +58,7 @@ export function tidied(key: Key, text: string): string {
 }
 
 function valueToml(key: Key, text: string): string {
-  return key === 'where' ? conditionsToml(text) : AS_LIST.includes(key) ? listToml(text) : quoted(text);
+  return key === 'where' ? conditionsToml(text) : key === 'outermost' ? text : AS_LIST.includes(key) ? listToml(text) : quoted(text);
 }
 
 /** An event as a value: { event = 'sched_switch', where = { next_tid = '!= 0' }, key = 'next_tid' }. */
@@ -89,7 +89,12 @@ function listOf(value: Value | undefined): string | undefined {
   return texts.length && texts.every((text) => text !== undefined && !text.includes(',') && text.trim() === text) ? texts.join(', ') : undefined;
 }
 
-const READ: Partial<Record<Key, (value: Value) => string | null | undefined>> = { event: listOf, key: listOf, by: listOf, where: conditionsText };
+/** true alone: false is the default, which the form leaves out. */
+function truthOf(value: Value): string | undefined {
+  return value instanceof Array || value instanceof Map || value.quoted || value.text !== '1' ? undefined : 'true';
+}
+
+const READ: Partial<Record<Key, (value: Value) => string | null | undefined>> = { event: listOf, key: listOf, by: listOf, where: conditionsText, outermost: truthOf };
 
 /** The values of keys, if the table has no others and the form can show them all. */
 function valuesOf(table: Table, keys: Key[]): Values | null {

@@ -6,7 +6,7 @@ import { ApiError, ask } from './api';
 import { Complaint, Definition, FORMS, File, KEYS, KINDS, Key, Kind, SOURCES, Section, Source, Values, complaintOf, definitionText, fileText, formOf, freeName, missingIn, readFile, tidied, withDefinition, without, wrongIn } from './declared';
 import { button, el } from './dom';
 import { First, Rule, cellsOf, number, summaryOf } from './found';
-import { PAIRINGS, SELDOM, SOURCE_TITLES, TITLES, aboutOf, wordsOf } from './lane_forms';
+import { NESTINGS, PAIRINGS, SELDOM, SOURCE_TITLES, TITLES, aboutOf, wordsOf } from './lane_forms';
 import { Prefill, Suggestions, prefillOf } from './lane_hints';
 import { Context } from './panel';
 import { count, duration, moment } from './time';
@@ -14,6 +14,7 @@ import { count, duration, moment } from './time';
 const WAIT = 250, SHOWN = 8; // ms after the last key; of what is found
 const NOTHING = 'Nothing is shown until the form is right.';
 const EVENTS: Key[] = ['event', 'stopEvent'];
+const CHOICES: Partial<Record<Key, [string, string][]>> = { pairing: PAIRINGS, outermost: NESTINGS };
 const LISTS: Partial<Record<Key, string>> = { call: 'calls', span: 'spans', event: 'events', stopEvent: 'events', value: 'fields', key: 'fields', stopKey: 'fields', by: 'fields' }; // of suggestions
 
 interface Preview { messages: number; givenUp: number; rules: Rule[] }
@@ -142,7 +143,7 @@ export class LaneDialog {
   }
 
   private input(key: Key): HTMLInputElement | HTMLSelectElement {
-    const list = LISTS[key], made = key === 'pairing' ? el('select', { id: 'maker-pairing' }, ...PAIRINGS.map(([value, words]) => el('option', { value }, words)))
+    const list = LISTS[key], choices = CHOICES[key], made = choices ? el('select', { id: `maker-${key}` }, ...choices.map(([value, words]) => el('option', { value }, words)))
       : el('input', { id: `maker-${key}`, type: 'text', class: 'pattern', autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off', ...(list ? { list: `maker-known-${list}` } : {}) });
     this.inputs.set(key, made);
     return made;

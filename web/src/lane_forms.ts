@@ -8,6 +8,7 @@ export interface Words { label: string; place: string; hint?: string } // place:
 export const TITLES: Record<Kind, string> = { interval: 'Intervals', state: 'States', signal: 'Signal' };
 export const SOURCE_TITLES: Record<Source, string> = { messages: 'Messages', calls: 'Calls', spans: 'Spans', events: 'Events' };
 export const PAIRINGS: [string, string][] = [['', 'the oldest start'], ['nested', 'the newest start (nested)'], ['latest', 'the newest; the others never stop']];
+export const NESTINGS: [string, string][] = [['', 'each call'], ['true', 'the outermost alone']];
 export const SELDOM: Key[] = ['stopKey', 'by', 'pairing']; // shown on request
 
 const ABOUT: Record<Kind, Partial<Record<Source, string>>> = {
@@ -50,6 +51,7 @@ const ROWS: readonly Row[] = [
   ['', 'stopKey', 'Stop\u2019s key', '', 'The field with the same value in the stop, if it has another name there.'],
   ['', 'by', 'Rows', '', 'Fields or groups of the start; each of their values gets a row in the table.'],
   ['', 'pairing', 'A stop ends'],
+  ['', 'outermost', 'Of a recursion', '', 'A call is outermost if it begins in no other call of the function.'],
   ['interval/spans', 'key', null, null, 'A field of the span; each of its values gets a row in the table.'],
   ['interval/events', 'event', 'Start', 'sched_wakeup'],
   ['interval/events', 'where', null, 'prio < 100'],

@@ -30,7 +30,7 @@ def test_every_command_of_the_tutorial_works(tutorial):
 def test_the_tutorial_compares_two_implementations(tutorial):
     folder, runs = tutorial
     runs = {command: run.stdout for command, run in runs.items() if " both " in command + " "}
-    record, compare, plot, why = runs
+    record, compare, plot, outermost, why = runs
     assert "--kernel" in record and "--log" in record and "--plot" in plot
     medians = dict(re.findall(r"^ +10(?: +\S+ \S+){3} +(\S+ \S+) .* (\w+)$", runs[compare], re.M)[i][::-1] for i in (0, 1))
     assert set(medians) == {"iterative", "recursive"}
@@ -38,6 +38,7 @@ def test_the_tutorial_compares_two_implementations(tutorial):
     assert float(ratio) > 3 or float(ratio) < 1 / 3  # it stands out whatever else the machine does
     assert "95 % confidence" in runs[compare]
     assert (folder / "both.svg").read_text().count("iterative") and "recursive" in (folder / "both.svg").read_text()
+    assert [line.split()[0] for line in runs[outermost].splitlines()[1:]] == ["10", "10"]  # though recursive() calls itself
     assert re.search(r"^__main__.recursive .* in 10 calls$", runs[why], re.M) and runs[why].count(" after the start, MainThread ") == 3
 
 
@@ -154,8 +155,12 @@ def test_the_commands_of_the_page_of_intervals_work(krait, any_python, tmp_path)
     assert [(line.split()[0], line.split()[-1]) for line in states[1:]] == [("3", "opening"), ("6", "ready"), ("6", "busy"), ("0", "closed")]
     assert drawn[4].split()[1:3] == ["run", "recursive"] and (tmp_path / "runs.svg").stat().st_size > 5000
     (orders,) = [run.stdout.splitlines()[1].split() for command, run in runs.items() if command.endswith("--name orders")]
-    whole = [{line.split()[-1]: int(line.split()[0]) for line in run.stdout.splitlines()[1:]} for command, run in runs.items() if "--call" in command]
-    assert whole[:2] == [{"done": 3, "late": 1}, {"0": 4, "1": 4, "2": 4}] and whole[2]["__main__.fetch"] > 12
+    whole = [{line.split()[-1]: int(line.split()[0].replace(",", "")) for line in run.stdout.splitlines()[1:]} for command, run in runs.items() if "--call" in command]
+    each, outermost, *handled = whole
+    assert each == {"__main__.recursive": 19730} and outermost == {"__main__.recursive": 10, "__main__.iterative": 10}
+    assert handled[:2] == [{"done": 3, "late": 1}, {"0": 4, "1": 4, "2": 4}] and handled[2]["__main__.fetch"] > 12
+    (second,) = [run.stderr for command, run in runs.items() if "--within recursive:outermost:2" in command]
+    assert "within recursive:outermost, 2 of 10: " in second
     (sent,) = [run.stdout.splitlines()[1].split() for command, run in runs.items() if "--start-call" in command]
     assert (sent[0], sent[-1]) == ("5", "until-sent")
     assert (orders[0], orders[-1]) == ("100", "orders") and (tmp_path / "orders.svg").stat().st_size > 5000

@@ -21,11 +21,11 @@ def shop(synth):
 
 @pytest.fixture
 def open_page(krait, chromium, shop):
-    """open_page(hash, options...): the shop's page; what went wrong on it is none, but for definitions that are wrong."""
+    """open_page(hash, options..., of=shop): the shop's page; what went wrong on it is none, but for definitions that are wrong."""
     opened = []
 
-    def show(hash="", *options):
-        server = served(krait, shop, *options)
+    def show(hash="", *options, of=shop):
+        server = served(krait, of, *options)
         page = Page(chromium.new_page(viewport={"width": 1280, "height": 800}))
         opened.append((server, page))
         page.page.goto(server.__enter__() + hash)
@@ -62,6 +62,28 @@ def add(page):
     page.page.keyboard.press("Enter")
     page.page.locator("dialog.maker[open]").wait_for(state="detached")
     return page.wait()
+
+
+@pytest.fixture
+def recursion(synth):
+    calls = "0 call 1\n1us call 2\n2us call 2\n3us return\n9us return\n10us call 2\n12us return\n20us return\n"
+    return synth("process 4711 python3\nexit 0 0\ncode 1 python app main app.py 1\ncode 2 python app f app.py 9\nthread 4711 MainThread\n" + calls)
+
+
+def test_a_lane_of_calls_may_be_of_the_outermost_alone(open_page, recursion):
+    page = open_page(of=recursion)
+    page.press("n")
+    page.page.locator("#maker-source-calls").check()
+    fill(page, call="app.f", name="outer")
+    previewed(page, "3 intervals")
+    page.page.select_option("#maker-outermost", "true")
+    previewed(page, "2 intervals")
+    page.page.locator("#maker-name").focus()
+    add(page)
+    assert kept(recursion) == "[interval.outer]\ncall = 'app.f'\noutermost = true\n"
+    page.press("n")
+    page.page.get_by_role("button", name="Change the lane outer").click()
+    assert page.page.input_value("#maker-outermost") == "true"
 
 
 def test_a_lane_is_made_changed_and_removed_with_the_keyboard(open_page, shop, krait):

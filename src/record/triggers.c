@@ -64,8 +64,8 @@ struct krait_triggers {
     uint32_t ring_count;
     struct watched_proc procs[KRAIT_PROCS_MAX];
     uint64_t looked_ns;
-    struct krait_trigger_on *due;
-    char why[128];
+    uint64_t due;                      /* triggers that have fired since the last snapshot */
+    char why[KRAIT_TRIGGERS_MAX][128]; /* of those: what happened */
     uint32_t snapshots;
     bool has_warned; /* of a process that does not tell all exceptions' types */
 };
@@ -125,7 +125,7 @@ static uint64_t rest_ns(const struct krait_collector *c)
     return KRAIT_MAX(REST_NS, c->last_ns);
 }
 
-/* The first trigger of a round is the one that the snapshot is for; the others have it too. */
+/* All triggers that fire in a round have one snapshot. Each is told with what fired it first. */
 static void fire(struct krait_collector *c, size_t i, const char *what, uint64_t ns)
 {
     struct krait_triggers *all = c->triggers;
@@ -135,10 +135,9 @@ static void fire(struct krait_collector *c, size_t i, const char *what, uint64_t
     if ((t->fired_ns && now - t->fired_ns < rest_ns(c)) || all->snapshots >= SNAPSHOTS_MAX)
         return;
     t->fired_ns = now;
-    if (all->due)
-        return;
-    all->due = t;
-    snprintf(all->why, sizeof(all->why), "%s%s%s", what, ns ? " " : "", ns ? krait_fmt_ns(took, ns) : "");
+    all->due |= 1ull << i;
+    snprintf(all->why[i], sizeof(all->why[i]), "%s%s%s", what, ns ? " " : "",
+             ns ? krait_fmt_ns(took, ns) : "");
 }
 
 static uint64_t ns_of(const struct krait_collector *c, uint64_t ticks)
@@ -621,20 +620,33 @@ static void look_at_what_lasts(struct krait_collector *c)
     }
 }
 
+/* "call:app.*>1s, a call took 1.2 s; log:ERROR, a log record came"; or the texts of the triggers alone. */
+static void put_due(struct krait_buf *to, const struct krait_triggers *all, uint64_t due, bool has_why)
+{
+    for (uint64_t rest = due; rest; rest &= rest - 1) {
+        size_t i = (size_t)__builtin_ctzll(rest);
+        krait_buf_fmt(to, "%s%s", rest == due ? "" : has_why ? "; " : ", ", all->items[i].text);
+        if (has_why)
+            krait_buf_fmt(to, ", %s", all->why[i]);
+    }
+}
+
 static void take_snapshot(struct krait_collector *c)
 {
     struct krait_triggers *all = c->triggers;
     struct krait_collector_snapshot made;
     struct krait_err err = { 0 };
-    const struct krait_trigger_on *t = all->due;
-    all->due = NULL;
+    uint64_t due = all->due;
+    all->due = 0;
     KRAIT_AUTO_BUF text = { 0 };
     if (krait_collector_snapshot(c, NULL, &made, &err)) {
-        krait_buf_fmt(&text, "%s: %s", t->text, err.text);
+        put_due(&text, all, due, false);
+        krait_buf_fmt(&text, ": %s", err.text);
     } else {
         all->snapshots++;
-        krait_buf_fmt(&text, "snapshot in %s: %s, %s%s", made.dir, t->text, all->why,
-                      all->snapshots == SNAPSHOTS_MAX ? "; it is the last one" : "");
+        krait_buf_fmt(&text, "snapshot in %s: ", made.dir);
+        put_due(&text, all, due, true);
+        krait_buf_str(&text, all->snapshots == SNAPSHOTS_MAX ? "; it is the last one" : "");
         free(made.dir);
     }
     krait_collector_say(c, text.data ? text.data : "");

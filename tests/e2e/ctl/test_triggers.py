@@ -2,6 +2,7 @@
 """krait record --snapshot-on: what takes a snapshot, what does not, and what is no trigger."""
 
 import os
+import re
 import signal
 
 import pytest
@@ -260,6 +261,16 @@ def test_a_greenlet_that_does_not_switch_blocks_its_hub_and_an_idle_hub_is_none(
     app.end()
 
 
+def test_a_snapshot_is_told_with_all_triggers_that_it_is_for(app, any_python):
+    app = app(any_python, "call:quick>1ns", "call:slow>1h", "call:__main__.qu*>2ns")
+    app.tell("quick()")
+    first_of(app)
+    app.end()
+    [folder] = snapshots(app)
+    took = "a call took [^,;\n]+"
+    assert re.search(rf"snapshot in {folder}: call:quick>1ns, {took}; call:__main__.qu\*>2ns, {took}\n", app.stderr), app.stderr
+
+
 def test_what_happens_again_and_again_does_not_fill_the_disk(app, any_python):
     app = app(any_python, "call:quick>1ns", "call:quick>2ns", more=["--last", "1h"])
     app.tell("quick()")
@@ -285,12 +296,12 @@ def test_each_snapshot_of_a_program_that_runs_already_is_told(attached_app, pyth
 
 
 def test_a_snapshot_that_cannot_be_written_is_told(app, any_python, record):
-    app = app(any_python, "call:slow>1ms")
+    app = app(any_python, "call:slow>1ms", "call:slow>2ms")
     part = app.folder.with_name("trace1-snapshot-1.part")
     part.mkdir()
     app.tell("slow(0.01)")
     app.end()
-    assert "call:slow>1ms: cannot make the folder" in app.stderr
+    assert "call:slow>1ms, call:slow>2ms: cannot make the folder" in app.stderr
     assert not snapshots(app)
 
 

@@ -320,6 +320,7 @@ void top_show_screen(struct top *top)
 {
     KRAIT_AUTO_BUF text = { 0 }, keys = { 0 };
     struct krait_table_look look = krait_terminal_look(stdout);
+    look.dropped = NULL; /* only the table that stays on the terminal tells them */
     top->height = KRAIT_MAX(top_screen_rows(), 2u) - 1; /* below it are the keys */
     struct top_view view = view_of(top, false);
     view.scroll = &top->scroll;

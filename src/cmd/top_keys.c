@@ -120,7 +120,8 @@ static void group(struct top *top, int key)
     top->by = next_by(top);
 }
 
-/* A key that changes how samples are counted; with every call there are none. */
+/* A key that changes how samples are counted; with every call there are none. What was counted until now begins anew, so
+ * that all counts are of one choice; lines of code are counted all the time. */
 static void change_samples(struct top *top, int key)
 {
     const struct {
@@ -140,7 +141,7 @@ static void change_samples(struct top *top, int key)
         else
             *flags[i].flag = !*flags[i].flag;
     }
-    if (key == 'w' && !top->is_exact) /* what was counted until now was not split */
+    if (!top->is_exact && key != 'l' && key != 'L')
         krait_sums_reset(&top->sums);
 }
 

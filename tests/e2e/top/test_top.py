@@ -401,6 +401,33 @@ def test_other_keys_change_what_rows_are(programs, krait, any_python):
     assert screen.end() == 0
 
 
+@pytest.mark.parametrize("words, keys", [([], {"i": "i no sleeping.* waits ", "i ": "i sleeping too"}), (["--idle"], {"g": "g all threads"})])
+def test_a_key_that_changes_what_counts_begins_anew(programs, krait, any_python, words, keys):
+    """The table that stays is of all that is counted: of what counts now."""
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, *words, app.pid, rows=40, columns=160)
+    screen.wait_for(r"\x1b\[H.* waits " if words else r"\x1b\[H.* spin ")
+    for key, seen in keys.items():
+        screen.press(key.strip())
+        screen.wait_for(rf"{seen}.*\x1b\[H.* spin ")
+    screen.press("q")
+    assert screen.end() == 0
+    last = screen.text.rpartition("\x1b[?1049l")[2]
+    assert " spin " in last and " waits " not in last
+
+
+@pytest.mark.parametrize("columns, told", [(60, True), (200, False)])
+def test_columns_that_were_left_out_of_a_narrow_screen_are_not_told_of_a_wide_one(programs, krait, any_python, columns, told):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, app.pid, rows=20, columns=60)
+    screen.wait_for(r"\x1b\[H.* spin ")
+    fcntl.ioctl(screen.side, termios.TIOCSWINSZ, struct.pack("HHHH", 20, columns, 0, 0))
+    screen.wait_for(r"\x1b\[H.* spin .*\x1b\[H.* spin ")
+    screen.press("q")
+    assert screen.end() == 0
+    assert ("columns left out: " in screen.text) == told
+
+
 STACKED = """
 import os, sys, threading, time
 def waits(lock): lock.acquire()

@@ -181,7 +181,7 @@ static int run_dump(void *values, int argc, char **argv)
         return krait_cmd_fail(&krait_cmd_dump, &err);
     int status = open_all(&dump, named);
     if (!status && !any_left(&dump)) {
-        krait_err_set(&err, -ENOEXEC, "neither process %d nor a child of it runs Python", dump.pids.items[0]);
+        krait_pid_no_python(dump.pids.items[0], &err);
         return krait_cmd_fail(&krait_cmd_dump, &err);
     }
     for (uint64_t i = 0; i < (options->repeat ? options->repeat : 1) && any_left(&dump); i++) {

@@ -14,3 +14,8 @@ int krait_pid_parse(const char *text, pid_t *pid, struct krait_err *err)
     *pid = (pid_t)n;
     return 0;
 }
+
+int krait_pid_no_python(pid_t pid, struct krait_err *err)
+{
+    return krait_err_set(err, -ENOEXEC, "neither process %d nor a process that it started runs Python", pid);
+}

@@ -70,8 +70,11 @@ int krait_record_pid_prepare(struct krait_record_pid *record, struct krait_err *
     struct krait_attached_list *list = &record->attached;
     list->how.step = record->values->verbose ? print_step : NULL;
     int rc = krait_attaching_check(record->pid, err);
-    if (rc && record->values->children && krait_attaching_is_alive(record->pid) && has_other(record))
+    bool looks = rc && record->values->children && krait_attaching_is_alive(record->pid);
+    if (looks && has_other(record))
         rc = 0;
+    else if (looks && rc == -ENOEXEC)
+        krait_pid_no_python(record->pid, err);
     return rc ? rc : krait_attaching_find(list->library, sizeof(list->library), err);
 }
 

@@ -204,10 +204,13 @@ static int open_sampler(struct krait_record_sample *sample, struct krait_sampler
         if (rc && !sample->values->pid)
             sleep_until(krait_clock_ns(CLOCK_MONOTONIC) + KRAIT_NS_PER_MS);
     } while (rc && !sample->values->pid && rc != -ENOMEM && rc != -EEXIST && !sample->over(sample->ctx));
-    if (rc != -ESRCH || !before.code)
-        return rc;
-    *err = before;
-    return before.code;
+    if (rc == -ESRCH && before.code) {
+        *err = before;
+        rc = before.code;
+    }
+    return rc == -ENOEXEC && sample->values->pid && sample->values->children
+               ? krait_pid_no_python(sample->pid, err)
+               : rc;
 }
 
 /* Returns 0 at the end of --for or when it is over, -ESRCH when the process has ended, or another negative errno. */

@@ -253,7 +253,7 @@ static int refuse_files(const struct search *search, struct krait_err *err)
             search->path, pid);
     return krait_err_set(
         err, -ENOEXEC,
-        "process %d runs %s, which is not Python; if its children run Python, name one of them, or use --children with dump, top or record --sample",
+        "process %d runs %s, which is not Python; if its children run Python, name one of them, or use --children",
         pid, search->path[0] ? search->path : "no file that can be read");
 }
 

@@ -153,11 +153,11 @@ def test_the_process_itself_need_not_run_python(programs, attach, python, tmp_pa
     assert sorted(called(folder)) == sorted(family.recorded)
 
 
-def test_where_none_runs_python_the_reason_is_that_of_the_process(attach, programs, tmp_path):  # noqa: F811
+def test_where_none_runs_python_that_is_the_reason(attach, programs, tmp_path):  # noqa: F811
     app = programs.add(["sh", "-c", "echo $$; sleep 600 & wait"])
     krait, folder = attach(app.pid, "--children")
     said = krait.communicate(timeout=60)[1]
-    assert krait.returncode == 1 and f"process {app.pid} runs " in said and not folder.exists(), said
+    assert krait.returncode == 1 and f"neither process {app.pid} nor a process that it started runs Python" in said and not folder.exists(), said
     assert subprocess.run(["pkill", "-P", str(app.pid)], check=False).returncode == 0
 
 
@@ -201,6 +201,15 @@ def test_workers_that_wait_for_work_are_seen_to_start_it(programs, attach, pytho
     works = by_id(Recording(folder)).values()
     starters = [dict(stages)["work:start"] for stages in works if [stage for stage, _ in stages] == STAGES]
     assert len(set(starters)) == 3 and {*pids[:2]} < {*starters} and app.pid not in starters
+
+
+@pytest.mark.parametrize("words", ["record --pid {} --sample --children", "dump --children {}"])
+def test_a_process_without_python_in_it_or_below_is_told(krait, tmp_path, words):
+    with subprocess.Popen(["sleep", "600"]) as sleeper:
+        done = subprocess.run([krait, *words.format(sleeper.pid).split()], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+        sleeper.kill()
+    assert done.returncode and f"neither process {sleeper.pid} nor a process that it started runs Python" in done.stderr
+    assert "--children" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,10 @@ int krait_report_rows(struct report *report, struct krait_err *err);
 int krait_report_tree(struct report *report, struct krait_err *err);
 int krait_report_relatives(struct report *report, struct krait_err *err);
 int krait_report_why(struct report *report, struct krait_err *err);
-/* The same; these find the trace's tracks first. */
+/* --sort, a word of the option or NULL, of functions: returns 0, or -ENODATA with err naming the columns of samples if the trace
+ * has samples and they do not have this one. */
+int krait_report_check_sort(const char *sort, const struct krait_trace *trace, struct krait_err *err);
+/* The same as krait_report_rows; these find the trace's tracks first. */
 int krait_report_marks(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_await(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err);

@@ -154,6 +154,7 @@ static int read_recording(struct diff *d, uint32_t recording, struct krait_err *
     int rc = krait_trace_open(&trace, &path, 1, KRAIT_NEEDS_CALLS, err);
     if (!rc && krait_trace_find_holders(trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
+    rc = rc ? rc : krait_report_check_sort(d->report->options->sort, trace, err);
     rc = rc ? rc : read_profile(d, trace, recording, err);
     krait_trace_close(trace);
     return rc;

@@ -281,16 +281,20 @@ static const struct report_column columns[] = {
 
 /* --- order --- */
 
+/* The column that is called so; "self" for NULL. Options let no word pass that is none, but "name". */
+static const struct report_column *titled(const char *name)
+{
+    const char *title = name ? name : "self";
+    size_t i = 0;
+    while (strcmp(columns[i].column.column.title, title) != 0)
+        i++;
+    return &columns[i];
+}
+
 /* NULL: by name, from A. */
 static const struct krait_sheet_column *sort_column(const char *name)
 {
-    size_t i = 0;
-    if (name && strcmp(name, "name") == 0)
-        return NULL;
-    const char *title = name ? name : "self"; /* options let no other word pass */
-    while (strcmp(columns[i].column.column.title, title) != 0)
-        i++;
-    return &columns[i].column;
+    return name && strcmp(name, "name") == 0 ? NULL : &titled(name)->column;
 }
 
 /* 0 where the row has none of it. */
@@ -321,8 +325,18 @@ static bool is_of_samples(size_t state)
     return state == KRAIT_WALL_ON_CPU || state == KRAIT_WALL_GIL || state == KRAIT_WALL_OTHER;
 }
 
+int krait_report_check_sort(const char *name, const struct krait_trace *trace, struct krait_err *err)
+{
+    if (!name || strcmp(name, "name") == 0 || !trace->samples.rate || !titled(name)->of_calls)
+        return 0;
+    return krait_err_set(err, -ENODATA,
+                         "--sort %s: samples have no such column; sort by self, total or name, or by one of "
+                         "the states cpu, gil and other",
+                         name);
+}
+
 /* What threads did can be sorted by where it is known. */
-static int check_sort(const struct report *report, struct krait_err *err)
+static int check_states(const struct report *report, struct krait_err *err)
 {
     const char *name = report->options->sort;
     bool gil = report->wall && name && strcmp(name, "gil") == 0;
@@ -547,7 +561,8 @@ int krait_report_rows(struct report *report, struct krait_err *err)
         .clock = report->clock,
     };
     struct krait_profile *profile;
-    int rc = check_sort(report, err);
+    int rc = krait_report_check_sort(report->options->sort, report->trace, err);
+    rc = rc ? rc : check_states(report, err);
     rc = rc ? rc : krait_profile_new(&profile, report->trace, &options, err);
     if (rc)
         return rc;

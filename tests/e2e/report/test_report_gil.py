@@ -195,3 +195,12 @@ def test_a_report_of_samples_has_no_split(krait, record, any_python):
     """They say that a thread waited, not whether another had the GIL."""
     folder = record.text(any_python, PROGRAM, options=["--sample"]).path
     assert "gil" not in verb_json(krait, "report", folder)
+
+
+def test_samples_are_not_sorted_by_what_they_do_not_have(krait, record, run, any_python):
+    folder = record.text(any_python, PROGRAM, options=["--sample"]).path
+    for words in (["--sort", "calls"], ["--sort", "raised"], ["--sort", "p99", "--json"], ["--diff", folder, "--sort", "calls"]):
+        said = run("report", folder, *words, code=1)
+        assert said.stdout == "" and "samples have no such column; sort by self, total or name, or by one of the states cpu, gil and other" in said.stderr
+    for column in ("self", "total", "name", "cpu"):
+        assert verb_json(krait, "report", folder, "--sort", column)["functions"]

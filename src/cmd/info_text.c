@@ -21,6 +21,21 @@ static void label(struct info *info, const char *name)
     krait_buf_fmt(&info->out, "  %s%-10s%s ", info->dim, name, info->plain);
 }
 
+/* Words in lines that fit the terminal, each behind the labels. */
+static void add_wrapped(struct info *info, const char *text)
+{
+    krait_buf_fmt(&info->out, "\n%*s", INDENT, "");
+    krait_width_wrap(&info->out, text, INDENT, INDENT, info->look.width);
+}
+
+/* A line of krait's words, which goes on below its first word where the terminal is too narrow. */
+static void print_wrapped(struct info *info, const char *name, const char *text)
+{
+    label(info, name);
+    krait_width_wrap(&info->out, text, INDENT, INDENT, info->look.width);
+    krait_buf_char(&info->out, '\n');
+}
+
 /* Text from the trace, shortened to so many columns. */
 static void add_text(struct info *info, const char *text, uint32_t columns)
 {
@@ -136,22 +151,23 @@ static void print_samples(struct info *info)
     const struct krait_trace_samples *samples = info->trace && !info->is_part ? &info->trace->samples : NULL;
     if (!samples || !samples->rate)
         return;
-    label(info, "sampled");
-    krait_buf_fmt(&info->out, "%s a second asked for, one each %s on average; ",
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_buf_fmt(&text, "%s a second asked for, one each %s on average; ",
                   krait_fmt_count(rate, samples->rate), krait_fmt_ns(interval, samples->interval_ns));
-    krait_buf_fmt(&info->out, "%s of threads, %s could not be proved and dropped\n",
+    krait_buf_fmt(&text, "%s of threads, %s could not be proved and dropped",
                   krait_fmt_counted(taken, samples->taken, "sample"),
                   samples->dropped ? krait_fmt_count(dropped, samples->dropped) : "none");
+    print_wrapped(info, "sampled", text.failed ? "" : text.data);
 }
 
 static void print_cost(struct info *info)
 {
     if (!info->trace || !krait_cost_is_known(info->trace))
         return;
-    label(info, "cost");
-    krait_buf_str(&info->out, "recording took ");
-    krait_cost_words(&info->out, info->trace);
-    krait_buf_char(&info->out, '\n');
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_buf_str(&text, "recording took ");
+    krait_cost_words(&text, info->trace);
+    print_wrapped(info, "cost", text.failed ? "" : text.data);
 }
 
 static void print_limit(struct info *info)
@@ -176,16 +192,18 @@ static void print_limit(struct info *info)
 static void print_rings(struct info *info)
 {
     char ring[KRAIT_FMT_SIZE], grown[KRAIT_FMT_SIZE], buffer[KRAIT_FMT_SIZE];
+    char text[3 * KRAIT_FMT_SIZE + 40];
     uint64_t bytes = krait_info_most_of(info, "ring_size"), used = krait_info_most_of(info, "buffer_used");
     if (!bytes)
         return;
-    label(info, "rings");
-    krait_buf_fmt(&info->out, "%s a thread; ", krait_fmt_bytes(ring, bytes));
     krait_fmt_bytes(buffer, krait_info_most_of(info, "buffer_size"));
     if (used)
-        krait_buf_fmt(&info->out, "grew by %s, of %s allowed\n", krait_fmt_bytes(grown, used), buffer);
+        snprintf(text, sizeof(text), "%s a thread; grew by %s, of %s allowed", krait_fmt_bytes(ring, bytes),
+                 krait_fmt_bytes(grown, used), buffer);
     else
-        krait_buf_fmt(&info->out, "did not grow, %s allowed\n", buffer);
+        snprintf(text, sizeof(text), "%s a thread; did not grow, %s allowed", krait_fmt_bytes(ring, bytes),
+                 buffer);
+    print_wrapped(info, "rings", text);
 }
 
 /* "held by another thread 1.1 s, free 100 ms, not known 20 us" */
@@ -197,16 +215,14 @@ static void print_gil_split(struct info *info)
     } parts[] = { { "held by another thread", KRAIT_GIL_HELD },
                   { "free", KRAIT_GIL_FREE },
                   { "not known", KRAIT_GIL_UNKNOWN } };
-    const char *comma = "";
     char buf[KRAIT_FMT_SIZE];
-    krait_buf_fmt(&info->out, "\n%*s", INDENT, "");
+    KRAIT_AUTO_BUF text = { 0 };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(parts); i++) {
         uint64_t ns = info->gil.split.ns[parts[i].state];
-        if (!ns)
-            continue;
-        krait_buf_fmt(&info->out, "%s%s %s", comma, parts[i].words, krait_fmt_ns(buf, ns));
-        comma = ", ";
+        if (ns)
+            krait_buf_fmt(&text, "%s%s %s", text.len ? ", " : "", parts[i].words, krait_fmt_ns(buf, ns));
     }
+    add_wrapped(info, text.data && !text.failed ? text.data : "");
 }
 
 /* "waited for 1.2 s in 340 waits by 3 threads", below it the split, and "most in Thread-1 (work): 800 ms" */
@@ -253,9 +269,7 @@ static void print_work(struct info *info)
         return;
     snprintf(text, sizeof(text), "%s %s for executors: %s started, %s done, %s results read", n[0],
              count_of(info, names[0]) == 1 ? "piece" : "pieces", n[1], n[2], n[3]);
-    label(info, "work");
-    krait_width_wrap(&info->out, text, INDENT, INDENT, info->look.width);
-    krait_buf_char(&info->out, '\n');
+    print_wrapped(info, "work", text);
 }
 
 /* Of a recording with a kernel part, a process's. */
@@ -306,13 +320,6 @@ static void print_clock(struct info *info)
     }
     bool giga = clock->freq >= KRAIT_NS_PER_S;
     krait_buf_fmt(&info->out, ", %.9g %s\n", (double)clock->freq / (giga ? 1e9 : 1e6), giga ? "GHz" : "MHz");
-}
-
-/* Words in lines that fit the terminal, each behind the labels. */
-static void add_wrapped(struct info *info, const char *text)
-{
-    krait_buf_fmt(&info->out, "\n%*s", INDENT, "");
-    krait_width_wrap(&info->out, text, INDENT, INDENT, info->look.width);
 }
 
 static void print_losses(struct info *info)
@@ -379,9 +386,7 @@ static void print_args_unmet(struct info *info)
         if (!krait_args_unmet(&said, info->trace, text))
             continue;
         krait_fmt_safe(&safe, said.data ? said.data : "");
-        label(info, "--args");
-        krait_width_wrap(&info->out, safe.data ? safe.data : "", INDENT, INDENT, info->look.width);
-        krait_buf_char(&info->out, '\n');
+        print_wrapped(info, "--args", safe.data ? safe.data : "");
     }
 }
 

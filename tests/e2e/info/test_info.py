@@ -11,6 +11,7 @@ import pytest
 from conftest import verb_json
 from corpus import CORPUS, UTC
 from kernel_made import event, write
+from terminal import on_terminal
 
 SCRIPT = """\
     process 10 app
@@ -176,6 +177,17 @@ def test_the_summary_says_what_was_lost_and_what_to_do(krait, synth):
     assert "2 processes, 2 threads" in run.stdout
     assert re.search(r"1,001 +24\.9% +python:call", run.stdout) or re.search(r"1,002 +\S+ +python:call", run.stdout)
     assert "\033" not in run.stdout and max(map(len, run.stdout.splitlines())) <= 80
+
+
+def test_lines_of_words_fit_a_narrow_terminal(krait, record, any_python):
+    folder = record.text(any_python, "import os\ndef f(): return os.getpid()\nfor _ in range(100): f()\n").path
+    text, status = on_terminal([krait, "info", folder], columns=46, env={**UTC, "NO_COLOR": "1"})
+    lines = text.splitlines()
+    assert status == 0
+    for label in ("cost", "rings"):
+        [at] = [i for i, line in enumerate(lines) if line.startswith(f"  {label} ")]
+        assert len(lines[at]) <= 46 and len(lines[at + 1]) <= 46 and lines[at + 1].startswith(13 * " "), lines
+    assert "256.0 MiB allowed" in " ".join(text.split())
 
 
 def test_names_from_a_trace_cannot_write_to_the_terminal(krait, synth):

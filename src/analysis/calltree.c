@@ -176,27 +176,36 @@ static int start_split(struct builder *b, const struct krait_wall *wall, uint32_
     return rc;
 }
 
-static uint32_t group_node(struct krait_calltree *tree, uint32_t parent, const char *name,
-                           const char *otherwise, uint32_t number)
+static uint32_t labelled_node(struct krait_calltree *tree, uint32_t parent, const char *text)
 {
-    char text[512];
-    int n = snprintf(text, sizeof(text), "%s %u", *name ? name : otherwise, number);
-    uint32_t label = krait_strtab_add(&tree->labels, text, KRAIT_MIN((size_t)n, sizeof(text) - 1));
+    uint32_t label = krait_strtab_add(&tree->labels, text, strlen(text));
     return label == KRAIT_NO_ID ? KRAIT_NO_ID : krait_calltree_child(tree, parent, KRAIT_NO_ID, label);
+}
+
+static void group_label(char *text, const char *name, const char *otherwise, uint32_t number)
+{
+    snprintf(text, KRAIT_TREE_LABEL, "%s %u", *name ? name : otherwise, number);
+}
+
+void krait_calltree_thread_labels(const struct krait_trace *trace, uint32_t thread, char *process, char *own)
+{
+    const struct krait_thread *t = &trace->threads[thread];
+    const struct krait_process *p = &trace->processes[t->process];
+    group_label(process, p->name, "process", p->pid);
+    group_label(own, t->name, "thread", t->tid);
 }
 
 /* The node below which a thread's stacks go. */
 static uint32_t thread_top(struct krait_calltree *tree, const struct krait_trace *trace, uint32_t thread,
-                           enum krait_tree_group group)
+                           const struct krait_calltree_options *options)
 {
-    const struct krait_thread *t = &trace->threads[thread];
-    const struct krait_process *process = &trace->processes[t->process];
-    if (group == KRAIT_TREE_MERGED)
-        return 0;
-    uint32_t top = group_node(tree, 0, process->name, "process", process->pid);
-    if (group == KRAIT_TREE_BY_PROCESS || top == KRAIT_NO_ID)
-        return top;
-    return group_node(tree, top, t->name, "thread", t->tid);
+    char process[KRAIT_TREE_LABEL], own[KRAIT_TREE_LABEL];
+    if (options->group == KRAIT_TREE_MERGED)
+        return options->tops ? labelled_node(tree, 0, options->tops[thread]) : 0;
+    krait_calltree_thread_labels(trace, thread, process, own);
+    uint32_t top = labelled_node(tree, 0, process);
+    return options->group == KRAIT_TREE_BY_PROCESS || top == KRAIT_NO_ID ? top
+                                                                         : labelled_node(tree, top, own);
 }
 
 static int walk_threads(struct builder *b, const struct krait_trace *trace,
@@ -206,7 +215,7 @@ static int walk_threads(struct builder *b, const struct krait_trace *trace,
     for (uint32_t i = 0; i < trace->thread_count; i++) {
         if (options->take_thread && !options->take_thread(options->ctx, trace, i))
             continue;
-        b->top = thread_top(b->tree, trace, i, options->group);
+        b->top = thread_top(b->tree, trace, i, options);
         if (b->top == KRAIT_NO_ID || !has_room_for_last(b))
             return -ENOMEM;
         b->current = b->top;

@@ -44,12 +44,16 @@ enum krait_tree_group {
     KRAIT_TREE_BY_PROCESS = 2, /* a node per process below the root: "python3 4711" */
 };
 
+enum { KRAIT_TREE_LABEL = 512 }; /* bytes of a group's label */
+
 #define KRAIT_IMPORT_LABEL "<import>"
 
 struct krait_calltree_options {
     struct krait_range range;
     const struct krait_ranges *ranges; /* only these parts of it; NULL: all */
     enum krait_tree_group group;
+    /* By thread, where they are merged: the label of a group for its stacks; NULL: there is none. */
+    const char *const *tops;
     /* Fold Python's import machinery, a dozen frames for each module, into one node "<import>" (KRAIT_IMPORT_LABEL):
      * successive frames of importlib._bootstrap and _bootstrap_external, with the exec and __import__ between them. The
      * functions that they call are its children, with the module's own code, which shows what is imported. Its times are
@@ -78,6 +82,9 @@ int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *tr
  * numbers of the file, samples or times, are in `calls`. Errors: those of krait_folded_read. */
 int krait_calltree_read_folded(struct krait_calltree **tree, struct krait_trace **trace, const char *path,
                                struct krait_folded_facts *facts, struct krait_err *err);
+
+/* The labels of a thread's groups, of its process and its own; each has room for KRAIT_TREE_LABEL bytes. */
+void krait_calltree_thread_labels(const struct krait_trace *trace, uint32_t thread, char *process, char *own);
 
 void krait_calltree_free(struct krait_calltree *tree);
 

@@ -3,7 +3,8 @@
  * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree (report_tree.c), callers and
  * callees (report_relatives.c), what threads did (report_wall.c), why calls took so long (report_why.c), marks
  * (report_marks.c), lines of samples (report_lines.c), tasks (report_tasks.c), spans (report_spans.c), what changed
- * between recordings (report_diff.c), and what these share (report_columns.c, report_shared.c).
+ * between recordings (report_diff.c), and what these share: columns, notes, the order that is asked for, the threads of an
+ * interval (report_columns.c, report_shared.c, report_homes.c).
  */
 #ifndef KRAIT_CMD_REPORT_H
 #define KRAIT_CMD_REPORT_H
@@ -193,6 +194,23 @@ void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *
 /* Open the JSON object with the trace's description, and close it with what is missing from the trace. */
 void krait_report_json_open(struct report *report, uint64_t self_ns);
 void krait_report_json_close(struct report *report);
+
+/* ---- report_homes.c: the threads of an interval, before the others ---- */
+
+/* For take_thread of profiles and trees: the threads of one group that are selected. `ctx` is a struct report_home. */
+struct report_home {
+    const struct krait_select *select;
+    enum krait_home home;
+};
+bool krait_report_home_takes(void *ctx, const struct krait_trace *trace, uint32_t thread);
+/* Whether rows are grouped by them: they are known, and no order was asked for. */
+bool krait_report_has_homes(const struct report *report);
+/* Appends what stands above a group's rows: "MainThread 4711, in which the interval begins and ends". */
+void krait_report_home_label(struct krait_buf *text, const struct report *report, enum krait_home home);
+/* A group for programs. */
+const char *krait_report_home_word(enum krait_home home);
+/* Adds a note that says how the order comes about; may_sort: and that --sort gives another. */
+void krait_report_note_homes(struct report *report, bool may_sort);
 
 /* ---- report_raised.c: exceptions ---- */
 

@@ -21,14 +21,24 @@ enum column_when {
     OF_PROCESSES,
     OF_SAMPLES, /* the recording is of samples */
     OF_WALL,    /* what threads did is known */
+    OF_HOMES,   /* rows are grouped by the threads of an interval */
     NEVER,
 };
 
 /* What columns need besides the row. */
 struct rows {
     const struct report *report;
+    const struct homes *homes;
     struct krait_func_row function; /* of the cell that was got last */
     struct report_raised raised;    /* the same */
+};
+
+/* A profile for each group of threads, one after the other. Where threads are not grouped, all are in the first. */
+struct homes {
+    struct krait_profile *parts[KRAIT_HOMES];
+    struct krait_profile all; /* their rows and sums */
+    struct krait_buf labels[KRAIT_HOMES];
+    uint32_t groups; /* that have rows */
 };
 
 /* --- cells --- */
@@ -153,6 +163,21 @@ static bool splits_total(const struct report *report)
     return report->options->sort && strcmp(report->options->sort, "total") == 0;
 }
 
+static uint32_t count_of(const struct krait_profile *part)
+{
+    return part ? part->count : 0;
+}
+
+/* The group of a row: rows are in their order. */
+static enum krait_home home_of(const struct homes *homes, const struct krait_profile_row *row)
+{
+    size_t index = (size_t)(row - homes->all.rows);
+    unsigned home = 0;
+    for (; home + 1 < KRAIT_HOMES && index >= count_of(homes->parts[home]); home++)
+        index -= count_of(homes->parts[home]);
+    return (enum krait_home)home;
+}
+
 #define GETTER(name) static struct krait_sheet_cell get_##name(void *of, const void *row, size_t arg)
 
 GETTER(function)
@@ -188,6 +213,11 @@ GETTER(command)
     const struct rows *rows = of;
     return krait_sheet_name(
         rows->report->trace->processes[((const struct krait_profile_row *)row)->process].command);
+}
+
+GETTER(home)
+{
+    return krait_sheet_name(krait_report_home_word(home_of(((const struct rows *)of)->homes, row)));
 }
 
 GETTER(split)
@@ -265,6 +295,7 @@ static const struct report_column columns[] = {
          OF_PROCESSES, OF_PROCESSES),
     TEXT("where", NULL, &kind_where, 0, 28, AFTER_STATES(7), NULL, OF_PLACES, NEVER),
     DATA("callee", &kind_callee, 14, get_callee, 0, OF_LINES),
+    DATA("threads", KRAIT_SHEET_NAME, 18, get_home, 0, OF_HOMES),
     WALL("wall_self_ns", 16, self_ns),
     WALL("wall_total_ns", 17, total_ns),
     { KRAIT_SHEET_HOLDS(13, get_holds), 0, NEVER, ALWAYS, false },
@@ -453,15 +484,15 @@ static void choose_columns(const struct report *report, const struct krait_profi
                            struct report_columns *chosen)
 {
     bool functions = report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE;
-    unsigned present = 1U << ALWAYS | (unsigned)functions << OF_RUNS |
-                       (unsigned)(functions && has_many_runs(profile, shown)) << OF_MANY_RUNS |
-                       (unsigned)(functions && has_raises(profile, shown)) << OF_RAISES |
-                       (unsigned)asks_for_exceptions(report) << OF_EXCEPTIONS |
-                       (unsigned)functions << OF_PLACES |
-                       (unsigned)(report->by == KRAIT_BY_LINE) << OF_LINES |
-                       (unsigned)(report->by == KRAIT_BY_PROCESS) << OF_PROCESSES |
-                       (unsigned)(report->trace->samples.rate != 0) << OF_SAMPLES |
-                       (unsigned)(report->wall != NULL) << OF_WALL;
+    unsigned present =
+        1U << ALWAYS | (unsigned)functions << OF_RUNS |
+        (unsigned)(functions && has_many_runs(profile, shown)) << OF_MANY_RUNS |
+        (unsigned)(functions && has_raises(profile, shown)) << OF_RAISES |
+        (unsigned)asks_for_exceptions(report) << OF_EXCEPTIONS | (unsigned)functions << OF_PLACES |
+        (unsigned)(report->by == KRAIT_BY_LINE) << OF_LINES |
+        (unsigned)(report->by == KRAIT_BY_PROCESS) << OF_PROCESSES |
+        (unsigned)(report->trace->samples.rate != 0) << OF_SAMPLES |
+        (unsigned)(report->wall != NULL) << OF_WALL | (unsigned)krait_report_has_homes(report) << OF_HOMES;
     struct report_columns all;
     krait_report_columns_choose(chosen, columns, KRAIT_ARRAY_LEN(columns), present, report,
                                 wall_of(report, profile));
@@ -530,17 +561,29 @@ static int put_json(struct report *report, const struct krait_profile *profile,
     return rc;
 }
 
-static int put(struct report *report, const struct krait_profile *profile, uint32_t shown)
+/* The label of a group stands above its first row. */
+static const char *rule_of(void *of, const void *row)
 {
+    const struct homes *homes = ((const struct rows *)of)->homes;
+    const struct krait_profile_row *at = row, *first = homes->all.rows;
+    enum krait_home home = home_of(homes, at);
+    bool is_first = at == first || home_of(homes, at - 1) != home;
+    return is_first ? homes->labels[home].data : NULL;
+}
+
+static int put(struct report *report, const struct homes *homes, uint32_t shown)
+{
+    const struct krait_profile *profile = &homes->all;
     struct report_columns chosen;
-    struct rows rows = { .report = report };
+    struct rows rows = { .report = report, .homes = homes };
     choose_columns(report, profile, shown, &chosen);
     KRAIT_CLEANUP(krait_sheet_done)
     struct krait_sheet sheet = { .columns = chosen.items,
                                  .of = &rows,
                                  .column_count = chosen.count,
                                  .whole = profile->self_ns,
-                                 .lines = true };
+                                 .lines = true,
+                                 .rule = homes->groups > 1 ? rule_of : NULL };
     for (uint32_t i = 0; i < shown; i++)
         krait_sheet_keep(&sheet, &profile->rows[i]);
     return report->format == REPORT_TABLE ? put_table(report, profile, &sheet)
@@ -548,35 +591,84 @@ static int put(struct report *report, const struct krait_profile *profile, uint3
                                           : put_json(report, profile, &sheet);
 }
 
-int krait_report_rows(struct report *report, struct krait_err *err)
+static void homes_done(struct homes *homes)
 {
+    for (unsigned i = 0; i < KRAIT_HOMES; i++) {
+        krait_profile_free(homes->parts[i]);
+        krait_buf_done(&homes->labels[i]);
+    }
+    free(homes->all.rows);
+}
+
+static int profile_part(struct report *report, struct krait_profile **out, unsigned home,
+                        struct krait_err *err)
+{
+    struct report_home of = { &report->options->select, (enum krait_home)home };
+    bool grouped = krait_report_has_homes(report);
     struct krait_profile_options options = {
         .range = report->range,
         .ranges = &report->options->select.parts,
         .by = report->by,
-        .take_thread = krait_select_thread,
-        .ctx = (void *)&report->options->select,
+        .take_thread = grouped ? krait_report_home_takes : krait_select_thread,
+        .ctx = grouped ? (void *)&of : (void *)&report->options->select,
         .corrected = report->corrected,
         .wall = report->wall,
         .clock = report->clock,
     };
-    struct krait_profile *profile;
-    int rc = krait_report_check_sort(report->options->sort, report->trace, err);
-    rc = rc ? rc : check_states(report, err);
-    rc = rc ? rc : krait_profile_new(&profile, report->trace, &options, err);
+    int rc = krait_profile_new(out, report->trace, &options, err);
     if (rc)
         return rc;
-    krait_report_keep_damage(report, profile->damage);
+    krait_report_keep_damage(report, (*out)->damage);
     if (report->filter || report->exception)
-        filter_rows(profile, report);
-    sort_rows(profile, report->options->sort);
+        filter_rows(*out, report);
+    sort_rows(*out, report->options->sort);
+    return 0;
+}
+
+/* Rows and sums of a part become those of all. */
+static int add_part(struct homes *homes, const struct report *report, unsigned home)
+{
+    struct krait_profile *all = &homes->all;
+    const struct krait_profile *part = homes->parts[home];
+    size_t count = (size_t)all->count + part->count;
+    struct krait_profile_row *rows = reallocarray(all->rows, count + 1, sizeof(*rows));
+    if (!rows)
+        return -ENOMEM;
+    all->rows = rows;
+    if (part->count)
+        memcpy(rows + all->count, part->rows, part->count * sizeof(*rows));
+    all->count = (uint32_t)count;
+    all->self_ns += part->self_ns;
+    for (unsigned i = 0; i < KRAIT_WALL_PARTS; i++)
+        all->wall_ns[i] += part->wall_ns[i];
+    homes->groups += part->count != 0;
+    if (krait_report_has_homes(report))
+        krait_report_home_label(&homes->labels[home], report, (enum krait_home)home);
+    return homes->labels[home].failed ? -ENOMEM : 0;
+}
+
+int krait_report_rows(struct report *report, struct krait_err *err)
+{
+    KRAIT_CLEANUP(homes_done) struct homes homes = { .groups = 0 };
+    unsigned parts = krait_report_has_homes(report) ? KRAIT_HOMES : 1;
+    int rc = krait_report_check_sort(report->options->sort, report->trace, err);
+    rc = rc ? rc : check_states(report, err);
+    for (unsigned i = 0; i < parts && !rc; i++) {
+        rc = profile_part(report, &homes.parts[i], i, err);
+        if (!rc && add_part(&homes, report, i))
+            rc = krait_err_set(err, -ENOMEM, "out of memory");
+    }
+    if (rc)
+        return rc;
+    const struct krait_profile *profile = &homes.all;
     uint32_t shown = report->limit ? KRAIT_MIN(report->limit, profile->count) : profile->count;
     krait_report_wall_heading(report, profile->wall_ns);
-    rc = put(report, profile, shown);
+    rc = put(report, &homes, shown);
+    if (homes.groups > 1 && report->format == REPORT_TABLE)
+        krait_report_note_homes(report, true);
     if (shown < profile->count && report->format == REPORT_TABLE)
         krait_report_note_more(report, profile->count - shown);
     if (!profile->count)
         krait_report_note_nothing(report);
-    krait_profile_free(profile);
     return rc ? krait_err_set(err, rc, "out of memory") : 0;
 }

@@ -3,6 +3,7 @@
  * `krait report --tree`: the call tree, drawn and as a list.
  */
 #include "analysis/calltree.h"
+#include "base/array.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/report.h"
@@ -20,7 +21,9 @@ static bool *mark_roots(const struct report *report)
     return roots;
 }
 
-int krait_report_tree_new(struct krait_calltree **tree, struct report *report, struct krait_err *err)
+/* The tree; `tops`: the groups of its threads, or NULL. */
+static int new_tree(struct krait_calltree **tree, struct report *report, const char *const *tops,
+                    struct krait_err *err)
 {
     KRAIT_AUTO_FREE bool *roots = report->filter ? mark_roots(report) : NULL;
     if (report->filter && !roots)
@@ -31,6 +34,7 @@ int krait_report_tree_new(struct krait_calltree **tree, struct report *report, s
         .group = report->by == KRAIT_BY_THREAD    ? KRAIT_TREE_BY_THREAD
                  : report->by == KRAIT_BY_PROCESS ? KRAIT_TREE_BY_PROCESS
                                                   : KRAIT_TREE_MERGED,
+        .tops = tops,
         .fold_imports = report->options->fold_imports,
         .roots = roots,
         .raised = report->exception,
@@ -43,6 +47,96 @@ int krait_report_tree_new(struct krait_calltree **tree, struct report *report, s
     if (!rc)
         krait_report_keep_damage(report, (*tree)->damage);
     return rc;
+}
+
+int krait_report_tree_new(struct krait_calltree **tree, struct report *report, struct krait_err *err)
+{
+    return new_tree(tree, report, NULL, err);
+}
+
+/* -- the threads of an interval, before the others -- */
+
+/* What groups of threads are called, in their order. */
+struct homes {
+    struct krait_strtab labels;
+    uint8_t *places; /* by label */
+    uint32_t cap;
+};
+
+static void homes_done(struct homes *homes)
+{
+    krait_strtab_done(&homes->labels);
+    free(homes->places);
+}
+
+static int add_home(struct homes *homes, const char *label, uint8_t home)
+{
+    uint32_t known = homes->labels.len, id = krait_strtab_add(&homes->labels, label, strlen(label));
+    if (id == KRAIT_NO_ID || !KRAIT_GROW(homes->places, homes->cap, homes->labels.len))
+        return -ENOMEM;
+    homes->places[id] = id < known ? KRAIT_MIN(homes->places[id], home) : home;
+    return 0;
+}
+
+/* One for each group of threads, or with --by thread or process for each of these in which the interval begins or ends. */
+static int name_homes(struct homes *homes, const struct report *report, const char **tops)
+{
+    const struct krait_trace *trace = report->trace;
+    const uint8_t *of_threads = report->options->select.homes;
+    int rc = 0;
+    for (unsigned home = 0; home < KRAIT_HOMES && !rc && report->by == KRAIT_BY_FUNCTION; home++) {
+        KRAIT_AUTO_BUF text = { 0 };
+        krait_report_home_label(&text, report, (enum krait_home)home);
+        rc = text.failed ? -ENOMEM : add_home(homes, text.data, (uint8_t)home);
+        for (uint32_t i = 0; i < trace->thread_count && !rc; i++)
+            tops[i] = of_threads[i] == home ? homes->labels.texts[homes->labels.len - 1] : tops[i];
+    }
+    for (uint32_t i = 0; i < trace->thread_count && !rc && report->by != KRAIT_BY_FUNCTION; i++) {
+        char thread[KRAIT_TREE_LABEL], process[KRAIT_TREE_LABEL];
+        krait_calltree_thread_labels(trace, i, process, thread);
+        rc = add_home(homes, process, of_threads[i]);
+        rc = rc ? rc : add_home(homes, thread, of_threads[i]);
+    }
+    return rc;
+}
+
+/* Whether more than one of the root's groups has time. */
+static bool has_groups(const struct krait_calltree *tree)
+{
+    uint32_t n = 0;
+    for (uint32_t c = tree->nodes[0].first_child; c != KRAIT_NO_ID; c = tree->nodes[c].next_sibling)
+        n += tree->nodes[c].total_ns != 0;
+    return n > 1;
+}
+
+/* Functions are below the groups of threads, if there are several. */
+static int new_grouped(struct krait_calltree **tree, struct report *report, struct homes *homes,
+                       struct krait_err *err)
+{
+    bool merged = report->by == KRAIT_BY_FUNCTION;
+    KRAIT_AUTO_FREE const char **tops = calloc(report->trace->thread_count + 1ul, sizeof(*tops));
+    int rc = tops ? name_homes(homes, report, tops) : -ENOMEM;
+    if (rc)
+        return krait_err_set(err, rc, "out of memory");
+    rc = new_tree(tree, report, merged ? tops : NULL, err);
+    if (rc || !merged)
+        return rc;
+    if (has_groups(*tree)) {
+        if (report->format == REPORT_TABLE)
+            krait_report_note_homes(report, false);
+        return 0;
+    }
+    krait_calltree_free(*tree);
+    return new_tree(tree, report, NULL, err);
+}
+
+/* The place of a node among its siblings, before their times. */
+static uint8_t place_of(const struct homes *homes, const struct krait_calltree *tree, uint32_t node)
+{
+    uint32_t label = tree->nodes[node].label, id = KRAIT_NO_ID;
+    if (label != KRAIT_NO_ID && homes->labels.len)
+        id = krait_strtab_find(&homes->labels, tree->labels.texts[label], tree->labels.lens[label]);
+    return id == KRAIT_NO_ID ? 0 : homes->places[id];
 }
 
 /* --- the tree --- */
@@ -58,6 +152,7 @@ struct line {
 struct lines {
     struct line *items;
     struct report_raised *raised; /* by node; NULL: exceptions were not asked for */
+    const struct homes *homes;
     uint32_t count;
     uint32_t hidden;  /* branches that are too small */
     uint32_t deepest; /* indent */
@@ -74,9 +169,19 @@ static bool *mark_kept(const struct krait_calltree *tree, const struct report_ra
     return kept;
 }
 
+struct siblings {
+    const struct krait_calltree *tree;
+    const struct homes *homes;
+};
+
 static int by_total(const void *a, const void *b, void *ctx)
 {
-    const struct krait_tree_node *nodes = ctx;
+    const struct siblings *of = ctx;
+    const struct krait_tree_node *nodes = of->tree->nodes;
+    uint8_t p = place_of(of->homes, of->tree, *(const uint32_t *)a),
+            q = place_of(of->homes, of->tree, *(const uint32_t *)b);
+    if (p != q)
+        return p < q ? -1 : 1;
     const struct krait_tree_node *x = &nodes[*(const uint32_t *)a], *y = &nodes[*(const uint32_t *)b];
     if (x->total_ns != y->total_ns)
         return x->total_ns > y->total_ns ? -1 : 1;
@@ -114,7 +219,8 @@ static void push_children(struct lines *lines, struct line *stack, uint32_t *dep
         if (kept[c] && !small)
             children[n++] = c;
     }
-    qsort_r(children, n, sizeof(*children), by_total, tree->nodes);
+    struct siblings of = { tree, lines->homes };
+    qsort_r(children, n, sizeof(*children), by_total, &of);
     for (uint32_t i = n; i-- > 0;)
         stack[(*depth)++] = (struct line){
             .node = children[i],
@@ -474,10 +580,12 @@ static int put_tree(struct report *report, const struct krait_calltree *tree, st
 int krait_report_tree(struct report *report, struct krait_err *err)
 {
     struct krait_calltree *tree;
-    int rc = krait_report_tree_new(&tree, report, err);
+    KRAIT_CLEANUP(homes_done) struct homes homes = { .cap = 0 };
+    int rc = krait_report_has_homes(report) ? new_grouped(&tree, report, &homes, err)
+                                            : new_tree(&tree, report, NULL, err);
     if (rc)
         return rc;
-    struct lines lines = { 0 };
+    struct lines lines = { .homes = &homes };
     rc = put_tree(report, tree, &lines);
     free(lines.items);
     free(lines.raised);

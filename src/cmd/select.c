@@ -213,6 +213,7 @@ void krait_select_done(struct krait_select *select)
     krait_buf_done(&select->told);
     free(select->parts.items);
     free(select->ran);
+    free(select->homes);
     free(select->owned[0]);
     free(select->owned[1]);
     krait_opt_list_done(&select->threads);

@@ -11,13 +11,22 @@
 #include "trace/ranges.h"
 #include "trace/track.h"
 
+/* What threads have to do with the intervals of `within`. */
+enum krait_home {
+    KRAIT_HOME_END,   /* the interval ends in it; or of several intervals, one begins or ends in it */
+    KRAIT_HOME_BEGIN, /* it begins in it, and ends in another */
+    KRAIT_HOME_NONE,
+    KRAIT_HOMES
+};
+
 struct krait_select {
-    const char *from, *until;                 /* NULL: the beginning, the end */
-    const char *within;                       /* an interval in place of these: within.h */
-    char *owned[2];                           /* the texts of from and until for that interval */
-    struct krait_opt_list analyses;           /* files that declare names for `within` */
-    struct krait_ranges parts;                /* all intervals of that name, if it has no number */
-    bool sums_parts;                          /* the verb sums up all of them */
+    const char *from, *until;       /* NULL: the beginning, the end */
+    const char *within;             /* an interval in place of these: within.h */
+    char *owned[2];                 /* the texts of from and until for that interval */
+    struct krait_opt_list analyses; /* files that declare names for `within` */
+    struct krait_ranges parts;      /* all intervals of that name, if it has no number */
+    bool sums_parts;                /* the verb sums up all of them */
+    uint8_t *homes; /* by thread: enum krait_home; NULL: there is no interval, or its thread is not known */
     bool tells_analyses;                      /* the verb tells itself what is wrong in them */
     struct krait_buf told;                    /* what krait_within told of them: lines */
     bool shows_analyses;                      /* the verb uses analyses even without `within` */

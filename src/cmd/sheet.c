@@ -188,6 +188,9 @@ int krait_sheet_table_new(struct krait_table **out, const struct krait_sheet *sh
     if (sheet->failed || krait_table_new(out, columns, count))
         return -ENOMEM;
     for (uint32_t row = 0; row < rows; row++) {
+        const char *rule = sheet->rule && sheet->kept ? sheet->rule(sheet->of, sheet->kept[row]) : NULL;
+        if (rule)
+            krait_table_rule(*out, rule);
         for (uint32_t i = 0; i < count; i++) {
             struct krait_sheet_spot at = spot_at(sheet, sheet->first + row, from[i]);
             at.column->kind->put(*out, &at);

@@ -54,6 +54,8 @@ struct krait_sheet {
     uint32_t column_count;
     uint64_t whole; /* 100 % for KRAIT_SHEET_PERCENT, and for the colours of KRAIT_SHEET_PART */
     bool lines;     /* JSON has a line for each row */
+    /* Tables have a line before a row, with this text; NULL: none. `rule` is NULL if none has. */
+    const char *(*rule)(void *of, const void *row);
     struct krait_sheet_cell *cells;
     const void **kept; /* the rows, if they are not copied into cells; else NULL */
     uint32_t rows;

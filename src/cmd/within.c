@@ -575,6 +575,38 @@ static void say(const struct search *search, const struct asked *asked, size_t i
     fputc('\n', stderr);
 }
 
+static void add_home(uint8_t *homes, const struct krait_trace *trace, uint32_t track, uint8_t home, bool *any)
+{
+    uint32_t thread = track == KRAIT_NO_ID ? KRAIT_NO_ID : trace->tracks[track].thread;
+    if (thread == KRAIT_NO_ID)
+        return;
+    homes[thread] = KRAIT_MIN(homes[thread], home);
+    *any = true;
+}
+
+/* The threads in which intervals begin and end. Of a single one, they are told apart. */
+static int find_homes(struct search *search, const struct krait_interval *items, size_t count,
+                      struct krait_err *err)
+{
+    const struct krait_trace *trace = search->trace;
+    uint8_t *homes = malloc(trace->thread_count + 1ul);
+    bool any = false;
+    free(search->select->homes); /* of another recording */
+    search->select->homes = NULL;
+    if (!homes)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    memset(homes, KRAIT_HOME_NONE, trace->thread_count + 1ul);
+    for (size_t i = 0; i < count; i++) {
+        add_home(homes, trace, items[i].end_track, KRAIT_HOME_END, &any);
+        add_home(homes, trace, items[i].begin_track, count == 1 ? KRAIT_HOME_BEGIN : KRAIT_HOME_END, &any);
+    }
+    if (any)
+        search->select->homes = homes;
+    else
+        free(homes);
+    return 0;
+}
+
 /* The one that is asked for. */
 static int take_one(struct search *search, const struct asked *asked, const char *verb, struct krait_err *err)
 {
@@ -584,6 +616,7 @@ static int take_one(struct search *search, const struct asked *asked, const char
         return rc;
     const struct krait_interval *at = &search->found.items[index];
     rc = set_range(search->select, search->trace, (struct krait_range){ at->begin_ns, at->end_ns }, err);
+    rc = rc ? rc : find_homes(search, at, 1, err);
     if (!rc)
         say(search, asked, index, verb);
     return rc;
@@ -618,6 +651,8 @@ static int take_all(struct search *search, const struct asked *asked, const char
     if (!parts->count)
         return krait_err_set(err, -ENOENT, "--within: the %zu of '%s' last no time", found->count,
                              asked->name);
+    if (find_homes(search, found->items, found->count, err))
+        return -ENOMEM;
     say_all(search, asked, sum_ns, verb);
     return set_range(search->select, search->trace,
                      (struct krait_range){ parts->items[0].from_ns, parts->items[parts->count - 1].to_ns },

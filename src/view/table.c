@@ -23,6 +23,11 @@ struct krait_table {
     uint32_t column_count;
     struct cell *cells;
     size_t cell_count, cap;
+    struct rule {
+        size_t cell; /* before the row that begins with it */
+        const char *text;
+    } * rules;
+    uint32_t rule_count, rule_cap;
     struct krait_arena arena;
     bool failed;
 };
@@ -49,6 +54,7 @@ void krait_table_free(struct krait_table *table)
     if (!table)
         return;
     free(table->cells);
+    free(table->rules);
     krait_arena_done(&table->arena);
     free(table);
 }
@@ -80,6 +86,15 @@ void krait_table_keep(struct krait_table *table, size_t bytes)
         return;
     struct cell *cell = &table->cells[table->cell_count - 1];
     cell->keep = (uint32_t)KRAIT_MIN(bytes, strlen(cell->text));
+}
+
+void krait_table_rule(struct krait_table *table, const char *text)
+{
+    const char *copy = krait_arena_strdup(&table->arena, text);
+    bool has_room = KRAIT_GROW(table->rules, table->rule_cap, table->rule_count + 1);
+    table->failed |= !copy || !has_room;
+    if (copy && has_room)
+        table->rules[table->rule_count++] = (struct rule){ table->cell_count, copy };
 }
 
 /* The layout: a width for each column, 0 for those that are dropped. */
@@ -244,6 +259,28 @@ static int print_header(const struct krait_table *table, const uint32_t *widths,
     return 0;
 }
 
+/* "-- others -------": as wide as the table, or as its text needs. */
+static void print_rule(const struct krait_table *table, const char *rule, const uint32_t *widths,
+                       const struct krait_table_look *look, struct krait_buf *out)
+{
+    enum { AROUND = 6 }; /* columns: two of the line and a blank on each side */
+    const char *line = look->utf8 ? "\xe2\x94\x80" : "-", *dim = look->colour ? KRAIT_DIM : "",
+               *bold = look->colour ? KRAIT_BOLD : "", *plain = look->colour ? KRAIT_PLAIN : "";
+    uint32_t width = 0, limit = look->width ? look->width : UINT32_MAX;
+    for (uint32_t c = 0; c < table->column_count; c++)
+        width += widths[c] ? widths[c] + (width ? GAP : 0) : 0;
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_width_shorten(&text, rule, limit > AROUND ? limit - AROUND : 1, look->utf8);
+    out->failed |= text.failed;
+    uint32_t columns = krait_width_of(text.data ? text.data : "", text.len) + AROUND;
+    width = KRAIT_MIN(KRAIT_MAX(width, columns), limit);
+    krait_buf_fmt(out, "%s%s%s%s %s%s%s %s", dim, line, line, plain, bold, text.data ? text.data : "", plain,
+                  dim);
+    for (uint32_t i = columns - 2; i < width; i++)
+        krait_buf_str(out, line);
+    krait_buf_fmt(out, "%s\n", plain);
+}
+
 bool krait_table_shows(const struct krait_table *table, const struct krait_table_look *look,
                        const char *title)
 {
@@ -289,7 +326,11 @@ int krait_table_print(const struct krait_table *table, const struct krait_table_
     tell_dropped(table, widths, look->dropped);
     if (print_header(table, widths, look, out))
         return -ENOMEM;
-    for (size_t i = 0; i + table->column_count <= table->cell_count; i += table->column_count)
+    const struct rule *rule = table->rules, *end = rule + table->rule_count;
+    for (size_t i = 0; i + table->column_count <= table->cell_count; i += table->column_count) {
+        for (; rule < end && rule->cell <= i; rule++)
+            print_rule(table, rule->text, widths, look, out);
         print_row(table, &table->cells[i], widths, look, out);
+    }
     return out->failed ? -ENOMEM : 0;
 }

@@ -58,6 +58,9 @@ void krait_table_cell(struct krait_table *table, const char *text, enum krait_st
 /* If the last added cell is shortened, its first `bytes` stay. */
 void krait_table_keep(struct krait_table *table, size_t bytes);
 
+/* Puts a line across the table before the next row: a text with a rule behind it. */
+void krait_table_rule(struct krait_table *table, const char *text);
+
 /* Whether the table has rows, and a column of this title that is not dropped. */
 bool krait_table_shows(const struct krait_table *table, const struct krait_table_look *look,
                        const char *title);

@@ -25,14 +25,17 @@ struct passing {
 /* In trace->impl->source. */
 struct flows {
     struct krait_flow *items; /* by `from`, then by end */
+    uint32_t *by_begin;       /* their indices */
     uint32_t count;
 };
 
 static void close_source(void *source)
 {
     struct flows *flows = source;
-    if (flows)
+    if (flows) {
         free(flows->items);
+        free(flows->by_begin);
+    }
     free(flows);
 }
 
@@ -151,6 +154,26 @@ static int by_thread(const void *a, const void *b)
     return 0;
 }
 
+static int by_begin(const void *a, const void *b, void *items)
+{
+    const struct krait_flow *x = (struct krait_flow *)items + *(const uint32_t *)a;
+    const struct krait_flow *y = (struct krait_flow *)items + *(const uint32_t *)b;
+    if (x->t_ns != y->t_ns)
+        return x->t_ns < y->t_ns ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static int order_by_begin(struct flows *flows)
+{
+    flows->by_begin = malloc(((size_t)flows->count + 1) * sizeof(*flows->by_begin));
+    if (!flows->by_begin)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < flows->count; i++)
+        flows->by_begin[i] = i;
+    qsort_r(flows->by_begin, flows->count, sizeof(*flows->by_begin), by_begin, flows->items);
+    return 0;
+}
+
 static bool is_of_one_id(const struct passing *at, const struct passing *next)
 {
     return at->id == next->id && at->kind == next->kind;
@@ -192,7 +215,7 @@ static int join(struct flows *flows, const struct finding *f)
             at = next;
     }
     qsort(flows->items, flows->count, sizeof(*flows->items), by_thread);
-    return 0;
+    return order_by_begin(flows);
 }
 
 static int add_tracks(struct krait_trace *trace, const struct flows *flows)
@@ -238,8 +261,12 @@ int krait_flows_each(const struct krait_trace *trace, struct krait_range range,
 {
     const struct flows *flows = trace->impl->source[KRAIT_IMPORTER_krait_flows];
     int rc = 0;
-    for (uint32_t i = 0; flows && i < flows->count && !rc; i++)
-        rc = is_in(&flows->items[i], &range) ? fn(ctx, &flows->items[i]) : 0;
+    for (uint32_t i = 0; flows && i < flows->count && !rc; i++) {
+        const struct krait_flow *flow = &flows->items[flows->by_begin[i]];
+        if (flow->t_ns >= range.to_ns)
+            break;
+        rc = is_in(flow, &range) ? fn(ctx, flow) : 0;
+    }
     return rc;
 }
 

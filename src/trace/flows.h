@@ -33,8 +33,8 @@ static inline bool krait_flow_leads(const struct krait_flow *flow)
     return flow->from != flow->to || flow->from_task != flow->to_task;
 }
 
-/* Calls fn for those that overlap a range. Tracks of flows must have been found. What fn returns other than 0 ends it, and
- * is returned. */
+/* Calls fn for those that overlap a range, in the order of their begins. Tracks of flows must have been found. What fn returns
+ * other than 0 ends it, and is returned. */
 int krait_flows_each(const struct krait_trace *trace, struct krait_range range,
                      int (*fn)(void *ctx, const struct krait_flow *flow), void *ctx);
 

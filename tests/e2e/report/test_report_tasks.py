@@ -10,6 +10,7 @@ import pytest
 
 from conftest import verb_json
 from exported import export  # noqa: F401  (a fixture)
+from report_made import report_on_terminal
 from tasks_made import GREENLETS, THREE_GREENLETS, last_moment
 
 PROGRAM = """
@@ -46,6 +47,22 @@ asyncio.run(main())
 BLOCKED = 20_000_000  # for as long, at least, the burner keeps all others waiting
 
 WAITS = {"timer_ns", "lock_ns", "queue_ns", "socket_ns", "child_ns", "task_ns", "future_ns"}
+
+
+def test_a_narrow_terminal_keeps_what_was_waited_for_longest(record, krait, any_python):
+    """Before the waits it leaves out the steps; what the order is by stays."""
+    trace = record.text(any_python, PROGRAM).path
+
+    def titles(*options):
+        text = re.sub("\033\\[[0-9;]*m", "", report_on_terminal(krait, 80, trace, "--by", "task", *options, notes=True))
+        left_out = re.findall(r"\w+", text.partition("columns left out: ")[2].partition(";")[0])
+        return next(line.split() for line in text.splitlines() if "coroutine" in line), left_out
+
+    rows = verb_json(krait, "report", trace, "--by", "task")["tasks"]
+    waits = sorted(WAITS, key=lambda wait: -sum(row[wait] for row in rows))
+    shown, left_out = titles()
+    assert "steps" in left_out and waits[0][:-3] in shown and waits[1][:-3] in shown
+    assert "lock" in titles("--sort", "lock")[0]
 
 
 @pytest.mark.few_pythons

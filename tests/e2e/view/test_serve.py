@@ -317,6 +317,22 @@ SAID = """
     """
 
 
+def test_the_first_flows_are_the_first_in_time(serve, synth):
+    """Not those of the first thread: each of three threads passes on every third flow to the next thread."""
+    threads = [[], [], []]
+    for flow in range(30):
+        threads[flow % 3].append((10 * flow, flow))
+        threads[(flow + 1) % 3].append((10 * flow + 5, flow))
+    script = "process 4711 python3\nexit 0 0\ncode 1 python app main app.py 1\n"
+    for number, flows in enumerate(threads):
+        lines = "".join(f"{at + 1}us flow {flow + 1}\n" for at, flow in sorted(flows))
+        script += f"thread {4711 + number} T{number}\n0 call 1\n{lines}1ms return\n"
+    server = serve(synth(script))
+    found = server.api("wakeups", limit=8)
+    begins = [int(row[1]) for row in found["wakeups"]]
+    assert begins == [1_000 + 10_000 * i for i in range(8)] and found["more"] == 22
+
+
 def test_spans_counters_and_flows_are_tracks_of_their_thread(serve, synth):
     server = serve(synth(SAID))
     tracks = server.trace["tracks"]

@@ -187,6 +187,7 @@ static int parse_options(struct report *report, struct krait_err *err)
     if (!rc && o->key && (o->tree || !(o->by && strcmp(o->by, "span") == 0)))
         rc = krait_err_set(err, -EINVAL, "--key goes with --by span, without --tree");
     rc = rc ? rc : check_of_tracks(report, err);
+    rc = rc || !o->sort || report->of_tracks ? rc : krait_report_check_sort_name(o->sort, err);
     rc = rc ? rc
             : krait_select_limit(&report->limit, o->limit,
                                  o->why                           ? WHY_CALLS
@@ -316,7 +317,7 @@ static int run_report(void *values, int argc, char **argv)
 
 #define OPT(field) offsetof(struct report_options, field)
 
-#define X(name, text, title, words) "|" title
+#define X(name, text, title, words) ", " title
 #define SORT_STATES                 KRAIT_WALL_STATES(X)
 
 static const struct krait_opt report_opts[] = {
@@ -328,8 +329,9 @@ static const struct krait_opt report_opts[] = {
       "With --by span: a row for each value of this field, such as order of krait.span, or an argument of --args; or for each $thread, $process or $task" },
     { "at", 0, KRAIT_OPT_STR, "TIME", OPT(at),
       "With --by task: show what each task did at TIME after the recording began, as a tree of who waits for whom" },
-    { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|raised|mean|min|max|p50|p99|name" SORT_STATES,
-      OPT(sort), "Sort by this column (default: self)" },
+    { "sort", 's', KRAIT_OPT_STR, "COLUMN", OPT(sort),
+      "Sort by this column (default: self): total, calls, runs, raised, mean, min, max, p50, p99, "
+      "name" SORT_STATES "; with --by task, span or line, any column of that table" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
       "Show N rows, 0 for all (default: 40 in a table, 5 with --why, all in CSV and JSON)" },
     { "filter", 0, KRAIT_OPT_STR, "PATTERN", OPT(filter),

@@ -99,6 +99,11 @@ int krait_report_diff(struct report *report, char **paths, size_t count, struct 
 /* Returns 0, or -EINVAL with err set if an option does not go with --diff. */
 int krait_report_check_diff(const struct report_options *options, struct krait_err *err);
 
+/* ---- report_rows.c ---- */
+
+/* Whether tables of functions have a column of that name to sort by. Returns 0, or -EINVAL with err set. */
+int krait_report_check_sort_name(const char *name, struct krait_err *err);
+
 /* ---- report_wall.c: what threads did ---- */
 
 /* Sets report->wall if the trace has it, or adds a note that says why not. With --cycles, sets report->clock too. Returns 0, or

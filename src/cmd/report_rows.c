@@ -312,20 +312,42 @@ static const struct report_column columns[] = {
 
 /* --- order --- */
 
-/* The column that is called so; "self" for NULL. Options let no word pass that is none, but "name". */
+/* Numbers that tables show. */
+static bool is_sortable(const struct krait_sheet_column *column)
+{
+    return column->column.title && (column->kind == KRAIT_SHEET_NS || column->kind == KRAIT_SHEET_COUNT ||
+                                    column->kind == KRAIT_SHEET_PERCENT || column->kind == KRAIT_SHEET_PART);
+}
+
+/* The column that is called so, "self" for NULL; NULL: by name, from A. */
 static const struct report_column *titled(const char *name)
 {
     const char *title = name ? name : "self";
-    size_t i = 0;
-    while (strcmp(columns[i].column.column.title, title) != 0)
-        i++;
-    return &columns[i];
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
+        if (is_sortable(&columns[i].column) && strcmp(columns[i].column.column.title, title) == 0)
+            return &columns[i];
+    }
+    return NULL;
 }
 
-/* NULL: by name, from A. */
 static const struct krait_sheet_column *sort_column(const char *name)
 {
-    return name && strcmp(name, "name") == 0 ? NULL : &titled(name)->column;
+    const struct report_column *column = titled(name);
+    return column ? &column->column : NULL;
+}
+
+int krait_report_check_sort_name(const char *name, struct krait_err *err)
+{
+    static const char by_name[] = "name";
+    struct krait_sheet_no_column no = { .suggest = KRAIT_SUGGEST(name, strlen(name)) };
+    if (strcmp(name, by_name) == 0 || titled(name))
+        return 0;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
+        if (is_sortable(&columns[i].column))
+            krait_sheet_no_column_try(&no, columns[i].column.column.title);
+    }
+    krait_sheet_no_column_try(&no, by_name);
+    return krait_sheet_no_column_set(&no, err);
 }
 
 /* 0 where the row has none of it. */

@@ -92,24 +92,54 @@ static bool is_called(const struct krait_sheet_column *column, const char *key, 
     return !*rest || strcmp(rest, "_ns") == 0;
 }
 
-/* Returns column_count if there is none of that name. */
+static bool is_headed(const struct krait_sheet_column *column, const char *title, size_t n)
+{
+    const char *own = column->key ? column->column.title : NULL;
+    return own && strlen(own) == n && memcmp(own, title, n) == 0;
+}
+
+/* By the key, or else by the heading. Returns column_count if there is none of that name. */
 static uint32_t column_of(const struct krait_sheet *sheet, const char *key, size_t n)
 {
     uint32_t i = 0;
     while (i < sheet->column_count && !is_called(&sheet->columns[i], key, n))
         i++;
+    if (i < sheet->column_count)
+        return i;
+    for (i = 0; i < sheet->column_count && !is_headed(&sheet->columns[i], key, n);)
+        i++;
     return i;
+}
+
+/* As a table's heading has it, without "_ns". */
+void krait_sheet_no_column_try(struct krait_sheet_no_column *no, const char *name)
+{
+    const char *ns = strstr(name, "_ns");
+    size_t n = ns && !ns[3] ? (size_t)(ns - name) : strlen(name);
+    const char *kept = krait_arena_strndup(&no->arena, name, n);
+    if (kept)
+        krait_suggest_try(&no->suggest, kept);
+    krait_buf_fmt(&no->names, "%s%.*s", no->names.len ? ", " : "", (int)n, name);
+}
+
+int krait_sheet_no_column_set(struct krait_sheet_no_column *no, struct krait_err *err)
+{
+    krait_suggest_say(&no->names, no->suggest.best);
+    int rc = krait_err_set(err, -EINVAL, "--sort: no column '%.*s'; the columns are %s", (int)no->suggest.n,
+                           no->suggest.word, no->names.data ? no->names.data : "others");
+    krait_buf_done(&no->names);
+    krait_arena_done(&no->arena);
+    return rc;
 }
 
 static int no_column(const struct krait_sheet *sheet, const char *key, size_t n, struct krait_err *err)
 {
-    KRAIT_AUTO_BUF keys = { 0 };
+    struct krait_sheet_no_column no = { .suggest = KRAIT_SUGGEST(key, n) };
     for (uint32_t i = 0; i < sheet->column_count; i++) {
         if (sheet->columns[i].key)
-            krait_buf_fmt(&keys, "%s%s", keys.len ? ", " : "", sheet->columns[i].key);
+            krait_sheet_no_column_try(&no, sheet->columns[i].key);
     }
-    return krait_err_set(err, -EINVAL, "--sort: no column '%.*s'; the columns are %s", (int)n, key,
-                         keys.data ? keys.data : "others");
+    return krait_sheet_no_column_set(&no, err);
 }
 
 int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_err *err)

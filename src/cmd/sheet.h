@@ -8,7 +8,9 @@
 #ifndef KRAIT_CMD_SHEET_H
 #define KRAIT_CMD_SHEET_H
 
+#include "base/arena.h"
 #include "base/err.h"
+#include "base/suggest.h"
 #include "cmd/func_row.h"
 #include "view/table.h"
 
@@ -149,10 +151,19 @@ struct krait_sheet_cell krait_sheet_real_at(void *of, const void *row, size_t of
 struct krait_sheet_cell krait_sheet_number_at(void *of, const void *row, size_t offset);
 struct krait_sheet_cell krait_sheet_name_at(void *of, const void *row, size_t offset);
 
-/* Sorts by the column `key`, or by several with commas between them; "_ns" at the end of a key may be left out. Numbers
- * begin with the greatest; times, names and ids with the least. Equal rows are sorted by the other columns. -EINVAL: no
- * such column; err lists the columns. */
+/* Sorts by the column `key`, or by several with commas between them. "_ns" at the end of a key may be left out; a column is also
+ * found by its heading, if no key is called so. Numbers begin with the greatest; times, names and ids with the least. Equal rows
+ * are sorted by the other columns. -EINVAL: no such column; err lists the columns. */
 int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_err *err);
+/* Makes that error from any list of columns: the caller sets `suggest` to the word that was typed, adds each column's name, and
+ * sets the error, which also names the nearest. krait_sheet_no_column_set frees it and returns -EINVAL. */
+struct krait_sheet_no_column {
+    struct krait_suggest suggest;
+    struct krait_buf names;
+    struct krait_arena arena;
+};
+void krait_sheet_no_column_try(struct krait_sheet_no_column *no, const char *name);
+int krait_sheet_no_column_set(struct krait_sheet_no_column *no, struct krait_err *err);
 /* Reverses the order of the rows, which must be copied. */
 void krait_sheet_reverse(struct krait_sheet *sheet);
 

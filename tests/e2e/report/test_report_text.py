@@ -2,11 +2,13 @@
 """What `krait report` looks like: whole tables, at the widths that people have."""
 
 import json
+import os
 import re
 import subprocess
 
 import pytest
 
+from conftest import verb_json
 from report_made import CODES, figures, report_on_terminal, run  # noqa: F401  (run is a fixture)
 
 
@@ -166,11 +168,30 @@ def test_shares_of_a_recursion_that_add_up_to_more_are_explained(synth, run):
 
 
 def test_a_long_list_of_choices_takes_several_lines(krait):
-    done = subprocess.run([krait, "report", "x", "--sort", "foo"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([krait, "report", "x", "--by", "zzzzzz"], capture_output=True, text=True, timeout=60)
     first, *rest = done.stderr.splitlines()
-    assert done.returncode == 2 and first == "krait report: --sort: 'foo' is not one of"
-    assert all(len(line) < 80 for line in rest) and len(rest) == 3
-    assert "".join(line.strip() for line in rest[:-1]).split("|")[0] == "self" and rest[1].endswith("|unknown")
+    assert done.returncode == 2 and first == "krait report: --by: 'zzzzzz' is not one of"
+    assert all(len(line) < 80 for line in rest) and len(rest) == 2
+    assert rest[0].strip().split("|")[0] == "function" and rest[0].endswith("|span")
+
+
+def test_a_column_to_sort_by_that_no_table_has(krait, synth):
+    """Known before a trace is read where rows are functions; else by what the table has."""
+    done = subprocess.run([krait, "report", "x", "--sort", "totl"], capture_output=True, text=True, timeout=60)
+    said, *_ = done.stderr.splitlines()
+    assert done.returncode == 2 and said.startswith("krait report: --sort: no column 'totl'; the columns are self, ")
+    assert {"total", "calls", "runs", "cpu", "unknown", "name"} <= set(said.partition("columns are ")[2].partition(";")[0].split(", "))
+    assert said.endswith("; did you mean 'total'?")
+
+
+def test_functions_are_sorted_by_each_column_that_tables_show(krait, synth):
+    codes = "process 5 python3\ncode 1 python app main app.py 1\ncode 2 python app part app.py 9\nthread 5 A\n"
+    folder = synth(codes + "0 call 1\n1us call 2\n2us yield\n3us resume 2\n4us yield\n5us resume 2\n6us return\n100us return\nexit 0 0\n")
+    heads = next(line for line in screen(krait, 200, folder) if "self%" in line).split()
+    assert "runs" in heads and "total%" in heads
+    for column in heads:
+        names = [row["name"] for row in verb_json(krait, "report", folder, *(("--sort", column) if column not in ("function", "where") else ()))["functions"]]
+        assert names == (["part", "main"] if column == "runs" else ["main", "part"]), column
 
 
 @pytest.mark.parametrize("by, title", [("module", "module"), ("thread", "thread"), ("file", "file")])
@@ -318,3 +339,37 @@ def test_folding_is_refused_where_it_does_nothing(synth, run, krait):
     assert run(synth(IMPORTS), "--fold-imports").returncode == 2
     done = subprocess.run([krait, "export", "x", "--to", "pprof", "--fold-imports", "-o", "y"], capture_output=True, text=True)
     assert done.returncode == 2 and "--to folded can" in done.stderr
+
+
+def test_tasks_are_sorted_by_each_column_that_the_table_shows(synth, krait):
+    folder = synth(
+        """
+        process 7 python3
+        code 1 python m work m.py 1
+        task 1 1 long
+        task 2 1 often
+        thread 7 first
+        1us run 1
+        9us leave 1 3
+        10us run 2
+        11us leave 2 3
+        12us run 2
+        13us leave 2 3
+        40us run 1
+        41us leave 1 3
+        42us run 2
+        43us leave 2 3
+        """
+    )
+
+    def order(column):
+        return [row["name"] for row in verb_json(krait, "report", folder, "--by", "task", "--sort", column)["tasks"]]
+
+    wide = {"env": {**os.environ, "COLUMNS": "200"}}
+    heads = next(line for line in subprocess.run([krait, "report", folder, "--by", "task"], capture_output=True, text=True, **wide).stdout.splitlines() if "steps" in line)
+    assert {"running", "steps", "waiting", "longest", "name", "coroutine"} <= set(heads.split())
+    orders = {column: order(column) for column in heads.split()}
+    assert orders["steps"] == ["often", "long"] and orders["running"] == orders["longest"] == ["long", "often"]
+    wrong = subprocess.run([krait, "report", folder, "--by", "task", "--sort", "runing"], capture_output=True, text=True)
+    assert wrong.returncode and "--sort: no column 'runing'; the columns are tasks, running, steps, " in wrong.stderr
+    assert wrong.stderr.splitlines()[0].endswith("; did you mean 'running'?")

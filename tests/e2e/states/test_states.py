@@ -165,7 +165,7 @@ def test_a_column_decides_the_order(krait):
     errors = [int(r["errors"]) for r in csv.DictReader(io.StringIO(out))]
     assert len(errors) == 3 and errors == sorted(errors, reverse=True) and errors[0] > 1000
     wrong = run(krait, LTTNG, "--by", "syscall", "--sort", "user")
-    assert wrong.returncode == 1 and "no column 'user'" in wrong.stderr and "p99_ns" in wrong.stderr
+    assert wrong.returncode == 1 and "no column 'user'" in wrong.stderr and "p99" in wrong.stderr
 
 
 TABLE = """\

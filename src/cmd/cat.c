@@ -350,12 +350,23 @@ static void begin_csv(struct cat *cat, const struct krait_ctf_reader *reader)
     krait_csv_columns(&cat->out, only);
 }
 
+/* A mistyped name selects nothing, without a mistake in the expression. */
+static void say_unmet_names(const struct cat *cat, const struct krait_ctf_reader *reader)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_filter_unmet_names(cat->filter, reader, &text);
+    if (text.len && !text.failed)
+        fprintf(stderr, "krait cat: %s\n", text.data);
+}
+
 static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct krait_err *err)
 {
     struct krait_ctf_merge *merge;
     int rc = krait_ctf_comparable(reader, err);
     if (!rc && cat->filter)
         rc = krait_filter_bind(cat->filter, reader, err);
+    if (!rc && cat->filter)
+        say_unmet_names(cat, reader);
     if (!rc)
         rc = krait_ctf_merge_new(&merge, reader, err);
     if (rc)

@@ -81,19 +81,21 @@ bool krait_record_got_nothing(const struct krait_collector *collector, const str
     /* one may be refused when its recording begins */
     bool recorded = s->processes && (s->threads || !refused);
     for (size_t i = 0; i < values->include.count; i++)
-        met += krait_collector_include_met(collector, i);
+        met += krait_collector_filter_met(collector, i);
     return recorded ? values->include.count && !met : refused;
 }
 
-static void print_unmet(const struct krait_collector *collector, const struct krait_recording_values *values)
+/* The list's globs that matched nothing; the recording has `before` globs before it. */
+static void print_unmet(const struct krait_collector *collector, const struct krait_opt_list *globs,
+                        size_t before, const char *option)
 {
-    for (size_t i = 0; i < values->include.count; i++) {
-        if (!krait_collector_include_met(collector, i))
+    for (size_t i = 0; i < globs->count; i++) {
+        if (!krait_collector_filter_met(collector, before + i))
             krait_terminal_say(
                 KRAIT_RED, 2,
-                "--include '%s' matched no function: it is a glob on a function's module, its "
+                "--%s '%s' matched no function: it is a glob on a function's module, its "
                 "qualified name, both with a dot between, or its file, as 'app*' or '*/app.py'",
-                values->include.items[i]);
+                option, globs->items[i]);
     }
 }
 
@@ -183,7 +185,8 @@ void krait_record_summary_print(const struct krait_collector *collector, const s
     if (missed)
         krait_missed_print(missed);
     if (s->processes) {
-        print_unmet(collector, values);
+        print_unmet(collector, &values->include, 0, "include");
+        print_unmet(collector, &values->exclude, values->include.count, "exclude");
         print_levels(collector, values);
         krait_log_unmet_say(&values->log, collector);
     }

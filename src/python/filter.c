@@ -49,26 +49,27 @@ void krait_filters_note_met(const struct krait_agent *agent, size_t filter)
 bool krait_filters_take(const struct krait_agent *agent, const char *module, const char *name,
                         const char *file)
 {
-    bool has_include = false;
-    bool included = false;
+    bool has_include = false, included = false, excluded = false;
     for (size_t i = 0; i < agent->filter_count; i++) {
         const struct krait_code_filter *filter = &agent->filters[i];
         bool match = krait_func_glob_matches(filter->glob, module, name, file);
         if (match)
             krait_filters_note_met(agent, i);
-        if (!filter->include && match)
-            return false;
         has_include |= filter->include;
         included |= filter->include && match;
+        excluded |= !filter->include && match; /* by another, too: each that matches is noted */
     }
-    return included || !has_include;
+    return !excluded && (included || !has_include);
 }
 
 bool krait_filters_take_c(const struct krait_agent *agent, const char *module, const char *name)
 {
+    bool excluded = false;
     for (size_t i = 0; i < agent->filter_count; i++) {
-        if (!agent->filters[i].include && krait_func_glob_matches(agent->filters[i].glob, module, name, ""))
-            return false;
+        if (agent->filters[i].include || !krait_func_glob_matches(agent->filters[i].glob, module, name, ""))
+            continue;
+        krait_filters_note_met(agent, i);
+        excluded = true;
     }
-    return true;
+    return !excluded;
 }

@@ -506,7 +506,7 @@ uint32_t krait_collector_refused(const struct krait_collector *c)
     return atomic_load(&c->shm.control->refused);
 }
 
-bool krait_collector_include_met(const struct krait_collector *c, size_t i)
+bool krait_collector_filter_met(const struct krait_collector *c, size_t i)
 {
     return i >= 64 || atomic_load(&c->shm.control->filters_met) >> i & 1;
 }

@@ -165,8 +165,9 @@ uint32_t krait_collector_refused(const struct krait_collector *collector);
 /* Notes that the user has been told why this process could not be recorded; whether that is so. */
 void krait_collector_note_told(struct krait_collector *collector, int pid);
 bool krait_collector_is_told(const struct krait_collector *collector, int pid);
-/* Whether a function was like the i-th of options.include; true of those after the 64th, which is not known. */
-bool krait_collector_include_met(const struct krait_collector *collector, size_t i);
+/* Whether a function was like the i-th of options.include, or, counted on from these, of options.exclude; true of those after the
+ * 64th, which is not known. */
+bool krait_collector_filter_met(const struct krait_collector *collector, size_t i);
 /* Whether a logger that options.log[i] means was used, and no program had a level of the name that it gives. False where
  * that is not known. `before`: how many includes and excludes there are. */
 bool krait_collector_level_unmet(const struct krait_collector *collector, size_t before, size_t i);

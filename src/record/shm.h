@@ -160,8 +160,8 @@ struct krait_control {
         char why[92];
     } refusals[KRAIT_REFUSALS];
     _Atomic uint32_t refused; /* all such processes, those too that found no row */
-    /* Bit i: filter i has matched a function. Behind these, two for each of --log: a logger asked for its level and the
-     * program had none of that name; a program had it. Those beyond 64 are not told. */
+    /* Bit i: filter i has matched a function: --include first, then --exclude. Behind these, two for each of --log: a logger
+     * asked for its level and the program had none of that name; a program had it. Those beyond 64 are not told. */
     _Atomic uint64_t filters_met;
     struct krait_loggers loggers;
     /* What is asked for: strings one after the other, each with its NUL, the first byte an enum krait_filter_kind;

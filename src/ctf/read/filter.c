@@ -2,6 +2,8 @@
 #include "ctf/read/filter.h"
 
 #include "base/array.h"
+#include "base/fmt.h"
+#include "base/suggest.h"
 
 #include <string.h>
 
@@ -414,6 +416,39 @@ static bool test_field(const struct expr *e, struct krait_ctf_cursor *cursor)
 static bool test_name(const struct expr *e, const char *name)
 {
     return test_text(e, name, strlen(name));
+}
+
+/* Whether an event class of the trace is called so; else it may be what was meant. */
+static bool meets_name(const struct expr *e, const struct krait_ctf_trace *trace, struct krait_suggest *meant)
+{
+    for (uint32_t s = 0; s < trace->metadata->stream_count; s++) {
+        const struct krait_stream_class *cls = trace->metadata->streams[s];
+        for (uint32_t i = 0; i < cls->event_count; i++) {
+            if (test_name(e, cls->events[i]->name))
+                return true;
+            krait_suggest_try(meant, cls->events[i]->name);
+        }
+    }
+    return false;
+}
+
+void krait_filter_unmet_names(const struct krait_filter *filter, const struct krait_ctf_reader *reader,
+                              struct krait_buf *out)
+{
+    for (uint32_t i = 0; i < filter->test_count; i++) {
+        const struct expr *e = filter->tests[i];
+        bool met = e->kind != EXPR_NAME || e->op != OP_EQ;
+        struct krait_suggest meant = KRAIT_SUGGEST(e->with.text, met ? 0 : strlen(e->with.text));
+        for (uint32_t t = 0; t < reader->trace_count && !met; t++)
+            met = meets_name(e, reader->traces[t], &meant);
+        if (met)
+            continue;
+        krait_buf_fmt(out, "%sfilter, column %u: no event of this trace is called '", out->len ? "\n" : "",
+                      e->column);
+        krait_fmt_safe(out, e->with.text);
+        krait_buf_str(out, "'");
+        krait_suggest_say(out, meant.best);
+    }
 }
 
 static bool is_true(const struct expr *e, struct krait_ctf_cursor *cursor)

@@ -29,6 +29,12 @@ void krait_filter_free(struct krait_filter *filter);
 int krait_filter_bind(struct krait_filter *filter, const struct krait_ctf_reader *reader,
                       struct krait_err *err);
 
+/* Appends a sentence for each text that event names are compared with by == and that no event class of the reader is called:
+ * "filter, column 1: no event of this trace is called 'sched_swich'; did you mean 'sched_switch'?", with a line end before each
+ * but the first. Check out->failed. */
+void krait_filter_unmet_names(const struct krait_filter *filter, const struct krait_ctf_reader *reader,
+                              struct krait_buf *out);
+
 /* Whether the cursor's event, which must have been skipped, matches. */
 bool krait_filter_wants(const struct krait_filter *filter, struct krait_ctf_cursor *cursor);
 

@@ -170,3 +170,14 @@ def test_a_mistake_is_shown_with_its_column(krait, recording, expression, column
 def test_a_field_that_no_event_has_is_said(krait, recording):
     run = cat_bytes(krait, "--filter", "name == x || nonsense == 1", recording)
     assert run.returncode == 1 and b"column 14: no event of this trace has a field 'nonsense'" in run.stderr
+
+
+def test_an_event_name_that_no_event_has_is_said_with_the_nearest(krait, recording):
+    """It selects nothing; the rest of the filter may."""
+    run = cat_bytes(krait, "--filter", "name == pyton:call || (name == zzz*) || name == c:call || name != other", recording)
+    assert run.returncode == 0 and run.stdout
+    assert run.stderr.decode().splitlines()[:2] == [
+        "krait cat: filter, column 1: no event of this trace is called 'pyton:call'; did you mean 'python:call'?",
+        "filter, column 24: no event of this trace is called 'zzz*'",
+    ]
+    assert b"called" not in cat_bytes(krait, "--filter", "name == gil:* || name == python:call", recording).stderr

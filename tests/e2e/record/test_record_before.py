@@ -205,6 +205,25 @@ def test_a_program_that_turns_out_to_hold_an_old_python(run, other_python, args,
 
 
 @pytest.mark.parametrize("python", [(3, 11), (3, 13)], ids=str)
+@pytest.mark.parametrize(
+    "globs, c, unmet",
+    [
+        (["zz*", "f", "*.f", "builtins.len", "*.nothing"], [], ["zz*", "*.nothing"]),
+        (["f", "builtins.len"], ["--no-c-calls"], ["builtins.len"]),
+        (["*"], ["--include", "zz*"], []),
+    ],
+)
+def test_an_exclude_that_matches_nothing(record, python, globs, c, unmet):
+    """A function may be like several; each matches it."""
+    found = [p for p in record_pythons() if p.number == python]
+    if not found:
+        pytest.skip("not here")
+    done = record.text(found[0], "def f(): return len('')\nf()\n", options=[*c, *(w for g in globs for w in ("--exclude", g))], ok=False)
+    said = [line.split("'")[1] for line in done.stderr.splitlines() if line.strip().startswith("--exclude") and "matched no function" in line]
+    assert said == unmet and done.status == (NOT_RECORDED if "--include" in c else 0)
+
+
+@pytest.mark.parametrize("python", [(3, 11), (3, 13)], ids=str)
 @pytest.mark.parametrize("globs, status, unmet", [(["zz*"], NOT_RECORDED, ["zz*"]), (["zz*", "__main__"], 0, ["zz*"]), (["*.py"], 0, [])])
 def test_an_include_that_matches_nothing(record, python, globs, status, unmet):
     found = [p for p in record_pythons() if p.number == python]

@@ -45,11 +45,16 @@ void krait_suggest_try(struct krait_suggest *suggest, const char *candidate)
     suggest->best_distance = d;
 }
 
+void krait_suggest_say_some(struct krait_buf *out, const char *const *best, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        krait_buf_str(out, !i ? "; did you mean '" : i + 1 < count ? ", '" : " or '");
+        krait_fmt_safe(out, best[i]);
+        krait_buf_str(out, i + 1 < count ? "'" : "'?");
+    }
+}
+
 void krait_suggest_say(struct krait_buf *out, const char *best)
 {
-    if (!best)
-        return;
-    krait_buf_str(out, "; did you mean '");
-    krait_fmt_safe(out, best);
-    krait_buf_str(out, "'?");
+    krait_suggest_say_some(out, &best, best != NULL);
 }

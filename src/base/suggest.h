@@ -26,5 +26,7 @@ void krait_suggest_try(struct krait_suggest *suggest, const char *candidate);
 
 /* Appends "; did you mean 'best'?"; nothing without one. */
 void krait_suggest_say(struct krait_buf *out, const char *best);
+/* The same of several: "; did you mean 'a', 'b' or 'c'?". */
+void krait_suggest_say_some(struct krait_buf *out, const char *const *best, size_t count);
 
 #endif

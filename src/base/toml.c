@@ -82,7 +82,9 @@ int krait_toml_read(struct krait_toml **out, struct krait_arena *arena, const ch
     const struct krait_toml_calls calls = { &building, add_value, end_value };
     int rc = krait_toml_parse(text, n, &calls, line, why, sizeof(why));
     if (rc == -EINVAL)
-        return krait_err_set(err, -EBADMSG, "%s", why);
+        return krait_err_set(
+            err, -EBADMSG, "%s%s", why,
+            strstr(why, "escape sequence") ? "; between single quotes, \\ stands for itself: '\\d'" : "");
     *line = building.line;
     if (rc == -E2BIG)
         return krait_err_set(err, -EBADMSG, "tables are nested too deep");

@@ -10,13 +10,17 @@
 enum {
     MOST_LOOKED = 2000, /* messages */
     MOST_BYTES = 100,   /* of each */
+    MOST_SAID = 3,
 };
 
 struct look {
     const struct krait_trace *trace;
     struct krait_trigger_event said;
-    struct krait_suggest suggest; /* the text that is similar to the begin of the pattern */
-    char best[MOST_BYTES + 1], message[MOST_BYTES + 1]; /* ... and the message that has it */
+    const char *anchor, *text, *rest; /* the parts of the pattern: "^" or "", its text, what follows it */
+    size_t n;                         /* of the text */
+    /* Texts of messages that are as similar to it as any, with which the pattern matches their message. */
+    char best[MOST_SAID][MOST_BYTES + 1];
+    uint32_t count, distance;
     uint32_t looked;
 };
 
@@ -46,23 +50,63 @@ static size_t words_length(const char *message, size_t at, size_t length)
     return end - at;
 }
 
+static void put_meant(const struct look *look, const char *words, struct krait_buf *meant)
+{
+    krait_buf_fmt(meant, "%s%s%s", look->anchor, words, look->rest);
+}
+
+/* Whether the pattern matches the message with these words in place of its text. */
+static bool fits(const struct look *look, const char *words, const char *message)
+{
+    struct krait_regex *regex = NULL;
+    struct krait_err ignored;
+    KRAIT_AUTO_BUF meant = { 0 };
+    put_meant(look, words, &meant);
+    bool found = !meant.failed && !krait_regex_new(&regex, meant.data, &ignored) &&
+                 krait_regex_find(regex, message, strlen(message));
+    krait_regex_free(regex);
+    return found;
+}
+
+/* Keeps them, the shortest first, and of one length in the messages' order. */
+static void keep(struct look *look, const char *words, uint32_t distance)
+{
+    look->count = distance < look->distance ? 0 : look->count;
+    look->distance = distance;
+    uint32_t at = look->count;
+    while (at && strlen(words) < strlen(look->best[at - 1]))
+        at--;
+    if (at == MOST_SAID)
+        return;
+    look->count = KRAIT_MIN(look->count + 1, (uint32_t)MOST_SAID);
+    memmove(look->best[at + 1 < MOST_SAID ? at + 1 : at], look->best[at],
+            (look->count - 1 - at) * sizeof(look->best[0]));
+    snprintf(look->best[at], sizeof(look->best[at]), "%s", words);
+}
+
+static bool is_kept(const struct look *look, const char *words)
+{
+    for (uint32_t i = 0; i < look->count; i++) {
+        if (strcmp(look->best[i], words) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void look_at(struct look *look, const char *message)
 {
     char words[MOST_BYTES + 1];
     for (size_t at = 0; message[at]; at++) {
-        size_t n = words_length(message, at, look->suggest.n);
+        size_t n = words_length(message, at, look->n);
         bool begins = at == 0 || (message[at] != ' ' && message[at - 1] == ' ');
+        struct krait_suggest suggest = KRAIT_SUGGEST(look->text, look->n);
         if (!begins || !n)
             continue;
         snprintf(words, sizeof(words), "%.*s", (int)n, message + at);
-        const char *before = look->suggest.best;
-        look->suggest.best = before ? look->best : NULL;
-        krait_suggest_try(&look->suggest, words);
-        if (look->suggest.best != words)
-            continue;
-        memcpy(look->best, words, sizeof(words));
-        snprintf(look->message, sizeof(look->message), "%s", message);
-        look->suggest.best = look->best;
+        krait_suggest_try(&suggest, words);
+        if (suggest.best && suggest.best_distance <= look->distance && !is_kept(look, words) &&
+            fits(look, words, message))
+            keep(look, words, suggest.best_distance);
     }
 }
 
@@ -83,33 +127,35 @@ static int look_in_batch(void *ctx, const struct krait_track *track, const struc
     return 0;
 }
 
-static bool matches(const char *pattern, const char *message)
-{
-    struct krait_regex *regex = NULL;
-    struct krait_err ignored;
-    bool found =
-        !krait_regex_new(&regex, pattern, &ignored) && krait_regex_find(regex, message, strlen(message));
-    krait_regex_free(regex);
-    return found;
-}
-
 void krait_unmatched_say(struct krait_buf *to, const struct krait_trace *trace,
                          const struct krait_select *select, struct krait_range range, const char *pattern)
 {
-    size_t anchor = *pattern == '^', n = text_length(pattern + anchor), blanks = 0;
-    while (blanks < n && pattern[anchor + n - 1 - blanks] == ' ')
-        blanks++;
-    struct look look = { .trace = trace, .suggest = KRAIT_SUGGEST(pattern + anchor, n - blanks) };
-    KRAIT_AUTO_BUF meant = { 0 };
-    int rc = n - blanks && n < MOST_BYTES ? 0 : -ENOENT;
+    size_t anchor = *pattern == '^', n = text_length(pattern + anchor);
+    while (n && pattern[anchor + n - 1] == ' ')
+        n--;
+    struct look look = { .trace = trace,
+                         .anchor = anchor ? "^" : "",
+                         .text = pattern + anchor,
+                         .n = n,
+                         .rest = pattern + anchor + n,
+                         .distance = UINT32_MAX };
+    struct krait_buf meant[MOST_SAID] = { 0 };
+    const char *texts[MOST_SAID];
+    int rc = n && n < MOST_BYTES ? 0 : -ENOENT;
     for (uint32_t i = 0; i < trace->track_count && !rc; i++) {
         const struct krait_track *track = &trace->tracks[i];
         if (track->kind == KRAIT_TRACK_INSTANTS && krait_select_place((void *)select, trace, track))
             rc = krait_track_walk(trace, i, range, look_in_batch, &look, NULL, 0);
     }
-    krait_buf_fmt(&meant, "%.*s%s%s", (int)anchor, pattern, look.best, pattern + anchor + n - blanks);
-    if (look.suggest.best && !meant.failed && matches(meant.data, look.message))
-        krait_suggest_say(to, meant.data);
+    for (uint32_t i = 0; i < look.count; i++) {
+        put_meant(&look, look.best[i], &meant[i]);
+        texts[i] = meant[i].failed ? "" : meant[i].data;
+    }
+    krait_suggest_say_some(to, texts, look.count);
+    for (uint32_t i = 0; i < look.count; i++) {
+        to->failed |= meant[i].failed;
+        krait_buf_done(&meant[i]);
+    }
     krait_buf_done(&look.said.text);
     krait_buf_done(&look.said.own);
 }

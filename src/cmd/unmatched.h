@@ -8,8 +8,8 @@
 #include "cmd/select.h"
 
 /* Appends "; did you mean 'Start \w+'?" to `to` (check to->failed) if one of the first messages has words that are similar
- * to the text with which the pattern begins, and the pattern matches with these in its place. The trace's tracks of
- * instants were found. */
+ * to the text with which the pattern begins, and the pattern matches with these in its place; up to three patterns that are
+ * equally similar, the shortest first. The trace's tracks of instants were found. */
 void krait_unmatched_say(struct krait_buf *to, const struct krait_trace *trace,
                          const struct krait_select *select, struct krait_range range, const char *pattern);
 

@@ -118,8 +118,8 @@ static void put_end(struct krait_buf *to, const struct krait_unpaired *of, uint3
 static int put_advice(struct krait_buf *to, const struct krait_unpaired *of)
 {
     const struct krait_interval_rule *rule = of->rule;
-    bool has_patterns =
-        rule->given[0] && rule->given[1] && rule->triggers[0].message && rule->triggers[1].message;
+    bool has_messages = rule->triggers[0].message && rule->triggers[1].message;
+    bool has_patterns = has_messages && rule->given[0] && rule->given[1];
     KRAIT_AUTO_BUF start = { 0 };
     KRAIT_AUTO_BUF stop = { 0 };
     bool is_turned = has_patterns && try_patterns(of, rule->given[1], rule->given[0]);
@@ -133,11 +133,12 @@ static int put_advice(struct krait_buf *to, const struct krait_unpaired *of)
         krait_buf_str(to, "; did you mean ");
         put_patterns(to, of, rule->given[1], rule->given[0]);
         krait_buf_char(to, '?');
-    } else if (has_patterns) {
+    } else if (has_messages) {
         krait_buf_str(to, "; a group (?P<key>...) in both patterns pairs those of equal text in any thread");
     } else {
-        krait_buf_fmt(to, "; %s names what both have, and pairs them in any thread",
-                      rule->given[0] ? "--key FIELD" : "the key 'key'");
+        krait_buf_fmt(to,
+                      "; if a field of both events tells which belong together, %s pairs them in any thread",
+                      rule->given[0] ? "--key FIELD" : "key = 'FIELD' in the file");
     }
     return start.failed || stop.failed ? -ENOMEM : 0;
 }

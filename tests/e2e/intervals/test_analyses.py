@@ -241,6 +241,7 @@ WRONG = [
     ("", "own.toml: it declares nothing"),
     ("[interval.a\n", "own.toml:1: "),
     ("[interval.a]\nstart = 1979-05-27\nstop = 'y'\n", "own.toml:2: interval.a.start: it has to be a message or a table"),
+    ("[interval.a]\nstart = \"order \\d+\"\n", "own.toml:2: Error while parsing string: unknown escape sequence '\\d'; between single quotes, \\ stands for itself: '\\d'\n"),
     ("[\x01\n", "own.toml:1: a control character"),
     ("[\u00a0\n", "own.toml:1: "),
     ("a" + ".a" * 100000 + " = 1\n", "more than 64 dots in a line"),

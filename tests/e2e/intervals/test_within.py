@@ -154,11 +154,23 @@ def test_messages_of_different_threads_need_a_key_which_is_told(synth, krait, st
 def test_why_declared_events_do_not_pair_is_told(synth, krait, declare):  # noqa: F811
     folder = synth(marks(*ACROSS))
     own = declare("[interval.order]\nstart = 'taken'\nstop = 'sent'\n[interval.other]\nstart = '(?P<key>t)aken'\nstop = '(?P<key>s)ent'\n")
-    why = "'order': 2 events begin it, and 2 events end it, but no start is before a stop in one thread; the key 'key' names what both have, and pairs them in any thread\n"
+    why = "'order': 2 events begin it, and 2 events end it, but no start is before a stop in one thread; a group (?P<key>...) in both patterns pairs those of equal text in any thread\n"
     done = subprocess.run([krait, "intervals", folder, "-f", own], capture_output=True, text=True, check=True)
     assert done.stderr == why + "'other': 2 events begin it, and 2 events end it, but no start is before a stop with the same key\n"
     done = subprocess.run([krait, "cat", folder, "--analysis", own, "--within", "order"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, f"krait cat: --within: {why}")
+
+
+def test_a_field_that_pairs_events_is_asked_for_where_it_is_written(synth, krait, declare):  # noqa: F811
+    folder = synth(marks(*ACROSS))
+    own = declare("[interval.order]\nstart = { event = 'user:mark', where = { text = '*taken' } }\nstop = { event = 'user:mark', where = { text = '*sent' } }\n")
+    done = subprocess.run([krait, "intervals", folder, "-f", own], capture_output=True, text=True, check=True)
+    asked = "no start is before a stop in one thread; if a field of both events tells which belong together, {} pairs them in any thread\n"
+    assert done.stderr.endswith(asked.format("key = 'FIELD' in the file"))
+    code = "code 1 python app work app.py 1\n"
+    calls = synth(marks((0, 0, "go"), (1, 90, "x")).replace("thread", code + "thread", 1) + "99us call 1\n100us return\n")
+    done = subprocess.run([krait, "intervals", calls, "--start", "go", "--stop-return", "work"], capture_output=True, text=True, check=True)
+    assert done.stderr.endswith(asked.format("--key FIELD")), done.stderr
 
 
 def test_of_names_that_are_as_near_the_shortest_is_meant(synth, krait):

@@ -35,12 +35,14 @@ struct krait_plot_frame krait_plot_frame(const struct krait_plot *plot)
     struct krait_plot_frame frame = { 0 };
     uint64_t begin = UINT64_MAX, end = 0;
     double least = HUGE_VAL, most = -HUGE_VAL;
+    frame.is_whole = true;
     for (uint32_t s = 0; s < plot->count; s++) {
         const struct krait_plot_series *series = &plot->series[s];
         frame.count += series->count;
         for (size_t i = 0; i < series->count; i++) {
             least = KRAIT_MIN(least, series->value[i]);
             most = KRAIT_MAX(most, series->value[i]);
+            frame.is_whole = frame.is_whole && floor(series->value[i]) == series->value[i];
             begin = KRAIT_MIN(begin, series->t_ns[i]);
             end = KRAIT_MAX(end, series->end_ns[i]);
         }
@@ -54,13 +56,35 @@ struct krait_plot_frame krait_plot_frame(const struct krait_plot *plot)
     return frame;
 }
 
-void krait_plot_histogram(const struct krait_plot_frame *frame, const struct krait_plot_series *series,
-                          uint64_t *counts, uint32_t bins)
+struct krait_plot_bins krait_plot_bins(uint32_t count)
 {
-    memset(counts, 0, bins * sizeof(*counts));
+    return (struct krait_plot_bins){ .count = count };
+}
+
+struct krait_plot_bins krait_plot_whole_bins(const struct krait_plot_frame *frame, uint32_t most)
+{
+    double range = frame->length.high - floor(frame->length.low);
+    if (!frame->is_of_values || !frame->is_whole)
+        return krait_plot_bins(most);
+    double width = krait_scale_round_up(floor(range / most) + 1); /* the greatest has a part too */
+    return (struct krait_plot_bins){ .count = (uint32_t)(range / width) + 1, .width = width };
+}
+
+double krait_plot_edge(const struct krait_plot_frame *frame, struct krait_plot_bins bins, uint32_t i)
+{
+    return bins.width > 0 ? floor(frame->length.low) + i * bins.width
+                          : krait_scale_value(&frame->length, (double)i / bins.count);
+}
+
+void krait_plot_histogram(const struct krait_plot_frame *frame, const struct krait_plot_series *series,
+                          struct krait_plot_bins bins, uint64_t *counts)
+{
+    double low = krait_plot_edge(frame, bins, 0);
+    memset(counts, 0, bins.count * sizeof(*counts));
     for (size_t i = 0; i < series->count; i++) {
-        uint32_t bin = (uint32_t)(krait_scale_at(&frame->length, series->value[i]) * bins);
-        counts[KRAIT_MIN(bin, bins - 1)]++;
+        double at = bins.width > 0 ? (series->value[i] - low) / bins.width
+                                   : krait_scale_at(&frame->length, series->value[i]) * bins.count;
+        counts[KRAIT_MIN((uint32_t)KRAIT_MAX(at, 0), bins.count - 1)]++;
     }
 }
 
@@ -235,9 +259,10 @@ static void draw_over_time(struct drawing *d)
 
 static void draw_lengths(struct drawing *d)
 {
+    const struct krait_plot_bins bars = krait_plot_bins(BARS);
     uint64_t counts[BARS], most = 1;
     for (uint32_t s = 0; s < d->plot->count; s++) {
-        krait_plot_histogram(&d->frame, &d->plot->series[s], counts, BARS);
+        krait_plot_histogram(&d->frame, &d->plot->series[s], bars, counts);
         for (uint32_t i = 0; i < BARS; i++)
             most = KRAIT_MAX(most, counts[i]);
     }
@@ -248,7 +273,7 @@ static void draw_lengths(struct drawing *d)
     open_label(d->to, "end", LEFT - 8, d->top - 14);
     krait_buf_fmt(d->to, "%ss</text>\n", d->plot->is_of_values ? "value" : "interval");
     for (uint32_t s = 0; s < d->plot->count; s++) {
-        krait_plot_histogram(&d->frame, &d->plot->series[s], counts, BARS);
+        krait_plot_histogram(&d->frame, &d->plot->series[s], bars, counts);
         krait_buf_fmt(d->to, "<g class=\"bars c%u\">\n", s % COLOURS);
         for (uint32_t i = 0; i < BARS; i++) {
             double height = KRAIT_MAX((double)LENGTHS * (double)counts[i] / (double)most, 1.0);
@@ -259,9 +284,9 @@ static void draw_lengths(struct drawing *d)
                           (double)INSIDE / BARS - 0.6, height);
             krait_text_count(d->to, counts[i]);
             krait_buf_str(d->to, " from ");
-            put_value(d, krait_scale_value(&d->frame.length, (double)i / BARS));
+            put_value(d, krait_plot_edge(&d->frame, bars, i));
             krait_buf_str(d->to, " to ");
-            put_value(d, krait_scale_value(&d->frame.length, (i + 1.0) / BARS));
+            put_value(d, krait_plot_edge(&d->frame, bars, i + 1));
             krait_buf_str(d->to, "</title></rect>\n");
         }
         krait_buf_str(d->to, "</g>\n");

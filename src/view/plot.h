@@ -38,12 +38,26 @@ struct krait_plot_frame {
     struct krait_scale time, length;
     size_t count; /* of all series */
     bool is_of_values;
+    bool is_whole; /* all are whole numbers */
 };
 struct krait_plot_frame krait_plot_frame(const struct krait_plot *plot);
 
-/* Sets counts[i] to the number of a series' durations in the i-th of `bins` equal parts of the axis of lengths. */
+/* The parts of a histogram. */
+struct krait_plot_bins {
+    uint32_t count;
+    /* A part holds numbers from its edge up to the next, which is so far off; 0: equal parts of the axis of lengths. */
+    double width;
+};
+/* The axis of lengths in `count` equal parts. */
+struct krait_plot_bins krait_plot_bins(uint32_t count);
+/* The same, at most `most` parts; if all values are whole, the edges are too. */
+struct krait_plot_bins krait_plot_whole_bins(const struct krait_plot_frame *frame, uint32_t most);
+/* Where the i-th part begins. */
+double krait_plot_edge(const struct krait_plot_frame *frame, struct krait_plot_bins bins, uint32_t i);
+
+/* Sets counts[i] to the number of a series' durations or values in the i-th part. */
 void krait_plot_histogram(const struct krait_plot_frame *frame, const struct krait_plot_series *series,
-                          uint64_t *counts, uint32_t bins);
+                          struct krait_plot_bins bins, uint64_t *counts);
 
 /* The label of a duration or a value on an axis; see krait_scale_label. */
 void krait_plot_label(const struct krait_plot_frame *frame, struct krait_buf *to, double value,

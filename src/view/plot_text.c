@@ -161,13 +161,24 @@ static void head_lengths(const struct text *d, uint32_t s)
     krait_buf_fmt(d->to, ": %s\n", what);
 }
 
+/* Whole ones with all digits that fit the label. */
+static void put_edge(const struct text *d, char *text, struct krait_plot_bins bins, uint32_t i)
+{
+    double edge = krait_plot_edge(&d->frame, bins, i);
+    if (bins.width > 0 && edge < 1e9 && edge > -1e8)
+        snprintf(text, KRAIT_FMT_SIZE, "%.0f", edge);
+    else
+        put_value(d, text, edge);
+}
+
 /* A bar for each part of the axis of lengths, between the first and the last part that is not empty. */
 static void draw_lengths(const struct text *d, uint32_t s)
 {
+    const struct krait_plot_bins bins = krait_plot_whole_bins(&d->frame, BINS);
     uint64_t counts[BINS], most = 1;
     uint32_t first = BINS, last = 0;
-    krait_plot_histogram(&d->frame, &d->plot->series[s], counts, BINS);
-    for (uint32_t i = 0; i < BINS; i++) {
+    krait_plot_histogram(&d->frame, &d->plot->series[s], bins, counts);
+    for (uint32_t i = 0; i < bins.count; i++) {
         most = KRAIT_MAX(most, counts[i]);
         first = counts[i] ? KRAIT_MIN(first, i) : first;
         last = counts[i] ? i : last;
@@ -176,7 +187,7 @@ static void draw_lengths(const struct text *d, uint32_t s)
     for (uint32_t i = first; i <= last && first < BINS; i++) {
         char from[KRAIT_FMT_SIZE], count[KRAIT_FMT_SIZE];
         uint32_t width = (uint32_t)((counts[i] * BAR + most - 1) / most);
-        put_value(d, from, krait_scale_value(&d->frame.length, (double)i / BINS));
+        put_edge(d, from, bins, i);
         krait_buf_fmt(d->to, "%*s ", LABEL - 1, from);
         krait_buf_str(d->to, d->look->colour ? marks[s % KRAIT_ARRAY_LEN(marks)].code : "");
         for (uint32_t c = 0; c < width; c++)

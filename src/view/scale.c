@@ -10,14 +10,14 @@ enum { FAR = 10 };
 
 static const unsigned steps[] = { 1, 2, 5 };
 
-/* The greatest 1, 2 or 5 times a power of ten that is not above, or the least that is not below. */
+/* The greatest 1, 2 or 5 times a power of ten that is not above. */
 static double round_down(double ns)
 {
     double power = pow(10, floor(log10(ns)));
     return ns >= 5 * power ? 5 * power : ns >= 2 * power ? 2 * power : power;
 }
 
-static double round_up(double ns)
+double krait_scale_round_up(double ns)
 {
     double power = pow(10, floor(log10(ns)));
     return ns <= power ? power : ns <= 2 * power ? 2 * power : ns <= 5 * power ? 5 * power : 10 * power;
@@ -29,7 +29,7 @@ struct krait_scale krait_scale_of(uint64_t least_ns, uint64_t most_ns)
     struct krait_scale scale = { .is_log = most > FAR * least, .is_time = true };
     if (scale.is_log) {
         scale.low = round_down(least);
-        scale.high = round_up(most);
+        scale.high = krait_scale_round_up(most);
         return scale;
     }
     double step = (double)krait_tick_step(most / 5);
@@ -44,7 +44,7 @@ struct krait_scale krait_scale_values(double least, double most)
         least = 0;
     if (most <= 0 && -most <= 2 * around)
         most = 0;
-    double step = round_up(KRAIT_MAX(most - least, around) / 5);
+    double step = krait_scale_round_up(KRAIT_MAX(most - least, around) / 5);
     struct krait_scale scale = { .low = floor(least / step) * step, .high = ceil(most / step) * step };
     scale.high += scale.high > scale.low ? 0 : step;
     return scale;
@@ -109,7 +109,7 @@ uint32_t krait_scale_ticks(const struct krait_scale *scale, uint32_t most, doubl
     if (scale->is_log)
         return log_ticks(scale, most, ticks);
     double least = (scale->high - scale->low) / KRAIT_MAX(most - 1, 1u);
-    double step = scale->is_time ? (double)krait_tick_step(least) : round_up(least);
+    double step = scale->is_time ? (double)krait_tick_step(least) : krait_scale_round_up(least);
     double limit = scale->high + (scale->high - scale->low) * 1e-6; /* sums of steps are not exact */
     for (double tick = ceil(scale->low / step) * step; tick <= limit && count < most; tick += step)
         ticks[count++] = tick;

@@ -15,6 +15,9 @@ struct krait_scale {
     bool is_time; /* ticks divide it as clocks do (ticks.h) */
 };
 
+/* The least 1, 2 or 5 times a power of ten that is not below; x > 0. */
+double krait_scale_round_up(double x);
+
 /* Makes an axis for durations between these. */
 struct krait_scale krait_scale_of(uint64_t least_ns, uint64_t most_ns);
 /* Makes a linear axis for any numbers between these; it contains 0 if 0 is near. */

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import random
+import re
 import statistics
 import subprocess
 from xml.etree import ElementTree
@@ -89,6 +90,25 @@ def test_a_plot_holds_each_value_until_the_next(queue, krait, tmp_path, numbers,
     assert labels <= texts and f"depth {len(numbers)} values, median {sorted(numbers)[len(numbers) // 2]:.6g}" in texts or len(numbers) == 2
     steps = [e for e in root.iter(f"{svg}line") if e.get("class") == "span"]
     assert len(steps) == len(numbers) and all(a.get("x2") == b.get("x1") for a, b in zip(steps, steps[1:]))
+
+
+@pytest.mark.parametrize(
+    "numbers, bars",
+    [
+        ((0, 3, 3, 1, 5), [(0, 1), (1, 1), (2, 0), (3, 2), (4, 0), (5, 1)]),
+        ((0, 1, 1), [(0, 1), (1, 2)]),
+        ((-3, 4), [(-3, 1), *((n, 0) for n in range(-2, 4)), (4, 1)]),
+        ((1000001, 1000002), [(1000001, 1), (1000002, 1)]),
+        ((0, 49, 50, 100), [(0, 1), (10, 0), (20, 0), (30, 0), (40, 1), (50, 1), (60, 0), (70, 0), (80, 0), (90, 0), (100, 1)]),
+        ((0.5, 3), None),
+    ],
+)
+def test_whole_numbers_are_counted_between_whole_numbers(queue, krait, numbers, bars):
+    folder = queue(*((10 * i, "a", n) for i, n in enumerate(numbers)))
+    text = subprocess.run([krait, "intervals", folder, *DEPTH, "--plot", "-"], capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"^ +(-?[\d.]+) [█#]*\s([\d,]+)$", text.partition("values by size")[2], re.M)
+    assert sum(int(count) for _, count in found) == len(numbers)
+    assert any("." in edge for edge, _ in found) if bars is None else [(int(edge), int(count)) for edge, count in found] == bars
 
 
 @pytest.mark.parametrize("width", [80, 140])

@@ -195,17 +195,18 @@ static void print_loss(uint64_t count, const char *what)
         krait_record_line(KRAIT_RED, "lost", "%s %s", krait_fmt_count(text, count), what);
 }
 
-void krait_record_kernel_print(const struct krait_kernel_summary *s)
+void krait_record_kernel_print(const struct krait_kernel_summary *s, const char *groups)
 {
-    char events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE], what[128];
+    char events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE], what[192];
+    bool has_less = s->scope != KRAIT_KERNEL_OWN && strcmp(groups, "sched") != 0;
     krait_record_line("", "kernel", "%s, %s", krait_fmt_counted(events, s->events, "event"),
                       krait_fmt_bytes(bytes, s->bytes));
     if (s->scope == KRAIT_KERNEL_OWN)
         krait_record_line("", "missing",
                           "system calls, wake-ups, interrupts, other programs: they need rights");
     snprintf(what, sizeof(what),
-             "kernel events on %u CPU%s: the kernel's ring was full; --kernel-ring-size makes it larger",
-             s->cpus, s->cpus == 1 ? "" : "s");
+             "kernel events on %u CPU%s: the kernel's ring was full; --kernel-ring-size makes it larger%s",
+             s->cpus, s->cpus == 1 ? "" : "s", has_less ? ", --kernel=sched records fewer events" : "");
     print_loss(s->lost, what);
     print_loss(s->refused, "kernel events: the disk did not take them");
     print_loss(s->damaged, s->scope == KRAIT_KERNEL_OWN

@@ -28,8 +28,8 @@ bool krait_record_kernel_limit(struct krait_kernel *kernel, struct krait_collect
 /* The end; after krait_collector_finish, which has measured the clock. NULL is fine. Returns whether there is a recording:
  * one that was never switched on is removed, with the kernel. */
 bool krait_record_kernel_finish(struct krait_kernel **kernel, struct krait_kernel_summary *summary);
-/* The summary's lines. */
-void krait_record_kernel_print(const struct krait_kernel_summary *summary);
+/* The summary's lines. `groups`: of --kernel. */
+void krait_record_kernel_print(const struct krait_kernel_summary *summary, const char *groups);
 
 /* Says on stderr what went wrong, unless it is NULL. */
 void krait_record_trouble(const char *text);

@@ -180,7 +180,7 @@ void krait_record_summary_print(const struct krait_collector *collector, const s
     if (values->max_overhead > 0 && s->processes && dir)
         print_omitted(dir);
     if (kernel)
-        krait_record_kernel_print(kernel);
+        krait_record_kernel_print(kernel, values->kernel);
     print_refusals(collector);
     if (missed)
         krait_missed_print(missed);

@@ -213,35 +213,59 @@ uint64_t krait_kernel_last(const struct krait_trace *trace)
 
 /* ---- opening and closing ---- */
 
-/* How many events the disk refused, which krait alone tells; else -1. */
-static int64_t refused_of(const struct machine *machine, struct krait_folder *const *folders, uint32_t count)
+/* What the metadata of krait's own folders tells. */
+struct told {
+    int64_t refused; /* how many events the disk refused; -1: no folder is krait's */
+    bool has_calls;  /* system calls were asked for, not only --kernel=sched */
+};
+
+static bool has_calls(const struct krait_ctf_metadata *metadata)
 {
-    int64_t refused = -1;
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t j = 0; j < machine->count; j++) {
-            if (strcmp(machine->dirs[j], folders[i]->dir) == 0)
-                refused = KRAIT_MAX(refused, krait_ctf_env_int(folders[i]->metadata, "disk_refused", -1));
+    static const char begin[] = "syscall_entry_";
+    for (uint32_t s = 0; s < metadata->stream_count; s++) {
+        for (uint32_t i = 0; i < metadata->streams[s]->event_count; i++) {
+            if (strncmp(metadata->streams[s]->events[i]->name, begin, sizeof(begin) - 1) == 0)
+                return true;
         }
     }
-    return refused;
+    return false;
+}
+
+static struct told told_of(const struct machine *machine, struct krait_folder *const *folders, uint32_t count)
+{
+    struct told told = { .refused = -1 };
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t j = 0; j < machine->count; j++) {
+            if (strcmp(machine->dirs[j], folders[i]->dir) != 0)
+                continue;
+            told.refused =
+                KRAIT_MAX(told.refused, krait_ctf_env_int(folders[i]->metadata, "disk_refused", -1));
+            told.has_calls |= has_calls(folders[i]->metadata);
+        }
+    }
+    return told;
 }
 
 /* What the tracer lost. Where that cannot be read, those who ask for the events are told why. */
-static int sum_lost(struct krait_trace *trace, struct machine *machine, int64_t refused)
+static int sum_lost(struct krait_trace *trace, struct machine *machine, struct told told)
 {
     struct krait_err ignored;
     if (open_events(machine, &ignored))
         return ignored.code == -ENOMEM ? -ENOMEM : 0;
-    uint64_t lost = krait_kernel_events_lost(machine->events), on_disk = KRAIT_MIN((uint64_t)refused, lost);
-    if (refused < 0) {
+    uint64_t lost = krait_kernel_events_lost(machine->events),
+             on_disk = KRAIT_MIN((uint64_t)told.refused, lost);
+    if (told.refused < 0) {
         struct krait_trace_lost by_other = KRAIT_LTTNG_LOST(lost);
         by_other.of_kernel = true;
         return krait_trace_lose(trace, by_other);
     }
     int rc = krait_trace_lose(
         trace, (struct krait_trace_lost){ .reason = "kernel ring full",
-                                          .advice = "kernel events came faster than they were written: "
-                                                    "--kernel-ring-size",
+                                          .advice = told.has_calls
+                                                        ? "kernel events came faster than they were written: "
+                                                          "--kernel-ring-size, or --kernel=sched for fewer"
+                                                        : "kernel events came faster than they were written: "
+                                                          "--kernel-ring-size",
                                           .count = lost - on_disk,
                                           .of_kernel = true });
     return rc ? rc
@@ -306,7 +330,7 @@ static int open_kernel(struct krait_trace *trace, struct krait_folder *const *fo
     trace->has_kernel = !rc;
     bool asked = !(trace->impl->needs & KRAIT_CALLS_ALONE);
     for (uint32_t m = 0; asked && !rc && m < krait_kernel_machines(trace); m++)
-        rc = sum_lost(trace, machine_of(trace, m), refused_of(machine_of(trace, m), folders, count));
+        rc = sum_lost(trace, machine_of(trace, m), told_of(machine_of(trace, m), folders, count));
     return rc ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 

@@ -26,12 +26,13 @@ bool krait_search_needs_kernel(const struct krait_interval_rule *rule)
 /* Whether a trigger looks at them, and may fire by an event of this name. */
 static bool wants_raw(void *ctx, const char *name)
 {
-    const struct krait_interval_options *options = ((const struct krait_search *)ctx)->options;
+    const struct krait_search *search = ctx;
+    const struct krait_interval_options *options = search->options;
     for (uint32_t i = 0; i < options->rule_count; i++) {
         for (uint32_t t = 0; t < options->rules[i].trigger_count; t++) {
             const struct krait_trigger *trigger = &options->rules[i].triggers[t];
             if (trigger->event_count && krait_trigger_may(trigger, name))
-                return true;
+                return search->intervals->of_kernel = true;
         }
     }
     return false;
@@ -265,7 +266,7 @@ int krait_search_providers(struct krait_search *search, char *damage, size_t siz
     for (uint32_t i = 0; i < search->options->rule_count; i++) {
         if (!search->options->rules[i].provider)
             continue;
-        is_needed = true;
+        is_needed = search->intervals->of_kernel = true;
         krait_provider_reset(search->options->rules[i].provider);
     }
     int rc = is_needed ? krait_kernel_raw_walk(search->trace, &walk, damage, size) : 0;

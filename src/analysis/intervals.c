@@ -394,6 +394,7 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
                                                        batch->t_ns[i], KRAIT_NO_ID };
             if (!krait_match_text(span, name))
                 continue;
+            intervals->of_kernel |= track->importer == KRAIT_IMPORTER_kernel;
             rc = krait_search_slice_key(search, rule, &slice, &key);
             rc = rc ? rc : krait_intervals_row(intervals, &search->rows, search->options, rule, key, &row);
             rc =
@@ -510,8 +511,10 @@ static int walk(struct krait_search *search, enum krait_track_kind kind, krait_b
     for (uint32_t i = 0; i < options->rule_count; i++)
         is_needed |= kinds_of(&options->rules[i]) >> kind & 1;
     for (uint32_t i = 0; i < trace->track_count && is_needed; i++) {
-        if (trace->tracks[i].kind == kind && options->takes(options->ctx, trace, &trace->tracks[i]))
-            tracks[count++] = i;
+        if (trace->tracks[i].kind != kind || !options->takes(options->ctx, trace, &trace->tracks[i]))
+            continue;
+        tracks[count++] = i;
+        search->intervals->of_kernel |= trace->tracks[i].importer == KRAIT_IMPORTER_kernel_said;
     }
     return krait_tracks_walk(trace, tracks, count, options->range, take, search, damage, size);
 }

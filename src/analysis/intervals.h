@@ -146,6 +146,7 @@ struct krait_intervals {
     struct krait_stay *stays;   /* ordered by their ends; those of one place also by time */
     size_t stay_count, stay_cap;
     uint64_t messages, given_up; /* messages read; searches that took too many steps */
+    bool of_kernel;              /* events of the kernel may be among those that rules looked for, or were */
 };
 
 /* Whether each of its triggers has a key: only then do keys tell apart what they fire for. */

@@ -70,8 +70,6 @@ static void note_lost(struct krait_buf *notes, const struct krait_trace *trace, 
             krait_buf_fmt(notes, "lost: %s%s (%s): %s\n", whose,
                           krait_fmt_counted(count, lost->count, "event"), lost->reason, lost->advice);
     }
-    krait_ending_note_kernel_lost(notes, krait_trace_kernel_lost(trace),
-                                  "the changes of state that they told are missing");
 }
 
 const char krait_ending_off_why[] =
@@ -144,6 +142,14 @@ static void note_newer(struct krait_buf *notes, const struct krait_trace *trace,
 
 void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace, const char *damage,
                         const char *whose)
+{
+    krait_ending_notes_without_kernel(notes, trace, damage, whose);
+    krait_ending_note_kernel_lost(notes, krait_trace_kernel_lost(trace),
+                                  "the changes of state that they told are missing");
+}
+
+void krait_ending_notes_without_kernel(struct krait_buf *notes, const struct krait_trace *trace,
+                                       const char *damage, const char *whose)
 {
     note_newer(notes, trace, whose);
     note_lost(notes, trace, whose);

@@ -32,6 +32,10 @@ extern const char krait_ending_off_why[];
 void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace, const char *damage,
                         const char *whose);
 
+/* The same without what was lost of kernel events, for what was made without them. */
+void krait_ending_notes_without_kernel(struct krait_buf *notes, const struct krait_trace *trace,
+                                       const char *damage, const char *whose);
+
 /* Prints the same to stderr, as warnings of the verb. */
 void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage,
                        const char *whose);

@@ -201,7 +201,10 @@ static uint64_t share_of(const struct krait_intervals *found, const struct krait
 void krait_intervals_note_missing(struct intervals *intervals, const struct intervals_of *of,
                                   const char *whose)
 {
-    krait_ending_notes(&intervals->notes, of->trace, of->damage, whose);
+    krait_ending_notes_without_kernel(&intervals->notes, of->trace, of->damage, whose);
+    if (of->found.of_kernel)
+        krait_ending_note_kernel_lost(&intervals->notes, krait_trace_kernel_lost(of->trace),
+                                      "intervals and values that they told are missing");
     if (of->found.given_up)
         krait_buf_fmt(&intervals->notes, "warning: %s", whose);
     krait_intervals_note_given_up(&intervals->notes, &of->found);

@@ -614,3 +614,26 @@ def test_an_interval_may_go_from_a_call_to_an_event_of_the_kernel_and_back(krait
     own = declare(f"[interval.off]\nstart = {{ call = 'f', key = '$thread' }}\nstop = {off}\n[interval.on]\nstart = {on}\nstop = {{ return = 'f', key = '$thread' }}\npairing = 'latest'\n")
     rows = verb_json(krait, "intervals", folder, "-f", own, "--list")["list"]
     assert {name: [row["duration_ns"] for row in rows if row["name"] == name] for name in ("off", "on")} == {"off": [7000, 13000], "on": [10000, 5000]}
+
+
+def test_lost_kernel_events_are_told_where_they_matter(krait, both, declare):  # noqa: F811
+    """Not of work for executors, say."""
+    calls = "process 7 python3\nthread 7 A\n10us submit 1\n12us mark go\n30us mark end\n40us result 1\nthread 8 B\n20us start 1\nexit 0 0\n"
+    quiet = [begins(12, "read", fd=3), ends(15, "read", 9), switch(20, 7, 0)]
+    marks_of_kernel = [event(5, "ftrace_print", buf="go", **{"tid of context": 7})]
+    work = ["--start", "^work:submit", "--stop", "^work:start", "--key", "id"]
+    switches = "[interval.off]\nstart = { event = 'sched_switch', key = 'prev_tid' }\nstop = { event = 'sched_switch', key = 'next_tid' }\n"
+    tasks = "[interval.step]\nstart = { event = 'user:*', key = '$thread' }\nstop = { event = 'work:*', key = '$thread' }\n"
+    for events, options, told in (
+        (quiet, work, False),
+        (quiet, ["--start", "go", "--stop", "end"], False),
+        (quiet, ["-f", tasks], False),
+        (quiet, ["-f", switches], True),
+        (quiet, ["--span", "read"], True),
+        (quiet, ["--start", "go", "--stop", "end", "-f", switches], True),
+        ([*quiet[:-1], *marks_of_kernel, quiet[-1]], work, True),
+    ):
+        folder = both(calls, sorted(events, key=lambda e: e[0]), lost=7)
+        options = [declare(option) if option in (switches, tasks) else option for option in options]
+        done = subprocess.run([krait, "intervals", folder, *options], capture_output=True, text=True, check=True)
+        assert ("lost: 7 events of the kernel's: intervals and values that they told are missing\n" in done.stderr) == told, (options, done.stderr)

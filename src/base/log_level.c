@@ -16,6 +16,15 @@ const char *krait_log_level_name(size_t i)
     return i < KRAIT_ARRAY_LEN(levels) ? levels[i].name : NULL;
 }
 
+const char *krait_log_level_label(int32_t level)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(levels); i++) {
+        if (levels[i].level == level)
+            return levels[i].name;
+    }
+    return NULL;
+}
+
 bool krait_log_level(const char *text, int32_t *level)
 {
     char *rest;

@@ -15,6 +15,9 @@ bool krait_log_level(const char *text, int32_t *level);
 /* The i-th name; NULL: there are no more. */
 const char *krait_log_level_name(size_t i);
 
+/* The first name of a level; NULL: it has none of these names, it is the program's own. */
+const char *krait_log_level_label(int32_t level);
+
 /* The name that is meant by one that krait_log_level does not know; NULL: none is near. A name with digits, as DEBUG2, is
  * the program's own. */
 const char *krait_log_level_near(const char *text);

@@ -140,20 +140,11 @@ static const struct telling *telling_of(const struct krait_track *track, const c
     return NULL;
 }
 
-/* NULL: it is the program's own. */
-static const char *level_name(const char *number)
-{
-    int32_t level, its = (int32_t)strtol(number, NULL, 10);
-    for (size_t i = 0; krait_log_level_name(i); i++) {
-        if (krait_log_level(krait_log_level_name(i), &level) && level == its)
-            return krait_log_level_name(i);
-    }
-    return NULL;
-}
-
 static void add_shown(struct krait_buf *shown, const struct krait_field *field, const char *text, size_t n)
 {
-    const char *level = strncmp(field->name, "level ", strlen("level ")) == 0 ? level_name(text) : NULL;
+    const char *level = strncmp(field->name, "level ", strlen("level ")) == 0
+                            ? krait_log_level_label((int32_t)strtol(text, NULL, 10))
+                            : NULL;
     krait_buf_str(shown, shown->len ? " " : "");
     krait_buf_add(shown, level ? level : text, level ? strlen(level) : n);
 }

@@ -109,7 +109,7 @@ static bool are_moments(const struct krait_columns *columns, uint32_t names)
     for (uint32_t i = 0; i < columns->count; i++) {
         const struct krait_column_moment *moment = &columns->moments[i];
         if ((i && moment->t_ns < columns->moments[i - 1].t_ns) || moment->t_ns > KRAIT_PYRAMID_TIME_MAX ||
-            (columns->kind == KRAIT_TRACK_INSTANTS && (moment->value < 0 || moment->value >= names)))
+            (columns->kind == KRAIT_TRACK_INSTANTS && !krait_columns_has_name(moment, names)))
             return false;
     }
     return true;

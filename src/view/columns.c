@@ -3,10 +3,13 @@
 
 #include "base/array.h"
 #include "trace/importer.h"
+#include "trace/mark_says.h"
 #include "view/pyramid.h"
 
 #include <math.h>
 #include <string.h>
+
+enum { LEVEL_SHIFT = 32 }; /* of an instant's value */
 
 static bool has_moments(uint8_t kind)
 {
@@ -35,6 +38,16 @@ static int add_spans(struct krait_columns *columns, const struct krait_batch *ba
     return rc;
 }
 
+static int64_t value_of(const struct krait_columns *columns, const struct krait_trace *trace,
+                        const struct krait_batch *batch, uint32_t i)
+{
+    if (columns->kind == KRAIT_TRACK_COUNTER)
+        return batch->value[i];
+    const char *text = batch->text ? batch->text[i] : "";
+    return (int64_t)batch->name[i] | (int64_t)krait_mark_level(krait_track_text(trace, batch->name[i]), text)
+                                         << LEVEL_SHIFT;
+}
+
 static void add_moments(struct krait_columns *columns, const struct krait_trace *trace,
                         const struct krait_track *track, const struct krait_batch *batch, uint64_t origin_ns)
 {
@@ -43,9 +56,8 @@ static void add_moments(struct krait_columns *columns, const struct krait_trace 
             !krait_marks_take(track, krait_track_text(trace, batch->name[i])))
             continue;
         columns->end_ns = KRAIT_MAX(columns->end_ns, since(batch->t_ns[i], origin_ns)); /* never back */
-        columns->moments[columns->count++] = (struct krait_column_moment){
-            columns->end_ns, columns->kind == KRAIT_TRACK_COUNTER ? batch->value[i] : batch->name[i]
-        };
+        columns->moments[columns->count++] =
+            (struct krait_column_moment){ columns->end_ns, value_of(columns, trace, batch, i) };
     }
 }
 
@@ -216,6 +228,21 @@ int krait_columns_each(const struct krait_columns *columns, struct krait_range r
                                                   : 0;
 }
 
+bool krait_columns_has_name(const struct krait_column_moment *moment, uint32_t names)
+{
+    return moment->value >= 0 && (uint32_t)moment->value < names &&
+           moment->value >> LEVEL_SHIFT < KRAIT_MARK_LEVELS;
+}
+
+/* Of those from `at` to `end`. */
+static uint32_t most_serious(const struct krait_columns *columns, uint32_t at, uint32_t end)
+{
+    uint32_t most = 0;
+    for (; at < end && most + 1 < KRAIT_MARK_LEVELS; at++)
+        most = KRAIT_MAX(most, (uint32_t)(columns->moments[at].value >> LEVEL_SHIFT));
+    return most;
+}
+
 uint32_t krait_columns_marks(const struct krait_columns *columns, uint64_t from_ns, unsigned shift,
                              struct krait_wire_mark marks[KRAIT_WIRE_BINS])
 {
@@ -224,8 +251,8 @@ uint32_t krait_columns_marks(const struct krait_columns *columns, uint64_t from_
         uint64_t end_ns = from_ns + ((uint64_t)(bin + 1) << shift);
         uint32_t next = columns->moments[at].t_ns < end_ns ? first_moment(columns, end_ns) : at;
         if (next > at)
-            marks[count++] =
-                (struct krait_wire_mark){ bin, next - at, (uint32_t)columns->moments[at].value, 0 };
+            marks[count++] = (struct krait_wire_mark){ bin, next - at, (uint32_t)columns->moments[at].value,
+                                                       most_serious(columns, at, next) };
         at = next;
     }
     return count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fmt.h"
+#include "trace/mark_says.h"
 #include "view/flame_text.h"
 #include "view/ticks.h"
 #include "view/timeline_own.h"
@@ -20,6 +21,7 @@ enum { /* pixels */
        GROUP = 26,
        LANE_GAP = 8,
        LEGEND_ROW = 18,
+       SWATCH = 11,
        TICK = 90,       /* least distance of two labels of the ruler */
        CHARACTER = 6,   /* typical width of a character of a label */
        WIDE_COLUMN = 8, /* greatest width of a character in the font of headings */
@@ -171,7 +173,8 @@ static int draw_lane(struct krait_drawing *d, const struct krait_timeline_lane *
 
 static double foot_height(const struct krait_timeline *timeline)
 {
-    return (2 + (timeline->trace->func_count > 0) + timeline->note_count) * LEGEND_ROW + MARGIN;
+    bool has_marks = krait_timeline_mark_levels(timeline);
+    return (2 + (timeline->trace->func_count > 0) + has_marks + timeline->note_count) * LEGEND_ROW + MARGIN;
 }
 
 /* Whether a lane is the first of its group, so that a heading stands above it. */
@@ -256,17 +259,31 @@ static void head(struct krait_drawing *d, double height)
 }
 /* ---- the legend ---- */
 
-static void swatch(struct krait_drawing *d, double *x, const char *class, const char *text)
+static double swatch_width(const char *text)
 {
-    double w = 24 + COLUMN * (double)krait_width_of(text, strlen(text)) + 8;
-    if (*x + w > d->timeline->width - MARGIN)
-        return;
-    krait_buf_fmt(d->to, "<rect class=\"%s\" x=\"%.1f\" y=\"%.0f\" width=\"11\" height=\"11\" rx=\"2.5\"/>",
-                  class, *x, d->y - 10);
+    return 24 + COLUMN * (double)krait_width_of(text, strlen(text)) + 8;
+}
+
+static bool has_room(const struct krait_drawing *d, double x, const char *text)
+{
+    return x + swatch_width(text) <= d->timeline->width - MARGIN;
+}
+
+static void swatch_text(struct krait_drawing *d, double *x, const char *text)
+{
     krait_buf_fmt(d->to, "<text class=\"name\" x=\"%.1f\" y=\"%.0f\">", *x + 16, d->y);
     krait_text_xml(d->to, text, strlen(text));
     krait_buf_str(d->to, "</text>\n");
-    *x += w;
+    *x += swatch_width(text);
+}
+
+static void swatch(struct krait_drawing *d, double *x, const char *class, const char *text)
+{
+    if (!has_room(d, *x, text))
+        return;
+    krait_buf_fmt(d->to, "<rect class=\"%s\" x=\"%.1f\" y=\"%.0f\" width=\"11\" height=\"11\" rx=\"2.5\"/>",
+                  class, *x, d->y - 10);
+    swatch_text(d, x, text);
 }
 
 static void legend_of_hue(struct krait_drawing *d, double *x, uint32_t hue)
@@ -317,6 +334,22 @@ static void legend_of_arrows(struct krait_drawing *d, double *x)
         swatch(d, x, "mark", text.data);
 }
 
+/* In a row of their own, the most serious last. */
+static void legend_of_marks(struct krait_drawing *d)
+{
+    unsigned seen = krait_timeline_mark_levels(d->timeline);
+    double x = MARGIN;
+    for (unsigned level = 0; level < KRAIT_MARK_LEVELS; level++) {
+        const char *name = krait_mark_level_names[level];
+        if (!(seen >> level & 1) || !has_room(d, x, name))
+            continue;
+        krait_timeline_put_mark(d, level, x + SWATCH / 2.0, d->y - SWATCH + 1);
+        krait_buf_str(d->to, "</path>");
+        swatch_text(d, &x, name);
+    }
+    d->y += seen ? LEGEND_ROW : 0;
+}
+
 /* All names of the states that look so. */
 static void legend_of_look(struct krait_drawing *d, double *x, uint32_t look)
 {
@@ -357,6 +390,7 @@ static void foot(struct krait_drawing *d)
         legend_of_packages(d);
         d->y += LEGEND_ROW;
     }
+    legend_of_marks(d);
     legend_of_states(d);
     for (uint32_t i = 0; i < d->timeline->note_count; i++) {
         d->y += LEGEND_ROW;

@@ -41,9 +41,12 @@ enum krait_timeline_group {
     KRAIT_TIMELINE_LANES,  /* declared lanes; above all others */
 };
 
-/* A bin of instants: their number, and the name of the first. A bin of a counter: its values. */
+/* A bin of instants: their number, the name of the first, and what the most serious of them says (trace/mark_says.h). A bin of a
+ * counter: its values. */
 struct krait_timeline_bin {
     uint32_t count, name;
+    uint8_t mark_level;
+    const char *says; /* in the timeline's arena; "": nothing */
     int64_t least, most, last;
     bool known; /* the counter has a value in this bin */
 };
@@ -78,11 +81,12 @@ struct krait_timeline {
     const char *const *notes; /* lines below the picture about what it lacks */
     uint32_t note_count;
     /* Results of krait_timeline_fill: */
-    uint64_t calls;      /* calls that begin in the range, in the lanes kept by krait_timeline_fill */
-    uint32_t over_limit; /* threads left out by the limit; krait_timeline_keep adds to it */
-    uint32_t deepest;    /* depth of the deepest call, if it is too deep to be drawn; else 0 */
-    uint32_t threads;    /* threads with lanes */
-    char damage[1024];   /* the first damage found in the trace; "": none */
+    uint64_t calls;          /* calls that begin in the range, in the lanes kept by krait_timeline_fill */
+    uint32_t over_limit;     /* threads left out by the limit; krait_timeline_keep adds to it */
+    uint32_t deepest;        /* depth of the deepest call, if it is too deep to be drawn; else 0 */
+    uint32_t threads;        /* threads with lanes */
+    struct krait_arena said; /* what marks say */
+    char damage[1024];       /* the first damage found in the trace; "": none */
 };
 
 struct krait_timeline_options {

@@ -4,6 +4,7 @@
  */
 #include "base/array.h"
 #include "trace/importer.h"
+#include "trace/mark_says.h"
 #include "view/columns.h"
 #include "view/timeline_own.h"
 
@@ -115,8 +116,25 @@ static int add_states(struct krait_timeline_part *part, const struct krait_batch
     return rc;
 }
 
-static void add_instants(const struct krait_filling *f, struct krait_timeline_part *part,
-                         const struct krait_track *track, const struct krait_batch *batch)
+/* The most serious one is shown; of several, the first. */
+static int take_mark(const struct krait_filling *f, struct krait_timeline_bin *bin, const char *name,
+                     const char *text)
+{
+    enum { MOST = 400 }; /* bytes of a text */
+    enum krait_mark_level level = krait_mark_level(name, text);
+    if (bin->says && level <= bin->mark_level)
+        return 0;
+    KRAIT_AUTO_BUF says = { 0 };
+    krait_mark_says(&says, name, text);
+    bin->mark_level = (uint8_t)level;
+    bin->says = says.failed ? NULL
+                            : krait_arena_strndup(&f->timeline->said, says.len ? says.data : "",
+                                                  KRAIT_MIN(says.len, (size_t)MOST));
+    return bin->says ? 0 : -ENOMEM;
+}
+
+static int add_instants(const struct krait_filling *f, struct krait_timeline_part *part,
+                        const struct krait_track *track, const struct krait_batch *batch)
 {
     for (uint32_t i = 0; i < batch->n; i++) {
         struct krait_timeline_bin *bin = &part->bins[bin_of(f, batch->t_ns[i])];
@@ -124,7 +142,10 @@ static void add_instants(const struct krait_filling *f, struct krait_timeline_pa
             continue;
         if (!bin->count++)
             bin->name = batch->name[i];
+        if (take_mark(f, bin, krait_track_text(f->trace, batch->name[i]), batch->text ? batch->text[i] : ""))
+            return -ENOMEM;
     }
+    return 0;
 }
 
 static void add_values(const struct krait_filling *f, struct krait_timeline_part *part,
@@ -151,8 +172,7 @@ static int on_batch(void *ctx, const struct krait_track *track, const struct kra
     case KRAIT_TRACK_SLICES:
         return krait_columns_add(&f->columns[id], f->trace, track, batch, f->timeline->range.from_ns);
     case KRAIT_TRACK_INSTANTS:
-        add_instants(f, part, track, batch);
-        return 0;
+        return add_instants(f, part, track, batch);
     default:
         add_values(f, part, batch);
         return 0;

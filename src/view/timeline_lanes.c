@@ -41,6 +41,7 @@ void krait_timeline_done(struct krait_timeline *timeline)
 {
     for (uint32_t i = 0; i < timeline->lane_count; i++)
         lane_done(&timeline->lanes[i]);
+    krait_arena_done(&timeline->said);
     free(timeline->lanes);
     timeline->lanes = NULL;
     timeline->lane_count = timeline->lane_cap = 0;

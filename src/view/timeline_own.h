@@ -76,6 +76,12 @@ int krait_timeline_draw_states(struct krait_drawing *d, const struct krait_timel
 double krait_timeline_part_height(const struct krait_timeline *timeline,
                                   const struct krait_timeline_part *part);
 void krait_timeline_draw_part(struct krait_drawing *d, const struct krait_timeline_part *part);
+/* The marks of a part at d->y, with what they say. */
+void krait_timeline_draw_marks(struct krait_drawing *d, const struct krait_timeline_part *part);
+/* Opens the shape of a level (trace/mark_says.h), 10 pixels high, in the middle of which is x: a <path> without its end. */
+void krait_timeline_put_mark(struct krait_drawing *d, unsigned level, double x, double y);
+/* The levels of all marks that are drawn, as bits. */
+unsigned krait_timeline_mark_levels(const struct krait_timeline *timeline);
 /* Draws where events of the lane's thread were lost, over the whole lane. */
 void krait_timeline_draw_losses(struct krait_drawing *d, const struct krait_timeline_lane *lane,
                                 double height);

@@ -337,7 +337,7 @@ static void draw_boxes(const struct drawn *p)
     }
 }
 
-/* ---- marks, counters, losses ---- */
+/* ---- counters, losses ---- */
 
 static uint64_t bin_begin(const struct drawn *p, uint32_t bin)
 {
@@ -347,26 +347,6 @@ static uint64_t bin_begin(const struct drawn *p, uint32_t bin)
 static double bin_x(const struct drawn *p, uint32_t bin)
 {
     return krait_timeline_x(p->d, KRAIT_MIN(bin_begin(p, bin), p->d->timeline->range.to_ns));
-}
-
-static void draw_marks(const struct drawn *p)
-{
-    struct krait_drawing *d = p->d;
-    for (uint32_t i = 0; i < p->part->tile.bins; i++) {
-        const struct krait_timeline_bin *bin = &p->part->bins[i];
-        if (!bin->count)
-            continue;
-        double x = (bin_x(p, i) + bin_x(p, i + 1)) / 2;
-        krait_buf_fmt(d->to, "<path class=\"mark\" d=\"M%.1f %.0fl4 5-4 5-4-5z\"><title>", x, d->y);
-        if (bin->count > 1) {
-            say_counted(d->to, bin->count, "", "");
-            krait_buf_str(d->to, " from here; the first: ");
-        }
-        put_name(p, bin->name);
-        krait_buf_str(d->to, "\nat ");
-        krait_timeline_put_time(d, bin_begin(p, i));
-        krait_buf_str(d->to, "</title></path>\n");
-    }
 }
 
 static void put_value(struct krait_buf *to, int64_t value)
@@ -619,7 +599,7 @@ void krait_timeline_draw_part(struct krait_drawing *d, const struct krait_timeli
     krait_text_xml_raw(d->to, p.track->name);
     krait_buf_str(d->to, "\">\n");
     if (p.track->kind == KRAIT_TRACK_INSTANTS)
-        draw_marks(&p);
+        krait_timeline_draw_marks(d, part);
     else if (p.track->kind == KRAIT_TRACK_COUNTER)
         draw_counter(&p);
     else

@@ -16,9 +16,9 @@
  *   32 bytes  │ begin │ end │ name │ depth │ hue │ flags │ value │   if outside of the tile; name u32
  *             │ 8     │ 8   │ 4    │ 2     │ 1   │ 1     │ 8     │   func or text id, depth u16, value i64
  *             └───────┴─────┴──────┴───────┴─────┴───────┴───────┘
- *   mark      ┌─────┬───────┬──────┬──────┐                    a bin with instants: their number, text id of the first
- *   16 bytes  │ bin │ count │ name │ zero │                    u32 each
- *             └─────┴───────┴──────┴──────┘
+ *   mark      ┌─────┬───────┬──────┬───────┐                   a bin with instants: their number, text id of the first,
+ *   16 bytes  │ bin │ count │ name │ level │                   level of the most serious (trace/mark_says.h); u32 each
+ *             └─────┴───────┴──────┴───────┘
  *   counter   ┌──────────────────────┐                         no number in the head: it exists if kind is COUNTER
  *   12,288    │ 512 x min, max, last │                         f64 each, NaN if the value is unknown
  *             └──────────────────────┘
@@ -94,7 +94,7 @@ struct krait_wire_slice {
 } __attribute__((packed));
 
 struct krait_wire_mark {
-    uint32_t bin, count, name, zero;
+    uint32_t bin, count, name, level;
 } __attribute__((packed));
 
 struct krait_wire_counter {

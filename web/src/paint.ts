@@ -3,6 +3,7 @@
 
 import { Api, tileLength } from './api';
 import { Lane, Lanes, Part } from './lanes';
+import { MarkTexts, Placed, drawMark } from './marks';
 import { Trace, Track, isLosses, label } from './model';
 import { Palette, rgb, stateRole } from './palette';
 import { Store } from './store';
@@ -70,12 +71,14 @@ function dashes(context: CanvasRenderingContext2D, from: number, until: number, 
 export class Painter {
   missing = false; // a tile on the screen has not arrived yet
   unfinished = false; // the index was not whole
-  constructor(private trace: Trace, private store: Store, private api: Api, private lanes: Lanes) {}
+  private placed = new Map<number, Placed[]>(); // marks, by track
+  constructor(private trace: Trace, private store: Store, private api: Api, private lanes: Lanes, private texts: MarkTexts) {}
 
   /** Draws all lanes on the screen. If tiles are deeper than known, it requests another layout (lanes.stale). */
   paint(context: CanvasRenderingContext2D, frame: Frame, palette: Palette): void {
     const level = levelOf(frame.span, frame.width);
     this.missing = this.unfinished = false;
+    this.placed.clear();
     context.font = FONT;
     context.textBaseline = 'middle';
     context.imageSmoothingEnabled = false;
@@ -90,6 +93,7 @@ export class Painter {
         if (part.track.kind === 'calls') this.losses(context, part, top + part.top, own, level, palette);
       }
     }
+    this.texts.draw(context, this.missing ? [] : [...this.placed.values()], frame.width, palette);
   }
 
   private ground(context: CanvasRenderingContext2D, lane: Lane, top: number, frame: Frame, palette: Palette): void {
@@ -224,7 +228,7 @@ export class Painter {
     this.lanes.learn(part.track.id, tile.deepest);
     this.unfinished ||= tile.unfinished;
     if (tile.kind === 'counter') this.counter(context, part, top, x, width, tile, palette);
-    else if (tile.kind === 'instants') this.marks(context, top, x, width, tile, palette);
+    else if (tile.kind === 'instants') this.marks(context, part, top, x, width, tile, begin, palette);
     else this.boxes(context, part, top, frame, x, width, begin, tile, isFirst, palette);
   }
 
@@ -327,17 +331,14 @@ export class Painter {
 
   private counterRanges = new Map<number, { low: number; high: number }>();
 
-  private marks(context: CanvasRenderingContext2D, top: number, x: number, width: number, tile: Tile, palette: Palette): void {
-    context.fillStyle = palette.accent;
-    for (const mark of tile.marks) {
-      const at = x + (mark.bin + 0.5) * width / BINS;
-      context.beginPath();
-      context.moveTo(at, top);
-      context.lineTo(at + 4, top + 5);
-      context.lineTo(at, top + 10);
-      context.lineTo(at - 4, top + 5);
-      context.fill();
-    }
+  /** The more serious ones over the others; the texts beside them come when all tiles are drawn. */
+  private marks(context: CanvasRenderingContext2D, part: Part, top: number, x: number, width: number, tile: Tile, begin: bigint, palette: Palette): void {
+    const length = 2 ** tile.level, placed = tile.marks.map((mark) => {
+      const from = begin + BigInt(mark.bin * length);
+      return { track: part.track.id, x: x + (mark.bin + 0.5) * width / BINS, top, count: mark.count, level: mark.level, from, until: from + BigInt(length) };
+    });
+    for (const { level, x: at } of [...placed].sort((a, b) => a.level - b.level)) drawMark(context, level, at, top, palette);
+    this.placed.set(part.track.id, [...this.placed.get(part.track.id) ?? [], ...placed]);
   }
 }
 

@@ -12,6 +12,8 @@ export interface Palette {
   /** From blue over grey to orange, by how much a share has changed: -1 to 1. */
   change(by: number): string;
   state(role: string): string;
+  /** Of a mark of a level: marks.ts. */
+  mark(level: number): string;
 }
 
 /* Apart from each other for colour-blind readers too: at least 0.05 in OKLab (web/test/palette.test.ts). */
@@ -22,6 +24,9 @@ const STATES: Record<string, [string, string]> = { // light, dark
   throttled: ['#c77a15', '#c88118'], wait: ['#b9b1ac', '#6f6d6b'], idle: ['#efece6', '#24262b'], unknown: ['#efece6', '#24262b'],
   lost: ['#b3362b', '#e0786c'], off: ['#97928c', '#5b5e66'],
 };
+
+/* As in src/view/timeline.css. Shapes tell them apart, too. */
+const MARKS: [string, string][] = [['#97928c', '#807f76'], ['#277d80', '#368f9b'], ['#2d69d7', '#7aa7ff'], ['#c77a15', '#c88118'], ['#b3362b', '#e0786c'], ['#7b3fb5', '#c792ea'], ['#1c1f24', '#eceae6']];
 
 /** All have the same lightness, so that none stands out and one text colour is readable on all. */
 function oklch(light: number, chroma: number, hue: number): string {
@@ -58,6 +63,7 @@ function make(dark: boolean): Palette {
     change: (by) => changed(by, dark),
     call: (hue, name) => list[Math.min(hue, HUES) * SHADES + name % SHADES],
     state: (role) => (STATES[role] ?? STATES.wait)[dark ? 1 : 0],
+    mark: (level) => (MARKS[level] ?? MARKS[2])[dark ? 1 : 0],
   };
 }
 

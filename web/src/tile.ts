@@ -15,7 +15,7 @@ export const LIVE = 1, CUT = 2, RESUMED = 4, UNWOUND = 8, YIELDS = 16;
 
 /** Three bytes for each bin: hue of the longest entry, busy share, logarithm of the number of begins. */
 export interface Row { depth: number; bins: Uint8Array }
-export interface Mark { bin: number; count: number; name: number }
+export interface Mark { bin: number; count: number; name: number; level: number } // name: of the first; level: the most serious one (marks.ts)
 
 export class Tile {
   rows: Row[] = [];
@@ -68,7 +68,7 @@ export function decodeTile(bytes: ArrayBuffer): Tile {
   }
   for (let i = 0; i < slices; i++, at += SLICE) tile.slices.push(readSlice(view, at));
   for (let i = 0; i < marks; i++, at += MARK) {
-    tile.marks.push({ bin: view.getUint32(at, true), count: view.getUint32(at + 4, true), name: view.getUint32(at + 8, true) });
+    tile.marks.push({ bin: view.getUint32(at, true), count: view.getUint32(at + 4, true), name: view.getUint32(at + 8, true), level: view.getUint32(at + 12, true) });
   }
   if (kind === 'counter') {
     tile.counters = new Float64Array(3 * BINS);

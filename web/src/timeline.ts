@@ -2,9 +2,10 @@
 // The timeline: the lanes, the axis above them, their names on the left, and mouse and keyboard input.
 
 import { Alignment } from './align';
-import { Api, ask, readCall } from './api';
+import { Api, ask, readCall, tileLength } from './api';
 import { button, el } from './dom';
 import { Lane, Lanes, MOST_ROWS, Part } from './lanes';
+import { MarkTexts } from './marks';
 import { Call, Trace, Track, isBlaming, isLosses, label, place, returned, stateWords } from './model';
 import { Notes } from './notes';
 import { Said } from './said';
@@ -17,7 +18,6 @@ import { Range, Store } from './store';
 import { BINS, CUT, LIVE, RESUMED, Slice, UNWOUND, YIELDS } from './tile';
 import { cpuOf, doneBy, spanAt, spanNext } from './spans';
 import { tiesOf } from './tasks';
-import { tileLength } from './api';
 import { count, counted, duration, moment, share, tickLabel, tickLabels, timeTicks } from './time';
 
 const WINDOW = 1000000n; // ns: length of the first window of a search for wakeups
@@ -53,7 +53,7 @@ export class Timeline {
     this.said = new Said(trace, api);
     this.lanes = new Lanes(trace, store, alignment);
     this.column = new NameColumn(this.lanes, store, () => this.draw());
-    this.painter = new Painter(trace, store, api, this.lanes);
+    this.painter = new Painter(trace, store, api, this.lanes, new MarkTexts(this.said, () => this.draw()));
     this.overlay = new Overlay(trace, store, this.lanes, () => this.draw());
     this.dark = isDark();
     const sticky = el('div', { class: 'sticky' }, this.names, this.canvas);

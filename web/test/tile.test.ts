@@ -47,7 +47,7 @@ test('a tile has what the server put into it', () => {
 });
 
 test('marks and counters come too', () => {
-  equal(decodeTile(bytesOf({ kind: 3, marks: [[7, 3, 11]] })).marks, [{ bin: 7, count: 3, name: 11 }]);
+  equal(decodeTile(bytesOf({ kind: 3, marks: [[7, 3, 11]] })).marks, [{ bin: 7, count: 3, name: 11, level: 0 }]);
   equal(decodeTile(bytesOf({ kind: 4 })).counters?.length, 3 * BINS);
 });
 

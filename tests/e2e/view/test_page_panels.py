@@ -211,7 +211,7 @@ def test_marks_of_programs_that_were_not_recorded_are_counted(open_page, both):
     folder = both(CALLS, [switch(0, 0, 5), said(10, 5, "own"), switch(20, 5, 99), said(30, 99, "of others"), said(31, 99, "more"), switch(40, 99, 5)])
     page = open_page(folder, "#r=0,1000000;p=marks")
     page.page.get_by_text('text = "own"').first.wait_for()
-    assert len(page.rows()) == 1 and page.text(".panel-body .note") == "1 event in the range; 2 of programs that were not recorded: choose their lanes to see them"
+    assert len(page.rows()) == 1 and page.text(".panel-body .note span") == "1 event in the range; 2 of programs that were not recorded: choose their lanes to see them"
 
 
 def test_the_end_of_the_event_table_has_what_comes_before_the_last_event(open_page, synth):

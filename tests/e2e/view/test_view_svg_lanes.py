@@ -67,7 +67,7 @@ def test_where_events_were_lost_is_drawn(view, synth):  # noqa: F811
 def test_other_traces_are_marks_by_stream(view, tmp_path):  # noqa: F811
     kernel_made.write(tmp_path / "app", [event(us, "app:tick", n=us) for us in (100, 200, 5000)], domain="app")
     root, said = view(tmp_path / "app")
-    marks = [path.find(f"{SVG}title").text for path in root.iter(f"{SVG}path") if path.get("class") == "mark"]
+    marks = [title.text for path in root.iter(f"{SVG}path") if path.get("class") == "mark mark" and (title := path.find(f"{SVG}title")) is not None]
     assert "0 threads" in said and len(marks) == 3 and all("app:tick" in mark for mark in marks) and "Events" in texts(root)
 
 
@@ -215,7 +215,7 @@ def test_work_and_flows_are_arrows_between_the_lanes(view, synth):  # noqa: F811
     told = [["app.<lambda>", "from MainThread 5 at 10.0 µs", "to worker 6 at 100 µs"], ["from worker 6 at 310 µs", "to MainThread 5 at 500 µs"], ["from main Task-1 at 750 µs", "to worker 6 at 900 µs"]]
     assert [lines for lines, *_ in found] == told
     assert [(x - left) / per_us for _, path, _ in found for x in (path[0], path[-2])] == pytest.approx([10, 100, 310, 500, 750, 900], abs=1)
-    marks = {float(p.get("d").split()[1].split("l")[0]) for p in root.iter(f"{SVG}path") if p.get("class") == "mark"}
+    marks = {float(p.get("d").split()[1].split("l")[0]) for p in root.iter(f"{SVG}path") if p.get("class") == "mark mark" and p.find(f"{SVG}title") is not None}
     assert len(marks) == 2
     submits, reads, passes = (path for _, path, _ in found)
     assert submits[-1] == min(marks, key=lambda y: abs(y - submits[-1])) and submits[1] == reads[-1] == min(marks) + 14 and submits[-1] == reads[1]

@@ -5,13 +5,15 @@ import { ask } from '../api';
 import { el } from '../dom';
 import { Panel, trackParams } from '../panel';
 import { lookFor } from './events';
+import { levelLegend } from '../marks';
 import { Mark } from '../said';
 import { Table } from '../table';
 import { trackName } from '../threads';
+import { isDark } from '../timeline';
 import { count, counted, moment } from '../time';
 
 const MOST = 2000;
-let table: Table<Mark>, note: HTMLElement;
+let table: Table<Mark>, note: HTMLElement, levels: HTMLElement;
 
 export const marks: Panel = {
   id: 'marks', title: 'Marks', key: '7', ofRange: true,
@@ -30,13 +32,17 @@ export const marks: Panel = {
       context.timeline.said.find(mark).then((told) => told && lookFor(context, told.event, told.at)).catch(() => undefined);
       context.store.setRange(mark.at - context.timeline.lanes.tableShift() - BigInt(Math.round(span / 2)), span);
     }, 'Events of the range');
-    note = el('div', { class: 'note' });
-    return el('div', { class: 'fill' }, note, table.element);
+    note = el('span');
+    levels = levelLegend(isDark());
+    return el('div', { class: 'fill' }, el('div', { class: 'note' }, note, levels), table.element);
   },
   async update(context, signal) {
     const answer = await ask<{ marks: Mark[]; more: number; others: number }>('marks', { ...trackParams(context), limit: MOST }, signal);
     const shown = answer.more ? `the first ${count(answer.marks.length)}; ${count(answer.more)} more in the range` : `${counted(answer.marks.length, 'event')} in the range`;
     note.textContent = answer.others ? `${shown}; ${count(answer.others)} of programs that were not recorded: choose their lanes to see them` : shown;
+    const look = levelLegend(isDark());
+    levels.replaceWith(look);
+    levels = look;
     const same = new Map<string, number>();
     table.set(answer.marks.map((mark) => {
       const key = `${mark.track}/${mark.name}/${mark.at}`, nth = same.get(key) ?? 0;

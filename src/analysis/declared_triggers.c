@@ -51,7 +51,7 @@ static int read_parts(struct krait_declared_reader *r, const struct krait_toml *
         if (rc)
             return rc;
         if (at)
-            pieces[at++] = (struct krait_template_piece){ " ", false };
+            pieces[at++] = (struct krait_template_piece){ KRAIT_TEMPLATE_BETWEEN, false };
         const char *own = krait_arena_strdup(arena, item->text);
         if (!own)
             return krait_declared_no_memory(r);

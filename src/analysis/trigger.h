@@ -32,6 +32,7 @@ enum krait_trigger_role {
 };
 
 /* Texts and parts of the event, one after the other. */
+#define KRAIT_TEMPLATE_BETWEEN " " /* several parts that are one key, or name one row */
 struct krait_template {
     const struct krait_template_piece {
         const char *text;

@@ -44,6 +44,10 @@ void krait_intervals_of_done(struct intervals_of *of);
 /* What --by says of the rows, once all rules are there. Returns 0 or a negative errno. */
 int krait_intervals_by(struct intervals *intervals, struct krait_err *err);
 
+/* Heads the column "key" with the fields of --by, if it has them. */
+void krait_intervals_head_key(struct intervals *intervals, struct krait_sheet_column *columns,
+                              uint32_t count);
+
 /* A row's rule; and the key's text, NULL where it has none. */
 const char *krait_intervals_name(const struct intervals *intervals, const struct krait_interval_row *row);
 const char *krait_intervals_key(const struct intervals_of *of, uint32_t key);
@@ -118,7 +122,7 @@ struct intervals_row {
 };
 
 /* A sheet for such rows; and its rows, or those of another, in the format that is asked for: in JSON as `key`. */
-struct krait_sheet krait_intervals_sheet(const struct intervals *intervals);
+struct krait_sheet krait_intervals_sheet(struct intervals *intervals);
 int krait_intervals_print(struct intervals *intervals, struct krait_sheet *sheet, const char *sort,
                           const char *key);
 

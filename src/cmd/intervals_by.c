@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#define SEPARATOR ", " /* between the texts of several fields */
-
 static bool is_key(const struct intervals *intervals)
 {
     return strcmp(intervals->options->by, "key") == 0;
@@ -54,7 +52,7 @@ static int read_fields(struct intervals *intervals, struct krait_template *templ
     for (bool more = pieces; more; at++) {
         size_t len = strcspn(at, ",");
         if (n)
-            pieces[n++] = (struct krait_template_piece){ SEPARATOR, false };
+            pieces[n++] = (struct krait_template_piece){ KRAIT_TEMPLATE_BETWEEN, false };
         pieces[n] = (struct krait_template_piece){ krait_arena_strndup(arena, at, len), true };
         if (!pieces[n++].text)
             return -ENOMEM;
@@ -126,4 +124,24 @@ int krait_intervals_by(struct intervals *intervals, struct krait_err *err)
     if (!intervals->options->by)
         return 0;
     return is_key(intervals) ? by_key(intervals, err) : by_fields(intervals, err);
+}
+
+/* Whether all that is shown has the fields of --by; files have keys of their own. */
+static bool has_fields(const struct intervals *intervals)
+{
+    bool all = intervals->options->by && !is_key(intervals);
+    for (uint32_t i = 0; i < intervals->rules.count; i++) {
+        const struct krait_interval_rule *rule = &intervals->rules.items[i];
+        bool is_row = !rule->is_hidden && rule->kind != KRAIT_RULE_SIGNAL;
+        all &= !is_row || (rule->given[0] && rule->kind != KRAIT_RULE_STATES);
+    }
+    return all;
+}
+
+void krait_intervals_head_key(struct intervals *intervals, struct krait_sheet_column *columns, uint32_t count)
+{
+    for (uint32_t i = 0; has_fields(intervals) && i < count; i++) {
+        if (strcmp(columns[i].key, "key") == 0)
+            columns[i].column.title = intervals->options->by;
+    }
 }

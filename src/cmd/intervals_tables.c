@@ -260,10 +260,17 @@ static bool have_keys(const struct intervals *intervals)
     return have;
 }
 
-struct krait_sheet krait_intervals_sheet(const struct intervals *intervals)
+struct krait_sheet krait_intervals_sheet(struct intervals *intervals)
 {
-    return (struct krait_sheet){ .columns = row_columns,
-                                 .column_count = KRAIT_ARRAY_LEN(row_columns) - !have_keys(intervals) };
+    struct krait_sheet_column *own = krait_arena_alloc(&intervals->rules.arena, sizeof(row_columns));
+    struct krait_sheet sheet = { .columns = own ? own : row_columns,
+                                 .column_count = KRAIT_ARRAY_LEN(row_columns) - !have_keys(intervals),
+                                 .failed = !own };
+    if (own) {
+        memcpy(own, row_columns, sizeof(row_columns));
+        krait_intervals_head_key(intervals, own, KRAIT_ARRAY_LEN(row_columns));
+    }
+    return sheet;
 }
 
 int krait_intervals_table(struct intervals *intervals)
@@ -346,6 +353,7 @@ static int add_field_columns(struct intervals *intervals, struct list_fields *fi
     if (!fields->names || !fields->columns)
         return -ENOMEM;
     memcpy(fields->columns, list_columns, sizeof(list_columns));
+    krait_intervals_head_key(intervals, fields->columns, KRAIT_ARRAY_LEN(list_columns));
     for (uint32_t i = 0; i < intervals->rules.count && !rc; i++) {
         bool is_shown = !intervals->rules.items[i].is_hidden;
         for (const char *const *at = intervals->rules.items[i].fields; at && *at && is_shown && !rc; at++)

@@ -66,7 +66,7 @@ static const struct krait_sheet_column columns[] = {
       0,
       krait_sheet_name_at,
       offsetof(struct row, name) },
-    /* The last: without --key there is none. */
+    /* The last: without --key there is none; it has that name. */
     { { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 4, 0 },
       "key",
       KRAIT_SHEET_NAME,
@@ -179,10 +179,13 @@ static int sort(const struct spans *spans, struct krait_sheet *sheet, struct kra
 int krait_report_spans(struct report *report, struct krait_trace *trace, struct krait_err *err)
 {
     KRAIT_CLEANUP(spans_done) struct spans spans = { .report = report, .tasks = { .trace = trace } };
+    const char *key = report->options->key;
+    struct krait_sheet_column own[KRAIT_ARRAY_LEN(columns)];
+    memcpy(own, columns, sizeof(own));
+    if (key)
+        own[KRAIT_ARRAY_LEN(own) - 1].column.title = key;
     KRAIT_CLEANUP(krait_sheet_done)
-    struct krait_sheet sheet = { .columns = columns,
-                                 .of = &spans,
-                                 .column_count = KRAIT_ARRAY_LEN(columns) - !report->options->key };
+    struct krait_sheet sheet = { .columns = own, .of = &spans, .column_count = KRAIT_ARRAY_LEN(own) - !key };
     int rc = krait_tracks_find_kinds(trace, 1 << KRAIT_TRACK_SLICES, err);
     if (rc)
         return rc;

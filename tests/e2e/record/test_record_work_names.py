@@ -225,7 +225,17 @@ def test_recordings_that_do_not_tell_the_function_are_read(synth, run, krait):
     (both,) = json.loads(run(*rules).stdout)["rows"]
     assert (both["intervals"], both["no_stop"], both["total_ns"]) == (2, 0, 195_000)
     rows = json.loads(run(*rules, "--by", "function,pool").stdout)["rows"]
-    assert [(row["key"], row["intervals"]) for row in rows] == [(None, 1), ("app.main, processes", 1)]
+    assert [(row["key"], row["intervals"]) for row in rows] == [(None, 1), ("app.main processes", 1)]
+    folder.parent.joinpath("own.toml").write_text('[interval.a]\nstart = { event = "work:submit", key = "id" }\nstop = { event = "work:start", key = "id" }\nby = ["function", "pool"]\n')
+    assert {row["key"] for row in json.loads(run("intervals", folder, "-f", folder.parent / "own.toml", "--json").stdout)["rows"]} == {None, "app.main processes"}
+    table = rules[:-1]
+    heads = [run(*table, *more).stdout.split("\n")[0].split()[-1] for more in ([], ["--by", "function,pool"], ["--by", "function", "--sort", "function"], ["--by", "key"])]
+    assert heads == ["name", "function,pool", "function", "key"]
+    listed = run(*table, "--by", "function", "--list").stdout.split("\n")[0].split()
+    assert "function" in listed and "key" not in listed and "key" in run(*table, "--list").stdout.split("\n")[0].split()
+    mixed = run(*table, "--by", "function", "-f", folder.parent / "own.toml").stdout.split("\n")[0].split()
+    assert mixed[-1] == "key"  # the file's rows have others
+    assert json.loads(run(*rules, "--by", "function").stdout)["rows"][0].keys() >= {"key"}
     assert "function" not in subprocess.run([krait, "cat", folder, "--filter", "id == 7"], capture_output=True, text=True, check=True).stdout
     assert "2 pieces for executors: 2 started, 1 done, 1 results read" in " ".join(run("info", folder).stdout.split())
 

@@ -429,7 +429,7 @@ static int sample_pid(struct krait_record_sample *sample)
     int rc = krait_record_sample_prepare(sample, name, &err);
     rc = rc ? rc : krait_record_sample_run(sample, NULL, &err);
     if (!rc && !sample->values->quiet)
-        krait_record_print_next(NULL, sample->dir);
+        krait_record_print_next(sample->dir);
     return rc ? W_EXITCODE(krait_cmd_fail(&krait_cmd_record, &err), 0) : 0;
 }
 
@@ -456,7 +456,7 @@ static int sample_command(struct krait_record_sample *sample, char **argv)
     if (rc)
         krait_cmd_fail(&krait_cmd_record, &err);
     else if (!sample->values->quiet)
-        krait_record_print_next(NULL, sample->dir);
+        krait_record_print_next(sample->dir);
     if (!command.over && !sample->values->quiet)
         tell_waiting(command.pid, !rc && !sample->is_cut_short && access(sample->dir, F_OK) == 0);
     if (!command.over)

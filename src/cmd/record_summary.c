@@ -4,6 +4,7 @@
 #include "base/fmt.h"
 #include "base/shell.h"
 #include "cmd/args_unmet.h"
+#include "cmd/contents.h"
 #include "cmd/log_unmet.h"
 #include "cmd/omitted.h"
 #include "cmd/record_kernel.h"
@@ -156,17 +157,62 @@ static void print_omitted(const char *dir)
     krait_trace_close(trace);
 }
 
-void krait_record_print_next(const struct krait_kernel_summary *kernel, const char *dir)
+static void print_command(const char *verb, const char *name, const char *options, bool *is_first)
+{
+    fprintf(stderr, "%s krait %s %s%s\n", *is_first ? "  Next: " : "        ", verb, name, options);
+    *is_first = false;
+}
+
+/* What shows a recording without calls. */
+static void print_others(const char *name, unsigned contents, bool *is_first)
+{
+    if (contents & KRAIT_CONTENTS_MARKS)
+        print_command("report", name, " --by mark", is_first);
+    if (contents & KRAIT_CONTENTS_SPANS)
+        print_command("intervals", name, " --span '*'", is_first);
+    print_command("cat", name, "", is_first);
+    print_command("view", name, "", is_first);
+}
+
+/* `contents`: NULL: there are calls, or samples. */
+static void print_next(const struct krait_kernel_summary *kernel, const char *dir, const unsigned *contents)
 {
     KRAIT_AUTO_BUF name = { 0 };
+    bool is_first = true;
     krait_shell_file(&name, dir);
     if (name.failed)
         return;
-    fprintf(stderr, "  Next:  krait report %s\n         krait flame %s -o flame.svg\n", name.data, name.data);
+    if (contents)
+        print_others(name.data, *contents, &is_first);
+    else {
+        print_command("report", name.data, "", &is_first);
+        print_command("flame", name.data, " -o flame.svg", &is_first);
+    }
     if (kernel && kernel->events)
-        fprintf(stderr, "         krait states %s\n", name.data);
+        print_command("states", name.data, "", &is_first);
     if (kernel && kernel->events && kernel->scope == KRAIT_KERNEL_WHOLE)
-        fprintf(stderr, "         krait path %s\n", name.data); /* needs who woke whom */
+        print_command("path", name.data, "", &is_first); /* needs who woke whom */
+}
+
+void krait_record_print_next(const char *dir)
+{
+    print_next(NULL, dir, NULL);
+}
+
+/* Whether there are none; else `contents` has what there is. Only a recording that may be without them is read. */
+static bool lacks_calls(const struct krait_collector_summary *s, const struct krait_recording_values *values,
+                        const char *dir, unsigned *contents)
+{
+    enum { FEW = 100000 }; /* events, which are read in no time */
+    struct krait_trace *trace = NULL;
+    struct krait_err ignored;
+    bool may_lack = values->include.count || values->exclude.count || s->events < FEW;
+    if (!may_lack || krait_trace_open(&trace, &dir, 1, KRAIT_CALLS_ALONE, &ignored))
+        return false;
+    bool lacks = !krait_contents_has_calls(trace);
+    *contents = lacks ? krait_contents_of(trace, KRAIT_RANGE_ALL) : 0;
+    krait_trace_close(trace);
+    return lacks;
 }
 
 void krait_record_summary_print(const struct krait_collector *collector, const struct krait_missed *missed,
@@ -216,6 +262,8 @@ void krait_record_summary_print(const struct krait_collector *collector, const s
             "No Python was seen. krait records CPython " KRAIT_PYTHON_SPAN ", but no statically linked or "
             "set-uid program, none in a root without krait's folder (chroot, containers), and none that another "
             "krait records. If COMMAND left Python in the background, add --wait. See: krait doctor");
-    else if (s->processes && dir && !krait_record_got_nothing(collector, missed, s, values))
-        krait_record_print_next(kernel, dir);
+    else if (s->processes && dir && !krait_record_got_nothing(collector, missed, s, values)) {
+        unsigned contents;
+        print_next(kernel, dir, lacks_calls(s, values, dir, &contents) ? &contents : NULL);
+    }
 }

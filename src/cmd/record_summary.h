@@ -16,8 +16,8 @@ void krait_record_summary_print(const struct krait_collector *collector, const s
                                 const struct krait_recording_values *values,
                                 const struct krait_kernel_summary *kernel, const char *dir);
 
-/* The commands to go on with, which can be pasted. */
-void krait_record_print_next(const struct krait_kernel_summary *kernel, const char *dir);
+/* The commands to go on with, which can be pasted, of a recording of samples. */
+void krait_record_print_next(const char *dir);
 
 /* Whether the recording holds nothing of what was asked for, for a reason that the caller can mend. */
 bool krait_record_got_nothing(const struct krait_collector *collector, const struct krait_missed *missed,

@@ -4,6 +4,7 @@
  */
 #include "base/fmt.h"
 #include "base/json.h"
+#include "cmd/contents.h"
 #include "cmd/cost_line.h"
 #include "cmd/ending.h"
 #include "cmd/omitted.h"
@@ -40,19 +41,8 @@ int krait_report_walk_tracks(struct report *report, struct krait_range range, kr
 /* Where to look if a recording has marks, spans or counters alone. */
 static void note_other_verbs(struct report *report)
 {
-    struct krait_err err = { 0 };
     struct krait_trace *trace = report->trace;
-    if (!trace || report->filter || report->exception || krait_tracks_find(trace, &err))
-        return;
-    KRAIT_AUTO_FREE uint32_t *tracks = calloc(trace->track_count + 1ul, sizeof(*tracks));
-    uint32_t n = 0;
-    for (uint32_t i = 0; tracks && i < trace->track_count; i++) {
-        uint8_t importer = trace->tracks[i].importer;
-        if (importer == KRAIT_IMPORTER_krait_marks || importer == KRAIT_IMPORTER_krait_spans ||
-            importer == KRAIT_IMPORTER_krait_counters)
-            tracks[n++] = i;
-    }
-    if (tracks && krait_tracks_any(trace, tracks, n, report->range) == 1)
+    if (trace && !report->filter && !report->exception && krait_contents_of(trace, report->range))
         krait_buf_str(
             &report->notes,
             "other events were: krait report --by mark, krait report --by span and krait view show them\n");

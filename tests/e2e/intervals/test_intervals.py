@@ -629,7 +629,7 @@ def test_rows_are_made_of_fields_that_are_no_key(synth, krait, run):
     rules = [folder, "--start", "begin", "--stop", "end", "--key", "n"]
     found = {by: [(row["key"], row["total_ns"]) for row in verb_json(krait, "intervals", *rules, "--by", by)["rows"]] for by in ("who", "size,who", "$thread", "n")}
     assert found["who"] == [("a", 50_000), ("b", 20_000), (None, 40_000)]
-    assert found["size,who"] == [("2, a", 50_000), ("2, b", 20_000), (None, 40_000)]
+    assert found["size,who"] == [("2 a", 50_000), ("2 b", 20_000), (None, 40_000)]
     assert found["$thread"] == [("7", 110_000)] and found["n"] == [("1", 50_000), ("2", 20_000), ("3", 40_000)]
     listed = verb_json(krait, "intervals", *rules, "--by", "who", "--list", "--sort", "duration_ns")["list"]
     assert [(row["key"], row["duration_ns"]) for row in listed] == [("a", 50_000), (None, 40_000), ("b", 20_000)]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from package import PACKAGE
 from recording import PACKET_HEAD, Recording
 from terminal import on_terminal, open_terminal
 
@@ -201,6 +202,24 @@ def test_the_commands_to_type_can_be_pasted(krait, any_python, tmp_path, name):
         assert words[:2] == ["krait", verb] and os.path.normpath(words[2]) == os.path.normpath(name)
         run = subprocess.run(["bash", "-c", line.replace("krait", krait, 1)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
         assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    "options, text, verbs",
+    [
+        ([], "pass", ["report", "flame"]),
+        (["--exclude", "*", "--no-c-calls"], "pass", ["cat", "view"]),
+        (["--exclude", "*", "--no-c-calls", "--log", "*"], "import logging; logging.warning('x')", ["report --by mark", "cat", "view"]),
+        (["--exclude", "*", "--no-c-calls"], "import krait\nwith krait.span('a'): krait.mark('b')", ["report --by mark", "intervals --span '*'", "cat", "view"]),
+    ],
+)
+def test_the_next_commands_show_what_there_is(krait, any_python, record, options, text, verbs):
+    run = record.text(any_python, text, options=options, env=PACKAGE)
+    lines = [line.strip() for line in run.stderr.partition("Next:")[2].splitlines()]
+    assert [" ".join(w for w in line.split()[1:] if "/" not in w).removesuffix(" -o flame.svg") for line in lines] == verbs
+    for line in (line for line in lines if " cat " in line or " report " in line or " intervals " in line):
+        done = subprocess.run(["bash", "-c", line.replace("krait", krait, 1)], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, bool(done.stdout)) == (0, True), done.stderr
 
 
 def test_a_name_that_is_not_utf8_can_be_pasted(krait, any_python, tmp_path):

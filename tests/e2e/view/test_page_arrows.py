@@ -115,6 +115,32 @@ def test_the_details_of_a_call_lead_to_the_other_ends_of_its_work(krait, chromiu
         assert page.page.evaluate("() => krait.context.store.detail.track") == calls[5]
 
 
+SILENT = """process 5 python3
+code 1 python app main app.py 1
+thread 5 MainThread
+0us call 1
+10us flow 7
+1000us return
+thread 6 worker
+300us flow 7
+"""
+
+
+def test_an_end_that_has_no_lane_tells_what_it_is_and_why(krait, chromium, synth):
+    """Nothing of the other thread was recorded but the flow: the page shows when it was."""
+    with opened(krait, chromium, synth(SILENT), "#r=0,100000;p=details") as page:
+        (calls,) = [t["id"] for t in page.page.evaluate("() => krait.context.trace.tracks") if (t["kind"], t["number"]) == ("calls", 5)]
+        page.page.evaluate(SELECT, [calls, 0, 1_000_000])
+        page.press("Shift")
+        page.page.locator(".flows").get_by_role("button", name="worker 6").click()
+        told = page.page.locator(".flows [role=status]", has_text="worker 6")
+        told.wait_for()
+        said, why = told.inner_text().split(": ")
+        assert said == "worker 6, process python3 5, at 0.000300000 s" and why in ("it has no lane, as none of its calls and states are in the recording", "what it did then was not recorded")
+        begin, span = page.page.evaluate("() => [Number(krait.context.store.view.range.from), krait.context.store.view.range.span]")
+        assert begin <= 300_000 <= begin + span and page.page.evaluate("() => Number(krait.context.store.cursor)") == 300_000
+
+
 def test_details_tell_flows_apart_from_thousands_of_wakeups(krait, chromium, both):
     calls = "process 5 python3\ncode 1 python app main app.py 1\n" + "".join(f"thread {tid} T{tid}\n0us call 1\n{us}us flow 7\n99ms return\n" for tid, us in ((5, 10), (7, 250)))
     events = [switch(0, 0, 5)]

@@ -3,6 +3,7 @@
 
 import { ApiError, ask, readCall } from '../api';
 import { button, el, shortTable } from '../dom';
+import { endCell } from '../ends';
 import { Segment, Wakeup, askWakeups } from '../overlay';
 import { Call, clip, isBlaming, isLosses, label, place, returned, stateWords, stepWords } from '../model';
 import { palette, wallRole } from '../palette';
@@ -10,7 +11,6 @@ import { Context, Panel } from '../panel';
 import { sourceOf } from './source';
 import { spanAt } from '../spans';
 import { tiesOf } from '../tasks';
-import { trackName } from '../threads';
 import { count, counted, duration, momentText, share } from '../time';
 import { isDark } from '../timeline';
 
@@ -177,10 +177,10 @@ function timeFact(context: Context, title: string, track: number, at: bigint): H
 
 /** The flows that pass a call, and the work that it submits, does or reads, with their other ends; null if there are none. */
 async function flowsSection(context: Context, call: Call): Promise<HTMLElement | null> {
-  const { trace, timeline } = context, isFlow = (id: number): boolean => trace.tracks[id].kind !== 'flows'; // of which wakeups are
+  const { trace } = context, isFlow = (id: number): boolean => trace.tracks[id].kind !== 'flows'; // of which wakeups are
   if (!trace.tracks.some(({ kind, name }) => kind === 'flows' && name === 'flows')) return null;
   const { list, more } = await askWakeups(call.track, 0n, trace.duration + 1n, { begin: call.begin, end: call.end }), flows = list.filter(({ by }) => isFlow(by)).sort((a, b) => Number(a.at - b.at));
-  const end = (track: number, at: bigint): HTMLElement => el('td', { class: 'left' }, button(trackName(trace, track), 'Go to what it did then', () => { timeline.goTo(trace.tracks[track], trace.tracks[track].number, at).catch(() => undefined); }, 'link'), ` at ${momentText(at)}`);
+  const end = (track: number, at: bigint): HTMLElement => endCell(context, track, at);
   const isWork = flows.some(({ calls }) => calls !== null);
   const table = el('table', { class: 'plain flows' }, el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', { class: 'left' }, 'from'), el('th', { class: 'left' }, 'to'), ...isWork ? [el('th', { class: 'left' }, 'work')] : [])));
   const row = ({ by, at, to, runs, calls }: Wakeup): HTMLElement => el('tr', {}, el('td', {}, duration(Number(runs - at))), end(by, at), end(to, runs), ...isWork ? [el('td', { class: 'left' }, calls ?? '-')] : []);

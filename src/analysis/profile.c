@@ -22,6 +22,7 @@ struct stat {
 struct frame {
     uint64_t begin_ns;
     uint32_t group;
+    bool is_part; /* its begin was not recorded */
 };
 
 struct build {
@@ -34,6 +35,7 @@ struct build {
     bool *python;     /* by group: there is a Python function in it */
     bool *holds;      /* by group: a function of it ran that holds dropped ones; NULL: nothing was dropped */
     uint64_t *live;   /* by group: runs of calls that were open already */
+    uint64_t *cut;    /* by group: runs of which nobody knows how long they took */
     krait_call_batch_fn *take; /* of a walk */
     struct stat *stats;
     struct krait_wall_sums *sums; /* the profile's */
@@ -145,6 +147,15 @@ static void count_live(struct build *b, const struct krait_call_batch *ops)
     }
 }
 
+/* Times of a run that was recorded from its begin to its end. */
+static int add_duration(struct stat *stat, uint64_t ns)
+{
+    stat->sum_ns += ns;
+    stat->min_ns = KRAIT_MIN(stat->min_ns, ns);
+    stat->max_ns = KRAIT_MAX(stat->max_ns, ns);
+    return krait_hist_add(&stat->hist, ns);
+}
+
 /* The hot path: state that changes with each event is in registers. */
 static int on_ops(void *ctx, const struct krait_call_batch *ops)
 {
@@ -162,11 +173,11 @@ static int on_ops(void *ctx, const struct krait_call_batch *ops)
             struct stat *stat = &stats[top[-1].group];
             uint64_t ns = t_ns - top[-1].begin_ns;
             stat->self_ns += t_ns - last_ns;
-            stat->sum_ns += ns;
-            stat->min_ns = KRAIT_MIN(stat->min_ns, ns);
-            stat->max_ns = KRAIT_MAX(stat->max_ns, ns);
             stat->total_ns += --stat->hist.owners ? 0 : ns;
-            rc = krait_hist_add(&stat->hist, ns);
+            if (KRAIT_UNLIKELY(top[-1].is_part || krait_op_is_cut(ops, i)))
+                b->cut[top[-1].group]++;
+            else
+                rc = add_duration(stat, ns);
             if (KRAIT_UNLIKELY(ops->kind[i] == KRAIT_OP_UNWIND))
                 rc = rc ? rc : krait_raised_add(&b->raised, top[-1].group, ops->exception[i], 1);
             depth--;
@@ -176,7 +187,7 @@ static int on_ops(void *ctx, const struct krait_call_batch *ops)
                 stats[top[-1].group].self_ns += t_ns - last_ns;
             stats[group].hist.owners++;
             stats[group].calls += ops->kind[i] == KRAIT_OP_CALL;
-            *top = (struct frame){ t_ns, group };
+            *top = (struct frame){ t_ns, group, krait_op_is_cut(ops, i) };
             if (KRAIT_UNLIKELY(++depth == b->cap))
                 rc = grow_frames(b);
         }
@@ -314,17 +325,20 @@ static int name_row(struct krait_profile_row *row, struct krait_arena *arena, co
     return 0;
 }
 
-static void fill_row(struct krait_profile_row *row, const struct stat *stat, enum krait_func_kind kind)
+static void fill_row(struct krait_profile_row *row, const struct stat *stat, enum krait_func_kind kind,
+                     uint64_t cut)
 {
     const struct krait_hist *hist = &stat->hist;
+    uint64_t timed = krait_hist_count(hist);
     row->kind = kind;
     row->calls = stat->calls;
-    row->runs = krait_hist_count(hist);
+    row->runs = timed + cut;
+    row->cut_runs = cut;
     row->self_ns = stat->self_ns;
     row->total_ns = stat->total_ns;
-    row->min_ns = stat->min_ns;
+    row->min_ns = timed ? stat->min_ns : 0;
     row->max_ns = stat->max_ns;
-    row->mean_ns = row->runs ? (stat->sum_ns + row->runs / 2) / row->runs : 0;
+    row->mean_ns = timed ? (stat->sum_ns + timed / 2) / timed : 0;
     row->p50_ns = krait_hist_quantile_within(hist, 0.50, stat->min_ns, stat->max_ns);
     row->p99_ns = krait_hist_quantile_within(hist, 0.99, stat->min_ns, stat->max_ns);
 }
@@ -389,6 +403,18 @@ uint64_t krait_profile_error(const struct krait_trace *trace, uint64_t self_ns, 
     return all_ns ? (uint64_t)(most * sqrt(met * (double)trace->samples.interval_ns * (1 - met / all))) : 0;
 }
 
+void krait_profile_say_samples(struct krait_buf *to, const struct krait_trace *trace)
+{
+    const struct krait_trace_samples *samples = &trace->samples;
+    char taken[KRAIT_FMT_SIZE], interval[KRAIT_FMT_SIZE];
+    if (samples->rate)
+        krait_buf_fmt(
+            to,
+            "estimates of %s, one each %s: calls are not counted; 19 of 20 times self is off by less "
+            "than error",
+            krait_fmt_counted(taken, samples->taken, "sample"), krait_fmt_ns(interval, samples->interval_ns));
+}
+
 static int make_rows(struct krait_profile *profile, const struct build *b)
 {
     profile->rows = calloc(b->group_count + 1, sizeof(*profile->rows));
@@ -396,10 +422,11 @@ static int make_rows(struct krait_profile *profile, const struct build *b)
     if (!profile->rows || !rows)
         return -ENOMEM;
     for (uint32_t i = 0; i < b->group_count; i++) {
-        if (!b->stats[i].hist.octaves)
+        if (!b->stats[i].hist.octaves && !b->cut[i])
             continue;
         struct krait_profile_row *row = rows[i] = &profile->rows[profile->count++];
-        fill_row(row, &b->stats[i], b->python[i] ? KRAIT_FUNC_PYTHON : b->trace->funcs[b->sample[i]].kind);
+        fill_row(row, &b->stats[i], b->python[i] ? KRAIT_FUNC_PYTHON : b->trace->funcs[b->sample[i]].kind,
+                 b->cut[i]);
         row->resumed = row->runs - row->calls - b->live[i];
         row->holds_dropped = b->holds && b->holds[i];
         if (name_row(row, &profile->arena, b->trace, b->options->by, b->sample[i]) ||
@@ -427,6 +454,7 @@ static void build_done(struct build *b)
     free(b->python);
     free(b->holds);
     free(b->live);
+    free(b->cut);
     free(b->cycles);
     krait_map_done(&b->raised);
     krait_wall_track_done(&b->track);
@@ -454,7 +482,8 @@ static int build(struct krait_profile *profile, struct build *b)
     memset(b->stats, 0, bytes);
     b->holds = b->trace->omitted_count ? calloc(b->group_count + 1, sizeof(*b->holds)) : NULL;
     b->live = calloc(b->group_count + 1, sizeof(*b->live));
-    if (!b->live || (b->trace->omitted_count && !b->holds))
+    b->cut = calloc(b->group_count + 1, sizeof(*b->cut));
+    if (!b->live || !b->cut || (b->trace->omitted_count && !b->holds))
         return -ENOMEM;
     for (uint32_t i = 0; i < b->group_count; i++)
         b->stats[i].min_ns = UINT64_MAX;

@@ -12,17 +12,19 @@
  *           or coroutine runs once for each step from a resume to the next yield; the time between steps
  *           does not count
  *   raised  runs that ended by an exception
+ *   cut     runs whose begin or end was not recorded, or lies outside the range. Nobody knows how long they took: their
+ *           recorded part counts in self and total, but not in min to p99. A switch of greenlets suspends a run as a yield does,
+ *           and cuts none
  *   min, mean, max, p50, p99
- *           of a run's duration, callees included. Events do not distinguish two generators of one
+ *           of the duration of runs that were not cut, callees included. Events do not distinguish two generators of one
  *           function, so krait measures their steps. Percentiles are within 0.8 %
- *
- * If the begin or end of a run was not recorded, its recorded part counts.
  */
 #ifndef KRAIT_ANALYSIS_PROFILE_H
 #define KRAIT_ANALYSIS_PROFILE_H
 
 #include "analysis/raised.h"
 #include "analysis/wall_sums.h"
+#include "base/buf.h"
 #include "trace/trace.h"
 
 enum krait_profile_by {
@@ -44,13 +46,14 @@ struct krait_profile_row {
     uint32_t func;             /* by function: its id; by line: the caller's; else KRAIT_NO_ID */
     uint32_t callee;           /* by line: the id of the called function; else KRAIT_NO_ID */
     uint32_t process;          /* by process: its index; else KRAIT_NO_ID */
-    uint64_t calls, runs;
+    uint64_t calls, runs, cut_runs;
     uint64_t self_ns, total_ns;
     uint64_t self_error_ns; /* of samples: half the 95 % confidence interval of self_ns; else 0 */
-    uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns;
-    const uint64_t *durations; /* 64 counts: runs that took from 2^i to 2^(i+1) ns; NULL: not asked for */
-    uint64_t resumed;          /* runs of generators and coroutines that began after a yield */
-    uint64_t raised;           /* runs that ended by an exception */
+    uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns; /* 0 if all runs were cut */
+    const uint64_t
+        *durations;   /* 64 counts: uncut runs that took from 2^i to 2^(i+1) ns; NULL: not asked for */
+    uint64_t resumed; /* runs of generators and coroutines that began after a yield */
+    uint64_t raised;  /* runs that ended by an exception */
     struct krait_raised *exceptions; /* by type, the most frequent first */
     uint32_t exception_count;
     /* The self time of one of its functions contains that of dropped ones: krait_trace_find_holders. */
@@ -89,5 +92,7 @@ void krait_profile_free(struct krait_profile *profile);
 
 /* Of samples: half the 95 % confidence interval of a self time of self_ns, of all_ns in all; 0: nothing was sampled. */
 uint64_t krait_profile_error(const struct krait_trace *trace, uint64_t self_ns, uint64_t all_ns);
+/* Appends in words how exact the times of a recording of samples are, without a line end; of another recording nothing. */
+void krait_profile_say_samples(struct krait_buf *to, const struct krait_trace *trace);
 
 #endif

@@ -94,29 +94,34 @@ static void go(struct build *b, uint64_t t_ns)
         krait_wall_go(&b->at, t_ns, ignored);
 }
 
-static void begin(struct build *b, uint64_t t_ns, uint32_t func, uint8_t kind)
+static void begin(struct build *b, const struct krait_call_batch *ops, uint32_t i)
 {
+    uint64_t t_ns = ops->t_ns[i];
     if (b->open++)
         return;
-    b->why->resumed |= kind == KRAIT_OP_RESUME || kind == KRAIT_OP_THROW;
+    b->why->resumed |= ops->kind[i] == KRAIT_OP_RESUME || ops->kind[i] == KRAIT_OP_THROW;
     go(b, t_ns);
     memcpy(b->before, b->at.ns, sizeof(b->before));
-    b->call = (struct krait_why_call){ .thread = b->thread, .func = func, .begin_ns = t_ns };
+    b->call = (struct krait_why_call){
+        .thread = b->thread, .func = ops->func[i], .begin_ns = t_ns, .is_cut = krait_op_is_cut(ops, i)
+    };
 }
 
-static int end(struct build *b, uint64_t t_ns)
+static int end(struct build *b, const struct krait_call_batch *ops, uint32_t i)
 {
+    uint64_t t_ns = ops->t_ns[i];
     if (--b->open)
         return 0;
+    b->call.is_cut |= krait_op_is_cut(ops, i);
     go(b, t_ns);
     b->call.end_ns = t_ns;
     b->why->runs++;
     b->why->total_ns += took(&b->call);
-    for (unsigned i = 0; i < KRAIT_WALL_PARTS; i++)
-        b->call.wall_ns[i] = b->at.ns[i] - b->before[i];
+    for (unsigned part = 0; part < KRAIT_WALL_PARTS; part++)
+        b->call.wall_ns[part] = b->at.ns[part] - b->before[part];
     krait_wall_gather(b->call.wall_ns);
-    for (unsigned i = 0; i < KRAIT_WALL_PARTS; i++)
-        b->why->wall_ns[i] += b->call.wall_ns[i];
+    for (unsigned part = 0; part < KRAIT_WALL_PARTS; part++)
+        b->why->wall_ns[part] += b->call.wall_ns[part];
     return add_call(b->why, &b->call, b->options->limit);
 }
 
@@ -128,9 +133,9 @@ static int on_ops(void *ctx, const struct krait_call_batch *ops)
         if (!b->options->meant[ops->func[i]])
             continue;
         if (krait_op_is_end(ops->kind[i]))
-            rc = end(b, ops->t_ns[i]);
+            rc = end(b, ops, i);
         else
-            begin(b, ops->t_ns[i], ops->func[i], ops->kind[i]);
+            begin(b, ops, i);
     }
     return rc;
 }

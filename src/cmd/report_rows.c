@@ -14,6 +14,7 @@ enum column_when {
     ALWAYS = 0,
     OF_RUNS,       /* rows are of functions: a run of a module or thread says nothing */
     OF_MANY_RUNS,  /* and there is a row with more runs than calls, or less */
+    OF_CUTS,       /* and there is a row of which a run was cut */
     OF_RAISES,     /* and there is a row that an exception left */
     OF_EXCEPTIONS, /* exceptions were asked for */
     OF_PLACES,     /* rows have a file and line */
@@ -220,6 +221,14 @@ GETTER(home)
     return krait_sheet_name(krait_report_home_word(home_of(((const struct rows *)of)->homes, row)));
 }
 
+/* How long runs took, unless all of them were cut. */
+GETTER(took)
+{
+    const struct krait_profile_row *at = row;
+    return at->runs > at->cut_runs ? krait_sheet_number_at(of, row, arg)
+                                   : krait_sheet_number(KRAIT_SHEET_NONE);
+}
+
 GETTER(split)
 {
     return krait_sheet_object((const char *)((const struct krait_profile_row *)row)->wall + arg);
@@ -243,25 +252,27 @@ GETTER(state)
         { { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, min, drop }, key, kind, flags, get, 0 }, 0, \
             shown, given, false                                                                          \
     }
-#define NUMBER(title, key, kind, place, drop, member)                                                 \
-    {                                                                                                 \
-        { title, 0, 0, drop }, key, kind, KRAIT_SHEET_PLACE(place), krait_sheet_number_at, OF(member) \
+#define NUMBER(title, key, kind, place, drop, get, member)                          \
+    {                                                                               \
+        { title, 0, 0, drop }, key, kind, KRAIT_SHEET_PLACE(place), get, OF(member) \
     }
-#define NS(title, key, place, drop, when, member)                                     \
-    {                                                                                 \
-        NUMBER(title, key, KRAIT_SHEET_NS, place, drop, member), 0, when, when, false \
+#define NS(title, key, place, drop, when, member)                                                            \
+    {                                                                                                        \
+        NUMBER(title, key, KRAIT_SHEET_NS, place, drop, krait_sheet_number_at, member), 0, when, when, false \
     }
-#define SHARE(title, drop, member)                                                          \
-    {                                                                                       \
-        NUMBER(title, NULL, KRAIT_SHEET_PERCENT, 0, drop, member), 0, ALWAYS, ALWAYS, false \
+#define SHARE(title, drop, member)                                                                           \
+    {                                                                                                        \
+        NUMBER(title, NULL, KRAIT_SHEET_PERCENT, 0, drop, krait_sheet_number_at, member), 0, ALWAYS, ALWAYS, \
+            false                                                                                            \
     }
-#define COUNT(title, place, drop, beside, shown, member)                                          \
-    {                                                                                             \
-        NUMBER(title, title, KRAIT_SHEET_COUNT, place, drop, member), beside, shown, ALWAYS, true \
+#define COUNT(title, key, place, drop, beside, shown, member)                                             \
+    {                                                                                                     \
+        NUMBER(title, key, KRAIT_SHEET_COUNT, place, drop, krait_sheet_number_at, member), beside, shown, \
+            ALWAYS, true                                                                                  \
     }
-#define TOOK(title, key, place, drop, member)                                             \
-    {                                                                                     \
-        NUMBER(title, key, KRAIT_SHEET_NS, place, drop, member), 0, OF_RUNS, ALWAYS, true \
+#define TOOK(title, key, place, drop, member)                                                       \
+    {                                                                                               \
+        NUMBER(title, key, KRAIT_SHEET_NS, place, drop, get_took, member), 0, OF_RUNS, ALWAYS, true \
     }
 #define DATA(key, kind, place, get, arg, given)                                                      \
     {                                                                                                \
@@ -280,9 +291,10 @@ static const struct report_column columns[] = {
     SHARE("self%", AFTER_STATES(2), self_ns),
     KRAIT_WALL_STATES(REPORT_STATE) NS("total", "total_ns", 3, AFTER_STATES(4), ALWAYS, total_ns),
     SHARE("total%", AFTER_STATES(3), total_ns),
-    COUNT("calls", 1, 0, AFTER_STATES(1), ALWAYS, calls),
-    COUNT("runs", 9, AFTER_STATES(6), 0, OF_MANY_RUNS, runs),
-    COUNT("raised", 10, AFTER_STATES(12), 0, OF_RAISES, raised),
+    COUNT("calls", "calls", 1, 0, AFTER_STATES(1), ALWAYS, calls),
+    COUNT("runs", "runs", 9, AFTER_STATES(6), 0, OF_MANY_RUNS, runs),
+    COUNT("cut", "cut_runs", 19, AFTER_STATES(6), 0, OF_CUTS, cut_runs),
+    COUNT("raised", "raised", 10, AFTER_STATES(12), 0, OF_RAISES, raised),
     TOOK("mean", "mean_ns", 5, AFTER_STATES(5), mean_ns),
     TOOK("min", "min_ns", 4, AFTER_STATES(11), min_ns),
     TOOK("max", "max_ns", 6, AFTER_STATES(8), max_ns),
@@ -353,8 +365,9 @@ int krait_report_check_sort_name(const char *name, struct krait_err *err)
 /* 0 where the row has none of it. */
 static uint64_t sort_number(const struct krait_profile_row *row, const struct krait_sheet_column *column)
 {
+    uint64_t number = column->kind == KRAIT_SHEET_PART ? 0 : column->get(NULL, row, column->arg).number;
     if (column->kind != KRAIT_SHEET_PART)
-        return column->get(NULL, row, column->arg).number;
+        return number == KRAIT_SHEET_NONE ? 0 : number;
     return row->wall ? row->wall->self_ns[column->arg] : 0;
 }
 
@@ -451,6 +464,14 @@ static bool has_many_runs(const struct krait_profile *profile, uint32_t shown)
     return false;
 }
 
+static uint64_t cut_runs(const struct krait_profile *profile, uint32_t shown)
+{
+    uint64_t cut = 0;
+    for (uint32_t i = 0; i < shown; i++)
+        cut += profile->rows[i].cut_runs;
+    return cut;
+}
+
 static bool has_raises(const struct krait_profile *profile, uint32_t shown)
 {
     for (uint32_t i = 0; i < shown; i++) {
@@ -509,6 +530,7 @@ static void choose_columns(const struct report *report, const struct krait_profi
     unsigned present =
         1U << ALWAYS | (unsigned)functions << OF_RUNS |
         (unsigned)(functions && has_many_runs(profile, shown)) << OF_MANY_RUNS |
+        (unsigned)(functions && cut_runs(profile, shown)) << OF_CUTS |
         (unsigned)(functions && has_raises(profile, shown)) << OF_RAISES |
         (unsigned)asks_for_exceptions(report) << OF_EXCEPTIONS | (unsigned)functions << OF_PLACES |
         (unsigned)(report->by == KRAIT_BY_LINE) << OF_LINES |
@@ -531,12 +553,21 @@ static void choose_columns(const struct report *report, const struct krait_profi
 
 void krait_report_note_samples(struct report *report)
 {
-    const struct krait_trace_samples *samples = &report->trace->samples;
-    char taken[KRAIT_FMT_SIZE], interval[KRAIT_FMT_SIZE];
-    krait_buf_fmt(
-        &report->notes,
-        "estimates of %s, one each %s: calls are not counted; 19 of 20 times self is off by less than error\n",
-        krait_fmt_counted(taken, samples->taken, "sample"), krait_fmt_ns(interval, samples->interval_ns));
+    krait_profile_say_samples(&report->notes, report->trace);
+    krait_buf_char(&report->notes, '\n');
+}
+
+/* What mean to p99 leave out. */
+static void note_cuts(struct report *report, const struct krait_profile *profile, uint32_t shown)
+{
+    char count[KRAIT_FMT_SIZE];
+    uint64_t cut = cut_runs(profile, shown);
+    if (cut)
+        krait_buf_fmt(
+            &report->notes,
+            "cut: the begin or the end of %s was not recorded, or is not in the chosen time; mean to "
+            "p99 leave these out\n",
+            krait_fmt_counted(count, cut, "run"));
 }
 
 /* Why runs are not calls. */
@@ -560,8 +591,10 @@ static int put_table(struct report *report, const struct krait_profile *profile,
 {
     if (report->trace->samples.rate)
         krait_report_note_samples(report);
-    else if (report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE)
+    else if (report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE) {
         note_runs(report, profile, sheet->rows);
+        note_cuts(report, profile, sheet->rows);
+    }
     return krait_report_put_table(report, sheet,
                                   splits_total(report) ? "total time"
                                                        : "self time; with --sort total, of the total time",

@@ -332,7 +332,8 @@ static int put_call(struct report *report, const struct krait_why_call *call, ui
 {
     char took[KRAIT_FMT_SIZE], at[KRAIT_FMT_SIZE];
     struct krait_buf *out = &report->out;
-    krait_buf_fmt(out, "\n%u. %s, %s after the start, ", number,
+    krait_buf_fmt(out, "\n%u. %s%s, %s after the start, ", number,
+                  call->is_cut && !is_of_samples(report) ? "more than " : "",
                   krait_fmt_ns(took, call->end_ns - call->begin_ns),
                   krait_fmt_ns(at, call->begin_ns - report->zero_ns));
     if (named) {
@@ -429,7 +430,7 @@ static const struct krait_sheet_kind kind_gil = { .json = json_gil };
 static const struct krait_sheet_kind kind_function = { KRAIT_SHEET_FUNCTION },
                                      kind_rows = { .json = json_rows };
 
-enum { WITHOUT_WALL = 6 }; /* columns that there are where it is not known what threads did */
+enum { WITHOUT_WALL = 7 }; /* columns that there are where it is not known what threads did */
 
 /* Time by state has a key in JSON that is not the beginning of its names in CSV. */
 static const struct krait_sheet_column columns[] = {
@@ -444,6 +445,12 @@ static const struct krait_sheet_column columns[] = {
     { { NULL, 0, 0, 0 }, "pid", KRAIT_SHEET_NUMBER, 0, get_pid, 0 },
     { { NULL, 0, 0, 0 }, "tid", KRAIT_SHEET_NUMBER, 0, get_tid, 0 },
     { { NULL, 0, 0, 0 }, "thread", KRAIT_SHEET_NAME, 0, get_thread, 0 },
+    { { NULL, 0, 0, 0 },
+      "cut",
+      KRAIT_SHEET_BOOL,
+      KRAIT_SHEET_PLACE(1),
+      krait_sheet_number_at,
+      offsetof(struct krait_why_call, is_cut) },
     { { NULL, 0, 0, 0 }, "wall_ns", &krait_report_kind_wall, KRAIT_SHEET_NO_CSV, get_wall, 0 },
     { { NULL, 0, 0, 0 }, "wall_total_ns", &krait_report_kind_wall, KRAIT_SHEET_NO_JSON, get_wall, 0 },
     { { NULL, 0, 0, 0 }, "gil", &kind_gil, KRAIT_SHEET_NO_CSV, get_wall, 0 },

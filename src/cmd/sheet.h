@@ -94,7 +94,7 @@ extern const struct krait_sheet_kind krait_sheet_kind_ns, krait_sheet_kind_time,
     krait_sheet_kind_number, krait_sheet_kind_share, krait_sheet_kind_percent, krait_sheet_kind_part,
     krait_sheet_kind_real, krait_sheet_kind_name, krait_sheet_kind_bool, krait_sheet_kind_holds;
 
-#define KRAIT_SHEET_NS      (&krait_sheet_kind_ns)
+#define KRAIT_SHEET_NS      (&krait_sheet_kind_ns)   /* a duration; KRAIT_SHEET_NONE: not known */
 #define KRAIT_SHEET_TIME    (&krait_sheet_kind_time) /* a moment, in ns: tables show seconds with all digits */
 #define KRAIT_SHEET_COUNT   (&krait_sheet_kind_count)
 #define KRAIT_SHEET_NUMBER  (&krait_sheet_kind_number) /* an id: no separators; KRAIT_SHEET_NONE: not known */

@@ -46,13 +46,15 @@ static int by_least_number(const struct krait_sheet_cell *x, const struct krait_
 
 static void put_ns(struct krait_table *table, const struct krait_sheet_spot *at)
 {
-    if (at->cell.number || !(flags_of(at) & KRAIT_SHEET_DASH))
+    if (has_number(&at->cell) && (at->cell.number || !(flags_of(at) & KRAIT_SHEET_DASH)))
         krait_cell_ns(table, at->cell.number);
     else
         put_dash(table);
 }
 
-const struct krait_sheet_kind krait_sheet_kind_ns = { .put = put_ns, .value = add_number };
+const struct krait_sheet_kind krait_sheet_kind_ns = { .put = put_ns,
+                                                      .is_known = has_number,
+                                                      .value = add_number };
 
 static void put_time(struct krait_table *table, const struct krait_sheet_spot *at)
 {

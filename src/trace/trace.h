@@ -223,6 +223,13 @@ struct krait_call_batch {
     const uint32_t *left;
 };
 
+/* Whether the begin or end at `i` is not the call's own: it was not recorded, or lies outside the range, so that nobody knows how
+ * long the call took. A switch of greenlets suspends a call as a yield does, and cuts nothing. */
+static inline bool krait_op_is_cut(const struct krait_call_batch *ops, uint32_t i)
+{
+    return (ops->kind[i] == KRAIT_OP_CUT || ops->kind[i] == KRAIT_OP_LIVE) && !(ops->left && ops->left[i]);
+}
+
 struct krait_range {
     uint64_t from_ns, to_ns; /* calls are cut at these; 0 and UINT64_MAX for all */
 };

@@ -136,6 +136,7 @@ int krait_tile_on_batch(void *ctx, const struct krait_call_batch *batch)
             struct krait_tile_call *call = &open->calls[--open->count];
             call->end_ns = batch->t_ns[i];
             call->end = kind;
+            call->is_cut |= krait_op_is_cut(batch, i);
             int rc = open->fn(open->ctx, call);
             if (rc)
                 return rc;
@@ -144,7 +145,11 @@ int krait_tile_on_batch(void *ctx, const struct krait_call_batch *batch)
         if (!KRAIT_GROW(open->calls, open->cap, open->count + 1))
             return -ENOMEM;
         open->calls[open->count] = (struct krait_tile_call){
-            .begin_ns = batch->t_ns[i], .func = batch->func[i], .depth = open->count, .begin = kind
+            .begin_ns = batch->t_ns[i],
+            .func = batch->func[i],
+            .depth = open->count,
+            .begin = kind,
+            .is_cut = krait_op_is_cut(batch, i),
         };
         open->count++;
     }

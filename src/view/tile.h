@@ -25,7 +25,8 @@ struct krait_tile_call {
     uint32_t func, depth; /* func: of other tracks than calls, the id of a name */
     uint8_t begin;        /* enum krait_op_kind: a resume, or KRAIT_OP_LIVE: it began before */
     uint8_t end; /* enum krait_op_kind: KRAIT_OP_CUT: its own end was not recorded, or lies behind the tile */
-    uint8_t zero[6]; /* so that all bytes are known where it is stored */
+    bool is_cut; /* of krait_tile_on_batch: krait_op_is_cut its begin or its end; else false */
+    uint8_t zero[5]; /* so that all bytes are known where it is stored */
 };
 
 /* What short calls of one depth did in one bin. */

@@ -17,6 +17,9 @@ code 4 python lib.gen numbers lib/gen.py 5
 thread 4711 MainThread
 """
 
+# Standard error, of so many runs.
+CUT_NOTE = "cut: the begin or the end of %s was not recorded, or is not in the chosen time; mean to p99 leave these out\n"
+
 
 @pytest.fixture
 def run(krait):

@@ -504,7 +504,7 @@ def test_the_keys_of_callers_and_slowest_calls_are_those_that_the_documentation_
     (row,) = json.loads(run(folder, "--json", "--callees", "numbers").stdout)["functions"]
     assert set(row) == RELATIVE_KEYS
     (call,) = json.loads(run(folder, "--json", "--why", "numbers").stdout)["slowest"]
-    assert set(call) == {"name", "module", "file", "line", "kind", "begin_ns", "duration_ns", "pid", "tid", "thread"}
+    assert set(call) == {"name", "module", "file", "line", "kind", "begin_ns", "duration_ns", "pid", "tid", "thread", "cut"}
 
 
 def test_callers_of_no_function_is_an_error(synth, run):

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from conftest import verb_json
-from report_made import CODES, figures, report_on_terminal, run  # noqa: F401  (run is a fixture)
+from report_made import CODES, CUT_NOTE, figures, report_on_terminal, run  # noqa: F401  (run is a fixture)
 
 
 def screen(krait, columns, *args):
@@ -64,7 +64,7 @@ def test_lines_of_call_say_the_callee_in_json_and_csv(synth, run):
     assert figures(row, "name", "line", "calls") == ("_make_iterencode.<locals>._iterencode", 258, 1)
     assert figures(row["callee"], "name", "module", "line", "kind") == ("JSONEncoder.default", "json.encoder", 161, "python")
     head, first = run(folder, "--by", "line-of-call", "--csv").stdout.splitlines()[:2]
-    assert head.endswith(",callee_name,callee_module") and first.endswith(",JSONEncoder.default,json.encoder")
+    assert head.endswith(",callee_name,callee_module,cut_runs") and first.endswith(",JSONEncoder.default,json.encoder,0")
 
 
 def test_a_filter_means_callers_and_callees_of_lines(synth, run):
@@ -153,7 +153,7 @@ def test_a_call_that_was_open_at_the_beginning_is_no_generator(synth, run):
     folder = synth(CODES + "0 call 1\n10us call 2\n20us return\n90us return\nexit 0 0\n")
     result = run(folder, "--from", "15us")
     assert "  runs  " in result.stdout
-    assert result.stderr == "runs: what was open already when recording, or the chosen time, began, and what goes on when greenlets switch, is a run and no call\n"
+    assert result.stderr == "runs: what was open already when recording, or the chosen time, began, and what goes on when greenlets switch, is a run and no call\n" + CUT_NOTE % "2 runs"
     assert run(folder).stderr == ""
 
 

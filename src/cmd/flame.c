@@ -304,7 +304,10 @@ static void subtitle(struct krait_buf *to, const struct flame_options *o, const 
     krait_buf_str(to, " of ");
     counted(to, taken_processes(o, trace), "process", "processes");
     krait_buf_str(to, " \u00b7 ");
-    counted(to, calls, "call", "calls");
+    if (trace->samples.rate)
+        counted(to, trace->samples.taken, "sample", "samples");
+    else
+        counted(to, calls, "call", "calls");
     krait_buf_str(to, " \u00b7 recorded over ");
     krait_text_duration(to, trace->end_ns - trace->begin_ns);
     if (o->select.from || o->select.until)
@@ -604,6 +607,16 @@ static int measure_folded(const struct drawn *drawn, struct krait_flame_options 
     return 0;
 }
 
+/* Of a recording: there are times alone. */
+static int measure_samples(struct krait_flame_options *options, struct krait_err *err)
+{
+    options->measures = KRAIT_FLAME_TIME_ALONE;
+    return options->unit == KRAIT_FLAME_CALLS
+               ? krait_err_set(err, -ENODATA,
+                               "--unit calls: samples do not tell how often functions were called")
+               : 0;
+}
+
 static int make(struct flame_options *o, int argc, char **argv, struct krait_err *err)
 {
     struct krait_flame_options options = drawing_options(o);
@@ -612,6 +625,8 @@ static int make(struct flame_options *o, int argc, char **argv, struct krait_err
     int rc = drawn_open(&drawn, o, argv, (size_t)argc, err);
     if (!rc && drawn.is_folded)
         rc = measure_folded(&drawn, &options, err);
+    else if (!rc && drawn.sources[0].trace->samples.rate)
+        rc = measure_samples(&options, err);
     rc = rc ? rc : build(&flame, o, &options, &drawn, err);
     rc = rc ? rc : draw(o, &options, &drawn, flame, err);
     krait_flame_free(flame);

@@ -152,6 +152,17 @@ static void add_lanes(struct krait_buf *to, const struct krait_timeline *picture
         krait_buf_fmt(to, ", %s", krait_fmt_counted(count, tasks, "task"));
 }
 
+/* "12 calls"; samples do not count them: "one sample each 1.002 ms". */
+static const char *count_calls(char text[KRAIT_FMT_SIZE], const struct drawn *d)
+{
+    char each[KRAIT_FMT_SIZE];
+    if (!d->trace->samples.rate)
+        return krait_fmt_counted(text, d->picture.calls, "call");
+    snprintf(text, KRAIT_FMT_SIZE, "one sample each %.40s",
+             krait_fmt_ns(each, d->trace->samples.interval_ns));
+    return text;
+}
+
 static size_t say_subtitle(struct drawn *d)
 {
     size_t begin = d->text.len;
@@ -163,7 +174,7 @@ static size_t say_subtitle(struct drawn *d)
         add_lanes(&d->text, &d->picture, d->picture.threads);
     }
     if (d->trace->process_count)
-        krait_buf_fmt(&d->text, " \u00b7 %s", krait_fmt_counted(count, d->picture.calls, "call"));
+        krait_buf_fmt(&d->text, " \u00b7 %s", count_calls(count, d));
     return end_text(d, begin);
 }
 
@@ -218,7 +229,7 @@ static void say_written(const char *path, const char *then, size_t bytes, const 
     add_lanes(&threads, &d->picture, lanes);
     fprintf(stderr, " (%s, %s", krait_fmt_bytes(size, bytes), threads.failed ? "" : threads.data);
     if (d->trace->process_count)
-        fprintf(stderr, ", %s", krait_fmt_counted(calls, d->picture.calls, "call"));
+        fprintf(stderr, ", %s", count_calls(calls, d));
     fprintf(stderr, ")%s\n", then);
 }
 

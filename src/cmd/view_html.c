@@ -143,13 +143,14 @@ static struct bounds bounds_of(const struct view_page *page, uint32_t halves)
 }
 
 static int draw_flame(struct krait_buf *html, struct krait_flame *flame, const struct flame_kind *kind,
-                      uint32_t frames, struct krait_err *err)
+                      const struct krait_trace *trace, uint32_t frames, struct krait_err *err)
 {
     struct krait_flame_options options = KRAIT_FLAME_OPTIONS_DEFAULT;
     options.icicle = true;
     options.max_frames = frames;
     options.title = kind->title;
     options.time = kind->time;
+    options.measures = trace->samples.rate ? KRAIT_FLAME_TIME_ALONE : KRAIT_FLAME_TIME_AND_CALLS;
     int rc = krait_flame_finish(flame, &options, err);
     if (rc)
         return rc;
@@ -167,7 +168,7 @@ static int flame_of(struct krait_page_flame *out, const struct krait_calltree *t
     int rc = krait_flame_new(&flame, tree, page->trace, err);
     if (!rc && kind->reversed)
         rc = krait_flame_reverse(&flame, err);
-    rc = rc ? rc : draw_flame(&out->html, flame, kind, frames, err);
+    rc = rc ? rc : draw_flame(&out->html, flame, kind, page->trace, frames, err);
     if (!rc) {
         out->height = height_of(&out->html);
         *dropped = flame->dropped;

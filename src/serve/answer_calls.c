@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "serve/serving.h"
 #include "trace/importer.h"
+#include "trace/sample_runs.h"
 #include "trace/tasks.h"
 
 #include <string.h>
@@ -284,6 +285,21 @@ static void put_task(struct krait_buf *out, const struct krait_serving *serving,
         krait_json_key_u64(out, "task", i);
 }
 
+/* Of how many samples a stretch is; nothing of a call that was recorded. */
+static int put_samples(struct krait_buf *out, const struct krait_serving *serving, uint32_t thread,
+                       const struct krait_tile_call *call)
+{
+    const struct krait_range range = { serving->origin_ns + call->begin_ns,
+                                       serving->origin_ns + call->end_ns };
+    uint64_t count;
+    if (!(serving->trace->threads[thread].flags & KRAIT_TRACK_SAMPLED))
+        return 0;
+    int rc = krait_sample_runs_count(serving->trace, thread, range, &count);
+    if (!rc)
+        krait_json_key_u64(out, "samples", count);
+    return rc;
+}
+
 static int put_details(struct krait_buf *out, struct krait_serving *serving, uint32_t thread,
                        const struct krait_tile_call *stack, uint32_t depth, struct krait_err *err)
 {
@@ -299,7 +315,8 @@ static int put_details(struct krait_buf *out, struct krait_serving *serving, uin
     krait_buf_char(out, ']');
     int rc = put_callees(out, serving, thread, stack, depth, err);
     if (!rc &&
-        (put_cuts(out, serving, thread, &stack[depth]) || put_why(out, serving, thread, &stack[depth])))
+        (put_cuts(out, serving, thread, &stack[depth]) || put_samples(out, serving, thread, &stack[depth]) ||
+         put_why(out, serving, thread, &stack[depth])))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     krait_buf_str(out, "}\n");
     return rc;
@@ -333,13 +350,16 @@ struct looking {
     struct krait_tile_open open;
     struct krait_tile_call found;
     uint64_t at_ns;
+    uint64_t from_ns;     /* begin of the window: what is open there began before */
     uint32_t func, depth; /* KRAIT_NO_ID: any */
     bool forward, has;
+    bool is_sampled; /* stretches of samples: none of them begins as a call does */
 };
 
 static bool is_meant(const struct looking *look, const struct krait_tile_call *call)
 {
-    return call->begin == KRAIT_OP_CALL && (look->func == KRAIT_NO_ID || call->func == look->func) &&
+    bool begins = call->begin == KRAIT_OP_CALL || (look->is_sampled && call->begin_ns > look->from_ns);
+    return begins && (look->func == KRAIT_NO_ID || call->func == look->func) &&
            (look->depth == KRAIT_NO_ID || call->depth == look->depth);
 }
 
@@ -368,6 +388,8 @@ static int look_for(struct looking *look, const struct krait_serving *serving, u
         struct krait_range range = look->forward
                                        ? (struct krait_range){ at, at + KRAIT_MIN(window, end_ns - at) }
                                        : (struct krait_range){ at - KRAIT_MIN(window, at - begin_ns), at };
+        range.from_ns -= look->is_sampled; /* what begins at the edge, and did not begin before it */
+        look->from_ns = range.from_ns;
         look->open = (struct krait_tile_open){ .fn = look_at, .ctx = look };
         int rc = krait_trace_walk(trace, thread, range, krait_tile_on_batch, &look->open, NULL, 0);
         krait_tile_open_done(&look->open);
@@ -415,6 +437,7 @@ int krait_answer_next(struct krait_serving *serving, const struct krait_request 
         .func = id_or_any(request, KRAIT_PARAM_func),
         .depth = id_or_any(request, KRAIT_PARAM_depth),
         .forward = krait_request_number(request, KRAIT_PARAM_forward, 1) != 0,
+        .is_sampled = track->flags & KRAIT_TRACK_SAMPLED,
     };
     if (look_for(&look, serving, track->thread))
         return krait_err_set(err, -ENOMEM, "out of memory");
@@ -442,10 +465,12 @@ struct collecting {
     struct krait_tile_open open;
     uint32_t func, track;
     uint64_t min_ns, max_ns;
+    bool is_limited;     /* by these */
     struct found *items; /* a heap with the fastest call first */
     uint32_t count, limit, cap;
-    struct found fastest;                                 /* valid if matched > 0 */
-    uint64_t matched, resumed, yielded, buckets[BUCKETS]; /* each step of a generator counts as a call */
+    struct found fastest;  /* valid if more are matched than cut */
+    uint64_t matched, cut; /* cut: of those, that nobody knows the length of; only without limits */
+    uint64_t resumed, yielded, buckets[BUCKETS]; /* each step of a generator counts as a call */
 };
 
 static uint64_t length_of(const struct found *found)
@@ -514,13 +539,15 @@ static int collect(void *ctx, const struct krait_tile_call *call)
     uint64_t ns = call->end_ns - call->begin_ns;
     if (call->func != c->func)
         return 0;
-    c->buckets[bucket_of(ns)]++;
-    if (ns < c->min_ns || ns > c->max_ns)
+    c->buckets[bucket_of(ns)] += !call->is_cut;
+    if (ns < c->min_ns || ns > c->max_ns || (call->is_cut && c->is_limited))
         return 0;
     c->resumed += call->begin == KRAIT_OP_RESUME || call->begin == KRAIT_OP_THROW;
     c->yielded += call->end == KRAIT_OP_YIELD;
-    if (!c->matched++ || ns < length_of(&c->fastest))
+    if (!call->is_cut && (c->matched == c->cut || ns < length_of(&c->fastest)))
         c->fastest = (struct found){ *call, c->track };
+    c->cut += call->is_cut;
+    c->matched++;
     return keep_call(c, call);
 }
 
@@ -556,6 +583,7 @@ static void put_found(struct krait_buf *out, const struct krait_serving *serving
     found.call.end_ns -= serving->origin_ns;
     krait_json_key_u64(out, "track", found.track);
     put_call(out, &found.call);
+    krait_json_key_bool(out, "cut", found.call.is_cut);
     krait_buf_char(out, '}');
 }
 
@@ -563,6 +591,7 @@ static void put_collected(struct krait_buf *out, const struct krait_serving *ser
 {
     krait_buf_char(out, '{');
     krait_json_key_u64(out, "matched", c->matched);
+    krait_json_key_u64(out, "cut", c->cut);
     krait_json_key_u64(out, "resumed", c->resumed);
     krait_json_key_u64(out, "yielded", c->yielded);
     krait_json_key_open(out, "histogram", '[');
@@ -580,7 +609,7 @@ static void put_collected(struct krait_buf *out, const struct krait_serving *ser
         put_found(out, serving, c->items[i]);
     }
     krait_buf_char(out, ']');
-    if (c->matched) {
+    if (c->matched > c->cut) {
         krait_json_key_open(out, "fastest", '{');
         put_found(out, serving, c->fastest);
     } else {
@@ -599,6 +628,8 @@ int krait_answer_calls(struct krait_serving *serving, const struct krait_request
         .func = (uint32_t)KRAIT_MIN(request->numbers[KRAIT_PARAM_func], (uint64_t)KRAIT_NO_ID),
         .min_ns = krait_request_number(request, KRAIT_PARAM_min, 0),
         .max_ns = krait_request_number(request, KRAIT_PARAM_max, UINT64_MAX),
+        .is_limited =
+            krait_request_has(request, KRAIT_PARAM_min) || krait_request_has(request, KRAIT_PARAM_max),
         .limit =
             (uint32_t)KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, 500), (uint64_t)CALLS_MAX),
     };

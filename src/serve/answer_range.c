@@ -68,7 +68,9 @@ static void put_wall(struct krait_buf *out, uint32_t states, const uint64_t ns[K
     X(p99, p99_ns)          \
     X(max, max_ns)          \
     X(runs, runs)           \
-    X(raised, raised)
+    X(raised, raised)       \
+    X(cut, cut_runs)        \
+    X(error, self_error_ns)
 
 static void put_row(struct krait_buf *out, const struct krait_profile_row *row, uint32_t states)
 {
@@ -82,6 +84,17 @@ static void put_row(struct krait_buf *out, const struct krait_profile_row *row, 
         put_wall(out, states, row->wall->total_ns);
     }
     krait_buf_char(out, ']');
+}
+
+/* How exact the times are, as below the table of krait report; null: they are exact. */
+static void put_note(struct krait_buf *out, const struct krait_trace *trace)
+{
+    KRAIT_AUTO_BUF note = { 0 };
+    krait_profile_say_samples(&note, trace);
+    if (note.len)
+        krait_buf_char(&note, '\0');
+    krait_json_key_text_or_null(out, "note", note.failed || !note.len ? "" : note.data);
+    out->failed |= note.failed;
 }
 
 int krait_answer_functions(struct krait_serving *serving, const struct krait_request *request,
@@ -108,6 +121,7 @@ int krait_answer_functions(struct krait_serving *serving, const struct krait_req
     krait_buf_char(out, '{');
     krait_json_key_u64(out, "self", profile->self_ns);
     put_states(out, states);
+    put_note(out, serving->trace);
     krait_json_key_text_or_null(out, "damage", profile->damage);
     krait_json_key_texts(out, "columns", columns, KRAIT_ARRAY_LEN(columns));
     krait_json_key_open(out, "rows", '[');

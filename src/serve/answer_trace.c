@@ -160,6 +160,19 @@ static void put_missing(struct krait_buf *out, const struct krait_serving *servi
     krait_json_key_text_or_null(out, "damage", trace->damage);
 }
 
+/* What a recording of samples is made of. */
+static void put_samples(struct krait_buf *out, const struct krait_trace_samples *samples)
+{
+    if (!samples->rate) {
+        krait_json_key_null(out, "samples");
+        return;
+    }
+    krait_json_key_open(out, "samples", '{');
+    krait_json_key_u64(out, "taken", samples->taken);
+    krait_json_key_u64(out, "interval", samples->interval_ns);
+    krait_buf_char(out, '}');
+}
+
 static void put_index(struct krait_buf *out, const struct krait_serving *serving)
 {
     struct krait_view_progress progress;
@@ -222,6 +235,7 @@ int krait_answer_trace(struct krait_serving *serving, const struct krait_request
     krait_json_key_u64(out, "funcs", trace->func_count);
     krait_json_key_u64(out, "texts", krait_view_text_count(serving->view));
     krait_json_key_bool(out, "kernel", trace->has_kernel);
+    put_samples(out, &trace->samples);
     put_processes(out, serving);
     put_threads(out, serving);
     put_machines(out, serving);

@@ -43,6 +43,33 @@ static int on_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
     return ends ? add_run(reading, (struct krait_sample_run){ t_ns, 0, KRAIT_SAMPLE_UNKNOWN }) : 0;
 }
 
+struct counting {
+    struct krait_range range;
+    uint64_t count;
+};
+
+static int count_event(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
+{
+    struct counting *counting = ctx;
+    counting->count += t_ns >= counting->range.from_ns && t_ns < counting->range.to_ns;
+    return 0;
+}
+
+int krait_sample_runs_count(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
+                            uint64_t *count)
+{
+    struct counting counting = { .range = range };
+    struct krait_thread_events events = { .fn = count_event, .ctx = &counting };
+    struct krait_damage nobody = { 0 };
+    *count = 0;
+    if (!(trace->threads[thread].flags & KRAIT_TRACK_SAMPLED) || !krait_image_of(trace, thread))
+        return 0;
+    events.wanted[KRAIT_EVENT_python_sample] = true;
+    int rc = krait_thread_events_read(&events, trace, thread, range, &nobody);
+    *count = counting.count;
+    return rc;
+}
+
 int krait_sample_runs_read(struct krait_sample_runs *runs, const struct krait_trace *trace, uint32_t thread,
                            struct krait_range range)
 {

@@ -42,6 +42,9 @@ struct krait_sample_runs {
  * been read into. There are none of a thread that was not sampled. Returns 0 or -ENOMEM. */
 int krait_sample_runs_read(struct krait_sample_runs *runs, const struct krait_trace *trace, uint32_t thread,
                            struct krait_range range);
+/* Counts the samples of one thread in a range, to_ns not included. Returns 0 or -ENOMEM. */
+int krait_sample_runs_count(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
+                            uint64_t *count);
 void krait_sample_runs_done(struct krait_sample_runs *runs);
 
 #endif

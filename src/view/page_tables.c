@@ -50,6 +50,12 @@ void krait_page_share_cell(struct krait_buf *to, uint64_t part, uint64_t whole)
 
 /* ---- what threads did ---- */
 
+/* Samples do not know calls, nor how long one took. */
+static bool has_calls(const struct krait_page *page)
+{
+    return !page->trace->samples.rate;
+}
+
 static const struct {
     const char *class, *words;
 } states[] = {
@@ -96,12 +102,13 @@ void krait_page_split(struct krait_buf *to, const struct krait_profile *profile)
     krait_buf_str(to, "</ul>\n");
 }
 
-static void thread_row(struct krait_buf *to, const struct krait_profile_row *r)
+static void thread_row(struct krait_buf *to, const struct krait_page *page, const struct krait_profile_row *r)
 {
     uint64_t whole = r->wall ? sum_of(r->wall->self_ns) : 0;
     krait_buf_str(to, "<tr>");
     krait_page_time_cell(to, r->self_ns);
-    krait_page_count_cell(to, r->calls);
+    if (has_calls(page))
+        krait_page_count_cell(to, r->calls);
     if (whole) {
         uint64_t cpu_ns = r->wall->self_ns[KRAIT_WALL_ON_CPU]; /* without the kernel's events it is unknown */
         krait_page_sum_cell(to, cpu_ns);
@@ -119,12 +126,16 @@ static void thread_row(struct krait_buf *to, const struct krait_profile_row *r)
 void krait_page_threads(struct krait_buf *to, const struct krait_page *page)
 {
     static const char *const heads[] = { "time in calls", "calls", "on a CPU" };
+    static const char *const heads_of_samples[] = { "time in functions", "on a CPU" };
     krait_buf_str(to, "<h2>Threads</h2>\n<div class=\"wide\"><table><thead><tr>");
-    head_cells(to, heads, KRAIT_ARRAY_LEN(heads));
+    if (has_calls(page))
+        head_cells(to, heads, KRAIT_ARRAY_LEN(heads));
+    else
+        head_cells(to, heads_of_samples, KRAIT_ARRAY_LEN(heads_of_samples));
     krait_buf_str(to,
                   "<th class=\"name\">what it did</th><th class=\"name\">thread</th></tr></thead><tbody>\n");
     for (uint32_t i = 0; i < KRAIT_MIN(page->thread_rows, page->threads->count); i++)
-        thread_row(to, &page->threads->rows[i]);
+        thread_row(to, page, &page->threads->rows[i]);
     krait_buf_str(to, "</tbody></table></div>\n");
 }
 
@@ -197,6 +208,25 @@ static void func_place(struct krait_buf *to, const struct krait_func *func)
         krait_buf_fmt(to, ":%u", func->line);
 }
 
+static void histogram_head(struct krait_buf *to, struct span span)
+{
+    char from[KRAIT_FMT_SIZE], until[KRAIT_FMT_SIZE];
+    krait_buf_str(to, "<th class=\"name\">");
+    if (span.end)
+        krait_buf_fmt(to, "%s to %s", krait_fmt_ns(from, (uint64_t)1 << span.first),
+                      krait_fmt_ns(until, span.end < 64 ? (uint64_t)1 << span.end : UINT64_MAX));
+    krait_buf_str(to, "</th>");
+}
+
+static void say_samples(struct krait_buf *to, const struct krait_trace *trace)
+{
+    KRAIT_AUTO_BUF note = { 0 };
+    krait_profile_say_samples(&note, trace);
+    krait_buf_char(&note, '\0');
+    text(to, note.failed ? "" : note.data);
+    to->failed |= note.failed;
+}
+
 static void row(struct krait_buf *to, const struct krait_page *page, const struct krait_profile_row *r,
                 struct span span)
 {
@@ -204,15 +234,24 @@ static void row(struct krait_buf *to, const struct krait_page *page, const struc
     const uint64_t times[] = { r->mean_ns, r->min_ns, r->p50_ns, r->p99_ns, r->max_ns };
     krait_buf_str(to, "<tr>");
     krait_page_time_cell(to, r->self_ns);
+    if (!has_calls(page))
+        krait_page_time_cell(to, r->self_error_ns);
     krait_page_share_cell(to, r->self_ns, page->profile->self_ns);
     krait_page_time_cell(to, r->total_ns);
-    krait_page_count_cell(to, r->calls);
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(times); i++)
-        krait_page_time_cell(to, times[i]);
-    krait_buf_str(to, "<td class=\"name\">");
-    if (r->durations)
+    if (has_calls(page))
+        krait_page_count_cell(to, r->calls);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(times) && has_calls(page); i++) {
+        if (r->runs > r->cut_runs)
+            krait_page_time_cell(to, times[i]);
+        else
+            krait_buf_str(to, "<td>-</td>");
+    }
+    if (has_calls(page)) {
+        krait_buf_str(to, "<td class=\"name\">");
         histogram(to, r->durations, span);
-    krait_buf_str(to, "</td><td class=\"name\">");
+        krait_buf_str(to, "</td>");
+    }
+    krait_buf_str(to, "<td class=\"name\">");
     func_name(to, func);
     krait_buf_str(to, "</td><td class=\"name quiet\">");
     func_place(to, func);
@@ -224,23 +263,27 @@ void krait_page_functions(struct krait_buf *to, const struct krait_page *page)
     static const char *const heads[] = {
         "self", "self%", "total", "calls", "mean", "min", "p50", "p99", "max"
     };
-    char from[KRAIT_FMT_SIZE], until[KRAIT_FMT_SIZE];
+    static const char *const heads_of_samples[] = { "self", "error", "self%", "total" };
     uint32_t shown = KRAIT_MIN(page->rows, page->profile->count);
     struct span span = span_of(page, shown);
     krait_buf_str(to, "<h2>Functions</h2>\n<div class=\"wide\"><table><thead><tr>");
-    head_cells(to, heads, KRAIT_ARRAY_LEN(heads));
-    krait_buf_str(to, "<th class=\"name\">");
-    if (span.end)
-        krait_buf_fmt(to, "%s to %s", krait_fmt_ns(from, (uint64_t)1 << span.first),
-                      krait_fmt_ns(until, span.end < 64 ? (uint64_t)1 << span.end : UINT64_MAX));
-    krait_buf_str(to,
-                  "</th><th class=\"name\">function</th><th class=\"name\">where</th></tr></thead><tbody>\n");
+    if (has_calls(page)) {
+        head_cells(to, heads, KRAIT_ARRAY_LEN(heads));
+        histogram_head(to, span);
+    } else {
+        head_cells(to, heads_of_samples, KRAIT_ARRAY_LEN(heads_of_samples));
+    }
+    krait_buf_str(to, "<th class=\"name\">function</th><th class=\"name\">where</th></tr></thead><tbody>\n");
     for (uint32_t i = 0; i < shown; i++)
         row(to, page, &page->profile->rows[i], span);
-    krait_buf_str(
-        to,
-        "</tbody></table></div>\n<p class=\"quiet\">The bars are a histogram of how long the calls took: each "
-        "takes in twice the time of the one before it.</p>\n");
+    krait_buf_str(to, "</tbody></table></div>\n<p class=\"quiet\">");
+    if (has_calls(page))
+        krait_buf_str(to,
+                      "The bars are a histogram of how long the calls took: each takes in twice the time of "
+                      "the one before it.");
+    else
+        say_samples(to, page->trace);
+    krait_buf_str(to, "</p>\n");
 }
 
 /* ---- source ---- */

@@ -315,7 +315,9 @@ static void legend_of_packages(struct krait_drawing *d)
     if (d->hue_ns[KRAIT_HUES])
         swatch(d, &x, "m12 s1", "others");
     if (d->folded)
-        swatch(d, &x, "m12 s1 b3", "lower boxes: many short calls; darker means busier");
+        swatch(d, &x, "m12 s1 b3",
+               d->timeline->trace->samples.rate ? "lower boxes: many short stretches; darker means busier"
+                                                : "lower boxes: many short calls; darker means busier");
 }
 
 static void legend_of_arrows(struct krait_drawing *d, double *x)

@@ -202,6 +202,12 @@ static void put_name_cut(const struct drawn *p, uint32_t name, size_t columns)
 
 /* ---- boxes ---- */
 
+/* Whether its boxes are stretches of samples. */
+static bool is_sampled(const struct krait_track *track)
+{
+    return track->kind == KRAIT_TRACK_CALLS && track->flags & KRAIT_TRACK_SAMPLED;
+}
+
 static void box_title(const struct drawn *p, const struct krait_tile_call *call)
 {
     struct krait_buf *to = p->d->to;
@@ -216,6 +222,12 @@ static void box_title(const struct drawn *p, const struct krait_tile_call *call)
     }
     krait_buf_char(to, '\n');
     krait_text_duration(to, call->end_ns - call->begin_ns);
+    if (is_sampled(p->track)) {
+        krait_buf_str(to, ": a stretch of samples, no measured call, from ");
+        krait_timeline_put_time(p->d, call->begin_ns);
+        krait_buf_str(to, "</title>");
+        return;
+    }
     krait_buf_str(to, call->begin == KRAIT_OP_LIVE   ? ", begun before; seen from "
                       : call->begin == KRAIT_OP_CALL ? ", from "
                                                      : ", goes on from ");
@@ -256,7 +268,9 @@ static void stretch_title(const struct drawn *p, const struct stretch *s, uint64
     struct krait_buf *to = p->d->to;
     bool is_state = p->track->kind == KRAIT_TRACK_STATES;
     if (!is_state) {
-        if (p->track->kind == KRAIT_TRACK_CALLS) {
+        if (is_sampled(p->track)) {
+            krait_buf_str(to, "stretches of samples");
+        } else if (p->track->kind == KRAIT_TRACK_CALLS) {
             say_counted(to, s->sum.count, " call", " calls");
         } else {
             krait_text_xml_raw(to, p->track->name);

@@ -126,9 +126,10 @@ class Page {
 
   /** Warnings about what the recording lacks; they stand at the top of the page. */
   private warnings(): HTMLElement[] {
-    const { lost, dropped, damage } = this.context.trace, texts: string[] = [];
+    const { lost, dropped, damage, samples } = this.context.trace, texts: string[] = [];
     for (const loss of lost) texts.push(`lost: ${counted(loss.count, 'event')} (${loss.reason}): ${loss.advice}`);
     if (dropped.length) texts.push(`--max-overhead dropped ${counted(dropped.length, 'function')}: their callers, marked [+dropped], include their time; dashed lines show when`);
+    if (samples) texts.push(`sampled, once every ${duration(samples.interval)}: a box is a stretch of samples with the same stack, not a call; calls are not counted, and times are estimates`);
     if (damage) texts.push(`damaged: ${damage}; krait shows the undamaged part`);
     return texts.length ? [el('div', { class: 'warnings', role: 'alert' }, ...texts.map((text) => el('div', {}, text)))] : [];
   }

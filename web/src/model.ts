@@ -22,6 +22,7 @@ export interface Trace {
   lost: { count: number; reason: string; advice: string }[];
   dropped: { func: number; reason: string; calls: number; at: bigint }[];
   damage: string | null;
+  samples: { taken: number; interval: number } | null; // of a recording of samples: their number, and the nanoseconds between two
 }
 export interface Func { id: number; name: string; module: string; file: string; line: number; kind: number; hue: number; holds: boolean }
 export interface Call { track: number; func: number; depth: number; begin: bigint; end: bigint; begins: number; ends: number; value?: number }

@@ -8,6 +8,7 @@ import { Trace, Track, isLosses, label } from './model';
 import { Palette, rgb, stateRole } from './palette';
 import { Store } from './store';
 import { Sum, busyTracks, missingText, runsOf, spread } from './summary';
+import { isSampled } from './samples';
 import { BINS, CUT, Slice, Tile, UNWOUND, stretches } from './tile';
 
 const BIN_PIXELS = 2; // a bin is one to two pixels wide
@@ -275,7 +276,7 @@ export class Painter {
       context.fillStyle = palette.lost;
       context.fillRect(left + width - 2, y, 2, height);
     }
-    if (isCall && slice.flags & CUT) {
+    if (isCall && slice.flags & CUT && !isSampled(part.track)) {
       context.fillStyle = palette.quiet;
       for (let dash = 0; dash < height; dash += 4) context.fillRect(left + width - 1, y + dash, 1, 2);
     }

@@ -13,6 +13,12 @@ const KINDS: TrackKind[] = ['calls', 'slices', 'states', 'instants', 'counter', 
 export interface Slice { begin: number; end: number; name: number; depth: number; hue: number; flags: number; value: number }
 export const LIVE = 1, CUT = 2, RESUMED = 4, UNWOUND = 8, YIELDS = 16;
 
+/** How a call began and ended, unless it did so as most calls do. */
+export function edgeWords(flags: number): string {
+  const words: [number, string][] = [[LIVE, 'began before it was recorded'], [RESUMED, 'resumed after a yield'], [YIELDS, 'yields'], [UNWOUND, 'ended by an exception'], [CUT, 'end not recorded']];
+  return words.filter(([flag]) => flags & flag).map(([, text]) => text).join(', ');
+}
+
 /** Three bytes for each bin: hue of the longest entry, busy share, logarithm of the number of begins. */
 export interface Row { depth: number; bins: Uint8Array }
 export interface Mark { bin: number; count: number; name: number; level: number } // name: of the first; level: the most serious one (marks.ts)

@@ -15,7 +15,8 @@ import { Palette, palette } from './palette';
 import { NameColumn } from './names';
 import { quantities } from './quantity';
 import { Range, Store } from './store';
-import { BINS, CUT, LIVE, RESUMED, Slice, UNWOUND, YIELDS } from './tile';
+import { aboutStretch, isSampled } from './samples';
+import { BINS, Slice, edgeWords } from './tile';
 import { cpuOf, doneBy, spanAt, spanNext } from './spans';
 import { tiesOf } from './tasks';
 import { count, counted, duration, moment, share, tickLabel, tickLabels, timeTicks } from './time';
@@ -611,13 +612,9 @@ export class Timeline {
   private sliceLines(hit: Hit, slice: Slice, from: bigint): string[] {
     const length = duration(slice.end - slice.begin);
     if (hit.part.track.kind === 'calls') {
-      const func = this.api.funcs.get(slice.name), notes: string[] = [];
-      if (slice.flags & LIVE) notes.push('began before it was recorded');
-      if (slice.flags & RESUMED) notes.push('resumed after a yield');
-      if (slice.flags & YIELDS) notes.push('yields');
-      if (slice.flags & UNWOUND) notes.push('ended by an exception');
-      if (slice.flags & CUT) notes.push('end not recorded');
-      return [func ? label(func) : '\u2026', `${length} at ${moment(from)}`, func ? place(func) : '', notes.join(', ')];
+      const func = this.api.funcs.get(slice.name), ns = slice.end - slice.begin;
+      const when = isSampled(hit.part.track) ? [`${aboutStretch(this.trace, ns)}, not a measured call`, `from ${moment(from)} to ${moment(from + BigInt(ns))}`] : [`${length} at ${moment(from)}`];
+      return [func ? label(func) : '\u2026', ...when, func ? place(func) : '', isSampled(hit.part.track) ? '' : edgeWords(slice.flags)];
     }
     const name = this.api.texts.get(slice.name) ?? '\u2026';
     if (isLosses(hit.part.track)) return [name, `${length} at ${moment(from)}`, slice.value ? counted(slice.value, 'event') : ''];
@@ -642,8 +639,9 @@ export class Timeline {
       const longest = isCalls ? await this.api.funcs.wait(name) : await this.api.texts.wait(name);
       if (asked.signal.aborted || exact.name === null) return;
       const text = longest === undefined ? '' : typeof longest === 'string' ? stateWords(longest) : label(longest);
-      this.fillTip([`${count(exact.count)} begin here, ${share(exact.busy, 2 ** bin.level)} busy`, `longest: ${text}, ${duration(exact.longest)}`,
-        'exact sums; zoom in to see each']);
+      const isExact = !isSampled(hit.part.track);
+      this.fillTip([`${isExact ? `${count(exact.count)} begin here` : 'stretches of samples'}, ${share(exact.busy, 2 ** bin.level)} busy`, `longest: ${text}, ${duration(exact.longest)}`,
+        `${isExact ? 'exact sums' : 'sums of samples'}; zoom in to see each`]);
     }).catch(() => undefined);
   }
 
@@ -662,7 +660,7 @@ export class Timeline {
     try {
       return this.go(readCall(await ask<Call>('next', query), call.track));
     } catch {
-      return sameFunction ? `there is no ${forward ? 'later' : 'earlier'} call of this function in the thread` : none;
+      return sameFunction ? `there is no ${forward ? 'later' : 'earlier'} ${this.trace.samples ? 'stretch' : 'call'} of this function in the thread` : none;
     }
   }
 

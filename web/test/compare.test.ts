@@ -2,7 +2,7 @@
 import { differences, joinMoved, signed } from '../src/panels/compare';
 import { equal, test } from './harness';
 
-const row = (func: number, calls: number, self: number): number[] => [func, calls, self, 2 * self, 0, self / calls];
+const row = (func: number, calls: number, self: number): number[] => [func, calls, self, 2 * self, 0, self / calls, 0, 0, 0, calls, 0, 0, 0];
 
 test('a function has what it was in both, and nothing where it is missing', () => {
   const found = differences({ self: 100, rows: [row(1, 2, 60), row(2, 1, 40)] }, { self: 50, rows: [row(1, 1, 10), row(3, 4, 40)] });
@@ -12,6 +12,12 @@ test('a function has what it was in both, and nothing where it is missing', () =
     { func: 2, now: { calls: 1, self: 40, total: 80, mean: 40, share: 0.4 }, before: none },
     { func: 3, now: none, before: { calls: 4, self: 40, total: 80, mean: 10, share: 0.8 } },
   ]);
+});
+
+test('a mean of calls that were all cut is not known', () => {
+  const cut = row(1, 2, 60);
+  cut[11] = 2;
+  equal(differences({ self: 100, rows: [cut] }, { self: 100, rows: [] })[0].now.mean, 0);
 });
 
 test('a change has its sign', () => {

@@ -7,8 +7,8 @@ import { equal, test } from './harness';
 
 test('the finder says that it has steps of generators, not whole lives', () => {
   const calls = [1, 2, 3];
-  equal(foundText({ matched: 3, resumed: 0, calls }, false, null), '3 calls in the range. Drag over the histogram to choose a part.');
-  equal(foundText({ matched: 2000, resumed: 1999, calls }, true, [1000, 2000]), '2,000 steps of 1.000 us to 2.000 us in the range; the 3 slowest are listed. Each is a step of a generator or coroutine, '
+  equal(foundText({ matched: 3, cut: 0, resumed: 0, calls }, false, null), '3 calls in the range. Drag over the histogram to choose a part.');
+  equal(foundText({ matched: 2000, cut: 0, resumed: 1999, calls }, true, [1000, 2000]), '2,000 steps of 1.000 us to 2.000 us in the range; the 3 slowest are listed. Each is a step of a generator or coroutine, '
     + 'from its call or a resume to the next yield or its end, not its whole life; 1 of them is a first step. Drag over the histogram to choose a part.');
 });
 

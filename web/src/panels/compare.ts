@@ -9,22 +9,21 @@ import { Base, Context, Panel, baseParams, showBase, sides, toggleBase } from '.
 import { Column, Table } from '../table';
 import { count, counted, duration } from '../time';
 import { Change, hasEntries, kernelChanges, makeChanges, setChanges } from './compare_kernel';
-import { hasCalls } from './functions';
+import { CALLS, FUNC, MEAN, SELF, TOTAL, hasCalls, isTimed } from './functions';
 
-interface Answer { self: number; rows: number[][] }
-const [FUNC, CALLS, SELF, TOTAL, MEAN] = [0, 1, 2, 3, 5];
+interface Answer { self: number; rows: number[][]; note: string | null }
 
-/** A function on both sides: calls, self, total and mean time; a share is that of all self time of its side. */
+/** A function on both sides: calls, self, total and mean time (0 if it is not known); a share is that of all self time of its side. */
 export interface Side { calls: number; self: number; total: number; mean: number; share: number }
 export interface Difference { func: number; now: Side; before: Side }
 
 const NONE: Side = { calls: 0, self: 0, total: 0, mean: 0, share: 0 };
 
 function sideOf(row: number[], whole: number): Side {
-  return { calls: row[CALLS], self: row[SELF], total: row[TOTAL], mean: row[MEAN], share: whole ? row[SELF] / whole : 0 };
+  return { calls: row[CALLS], self: row[SELF], total: row[TOTAL], mean: isTimed(row) ? row[MEAN] : 0, share: whole ? row[SELF] / whole : 0 };
 }
 
-export function differences(now: Answer, before: Answer): Difference[] {
+export function differences(now: Pick<Answer, 'self' | 'rows'>, before: Pick<Answer, 'self' | 'rows'>): Difference[] {
   const found = new Map<number, Difference>(now.rows.map((row) => [row[FUNC], { func: row[FUNC], now: sideOf(row, now.self), before: NONE }]));
   for (const row of before.rows) {
     const known = found.get(row[FUNC]) ?? { func: row[FUNC], now: NONE, before: NONE };
@@ -68,14 +67,15 @@ function columns(context: Context): Column<Difference>[] {
     return func ? `${label(func)}\n${place(func)}` : '';
   };
   const ns = (title: string, of: (row: Difference) => number): Column<Difference> => ({ title, width: '80px', text: (row) => duration(of(row)), sort: of });
+  const took = (title: string, of: (row: Difference) => number): Column<Difference> => ({ ...ns(title, of), text: (row) => (of(row) ? duration(of(row)) : '-') });
   const n = (title: string, of: (row: Difference) => number): Column<Difference> => ({ title, width: '76px', text: (row) => count(of(row)), sort: of });
   const change = (row: Difference): number => row.now.self - row.before.self;
   return [
     { title: 'function', width: 'minmax(220px, 1fr)', left: true, text: name, sort: name, hint },
     { title: 'self', width: '104px', text: (row) => signed(change(row), duration), sort: (row) => Math.abs(change(row)), bar: (row) => Math.abs(change(row)) / most },
     { title: 'self%', width: '76px', text: (row) => signed(row.now.share - row.before.share, percent), sort: (row) => row.now.share - row.before.share, hint: () => 'The change of its share of all self time, in percentage points' },
-    ns('self now', (row) => row.now.self), ns('before', (row) => row.before.self), n('calls now', (row) => row.now.calls), n('before', (row) => row.before.calls),
-    ns('mean now', (row) => row.now.mean), ns('before', (row) => row.before.mean), ns('total now', (row) => row.now.total), ns('before', (row) => row.before.total),
+    ns('self now', (row) => row.now.self), ns('before', (row) => row.before.self),
+    ...(context.trace.samples ? [] : [n('calls now', (row) => row.now.calls), n('before', (row) => row.before.calls), took('mean now', (row) => row.now.mean), took('before', (row) => row.before.mean)]), ns('total now', (row) => row.now.total), ns('before', (row) => row.before.total),
   ];
 }
 
@@ -122,7 +122,7 @@ export const compare: Panel = {
     }
     const rows = joinMoved(found, (func) => names.get(func) as string);
     most = Math.max(...rows.map((row) => Math.abs(row.now.self - row.before.self)), 1);
-    note.append(`; ${counted(rows.length, 'function')}, self ${signed(now.self - before.self, duration)}`);
+    note.append(`; ${counted(rows.length, 'function')}, self ${signed(now.self - before.self, duration)}${now.note ? `; ${now.note}` : ''}`);
     table.set(rows);
   },
 };

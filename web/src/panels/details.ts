@@ -9,6 +9,7 @@ import { Call, clip, isBlaming, isLosses, label, place, returned, stateWords, st
 import { palette, wallRole } from '../palette';
 import { Context, Panel } from '../panel';
 import { sourceOf } from './source';
+import { stretchFact } from '../samples';
 import { spanAt } from '../spans';
 import { tiesOf } from '../tasks';
 import { count, counted, duration, momentText, share } from '../time';
@@ -16,7 +17,7 @@ import { isDark } from '../timeline';
 
 interface Wait { state: string; syscall: string; by: string; tid: number; count: number; ns: number; longest: number }
 interface Cut { off: boolean; events: number; begin: bigint; end: bigint; ns: number } // a stretch in which the thread was not recorded
-interface Answer extends Call { task?: number; before?: Cut; inside?: Cut; after?: Cut; self?: number; ancestors: Call[]; callees: [number, number, number, number][]; wall?: Record<string, number>; waits?: Wait[] }
+interface Answer extends Call { samples?: number; task?: number; before?: Cut; inside?: Cut; after?: Cut; self?: number; ancestors: Call[]; callees: [number, number, number, number][]; wall?: Record<string, number>; waits?: Wait[] }
 
 const PATH_ROWS = 12, CALLEES = 40, WAITS = 20, FLOWS = 12; // rows of tables until the reader asks for all
 const LIVE_BEGIN = 3, CUT_END = 7; // enum krait_op_kind
@@ -61,9 +62,10 @@ async function ancestors(context: Context, answer: Answer): Promise<HTMLElement>
 }
 
 async function callees(context: Context, answer: Answer, length: number): Promise<HTMLElement> {
+  const isExact = answer.samples === undefined;
   const rows = [...answer.callees].sort((a, b) => b[3] - a[3]);
-  const table = el('table', { class: 'plain callees' }, el('thead', {}, el('tr', {}, el('th', {}, 'total'), el('th', {}, 'share'), el('th', {}, 'calls'), el('th', { class: 'left' }, 'callee'))));
-  return shortTable(table, rows, CALLEES, (left) => counted(left, 'more callee'), async ([func, calls, , total]) => el('tr', {}, el('td', {}, duration(total)), el('td', {}, share(total, length)), el('td', {}, count(calls)),
+  const table = el('table', { class: 'plain callees' }, el('thead', {}, el('tr', {}, el('th', {}, 'total'), el('th', {}, 'share'), ...(isExact ? [el('th', {}, 'calls')] : []), el('th', { class: 'left' }, 'callee'))));
+  return shortTable(table, rows, CALLEES, (left) => counted(left, 'more callee'), async ([func, calls, , total]) => el('tr', {}, el('td', {}, duration(total)), el('td', {}, share(total, length)), ...(isExact ? [el('td', {}, count(calls))] : []),
     el('td', { class: 'left' }, button(await name(context, func), 'Find all calls of this function', () => { context.store.setFunc(func); context.store.openPanel('finder'); }, 'link'))));
 }
 
@@ -162,6 +164,11 @@ function cutFact(context: Context, title: string, cut: Cut | undefined): HTMLEle
   return [el('dt', {}, title), el('dd', {}, button(words, 'Go to that time', () => context.store.show(begin, end, 1), 'link'), `, for ${duration(cut.ns)} ${cut.ns < Number(end - begin) ? 'from' : 'at'} ${momentText(begin)}`)];
 }
 
+/** Whether the begin or the end of a call is not in the recording, so that nobody knows how long it took. */
+function isCut(call: Call): boolean {
+  return call.begins === LIVE_BEGIN || call.ends === CUT_END;
+}
+
 function cutFacts(context: Context, call: Answer): HTMLElement[] {
   return [...(call.begins === LIVE_BEGIN ? cutFact(context, 'began before it was recorded', call.before) : []),
     ...(call.inside ? cutFact(context, 'not recorded as a whole', call.inside) : []),
@@ -191,16 +198,18 @@ async function flowsSection(context: Context, call: Call): Promise<HTMLElement |
 async function show(context: Context, answer: Answer, signal: AbortSignal): Promise<void> {
   const func = await context.api.funcs.wait(answer.func), length = Number(answer.end - answer.begin);
   if (!func) return;
+  const isExact = answer.samples === undefined;
   const head = el('div', { class: 'call-head' }, el('h2', {}, label(func)), el('div', { class: 'quiet' }, place(func)),
-    el('dl', {}, el('dt', {}, 'duration'), el('dd', {}, duration(length)), ...timeFact(context, 'begin', answer.track, answer.begin),
+    el('dl', {}, ...(isExact ? [el('dt', {}, 'duration'), el('dd', {}, `${isCut(answer) ? 'more than ' : ''}${duration(length)}`)] : [el('dt', {}, 'a stretch, not a call'), el('dd', {}, stretchFact(answer.samples as number, length))]),
+      ...timeFact(context, isExact ? 'begin' : 'from', answer.track, answer.begin), ...(isExact ? [] : timeFact(context, 'to', answer.track, answer.end)),
       el('dt', {}, 'self'), el('dd', {}, answer.self === undefined ? '-' : `${duration(answer.self)} (${share(answer.self, length)})`),
       el('dt', {}, 'depth'), el('dd', {}, String(answer.depth)),
       ...(answer.task === undefined ? [] : [el('dt', {}, 'task'), el('dd', {}, context.trace.tracks[answer.task].threadName)]),
       ...(stepWords(answer) ? [el('dt', {}, 'step of a generator or coroutine'), el('dd', {}, stepWords(answer))] : []),
-      ...cutFacts(context, answer)),
+      ...(isExact ? cutFacts(context, answer) : [])),
     el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.timeline.showCall(answer)),
       button('Select its time', 'Show only its time in the tables', () => context.store.select(context.timeline.rangeOf(answer))),
-      button('All calls of this function', 'Show a histogram and a list', () => { context.store.setFunc(answer.func); context.store.openPanel('finder'); }), pathButton(context)));
+      button(isExact ? 'All calls of this function' : 'All stretches of this function', isExact ? 'Show a histogram and a list' : 'Show a list', () => { context.store.setFunc(answer.func); context.store.openPanel('finder'); }), pathButton(context)));
   const parts: HTMLElement[] = [head], path = await pathSection(context);
   const told = await argumentsSection(context, answer, label({ ...func, holds: false })), flows = await flowsSection(context, answer);
   if (told) parts.push(told);

@@ -7,12 +7,14 @@ import { Call, label, place, stepWords } from '../model';
 import { Context, Panel, rangeParams } from '../panel';
 import { hasCalls } from './functions';
 import { Bar, LEFT, drawHistogram, scaleOf } from './histogram';
+import { stretchesText } from '../samples';
 import { Column, Table } from '../table';
 import { count, counted, duration, moment, momentText } from '../time';
 
-interface Answer { matched: number; resumed: number; yielded: number; histogram: [number, number, number][]; calls: Call[]; fastest: Call | null }
+type Found = Call & { cut?: boolean }; // cut: it took longer, because its begin or end is not in the range, or was not recorded
+interface Answer { matched: number; cut: number; resumed: number; yielded: number; histogram: [number, number, number][]; calls: Found[]; fastest: Call | null }
 
-let title: HTMLElement, canvas: HTMLCanvasElement, table: Table<Call>, note: HTMLElement;
+let title: HTMLElement, canvas: HTMLCanvasElement, table: Table<Found>, note: HTMLElement;
 let histogram: Bar[] = [], brush: [number, number] | null = null, current: Context, ends: HTMLElement;
 
 function draw(): void {
@@ -56,20 +58,22 @@ function keyDown(event: KeyboardEvent): void {
 }
 
 /** The number of calls; for a generator or coroutine, says that each step counts as one. */
-export function foundText(answer: Pick<Answer, 'matched' | 'resumed'> & { calls: unknown[] }, isSteps: boolean, part: [number, number] | null): string {
+export function foundText(answer: Pick<Answer, 'matched' | 'resumed' | 'cut'> & { calls: unknown[] }, isSteps: boolean, part: [number, number] | null): string {
   const chosen = part ? ` of ${duration(part[0])} to ${duration(part[1])}` : '', listed = answer.calls.length < answer.matched ? `; the ${count(answer.calls.length)} slowest are listed` : '';
   const steps = isSteps ? ` Each is a step of a generator or coroutine, from its call or a resume to the next yield or its end, not its whole life; ${counted(answer.matched - answer.resumed, 'of them is a first step', 'of them are first steps')}.` : '';
-  return `${counted(answer.matched, isSteps ? 'step' : 'call')}${chosen} in the range${listed}.${steps} Drag over the histogram to choose a part.`;
+  const cut = answer.cut ? ` The begin or the end of ${count(answer.cut)} was not recorded, or is not in the range: how long they took is not known, and the histogram leaves them out.` : '';
+  return `${counted(answer.matched, isSteps ? 'step' : 'call')}${chosen} in the range${listed}.${steps}${cut} Drag over the histogram to choose a part.`;
 }
 
-function columns(context: Context, isSteps: boolean): Column<Call>[] {
+function columns(context: Context, isSteps: boolean): Column<Found>[] {
+  const took = (call: Found): number => Number(call.end - call.begin), isExact = !context.trace.samples;
   const who = (call: Call): string => {
     const track = context.trace.tracks[call.track], thread = track?.thread != null ? context.trace.threads[track.thread] : null;
     return thread ? `${thread.name} ${thread.tid}` : '';
   };
   const when = (call: Call): bigint => context.timeline.said.when(call.track, call.begin, table.redrawSoon);
   return [
-    { title: 'duration', width: '110px', text: (call) => duration(Number(call.end - call.begin)), sort: (call) => Number(call.end - call.begin) },
+    { title: isExact ? 'duration' : 'length', width: '110px', text: (call) => `${isExact && call.cut ? '> ' : ''}${duration(took(call))}`, sort: took },
     { title: 'begin', width: '160px', text: (call) => moment(when(call)), hint: (call) => momentText(when(call)), sort: (call) => Number(call.begin) },
     { title: 'depth', width: '60px', text: (call) => String(call.depth), sort: (call) => call.depth },
     ...(isSteps ? [{ title: 'step', width: '140px', left: true, text: stepWords, sort: stepWords }] : []),
@@ -88,11 +92,12 @@ async function load(context: Context, signal: AbortSignal | undefined): Promise<
   const clear = button('\u2715', 'Clear the function', () => { context.store.setFunc(null); }, 'link');
   title.replaceChildren(el('h2', {}, known ? label(known) : '?'), el('span', { class: 'quiet' }, known ? ` ${place(known)} ` : ''), clear);
   const isSteps = answer.resumed + answer.yielded > 0;
-  note.textContent = foundText(answer, isSteps, brush);
+  note.textContent = context.trace.samples ? stretchesText(answer.matched, answer.calls.length) : foundText(answer, isSteps, brush);
+  canvas.hidden = context.trace.samples !== null;
   table.setColumns(columns(context, isSteps));
-  const calls = answer.calls.map((call) => readCall(call, call.track));
+  const calls = answer.calls.map((call): Found => readCall(call, call.track));
   table.set(calls);
-  showEnds(context, calls[0], answer.fastest);
+  showEnds(context, calls.find((call) => !call.cut), answer.fastest);
   context.store.light(calls, limits.min, limits.max);
   draw();
 }
@@ -120,7 +125,7 @@ export const finder: Panel = {
     ends = el('span', { class: 'actions' });
     canvas = el('canvas', { class: 'histogram', role: 'img', tabindex: '0', 'aria-label': 'Histogram of durations; the arrow keys choose a bar, with Shift they add bars, Delete chooses all; the table lists the calls' });
     canvas.addEventListener('keydown', keyDown);
-    table = new Table<Call>(context.store, 'calls', columns(context, false), 0, (call) => go(context, call), 'Calls of the function');
+    table = new Table<Found>(context.store, 'calls', columns(context, false), 0, (call) => go(context, call), 'Calls of the function');
     listenToBrush();
     new ResizeObserver(() => draw()).observe(canvas);
     return el('div', { class: 'fill' }, title, canvas, el('div', { class: 'note bar-row' }, note, ends), table.element);

@@ -133,7 +133,7 @@ function tell(box: Box | undefined, x: number, y: number): void {
   if (!box || !node) return;
   const func = node.func < 0 ? undefined : current.api.funcs.get(node.func), all = recorded[0].total;
   const own = box.nodes === above ? '' : `self ${duration(node.self)}; `;
-  const lines = [textOf(node.func), `${duration(node.total)}, ${share(node.total, all)}; ${own}${counted(node.calls, 'call')}`, func ? place(func) : ''];
+  const lines = [textOf(node.func), `${duration(node.total)}, ${share(node.total, all)}; ${own}${current.trace.samples ? 'estimates by samples' : counted(node.calls, 'call')}`, func ? place(func) : ''];
   if (base && box.nodes === recorded) {
     const was = before.get(pathOf(recorded, box.node)) ?? 0;
     lines.push(`before: ${duration(was)}, ${share(was, base[0].total)}`);

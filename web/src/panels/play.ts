@@ -11,7 +11,7 @@ import { Context, Panel, rangeParams } from '../panel';
 import { Cell, Played, Row, SPEEDS, raysAt, rowsAt, stepFrom } from '../play';
 import { count, duration, moment } from '../time';
 import { isDark, sized } from '../timeline';
-import { hasCalls } from './functions';
+import { CALLS, FUNC, SELF, hasCalls } from './functions';
 
 const THREADS_MOST = 4, ROW = 20, HEAD = 18, GAP = 10, CLOCK = 210, BARS = 260, BAR = 17;
 const TURN = 2; // seconds of playing for a turn of the clock
@@ -33,7 +33,7 @@ class Player {
   private at = 0; // nanoseconds from there
   private lanes: Lane[] = [];
   private hidden = 0; // threads that have no room
-  private bars: [number, number][] = []; // function, calls
+  private bars: [number, number][] = []; // function, calls; of samples its self time
   private barsMost = 1;
   private playing = false;
   private seeking: { forward: boolean; around: number } | null = null; // the next event from `at`, looked for around there
@@ -188,7 +188,7 @@ class Player {
     return { lanes, from, until, whole };
   }
 
-  /** How often each function was called since the begin of the range: exact numbers from the server. */
+  /** How often each function was called since the begin of the range: exact numbers from the server. Samples know its self time. */
   private async countCalls(): Promise<void> {
     const now = performance.now();
     if (now - this.asked < ASK) return;
@@ -198,7 +198,8 @@ class Player {
     const until = this.from + BigInt(Math.round(this.at)), params = { ...rangeParams(this.context), from: this.from < 0n ? 0n : this.from, until };
     try {
       const { rows } = await ask<{ rows: number[][] }>('functions', params, this.asking.signal);
-      this.bars = rows.map((row): [number, number] => [row[0], row[1]]).filter(([, calls]) => calls > 0).sort((a, b) => b[1] - a[1]);
+      const at = this.context.trace.samples ? SELF : CALLS;
+      this.bars = rows.map((row): [number, number] => [row[FUNC], row[at]]).filter(([, calls]) => calls > 0).sort((a, b) => b[1] - a[1]);
       this.barsMost = Math.max(...this.bars.slice(0, 1).map(([, calls]) => calls), 1);
       if (!this.playing) this.paint();
     } catch { /* another is asked for */ }
@@ -229,10 +230,10 @@ class Player {
     context.fillRect(0, 0, width, height);
     context.font = FONT;
     context.textBaseline = 'middle';
-    const roomy = width > 900, right = roomy ? CLOCK + BARS + 2 * GAP : 0;
+    const roomy = width > 900, hasClock = !this.context.trace.samples, right = roomy ? (hasClock ? CLOCK + GAP : 0) + BARS + GAP : 0; // samples see no call end
     this.paintThreads(context, width - right, height, colours);
     if (roomy) {
-      this.paintClock(context, width - right + GAP + CLOCK / 2, Math.min(height / 2, CLOCK / 2), Math.min(CLOCK, height) / 2 - 8, colours);
+      if (hasClock) this.paintClock(context, width - right + GAP + CLOCK / 2, Math.min(height / 2, CLOCK / 2), Math.min(CLOCK, height) / 2 - 8, colours);
       this.paintBars(context, width - BARS, height, colours);
     }
     this.canvas.setAttribute('aria-label', this.words());
@@ -340,13 +341,14 @@ class Player {
 
   private paintBars(context: CanvasRenderingContext2D, left: number, height: number, colours: Palette): void {
     context.fillStyle = colours.quiet;
-    context.fillText('calls so far', left, HEAD / 2);
+    const { samples } = this.context.trace;
+    context.fillText(samples ? 'self time so far, by samples' : 'calls so far', left, HEAD / 2);
     this.bars.slice(0, Math.max(Math.floor((height - HEAD) / BAR), 0)).forEach(([func, calls], i) => {
       const y = HEAD + i * BAR, known = this.context.api.funcs.get(func), w = Math.max(calls / this.barsMost * BARS, 1);
       context.fillStyle = colours.call(known?.hue ?? 12, func);
       context.fillRect(left, y, w, BAR - 2);
       context.fillStyle = colours.ink;
-      const number = `${count(calls)}  `, room = Math.floor((BARS - 8) / 6.62) - number.length;
+      const number = `${samples ? duration(calls) : count(calls)}  `, room = Math.floor((BARS - 8) / 6.62) - number.length;
       context.fillText(number + shorten(this.nameOf(func), room), left + 4, y + BAR / 2 - 0.5);
     });
   }

@@ -50,10 +50,9 @@ struct krait_profile_row {
     uint64_t self_ns, total_ns;
     uint64_t self_error_ns; /* of samples: half the 95 % confidence interval of self_ns; else 0 */
     uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns; /* 0 if all runs were cut */
-    const uint64_t
-        *durations;   /* 64 counts: uncut runs that took from 2^i to 2^(i+1) ns; NULL: not asked for */
-    uint64_t resumed; /* runs of generators and coroutines that began after a yield */
-    uint64_t raised;  /* runs that ended by an exception */
+    const uint64_t *durations;       /* 64 counts: whole runs of 2^i to 2^(i+1) ns; NULL: not asked for */
+    uint64_t resumed;                /* runs of generators and coroutines that began after a yield */
+    uint64_t raised;                 /* runs that ended by an exception */
     struct krait_raised *exceptions; /* by type, the most frequent first */
     uint32_t exception_count;
     /* The self time of one of its functions contains that of dropped ones: krait_trace_find_holders. */

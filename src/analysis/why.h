@@ -31,8 +31,7 @@ struct krait_why_rows {
 struct krait_why_call {
     uint32_t thread, func;
     uint64_t begin_ns, end_ns;
-    uint64_t
-        is_cut; /* 1: its begin or its end is not in the trace or in the range (krait_op_is_cut), so it took longer; else 0 */
+    uint64_t is_cut; /* 1: it took longer (krait_op_is_cut); else 0 */
     uint64_t wall_ns[KRAIT_WALL_PARTS];
     struct krait_why_rows calls, waits;
 };

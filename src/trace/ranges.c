@@ -119,14 +119,15 @@ static void leave(struct clipper *c)
     c->at++;
 }
 
-/* Edges that lie before what comes next, at t_ns. What ends where a range begins has no part in it. */
+/* Edges that lie before what comes next, at t_ns. What ends where a range begins has no part in it; what
+ * ends where it ends was in it to its own end. */
 static void go_to(struct clipper *c, uint64_t t_ns, bool is_end)
 {
     while (c->at < c->ranges->count) {
         const struct krait_range *range = &c->ranges->items[c->at];
         if (!c->inside && (t_ns > range->from_ns || (t_ns == range->from_ns && !is_end)))
             enter(c);
-        if (!c->inside || t_ns < range->to_ns)
+        if (!c->inside || t_ns < range->to_ns || (t_ns == range->to_ns && is_end))
             return;
         leave(c);
     }

@@ -20,7 +20,8 @@
  *     them continue as KRAIT_OP_LIVE
  *   - python:switch stores the stack, with its C calls, and restores another one. The calls of the old stack are cut, and those
  *     of the new one begin as KRAIT_OP_LIVE, with the numbers under which they were cut
- *   - open calls begin as KRAIT_OP_LIVE at the begin of the range; they are cut at its end, and at the end of the thread
+ *   - open calls begin as KRAIT_OP_LIVE at the begin of the range; they are cut at its end, and at the end of the thread. A call
+ *     that ends just there is not cut
  *   - time never goes back: an earlier time counts as the latest one seen
  *
  * Only the batch and the stack are in memory. The depth is bounded, and deeper calls are not handed out. All stacks of

@@ -37,6 +37,15 @@ def test_the_edges_of_the_chosen_time_cut(synth, run):
     assert run(folder).stderr == ""
 
 
+def test_a_call_that_ends_at_the_edge_is_whole(synth, rows):
+    """So that a selected call, and the whole range of a recording, have its duration."""
+    folder = synth(CODES + "0 call 1\n" + WHOLE + "100 ccall 3\n100 creturn\n1000 return\nexit 0 0\n")
+    for begin, end, times in ("10ns", "40ns", (1, 0, 30, 30)), ("50ns", "100ns", (1, 0, 50, 50)), ("40ns", "50ns", None), ("0ns", "1000ns", (2, 0, 30, 50)):
+        got = rows(folder, "--from", begin, "--until", end)
+        assert (figures(got["fib"], "runs", "cut_runs", "min_ns", "max_ns") if "fib" in got else None) == times, (begin, end)
+    assert figures(got["main"], "cut_runs", "max_ns") == (0, 1000) and figures(got["len"], "calls", "cut_runs") == (1, 0)
+
+
 def test_what_is_not_known_is_a_dash_and_sorts_last(synth, krait, run):
     folder = synth(CUTS["killed"])
     table = re.sub(r"(?<=\d) (?=[mun]?s\b)", "", report_on_terminal(krait, 140, folder, NO_COLOR="1")).splitlines()

@@ -24,6 +24,7 @@
  *   TIME parent TASK PARENT                  task:parent in the definitions
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
  *   TIME recording STATE     switched off (0) or on (1), in the definitions
+ *   TIME set WHAT            krait ctl set, in the definitions
  *   packet [LOST]                            ends the stream's packet; LOST events are missing before the next
  *   lost REASON COUNT                        krait:lost in the definitions, REASON a number
  *   exit HOW STATUS                          process:exit in the definitions, HOW a number
@@ -297,6 +298,7 @@ static const struct {
     { "stack", KRAIT_EVENT_python_stack },
     { "omit", KRAIT_EVENT_code_omit },
     { "recording", KRAIT_EVENT_recording_switch },
+    { "set", KRAIT_EVENT_recording_set },
     { "gilwait", KRAIT_EVENT_gil_wait },
     { "giltake", KRAIT_EVENT_gil_take },
     { "gilswitch", KRAIT_EVENT_gil_switch },
@@ -369,6 +371,8 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
     case KRAIT_EVENT_recording_switch:
         return krait_put_recording_switch(
             payload, &(struct krait_payload_recording_switch){ .state = (uint8_t)first });
+    case KRAIT_EVENT_recording_set:
+        return krait_put_recording_set(payload, &(struct krait_payload_recording_set){ .what = text(w[2]) });
     case KRAIT_EVENT_python_switch:
         return krait_put_python_switch(
             payload, &(struct krait_payload_python_switch){ .from = (uint16_t)first,
@@ -444,7 +448,8 @@ static void do_event(struct synth *s, char **w)
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     size_t n = put_fields(s, w, event, payload);
     if (event == KRAIT_EVENT_code_omit || event == KRAIT_EVENT_recording_switch ||
-        event == KRAIT_EVENT_task_nursery || event == KRAIT_EVENT_task_parent) {
+        event == KRAIT_EVENT_recording_set || event == KRAIT_EVENT_task_nursery ||
+        event == KRAIT_EVENT_task_parent) {
         define(s, event, payload, n);
         return;
     }

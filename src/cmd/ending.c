@@ -2,6 +2,7 @@
 #include "cmd/ending.h"
 
 #include "base/json.h"
+#include "cmd/changed.h"
 #include "cmd/omitted.h"
 #include "cmd/terminal.h"
 #include "event/event.h"
@@ -104,6 +105,17 @@ static void note_off(struct krait_buf *notes, const struct krait_trace *trace, c
         krait_buf_fmt(notes, "off: %s%s: %s\n", whose, off.data, krait_ending_off_why);
 }
 
+static void note_changed(struct krait_buf *notes, const struct krait_trace *trace, const char *whose)
+{
+    enum { SHOWN = 3 };
+    KRAIT_AUTO_BUF list = { 0 };
+    uint32_t n = krait_changed_list(&list, trace, SHOWN);
+    krait_buf_char(&list, '\0');
+    if (n && !list.failed)
+        krait_buf_fmt(notes, "krait ctl set: %schanged what is recorded: %s; %s%s\n", whose, list.data,
+                      krait_changed_why, n > SHOWN ? "; krait info lists all" : "");
+}
+
 /* The functions that were dropped, those with the most calls first. */
 static void note_omitted(struct krait_buf *notes, const struct krait_trace *trace, const char *whose)
 {
@@ -154,6 +166,7 @@ void krait_ending_notes_without_kernel(struct krait_buf *notes, const struct kra
     note_newer(notes, trace, whose);
     note_lost(notes, trace, whose);
     note_off(notes, trace, whose);
+    note_changed(notes, trace, whose);
     note_omitted(notes, trace, whose);
     note_unfinished(notes, trace, whose);
     krait_ending_note_damage(notes, damage, whose);

@@ -5,6 +5,7 @@
 #include "analysis/cost.h"
 #include "base/json.h"
 #include "cmd/args_unmet.h"
+#include "cmd/changed.h"
 #include "cmd/cost_line.h"
 #include "cmd/ending.h"
 #include "cmd/info.h"
@@ -119,6 +120,8 @@ void krait_info_json(struct info *info)
     krait_json_key_u64_or_null(out, "dropped", info->trace, krait_info_most_of(info, "dropped_events"));
     if (info->trace)
         krait_ending_off_json(out, info->trace);
+    if (info->trace)
+        krait_changed_json(out, info->trace);
     if (info->trace)
         krait_omitted_json(out, info->trace);
     if (info->trace)

@@ -5,6 +5,7 @@
 #include "analysis/cost.h"
 #include "base/fmt.h"
 #include "cmd/args_unmet.h"
+#include "cmd/changed.h"
 #include "cmd/cost_line.h"
 #include "cmd/ending.h"
 #include "cmd/info.h"
@@ -356,6 +357,22 @@ static void print_off(struct info *info)
 }
 
 /* All of them: elsewhere are the first few. */
+static void print_changed(struct info *info)
+{
+    KRAIT_AUTO_BUF list = { 0 };
+    char times[KRAIT_FMT_SIZE];
+    uint32_t n = krait_changed_list(&list, info->trace, UINT32_MAX);
+    krait_buf_char(&list, '\0');
+    if (!n || list.failed)
+        return;
+    label(info, "changed");
+    krait_buf_fmt(&info->out, "what is recorded, %s, by krait ctl set", krait_fmt_counted(times, n, "time"));
+    add_wrapped(info, list.data);
+    add_wrapped(info, krait_changed_why);
+    krait_buf_char(&info->out, '\n');
+}
+
+/* The same. */
 static void print_omitted(struct info *info)
 {
     uint32_t n = info->trace->omitted_count;
@@ -430,6 +447,7 @@ void krait_info_text(struct info *info)
     print_losses(info);
     if (info->trace) {
         print_off(info);
+        print_changed(info);
         print_omitted(info);
         print_args_unmet(info);
         print_unfinished(info);

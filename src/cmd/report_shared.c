@@ -4,6 +4,7 @@
  */
 #include "base/fmt.h"
 #include "base/json.h"
+#include "cmd/changed.h"
 #include "cmd/contents.h"
 #include "cmd/cost_line.h"
 #include "cmd/ending.h"
@@ -106,6 +107,7 @@ void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *
 {
     json_lost(out, trace);
     krait_ending_off_json(out, trace);
+    krait_changed_json(out, trace);
     krait_omitted_json(out, trace);
     krait_json_key_text_or_null(out, "damage", damage);
 }

@@ -37,6 +37,30 @@ void krait_filters_read(struct krait_agent *agent)
     read_kind(agent, KRAIT_FILTER_EXCLUDE);
 }
 
+static size_t add_item(char *to, size_t len, size_t size, const char *key, const char *value)
+{
+    const char *between = len ? " " : "";
+    int n = snprintf(to + len, size - len, "%s%s=%.200s", between, key, value);
+    return n > 0 ? KRAIT_MIN(len + (size_t)n, size - 1) : len;
+}
+
+void krait_filters_say(const struct krait_agent *agent, char *to, size_t size)
+{
+    const struct krait_control *control = agent->writer.shm.control;
+    char overhead[32];
+    size_t len = 0;
+    *to = '\0';
+    for (size_t i = 0; i < agent->filter_count; i++)
+        len = add_item(to, len, size, agent->filters[i].include ? "include" : "exclude",
+                       agent->filters[i].glob);
+    len = add_item(to, len, size, "c-calls", agent->c_calls ? "on" : "off");
+    snprintf(overhead, sizeof(overhead), "%g", control->max_overhead_ppm / 1e4);
+    if (control->max_overhead_ppm)
+        len = add_item(to, len, size, "overhead", overhead);
+    if (len == size - 1)
+        memcpy(to + size - sizeof("..."), "...", sizeof("...")); /* there is more */
+}
+
 /* Who mistyped a glob is told at the end. */
 void krait_filters_note_met(const struct krait_agent *agent, size_t filter)
 {

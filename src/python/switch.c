@@ -61,6 +61,18 @@ static void say(struct krait_interp *in, enum krait_event_enum_value state)
         krait_writer_event(&krait_agent.writer, in->definitions, KRAIT_EVENT_recording_switch, payload, n);
 }
 
+/* The same where krait ctl set has changed what is recorded. The events before have calls that are now left out. GIL held. */
+static void say_change(struct krait_interp *in)
+{
+    enum { MOST = 1024 };
+    uint8_t payload[KRAIT_BYTES_recording_set + MOST];
+    char what[MOST];
+    krait_filters_say(&krait_agent, what, sizeof(what));
+    size_t n = krait_put_recording_set(payload, &(struct krait_payload_recording_set){ .what = what });
+    if (in->definitions)
+        krait_writer_event(&krait_agent.writer, in->definitions, KRAIT_EVENT_recording_set, payload, n);
+}
+
 /* ---- off ---- */
 
 bool krait_switch_hold(void)
@@ -130,6 +142,7 @@ static int go_on(struct krait_interp *in)
     int rc = atomic_load(&agent->forked) ? krait_agent_rejoin(in) : 0;
     if (rc)
         return rc;
+    bool has_changed = krait_writer_has_changed(&agent->writer);
     rc = krait_agent_install_again(in, &why);
     if (rc) {
         krait_writer_refuse(&agent->writer, why);
@@ -137,6 +150,8 @@ static int go_on(struct krait_interp *in)
     }
     atomic_store(&agent->writer.proc->off, 0);
     atomic_store(&agent->running, 1);
+    if (has_changed)
+        say_change(in);
     say(in, KRAIT_recording_state_on);
     krait_threads_seed(in);
     return 0;

@@ -157,6 +157,14 @@ static void put_missing(struct krait_buf *out, const struct krait_serving *servi
         krait_buf_char(out, '}');
     }
     krait_buf_str(out, "]");
+    krait_json_key_open(out, "sets", '[');
+    for (uint32_t i = 0; i < trace->set_count; i++) {
+        krait_json_item(out, "{");
+        json_ns(out, "at", since(serving, trace->sets[i].t_ns));
+        krait_json_key_text(out, "what", trace->sets[i].what);
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, ']');
     krait_json_key_text_or_null(out, "damage", trace->damage);
 }
 

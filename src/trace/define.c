@@ -294,15 +294,33 @@ static int on_recording_switch(struct define *def, struct krait_cursor *cursor)
     return 0;
 }
 
+static int on_recording_set(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_recording_set event;
+    struct krait_trace *trace = def->trace;
+    if (!krait_read_recording_set(cursor, &event))
+        return -EBADMSG;
+    const char *what = krait_arena_strdup(&trace->impl->arena, event.what);
+    if (!what || !KRAIT_GROW(trace->sets, krait_recordings_of(trace)->sets_cap, trace->set_count + 1))
+        return -ENOMEM;
+    trace->sets[trace->set_count++] = (struct krait_trace_set){
+        .t_ns = def->t_ns,
+        .pid = def->process->pid,
+        .what = what,
+    };
+    return 0;
+}
+
 typedef int define_fn(struct define *def, struct krait_cursor *cursor);
 
 static define_fn *const handlers[] = {
-    [KRAIT_EVENT_code_define] = on_code_define,   [KRAIT_EVENT_code_omit] = on_code_omit,
-    [KRAIT_EVENT_thread_name] = on_thread_name,   [KRAIT_EVENT_process_start] = on_process_start,
-    [KRAIT_EVENT_process_exit] = on_process_exit, [KRAIT_EVENT_lost] = on_lost,
-    [KRAIT_EVENT_task_define] = on_task_define,   [KRAIT_EVENT_recording_switch] = on_recording_switch,
-    [KRAIT_EVENT_process_cost] = on_process_cost, [KRAIT_EVENT_task_nursery] = on_task_nursery,
-    [KRAIT_EVENT_task_parent] = on_task_parent,   [KRAIT_EVENT_code_suspends] = on_code_suspends,
+    [KRAIT_EVENT_code_define] = on_code_define,     [KRAIT_EVENT_code_omit] = on_code_omit,
+    [KRAIT_EVENT_thread_name] = on_thread_name,     [KRAIT_EVENT_process_start] = on_process_start,
+    [KRAIT_EVENT_process_exit] = on_process_exit,   [KRAIT_EVENT_lost] = on_lost,
+    [KRAIT_EVENT_task_define] = on_task_define,     [KRAIT_EVENT_recording_switch] = on_recording_switch,
+    [KRAIT_EVENT_process_cost] = on_process_cost,   [KRAIT_EVENT_task_nursery] = on_task_nursery,
+    [KRAIT_EVENT_task_parent] = on_task_parent,     [KRAIT_EVENT_code_suspends] = on_code_suspends,
+    [KRAIT_EVENT_recording_set] = on_recording_set,
 };
 
 static int read_event(struct define *def, uint32_t id, struct krait_cursor *cursor)

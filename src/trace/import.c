@@ -412,6 +412,18 @@ static int sum_lost(struct krait_trace *trace)
     return rc;
 }
 
+static int by_time(const void *a, const void *b)
+{
+    const struct krait_trace_set *x = a, *y = b;
+    return x->t_ns != y->t_ns ? (x->t_ns < y->t_ns ? -1 : 1) : (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void sort_sets(struct krait_trace *trace)
+{
+    if (trace->set_count)
+        qsort(trace->sets, trace->set_count, sizeof(*trace->sets), by_time);
+}
+
 /* Opens what can be opened: one process's damaged metadata does not hide the others. */
 static int open_processes(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,
                           struct krait_err *err)
@@ -445,6 +457,7 @@ static int open_recordings(struct krait_trace *trace, struct krait_folder *const
     if (!recordings || !recordings->images || open_processes(trace, folders, count, err) ||
         index_processes(trace) || sum_lost(trace))
         return krait_err_set(err, -ENOMEM, "out of memory");
+    sort_sets(trace);
     recordings->places = calloc((size_t)recordings->file_count + 1, sizeof(struct krait_places *));
     if (!recordings->places)
         return krait_err_set(err, -ENOMEM, "out of memory");

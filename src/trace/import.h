@@ -62,7 +62,7 @@ struct krait_recordings {
     uint32_t image_count;
     struct krait_thread_file *files; /* by thread index */
     struct krait_places **places;    /* the same; NULL until a walk has noted them */
-    uint32_t file_count, file_cap, omitted_cap;
+    uint32_t file_count, file_cap, omitted_cap, sets_cap;
     struct krait_strtab exceptions; /* their labels; its ids are those of trace->exceptions */
     struct krait_map omitted;       /* func to index in trace->omitted */
 };

@@ -320,6 +320,7 @@ void krait_trace_close(struct krait_trace *trace)
     if (!trace)
         return;
     free(trace->omitted);
+    free(trace->sets);
     free(trace->tracks);
     free(trace->lost);
     free(trace->tasks);

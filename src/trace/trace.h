@@ -129,6 +129,12 @@ struct krait_trace {
         uint64_t first_ns;  /* when the first process dropped it */
     } * omitted;            /* functions that the governor dropped */
     uint32_t omitted_count;
+    struct krait_trace_set {
+        uint64_t t_ns;
+        uint32_t pid;
+        const char *what; /* what is recorded from then on: "include=app.* c-calls=on"; untrusted */
+    } * sets;             /* changes of what is recorded, by krait ctl set; ordered by time */
+    uint32_t set_count;
     const char **exceptions; /* the types that were raised: "ValueError", "json.decoder.JSONDecodeError" */
     uint32_t exception_count;
     char newer_format[24];       /* "1.70": the format of a recording newer than this krait; else empty */

@@ -382,6 +382,8 @@ static void legend_of_states(struct krait_drawing *d)
         swatch(d, &x, "lost", "the recording was off");
     if (d->dropped)
         swatch(d, &x, "dropped", "dashed lines: --max-overhead dropped functions from there on");
+    if (d->changed)
+        swatch(d, &x, "dropped", "dashed lines: krait ctl set changed what is recorded");
     legend_of_arrows(d, &x);
 }
 

@@ -33,8 +33,8 @@ struct krait_drawing {
     uint32_t hue_func[KRAIT_HUES + 1]; /* one of its functions */
     uint64_t looks_seen;               /* a bit for each of krait_looks: states of threads and CPUs */
     uint64_t classes_seen;             /* a bit for each of krait_classes: other states, by their own names */
-    bool folded, lost, off, dropped;   /* the picture has such entries */
-    uint64_t arrows, more_arrows;      /* that are drawn, and those that they stand for */
+    bool folded, lost, off, dropped, changed; /* the picture has such entries */
+    uint64_t arrows, more_arrows;             /* that are drawn, and those that they stand for */
 };
 
 /* The number of bins in the tiles of a picture, and their length. */
@@ -85,7 +85,8 @@ unsigned krait_timeline_mark_levels(const struct krait_timeline *timeline);
 /* Draws where events of the lane's thread were lost, over the whole lane. */
 void krait_timeline_draw_losses(struct krait_drawing *d, const struct krait_timeline_lane *lane,
                                 double height);
-/* When --max-overhead dropped functions: dashed lines from d->y down to `bottom`. Returns 0 or -ENOMEM. */
+/* When --max-overhead dropped functions, and krait ctl set changed what is recorded: dashed lines from d->y down to `bottom`.
+ * Returns 0 or -ENOMEM. */
 int krait_timeline_draw_drops(struct krait_drawing *d, double bottom);
 
 /* The flows between the lanes that are drawn. Returns 0 or -ENOMEM. */

@@ -534,6 +534,28 @@ static void draw_drop(struct krait_drawing *d, const struct krait_trace_omitted 
     d->dropped = true;
 }
 
+/* When krait ctl set changed what is recorded: one line for all processes that follow in a pixel. */
+static void draw_sets(struct krait_drawing *d, double bottom)
+{
+    const struct krait_timeline *timeline = d->timeline;
+    const struct krait_trace *trace = timeline->trace;
+    double last = -1;
+    for (uint32_t i = 0; i < trace->set_count; i++) {
+        const struct krait_trace_set *set = &trace->sets[i];
+        double x = floor(krait_timeline_x(d, set->t_ns));
+        if (x <= last || set->t_ns < timeline->range.from_ns || set->t_ns > timeline->range.to_ns)
+            continue;
+        krait_buf_fmt(
+            d->to,
+            "<path class=\"drop\" d=\"M%.1f %.0fV%.0f\"><title>krait ctl set: from here on is recorded\n",
+            x + 0.5, d->y, bottom);
+        krait_text_xml_raw(d->to, set->what);
+        krait_buf_str(d->to, "</title></path>\n");
+        d->changed = true;
+        last = x;
+    }
+}
+
 /* One line for all drops in a pixel. */
 int krait_timeline_draw_drops(struct krait_drawing *d, double bottom)
 {
@@ -556,6 +578,7 @@ int krait_timeline_draw_drops(struct krait_drawing *d, double bottom)
             end++;
         draw_drop(d, drops + i, end - i, x + 0.5, bottom);
     }
+    draw_sets(d, bottom);
     return 0;
 }
 

@@ -43,7 +43,7 @@ export async function askTrace(): Promise<Trace> {
     item.until = BigInt(item.until);
     if ('name' in item) item.name = clip(item.name);
   }
-  for (const each of trace.dropped) each.at = BigInt(each.at);
+  for (const each of [...trace.dropped, ...trace.sets]) each.at = BigInt(each.at);
   for (const track of trace.tracks) {
     track.threadName = clip(track.threadName);
     track.processName = clip(track.processName);

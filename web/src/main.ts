@@ -6,6 +6,7 @@ import { Alignment } from './align';
 import { Api, ApiError, ask, askTrace } from './api';
 import { Choice, Choices, Chooser } from './chooser';
 import { button, el, splitter } from './dom';
+import { distinct } from './drops';
 import { Command, commandOf, commands, keyText } from './keys';
 import { LaneDialog } from './lane_dialog';
 import { shortCommand } from './lanes';
@@ -21,7 +22,7 @@ import { panels } from './panels/index';
 import { Store, decode } from './store';
 import { threadCount } from './threads';
 import { Timeline, isDark } from './timeline';
-import { counted, duration } from './time';
+import { counted, duration, moment } from './time';
 
 const WAIT = 180, POLL = 500, FOLLOW = 1000, REMADE_POLL = 60; // ms: from the last change to a request; between two checks of the index, of a running recording, of new lanes
 const FOUND = 60; // most threads, and most functions, that a search lists
@@ -126,9 +127,10 @@ class Page {
 
   /** Warnings about what the recording lacks; they stand at the top of the page. */
   private warnings(): HTMLElement[] {
-    const { lost, dropped, damage, samples } = this.context.trace, texts: string[] = [];
+    const { lost, dropped, damage, samples, sets } = this.context.trace, texts: string[] = [];
     for (const loss of lost) texts.push(`lost: ${counted(loss.count, 'event')} (${loss.reason}): ${loss.advice}`);
     if (dropped.length) texts.push(`--max-overhead dropped ${counted(dropped.length, 'function')}: their callers, marked [+dropped], include their time; dashed lines show when`);
+    for (const { at, what } of distinct(sets)) texts.push(`krait ctl set changed what is recorded, from ${moment(at)} on: ${what}`);
     if (samples) texts.push(`sampled, once every ${duration(samples.interval)}: a box is a stretch of samples with the same stack, not a call; calls are not counted, and times are estimates`);
     if (damage) texts.push(`damaged: ${damage}; krait shows the undamaged part`);
     return texts.length ? [el('div', { class: 'warnings', role: 'alert' }, ...texts.map((text) => el('div', {}, text)))] : [];

@@ -21,6 +21,7 @@ export interface Trace {
   processes: Process[]; threads: Thread[]; tracks: Track[]; machines: Machine[]; classes: StateClass[];
   lost: { count: number; reason: string; advice: string }[];
   dropped: { func: number; reason: string; calls: number; at: bigint }[];
+  sets: { at: bigint; what: string }[]; // when krait ctl set changed what is recorded, and to what
   damage: string | null;
   samples: { taken: number; interval: number } | null; // of a recording of samples: their number, and the nanoseconds between two
 }

@@ -4,6 +4,7 @@
 import { Alignment } from './align';
 import { Api, ask, readCall, tileLength } from './api';
 import { button, el } from './dom';
+import { dropLines, momentsOf } from './drops';
 import { Lane, Lanes, MOST_ROWS, Part } from './lanes';
 import { MarkTexts } from './marks';
 import { Call, Trace, Track, isBlaming, isLosses, label, place, returned, stateWords } from './model';
@@ -22,7 +23,6 @@ import { tiesOf } from './tasks';
 import { count, counted, duration, moment, share, tickLabel, tickLabels, timeTicks } from './time';
 
 const WINDOW = 1000000n; // ns: length of the first window of a search for wakeups
-const DROPS_TOLD = 6; // most functions in the tooltip of a drop
 const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4, MORE = 18; // pixels; MORE: height of the link to deeper rows
 const MARK_PIXELS = 5, MARKS_TOLD = 4, REST = 100; // greatest distance from the pointer to a mark; most marks in a tooltip; ms for which the pointer rests
 
@@ -227,28 +227,25 @@ export class Timeline {
     });
   }
 
-  /** Draws a dashed line at each time when --max-overhead dropped a function. */
+  /** Draws a dashed line at each time from which on less, or something else, was recorded. */
   private drawDrops(context: CanvasRenderingContext2D, frame: Frame, height: number, colours: Palette): void {
     if (this.store.view.aligned) return;
     context.fillStyle = colours.lost;
-    for (const { at } of this.trace.dropped) {
+    for (const at of momentsOf(this.trace)) {
       const x = Math.round(this.painter.x(at, frame));
       for (let y = 0; x >= 0 && x <= frame.width && y < height; y += 8) context.fillRect(x, y, 1, 3);
     }
   }
 
-  /** Shows the functions that --max-overhead dropped at the pointer. */
+  /** Shows what --max-overhead dropped, or krait ctl set changed, at the pointer. */
   private dropTip(event: PointerEvent): void {
-    const frame = this.frame(), near = this.store.view.aligned ? [] : this.trace.dropped.filter(({ at }) => Math.abs(this.painter.x(at, frame) - event.offsetX) < 5);
-    const lines = near.slice(0, DROPS_TOLD).map(({ func, calls }) => {
-      const known = this.api.funcs.get(func);
-      return `${known ? label(known) : '\u2026'}, after ${counted(calls, 'call')}`;
-    });
-    if (!near.length) {
+    const frame = this.frame(), isNear = (at: bigint): boolean => !this.store.view.aligned && Math.abs(this.painter.x(at, frame) - event.offsetX) < 5;
+    const lines = dropLines(this.trace, isNear, (id) => this.api.funcs.get(id));
+    if (!lines.length) {
       this.hideTip();
       return;
     }
-    this.fillTip(['dropped by --max-overhead from here on:', ...lines, near.length > DROPS_TOLD ? `and ${near.length - DROPS_TOLD} more` : '']);
+    this.fillTip(lines);
     this.placeTip(event);
   }
 

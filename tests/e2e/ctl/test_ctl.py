@@ -483,6 +483,7 @@ def test_what_is_recorded_can_be_changed(told, python):
     recording.check(ended=False)
     calls = recording.calls()
     assert (calls["first"], calls["second"], calls["third"]) == (1, 1, 1)
+    assert [event["what"] for event in recording.main.said("recording:set")] == ["exclude=__main__.second exclude=__main__.first c-calls=on", "c-calls=off overhead=50"]
 
 
 @pytest.mark.few_pythons
@@ -526,6 +527,7 @@ def test_what_is_set_holds_for_what_is_switched_on_later(told, python):
     app.ctl("start")
     app.tell("third()")
     recording = app.end()
+    assert recording.main.said("recording:set") == [], "nothing was recorded before"
     assert "--log 'nobody': no logger of that name" in app.stderr
     assert {c.module for c in recording.main.codes.values() if c.kind == "python"} == {"__main__"}
     assert recording.calls()["third"] == 1

@@ -463,6 +463,18 @@ def test_where_a_function_was_dropped_is_drawn(open_page):
     assert len(page.page.evaluate(PIXELS_OF, [0xB3, 0x36, 0x2B, 0])) > 60
 
 
+def test_where_what_is_recorded_was_changed_is_drawn(open_page):
+    page, link, _ = open_page(TRACE.replace("exit 0 0", "40ms set include=app.*%20c-calls=off\nexit 0 0"))
+    assert ask(link, "trace")["sets"] == [{"at": "40000000", "what": "include=app.* c-calls=off"}]
+    assert "krait ctl set changed what is recorded, from 0.040000000 s on: include=app.* c-calls=off" in page.text(".warnings")
+    box = page.page.locator("canvas.axis").bounding_box()
+    page.page.mouse.move(box["x"] + box["width"] * 0.4 + 1, box["y"] + 10)
+    assert page.text(".timeline .tip") == "krait ctl set: from here on is recorded\ninclude=app.* c-calls=off"
+    page.page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 10)
+    assert page.page.locator(".timeline .tip").is_hidden()
+    assert len(page.page.evaluate(PIXELS_OF, [0xB3, 0x36, 0x2B, 0])) > 60
+
+
 def states_track(link):
     """The thread's states as the page has to have them: an id."""
     return next(t["id"] for t in ask(link, "trace")["tracks"] if t["kind"] == "states" and t["of"] == "thread" and t["thread"] == 0)

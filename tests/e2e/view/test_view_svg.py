@@ -101,6 +101,16 @@ def test_where_functions_were_dropped_is_a_dashed_line(view, synth):
     assert not [path for path in root.iter(f"{SVG}path") if path.get("class") == "drop"]
 
 
+def test_where_what_is_recorded_was_changed_is_a_dashed_line(view, synth):
+    calls = "0us call 1\n100us call 2\n200us return\n400us set include=app.*\n1000us return\n"
+    root, _ = view(synth(CODES + calls))
+    (line,) = [path for path in root.iter(f"{SVG}path") if path.get("class") == "drop"]
+    assert line.find(f"{SVG}title").text == "krait ctl set: from here on is recorded\ninclude=app.*"
+    assert any("krait ctl set changed what is recorded" in text for text in texts(root))
+    root, _ = view(synth(CODES + calls), "--from", "500us", "--until", "900us")
+    assert not [path for path in root.iter(f"{SVG}path") if path.get("class") == "drop"]
+
+
 def test_what_the_kernel_says_is_above_the_calls(view, both):
     trace = both(SLEEP_CALLS, [*SLEEP_EVENTS, switch(300, 5, 0)])
     root, _ = view(trace, "--from", "100us", "--until", "200us")

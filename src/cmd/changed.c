@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/changed.h"
+
+#include "base/fmt.h"
+#include "base/json.h"
+
+#include <string.h>
+
+const char krait_changed_why[] =
+    "functions that are left out before or after have calls for a part of the time alone";
+
+/* Processes follow one after the other: those that tell the same as the one before them are of one change. */
+static uint32_t alike(const struct krait_trace *trace, uint32_t first)
+{
+    uint32_t end = first + 1;
+    while (end < trace->set_count && strcmp(trace->sets[end].what, trace->sets[first].what) == 0 &&
+           trace->sets[end].pid != trace->sets[first].pid)
+        end++;
+    return end;
+}
+
+uint32_t krait_changed_list(struct krait_buf *out, const struct krait_trace *trace, uint32_t most)
+{
+    char at[KRAIT_FMT_SIZE];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < trace->set_count; i = alike(trace, i), n++) {
+        if (n >= most)
+            continue;
+        krait_buf_fmt(out, "%sfrom %s on ", n ? "; " : "",
+                      krait_fmt_ns(at, trace->sets[i].t_ns - krait_trace_zero(trace)));
+        krait_fmt_safe(out, trace->sets[i].what);
+    }
+    if (n > most)
+        krait_buf_str(out, "; ...");
+    return n;
+}
+
+void krait_changed_json(struct krait_buf *out, const struct krait_trace *trace)
+{
+    if (!trace->set_count)
+        return;
+    krait_json_key_open(out, "sets", '[');
+    for (uint32_t i = 0; i < trace->set_count; i++) {
+        krait_json_item(out, "{");
+        krait_json_key_u64(out, "at_ns", trace->sets[i].t_ns - krait_trace_zero(trace));
+        krait_json_key_u64(out, "pid", trace->sets[i].pid);
+        krait_json_key_text(out, "what", trace->sets[i].what);
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, ']');
+}

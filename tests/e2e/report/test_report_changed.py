@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When `krait ctl set` changed what is recorded: whoever reads numbers of calls is told."""
+
+import json
+
+from report_made import CODES
+
+SET = "include=app.*%20c-calls=off"
+TWO = f"""{CODES}0 call 1
+100ms set {SET}
+300ms set c-calls=on
+400ms return
+exit 0 0
+process 5000 python3
+code 1 python app main app.py 1
+thread 5000 MainThread
+0 call 1
+101ms set {SET}
+400ms return
+exit 0 0
+"""
+WHY = "functions that are left out before or after have calls for a part of the time alone"
+LIST = "from 100.0 ms on include=app.* c-calls=off; from 300.0 ms on c-calls=on"
+
+
+def test_report_and_info_tell_when_and_to_what(synth, run):
+    folder = synth(TWO)
+    assert f"krait ctl set: changed what is recorded: {LIST}; {WHY}\n" in run("report", folder).stderr
+    info = " ".join(run("info", folder).stdout.split())
+    assert f"changed what is recorded, 2 times, by krait ctl set {LIST} {WHY}" in info
+    for verb in "report", "info":
+        sets = json.loads(run(verb, "--json", folder).stdout)["sets"]
+        assert [(s["at_ns"] // 10**6, s["pid"], s["what"]) for s in sets] == [
+            (100, 4711, "include=app.* c-calls=off"), (101, 5000, "include=app.* c-calls=off"), (300, 4711, "c-calls=on"),
+        ]
+
+
+def test_a_part_keeps_it(synth, run, tmp_path):
+    run("cut", synth(TWO), "--from", "50ms", "-o", tmp_path / "part")
+    assert [s["at_ns"] // 10**6 for s in json.loads(run("info", "--json", tmp_path / "part").stdout)["sets"]] == [50, 51, 250]
+
+
+def test_without_a_change_nothing_is_told(synth, run):
+    folder = synth(CODES + "0 call 1\n9 return\nexit 0 0\n")
+    assert "sets" not in json.loads(run("report", "--json", folder).stdout) and "changed" not in run("info", folder).stdout
+
+
+def test_more_than_three_are_in_info(synth, run):
+    folder = synth(CODES + "0 call 1\n" + "".join(f"{i}ms set include=a{i}%01\n" for i in range(1, 6)) + "9ms return\nexit 0 0\n")
+    said = run("report", folder).stderr
+    assert "from 3.000 ms on include=a3" in said and "a4" not in said and "; ...; " in said and said.rstrip().endswith("krait info lists all")
+    assert "\x01" not in said and "include=a5" in run("info", folder).stdout

@@ -3,7 +3,7 @@
 #
 # Installs what is missing for building, testing or showing krait, and nothing else; says what it does.
 #
-#   tools/setup.sh build|demo|test|bench
+#   tools/setup.sh build|demo|test|test-all|bench
 #
 # Works without a network, in well under a second, when nothing is missing.
 set -euo pipefail
@@ -86,8 +86,9 @@ case ${1:-} in
 build) groups=(build) ;;
 demo) groups=(build demo) ;;
 test) groups=(build demo test) ;;
+test-all) groups=(build demo test test-all) ;;
 bench) groups=(build bench) ;;
-*) die "usage: tools/setup.sh build|demo|test|bench" ;;
+*) die "usage: tools/setup.sh build|demo|test|test-all|bench" ;;
 esac
 
 mapfile -t packages < <(missing "${groups[@]}")
@@ -95,11 +96,12 @@ mapfile -t packages < <(missing "${groups[@]}")
 
 case $1 in
 demo) venv build-demo/venv tools/demo-requirements.txt python3 ;;
-test)
+test | test-all)
     venv .venv tests/requirements.txt "$quick"
     node_packages tests
     tools/pythons make
     tools/vm make
+    [[ $1 == test ]] || tools/vm --arch aarch64 make
     ;;
 bench) tools/pythons make ;; # and babeltrace2 2.1
 esac

@@ -54,10 +54,8 @@ static int write_stub(struct krait_stub *stub, const struct krait_target *target
         .memfd = how == KRAIT_BRING_MEMFD ? memfd : NULL,
     };
     if (!krait_stub_make(stub, target, &made))
-        return krait_err_set(
-            err, -ENOTSUP,
-            "cannot attach: this machine is not x86-64, or the path of krait's agent is too long: %s",
-            call->library);
+        return krait_err_set(err, -ENOTSUP, "cannot attach: the path of krait's agent is too long: %s",
+                             call->library);
     int rc = krait_write(target->pid, target->room, stub->bytes, stub->size, call);
     return rc ? krait_attach_refusal(target->pid, rc, err) : 0;
 }

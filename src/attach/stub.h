@@ -28,19 +28,8 @@ struct krait_stub_call {
     const char *function, *argument, *path, *memfd;
 };
 
-/* Returns false if these texts are too long for the stub, or krait does not attach on this machine. */
+/* Returns false if these texts are too long for the stub. */
 bool krait_stub_make(struct krait_stub *stub, const struct krait_target *target,
                      const struct krait_stub_call *call);
-
-/* The frame of the stopped thread while it runs the stub; at its end, the thread takes its registers from here. */
-struct krait_stub_frame {
-    uint64_t registers[15]; /* in the order in which they are popped */
-    uint64_t iret[5];       /* rip, cs, rflags, rsp, ss */
-    uint64_t created;       /* the new thread's pthread_t */
-    uint64_t unused[11];
-    uint8_t vectors[]; /* at 256; XSAVE's area */
-};
-
-_Static_assert(offsetof(struct krait_stub_frame, created) == 160, "stub.c");
 
 #endif

@@ -4,22 +4,18 @@
  * thread itself holds matter: those of malloc, of the loader, of libc's list of threads.
  */
 #include "attach/inside.h"
-#include "attach/stub.h"
+#include "attach/machine.h"
 #include "base/clock.h"
 #include "remote/memory.h"
 #include "remote/stop.h"
 #include "remote/unwind.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
-#include <sys/user.h>
 
-#ifdef __x86_64__
-
-#include <cpuid.h>
+enum { RED_ZONE = 128 }; /* below the stack pointer, where a function may keep things (x86-64) */
 
 /* ---- the safe place ---- */
 
@@ -32,36 +28,12 @@ static bool is_in(const struct krait_address_ranges *ranges, uint64_t address)
     return false;
 }
 
-/* Whether there is a call instruction before the address: E8 with 4 bytes, or FF /2 in its lengths (Intel's manual,
- * volume 2, CALL). */
-static bool is_return(pid_t pid, uint64_t address)
-{
-    static const unsigned lengths[] = { 2, 3, 4, 6, 7 };
-    uint8_t before[7];
-    if (krait_memory_read(pid, address - sizeof(before), before, sizeof(before)))
-        return true;
-    bool found = before[2] == 0xe8;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(lengths); i++) {
-        const uint8_t *at = before + sizeof(before) - lengths[i];
-        found |= at[0] == 0xff && (at[1] >> 3 & 7) == 2;
-    }
-    return found;
-}
-
-/* Whether the thread waited in a system call that the stop has interrupted. The kernel repeats most of them; epoll_wait and
- * some others return EINTR at any stop (signal(7)). */
-static bool waits(const struct user_regs_struct *regs)
-{
-    enum { RESTARTSYS = 512, RESTART_BLOCK = 516 };
-    long rc = -(long)regs->rax;
-    return (long)regs->orig_rax >= 0 && (rc == EINTR || (rc >= RESTARTSYS && rc <= RESTART_BLOCK));
-}
-
 /* Whether a word of the stack may be a return address in code that holds locks. */
 static bool leads_back(const struct krait_target *target, const uint64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (is_in(&target->holds, words[i]) && is_return(target->pid, words[i]))
+        uint64_t address = krait_unwind_address(words[i]);
+        if (is_in(&target->holds, address) && krait_stopped_is_return(target->pid, address))
             return true;
     }
     return false;
@@ -91,98 +63,53 @@ static bool is_unwound(const struct krait_target *target, pid_t tid, uint64_t en
  * innermost. Words left over from earlier calls may look like return addresses; then the frames themselves are
  * checked. For a waiting thread a smaller part is enough: libc waits for its own locks only a few frames below the
  * function that needs them. */
-static bool is_safe(const struct krait_target *target, pid_t tid, const struct user_regs_struct *regs,
+static bool is_safe(const struct krait_target *target, const struct krait_stopped *stopped,
                     const struct krait_address_range *stack)
 {
-    enum { DEPTH = 16 * 1024, DEPTH_WAITING = 4 * 1024, RED_ZONE = 128 };
+    enum { DEPTH = 16 * 1024, DEPTH_WAITING = 4 * 1024 };
     uint64_t words[DEPTH / sizeof(uint64_t)];
-    uint64_t from = (regs->rsp - RED_ZONE) & ~7ull;
-    bool waiting = waits(regs);
-    size_t bytes = (size_t)KRAIT_MIN(waiting ? (uint64_t)DEPTH_WAITING : (uint64_t)DEPTH, stack->end - from);
-    if (is_in(&target->holds, regs->rip) || (!waiting && is_in(&target->libc, regs->rip)) ||
+    uint64_t from = (stopped->sp - RED_ZONE) & ~7ull;
+    size_t bytes =
+        (size_t)KRAIT_MIN(stopped->waits ? (uint64_t)DEPTH_WAITING : (uint64_t)DEPTH, stack->end - from);
+    if (is_in(&target->holds, stopped->pc) || (!stopped->waits && is_in(&target->libc, stopped->pc)) ||
         krait_memory_read(target->pid, from, words, bytes))
         return false;
-    return !leads_back(target, words, bytes / sizeof(uint64_t)) || is_unwound(target, tid, from + bytes);
+    bool may_hold =
+        leads_back(target, &stopped->caller, 1) || leads_back(target, words, bytes / sizeof(uint64_t));
+    return !may_hold || is_unwound(target, stopped->tid, from + bytes);
 }
 
 /* ---- the frame ---- */
 
-static size_t vectors_size(void)
-{
-    unsigned a, size, c,
-        d; /* leaf 13: EBX is the size of XSAVE's area for the features that the kernel has enabled */
-    return __get_cpuid_count(13, 0, &a, &size, &c, &d) && (c || size) ? size : 0;
-}
-
-/* Makes the thread repeat an interrupted system call, as the kernel does before it returns to user mode
- * (arch/x86/kernel/signal.c, arch_do_signal_or_restart). The stub returns without the kernel, so krait has to do
- * this. */
-static void restart_call(struct user_regs_struct *regs)
-{
-    enum { RESTARTSYS = 512, RESTARTNOINTR = 513, RESTARTNOHAND = 514, RESTART_BLOCK = 516, CALL = 2 };
-    enum { RESTART_SYSCALL = 219 };
-    long rc = -(long)regs->rax;
-    if ((long)regs->orig_rax < 0)
-        return;
-    if (rc == RESTARTSYS || rc == RESTARTNOINTR || rc == RESTARTNOHAND)
-        regs->rax = regs->orig_rax;
-    else if (rc == RESTART_BLOCK)
-        regs->rax = RESTART_SYSCALL;
-    else
-        return;
-    regs->rip -= CALL;
-}
-
 /* If the stack has not grown that far yet, a tracer's write makes it grow, up to its limit (Linux,
  * __access_remote_vm() in mm/memory.c; process_vm_writev does not since 6.5). */
-static int write_frame(const struct krait_target *target, pid_t tid, const struct user_regs_struct *r,
+static int write_frame(const struct krait_target *target, pid_t tid, struct krait_stub_frame *frame,
                        uint64_t at)
 {
-    enum { VECTORS_HEADER = 576 };
-    uint8_t bytes[sizeof(struct krait_stub_frame) + VECTORS_HEADER] = { 0 };
-    struct krait_stub_frame frame = {
-        .registers = { r->r15, r->r14, r->r13, r->r12, r->rbp, r->rbx, r->r11, r->r10, r->r9, r->r8, r->rax,
-                       r->rcx, r->rdx, r->rsi, r->rdi },
-        .iret = { r->rip, r->cs, r->eflags, r->rsp, r->ss },
-    };
-    memcpy(bytes, &frame, sizeof(frame));
-    struct iovec from = { bytes, sizeof(bytes) }, to = { (void *)at, sizeof(bytes) };
+    struct iovec from = { frame->bytes, frame->size }, to = { (void *)at, frame->size };
     ssize_t n = process_vm_writev(target->pid, &from, 1, &to, 1, 0);
-    bool written = n == (ssize_t)sizeof(bytes) || !krait_write_stopped(tid, at, bytes, sizeof(bytes));
+    bool written = n == (ssize_t)frame->size || !krait_write_stopped(tid, at, frame->bytes, frame->size);
     return written ? 0 : KRAIT_THREAD_UNSAFE;
 }
 
 static int send_stopped(const struct krait_target *target, pid_t tid)
 {
-    enum { NEEDED = 48 * 1024, RED_ZONE = 128, USER_CS = 0x33 };
-    struct user_regs_struct regs;
-    size_t vectors = vectors_size();
-    if (ptrace(PTRACE_GETREGS, tid, NULL, &regs))
-        return -errno;
-    if (regs.cs != USER_CS || !vectors)
-        return -ENOTSUP;
-    const struct krait_address_range *stack = krait_target_data(target, regs.rsp);
-    if (!stack || regs.rsp - stack->begin < NEEDED || !is_safe(target, tid, &regs, stack))
-        return KRAIT_THREAD_UNSAFE;
-    restart_call(&regs);
-    uint64_t at = (regs.rsp - RED_ZONE - sizeof(struct krait_stub_frame) - vectors) & ~63ull;
-    int rc = write_frame(target, tid, &regs, at);
+    enum { NEEDED = 48 * 1024 };
+    struct krait_stopped stopped;
+    struct krait_stub_frame frame;
+    int rc = krait_stopped_read(tid, &stopped);
     if (rc)
         return rc;
-    regs.rip = target->room;
-    regs.rsp = regs.rbx = at;
-    regs.orig_rax = (unsigned long long)-1;
-    return ptrace(PTRACE_SETREGS, tid, NULL, &regs) ? -errno : 0;
+    const struct krait_address_range *stack = krait_target_data(target, stopped.sp);
+    if (!stack || stopped.sp - stack->begin < NEEDED || !is_safe(target, &stopped, stack))
+        return KRAIT_THREAD_UNSAFE;
+    rc = krait_stopped_frame(&stopped, &frame);
+    if (rc)
+        return rc;
+    uint64_t at = (stopped.sp - RED_ZONE - frame.room) & ~63ull;
+    rc = write_frame(target, tid, &frame, at);
+    return rc ? rc : krait_stopped_send(&stopped, target->room, at);
 }
-
-#else
-
-static int send_stopped(const struct krait_target *target, pid_t tid)
-{
-    return -ENOTSUP;
-}
-
-#endif
 
 int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *stopped_ns)
 {

@@ -44,7 +44,10 @@ int krait_attach_refusal(pid_t pid, int rc, struct krait_err *err)
         return krait_err_set(err, rc, "process %d is stopped; continue it: kill -CONT %d", pid, pid);
     if (rc == -ENOTSUP)
         return krait_err_set(
-            err, rc, "process %d is not a 64-bit program; krait attaches only to x86-64 programs", pid);
+            err, rc,
+            "process %d is no 64-bit program of x86-64 or AArch64, or its return addresses are guarded by a stack of "
+            "their own (GCS); start it with krait record -- COMMAND",
+            pid);
     if (rc == -EIO)
         return krait_err_set(err, rc, "cannot write to the memory of process %d: %s", pid, strerror(-rc));
     return krait_remote_refusal(pid, rc, err);

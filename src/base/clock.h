@@ -16,6 +16,13 @@ static inline uint64_t krait_clock_ns(clockid_t id)
     return (uint64_t)ts.tv_sec * KRAIT_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
+/* Its name for users. */
+#if defined(__aarch64__)
+#define KRAIT_CLOCK_COUNTER "generic timer"
+#else
+#define KRAIT_CLOCK_COUNTER "time-stamp counter"
+#endif
+
 /* The counter itself. Not serialising: rdtscp and fences cost as much again and order nothing that a Python
  * call would notice. aarch64: the generic timer's virtual count, which is always invariant. */
 static inline uint64_t krait_clock_counter(void)

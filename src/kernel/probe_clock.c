@@ -34,7 +34,7 @@ void krait_probe_clock(struct krait_check *check)
     struct krait_clock monotonic = { .counter = false, .freq = KRAIT_NS_PER_S };
     double slow = read_cost(&monotonic);
     if (clock.counter) {
-        krait_check_value(check, "time-stamp counter, invariant: %.1f ns a read (CLOCK_MONOTONIC: %.1f ns)",
+        krait_check_value(check, KRAIT_CLOCK_COUNTER ", invariant: %.1f ns a read (CLOCK_MONOTONIC: %.1f ns)",
                           read_cost(&clock), slow);
         return;
     }

@@ -198,8 +198,8 @@ static int find_register(const struct krait_registers *registers, pid_t pid,
     return rc || is_value ? rc : krait_memory_read(pid, at, value, sizeof(*value));
 }
 
-/* Pointer authentication has put a code into the high bits of a return address: Arm's ARM, D8.10. */
-static uint64_t plain_address(uint64_t address)
+/* Arm's ARM, D8.10. */
+uint64_t krait_unwind_address(uint64_t address)
 {
 #ifdef __aarch64__
     return address & 0xffffffffffffull;
@@ -235,7 +235,7 @@ int krait_unwind_step(struct krait_registers *registers, const struct krait_elf 
         return -ENXIO;
     if (cfi.row.registers[KRAIT_CFI_SP].kind == KRAIT_CFI_SAME)
         caller.value[KRAIT_CFI_SP] = cfa;
-    caller.value[KRAIT_CFI_PC] = plain_address(caller.value[cfi.return_address]);
+    caller.value[KRAIT_CFI_PC] = krait_unwind_address(caller.value[cfi.return_address]);
     caller.known |= 1ull << KRAIT_CFI_SP | 1ull << KRAIT_CFI_PC;
     caller.called = !cfi.is_signal;
     bool went =

@@ -20,6 +20,8 @@ static inline uint64_t krait_registers_pc(const struct krait_registers *register
     return registers->value[KRAIT_CFI_PC];
 }
 
+/* The address without the code that pointer authentication (AArch64) puts into its high bits. */
+uint64_t krait_unwind_address(uint64_t address);
 /* Reads the registers of a thread that ptrace(2) has stopped. -ENOTSUP: it runs a 32-bit program. */
 int krait_registers_read(pid_t tid, struct krait_registers *registers);
 

@@ -313,7 +313,8 @@ static void times_are_right_across_the_clocks_windows(void **state)
     struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 7);
     static const uint64_t steps[] = { 1, (1u << 27) - 2, 1, 1, 1u << 27, (1u << 27) + 5, 3ull << 30,
                                       0, 1ull << 34 };
-    uint64_t t = krait_writer_now(&writer) - (1ull << 36), sum = 0; /* a machine may be up for minutes only */
+    uint64_t now = krait_writer_now(&writer), sum = 0;
+    uint64_t t = now - KRAIT_MIN(now, 1ull << 36); /* a machine may be up for minutes only */
     for (uint32_t i = 0; i < KRAIT_ARRAY_LEN(steps); i++) {
         t += steps[i];
         sum += t;

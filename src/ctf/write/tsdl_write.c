@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/write/tsdl_write.h"
 
+#include "base/clock.h"
 #include "ctf/format.h"
 #include "event/event.h"
 
@@ -129,7 +130,7 @@ void krait_tsdl_write_clock(struct krait_buf *out, const struct krait_tsdl_clock
     krait_buf_fmt(out,
                   "\nclock {\n    name = \"monotonic\";\n    uuid = \"%s\";\n    description = \"%s\";\n"
                   "    freq = %llu;\n    offset_s = %llu;\n    offset = %llu;\n    absolute = true;\n};\n",
-                  clock->uuid, clock->tsc ? "time-stamp counter" : "CLOCK_MONOTONIC",
+                  clock->uuid, clock->tsc ? KRAIT_CLOCK_COUNTER : "CLOCK_MONOTONIC",
                   (unsigned long long)clock->freq, (unsigned long long)clock->offset_s,
                   (unsigned long long)clock->offset);
 }

@@ -22,7 +22,7 @@ struct stat {
 struct frame {
     uint64_t begin_ns;
     uint32_t group;
-    bool is_part; /* its begin was not recorded */
+    uint32_t is_part; /* 1: its begin was not recorded */
 };
 
 struct build {
@@ -168,17 +168,18 @@ static int on_ops(void *ctx, const struct krait_call_batch *ops)
     int rc = 0;
     for (uint32_t i = 0; i < ops->n && !rc; i++) {
         uint64_t t_ns = ops->t_ns[i];
+        uint8_t kind = ops->kind[i];
         struct frame *top = &b->frames[depth]; /* one above the innermost */
-        if (krait_op_is_end(ops->kind[i])) {
+        if (krait_op_is_end(kind)) {
             struct stat *stat = &stats[top[-1].group];
             uint64_t ns = t_ns - top[-1].begin_ns;
             stat->self_ns += t_ns - last_ns;
             stat->total_ns += --stat->hist.owners ? 0 : ns;
-            if (KRAIT_UNLIKELY(top[-1].is_part || krait_op_is_cut(ops, i)))
+            if (KRAIT_UNLIKELY(top[-1].is_part || (kind == KRAIT_OP_CUT && krait_op_is_cut(ops, i))))
                 b->cut[top[-1].group]++;
             else
                 rc = add_duration(stat, ns);
-            if (KRAIT_UNLIKELY(ops->kind[i] == KRAIT_OP_UNWIND))
+            if (KRAIT_UNLIKELY(kind == KRAIT_OP_UNWIND))
                 rc = rc ? rc : krait_raised_add(&b->raised, top[-1].group, ops->exception[i], 1);
             depth--;
         } else {
@@ -186,8 +187,8 @@ static int on_ops(void *ctx, const struct krait_call_batch *ops)
             if (depth)
                 stats[top[-1].group].self_ns += t_ns - last_ns;
             stats[group].hist.owners++;
-            stats[group].calls += ops->kind[i] == KRAIT_OP_CALL;
-            *top = (struct frame){ t_ns, group, krait_op_is_cut(ops, i) };
+            stats[group].calls += kind == KRAIT_OP_CALL;
+            *top = (struct frame){ t_ns, group, kind == KRAIT_OP_LIVE && krait_op_is_cut(ops, i) };
             if (KRAIT_UNLIKELY(++depth == b->cap))
                 rc = grow_frames(b);
         }

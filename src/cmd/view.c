@@ -186,9 +186,9 @@ static size_t say_notes(struct drawn *d)
     if (d->picture.deepest)
         krait_buf_fmt(&d->text, "calls are up to %u deep: --depth draws more of them\n", d->picture.deepest);
     if (d->picture.over_limit)
-        krait_buf_fmt(&d->text, "%s %s not drawn: --limit\n",
-                      krait_fmt_counted(count, d->picture.over_limit, "thread"),
-                      d->trace->process_count ? "with fewer calls" : "that ran less");
+        krait_buf_fmt(
+            &d->text, "%s %s not drawn: --limit\n", krait_fmt_counted(count, d->picture.over_limit, "thread"),
+            d->trace->process_count && !d->trace->samples.rate ? "with fewer calls" : "that ran less");
     krait_ending_notes(&d->text, d->trace, damage_of(d), "");
     return end_text(d, begin);
 }

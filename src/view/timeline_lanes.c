@@ -140,6 +140,12 @@ static int has_entries(struct krait_filling *f, uint32_t thread)
     return krait_tracks_any(f->trace, tracks, n, f->timeline->range);
 }
 
+/* Samples count no calls. The more often a thread's stack changed, the more of its file. */
+static uint64_t weight_of(const struct krait_thread *thread, const struct krait_tile *tile)
+{
+    return thread->flags & KRAIT_TRACK_SAMPLED ? thread->bytes : tile->begun;
+}
+
 static int add_calls(struct krait_filling *f, uint32_t thread)
 {
     struct krait_timeline *timeline = f->timeline;
@@ -164,8 +170,8 @@ static int add_calls(struct krait_filling *f, uint32_t thread)
         return -ENOMEM;
     }
     part->tile = tile;
-    lane->weight = tile.begun;
-    timeline->calls += tile.begun;
+    lane->weight = weight_of(&f->trace->threads[thread], &tile);
+    timeline->calls += lane->weight; /* of samples no number that is shown */
     if (tile.deepest > options.depths_max)
         timeline->deepest = KRAIT_MAX(timeline->deepest, tile.deepest);
     return 0;

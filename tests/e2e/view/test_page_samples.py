@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`krait view` of a recording of samples: nowhere does it show a stretch of samples as a call whose duration was measured."""
 
+import json
 import re
 import subprocess
 
@@ -10,7 +11,8 @@ from conftest import verb_json
 from served import serve  # noqa: F401  (a fixture)
 
 PROGRAM = """
-import time
+import threading, time
+for _ in range(2): threading.Thread(target=time.sleep, args=(0.3,)).start()
 def inner(): time.sleep(0.03)
 def outer():
     for _ in range(8): inner()
@@ -52,6 +54,11 @@ def test_the_panels_have_what_samples_know(krait, chromium, samples, width):
         page.press("4")
         page.page.locator("canvas.flame").hover(position={"x": 30, "y": 28})
         assert "estimates by samples" in page.text(".panel-body .tip") and "call" not in page.text(".panel-body .tip")
+        page.press("b")
+        page.page.locator(".panel-body .bar-row > button").first.click()
+        page.press("Shift")
+        heads = page.page.locator(".table-head .cell:visible").all_inner_texts()
+        assert heads == ["function", "self", "self%", "self now", "before", "total now", "before"] and NOTE.search(page.text(".panel-body .bar-row"))
 
 
 def test_a_tooltip_tells_a_stretch(open_page, samples):
@@ -71,8 +78,9 @@ def test_a_stretch_has_the_samples_that_cat_prints(serve, samples, run):
     stretch = found["calls"][0]
     told = server.api("call", track=stretch["track"], at=stretch["begin"], depth=stretch["depth"])
     begin, end = (int(server.trace["origin"]) + int(stretch[key]) for key in ("begin", "end"))
-    lines = run("cat", "--json", "--filter", 'name == "python:sample"', samples).stdout.splitlines()
-    times = [int(re.search(r'"time_ns": ?"?(\d+)', line)[1]) for line in lines if "time_ns" in line]
+    events = map(json.loads, run("cat", "--json", "--filter", 'name == "python:sample"', samples).stdout.splitlines())
+    tid = server.trace["tracks"][stretch["track"]]["number"]
+    times = [int(e["time_ns"]) for e in events if e["packet_context"]["vtid"] == tid]
     assert abs(told["samples"] - sum(begin <= t < end for t in times)) <= 1 and told["samples"] > 0
     later = server.api("next", track=stretch["track"], at=0, func=func, forward=1)
     assert later["begin"] == min((c["begin"] for c in found["calls"]), key=int)
@@ -90,6 +98,13 @@ def test_the_page_in_a_file_has_what_samples_know(krait, samples, tmp_path):
     titles = re.findall("<title>(.*?)</title>", svg.read_text(), re.S)
     assert any("a stretch of samples, no measured call, from " in title for title in titles)
     assert not any("its end is not seen" in title or re.search(r"\d calls?, busy", title) for title in titles)
+
+
+def test_the_threads_that_ran_the_most_are_drawn(krait, samples, tmp_path):
+    svg = tmp_path / "line.svg"
+    subprocess.run([krait, "view", "--svg", svg, "--limit", "1", samples], check=True, capture_output=True, timeout=120)
+    text = svg.read_text()
+    assert "2 threads that ran less not drawn: --limit" in text and "MainThread" in text
 
 
 def test_a_flame_graph_counts_no_calls_of_samples(krait, samples, tmp_path):

@@ -76,9 +76,11 @@ struct krait_interp {
     struct krait_map name_ids;   /* names that events refer to, hashed, to their ids */
     struct krait_map works;      /* a future's address to the id of its work: work.c */
     struct krait_map work_calls; /* ... to what it calls */
+    struct krait_map work_items; /* of imap_unordered: an item, hashed, to 1 + its part's number; 0: taken */
+    size_t work_items_most;
     uint64_t work_count;
     PyObject *partial[3]; /* functools.partial, and its members func and args: callables.c */
-    struct krait_patched patched_results[3]; /* of multiprocessing's pools: work_processes.c */
+    struct krait_patched patched_results[5]; /* of multiprocessing's pools: work_processes.c */
     const void *hands_work;  /* code that hands work on by functions that others call too: work.c */
     struct krait_map args;   /* a code object's address to what of its arguments is recorded: args.h */
     struct krait_map places; /* from 3.12: code id and offset to the kind of place: unreported.c */

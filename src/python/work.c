@@ -179,6 +179,8 @@ void krait_work_forget_functions(struct krait_interp *in)
 
 void krait_work_forget(struct krait_interp *in)
 {
+    krait_map_done(&in->work_items);
+    in->work_items_most = 0;
     krait_map_done(&in->works);
     krait_map_done(&in->work_calls);
 }
@@ -423,8 +425,55 @@ void krait_work_submitted(struct krait_interp *in, PyObject *result, bool is_ite
     krait_note_end(&note);
 }
 
+/* ---- items of imap: an iterator hands them out in the order in which they were set ---- */
+
+static uint64_t item_key(uint64_t id, long item)
+{
+    return krait_hash_u64(id ^ krait_hash_u64((uint64_t)item + 1));
+}
+
+/* imap_unordered sets the part: its item is behind all that were set before. */
+static void note_item(struct krait_interp *in, PyObject *iterator, uint64_t id, long part)
+{
+    enum { MOST = 1 << 20 };
+    PyObject *set = krait_args_plain_attr(iterator, "_index");
+    long item = set && PyLong_CheckExact(set) ? PyLong_AsLong(set) : -1;
+    Py_XDECREF(set);
+    PyErr_Clear();
+    if (!id || part < 0 || item < 0)
+        return;
+    krait_map_trim(&in->work_items, &in->work_items_most);
+    if (in->work_items.len < MOST) /* else it is not told who takes it */
+        krait_map_put(&in->work_items, item_key(id, item), (uint64_t)part + 1);
+}
+
+/* -1: not known. */
+static long part_of_item(const struct krait_interp *in, uint64_t id, long item)
+{
+    uint64_t *part = krait_map_get(&in->work_items, item_key(id, item));
+    long found = part ? (long)*part - 1 : -1;
+    if (part)
+        *part = 0;
+    return found;
+}
+
+void krait_work_item_taken(struct krait_interp *in, PyObject *iterator, long item)
+{
+    struct krait_note note;
+    if (krait_note_begin(&note, in, krait_moment_now())) {
+        const struct work work = known(in, iterator);
+        bool is_one = work.id && krait_work_items_taken(iterator) == item + 1;
+        long part = !is_one ? -1 : krait_work_is_unordered(iterator) ? part_of_item(in, work.id, item) : item;
+        uint64_t id = krait_work_part_id(work.id, part);
+        if (id)
+            krait_work_put(&note, KRAIT_EVENT_work_result,
+                           &(struct krait_payload_work_submit){ id, work.function, work.pool });
+    }
+    krait_note_end(&note);
+}
+
 /* `i` is its number in the function that tells. */
-static void put_part(struct krait_note *note, enum stage stage, const PyObject *result, PyObject *locals)
+static void put_part(struct krait_note *note, enum stage stage, PyObject *result, PyObject *locals)
 {
     PyObject *i = local(locals, "i");
     long part = i && PyLong_CheckExact(i) ? PyLong_AsLong(i) : -1;
@@ -432,6 +481,8 @@ static void put_part(struct krait_note *note, enum stage stage, const PyObject *
     PyErr_Clear();
     const struct work work = known(note->in, result);
     uint64_t id = krait_work_part_id(work.id, part);
+    if (stage == ITEM_SET && krait_work_is_unordered(result))
+        note_item(note->in, result, work.id, part);
     if (id && (part || stage == ITEM_SET))
         krait_work_put(note, KRAIT_EVENT_work_done,
                        &(struct krait_payload_work_submit){ id, work.function, work.pool });

@@ -137,6 +137,56 @@ static PyObject *on_imap(PyObject *function, PyObject *const *args, size_t nargs
     return submit(function, args, nargs, names, true);
 }
 
+/* ---- the items of imap ---- */
+
+static bool is_class(const PyObject *obj, const char *class)
+{
+    PyObject *module = krait_module(POOL);
+    return module && (PyObject *)Py_TYPE(obj) == krait_module_item(module, class);
+}
+
+bool krait_work_is_unordered(const PyObject *iterator)
+{
+    return is_class(iterator, "IMapUnorderedIterator");
+}
+
+/* All that are there, less those that wait. */
+long krait_work_items_taken(PyObject *iterator)
+{
+    long all = is_class(iterator, "IMapIterator") || krait_work_is_unordered(iterator)
+                   ? number_of(iterator, "_index")
+                   : -1;
+    PyObject *items = all >= 0 ? krait_args_plain_attr(iterator, "_items") : NULL;
+    PyObject *module = items ? krait_module("_collections") : NULL;
+    bool is_deque = module && (PyObject *)Py_TYPE(items) == krait_module_item(module, "deque");
+    Py_ssize_t waiting = is_deque ? PySequence_Size(items) : -1;
+    Py_XDECREF(items);
+    PyErr_Clear();
+    return waiting < 0 || waiting > all ? -1 : all - (long)waiting;
+}
+
+/* There was no item, in time or at all; a part may raise the same, and then its item is not told. */
+static bool is_none_there(void)
+{
+    PyObject *module = krait_module("multiprocessing.context");
+    PyObject *late = module ? krait_module_item(module, "TimeoutError") : NULL;
+    return PyErr_ExceptionMatches(PyExc_StopIteration) || (late && PyErr_ExceptionMatches(late));
+}
+
+/* Several threads may take items of one iterator: if another one has done so meanwhile, nobody knows whose is which. */
+static PyObject *on_next(PyObject *function, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    PyObject *self = KRAIT_NARGS(nargs) ? args[0] : NULL;
+    Py_XINCREF(self); /* an argument that the call may take */
+    long before = self ? krait_work_items_taken(self) : -1;
+    PyObject *result = krait_call_original(function, args, nargs, names);
+    struct krait_interp *in = before >= 0 && (result || !is_none_there()) ? krait_agent_interp() : NULL;
+    if (in && krait_agent_records(in) && !krait_note_is_open())
+        krait_work_item_taken(in, self, before);
+    Py_XDECREF(self);
+    return result;
+}
+
 /* ---- ... and their parts ---- */
 
 struct part {
@@ -230,6 +280,9 @@ static PyObject *on_send(PyObject *function, PyObject *const *args, size_t nargs
 static const struct krait_patch_python results[] = {
     { POOL, "ApplyResult", "__init__", on_apply },
     { POOL, "IMapIterator", "__init__", on_imap },
+    { POOL, "IMapIterator", "next", on_next },
+    { POOL, "IMapIterator", "__next__",
+      on_next }, /* the same function: of its own only where there are stand-ins */
     { "multiprocessing.connection", "_ConnectionBase", "send", on_send },
 };
 _Static_assert(KRAIT_ARRAY_LEN(results) == KRAIT_ARRAY_LEN(((struct krait_interp *)NULL)->patched_results),

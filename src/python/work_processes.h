@@ -14,6 +14,7 @@
  *
  *   Pool._handle_tasks ── _ConnectionBase.send             the connection's pipe, the tuple's first items
  *   MapResult._set, IMapIterator._set                      its id, its argument i
+ *   IMapIterator.next                                      its id; how many items were taken before tells i, or which _set it was
  *
  * The threads of multiprocessing's ThreadPool run the same worker(), whose inqueue is a queue.SimpleQueue of C.
  *
@@ -45,6 +46,13 @@ bool krait_work_sees_pools(const struct krait_interp *in);
 void krait_work_end(struct krait_interp *in);
 /* A pool has submitted work: work.c. `is_items`: of imap, which has no start without the id of krait_work_id_of_result. */
 void krait_work_submitted(struct krait_interp *in, PyObject *result, bool is_items);
+
+/* The program has taken an item out of an iterator of imap, the item-th in its order: work.c. */
+void krait_work_item_taken(struct krait_interp *in, PyObject *iterator, long item);
+/* How many items have been taken out of an iterator of imap, or of imap_unordered; -1: it is none. Keeps no exception. */
+long krait_work_items_taken(PyObject *iterator);
+/* Whether it is one of imap_unordered. */
+bool krait_work_is_unordered(const PyObject *iterator);
 
 /* In a note: an event of work. They all have the same fields. A function that is not known is "<unknown>". */
 void krait_work_put(struct krait_note *note, uint32_t event, const struct krait_payload_work_submit *work);

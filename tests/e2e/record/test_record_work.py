@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -246,11 +247,73 @@ def test_pools_of_multiprocessing_are_followed(record, python):
     run = record.text(python, BY_POOLS)
     works = list(by_id(run).values())
     part, empty = STAGES[:3], ["work:submit", "work:result"]
-    mapped, late, one_by_one = [STAGES, part, part], part, [part, part]
+    mapped, late, one_by_one = [STAGES, part, part], part, [STAGES, STAGES]  # of imap each item
     assert [[s for s, _ in stages] for stages in works] == [*mapped, STAGES, late, empty, *one_by_one, *one_by_one] * 2
     assert run.main.pid not in [tid for stages in works for stage, tid in stages if stage == "work:start"]
     of_main = [True, False, False, True, True, True, True, False, True, False] * 2
     assert [stages[0][1] == run.main.pid for stages in works] == of_main
+
+
+ITEMS = """
+    import sys, threading, time
+    from multiprocessing import TimeoutError, get_context
+    from multiprocessing.pool import ThreadPool
+    import krait
+    def work(n):
+        time.sleep(0.02 * (3 - n))  # the last one is the first that is done
+        if n == 2: raise ValueError(n)
+        return n
+    def take(items, tell):
+        got, timeouts = [], 0
+        while True:
+            try: n = items.next(0.001) if tell else next(items)
+            except TimeoutError: continue
+            except StopIteration: break
+            except ValueError as error: n = error.args[0]
+            krait.mark("got", part=n)
+            got.append(n)
+        try: next(items)
+        except StopIteration: pass
+        return got
+    def drain(items):  # at the end, an iterator of imap wakes one thread alone
+        while True:
+            try: items.next(0.05)
+            except (TimeoutError, StopIteration): break
+    if __name__ == "__main__":
+        for pool in get_context("fork").Pool(3), ThreadPool(3):
+            assert take(pool.imap(work, range(1, 4)), True) == [1, 2, 3]
+            assert sorted(take(pool.imap_unordered(work, range(1, 4)), False)) == [1, 2, 3]
+            assert [n for n in pool.imap(abs, [-1, -2, -3], chunksize=2)] == [1, 2, 3]
+            shared = pool.imap(abs, [-1] * 40)
+            threads = [threading.Thread(target=drain, args=(shared,)) for _ in range(4)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+            pool.terminate()
+        print(type(type(shared).__next__).__name__, type(shared).next.__name__)
+"""
+
+
+@pytest.mark.few_pythons
+def test_each_item_of_imap_has_a_result_where_the_program_takes_it(record, python):
+    """Also of imap_unordered, which hands out items as they are done; a timeout and the end are none."""
+    run = record.text(python, ITEMS, env={"PYTHONPATH": str(BUILD / "python")})
+    assert run.stdout.split() == ["function", "next"]
+    notes = run.notes("user:mark", *STAGES)
+    submitted = [note["id"] for note in notes if note["event"] == "work:submit"]
+    taken, last = {}, None
+    for note in notes:
+        if note["tid"] == run.main.pid and note["event"] == "user:mark":
+            taken.setdefault(int(re.search(r"\d+", str(note["fields"]))[0]), []).append(last)
+        elif note["tid"] == run.main.pid:
+            last = note["id"] if note["event"] == "work:result" else last
+    jobs = {}
+    for note in notes:
+        if note["event"] == "work:result":
+            jobs.setdefault(note["id"], []).append(note["tid"])
+    assert all(len(takers) == 1 for takers in jobs.values()) and set(jobs) <= set(submitted)
+    assert {n: len(ids) for n, ids in taken.items()} == {1: 4, 2: 4, 3: 4}
+    parts = {n: [submitted.index(id) for id in ids] for n, ids in taken.items()}
+    assert all(parts[n + 1][i] - parts[n][i] == 1 for n in (1, 2) for i in range(4)), parts  # submitted one after the other
 
 
 AGAIN = """

@@ -35,6 +35,12 @@ static size_t number_offset(void)
     return 0;
 }
 
+/* Whether this process has a thread of that number. */
+static bool is_here(uint32_t tid)
+{
+    return (int)tid > 0 && (syscall(SYS_tgkill, getpid(), tid, 0) == 0 || errno != ESRCH);
+}
+
 static uint32_t number_in_struct(unsigned long ident)
 {
     static size_t offset; /* GIL held */
@@ -43,10 +49,10 @@ static uint32_t number_in_struct(unsigned long ident)
         offset = number_offset();
     if (!offset || read_memory(ident + offset, &tid, sizeof(tid)) < sizeof(tid))
         return 0;
-    bool is_here = (int)tid > 0 && syscall(SYS_tgkill, getpid(), tid, 0) == 0;
-    return is_here ? tid : 0;
+    return is_here(tid) ? tid : 0;
 }
 
+/* In a forked child CPython up to 3.13 may leave the number of the thread that forked, which is of the parent. */
 static uint32_t number_in_threading(PyObject *thread)
 {
     PyObject *value = PyObject_GetAttrString(thread, "_native_id"); /* 3.8 on */
@@ -54,7 +60,7 @@ static uint32_t number_in_threading(PyObject *thread)
     Py_XDECREF(value);
     bool is_number = !PyErr_Occurred() && tid <= INT32_MAX;
     PyErr_Clear();
-    return is_number ? (uint32_t)tid : 0;
+    return is_number && is_here((uint32_t)tid) ? (uint32_t)tid : 0;
 }
 
 uint32_t krait_native_id(unsigned long ident, PyObject *thread)

@@ -389,6 +389,37 @@ def test_children_that_the_process_forks_from_then_on_are_recorded(programs, att
     assert "child" in found and "first" not in found and ("second" in found) == (not options)
 
 
+FORKED = """
+import os, threading, time
+def inner(): pass
+def works():
+    while True:
+        for _ in range(100): inner()
+        time.sleep(0.001)
+def waits(lock): lock.acquire()
+pid = os.fork()
+if pid: os._exit(os.waitpid(pid, 0)[1])
+lock = threading.Lock()
+lock.acquire()
+waiter = threading.Thread(target=waits, args=(lock,), daemon=True)
+waiter.start()
+print(os.getpid(), waiter.native_id, flush=True)
+works()
+"""
+
+
+def test_a_forked_child_has_its_own_threads_alone(programs, attach, run, python):
+    """threading of CPython may keep the number of the parent's thread there."""
+    app = programs.start(python, FORKED)
+    pid, waiter = app.pid, int(app.ready)
+    krait, folder = attach(pid, "--for", "200ms")
+    said = krait.communicate(timeout=60)[1]
+    os.kill(pid, signal.SIGKILL)
+    assert krait.returncode == 0, said
+    threads = [t.tid for process in Recording(folder).processes for t in process.threads]
+    assert sorted(threads) == sorted([pid, waiter])
+
+
 def test_a_process_that_cannot_be_told_leaves_the_recording_by_itself(programs, attach, run, python, tmp_path):
     """Here it is stopped when the recording ends."""
     app = programs.start(python, WAITS)

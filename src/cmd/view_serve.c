@@ -18,7 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#define FOLLOW_NS KRAIT_NS_PER_S          /* between two looks at a recording that goes on, at least */
+#define FOLLOW_NS (KRAIT_NS_PER_S / 2)    /* between two looks at a recording that goes on, at least */
 #define FIRST_NS  (100 * KRAIT_NS_PER_MS) /* between two looks for its first process */
 #define CHANGED   SIGUSR2                 /* what is declared is another */
 #define NAP_NS    (20 * KRAIT_NS_PER_MS)  /* between two looks at its index */
@@ -66,7 +66,10 @@ struct shown {
     char *place;                /* of the link: where the page opens; NULL: it shows all */
     uint32_t changes;           /* atomic: how often the page has changed what is declared */
     uint32_t changes_shown;     /* of these, what is shown has; the main thread's */
-    bool recording;             /* krait record, which started this, has not said yet that it is over */
+    /* What is shown last of a recording that goes on; the server's, until it shows another. */
+    struct krait_trace *trace;
+    struct krait_view *view;
+    bool recording; /* krait record, which started this, has not said yet that it is over */
     struct krait_server *server;
 };
 
@@ -130,7 +133,9 @@ static int open_trace(struct krait_server_trace *out, struct shown *shown, struc
                                       .takes = takes,
                                       .takes_ctx = &shown->select,
                                       .close = close_shown };
-    int rc = krait_trace_open(&now.trace, of->paths, of->path_count, KRAIT_MACHINES_APART, err);
+    int rc = now.growing ? krait_trace_open_on(&now.trace, shown->trace, of->paths, of->path_count,
+                                               KRAIT_MACHINES_APART, err)
+                         : krait_trace_open(&now.trace, of->paths, of->path_count, KRAIT_MACHINES_APART, err);
     if (rc)
         return rc;
     if (krait_trace_find_holders(now.trace))
@@ -151,6 +156,7 @@ static int open_view(struct krait_server_trace *now, struct shown *shown, struct
 {
     struct krait_view_options of = shown->of;
     of.flags |= now->growing ? KRAIT_VIEW_NO_CACHE : 0;
+    of.before = shown->view;
     int rc = krait_view_open(&now->view, now->trace, &of, err);
     if (rc)
         give_up(now);
@@ -186,26 +192,46 @@ static uint32_t on_changed(void *ctx)
     return changes;
 }
 
+/* Returns whether the server is ended meanwhile. */
+static bool wait_for_index(struct shown *shown, struct krait_view *view)
+{
+    struct krait_view_progress progress;
+    bool ended = false;
+    do
+        krait_view_progress(view, &progress);
+    while (!progress.is_done && !(ended = is_ended(shown, NAP_NS)));
+    return ended;
+}
+
+/* Returns 0 or -ENOMEM. What is opened next begins with what is shown now, as long as the recording goes on. */
+static int show(struct shown *shown, const struct krait_server_trace *now)
+{
+    int rc = krait_server_show(shown->server, now);
+    if (rc)
+        return rc;
+    shown->trace = now->growing ? now->trace : NULL;
+    shown->view = now->growing ? now->view : NULL;
+    return 0;
+}
+
 /* Shows more of a recording that goes on, or other lanes. Returns whether the server is ended. */
 static bool show_more(struct shown *shown, bool *growing)
 {
     struct krait_server_trace next;
-    struct krait_view_progress progress;
     struct krait_err err = { 0 };
-    bool ended = false;
-    if (open_shown(&next, shown, &err))
-        return false; /* half of it is written: next time */
-    do
-        krait_view_progress(next.view, &progress);
-    while (!progress.is_done && !(ended = is_ended(shown, NAP_NS)));
-    if (ended || krait_server_show(shown->server, &next))
+    bool ended = shown->view && wait_for_index(shown, shown->view); /* the next one begins with it */
+    if (ended || open_shown(&next, shown, &err))
+        return ended; /* half of it is written: next time */
+    ended = wait_for_index(shown, next.view);
+    if (ended || show(shown, &next))
         give_up(&next);
     else
         *growing = next.growing;
     return ended;
 }
 
-/* To open the recording again takes the longer the longer it is: a tenth of the time at most goes into it. */
+/* To show more takes the longer the more has come: a third of the time at most goes into it. krait record's signal that the
+ * recording is over may have come while the last part was being read. */
 static void follow(struct shown *shown, bool growing)
 {
     uint64_t pause_ns = FOLLOW_NS;
@@ -214,7 +240,9 @@ static void follow(struct shown *shown, bool growing)
         ended = is_ended(shown, pause_ns);
         uint64_t begin_ns = krait_clock_ns(CLOCK_MONOTONIC);
         ended = ended || show_more(shown, &growing);
-        pause_ns = KRAIT_MAX(FOLLOW_NS, 10 * (krait_clock_ns(CLOCK_MONOTONIC) - begin_ns));
+        uint64_t took_ns = krait_clock_ns(CLOCK_MONOTONIC) - begin_ns;
+        bool is_over = shown->o->follow && !shown->recording;
+        pause_ns = is_over ? NAP_NS : KRAIT_MAX(FOLLOW_NS, 2 * took_ns);
     }
     while (!ended) {
         if (__atomic_load_n(&shown->changes, __ATOMIC_ACQUIRE) != shown->changes_shown)
@@ -298,7 +326,7 @@ static int show_first(struct shown *shown, struct krait_server_trace *first, str
     int rc = open_view(first, shown, err);
     if (rc)
         return rc;
-    if (krait_server_show(shown->server, first)) {
+    if (show(shown, first)) {
         give_up(first);
         return krait_err_set(err, -ENOMEM, "out of memory");
     }

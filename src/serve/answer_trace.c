@@ -193,6 +193,7 @@ static void put_index(struct krait_buf *out, const struct krait_serving *serving
     krait_json_key_bool(out, "whole", progress.is_done && !progress.rc);
     krait_json_key_u64(out, "bytes", progress.bytes);
     krait_json_key_u64(out, "took", progress.took_ns);
+    krait_json_key_u64(out, "read", krait_trace_bytes_read(serving->trace));
     krait_buf_char(out, '}');
 }
 

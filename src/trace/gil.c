@@ -72,11 +72,11 @@ static KRAIT_COLD int other_event(struct reading *reading, uint32_t id, uint64_t
 }
 
 /* Begins and ends of calls are stepped over: those below this id. hot path */
-static int read_packet(struct reading *reading, const struct krait_packet *packet)
+static int read_stretch(struct reading *reading, const struct krait_stretches *stretches)
 {
     enum { CALLS = KRAIT_EVENT_c_raise + 1 };
-    struct krait_cursor cursor = { packet->body, packet->end };
-    struct krait_event_head head = { .t = packet->head.timestamp_begin };
+    struct krait_cursor cursor = stretches->cursor;
+    struct krait_event_head head = { .t = stretches->ticks };
     int rc = 0;
     while (!rc && cursor.at < cursor.end && !has_all(reading)) {
         if (!krait_head_read(&cursor, &head))
@@ -106,23 +106,18 @@ static int read_thread(struct reading *reading, const struct krait_trace *trace,
     if (thread >= trace->thread_count)
         return -EINVAL;
     const struct krait_image *image = krait_image_of(trace, thread);
-    struct krait_packets packets;
-    struct krait_packet packet;
+    struct krait_stretches stretches;
     struct krait_damage ignored = { 0 };
     if (!image)
         return 0;
-    const struct krait_thread_file *file = &krait_recordings_of(trace)->files[thread];
     reading->clock = image->clock;
     reading->range = krait_image_clip(image, reading->range);
-    int rc = krait_packets_open(&packets, file->path, image->uuid, NULL);
+    int rc = krait_stretches_open(&stretches, trace, thread, reading->range.from_ns);
     if (rc)
         return rc == -ENOMEM ? rc : 0;
-    krait_packets_go(&packets, krait_thread_file_seek(file, reading->range.from_ns));
-    while (!rc && krait_packets_next(&packets, &packet, &ignored) && !is_over(reading, &packet)) {
-        rc = read_packet(reading, &packet);
-        krait_packets_release(&packets);
-    }
-    krait_packets_close(&packets);
+    while (!rc && krait_stretches_next(&stretches, &ignored) && !is_over(reading, &stretches.packet))
+        rc = read_stretch(reading, &stretches);
+    krait_stretches_close(&stretches);
     bool is_part = image->range.to_ns != UINT64_MAX && !reading->only_first;
     return rc || !is_part ? rc : end_wait(reading, reading->range.to_ns, true);
 }

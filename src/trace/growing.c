@@ -8,7 +8,7 @@
 #include <fcntl.h>
 
 /* The definitions of a process are open as long as it is recorded. */
-static bool process_grows(const char *dir)
+bool krait_process_grows(const char *dir)
 {
     KRAIT_AUTO_FREE char *path = NULL;
     if (asprintf(&path, "%s/" KRAIT_FILE_DEFINITIONS, dir) < 0)
@@ -26,7 +26,7 @@ bool krait_trace_grows(const char *const *paths, size_t count)
         if (krait_find_traces(&dirs, paths[i], &ignored))
             continue;
         for (size_t d = 0; d < dirs.count && !grows; d++)
-            grows = process_grows(dirs.list[d]);
+            grows = krait_process_grows(dirs.list[d]);
     }
     return grows;
 }

@@ -5,7 +5,9 @@
 #include "trace/import.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "event/event.h"
+#include "trace/growing.h"
 #include "trace/kernel/kernel.h"
 
 #include <dirent.h>
@@ -123,14 +125,23 @@ static uint64_t time_in(const struct krait_image *image, uint64_t t_ns)
     return KRAIT_MIN(KRAIT_MAX(t_ns, image->range.from_ns), image->range.to_ns);
 }
 
-/* The heads of a thread's packets: when it lived, who it is, what it lost. Returns 0 or -ENOMEM. */
-static int read_heads(struct krait_thread *thread, struct krait_thread_file *file, struct krait_image *image,
-                      struct krait_packets *packets, struct krait_damage *damage)
+static int note_stretches(struct krait_trace *trace, struct krait_thread_file *file,
+                          const struct krait_packet *packet)
+{
+    if (!trace->impl->goes_on)
+        return 0;
+    __atomic_fetch_add(&trace->impl->bytes_read, (uint64_t)(packet->end - packet->body), __ATOMIC_RELAXED);
+    return krait_stretches_note(&file->noted, file->packet_count - 1, packet);
+}
+
+/* The heads of a thread's packets, behind those that are known: when it lived, who it is, what it lost. Returns 0 or -ENOMEM. */
+static int read_heads(struct krait_trace *trace, struct krait_thread *thread, struct krait_thread_file *file,
+                      struct krait_image *image, struct krait_packets *packets, struct krait_damage *damage)
 {
     struct krait_packet packet;
-    uint64_t discarded = 0;
+    uint64_t discarded = file->discarded;
     int rc = 0;
-    thread->begin_ns = UINT64_MAX;
+    krait_packets_go(packets, file->read_to);
     while (!rc && krait_packets_next(packets, &packet, damage)) {
         if (packet.head.timestamp_end > image->last_tick) {
             krait_damage_say(damage, "%s: byte %zu: %s", packets->path, packet.offset, beyond_time);
@@ -144,13 +155,71 @@ static int read_heads(struct krait_thread *thread, struct krait_thread_file *fil
         thread->tid = packet.head.vtid;
         thread->begin_ns = KRAIT_MIN(thread->begin_ns, begin_ns);
         thread->end_ns = KRAIT_MAX(thread->end_ns, end_ns);
-        rc = packet.body < packet.end || place.lost ? krait_thread_file_add(file, place) : 0;
+        bool is_kept = packet.body < packet.end || place.lost;
+        rc = is_kept ? krait_thread_file_add(file, place) : 0;
+        rc = rc || !is_kept ? rc : note_stretches(trace, file, &packet);
         discarded = total;
+        file->read_to = packets->at;
         krait_packets_release(packets);
     }
+    file->discarded = discarded;
+    file->noted.is_kept = trace->impl->goes_on;
     thread->flags = discarded ? KRAIT_TRACK_LOST : 0;
     image->discarded += discarded;
     return rc;
+}
+
+/* Whether it is the same trace, whose times mean the same: at the end the recorder knows the clock better. */
+static bool is_same(const struct krait_image *a, const struct krait_image *b)
+{
+    return memcmp(a->uuid, b->uuid, sizeof(a->uuid)) == 0 && a->clock.freq == b->clock.freq &&
+           a->clock.offset == b->clock.offset && a->clock.offset_ns == b->clock.offset_ns;
+}
+
+/* Whether the packet that an earlier opening saw last is there still: files only grow, but for those of somebody else. */
+static bool is_as_before(const struct krait_thread_file *file, const struct krait_image *image,
+                         const struct krait_packets *packets)
+{
+    struct krait_packets at = *packets;
+    struct krait_packet packet;
+    struct krait_damage ignored = { 0 };
+    struct krait_ticks clock = image->clock;
+    if (file->read_to > packets->size || !file->packet_count)
+        return false;
+    const struct krait_packet_place *last = &file->packets[file->packet_count - 1];
+    krait_packets_go(&at, last->offset);
+    return krait_packets_next(&at, &packet, &ignored) && packet.offset == last->offset &&
+           time_in(image, krait_ticks_ns(&clock, packet.head.timestamp_begin)) == last->begin_ns;
+}
+
+/* Takes what the earlier trace knows of a file. Returns 0 or -ENOMEM. */
+static int take_earlier(struct krait_trace *trace, struct krait_thread *thread,
+                        struct krait_thread_file *file, const struct krait_image *image,
+                        const struct krait_packets *packets)
+{
+    const struct krait_trace *before = trace->impl->before;
+    const struct krait_strtab *earlier = &krait_recordings_of(trace)->earlier;
+    uint32_t at = before ? krait_strtab_find(earlier, file->path, strlen(file->path)) : KRAIT_NO_ID;
+    if (at == KRAIT_NO_ID || !is_same(krait_image_of(before, at), image))
+        return 0;
+    const struct krait_thread_file *known = &krait_recordings_of(before)->files[at];
+    if (!known->noted.is_kept || !is_as_before(known, image, packets))
+        return 0;
+    thread->tid = before->threads[at].tid;
+    thread->begin_ns = before->threads[at].begin_ns;
+    thread->end_ns = before->threads[at].end_ns;
+    file->before = at;
+    return krait_thread_file_copy(file, known);
+}
+
+/* What of a file is read: of a recording that goes on, as much as there was before its definitions were read, so that nothing
+ * lacks a definition. */
+static size_t limit_of(const struct krait_trace *trace, const struct krait_image *image, const char *name)
+{
+    if (!trace->impl->goes_on)
+        return SIZE_MAX;
+    uint32_t id = krait_strtab_find(&image->streams, name, strlen(name));
+    return id == KRAIT_NO_ID ? 0 : image->stream_bytes[id];
 }
 
 /* A thread of the process, if there is a packet in its file. */
@@ -158,8 +227,8 @@ static int index_stream(struct krait_trace *trace, uint32_t process, const char 
 {
     struct krait_recordings *recordings = krait_recordings_of(trace);
     struct krait_image *image = &recordings->images[process];
-    struct krait_thread_file file = { .path =
-                                          krait_arena_fmt(&trace->impl->arena, "%s/%s", image->dir, name) };
+    struct krait_thread_file file = { .path = krait_arena_fmt(&trace->impl->arena, "%s/%s", image->dir, name),
+                                      .before = KRAIT_NO_ID };
     if (!file.path || !KRAIT_GROW(recordings->files, recordings->file_cap, recordings->file_count + 1))
         return -ENOMEM;
     struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
@@ -169,11 +238,16 @@ static int index_stream(struct krait_trace *trace, uint32_t process, const char 
         krait_damage_say(&damage, "%s", err.text);
         return 0;
     }
+    krait_packets_limit(&packets, limit_of(trace, image, name));
     trace->bytes += packets.size;
-    struct krait_thread thread = {
-        .process = process, .name = "", .importer = KRAIT_IMPORTER_krait_calls, .bytes = packets.size
-    };
-    int rc = read_heads(&thread, &file, image, &packets, &damage);
+    file.size = packets.size;
+    struct krait_thread thread = { .process = process,
+                                   .name = "",
+                                   .importer = KRAIT_IMPORTER_krait_calls,
+                                   .begin_ns = UINT64_MAX,
+                                   .bytes = packets.size };
+    int rc = take_earlier(trace, &thread, &file, image, &packets);
+    rc = rc ? rc : read_heads(trace, &thread, &file, image, &packets, &damage);
     krait_packets_close(&packets);
     bool has_packets = thread.begin_ns != UINT64_MAX;
     struct krait_thread *added = rc || !has_packets ? NULL : krait_trace_add_thread(trace);
@@ -282,6 +356,8 @@ static void set_times(struct krait_trace *trace, uint32_t index, uint32_t first)
         process->begin_ns = KRAIT_MIN(process->begin_ns, thread->begin_ns);
         process->end_ns = KRAIT_MAX(process->end_ns, thread->end_ns);
     }
+    if (image->grows && !image->exit_ns)
+        process->end_ns = KRAIT_MAX(process->end_ns, image->seen_ns);
     if (process->begin_ns == UINT64_MAX)
         process->begin_ns = process->end_ns;
     process->end_ns = KRAIT_MAX(process->end_ns, process->begin_ns);
@@ -294,6 +370,26 @@ static void set_times(struct krait_trace *trace, uint32_t index, uint32_t first)
     process->gap_count = image->gap_count;
 }
 
+/* How much there is of each thread's stream, and how long everything that has happened is in them, if the process goes on. */
+static int note_streams(struct krait_image *image)
+{
+    struct names names;
+    uint64_t now_ns = krait_clock_ns(CLOCK_REALTIME);
+    image->grows = krait_process_grows(image->dir);
+    image->seen_ns = now_ns - KRAIT_MIN(now_ns, KRAIT_GROWING_LATE_NS);
+    int rc = names_read(&names, image->dir);
+    for (int i = 0; !rc && i < names.count; i++) {
+        const char *name = names.entries[i]->d_name;
+        uint32_t id = krait_strtab_add(&image->streams, name, strlen(name));
+        if (id == KRAIT_NO_ID || !KRAIT_GROW(image->stream_bytes, image->stream_cap, id + 1))
+            rc = -ENOMEM;
+        else
+            image->stream_bytes[id] = file_bytes(image->dir, name);
+    }
+    names_done(&names);
+    return rc;
+}
+
 /* One process's metadata and definitions, into the next place. A folder that cannot be read is left out and said. */
 static int open_process(struct krait_trace *trace, const struct krait_folder *folder, struct krait_err *err)
 {
@@ -303,6 +399,9 @@ static int open_process(struct krait_trace *trace, const struct krait_folder *fo
     trace->bytes += file_bytes(folder->dir, KRAIT_FILE_METADATA);
     note_minor(trace, folder->metadata);
     rc = add_process(trace, folder->metadata, folder->dir);
+    rc = rc || !trace->impl->goes_on
+             ? rc
+             : note_streams(&krait_recordings_of(trace)->images[trace->process_count - 1]);
     return rc ? rc : krait_definitions_read(trace, trace->process_count - 1);
 }
 
@@ -447,6 +546,36 @@ static bool takes(const struct krait_folder *folder)
     return krait_folder_is_kraits(folder) && !krait_kernel_takes(folder);
 }
 
+/* Returns 0 or -ENOMEM. */
+static int know_earlier(struct krait_trace *trace)
+{
+    const struct krait_trace *before = trace->impl->before;
+    const struct krait_recordings *known = before ? krait_recordings_of(before) : NULL;
+    for (uint32_t i = 0; known && i < known->file_count; i++) {
+        const char *path = known->files[i].path;
+        if (krait_strtab_add(&krait_recordings_of(trace)->earlier, path, strlen(path)) != i)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Copies the places that the earlier trace noted; the end of its walk, too, is taken from it. */
+static void keep_places(struct krait_trace *trace)
+{
+    struct krait_recordings *recordings = krait_recordings_of(trace);
+    for (uint32_t i = 0; i < recordings->file_count; i++) {
+        uint32_t at = recordings->files[i].before;
+        const struct krait_places *known =
+            at == KRAIT_NO_ID ? NULL : krait_places_of(trace->impl->before, at);
+        recordings->kept[i] = known && known->end ? krait_places_copy(known) : NULL;
+        if (!recordings->kept[i])
+            continue;
+        recordings->kept[i]->end = krait_places_copy(known->end);
+        recordings->kept[i]->end_seq = known->end_seq;
+        recordings->places[i] = recordings->kept[i];
+    }
+}
+
 static int open_recordings(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,
                            struct krait_err *err)
 {
@@ -454,13 +583,15 @@ static int open_recordings(struct krait_trace *trace, struct krait_folder *const
     trace->impl->source[KRAIT_IMPORTER_krait_calls] = recordings;
     if (recordings)
         recordings->images = calloc(count, sizeof(*recordings->images));
-    if (!recordings || !recordings->images || open_processes(trace, folders, count, err) ||
-        index_processes(trace) || sum_lost(trace))
+    if (!recordings || !recordings->images || know_earlier(trace) ||
+        open_processes(trace, folders, count, err) || index_processes(trace) || sum_lost(trace))
         return krait_err_set(err, -ENOMEM, "out of memory");
     sort_sets(trace);
     recordings->places = calloc((size_t)recordings->file_count + 1, sizeof(struct krait_places *));
-    if (!recordings->places)
+    recordings->kept = calloc((size_t)recordings->file_count + 1, sizeof(struct krait_places *));
+    if (!recordings->places || !recordings->kept)
         return krait_err_set(err, -ENOMEM, "out of memory");
+    keep_places(trace);
     trace->exceptions = recordings->exceptions.texts;
     return trace->process_count ? 0 : err->code;
 }
@@ -476,12 +607,19 @@ static void close_recordings(void *source)
         free(recordings->images[i].omits);
         free(recordings->images[i].gaps);
         free(recordings->images[i].namings);
+        krait_strtab_done(&recordings->images[i].streams);
+        free(recordings->images[i].stream_bytes);
     }
-    for (uint32_t i = 0; i < recordings->file_count && recordings->places; i++)
+    for (uint32_t i = 0; i < recordings->file_count && recordings->places && recordings->kept; i++) {
+        if (recordings->kept[i] != recordings->places[i])
+            krait_places_free(recordings->kept[i]);
         krait_places_free(recordings->places[i]);
+    }
     for (uint32_t i = 0; i < recordings->file_count; i++)
         krait_thread_file_done(&recordings->files[i]);
     free(recordings->places);
+    free(recordings->kept);
+    krait_strtab_done(&recordings->earlier);
     free(recordings->images);
     free(recordings->files);
     krait_strtab_done(&recordings->exceptions);

@@ -48,10 +48,16 @@ struct krait_image {
     uint32_t naming_count, naming_cap;
     struct krait_range range;   /* of which it is a part, where krait cut made it; else all */
     uint64_t start_ns, exit_ns; /* of process:start and process:exit; 0 where not said */
-    bool has_no_gil_waits;      /* its metadata says so */
-    const char *other_events;   /* ids of its events besides calls and the GIL's; NULL: not told */
-    bool sampled;               /* krait looked at it now and then */
-    bool followed;              /* by the program that it executed: nothing of it is later than exit_ns */
+    /* With krait_trace_open_on: its files' names and sizes when it was opened. */
+    struct krait_strtab streams;
+    uint64_t *stream_bytes;
+    uint32_t stream_cap;
+    bool has_no_gil_waits;    /* its metadata says so */
+    const char *other_events; /* ids of its events besides calls and the GIL's; NULL: not told */
+    bool sampled;             /* krait looked at it now and then */
+    bool grows;               /* krait records it still */
+    uint64_t seen_ns;         /* then: all that has happened up to this time is written */
+    bool followed;            /* by the program that it executed: nothing of it is later than exit_ns */
     uint64_t lost[KRAIT_LOST_VALUES];
     uint64_t discarded; /* by the heads of its threads' packets */
 };
@@ -62,9 +68,11 @@ struct krait_recordings {
     uint32_t image_count;
     struct krait_thread_file *files; /* by thread index */
     struct krait_places **places;    /* the same; NULL until a walk has noted them */
+    struct krait_places **kept;      /* the same, of the trace opened before; NULL: none */
     uint32_t file_count, file_cap, omitted_cap, sets_cap;
     struct krait_strtab exceptions; /* their labels; its ids are those of trace->exceptions */
     struct krait_map omitted;       /* func to index in trace->omitted */
+    struct krait_strtab earlier;    /* paths of that trace's files, by its thread index */
 };
 
 static inline struct krait_recordings *krait_recordings_of(const struct krait_trace *trace)

@@ -41,6 +41,8 @@ struct krait_walking {
         krait_batch_fn *batch;      /* for `walk` */
     };
     struct krait_damage damage; /* keeps the first damage, which is no failure */
+    /* For `calls`, of a recording that goes on: krait_trace_walk_on. */
+    bool goes_on;
     bool note_places; /* for `calls`: remember places in the stream for later walks, if the importer can */
 };
 
@@ -100,11 +102,14 @@ struct krait_trace_impl {
     struct krait_err no_calls; /* why there are no calls; code 0: not known */
     struct krait_err unread;   /* the first folder whose metadata cannot be read; code 0: none */
     uint32_t func_cap, process_cap, thread_cap, task_cap, lost_cap, track_cap;
-    unsigned needs;      /* enum krait_trace_needs */
-    bool machines_apart; /* KRAIT_MACHINES_APART, and all folders are kernel traces */
-    uint32_t has_tracks; /* importers whose tracks were asked for, as bits */
-    bool has_calls;      /* so were the tracks of calls */
-    bool has_raw_first;  /* raw_first_ns is known */
+    unsigned needs;                   /* enum krait_trace_needs */
+    bool goes_on;                     /* krait_trace_open_on opened it */
+    const struct krait_trace *before; /* while that opens it: the earlier one, or NULL */
+    uint64_t bytes_read;              /* atomic: krait_trace_bytes_read */
+    bool machines_apart;              /* KRAIT_MACHINES_APART, and all folders are kernel traces */
+    uint32_t has_tracks;              /* importers whose tracks were asked for, as bits */
+    bool has_calls;                   /* so were the tracks of calls */
+    bool has_raw_first;               /* raw_first_ns is known */
     uint64_t raw_first_ns;
 };
 

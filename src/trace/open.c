@@ -9,6 +9,7 @@
 #include "trace/kernel/kernel.h"
 #include "trace/kernel_raw.h"
 #include "trace/own.h"
+#include "trace/places.h"
 
 #include <string.h>
 
@@ -282,8 +283,21 @@ static int keep_paths(struct krait_trace_impl *impl, const char *const *paths, s
     return is_whole ? 0 : -ENOMEM;
 }
 
-int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t count, unsigned needs,
-                     struct krait_err *err)
+/* So that what an earlier trace's reader has by these ids stays valid. */
+static int keep_functions(struct krait_trace *trace, const struct krait_trace *before)
+{
+    for (uint32_t i = 0; before && i < before->func_count; i++) {
+        struct krait_func func = before->funcs[i];
+        func.holds_dropped = false; /* of the new trace nobody knows these two yet */
+        func.suspends = KRAIT_SUSPENDS_NOT;
+        if (krait_trace_intern(trace, &func) != i)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int open_trace(struct krait_trace **out, const char *const *paths, size_t count, unsigned needs,
+                      const struct krait_trace *before, bool goes_on, struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_folders_done) struct krait_folders folders = { 0 };
     int rc = krait_folders_find(&folders, paths, count, err);
@@ -293,8 +307,12 @@ int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t 
     rc = krait_trace_new(&trace);
     if (!rc) {
         trace->impl->needs = needs;
+        trace->impl->goes_on = goes_on;
+        trace->impl->before = before;
         rc = keep_paths(trace->impl, paths, count);
+        rc = rc ? rc : keep_functions(trace, before);
         rc = rc ? rc : open_folders(trace, &folders);
+        trace->impl->before = NULL;
     }
     rc = rc ? krait_err_set(err, rc, "out of memory") : check_needs(trace, needs, paths[0], err);
     if (rc)
@@ -302,6 +320,23 @@ int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t 
     else
         *out = trace;
     return rc;
+}
+
+int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t count, unsigned needs,
+                     struct krait_err *err)
+{
+    return open_trace(out, paths, count, needs, NULL, false, err);
+}
+
+int krait_trace_open_on(struct krait_trace **out, const struct krait_trace *before, const char *const *paths,
+                        size_t count, unsigned needs, struct krait_err *err)
+{
+    return open_trace(out, paths, count, needs, before, true, err);
+}
+
+uint64_t krait_trace_bytes_read(const struct krait_trace *trace)
+{
+    return __atomic_load_n(&trace->impl->bytes_read, __ATOMIC_RELAXED);
 }
 
 void krait_trace_close(struct krait_trace *trace)
@@ -382,6 +417,18 @@ int krait_trace_walk_noting(struct krait_trace *trace, uint32_t thread, krait_ca
         .range = KRAIT_RANGE_ALL, .ctx = ctx, .calls = fn, .damage = { damage, size }, .note_places = true
     };
     return walk_calls(trace, thread, walking);
+}
+
+int krait_trace_walk_on(struct krait_trace *trace, uint32_t thread, krait_call_batch_fn *fn, void *ctx,
+                        bool *is_noted)
+{
+    struct krait_walking walking = {
+        .range = KRAIT_RANGE_ALL, .ctx = ctx, .calls = fn, .goes_on = true, .note_places = true
+    };
+    int rc = walk_calls(trace, thread, walking);
+    const struct krait_places *places = rc ? NULL : krait_places_of(trace, thread);
+    *is_noted = places && places->end;
+    return rc;
 }
 
 const char *krait_func_label(const struct krait_func *func, char *buf, size_t size)

@@ -49,14 +49,14 @@ int krait_packets_open(struct krait_packets *packets, const char *path, const ui
         return krait_err_errno(err, "%s: cannot be mapped", path);
     madvise(bytes, (size_t)st.st_size, MADV_SEQUENTIAL);
     packets->bytes = bytes;
-    packets->size = (size_t)st.st_size;
+    packets->size = packets->mapped = (size_t)st.st_size;
     return 0;
 }
 
 void krait_packets_close(struct krait_packets *packets)
 {
     if (packets->bytes)
-        munmap((void *)packets->bytes, packets->size);
+        munmap((void *)packets->bytes, packets->mapped);
     packets->bytes = NULL;
 }
 
@@ -121,6 +121,12 @@ void krait_packets_go(struct krait_packets *packets, size_t offset)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     packets->at = KRAIT_MIN(offset, packets->size);
     packets->released = packets->at & ~(page - 1);
+}
+
+void krait_packets_limit(struct krait_packets *packets, size_t size)
+{
+    packets->growing |= size < packets->size;
+    packets->size = KRAIT_MIN(packets->size, size);
 }
 
 void krait_packets_release(struct krait_packets *packets)

@@ -20,7 +20,8 @@ void krait_damage_say(struct krait_damage *damage, const char *fmt, ...) KRAIT_P
 struct krait_packets {
     const char *path; /* for messages; not owned */
     const uint8_t *bytes;
-    size_t size;
+    size_t size;     /* of what is read */
+    size_t mapped;   /* of the file */
     size_t at;       /* where the next packet is looked for */
     size_t released; /* before this offset the pages were given back */
     bool growing;    /* somebody writes it: a last packet that is not whole is not there yet */
@@ -49,6 +50,9 @@ void krait_packet_damaged(const struct krait_packet *packet, const uint8_t *even
 
 /* The next packet is looked for at an offset, not before where it would be. */
 void krait_packets_go(struct krait_packets *packets, size_t offset);
+
+/* Reads only the first `size` bytes, as if somebody wrote the rest just now. */
+void krait_packets_limit(struct krait_packets *packets, size_t size);
 
 /* Gives the memory of what lies before the last packet back, when that is worth a call. */
 void krait_packets_release(struct krait_packets *packets);

@@ -12,6 +12,7 @@ void krait_places_free(struct krait_places *places)
 {
     if (!places)
         return;
+    krait_places_free(places->end);
     free(places->items);
     free(places->frames);
     free(places);
@@ -42,16 +43,11 @@ static struct krait_stack_frame *put_frames(struct krait_stack_frame *to,
     return to + count;
 }
 
-void krait_places_note(struct krait_places *places, const struct krait_stack *stack, size_t offset,
-                       uint32_t next_omit)
+/* So many frames, of the stack and of so many numbers. */
+static void add_place(struct krait_places *places, const struct krait_stack *stack, size_t offset,
+                      uint32_t next_omit, uint32_t numbers, size_t count)
 {
-    size_t last = places->count ? places->items[places->count - 1].offset : 0;
-    if (offset < last + APART || stack->over || stack->in_run)
-        return;
-    uint32_t numbers = numbers_of(stack);
-    size_t count = frames_of(stack, numbers);
-    if (count * sizeof(*stack->frames) > (offset - last) / SHARE ||
-        !KRAIT_GROW(places->items, places->cap, places->count + 1) ||
+    if (!KRAIT_GROW(places->items, places->cap, places->count + 1) ||
         !KRAIT_GROW(places->frames, places->frame_cap, places->frame_count + count))
         return;
     places->items[places->count++] = (struct krait_place){
@@ -70,6 +66,56 @@ void krait_places_note(struct krait_places *places, const struct krait_stack *st
         to = put_frames(to, stack->left[i].frames, stack->left[i].len);
     }
     places->frame_count += count;
+}
+
+static bool can_note(const struct krait_stack *stack)
+{
+    return !stack->over && !stack->in_run;
+}
+
+void krait_places_note(struct krait_places *places, const struct krait_stack *stack, size_t offset,
+                       uint32_t next_omit)
+{
+    size_t last = places->count ? places->items[places->count - 1].offset : 0;
+    if (offset < last + APART || !can_note(stack))
+        return;
+    uint32_t numbers = numbers_of(stack);
+    size_t count = frames_of(stack, numbers);
+    if (count * sizeof(*stack->frames) <= (offset - last) / SHARE)
+        add_place(places, stack, offset, next_omit, numbers, count);
+}
+
+void krait_places_note_end(struct krait_places *places, const struct krait_stack *stack, size_t offset,
+                           uint32_t next_omit, uint64_t next_seq)
+{
+    uint32_t numbers = numbers_of(stack);
+    krait_places_free(places->end);
+    places->end = can_note(stack) ? calloc(1, sizeof(*places->end)) : NULL;
+    if (!places->end)
+        return;
+    add_place(places->end, stack, offset, next_omit, numbers, frames_of(stack, numbers));
+    places->end_seq = next_seq;
+    if (!places->end->count) {
+        krait_places_free(places->end);
+        places->end = NULL;
+    }
+}
+
+struct krait_places *krait_places_copy(const struct krait_places *places)
+{
+    struct krait_places *own = calloc(1, sizeof(*own));
+    if (!own || !KRAIT_GROW(own->items, own->cap, places->count) ||
+        !KRAIT_GROW(own->frames, own->frame_cap, places->frame_count)) {
+        krait_places_free(own);
+        return NULL;
+    }
+    own->count = places->count;
+    own->frame_count = places->frame_count;
+    if (own->count)
+        memcpy(own->items, places->items, own->count * sizeof(*own->items));
+    if (own->frame_count)
+        memcpy(own->frames, places->frames, own->frame_count * sizeof(*own->frames));
+    return own;
 }
 
 const struct krait_place *krait_places_find(const struct krait_places *places, uint64_t from_ns)
@@ -153,18 +199,9 @@ int krait_places_give(struct krait_trace *trace, uint32_t thread, const struct k
         return -EINVAL;
     if (!can_be(trace, thread, places))
         return -EBADMSG;
-    struct krait_places *own = calloc(1, sizeof(*own));
-    if (!own || !KRAIT_GROW(own->items, own->cap, places->count) ||
-        !KRAIT_GROW(own->frames, own->frame_cap, places->frame_count)) {
-        krait_places_free(own);
+    struct krait_places *own = krait_places_copy(places);
+    if (!own)
         return -ENOMEM;
-    }
-    own->count = places->count;
-    own->frame_count = places->frame_count;
-    if (own->count)
-        memcpy(own->items, places->items, own->count * sizeof(*own->items));
-    if (own->frame_count)
-        memcpy(own->frames, places->frames, own->frame_count * sizeof(*own->frames));
     __atomic_store_n(&krait_recordings_of(trace)->places[thread], own, __ATOMIC_RELEASE);
     return 0;
 }

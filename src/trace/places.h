@@ -30,6 +30,9 @@ struct krait_places {
     uint32_t count, cap;
     struct krait_stack_frame *frames;
     size_t frame_count, frame_cap;
+    /* Of a walk that goes on later: one place, behind the last packet that it read. NULL: none. */
+    struct krait_places *end;
+    uint64_t end_seq; /* of the packet that follows there; 0: not known */
 };
 
 void krait_places_free(struct krait_places *places);
@@ -38,6 +41,14 @@ void krait_places_free(struct krait_places *places);
  * it is left out. */
 void krait_places_note(struct krait_places *places, const struct krait_stack *stack, size_t offset,
                        uint32_t next_omit);
+
+/* The place behind the last packet of a walk that goes on later, however near it is to the one before. Without memory, and
+ * where a stack cannot be noted, there is none. */
+void krait_places_note_end(struct krait_places *places, const struct krait_stack *stack, size_t offset,
+                           uint32_t next_omit, uint64_t next_seq);
+
+/* A copy without its end; NULL without memory. The caller frees it. */
+struct krait_places *krait_places_copy(const struct krait_places *places);
 
 /* The last place before `from_ns`; NULL: there is none. */
 const struct krait_place *krait_places_find(const struct krait_places *places, uint64_t from_ns);

@@ -20,8 +20,19 @@ static bool wants_gil(const struct krait_thread_events *events)
            events->wanted[KRAIT_EVENT_gil_drop] || events->wanted[KRAIT_EVENT_gil_switch];
 }
 
-static bool may_have_any(const struct krait_thread_events *events, const struct krait_image *image)
+static bool wants_any(const struct krait_thread_events *events, const struct krait_noted_stretches *noted)
 {
+    bool any = false;
+    for (uint32_t id = 0; id < KRAIT_EVENT_IDS && !any; id++)
+        any = events->wanted[id] && noted->ids[id];
+    return any;
+}
+
+static bool may_have_any(const struct krait_thread_events *events, const struct krait_image *image,
+                         const struct krait_noted_stretches *noted)
+{
+    if (noted->is_kept)
+        return wants_any(events, noted);
     if (!image->other_events || (!image->has_no_gil_waits && wants_gil(events)))
         return true;
     char *end;
@@ -37,15 +48,16 @@ static bool may_have_any(const struct krait_thread_events *events, const struct 
 bool krait_thread_events_may_be(const struct krait_thread_events *events, const struct krait_trace *trace,
                                 uint32_t thread)
 {
-    return may_have_any(events, krait_image_of(trace, thread));
+    return may_have_any(events, krait_image_of(trace, thread),
+                        &krait_recordings_of(trace)->files[thread].noted);
 }
 
 /* Most events are calls, which have a compact header and no string. hot path */
-static int read_packet(const struct krait_thread_events *events, const struct krait_packet *packet,
-                       struct krait_ticks *clock, const char *path, struct krait_damage *damage)
+static int read_stretch(const struct krait_thread_events *events, const struct krait_stretches *stretches,
+                        struct krait_ticks *clock, struct krait_damage *damage)
 {
-    struct krait_cursor cursor = { packet->body, packet->end };
-    struct krait_event_head head = { .t = packet->head.timestamp_begin };
+    struct krait_cursor cursor = stretches->cursor;
+    struct krait_event_head head = { .t = stretches->ticks };
     int rc = 0;
     while (!rc && cursor.at < cursor.end) {
         const uint8_t *event = cursor.at;
@@ -57,7 +69,7 @@ static int read_packet(const struct krait_thread_events *events, const struct kr
                          cursor.end - cursor.at >= (ptrdiff_t)size)) {
             cursor.at += size;
         } else if (!is_whole || !krait_payload_skip(id, &cursor)) {
-            krait_packet_damaged(packet, event, id, path, damage);
+            krait_packet_damaged(&stretches->packet, event, id, stretches->file->path, damage);
             return 0;
         }
         if (KRAIT_UNLIKELY(id < KRAIT_EVENT_IDS && events->wanted[id]))
@@ -72,21 +84,18 @@ int krait_thread_events_read(const struct krait_thread_events *events, const str
     const struct krait_image *image = krait_image_of(trace, thread);
     const struct krait_thread_file *file = &krait_recordings_of(trace)->files[thread];
     struct krait_ticks clock = image->clock;
-    struct krait_packets packets;
-    struct krait_packet packet;
-    if (!may_have_any(events, image))
+    struct krait_stretches stretches;
+    if (!may_have_any(events, image, &file->noted))
         return 0;
-    int rc = krait_packets_open(&packets, file->path, image->uuid, NULL);
+    int rc = krait_stretches_open(&stretches, trace, thread, range.from_ns);
     if (rc)
         return rc == -ENOMEM ? rc : 0;
-    krait_packets_go(&packets, krait_thread_file_seek(file, range.from_ns));
-    while (!rc && krait_packets_next(&packets, &packet, damage)) {
-        if (!file->goes_back && krait_ticks_ns(&clock, packet.head.timestamp_begin) > range.to_ns)
+    while (!rc && krait_stretches_next(&stretches, damage)) {
+        if (!file->goes_back && krait_ticks_ns(&clock, stretches.packet.head.timestamp_begin) > range.to_ns)
             break;
-        rc = read_packet(events, &packet, &clock, file->path, damage);
-        krait_packets_release(&packets);
+        rc = read_stretch(events, &stretches, &clock, damage);
     }
-    krait_packets_close(&packets);
+    krait_stretches_close(&stretches);
     return rc;
 }
 

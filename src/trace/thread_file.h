@@ -7,7 +7,7 @@
 #ifndef KRAIT_TRACE_THREAD_FILE_H
 #define KRAIT_TRACE_THREAD_FILE_H
 
-#include "trace/packets.h"
+#include "trace/stretches.h"
 
 /* One that has events, or behind which some are missing. */
 struct krait_packet_place {
@@ -21,11 +21,23 @@ struct krait_thread_file {
     struct krait_packet_place *packets; /* in the file's order */
     uint32_t packet_count, packet_cap;
     bool goes_back; /* their times do: it is damaged */
+    size_t size;    /* of what is read of it */
+    struct krait_noted_stretches noted;
+    /* Of a recording that goes on: */
+    uint32_t before;    /* the thread that the trace opened before had of it; KRAIT_NO_ID: none */
+    size_t read_to;     /* behind the last whole packet */
+    uint64_t discarded; /* as that packet says */
 };
 
 /* Returns 0 or -ENOMEM. */
 int krait_thread_file_add(struct krait_thread_file *file, struct krait_packet_place place);
 void krait_thread_file_done(struct krait_thread_file *file);
+
+/* The same of what an earlier opening knew; *to is zeroed but for the path. Returns 0 or -ENOMEM. */
+int krait_thread_file_copy(struct krait_thread_file *to, const struct krait_thread_file *from);
+
+/* The first packet to read for what happens from a time on. */
+uint32_t krait_thread_file_first(const struct krait_thread_file *file, uint64_t from_ns);
 
 /* Where to begin for what happens from a time on, and for what was told last before that: the offset of the packet
  * before the one that the time lies in. */

@@ -171,6 +171,17 @@ enum krait_trace_needs {
 int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t count, unsigned needs,
                      struct krait_err *err);
 
+/* Opens a recording that goes on, and reads of its calls only what was added since an earlier opening. `before` is what this
+ * function returned last for the same paths, or NULL the first time; nobody may walk it with krait_trace_walk_on any more, other
+ * readers may use it. It is not needed afterwards. Ids of functions are those of `before`. Processes that have not ended last
+ * until now, less what the recorder may still have; so what is open in a thread that waits does not end. What is written while
+ * it opens is left for the next time. Returns as krait_trace_open. */
+int krait_trace_open_on(struct krait_trace **out, const struct krait_trace *before, const char *const *paths,
+                        size_t count, unsigned needs, struct krait_err *err);
+
+/* Bytes of threads' streams that were read so far, by the opening and by walks of krait's recordings. */
+uint64_t krait_trace_bytes_read(const struct krait_trace *trace);
+
 /* The number of kernel events that were lost, for all reasons together. */
 uint64_t krait_trace_kernel_lost(const struct krait_trace *trace);
 void krait_trace_close(struct krait_trace *trace);
@@ -257,5 +268,18 @@ int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct kr
  * it. */
 int krait_trace_walk_noting(struct krait_trace *trace, uint32_t thread, krait_call_batch_fn *fn, void *ctx,
                             char *damage, size_t size);
+
+/* Whether krait_trace_walk_on can walk a thread: one that krait recorded, of a trace that krait_trace_open_on opened. Then *before
+ * is the thread of the earlier trace behind whose last walk the next one begins, or KRAIT_NO_ID: it begins at the begin. */
+bool krait_trace_can_walk_on(const struct krait_trace *trace, uint32_t thread, uint32_t *before);
+
+/* The walk of such a thread begins at the begin, after all. Not beside it. */
+void krait_trace_walk_anew(struct krait_trace *trace, uint32_t thread);
+
+/* Walks the calls that came since the walk of the earlier trace, without begins for those that are open there. It leaves open
+ * what is open at the end, and notes places. Once for each thread, beside other walks of it. Returns as krait_trace_walk;
+ * if *is_noted is false, or after an error, the next walk begins at the begin. */
+int krait_trace_walk_on(struct krait_trace *trace, uint32_t thread, krait_call_batch_fn *fn, void *ctx,
+                        bool *is_noted);
 
 #endif

@@ -18,7 +18,9 @@ struct walk {
     const char *path;
     struct krait_places *noted; /* NULL: not asked for, or known already */
     uint64_t next_seq;          /* of the packet that follows; 0: not known */
+    size_t read_to;             /* behind the last packet that was read */
     bool over;                  /* the range's end was reached */
+    bool goes_on;               /* krait_trace_walk_on */
     uint32_t gap;               /* of the image's: the first that ends behind what was read */
 };
 
@@ -334,6 +336,20 @@ static int skip_ahead(struct walk *walk, struct krait_packets *packets, const st
     return krait_places_restore(places, place, walk->stack);
 }
 
+/* Begins behind the last packet of the walk before, as that left it. */
+static int go_on(struct walk *walk, struct krait_packets *packets, const struct krait_places *places)
+{
+    const struct krait_place *place = places && places->end ? &places->end->items[0] : NULL;
+    if (!place)
+        return 0;
+    krait_packets_go(packets, place->offset);
+    walk->next_omit = place->next_omit;
+    walk->next_omit_ns =
+        walk->next_omit < walk->image->omit_count ? walk->image->omits[walk->next_omit].t_ns : UINT64_MAX;
+    walk->next_seq = places->end_seq;
+    return krait_places_restore(places->end, place, walk->stack);
+}
+
 /* Up to the end of the range, which is not told: what is open then is the stack. */
 static int walk_packets(struct walk *walk, const struct krait_trace *trace, uint32_t thread)
 {
@@ -347,8 +363,10 @@ static int walk_packets(struct walk *walk, const struct krait_trace *trace, uint
         return rc == -ENOMEM ? rc : 0;
     }
     struct krait_packet packet;
-    walk->stack->rc = skip_ahead(walk, &packets, __atomic_load_n(known, __ATOMIC_ACQUIRE));
-    size_t told = packets.at;
+    const struct krait_places *places = __atomic_load_n(known, __ATOMIC_ACQUIRE);
+    krait_packets_limit(&packets, krait_recordings_of(trace)->files[thread].size);
+    walk->stack->rc = walk->goes_on ? go_on(walk, &packets, places) : skip_ahead(walk, &packets, places);
+    size_t told = walk->read_to = packets.at;
     while (!walk->over && !walk->stack->rc && krait_packets_next(&packets, &packet, &walk->damage)) {
         look_for_gap(walk, &packet);
         if (walk->noted)
@@ -357,13 +375,36 @@ static int walk_packets(struct walk *walk, const struct krait_trace *trace, uint
         krait_packets_release(&packets);
         rc = tell_progress(trace, packets.at - told);
         walk->stack->rc = walk->stack->rc ? walk->stack->rc : rc;
-        told = packets.at;
+        __atomic_fetch_add(&trace->impl->bytes_read, packets.at - told, __ATOMIC_RELAXED);
+        told = walk->read_to = packets.at;
     }
     if (!walk->stack->rc)
         walk->stack->rc = tell_progress(trace, packets.size - told);
     krait_packets_close(&packets);
-    apply_omits(walk, KRAIT_MIN(last_time(trace, thread), walk->stack->range.to_ns - 1));
+    if (!walk->goes_on)
+        apply_omits(walk, KRAIT_MIN(last_time(trace, thread), walk->stack->range.to_ns - 1));
     return walk->stack->rc;
+}
+
+/* Leaves open what is open at the end. What was noted so far stays as it is for walks beside this one. */
+static int walk_on(struct walk *walk, const struct krait_trace *trace, uint32_t thread)
+{
+    struct krait_places **known = &krait_recordings_of(trace)->places[thread];
+    walk->noted = *known ? krait_places_copy(*known) : calloc(1, sizeof(*walk->noted));
+    if (!walk->noted)
+        return -ENOMEM;
+    walk->read_to = SIZE_MAX;
+    int rc = walk_packets(walk, trace, thread);
+    if (rc)
+        return rc;
+    krait_stack_flush(walk->stack);
+    if (walk->stack->rc)
+        return walk->stack->rc;
+    if (walk->read_to != SIZE_MAX) /* the file could be opened */
+        krait_places_note_end(walk->noted, walk->stack, walk->read_to, walk->next_omit, walk->next_seq);
+    __atomic_store_n(known, walk->noted, __ATOMIC_RELEASE);
+    walk->noted = NULL;
+    return 0;
 }
 
 static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint32_t thread)
@@ -403,14 +444,33 @@ int krait_calls_walk(const struct krait_trace *trace, uint32_t thread, const str
     const struct krait_image *image = krait_image_of(trace, thread);
     struct walk walk = walk_of(image, stack);
     walk.damage = walking->damage;
-    if (walking->note_places && !krait_recordings_of(trace)->places[thread])
+    walk.goes_on = walking->goes_on;
+    if (walking->note_places && !walk.goes_on && !krait_recordings_of(trace)->places[thread])
         walk.noted = calloc(1, sizeof(*walk.noted)); /* without memory there are none */
     krait_stack_init(stack, krait_image_clip(image, walking->range), walking->calls, walking->ctx);
-    int rc = walk_stream(&walk, trace, thread);
+    int rc = walk.goes_on ? walk_on(&walk, trace, thread) : walk_stream(&walk, trace, thread);
     krait_places_free(walk.noted);
     krait_stack_done(stack);
     free(stack);
     return rc;
+}
+
+bool krait_trace_can_walk_on(const struct krait_trace *trace, uint32_t thread, uint32_t *before)
+{
+    const struct krait_image *image = krait_image_of(trace, thread);
+    if (!image || !trace->impl->goes_on || image->sampled)
+        return false;
+    const struct krait_places *places = krait_places_of(trace, thread);
+    *before = places && places->end ? krait_recordings_of(trace)->files[thread].before : KRAIT_NO_ID;
+    return true;
+}
+
+void krait_trace_walk_anew(struct krait_trace *trace, uint32_t thread)
+{
+    struct krait_places *places = krait_recordings_of(trace)->places[thread];
+    krait_places_free(places ? places->end : NULL);
+    if (places)
+        places->end = NULL;
 }
 
 static int take_nothing(void *ctx, const struct krait_call_batch *ops)

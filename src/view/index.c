@@ -142,6 +142,7 @@ static struct krait_view *new_view(struct krait_trace *trace, const struct krait
     view->trace = trace;
     view->small = options->small ? options->small : KRAIT_VIEW_SMALL;
     view->is_walk = options->flags & KRAIT_VIEW_WALK;
+    view->before = options->before;
     pthread_mutex_init(&view->lock, NULL);
     pthread_mutex_init(&view->walks, NULL);
     pthread_cond_init(&view->ended, NULL);
@@ -211,6 +212,7 @@ void krait_view_close(struct krait_view *view)
         if (track->columns)
             krait_columns_done(track->columns);
         free(track->columns);
+        krait_pyramid_build_free(track->build);
     }
     pthread_mutex_destroy(&view->lock);
     pthread_mutex_destroy(&view->walks);

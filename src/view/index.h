@@ -31,13 +31,16 @@ struct krait_view_options {
     size_t path_count;
     unsigned flags;   /* enum krait_view_flags */
     unsigned threads; /* threads that build; 0: one for each processor, at most 8 */
-    uint64_t small;   /* bytes: tracks up to this size have no pyramid; 0: 256 KiB */
+    /* For a trace that krait_trace_open_on opened after the one of this view: takes the sums of its calls over, so that only the
+     * calls that came since are added. It has been built, answers queries as before, and is not taken from again. NULL: none */
+    struct krait_view *before;
+    uint64_t small; /* bytes: tracks up to this size have no pyramid; 0: 256 KiB */
 };
 
 struct krait_view;
 
-/* Starts to build, and returns. The caller keeps the trace. Errors: -ENOMEM, -EAGAIN if no thread can start, or
- * those of krait_tracks_find. */
+/* Starts to build, and returns. The caller keeps the trace; options->before must stay until the build is done. Errors: -ENOMEM,
+ * -EAGAIN if no thread can start, or those of krait_tracks_find. */
 int krait_view_open(struct krait_view **out, struct krait_trace *trace,
                     const struct krait_view_options *options, struct krait_err *err);
 /* Stops the build first. NULL is fine. */

@@ -149,14 +149,81 @@ static int finish_pyramid(struct krait_view_track *track, struct krait_pyramid_b
     return rc;
 }
 
+/* -- calls of a recording that goes on -- */
+
+/* The sums of the view before of a thread; NULL: none that begin at the same time. */
+static struct krait_pyramid_build *take_build(struct krait_view *view, uint32_t thread)
+{
+    struct krait_view *before = view->before;
+    if (!before || before->origin_ns != view->origin_ns || thread >= before->trace->thread_count)
+        return NULL;
+    const struct krait_thread *of = &before->trace->threads[thread];
+    for (uint32_t i = of->first_track; i < of->first_track + of->track_count; i++) {
+        struct krait_pyramid_build *build = before->tracks[i].build;
+        before->tracks[i].build = NULL;
+        if (build)
+            return build;
+    }
+    return NULL;
+}
+
+/* Begins with the sums of the view before. Returns whether the thread's walk goes on from there. */
+static bool begin_on(struct krait_view *view, uint32_t thread, struct krait_pyramid_build **build)
+{
+    uint32_t before = KRAIT_NO_ID;
+    if (!krait_trace_can_walk_on(view->trace, thread, &before))
+        return false;
+    *build = before == KRAIT_NO_ID ? NULL : take_build(view, before);
+    if (!*build)
+        krait_trace_walk_anew(view->trace, thread);
+    return true;
+}
+
+/* Adds what came since, makes the pyramid as of now, and keeps the sums if the next walk can go on from here. */
+static int build_on(struct krait_builder *builder, struct krait_view_track *track,
+                    struct building_calls *building, uint32_t thread)
+{
+    struct krait_view *view = builder->view;
+    const struct krait_trace *trace = view->trace;
+    uint64_t end_ns = trace->processes[trace->threads[thread].process].end_ns;
+    bool is_noted = false;
+    int rc = krait_trace_walk_on(view->trace, thread, on_calls, building, &is_noted);
+    track->pyramid = rc ? NULL : calloc(1, sizeof(*track->pyramid));
+    if (!rc && !track->pyramid)
+        rc = -ENOMEM;
+    pthread_mutex_lock(&builder->lock);
+    rc = rc ? rc : krait_pyramid_now(builder->build, krait_view_since(view, end_ns), track->pyramid);
+    if (!rc && is_noted) {
+        track->build = builder->build;
+        builder->build = NULL;
+    }
+    pthread_mutex_unlock(&builder->lock);
+    if (rc) {
+        free(track->pyramid);
+        track->pyramid = NULL;
+    }
+    return rc;
+}
+
+static int build_anew(struct krait_builder *builder, struct krait_view_track *track,
+                      struct building_calls *building, uint32_t thread)
+{
+    int rc = walk_calls(builder->view, thread, building);
+    pthread_mutex_lock(&builder->lock);
+    rc = rc ? rc : finish_pyramid(track, builder->build);
+    pthread_mutex_unlock(&builder->lock);
+    return rc;
+}
+
 static int build_calls(struct krait_builder *builder, uint32_t at)
 {
     struct krait_view *view = builder->view;
     struct krait_view_track *track = &view->tracks[at];
     uint32_t thread = view->trace->tracks[at].thread;
     struct building_calls building = { .builder = builder, .thread = &view->trace->threads[thread] };
-    struct krait_pyramid_build *build;
-    int rc = krait_pyramid_build_new(&build, 0);
+    struct krait_pyramid_build *build = NULL;
+    bool goes_on = begin_on(view, thread, &build);
+    int rc = build ? 0 : krait_pyramid_build_new(&build, 0);
     if (rc)
         return rc;
     pthread_mutex_lock(&builder->lock);
@@ -164,9 +231,10 @@ static int build_calls(struct krait_builder *builder, uint32_t at)
     builder->track = at;
     pthread_mutex_unlock(&builder->lock);
     __atomic_store_n(&track->state, KRAIT_VIEW_BUILDS, __ATOMIC_RELEASE);
-    rc = walk_calls(view, thread, &building);
+    rc =
+        goes_on ? build_on(builder, track, &building, thread) : build_anew(builder, track, &building, thread);
     pthread_mutex_lock(&builder->lock);
-    rc = rc ? rc : finish_pyramid(track, build);
+    build = builder->build;
     builder->build = NULL;
     pthread_mutex_unlock(&builder->lock);
     krait_pyramid_build_free(build);

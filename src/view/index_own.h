@@ -30,6 +30,8 @@ struct krait_view_track {
     uint8_t state;                 /* atomic; KRAIT_VIEW_READY is set last */
     struct krait_pyramid *pyramid; /* of calls, slices and states; NULL: there are few */
     struct krait_columns *columns; /* of tracks other than calls */
+    /* Of calls that go on: what the pyramid was made of, for the next view; only the builder's until all is built. */
+    struct krait_pyramid_build *build;
 };
 
 struct krait_builder {
@@ -45,10 +47,11 @@ struct krait_view {
     uint64_t origin_ns, length_ns;   /* length: atomic */
     struct krait_view_track *tracks; /* by track id */
     uint8_t *func_hues;
-    bool is_walk;   /* KRAIT_VIEW_WALK */
-    bool has_cache; /* it is read and written */
-    uint64_t small; /* krait_view_options */
-    char **paths;   /* the same, copied */
+    struct krait_view *before; /* krait_view_options */
+    bool is_walk;              /* KRAIT_VIEW_WALK */
+    bool has_cache;            /* it is read and written */
+    uint64_t small;            /* krait_view_options */
+    char **paths;              /* the same, copied */
     size_t path_count;
     uint64_t identity[2];        /* cache.h */
     void *mapped;                /* the cache file that it came from; NULL: it was built */

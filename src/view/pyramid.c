@@ -31,6 +31,7 @@ struct krait_pyramid_build {
     struct open_call *open; /* of krait_pyramid_ops */
     uint32_t open_count, open_cap;
     uint64_t next; /* time at which the first level's window moves */
+    uint64_t last; /* of krait_pyramid_ops */
     bool failed;
 };
 
@@ -304,6 +305,7 @@ int krait_pyramid_ops(struct krait_pyramid_build *build, const struct krait_call
         uint64_t t = batch->t_ns[i] - origin_ns;
         uint8_t kind = batch->kind[i];
         t = KRAIT_UNLIKELY(t > KRAIT_PYRAMID_TIME_MAX) ? (int64_t)t < 0 ? 0 : KRAIT_PYRAMID_TIME_MAX : t;
+        build->last = t;
         if (krait_op_is_end(kind)) {
             if (KRAIT_UNLIKELY(t >= build->next))
                 move_windows(build, t);
@@ -328,6 +330,21 @@ static int by_begin(const void *a, const void *b)
     return (x->depth > y->depth) - (x->depth < y->depth);
 }
 
+static size_t first_call(const struct krait_pyramid_level *level, uint64_t begin_ns);
+
+/* They came in the order of their ends. Calls of a class that were added since the last time began shortly before. */
+static void sort_calls(struct krait_pyramid_level *level)
+{
+    uint64_t least = UINT64_MAX;
+    for (size_t i = level->call_sorted; i < level->call_count; i++)
+        least = KRAIT_MIN(least, level->calls[i].begin_ns);
+    const struct krait_pyramid_level sorted = { .calls = level->calls, .call_count = level->call_sorted };
+    size_t first = level->call_sorted < level->call_count ? first_call(&sorted, least) : level->call_count;
+    if (first < level->call_count)
+        qsort(level->calls + first, level->call_count - first, sizeof(*level->calls), by_begin);
+    level->call_sorted = level->call_count;
+}
+
 int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid *out)
 {
     struct krait_pyramid *pyramid = &build->pyramid;
@@ -339,12 +356,68 @@ int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid
         struct krait_pyramid_level *level = &pyramid->levels[i];
         KRAIT_TRIM(level->cells, level->cell_cap, level->cell_count);
         KRAIT_TRIM(level->calls, level->call_cap, level->call_count);
-        if (level->call_count)
-            qsort(level->calls, level->call_count, sizeof(*level->calls), by_begin);
+        sort_calls(level);
     }
     *out = *pyramid;
     memset(pyramid, 0, sizeof(*pyramid));
     return 0;
+}
+
+/* NULL for nothing, and without memory: *failed is set then. */
+static void *copy_of(const void *items, size_t count, size_t size, bool *failed)
+{
+    void *copy = count ? malloc(count * size) : NULL;
+    if (copy)
+        memcpy(copy, items, count * size);
+    *failed |= count && !copy;
+    return copy;
+}
+
+/* Its arrays have no more room than they need. */
+static struct krait_pyramid_build *copy_build(const struct krait_pyramid_build *build)
+{
+    struct krait_pyramid_build *copy = malloc(sizeof(*copy));
+    if (!copy)
+        return NULL;
+    memcpy(copy, build, sizeof(*copy));
+    struct krait_pyramid *pyramid = &copy->pyramid;
+    copy->open = copy_of(build->open, copy->open_count, sizeof(*copy->open), &copy->failed);
+    copy->open_cap = copy->open_count;
+    pyramid->deep = copy_of(pyramid->deep, pyramid->deep_count, sizeof(*pyramid->deep), &copy->failed);
+    pyramid->deep_cap = pyramid->deep_count;
+    for (uint32_t i = 0; i < KRAIT_PYRAMID_LEVELS; i++) {
+        struct krait_pyramid_level *level = &pyramid->levels[i];
+        level->cells = copy_of(level->cells, level->cell_count, sizeof(*level->cells), &copy->failed);
+        level->calls = copy_of(level->calls, level->call_count, sizeof(*level->calls), &copy->failed);
+        level->cell_cap = level->cell_count;
+        level->call_cap = level->call_count;
+    }
+    return copy;
+}
+
+static void end_all(struct krait_pyramid_build *build, uint64_t end)
+{
+    uint64_t t = KRAIT_MAX(KRAIT_MIN(end, KRAIT_PYRAMID_TIME_MAX), build->last);
+    if (build->open_count && t >= build->next)
+        move_windows(build, t);
+    while (build->open_count)
+        end_call(build, t, KRAIT_OP_CUT);
+}
+
+int krait_pyramid_now(struct krait_pyramid_build *build, uint64_t end_ns, struct krait_pyramid *out)
+{
+    for (uint32_t i = 0; i < KRAIT_PYRAMID_LEVELS; i++)
+        sort_calls(&build->pyramid.levels[i]);
+    struct krait_pyramid_build *copy = copy_build(build);
+    if (!copy)
+        return -ENOMEM;
+    int rc = copy->failed ? -ENOMEM : 0;
+    if (!rc) {
+        end_all(copy, end_ns - build->pyramid.zero_ns);
+        rc = krait_pyramid_finish(copy, out);
+    }
+    krait_pyramid_build_free(copy);
+    return rc;
 }
 
 void krait_pyramid_done(struct krait_pyramid *pyramid)

@@ -47,6 +47,7 @@ struct krait_pyramid_level {
     size_t cell_count, cell_cap;
     struct krait_tile_call *calls; /* of the class of this level, by begin */
     size_t call_count, call_cap;
+    size_t call_sorted; /* so many of the first ones are in that order while it is built */
 };
 
 /* A cell of the first level in which a call began or ended at KRAIT_PYRAMID_DEPTHS or deeper. */
@@ -90,6 +91,10 @@ const struct krait_pyramid *krait_pyramid_so_far(const struct krait_pyramid_buil
 
 /* Called after the last call: moves the result into `out`, which the caller then owns. Returns 0 or -ENOMEM. */
 int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid *out);
+
+/* The result as it is now: what is open ends at end_ns, as relative to zero_ns as the calls are. Calls may be added afterwards.
+ * Takes time for the pyramid's size, which is copied, and for what was added since. Returns 0 or -ENOMEM. */
+int krait_pyramid_now(struct krait_pyramid_build *build, uint64_t end_ns, struct krait_pyramid *out);
 
 void krait_pyramid_done(struct krait_pyramid *pyramid);
 

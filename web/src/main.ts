@@ -24,7 +24,7 @@ import { threadCount } from './threads';
 import { Timeline, isDark } from './timeline';
 import { counted, duration, moment } from './time';
 
-const WAIT = 180, POLL = 500, FOLLOW = 1000, REMADE_POLL = 60; // ms: from the last change to a request; between two checks of the index, of a running recording, of new lanes
+const WAIT = 180, POLL = 500, FOLLOW = 500, REMADE_POLL = 60, RESTS = 2; // ms: from the last change to a request; between two checks of the index, of a running recording, of new lanes; for so many times of an answer the panel of a growing recording rests
 const FOUND = 60; // most threads, and most functions, that a search lists
 const PICTURE = 2000, LOOK = 15, REMADE = 120000; // ms: longest wait of the first panel for the timeline; between two checks of it; longest wait for declared lanes
 
@@ -206,7 +206,7 @@ class Page {
         this.later(true);
       }
       if (what === 'range') this.showScope();
-      if (what === 'selection' || (what === 'range' && panel?.ofRange && !store.view.selected)) this.later(false);
+      if (!this.growing && (what === 'selection' || (what === 'range' && panel?.ofRange && !store.view.selected))) this.later(false);
     });
     addEventListener('keydown', (event) => {
       if (document.querySelector('dialog[open]')) return;
@@ -351,9 +351,30 @@ class Page {
     this.offer();
     api.renew(moves.same);
     if (!moves.same) timeline.lanes.forget();
-    store.grow(next.duration, moves, func ? await this.sameFunction(func) : store.view.func);
+    const same = func ? await this.sameFunction(func) : store.view.func;
+    this.growing = true;
+    store.grow(next.duration, moves, same);
+    this.growing = false;
     this.showLength();
-    this.later(true);
+    this.grown = true;
+    void this.refresh();
+  }
+
+  private growing = false; // the store is being told of it
+  private grown = false; // the panel does not show it yet
+  private refreshing = false;
+
+  /** Updates the panel after the recording has grown. The sums of a long range take long: an update is not cancelled by the next one, which waits, too. */
+  private async refresh(): Promise<void> {
+    if (this.refreshing) return;
+    this.refreshing = true;
+    while (this.grown) {
+      const begin = performance.now();
+      this.grown = false;
+      await this.showPanel();
+      if (this.context.trace.growing) await new Promise((done) => setTimeout(done, RESTS * (performance.now() - begin)));
+    }
+    this.refreshing = false;
   }
 
   /** Waits until the server has computed the lanes of as many changes, then shows the lane `name`. */
@@ -439,7 +460,7 @@ class Page {
   }
 
   get settled(): boolean {
-    return this.context.timeline.settled && !this.context.store.settling && !this.running && !this.remaking && !this.body.classList.contains('asking');
+    return this.context.timeline.settled && !this.context.store.settling && !this.running && !this.remaking && !this.grown && !this.body.classList.contains('asking');
   }
 
   private async findAll(text: string): Promise<Choices> {

@@ -10,6 +10,7 @@ import time
 import pytest
 from browser import Page
 from followed import ask_trace, wait_until, watched  # noqa: F401  (watched: a fixture)
+from growing import Growing
 from kernel_made import switch, wake
 from served import Server
 
@@ -47,6 +48,21 @@ def test_the_page_grows_with_the_recording_and_keeps_its_place(watched, chromium
     wait_until(lambda now: not page.page.evaluate("() => document.querySelector('.recording')"))
     assert page.errors == []
     page.page.close()
+
+
+def test_a_call_that_waits_goes_on_as_long_as_the_recording_does(krait, synth, chromium, tmp_path):
+    growing = Growing(synth("process 5 python3\ncode 1 python app waits app.py 1\nthread 5 waiter\n1us call 1\n8us call 1\n9us return\n"), tmp_path / "growing", 1)
+    server = Server(krait, growing.folder)
+    trace = wait_until(lambda t: t["growing"], lambda: server.api("trace"))
+    track = next(t["id"] for t in trace["tracks"] if t["kind"] == "calls")
+    page = Page(chromium.new_page(viewport={"width": 1280, "height": 800}))
+    page.page.goto(f"{server.url}#p=details;c={track},0,5000")
+    wait_until(lambda said: "the call goes on" in said, lambda: page.text(".details"))
+    growing.end()
+    wait_until(lambda said: "end not recorded" in said and "goes on" not in said, lambda: page.text(".details"))
+    assert page.errors == []
+    page.page.close()
+    assert server.end()[0] == 0
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ import urllib.request
 import pytest
 
 from followed import PROGRAM, ask_trace, wait_until, watched  # noqa: F401  (watched: a fixture)
+from growing import Growing
 from served import Server
 
 
@@ -93,3 +94,72 @@ def test_ctrl_c_ends_the_server_at_once(krait, synth):
     assert server.end()[0] == 0
     assert time.monotonic() - begin < 1.5  # it waited two seconds for each
     del peers
+
+
+def busy(thread, rounds):
+    """10 us a round; a mark and a wait for the GIL in the middle and at the end."""
+    calls = "0us call 1\n0us call 4\n1us call 2\n2us return\n3us call 3\n4us return\n9us return\n10us return\n"
+    return f"thread {thread}\n" + f"repeat {rounds}\n{calls}end\n0us gilwait 7\n2us giltake\n5us mark here\n" * 2
+
+
+BIG = """
+process 5 python3
+code 1 python app main app.py 1
+code 2 python app one app.py 5
+code 3 python app two app.py 9
+code 4 python app each app.py 13
+code 5 python app waits app.py 17
+thread 7 waiter
+1us call 5
+2us call 2
+3us return
+""" + busy(5, 40_000) + busy(6, 30_000)
+
+
+def tiles(server, trace):
+    """Of all tracks but the one that waits: parts of the picture before the end of the data, from the finest on."""
+    tracks = [t["id"] for t in trace["tracks"] if t["number"] in (5, 6)]
+    assert {t["kind"] for t in trace["tracks"]} >= {"calls", "instants", "states"}
+    places = [(4, 40_000), (8, 1000), (12, 100), (16, 3), (16, 10), (16, 30), (18, 1), (18, 6), (20, 0), (20, 1)]
+    return {(track, *place): server.ask(f"api/tile?track={track}&level={place[0]}&tile={place[1]}")[2] for track in tracks for place in places}
+
+
+def test_an_update_reads_what_is_new_and_shows_what_a_whole_recording_does(krait, synth, tmp_path):
+    """However long the recording is. The index is asked how many bytes it has read."""
+    growing = Growing(synth(BIG), tmp_path / "growing", 0.9)
+    server = Server(krait, growing.folder)
+    trace = wait_until(lambda t: t["growing"] and t["index"]["done"], lambda: server.api("trace"))
+    assert trace["index"]["read"] >= growing.size() > 5_000_000  # all of it, once for the calls, and once to find the rest
+    for packets, partial in ((1, 0), (2, 100), (1, 0)):
+        added = growing.grow(packets, partial)
+        assert added < growing.size() / 20
+        shown = trace["traceBytes"] + added
+        trace = wait_until(lambda t: t["traceBytes"] == shown, lambda: server.api("trace"))  # noqa: B023
+        assert 0 < trace["index"]["read"] <= 2 * added + 1000
+    while growing.grow(3):
+        shown = sum(path.stat().st_size for path in growing.folder.glob("*/*"))
+        trace = wait_until(lambda t: t["traceBytes"] == shown, lambda: server.api("trace"))  # noqa: B023
+    found = tiles(server, trace)
+    whole = Server(krait, growing.whole)
+    expected = tiles(whole, whole.built())
+    assert whole.end()[0] == 0
+    assert [key for key in expected if found[key] != expected[key]] == []
+    growing.end()
+    last = wait_until(lambda t: not t["growing"], lambda: server.api("trace"))
+    server.built()
+    assert tiles(server, last) == expected
+    assert server.end()[0] == 0
+
+
+def test_a_thread_that_waits_is_open_until_now(krait, synth, tmp_path):
+    """Also where the other threads, and the whole program, have no events."""
+    growing = Growing(synth(BIG), tmp_path / "growing", 0.1)
+    server = Server(krait, growing.folder)
+    trace = wait_until(lambda t: t["growing"] and t["index"]["done"], lambda: server.api("trace"))
+    later = wait_until(lambda t: int(t["duration"]) > int(trace["duration"]), lambda: server.api("trace"))
+    for now in (trace, later):
+        thread = next(t["id"] for t in now["tracks"] if t["kind"] == "calls" and t["number"] == 7)
+        end = int(now["duration"])
+        call = server.api("call", track=thread, at=end - 1, depth=0)
+        assert server.api("funcs")[call["func"]][0] == "waits" and call["begin"] == "1000" and int(call["end"]) >= end
+    assert server.end()[0] == 0

@@ -169,10 +169,15 @@ function isCut(call: Call): boolean {
   return call.begins === LIVE_BEGIN || call.ends === CUT_END;
 }
 
+/** Whether a call that has no end lasts to where the recording is now. */
+function goesOn({ trace }: Context, call: Answer): boolean {
+  return trace.growing && !call.after && BigInt(call.end) >= BigInt(trace.duration);
+}
+
 function cutFacts(context: Context, call: Answer): HTMLElement[] {
   return [...(call.begins === LIVE_BEGIN ? cutFact(context, 'began before it was recorded', call.before) : []),
     ...(call.inside ? cutFact(context, 'not recorded as a whole', call.inside) : []),
-    ...(call.ends === CUT_END ? cutFact(context, 'end not recorded', call.after) : [])];
+    ...(call.ends === CUT_END ? goesOn(context, call) ? [el('dt', {}, 'end'), el('dd', {}, 'not yet: the call goes on')] : cutFact(context, 'end not recorded', call.after) : [])];
 }
 
 /** A time with all its digits, as krait cat prints it. */

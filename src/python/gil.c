@@ -11,7 +11,12 @@
  * So four calls tell everything. The agent redirects the interpreter's own calls of the three functions to this file (got.h),
  * and knows a GIL by the addresses of its conditions, which it learns by releasing the GIL once and taking it again.
  *
- * Taking and dropping a GIL that nobody waits for costs two comparisons and a store. Events are written by
+ * `switched` has a mutex of its own. A thread that was asked for the GIL, and has dropped it, locks that one and then, to take the
+ * GIL again, the first. Who has just taken the GIL may still have either, and may have lost its CPU: that is waiting for the GIL,
+ * too. So from a drop while others wait to the next take, calls of pthread_mutex_lock() count if they block. To signal may take
+ * long, too (has_slept): who drops the GIL waits then until it is handed over, and who takes it has it from then on.
+ *
+ * Taking and dropping a GIL that nobody waits for costs five comparisons and a store. Events are written by
  * the thread that has the GIL, as everywhere: it has it in effect until drop_gil() unlocks the mutex, and
  * from when take_gil() signals. A wait is therefore written when it is over, begin and end with their own
  * times; the thread has written nothing between. Only a note of C code comes from a thread that has dropped the GIL:
@@ -26,12 +31,14 @@
 
 #include <sys/syscall.h>
 
-/* What is below `waiters` is changed with the GIL's mutex held. */
+/* `holder` is changed with the GIL's mutex held: the thread that has it, or had it last while nobody waited; 0: none, or not
+ * known. */
 struct krait_gil {
     const void *_Atomic cond; /* NULL: free */
     const void *_Atomic switched;
-    uint32_t waiters;
-    uint32_t holder;          /* the thread that has it or had it last; 0: not known */
+    const void *_Atomic mutexes[2]; /* of the two; NULL: not known */
+    _Atomic uint32_t waiters;
+    _Atomic uint32_t holder;
     _Atomic uint32_t interps; /* that share it */
 };
 
@@ -51,9 +58,14 @@ static const uint32_t part_events[PARTS] = {
 };
 
 struct learning {
-    const void *conds[2];
+    const void *conds[2], *mutexes[2];
+    const void *locked; /* the mutex that was locked last */
     size_t n;
 };
+
+/* What a thread does that locks a mutex: it has the GIL, or nobody waited when it dropped it; it learns; it has dropped the GIL
+ * while others waited; it takes it again. */
+enum { HOLDS, LEARNS, DROPPED, TAKES };
 
 /* Of this thread. Small: it lies in the static TLS block, as krait_this_ring does. */
 static __thread struct {
@@ -64,6 +76,8 @@ static __thread struct {
     uint32_t epoch;  /* krait_agent's, that the parts belong to */
     uint32_t holder; /* when the wait began */
     uint32_t tid;
+    uint32_t locks; /* HOLDS: no lock of a mutex is of interest */
+    uint32_t seen;  /* who had the GIL when the wait began, as it seemed without its mutex; 0: nobody did */
 } self __attribute__((tls_model("initial-exec")));
 
 static bool is_recording(void)
@@ -129,39 +143,100 @@ void krait_gil_after(uint64_t t)
     self.last = KRAIT_MAX(self.last, t);
 }
 
-/* Notes that a part is reached. What a thread without a ring has kept goes when it waits again, or when it
+/* Notes that a part was reached at a time. What a thread without a ring has kept goes when it waits again, or when it
  * is another recording's; and an end with it whose begin is not known. */
-static void reach(size_t part)
+static void reach_at(size_t part, uint64_t t)
 {
     uint32_t epoch = atomic_load_explicit(&krait_agent.epoch, memory_order_relaxed);
     if (self.parts[TAKEN] || self.epoch != epoch)
         krait_gil_drop_pending();
     self.epoch = epoch;
     bool has_begun = part != SWITCH_END || self.parts[SWITCH_BEGIN];
-    self.parts[part] = has_begun && is_recording() ? now() : 0;
+    self.parts[part] = has_begun && is_recording() ? t : 0;
+}
+
+static void reach(size_t part)
+{
+    reach_at(part, now());
 }
 
 static void take_note(struct krait_gil *gil)
 {
-    gil->holder = self.tid;
+    atomic_store_explicit(&gil->holder, self.tid, memory_order_release);
     self.gil = gil;
 }
 
-static void taken(struct krait_gil *gil)
+static bool has_begun(size_t part)
 {
-    self.tid = self.tid ? self.tid : (uint32_t)syscall(SYS_gettid);
-    take_note(gil);
-    if (!gil->waiters && !self.parts[WAIT_BEGIN] && !self.parts[SWITCH_BEGIN])
-        return;
-    reach(TAKEN);
-    if (krait_this_ring != &krait_no_ring)
-        krait_gil_flush();
+    return self.parts[part] && !self.parts[TAKEN];
 }
 
-static void dropped(const struct krait_gil *gil)
+/* More ticks than a signal takes of a thread that does not sleep. It may: pthread_cond_signal() of glibc waits until all threads
+ * that it woke earlier have left the condition, which takes until they get a CPU (__condvar_quiesce_and_switch_g1()). */
+static _Atomic uint64_t awake_ticks;
+
+static uint64_t time_of_signal(void)
 {
-    if (gil->waiters && is_recording())
-        put(now(), KRAIT_EVENT_gil_drop, 0);
+    return is_recording() ? now() : 0;
+}
+
+static bool has_slept(uint64_t since, uint64_t until)
+{
+    return since && until > since + atomic_load_explicit(&awake_ticks, memory_order_relaxed);
+}
+
+/* It has the GIL from when it signals; where that makes it wait for others, from then on. */
+static int take(struct krait_gil *gil, pthread_cond_t *switched)
+{
+    uint64_t t = time_of_signal();
+    int rc = pthread_cond_signal(switched);
+    self.tid = self.tid ? self.tid : (uint32_t)syscall(SYS_gettid);
+    self.locks = HOLDS;
+    bool is_told = gil->waiters || self.parts[WAIT_BEGIN] || self.parts[SWITCH_BEGIN];
+    if (is_told) {
+        uint64_t signalled = time_of_signal();
+        bool slept = has_slept(t, signalled);
+        if (slept && !has_begun(WAIT_BEGIN)) {
+            reach_at(WAIT_BEGIN, t);
+            self.holder = 0;
+        }
+        reach_at(TAKEN, slept || !t ? signalled : t);
+    }
+    take_note(gil); /* who sees this has a later time */
+    if (is_told && krait_this_ring != &krait_no_ring)
+        krait_gil_flush();
+    return rc;
+}
+
+static int drop(struct krait_gil *gil, pthread_cond_t *cond)
+{
+    if (!gil->waiters || !is_recording())
+        return pthread_cond_signal(cond);
+    atomic_store_explicit(&gil->holder, 0, memory_order_relaxed);
+    uint64_t t = now();
+    put(t, KRAIT_EVENT_gil_drop, 0);
+    self.locks = DROPPED;
+    int rc = pthread_cond_signal(cond);
+    uint64_t signalled = time_of_signal();
+    if (has_slept(t, signalled)) {
+        reach_at(SWITCH_BEGIN, t);
+        reach_at(SWITCH_END, signalled);
+    }
+    return rc;
+}
+
+/* It goes on where it has begun: to lock the mutex was the first part of it. Who had the GIL then is known if who has it now is the
+ * same; that was not to be asked without the mutex. */
+static void wait_on(const struct krait_gil *gil)
+{
+    uint32_t holder = atomic_load_explicit(&gil->holder, memory_order_relaxed);
+    if (!has_begun(WAIT_BEGIN)) {
+        reach(WAIT_BEGIN);
+        self.holder = holder;
+    } else if (self.seen && self.seen == holder) {
+        self.holder = holder;
+    }
+    self.seen = 0;
 }
 
 /* ---- the interpreter's calls ---- */
@@ -192,8 +267,10 @@ static void learn(const void *cond)
     struct learning *learning = self.learning;
     if (!learning)
         return;
-    if (learning->n < KRAIT_ARRAY_LEN(learning->conds))
+    if (learning->n < KRAIT_ARRAY_LEN(learning->conds)) {
         learning->conds[learning->n] = cond;
+        learning->mutexes[learning->n] = learning->locked;
+    }
     learning->n++;
 }
 
@@ -201,11 +278,11 @@ static KRAIT_COLD int signal_slowly(pthread_cond_t *cond)
 {
     struct krait_gil *gil = gil_of_switched(cond);
     if (gil)
-        taken(gil);
-    else if ((gil = gil_of_cond(cond)) != NULL)
-        dropped(gil);
-    else
-        learn(cond);
+        return take(gil, cond);
+    gil = gil_of_cond(cond);
+    if (gil)
+        return drop(gil, cond);
+    learn(cond);
     return pthread_cond_signal(cond);
 }
 
@@ -216,7 +293,7 @@ static int on_signal(pthread_cond_t *cond)
     if (cond == atomic_load_explicit(&first->cond, memory_order_relaxed) && !first->waiters)
         return pthread_cond_signal(cond);
     if (cond != atomic_load_explicit(&first->switched, memory_order_relaxed) || first->waiters || !self.tid ||
-        self.parts[WAIT_BEGIN] | self.parts[SWITCH_BEGIN])
+        self.parts[WAIT_BEGIN] | self.parts[SWITCH_BEGIN] | self.locks)
         return signal_slowly(cond);
     take_note(first);
     return pthread_cond_signal(cond);
@@ -227,10 +304,7 @@ static int on_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const stru
     struct krait_gil *gil = gil_of_cond(cond);
     if (!gil)
         return pthread_cond_timedwait(cond, mutex, until);
-    if (!self.parts[WAIT_BEGIN] || self.parts[TAKEN]) {
-        reach(WAIT_BEGIN);
-        self.holder = gil->holder;
-    }
+    wait_on(gil);
     gil->waiters++;
     int rc = pthread_cond_timedwait(cond, mutex, until);
     gil->waiters--;
@@ -241,10 +315,75 @@ static int on_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
     if (!gil_of_switched(cond))
         return pthread_cond_wait(cond, mutex);
-    reach(SWITCH_BEGIN);
+    if (!has_begun(SWITCH_BEGIN))
+        reach(SWITCH_BEGIN);
     int rc = pthread_cond_wait(cond, mutex);
     reach(SWITCH_END);
     return rc;
+}
+
+enum { OF_COND, OF_SWITCHED };
+
+/* The GIL that has this mutex, and which of its mutexes it is; NULL: none. */
+static struct krait_gil *gil_of_mutex(const void *mutex, size_t *which)
+{
+    uint32_t n = atomic_load_explicit(&gil_used, memory_order_acquire);
+    for (uint32_t i = 0; i < n; i++) {
+        for (*which = OF_COND; *which <= OF_SWITCHED; ++*which) {
+            if (atomic_load_explicit(&gils[i].mutexes[*which], memory_order_relaxed) == mutex)
+                return &gils[i];
+        }
+    }
+    return NULL;
+}
+
+/* One that drops the GIL locks the mutex of `switched`, to see it taken. */
+static int lock_to_see(pthread_mutex_t *mutex)
+{
+    if (!has_begun(SWITCH_BEGIN))
+        reach(SWITCH_BEGIN);
+    int rc = pthread_mutex_lock(mutex);
+    reach(SWITCH_END);
+    return rc;
+}
+
+/* One that takes it locks both, first that of `cond`. It counts as a waiter first: then who has the GIL tells when it drops it. */
+static int lock_to_take(struct krait_gil *gil, pthread_mutex_t *mutex)
+{
+    gil->waiters++;
+    if (!has_begun(WAIT_BEGIN)) {
+        uint32_t holder = atomic_load(&gil->holder);
+        reach(WAIT_BEGIN);
+        self.holder = 0;
+        bool is_same = atomic_load(&gil->holder) == holder && holder != self.tid;
+        self.seen = is_same ? holder : 0;
+    }
+    int rc = pthread_mutex_lock(mutex);
+    gil->waiters--;
+    return rc;
+}
+
+static KRAIT_COLD int lock_slowly(pthread_mutex_t *mutex)
+{
+    size_t which = OF_COND;
+    if (self.locks == LEARNS) {
+        self.learning->locked = mutex;
+        return pthread_mutex_lock(mutex);
+    }
+    struct krait_gil *gil = gil_of_mutex(mutex, &which);
+    if (!gil)
+        return pthread_mutex_lock(mutex);
+    if (which == OF_COND)
+        self.locks = TAKES;
+    if (pthread_mutex_trylock(mutex) == 0)
+        return 0;
+    return self.locks == DROPPED ? lock_to_see(mutex) : lock_to_take(gil, mutex);
+}
+
+/* Called at each drop and each take; without a stack frame, unless the thread has dropped a GIL that others waited for. */
+static int on_lock(pthread_mutex_t *mutex)
+{
+    return KRAIT_LIKELY(self.locks == HOLDS) ? pthread_mutex_lock(mutex) : lock_slowly(mutex);
 }
 
 /* ---- which GILs ---- */
@@ -258,7 +397,10 @@ static void redirect_calls(void)
         { "pthread_cond_timedwait", (void *)on_timedwait },
         { "pthread_cond_wait", (void *)on_wait },
     };
+    static const struct krait_got_call lock = { "pthread_mutex_lock", (void *)on_lock };
     calls_are_redirected = krait_got_redirect((void *)PyEval_SaveThread, calls, KRAIT_ARRAY_LEN(calls)) == 0;
+    if (calls_are_redirected)
+        krait_got_redirect((void *)PyEval_SaveThread, &lock, 1); /* else waiting for a mutex is not seen */
 }
 
 /* A free place, or NULL. None in which a thread still waits for the GIL that was there before: it goes away
@@ -270,6 +412,8 @@ static struct krait_gil *claim(const struct learning *seen)
         if (gils[i].waiters || !atomic_compare_exchange_strong(&gils[i].cond, &none, seen->conds[0]))
             continue;
         gils[i].holder = self.tid;
+        for (size_t m = 0; m < KRAIT_ARRAY_LEN(seen->mutexes); m++)
+            atomic_store(&gils[i].mutexes[m], seen->mutexes[m]);
         atomic_store(&gils[i].switched, seen->conds[1]);
         uint32_t used = atomic_load(&gil_used);
         while (used < i + 1 && !atomic_compare_exchange_weak(&gil_used, &used, i + 1))
@@ -284,7 +428,9 @@ static struct krait_gil *find(void)
     struct learning seen = { 0 };
     self.gil = NULL;
     self.learning = &seen;
+    self.locks = LEARNS;
     PyEval_RestoreThread(PyEval_SaveThread());
+    self.locks = HOLDS;
     self.learning = NULL;
     self.tid = (uint32_t)syscall(SYS_gettid);
     if (self.gil) /* another interpreter's too */
@@ -295,10 +441,12 @@ static struct krait_gil *find(void)
 
 void krait_gil_watch(struct krait_interp *in)
 {
+    enum { AWAKE_US = 10, US_PER_S = 1000000 };
     static pthread_once_t once =
         PTHREAD_ONCE_INIT; /* interpreters with GILs of their own may come at a time */
     if (!krait_agent.gil || in->gil)
         return;
+    atomic_store(&awake_ticks, krait_agent.writer.shm.control->clock_freq * AWAKE_US / US_PER_S);
     pthread_once(&once, redirect_calls);
     struct krait_gil *gil = calls_are_redirected ? find() : NULL;
     if (in->gil) /* another thread has found it meanwhile */
@@ -316,6 +464,8 @@ void krait_gil_forget(struct krait_interp *in)
     in->gil = NULL;
     if (!gil || atomic_fetch_sub(&gil->interps, 1) > 1)
         return;
+    for (size_t m = 0; m < KRAIT_ARRAY_LEN(gil->mutexes); m++)
+        atomic_store(&gil->mutexes[m], NULL);
     atomic_store(&gil->switched, NULL);
     atomic_store(&gil->cond, NULL);
 }
@@ -327,4 +477,5 @@ void krait_gil_forked(void)
     krait_gil_drop_pending();
     self.last = 0;
     self.tid = 0;
+    self.locks = HOLDS;
 }

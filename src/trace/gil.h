@@ -24,7 +24,8 @@ struct krait_gil_wait {
     uint64_t begin_ns, end_ns;
     /* The tid, in the same process, of the thread that held the GIL at begin_ns; 0: not known. */
     uint32_t holder;
-    bool taken; /* the thread took the GIL; else it released it, and waited until another took it */
+    /* The thread took the GIL; else it released it, and waited until it was handed over to another. */
+    bool taken;
 };
 
 struct krait_gil_waits {

@@ -367,7 +367,7 @@ def intervals_text(data):
 # ---- sampling ----
 
 SAMPLING_AIM = 0.02  # at 1 kHz
-PROGRAM_TEXT = {"calls": "short calls", "tasks": "short calls in four tasks of asyncio"}
+PROGRAM_TEXT = {"calls": "short calls", "tasks": "short calls in four tasks of asyncio", "10": "short calls below 10 frames", "30": "short calls below 30 frames"}
 
 
 def sampling_cell(found):

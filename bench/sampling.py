@@ -24,7 +24,9 @@ START = 1.5  # until each sampler samples, and what it may go on too long
 SLOW, FAST = 1000, 10000  # samples a second
 FAST_RUNS = 2
 PROGRAMS = ("calls", "tasks")
-CALLERS = {"rates": {"<lambda>"}, "turns": {"rates", "worker"}, "b": {"a", "ga", "fa"}, "d": {"c", "gc", "fc"}, "fa": {"ma"}, "fc": {"mc"}}
+DEEP = ("10", "30")  # the same calls below so many frames, for what native frames cost
+NATIVE = "krait --native-stacks"
+CALLERS = {"rates": {"<lambda>", "below"}, "turns": {"rates", "worker"}, "b": {"a", "ga", "fa"}, "d": {"c", "gc", "fc"}, "fa": {"ma"}, "fc": {"mc"}}
 CALLERS.update({f: {"turns"} for f in ("a", "c", "ga", "gc", "ma", "mc")})
 
 
@@ -46,6 +48,7 @@ def own_command(python, pid, rate, seconds, out):
 
 TOOLS = {
     "krait": krait_command,
+    NATIVE: lambda *args: krait_command(*args, more=["--native-stacks"]),
     "krait --no-tasks": lambda *args: krait_command(*args, more=["--no-tasks"]),
     "py-spy": spy_command,
     "py-spy --nonblocking": lambda *args: spy_command(*args, more=["--nonblocking"]),
@@ -72,7 +75,7 @@ def samples_of(tool, out):
     """[(functions, outermost first; how often)]"""
     if tool.startswith("krait"):
         lines = lib.quiet([lib.KRAIT, "cat", "--filter", 'name == "python:sample" || name == "python:frame" || name == "python:stack"', out]).stdout
-        return krait_samples(lines.splitlines())
+        return [(python_part(s) if tool == NATIVE else s, n) for s, n in krait_samples(lines.splitlines())]
     text = peers.folded_of_austin(out) if tool == "Austin" else out
     found = []
     for line in pathlib.Path(text).read_text().splitlines():
@@ -100,6 +103,12 @@ def krait_samples(lines):
         if found:
             found[-1] = list(stack)
     return [(s, 1) for s in found]
+
+
+def python_part(stack):
+    """Without the functions of C between those of the program."""
+    own = set(CALLERS).union(*CALLERS.values())
+    return [name for name in stack if name in own]
 
 
 def never_was(stack):
@@ -172,7 +181,8 @@ def row_of(item, runs, count):
 
 
 def items_of(python, program):
-    tools = [t for t in TOOLS if not why_not(python, t) and (t != "krait --no-tasks" or program == "tasks")]
+    only = {NATIVE: DEEP, "krait --no-tasks": ("tasks",)}
+    tools = [t for t in TOOLS if program in only.get(t, (program,)) and (program not in DEEP or t.startswith("krait")) and not why_not(python, t)]
     return [("", 0)] + [(t, SLOW) for t in tools] + ([(t, FAST) for t in tools] if program == "calls" else [])
 
 
@@ -206,8 +216,9 @@ def run_program(python, program, options):
 def run(python, options):
     """For a Python that py-spy knows, and for the one that has a sampler of its own."""
     pythons = [python] + [p for p in lib.pythons() if p.numbers >= (3, 15)][:1]
-    rows = {p.version: {program: run_program(p, program, options) for program in PROGRAMS} for p in pythons}
+    rows = {p.version: {program: run_program(p, program, options) for program in PROGRAMS + (DEEP if p is python else ())} for p in pythons}
     for p in pythons:
-        for of in rows[p.version].values():
+        for program in PROGRAMS:
+            of = rows[p.version][program]
             of["missing"].update({t: why for t in TOOLS if (why := why_not(p, t))})
     return {"versions": peers.versions(), "reps": options.reps, "rows": rows}

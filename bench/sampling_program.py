@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sampling_program.py calls|tasks: works in turns (turns.py), with tasks of asyncio or without. Calls alternate: never is d() below a()."""
+"""sampling_program.py calls|tasks|FRAMES: works in turns (turns.py), with tasks of asyncio, without, or below so many more frames. Calls alternate: never is d() below a()."""
 
 import asyncio
 import sys
@@ -85,4 +85,8 @@ def with_tasks(seconds):
     return count / (time.perf_counter() - begin), count / (time.process_time() - cpu)
 
 
-serve(with_tasks if sys.argv[1] == "tasks" else lambda seconds: rates(turns, seconds))
+def below(frames, seconds):
+    return below(frames - 1, seconds) if frames else rates(turns, seconds)
+
+
+serve(with_tasks if sys.argv[1] == "tasks" else (lambda seconds: below(int(sys.argv[1]), seconds)) if sys.argv[1].isdigit() else lambda seconds: rates(turns, seconds))

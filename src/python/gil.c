@@ -375,8 +375,9 @@ static KRAIT_COLD int lock_slowly(pthread_mutex_t *mutex)
         return pthread_mutex_lock(mutex);
     if (which == OF_COND)
         self.locks = TAKES;
-    if (pthread_mutex_trylock(mutex) == 0)
-        return 0;
+    int rc = pthread_mutex_trylock(mutex);
+    if (rc != EBUSY)
+        return rc;
     return self.locks == DROPPED ? lock_to_see(mutex) : lock_to_take(gil, mutex);
 }
 
@@ -423,20 +424,25 @@ static struct krait_gil *claim(const struct learning *seen)
     return NULL;
 }
 
+/* What it learns is not on the stack: if the interpreter ends meanwhile, so may the thread, within PyEval_RestoreThread(), and what
+ * it locks while it ends is still noted. */
 static struct krait_gil *find(void)
 {
-    struct learning seen = { 0 };
+    struct learning *seen = calloc(1, sizeof(*seen));
+    if (!seen)
+        return NULL;
     self.gil = NULL;
-    self.learning = &seen;
+    self.learning = seen;
     self.locks = LEARNS;
     PyEval_RestoreThread(PyEval_SaveThread());
     self.locks = HOLDS;
     self.learning = NULL;
     self.tid = (uint32_t)syscall(SYS_gettid);
-    if (self.gil) /* another interpreter's too */
-        return self.gil;
-    bool known = seen.n == KRAIT_ARRAY_LEN(seen.conds) && seen.conds[0] != seen.conds[1];
-    return known ? claim(&seen) : NULL;
+    struct krait_gil *gil = self.gil; /* another interpreter's too */
+    if (!gil && seen->n == KRAIT_ARRAY_LEN(seen->conds) && seen->conds[0] != seen->conds[1])
+        gil = claim(seen);
+    free(seen);
+    return gil;
 }
 
 void krait_gil_watch(struct krait_interp *in)

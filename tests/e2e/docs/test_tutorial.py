@@ -77,7 +77,7 @@ def test_the_commands_of_the_page_of_tasks_work(krait, any_python, tmp_path):
     assert "lock" in table.splitlines()[0] and "socket" in table.splitlines()[0]
     jobs, functions, declared, own = (run.stdout.splitlines() for command, run in runs.items() if command.startswith("krait intervals"))
     assert len(jobs) == 5 and all(re.search(r" queued +__main__.(resize|upload|checksum) ", row) for row in jobs[1:])
-    assert sorted(row.split("  ")[-1] for row in functions[1:]) == [f"__main__.{name}" for name in ("checksum, processes", "resize, threads", "upload, threads")]
+    assert sorted(row.split("  ")[-1] for row in functions[1:]) == [f"__main__.{name}" for name in ("checksum processes", "resize threads", "upload threads")]
     assert sorted(row.split()[-1] for row in declared[1:]) == [f"__main__.{name}" for name in ("checksum", "resize", "upload")]
     (slowest,) = [run for command, run in runs.items() if "--within queued:slowest" in command]
     assert "within queued, 1" in slowest.stderr or re.search(r"within queued, \d+ of 12", slowest.stderr)

@@ -54,7 +54,7 @@ def test_a_process_that_runs_no_python(refused, programs):
     app = programs.add(["sh", "-c", "echo $$; exec sleep 60"])
     wait_for(lambda: "sleep" in os.readlink(f"/proc/{app.pid}/exe"), "sleep")
     assert refused(app.pid).startswith(f"krait dump: process {app.pid} runs {os.path.realpath(shutil.which('sleep'))}, which is not Python")
-    assert "nor a child of it runs Python" in refused("--children", app.pid)
+    assert "nor a process that it started runs Python" in refused("--children", app.pid)
 
 
 def test_a_process_that_has_ended_but_is_not_waited_for(refused, programs, any_python):

@@ -107,7 +107,7 @@ static void add_event(struct chrome *chrome, const struct krait_call_batch *ops,
 {
     uint64_t t_ns = ops->t_ns[i];
     uint32_t func = ops->func[i];
-    uint8_t kind = ops->kind[i];
+    uint8_t kind = krait_op_shown(ops, i);
     struct krait_buf *buf = &chrome->out->buf;
     add_separator(chrome);
     bool is_end = krait_op_is_end(kind);

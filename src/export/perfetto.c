@@ -294,9 +294,9 @@ static int add_ops(void *ctx, const struct krait_call_batch *ops)
         krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
         krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
         if (krait_op_is_end(ops->kind[i]))
-            add_end(buf, ops->kind[i], krait_export_exception(perfetto->job->trace, ops, i));
+            add_end(buf, krait_op_shown(ops, i), krait_export_exception(perfetto->job->trace, ops, i));
         else
-            add_begin(perfetto, ops->func[i], ops->kind[i]);
+            add_begin(perfetto, ops->func[i], krait_op_shown(ops, i));
         krait_pb_end(buf, packet);
         if (krait_outfile_spill(perfetto->out))
             return perfetto->out->error;

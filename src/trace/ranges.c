@@ -78,7 +78,7 @@ struct clipper {
     bool inside;
     struct open open;
     uint64_t t_ns[BATCH];
-    uint32_t func[BATCH], exception[BATCH];
+    uint32_t func[BATCH], exception[BATCH], left[BATCH];
     uint8_t kind[BATCH];
     uint32_t n;
     krait_call_batch_fn *fn;
@@ -88,17 +88,19 @@ struct clipper {
 
 static void flush(struct clipper *c)
 {
-    const struct krait_call_batch batch = { c->n, c->t_ns, c->func, c->kind, c->exception, NULL };
+    const struct krait_call_batch batch = { c->n, c->t_ns, c->func, c->kind, c->exception, c->left };
     if (c->n && !c->rc)
         c->rc = c->fn(c->ctx, &batch);
     c->n = 0;
 }
 
-static void emit(struct clipper *c, uint64_t t_ns, uint32_t func, uint8_t kind, uint32_t exception)
+static void emit(struct clipper *c, uint64_t t_ns, uint32_t func, uint8_t kind, uint32_t exception,
+                 uint32_t left)
 {
     c->t_ns[c->n] = t_ns;
     c->func[c->n] = func;
     c->kind[c->n] = kind;
+    c->left[c->n] = left;
     c->exception[c->n++] = exception;
     if (c->n == BATCH)
         flush(c);
@@ -108,13 +110,13 @@ static void enter(struct clipper *c)
 {
     c->inside = true;
     for (uint32_t i = 0; i < c->open.len; i++)
-        emit(c, c->ranges->items[c->at].from_ns, c->open.funcs[i], KRAIT_OP_LIVE, KRAIT_NO_ID);
+        emit(c, c->ranges->items[c->at].from_ns, c->open.funcs[i], KRAIT_OP_LIVE, KRAIT_NO_ID, 0);
 }
 
 static void leave(struct clipper *c)
 {
     for (uint32_t i = c->open.len; i-- > 0;)
-        emit(c, c->ranges->items[c->at].to_ns, c->open.funcs[i], KRAIT_OP_CUT, KRAIT_NO_ID);
+        emit(c, c->ranges->items[c->at].to_ns, c->open.funcs[i], KRAIT_OP_CUT, KRAIT_NO_ID, 0);
     c->inside = false;
     c->at++;
 }
@@ -133,6 +135,12 @@ static void go_to(struct clipper *c, uint64_t t_ns, bool is_end)
     }
 }
 
+/* Only these kinds have one. */
+static uint32_t left_of(const struct krait_call_batch *ops, uint32_t i)
+{
+    return ops->left && (ops->kind[i] == KRAIT_OP_CUT || ops->kind[i] == KRAIT_OP_LIVE) ? ops->left[i] : 0;
+}
+
 static int clip(void *ctx, const struct krait_call_batch *ops)
 {
     struct clipper *c = ctx;
@@ -147,7 +155,7 @@ static int clip(void *ctx, const struct krait_call_batch *ops)
             c->open.funcs[c->open.len++] = ops->func[i];
         if (c->inside)
             emit(c, ops->t_ns[i], ops->func[i], ops->kind[i],
-                 ops->kind[i] == KRAIT_OP_UNWIND ? ops->exception[i] : KRAIT_NO_ID);
+                 ops->kind[i] == KRAIT_OP_UNWIND ? ops->exception[i] : KRAIT_NO_ID, left_of(ops, i));
     }
     return c->rc;
 }

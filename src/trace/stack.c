@@ -43,9 +43,12 @@ void krait_stack_flush(struct krait_stack *stack)
 
 void krait_stack_start_range(struct krait_stack *stack)
 {
+    uint32_t as = stack->leaves; /* of the call that goes on just here */
     stack->emitting = true;
+    stack->leaves = 0;
     for (uint32_t i = 0; i < stack->len; i++)
         krait_stack_emit(stack, stack->range.from_ns, stack->frames[i].func, KRAIT_OP_LIVE);
+    stack->leaves = as;
 }
 
 int krait_stack_grow(struct krait_stack *stack)
@@ -224,7 +227,7 @@ void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from,
            stack->frames[same].left == next->frames[same].left)
         same++;
     suspend_to(stack, t_ns, same);
-    for (uint32_t i = same; i < next->len; i++)
+    for (uint32_t i = same; i < next->len && t_ns < stack->range.to_ns; i++)
         go_on(stack, t_ns, next->frames[i], next->frames[i].left);
 }
 

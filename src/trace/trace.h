@@ -247,6 +247,15 @@ static inline bool krait_op_is_cut(const struct krait_call_batch *ops, uint32_t 
     return (ops->kind[i] == KRAIT_OP_CUT || ops->kind[i] == KRAIT_OP_LIVE) && !(ops->left && ops->left[i]);
 }
 
+/* The kind for pictures and other tools: where a thread switches greenlets, a call is suspended as by a yield, and resumed. */
+static inline uint8_t krait_op_shown(const struct krait_call_batch *ops, uint32_t i)
+{
+    uint8_t kind = ops->kind[i];
+    if (KRAIT_LIKELY(kind != KRAIT_OP_LIVE && kind != KRAIT_OP_CUT) || krait_op_is_cut(ops, i))
+        return kind;
+    return kind == KRAIT_OP_LIVE ? KRAIT_OP_RESUME : KRAIT_OP_YIELD;
+}
+
 struct krait_range {
     uint64_t from_ns, to_ns; /* calls are cut at these; 0 and UINT64_MAX for all */
 };

@@ -198,9 +198,10 @@ static KRAIT_COLD bool slow_event(struct walk *walk, const struct krait_packet *
     uint64_t t_ns = krait_ticks_ns(&walk->clock, *ticks);
     if (t_ns >= walk->next_omit_ns)
         apply_omits(walk, KRAIT_MIN(t_ns, to_ns - 1));
-    bool ends_at_edge = t_ns == to_ns && krait_event_bit(head.id) & KRAIT_CALL_ENDS; /* no begin came since */
-    bool is_behind = t_ns >= to_ns && !ends_at_edge, is_used = !is_behind || tells_of_gap(walk, head.id);
-    walk->over = is_behind && (!is_used || (krait_event_bit(head.id) & SETTLES));
+    bool is_edge = t_ns == to_ns, switches = is_edge && head.id == KRAIT_EVENT_python_switch;
+    bool ends = switches || (is_edge && krait_event_bit(head.id) & KRAIT_CALL_ENDS); /* no begin came since */
+    bool is_behind = t_ns >= to_ns && !ends, is_used = !is_behind || tells_of_gap(walk, head.id);
+    walk->over = switches || (is_behind && (!is_used || (krait_event_bit(head.id) & SETTLES)));
     if (is_used && !one_event(walk, head.id, t_ns, cursor)) {
         krait_packet_damaged(packet, event, head.id, walk->path, &walk->damage);
         return false;

@@ -94,8 +94,9 @@ enum { PASSED = 2048 };
 /* A batch of calls on its way, without exceptions. */
 struct passed {
     uint32_t n;
+    bool has_left;
     uint64_t t_ns[PASSED];
-    uint32_t func[PASSED];
+    uint32_t func[PASSED], left[PASSED];
     uint8_t kind[PASSED];
 };
 
@@ -103,7 +104,11 @@ static int use_passed(void *building, void *slot)
 {
     const struct passed *passed = slot;
     const struct krait_call_batch batch = {
-        .n = passed->n, .t_ns = passed->t_ns, .func = passed->func, .kind = passed->kind
+        .n = passed->n,
+        .t_ns = passed->t_ns,
+        .func = passed->func,
+        .kind = passed->kind,
+        .left = passed->has_left ? passed->left : NULL,
     };
     return on_calls(building, &batch);
 }
@@ -119,6 +124,9 @@ static int pass_calls(void *pipe, const struct krait_call_batch *batch)
         memcpy(passed->t_ns, batch->t_ns + at, n * sizeof(*passed->t_ns));
         memcpy(passed->func, batch->func + at, n * sizeof(*passed->func));
         memcpy(passed->kind, batch->kind + at, n * sizeof(*passed->kind));
+        passed->has_left = batch->left != NULL;
+        if (passed->has_left)
+            memcpy(passed->left, batch->left + at, n * sizeof(*passed->left));
         krait_pipe_push(pipe);
     }
     return rc;

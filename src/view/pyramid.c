@@ -303,7 +303,7 @@ int krait_pyramid_ops(struct krait_pyramid_build *build, const struct krait_call
 {
     for (uint32_t i = 0; i < batch->n; i++) {
         uint64_t t = batch->t_ns[i] - origin_ns;
-        uint8_t kind = batch->kind[i];
+        uint8_t kind = krait_op_shown(batch, i);
         t = KRAIT_UNLIKELY(t > KRAIT_PYRAMID_TIME_MAX) ? (int64_t)t < 0 ? 0 : KRAIT_PYRAMID_TIME_MAX : t;
         build->last = t;
         if (krait_op_is_end(kind)) {

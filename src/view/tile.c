@@ -131,7 +131,7 @@ int krait_tile_on_batch(void *ctx, const struct krait_call_batch *batch)
 {
     struct krait_tile_open *open = ctx;
     for (uint32_t i = 0; i < batch->n; i++) {
-        uint8_t kind = batch->kind[i];
+        uint8_t kind = krait_op_shown(batch, i);
         if (krait_op_is_end(kind)) {
             struct krait_tile_call *call = &open->calls[--open->count];
             call->end_ns = batch->t_ns[i];

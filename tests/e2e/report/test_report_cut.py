@@ -68,6 +68,32 @@ def test_a_switch_of_greenlets_cuts_nothing(synth, rows):
     assert figures(fib, "calls", "runs", "cut_runs", "total_ns", "min_ns", "max_ns") == (1, 2, 0, 50, 20, 30)
 
 
+GREENLETS = (
+    CODES + "code 5 python app work app.py 20\n0 call 1\n10 call 5\n20 call 2\n40 switch 1 0\n60 call 4\n70 return\n80 switch 2 1\n"
+    "100 return\n110 return\n200 call 5\n210 call 2\n240 switch 1 2\n245 switch 2 1\n250 return\n260 return\n300 return\nexit 0 0\n"
+)
+
+
+@pytest.mark.parametrize("within, runs", [("work", (4, 5, 30)), ("work:1", (1, 20, 20)), ("work:2", (1, 20, 20)), ("work:4", (1, 5, 5))])
+def test_a_switch_of_greenlets_cuts_nothing_in_chosen_intervals(synth, run, within, runs):
+    """Each step of work is an interval; the first ends where the switch suspends it."""
+    data = json.loads(run(synth(GREENLETS), "--within", within, "--json").stdout)["functions"]
+    fib = next(row for row in data if row["name"] == "fib")
+    assert figures(fib, "cut_runs", "runs", "min_ns", "max_ns") == (0, *runs)
+
+
+def test_pictures_and_exports_do_not_say_that_a_switch_of_greenlets_cuts(synth, krait, tmp_path):
+    folder = synth(GREENLETS)
+    for to, *options in ("line.svg", "view", "--svg"), ("chrome.json", "export", "--to", "chrome", "-o"):
+        subprocess.run([krait, *options[:-1], folder, options[-1], tmp_path / to], check=True, capture_output=True, timeout=60)
+    titles = re.findall(r"<title>(app\..*?)</title>", (tmp_path / "line.svg").read_text(), re.S)
+    assert len([title for title in titles if "goes on from" in title]) == 6
+    assert not [title for title in titles if "not seen" in title or "begun before" in title]
+    events = json.loads((tmp_path / "chrome.json").read_text())["traceEvents"]
+    assert {event["cat"] for event in events if event["ph"] == "B"} == {"python", "python,resume"}
+    assert [event["end"] for event in events if event.get("end")] == ["yield"] * 6
+
+
 @pytest.mark.parametrize("why", CUTS)
 def test_the_page_knows_the_same(synth, rows, serve, why):
     folder = synth(CUTS[why])

@@ -379,7 +379,8 @@ void krait_greenlets_end(void);
 const char *krait_filters_next(const struct krait_agent *agent, const char *before,
                                enum krait_filter_kind kind);
 void krait_filters_read(struct krait_agent *agent);
-/* What is recorded, in the words of krait ctl set: "include=app.* c-calls=on overhead=5", of at most `size` bytes with the NUL. */
+/* What is recorded, in the words of krait ctl set: "include=app.* c-calls=on overhead=5", of at most
+ * `size` bytes with the NUL. "..." ends a glob, or the whole, that is longer. */
 void krait_filters_say(const struct krait_agent *agent, char *to, size_t size);
 bool krait_filters_take(const struct krait_agent *agent, const char *module, const char *name,
                         const char *file);

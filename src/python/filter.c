@@ -37,10 +37,24 @@ void krait_filters_read(struct krait_agent *agent)
     read_kind(agent, KRAIT_FILTER_EXCLUDE);
 }
 
+static const char more[] = "...";
+
+/* How many of the first n bytes of a text in UTF-8 are whole characters; there are more. */
+static size_t whole(const char *text, size_t n)
+{
+    while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
+        n--;
+    return n;
+}
+
 static size_t add_item(char *to, size_t len, size_t size, const char *key, const char *value)
 {
-    const char *between = len ? " " : "";
-    int n = snprintf(to + len, size - len, "%s%s=%.200s", between, key, value);
+    enum { MOST = 200 };
+    size_t shown = strlen(value);
+    bool is_cut = shown > MOST;
+    shown = is_cut ? whole(value, MOST) : shown;
+    int n = snprintf(to + len, size - len, "%s%s=%.*s%s", len ? " " : "", key, (int)shown, value,
+                     is_cut ? more : "");
     return n > 0 ? KRAIT_MIN(len + (size_t)n, size - 1) : len;
 }
 
@@ -58,7 +72,7 @@ void krait_filters_say(const struct krait_agent *agent, char *to, size_t size)
     if (control->max_overhead_ppm)
         len = add_item(to, len, size, "overhead", overhead);
     if (len == size - 1)
-        memcpy(to + size - sizeof("..."), "...", sizeof("...")); /* there is more */
+        memcpy(to + whole(to, size - sizeof(more)), more, sizeof(more));
 }
 
 /* Who mistyped a glob is told at the end. */

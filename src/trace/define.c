@@ -276,7 +276,7 @@ static int on_task_parent(struct define *def, struct krait_cursor *cursor)
     return 0;
 }
 
-/* An `on` without an `off` follows a change of what is recorded. */
+/* An `on` without an `off` follows a change of what is recorded. Of a part of a recording, what was off before it is not told. */
 static int on_recording_switch(struct define *def, struct krait_cursor *cursor)
 {
     struct krait_payload_recording_switch event;
@@ -284,8 +284,10 @@ static int on_recording_switch(struct define *def, struct krait_cursor *cursor)
     if (!krait_read_recording_switch(cursor, &event))
         return -EBADMSG;
     bool is_off = image->gap_count && image->gaps[image->gap_count - 1].to_ns == UINT64_MAX;
-    if (is_off && event.state == KRAIT_recording_state_on)
+    if (is_off && event.state == KRAIT_recording_state_on) {
         image->gaps[image->gap_count - 1].to_ns = def->t_ns;
+        image->gap_count -= def->t_ns <= image->range.from_ns;
+    }
     if (is_off || event.state != KRAIT_recording_state_off)
         return 0;
     if (!KRAIT_GROW(image->gaps, image->gap_cap, image->gap_count + 1))
@@ -298,8 +300,11 @@ static int on_recording_set(struct define *def, struct krait_cursor *cursor)
 {
     struct krait_payload_recording_set event;
     struct krait_trace *trace = def->trace;
+    const struct krait_range *part = &def->image->range;
     if (!krait_read_recording_set(cursor, &event))
         return -EBADMSG;
+    if (def->t_ns < part->from_ns || def->t_ns >= part->to_ns)
+        return 0;
     const char *what = krait_arena_strdup(&trace->impl->arena, event.what);
     if (!what || !KRAIT_GROW(trace->sets, krait_recordings_of(trace)->sets_cap, trace->set_count + 1))
         return -ENOMEM;

@@ -479,11 +479,16 @@ def test_what_is_recorded_can_be_changed(told, python):
     app.tell("second()")
     recorded = app.status()["recorded"]
     assert (recorded["exclude"], recorded["c_calls"], recorded["max_overhead"]) == ([], False, 50)
+    app.ctl("set", "exclude=x" + 100 * "é")
+    app.tell("0")
+    wait_for(lambda: app.status()["set"], "the change")
     recording = app.end()
     recording.check(ended=False)
     calls = recording.calls()
     assert (calls["first"], calls["second"], calls["third"]) == (1, 1, 1)
-    assert [event["what"] for event in recording.main.said("recording:set")] == ["exclude=__main__.second exclude=__main__.first c-calls=on", "c-calls=off overhead=50"]
+    assert [event["what"] for event in recording.main.said("recording:set")] == [
+        "exclude=__main__.second exclude=__main__.first c-calls=on", "c-calls=off overhead=50", "exclude=x" + 99 * "é" + "... c-calls=off overhead=50",
+    ]
 
 
 @pytest.mark.few_pythons

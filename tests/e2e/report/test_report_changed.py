@@ -50,3 +50,13 @@ def test_more_than_three_are_in_info(synth, run):
     said = run("report", folder).stderr
     assert "from 3.000 ms on include=a3" in said and "a4" not in said and "; ...; " in said and said.rstrip().endswith("krait info lists all")
     assert "\x01" not in said and "include=a5" in run("info", folder).stdout
+
+
+def test_what_changed_before_or_after_a_part_is_not_told_of_it(synth, run, tmp_path):
+    off = "150ms recording 0\n160ms recording 1\n"
+    folder = synth(f"{CODES}0 call 1\n100ms set {SET}\n{off}300ms set c-calls=on\n400ms return\nexit 0 0\n")
+    for n, (edges, told) in enumerate({("--from", "250ms"): [50], ("--until", "250ms"): [100], ("--from", "310ms"): []}.items()):
+        part = tmp_path / f"part{n}"
+        run("cut", folder, *edges, "-o", part)
+        assert [s["at_ns"] // 10**6 for s in json.loads(run("report", "--json", part).stdout).get("sets", [])] == told
+        assert ("switched off 1 time" in run("report", part).stderr) == ("--until" in edges)

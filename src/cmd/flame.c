@@ -607,7 +607,15 @@ static int measure_folded(const struct drawn *drawn, struct krait_flame_options 
     return 0;
 }
 
-/* Of a recording: there are times alone. */
+static bool has_samples(const struct drawn *drawn)
+{
+    uint32_t i = 0;
+    while (i < drawn->count && !drawn->sources[i].trace->samples.rate)
+        i++;
+    return i < drawn->count;
+}
+
+/* Of recordings: there are times alone. */
 static int measure_samples(struct krait_flame_options *options, struct krait_err *err)
 {
     options->measures = KRAIT_FLAME_TIME_ALONE;
@@ -625,7 +633,7 @@ static int make(struct flame_options *o, int argc, char **argv, struct krait_err
     int rc = drawn_open(&drawn, o, argv, (size_t)argc, err);
     if (!rc && drawn.is_folded)
         rc = measure_folded(&drawn, &options, err);
-    else if (!rc && drawn.sources[0].trace->samples.rate)
+    else if (!rc && has_samples(&drawn))
         rc = measure_samples(&options, err);
     rc = rc ? rc : build(&flame, o, &options, &drawn, err);
     rc = rc ? rc : draw(o, &options, &drawn, flame, err);

@@ -87,6 +87,22 @@ int krait_sample_runs_read(struct krait_sample_runs *runs, const struct krait_tr
     return rc;
 }
 
+int krait_sample_runs_ran(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
+                          uint64_t *ns)
+{
+    struct krait_sample_runs runs = { 0 };
+    int rc = krait_sample_runs_read(&runs, trace, thread, range);
+    uint64_t to_ns = KRAIT_MIN(range.to_ns, trace->threads[thread].end_ns);
+    *ns = 0;
+    for (uint32_t i = 0; i < runs.count && !rc; i++) {
+        uint64_t from = KRAIT_MAX(runs.items[i].begin_ns, range.from_ns);
+        uint64_t to = KRAIT_MIN(runs.items[i + 1].begin_ns, to_ns);
+        *ns += runs.items[i].is == KRAIT_SAMPLE_RUNS && to > from ? to - from : 0;
+    }
+    krait_sample_runs_done(&runs);
+    return rc;
+}
+
 void krait_sample_runs_done(struct krait_sample_runs *runs)
 {
     free(runs->items);

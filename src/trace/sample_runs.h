@@ -45,6 +45,9 @@ int krait_sample_runs_read(struct krait_sample_runs *runs, const struct krait_tr
 /* Counts the samples of one thread in a range, to_ns not included. Returns 0 or -ENOMEM. */
 int krait_sample_runs_count(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
                             uint64_t *count);
+/* Adds up how long one thread was on a CPU, or ready for one, in a range. Returns 0 or -ENOMEM. */
+int krait_sample_runs_ran(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
+                          uint64_t *ns);
 void krait_sample_runs_done(struct krait_sample_runs *runs);
 
 #endif

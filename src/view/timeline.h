@@ -66,7 +66,7 @@ struct krait_timeline_lane {
     struct krait_wall_track states; /* items NULL: no states are known */
     struct krait_timeline_part *parts;
     uint32_t part_count, part_cap;
-    /* Calls that begin, or running time; of samples bytes. krait_timeline_keep keeps the heaviest lanes. */
+    /* Calls that begin, or running time, also of samples. krait_timeline_keep keeps the heaviest lanes. */
     uint64_t weight;
 };
 

@@ -4,6 +4,7 @@
  */
 #include "base/array.h"
 #include "trace/importer.h"
+#include "trace/sample_runs.h"
 #include "view/timeline_own.h"
 
 #include <string.h>
@@ -140,10 +141,14 @@ static int has_entries(struct krait_filling *f, uint32_t thread)
     return krait_tracks_any(f->trace, tracks, n, f->timeline->range);
 }
 
-/* Samples count no calls. The more often a thread's stack changed, the more of its file. */
-static uint64_t weight_of(const struct krait_thread *thread, const struct krait_tile *tile)
+/* Samples count no calls, but tell how long a thread ran. */
+static int weigh_calls(struct krait_timeline_lane *lane, const struct krait_filling *f, uint32_t thread,
+                       const struct krait_tile *tile)
 {
-    return thread->flags & KRAIT_TRACK_SAMPLED ? thread->bytes : tile->begun;
+    lane->weight = tile->begun;
+    return f->trace->threads[thread].flags & KRAIT_TRACK_SAMPLED
+               ? krait_sample_runs_ran(f->trace, thread, f->timeline->range, &lane->weight)
+               : 0;
 }
 
 static int add_calls(struct krait_filling *f, uint32_t thread)
@@ -170,11 +175,11 @@ static int add_calls(struct krait_filling *f, uint32_t thread)
         return -ENOMEM;
     }
     part->tile = tile;
-    lane->weight = weight_of(&f->trace->threads[thread], &tile);
+    rc = weigh_calls(lane, f, thread, &tile);
     timeline->calls += lane->weight; /* of samples no number that is shown */
     if (tile.deepest > options.depths_max)
         timeline->deepest = KRAIT_MAX(timeline->deepest, tile.deepest);
-    return 0;
+    return rc;
 }
 
 static int add_recorded(struct krait_filling *f)

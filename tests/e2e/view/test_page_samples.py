@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from browser import opened
 from conftest import verb_json
+from report_made import CODES
 from served import serve  # noqa: F401  (a fixture)
 
 PROGRAM = """
@@ -107,12 +108,32 @@ def test_the_threads_that_ran_the_most_are_drawn(krait, samples, tmp_path):
     assert "2 threads that ran less not drawn: --limit" in text and "MainThread" in text
 
 
-def test_a_flame_graph_counts_no_calls_of_samples(krait, samples, tmp_path):
+def test_a_thread_that_ran_goes_before_one_whose_stack_changed_more(krait, any_python, tmp_path):
+    (tmp_path / "app.py").write_text("""
+import threading, time
+def spin():
+    end = time.process_time() + 0.6
+    while time.process_time() < end: sum(range(20000))
+def a(): time.sleep(0.001)
+def b(): time.sleep(0.001)
+threading.Thread(target=spin, name="Spinner").start()
+while threading.active_count() > 1: a(), b()
+""")
+    subprocess.run([krait, "record", "--sample", "-q", "-o", tmp_path / "r", "--", any_python.exe, tmp_path / "app.py"], check=True, timeout=120)
+    by_thread = verb_json(krait, "report", tmp_path / "r", "--by", "thread")["functions"]
+    ran = max(by_thread, key=lambda row: row["wall_self_ns"]["on_cpu"])
+    subprocess.run([krait, "view", "--svg", tmp_path / "line.svg", "--limit", "1", tmp_path / "r"], check=True, capture_output=True, timeout=120)
+    assert "1 thread that ran less not drawn: --limit" in (tmp_path / "line.svg").read_text()
+    assert str(ran["name"]).split()[-1] in re.sub("<[^>]*>", " ", (tmp_path / "line.svg").read_text())
+
+
+def test_a_flame_graph_counts_no_calls_of_samples(krait, samples, synth, tmp_path):
     svg = tmp_path / "flame.svg"
     made = subprocess.run([krait, "flame", samples, "-o", svg], capture_output=True, text=True, timeout=120)
     assert made.returncode == 0 and re.search(r"[\d,\u202f]+ samples", svg.read_text()) and not re.search(r"\d calls?\b", svg.read_text())
-    refused = subprocess.run([krait, "flame", "--unit", "calls", samples, "-o", svg], capture_output=True, text=True, timeout=120)
-    assert refused.returncode == 1 and "--unit calls: samples do not tell how often functions were called" in refused.stderr
+    for recordings in [samples], [synth(CODES + "0 call 1\n9 return\nexit 0 0\n"), "--diff", samples]:
+        refused = subprocess.run([krait, "flame", "--unit", "calls", *recordings, "-o", svg], capture_output=True, text=True, timeout=120)
+        assert refused.returncode == 1 and "--unit calls: samples do not tell how often functions were called" in refused.stderr
 
 
 def test_the_function_table_is_krait_reports(krait, serve, samples):

@@ -35,6 +35,7 @@ for test in build/tests/unit/*_test; do
     (cd /tmp && timeout 1200 "$OLDPWD/$test") >"$(basename $test).out" 2>&1
     echo "$(basename $test) $?" >>unit
 done
+KRAIT_TEST_ALL=1 build/tests/unit/attach_test >many.out 2>&1; echo "many $?" >>unit
 $krait record -q -o whole -- python3 app.py 1; echo $? >whole.ended
 python3 app.py 1000 & app=$!
 sleep 5

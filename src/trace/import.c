@@ -176,20 +176,24 @@ static bool is_same(const struct krait_image *a, const struct krait_image *b)
            a->clock.offset == b->clock.offset && a->clock.offset_ns == b->clock.offset_ns;
 }
 
-/* Whether the packet that an earlier opening saw last is there still: files only grow, but for those of somebody else. */
-static bool is_as_before(const struct krait_thread_file *file, const struct krait_image *image,
-                         const struct krait_packets *packets)
+static bool is_there(const struct krait_packet_place *place, const struct krait_image *image,
+                     const struct krait_packets *packets)
 {
     struct krait_packets at = *packets;
     struct krait_packet packet;
     struct krait_damage ignored = { 0 };
     struct krait_ticks clock = image->clock;
-    if (file->read_to > packets->size || !file->packet_count)
-        return false;
-    const struct krait_packet_place *last = &file->packets[file->packet_count - 1];
-    krait_packets_go(&at, last->offset);
-    return krait_packets_next(&at, &packet, &ignored) && packet.offset == last->offset &&
-           time_in(image, krait_ticks_ns(&clock, packet.head.timestamp_begin)) == last->begin_ns;
+    krait_packets_go(&at, place->offset);
+    return krait_packets_next(&at, &packet, &ignored) && packet.offset == place->offset &&
+           time_in(image, krait_ticks_ns(&clock, packet.head.timestamp_begin)) == place->begin_ns;
+}
+
+bool krait_thread_file_stays(const struct krait_thread_file *file, const struct krait_image *image,
+                             const struct krait_packets *packets)
+{
+    uint32_t n = file->packet_count;
+    return n && file->read_to <= packets->size && is_there(&file->packets[0], image, packets) &&
+           is_there(&file->packets[n - 1], image, packets);
 }
 
 /* Takes what the earlier trace knows of a file. Returns 0 or -ENOMEM. */
@@ -203,7 +207,7 @@ static int take_earlier(struct krait_trace *trace, struct krait_thread *thread,
     if (at == KRAIT_NO_ID || !is_same(krait_image_of(before, at), image))
         return 0;
     const struct krait_thread_file *known = &krait_recordings_of(before)->files[at];
-    if (!known->noted.is_kept || !is_as_before(known, image, packets))
+    if (!known->noted.is_kept || !krait_thread_file_stays(known, image, packets))
         return 0;
     thread->tid = before->threads[at].tid;
     thread->begin_ns = before->threads[at].begin_ns;

@@ -93,6 +93,11 @@ static inline const struct krait_image *krait_image_of(const struct krait_trace 
     return is_its ? &recordings->images[trace->threads[thread].process] : NULL;
 }
 
+/* Whether its packets are still where they were when it was opened. Files of threads only grow, but for krait record --last, which
+ * writes a file anew without its oldest packets. */
+bool krait_thread_file_stays(const struct krait_thread_file *file, const struct krait_image *image,
+                             const struct krait_packets *packets);
+
 /* What of a range is the image's: a part that krait cut made says what was open before it a moment earlier. */
 static inline struct krait_range krait_image_clip(const struct krait_image *image, struct krait_range range)
 {

@@ -69,6 +69,10 @@ int krait_stretches_open(struct krait_stretches *stretches, const struct krait_t
     if (rc)
         return rc;
     krait_packets_limit(&stretches->packets, file->size);
+    if (noted->is_kept && !krait_thread_file_stays(file, image, &stretches->packets)) {
+        krait_packets_close(&stretches->packets);
+        return -ESTALE;
+    }
     stretches->next = (uint32_t)KRAIT_PARTITION_POINT(i, noted->count, noted->items[i].packet < first);
     krait_packets_go(&stretches->packets, krait_thread_file_seek(file, from_ns));
     return 0;

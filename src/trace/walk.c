@@ -357,7 +357,8 @@ static int walk_packets(struct walk *walk, const struct krait_trace *trace, uint
     struct krait_places **known = &krait_recordings_of(trace)->places[thread];
     struct krait_packets packets;
     struct krait_err err;
-    walk->path = krait_recordings_of(trace)->files[thread].path;
+    const struct krait_thread_file *file = &krait_recordings_of(trace)->files[thread];
+    walk->path = file->path;
     int rc = krait_packets_open(&packets, walk->path, walk->image->uuid, &err);
     if (rc) {
         krait_damage_say(&walk->damage, "%s", err.text);
@@ -365,7 +366,12 @@ static int walk_packets(struct walk *walk, const struct krait_trace *trace, uint
     }
     struct krait_packet packet;
     const struct krait_places *places = __atomic_load_n(known, __ATOMIC_ACQUIRE);
-    krait_packets_limit(&packets, krait_recordings_of(trace)->files[thread].size);
+    krait_packets_limit(&packets, file->size);
+    if (trace->impl->goes_on && !krait_thread_file_stays(file, walk->image, &packets)) {
+        krait_damage_say(&walk->damage, "%s: was written anew meanwhile", walk->path);
+        krait_packets_close(&packets);
+        return 0;
+    }
     walk->stack->rc = walk->goes_on ? go_on(walk, &packets, places) : skip_ahead(walk, &packets, places);
     size_t told = walk->read_to = packets.at;
     while (!walk->over && !walk->stack->rc && krait_packets_next(&packets, &packet, &walk->damage)) {

@@ -46,6 +46,14 @@ class Growing:
                 file.write(data[at:to])
         return self.size() - before
 
+    def drop(self, packets):
+        """Writes each stream anew without its first packets, as krait record --last does."""
+        for name in self.streams:
+            data, ends = (self.folder / name).read_bytes(), packet_ends(self.folder / name)
+            beside = self.folder / name.parent / ".new"
+            beside.write_bytes(data[ends[min(packets, len(ends) - 1) - 1] :])
+            beside.rename(self.folder / name)
+
     def end(self):
         for fd in self.locks:
             os.close(fd)

@@ -151,6 +151,45 @@ def test_an_update_reads_what_is_new_and_shows_what_a_whole_recording_does(krait
     assert server.end()[0] == 0
 
 
+FLIGHT = """
+process 5 python3
+code 1 python app main app.py 1
+code 2 python app one app.py 5
+code 3 python app two app.py 9
+code 4 python app other app.py 13
+code 5 python app each app.py 17
+thread 5 main
+""" + "".join(
+    f"repeat 1000\n0us call {f}\n0us call {f + 1}\n1us return\n1us call 5\n4us return\n5us return\nend\n0us gilwait 7\n1us giltake\n5us mark here\n"
+    for f in [1] * 40 + [3] * 40
+)
+
+
+def test_what_drops_the_oldest_events_shows_no_wrong_ones(krait, synth, tmp_path):
+    """Until the next update, krait knows the packets of files that krait record --last has written anew since."""
+    growing = Growing(synth(FLIGHT), tmp_path / "growing", 1)
+    server = Server(krait, growing.folder)
+    wait_until(lambda t: t["growing"] and t["index"]["done"], lambda: server.api("trace"))
+
+    def functions():
+        found = [server.api("functions", **{"from": begin, "until": begin + 10_000_000}) for begin in range(0, 400_000_000, 20_000_000)]
+        return server.api("trace")["generation"], found
+
+    asked = 0
+    while not asked:
+        before, expected = functions()
+        growing.drop(3)
+        after, found = functions()
+        if before == after:
+            asked += 1
+            assert all(now == then or not now["rows"] and "written anew" in str(now["damage"]) for now, then in zip(found, expected))
+    assert any(answer["rows"] for answer in expected)
+    later = wait_until(lambda t: t["index"]["done"] and t["generation"] > after, lambda: server.api("trace"))
+    assert later["growing"] and any(answer["rows"] and not answer["damage"] for answer in functions()[1])
+    growing.end()
+    assert server.end()[0] == 0
+
+
 def test_a_thread_that_waits_is_open_until_now(krait, synth, tmp_path):
     """Also where the other threads, and the whole program, have no events."""
     growing = Growing(synth(BIG), tmp_path / "growing", 0.1)

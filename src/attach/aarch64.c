@@ -165,7 +165,10 @@ int krait_stopped_read(pid_t tid, struct krait_stopped *stopped)
     stopped->sp = stopped->regs.sp;
     stopped->caller = stopped->regs.regs[30];
     stopped->waits = waits(tid, &stopped->regs);
-    return n == sizeof(stopped->regs) ? 0 : -ENOTSUP; /* a program of 32 bits has fewer */
+    if (n != sizeof(stopped->regs))
+        return -ENOTSUP; /* a program of 32 bits has fewer */
+    n = read_registers(tid, NT_ARM_TLS, &stopped->pointer, sizeof(stopped->pointer));
+    return n < 0 ? (int)n : 0;
 }
 
 /* ---- the frame ---- */

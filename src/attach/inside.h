@@ -45,6 +45,7 @@ struct krait_target {
         struct krait_address_range *items;
         uint32_t count, cap;
     } data;
+    uint64_t main_stack; /* its end */
 };
 
 /* Fills in the whole struct. */

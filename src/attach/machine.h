@@ -19,8 +19,9 @@ struct krait_stopped {
     pid_t tid;
     struct user_regs_struct regs;
     uint64_t pc, sp;
-    uint64_t caller; /* the return address, where the processor may keep it in a register alone; else 0 */
-    bool waits;      /* the stop has interrupted a system call, which is called again or returns EINTR */
+    uint64_t pointer; /* the thread pointer: libc's data of the thread, at the top of its first stack */
+    uint64_t caller;  /* the return address, where the processor may keep it in a register alone; else 0 */
+    bool waits;       /* the stop has interrupted a system call, which is called again or returns EINTR */
 };
 
 /* What krait writes below the thread's stack. At its end the stub takes all registers of the thread from here. The

@@ -199,8 +199,10 @@ int krait_target_look(struct krait_target *target, struct krait_err *err)
             continue;
         if (!KRAIT_GROW(target->data.items, target->data.cap, target->data.count + 1))
             return krait_err_set(err, -ENOMEM, "out of memory");
-        if (strcmp(line.path, "[stack]") == 0)
+        if (strcmp(line.path, "[stack]") == 0) {
             line.range.begin = grown_stack(target->pid, &line.range);
+            target->main_stack = line.range.end;
+        }
         target->data.items[target->data.count++] = line.range;
     }
     return 0;

@@ -15,6 +15,7 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
+enum { FRAMES = 1000 };  /* that are unwound; each takes some microseconds */
 enum { RED_ZONE = 128 }; /* below the stack pointer, where a function may keep things (x86-64) */
 
 /* ---- the safe place ---- */
@@ -43,7 +44,6 @@ static bool leads_back(const struct krait_target *target, const uint64_t *words,
  * and false if it cannot unwind so far. */
 static bool is_unwound(const struct krait_target *target, pid_t tid, uint64_t end)
 {
-    enum { FRAMES = 1000 }; /* each takes some microseconds */
     struct krait_registers registers;
     int rc = krait_registers_read(tid, &registers);
     for (int i = 0; i < FRAMES && !rc; i++) {
@@ -56,6 +56,32 @@ static bool is_unwound(const struct krait_target *target, pid_t tid, uint64_t en
         rc = krait_unwind_step(&registers, &file->elf, file->moved, target->pid);
     }
     return rc == -ENOENT;
+}
+
+/* The stack pointer of the outermost frame; 0 if it cannot be found. */
+static uint64_t outermost(const struct krait_target *target, pid_t tid)
+{
+    struct krait_registers registers;
+    int rc = krait_registers_read(tid, &registers);
+    for (int i = 0; i < FRAMES && !rc; i++) {
+        const struct krait_target_file *file = krait_target_file(target, krait_registers_pc(&registers));
+        rc = file ? krait_unwind_step(&registers, &file->elf, file->moved, target->pid) : -ENXIO;
+    }
+    return rc == -ENOENT ? registers.value[KRAIT_CFI_SP] : 0;
+}
+
+/* Whether a thread is on the stack that it began with, so that it is known how much room there is. A stack that a program made
+ * itself, for signals or coroutines, may be small, amid other memory. The thread that a process began with has its thread
+ * pointer elsewhere; after fork(2) in another thread it is on the stack of that one. */
+static bool is_first_stack(const struct krait_target *target, const struct krait_stopped *stopped,
+                           const struct krait_address_range *stack)
+{
+    enum { LOCAL = 64 * 1024 }; /* what libc and thread-local variables have above the outermost frame */
+    if (stack->end == target->main_stack)
+        return true;
+    if (stopped->pointer < stopped->sp || stopped->pointer >= stack->end)
+        return false;
+    return stopped->tid != target->pid || stopped->pointer - outermost(target, stopped->tid) < LOCAL;
 }
 
 /* A place is safe if the thread is not in libc, or waits there, and no word of the innermost part of the stack is a
@@ -101,7 +127,8 @@ static int send_stopped(const struct krait_target *target, pid_t tid)
     if (rc)
         return rc;
     const struct krait_address_range *stack = krait_target_data(target, stopped.sp);
-    if (!stack || stopped.sp - stack->begin < NEEDED || !is_safe(target, &stopped, stack))
+    if (!stack || !is_first_stack(target, &stopped, stack) || stopped.sp - stack->begin < NEEDED ||
+        !is_safe(target, &stopped, stack))
         return KRAIT_THREAD_UNSAFE;
     rc = krait_stopped_frame(&stopped, &frame);
     if (rc)

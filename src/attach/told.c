@@ -33,7 +33,8 @@ int krait_attach_refusal(pid_t pid, int rc, struct krait_err *err)
     if (rc == KRAIT_THREAD_UNSAFE)
         return krait_err_set(err, -EBUSY,
                              "process %d was at no safe place for 10 s: each thread was in malloc, in the "
-                             "loader, in the kernel, or deep in its stack; try again",
+                             "loader, in the kernel, deep in its stack, or on a stack that the program made "
+                             "itself (for signals or coroutines); try again",
                              pid);
     if (rc == -ETIMEDOUT)
         return krait_err_set(err, -EBUSY,

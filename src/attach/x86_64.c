@@ -136,6 +136,7 @@ int krait_stopped_read(pid_t tid, struct krait_stopped *stopped)
         return -errno;
     stopped->pc = stopped->regs.rip;
     stopped->sp = stopped->regs.rsp;
+    stopped->pointer = stopped->regs.fs_base;
     stopped->waits = waits(&stopped->regs);
     return stopped->regs.cs == USER_CS ? 0 : -ENOTSUP;
 }

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -118,6 +119,52 @@ static void wait_in(const void *arg)
         pause();
 }
 
+enum { AROUND = 256 * 1024 };
+static uint8_t *around; /* memory that ends with a signal's stack */
+
+static size_t signal_stack(void)
+{
+    return (size_t)sysconf(_SC_MINSIGSTKSZ) + 1024;
+}
+
+static void wait_on_its_stack(int signal)
+{
+    told->stage = 1;
+    for (;;)
+        pause();
+}
+
+/* Fills the memory when the signal's handler waits: the kernel, and the loader when it first calls pause(), need much stack. */
+static void *watch(void *arg)
+{
+    while (told->stage != 1)
+        usleep(1000);
+    usleep(50 * 1000);
+    memset(around, 0xaa, AROUND - signal_stack());
+    for (;;) {
+        uint64_t changed = 0;
+        for (size_t i = 0; i < AROUND - signal_stack(); i++)
+            changed += around[i] != 0xaa;
+        told->changed = changed;
+        told->rounds++;
+        usleep(10 * 1000);
+    }
+    return NULL;
+}
+
+/* A program may have a small stack amid other memory, such as one for signals, and as the threads of other languages do. */
+static void wait_on_another_stack(const void *arg)
+{
+    const struct sigaction action = { .sa_handler = wait_on_its_stack, .sa_flags = SA_ONSTACK };
+    pthread_t watcher;
+    around = mmap(NULL, AROUND, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const stack_t stack = { .ss_sp = around + AROUND - signal_stack(), .ss_size = signal_stack() };
+    if (around == MAP_FAILED || sigaltstack(&stack, NULL) || sigaction(SIGUSR1, &action, NULL) ||
+        pthread_create(&watcher, NULL, watch, NULL))
+        _exit(1);
+    raise(SIGUSR1);
+}
+
 /* ---- krait ---- */
 
 static pid_t start(void (*run)(const void *arg), const void *arg)
@@ -220,11 +267,24 @@ static void a_call_that_waits_goes_on(void **state)
     }
 }
 
+static void memory_beside_another_stack_is_left_alone(void **state)
+{
+    pid_t pid = start(wait_on_another_stack, NULL);
+    wait_until(has_gone_on, &(uint64_t){ 1 });
+    for (unsigned i = 0; i < 4; i++) {
+        attach_and_change_folder(pid, i % 2 ? "/" : "/proc");
+        wait_until(has_gone_on, &(uint64_t){ told->rounds + 2 });
+        assert_int_equal(told->changed, 0);
+    }
+    end(pid);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_registers_are_those_of_before),
         cmocka_unit_test(a_call_that_waits_goes_on),
+        cmocka_unit_test(memory_beside_another_stack_is_left_alone),
     };
     told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return told == MAP_FAILED ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

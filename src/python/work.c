@@ -432,7 +432,8 @@ static uint64_t item_key(uint64_t id, long item)
     return krait_hash_u64(id ^ krait_hash_u64((uint64_t)item + 1));
 }
 
-/* imap_unordered sets the part: its item is behind all that were set before. */
+/* imap_unordered sets the part: its item is behind all that were set before. Nobody knows which is first of two that threads set at
+ * a time, as the one that sends tasks does with one that cannot be sent. */
 static void note_item(struct krait_interp *in, PyObject *iterator, uint64_t id, long part)
 {
     enum { MOST = 1 << 20 };
@@ -442,6 +443,11 @@ static void note_item(struct krait_interp *in, PyObject *iterator, uint64_t id, 
     PyErr_Clear();
     if (!id || part < 0 || item < 0)
         return;
+    uint64_t *other = krait_map_get(&in->work_items, item_key(id, item));
+    if (other) {
+        *other = 0;
+        return;
+    }
     krait_map_trim(&in->work_items, &in->work_items_most);
     if (in->work_items.len < MOST) /* else it is not told who takes it */
         krait_map_put(&in->work_items, item_key(id, item), (uint64_t)part + 1);

@@ -316,6 +316,36 @@ def test_each_item_of_imap_has_a_result_where_the_program_takes_it(record, pytho
     assert all(parts[n + 1][i] - parts[n][i] == 1 for n in (1, 2) for i in range(4)), parts  # submitted one after the other
 
 
+AT_A_TIME = """
+    import sys, threading, time
+    from multiprocessing.pool import ThreadPool
+    def is_setting(thread):
+        frame = sys._current_frames().get(thread.ident)
+        while frame and frame.f_code.co_name != "_set": frame = frame.f_back
+        return frame
+    go = threading.Event()
+    def work(n): go.wait()
+    pool = ThreadPool(1)
+    items = pool.imap_unordered(work, [1, 2])
+    setters = [threading.Thread(target=items._set, args=(i, (True, i))) for i in range(2)]
+    with items._cond:
+        for thread in setters:
+            thread.start()
+            while not is_setting(thread): time.sleep(0.001)
+    for thread in setters: thread.join()
+    print(sorted([next(items), next(items)]))
+    go.set()
+    pool.terminate()
+"""
+
+
+@pytest.mark.few_pythons
+def test_of_items_that_are_set_at_a_time_nobody_knows_which_is_taken(record, python):
+    """A pool sets those that it cannot send in another thread than the results of the others."""
+    run = record.text(python, AT_A_TIME)
+    assert run.stdout == "[0, 1]\n" and not [note for note in run.notes(*STAGES) if note["event"] == "work:result"]
+
+
 AGAIN = """
     import os, sys
     from multiprocessing import get_context

@@ -39,6 +39,7 @@ struct build {
     krait_call_batch_fn *take; /* of a walk */
     struct stat *stats;
     struct krait_wall_sums *sums; /* the profile's */
+    bool has_switches;            /* of greenlets */
     struct krait_map raised;      /* what left which group */
     struct frame *frames;
     uint32_t depth, cap;
@@ -143,6 +144,7 @@ static void count_live(struct build *b, const struct krait_call_batch *ops)
     const uint8_t *at = ops->kind, *end = ops->kind + ops->n;
     while ((at = memchr(at, KRAIT_OP_LIVE, (size_t)(end - at)))) {
         b->live[b->group_of ? b->group_of[ops->func[at - ops->kind]] : b->group]++;
+        b->has_switches |= ops->left && ops->left[at - ops->kind];
         at++;
     }
 }
@@ -422,6 +424,7 @@ static int make_rows(struct krait_profile *profile, const struct build *b)
     KRAIT_AUTO_FREE struct krait_profile_row **rows = calloc(b->group_count + 1, sizeof(*rows));
     if (!profile->rows || !rows)
         return -ENOMEM;
+    profile->has_switches = b->has_switches;
     for (uint32_t i = 0; i < b->group_count; i++) {
         if (!b->stats[i].hist.octaves && !b->cut[i])
             continue;

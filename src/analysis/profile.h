@@ -65,6 +65,7 @@ struct krait_profile {
     uint32_t count;
     uint64_t self_ns;                   /* of all rows together: the recorded time of the chosen threads */
     uint64_t wall_ns[KRAIT_WALL_PARTS]; /* self_ns split by state, with the parts of GIL */
+    bool has_switches;                  /* greenlets were switched; calls go on behind */
     char damage[1024];                  /* the first damage found; may be empty */
     struct krait_arena arena;
     struct krait_wall_sums *sums; /* for the rows' `wall`; NULL: not asked for */

@@ -209,9 +209,16 @@ struct unmet {
 };
 
 /* Once, where a start and its stop have one key. */
-static void tell(struct check *check, const struct krait_rule_name *name, struct unmet why, const char *near)
+static void add_once(struct check *check, const struct krait_buf *line)
 {
     struct krait_buf *notes = check->notes;
+    notes->failed |= line->failed;
+    if (!notes->failed && !(notes->len && memmem(notes->data, notes->len, line->data, line->len)))
+        krait_buf_add(notes, line->data, line->len);
+}
+
+static void tell(struct check *check, const struct krait_rule_name *name, struct unmet why, const char *near)
+{
     KRAIT_AUTO_BUF line = { 0 };
     krait_fmt_safe(&line, name->at);
     krait_buf_str(&line, why.before);
@@ -219,9 +226,7 @@ static void tell(struct check *check, const struct krait_rule_name *name, struct
     krait_buf_str(&line, why.behind);
     krait_suggest_say(&line, near);
     krait_buf_char(&line, '\n');
-    notes->failed |= line.failed;
-    if (!notes->failed && !(notes->len && memmem(notes->data, notes->len, line.data, line.len)))
-        krait_buf_add(notes, line.data, line.len);
+    add_once(check, &line);
     check->rules->items[name->rule].is_unmet = true;
 }
 
@@ -239,12 +244,95 @@ static void check_event(struct check *check, const struct krait_rule_name *name)
         tell(check, name, is_unread ? unread : missing, near);
 }
 
+/* -- fields of events that hide those of programs -- */
+
+/* An event's own field, and the program's of that name: `id` of span:begin, which numbers krait's spans. */
+struct hiding {
+    const struct check *check;
+    const struct krait_rule_name *name;
+    struct krait_trigger_event said;
+    const char *event;  /* the first that has both; NULL: none was found */
+    const char *within; /* which of its fields has the program's */
+    uint32_t looked;
+};
+
+static bool is_own_field(const struct hiding *hiding, const char *event)
+{
+    const struct krait_known_events *known = &hiding->check->known;
+    for (uint32_t i = 0; i < known->count; i++) {
+        if (strcmp(known->items[i].name, event) == 0 &&
+            krait_known_event_has(known, &known->items[i], hiding->name->name))
+            return true;
+    }
+    return false;
+}
+
+static bool is_added(const struct hiding *hiding, const char *text)
+{
+    KRAIT_AUTO_BUF own = { 0 };
+    KRAIT_AUTO_BUF value = { 0 };
+    size_t n;
+    const char *json = krait_fields_added((struct krait_fields){ text, text + strlen(text) }, &own, &n);
+    return json && krait_fields_get_json(json, n, hiding->name->name, &value);
+}
+
+static int look_for_both(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct hiding *hiding = ctx;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        const char *event = krait_track_text(hiding->check->trace, batch->name[i]);
+        if (hiding->looked++ >= MOST_LOOKED)
+            return -ENOENT;
+        if (!is_own_field(hiding, event) || !is_added(hiding, batch->text[i]))
+            continue;
+        krait_trigger_event_of(&hiding->said, hiding->check->trace, track, event, batch->text[i]);
+        if (!krait_trigger_fires(hiding->name->trigger, &hiding->said))
+            continue;
+        struct krait_fields all = { batch->text[i], batch->text[i] + strlen(batch->text[i]) };
+        struct krait_field field;
+        hiding->event = event;
+        hiding->within = krait_fields_find(&all, "fields", &field) ? "fields" : "extra";
+        return HAS_NAME;
+    }
+    return 0;
+}
+
+/* Only in the first events: it is a hint. */
+static void note_hidden(struct check *check, const struct krait_rule_name *name)
+{
+    struct hiding hiding = { .check = check, .name = name };
+    const struct krait_trace *trace = check->trace;
+    bool is_group = name->trigger->message && krait_regex_group(name->trigger->message, name->name);
+    bool is_asked = !is_group && !name->is_of_many && !strchr(name->name, '.');
+    int rc = 0;
+    for (uint32_t i = 0; is_asked && i < trace->track_count && !rc; i++) {
+        if (trace->tracks[i].importer == KRAIT_IMPORTER_krait_marks)
+            rc = krait_track_walk(trace, i, KRAIT_RANGE_ALL, look_for_both, &hiding, NULL, 0);
+    }
+    krait_buf_done(&hiding.said.text);
+    krait_buf_done(&hiding.said.own);
+    if (!hiding.event)
+        return;
+    KRAIT_AUTO_BUF line = { 0 };
+    krait_fmt_safe(&line, name->at);
+    krait_buf_fmt(&line, "%s has a field '", hiding.event);
+    krait_fmt_safe(&line, name->name);
+    krait_buf_fmt(&line, "' of its own; the program's is %s.", hiding.within);
+    krait_fmt_safe(&line, name->name);
+    krait_buf_char(&line, '\n');
+    add_once(check, &line);
+}
+
 static int check_field(struct check *check, const struct krait_rule_name *name)
 {
     static const struct unmet missing = { "there is no field '", "' in its events" };
     KRAIT_CLEANUP(adding_done) struct adding adding = { .trace = check->trace, .name = name };
-    if (!takes_any(check, name->trigger) || has_field(check, name))
+    if (!takes_any(check, name->trigger))
         return 0;
+    if (has_field(check, name)) {
+        note_hidden(check, name);
+        return 0;
+    }
     int rc = look_for_added(&adding);
     const char *near = rc ? NULL : nearest_field(check, name, &adding.names);
     if (!rc && (near || !name->is_of_many))

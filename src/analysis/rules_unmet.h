@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What files name and a trace does not have: events and fields, which are then often mistyped.
+ * What files name and a trace does not have: events and fields, which are then often mistyped; and fields that hide those of
+ * programs.
  *
  *   own.toml:3: interval.run.start.event: there is no event 'sched_swich' in the trace; did you mean 'sched_switch'?
  *

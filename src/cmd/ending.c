@@ -156,7 +156,7 @@ void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace
                         const char *whose)
 {
     krait_ending_notes_without_kernel(notes, trace, damage, whose);
-    krait_ending_note_kernel_lost(notes, krait_trace_kernel_lost(trace),
+    krait_ending_note_kernel_lost(notes, trace, krait_trace_kernel_lost(trace),
                                   "the changes of state that they told are missing");
 }
 
@@ -181,12 +181,24 @@ void krait_ending_note_damage(struct krait_buf *notes, const char *damage, const
     krait_buf_str(notes, "; krait read what is whole\n");
 }
 
-void krait_ending_note_kernel_lost(struct krait_buf *notes, uint64_t lost, const char *effect)
+/* Why kernel events were lost, and how to keep them; NULL: it is not known. */
+static const char *advice_of_kernel(const struct krait_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->lost_count; i++) {
+        if (trace->lost[i].of_kernel && *trace->lost[i].advice)
+            return trace->lost[i].advice;
+    }
+    return NULL;
+}
+
+void krait_ending_note_kernel_lost(struct krait_buf *notes, const struct krait_trace *trace, uint64_t lost,
+                                   const char *effect)
 {
     char count[KRAIT_FMT_SIZE];
+    const char *advice = advice_of_kernel(trace);
     if (lost)
-        krait_buf_fmt(notes, "lost: %s of the kernel's: %s\n", krait_fmt_counted(count, lost, "event"),
-                      effect);
+        krait_buf_fmt(notes, "lost: %s of the kernel's: %s%s%s\n", krait_fmt_counted(count, lost, "event"),
+                      effect, advice ? "; " : "", advice ? advice : "");
 }
 
 void krait_ending_warn_kernel(const char *verb, const char *damage)

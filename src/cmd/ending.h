@@ -40,9 +40,10 @@ void krait_ending_notes_without_kernel(struct krait_buf *notes, const struct kra
 void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage,
                        const char *whose);
 
-/* Append single lines: "lost: 3 events of the kernel's: " and the effect, if events were lost; "damaged: ...", if `damage`
- * is not empty. */
-void krait_ending_note_kernel_lost(struct krait_buf *notes, uint64_t lost, const char *effect);
+/* Append single lines: "lost: 3 events of the kernel's: ", the effect and the advice, if events were lost; "damaged: ...", if
+ * `damage` is not empty. */
+void krait_ending_note_kernel_lost(struct krait_buf *notes, const struct krait_trace *trace, uint64_t lost,
+                                   const char *effect);
 void krait_ending_note_damage(struct krait_buf *notes, const char *damage, const char *whose);
 
 /* Prints damage of the kernel's part to stderr, as a warning of the verb. */

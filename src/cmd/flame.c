@@ -465,8 +465,11 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
     KRAIT_AUTO_BUF title = { 0 };
     KRAIT_AUTO_BUF sub = { 0 };
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
+    const char *scope = krait_select_scope(&o->select);
     if (drawn->time.failed)
         return krait_err_set(err, -ENOMEM, "out of memory");
+    if (*scope && !o->state && flame->count == 1)
+        return krait_err_set(err, -ENODATA, "no calls were recorded%s", scope);
     default_title(&title, this_one->trace,
                   drawn->is_folded ? krait_flame_folded_name(this_one->path) : "Flame graph");
     subtitle(&sub, o, drawn, flame);

@@ -11,8 +11,6 @@
 #include "cmd/cmds.h"
 #include "cmd/progress.h"
 #include "cmd/terminal.h"
-#include "cmd/unmatched.h"
-#include "cmd/unpaired.h"
 #include "cmd/within.h"
 
 #include <fnmatch.h>
@@ -422,122 +420,13 @@ int krait_intervals_read(struct intervals *intervals, struct intervals_of *of, c
     krait_progress_begin(&progress, "intervals", of->trace);
     rc = krait_intervals_find(&of->found, of->trace, &options, of->damage, sizeof(of->damage), err);
     krait_progress_end(&progress);
-    return rc;
+    return rc ? rc : krait_intervals_refuse_samples(intervals, of);
 }
 
 void krait_intervals_of_done(struct intervals_of *of)
 {
     krait_intervals_done(&of->found);
     krait_trace_close(of->trace);
-}
-
-static void note_no_match(struct intervals *intervals, const struct intervals_of *of, const char *option,
-                          const char *pattern)
-{
-    char messages[KRAIT_FMT_SIZE];
-    krait_buf_fmt(&intervals->notes, "none of %s matches --%s '",
-                  krait_fmt_counted(messages, of->found.messages, "message"), option);
-    krait_fmt_safe(&intervals->notes, pattern);
-    krait_buf_fmt(&intervals->notes, "'%s", krait_select_scope(&intervals->options->select));
-    size_t end = intervals->notes.len;
-    krait_unmatched_say(&intervals->notes, of->trace, &intervals->options->select,
-                        krait_select_range(&intervals->options->select, of->trace), pattern);
-    krait_buf_str(&intervals->notes,
-                  intervals->notes.len > end
-                      ? "\n"
-                      : "; krait report --by mark counts what there is, krait cat shows it\n");
-}
-
-static struct krait_unpaired unpaired_of(const struct intervals *intervals, const struct intervals_of *of,
-                                         uint32_t rule)
-{
-    const struct krait_select *select = &intervals->options->select;
-    return (struct krait_unpaired){ .trace = of->trace,
-                                    .select = select,
-                                    .range = krait_select_range(select, of->trace),
-                                    .rule = &intervals->rules.items[rule],
-                                    .found = &of->found,
-                                    .index = rule };
-}
-
-/* Rules of files that found nothing, or one end alone. Those of spans and calls are told elsewhere, with their names. */
-static void note_declared(struct intervals *intervals, const struct intervals_of *of)
-{
-    for (uint32_t i = 0; i < intervals->rules.count; i++) {
-        const struct krait_interval_rule *rule = &intervals->rules.items[i];
-        if (rule->given[0] || rule->match || rule->is_hidden || rule->is_unmet)
-            continue;
-        if (krait_intervals_has_found(&of->found, i)) {
-            const struct krait_unpaired pair = unpaired_of(intervals, of, i);
-            krait_unpaired_say_end(&intervals->notes, &pair);
-            continue;
-        }
-        krait_buf_str(&intervals->notes, "no event is what '");
-        krait_fmt_safe(&intervals->notes, rule->name);
-        krait_buf_fmt(&intervals->notes, "' looks for%s\n", krait_select_scope(&intervals->options->select));
-    }
-}
-
-/* Starts and stops of which none belong together. */
-static bool note_unpaired(struct intervals *intervals, const struct intervals_of *of, uint32_t rule)
-{
-    const struct krait_unpaired unpaired = unpaired_of(intervals, of, rule);
-    if (!krait_is_unpaired(&unpaired))
-        return false;
-    intervals->notes.failed |= krait_unpaired_say(&intervals->notes, &unpaired) != 0;
-    krait_buf_char(&intervals->notes, '\n');
-    return true;
-}
-
-/* Whether the functions at both ends are there. Where calls are read it is told if one is not; then the pair has found
- * nothing. */
-static bool has_functions(const struct intervals_of *of, const struct krait_interval_rule *pair)
-{
-    struct krait_err ignored;
-    KRAIT_AUTO_FREE bool *meant = calloc((size_t)of->trace->func_count + 1, sizeof(*meant));
-    bool found = meant;
-    for (uint32_t i = 0; i < pair->trigger_count && found; i++)
-        found =
-            !pair->triggers[i].call || !krait_match_mark(meant, of->trace, pair->triggers[i].call, &ignored);
-    return found;
-}
-
-static void note_no_call(struct intervals *intervals, const struct krait_trigger *trigger)
-{
-    krait_buf_fmt(&intervals->notes, "%s '", trigger->call_at);
-    krait_fmt_safe(&intervals->notes, krait_match_pattern(trigger->call));
-    krait_buf_fmt(&intervals->notes, "': no call of it %s%s\n", trigger->returns ? "returns" : "begins",
-                  krait_select_scope(&intervals->options->select));
-}
-
-/* A start that no message matches, or a stop; or that no call is. */
-static void note_pair(struct intervals *intervals, const struct intervals_of *of, uint32_t rule)
-{
-    const struct krait_pair_counts counts = krait_pair_count(&of->found, rule);
-    const struct krait_interval_rule *pair = &intervals->rules.items[rule];
-    bool has_starts = counts.starts;
-    const struct krait_trigger *missing = &pair->triggers[has_starts];
-    if (counts.no_key || (has_starts && counts.stops) || !has_functions(of, pair))
-        return;
-    if (missing->call)
-        note_no_call(intervals, missing);
-    else
-        note_no_match(intervals, of, has_starts ? "stop" : "start", pair->given[has_starts]);
-}
-
-void krait_intervals_note_nothing(struct intervals *intervals, const struct intervals_of *of)
-{
-    note_declared(intervals, of);
-    for (uint32_t i = 0; i < intervals->rules.count; i++) {
-        const struct krait_interval_rule *rule = &intervals->rules.items[i];
-        if (rule->is_hidden || note_unpaired(intervals, of, i) || !rule->given[0] || rule->match)
-            continue;
-        if (rule->kind == KRAIT_RULE_PAIRS)
-            note_pair(intervals, of, i);
-        else if (!krait_intervals_has_found(&of->found, i))
-            note_no_match(intervals, of, rule->kind == KRAIT_RULE_STATES ? "state" : "signal",
-                          rule->given[0]);
-    }
 }
 
 /* Intervals, and signals below. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait intervals` in its parts: what is asked for and found (intervals.c), what the rows are (intervals_by.c), the tables
- * (intervals_tables.c), two intervals side by side (intervals_compare.c), signals (intervals_signals.c), and plots
- * (intervals_plot.c).
+ * `krait intervals` in its parts: what is asked for and found (intervals.c), why there is nothing (intervals_nothing.c), what the
+ * rows are (intervals_by.c), the tables (intervals_tables.c), two intervals side by side (intervals_compare.c), signals
+ * (intervals_signals.c), and plots (intervals_plot.c).
  */
 #ifndef KRAIT_CMD_INTERVALS_H
 #define KRAIT_CMD_INTERVALS_H
@@ -132,6 +132,9 @@ void krait_intervals_json_close(struct intervals *intervals, const struct interv
 
 /* Lines for stderr: what may be wrong where a rule found nothing. */
 void krait_intervals_note_nothing(struct intervals *intervals, const struct intervals_of *of);
+/* Of samples, which tell no call's begin and end: returns 0, or -ENODATA with intervals->err set if an option asks for calls and
+ * none was found. */
+int krait_intervals_refuse_samples(const struct intervals *intervals, const struct intervals_of *of);
 
 /* What is missing from a trace: lines for stderr. `whose`: of which of several, with ": ", or "". */
 void krait_intervals_note_missing(struct intervals *intervals, const struct intervals_of *of,

@@ -203,7 +203,7 @@ void krait_intervals_note_missing(struct intervals *intervals, const struct inte
 {
     krait_ending_notes_without_kernel(&intervals->notes, of->trace, of->damage, whose);
     if (of->found.of_kernel)
-        krait_ending_note_kernel_lost(&intervals->notes, krait_trace_kernel_lost(of->trace),
+        krait_ending_note_kernel_lost(&intervals->notes, of->trace, krait_trace_kernel_lost(of->trace),
                                       "intervals and values that they told are missing");
     if (of->found.given_up)
         krait_buf_fmt(&intervals->notes, "warning: %s", whose);

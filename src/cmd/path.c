@@ -217,7 +217,7 @@ static void note_state(struct path *p)
                       "forgotten: what happened in %s of the path, unknown here: a wait had more in it than "
                       "--memory holds\n",
                       krait_fmt_ns(time, p->found->forgotten_ns));
-    krait_ending_note_kernel_lost(&p->notes, p->lost, "the path may miss who woke whom");
+    krait_ending_note_kernel_lost(&p->notes, p->pick.trace, p->lost, "the path may miss who woke whom");
     if (p->own)
         krait_buf_str(&p->notes, "missing: who ended a wait (recorded without root): all of it is blocked\n");
     else if (p->blind)

@@ -106,6 +106,17 @@ static int check_triggers(const struct krait_recording_values *values, struct kr
     return rc;
 }
 
+/* A pattern without text would match nothing, or everything. */
+static int check_globs(const char *option, const struct krait_opt_list *globs, struct krait_err *err)
+{
+    for (size_t i = 0; i < globs->count; i++) {
+        if (!*globs->items[i])
+            return krait_err_set(err, -EINVAL, "--%s: the pattern is empty; give a name, a glob, or re:REGEX",
+                                 option);
+    }
+    return 0;
+}
+
 int krait_recording_check(const struct krait_recording_values *values, struct krait_err *err)
 {
     if (values->max_overhead < 0 || values->max_overhead > 100)
@@ -140,6 +151,8 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
     if (values->view && values->wait)
         return krait_err_set(err, -EINVAL,
                              "--view does not go with --wait; krait view DIR shows what is recorded");
+    if (check_globs("include", &values->include, err) || check_globs("exclude", &values->exclude, err))
+        return -EINVAL;
     for (size_t i = 0; i < values->log.count; i++) {
         if (check_log(values->log.items[i], err))
             return -EINVAL;

@@ -88,6 +88,21 @@ static int check_tree(const struct report *report, struct krait_err *err)
     return refuse_tree(err);
 }
 
+/* Threads and processes are no functions; their trees are of functions. */
+static int check_filter(const struct report *report, struct krait_err *err)
+{
+    const struct report_options *o = report->options;
+    bool is_thread = report->by == KRAIT_BY_THREAD;
+    if (!o->filter || o->tree || (!is_thread && report->by != KRAIT_BY_PROCESS))
+        return 0;
+    const char *by = is_thread ? "thread" : "process";
+    return krait_err_set(
+        err, -EINVAL,
+        "--filter is for functions, not for --by %s; --%s selects %s, and --tree --by %s shows the "
+        "functions of each",
+        by, by, is_thread ? "threads" : "processes", by);
+}
+
 static const struct report_of_tracks of_tracks[] = {
     { "mark", krait_report_marks, .sums_parts = true,
       .filters = "krait cat --filter selects events, krait intervals --start their messages" },
@@ -162,12 +177,12 @@ static int check_of_tracks(const struct report *report, struct krait_err *err)
 
 static int check_at(const struct report_options *o, struct krait_err *err)
 {
-    const struct krait_select at = { .from = o->at };
+    uint64_t ns;
     if (!o->by || strcmp(o->by, "task") != 0)
         return krait_err_set(err, -EINVAL, "--at goes with --by task");
     if (o->select.from || o->select.until || o->select.within || o->select.threads.count)
         return refuse_with_at(err);
-    return krait_select_check(&at, err);
+    return krait_select_time("at", o->at, &ns, err);
 }
 
 static int parse_options(struct report *report, struct krait_err *err)
@@ -183,6 +198,7 @@ static int parse_options(struct report *report, struct krait_err *err)
     report->format = o->csv ? REPORT_CSV : o->json ? REPORT_JSON : REPORT_TABLE;
     report->look = krait_terminal_look(stdout);
     rc = check_tree(report, err);
+    rc = rc ? rc : check_filter(report, err);
     rc = rc || !o->at ? rc : check_at(o, err);
     if (!rc && o->key && (o->tree || !(o->by && strcmp(o->by, "span") == 0)))
         rc = krait_err_set(err, -EINVAL, "--key goes with --by span, without --tree");

@@ -14,10 +14,22 @@ struct row {
     const char *function, *name, *module, *file, *where;
 };
 
+static struct krait_sheet_cell get_part(void *of, const void *row, size_t state)
+{
+    const struct row *line = row;
+    return krait_report_part(line->states_ns, state, line->self_ns);
+}
+
 #define OF(member) offsetof(struct row, member)
 #define NS(title, key, flags, drop, member)                                                  \
     {                                                                                        \
         { title, 0, 0, drop }, key, KRAIT_SHEET_NS, flags, krait_sheet_number_at, OF(member) \
+    }
+/* A share for people, a time for programs. */
+#define PART(title, key, flags, state)                                                                       \
+    { { title, 0, 0, 2 }, NULL, KRAIT_SHEET_PART, flags, get_part, state },                                  \
+    {                                                                                                        \
+        { key, 0, 0, 0 }, key, KRAIT_SHEET_NS, KRAIT_SHEET_DATA, krait_sheet_number_at, OF(states_ns[state]) \
     }
 #define DATA(key, kind, get, member)                                   \
     {                                                                  \
@@ -33,9 +45,9 @@ static const struct krait_sheet_column columns[] = {
     NS("self", "self_ns", 0, 0, self_ns),
     NS("error", "self_error_ns", 0, 3, error_ns),
     { { "self%", 0, 0, 1 }, NULL, KRAIT_SHEET_PERCENT, 0, krait_sheet_number_at, OF(self_ns) },
-    NS("cpu", "cpu_ns", KRAIT_SHEET_DASH, 2, states_ns[KRAIT_SAMPLE_RUNS]),
-    NS("gil", "gil_ns", KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET, 2, states_ns[KRAIT_SAMPLE_GIL]),
-    NS("other", "other_ns", KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET, 2, states_ns[KRAIT_SAMPLE_BLOCKED]),
+    PART("cpu", "cpu_ns", 0, KRAIT_SAMPLE_RUNS),
+    PART("gil", "gil_ns", KRAIT_SHEET_QUIET, KRAIT_SAMPLE_GIL),
+    PART("other", "other_ns", KRAIT_SHEET_QUIET, KRAIT_SAMPLE_BLOCKED),
     TEXT("function", 24, 0, function),
     TEXT("where", 24, 0, where),
     DATA("name", KRAIT_SHEET_NAME, krait_sheet_name_at, name),
@@ -46,6 +58,7 @@ static const struct krait_sheet_column columns[] = {
 
 #undef TEXT
 #undef DATA
+#undef PART
 #undef NS
 #undef OF
 
@@ -122,5 +135,7 @@ int krait_report_lines(struct report *report, struct krait_trace *trace, struct 
     if (!rc && report->format == REPORT_TABLE)
         krait_report_note_samples(report);
     rc = rc ? rc : krait_report_sheet(report, &sheet, "lines");
+    if (!rc && report->format == REPORT_TABLE && sheet.rows)
+        krait_buf_str(&report->notes, "cpu and what follows it: shares of self\n");
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }

@@ -581,9 +581,10 @@ static void note_runs(struct report *report, const struct krait_profile *profile
                       "mean to p99 are of runs: a generator or coroutine runs from each resume to the "
                       "next yield\n");
     else if (has_many_runs(profile, shown))
-        krait_buf_str(&report->notes,
-                      "runs: what was open already when recording, or the chosen time, began, "
-                      "and what goes on when greenlets switch, is a run and no call\n");
+        krait_buf_fmt(
+            &report->notes,
+            "runs: what was open already when recording, or the chosen time, began%s is a run and no call\n",
+            profile->has_switches ? ", and what goes on when greenlets switch," : ",");
 }
 
 static int put_table(struct report *report, const struct krait_profile *profile,
@@ -694,6 +695,7 @@ static int add_part(struct homes *homes, const struct report *report, unsigned h
         memcpy(rows + all->count, part->rows, part->count * sizeof(*rows));
     all->count = (uint32_t)count;
     all->self_ns += part->self_ns;
+    all->has_switches |= part->has_switches;
     for (unsigned i = 0; i < KRAIT_WALL_PARTS; i++)
         all->wall_ns[i] += part->wall_ns[i];
     homes->groups += part->count != 0;

@@ -2,6 +2,7 @@
  *
  * `krait report`: what its outputs share: notes, and what surrounds the rows in JSON.
  */
+#include "analysis/match.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/changed.h"
@@ -49,19 +50,59 @@ static void note_other_verbs(struct report *report)
             "other events were: krait report --by mark, krait report --by span and krait view show them\n");
 }
 
+/* Without a trace, as --diff is, it is not known, and taken to be so. */
+static bool matches_any(const struct krait_trace *trace, const struct krait_match *match)
+{
+    bool found = !trace;
+    for (uint32_t i = 0; !found && i < trace->func_count; i++)
+        found = krait_match_func(match, trace->funcs[i].module, trace->funcs[i].name, trace->funcs[i].file);
+    return found;
+}
+
+/* Whether '*word*' matches a function. */
+static bool is_in_any(const struct krait_trace *trace, const char *word)
+{
+    KRAIT_AUTO_BUF pattern = { 0 };
+    struct krait_match *match = NULL;
+    struct krait_err ignored;
+    krait_buf_fmt(&pattern, "*%s*", word);
+    bool found =
+        !pattern.failed && !krait_match_new(&match, pattern.data, &ignored) && matches_any(trace, match);
+    krait_match_free(match);
+    return found;
+}
+
+/* What a filter may have meant that matches no function of the trace: one that is called nearly so, or any that contains it. */
+static void note_meant(struct report *report)
+{
+    const char *filter = report->options->filter;
+    KRAIT_CLEANUP(krait_arena_done) struct krait_arena labels = { 0 };
+    struct krait_suggest suggest = KRAIT_SUGGEST(filter, strlen(filter));
+    bool is_elsewhere = report->trace && matches_any(report->trace, report->filter);
+    bool is_word = !is_elsewhere && !strpbrk(filter, "*?[:"),
+         has_any = is_word && is_in_any(report->trace, filter);
+    if (report->trace && is_word && !has_any)
+        krait_match_suggest_any(&suggest, &labels, report->trace);
+    krait_suggest_say(&report->notes, suggest.best);
+    krait_buf_char(&report->notes, '\n');
+    if (has_any)
+        krait_buf_fmt(&report->notes,
+                      "a word means whole parts of names, between dots: '*%s*' finds it in any\n", filter);
+}
+
 void krait_report_note_nothing(struct report *report)
 {
-    krait_buf_fmt(&report->notes, "%s%s\n",
+    krait_buf_fmt(&report->notes, "%s%s",
                   report->exception ? (!report->trace || report->trace->exception_count
                                            ? "no function was left by such an exception"
                                            : "no function was left by an exception of a known type")
                   : report->filter  ? "no function matches the filter"
                                     : "no calls were recorded",
                   krait_select_scope(&report->options->select));
-    if (report->filter && !strpbrk(report->options->filter, "*?[:"))
-        krait_buf_fmt(&report->notes,
-                      "a word means whole parts of names, between dots: '*%s*' finds it in any\n",
-                      report->options->filter);
+    if (report->filter)
+        note_meant(report);
+    else
+        krait_buf_char(&report->notes, '\n');
     note_other_verbs(report);
 }
 

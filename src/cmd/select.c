@@ -8,12 +8,11 @@
 #include <fnmatch.h>
 #include <string.h>
 
-/* "1.5s", "200ms", "3": nanoseconds after the start. */
-static int parse_time(const char *text, uint64_t *ns, struct krait_err *err)
+int krait_select_time(const char *option, const char *text, uint64_t *ns, struct krait_err *err)
 {
     if (krait_parse_ns(text, ns) == 0)
         return 0;
-    return krait_err_set(err, -EINVAL, "'%s' is not a time such as 1.5s, 200ms or 3", text);
+    return krait_err_set(err, -EINVAL, "--%s: '%s' is not a time such as 1.5s, 200ms or 3", option, text);
 }
 
 static int parse_range(const struct krait_select *select, uint64_t *from, uint64_t *until,
@@ -21,8 +20,8 @@ static int parse_range(const struct krait_select *select, uint64_t *from, uint64
 {
     *from = 0;
     *until = UINT64_MAX;
-    if ((select->from && parse_time(select->from, from, err)) ||
-        (select->until && parse_time(select->until, until, err)))
+    if ((select->from && krait_select_time("from", select->from, from, err)) ||
+        (select->until && krait_select_time("until", select->until, until, err)))
         return -EINVAL;
     return 0;
 }

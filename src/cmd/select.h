@@ -81,6 +81,10 @@ struct krait_select {
         "to", 0, KRAIT_OPT_STR, "TIME", offsetof(values, member.until), NULL \
     }
 
+/* Reads the argument of an option, "1.5s", "200ms" or "3", in nanoseconds after the recording began. Returns 0, or -EINVAL with
+ * err set. */
+int krait_select_time(const char *option, const char *text, uint64_t *ns, struct krait_err *err);
+
 /* Checks that the times are valid and from is before until. Returns 0, or -EINVAL with err set. */
 int krait_select_check(const struct krait_select *select, struct krait_err *err);
 

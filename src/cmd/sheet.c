@@ -111,15 +111,26 @@ static uint32_t column_of(const struct krait_sheet *sheet, const char *key, size
     return i;
 }
 
-/* As a table's heading has it, without "_ns". */
+/* Without "_ns", as tables head it. */
+static size_t without_unit(const char *key)
+{
+    size_t n = strlen(key);
+    return n > 3 && strcmp(key + n - 3, "_ns") == 0 ? n - 3 : n;
+}
+
 void krait_sheet_no_column_try(struct krait_sheet_no_column *no, const char *name)
 {
-    const char *ns = strstr(name, "_ns");
-    size_t n = ns && !ns[3] ? (size_t)(ns - name) : strlen(name);
+    size_t n = without_unit(name);
     const char *kept = krait_arena_strndup(&no->arena, name, n);
     if (kept)
         krait_suggest_try(&no->suggest, kept);
     krait_buf_fmt(&no->names, "%s%.*s", no->names.len ? ", " : "", (int)n, name);
+}
+
+static void try_whole(struct krait_sheet_no_column *no, const char *name)
+{
+    krait_suggest_try(&no->suggest, name);
+    krait_buf_fmt(&no->names, "%s%s", no->names.len ? ", " : "", name);
 }
 
 int krait_sheet_no_column_set(struct krait_sheet_no_column *no, struct krait_err *err)
@@ -132,12 +143,25 @@ int krait_sheet_no_column_set(struct krait_sheet_no_column *no, struct krait_err
     return rc;
 }
 
+/* What chooses this column: its heading where that is a word, its key without the unit, or, where another column is called so, its
+ * whole key. */
+static const char *name_of(const struct krait_sheet *sheet, uint32_t i)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_$";
+    const char *key = sheet->columns[i].key, *title = sheet->columns[i].column.title;
+    bool is_word = title && *title && !title[strspn(title, letters)];
+    return is_word && column_of(sheet, title, strlen(title)) == i ? title : key;
+}
+
 static int no_column(const struct krait_sheet *sheet, const char *key, size_t n, struct krait_err *err)
 {
     struct krait_sheet_no_column no = { .suggest = KRAIT_SUGGEST(key, n) };
     for (uint32_t i = 0; i < sheet->column_count; i++) {
-        if (sheet->columns[i].key)
-            krait_sheet_no_column_try(&no, sheet->columns[i].key);
+        const char *name = sheet->columns[i].key ? name_of(sheet, i) : NULL;
+        if (name && column_of(sheet, name, without_unit(name)) == i)
+            krait_sheet_no_column_try(&no, name);
+        else if (name)
+            try_whole(&no, name);
     }
     return krait_sheet_no_column_set(&no, err);
 }

@@ -165,7 +165,8 @@ static void note_state(struct states *s)
     note_faults(s);
     note_gil(s);
     krait_state_note_stolen(&s->notes, s->found);
-    krait_ending_note_kernel_lost(&s->notes, s->lost, "what their CPUs ran until the next one is unknown");
+    krait_ending_note_kernel_lost(&s->notes, s->trace, s->lost,
+                                  "what their CPUs ran until the next one is unknown");
     krait_ending_note_damage(&s->notes, s->damage.text, "");
 }
 

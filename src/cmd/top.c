@@ -285,6 +285,8 @@ static struct top_view view_of(struct top *top, bool whole)
                               .pid = top->pid,
                               .by = top->by,
                               .lines = top->lines,
+                              .idle = top->idle,
+                              .gil = top->gil,
                               .kernel = top->kernel,
                               .classic = top->options->classic && !top->options->json,
                               .marks = !top->options->json,

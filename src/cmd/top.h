@@ -163,6 +163,7 @@ struct top_view {
     pid_t pid;                       /* the program's */
     enum top_by by;
     bool lines;     /* a row is a line, not a function */
+    bool idle, gil; /* samples count threads that sleep too; the thread alone that holds the GIL */
     bool kernel;    /* time is split by enum top_state */
     bool classic;   /* the columns of --classic */
     bool marks;     /* names have KRAIT_HOLDS_DROPPED behind them */

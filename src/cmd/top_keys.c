@@ -166,6 +166,7 @@ static void help(struct top *top, int key)
 static void leave(struct top *top, int key)
 {
     top_scroll_leave(&top->scroll);
+    top_set_filter(top, "");
 }
 
 static const struct {
@@ -176,7 +177,7 @@ static const struct {
     { "q", quit, "q", "quit; the table of the whole time stays on the terminal" },
     { "", NULL, "Up Down", "select a row, which stays selected when the order changes" },
     { "", NULL, "PgUp PgDn", "a page up or down; Home, End: to the first or the last row" },
-    { "\033", leave, "Esc", "select none, and show the first rows" },
+    { "\033", leave, "Esc", "select no row, show the first rows, and functions that / hides" },
     { "", NULL, "Ctrl-Z", "stop krait; fg in the shell continues" },
     { "pZ ", pause_table, "p", "pause, go on" },
     { "s", sort_next, "s", "sort by the next column" },

@@ -412,6 +412,10 @@ static void add_rounds(const struct top_view *view, struct krait_buf *line)
     char text[KRAIT_FMT_SIZE], count[KRAIT_FMT_SIZE];
     krait_buf_fmt(line, "%s, %s", krait_fmt_ns(text, all->ns),
                   krait_fmt_counted(count, all->rounds, "sample"));
+    if (view->gil)
+        krait_buf_str(line, " of the GIL's holder");
+    else if (view->idle)
+        krait_buf_str(line, ", of sleeping threads too");
     if (view->cpu >= 0)
         krait_buf_fmt(line, ", CPU %.0f%%", view->cpu * 100);
     krait_buf_fmt(line, ", GIL held %s", krait_fmt_share(text, now->gil, now->rounds));

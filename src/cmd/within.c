@@ -10,6 +10,7 @@
 #include "cmd/terminal.h"
 #include "cmd/unmatched.h"
 #include "cmd/unpaired.h"
+#include "cmd/within_which.h"
 
 #include <string.h>
 
@@ -21,52 +22,7 @@ struct asked {
     const char *which; /* NULL: all, or where the verb cannot take them, the one that there is */
 };
 
-static size_t first(const struct krait_intervals *found)
-{
-    return 0;
-}
-
-static size_t last(const struct krait_intervals *found)
-{
-    return found->count - 1;
-}
-
-static uint64_t duration(const struct krait_interval *interval)
-{
-    return interval->end_ns - interval->begin_ns;
-}
-
-static size_t slowest(const struct krait_intervals *found)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < found->count; i++)
-        best = duration(&found->items[i]) > duration(&found->items[best]) ? i : best;
-    return best;
-}
-
-static size_t fastest(const struct krait_intervals *found)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < found->count; i++)
-        best = duration(&found->items[i]) < duration(&found->items[best]) ? i : best;
-    return best;
-}
-
-static const struct {
-    const char *word;
-    size_t (*pick)(const struct krait_intervals *found);
-} words[] = { { "first", first }, { "last", last }, { "slowest", slowest }, { "fastest", fastest } };
-
-static const char OUTERMOST[] = "outermost", DOTS[] = " .. ";
-
-static bool is_which(const char *text)
-{
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(words); i++) {
-        if (strcmp(words[i].word, text) == 0)
-            return true;
-    }
-    return *text && text[strspn(text, "0123456789")] == '\0';
-}
+static const char DOTS[] = " .. ";
 
 static void asked_done(struct asked *asked)
 {
@@ -77,12 +33,12 @@ static void asked_done(struct asked *asked)
 static int read_asked(struct asked *asked, const char *text, struct krait_err *err)
 {
     const char *colon = strrchr(text, ':');
-    asked->which = colon && is_which(colon + 1) ? colon + 1 : NULL;
+    asked->which = colon && krait_within_is_which(colon + 1) ? colon + 1 : NULL;
     asked->name = strndup(text, asked->which ? (size_t)(colon - text) : strlen(text));
     if (!asked->name)
         return krait_err_set(err, -ENOMEM, "out of memory");
     colon = strrchr(asked->name, ':');
-    if (!colon || strcmp(colon + 1, OUTERMOST) != 0 || strstr(asked->name, DOTS))
+    if (!colon || strcmp(colon + 1, KRAIT_WITHIN_OUTERMOST) != 0 || strstr(asked->name, DOTS))
         return 0;
     asked->outermost = strndup(asked->name, (size_t)(colon - asked->name));
     return asked->outermost ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
@@ -311,19 +267,6 @@ static int find_outermost(struct search *search, const char *name, struct krait_
 
 /* -- which -- */
 
-/* The word that NAME:WORD means; NULL: none is near. */
-static const char *nearest_word(const char *name)
-{
-    const char *colon = strrchr(name, ':');
-    if (!colon)
-        return NULL;
-    struct krait_suggest suggest = KRAIT_SUGGEST(colon + 1, strlen(colon + 1));
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(words); i++)
-        krait_suggest_try(&suggest, words[i].word);
-    krait_suggest_try(&suggest, OUTERMOST);
-    return suggest.best;
-}
-
 static bool is_signal(const struct search *search, const char *name)
 {
     const struct krait_rules *rules = &search->declared;
@@ -441,7 +384,7 @@ static void add_unmatched(struct krait_buf *why, const struct search *search, co
 {
     bool has_starts = search->found.row_count && search->found.rows[0].starts;
     const char *pattern = search->rule.given[has_starts];
-    const char *word = has_starts ? nearest_word(asked->name) : NULL;
+    const char *word = has_starts ? krait_within_near_word(asked->name) : NULL;
     KRAIT_AUTO_BUF near = { 0 };
     krait_buf_fmt(why, "no message matches '%s'", pattern);
     if (word)
@@ -472,8 +415,8 @@ static int refuse_messages(const struct search *search, const struct asked *aske
 
 static int refuse_none(struct search *search, const struct asked *asked, struct krait_err *err)
 {
-    const char *name = asked->outermost ? asked->outermost : asked->name, *word = nearest_word(name),
-               *near = word ? NULL : nearest_name(search, name);
+    const char *name = asked->outermost ? asked->outermost : asked->name,
+               *word = krait_within_near_word(name), *near = word ? NULL : nearest_name(search, name);
     if (search->named != KRAIT_NO_ID)
         return refuse_declared(search, name, asked->key, err);
     if (search->rule.trigger_count)
@@ -483,6 +426,11 @@ static int refuse_none(struct search *search, const struct asked *asked, struct 
     if (word)
         return krait_err_set(err, -ENOENT, "--within: there is no '%s'; did you mean '%.*s:%s'?", name,
                              (int)(strrchr(name, ':') - name), name, word);
+    if (near && strcmp(near, name) == 0 && search->trace->samples.rate)
+        return krait_err_set(err, -ENOENT,
+                             "--within: samples have no calls, so there is none of '%s'; name a span or "
+                             "'START .. STOP', or use --from and --until",
+                             name);
     if (near && strcmp(near, name) == 0)
         return krait_err_set(err, -ENOENT,
                              "--within: no call of '%s' both begins and ends in the recording; krait "
@@ -512,12 +460,8 @@ static int pick(struct search *search, const struct asked *asked, size_t *index,
             count, asked->name, asked->name, asked->name, count, asked->name, asked->name, asked->name,
             is_of_states(search) && !asked->key ? "; NAME.STATE takes those of one state" : "");
     *index = 0;
-    for (size_t i = 0; asked->which && i < KRAIT_ARRAY_LEN(words); i++) {
-        if (strcmp(words[i].word, asked->which) == 0) {
-            *index = words[i].pick(&search->found);
-            return 0;
-        }
-    }
+    if (asked->which && krait_within_pick_word(&search->found, asked->which, index))
+        return 0;
     unsigned long long number = asked->which ? strtoull(asked->which, NULL, 10) : 1;
     if (number < 1 || number > count)
         return krait_err_set(err, -ENOENT, "--within: there %s %zu of '%s', and no number %s",
@@ -554,6 +498,30 @@ static void say_key(const struct search *search, const char *key)
     fputc(')', stderr);
 }
 
+/* A function that is called like the spans that were taken; NULL: there is none. */
+static const struct krait_func *function_of_name(const struct search *search, const char *name)
+{
+    const struct krait_trace *trace = search->trace;
+    bool of_spans =
+        search->named == KRAIT_NO_ID && search->rule.kind == KRAIT_RULE_SPANS && search->rule.match;
+    for (uint32_t i = 0; of_spans && i < trace->func_count; i++) {
+        if (!trace->funcs[i].is_own && strcmp(trace->funcs[i].name, name) == 0)
+            return &trace->funcs[i];
+    }
+    return NULL;
+}
+
+static void say_function(const struct search *search, const struct asked *asked, const char *these)
+{
+    const struct krait_func *func = function_of_name(search, asked->name);
+    char label[4096];
+    if (!func)
+        return;
+    fprintf(stderr, "; %s: --within ", these);
+    krait_terminal_safe(stderr, krait_func_label(func, label, sizeof(label)));
+    fputs(" takes the function of that name", stderr);
+}
+
 static void say(const struct search *search, const struct asked *asked, size_t index, const char *verb)
 {
     const struct krait_interval *at = &search->found.items[index];
@@ -566,12 +534,13 @@ static void say(const struct search *search, const struct asked *asked, size_t i
     fprintf(stderr, ", %zu of %zu", index + 1, search->found.count);
     if (search->named != KRAIT_NO_ID && !asked->key)
         say_key(search, key_of(search, at->key));
-    fprintf(stderr, ": %s from %s on", krait_fmt_ns(length, duration(at)),
+    fprintf(stderr, ": %s from %s on", krait_fmt_ns(length, krait_within_duration(at)),
             krait_fmt_ns(begin, at->begin_ns - KRAIT_MIN(zero_ns, at->begin_ns)));
     if (track && track->thread_name && *track->thread_name) {
         fputs(track->of == KRAIT_OF_TASK ? ", task " : ", thread ", stderr);
         krait_terminal_safe(stderr, track->thread_name);
     }
+    say_function(search, asked, "it is a span");
     fputc('\n', stderr);
 }
 
@@ -631,6 +600,7 @@ static void say_all(const struct search *search, const struct asked *asked, uint
     fprintf(stderr, ", all %zu: %s", search->found.count, krait_fmt_ns(sum, sum_ns));
     if (together_ns != sum_ns)
         fprintf(stderr, "; they overlap, and cover %s", krait_fmt_ns(together, together_ns));
+    say_function(search, asked, "they are spans");
     fputc('\n', stderr);
 }
 
@@ -644,7 +614,7 @@ static int take_all(struct search *search, const struct asked *asked, const char
         return krait_err_set(err, -ENOMEM, "out of memory");
     for (size_t i = 0; i < found->count; i++) {
         parts->items[i] = (struct krait_range){ found->items[i].begin_ns, found->items[i].end_ns };
-        sum_ns += duration(&found->items[i]);
+        sum_ns += krait_within_duration(&found->items[i]);
     }
     parts->count = (uint32_t)found->count;
     krait_ranges_join(parts);

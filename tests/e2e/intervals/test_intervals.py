@@ -635,3 +635,19 @@ def test_rows_are_made_of_fields_that_are_no_key(synth, krait, run):
     assert [(row["key"], row["duration_ns"]) for row in listed] == [("a", 50_000), (None, 40_000), ("b", 20_000)]
     wrong = subprocess.run([krait, "intervals", *rules, "--by", "hwo"], capture_output=True, text=True, check=True)
     assert "--by: " in wrong.stderr and "'hwo'" in wrong.stderr and wrong.stdout.splitlines()[1].endswith("-")
+
+
+def test_a_field_of_the_program_that_an_event_hides_is_told(synth, krait):
+    """span:begin has an id of its own, which numbers krait's spans."""
+    spans = [(f"{n}0us spanbegin {n} 2 0 %7B%22id%22:{n + 40},%22size%22:1%7D\n", f"{n}5us spanend {n}\n") for n in (1, 2)]
+    folder = synth("process 5 python3\ncode 2 name - serve - 0\nthread 5 A\n" + "".join(begin + end for begin, end in spans))
+
+    def made(*options):
+        done = subprocess.run([krait, "intervals", folder, "--start", "^span:begin", "--stop", "^span:end", "--json", *options], capture_output=True, text=True, check=True)
+        return [row["key"] for row in json.loads(done.stdout)["rows"]], done.stderr
+
+    told = "span:begin has a field 'id' of its own; the program's is fields.id\n"
+    assert made("--key", "id", "--by", "key") == (["1", "2"], f"--start '^span:begin': {told}")
+    assert made("--by", "id") == (["1", "2"], f"--by: {told}")
+    assert made("--key", "id", "--by", "fields.id") == (["41", "42"], f"--start '^span:begin': {told}")
+    assert made("--by", "size") == (["1"], "")

@@ -249,7 +249,7 @@ def test_a_folder_of_its_own_is_made_when_none_is_named(krait, any_python, tmp_p
     assert len(folders) == 2 and all(Recording(f).processes for f in folders)
 
 
-@pytest.mark.parametrize("option", ["--ring-size=4K", "--max-threads=600000", "--max-threads=3000000000", "--max-overhead=101", "--kernel=none-such"])
+@pytest.mark.parametrize("option", ["--ring-size=4K", "--max-threads=600000", "--max-threads=3000000000", "--max-overhead=101", "--kernel=none-such", "--include=", "--exclude="])
 def test_of_wrong_usage_the_program_does_not_run(krait, tmp_path, option):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "precious").write_text("x")

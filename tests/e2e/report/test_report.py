@@ -341,6 +341,22 @@ def test_the_filter_knows_names_modules_files_globs_and_expressions(synth, rows,
     assert set(rows(folder, "--filter", pattern)) == names
 
 
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        (["--filter", "mian"], "no function matches the filter; did you mean 'main'?\n"),
+        (["--filter", "mian", "--tree"], "no function matches the filter; did you mean 'main'?\n"),
+        (["--filter", "nosuch"], "no function matches the filter\n"),
+        (["--filter", "umber"], "no function matches the filter\na word means whole parts of names, between dots: '*umber*' finds it in any\n"),
+        (["--filter", "fib", "--until", "1us"], "no function matches the filter in that time\n"),
+    ],
+)
+def test_a_filter_that_matches_nothing_says_what_may_be_meant(synth, run, words, told):
+    """What it says is true: '*WORD*' is named only where it finds something."""
+    folder = synth(CODES + "0 call 1\n2us call 2\n3us return\n4us call 4\n6us return\n9us return\nexit 0 0\n")
+    assert run(folder, *words).stderr.startswith(told) and run(folder, *words).stdout == ""
+
+
 APPEND = """
     process 100 python3
     code 1 python app main /src/app.py 1

@@ -74,6 +74,12 @@ GREENLETS = (
 )
 
 
+def test_only_where_greenlets_switch_runs_are_told_of_them(synth, run):
+    told = "began, and what goes on when greenlets switch, is a run and no call\n"
+    assert told in run(synth(GREENLETS)).stderr
+    assert "greenlets" not in run(synth(GREENLETS), "--until", "30ns").stderr
+
+
 @pytest.mark.parametrize("within, runs", [("work", (4, 5, 30)), ("work:1", (1, 20, 20)), ("work:2", (1, 20, 20)), ("work:4", (1, 5, 5))])
 def test_a_switch_of_greenlets_cuts_nothing_in_chosen_intervals(synth, run, within, runs):
     """Each step of work is an interval; the first ends where the switch suspends it."""

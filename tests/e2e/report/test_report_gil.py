@@ -197,6 +197,16 @@ def test_a_report_of_samples_has_no_split(krait, record, any_python):
     assert "gil" not in verb_json(krait, "report", folder)
 
 
+def test_samples_have_no_calls_to_choose_or_to_time(krait, record, run, any_python):
+    folder = record.text(any_python, PROGRAM, options=["--sample"]).path
+    name = verb_json(krait, "report", folder)["functions"][0]["name"]
+    said = run("report", folder, "--within", f"{name}:slowest", code=1)
+    assert said.stdout == "" and f"--within: samples have no calls, so there is none of '{name}'" in said.stderr
+    for option in ("--call", "--start-call"):
+        said = run("intervals", folder, option, name, *(["--stop", "x"] if option != "--call" else []), code=1)
+        assert said.stdout == "" and f"{option} '{name}': samples have no calls; record without --sample" in said.stderr
+
+
 def test_samples_are_not_sorted_by_what_they_do_not_have(krait, record, run, any_python):
     folder = record.text(any_python, PROGRAM, options=["--sample"]).path
     for words in (["--sort", "calls"], ["--sort", "raised"], ["--sort", "p99", "--json"], ["--diff", folder, "--sort", "calls"]):

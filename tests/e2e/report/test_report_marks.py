@@ -81,6 +81,11 @@ def test_marks_are_told_apart_by_what_they_say(record, krait, python):
         (["--by", "mark", "--cycles", "--limit", "3"], "--cycles is for functions, not for --by mark; leave out one of the two\n"),
         (["--by", "mark", "--exception", "x"], "--exception is for functions, not for --by mark; leave out one of the two\n"),
         (["--by", "mark", "--tree"], "--tree goes with --by function, thread, process or span\n"),
+        (["--by", "thread", "--filter", "x"], "--filter is for functions, not for --by thread; --thread selects threads, and --tree --by thread shows the functions of each\n"),
+        (["--by", "process", "--filter", "x"], "--filter is for functions, not for --by process; --process selects processes, and --tree --by process shows the functions of each\n"),
+        (["--from", "1x"], "--from: '1x' is not a time such as 1.5s, 200ms or 3\n"),
+        (["--until", "x"], "--until: 'x' is not a time such as 1.5s, 200ms or 3\n"),
+        (["--by", "task", "--at", "1x"], "--at: '1x' is not a time such as 1.5s, 200ms or 3\n"),
         (["--by", "marks"], "--by: 'marks' is not one of its values; did you mean 'mark'?\n"),
     ],
 )

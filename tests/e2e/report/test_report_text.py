@@ -153,7 +153,7 @@ def test_a_call_that_was_open_at_the_beginning_is_no_generator(synth, run):
     folder = synth(CODES + "0 call 1\n10us call 2\n20us return\n90us return\nexit 0 0\n")
     result = run(folder, "--from", "15us")
     assert "  runs  " in result.stdout
-    assert result.stderr == "runs: what was open already when recording, or the chosen time, began, and what goes on when greenlets switch, is a run and no call\n" + CUT_NOTE % "2 runs"
+    assert result.stderr == "runs: what was open already when recording, or the chosen time, began, is a run and no call\n" + CUT_NOTE % "2 runs"
     assert run(folder).stderr == ""
 
 

@@ -381,7 +381,7 @@ def test_a_kernel_part_without_scheduling_says_why_nothing_is_split(krait, both)
 
 def test_lost_events_and_damage_are_said(krait, both):
     folder = both(CALLS, EVENTS, lost=7)  # on each of two CPUs
-    assert text(krait, folder)[1].count("lost: 14 events of the kernel's") == 1
+    assert text(krait, folder)[1].count("lost: 14 events of the kernel's: the changes of state that they told are missing; LTTng dropped them; larger or more sub-buffers keep them: ") == 1
     assert verb_json(krait, "report", folder)["lost"] == {"sub-buffers full": 14}  # as every reader of the model has it
     assert verb_json(krait, "report", folder)["kernel"] == {"own_only": False, "lost": 14, "lost_events": 14, "stolen_ns": None, "damage": None}
     stream = folder / "kernel" / "channel0_0"

@@ -103,3 +103,17 @@ def test_a_tree_of_threads_begins_with_that_of_the_interval(waits, krait, by):
 def test_json_is_the_same_text_for_the_same_threads(waits, krait):
     runs = [json.dumps(verb_json(krait, "report", waits, "--within", "serve:1", "--thread", "MainThread", *sort)["functions"]) for sort in ([], ["--sort", "self"])]
     assert runs[0].replace(', "threads": "end"', "") == runs[1]
+
+
+def test_of_a_span_and_a_function_of_one_name_it_is_told_which_is_taken(synth, krait):
+    codes = "process 5 python3\nexit 0 0\ncode 1 python app serve app.py 1\ncode 2 name - serve - 0\ncode 3 name - other - 0\nthread 5 A\n"
+    spans = "".join(f"{n}0us call 1\n{n}1us spanbegin {n} 2 0 \n{n}2us spanbegin {n + 5} 3 0\n{n}5us spanend {n + 5}\n{n}6us spanend {n}\n{n}9us return\n" for n in (1, 2))
+    folder = synth(codes + spans)
+
+    def told(within):
+        return subprocess.run([krait, "report", folder, "--within", within], capture_output=True, text=True, check=True).stderr.splitlines()[0]
+
+    assert told("serve:2").endswith("thread A; it is a span: --within app.serve takes the function of that name")
+    assert told("serve").endswith("all 2: 10.00 us; they are spans: --within app.serve takes the function of that name")
+    assert told("app.serve:2") == "krait report: within app.serve, 2 of 2: 9.000 us from 20.00 us on, thread A"
+    assert told("other:1").endswith("thread A")

@@ -238,6 +238,8 @@ def test_when_the_program_ends_its_table_is_printed(programs, krait, any_python)
         (["--exact", "--lines", "1"], "are of samples, not of --exact"),
         (["--by", "task", "1"], "--by task needs --exact"),
         (["--exact", "--gil", "--kernel", "1"], "are of samples, not of --exact"),
+        (["--sort", "owx", "1"], "the columns are own, total, descendants, own_ns, total_ns, function, line, file; did you mean 'own'?"),
+        (["--sort", "own_n", "1"], "did you mean 'own_ns'?"),
         (["--sort", "lock", "1"], "lock"),
         (["--exact", "--rate", "100", "1"], "are of samples, not of --exact"),
         (["--exact", "--max-overhead", "101", "1"], "a percentage from 0 to 100"),
@@ -391,8 +393,16 @@ def test_other_keys_change_what_rows_are(programs, krait, any_python):
     screen.wait_for(r"functions: short_ ")
     screen.press("\n")
     screen.wait_for(r"; only short.* short ")
-    screen.press("/q\x1b")
-    screen.wait_for(r" spin .*q quit")
+    screen.press("\x1b")
+    screen.wait_for(r"threads, (?:(?!; only).)* spin .*q quit")
+    screen.press("i")
+    screen.wait_for(r" samples?, of sleeping threads too, ")
+    screen.press("i")
+    screen.wait_for(r" samples?, CPU")
+    screen.press("g")
+    screen.wait_for(r" samples? of the GIL's holder, ")
+    screen.press("g/q\x1b")
+    screen.wait_for(r" samples?, CPU.* spin .*q quit")
     screen.press("?")
     screen.wait_for(r"Keys of krait top.*rows are lines")
     screen.press("q")

@@ -196,6 +196,14 @@ bool krait_thread_file_stays(const struct krait_thread_file *file, const struct 
            is_there(&file->packets[n - 1], image, packets);
 }
 
+bool krait_thread_file_is_behind(const struct krait_thread_file *file, const struct krait_image *image,
+                                 const struct krait_packet *packet)
+{
+    struct krait_ticks clock = image->clock;
+    uint64_t last_ns = file->packet_count ? file->packets[file->packet_count - 1].end_ns : 0;
+    return krait_ticks_ns(&clock, packet->head.timestamp_begin) > last_ns;
+}
+
 /* Takes what the earlier trace knows of a file. Returns 0 or -ENOMEM. */
 static int take_earlier(struct krait_trace *trace, struct krait_thread *thread,
                         struct krait_thread_file *file, const struct krait_image *image,

@@ -98,6 +98,10 @@ static inline const struct krait_image *krait_image_of(const struct krait_trace 
 bool krait_thread_file_stays(const struct krait_thread_file *file, const struct krait_image *image,
                              const struct krait_packets *packets);
 
+/* Whether a packet of a file that was written anew came after all that was there when it was opened: it may lack definitions. */
+bool krait_thread_file_is_behind(const struct krait_thread_file *file, const struct krait_image *image,
+                                 const struct krait_packet *packet);
+
 /* What of a range is the image's: a part that krait cut made says what was open before it a moment earlier. */
 static inline struct krait_range krait_image_clip(const struct krait_image *image, struct krait_range range)
 {

@@ -64,15 +64,14 @@ int krait_stretches_open(struct krait_stretches *stretches, const struct krait_t
     const struct krait_thread_file *file = &krait_recordings_of(trace)->files[thread];
     uint32_t first = krait_thread_file_first(file, from_ns);
     const struct krait_noted_stretches *noted = &file->noted;
-    *stretches = (struct krait_stretches){ .file = file, .at = KRAIT_NO_ID };
+    *stretches = (struct krait_stretches){ .file = file, .image = image, .at = KRAIT_NO_ID };
     int rc = krait_packets_open(&stretches->packets, file->path, image->uuid, NULL);
     if (rc)
         return rc;
+    stretches->is_anew = noted->is_kept && !krait_thread_file_stays(file, image, &stretches->packets);
+    if (stretches->is_anew)
+        return 0;
     krait_packets_limit(&stretches->packets, file->size);
-    if (noted->is_kept && !krait_thread_file_stays(file, image, &stretches->packets)) {
-        krait_packets_close(&stretches->packets);
-        return -ESTALE;
-    }
     stretches->next = (uint32_t)KRAIT_PARTITION_POINT(i, noted->count, noted->items[i].packet < first);
     krait_packets_go(&stretches->packets, krait_thread_file_seek(file, from_ns));
     return 0;
@@ -96,6 +95,9 @@ bool krait_stretches_next(struct krait_stretches *stretches, struct krait_damage
 {
     const struct krait_noted_stretches *noted = &stretches->file->noted;
     krait_packets_release(&stretches->packets);
+    if (stretches->is_anew)
+        return next_packet(stretches, damage) &&
+               !krait_thread_file_is_behind(stretches->file, stretches->image, &stretches->packet);
     if (!noted->is_kept)
         return next_packet(stretches, damage);
     if (stretches->next == noted->count)

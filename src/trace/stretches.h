@@ -43,10 +43,12 @@ struct krait_stretches {
     uint64_t ticks;             /* the time before its first event */
     uint32_t next;              /* of the noted ones */
     uint32_t at;                /* the packet's index; KRAIT_NO_ID: none yet */
+    bool is_anew; /* the file was written anew since the trace was opened: no place that was noted holds */
+    const struct krait_image *image;
 };
 
-/* Those of a thread from a time on, and some before it. Returns 0, -ENOMEM, -ESTALE if the file of a recording that goes on was
- * written anew since the trace was opened, or another negative errno if it cannot be opened. */
+/* Those of a thread from a time on, and some before it. Returns 0, -ENOMEM, or another negative errno if the file cannot be
+ * opened. */
 int krait_stretches_open(struct krait_stretches *stretches, const struct krait_trace *trace, uint32_t thread,
                          uint64_t from_ns);
 void krait_stretches_close(struct krait_stretches *stretches);

@@ -351,6 +351,14 @@ static int go_on(struct walk *walk, struct krait_packets *packets, const struct 
     return krait_places_restore(places->end, place, walk->stack);
 }
 
+/* Of a file that was written anew: it is read from its first packet. */
+static void forget_places(struct walk *walk, const struct krait_places **places)
+{
+    krait_places_free(walk->noted);
+    walk->noted = NULL;
+    *places = NULL;
+}
+
 /* Up to the end of the range, which is not told: what is open then is the stack. */
 static int walk_packets(struct walk *walk, const struct krait_trace *trace, uint32_t thread)
 {
@@ -366,15 +374,21 @@ static int walk_packets(struct walk *walk, const struct krait_trace *trace, uint
     }
     struct krait_packet packet;
     const struct krait_places *places = __atomic_load_n(known, __ATOMIC_ACQUIRE);
-    krait_packets_limit(&packets, file->size);
-    if (trace->impl->goes_on && !krait_thread_file_stays(file, walk->image, &packets)) {
+    bool stays = !trace->impl->goes_on || krait_thread_file_stays(file, walk->image, &packets);
+    if (!stays && walk->goes_on) {
         krait_damage_say(&walk->damage, "%s: was written anew meanwhile", walk->path);
         krait_packets_close(&packets);
         return 0;
     }
+    if (stays)
+        krait_packets_limit(&packets, file->size);
+    else
+        forget_places(walk, &places);
     walk->stack->rc = walk->goes_on ? go_on(walk, &packets, places) : skip_ahead(walk, &packets, places);
     size_t told = walk->read_to = packets.at;
     while (!walk->over && !walk->stack->rc && krait_packets_next(&packets, &packet, &walk->damage)) {
+        if (!stays && krait_thread_file_is_behind(file, walk->image, &packet))
+            break;
         look_for_gap(walk, &packet);
         if (walk->noted)
             krait_places_note(walk->noted, walk->stack, packet.offset, walk->next_omit);

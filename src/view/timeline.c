@@ -349,6 +349,9 @@ static void legend_of_marks(struct krait_drawing *d)
         krait_buf_str(d->to, "</path>");
         swatch_text(d, &x, name);
     }
+    static const char several[] = "1 of 3: of three marks at one place, the most serious is shown";
+    if (krait_timeline_has_several_marks(d->timeline) && has_room(d, x, several))
+        swatch_text(d, &x, several);
     d->y += seen ? LEGEND_ROW : 0;
 }
 

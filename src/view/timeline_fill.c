@@ -138,11 +138,13 @@ static int add_instants(const struct krait_filling *f, struct krait_timeline_par
 {
     for (uint32_t i = 0; i < batch->n; i++) {
         struct krait_timeline_bin *bin = &part->bins[bin_of(f, batch->t_ns[i])];
-        if (!krait_marks_take(track, krait_track_text(f->trace, batch->name[i])))
+        const char *name = krait_track_text(f->trace, batch->name[i]);
+        bool has_lane = krait_marks_also(track, name) & 1u << KRAIT_TRACK_COUNTER;
+        if (has_lane || !krait_marks_take(track, name))
             continue;
         if (!bin->count++)
             bin->name = batch->name[i];
-        if (take_mark(f, bin, krait_track_text(f->trace, batch->name[i]), batch->text ? batch->text[i] : ""))
+        if (take_mark(f, bin, name, batch->text ? batch->text[i] : ""))
             return -ENOMEM;
     }
     return 0;

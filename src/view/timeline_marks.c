@@ -137,6 +137,21 @@ void krait_timeline_draw_marks(struct krait_drawing *d, const struct krait_timel
     draw_texts(&m);
 }
 
+bool krait_timeline_has_several_marks(const struct krait_timeline *timeline)
+{
+    for (uint32_t i = 0; i < timeline->lane_count; i++) {
+        for (uint32_t k = 0; k < timeline->lanes[i].part_count; k++) {
+            const struct krait_timeline_part *part = &timeline->lanes[i].parts[k];
+            bool has_marks = timeline->trace->tracks[part->track].kind == KRAIT_TRACK_INSTANTS;
+            for (uint32_t bin = 0; has_marks && bin < part->tile.bins; bin++) {
+                if (part->bins[bin].count > 1 && *part->bins[bin].says)
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
 unsigned krait_timeline_mark_levels(const struct krait_timeline *timeline)
 {
     unsigned levels = 0;

@@ -82,6 +82,8 @@ void krait_timeline_draw_marks(struct krait_drawing *d, const struct krait_timel
 void krait_timeline_put_mark(struct krait_drawing *d, unsigned level, double x, double y);
 /* The levels of all marks that are drawn, as bits. */
 unsigned krait_timeline_mark_levels(const struct krait_timeline *timeline);
+/* Whether a place has several, so that its text begins with "1 of 3". */
+bool krait_timeline_has_several_marks(const struct krait_timeline *timeline);
 /* Draws where events of the lane's thread were lost, over the whole lane. */
 void krait_timeline_draw_losses(struct krait_drawing *d, const struct krait_timeline_lane *lane,
                                 double height);

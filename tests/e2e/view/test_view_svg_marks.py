@@ -119,3 +119,19 @@ def test_the_page_draws_what_marks_say_and_a_legend(krait, chromium, synth):
         assert page.page.locator("[aria-label='Levels of marks'] li").all_inner_texts() == LEVELS
         assert page.errors == []
         page.page.close()
+
+
+def test_values_of_counters_have_a_lane_and_no_marks(view, synth):  # noqa: F811
+    """They would hide the others in their places."""
+    alone = "process 5 python3\nexit 0 0\ncode 1 python app main app.py 1\ncode 3 name - queue - 0\nthread 5 A\n0 call 1\n"
+    root, _ = view(synth(alone + "500us counter 3 4\n500us mark done\n900us counter 3 1\n1ms return\n"))
+    assert levels(root) == (["mark"], ["mark"]) and [text for _, _, text in said(root)] == ["done"]
+    assert any("queue" in text for text in texts(root)) and "1 of 3" not in " ".join(texts(root))
+
+
+def test_the_legend_says_what_one_of_several_means(view, synth):  # noqa: F811
+    told = "1 of 3: of three marks at one place, the most serious is shown"
+    root, _ = view(synth(lane((500, "done"), (500, "done"), (800, "far"))))
+    assert [text for _, _, text in said(root)] == ["1 of 2: done", "far"] and told in texts(root)
+    root, _ = view(synth(lane((500, "done"), (800, "far")), "apart"))
+    assert told not in texts(root)

@@ -65,9 +65,12 @@ static void say(const struct named *named, const char *loggers)
     KRAIT_AUTO_BUF text = { 0 };
     for (const char *logger = loggers; *logger && !named->is_glob; logger += strlen(logger) + 1)
         try_logger(&suggest, &names, logger);
-    krait_buf_fmt(&text, "--log '%s': no logger %s has logged anything%s", named->spec,
-                  named->is_glob ? "like that" : "of that name or below it",
-                  named->level ? "" : " that passed its level");
+    krait_buf_fmt(&text, "--log '%s': no logger %s has logged anything", named->spec,
+                  named->is_glob ? "like that" : "of that name or below it");
+    if (!named->level)
+        krait_buf_str(&text, " that passed its level");
+    if (!named->level && !named->is_glob && !suggest.best)
+        krait_buf_fmt(&text, " (--log '%s:INFO' records from INFO up)", named->spec);
     if (suggest.best)
         krait_buf_fmt(&text, "; did you mean '%s'?", suggest.best);
     else

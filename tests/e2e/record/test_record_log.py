@@ -164,8 +164,8 @@ def test_a_level_that_the_program_does_not_have_is_told_at_the_end(record, any_p
     (["bakry"], ["--log 'bakry': no logger of that name or below it has logged anything that passed its level; did you mean 'bakery'?"]),
     (["bakery", "child:DEBUG", "bakery.oven.door:DEBUG", "root", "py.warnings", "none:off", "*ery*", ""], []),
     (["quiet", "quiet:INFO", "bakery.ovn:DEBUG"], ["--log 'bakery.ovn:DEBUG': no logger of that name or below it has logged anything; did you mean 'bakery.oven'?"]),
-    (["quiet", "n*t"], [f"--log '{name}': no logger {which} has logged anything that passed its level; loggers that have: bakery.oven.door, shop, py.warnings, root, child"
-                        for name, which in (("quiet", "of that name or below it"), ("n*t", "like that"))]),
+    (["quiet", "n*t"], [f"--log '{name}': no logger {which} has logged anything that passed its level{also}; loggers that have: bakery.oven.door, shop, py.warnings, root, child"
+                        for name, which, also in (("quiet", "of that name or below it", " (--log 'quiet:INFO' records from INFO up)"), ("n*t", "like that", ""))]),
 ], ids=["near", "all met", "dropped ones", "none near"])
 def test_a_logger_that_has_logged_nothing_is_told_at_the_end(record, any_python, asked, told):
     program = """
@@ -189,7 +189,7 @@ def test_a_logger_that_has_logged_nothing_is_told_at_the_end(record, any_python,
 @pytest.mark.parametrize("options, told", [([], True), (["--idle"], False)], ids=["on", "never on"])
 def test_a_program_that_logs_nothing(record, any_python, options, told):
     run = record(any_python, "-c", "pass", options=["--log", "app", *options])
-    assert ("--log 'app': no logger of that name or below it has logged anything that passed its level, nor has any other logger" in run.stderr) == told
+    assert ("--log 'app': no logger of that name or below it has logged anything that passed its level (--log 'app:INFO' records from INFO up), nor has any other logger" in run.stderr) == told
 
 
 def test_start_refuses_a_mistyped_level(any_python, tmp_path):

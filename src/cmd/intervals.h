@@ -32,6 +32,10 @@ struct intervals {
     struct intervals_of of;
     uint32_t limit; /* rows; 0: all */
     struct krait_table_look look;
+    struct intervals_label {
+        const char *name, *key;
+    } * shown; /* the rows of the table, in its order, if they are plotted; of the rules' arena */
+    uint32_t shown_count;
     struct krait_buf out, notes; /* stdout's text; stderr's lines */
     struct krait_err *err;
 };

@@ -96,6 +96,51 @@ static int fill_signals(struct plotted *plotted, const struct intervals *interva
     return rc;
 }
 
+/* The name and the key of a row. */
+static struct intervals_label label_of(const struct intervals *intervals, bool is_of_values, uint32_t i)
+{
+    const struct krait_intervals *found = &intervals->of.found;
+    uint32_t rule = is_of_values ? found->signals[i].rule : found->rows[i].rule;
+    uint32_t key = is_of_values ? found->signals[i].key : found->rows[i].key;
+    return (struct intervals_label){ intervals->rules.items[rule].name,
+                                     krait_intervals_key(&intervals->of, key) };
+}
+
+/* The table's label has the row's texts themselves; without a column for keys, one name is one row. */
+static bool is_row(struct intervals_label shown, struct intervals_label row)
+{
+    return shown.name == row.name && (!shown.key || shown.key == row.key);
+}
+
+/* Leaves the first rows of the table, in its order. */
+static int take_shown(struct plotted *plotted, struct intervals *intervals, uint32_t most)
+{
+    uint32_t all = plotted->plot.count, count = KRAIT_MIN(most, intervals->shown_count), n = 0;
+    struct krait_plot_series *taken = calloc((size_t)all + 1, sizeof(*taken));
+    if (!taken)
+        return -ENOMEM;
+    for (uint32_t k = 0; k < intervals->shown_count && n < count; k++) {
+        for (uint32_t i = 0; i < all && n < count; i++) {
+            if (is_row(intervals->shown[k], label_of(intervals, plotted->plot.is_of_values, i)))
+                taken[n++] = plotted->series[i];
+        }
+    }
+    free(plotted->series);
+    plotted->plot.series = plotted->series = taken;
+    plotted->plot.count = n;
+    return 0;
+}
+
+static void note_taken(struct intervals *intervals, uint32_t taken, uint32_t all)
+{
+    if (taken < intervals->shown_count)
+        krait_buf_fmt(
+            &intervals->notes,
+            "the plot has the first %u of %u rows, one for each sign; --sort puts others first, --plot "
+            "FILE.svg draws all\n",
+            taken, all);
+}
+
 static bool has_suffix(const char *path, const char *suffix)
 {
     size_t n = strlen(path), m = strlen(suffix);
@@ -143,6 +188,10 @@ int krait_intervals_plot(struct intervals *intervals)
         krait_plot_svg(&svg, &plotted.plot);
         return write_file(&svg, path, intervals->err);
     }
+    uint32_t all = plotted.plot.count;
+    if (take_shown(&plotted, intervals, KRAIT_PLOT_SIGNS))
+        return krait_err_set(intervals->err, -ENOMEM, "out of memory");
+    note_taken(intervals, plotted.plot.count, all);
     krait_buf_char(&intervals->out, '\n');
     krait_plot_text(&intervals->out, &plotted.plot, &intervals->look);
     return 0;

@@ -226,6 +226,23 @@ void krait_intervals_json_close(struct intervals *intervals, const struct interv
     krait_buf_char(&intervals->out, '}');
 }
 
+/* The rows that the table shows, for the plot below it. */
+static int keep_shown(struct intervals *intervals, const struct krait_sheet *sheet)
+{
+    uint32_t rows = intervals->limit ? KRAIT_MIN(intervals->limit, sheet->rows) : sheet->rows, name = 0;
+    struct krait_arena *arena = &intervals->rules.arena;
+    intervals->shown = krait_arena_alloc(arena, ((size_t)rows + 1) * sizeof(*intervals->shown));
+    while (strcmp(sheet->columns[name].key, "name") != 0)
+        name++;
+    bool has_keys = name + 1 < sheet->column_count;
+    for (uint32_t i = 0; intervals->shown && i < rows; i++) {
+        const struct krait_sheet_cell *cells = sheet->cells + (size_t)i * sheet->column_count + name;
+        intervals->shown[i] = (struct intervals_label){ cells[0].name, has_keys ? cells[1].name : NULL };
+    }
+    intervals->shown_count = rows;
+    return intervals->shown ? 0 : -ENOMEM;
+}
+
 int krait_intervals_print(struct intervals *intervals, struct krait_sheet *sheet, const char *sort,
                           const char *key)
 {
@@ -245,6 +262,8 @@ int krait_intervals_print(struct intervals *intervals, struct krait_sheet *sheet
                           sheet->rows);
         rc = krait_sheet_table(sheet, intervals->limit, &intervals->look, out);
     }
+    if (!rc && intervals->options->plot)
+        rc = keep_shown(intervals, sheet);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }
 

@@ -50,6 +50,17 @@ static size_t words_length(const char *message, size_t at, size_t length)
     return end - at;
 }
 
+/* As many words as the text that was given has: with a letter more or less, its length ends in another word. */
+static size_t same_words_length(const struct look *look, const char *message, size_t at)
+{
+    size_t end = at + strcspn(message + at, " ");
+    for (size_t i = 0; i < look->n && message[end]; i++) {
+        if (look->text[i] == ' ')
+            end += 1 + strcspn(message + end + 1, " ");
+    }
+    return end - at;
+}
+
 static void put_meant(const struct look *look, const char *words, struct krait_buf *meant)
 {
     krait_buf_fmt(meant, "%s%s%s", look->anchor, words, look->rest);
@@ -93,20 +104,27 @@ static bool is_kept(const struct look *look, const char *words)
     return false;
 }
 
-static void look_at(struct look *look, const char *message)
+/* Words of a message, n bytes from `at` on. */
+static void try_words(struct look *look, const char *message, size_t at, size_t n)
 {
     char words[MOST_BYTES + 1];
+    struct krait_suggest suggest = KRAIT_SUGGEST(look->text, look->n);
+    snprintf(words, sizeof(words), "%.*s", (int)n, message + at);
+    krait_suggest_try(&suggest, words);
+    if (suggest.best && suggest.best_distance <= look->distance && !is_kept(look, words) &&
+        fits(look, words, message))
+        keep(look, words, suggest.best_distance);
+}
+
+static void look_at(struct look *look, const char *message)
+{
     for (size_t at = 0; message[at]; at++) {
-        size_t n = words_length(message, at, look->n);
+        size_t n = words_length(message, at, look->n), same = same_words_length(look, message, at);
         bool begins = at == 0 || (message[at] != ' ' && message[at - 1] == ' ');
-        struct krait_suggest suggest = KRAIT_SUGGEST(look->text, look->n);
-        if (!begins || !n)
-            continue;
-        snprintf(words, sizeof(words), "%.*s", (int)n, message + at);
-        krait_suggest_try(&suggest, words);
-        if (suggest.best && suggest.best_distance <= look->distance && !is_kept(look, words) &&
-            fits(look, words, message))
-            keep(look, words, suggest.best_distance);
+        if (begins && n)
+            try_words(look, message, at, n);
+        if (begins && same && same != n)
+            try_words(look, message, at, same);
     }
 }
 

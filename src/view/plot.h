@@ -65,6 +65,7 @@ void krait_plot_label(const struct krait_plot_frame *frame, struct krait_buf *to
 
 /* Append the picture (check to->failed). */
 void krait_plot_svg(struct krait_buf *to, const struct krait_plot *plot);
+enum { KRAIT_PLOT_SIGNS = 6 }; /* of a plot in characters: of more series, some have the same sign */
 void krait_plot_text(struct krait_buf *to, const struct krait_plot *plot,
                      const struct krait_table_look *look);
 

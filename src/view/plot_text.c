@@ -21,6 +21,7 @@ static const struct {
     { "•", 'o', "\033[34m" }, { "×", 'x', "\033[33m" }, { "+", '+', "\033[32m" },
     { "◦", '.', "\033[35m" }, { "▫", '#', "\033[36m" }, { "~", '~', "\033[31m" },
 };
+_Static_assert(KRAIT_ARRAY_LEN(marks) == KRAIT_PLOT_SIGNS, "KRAIT_PLOT_SIGNS");
 
 struct text {
     struct krait_buf *to;
@@ -110,7 +111,8 @@ static void put_left(const struct text *d, uint32_t row)
 static void draw_cells(const struct text *d)
 {
     KRAIT_AUTO_BUF what = { 0 };
-    krait_buf_fmt(&what, "%*s", LABEL - 2, d->plot->is_of_values ? "value" : "duration");
+    krait_buf_fmt(&what, "%*s%s", LABEL - 2, d->plot->is_of_values ? "value" : "duration",
+                  d->frame.length.is_log ? ", logarithmic" : "");
     put_quiet(d, what.data ? what.data : "");
     krait_buf_char(d->to, '\n');
     for (uint32_t row = 0; row < ROWS; row++) {

@@ -212,10 +212,12 @@ def test_patterns_that_may_be_meant_are_up_to_three(synth, krait):
     said = ["order is new", "order 1 is taken", "orders 2 is taken", "ordel 3 is taken", "orded 4 is taken", "ordek 5 is taken", "x"]
     folder = synth(marks(*((0, us, text) for us, text in enumerate(said))))
     done = {}
-    for pattern in (r"ordr \d is", r"ordem \d is", r"^ordem \d is (?P<key>.)"):
+    for pattern in ("ordr 1", "orders is", r"ordr \d is", r"ordem \d is", r"^ordem \d is (?P<key>.)"):
         run = subprocess.run([krait, "intervals", folder, "--start", pattern, "--stop", "x"], capture_output=True, text=True, check=True)
         done[pattern] = run.stderr.splitlines()[-1].partition("; ")[2]
     assert done == {
+        "ordr 1": "did you mean 'order 1'?",  # a word more than the letters up to there
+        "orders is": "did you mean 'order is'?",
         r"ordr \d is": r"did you mean 'order \d is'?",
         r"ordem \d is": r"did you mean 'order \d is', 'ordel \d is' or 'orded \d is'?",
         r"^ordem \d is (?P<key>.)": r"did you mean '^order \d is (?P<key>.)', '^ordel \d is (?P<key>.)' or '^orded \d is (?P<key>.)'?",
@@ -439,7 +441,7 @@ def test_a_plot_in_the_terminal_fits(synth, krait, width):
     lines = text.splitlines()
     heads = [n for n, line in enumerate(lines) if line.strip() == "• work: intervals by duration"]
     assert len(heads) == 1 and " us █" in lines[heads[0] + 1]
-    assert "duration" in [line.strip() for line in lines] and "time after the start" in [line.strip() for line in lines]
+    assert "duration, logarithmic" in [line.strip() for line in lines] and "time after the start" in [line.strip() for line in lines]
 
 
 def test_each_histogram_in_the_terminal_is_named(synth, krait):
@@ -448,6 +450,21 @@ def test_each_histogram_in_the_terminal_is_named(synth, krait):
     assert [line.split(" ", 1)[1] for line in map(str.strip, text.splitlines()) if "by duration" in line] == ["run slow: intervals by duration", "run fast: intervals by duration"]
     text = subprocess.run([krait, "intervals", folder, "--signal", r"has (\d)", "--name", "length", "--plot", "-"], capture_output=True, text=True, check=True).stdout
     assert "length: values by size\n" in text and "  value\n" in text
+
+
+def test_a_plot_in_the_terminal_has_a_sign_for_each_row(synth, krait):
+    """The first rows of the table, as --sort and --limit choose them; the others are told."""
+    folder = synth(marks(*(one for n in range(8) for one in ((1, 2000 * n, f"begin k{n}"), (1, 2000 * n + 10 * 2 ** n, f"end k{n}")))))
+
+    def plotted(*options):
+        done = subprocess.run([krait, "intervals", folder, *KEYED, "--name", "run", "--plot", "-", *options], capture_output=True, text=True, check=True)
+        return re.findall(r"^ +. run (k\d)  1 interval", done.stdout, re.M), done
+
+    rows, done = plotted("--sort", "max_ns")
+    assert rows == ["k7", "k6", "k5", "k4", "k3", "k2"] and "duration, logarithmic\n" in done.stdout
+    assert done.stderr == "the plot has the first 6 of 8 rows, one for each sign; --sort puts others first, --plot FILE.svg draws all\n"
+    rows, done = plotted("--sort", "max_ns", "--limit", "2")
+    assert rows == ["k7", "k6"] and done.stderr == "2 of 8 rows; --limit 0 shows all\n" and "logarithmic" not in done.stdout
 
 
 def labels_of(svg):

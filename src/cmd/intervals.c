@@ -670,7 +670,7 @@ const struct krait_cmd krait_cmd_intervals = {
     .exit_status =
         "0 also if a pattern, span, function or file finds nothing: the table then has 0 intervals, or no row, "
         "and stderr the reason. 1 if krait fails, if --compare, --within, --thread or --process names what is not "
-        "there, if two recordings have no key in common, or if --plot or --graph has nothing to draw; 2 for wrong "
+        "there, if --call is asked of samples, which have no calls, if two recordings have no key in common, or if --plot or --graph has nothing to draw; 2 for wrong "
         "usage.",
     .opts = intervals_opts,
     .values_size = sizeof(struct intervals_options),

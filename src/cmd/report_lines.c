@@ -7,6 +7,9 @@
 #include "base/fmt.h"
 #include "cmd/report.h"
 #include "cmd/sheet.h"
+#include "cmd/state.h"
+
+#include <string.h>
 
 /* A line with its texts. */
 struct row {
@@ -43,7 +46,7 @@ static struct krait_sheet_cell get_part(void *of, const void *row, size_t state)
 
 static const struct krait_sheet_column columns[] = {
     NS("self", "self_ns", 0, 0, self_ns),
-    NS("error", "self_error_ns", 0, 3, error_ns),
+    NS("error", "self_error_ns", 0, 5, error_ns),
     { { "self%", 0, 0, 1 }, NULL, KRAIT_SHEET_PERCENT, 0, krait_sheet_number_at, OF(self_ns) },
     PART("cpu", "cpu_ns", 0, KRAIT_SAMPLE_RUNS),
     PART("gil", "gil_ns", KRAIT_SHEET_QUIET, KRAIT_SAMPLE_GIL),
@@ -110,12 +113,29 @@ static int add_rows(struct krait_sheet *sheet, struct krait_arena *arena, const 
     return rc || !sheet->failed ? rc : -ENOMEM;
 }
 
+/* A narrow table leaves out the state with the least time first. */
+static void order_states(struct krait_sheet_column own[KRAIT_ARRAY_LEN(columns)],
+                         const struct krait_sampled_lines *lines)
+{
+    uint64_t ns[KRAIT_SAMPLE_UNKNOWN] = { 0 };
+    for (uint32_t i = 0; i < lines->count; i++) {
+        for (uint32_t state = 0; state < KRAIT_SAMPLE_UNKNOWN; state++)
+            ns[state] += lines->items[i].ns[state];
+    }
+    memcpy(own, columns, sizeof(columns));
+    for (uint32_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
+        for (uint32_t state = 0; own[i].kind == KRAIT_SHEET_PART && state < KRAIT_SAMPLE_UNKNOWN; state++)
+            own[i].column.drop += ns[state] > ns[own[i].arg];
+    }
+}
+
 int krait_report_lines(struct report *report, struct krait_trace *trace, struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_sampled_lines_done) struct krait_sampled_lines lines = { 0 };
     KRAIT_CLEANUP(krait_arena_done) struct krait_arena arena = { 0 };
+    struct krait_sheet_column own[KRAIT_ARRAY_LEN(columns)];
     KRAIT_CLEANUP(krait_sheet_done)
-    struct krait_sheet sheet = { .columns = columns, .column_count = KRAIT_ARRAY_LEN(columns) };
+    struct krait_sheet sheet = { .columns = own, .column_count = KRAIT_ARRAY_LEN(own) };
     const struct report_options *o = report->options;
     int rc = check(trace, err);
     rc = rc ? rc : krait_select_some(&o->select, trace, err);
@@ -128,6 +148,7 @@ int krait_report_lines(struct report *report, struct krait_trace *trace, struct 
                                                          .take_thread = krait_select_thread,
                                                          .ctx = (void *)&o->select };
     rc = krait_sampled_lines_make(&lines, trace, &options);
+    order_states(own, &lines);
     krait_report_keep_damage(report, lines.damage);
     sheet.whole = lines.self_ns;
     rc = rc ? rc : add_rows(&sheet, &arena, trace, &lines);
@@ -136,6 +157,6 @@ int krait_report_lines(struct report *report, struct krait_trace *trace, struct 
         krait_report_note_samples(report);
     rc = rc ? rc : krait_report_sheet(report, &sheet, "lines");
     if (!rc && report->format == REPORT_TABLE && sheet.rows)
-        krait_buf_str(&report->notes, "cpu and what follows it: shares of self\n");
+        krait_buf_fmt(&report->notes, "cpu, gil and other: shares of self\n%s\n", krait_state_of_samples);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }

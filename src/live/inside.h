@@ -56,7 +56,7 @@ struct live_omit {
     uint32_t code;
 };
 
-/* A time in which the recording is switched off. */
+/* A time in which the recording is switched off, or what is recorded changes. */
 struct live_gap {
     uint64_t from, to; /* UINT64_MAX: it goes on */
 };

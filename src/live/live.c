@@ -363,14 +363,13 @@ static void omit_code(struct krait_live *live, struct live_process *proc, uint64
         live->failed = true;
 }
 
-/* An `on` without an `off` follows a change of what is recorded. */
 static void switch_recording(struct live_process *proc, uint64_t t, uint8_t state)
 {
     struct live_gap *last = &proc->gaps[(proc->gap_count - 1) % KRAIT_ARRAY_LEN(proc->gaps)];
     bool is_off = proc->gap_count && last->to == UINT64_MAX;
     if (is_off && state == KRAIT_recording_state_on)
         last->to = t;
-    if (!is_off && state == KRAIT_recording_state_off)
+    if (!is_off && state != KRAIT_recording_state_on)
         proc->gaps[proc->gap_count++ % KRAIT_ARRAY_LEN(proc->gaps)] = (struct live_gap){ t, UINT64_MAX };
 }
 

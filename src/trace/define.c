@@ -276,24 +276,40 @@ static int on_task_parent(struct define *def, struct krait_cursor *cursor)
     return 0;
 }
 
-/* An `on` without an `off` follows a change of what is recorded. Of a part of a recording, what was off before it is not told. */
+static int begin_gap(struct krait_gaps *gaps, uint64_t t_ns)
+{
+    bool is_open = gaps->count && gaps->items[gaps->count - 1].to_ns == UINT64_MAX;
+    if (is_open)
+        return 0;
+    if (!KRAIT_GROW(gaps->items, gaps->cap, gaps->count + 1))
+        return -ENOMEM;
+    gaps->items[gaps->count++] = (struct krait_range){ t_ns, UINT64_MAX };
+    return 0;
+}
+
+static void end_gap(struct krait_gaps *gaps, uint64_t t_ns, uint64_t from_ns)
+{
+    if (!gaps->count || gaps->items[gaps->count - 1].to_ns != UINT64_MAX)
+        return;
+    gaps->items[gaps->count - 1].to_ns = t_ns;
+    gaps->count -= t_ns <= from_ns;
+}
+
+/* Of a part of a recording, what was off before it is not told. A recording that is switched off while what it records
+ * changes is off from then on. */
 static int on_recording_switch(struct define *def, struct krait_cursor *cursor)
 {
     struct krait_payload_recording_switch event;
     struct krait_image *image = def->image;
     if (!krait_read_recording_switch(cursor, &event))
         return -EBADMSG;
-    bool is_off = image->gap_count && image->gaps[image->gap_count - 1].to_ns == UINT64_MAX;
-    if (is_off && event.state == KRAIT_recording_state_on) {
-        image->gaps[image->gap_count - 1].to_ns = def->t_ns;
-        image->gap_count -= def->t_ns <= image->range.from_ns;
-    }
-    if (is_off || event.state != KRAIT_recording_state_off)
+    if (event.state == KRAIT_recording_state_on) {
+        end_gap(&image->off, def->t_ns, image->range.from_ns);
+        end_gap(&image->unrecorded, def->t_ns, image->range.from_ns);
         return 0;
-    if (!KRAIT_GROW(image->gaps, image->gap_cap, image->gap_count + 1))
-        return -ENOMEM;
-    image->gaps[image->gap_count++] = (struct krait_range){ def->t_ns, UINT64_MAX };
-    return 0;
+    }
+    int rc = event.state == KRAIT_recording_state_off ? begin_gap(&image->off, def->t_ns) : 0;
+    return rc ? rc : begin_gap(&image->unrecorded, def->t_ns);
 }
 
 static int on_recording_set(struct define *def, struct krait_cursor *cursor)

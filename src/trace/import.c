@@ -352,6 +352,16 @@ static int index_threads(struct krait_trace *trace, uint32_t process)
     return rc ? rc : name_threads(trace, first, &krait_recordings_of(trace)->images[process]);
 }
 
+/* Times that the process has. */
+static void fit_gaps(const struct krait_image *image, struct krait_gaps *gaps, uint64_t end_ns)
+{
+    for (uint32_t i = 0; i < gaps->count; i++) {
+        struct krait_range *gap = &gaps->items[i];
+        gap->from_ns = time_in(image, gap->from_ns);
+        gap->to_ns = KRAIT_MAX(KRAIT_MIN(gap->to_ns, end_ns), gap->from_ns);
+    }
+}
+
 /* Of the process and of its threads, of which `first` is the first. */
 static void set_times(struct krait_trace *trace, uint32_t index, uint32_t first)
 {
@@ -373,13 +383,12 @@ static void set_times(struct krait_trace *trace, uint32_t index, uint32_t first)
     if (process->begin_ns == UINT64_MAX)
         process->begin_ns = process->end_ns;
     process->end_ns = KRAIT_MAX(process->end_ns, process->begin_ns);
-    for (uint32_t i = 0; i < image->gap_count; i++) {
-        struct krait_range *gap = &image->gaps[i];
-        gap->from_ns = time_in(image, gap->from_ns);
-        gap->to_ns = KRAIT_MAX(KRAIT_MIN(gap->to_ns, process->end_ns), gap->from_ns);
-    }
-    process->gaps = image->gaps;
-    process->gap_count = image->gap_count;
+    fit_gaps(image, &image->off, process->end_ns);
+    fit_gaps(image, &image->unrecorded, process->end_ns);
+    process->gaps = image->off.items;
+    process->gap_count = image->off.count;
+    process->unrecorded = image->unrecorded.items;
+    process->unrecorded_count = image->unrecorded.count;
 }
 
 /* How much there is of each thread's stream, and how long everything that has happened is in them, if the process goes on. */
@@ -617,7 +626,8 @@ static void close_recordings(void *source)
         krait_map_done(&recordings->images[i].tasks);
         krait_map_done(&recordings->images[i].names);
         free(recordings->images[i].omits);
-        free(recordings->images[i].gaps);
+        free(recordings->images[i].off.items);
+        free(recordings->images[i].unrecorded.items);
         free(recordings->images[i].namings);
         krait_strtab_done(&recordings->images[i].streams);
         free(recordings->images[i].stream_bytes);

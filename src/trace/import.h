@@ -42,8 +42,12 @@ struct krait_image {
     struct krait_map names;      /* code id to what krait_track_text knows: of spans, counters ... */
     struct krait_omit *omits;    /* by time */
     uint32_t omit_count, omit_cap;
-    struct krait_range *gaps; /* in which it was switched off, in the order of time */
-    uint32_t gap_count, gap_cap;
+    /* In the order of time: when it was switched off; and when nothing was recorded for that reason, or because what is
+     * recorded changed. */
+    struct krait_gaps {
+        struct krait_range *items;
+        uint32_t count, cap;
+    } off, unrecorded;
     struct krait_naming *namings; /* in the order of the stream */
     uint32_t naming_count, naming_cap;
     struct krait_range range;   /* of which it is a part, where krait cut made it; else all */

@@ -14,7 +14,7 @@
  *   - calls that python:frame and python:stack cut end at the latest time seen before, where the gap begins; so a gap
  *     belongs to the calls that are open on both sides of it. Therefore the events right after a gap across the end of
  *     the range count too: they cut calls, and begin none
- *   - where the recording was switched off, nothing was lost before: all open calls end there
+ *   - where the recording was switched off, or what it records was changed, nothing was lost before: all open calls end there
  *   - in recordings of samples, a call ends at the next sample that does not have it
  *   - code:omit cuts the calls of that code wherever they are open, and the C calls that they made; other calls inside
  *     them continue as KRAIT_OP_LIVE

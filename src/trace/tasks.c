@@ -114,12 +114,13 @@ static int flush(struct pass *pass, struct now *now)
     return out.n ? pass->walking->batch(pass->walking->ctx, now->track, &out) : 0;
 }
 
-/* Where the recording is switched off, the recorder forgets all tasks. */
+/* Where the recording is switched off, or what it records changes, the recorder forgets all tasks. */
 static uint64_t gap_after(const struct pass *pass, uint64_t t_ns)
 {
     const struct krait_process *process = pass->process;
-    size_t next = KRAIT_PARTITION_POINT(i, process->gap_count, process->gaps[i].from_ns < t_ns);
-    return next < process->gap_count ? process->gaps[next].from_ns : UINT64_MAX;
+    const struct krait_range *gaps = process->unrecorded;
+    size_t next = KRAIT_PARTITION_POINT(i, process->unrecorded_count, gaps[i].from_ns < t_ns);
+    return next < process->unrecorded_count ? gaps[next].from_ns : UINT64_MAX;
 }
 
 /* The task's state is over, as far as it lies in the range. */

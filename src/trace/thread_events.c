@@ -106,7 +106,8 @@ struct krait_breaks krait_breaks_from(const struct krait_trace *trace, uint32_t 
     struct krait_breaks breaks = { .file = file, .process = process };
     breaks.packet = (uint32_t)KRAIT_PARTITION_POINT(i, file->goes_back ? 0 : file->packet_count,
                                                     file->packets[i].begin_ns < from_ns);
-    breaks.gap = (uint32_t)KRAIT_PARTITION_POINT(i, process->gap_count, process->gaps[i].to_ns < from_ns);
+    breaks.gap =
+        (uint32_t)KRAIT_PARTITION_POINT(i, process->unrecorded_count, process->unrecorded[i].to_ns < from_ns);
     return breaks;
 }
 
@@ -116,9 +117,10 @@ bool krait_breaks_pass(struct krait_breaks *breaks, uint64_t t_ns)
     uint64_t after_ns;
     bool some = krait_thread_file_lost(breaks->file, &breaks->packet, t_ns, &after_ns);
     breaks->since_ns = some ? after_ns : UINT64_MAX;
-    for (; breaks->gap < process->gap_count && process->gaps[breaks->gap].from_ns <= t_ns; breaks->gap++) {
+    const struct krait_range *gaps = process->unrecorded;
+    for (; breaks->gap < process->unrecorded_count && gaps[breaks->gap].from_ns <= t_ns; breaks->gap++) {
         some = true;
-        breaks->since_ns = KRAIT_MIN(breaks->since_ns, process->gaps[breaks->gap].from_ns);
+        breaks->since_ns = KRAIT_MIN(breaks->since_ns, gaps[breaks->gap].from_ns);
     }
     return some;
 }

@@ -66,6 +66,9 @@ struct krait_process {
     /* When its recording was switched off, ordered by time; the last gap may end with the process. */
     const struct krait_range *gaps;
     uint32_t gap_count;
+    /* The same and the moments in which krait ctl set changed what is recorded: open calls end there, and tasks are forgotten. */
+    const struct krait_range *unrecorded;
+    uint32_t unrecorded_count;
     /* The time that it took to record a call, by enum krait_func_kind: between the times of its begin and end, and outside of
      * them, in its caller. All 0: not measured. */
     struct krait_call_cost {

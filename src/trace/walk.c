@@ -21,7 +21,7 @@ struct walk {
     size_t read_to;             /* behind the last packet that was read */
     bool over;                  /* the range's end was reached */
     bool goes_on;               /* krait_trace_walk_on */
-    uint32_t gap;               /* of the image's: the first that ends behind what was read */
+    uint32_t gap;               /* of the image's unrecorded: the first that ends behind what was read */
 };
 
 static uint32_t func_of(const struct krait_image *image, uint32_t code, enum krait_stack_lang lang)
@@ -48,16 +48,17 @@ static void live_frame(struct walk *walk, uint64_t t_ns, uint32_t code, uint32_t
     krait_stack_live(walk->stack, t_ns, func_of(walk->image, code, KRAIT_STACK_PYTHON), code, depth);
 }
 
-/* Whether the recording of the process is off at t_ns: no other event of its threads is in that time. Times ascend. */
+/* Whether nothing is recorded of the process at t_ns, because the recording is off or what it records changes: no other event
+ * of its threads is in that time. Times ascend. */
 static bool is_off(struct walk *walk, uint64_t t_ns)
 {
-    const struct krait_image *image = walk->image;
-    while (walk->gap < image->gap_count && image->gaps[walk->gap].to_ns <= t_ns)
+    const struct krait_gaps *gaps = &walk->image->unrecorded;
+    while (walk->gap < gaps->count && gaps->items[walk->gap].to_ns <= t_ns)
         walk->gap++;
-    return walk->gap < image->gap_count && image->gaps[walk->gap].from_ns <= t_ns;
+    return walk->gap < gaps->count && gaps->items[walk->gap].from_ns <= t_ns;
 }
 
-/* What is open where the recording is switched off lasts to the end of a range that ends before. */
+/* What is open where the recording is switched off, or what it records changes, lasts to the end of a range that ends before. */
 static void settle(struct walk *walk, uint64_t t_ns, uint32_t depth)
 {
     if (depth || walk->stack->in_run || !is_off(walk, t_ns))

@@ -86,17 +86,29 @@ bool krait_record_got_nothing(const struct krait_collector *collector, const str
     return recorded ? values->include.count && !met : refused;
 }
 
+static void say_unmet(void *ctx, const char *option, const char *glob)
+{
+    krait_terminal_say(KRAIT_RED, 2,
+                       "%s%s%s'%s' matched no function: it is a glob on a function's module, its "
+                       "qualified name, both with a dot between, or its file, as 'app*' or '*/app.py'",
+                       ctx ? "krait ctl set " : "--", option, ctx ? "=" : " ", glob);
+}
+
+static void say_not_followed(uint32_t processes, const char *what)
+{
+    if (processes)
+        krait_terminal_say(
+            KRAIT_RED, 2, "krait ctl %s never took effect in %u process%s: %s no recorded function after it",
+            what, processes, processes == 1 ? "" : "es", processes == 1 ? "it called" : "they called");
+}
+
 /* The list's globs that matched nothing; the recording has `before` globs before it. */
 static void print_unmet(const struct krait_collector *collector, const struct krait_opt_list *globs,
                         size_t before, const char *option)
 {
     for (size_t i = 0; i < globs->count; i++) {
         if (!krait_collector_filter_met(collector, before + i))
-            krait_terminal_say(
-                KRAIT_RED, 2,
-                "--%s '%s' matched no function: it is a glob on a function's module, its "
-                "qualified name, both with a dot between, or its file, as 'app*' or '*/app.py'",
-                option, globs->items[i]);
+            say_unmet(NULL, option, globs->items[i]);
     }
 }
 
@@ -233,6 +245,10 @@ void krait_record_summary_print(const struct krait_collector *collector, const s
     if (s->processes) {
         print_unmet(collector, &values->include, 0, "include");
         print_unmet(collector, &values->exclude, values->include.count, "exclude");
+        if (!s->not_set) /* else nobody looked for them */
+            krait_collector_set_unmet(collector, say_unmet, (void *)"");
+        say_not_followed(s->not_off, "stop");
+        say_not_followed(s->not_set, "set");
         print_levels(collector, values);
         krait_log_unmet_say(&values->log, collector);
     }

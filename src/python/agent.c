@@ -98,6 +98,7 @@ void krait_agent_remove_hooks(struct krait_interp *in)
 static void read_options(struct krait_agent *agent)
 {
     const struct krait_control *control = agent->writer.shm.control;
+    krait_writer_note_changes(&agent->writer); /* first: what changes meanwhile is noticed */
     agent->c_calls = control->flags & KRAIT_RECORD_C_CALLS;
     agent->call_sites = control->flags & KRAIT_RECORD_CALL_SITES;
     agent->gil = control->flags & KRAIT_RECORD_GIL;
@@ -146,7 +147,6 @@ int krait_agent_install_again(struct krait_interp *in, const char **why)
 {
     krait_tasks_forget(in);
     if (krait_writer_has_changed(&krait_agent.writer)) {
-        krait_writer_note_changes(&krait_agent.writer);
         krait_codes_forget(in);
         read_options(&krait_agent);
     }
@@ -337,6 +337,7 @@ int krait_agent_join(enum krait_event_enum_value origin, const char **why)
     if (krait_writer_is_off(&krait_agent.writer)) /* an early look, which saves the rest */
         return -EHOSTDOWN;
     read_options(&krait_agent);
+    krait_agent.none_taken = krait_filters_include(&krait_agent);
     krait_codes_find_own();
     *why = "the recording has too many processes";
     int rc = krait_threads_init();
@@ -355,6 +356,8 @@ int krait_agent_join(enum krait_event_enum_value origin, const char **why)
         krait_writer_refuse(&krait_agent.writer, *why);
     else
         krait_writer_begun(&krait_agent.writer);
+    if (!rc && krait_agent.none_taken)
+        krait_switch_await_changes();
     return rc;
 }
 

@@ -155,6 +155,7 @@ struct krait_agent {
     uint32_t asks; /* enum krait_record_flags: what is recorded only if it is asked for */
     /* filters, a governor, call sites, or no time-stamp counter: the hooks that look at more */
     bool selective;
+    bool none_taken;      /* a thread waits in switch.c until a function is taken */
     uint64_t event_ticks; /* for the governor: what recording one call and its end costs */
     uint64_t hook_ticks;  /* ... and how much of it remains if the function is not recorded, before 3.12 */
     bool measures_cost;   /* just executed: what a call takes is measured with the first hooks */
@@ -264,7 +265,12 @@ void krait_switch_begin_off(enum krait_event_enum_value origin);
 void krait_switch_look(void);
 /* This process does at once what the recording's state asks for. GIL held; not in a hook. */
 void krait_switch_here(void);
-/* Ends the thread that waits until recording is switched on; returns whether there was one. */
+/* A thread waits from now on for what krait ctl changes, until krait_switch_note_taken is called: with --include, if it matches
+ * nothing, no hook would notice. GIL held. */
+void krait_switch_await_changes(void);
+/* A function is taken: its hooks notice. Called once. GIL held; does not wait until the thread has ended. */
+void krait_switch_note_taken(void);
+/* Ends the thread that waits; returns whether there was one. */
 bool krait_switch_disarm(void);
 /* In a forked child. Async-signal-safe. */
 void krait_switch_forked(void);
@@ -379,6 +385,8 @@ void krait_greenlets_end(void);
 const char *krait_filters_next(const struct krait_agent *agent, const char *before,
                                enum krait_filter_kind kind);
 void krait_filters_read(struct krait_agent *agent);
+/* Whether there is an --include: other functions are left out. */
+bool krait_filters_include(const struct krait_agent *agent);
 /* What is recorded, in the words of krait ctl set: "include=app.* c-calls=on overhead=5", of at most
  * `size` bytes with the NUL. "..." ends a glob, or the whole, that is longer. */
 void krait_filters_say(const struct krait_agent *agent, char *to, size_t size);

@@ -424,6 +424,8 @@ struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, Py
     const char *file = krait_own_file(t.file) ? "" : t.file;
     bool take = !(old && old->flags & KRAIT_CODE_OMIT) && !is_own(code, t.file) &&
                 krait_filters_take(in->agent, t.module, t.name, file);
+    if (KRAIT_UNLIKELY(take && in->agent->none_taken))
+        krait_switch_note_taken();
     bool is_coroutine = in->agent->tasks && look_for_tasks(in, code, t.module);
     struct krait_code *slot = finish(in, code, KRAIT_code_kind_python, take, &t);
     if (slot)

@@ -37,6 +37,11 @@ void krait_filters_read(struct krait_agent *agent)
     read_kind(agent, KRAIT_FILTER_EXCLUDE);
 }
 
+bool krait_filters_include(const struct krait_agent *agent)
+{
+    return agent->filter_count && agent->filters[0].include;
+}
+
 static const char more[] = "...";
 
 /* How many of the first n bytes of a text in UTF-8 are whole characters; there are more. */
@@ -84,6 +89,16 @@ void krait_filters_note_met(const struct krait_agent *agent, size_t filter)
         atomic_fetch_or_explicit(met, bit, memory_order_relaxed);
 }
 
+/* One of --include and --exclude. What was changed after this process has read it has other numbers. */
+static void note_met(const struct krait_agent *agent, size_t filter)
+{
+    struct krait_control *control = agent->writer.shm.control;
+    if (!agent->writer.changes)
+        krait_filters_note_met(agent, filter);
+    else if (filter < 64 && atomic_load(&control->changes) == agent->writer.changes)
+        atomic_fetch_or_explicit(&control->set_met, 1ull << filter, memory_order_relaxed);
+}
+
 bool krait_filters_take(const struct krait_agent *agent, const char *module, const char *name,
                         const char *file)
 {
@@ -92,7 +107,7 @@ bool krait_filters_take(const struct krait_agent *agent, const char *module, con
         const struct krait_code_filter *filter = &agent->filters[i];
         bool match = krait_func_glob_matches(filter->glob, module, name, file);
         if (match)
-            krait_filters_note_met(agent, i);
+            note_met(agent, i);
         has_include |= filter->include;
         included |= filter->include && match;
         excluded |= !filter->include && match; /* by another, too: each that matches is noted */
@@ -106,7 +121,7 @@ bool krait_filters_take_c(const struct krait_agent *agent, const char *module, c
     for (size_t i = 0; i < agent->filter_count; i++) {
         if (agent->filters[i].include || !krait_func_glob_matches(agent->filters[i].glob, module, name, ""))
             continue;
-        krait_filters_note_met(agent, i);
+        note_met(agent, i);
         excluded = true;
     }
     return !excluded;

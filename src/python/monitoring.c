@@ -281,16 +281,17 @@ static inline __attribute__((always_inline)) PyObject *selective_end(PyObject *s
 {
     struct krait_interp *in = hook_interp(self);
     struct krait_code *slot = krait_code_find(in, code);
-    if (KRAIT_UNLIKELY(!slot))
+    if (KRAIT_UNLIKELY(!krait_code_is_defined(slot)))
         slot = krait_slow_look(in, code);
     return KRAIT_UNLIKELY(left_out(slot)) ? end_left_out(in, slot, omit) : end(self, event);
 }
 
-/* Its calls are left out with it. It may not have been met yet: it was live when the recording began. */
+/* Its calls are left out with it. It may not have been met yet: it was live when the recording began, or
+ * what is recorded changed. */
 static inline bool caller_left_out(struct krait_interp *in, PyObject *code)
 {
     const struct krait_code *slot = krait_code_find(in, code);
-    return left_out(KRAIT_LIKELY(slot) ? slot : krait_slow_look(in, code));
+    return left_out(KRAIT_LIKELY(krait_code_is_defined(slot)) ? slot : krait_slow_look(in, code));
 }
 
 static PyObject *selective_call(KRAIT_ARGS)
@@ -352,7 +353,7 @@ static PyObject *selective_unwind(KRAIT_ARGS)
 {
     struct krait_interp *in = hook_interp(self);
     struct krait_code *slot = krait_code_find(in, args[0]);
-    if (KRAIT_UNLIKELY(!slot))
+    if (KRAIT_UNLIKELY(!krait_code_is_defined(slot)))
         slot = krait_slow_look(in, args[0]);
     if (KRAIT_UNLIKELY(left_out(slot))) {
         PyObject *result = end_left_out(in, slot, Py_None);

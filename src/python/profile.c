@@ -317,7 +317,7 @@ static inline void count(struct krait_interp *in, struct krait_code *slot)
 static inline bool code_left_out(struct krait_interp *in, PyObject *code)
 {
     const struct krait_code *slot = krait_code_find(in, code);
-    if (KRAIT_UNLIKELY(!slot))
+    if (KRAIT_UNLIKELY(!krait_code_is_defined(slot)))
         slot = krait_slow_look(in, code);
     return left_out(slot);
 }

@@ -6,6 +6,10 @@
  *   GONE ──arm──→ ASLEEP ──on──→ AWAKE ──→ GONE       LEAVES: it shall end, because the program forks or the
  *                    └──────disarm──→ LEAVES ──→ GONE         recording ends here
  *
+ * Where functions are left out, no hook may ever run again, and none notices what changes. So the thread of a process that
+ * has followed krait ctl set include= stays. After another set, and in a process with --include, there is one until a
+ * function is taken. It sleeps until something changes, and does what a hook would have done.
+ *
  * The thread has none of the program's signals and no Python thread state while it sleeps. It is gone while the program
  * forks, since CPython from 3.12 on warns of a fork in a process of several threads, which it counts in /proc/self/stat
  * (warn_about_fork_with_threads in Modules/posixmodule.c). An audit event or a pending call arms it again in the parent;
@@ -31,6 +35,11 @@ static struct {
     _Atomic int tid;
     _Atomic bool left_for_fork;
     bool forks_are_told;
+    _Atomic bool stays; /* also while the process is on */
+    /* What it reads without the GIL: of the recording that the process was part of last. While there is a thread these pages
+     * stay (krait_agent.inside). */
+    struct krait_control *_Atomic control;
+    _Atomic uint32_t changes;
 } waker;
 
 /* Few others wake when the thread of one process is to end. */
@@ -42,6 +51,13 @@ static uint32_t group(void)
 static bool is_off(void)
 {
     return atomic_load_explicit(&krait_agent.off, memory_order_relaxed);
+}
+
+/* Whether a thread is to wait for something. */
+static bool has_to_wait(void)
+{
+    return is_off() || (atomic_load_explicit(&waker.stays, memory_order_relaxed) &&
+                        atomic_load_explicit(&krait_agent.running, memory_order_relaxed));
 }
 
 static void arm(void);
@@ -101,8 +117,7 @@ static void switch_off(struct krait_interp *in, bool stays_off)
     atomic_fetch_add(&agent->epoch, 1);
     krait_agent_remove_hooks(in);
     krait_native_notes_wait();
-    if (stays_off)
-        say(in, KRAIT_recording_state_off);
+    say(in, stays_off ? KRAIT_recording_state_off : KRAIT_recording_state_changes);
     krait_threads_close();
     if (agent->writer.proc)
         atomic_store(&agent->writer.proc->off, 1);
@@ -150,8 +165,12 @@ static int go_on(struct krait_interp *in)
     }
     atomic_store(&agent->writer.proc->off, 0);
     atomic_store(&agent->running, 1);
-    if (has_changed)
+    if (has_changed) {
+        /* An included function may have its last call behind it. */
+        agent->none_taken = !krait_filters_include(agent);
+        atomic_store(&waker.stays, true);
         say_change(in);
+    }
     say(in, KRAIT_recording_state_on);
     krait_threads_seed(in);
     return 0;
@@ -199,12 +218,33 @@ static void look(void)
 
 void krait_switch_look(void)
 {
-    if (!is_off())
+    if (!has_to_wait())
         return;
-    if (!krait_writer_is_off(&krait_agent.writer))
+    if (is_off() && !krait_writer_is_off(&krait_agent.writer))
         look();
     else if (atomic_load_explicit(&waker.phase, memory_order_relaxed) == GONE)
         arm();
+}
+
+/* What a hook would do. GIL held; not in a hook. */
+static void follow(void)
+{
+    struct krait_interp *in = krait_agent_interp();
+    if (!in || !krait_agent_records(in))
+        return;
+    struct krait_kept kept = krait_keep();
+    if (!atomic_load(&krait_agent.forked)) {
+        krait_switch_is_off(in);
+    } else if (
+        krait_switch_hold()) { /* it has not joined: it is as one that was forked while the recording was off */
+        atomic_store(&krait_agent.off, 1);
+        atomic_store(&krait_agent.running, 0);
+        krait_agent_remove_hooks(in);
+        krait_agent.origin = KRAIT_process_origin_fork;
+        krait_writer_reserve(&krait_agent.writer);
+        krait_switch_release();
+    }
+    krait_restore(&kept);
 }
 
 void krait_switch_here(void)
@@ -223,21 +263,48 @@ static void on_end(void *arg)
     atomic_fetch_sub(&krait_agent.inside, 1);
 }
 
-/* Whether it is still off; then the thread is asleep again. Who switches off meanwhile, and finds a thread that is about
+static bool is_over(const struct krait_control *control)
+{
+    uint32_t session = atomic_load(&control->state);
+    return session != KRAIT_SESSION_RUN && session != KRAIT_SESSION_OFF;
+}
+
+/* Whether it is still to wait; then the thread is asleep again. Who switches off meanwhile, and finds a thread that is about
  * to end, relies on this. */
 static bool sleeps_on(void)
 {
     int gone = GONE;
     atomic_store(&waker.phase, GONE);
-    return is_off() && atomic_compare_exchange_strong(&waker.phase, &gone, ASLEEP);
+    return has_to_wait() && !is_over(atomic_load(&waker.control)) &&
+           atomic_compare_exchange_strong(&waker.phase, &gone, ASLEEP);
+}
+
+/* What the thread compares while it sleeps. GIL held. */
+static void note_wanted(void)
+{
+    atomic_store(&waker.control, krait_agent.writer.shm.control);
+    atomic_store(&waker.changes, krait_agent.writer.changes);
+}
+
+/* Whether there is nothing to do yet. */
+static bool is_as_wanted(const struct krait_control *control)
+{
+    uint32_t session = atomic_load(&control->state);
+    return is_off() ? session == KRAIT_SESSION_OFF
+                    : session == KRAIT_SESSION_RUN && has_to_wait() &&
+                          atomic_load(&control->changes) == atomic_load(&waker.changes);
 }
 
 static bool wake_up(void)
 {
     int asleep = ASLEEP;
-    while (atomic_load(&waker.phase) == ASLEEP && krait_writer_is_off(&krait_agent.writer))
-        krait_switch_sleep(krait_agent.writer.shm.control, KRAIT_SESSION_OFF, group());
-    return atomic_compare_exchange_strong(&waker.phase, &asleep, AWAKE);
+    for (;;) {
+        struct krait_control *control = atomic_load(&waker.control);
+        uint32_t wakes = atomic_load(&control->wakes);
+        if (atomic_load(&waker.phase) != ASLEEP || !is_as_wanted(control))
+            return atomic_compare_exchange_strong(&waker.phase, &asleep, AWAKE);
+        krait_switch_sleep(control, wakes, group());
+    }
 }
 
 static void *wait_until_on(void *arg)
@@ -249,22 +316,26 @@ static void *wait_until_on(void *arg)
         PyGILState_STATE state;
         if (!wake_up() || !Py_IsInitialized() || !krait_worker_enter(&state))
             break;
+        if (!is_off())
+            follow();
         if (is_off()) /* else the memory may be gone */
             look();
+        note_wanted();
         krait_worker_leave(state);
     } while (sleeps_on());
     pthread_cleanup_pop(1);
     return NULL;
 }
 
-/* Starts the thread that waits until recording is switched on. */
+/* Starts the thread that waits until something changes. GIL held. */
 static void arm(void)
 {
     enum { STACK_BYTES = 1 << 20 };
     int gone = GONE;
     watch_forks();
-    if (!is_off() || !atomic_compare_exchange_strong(&waker.phase, &gone, ASLEEP))
+    if (!has_to_wait() || !atomic_compare_exchange_strong(&waker.phase, &gone, ASLEEP))
         return;
+    note_wanted();
     atomic_fetch_add(&krait_agent.inside, 1);
     if (krait_worker_start(wait_until_on, NULL, STACK_BYTES))
         on_end(NULL); /* the next audit event tries again */
@@ -273,13 +344,32 @@ static void arm(void)
 bool krait_switch_disarm(void)
 {
     int asleep = ASLEEP;
-    if (!atomic_compare_exchange_strong(&waker.phase, &asleep, LEAVES))
+    bool is_there = atomic_compare_exchange_strong(&waker.phase, &asleep, LEAVES);
+    if (!is_there && asleep != LEAVES)
         return false;
     int saved = errno;
     krait_switch_wake(krait_agent.writer.shm.control, group());
     krait_worker_await_end(&waker.phase, GONE, &waker.tid);
     errno = saved;
-    return true;
+    return is_there;
+}
+
+/* ---- while the process is on ---- */
+
+void krait_switch_await_changes(void)
+{
+    atomic_store(&waker.stays, true);
+    arm();
+}
+
+void krait_switch_note_taken(void)
+{
+    int asleep = ASLEEP;
+    krait_agent.none_taken = false;
+    atomic_store(&waker.stays, false);
+    if (is_off() || !atomic_compare_exchange_strong(&waker.phase, &asleep, LEAVES))
+        return;
+    krait_switch_wake(krait_agent.writer.shm.control, group());
 }
 
 /* ---- forks ---- */
@@ -319,6 +409,8 @@ static PyObject *on_child(PyObject *self, PyObject *none)
     } else if (is_off()) {
         krait_agent.origin = KRAIT_process_origin_fork;
         krait_writer_reserve(&krait_agent.writer);
+        arm();
+    } else if (has_to_wait() && krait_agent.writer.shm.control->flags & KRAIT_RECORD_CHILDREN) {
         arm();
     }
     Py_RETURN_NONE;

@@ -202,10 +202,20 @@ static void write_last_metadata(struct krait_collector *c, struct krait_tracedir
 }
 
 /* Writes all that there is of it. */
+/* Its recording ends: did it do what krait ctl asked for last? */
+static void note_not_followed(struct krait_collector *c, uint32_t i)
+{
+    if (atomic_load(&c->shm.procs[i].off))
+        return;
+    c->total.not_off += c->ends_off || atomic_load(&c->shm.control->state) == KRAIT_SESSION_OFF;
+    c->total.not_set += atomic_load(&c->shm.procs[i].changes) != atomic_load(&c->shm.control->changes);
+}
+
 static void complete_proc(struct krait_collector *c, uint32_t i, enum krait_event_enum_value how, int status)
 {
     struct krait_collected_proc *proc = &c->procs[i];
     krait_drain_rest(c, i);
+    note_not_followed(c, i);
     write_last_metadata(c, proc->dir); /* first: on a full disk it makes room, and a recording without an end
                                         * is taken for one whose collector was killed */
     put_exit(c, proc, how, status);
@@ -552,6 +562,7 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
 {
     uint64_t freq_before = c->clock.freq;
     krait_clock_refine(&c->clock);
+    c->ends_off = atomic_load(&c->shm.control->state) == KRAIT_SESSION_OFF;
     atomic_store(&c->shm.control->state, KRAIT_SESSION_STOP);
     krait_switch_wake(c->shm.control, UINT32_MAX);
     answer_joins(c);

@@ -49,13 +49,14 @@ struct krait_collector_summary {
     uint64_t events;
     uint64_t bytes; /* on disk */
     uint64_t lost[KRAIT_COUNT_lost_reason];
-    uint64_t dropped_events; /* old ones, for keep_newest */
-    const char *limit;       /* what ended it: see krait_collector_limit; NULL: nothing did */
-    uint64_t grown_bytes;    /* the maximum by which rings had grown */
-    uint32_t omitted;        /* functions that the governor switched off */
-    uint32_t alive;          /* processes that are still running, whose recording was stopped */
-    bool was_on;             /* at any time */
-    bool had_trouble;        /* something could not be written: see krait_collector_trouble */
+    uint64_t dropped_events;   /* old ones, for keep_newest */
+    const char *limit;         /* what ended it: see krait_collector_limit; NULL: nothing did */
+    uint64_t grown_bytes;      /* the maximum by which rings had grown */
+    uint32_t omitted;          /* functions that the governor switched off */
+    uint32_t alive;            /* processes that are still running, whose recording was stopped */
+    bool was_on;               /* at any time */
+    uint32_t not_off, not_set; /* processes in which the last krait ctl stop, or set, never took effect */
+    bool had_trouble;          /* something could not be written: see krait_collector_trouble */
 };
 
 /* Checks the options and creates nothing. Returns -EINVAL if rings of such a size and number are impossible; err says
@@ -168,6 +169,11 @@ bool krait_collector_is_told(const struct krait_collector *collector, int pid);
 /* Whether a function was like the i-th of options.include, or, counted on from these, of options.exclude; true of those after the
  * 64th, which is not known. */
 bool krait_collector_filter_met(const struct krait_collector *collector, size_t i);
+/* Calls fn for each glob of the last krait ctl set that no function was like, in the 64 first; nothing without a set. Returns how
+ * many there are. */
+typedef void krait_collector_unmet_fn(void *ctx, const char *option, const char *glob);
+size_t krait_collector_set_unmet(const struct krait_collector *collector, krait_collector_unmet_fn *fn,
+                                 void *ctx);
 /* Whether a logger that options.log[i] means was used, and no program had a level of the name that it gives. False where
  * that is not known. `before`: how many includes and excludes there are. */
 bool krait_collector_level_unmet(const struct krait_collector *collector, size_t before, size_t i);

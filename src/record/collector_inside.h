@@ -107,6 +107,7 @@ struct krait_collector {
     struct krait_map told;                      /* pids of refusals that the user has been told */
     struct krait_buf ended;                     /* folders of processes that have ended, each with its NUL */
     struct krait_collector_summary total;
+    bool ends_off; /* krait_collector_finish: it was switched off */
     struct krait_tsdl_recording recording;
     struct krait_buf args;           /* what `recording` tells of them */
     uint64_t duration_ns, max_bytes; /* 0: no limit */
@@ -244,7 +245,8 @@ void krait_ctl_round(struct krait_collector *c);
 void krait_ctl_force_slow_path(struct krait_collector *c);
 /* Changes what is recorded: lines of key=value. Returns -EINVAL for others; err says why. */
 int krait_ctl_set(struct krait_collector *c, const char *items, struct krait_err *err);
-/* Whether all processes that are on record what was set last. */
+/* Whether the process of a slot records what was set last, if it is on; whether all do. */
+bool krait_ctl_slot_is_set(const struct krait_collector *c, uint32_t i);
 bool krait_ctl_is_set(struct krait_collector *c);
 /* Notes what has changed since the last call, for the status. */
 void krait_ctl_note_switch(struct krait_collector *c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * krait ctl PID set: other filters and another budget for a recording that runs. The collector writes them into the
- * control page and counts control->changes; a process that sees a new count in a slow path switches itself off, and its
- * waking thread switches it on with what the page says then (python/switch.c).
+ * control page and counts control->changes. A process that sees a new count, in a slow path or in its waking thread,
+ * switches itself off, and its waking thread switches it on with what the page says then (python/switch.c).
  *
  *   set include=app*\nexclude=test*\noverhead=5\nc-calls=off
  *
@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/suggest.h"
 #include "record/collector_inside.h"
+#include "record/switch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,14 +121,20 @@ static int set_item(struct change *change, const char *item, struct krait_err *e
     return keys[i].set(change, keys[i].of, item, item + strlen(keys[i].name) + 1, err);
 }
 
-/* What is kept of the filters, and then the new ones. */
+/* A program may write anything there meanwhile: what is read ends. */
+static void copy_filters(char to[KRAIT_FILTER_BYTES], const struct krait_control *control)
+{
+    memcpy(to, control->filters, KRAIT_FILTER_BYTES);
+    to[KRAIT_FILTER_BYTES - 2] = to[KRAIT_FILTER_BYTES - 1] = '\0';
+}
+
+/* The new filters, and then what is kept of the old ones. */
 static int put_filters(const struct krait_control *control, const struct change *change, char *to,
                        struct krait_err *err)
 {
     char old[KRAIT_FILTER_BYTES];
     size_t at = change->globs.len;
-    memcpy(old, control->filters, sizeof(old));
-    old[sizeof(old) - 2] = old[sizeof(old) - 1] = '\0';
+    copy_filters(old, control);
     memset(to, 0, KRAIT_FILTER_BYTES);
     if (at > KRAIT_FILTER_BYTES - 2)
         return krait_err_set(err, -E2BIG, "set: the globs take more than %d bytes", KRAIT_FILTER_BYTES - 2);
@@ -146,6 +153,28 @@ static int put_filters(const struct krait_control *control, const struct change 
     return 0;
 }
 
+static bool is_alike_in(const char *a, const char *b, enum krait_filter_kind kind)
+{
+    for (;; a += strlen(a) + 1, b += strlen(b) + 1) {
+        while (*a && *a != (char)kind)
+            a += strlen(a) + 1;
+        while (*b && *b != (char)kind)
+            b += strlen(b) + 1;
+        if (!*a || !*b)
+            return *a == *b;
+        if (strcmp(a, b) != 0)
+            return false;
+    }
+}
+
+/* Whether the same functions are recorded with these filters: in what order the kinds come makes no difference. */
+static bool are_alike(const char *filters, const struct krait_control *control)
+{
+    char old[KRAIT_FILTER_BYTES];
+    copy_filters(old, control);
+    return is_alike_in(filters, old, KRAIT_FILTER_INCLUDE) && is_alike_in(filters, old, KRAIT_FILTER_EXCLUDE);
+}
+
 static int apply(struct krait_collector *c, const struct change *change, struct krait_err *err)
 {
     struct krait_control *control = c->shm.control;
@@ -154,14 +183,19 @@ static int apply(struct krait_collector *c, const struct change *change, struct 
                                   : put_filters(control, change, filters, err);
     if (rc)
         return rc;
+    uint32_t flags = (control->flags | change->set) & ~change->clear;
+    uint32_t overhead = change->has_overhead ? (uint32_t)(change->overhead * 1e4) : control->max_overhead_ppm;
+    if (flags == control->flags && overhead == control->max_overhead_ppm && are_alike(filters, control))
+        return 0;
     memcpy(control->filters, filters, sizeof(filters));
-    control->flags = (control->flags | change->set) & ~change->clear;
-    if (change->has_overhead)
-        control->max_overhead_ppm = (uint32_t)(change->overhead * 1e4);
+    control->flags = flags;
+    control->max_overhead_ppm = overhead;
     /* The command line's are others; its --log are the same, in their order. */
     atomic_store(&control->filters_met, UINT64_MAX);
+    atomic_store(&control->set_met, 0);
     atomic_fetch_add(&control->changes, 1);
     krait_ctl_force_slow_path(c);
+    krait_switch_wake(control, UINT32_MAX);
     return 0;
 }
 
@@ -183,14 +217,39 @@ int krait_ctl_set(struct krait_collector *c, const char *items, struct krait_err
     return rc;
 }
 
+size_t krait_collector_set_unmet(const struct krait_collector *c, krait_collector_unmet_fn *fn, void *ctx)
+{
+    static const enum krait_filter_kind kinds[] = { KRAIT_FILTER_INCLUDE, KRAIT_FILTER_EXCLUDE };
+    const struct krait_control *control = c->shm.control;
+    uint64_t met = atomic_load(&control->set_met);
+    char filters[KRAIT_FILTER_BYTES];
+    size_t i = 0, unmet = 0;
+    copy_filters(filters, control);
+    for (size_t k = 0; k < KRAIT_ARRAY_LEN(kinds) && atomic_load(&control->changes); k++) {
+        for (const char *at = filters; *at; at += strlen(at) + 1) {
+            if (*at != (char)kinds[k])
+                continue;
+            bool is_met = i >= 64 || met >> i & 1;
+            i++;
+            unmet += !is_met;
+            if (!is_met)
+                fn(ctx, kinds[k] == KRAIT_FILTER_INCLUDE ? "include" : "exclude", at + 1);
+        }
+    }
+    return unmet;
+}
+
+bool krait_ctl_slot_is_set(const struct krait_collector *c, uint32_t i)
+{
+    const struct krait_proc *slot = &c->shm.procs[i];
+    return krait_slot_state(atomic_load(&slot->state)) != KRAIT_SLOT_OPEN || atomic_load(&slot->off) ||
+           atomic_load(&slot->changes) == atomic_load(&c->shm.control->changes);
+}
+
 bool krait_ctl_is_set(struct krait_collector *c)
 {
-    uint32_t changes = atomic_load(&c->shm.control->changes);
-    for (uint32_t i = 0; i < krait_collector_procs_used(c); i++) {
-        const struct krait_proc *slot = &c->shm.procs[i];
-        if (krait_slot_state(atomic_load(&slot->state)) == KRAIT_SLOT_OPEN && !atomic_load(&slot->off) &&
-            atomic_load(&slot->changes) != changes)
-            return false;
-    }
-    return true;
+    uint32_t i = 0, used = krait_collector_procs_used(c);
+    while (i < used && krait_ctl_slot_is_set(c, i))
+        i++;
+    return i == used;
 }

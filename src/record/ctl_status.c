@@ -128,6 +128,7 @@ static void put_process(struct krait_collector *c, uint32_t i, struct krait_buf 
     uint64_t lost = c->procs[i].dir ? count_lost(c, i) : 0;
     krait_json_key_u64(out, "lost", lost);
     krait_json_lost_events(out, lost);
+    krait_json_key_bool(out, "set", krait_ctl_slot_is_set(c, i));
     krait_buf_char(out, '}');
 }
 

@@ -56,7 +56,7 @@
 #include <stdio.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 16u                   /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 17u                   /* agent and collector must agree */
 
 /* Variables of the environment of a recorded program: the path of the shared memory, and that its children are not recorded. */
 #define KRAIT_ENV_SESSION     "KRAIT_SESSION"
@@ -148,6 +148,7 @@ struct krait_control {
     /* Rings below this index have been taken at least once; the collector looks at these. */
     _Atomic uint32_t ring_used;
     _Atomic uint32_t changes; /* of flags, max_overhead_ppm and filters, since the recording began */
+    _Atomic uint32_t wakes;   /* counts changes of `state` and `changes`; a futex: switch.h */
     _Atomic uint32_t proc_used;
     _Atomic uint32_t chunk_used;
     /* Rings given back: a thread that found none tries again when this has changed. */
@@ -163,6 +164,8 @@ struct krait_control {
     /* Bit i: filter i has matched a function: --include first, then --exclude. Behind these, two for each of --log: a logger
      * asked for its level and the program had none of that name; a program had it. Those beyond 64 are not told. */
     _Atomic uint64_t filters_met;
+    /* The same for --include and --exclude as krait ctl set has changed them last. */
+    _Atomic uint64_t set_met;
     struct krait_loggers loggers;
     /* What is asked for: strings one after the other, each with its NUL, the first byte an enum krait_filter_kind;
      * ends with an empty string. */

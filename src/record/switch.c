@@ -14,12 +14,13 @@ bool krait_switch(struct krait_control *control, bool on)
     return true;
 }
 
-void krait_switch_sleep(struct krait_control *control, uint32_t state, uint32_t group)
+void krait_switch_sleep(struct krait_control *control, uint32_t wakes, uint32_t group)
 {
-    syscall(SYS_futex, &control->state, FUTEX_WAIT_BITSET, state, NULL, NULL, group);
+    syscall(SYS_futex, &control->wakes, FUTEX_WAIT_BITSET, wakes, NULL, NULL, group);
 }
 
 void krait_switch_wake(struct krait_control *control, uint32_t groups)
 {
-    syscall(SYS_futex, &control->state, FUTEX_WAKE_BITSET, INT32_MAX, NULL, NULL, groups);
+    atomic_fetch_add(&control->wakes, 1);
+    syscall(SYS_futex, &control->wakes, FUTEX_WAKE_BITSET, INT32_MAX, NULL, NULL, groups);
 }

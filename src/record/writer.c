@@ -169,7 +169,7 @@ int krait_writer_join(struct krait_writer *writer)
     atomic_store(&proc->event_ticks, 0);
     atomic_store(&proc->begun, 0);
     writer->proc = proc;
-    krait_writer_note_changes(writer);
+    atomic_store(&proc->changes, writer->changes);
     atomic_store(&proc->state, KRAIT_SLOT_OPEN);
     return 0;
 }
@@ -391,14 +391,15 @@ static bool open_packet(struct krait_writer *writer, struct krait_ring *ring, ui
 
 bool krait_writer_has_changed(const struct krait_writer *writer)
 {
-    return writer->proc && atomic_load_explicit(&writer->shm.control->changes, memory_order_relaxed) !=
-                               atomic_load_explicit(&writer->proc->changes, memory_order_relaxed);
+    return writer->proc &&
+           atomic_load_explicit(&writer->shm.control->changes, memory_order_relaxed) != writer->changes;
 }
 
 void krait_writer_note_changes(struct krait_writer *writer)
 {
+    writer->changes = atomic_load(&writer->shm.control->changes);
     if (writer->proc)
-        atomic_store(&writer->proc->changes, atomic_load(&writer->shm.control->changes));
+        atomic_store(&writer->proc->changes, writer->changes);
 }
 
 bool krait_writer_is_off(const struct krait_writer *writer)

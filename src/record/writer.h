@@ -26,6 +26,7 @@ struct krait_writer {
     char *join_file;              /* of the same for other network namespaces; NULL: none. Allocated */
     bool apart;                   /* the collector sees other process ids than this process */
     bool reserved;                /* proc_index is a slot that krait_writer_reserve took for this process */
+    uint32_t changes;             /* krait_control.changes before this process read what is to be recorded */
     bool settles; /* may write though the recording is off: what begins its part, or ends it until it is on */
     uint8_t *_Atomic
         *ring_maps; /* the address of each ring's bytes, + KRAIT_MAP_CLOSED; NULL: not mapped here */
@@ -127,7 +128,7 @@ uint32_t krait_writer_new_code(struct krait_writer *writer);
 uint32_t krait_writer_session(const struct krait_writer *writer);
 /* Whether nobody collects any more, also where it is switched off. */
 bool krait_writer_is_over(const struct krait_writer *writer);
-/* Whether what is to be recorded has changed since this process joined, or since krait_writer_note_changes: one load. */
+/* Whether what is to be recorded has changed since krait_writer_note_changes, which is called before it is read: one load. */
 bool krait_writer_has_changed(const struct krait_writer *writer);
 void krait_writer_note_changes(struct krait_writer *writer);
 /* Whether it is off, and may be switched on again. */

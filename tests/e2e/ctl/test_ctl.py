@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import pwd
 import re
 import signal
@@ -467,9 +468,14 @@ def test_what_is_recorded_can_be_changed(told, python):
     app = told(python)
     app.tell("first()")
     said = app.ctl("set", "exclude=__main__.second", "exclude=__main__.first")
-    assert said.strip() == "records    calls, --exclude __main__.second, --exclude __main__.first"
+    records = "  records    calls, --exclude __main__.second, --exclude __main__.first\n"
+    later = f"  {app.pid} follows at its next call of a recorded function: "
+    assert said.startswith(records + later), "it waits for input"
+    assert later in app.ctl("status") and not app.status()["set"] and [p["set"] for p in app.status()["processes"]] == [False]
     app.tell("0")
     wait_for(lambda: app.status()["set"], "the change")
+    assert "follows" not in app.ctl("status") and app.status()["processes"][0]["set"]
+    assert app.ctl("set", "exclude=__main__.second", "exclude=__main__.first") == records, "it is so already"
     app.tell("first()")
     app.tell("second()")
     app.tell("third()")
@@ -536,3 +542,116 @@ def test_what_is_set_holds_for_what_is_switched_on_later(told, python):
     assert "--log 'nobody': no logger of that name" in app.stderr
     assert {c.module for c in recording.main.codes.values() if c.kind == "python"} == {"__main__"}
     assert recording.calls()["third"] == 1
+
+
+# A thread that calls functions which were called before, and nothing new.
+STEPS = OBEDIENT.replace("report(os.getpid())\nbelow", """
+import time
+def step(): time.sleep(0.002)
+def steps():
+    while True: step()
+threading.Thread(target=steps, name="Steps", daemon=True).start()
+time.sleep(0.1)
+report(os.getpid())
+sys.stdin.readline() and below""")
+
+
+def follows(app, *items):
+    """Sets what is recorded; the process follows, though it runs no function that is recorded and none for the first time."""
+    app.ctl("set", *items)
+    wait_for(lambda: app.status()["set"], "the change")
+
+
+def counts_on(app):
+    events = app.status()["events"]
+    wait_for(lambda: app.status()["events"] > events, "events")
+
+
+@pytest.mark.few_pythons
+@pytest.mark.parametrize("none", ["include=nosuch*", "exclude=*"])
+def test_what_leaves_out_everything_can_be_changed_again(told, python, none):
+    app = told(python, text=STEPS)
+    follows(app, none)
+    follows(app, "include=", "exclude=")
+    counts_on(app)
+    follows(app, none)
+    assert app.ctl("stop") == "Recording is off in 1 process\n"
+    app.ctl("start")
+    follows(app, "include=*.step", "exclude=")
+    counts_on(app)
+    assert app.end().check(ended=False).calls()["step"]
+
+
+@pytest.mark.every_python
+def test_an_include_that_matches_nothing_can_be_changed(told, python):
+    app = told(python, "--include", "nosuch*", text=STEPS)
+    follows(app, "include=*.step")
+    counts_on(app)
+    assert app.end().calls()["step"]
+
+
+@pytest.mark.few_pythons
+def test_what_leaves_out_everything_of_an_attached_program_can_be_changed_again(attached, python):
+    app, recorder = attached(python, text=STEPS)
+    follows(app, "include=nosuch*")
+    follows(app, "include=*.step")
+    counts_on(app)
+    app.process.stdin.close()
+    recorder.wait(60)
+
+
+@pytest.mark.few_pythons
+def test_a_child_forked_while_everything_is_left_out_follows_too(told, python):
+    text = STEPS.replace("sys.stdin.readline() and below", """
+def child():
+    threading.Thread(target=steps, daemon=True).start()
+    sys.stdin.readline()
+    os._exit(0)
+sys.stdin.readline()
+if os.fork() == 0: child()
+os.wait() and set""")
+    app = told(python, "--include", "nosuch*", text=text)
+    app.process.stdin.write("fork\n")
+    app.process.stdin.flush()
+    wait_for(lambda: app.ctl("set", "include=*.step") and len(app.status()["processes"]) == 2, "the child")
+    assert [p.calls()["step"] > 0 for p in app.end().processes] == [True, True]
+
+
+@pytest.mark.few_pythons
+def test_no_thread_of_the_recorder_stays_where_an_include_matches(told, python):
+    app = told(python, "--include", "__main__.step*", text=STEPS)
+    names = lambda: {(task / "comm").read_text().strip() for task in pathlib.Path(f"/proc/{app.pid}/task").iterdir()}
+    wait_for(lambda: "krait" not in names(), "its end")
+    app.end()
+
+
+@pytest.mark.few_pythons
+def test_a_stop_and_a_set_that_never_took_effect_are_told_at_the_end(told, python):
+    """No hook runs while it waits for input, and no function is called after that."""
+    app = told(python, "--no-c-calls", text="""
+        import os
+        print(os.getpid(), flush=True)
+        os.read(0, 100)
+        os._exit(0)
+        """)
+    said = app.ctl("set", "overhead=5")
+    assert f"  {app.pid} follows at its next call of a recorded function: " in said
+    said = app.ctl("stop")
+    assert said.startswith(f"Recording is off in 0 processes\n  {app.pid} follows at its next call of a recorded function: ")
+    assert re.match(r"Recording is off for .*, not yet in 1 process\n", app.ctl("status"))
+    app.end()
+    for verb in "stop", "set":
+        assert f"krait ctl {verb} never took effect in 1 process: it called no recorded function after it\n" in app.stderr
+
+
+@pytest.mark.few_pythons
+def test_what_was_set_and_matches_nothing_is_told_at_the_end(told, python):
+    app = told(python, "--exclude", "__main__.second")
+    app.ctl("set", "include=__main__.*", "include=nosuch*", "exclude=neither", "exclude=__main__.first")
+    app.tell("0")
+    wait_for(lambda: app.status()["set"], "the change")
+    app.tell("first()")
+    app.tell("third()")
+    app.end()
+    assert re.findall(r"krait ctl set (\S+) matched no function", app.stderr) == ["include='nosuch*'", "exclude='neither'"]
+    assert "--exclude" not in app.stderr

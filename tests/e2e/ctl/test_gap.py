@@ -8,6 +8,7 @@ import xml.etree.ElementTree as xml
 
 import pytest
 
+from running import wait_for
 from told import told  # noqa: F401  (a fixture)
 
 
@@ -48,16 +49,17 @@ def test_a_gap_is_an_event_of_the_process_and_told_by_report_info_and_exports(ga
     assert "recording off" in {e.get("name") for e in events}
 
 
-def test_a_call_lasts_to_where_the_recording_is_switched_off(synth, report):
+@pytest.mark.parametrize("state", [0, 2], ids=["off", "changes"])
+def test_a_call_lasts_to_where_the_recording_is_switched_off(synth, report, state):
     """Also one of a thread that had no event for long: nothing of it is lost up to there."""
-    script = """
+    script = f"""
         process 5 python3
         code 1 python app main app.py 1
         code 2 c time sleep - 0
         thread 5 MainThread
         0us call 1
         100us ccall 2
-        2000us recording 0
+        2000us recording {state}
         2001us stack 0
         thread 6 waits
         0us frame 1 0
@@ -100,3 +102,21 @@ def test_a_gap_lasts_to_the_end_where_nobody_switches_it_on(told, run, any_pytho
     trace = app.end()
     found = json.loads(run("info", "--json", trace.path).stdout)
     assert found["switched_off"] == 1 and found["recorded_ns"] < found["recorded_of_ns"]
+
+
+@pytest.mark.few_pythons
+def test_a_call_lasts_to_where_what_is_recorded_changes(told, python, krait, run, tmp_path):  # noqa: F811
+    """The call of a thread that waits all the time; nothing was lost there."""
+    app = told(python)
+    app.ctl("set", "include=nosuch*")
+    app.tell("0")
+    wait_for(lambda: app.status()["set"], "the change")
+    trace = app.end()
+    assert [f["state"] for f in trace.main.said("recording:switch")] == ["changes", "on"]
+    assert "switched_off" not in json.loads(run("report", "--json", trace.path).stdout), "it is no gap"
+    changes = next(e.time for e in trace.main.definitions if e.name == "recording:switch")
+    waiter = next(t for t in trace.main.threads if trace.main.thread_names.get(t.tid) == "Waiter")
+    begin = next(e.time for e in waiter.walk() if e.name == "python:call")
+    ticks = int(re.search(rb"freq = (\d+)", next(trace.path.glob("*/metadata")).read_bytes())[1])
+    (row,) = [r for r in json.loads(run("report", "--by", "thread", "--json", trace.path).stdout)["functions"] if " Waiter " in r["name"]]
+    assert row["total_ns"] >= (changes - begin) * 1e9 / ticks * 0.999

@@ -19,16 +19,28 @@ static uint32_t alike(const struct krait_trace *trace, uint32_t first)
     return end;
 }
 
-uint32_t krait_changed_list(struct krait_buf *out, const struct krait_trace *trace, uint32_t most)
+uint32_t krait_changed_add(struct krait_buf *out, const struct krait_trace *trace, uint32_t i)
 {
     char at[KRAIT_FMT_SIZE];
+    krait_buf_fmt(out, "from %s on ", krait_fmt_ns(at, trace->sets[i].t_ns - krait_trace_zero(trace)));
+    krait_fmt_safe(out, trace->sets[i].what);
+    return alike(trace, i);
+}
+
+uint32_t krait_changed_count(const struct krait_trace *trace)
+{
     uint32_t n = 0;
-    for (uint32_t i = 0; i < trace->set_count; i = alike(trace, i), n++) {
-        if (n >= most)
-            continue;
-        krait_buf_fmt(out, "%sfrom %s on ", n ? "; " : "",
-                      krait_fmt_ns(at, trace->sets[i].t_ns - krait_trace_zero(trace)));
-        krait_fmt_safe(out, trace->sets[i].what);
+    for (uint32_t i = 0; i < trace->set_count; i = alike(trace, i))
+        n++;
+    return n;
+}
+
+uint32_t krait_changed_list(struct krait_buf *out, const struct krait_trace *trace, uint32_t most)
+{
+    uint32_t n = krait_changed_count(trace);
+    for (uint32_t i = 0, shown = 0; i < trace->set_count && shown < most; shown++) {
+        krait_buf_str(out, shown ? "; " : "");
+        i = krait_changed_add(out, trace, i);
     }
     if (n > most)
         krait_buf_str(out, "; ...");

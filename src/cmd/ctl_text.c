@@ -45,6 +45,27 @@ static void put_recorded(const struct krait_json *status, struct krait_buf *out)
     krait_buf_char(out, '\n');
 }
 
+/* ---- who has not followed ---- */
+
+/* A process without such calls has no hook that could notice: as long as it runs C code, or a loop without calls. */
+static const char at_call[] = "at its next call of a recorded function";
+
+static void put_later(const struct krait_json *process, const char *when, struct krait_buf *out)
+{
+    krait_buf_fmt(out, "  %llu follows %s: ", (unsigned long long)krait_json_number(process, "pid"), when);
+    krait_fmt_safe(out, krait_fmt_command(krait_json_string(process, "command")));
+    krait_buf_char(out, '\n');
+}
+
+/* Those that do not record yet what was set. */
+static void put_not_set(const struct krait_json *status, struct krait_buf *out)
+{
+    for (const struct krait_json *p = krait_json_items(status, "processes"); p; p = p->next) {
+        if (krait_json_get(p, "set") && !is_true(p, "set"))
+            put_later(p, at_call, out);
+    }
+}
+
 /* ---- processes ---- */
 
 enum { PID, STATE, THREADS, EVENTS, LOST };
@@ -103,6 +124,14 @@ static void put_line(struct krait_buf *out, const char *name, const char *value)
     krait_buf_char(out, '\n');
 }
 
+static uint64_t count_in(const struct krait_json *status, const char *state)
+{
+    uint64_t n = 0;
+    for (const struct krait_json *p = krait_json_items(status, "processes"); p; p = p->next)
+        n += strcmp(krait_json_string(p, "state"), state) == 0;
+    return n;
+}
+
 static void put_state(const struct krait_json *status, const struct krait_table_look *look,
                       struct krait_buf *out)
 {
@@ -114,6 +143,9 @@ static void put_state(const struct krait_json *status, const struct krait_table_
     krait_buf_fmt(out, "Recording is %s%s%s for %s", bold, state, plain, krait_fmt_ns(since, since_ns));
     if (duration_ns > since_ns + since_ns / 100)
         krait_buf_fmt(out, ", begun %s ago", krait_fmt_ns(whole, duration_ns));
+    uint64_t on = strcmp(state, "off") == 0 ? count_in(status, "on") : 0;
+    if (on)
+        krait_buf_fmt(out, ", not yet in %s", krait_fmt_counted(whole, on, "process"));
     krait_buf_char(out, '\n');
 }
 
@@ -137,6 +169,7 @@ int ctl_print_status(const struct krait_json *status, const struct krait_table_l
     uint64_t lost = krait_json_number(status, "lost");
     put_line(out, "lost", lost ? krait_fmt_counted(a, lost, "event") : "nothing");
     put_recorded(status, out);
+    put_not_set(status, out);
     return put_processes(status, look, out) || out->failed ? -ENOMEM : 0;
 }
 
@@ -147,19 +180,13 @@ int ctl_print_switch(const struct krait_json *status, const char *verb, struct k
     bool on = strcmp(verb, "start") == 0;
     const char *wanted = on ? "on" : "off";
     char count[KRAIT_FMT_SIZE];
-    uint64_t follow = 0;
-    for (const struct krait_json *p = krait_json_items(status, "processes"); p; p = p->next)
-        follow += strcmp(krait_json_string(p, "state"), wanted) == 0 ||
-                  (!on && strcmp(krait_json_string(p, "state"), "ready") == 0);
+    uint64_t follow = count_in(status, wanted) + (on ? 0 : count_in(status, "ready"));
     krait_buf_fmt(out, "Recording is %s in %s\n", wanted, krait_fmt_counted(count, follow, "process"));
     for (const struct krait_json *p = krait_json_items(status, "processes"); p; p = p->next) {
         const char *state = krait_json_string(p, "state");
         if (strcmp(state, wanted) == 0 || (!on && strcmp(state, "ready") == 0))
             continue;
-        krait_buf_fmt(out, "  %llu follows when it %s: ", (unsigned long long)krait_json_number(p, "pid"),
-                      on ? "lets go of the GIL" : "runs Python");
-        krait_fmt_safe(out, krait_fmt_command(krait_json_string(p, "command")));
-        krait_buf_char(out, '\n');
+        put_later(p, on ? "when it lets go of the GIL" : at_call, out);
     }
     return out->failed ? -ENOMEM : 0;
 }
@@ -180,5 +207,6 @@ int ctl_print_snapshot(const struct krait_json *snapshot, struct krait_buf *out)
 int ctl_print_set(const struct krait_json *status, struct krait_buf *out)
 {
     put_recorded(status, out);
+    put_not_set(status, out);
     return out->failed ? -ENOMEM : 0;
 }

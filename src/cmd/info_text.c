@@ -359,15 +359,18 @@ static void print_off(struct info *info)
 /* All of them: elsewhere are the first few. */
 static void print_changed(struct info *info)
 {
-    KRAIT_AUTO_BUF list = { 0 };
+    KRAIT_AUTO_BUF change = { 0 };
     char times[KRAIT_FMT_SIZE];
-    uint32_t n = krait_changed_list(&list, info->trace, UINT32_MAX);
-    krait_buf_char(&list, '\0');
-    if (!n || list.failed)
+    uint32_t n = krait_changed_count(info->trace);
+    if (!n)
         return;
     label(info, "changed");
     krait_buf_fmt(&info->out, "what is recorded, %s, by krait ctl set", krait_fmt_counted(times, n, "time"));
-    add_wrapped(info, list.data);
+    for (uint32_t i = 0; i < info->trace->set_count;) {
+        krait_buf_clear(&change);
+        i = krait_changed_add(&change, info->trace, i);
+        add_wrapped(info, change.data ? change.data : "");
+    }
     add_wrapped(info, krait_changed_why);
     krait_buf_char(&info->out, '\n');
 }

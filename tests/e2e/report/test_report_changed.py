@@ -26,8 +26,10 @@ LIST = "from 100.0 ms on include=app.* c-calls=off; from 300.0 ms on c-calls=on"
 def test_report_and_info_tell_when_and_to_what(synth, run):
     folder = synth(TWO)
     assert f"krait ctl set: changed what is recorded: {LIST}; {WHY}\n" in run("report", folder).stderr
-    info = " ".join(run("info", folder).stdout.split())
-    assert f"changed what is recorded, 2 times, by krait ctl set {LIST} {WHY}" in info
+    info = run("info", folder).stdout
+    assert "  changed    what is recorded, 2 times, by krait ctl set\n" in info
+    assert "".join(f"             {change}\n" for change in LIST.split("; ")) in info, "one change a line"
+    assert WHY in " ".join(info.split())
     for verb in "report", "info":
         sets = json.loads(run(verb, "--json", folder).stdout)["sets"]
         assert [(s["at_ns"] // 10**6, s["pid"], s["what"]) for s in sets] == [

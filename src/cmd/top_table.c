@@ -234,7 +234,14 @@ int top_check_sort(const char *key, struct top_shape shape, struct krait_err *er
 {
     struct krait_sheet_column chosen[COLUMNS_MOST];
     struct krait_sheet sheet = { .columns = chosen, .column_count = columns_of(kind_of(shape), chosen) };
-    return krait_sheet_sort(&sheet, key, err);
+    int rc = krait_sheet_sort(&sheet, key, err);
+    struct krait_suggest self = KRAIT_SUGGEST(key, strlen(key));
+    krait_suggest_try(&self, "self");
+    if (rc == -EINVAL && self.best && kind_of(shape) != OF_TASKS && !strstr(err->text, "did you mean")) {
+        const struct krait_err told = *err;
+        return krait_err_set(err, rc, "%s; did you mean 'own', which krait report calls self?", told.text);
+    }
+    return rc;
 }
 
 /* The column of such a table with the least turn after that one; NULL: it has none. */

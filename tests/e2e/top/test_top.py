@@ -239,6 +239,7 @@ def test_when_the_program_ends_its_table_is_printed(programs, krait, any_python)
         (["--by", "task", "1"], "--by task needs --exact"),
         (["--exact", "--gil", "--kernel", "1"], "are of samples, not of --exact"),
         (["--sort", "owx", "1"], "the columns are own, total, descendants, own_ns, total_ns, function, line, file; did you mean 'own'?"),
+        (["--sort", "sef", "1"], "own_ns, total_ns, function, line, file; did you mean 'own', which krait report calls self?"),
         (["--sort", "own_n", "1"], "did you mean 'own_ns'?"),
         (["--sort", "lock", "1"], "lock"),
         (["--exact", "--rate", "100", "1"], "are of samples, not of --exact"),

@@ -40,6 +40,13 @@ static bool leads_back(const struct krait_target *target, const uint64_t *words,
     return false;
 }
 
+/* From a frame to its caller's: krait_unwind_step. */
+static int step_up(const struct krait_target *target, struct krait_registers *registers)
+{
+    const struct krait_target_file *file = krait_target_file(target, krait_registers_pc(registers));
+    return file ? krait_unwind_step(registers, &file->elf, file->moved, target->pid) : -ENXIO;
+}
+
 /* Unwinds the stack from the current instruction up to the address `end`. Returns true if no frame is in such code,
  * and false if it cannot unwind so far. */
 static bool is_unwound(const struct krait_target *target, pid_t tid, uint64_t end)
@@ -47,13 +54,11 @@ static bool is_unwound(const struct krait_target *target, pid_t tid, uint64_t en
     struct krait_registers registers;
     int rc = krait_registers_read(tid, &registers);
     for (int i = 0; i < FRAMES && !rc; i++) {
-        uint64_t pc = krait_registers_pc(&registers);
-        const struct krait_target_file *file = krait_target_file(target, pc);
         if (registers.value[KRAIT_CFI_SP] >= end)
             return true;
-        if (!file || is_in(&target->holds, pc))
+        if (is_in(&target->holds, krait_registers_pc(&registers)))
             return false;
-        rc = krait_unwind_step(&registers, &file->elf, file->moved, target->pid);
+        rc = step_up(target, &registers);
     }
     return rc == -ENOENT;
 }
@@ -63,10 +68,8 @@ static uint64_t outermost(const struct krait_target *target, pid_t tid)
 {
     struct krait_registers registers;
     int rc = krait_registers_read(tid, &registers);
-    for (int i = 0; i < FRAMES && !rc; i++) {
-        const struct krait_target_file *file = krait_target_file(target, krait_registers_pc(&registers));
-        rc = file ? krait_unwind_step(&registers, &file->elf, file->moved, target->pid) : -ENXIO;
-    }
+    for (int i = 0; i < FRAMES && !rc; i++)
+        rc = step_up(target, &registers);
     return rc == -ENOENT ? registers.value[KRAIT_CFI_SP] : 0;
 }
 

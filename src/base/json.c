@@ -62,6 +62,15 @@ void krait_utf8_add(struct krait_buf *buf, uint32_t character)
         krait_buf_char(buf, (char)(0x80 | (character >> 6 * follow & 0x3F)));
 }
 
+size_t krait_utf8_whole(const char *s, size_t n, size_t most)
+{
+    if (n <= most)
+        return n;
+    while (most && ((unsigned char)s[most] & 0xC0) == 0x80)
+        most--;
+    return most;
+}
+
 void krait_utf8_clean(struct krait_buf *buf, const char *s, size_t n)
 {
     for (size_t i = 0; i < n;) {

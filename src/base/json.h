@@ -52,6 +52,8 @@ size_t krait_utf8_len(const char *s, size_t n);
 uint32_t krait_utf8_get(const char *s, size_t n, size_t *len);
 /* Appends a character; U+FFFD for a surrogate or a value above U+10FFFF. */
 void krait_utf8_add(struct krait_buf *buf, uint32_t character);
+/* How many bytes of a text of n remain if at most `most` may: n, or less, so that no character is cut in two. */
+size_t krait_utf8_whole(const char *s, size_t n, size_t most);
 /* Appends the text, with U+FFFD for each byte that is not part of valid UTF-8. */
 void krait_utf8_clean(struct krait_buf *buf, const char *s, size_t n);
 

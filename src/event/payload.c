@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/payload.h"
 
+#include "base/json.h"
+
 uint8_t *krait_put_text(uint8_t *to, const void *field, size_t n, size_t most)
 {
     const char *text;
     memcpy(&text, field, sizeof(text));
-    n = strlen(text);
-    if (n > most) {
-        for (n = most; n && ((unsigned char)text[n] & 0xc0) == 0x80;)
-            n--;
-    }
+    n = krait_utf8_whole(text, strlen(text), most);
     memcpy(to, text, n);
     to[n] = '\0';
     return to + n + 1;

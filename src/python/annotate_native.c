@@ -8,6 +8,7 @@
  */
 #include "python/annotate_native.h"
 
+#include "base/json.h"
 #include "krait/annotate.h"
 #include "python/agent.h"
 #include "python/gil.h"
@@ -186,12 +187,10 @@ static const char *fields_or_none(const char *fields)
     return fields && *fields && strnlen(fields, FIELDS_BYTES + 1) <= FIELDS_BYTES ? fields : KRAIT_NO_FIELDS;
 }
 
-/* A UTF-8 character is not cut in two. */
+/* Of a text that is longer than this. */
 static const char *cut_text(char cut[TEXT_BYTES + 1], const char *text)
 {
-    size_t n = TEXT_BYTES;
-    while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
-        n--;
+    size_t n = krait_utf8_whole(text, TEXT_BYTES + 1, TEXT_BYTES);
     memcpy(cut, text, n);
     cut[n] = '\0';
     return cut;

@@ -5,6 +5,7 @@
  * who calls them: for them --exclude alone counts.
  */
 #include "base/func_glob.h"
+#include "base/json.h"
 #include "python/agent.h"
 
 #include <string.h>
@@ -44,22 +45,12 @@ bool krait_filters_include(const struct krait_agent *agent)
 
 static const char more[] = "...";
 
-/* How many of the first n bytes of a text in UTF-8 are whole characters; there are more. */
-static size_t whole(const char *text, size_t n)
-{
-    while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
-        n--;
-    return n;
-}
-
 static size_t add_item(char *to, size_t len, size_t size, const char *key, const char *value)
 {
     enum { MOST = 200 };
-    size_t shown = strlen(value);
-    bool is_cut = shown > MOST;
-    shown = is_cut ? whole(value, MOST) : shown;
+    size_t all = strlen(value), shown = krait_utf8_whole(value, all, MOST);
     int n = snprintf(to + len, size - len, "%s%s=%.*s%s", len ? " " : "", key, (int)shown, value,
-                     is_cut ? more : "");
+                     shown < all ? more : "");
     return n > 0 ? KRAIT_MIN(len + (size_t)n, size - 1) : len;
 }
 
@@ -77,7 +68,7 @@ void krait_filters_say(const struct krait_agent *agent, char *to, size_t size)
     if (control->max_overhead_ppm)
         len = add_item(to, len, size, "overhead", overhead);
     if (len == size - 1)
-        memcpy(to + whole(to, size - sizeof(more)), more, sizeof(more));
+        memcpy(to + krait_utf8_whole(to, len, size - sizeof(more)), more, sizeof(more));
 }
 
 /* Who mistyped a glob is told at the end. */

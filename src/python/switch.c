@@ -226,6 +226,24 @@ void krait_switch_look(void)
         arm();
 }
 
+static void reserve_for_child(void)
+{
+    krait_agent.origin = KRAIT_process_origin_fork;
+    krait_writer_reserve(&krait_agent.writer);
+}
+
+/* Of a child that has not joined: from now on it is as one that was forked while the recording was off. */
+static void switch_child_off(struct krait_interp *in)
+{
+    if (!krait_switch_hold())
+        return;
+    atomic_store(&krait_agent.off, 1);
+    atomic_store(&krait_agent.running, 0);
+    krait_agent_remove_hooks(in);
+    reserve_for_child();
+    krait_switch_release();
+}
+
 /* What a hook would do. GIL held; not in a hook. */
 static void follow(void)
 {
@@ -233,17 +251,10 @@ static void follow(void)
     if (!in || !krait_agent_records(in))
         return;
     struct krait_kept kept = krait_keep();
-    if (!atomic_load(&krait_agent.forked)) {
+    if (atomic_load(&krait_agent.forked))
+        switch_child_off(in);
+    else
         krait_switch_is_off(in);
-    } else if (
-        krait_switch_hold()) { /* it has not joined: it is as one that was forked while the recording was off */
-        atomic_store(&krait_agent.off, 1);
-        atomic_store(&krait_agent.running, 0);
-        krait_agent_remove_hooks(in);
-        krait_agent.origin = KRAIT_process_origin_fork;
-        krait_writer_reserve(&krait_agent.writer);
-        krait_switch_release();
-    }
     krait_restore(&kept);
 }
 
@@ -404,15 +415,13 @@ void krait_switch_forked(void)
 /* In the child, by CPython. */
 static PyObject *on_child(PyObject *self, PyObject *none)
 {
-    if (is_off() && !(krait_agent.writer.shm.control->flags & KRAIT_RECORD_CHILDREN)) {
+    bool is_recorded = has_to_wait() && krait_agent.writer.shm.control->flags & KRAIT_RECORD_CHILDREN;
+    if (!is_recorded)
         atomic_store(&krait_agent.off, 0);
-    } else if (is_off()) {
-        krait_agent.origin = KRAIT_process_origin_fork;
-        krait_writer_reserve(&krait_agent.writer);
+    else if (is_off())
+        reserve_for_child();
+    if (is_recorded)
         arm();
-    } else if (has_to_wait() && krait_agent.writer.shm.control->flags & KRAIT_RECORD_CHILDREN) {
-        arm();
-    }
     Py_RETURN_NONE;
 }
 

@@ -28,16 +28,6 @@ static PyObject *encode(PyObject *str, size_t most)
     return bytes;
 }
 
-/* Of so many bytes, those that hold whole characters. */
-static size_t whole_characters(const char *s, size_t n, size_t most)
-{
-    if (n <= most)
-        return n;
-    while (most && ((unsigned char)s[most] & 0xc0) == 0x80)
-        most--;
-    return most;
-}
-
 static void add_without_nul(struct krait_buf *to, const char *s, size_t n)
 {
     const char *nul;
@@ -56,7 +46,7 @@ void krait_text_str(struct krait_buf *to, PyObject *str, size_t most)
     if (!bytes)
         return;
     const char *s = PyBytes_AsString(bytes);
-    size_t n = (size_t)PyBytes_Size(bytes), whole = whole_characters(s, n, most);
+    size_t n = (size_t)PyBytes_Size(bytes), whole = krait_utf8_whole(s, n, most);
     Py_ssize_t length = PyUnicode_GetLength(str);
     add_without_nul(to, s, whole);
     if (whole < n || (size_t)length > most)
@@ -79,7 +69,7 @@ void krait_text_name(PyObject *str, char *text, size_t size)
     if (!bytes)
         return;
     const char *s = PyBytes_AsString(bytes);
-    size_t n = whole_characters(s, strlen(s), size - 1);
+    size_t n = krait_utf8_whole(s, strlen(s), size - 1);
     memcpy(text, s, n);
     text[n] = '\0';
     Py_DECREF(bytes);

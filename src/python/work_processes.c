@@ -280,9 +280,9 @@ static PyObject *on_send(PyObject *function, PyObject *const *args, size_t nargs
 static const struct krait_patch_python results[] = {
     { POOL, "ApplyResult", "__init__", on_apply },
     { POOL, "IMapIterator", "__init__", on_imap },
+    /* The same function twice. A stand-in has to be in both places. */
     { POOL, "IMapIterator", "next", on_next },
-    { POOL, "IMapIterator", "__next__",
-      on_next }, /* the same function: of its own only where there are stand-ins */
+    { POOL, "IMapIterator", "__next__", on_next },
     { "multiprocessing.connection", "_ConnectionBase", "send", on_send },
 };
 _Static_assert(KRAIT_ARRAY_LEN(results) == KRAIT_ARRAY_LEN(((struct krait_interp *)NULL)->patched_results),

@@ -201,7 +201,6 @@ static void write_last_metadata(struct krait_collector *c, struct krait_tracedir
         krait_collector_note_trouble(c, &err);
 }
 
-/* Writes all that there is of it. */
 /* Its recording ends: did it do what krait ctl asked for last? */
 static void note_not_followed(struct krait_collector *c, uint32_t i)
 {
@@ -211,6 +210,7 @@ static void note_not_followed(struct krait_collector *c, uint32_t i)
     c->total.not_set += atomic_load(&c->shm.procs[i].changes) != atomic_load(&c->shm.control->changes);
 }
 
+/* Writes all that there is of it. */
 static void complete_proc(struct krait_collector *c, uint32_t i, enum krait_event_enum_value how, int status)
 {
     struct krait_collected_proc *proc = &c->procs[i];

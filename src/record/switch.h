@@ -3,7 +3,7 @@
  * Switching a recording off and on again while it runs.
  *
  * krait_control.state says what is wanted. Any process of the recording may change it: the collector does for `krait ctl`
- * and a signal, the program for krait.pause() and krait.resume(). Who has changed it counts krait_control.wakes, a futex.
+ * and a signal, the program for krait.pause() and krait.resume(). Whoever has changed it adds 1 to krait_control.wakes, a futex.
  *
  *   RUN ──→ OFF   A process notices at the next slow path of an event: within 1/20 s of running Python. It removes its
  *                 hooks, and says in each thread's ring that nothing is open from then on.
@@ -21,8 +21,8 @@
 /* Switches on or off. Returns whether the recording is as wanted now: it is not if it is over. Any thread; "no GIL". */
 bool krait_switch(struct krait_control *control, bool on);
 
-/* Sleeps until somebody wakes a thread of `group`; not at all where somebody has since krait_control.wakes was `wakes`:
- * who sleeps reads that first, and then what he waits for. Signals may end it too. */
+/* Sleeps until somebody wakes a thread of `group`. Returns at once if somebody has woken any since krait_control.wakes was
+ * `wakes`: read that first, and then what is waited for. Signals may end it too. */
 void krait_switch_sleep(struct krait_control *control, uint32_t wakes, uint32_t group);
 /* Wakes those that sleep in a group of these bits, in all processes; they look again at what they wait for. */
 void krait_switch_wake(struct krait_control *control, uint32_t groups);

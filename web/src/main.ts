@@ -460,7 +460,7 @@ class Page {
   }
 
   get settled(): boolean {
-    return this.context.timeline.settled && !this.context.store.settling && !this.running && !this.remaking && !this.grown && !this.body.classList.contains('asking');
+    return this.context.timeline.settled && this.context.timeline.markTexts.settled && !this.context.store.settling && !this.running && !this.remaking && !this.grown && !this.body.classList.contains('asking');
   }
 
   private async findAll(text: string): Promise<Choices> {

@@ -3,9 +3,11 @@
 // they say, where there is room. Texts are asked for when the timeline rests.
 
 import { ask } from './api';
+import { messageOf } from './declared';
 import { el } from './dom';
 import { Palette, palette } from './palette';
 import { CatEvent, Said, saidText } from './said';
+import { CHARACTER } from './shorten';
 
 /** From the least to the most serious: src/trace/mark_says.h. */
 export const LEVELS = ['debug', 'info', 'mark', 'warning', 'error', 'critical', 'exception'] as const;
@@ -19,9 +21,8 @@ const SHAPES = [
   'm-4.5 .5h9l-4.5 9z',
   'm-4 2.5l1.5-1.5 2.5 2.5 2.5-2.5 1.5 1.5-2.5 2.5 2.5 2.5-1.5 1.5-2.5-2.5-2.5 2.5-1.5-1.5 2.5-2.5z',
 ];
-const HALF = 4, GAP = 4, LEAST = 8, CHARACTER = 6.62; // pixels: half a mark, from a mark to its text; characters of a text that is cut; pixels of one
+const HALF = 4, GAP = 4, LEAST = 8; // pixels: half a mark, from a mark to its text; characters of a text that is cut
 const MOST = 40, KEPT = 2000, WAIT = 200; // texts on the screen; that are kept; ms for which the timeline rests before texts are asked for
-const MESSAGES = ['message', 'msg', 'text', 'buf'];
 
 let paths: Path2D[] | undefined;
 
@@ -37,10 +38,9 @@ export function drawMark(context: CanvasRenderingContext2D, level: number, x: nu
 
 /** What a mark says in a line: "ERROR shop: order 7 failed", the message of any other event, or its name; nothing of a counter's value. */
 export function shortText(event: CatEvent): string {
-  const { payload } = event, is = (name: string): boolean => typeof payload?.[name] === 'string', lead = payload?.category;
+  const { payload } = event, lead = payload?.category, message = messageOf(payload);
   if (event.event === 'user:counter') return '';
   if (event.event === 'exception:uncaught') return String(payload?.exception ?? '').split('\n')[0];
-  const key = MESSAGES.find(is), message = key === undefined ? undefined : String(payload?.[key]);
   if (message === undefined) return event.event;
   const text = event.event === 'log:record' || event.event === 'lttng_python:event' ? saidText(event)
     : event.event === 'warning:shown' && lead ? `${typeof lead === 'object' && 'label' in lead ? lead.label : lead}: ${message}` : message;
@@ -96,8 +96,17 @@ export class MarkTexts {
     for (const mark of this.wanted) {
       const key = keyOf(mark);
       this.texts.set(key, null);
-      this.find(mark).then((text) => { this.texts.set(key, text); }, () => { this.texts.delete(key); }).finally(this.redraw);
+      this.find(mark).then((text) => {
+        this.texts.set(key, text);
+        this.redraw();
+      }, () => { this.texts.delete(key); }); // the next drawing asks again
     }
+    this.wanted = [];
+  }
+
+  /** Whether all texts are known that the last drawing asked for. */
+  get settled(): boolean {
+    return !this.wanted.length && ![...this.texts.values()].includes(null);
   }
 
   private async find({ track, from, until }: Placed): Promise<string> {

@@ -6,6 +6,7 @@ import { Lane, Lanes, Part } from './lanes';
 import { MarkTexts, Placed, drawMark } from './marks';
 import { Trace, Track, isLosses, label } from './model';
 import { Palette, rgb, stateRole } from './palette';
+import { CHARACTER, FONT } from './shorten';
 import { Store } from './store';
 import { Sum, busyTracks, missingText, runsOf, spread } from './summary';
 import { isSampled } from './samples';
@@ -15,7 +16,6 @@ const BIN_PIXELS = 2; // a bin is one to two pixels wide
 const TEXT_LEAST = 28; // pixels of a box that has its name in it
 const DASH = 3; // pixels: length of a dash, and of the gap after it
 const UP = 8; // levels above in which to look for a tile to show meanwhile
-export const FONT = '11px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
 export interface Frame { width: number; height: number; scroll: number; from: bigint; span: number }
 
@@ -287,7 +287,7 @@ export class Painter {
   private name(context: CanvasRenderingContext2D, part: Part, slice: Slice, left: number, y: number, width: number, height: number, palette: Palette): void {
     const text = this.textOf(part, slice.name);
     if (!text) return;
-    const inside = Math.max(left, 0) + 4, room = Math.floor((left + width - inside - 3) / 6.62);
+    const inside = Math.max(left, 0) + 4, room = Math.floor((left + width - inside - 3) / CHARACTER);
     if (room < 3) return;
     context.fillStyle = palette.textOn;
     context.fillText(text.length > room ? shorten(text, room) : text, inside, y + height / 2 + 0.5);

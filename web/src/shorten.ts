@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names that are too long for their place lose their middle: names of lanes differ most often at their ends.
 
+/** Of texts on canvases, and the width of one of its characters in pixels. */
+export const FONT = '11px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace', CHARACTER = 6.62;
+
 /** The text, or as much of its begin and of its end as fits into `width`. */
 export function shortenMiddle(text: string, width: number, measure: (text: string) => number): string {
   if (measure(text) <= width) return text;

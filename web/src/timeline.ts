@@ -44,6 +44,7 @@ export class Timeline {
   private scroller: HTMLDivElement;
   private tip = el('div', { class: 'tip', role: 'tooltip', hidden: '' });
   private rest = el('div', { class: 'arrows-rest', role: 'status' });
+  readonly markTexts: MarkTexts;
   private painter: Painter;
   private wanted = false;
   private drag: { x: number; y: number; at: bigint; mode: 'select' | 'pan'; from: bigint; scroll: number; moved: boolean } | null = null;
@@ -54,7 +55,8 @@ export class Timeline {
     this.said = new Said(trace, api);
     this.lanes = new Lanes(trace, store, alignment);
     this.column = new NameColumn(this.lanes, store, () => this.draw());
-    this.painter = new Painter(trace, store, api, this.lanes, new MarkTexts(this.said, () => this.draw()));
+    this.markTexts = new MarkTexts(this.said, () => this.draw());
+    this.painter = new Painter(trace, store, api, this.lanes, this.markTexts);
     this.overlay = new Overlay(trace, store, this.lanes, () => this.draw());
     this.dark = isDark();
     const sticky = el('div', { class: 'sticky' }, this.names, this.canvas);

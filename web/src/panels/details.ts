@@ -192,10 +192,9 @@ async function flowsSection(context: Context, call: Call): Promise<HTMLElement |
   const { trace } = context, isFlow = (id: number): boolean => trace.tracks[id].kind !== 'flows'; // of which wakeups are
   if (!trace.tracks.some(({ kind, name }) => kind === 'flows' && name === 'flows')) return null;
   const { list, more } = await askWakeups(call.track, 0n, trace.duration + 1n, { begin: call.begin, end: call.end }), flows = list.filter(({ by }) => isFlow(by)).sort((a, b) => Number(a.at - b.at));
-  const end = (track: number, at: bigint): HTMLElement => endCell(context, track, at);
   const isWork = flows.some(({ calls }) => calls !== null);
   const table = el('table', { class: 'plain flows' }, el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', { class: 'left' }, 'from'), el('th', { class: 'left' }, 'to'), ...isWork ? [el('th', { class: 'left' }, 'work')] : [])));
-  const row = ({ by, at, to, runs, calls }: Wakeup): HTMLElement => el('tr', {}, el('td', {}, duration(Number(runs - at))), end(by, at), end(to, runs), ...isWork ? [el('td', { class: 'left' }, calls ?? '-')] : []);
+  const row = ({ by, at, to, runs, calls }: Wakeup): HTMLElement => el('tr', {}, el('td', {}, duration(Number(runs - at))), endCell(context, by, at), endCell(context, to, runs), ...isWork ? [el('td', { class: 'left' }, calls ?? '-')] : []);
   const isCut = more > 0 && flows.length === list.length; // wakeups come after all flows
   return flows.length ? section(`Work and flows${isCut ? `, the first ${count(flows.length)}` : ''}`, await shortTable(table, flows, FLOWS, (left) => counted(left, 'more row'), row)) : null;
 }

@@ -4,10 +4,11 @@
 import { ask } from '../api';
 import { button, el } from '../dom';
 import { label, place } from '../model';
-import { FONT, shorten } from '../paint';
+import { shorten } from '../paint';
 import { palette } from '../palette';
 import { Base, Context, Panel, baseParams, rangeParams, toggleBase } from '../panel';
 import { hasCalls } from './functions';
+import { CHARACTER, FONT } from '../shorten';
 import { Way } from '../store';
 import { count, counted, duration, share } from '../time';
 import { isDark, sized } from '../timeline';
@@ -81,7 +82,7 @@ function drawBoxes(): void {
   context.font = FONT;
   context.textBaseline = 'middle';
   for (const box of boxes) {
-    const node = box.nodes[box.node], y = box.row * ROW, room = Math.floor((box.width - 8) / 6.62);
+    const node = box.nodes[box.node], y = box.row * ROW, room = Math.floor((box.width - 8) / CHARACTER);
     context.globalAlpha = lit !== null && node.func !== lit && way !== 'sandwich' && !base ? 0.35 : 1;
     context.fillStyle = colourOf(box);
     context.fillRect(box.x, y, Math.max(box.width - 1, 0.6), ROW - 1);

@@ -5,10 +5,11 @@
 import { ask, tileLength } from '../api';
 import { button, el } from '../dom';
 import { label } from '../model';
-import { FONT, levelOf, shorten } from '../paint';
+import { levelOf, shorten } from '../paint';
 import { Palette, palette } from '../palette';
 import { Context, Panel, rangeParams } from '../panel';
 import { Cell, Played, Row, SPEEDS, raysAt, rowsAt, stepFrom } from '../play';
+import { CHARACTER, FONT } from '../shorten';
 import { count, duration, moment } from '../time';
 import { isDark, sized } from '../timeline';
 import { CALLS, FUNC, SELF, hasCalls } from './functions';
@@ -33,7 +34,7 @@ class Player {
   private at = 0; // nanoseconds from there
   private lanes: Lane[] = [];
   private hidden = 0; // threads that have no room
-  private bars: [number, number][] = []; // function, calls; of samples its self time
+  private bars: [number, number][] = []; // function, calls; of samples: self time
   private barsMost = 1;
   private playing = false;
   private seeking: { forward: boolean; around: number } | null = null; // the next event from `at`, looked for around there
@@ -199,8 +200,8 @@ class Player {
     try {
       const { rows } = await ask<{ rows: number[][] }>('functions', params, this.asking.signal);
       const at = this.context.trace.samples ? SELF : CALLS;
-      this.bars = rows.map((row): [number, number] => [row[FUNC], row[at]]).filter(([, calls]) => calls > 0).sort((a, b) => b[1] - a[1]);
-      this.barsMost = Math.max(...this.bars.slice(0, 1).map(([, calls]) => calls), 1);
+      this.bars = rows.map((row): [number, number] => [row[FUNC], row[at]]).filter(([, amount]) => amount > 0).sort((a, b) => b[1] - a[1]);
+      this.barsMost = Math.max(...this.bars.slice(0, 1).map(([, amount]) => amount), 1);
       if (!this.playing) this.paint();
     } catch { /* another is asked for */ }
   }
@@ -258,7 +259,7 @@ class Player {
       const x = i * each, rows = rowsAt(lane.calls, this.at), room = Math.max(Math.floor((height - HEAD) / ROW), 1), first = Math.max(rows.length - room, 0);
       const more = i === this.lanes.length - 1 && this.hidden ? `   (${count(this.hidden)} threads more: choose lanes)` : '';
       context.fillStyle = colours.quiet;
-      context.fillText(shorten(`${lane.name}${first ? `, from depth ${first} on` : ''}${more}`, Math.floor((each - GAP) / 6.62)), x, HEAD / 2);
+      context.fillText(shorten(`${lane.name}${first ? `, from depth ${first} on` : ''}${more}`, Math.floor((each - GAP) / CHARACTER)), x, HEAD / 2);
       rows.slice(first).forEach((row, line) => this.paintRow(context, row, x, HEAD + line * ROW, each - GAP, colours));
       if (!rows.length) context.fillText('no call', x, HEAD + ROW / 2);
     });
@@ -278,7 +279,7 @@ class Player {
         context.strokeStyle = colours.ink;
         context.strokeRect(x + 0.5, top + 0.5, w - 1, h - 1);
       }
-      const room = Math.floor((w - 8) / 6.62);
+      const room = Math.floor((w - 8) / CHARACTER);
       if (room < 3) continue;
       context.fillStyle = cell.life === 'runs' ? colours.textOn : colours.quiet;
       const ns = Math.min(cell.call.end, this.at) - cell.call.begin, name = this.nameOf(cell.call.func), full = `${name}  ${duration(ns)}`;
@@ -343,12 +344,12 @@ class Player {
     context.fillStyle = colours.quiet;
     const { samples } = this.context.trace;
     context.fillText(samples ? 'self time so far, by samples' : 'calls so far', left, HEAD / 2);
-    this.bars.slice(0, Math.max(Math.floor((height - HEAD) / BAR), 0)).forEach(([func, calls], i) => {
-      const y = HEAD + i * BAR, known = this.context.api.funcs.get(func), w = Math.max(calls / this.barsMost * BARS, 1);
+    this.bars.slice(0, Math.max(Math.floor((height - HEAD) / BAR), 0)).forEach(([func, amount], i) => {
+      const y = HEAD + i * BAR, known = this.context.api.funcs.get(func), w = Math.max(amount / this.barsMost * BARS, 1);
       context.fillStyle = colours.call(known?.hue ?? 12, func);
       context.fillRect(left, y, w, BAR - 2);
       context.fillStyle = colours.ink;
-      const number = `${samples ? duration(calls) : count(calls)}  `, room = Math.floor((BARS - 8) / 6.62) - number.length;
+      const number = `${samples ? duration(amount) : count(amount)}  `, room = Math.floor((BARS - 8) / CHARACTER) - number.length;
       context.fillText(number + shorten(this.nameOf(func), room), left + 4, y + BAR / 2 - 0.5);
     });
   }

@@ -31,8 +31,9 @@ enum krait_trigger_role {
     KRAIT_TRIGGER_AFTER, /* names the next value of the same key or thread */
 };
 
-/* Texts and parts of the event, one after the other. */
 #define KRAIT_TEMPLATE_BETWEEN " " /* several parts that are one key, or name one row */
+
+/* Texts and parts of the event, one after the other. */
 struct krait_template {
     const struct krait_template_piece {
         const char *text;

@@ -91,9 +91,7 @@ static void put_note(struct krait_buf *out, const struct krait_trace *trace)
 {
     KRAIT_AUTO_BUF note = { 0 };
     krait_profile_say_samples(&note, trace);
-    if (note.len)
-        krait_buf_char(&note, '\0');
-    krait_json_key_text_or_null(out, "note", note.failed || !note.len ? "" : note.data);
+    krait_json_key_text_or_null(out, "note", note.data);
     out->failed |= note.failed;
 }
 

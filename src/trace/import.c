@@ -391,10 +391,14 @@ static void set_times(struct krait_trace *trace, uint32_t index, uint32_t first)
     process->unrecorded_count = image->unrecorded.count;
 }
 
-/* How much there is of each thread's stream, and how long everything that has happened is in them, if the process goes on. */
-static int note_streams(struct krait_image *image)
+/* Of a recording that goes on: how much there is of each thread's stream, and up to when all that has happened is in them.
+ * Returns 0 or -ENOMEM. */
+static int note_streams(const struct krait_trace *trace, uint32_t process)
 {
+    struct krait_image *image = &krait_recordings_of(trace)->images[process];
     struct names names;
+    if (!trace->impl->goes_on)
+        return 0;
     uint64_t now_ns = krait_clock_ns(CLOCK_REALTIME);
     image->grows = krait_process_grows(image->dir);
     image->seen_ns = now_ns - KRAIT_MIN(now_ns, KRAIT_GROWING_LATE_NS);
@@ -420,9 +424,7 @@ static int open_process(struct krait_trace *trace, const struct krait_folder *fo
     trace->bytes += file_bytes(folder->dir, KRAIT_FILE_METADATA);
     note_minor(trace, folder->metadata);
     rc = add_process(trace, folder->metadata, folder->dir);
-    rc = rc || !trace->impl->goes_on
-             ? rc
-             : note_streams(&krait_recordings_of(trace)->images[trace->process_count - 1]);
+    rc = rc ? rc : note_streams(trace, trace->process_count - 1);
     return rc ? rc : krait_definitions_read(trace, trace->process_count - 1);
 }
 

@@ -100,8 +100,6 @@ void krait_mark_says(struct krait_buf *to, const char *event, const char *text)
     const struct event *of = find_event(event);
     size_t n, begin = to->len;
     const char *message = krait_fields_message(text, &own, &n);
-    if (strcmp(event, "user:counter") == 0)
-        return;
     if (of) {
         add_level(to, of, text);
         add_field(to, text, of->lead);

@@ -25,7 +25,7 @@ extern const char *const krait_mark_level_names[KRAIT_MARK_LEVELS];
 enum krait_mark_level krait_mark_level(const char *event, const char *text);
 
 /* Appends "ERROR shop.orders: order 7 failed" of a log record, "UserWarning: ..." of a warning, the message of any other, or else
- * its name; the first line. Nothing of a counter's value, which is drawn as such. It may be any text of the program. */
+ * its name; the first line. It may be any text of the program. */
 void krait_mark_says(struct krait_buf *to, const char *event, const char *text);
 
 #endif

@@ -43,7 +43,7 @@ static struct krait_stack_frame *put_frames(struct krait_stack_frame *to,
     return to + count;
 }
 
-/* So many frames, of the stack and of so many numbers. */
+/* `count` is what frames_of returns for `numbers`. Without memory there is no place. */
 static void add_place(struct krait_places *places, const struct krait_stack *stack, size_t offset,
                       uint32_t next_omit, uint32_t numbers, size_t count)
 {

@@ -325,17 +325,23 @@ static int tell_progress(const struct krait_trace *trace, uint64_t bytes)
     return goes_on ? 0 : -ECANCELED;
 }
 
+static int begin_at(struct walk *walk, struct krait_packets *packets, const struct krait_places *places,
+                    const struct krait_place *place)
+{
+    krait_packets_go(packets, place->offset);
+    walk->next_omit = place->next_omit;
+    walk->next_omit_ns =
+        walk->next_omit < walk->image->omit_count ? walk->image->omits[walk->next_omit].t_ns : UINT64_MAX;
+    return krait_places_restore(places, place, walk->stack);
+}
+
 /* Begins in front of the range, where a walk has noted places. */
 static int skip_ahead(struct walk *walk, struct krait_packets *packets, const struct krait_places *places)
 {
     const struct krait_place *place = places ? krait_places_find(places, walk->stack->range.from_ns) : NULL;
     if (!place || place->offset > packets->size)
         return 0;
-    krait_packets_go(packets, place->offset);
-    walk->next_omit = place->next_omit;
-    walk->next_omit_ns =
-        walk->next_omit < walk->image->omit_count ? walk->image->omits[walk->next_omit].t_ns : UINT64_MAX;
-    return krait_places_restore(places, place, walk->stack);
+    return begin_at(walk, packets, places, place);
 }
 
 /* Begins behind the last packet of the walk before, as that left it. */
@@ -344,12 +350,8 @@ static int go_on(struct walk *walk, struct krait_packets *packets, const struct 
     const struct krait_place *place = places && places->end ? &places->end->items[0] : NULL;
     if (!place)
         return 0;
-    krait_packets_go(packets, place->offset);
-    walk->next_omit = place->next_omit;
-    walk->next_omit_ns =
-        walk->next_omit < walk->image->omit_count ? walk->image->omits[walk->next_omit].t_ns : UINT64_MAX;
     walk->next_seq = places->end_seq;
-    return krait_places_restore(places->end, place, walk->stack);
+    return begin_at(walk, packets, places->end, place);
 }
 
 /* Of a file that was written anew: it is read from its first packet. */

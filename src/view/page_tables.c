@@ -222,16 +222,30 @@ static void say_samples(struct krait_buf *to, const struct krait_trace *trace)
 {
     KRAIT_AUTO_BUF note = { 0 };
     krait_profile_say_samples(&note, trace);
-    krait_buf_char(&note, '\0');
-    text(to, note.failed ? "" : note.data);
+    text(to, note.data ? note.data : "");
     to->failed |= note.failed;
+}
+
+/* What only recorded calls have. */
+static void call_cells(struct krait_buf *to, const struct krait_profile_row *r, struct span span)
+{
+    const uint64_t times[] = { r->mean_ns, r->min_ns, r->p50_ns, r->p99_ns, r->max_ns };
+    krait_page_count_cell(to, r->calls);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(times); i++) {
+        if (r->runs > r->cut_runs)
+            krait_page_time_cell(to, times[i]);
+        else
+            krait_buf_str(to, "<td>-</td>");
+    }
+    krait_buf_str(to, "<td class=\"name\">");
+    histogram(to, r->durations, span);
+    krait_buf_str(to, "</td>");
 }
 
 static void row(struct krait_buf *to, const struct krait_page *page, const struct krait_profile_row *r,
                 struct span span)
 {
     const struct krait_func *func = &page->trace->funcs[r->func];
-    const uint64_t times[] = { r->mean_ns, r->min_ns, r->p50_ns, r->p99_ns, r->max_ns };
     krait_buf_str(to, "<tr>");
     krait_page_time_cell(to, r->self_ns);
     if (!has_calls(page))
@@ -239,18 +253,7 @@ static void row(struct krait_buf *to, const struct krait_page *page, const struc
     krait_page_share_cell(to, r->self_ns, page->profile->self_ns);
     krait_page_time_cell(to, r->total_ns);
     if (has_calls(page))
-        krait_page_count_cell(to, r->calls);
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(times) && has_calls(page); i++) {
-        if (r->runs > r->cut_runs)
-            krait_page_time_cell(to, times[i]);
-        else
-            krait_buf_str(to, "<td>-</td>");
-    }
-    if (has_calls(page)) {
-        krait_buf_str(to, "<td class=\"name\">");
-        histogram(to, r->durations, span);
-        krait_buf_str(to, "</td>");
-    }
+        call_cells(to, r, span);
     krait_buf_str(to, "<td class=\"name\">");
     func_name(to, func);
     krait_buf_str(to, "</td><td class=\"name quiet\">");

@@ -330,16 +330,13 @@ static int by_begin(const void *a, const void *b)
     return (x->depth > y->depth) - (x->depth < y->depth);
 }
 
-static size_t first_call(const struct krait_pyramid_level *level, uint64_t begin_ns);
-
 /* They came in the order of their ends. Calls of a class that were added since the last time began shortly before. */
 static void sort_calls(struct krait_pyramid_level *level)
 {
     uint64_t least = UINT64_MAX;
     for (size_t i = level->call_sorted; i < level->call_count; i++)
         least = KRAIT_MIN(least, level->calls[i].begin_ns);
-    const struct krait_pyramid_level sorted = { .calls = level->calls, .call_count = level->call_sorted };
-    size_t first = level->call_sorted < level->call_count ? first_call(&sorted, least) : level->call_count;
+    size_t first = KRAIT_PARTITION_POINT(i, level->call_sorted, level->calls[i].begin_ns < least);
     if (first < level->call_count)
         qsort(level->calls + first, level->call_count - first, sizeof(*level->calls), by_begin);
     level->call_sorted = level->call_count;

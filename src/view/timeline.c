@@ -173,7 +173,7 @@ static int draw_lane(struct krait_drawing *d, const struct krait_timeline_lane *
 
 static double foot_height(const struct krait_timeline *timeline)
 {
-    bool has_marks = krait_timeline_mark_levels(timeline);
+    bool has_marks = krait_timeline_marks(timeline).levels;
     return (2 + (timeline->trace->func_count > 0) + has_marks + timeline->note_count) * LEGEND_ROW + MARGIN;
 }
 
@@ -281,8 +281,8 @@ static void swatch(struct krait_drawing *d, double *x, const char *class, const 
 {
     if (!has_room(d, *x, text))
         return;
-    krait_buf_fmt(d->to, "<rect class=\"%s\" x=\"%.1f\" y=\"%.0f\" width=\"11\" height=\"11\" rx=\"2.5\"/>",
-                  class, *x, d->y - 10);
+    krait_buf_fmt(d->to, "<rect class=\"%s\" x=\"%.1f\" y=\"%.0f\" width=\"%d\" height=\"%d\" rx=\"2.5\"/>",
+                  class, *x, d->y - SWATCH + 1, SWATCH, SWATCH);
     swatch_text(d, x, text);
 }
 
@@ -339,20 +339,20 @@ static void legend_of_arrows(struct krait_drawing *d, double *x)
 /* In a row of their own, the most serious last. */
 static void legend_of_marks(struct krait_drawing *d)
 {
-    unsigned seen = krait_timeline_mark_levels(d->timeline);
+    const struct krait_timeline_marks seen = krait_timeline_marks(d->timeline);
     double x = MARGIN;
     for (unsigned level = 0; level < KRAIT_MARK_LEVELS; level++) {
         const char *name = krait_mark_level_names[level];
-        if (!(seen >> level & 1) || !has_room(d, x, name))
+        if (!(seen.levels >> level & 1) || !has_room(d, x, name))
             continue;
         krait_timeline_put_mark(d, level, x + SWATCH / 2.0, d->y - SWATCH + 1);
         krait_buf_str(d->to, "</path>");
         swatch_text(d, &x, name);
     }
     static const char several[] = "1 of 3: of three marks at one place, the most serious is shown";
-    if (krait_timeline_has_several_marks(d->timeline) && has_room(d, x, several))
+    if (seen.has_several && has_room(d, x, several))
         swatch_text(d, &x, several);
-    d->y += seen ? LEGEND_ROW : 0;
+    d->y += seen.levels ? LEGEND_ROW : 0;
 }
 
 /* All names of the states that look so. */

@@ -46,7 +46,7 @@ enum krait_timeline_group {
 struct krait_timeline_bin {
     uint32_t count, name;
     uint8_t mark_level;
-    const char *says; /* in the timeline's arena; "": nothing */
+    const char *says; /* in the timeline's arena; only if there are marks */
     int64_t least, most, last;
     bool known; /* the counter has a value in this bin */
 };

@@ -139,8 +139,7 @@ static int add_instants(const struct krait_filling *f, struct krait_timeline_par
     for (uint32_t i = 0; i < batch->n; i++) {
         struct krait_timeline_bin *bin = &part->bins[bin_of(f, batch->t_ns[i])];
         const char *name = krait_track_text(f->trace, batch->name[i]);
-        bool has_lane = krait_marks_also(track, name) & 1u << KRAIT_TRACK_COUNTER;
-        if (has_lane || !krait_marks_take(track, name))
+        if (krait_marks_also(track, name))
             continue;
         if (!bin->count++)
             bin->name = batch->name[i];

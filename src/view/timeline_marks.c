@@ -35,17 +35,9 @@ struct marks {
     const struct krait_timeline_part *part;
 };
 
-static uint64_t bin_begin(const struct marks *m, uint32_t bin)
-{
-    return m->part->tile.from_ns + bin * m->part->tile.bin_ns;
-}
-
 static double place_of(const struct marks *m, uint32_t bin)
 {
-    uint64_t end_ns = m->d->timeline->range.to_ns;
-    return (krait_timeline_x(m->d, KRAIT_MIN(bin_begin(m, bin), end_ns)) +
-            krait_timeline_x(m->d, KRAIT_MIN(bin_begin(m, bin + 1), end_ns))) /
-           2;
+    return (krait_timeline_bin_x(m->d, m->part, bin) + krait_timeline_bin_x(m->d, m->part, bin + 1)) / 2;
 }
 
 void krait_timeline_put_mark(struct krait_drawing *d, unsigned level, double x, double y)
@@ -66,12 +58,12 @@ static void draw_mark(const struct marks *m, uint32_t i)
         krait_buf_str(to, " from here; the first: ");
     }
     krait_text_xml_raw(to, name);
-    if (*bin->says && strcmp(bin->says, name) != 0) {
+    if (strcmp(bin->says, name) != 0) {
         krait_buf_char(to, '\n');
         krait_text_xml_raw(to, bin->says);
     }
     krait_buf_str(to, "\nat ");
-    krait_timeline_put_time(m->d, bin_begin(m, i));
+    krait_timeline_put_time(m->d, krait_timeline_bin_begin(m->part, i));
     krait_buf_str(to, "</title></path>\n");
 }
 
@@ -89,7 +81,7 @@ static double place_text(const struct marks *m, double free_x, double x, double 
                          const struct krait_timeline_bin *bin)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    if (bin->count > 1 && *bin->says) {
+    if (bin->count > 1) {
         krait_buf_str(&text, "1 of ");
         krait_text_count(&text, bin->count);
         krait_buf_str(&text, ": ");
@@ -137,31 +129,18 @@ void krait_timeline_draw_marks(struct krait_drawing *d, const struct krait_timel
     draw_texts(&m);
 }
 
-bool krait_timeline_has_several_marks(const struct krait_timeline *timeline)
+struct krait_timeline_marks krait_timeline_marks(const struct krait_timeline *timeline)
 {
+    struct krait_timeline_marks marks = { 0 };
     for (uint32_t i = 0; i < timeline->lane_count; i++) {
         for (uint32_t k = 0; k < timeline->lanes[i].part_count; k++) {
             const struct krait_timeline_part *part = &timeline->lanes[i].parts[k];
             bool has_marks = timeline->trace->tracks[part->track].kind == KRAIT_TRACK_INSTANTS;
             for (uint32_t bin = 0; has_marks && bin < part->tile.bins; bin++) {
-                if (part->bins[bin].count > 1 && *part->bins[bin].says)
-                    return true;
+                marks.levels |= part->bins[bin].count ? 1u << part->bins[bin].mark_level : 0;
+                marks.has_several |= part->bins[bin].count > 1;
             }
         }
     }
-    return false;
-}
-
-unsigned krait_timeline_mark_levels(const struct krait_timeline *timeline)
-{
-    unsigned levels = 0;
-    for (uint32_t i = 0; i < timeline->lane_count; i++) {
-        for (uint32_t k = 0; k < timeline->lanes[i].part_count; k++) {
-            const struct krait_timeline_part *part = &timeline->lanes[i].parts[k];
-            bool has_marks = timeline->trace->tracks[part->track].kind == KRAIT_TRACK_INSTANTS;
-            for (uint32_t bin = 0; has_marks && bin < part->tile.bins; bin++)
-                levels |= part->bins[bin].count ? 1u << part->bins[bin].mark_level : 0;
-        }
-    }
-    return levels;
+    return marks;
 }

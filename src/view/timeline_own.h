@@ -65,6 +65,10 @@ struct krait_timeline_part *krait_timeline_add_part(struct krait_timeline_lane *
 bool krait_timeline_share_lane(const struct krait_track *a, const struct krait_track *b);
 
 double krait_timeline_x(const struct krait_drawing *d, uint64_t t_ns);
+/* When a bin of a part begins, and where in the picture. */
+uint64_t krait_timeline_bin_begin(const struct krait_timeline_part *part, uint32_t bin);
+double krait_timeline_bin_x(const struct krait_drawing *d, const struct krait_timeline_part *part,
+                            uint32_t bin);
 /* "12.3 ms", counted from the timeline's zero. */
 void krait_timeline_put_time(const struct krait_drawing *d, uint64_t t_ns);
 /* "MainThread 4711", as XML. */
@@ -80,10 +84,12 @@ void krait_timeline_draw_part(struct krait_drawing *d, const struct krait_timeli
 void krait_timeline_draw_marks(struct krait_drawing *d, const struct krait_timeline_part *part);
 /* Opens the shape of a level (trace/mark_says.h), 10 pixels high, in the middle of which is x: a <path> without its end. */
 void krait_timeline_put_mark(struct krait_drawing *d, unsigned level, double x, double y);
-/* The levels of all marks that are drawn, as bits. */
-unsigned krait_timeline_mark_levels(const struct krait_timeline *timeline);
-/* Whether a place has several, so that its text begins with "1 of 3". */
-bool krait_timeline_has_several_marks(const struct krait_timeline *timeline);
+/* What the legend tells of all marks that are drawn. */
+struct krait_timeline_marks {
+    unsigned levels;  /* as bits */
+    bool has_several; /* a place has several: its text begins with "1 of 3" */
+};
+struct krait_timeline_marks krait_timeline_marks(const struct krait_timeline *timeline);
 /* Draws where events of the lane's thread were lost, over the whole lane. */
 void krait_timeline_draw_losses(struct krait_drawing *d, const struct krait_timeline_lane *lane,
                                 double height);

@@ -353,14 +353,20 @@ static void draw_boxes(const struct drawn *p)
 
 /* ---- counters, losses ---- */
 
-static uint64_t bin_begin(const struct drawn *p, uint32_t bin)
+uint64_t krait_timeline_bin_begin(const struct krait_timeline_part *part, uint32_t bin)
 {
-    return p->part->tile.from_ns + bin * p->part->tile.bin_ns;
+    return part->tile.from_ns + bin * part->tile.bin_ns;
+}
+
+double krait_timeline_bin_x(const struct krait_drawing *d, const struct krait_timeline_part *part,
+                            uint32_t bin)
+{
+    return krait_timeline_x(d, KRAIT_MIN(krait_timeline_bin_begin(part, bin), d->timeline->range.to_ns));
 }
 
 static double bin_x(const struct drawn *p, uint32_t bin)
 {
-    return krait_timeline_x(p->d, KRAIT_MIN(bin_begin(p, bin), p->d->timeline->range.to_ns));
+    return krait_timeline_bin_x(p->d, p->part, bin);
 }
 
 static void put_value(struct krait_buf *to, int64_t value)

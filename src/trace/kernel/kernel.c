@@ -246,6 +246,8 @@ static struct told told_of(const struct machine *machine, struct krait_folder *c
     return told;
 }
 
+#define RING_FULL "kernel events came faster than they were written: --kernel-ring-size"
+
 /* What the tracer lost. Where that cannot be read, those who ask for the events are told why. */
 static int sum_lost(struct krait_trace *trace, struct machine *machine, struct told told)
 {
@@ -259,15 +261,11 @@ static int sum_lost(struct krait_trace *trace, struct machine *machine, struct t
         by_other.of_kernel = true;
         return krait_trace_lose(trace, by_other);
     }
-    int rc = krait_trace_lose(
-        trace, (struct krait_trace_lost){ .reason = "kernel ring full",
-                                          .advice = told.has_calls
-                                                        ? "kernel events came faster than they were written: "
-                                                          "--kernel-ring-size, or --kernel=sched for fewer"
-                                                        : "kernel events came faster than they were written: "
-                                                          "--kernel-ring-size",
-                                          .count = lost - on_disk,
-                                          .of_kernel = true });
+    const char *advice = told.has_calls ? RING_FULL ", or --kernel=sched for fewer" : RING_FULL;
+    int rc = krait_trace_lose(trace, (struct krait_trace_lost){ .reason = "kernel ring full",
+                                                                .advice = advice,
+                                                                .count = lost - on_disk,
+                                                                .of_kernel = true });
     return rc ? rc
               : krait_trace_lose(
                     trace, (struct krait_trace_lost){

@@ -5,7 +5,7 @@ from browser import Page, ask, opened, served
 from kernel_made import switch, wake
 from kernel_made import write as write_kernel
 
-FLOWS = """
+MAIN = """
 process 5 python3
 code 1 python app main app.py 1
 thread 5 MainThread
@@ -13,7 +13,8 @@ thread 5 MainThread
 10us flow 7
 1000us return
 thread 6 worker
-0us call 1
+"""
+FLOWS = MAIN + """0us call 1
 400us flow 7
 600us flow 7
 1000us return
@@ -115,15 +116,7 @@ def test_the_details_of_a_call_lead_to_the_other_ends_of_its_work(krait, chromiu
         assert page.page.evaluate("() => krait.context.store.detail.track") == calls[5]
 
 
-SILENT = """process 5 python3
-code 1 python app main app.py 1
-thread 5 MainThread
-0us call 1
-10us flow 7
-1000us return
-thread 6 worker
-300us flow 7
-"""
+SILENT = MAIN + "300us flow 7\n"
 
 
 def test_an_end_that_has_no_lane_tells_what_it_is_and_why(krait, chromium, synth):

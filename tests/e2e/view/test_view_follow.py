@@ -175,16 +175,14 @@ def test_what_drops_the_oldest_events_shows_no_wrong_ones(krait, synth, tmp_path
         found = [server.api("functions", **{"from": begin, "until": begin + 10_000_000}) for begin in range(0, 400_000_000, 20_000_000)]
         return server.api("trace")["generation"], found
 
-    asked = 0
-    while not asked:
+    before, after = 0, 1
+    while before != after:
         before, expected = functions()
         growing.drop(3)
         after, found = functions()
-        if before == after:
-            asked += 1
-            same = [now == then for now, then in zip(found, expected)]  # what is not was dropped
-            first = next(i for i, answer in enumerate(found) if answer["rows"])
-            assert all(same[first + 1 :]) and any(answer["rows"] for answer in found[first + 1 :])
+    same = [now == then for now, then in zip(found, expected)]  # what is not was dropped
+    first = next(i for i, answer in enumerate(found) if answer["rows"])
+    assert all(same[first + 1 :]) and any(answer["rows"] for answer in found[first + 1 :])
     assert any(answer["rows"] for answer in expected)
     later = wait_until(lambda t: t["index"]["done"] and t["generation"] > after, lambda: server.api("trace"))
     assert later["growing"] and any(answer["rows"] and not answer["damage"] for answer in functions()[1])

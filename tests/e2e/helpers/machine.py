@@ -21,7 +21,7 @@ def run_in_vm(folder, commands, *words, arch="x86_64"):
     """Runs the shell's commands in it as root. What they write into the folder stays. Skips where there is no such machine."""
     need_vm(arch)
     command = [VM, "--arch", arch, "run", folder, "bash", "-c", commands, "bash", *words]
-    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "KRAIT_VM_SECONDS": "3000"})
+    run = subprocess.run(command, capture_output=True, text=True, env={"KRAIT_VM_SECONDS": "3000", **os.environ})
     assert run.returncode == 0, run.stderr + (folder / "console").read_text(errors="replace")[-1000:]
 
 

@@ -628,7 +628,7 @@ static struct krait_code *define(struct krait_interp *in, const void *key, PyObj
     uint64_t begin = krait_writer_now(&in->agent->writer);
     struct krait_code *slot =
         code ? krait_code_define(in, code, NULL) : krait_code_define_c(in, key, callable);
-    in->governor.said_ticks += krait_writer_now(&in->agent->writer) - begin;
+    in->governor.named_ticks += krait_writer_now(&in->agent->writer) - begin;
     return slot;
 }
 

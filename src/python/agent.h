@@ -114,7 +114,8 @@ struct krait_interp {
         struct krait_budget budget;
         uint64_t look_ticks;   /* time of the last look */
         uint64_t looked_ticks; /* what it took */
-        uint64_t said_ticks;   /* time for stacks, names and types of exceptions since then */
+        uint64_t said_ticks;   /* time for stacks and types of exceptions since then */
+        uint64_t named_ticks;  /* ... to name functions */
         uint64_t switch_ticks; /* ... and for switches of greenlets */
         struct krait_durations *durations;
         uint32_t drops, returns; /* functions that were dropped, and how many of them are recorded again */

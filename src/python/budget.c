@@ -24,15 +24,17 @@ int64_t krait_budget_share(const struct krait_budget *b, uint64_t ticks, uint32_
     return (int64_t)((unsigned __int128)ticks * b->ppm * percent / 100000000);
 }
 
-void krait_budget_settle(struct krait_budget *b, uint64_t passed, uint64_t spent, uint64_t fixed)
+void krait_budget_settle(struct krait_budget *b, uint64_t passed, struct krait_spent spent)
 {
+    uint64_t all = spent.calls + spent.fixed + spent.named;
     int64_t most = krait_budget_share(b, krait_budget_us(b, CREDIT_MAX_US), 100) +
                    (int64_t)krait_budget_us(b, CREDIT_US);
-    b->credit += krait_budget_share(b, passed, KRAIT_BUDGET_AIM) - (int64_t)spent;
+    b->credit += krait_budget_share(b, passed, KRAIT_BUDGET_AIM) - (int64_t)all;
     b->credit = KRAIT_MIN(KRAIT_MAX(b->credit, -most), most);
     b->period_ticks += passed;
-    b->period_spent += spent;
-    b->period_fixed += fixed;
+    b->period_spent += all;
+    b->period_fixed += spent.fixed;
+    b->period_named += spent.named;
 }
 
 bool krait_budget_is_exceeded(const struct krait_budget *b)
@@ -42,10 +44,12 @@ bool krait_budget_is_exceeded(const struct krait_budget *b)
 
 bool krait_budget_needs_pause(const struct krait_budget *b)
 {
-    enum { LEAST_US = 10000, OWED_US = 1000 };
+    enum { LEAST_US = 10000, OWED_US = 1000, OWED_NAMED_US = 3000 };
+    bool names = b->credit < -(int64_t)krait_budget_us(b, OWED_NAMED_US);
+    uint64_t unsaved = b->period_fixed + (names ? b->period_named : 0);
     return b->credit < -(int64_t)krait_budget_us(b, OWED_US) &&
            b->period_ticks > krait_budget_us(b, LEAST_US) &&
-           (int64_t)b->period_fixed > krait_budget_share(b, b->period_ticks, 100);
+           (int64_t)unsaved > krait_budget_share(b, b->period_ticks, 100);
 }
 
 uint64_t krait_budget_aim(const struct krait_budget *b)
@@ -64,6 +68,7 @@ static void begin_period(struct krait_budget *b)
     b->period_ticks = 0;
     b->period_spent = 0;
     b->period_fixed = 0;
+    b->period_named = 0;
 }
 
 void krait_budget_forgive(struct krait_budget *b)

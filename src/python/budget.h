@@ -24,6 +24,14 @@ struct krait_budget {
     uint64_t period_ticks; /* how long the period has lasted */
     uint64_t period_spent; /* ticks that recording took in it */
     uint64_t period_fixed; /* ... for what no drop of a function saves */
+    uint64_t period_named; /* ... to name functions: once for each */
+};
+
+/* What recording took, in ticks. */
+struct krait_spent {
+    uint64_t calls; /* for what drops of functions save */
+    uint64_t fixed; /* for what they do not save */
+    uint64_t named; /* to name functions */
 };
 
 /* A budget of `ppm` millionths of the time, with an initial credit, because at first every function is new. */
@@ -35,14 +43,15 @@ uint64_t krait_budget_us(const struct krait_budget *b, uint64_t us);
 /* How much of `ticks` may be spent: `percent` of the budget. */
 int64_t krait_budget_share(const struct krait_budget *b, uint64_t ticks, uint32_t percent);
 
-/* `passed` ticks have passed, of which recording took `spent`, and `fixed` of these for what no drop saves. */
-void krait_budget_settle(struct krait_budget *b, uint64_t passed, uint64_t spent, uint64_t fixed);
+/* `passed` ticks have passed, of which recording took `spent`. */
+void krait_budget_settle(struct krait_budget *b, uint64_t passed, struct krait_spent spent);
 
 /* Whether functions must be dropped: the credit is used up, and the period costs more than the budget. */
 bool krait_budget_is_exceeded(const struct krait_budget *b);
 
 /* Whether dropping functions cannot keep the budget: a millisecond and more is owed, and what no drop saves takes more
- * than the budget, in a period that has lasted for a while. */
+ * than the budget, in a period that has lasted for a while. Naming functions is such a cost, but a program that names
+ * many has begun a new part, and naming ends by itself, so it counts only if three milliseconds are owed. */
 bool krait_budget_needs_pause(const struct krait_budget *b);
 
 /* What the period may cost once functions were dropped, ticks. */

@@ -26,8 +26,8 @@ enum {
     FIRST_WINDOW = 256, /* calls from look to look */
     OVER_WINDOW = 1024, /* at most, while more is spent than allowed */
     MAX_WINDOW = 65536,
-    PROBE_GAP_US = 100000, /* from one round of probes to the next, at first */
-    PROBE_GAPS = 32,       /* ... times so much in the end */
+    PROBE_GAP_US = 100000,                /* from one round of probes to the next, at first */
+    PROBE_MAX_GAP_US = 32 * PROBE_GAP_US, /* in the end, unless rounds take too much of the budget then */
     PROBE_CODE_US = 4, /* what a round takes for each function: the interpreter instruments all code anew */
     PROBE_PARTS = 10,  /* the part of the budget that rounds may take */
 };
@@ -265,10 +265,12 @@ static void begin_round(struct krait_interp *in, uint64_t now)
     uint64_t part = KRAIT_MAX(g->budget.ppm / PROBE_PARTS, (uint64_t)1);
     uint64_t gap = KRAIT_MAX(krait_budget_us(&g->budget, codes * PROBE_CODE_US) / part * 1000000,
                              krait_budget_us(&g->budget, PROBE_GAP_US));
-    g->gap_ticks = g->gap_ticks ? KRAIT_MIN(g->gap_ticks * 3 / 2, gap * PROBE_GAPS) : gap;
+    bool first = !g->gap_ticks; /* the first drop: nothing to probe yet */
+    g->gap_ticks =
+        KRAIT_MAX(gap, KRAIT_MIN(g->gap_ticks * 3 / 2, krait_budget_us(&g->budget, PROBE_MAX_GAP_US)));
     g->round_ticks = now + g->gap_ticks;
     g->probe_count = 0;
-    if (g->gap_ticks == gap) /* the first drop: nothing to probe yet */
+    if (first)
         return;
     g->round++;
     if (krait_compat.version.monitoring)
@@ -424,14 +426,18 @@ static void settle(struct krait_interp *in, uint64_t now)
     /* Stolen most likely from what took long. */
     uint64_t looked = g->looked_ticks - KRAIT_MIN(g->looked_ticks, stolen);
     uint64_t said = g->said_ticks - KRAIT_MIN(g->said_ticks, stolen);
+    uint64_t named = g->named_ticks - KRAIT_MIN(g->named_ticks, stolen);
     passed -= KRAIT_MIN(passed, stolen); /* the program did nothing then */
-    uint64_t fixed = g->idle * idle_ticks(in) + said + g->switch_ticks;
-    uint64_t spent = events * in->agent->event_ticks + looked + fixed;
+    struct krait_spent spent = {
+        .calls = events * in->agent->event_ticks + looked,
+        .fixed = g->idle * idle_ticks(in) + said + g->switch_ticks,
+        .named = named,
+    };
     g->durations->stolen = 0;
     age_samples(g);
-    krait_budget_settle(&g->budget, passed, spent, fixed);
+    krait_budget_settle(&g->budget, passed, spent);
     g->idle = 0;
-    g->said_ticks = g->switch_ticks = 0;
+    g->said_ticks = g->named_ticks = g->switch_ticks = 0;
     g->look_ticks = now;
 }
 

@@ -350,7 +350,8 @@ static int make_rules(struct intervals *intervals, struct krait_err *err)
     rc = rc ? rc : add_declared(intervals, err);
     rc = rc ? rc : krait_intervals_by(intervals, err);
     rc = rc ? rc : check_kinds(intervals, err);
-    return rc ? rc : krait_select_limit(&intervals->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
+    rc = rc ? rc : krait_select_limit(&intervals->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
+    return rc ? rc : krait_select_limit(&intervals->plot_limit, o->limit, TABLE_ROWS, err);
 }
 
 /* -- what is found -- */
@@ -612,7 +613,7 @@ static const struct krait_opt intervals_opts[] = {
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", OPT(sort),
       "Sort by these columns, named as in --csv and separated by commas: total_ns, p99_ns; with --list duration_ns" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
-      "Show N rows, 0 for all (default: 40 in a table, all in CSV and JSON)" },
+      "Show or plot N rows, 0 for all (default: 40 in a table and in a plot, all in CSV and JSON)" },
     KRAIT_SELECT_OPTS(struct intervals_options, select),
     KRAIT_SELECT_TO_OPT(struct intervals_options, select),
     { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print CSV, times in nanoseconds" },

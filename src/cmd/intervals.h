@@ -30,11 +30,11 @@ struct intervals {
     const struct intervals_options *options;
     struct krait_rules rules;
     struct intervals_of of;
-    uint32_t limit; /* rows; 0: all */
+    uint32_t limit, plot_limit; /* rows; 0: all */
     struct krait_table_look look;
     struct intervals_label {
         const char *name, *key;
-    } * shown; /* the rows of the table, in its order, if they are plotted; of the rules' arena */
+    } * shown; /* the first rows of the table, in its order, if they are plotted; of the rules' arena */
     uint32_t shown_count;
     struct krait_buf out, notes; /* stdout's text; stderr's lines */
     struct krait_err *err;

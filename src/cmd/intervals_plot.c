@@ -137,8 +137,8 @@ static void note_taken(struct intervals *intervals, uint32_t taken, uint32_t all
         krait_buf_fmt(
             &intervals->notes,
             "the plot has the first %u of %u rows, one for each sign; --sort puts others first, --plot "
-            "FILE.svg draws all\n",
-            taken, all);
+            "FILE.svg%s draws all\n",
+            taken, all, intervals->shown_count < all ? " --limit 0" : "");
 }
 
 static bool has_suffix(const char *path, const char *suffix)
@@ -170,6 +170,19 @@ static int write_file(const struct krait_buf *picture, const char *path, struct 
     return 0;
 }
 
+/* A picture of some of all the rows, the number of others below it. */
+static int draw_file(struct krait_plot *plot, uint32_t all, const char *path, struct krait_err *err)
+{
+    KRAIT_AUTO_BUF svg = { 0 };
+    char note[96];
+    snprintf(note, sizeof(note), "%u of %u rows are not drawn; --limit 0 draws all, --sort puts others first",
+             all - plot->count, all);
+    plot->note = plot->count < all ? note : NULL;
+    krait_plot_svg(&svg, plot);
+    plot->note = NULL;
+    return write_file(&svg, path, err);
+}
+
 int krait_intervals_plot(struct intervals *intervals)
 {
     const char *path = intervals->options->plot;
@@ -183,14 +196,12 @@ int krait_intervals_plot(struct intervals *intervals)
     plotted.plot.title = is_of_values ? "Signals" : "Intervals";
     plotted.plot.series = plotted.series;
     plotted.plot.is_of_values = is_of_values;
-    if (strcmp(path, "-") != 0) {
-        KRAIT_AUTO_BUF svg = { 0 };
-        krait_plot_svg(&svg, &plotted.plot);
-        return write_file(&svg, path, intervals->err);
-    }
+    bool is_file = strcmp(path, "-") != 0;
     uint32_t all = plotted.plot.count;
-    if (take_shown(&plotted, intervals, KRAIT_PLOT_SIGNS))
+    if (take_shown(&plotted, intervals, is_file ? UINT32_MAX : KRAIT_PLOT_SIGNS))
         return krait_err_set(intervals->err, -ENOMEM, "out of memory");
+    if (is_file)
+        return draw_file(&plotted.plot, all, path, intervals->err);
     note_taken(intervals, plotted.plot.count, all);
     krait_buf_char(&intervals->out, '\n');
     krait_plot_text(&intervals->out, &plotted.plot, &intervals->look);

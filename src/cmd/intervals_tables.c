@@ -226,10 +226,10 @@ void krait_intervals_json_close(struct intervals *intervals, const struct interv
     krait_buf_char(&intervals->out, '}');
 }
 
-/* The rows that the table shows, for the plot below it. */
+/* The first rows of the table, which are plotted. */
 static int keep_shown(struct intervals *intervals, const struct krait_sheet *sheet)
 {
-    uint32_t rows = intervals->limit ? KRAIT_MIN(intervals->limit, sheet->rows) : sheet->rows, name = 0;
+    uint32_t most = intervals->plot_limit, rows = most ? KRAIT_MIN(most, sheet->rows) : sheet->rows, name = 0;
     struct krait_arena *arena = &intervals->rules.arena;
     intervals->shown = krait_arena_alloc(arena, ((size_t)rows + 1) * sizeof(*intervals->shown));
     while (strcmp(sheet->columns[name].key, "name") != 0)

@@ -294,6 +294,16 @@ static void draw_lengths(struct drawing *d)
     d->top += LENGTHS + FOOT;
 }
 
+static void draw_note(struct drawing *d)
+{
+    if (!d->plot->note)
+        return;
+    open_label(d->to, "start", LEFT, d->top + 8);
+    krait_text_xml_raw(d->to, d->plot->note);
+    krait_buf_str(d->to, "</text>\n");
+    d->top += LEGEND_ROW;
+}
+
 void krait_plot_svg(struct krait_buf *to, const struct krait_plot *plot)
 {
     KRAIT_AUTO_BUF inside = { 0 };
@@ -301,6 +311,7 @@ void krait_plot_svg(struct krait_buf *to, const struct krait_plot *plot)
     draw_head(&d);
     draw_over_time(&d);
     draw_lengths(&d);
+    draw_note(&d);
     krait_buf_fmt(
         to,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"plot\" "

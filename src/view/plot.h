@@ -30,6 +30,7 @@ struct krait_plot {
     const char *title; /* untrusted */
     const struct krait_plot_series *series;
     uint32_t count;
+    const char *note;  /* below a picture, in ASCII; NULL: none */
     bool is_of_values; /* any numbers; otherwise durations */
 };
 

@@ -467,6 +467,24 @@ def test_a_plot_in_the_terminal_has_a_sign_for_each_row(synth, krait):
     assert rows == ["k7", "k6"] and done.stderr == "2 of 8 rows; --limit 0 shows all\n" and "logarithmic" not in done.stdout
 
 
+@pytest.mark.parametrize("format", [(), ("--csv",)])
+def test_a_plot_in_a_file_has_the_rows_of_the_table(synth, krait, tmp_path, format):
+    """--limit and --sort choose them; below the picture is how many are missing."""
+    folder = synth(marks(*(one for n in range(45) for one in ((1, 2000 * n, f"begin k{n:02}"), (1, 2000 * n + 10 + n, f"end k{n:02}")))))
+
+    def plotted(*options):
+        subprocess.run([krait, "intervals", folder, *KEYED, "--name", "run", "--plot", tmp_path / "p.svg", *format, *options], capture_output=True, check=True)
+        texts = ["".join(e.itertext()) for e in ElementTree.parse(tmp_path / "p.svg").iter("{http://www.w3.org/2000/svg}text")]
+        return [re.match(r"run (k\d\d) ", text)[1] for text in texts if text.startswith("run ")], [text for text in texts if "not drawn" in text]
+
+    missing = "{} of 45 rows are not drawn; --limit 0 draws all, --sort puts others first"
+    assert plotted("--sort", "max_ns", "--limit", "2") == (["k44", "k43"], [missing.format(43)])
+    rows, note = plotted()
+    assert len(rows) == 40 and note == [missing.format(5)]
+    rows, note = plotted("--limit", "0")
+    assert len(rows) == 45 and not note
+
+
 def labels_of(svg):
     return [e.text for e in ElementTree.parse(svg).iter("{http://www.w3.org/2000/svg}text") if e.text and re.fullmatch(r"[\d.dhm s]+", e.text)]
 

@@ -648,11 +648,14 @@ struct marks {
     struct krait_buf *out;
     uint64_t left, more;
     uint32_t track;
+    bool drawn; /* only those that lanes draw */
 };
 
 static int put_mark(void *ctx, const struct krait_tile_call *entry)
 {
     struct marks *marks = ctx;
+    if (marks->drawn && !entry->value)
+        return 0;
     if (!marks->left) {
         marks->more++;
         return 0;
@@ -691,6 +694,7 @@ int krait_answer_marks(struct krait_serving *serving, const struct krait_request
                        struct krait_buf *out, struct krait_err *err)
 {
     struct marks marks = { .out = out,
+                           .drawn = krait_request_number(request, KRAIT_PARAM_drawn, 0),
                            .left =
                                KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, 500), CALLS_MAX) };
     struct krait_range range = krait_serving_range(serving, request);

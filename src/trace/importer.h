@@ -85,7 +85,7 @@ int krait_marks_walk_by_name(const struct krait_trace *trace, const struct krait
  * it is a value of a counter. 0: it is a mark alone, as those of all other tracks are. */
 unsigned krait_marks_also(const struct krait_track *track, const char *name);
 
-/* Whether it is counted and listed as a mark: a counter's value is, too. Pictures leave out whatever krait_marks_also tells of. */
+/* Whether it is counted and listed as a mark: a counter's value is, too. Lanes leave out whatever krait_marks_also tells of. */
 static inline bool krait_marks_take(const struct krait_track *track, const char *name)
 {
     return !(krait_marks_also(track, name) & 1u << KRAIT_TRACK_SLICES);

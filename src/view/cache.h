@@ -37,7 +37,7 @@
 
 #include "view/index_own.h"
 
-enum { KRAIT_CACHE_VERSION = 10 };
+enum { KRAIT_CACHE_VERSION = 11 };
 
 #define KRAIT_CACHE_NAME  ".krait-view"
 #define KRAIT_CACHE_MAGIC 0x5844494b54494152ull

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEVEL_SHIFT = 32 }; /* of an instant's value */
+enum { LEVEL_SHIFT = 32 };             /* of an instant's value */
+#define LISTED_ONLY ((int64_t)1 << 40) /* in it: no lane draws it as a mark */
 
 static bool has_moments(uint8_t kind)
 {
@@ -39,13 +40,13 @@ static int add_spans(struct krait_columns *columns, const struct krait_batch *ba
 }
 
 static int64_t value_of(const struct krait_columns *columns, const struct krait_trace *trace,
-                        const struct krait_batch *batch, uint32_t i)
+                        const struct krait_track *track, const struct krait_batch *batch, uint32_t i)
 {
     if (columns->kind == KRAIT_TRACK_COUNTER)
         return batch->value[i];
-    const char *text = batch->text ? batch->text[i] : "";
-    return (int64_t)batch->name[i] | (int64_t)krait_mark_level(krait_track_text(trace, batch->name[i]), text)
-                                         << LEVEL_SHIFT;
+    const char *name = krait_track_text(trace, batch->name[i]), *text = batch->text ? batch->text[i] : "";
+    return (int64_t)batch->name[i] | (int64_t)krait_mark_level(name, text) << LEVEL_SHIFT |
+           (krait_marks_also(track, name) ? LISTED_ONLY : 0);
 }
 
 static void add_moments(struct krait_columns *columns, const struct krait_trace *trace,
@@ -57,7 +58,7 @@ static void add_moments(struct krait_columns *columns, const struct krait_trace 
             continue;
         columns->end_ns = KRAIT_MAX(columns->end_ns, since(batch->t_ns[i], origin_ns)); /* never back */
         columns->moments[columns->count++] =
-            (struct krait_column_moment){ columns->end_ns, value_of(columns, trace, batch, i) };
+            (struct krait_column_moment){ columns->end_ns, value_of(columns, trace, track, batch, i) };
     }
 }
 
@@ -193,6 +194,7 @@ static int each_moment(const struct krait_columns *columns, struct krait_range r
          i < columns->count && columns->moments[i].t_ns < range.to_ns && !rc; i++) {
         const struct krait_tile_call entry = { .begin_ns = columns->moments[i].t_ns,
                                                .end_ns = columns->moments[i].t_ns,
+                                               .value = !(columns->moments[i].value & LISTED_ONLY),
                                                .func = (uint32_t)columns->moments[i].value };
         rc = fn(ctx, &entry);
     }
@@ -231,16 +233,23 @@ int krait_columns_each(const struct krait_columns *columns, struct krait_range r
 bool krait_columns_has_name(const struct krait_column_moment *moment, uint32_t names)
 {
     return moment->value >= 0 && (uint32_t)moment->value < names &&
-           moment->value >> LEVEL_SHIFT < KRAIT_MARK_LEVELS;
+           (moment->value & ~LISTED_ONLY) >> LEVEL_SHIFT < KRAIT_MARK_LEVELS;
 }
 
-/* Of those from `at` to `end`. */
-static uint32_t most_serious(const struct krait_columns *columns, uint32_t at, uint32_t end)
+/* Those from `at` to `end` that lanes draw: the first, how many, and the most serious one. */
+static struct krait_wire_mark sum_marks(const struct krait_columns *columns, uint32_t bin, uint32_t at,
+                                        uint32_t end)
 {
-    uint32_t most = 0;
-    for (; at < end && most + 1 < KRAIT_MARK_LEVELS; at++)
-        most = KRAIT_MAX(most, (uint32_t)(columns->moments[at].value >> LEVEL_SHIFT));
-    return most;
+    struct krait_wire_mark sum = { .bin = bin };
+    for (; at < end; at++) {
+        int64_t value = columns->moments[at].value;
+        if (value & LISTED_ONLY)
+            continue;
+        if (!sum.count++)
+            sum.name = (uint32_t)value;
+        sum.level = KRAIT_MAX(sum.level, (uint32_t)(value >> LEVEL_SHIFT));
+    }
+    return sum;
 }
 
 uint32_t krait_columns_marks(const struct krait_columns *columns, uint64_t from_ns, unsigned shift,
@@ -250,9 +259,8 @@ uint32_t krait_columns_marks(const struct krait_columns *columns, uint64_t from_
     for (uint32_t bin = 0; bin < KRAIT_WIRE_BINS && at < columns->count; bin++) {
         uint64_t end_ns = from_ns + ((uint64_t)(bin + 1) << shift);
         uint32_t next = columns->moments[at].t_ns < end_ns ? first_moment(columns, end_ns) : at;
-        if (next > at)
-            marks[count++] = (struct krait_wire_mark){ bin, next - at, (uint32_t)columns->moments[at].value,
-                                                       most_serious(columns, at, next) };
+        marks[count] = sum_marks(columns, bin, at, next);
+        count += marks[count].count > 0;
         at = next;
     }
     return count;

@@ -10,7 +10,8 @@
 #include "view/spans.h"
 #include "view/wire.h"
 
-/* A single moment: an instant has a name, and above its 32 bits a level (trace/mark_says.h); a counter a value from then on. */
+/* A single moment: an instant has a name, above its 32 bits a level (trace/mark_says.h), and a bit if lanes do not draw it
+ * (krait_marks_also); a counter a value from then on. */
 struct krait_column_moment {
     uint64_t t_ns;
     int64_t value;
@@ -48,14 +49,15 @@ struct krait_tile_call *krait_columns_unpack(const struct krait_columns *columns
 int krait_columns_tell(const struct krait_columns *columns, uint64_t from_ns, uint64_t to_ns,
                        uint64_t under_ns, struct krait_tile *tile);
 
-/* Calls back for each entry that touches a range, in the order of begins; see krait_view_each. */
+/* Calls back for each entry that touches a range, in the order of begins; see krait_view_each. An instant's value is 1 if lanes
+ * draw it as a mark, or 0. */
 int krait_columns_each(const struct krait_columns *columns, struct krait_range range,
                        int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx);
 
 /* Whether the value of an instant is a name below `names` with a level. */
 bool krait_columns_has_name(const struct krait_column_moment *moment, uint32_t names);
 
-/* Fills in the marks of a row of bins of 2^shift ns; returns how many bins have one. */
+/* Fills in the marks that lanes draw of a row of bins of 2^shift ns; returns how many bins have one. */
 uint32_t krait_columns_marks(const struct krait_columns *columns, uint64_t from_ns, unsigned shift,
                              struct krait_wire_mark marks[KRAIT_WIRE_BINS]);
 void krait_columns_counters(const struct krait_columns *columns, uint64_t from_ns, unsigned shift,

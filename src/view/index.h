@@ -106,8 +106,8 @@ int krait_view_at(struct krait_view *view, uint32_t track, uint64_t at_ns, struc
 
 /* Calls fn for the states, slices, instants or counter's values of a track that touch a range, in the order of their
  * begins, uncut; times are since the origin. A value of a counter ends where the next begins, the last one at
- * UINT64_MAX. A result of fn other than 0 ends the loop and is returned. Returns 0, -EINVAL if there is no such
- * track, or -EAGAIN while it is not built. */
+ * UINT64_MAX. An instant's value is 1 if lanes draw it as a mark, or 0. A result of fn other than 0 ends the loop and is
+ * returned. Returns 0, -EINVAL if there is no such track, or -EAGAIN while it is not built. */
 int krait_view_each(struct krait_view *view, uint32_t track, struct krait_range range,
                     int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx);
 

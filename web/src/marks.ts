@@ -36,10 +36,9 @@ export function drawMark(context: CanvasRenderingContext2D, level: number, x: nu
   context.translate(-x, -top);
 }
 
-/** What a mark says in a line: "ERROR shop: order 7 failed", the message of any other event, or its name; nothing of a counter's value. */
+/** What a mark says in a line: "ERROR shop: order 7 failed", the message of any other event, or its name. */
 export function shortText(event: CatEvent): string {
   const { payload } = event, lead = payload?.category, message = messageOf(payload);
-  if (event.event === 'user:counter') return '';
   if (event.event === 'exception:uncaught') return String(payload?.exception ?? '').split('\n')[0];
   if (message === undefined) return event.event;
   const text = event.event === 'log:record' || event.event === 'lttng_python:event' ? saidText(event)
@@ -110,7 +109,7 @@ export class MarkTexts {
   }
 
   private async find({ track, from, until }: Placed): Promise<string> {
-    const { marks } = await ask<{ marks: { name: number; at: string }[] }>('marks', { from, until, tracks: track, limit: 1 });
+    const { marks } = await ask<{ marks: { name: number; at: string }[] }>('marks', { from, until, tracks: track, limit: 1, drawn: 1 });
     const told = marks.length ? await this.said.find({ track, name: marks[0].name, at: BigInt(marks[0].at), nth: 0 }) : undefined;
     return told ? shortText(told.event) : '';
   }

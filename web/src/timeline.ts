@@ -572,7 +572,7 @@ export class Timeline {
       return;
     }
     const { signal } = this.tipAsk = new AbortController(), reach = BigInt(Math.ceil(room + 2 ** level)), from = at > reach ? at - reach : 0n;
-    ask<{ marks: { name: number; at: string }[]; more: number }>('marks', { from, until: at + reach, tracks: id, limit: MARKS_TOLD }, signal).then(async ({ marks, more }) => {
+    ask<{ marks: { name: number; at: string }[]; more: number }>('marks', { from, until: at + reach, tracks: id, limit: MARKS_TOLD, drawn: 1 }, signal).then(async ({ marks, more }) => {
       const names = await Promise.all(marks.map((mark) => this.api.texts.wait(mark.name)));
       const show = (): void => {
         if (signal.aborted || !marks.length) return;

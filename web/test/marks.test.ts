@@ -22,7 +22,6 @@ test('what a mark says is one line', () => {
   equal(shortText(event('warning:shown', { category: { value: 3, label: 'UserWarning' }, message: 'soon' })), 'UserWarning: soon');
   equal(shortText(event('exception:uncaught', { type: 'ValueError', exception: 'ValueError: no\n  File "x"' })), 'ValueError: no');
   equal(shortText(event('work:submit', { id: 7 })), 'work:submit');
-  equal(shortText(event('user:counter', { name: 'queue', value: 2 })), '');
 });
 
 test('levels have colours of their own', () => {

@@ -4,6 +4,7 @@
 import io
 import json
 import os
+import struct
 import subprocess
 import tarfile
 from collections import Counter
@@ -346,6 +347,26 @@ def test_spans_counters_and_flows_are_tracks_of_their_thread(serve, synth):
     assert (tracks[by]["number"], int(begin), tracks[to]["number"], int(end)) == (100, 20_000, 101, 40_000)
     (cut,) = server.api("wakeups", **{"from": 30_000, "until": 35_000, "columns": 10})["wakeups"]
     assert cut == [by, begin, to, end, None] and function is None  # whole
+
+
+def drawn_marks(server, track):
+    """The bins of a tile of the whole recording that have marks, with their number: src/view/wire.h."""
+    _, _, tile = server.ask(f"api/tile?track={track}&level=8&tile=0")
+    rows, slices, marks = struct.unpack_from("<3I", tile, 16)
+    return [struct.unpack_from("<2I", tile, 40 + rows * (4 + 3 * 512) + slices * 32 + i * 16) for i in range(marks)]
+
+
+def test_the_lane_of_marks_leaves_out_values_of_counters(serve, synth):
+    """They have lanes of their own, as in pictures; the list of marks has them."""
+    script = SAID.replace("25us counter 3 0.5", "25us counter 3 0.5\n    25us mark here\n    25us counter 3 0.6").replace("20us flow 7", "").replace("40us flow 7", "")
+    server = serve(synth(script))
+    (track,) = {t["id"] for t in server.trace["tracks"] if t["kind"] == "instants" and t["number"] == 100}
+    texts = server.api("texts", page=0)
+    names = [texts[mark["name"]] for mark in server.api("marks", tracks=track)["marks"]]
+    assert sorted(names) == ["user:counter"] * 3 + ["user:mark"]
+    drawn = server.api("marks", tracks=track, drawn=1, limit=1)
+    assert [texts[mark["name"]] for mark in drawn["marks"]] == ["user:mark"] and drawn["more"] == 0
+    assert drawn_marks(server, track) == [(25_000 // 256, 1)]
 
 
 def test_a_counter_of_two_threads_is_a_track_of_their_process(serve, synth):

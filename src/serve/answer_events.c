@@ -75,7 +75,16 @@ static bool fill_page(struct page *page)
     return false;
 }
 
-static void put_no_events(struct krait_buf *out)
+/* Event names of the filter that are wrong, as `krait cat` tells them. */
+static void put_unmet(struct krait_buf *out, const struct page *page)
+{
+    KRAIT_AUTO_BUF names = { 0 };
+    krait_listing_unmet_names(page->cursor, &names);
+    krait_json_key_text_or_null(out, "unmet", names.len ? names.data : NULL);
+    out->failed |= names.failed;
+}
+
+static void put_no_events(struct krait_buf *out, const struct page *page)
 {
     krait_buf_char(out, '{');
     krait_json_key_open(out, "events", '[');
@@ -83,6 +92,7 @@ static void put_no_events(struct krait_buf *out)
     krait_json_key_null(out, "next");
     krait_json_key_u64(out, "looked_at", 0);
     krait_json_key_null(out, "damage");
+    put_unmet(out, page);
     krait_buf_str(out, "}\n");
 }
 
@@ -105,6 +115,7 @@ static void put_page(struct krait_buf *out, struct page *page, const struct krai
     krait_json_key_u64(out, "looked_at", page->looked_at);
     const struct krait_err *damage = krait_listing_damage(page->cursor);
     krait_json_key_text_or_null(out, "damage", damage->code ? damage->text : NULL);
+    put_unmet(out, page);
     krait_buf_str(out, "}\n");
 }
 
@@ -130,7 +141,7 @@ int krait_answer_events(struct krait_serving *serving, const struct krait_reques
     if (rc)
         return rc;
     if (is_empty)
-        put_no_events(out);
+        put_no_events(out, &page);
     else
         put_page(out, &page, serving);
     return page.cancelled ? krait_err_set(err, -ECANCELED, "the client has closed the connection") : 0;

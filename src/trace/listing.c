@@ -87,6 +87,12 @@ void krait_listing_cursor_free(struct krait_listing_cursor *cursor)
     free(cursor);
 }
 
+void krait_listing_unmet_names(const struct krait_listing_cursor *cursor, struct krait_buf *out)
+{
+    if (cursor->filter)
+        krait_filter_unmet_names(cursor->filter, cursor->listing->reader, out);
+}
+
 static void note_damage(struct krait_listing_cursor *cursor)
 {
     if (cursor->merge && !cursor->damage.code)

@@ -32,6 +32,10 @@ int krait_listing_cursor_new(struct krait_listing_cursor **out, const struct kra
                              const char *filter, struct krait_err *err);
 void krait_listing_cursor_free(struct krait_listing_cursor *cursor);
 
+/* Appends the lines of krait_filter_unmet_names (ctf/read/filter.h): event names of the filter that no event of the trace has.
+ * Nothing without a filter. Check out->failed. */
+void krait_listing_unmet_names(const struct krait_listing_cursor *cursor, struct krait_buf *out);
+
 /* Begins a range, until_ns excluded and greater than from_ns; also behind or before one that was read. Returns 0 or -ENOMEM
  * with err set. */
 int krait_listing_range(struct krait_listing_cursor *cursor, int64_t from_ns, int64_t until_ns,

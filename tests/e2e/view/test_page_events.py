@@ -64,3 +64,17 @@ def test_a_link_has_the_text_that_is_searched_for(krait, chromium, synth):
         page.page.get_by_label("Search events for a text").fill("")
         page.page.wait_for_timeout(500)
         assert "words" in address and "words" not in page.address()
+
+
+def test_event_names_that_no_event_has_are_told_as_by_cat(krait, chromium, synth):
+    folder = synth("process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\n0us call 1\n10us return\nexit 0 0\n")
+    expression = "name == pyton:call || name == python:call || name == zzz*"
+    told = subprocess.run([krait, "cat", "--filter", expression, folder], capture_output=True, text=True, check=True).stderr.removeprefix("krait cat: ").splitlines()
+    assert len(told) == 2 and "did you mean 'python:call'?" in told[0]
+    with opened(krait, chromium, folder, "#r=0,20000;p=events") as page:
+        field = page.page.get_by_label("Filter of events")
+        field.fill(expression)
+        page.page.wait_for_function("() => document.querySelector('.message').textContent.includes('no event')")
+        assert page.text(".message") == "; ".join(["1 event", *told])
+        field.fill("name == python:call")
+        page.page.wait_for_function("() => document.querySelector('.message').textContent === '1 event'")

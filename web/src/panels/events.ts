@@ -12,12 +12,13 @@ import { threadAt } from '../threads';
 import { count, counted, moment, seconds } from '../time';
 
 interface Found { time: string | null; nth: number; damage: string | null }
-interface Answer { events: CatEvent[]; next: { from: string; skip: number } | null; damage: string | null }
+interface Answer { events: CatEvent[]; next: { from: string; skip: number } | null; damage: string | null; unmet: string | null }
 
 const CELL = 4000; // most characters of fields in a row
 const PAGE = 500, AHEAD = 100, WAIT = 250, MOST = 20000, PAGE_MOST = 5000, STEPS = 1000, ROW = 22, SAVE_POLL = 400; // WAIT and SAVE_POLL in ms, ROW in pixels, the others in rows; MOST: most rows in memory
 let list: VirtualList, note: HTMLElement, input: HTMLInputElement, words: HTMLInputElement, outcome: HTMLElement, place: HTMLInputElement, rest: HTMLElement, current: Context;
 let events: CatEvent[] = [], next: Answer['next'] = null, begin = 0n, until = 0n, loading = false, chosen = -1, turn = 0, timer = 0;
+let unmet: string | null = null; // event names of the filter that no event has
 let front = 0n; // `events` has all events of the range from this time on, up to `next`
 
 /** The thread and the CPU of an event. */
@@ -82,12 +83,14 @@ export async function lookFor(context: Context, event: CatEvent, at: bigint): Pr
 function tell(damage: string | null): void {
   const whole = front <= begin && !next, from = events.length ? moment(timeOf(events[0])) : '';
   const text = whole ? counted(events.length, 'event') : front <= begin ? `the first ${count(events.length)} of the range; scroll for more` : `${count(events.length)} from ${from} on; scroll for more`;
-  note.textContent = `${text}${damage ? `; damaged: ${damage}` : ''}`;
+  note.textContent = `${text}${damage ? `; damaged: ${damage}` : ''}${unmet ? `; ${unmet.replace(/\n/g, '; ')}` : ''}`;
   rest.hidden = !next || events.length * ROW > list.element.clientHeight;
 }
 
-function askEvents(from: bigint | string, skip: number, end: bigint, limit: number, signal?: AbortSignal): Promise<Answer> {
-  return ask<Answer>('events', { from, skip, until: end, text: current.store.view.events || undefined, limit }, signal);
+async function askEvents(from: bigint | string, skip: number, end: bigint, limit: number, signal?: AbortSignal): Promise<Answer> {
+  const answer = await ask<Answer>('events', { from, skip, until: end, text: current.store.view.events || undefined, limit }, signal);
+  unmet = answer.unmet;
+  return answer;
 }
 
 /**

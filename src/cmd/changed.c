@@ -27,32 +27,42 @@ uint32_t krait_changed_add(struct krait_buf *out, const struct krait_trace *trac
     return alike(trace, i);
 }
 
-uint32_t krait_changed_count(const struct krait_trace *trace)
+uint32_t krait_changed_next(const struct krait_trace *trace, struct krait_range range, uint32_t i)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < trace->set_count; i = alike(trace, i))
+    while (i < trace->set_count &&
+           (trace->sets[i].t_ns <= range.from_ns || trace->sets[i].t_ns >= range.to_ns))
+        i++;
+    return i;
+}
+
+uint32_t krait_changed_count(const struct krait_trace *trace, struct krait_range range)
+{
+    uint32_t n = 0, i = krait_changed_next(trace, range, 0);
+    for (; i < trace->set_count; i = krait_changed_next(trace, range, alike(trace, i)))
         n++;
     return n;
 }
 
-uint32_t krait_changed_list(struct krait_buf *out, const struct krait_trace *trace, uint32_t most)
+uint32_t krait_changed_list(struct krait_buf *out, const struct krait_trace *trace, struct krait_range range,
+                            uint32_t most)
 {
-    uint32_t n = krait_changed_count(trace);
-    for (uint32_t i = 0, shown = 0; i < trace->set_count && shown < most; shown++) {
+    uint32_t n = krait_changed_count(trace, range), i = krait_changed_next(trace, range, 0);
+    for (uint32_t shown = 0; i < trace->set_count && shown < most; shown++) {
         krait_buf_str(out, shown ? "; " : "");
-        i = krait_changed_add(out, trace, i);
+        i = krait_changed_next(trace, range, krait_changed_add(out, trace, i));
     }
     if (n > most)
         krait_buf_str(out, "; ...");
     return n;
 }
 
-void krait_changed_json(struct krait_buf *out, const struct krait_trace *trace)
+void krait_changed_json(struct krait_buf *out, const struct krait_trace *trace, struct krait_range range)
 {
-    if (!trace->set_count)
+    uint32_t i = krait_changed_next(trace, range, 0);
+    if (i == trace->set_count)
         return;
     krait_json_key_open(out, "sets", '[');
-    for (uint32_t i = 0; i < trace->set_count; i++) {
+    for (; i < trace->set_count; i = krait_changed_next(trace, range, i + 1)) {
         krait_json_item(out, "{");
         krait_json_key_u64(out, "at_ns", trace->sets[i].t_ns - krait_trace_zero(trace));
         krait_json_key_u64(out, "pid", trace->sets[i].pid);

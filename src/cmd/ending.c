@@ -77,39 +77,41 @@ const char krait_ending_off_why[] =
     "a call that was open when it was switched off ends there; what was still open when it "
     "was switched on begins anew there, as a run";
 
-bool krait_ending_off(struct krait_buf *out, const struct krait_trace *trace)
+bool krait_ending_off(struct krait_buf *out, const struct krait_trace *trace, struct krait_range range)
 {
     char ns[KRAIT_FMT_SIZE], of_ns[KRAIT_FMT_SIZE], times[KRAIT_FMT_SIZE];
     struct krait_recorded recorded;
-    if (krait_trace_recorded(trace, &recorded) || !recorded.gaps)
+    if (krait_trace_recorded(trace, range, &recorded) || !recorded.gaps)
         return false;
     krait_buf_fmt(out, "recorded %s of %s, switched off %s", krait_fmt_ns(ns, recorded.ns),
                   krait_fmt_ns(of_ns, recorded.of_ns), krait_fmt_counted(times, recorded.gaps, "time"));
     return true;
 }
 
-void krait_ending_off_json(struct krait_buf *out, const struct krait_trace *trace)
+void krait_ending_off_json(struct krait_buf *out, const struct krait_trace *trace, struct krait_range range)
 {
     struct krait_recorded recorded;
-    if (krait_trace_recorded(trace, &recorded) || !recorded.gaps)
+    if (krait_trace_recorded(trace, range, &recorded) || !recorded.gaps)
         return;
     krait_json_key_u64(out, "recorded_ns", recorded.ns);
     krait_json_key_u64(out, "recorded_of_ns", recorded.of_ns);
     krait_json_key_u64(out, "switched_off", recorded.gaps);
 }
 
-static void note_off(struct krait_buf *notes, const struct krait_trace *trace, const char *whose)
+static void note_off(struct krait_buf *notes, const struct krait_trace *trace, struct krait_range range,
+                     const char *whose)
 {
     KRAIT_AUTO_BUF off = { 0 };
-    if (krait_ending_off(&off, trace))
+    if (krait_ending_off(&off, trace, range))
         krait_buf_fmt(notes, "off: %s%s: %s\n", whose, off.data, krait_ending_off_why);
 }
 
-static void note_changed(struct krait_buf *notes, const struct krait_trace *trace, const char *whose)
+static void note_changed(struct krait_buf *notes, const struct krait_trace *trace, struct krait_range range,
+                         const char *whose)
 {
     enum { SHOWN = 3 };
     KRAIT_AUTO_BUF list = { 0 };
-    uint32_t n = krait_changed_list(&list, trace, SHOWN);
+    uint32_t n = krait_changed_list(&list, trace, range, SHOWN);
     krait_buf_char(&list, '\0');
     if (n && !list.failed)
         krait_buf_fmt(notes, "krait ctl set: %schanged what is recorded: %s; %s%s\n", whose, list.data,
@@ -152,21 +154,21 @@ static void note_newer(struct krait_buf *notes, const struct krait_trace *trace,
         krait_buf_fmt(notes, "newer: %sformat %s: %s\n", whose, trace->newer_format, krait_ending_newer_why);
 }
 
-void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace, const char *damage,
-                        const char *whose)
+void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace, struct krait_range range,
+                        const char *damage, const char *whose)
 {
-    krait_ending_notes_without_kernel(notes, trace, damage, whose);
+    krait_ending_notes_without_kernel(notes, trace, range, damage, whose);
     krait_ending_note_kernel_lost(notes, trace, krait_trace_kernel_lost(trace),
                                   "the changes of state that they told are missing");
 }
 
 void krait_ending_notes_without_kernel(struct krait_buf *notes, const struct krait_trace *trace,
-                                       const char *damage, const char *whose)
+                                       struct krait_range range, const char *damage, const char *whose)
 {
     note_newer(notes, trace, whose);
     note_lost(notes, trace, whose);
-    note_off(notes, trace, whose);
-    note_changed(notes, trace, whose);
+    note_off(notes, trace, range, whose);
+    note_changed(notes, trace, range, whose);
     note_omitted(notes, trace, whose);
     note_unfinished(notes, trace, whose);
     krait_ending_note_damage(notes, damage, whose);
@@ -209,11 +211,11 @@ void krait_ending_warn_kernel(const char *verb, const char *damage)
         fprintf(stderr, "krait %s: warning: the kernel's part: %s\n", verb, safe.data);
 }
 
-void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage,
-                       const char *whose)
+void krait_ending_warn(const char *verb, const struct krait_trace *trace, struct krait_range range,
+                       const char *damage, const char *whose)
 {
     KRAIT_AUTO_BUF notes = { 0 };
-    krait_ending_notes(&notes, trace, damage, whose);
+    krait_ending_notes(&notes, trace, range, damage, whose);
     for (char *note = notes.data, *next; note && *note; note = next) {
         next = strchrnul(note, '\n');
         if (*next)

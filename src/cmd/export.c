@@ -183,7 +183,7 @@ static int export_trace(struct export_options *o, const char *path, struct krait
     const char *damage = *job.damage ? job.damage : trace->damage;
     if (!rc) {
         bool is_kernels = strcmp(damage, job.kernel_damage) == 0; /* told once, by the second */
-        krait_ending_warn("export", trace, is_kernels ? "" : damage, "");
+        krait_ending_warn("export", trace, job.what.range, is_kernels ? "" : damage, "");
         krait_ending_warn_kernel("export", job.kernel_damage);
         if (!job.some)
             fprintf(stderr, "krait export: warning: no calls were recorded%s\n",

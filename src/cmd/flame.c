@@ -165,7 +165,7 @@ static int source_tree(struct source *source, const struct flame_options *o, uin
     if (o->diff.count)
         krait_ending_whose(&whose, source->path);
     if (!rc)
-        krait_ending_warn("flame", source->trace,
+        krait_ending_warn("flame", source->trace, options.range,
                           *source->trace->damage ? source->trace->damage : source->tree->damage,
                           whose.data ? whose.data : "");
     return rc;

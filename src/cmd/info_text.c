@@ -348,7 +348,7 @@ static void print_losses(struct info *info)
 static void print_off(struct info *info)
 {
     KRAIT_AUTO_BUF off = { 0 };
-    if (!krait_ending_off(&off, info->trace))
+    if (!krait_ending_off(&off, info->trace, info->range))
         return;
     label(info, "off");
     krait_buf_str(&info->out, off.data);
@@ -361,14 +361,15 @@ static void print_changed(struct info *info)
 {
     KRAIT_AUTO_BUF change = { 0 };
     char times[KRAIT_FMT_SIZE];
-    uint32_t n = krait_changed_count(info->trace);
+    uint32_t n = krait_changed_count(info->trace, info->range);
     if (!n)
         return;
     label(info, "changed");
     krait_buf_fmt(&info->out, "what is recorded, %s, by krait ctl set", krait_fmt_counted(times, n, "time"));
-    for (uint32_t i = 0; i < info->trace->set_count;) {
+    uint32_t i = krait_changed_next(info->trace, info->range, 0);
+    while (i < info->trace->set_count) {
         krait_buf_clear(&change);
-        i = krait_changed_add(&change, info->trace, i);
+        i = krait_changed_next(info->trace, info->range, krait_changed_add(&change, info->trace, i));
         add_wrapped(info, change.data ? change.data : "");
     }
     add_wrapped(info, krait_changed_why);

@@ -201,7 +201,9 @@ static uint64_t share_of(const struct krait_intervals *found, const struct krait
 void krait_intervals_note_missing(struct intervals *intervals, const struct intervals_of *of,
                                   const char *whose)
 {
-    krait_ending_notes_without_kernel(&intervals->notes, of->trace, of->damage, whose);
+    krait_ending_notes_without_kernel(&intervals->notes, of->trace,
+                                      krait_select_range(&intervals->options->select, of->trace), of->damage,
+                                      whose);
     if (of->found.of_kernel)
         krait_ending_note_kernel_lost(&intervals->notes, of->trace, krait_trace_kernel_lost(of->trace),
                                       "intervals and values that they told are missing");

@@ -274,7 +274,7 @@ static int make_report(struct report *report, struct krait_err *err)
         return rc;
     if (report->corrected && report->format == REPORT_TABLE)
         krait_cost_note(&report->notes, report->trace);
-    krait_ending_notes(&report->notes, report->trace, report->damage, "");
+    krait_ending_notes(&report->notes, report->trace, report->range, report->damage, "");
     return report->out.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 

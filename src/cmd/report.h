@@ -195,7 +195,8 @@ void krait_report_note_samples(struct report *report);
 /* why there is no row. */
 void krait_report_note_nothing(struct report *report);
 /* Writes what is missing from a recording: "lost", "lost_events", "omitted", "paused" and "damage". */
-void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *trace, const char *damage);
+void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *trace,
+                               struct krait_range range, const char *damage);
 /* Open the JSON object with the trace's description, and close it with what is missing from the trace. */
 void krait_report_json_open(struct report *report, uint64_t self_ns);
 void krait_report_json_close(struct report *report);

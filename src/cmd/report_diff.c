@@ -101,17 +101,17 @@ static const char *path_of(const struct diff *d, uint32_t recording)
 }
 
 /* What is missing from a recording may be why it differs. */
-static void keep_missing(struct diff *d, const struct krait_trace *trace, const char *damage,
-                         uint32_t recording)
+static void keep_missing(struct diff *d, const struct krait_trace *trace, struct krait_range range,
+                         const char *damage, uint32_t recording)
 {
     const char *path = path_of(d, recording);
     KRAIT_AUTO_BUF whose = { 0 };
     krait_ending_whose(&whose, path);
-    krait_ending_notes(&d->missing, trace, damage, whose.data ? whose.data : "");
+    krait_ending_notes(&d->missing, trace, range, damage, whose.data ? whose.data : "");
     krait_buf_str(&d->each, recording ? ",\n{" : "\n{");
     krait_json_key_text(&d->each, "side", recording < d->before ? "before" : "after");
     krait_json_key_text(&d->each, "dir", path);
-    krait_report_json_missing(&d->each, trace, damage);
+    krait_report_json_missing(&d->each, trace, range, damage);
     krait_buf_char(&d->each, '}');
     d->governed += trace->omitted_count > 0 || krait_omitted_paused(trace);
 }
@@ -140,7 +140,7 @@ static int read_profile(struct diff *d, struct krait_trace *trace, uint32_t reco
     if (!rc && add_profile(d, profile, recording))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc)
-        keep_missing(d, trace, *trace->damage ? trace->damage : profile->damage, recording);
+        keep_missing(d, trace, options.range, *trace->damage ? trace->damage : profile->damage, recording);
     d->clocked += clocked;
     krait_profile_free(profile);
     krait_wall_free(wall);

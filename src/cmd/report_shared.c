@@ -144,11 +144,12 @@ static void json_lost(struct krait_buf *out, const struct krait_trace *trace)
     krait_json_lost_events(out, all);
 }
 
-void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *trace, const char *damage)
+void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *trace,
+                               struct krait_range range, const char *damage)
 {
     json_lost(out, trace);
-    krait_ending_off_json(out, trace);
-    krait_changed_json(out, trace);
+    krait_ending_off_json(out, trace, range);
+    krait_changed_json(out, trace, range);
     krait_omitted_json(out, trace);
     krait_json_key_text_or_null(out, "damage", damage);
 }
@@ -156,7 +157,7 @@ void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *
 void krait_report_json_close(struct report *report)
 {
     struct krait_buf *out = &report->out;
-    krait_report_json_missing(out, report->trace, report->damage);
+    krait_report_json_missing(out, report->trace, report->range, report->damage);
     krait_report_json_kernel(report);
     krait_buf_str(out, "}\n");
 }
@@ -167,7 +168,7 @@ int krait_report_sheet(struct report *report, const struct krait_sheet *sheet, c
     if (report->format == REPORT_CSV)
         return krait_sheet_csv(sheet, report->limit, out);
     if (report->format == REPORT_TABLE) {
-        krait_ending_notes(&report->notes, report->trace, report->damage, "");
+        krait_ending_notes(&report->notes, report->trace, report->range, report->damage, "");
         if (!sheet->rows)
             krait_buf_fmt(&report->notes, "no %s were recorded%s\n", what,
                           krait_select_scope(&report->options->select));
@@ -179,7 +180,7 @@ int krait_report_sheet(struct report *report, const struct krait_sheet *sheet, c
     krait_json_key_u64(out, "begin_ns", report->zero_ns);
     krait_json_key(out, what);
     int rc = krait_sheet_json(sheet, report->limit, out);
-    krait_report_json_missing(out, report->trace, report->damage);
+    krait_report_json_missing(out, report->trace, report->range, report->damage);
     krait_buf_str(out, "}\n");
     return rc;
 }

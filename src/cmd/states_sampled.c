@@ -125,13 +125,13 @@ static void close_json(struct states *s)
     krait_buf_str(&s->out, "}\n");
 }
 
-static void note_state(struct states *s)
+static void note_state(struct states *s, struct krait_range range)
 {
     if (!s->options->csv && !s->options->json)
         krait_buf_str(&s->notes,
                       "the states are those of samples: on CPU is running or ready for a CPU; samples do "
                       "not tell what blocked threads wait for\n");
-    krait_ending_notes(&s->notes, s->trace, s->damage.text, "");
+    krait_ending_notes(&s->notes, s->trace, range, s->damage.text, "");
 }
 
 int krait_states_sampled(struct states *s, struct krait_err *err)
@@ -164,6 +164,6 @@ int krait_states_sampled(struct states *s, struct krait_err *err)
     }
     if (s->options->json && !rc)
         close_json(s);
-    note_state(s);
+    note_state(s, range);
     return rc || !s->out.failed ? rc : krait_err_set(err, -ENOMEM, "out of memory");
 }

@@ -189,7 +189,7 @@ static size_t say_notes(struct drawn *d)
         krait_buf_fmt(
             &d->text, "%s %s not drawn: --limit\n", krait_fmt_counted(count, d->picture.over_limit, "thread"),
             d->trace->process_count && !d->trace->samples.rate ? "with fewer calls" : "that ran less");
-    krait_ending_notes(&d->text, d->trace, damage_of(d), "");
+    krait_ending_notes(&d->text, d->trace, d->picture.range, damage_of(d), "");
     return end_text(d, begin);
 }
 
@@ -363,7 +363,7 @@ static int make(struct drawn *d, const struct view_options *o, int argc, char **
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (rc)
         return rc;
-    krait_ending_warn("view", d->trace, damage_of(d), "");
+    krait_ending_warn("view", d->trace, d->picture.range, damage_of(d), "");
     if (!d->picture.threads && d->trace->process_count)
         fprintf(stderr, "krait view: warning: no calls were recorded%s\n", krait_select_scope(&o->select));
     return draw(d, o, err);

@@ -45,7 +45,7 @@ static int write_trace(const struct view_options *o, struct krait_trace *trace, 
     int rc = krait_export_run(krait_export_find("perfetto"), &job, path, err);
     krait_progress_end(&progress);
     if (!rc) {
-        krait_ending_warn("view", trace, *job.damage ? job.damage : trace->damage, "");
+        krait_ending_warn("view", trace, job.what.range, *job.damage ? job.damage : trace->damage, "");
         krait_ending_warn_kernel("view", job.kernel_damage);
     }
     return rc;

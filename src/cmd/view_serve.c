@@ -142,7 +142,7 @@ static int open_trace(struct krait_server_trace *out, struct shown *shown, struc
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     now.trace->progress = krait_running_progress;
     if (!rc && !now.growing)
-        krait_ending_warn("view", now.trace, now.trace->damage, "");
+        krait_ending_warn("view", now.trace, KRAIT_RANGE_ALL, now.trace->damage, "");
     rc = rc ? rc : add_lanes(&now, shown, err);
     if (rc)
         give_up(&now);

@@ -20,16 +20,24 @@ static int add(struct parts *parts, uint64_t from_ns, uint64_t to_ns)
     return 0;
 }
 
-/* The parts of the process's life that are outside of its gaps. */
-static int add_process(struct parts *parts, const struct krait_process *process)
+/* The parts of the process's life in the range that are outside of its gaps. */
+static int add_process(struct parts *parts, const struct krait_process *process, struct krait_range life)
 {
-    uint64_t from_ns = process->begin_ns;
+    uint64_t from_ns = life.from_ns;
     int rc = 0;
     for (uint32_t i = 0; i < process->gap_count && !rc; i++) {
-        rc = add(parts, from_ns, KRAIT_MIN(process->gaps[i].from_ns, process->end_ns));
+        rc = add(parts, from_ns, KRAIT_MIN(process->gaps[i].from_ns, life.to_ns));
         from_ns = KRAIT_MAX(from_ns, process->gaps[i].to_ns);
     }
-    return rc ? rc : add(parts, from_ns, process->end_ns);
+    return rc ? rc : add(parts, from_ns, life.to_ns);
+}
+
+static uint32_t count_gaps(const struct krait_process *process, struct krait_range range)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < process->gap_count; i++)
+        n += process->gaps[i].from_ns < range.to_ns && process->gaps[i].to_ns > range.from_ns;
+    return n;
 }
 
 static int by_begin(const void *a, const void *b)
@@ -53,22 +61,27 @@ static uint64_t covered(struct parts *parts)
     return ns;
 }
 
-int krait_trace_recorded(const struct krait_trace *trace, struct krait_recorded *out)
+int krait_trace_recorded(const struct krait_trace *trace, struct krait_range range,
+                         struct krait_recorded *out)
 {
     struct parts parts = { 0 };
-    uint64_t begin_ns = UINT64_MAX, end_ns = 0;
+    struct krait_range all = { UINT64_MAX, 0 };
     int rc = 0;
     *out = (struct krait_recorded){ 0 };
     for (uint32_t i = 0; i < trace->process_count && !rc; i++) {
         const struct krait_process *process = &trace->processes[i];
-        out->gaps += process->gap_count;
-        begin_ns = KRAIT_MIN(begin_ns, process->begin_ns);
-        end_ns = KRAIT_MAX(end_ns, process->end_ns);
-        rc = add_process(&parts, process);
+        const struct krait_range life = { KRAIT_MAX(process->begin_ns, range.from_ns),
+                                          KRAIT_MIN(process->end_ns, range.to_ns) };
+        if (life.from_ns > life.to_ns)
+            continue;
+        out->gaps += count_gaps(process, range);
+        all.from_ns = KRAIT_MIN(all.from_ns, life.from_ns);
+        all.to_ns = KRAIT_MAX(all.to_ns, life.to_ns);
+        rc = add_process(&parts, process, life);
     }
     if (!rc && out->gaps) {
         out->ns = covered(&parts);
-        out->of_ns = end_ns - begin_ns;
+        out->of_ns = all.to_ns - all.from_ns;
     }
     free(parts.items);
     return rc;

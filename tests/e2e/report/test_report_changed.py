@@ -3,6 +3,7 @@
 
 import json
 
+import pytest
 from report_made import CODES
 
 SET = "include=app.*%20c-calls=off"
@@ -62,3 +63,18 @@ def test_what_changed_before_or_after_a_part_is_not_told_of_it(synth, run, tmp_p
         run("cut", folder, *edges, "-o", part)
         assert [s["at_ns"] // 10**6 for s in json.loads(run("report", "--json", part).stdout).get("sets", [])] == told
         assert ("switched off 1 time" in run("report", part).stderr) == ("--until" in edges)
+
+
+@pytest.mark.parametrize("edges, told", [(["--from", "250ms"], [300]), (["--until", "250ms"], [100]), (["--from", "310ms"], []), (["--from", "120ms", "--until", "140ms"], [])])
+def test_of_a_range_what_changed_in_it_is_told(synth, run, edges, told):
+    off = "150ms recording 0\n160ms recording 1\n"
+    folder = synth(f"{CODES}0 call 1\n100ms set {SET}\n{off}300ms set c-calls=on\n400ms return\nexit 0 0\n")
+    for verb in "report", "info":
+        answer = json.loads(run(verb, "--json", folder, *edges).stdout)
+        assert [s["at_ns"] // 10**6 for s in answer.get("sets", [])] == told
+        assert answer.get("switched_off", 0) == (edges == ["--until", "250ms"])
+        said = (done := run(verb, folder, *edges)).stdout + done.stderr
+        assert ("recorded 240.0 ms of 250.0 ms, switched off 1 time" in said) == (edges == ["--until", "250ms"])
+        assert ("from 300.0 ms on c-calls=on" in said) == (300 in told) and ("from 100.0 ms on" in said) == (100 in told)
+    for verb, *words in ("intervals", "--call", "main"), ("flame", "-o", "/dev/null"):
+        assert ("krait ctl set" in run(verb, folder, *words, *edges).stderr) == bool(told)

@@ -40,6 +40,12 @@ bool krait_class_runs(uint8_t class);
 /* The class of a text of a track. */
 uint8_t krait_class_of(const char *text);
 
+/* The hue of a text that is drawn as what it names, and not as a state. */
+static inline uint8_t krait_class_hue(uint8_t class)
+{
+    return (uint8_t)((class < krait_class_count ? class : class - krait_class_count) % KRAIT_HUES);
+}
+
 /* Hues of all functions, by id. A package's weight is the number of its functions, so the same trace always looks
  * the same; a program's own packages weigh more than the standard library. NULL if memory is out; the caller frees
  * the result. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fmt.h"
 #include "trace/mark_says.h"
+#include "view/classes.h"
 #include "view/flame_text.h"
 #include "view/ticks.h"
 #include "view/timeline_own.h"
@@ -171,10 +172,13 @@ static int draw_lane(struct krait_drawing *d, const struct krait_timeline_lane *
 
 /* ---- headings, ruler and title ---- */
 
-static double foot_height(const struct krait_timeline *timeline)
+static double foot_height(const struct krait_drawing *d)
 {
-    bool has_marks = krait_timeline_marks(timeline).levels;
-    return (2 + (timeline->trace->func_count > 0) + has_marks + timeline->note_count) * LEGEND_ROW + MARGIN;
+    const struct krait_timeline *timeline = d->timeline;
+    bool has_marks = krait_timeline_marks(timeline).levels, has_cpus = d->ran_count;
+    return (2 + (timeline->trace->func_count > 0) + has_marks + has_cpus + timeline->note_count) *
+               LEGEND_ROW +
+           MARGIN;
 }
 
 /* Whether a lane is the first of its group, so that a heading stands above it. */
@@ -189,9 +193,10 @@ static double head_height(const struct krait_timeline *timeline)
     return timeline->is_part ? 0 : HEAD;
 }
 
-static double height_of(const struct krait_timeline *timeline)
+static double height_of(const struct krait_drawing *d)
 {
-    double height = head_height(timeline) + RULER + foot_height(timeline);
+    const struct krait_timeline *timeline = d->timeline;
+    double height = head_height(timeline) + RULER + foot_height(d);
     for (uint32_t i = 0; i < timeline->lane_count; i++)
         height += (has_head(timeline, i) ? GROUP : 0) + lane_height(timeline, &timeline->lanes[i]);
     return height;
@@ -355,6 +360,39 @@ static void legend_of_marks(struct krait_drawing *d)
     d->y += seen.levels ? LEGEND_ROW : 0;
 }
 
+/* Who ran on the CPUs, in order of time, the longest first; in a row of their own. */
+static void legend_of_cpus(struct krait_drawing *d)
+{
+    static const char lead[] = "on the CPUs:", most[] = "and 1,000,000 others";
+    double x = MARGIN - 16;
+    uint32_t i = 0;
+    if (!d->ran_count)
+        return;
+    swatch_text(d, &x, lead);
+    for (; i < d->ran_count; i++) {
+        char class[16];
+        const char *name = krait_track_text(d->timeline->trace, d->ran[i].name);
+        KRAIT_AUTO_BUF text = { 0 };
+        krait_text_clean(&text, name);
+        d->to->failed |= text.failed;
+        double rest = i + 1 < d->ran_count ? swatch_width(most) : 0;
+        if (!text.len || !has_room(d, x + rest, text.data))
+            break;
+        snprintf(class, sizeof(class), "m%u s1", krait_class_hue(krait_class_of(name)));
+        swatch(d, &x, class, text.data);
+    }
+    if (i < d->ran_count) {
+        KRAIT_AUTO_BUF others = { 0 };
+        krait_buf_str(&others, i ? "and " : "");
+        krait_text_count(&others, d->ran_count - i);
+        krait_buf_str(&others, d->ran_count - i == 1 ? " other" : " others");
+        d->to->failed |= others.failed;
+        x -= 16;
+        swatch_text(d, &x, others.failed ? "" : others.data);
+    }
+    d->y += LEGEND_ROW;
+}
+
 /* All names of the states that look so. */
 static void legend_of_look(struct krait_drawing *d, double *x, uint32_t look)
 {
@@ -398,6 +436,7 @@ static void foot(struct krait_drawing *d)
         d->y += LEGEND_ROW;
     }
     legend_of_marks(d);
+    legend_of_cpus(d);
     legend_of_states(d);
     for (uint32_t i = 0; i < d->timeline->note_count; i++) {
         d->y += LEGEND_ROW;
@@ -411,6 +450,7 @@ static void foot(struct krait_drawing *d)
 int krait_timeline_svg(struct krait_buf *to, const struct krait_timeline *timeline)
 {
     KRAIT_AUTO_FREE uint8_t *hues = krait_hues_of_funcs(timeline->trace);
+    KRAIT_AUTO_FREE struct krait_timeline_ran *ran = NULL;
     KRAIT_AUTO_FREE struct krait_timeline_ends *ends = calloc(timeline->lane_count + 1ull, sizeof(*ends));
     struct krait_drawing d = {
         .to = to,
@@ -421,11 +461,12 @@ int krait_timeline_svg(struct krait_buf *to, const struct krait_timeline *timeli
         .hues = hues,
         .ends = ends,
     };
-    if (!hues || !ends)
+    if (!hues || !ends || krait_timeline_ran(&ran, &d.ran_count, timeline))
         return -ENOMEM;
-    double height = height_of(timeline);
+    d.ran = ran;
+    double height = height_of(&d);
     head(&d, height);
-    ruler(&d, height - foot_height(timeline));
+    ruler(&d, height - foot_height(&d));
     for (uint32_t i = 0; i < timeline->lane_count; i++) {
         const struct krait_timeline_lane *lane = &timeline->lanes[i];
         for (uint32_t k = 0; k < lane->part_count; k++)

@@ -22,6 +22,15 @@ struct krait_timeline_ends {
     double above, below;
 };
 
+/* A thread in the lanes of CPUs, by its name there, and about how long it ran. */
+struct krait_timeline_ran {
+    uint32_t name; /* krait_track_text */
+    uint64_t ns;
+};
+/* All of them, those that ran the longest first. The caller frees them. Returns 0 or -ENOMEM. */
+int krait_timeline_ran(struct krait_timeline_ran **out, uint32_t *count,
+                       const struct krait_timeline *timeline);
+
 struct krait_drawing {
     struct krait_buf *to;
     const struct krait_timeline *timeline;
@@ -33,6 +42,8 @@ struct krait_drawing {
     uint32_t hue_func[KRAIT_HUES + 1]; /* one of its functions */
     uint64_t looks_seen;               /* a bit for each of krait_looks: states of threads and CPUs */
     uint64_t classes_seen;             /* a bit for each of krait_classes: other states, by their own names */
+    const struct krait_timeline_ran *ran; /* on the CPUs */
+    uint32_t ran_count;
     bool folded, lost, off, dropped, changed; /* the picture has such entries */
     uint64_t arrows, more_arrows;             /* that are drawn, and those that they stand for */
 };

@@ -153,7 +153,7 @@ static struct look look_of(const struct drawn *p, uint32_t name)
         return (struct look){ .is_state = true,
                               .hue = krait_classes[class].look,
                               .own_class = has_look_words(p->track) ? NOT_OWN : class };
-    return (struct look){ .hue = (is_known ? class : class - krait_class_count) % KRAIT_HUES, .shade = 1 };
+    return (struct look){ .hue = krait_class_hue(class), .shade = 1 };
 }
 
 static void put_class(struct krait_drawing *d, struct look look)

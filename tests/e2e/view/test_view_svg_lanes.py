@@ -240,3 +240,24 @@ def test_thousands_of_arrows_stay_a_picture(view, synth):  # noqa: F811
         assert 50 <= len(begins_at) <= 150 and max(b - a for a, b in zip(begins_at, begins_at[1:])) < 60, begins_at
         (told,) = [text for text in texts(root) if "arrows" in text]
         assert told.startswith(f"arrows: flows and work for executors, {len(begins_at)} of ") and (workers > 1 or told.endswith(" of 3,000"))
+
+
+def test_the_legend_names_who_ran_on_the_cpus(view, tmp_path):  # noqa: F811
+    """In the colours of their boxes, those that ran the longest first, as far as there is room."""
+    events, us = [switch(0, 0, 100)], 0
+    for n in range(30):
+        us += 100 + 10 * n
+        events.append(switch(us, 100 + n, 101 + n if n < 29 else 0, 1))
+    kernel_made.write(tmp_path / "kernel", [*events, switch(us + 500, 0, 7), switch(us + 600, 7, 0, 1)])
+    root, _ = view(tmp_path / "kernel")
+    drawn = {}
+    for box in root.iter(f"{SVG}rect"):
+        title = box.find(f"{SVG}title")
+        if title is not None and re.match(r"t\d+\n", title.text or ""):
+            drawn[title.text.split("\n")[0]] = box.get("class").split()[0]
+    (begin,) = [i for i, e in enumerate(root) if e.tag == f"{SVG}text" and e.text == "on the CPUs:"]
+    row = [e for e in root[begin + 1 :] if e.get("y") in (root[begin].get("y"), f"{float(root[begin].get('y')) - 10:.0f}")]
+    named = [(text.text, swatch.get("class").split()[0]) for swatch, text in zip(row[::2], row[1::2])]
+    assert [name for name, _ in named] == [f"t{n}" for n in range(129, 129 - len(named), -1)] and 8 < len(named) < 31
+    assert all(drawn[name] == colour for name, colour in named if name in drawn)
+    assert row[-1].text == f"and {31 - len(named)} others" and float(row[-1].get("x")) + 80 < float(root.get("width"))

@@ -327,6 +327,13 @@ static int track_of_samples(struct krait_wall_track *track, const struct krait_w
     return 0;
 }
 
+/* The kernel's thread that a thread of the trace is; NULL: it does not tell of it. */
+static const struct krait_kthread *kernels_thread(const struct krait_wall *wall, uint32_t thread)
+{
+    const struct krait_thread *own = &wall->trace->threads[thread];
+    return krait_own_threads_life(&wall->own_threads, (int32_t)own->tid, own->end_ns);
+}
+
 int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall *wall, uint32_t thread)
 {
     enum {
@@ -334,8 +341,7 @@ int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall
     }; /* the unknown before and after, and what ends all; a wait splits one where it begins and
           one where it ends */
     const struct krait_thread *own = &wall->trace->threads[thread];
-    const struct krait_kthread *t =
-        krait_own_threads_life(&wall->own_threads, (int32_t)own->tid, own->end_ns);
+    const struct krait_kthread *t = kernels_thread(wall, thread);
     KRAIT_CLEANUP(krait_gil_waits_done) struct krait_gil_waits waits = { 0 };
     KRAIT_CLEANUP(all_held_done) struct all_held held = { 0 };
     struct krait_wall_track made = { 0 };
@@ -361,6 +367,39 @@ void krait_wall_track_done(struct krait_wall_track *track)
 {
     free(track->items);
     *track = (struct krait_wall_track){ 0 };
+}
+
+/* The kernel's states from `first` on in [from_ns, to_ns); returns the first that reaches its end. */
+static uint32_t add_states(const struct krait_wall *wall, const struct krait_kthread *t, uint32_t first,
+                           struct krait_range range, const struct krait_ranges *parts, uint64_t *ns)
+{
+    bool some;
+    for (uint32_t i = first; i < t->interval_count; i++) {
+        const struct krait_kinterval *at = &t->intervals[i];
+        uint64_t end_ns = (uint64_t)(i + 1 < t->interval_count ? at[1].begin_ns : wall->states->end_ns);
+        uint64_t from_ns = KRAIT_MAX((uint64_t)at->begin_ns, range.from_ns),
+                 to_ns = KRAIT_MIN(end_ns, range.to_ns);
+        if (from_ns < to_ns)
+            ns[at->state] += parts ? krait_ranges_overlap(parts, from_ns, to_ns, &some) : to_ns - from_ns;
+        if (end_ns >= range.to_ns)
+            return i;
+    }
+    return t->interval_count;
+}
+
+int krait_wall_gil_times(const struct krait_wall *wall, uint32_t thread, struct krait_range range,
+                         const struct krait_ranges *parts, uint64_t ns[KRAIT_TS_COUNT])
+{
+    const struct krait_kthread *t = kernels_thread(wall, thread);
+    KRAIT_CLEANUP(krait_wall_track_done) struct krait_wall_track track = { 0 };
+    int rc = t ? krait_wall_track_new(&track, wall, thread) : 0;
+    for (uint32_t i = 0, at = 0; i < track.count; i++) {
+        const struct krait_range wait = { KRAIT_MAX(track.items[i].begin_ns, range.from_ns),
+                                          KRAIT_MIN(track.items[i + 1].begin_ns, range.to_ns) };
+        if (track.items[i].state == KRAIT_WALL_GIL && wait.from_ns < wait.to_ns)
+            at = add_states(wall, t, at, wait, parts, ns);
+    }
+    return rc;
 }
 
 const struct krait_wall_interval *krait_wall_at(const struct krait_wall_track *track, uint64_t t_ns)

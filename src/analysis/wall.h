@@ -21,6 +21,7 @@
 #define KRAIT_ANALYSIS_WALL_H
 
 #include "trace/kernel/kernel_states.h"
+#include "trace/ranges.h"
 #include "trace/trace.h"
 
 /* X(name, for programs, column's title, in a sentence) */
@@ -92,6 +93,11 @@ void krait_wall_free(struct krait_wall *wall);
 /* The states of a thread of the trace. Returns 0 or -ENOMEM. */
 int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall *wall, uint32_t thread);
 void krait_wall_track_done(struct krait_wall_track *track);
+
+/* Adds to ns how much of the kernel's states (enum krait_thread_state) of a thread of the trace is KRAIT_WALL_GIL in a range, and
+ * in these parts of it, unless they are NULL. Returns 0 or -ENOMEM. */
+int krait_wall_gil_times(const struct krait_wall *wall, uint32_t thread, struct krait_range range,
+                         const struct krait_ranges *parts, uint64_t ns[KRAIT_TS_COUNT]);
 
 /* The name of a system call; "" for KRAIT_NO_ID. */
 const char *krait_wall_call(const struct krait_wall *wall, uint32_t call);

@@ -145,12 +145,12 @@ static void note_faults(struct states *s)
 /* The kernel sees a thread that waits for the GIL wait for a futex, as for any other lock. */
 static void note_gil(struct states *s)
 {
-    bool shows_locks = !s->only || has_column(s->only, "blocked_lock_ns");
-    if (!s->options->csv && !s->options->json && shows_locks && s->trace &&
-        krait_gil_was_waited_for(s->trace) > 0)
+    bool is_text = !s->options->csv && !s->options->json;
+    if (is_text && s->only && s->only->where == ALONE && s->trace && krait_gil_was_waited_for(s->trace) > 0)
         krait_buf_str(
             &s->notes,
-            "lock has waits for the GIL too; krait report tells them apart: --by thread --sort total\n");
+            "these are the kernel's states: waits for the GIL are among locks and time in which the "
+            "thread is ready; --by thread tells them apart\n");
 }
 
 static void note_state(struct states *s)
@@ -323,6 +323,8 @@ static int analyse(struct states *s, char **paths, size_t count, struct krait_ke
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc && s->only && s->only->where == ALONE)
         rc = run_again(s, events, &options, found, err);
+    else if (!rc && (!s->only || has_column(s->only, "gil_ns")))
+        rc = krait_states_find_gil(s, *found, err);
     if (events) {
         s->lost = krait_kernel_events_lost(events);
         s->damage = *krait_kernel_events_damage(events);
@@ -349,6 +351,7 @@ static int run_states(void *values, int argc, char **argv)
     krait_buf_done(&s.notes);
     krait_own_threads_done(&s.threads);
     free(s.recorded);
+    free(s.gil);
     krait_kernel_states_free(found);
     krait_trace_close(s.trace);
     return status || !rc ? status : krait_cmd_fail(&krait_cmd_states, &err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of `krait states`: choosing threads and processes (states_pick.c), the tables with their columns and rows
- * (states_tables.c), the tables for samples (states_sampled.c), and printing (states.c).
+ * (states_tables.c), waits for the GIL (states_gil.c), the tables for samples (states_sampled.c), and printing (states.c).
  */
 #ifndef KRAIT_CMD_STATES_H
 #define KRAIT_CMD_STATES_H
@@ -21,8 +21,10 @@ struct states {
     const struct krait_kernel_states *found;
     struct krait_trace *trace;        /* also has the recorded calls, if there are any */
     struct krait_own_threads threads; /* the recorded program's threads */
-    bool *recorded;                   /* by process of `found`: its calls were recorded; NULL: none were */
-    int64_t zero_ns;                  /* printed times count from it */
+    uint64_t (*gil)
+        [KRAIT_TS_COUNT]; /* by thread of `found`: how much of its states is waiting for the GIL; NULL: none */
+    bool *recorded;       /* by process of `found`: its calls were recorded; NULL: none were */
+    int64_t zero_ns;      /* printed times count from it */
     uint64_t lost;
     bool own;     /* recorded without root: only one program */
     bool sampled; /* samples without kernel events; `found` is NULL */
@@ -47,6 +49,16 @@ struct states_view {
 
 /* All tables, in their order; a row with `by` NULL ends them. */
 extern const struct states_view krait_states_views[];
+
+/* Times by state, and behind them that of waiting for the GIL, which is in no state. */
+enum { STATES_GIL = KRAIT_TS_COUNT, STATES_COUNT };
+
+/* Finds s->gil, for `found` in its range. Returns 0 or a negative errno with err set. */
+int krait_states_find_gil(struct states *states, const struct krait_kernel_states *found,
+                          struct krait_err *err);
+/* Adds the times of a thread. */
+void krait_states_add(const struct states *states, const struct krait_kthread *thread,
+                      uint64_t ns[STATES_COUNT]);
 
 /* Adds a table to the output. Returns 0 or -ENOMEM. */
 int krait_states_put(struct states *states, const struct states_view *view, const struct krait_sheet *sheet);

@@ -34,7 +34,7 @@
 /* -- how threads, processes and CPUs spent their time -- */
 
 struct time_row {
-    const uint64_t *ns;              /* by state, of threads or of CPUs */
+    const uint64_t *ns;              /* of threads (STATES_COUNT), or of CPUs by state */
     uint64_t id;                     /* of the thread or CPU */
     uint32_t process;                /* index, or KRAIT_NO_ID */
     const char *name;                /* of the thread */
@@ -122,8 +122,13 @@ GETTER(recorded)
       drop ? KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET : KRAIT_SHEET_DATA, \
       get_state,                                                      \
       KRAIT_TS_##state },
-#define STATES                                                                   \
-    SUM("on CPU", "on_cpu_ns", get_on_cpu), SUM("ready", "ready_ns", get_ready), \
+#define GIL                                                                                            \
+    {                                                                                                  \
+        { "gil", 0, 0, 0 }, "gil_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET, get_state, \
+            STATES_GIL                                                                                 \
+    }
+#define STATES                                                                        \
+    SUM("on CPU", "on_cpu_ns", get_on_cpu), SUM("ready", "ready_ns", get_ready), GIL, \
         SUM("blocked", "blocked_ns", get_blocked), KRAIT_THREAD_STATES(STATE)
 
 #define CPU_STATE(state, text, title, drop) \
@@ -179,11 +184,13 @@ static int fill_threads(const struct states *s, struct krait_sheet *sheet)
 {
     for (uint32_t i = 0; i < s->found->thread_count; i++) {
         const struct krait_kthread *t = s->found->threads[i];
-        struct time_row row = { .ns = t->ns,
+        uint64_t ns[STATES_COUNT] = { 0 };
+        struct time_row row = { .ns = ns,
                                 .cycles = &t->cycles,
                                 .id = (uint64_t)t->tid,
                                 .process = t->process,
                                 .name = krait_states_thread_name(s, t) };
+        krait_states_add(s, t, ns);
         if (krait_kthread_was_there(t, s->found) && krait_states_takes_thread(s, t))
             krait_sheet_add(sheet, &row);
     }
@@ -192,7 +199,7 @@ static int fill_threads(const struct states *s, struct krait_sheet *sheet)
 
 /* What the threads and calls of a process come to. Those whose process is not known are one. */
 struct process_sum {
-    uint64_t ns[KRAIT_TS_COUNT];
+    uint64_t ns[STATES_COUNT];
     struct krait_cycles cycles;
     uint64_t threads, calls, errors;
 };
@@ -205,8 +212,7 @@ static void sum_processes(const struct states *s, struct process_sum *sums)
         if (!krait_kthread_was_there(t, s->found) || !krait_states_takes_thread(s, t))
             continue;
         sum->threads++;
-        for (unsigned k = 0; k < KRAIT_TS_COUNT; k++)
-            sum->ns[k] += t->ns[k];
+        krait_states_add(s, t, sum->ns);
         sum->cycles.millionths += t->cycles.millionths;
         sum->cycles.ns += t->cycles.ns;
     }

@@ -89,11 +89,46 @@ def test_the_tables_warn_of_minor_page_faults_where_they_have_user_time(run, bus
     assert not any(warning in run(busy, *options).stderr for options in (["--by", "syscall"], ["--by", "latency"], ["--json"]))
 
 
-@pytest.mark.parametrize("waits, said", [(True, True), (False, False)])
-def test_that_locks_have_the_gil_in_them_is_said_where_it_was_waited_for(run, both, waits, said):
-    words = "lock has waits for the GIL too; krait report tells them apart"
-    gil = "100us gilwait 7\n180us giltake\n" if waits else ""
-    calls = f"process 5 python3\ncode 1 python app load app.py 1\nthread 5 MainThread\n0us call 1\n{gil}300us return\nthread 7 holder\n50us call 1\n300us return\n"
-    folder = both(calls, [switch(0, 0, 5), switch(100, 5, 0, state=1), wake(180, 5), switch(181, 0, 5), switch(310, 5, 0)])
-    assert (words in run(folder).stderr) is said
-    assert words not in run(folder, "--by", "cpu").stderr and words not in run(folder, "--json").stderr
+GIL_CALLS = """process 5 python3
+code 1 python app load app.py 1
+thread 5 MainThread
+0us call 1
+100us gilwait 7
+180us giltake
+300us gilwait 7
+340us giltake
+400us return
+thread 7 holder
+50us call 1
+400us return
+"""
+# A wait for the GIL in futex, which it polls once, one for another lock, and a wait for the GIL of a sort that the kernel does not know.
+GIL_KERNEL = [
+    switch(0, 0, 5), begins(99, "futex"), switch(100, 5, 0, state=1), wake(150, 5), switch(155, 0, 5), switch(156, 5, 0, state=1), wake(180, 5), switch(190, 0, 5), ends(191, "futex", 0),
+    begins(200, "futex"), switch(201, 5, 0, state=1), wake(250, 5), switch(251, 0, 5), ends(252, "futex", 0), switch(300, 5, 0, state=1), wake(340, 5), switch(341, 0, 5), switch(400, 5, 0),
+]
+
+
+@pytest.mark.parametrize("edges", [(), ("--from", "120us", "--until", "320us"), ("--within", "load")])
+def test_waits_for_the_gil_are_a_column_of_their_own_as_in_report(run, both, edges):
+    folder = both(GIL_CALLS, GIL_KERNEL)
+    (told,) = [row for row in rows(run, folder, "thread", *edges) if row["tid"] == "5"]
+    reported = json.loads(run.func("report", folder, "--by", "thread", "--json", "--thread", "5", *edges).stdout)["wall_ns"]
+    assert int(told["gil_ns"]) == reported["gil"] > 0
+    assert all(int(told[f"blocked_{name}_ns"]) == reported[name] for name in ("lock", "other", "disk"))
+    assert [int(told["on_cpu_ns"]), int(told["ready_ns"])] == [reported["on_cpu"], reported["runnable"]]
+    if not edges:
+        assert [int(told[name]) for name in ("gil_ns", "blocked_lock_ns", "blocked_other_ns")] == [119_000, 49_000, 0]
+
+
+def test_where_nobody_waited_for_the_gil_there_is_no_column(run, both):
+    without = "".join(line + "\n" for line in GIL_CALLS.splitlines() if "gil" not in line)
+    shown = [run(both(calls, GIL_KERNEL, name), "--by", "process").stdout.split("\n")[0].split() for name, calls in (("with", GIL_CALLS), ("without", without))]
+    assert "gil" in shown[0] and "gil" not in shown[1]
+
+
+def test_the_states_one_by_one_are_the_kernels(run, both):
+    words = "waits for the GIL are among locks"
+    folder = both(GIL_CALLS, GIL_KERNEL)
+    assert words in run(folder, "--by", "interval", "--thread", "5").stderr
+    assert words not in run(folder).stderr and words not in run(folder, "--by", "interval", "--thread", "5", "--json").stderr

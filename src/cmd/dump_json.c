@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
+#include "base/system_calls.h"
 #include "cmd/dump.h"
 #include "event/own.h"
 #include "remote/object.h"
@@ -108,7 +109,7 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
     krait_json_key_text_or_null(out, "name", task ? task->name : NULL);
     krait_json_key_u64(out, "interpreter", thread->interp);
     krait_json_key_text(out, "state", state_names[state]);
-    krait_json_key_text_or_null(out, "system_call", task ? krait_task_call_name(task->call) : NULL);
+    krait_json_key_text_or_null(out, "system_call", task ? krait_system_call_name(task->call) : NULL);
     krait_json_key_text_or_null(out, "kernel_function", task ? task->kernel_function : NULL);
     krait_json_key_bool(out, "holds_gil", thread->holds_gil);
     krait_json_key_bool(out, "read", !thread->failed);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fmt.h"
+#include "base/system_calls.h"
 #include "cmd/dump.h"
 #include "event/own.h"
 #include "remote/object.h"
@@ -17,7 +18,7 @@ enum { INDENT = 4, GAP = 2, NAME_LEAST = 16, LEVELS_MAX = 12 }; /* deeper tasks 
 /* What it sleeps in, as far as the kernel says. */
 static void add_place(struct krait_buf *out, const struct krait_os_task *task)
 {
-    const char *call = krait_task_call_name(task->call);
+    const char *call = krait_system_call_name(task->call);
     if (call)
         krait_buf_fmt(out, "sleeps in %s", call);
     else if (task->kernel_function[0])

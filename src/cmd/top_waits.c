@@ -2,6 +2,7 @@
  *
  * What a thread that is looked at does, by what the kernel says of it: its state, and the system call that it is in (proc(5)).
  */
+#include "base/system_calls.h"
 #include "cmd/top.h"
 #include "remote/thread.h"
 #include "trace/kernel/kernel_block.h"
@@ -44,7 +45,7 @@ static enum top_state state_of_call(pid_t pid, const struct krait_remote_thread 
 
 enum top_state top_state_of(pid_t pid, const struct krait_remote_thread *thread)
 {
-    const char *call = thread->call >= 0 ? krait_task_call_name(thread->call) : NULL;
+    const char *call = thread->call >= 0 ? krait_system_call_name(thread->call) : NULL;
     if (thread->state == 'R')
         return TOP_CPU;
     if (thread->gil_wait)

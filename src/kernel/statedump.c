@@ -2,10 +2,13 @@
 #include "kernel/statedump.h"
 
 #include "base/buf.h"
+#include "base/system_calls.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 /* ---- classes: lttng-modules 2.10, instrumentation/events/lttng-module/lttng-statedump.h ---- */
 
@@ -25,6 +28,10 @@ static const struct krait_kernel_field disk_fields[] = { { "dev", KRAIT_KTYPE_U3
 static const struct krait_kernel_field irq_fields[] = { { "irq", KRAIT_KTYPE_U32 },
                                                         { "name", KRAIT_KTYPE_STR },
                                                         { "action", KRAIT_KTYPE_STR } };
+static const struct krait_kernel_field wait_fields[] = { { "tid", KRAIT_KTYPE_I32 },
+                                                         { "call_name", KRAIT_KTYPE_STR },
+                                                         { "cmd", KRAIT_KTYPE_U64 },
+                                                         { "prev_state", KRAIT_KTYPE_I64 } };
 
 static const struct {
     const char *name;
@@ -34,6 +41,7 @@ static const struct {
     [KRAIT_STATEDUMP_START] = { "lttng_statedump_start", NULL, 0 },
     [KRAIT_STATEDUMP_PROCESS] = { "lttng_statedump_process_state", process_fields,
                                   KRAIT_ARRAY_LEN(process_fields) },
+    [KRAIT_STATEDUMP_WAIT] = { "krait_dumped_wait", wait_fields, KRAIT_ARRAY_LEN(wait_fields) },
     [KRAIT_STATEDUMP_CPU] = { "lttng_statedump_cpu_topology", cpu_fields, KRAIT_ARRAY_LEN(cpu_fields) },
     [KRAIT_STATEDUMP_DISK] = { "lttng_statedump_block_device", disk_fields, KRAIT_ARRAY_LEN(disk_fields) },
     [KRAIT_STATEDUMP_IRQ] = { "lttng_statedump_interrupt", irq_fields, KRAIT_ARRAY_LEN(irq_fields) },
@@ -63,17 +71,23 @@ struct writer {
     int rc;
 };
 
-static void put(struct writer *w, enum krait_statedump_event event, const void *payload, size_t n)
+static void put_at(struct writer *w, uint64_t time, enum krait_statedump_event event, const void *payload,
+                   size_t n)
 {
     int rc;
-    uint8_t *to = krait_kernel_stream_begin(w->stream, w->dump->ids[event], krait_clock_now(w->clock),
-                                            KRAIT_KERNEL_NO_TID, n, &rc);
+    uint8_t *to =
+        krait_kernel_stream_begin(w->stream, w->dump->ids[event], time, KRAIT_KERNEL_NO_TID, n, &rc);
     w->rc = w->rc ? w->rc : to ? rc : -ENOMEM;
     if (!to)
         return;
     if (n)
         memcpy(to, payload, n);
     krait_kernel_stream_end(w->stream, n);
+}
+
+static void put(struct writer *w, enum krait_statedump_event event, const void *payload, size_t n)
+{
+    put_at(w, krait_clock_now(w->clock), event, payload, n);
 }
 
 /* A payload of numbers and texts. */
@@ -125,6 +139,82 @@ struct process_state {
 };
 _Static_assert(sizeof(struct process_state) == 68, "the fields follow each other as process_fields says");
 
+/* What a thread waits in. "NUMBER ARGUMENT1 ... ARGUMENT6 STACK PC", or without call "-1 STACK PC", or "running": proc(5). */
+struct wait {
+    int number; /* of the system call; -1: none */
+    uint64_t arguments[6], stack;
+};
+
+static bool parse_wait(struct wait *to, const char *text)
+{
+    uint64_t *a = to->arguments;
+    int n =
+        sscanf(text, "%d %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
+               &to->number, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &to->stack);
+    if (n == 3 && to->number == -1)
+        to->stack = a[0];
+    return n == 8 || (n == 3 && to->number == -1);
+}
+
+/* The kernel goes on with a call that a signal or a tracer has interrupted as restart_syscall(2), which has no arguments. The
+ * kernel's function in which it waits says which call it was; these are all that it goes on with so. */
+static const char *restarted(const char *function)
+{
+    static const char *const rows[][2] = { { "hrtimer_nanosleep", "clock_nanosleep" },
+                                           { "do_nanosleep", "clock_nanosleep" },
+                                           { "futex_", "futex" },
+                                           { "poll_schedule_timeout", "poll" },
+                                           { "do_poll", "poll" },
+                                           { "do_sys_poll", "poll" } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(rows); i++) {
+        if (strncmp(function, rows[i][0], strlen(rows[i][0])) == 0)
+            return rows[i][1];
+    }
+    return "restart_syscall";
+}
+
+static void add_call_name(struct writer *w, struct krait_buf *to, int32_t pid, int32_t tid, int number)
+{
+    char path[80];
+    const char *name = krait_system_call_name(number);
+    if (number == SYS_restart_syscall) {
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", pid, tid);
+        name = restarted(read_text(&w->text, path));
+    }
+    if (name)
+        krait_buf_str(to, name);
+    else if (number >= 0)
+        krait_buf_fmt(to, "syscall_%d", number);
+    krait_buf_add(to, "", 1);
+}
+
+/* The letter of proc(5) as sched_switch tells it: include/linux/sched.h. */
+static int64_t prev_state_of(char state)
+{
+    return state == 'D' ? 0x2 : state == 'T' ? 0x4 : state == 't' ? 0x8 : 0x1;
+}
+
+/* A thread of a program, of which we have just read that it waits. The time is from before we read in which call: if it runs
+ * since then, the kernel's events tell so. The file is there for those alone that may trace the process. */
+static void put_wait(struct writer *w, int32_t pid, int32_t tid, char state)
+{
+    char path[80];
+    struct wait wait;
+    uint64_t time = krait_clock_now(w->clock);
+    KRAIT_AUTO_BUF payload = { 0 };
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+    /* The numbers of a program of 32 bits are others. */
+    if (!parse_wait(&wait, read_text(&w->text, path)) || wait.stack <= UINT32_MAX)
+        return;
+    int64_t prev_state = prev_state_of(state);
+    krait_buf_add(&payload, &tid, sizeof(tid));
+    add_call_name(w, &payload, pid, tid, wait.number);
+    krait_buf_add(&payload, &wait.arguments[1], sizeof(wait.arguments[1]));
+    krait_buf_add(&payload, &prev_state, sizeof(prev_state));
+    if (!payload.failed)
+        put_at(w, time, KRAIT_STATEDUMP_WAIT, payload.data, payload.len);
+}
+
 /* The letter of proc(5). Whoever is runnable waits for a CPU: who has one is seen at its next switch. */
 static int32_t status_of(char state)
 {
@@ -140,14 +230,15 @@ static int32_t status_of(char state)
 }
 
 /* /proc/PID/task/TID/stat: "TID (NAME) STATE PPID ... FLAGS ... PROCESSOR ..."; the name may hold anything. */
-static bool parse_stat(struct process_state *to, const char *text)
+static bool parse_stat(struct process_state *to, char *letter, const char *text)
 {
     const char *open = strchr(text, '('), *close = strrchr(text, ')');
     if (!open || !close || close[1] != ' ')
         return false;
     size_t n = KRAIT_MIN((size_t)(close - open - 1), sizeof(to->name) - 1);
     memcpy(to->name, open + 1, n);
-    to->status = status_of(close[2]);
+    *letter = close[2];
+    to->status = status_of(*letter);
     unsigned flags = 0;
     if (sscanf(close + 3, " %d %*d %*d %*d %*d %u", &to->ppid, &flags) != 2)
         return false;
@@ -181,9 +272,10 @@ static void put_thread(struct writer *w, int32_t pid, int32_t tid, uint32_t ns_i
 {
     struct process_state state = { .tid = tid, .pid = pid, .mode = MODE_UNKNOWN, .submode = SUBMODE_NONE };
     char path[80];
+    char letter;
     int32_t levels;
     snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-    if (!parse_stat(&state, read_text(&w->text, path)))
+    if (!parse_stat(&state, &letter, read_text(&w->text, path)))
         return; /* it has ended meanwhile */
     snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
     const char *status = read_text(&w->text, path);
@@ -194,6 +286,8 @@ static void put_thread(struct writer *w, int32_t pid, int32_t tid, uint32_t ns_i
     state.ns_inum = ns_inum;
     krait_map_put(&w->classes->tgids, (uint32_t)tid, (uint32_t)pid);
     put(w, KRAIT_STATEDUMP_PROCESS, &state, sizeof(state));
+    if (state.status == WAIT && state.type == USER_THREAD)
+        put_wait(w, pid, tid, letter);
 }
 
 /* The numbers that are names in a folder. */
@@ -310,8 +404,15 @@ int krait_statedump_write(const struct krait_statedump *dump, struct krait_kerne
     put_disks(&w);
     each_number(&w, "/sys/kernel/irq", 0, put_irq, 0);
     each_number(&w, "/proc", 0, put_process, 0);
-    put(&w, KRAIT_STATEDUMP_END, NULL, 0);
     krait_buf_done(&w.text);
+    return w.rc;
+}
+
+int krait_statedump_end(const struct krait_statedump *dump, struct krait_kernel_stream *stream,
+                        const struct krait_clock *clock)
+{
+    struct writer w = { .dump = dump, .stream = stream, .clock = clock };
+    put(&w, KRAIT_STATEDUMP_END, NULL, 0);
     int rc = krait_kernel_stream_flush(stream);
     return w.rc ? w.rc : rc;
 }

@@ -189,7 +189,9 @@ static int start(struct tracing *k, struct krait_err *err)
     read_steal(k);
     krait_kernel_note(&k->kernel,
                       krait_statedump_write(&k->dump, &k->kernel.classes, &k->dump_stream, k->kernel.clock));
-    return krait_kernel_enable(k->instance, k->groups & syscalls, err);
+    rc = krait_kernel_enable(k->instance, k->groups & syscalls, err);
+    krait_kernel_note(&k->kernel, krait_statedump_end(&k->dump, &k->dump_stream, k->kernel.clock));
+    return rc;
 }
 
 static int make_dump_stream(struct tracing *k, struct krait_err *err)

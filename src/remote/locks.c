@@ -9,6 +9,7 @@
  */
 #include "remote/locks.h"
 
+#include "base/system_calls.h"
 #include "remote/holders.h"
 #include "remote/memory.h"
 #include "remote/object.h"
@@ -133,7 +134,7 @@ static void find_lock(struct krait_remote *remote, const struct krait_remote_sta
         return;
     krait_task_read_call(
         &task, remote->pid); /* now: after its stack was read, before it is seen not to have run since */
-    const char *call = krait_task_call_name(task.call);
+    const char *call = krait_system_call_name(task.call);
     if (!call || strcmp(call, "futex") != 0)
         return;
     if (remote->layout.version->locks == KRAIT_LOCKS_SEMAPHORE)

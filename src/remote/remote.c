@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/system_calls.h"
 #include "python/compat/lines.h"
 #include "remote/called.h"
 #include "remote/memory.h"
@@ -595,6 +596,6 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
 /* A thread that wants the GIL waits on the condition variable in it: take_gil() in Python/ceval_gil.c. */
 bool krait_remote_waits_for_gil(const struct krait_remote_thread *thread, const struct krait_os_task *task)
 {
-    const char *call = krait_task_call_name(task->call);
+    const char *call = krait_system_call_name(task->call);
     return thread->gil && call && strcmp(call, "futex") == 0 && task->arg - thread->gil < KRAIT_GIL_SIZE;
 }

@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 /* Reads a file of proc, at most size - 1 bytes of it; "" if it cannot be read. */
 static void read_proc(char *to, size_t size, const char *path)
@@ -119,24 +118,6 @@ const struct krait_os_task *krait_tasks_find(const struct krait_os_tasks *tasks,
 {
     uint32_t at = (uint32_t)KRAIT_PARTITION_POINT(i, tasks->count, tasks->items[i].tid < tid);
     return at < tasks->count && tasks->items[at].tid == tid ? &tasks->items[at] : NULL;
-}
-
-static const struct {
-    int number;
-    const char *name;
-} calls[] = {
-#define KRAIT_CALL(name) { SYS_##name, #name },
-#include "remote/calls.def"
-#undef KRAIT_CALL
-};
-
-const char *krait_task_call_name(int call)
-{
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(calls); i++) {
-        if (calls[i].number == call)
-            return calls[i].name;
-    }
-    return NULL;
 }
 
 /* -- processes -- */

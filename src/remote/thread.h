@@ -55,9 +55,6 @@ bool krait_task_has_ended(pid_t pid);
 /* Bytes of its memory that are resident; 0 if it is gone. */
 uint64_t krait_task_memory(pid_t pid);
 
-/* The name of a system call, such as "futex"; NULL if programs do not wait in it. */
-const char *krait_task_call_name(int call);
-
 /* Appends the command line of a process as a user would type it; nothing for a kernel thread. */
 void krait_task_command(struct krait_buf *out, pid_t pid);
 

@@ -6,11 +6,26 @@
 
 typedef struct krait_kernel_states machine;
 
+uint32_t krait_kernel_call_named(machine *m, const char *name, size_t n)
+{
+    uint32_t id = n ? krait_strtab_add(&m->calls, name, n) : KRAIT_NO_ID;
+    if (id == KRAIT_NO_ID || !KRAIT_KERNEL_GROW(m, m->kinds, m->kind_cap, id + 1)) {
+        m->failed |= n > 0;
+        return KRAIT_NO_ID;
+    }
+    m->kinds[id] = krait_kernel_kind_of_call(m->calls.texts[id]);
+    return id;
+}
+
+bool krait_kernel_locks(const machine *m, uint32_t call, int64_t cmd)
+{
+    return call != KRAIT_NO_ID && m->kinds[call].is_of_records && krait_kernel_is_lock(cmd);
+}
+
 int krait_kernel_know_calls(machine *m, const struct krait_kernel_event_class *classes, uint32_t count)
 {
     m->call_of = krait_arena_alloc(&m->arena, KRAIT_MAX(count, 1u) * sizeof(*m->call_of));
-    m->kinds = krait_arena_alloc(&m->arena, KRAIT_MAX(count, 1u) * sizeof(*m->kinds));
-    if (!m->call_of || !m->kinds)
+    if (!m->call_of)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
         bool is_call = classes[i].kind == KRAIT_KERNEL_EVENT_CALL_BEGIN ||
@@ -18,11 +33,10 @@ int krait_kernel_know_calls(machine *m, const struct krait_kernel_event_class *c
         m->call_of[i] = KRAIT_NO_ID;
         if (!is_call || !*classes[i].rest)
             continue;
-        uint32_t id = krait_strtab_add(&m->calls, classes[i].rest, strlen(classes[i].rest));
-        if (id == KRAIT_NO_ID)
+        m->call_of[i] = krait_kernel_call_named(m, classes[i].rest, strlen(classes[i].rest));
+        if (m->call_of[i] == KRAIT_NO_ID)
             return -ENOMEM;
-        m->call_of[i] = id;
-        m->kinds[id] = krait_kernel_kind_of_call(classes[i].rest);
+        m->has_calls = true;
     }
     m->gettid = krait_strtab_find(&m->calls, "gettid", strlen("gettid"));
     return 0;
@@ -76,7 +90,7 @@ static void leave_call(struct krait_kcpu *cpu, struct krait_kthread *t)
 {
     cpu->base = KRAIT_CS_USER;
     t->call = KRAIT_NO_ID;
-    t->call_counts = false;
+    t->call_counts = t->call_dumped = false;
     t->call_known = true;
 }
 
@@ -98,8 +112,8 @@ void krait_kernel_begin_call(machine *m, struct krait_kcpu *cpu, const struct kr
     t->call = m->call_of[ev->cls->index];
     t->call_ns = m->now;
     t->call_counts = t->call_known = t->makes_calls = true;
-    t->call_locks = t->call != KRAIT_NO_ID && m->kinds[t->call].is_of_records &&
-                    krait_kernel_is_lock(krait_kernel_event_int(ev, 0));
+    t->call_dumped = false;
+    t->call_locks = krait_kernel_locks(m, t->call, krait_kernel_event_int(ev, 0));
     if (m->watch && m->watch->entered)
         m->watch->entered(m->watch->ctx, t, was, m->now);
     if (t->call != KRAIT_NO_ID && KRAIT_UNLIKELY(m->kinds[t->call].has_no_end))

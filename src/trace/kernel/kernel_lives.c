@@ -83,6 +83,24 @@ void krait_kernel_on_statedump(void *ctx, const struct krait_kernel_event *ev)
         turn(m, t, krait_kernel_dumped_state(krait_kernel_event_int(ev, 3)));
 }
 
+/* It waits in that call since it is blocked, or it would have run meanwhile. */
+void krait_kernel_on_dumped_wait(void *ctx, const struct krait_kernel_event *ev)
+{
+    machine *m = ctx;
+    struct krait_kthread *t = krait_kernel_thread_of(m, krait_kernel_event_int(ev, 0));
+    m->dumping = true;
+    if (!t || t->state != KRAIT_TS_BLOCKED || t->call_known)
+        return;
+    size_t n;
+    const char *call = krait_kernel_event_text(ev, 1, &n);
+    t->call = t->state_call = krait_kernel_call_named(m, call, strnlen(call, n));
+    t->call_counts = false;
+    t->call_known = t->call_dumped = true;
+    t->call_locks = krait_kernel_locks(m, t->call, krait_kernel_event_int(ev, 2));
+    t->asleep = (uint8_t)krait_kernel_asleep_on(t, krait_kernel_event_int(ev, 3));
+    t->deep = krait_kernel_is_deep(krait_kernel_event_int(ev, 3));
+}
+
 /* A thread that executes another program takes over the number of its process' first, which is gone by then
  * (de_thread() in fs/exec.c). What happens before it is told may bear the new number already. */
 void krait_kernel_exec_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kernel_event *ev)

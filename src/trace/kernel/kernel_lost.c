@@ -17,7 +17,7 @@ static void forget_call(const machine *m, struct krait_kthread *t)
     if (t->call_counts && m->watch && m->watch->left)
         m->watch->left(m->watch->ctx, t, false, 0, m->now);
     t->call = KRAIT_NO_ID;
-    t->call_counts = t->call_known = false;
+    t->call_counts = t->call_known = t->call_dumped = false;
 }
 
 KRAIT_COLD void krait_kernel_doubt(machine *m, struct krait_kthread *t)

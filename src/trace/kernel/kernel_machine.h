@@ -38,9 +38,26 @@ void krait_kernel_name_processes(struct krait_kernel_states *m);
 int krait_kernel_know_calls(struct krait_kernel_states *m, const struct krait_kernel_event_class *classes,
                             uint32_t count);
 
+/* The id of the system call of that name; KRAIT_NO_ID for none, and when memory is out. */
+uint32_t krait_kernel_call_named(struct krait_kernel_states *m, const char *name, size_t n);
+/* Whether a call, or KRAIT_NO_ID, waits for a lock by its argument. */
+bool krait_kernel_locks(const struct krait_kernel_states *m, uint32_t call, int64_t cmd);
+
 /* A thread goes on under another number, also in its system call. */
 void krait_kernel_hand_over_call(const struct krait_kernel_states *m, struct krait_kthread *from,
                                  struct krait_kthread *to);
+
+/* A thread runs: the end of a system call of which a state dump told may not be recorded. */
+static inline void krait_kernel_ran(const struct krait_kernel_states *m, struct krait_kthread *t)
+{
+    if (KRAIT_LIKELY(!t || !t->call_dumped))
+        return;
+    t->call_dumped = false;
+    if (m->has_calls && !m->dumping)
+        return;
+    t->call = KRAIT_NO_ID;
+    t->call_known = false;
+}
 
 /* What a blocked thread waits for as far as that is known before it is woken; KRAIT_TS_BLOCKED: it is not. */
 enum krait_thread_state krait_kernel_told(const struct krait_kernel_states *m, const struct krait_kthread *t);
@@ -100,6 +117,7 @@ krait_kernel_event_handler krait_kernel_on_fork;
 krait_kernel_event_handler krait_kernel_on_thread_exit;
 krait_kernel_event_handler krait_kernel_on_free;
 krait_kernel_event_handler krait_kernel_on_statedump;
+krait_kernel_event_handler krait_kernel_on_dumped_wait;
 /* Another thread has the CPU, or had it until now: the switch of who had it by what is known was lost. */
 void krait_kernel_expect(struct krait_kernel_states *m, const struct krait_kcpu *cpu,
                          const struct krait_kthread *t);

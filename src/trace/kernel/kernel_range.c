@@ -57,6 +57,7 @@ void krait_kernel_states_free(struct krait_kernel_states *m)
     free(m->processes);
     free(m->stats);
     free(m->losses);
+    free(m->kinds);
     for (uint32_t i = 0; i < m->cpu_count; i++)
         free(m->cpus[i].runs.items);
     free(m->cpus);

@@ -286,6 +286,7 @@ KRAIT_COLD void krait_kernel_correct(machine *m, struct krait_kcpu *cpu, int64_t
 {
     struct krait_kthread *t = thread_of(m, tid);
     krait_kernel_expect(m, cpu, t);
+    krait_kernel_ran(m, t);
     cpu->current = t;
     cpu->known = true;
     cpu->base = base_of(t);
@@ -325,6 +326,7 @@ static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_ke
 
 void krait_kernel_put_on(machine *m, struct krait_kcpu *cpu, struct krait_kthread *t)
 {
+    krait_kernel_ran(m, t);
     cpu->current = t;
     cpu->known = true;
     cpu->base = base_of(t);
@@ -457,6 +459,14 @@ static void on_function(void *ctx, const struct krait_kernel_event *ev)
         m->threads[t->index]->runs_functions = true;
     if (t && m->watch && m->watch->function)
         m->watch->function(m->watch->ctx, t, ev, m->now);
+}
+
+/* -- state dumps -- */
+
+static void on_dump_end(void *ctx, const struct krait_kernel_event *ev)
+{
+    machine *m = ctx;
+    m->dumping = false;
 }
 
 /* -- marks -- */
@@ -632,6 +642,8 @@ static krait_kernel_event_handler *const handlers[KRAIT_KERNEL_EVENT_KINDS] = {
     [KRAIT_KERNEL_EVENT_EXIT] = krait_kernel_on_thread_exit,
     [KRAIT_KERNEL_EVENT_FREE] = krait_kernel_on_free,
     [KRAIT_KERNEL_EVENT_STATEDUMP] = krait_kernel_on_statedump,
+    [KRAIT_KERNEL_EVENT_DUMPED_WAIT] = krait_kernel_on_dumped_wait,
+    [KRAIT_KERNEL_EVENT_DUMP_END] = on_dump_end,
     [KRAIT_KERNEL_EVENT_CALL_BEGIN] = on_cpu_event,
     [KRAIT_KERNEL_EVENT_CALL_END] = on_cpu_event,
     [KRAIT_KERNEL_EVENT_IRQ_BEGIN] = on_cpu_event,

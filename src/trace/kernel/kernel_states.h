@@ -166,9 +166,10 @@ struct krait_kthread {
     uint32_t interval_count, interval_cap;
     /* The state machine's own: */
     bool exiting, call_counts;
-    bool ended;      /* it has ended: a thread with its id is another one */
-    bool newborn;    /* it was forked, and has not been woken for the first time */
-    bool call_known; /* it is known whether it is in a system call */
+    bool ended;       /* it has ended: a thread with its id is another one */
+    bool newborn;     /* it was forked, and has not been woken for the first time */
+    bool call_known;  /* it is known whether it is in a system call */
+    bool call_dumped; /* it has not run since a state dump told the system call it waits in */
     /* Blocked: what it waits for according to its switch, or BLOCKED; enum krait_thread_state. */
     uint8_t asleep;
     bool deep;       /* blocked: signals do not wake it */
@@ -257,6 +258,9 @@ struct krait_kernel_states {
     uint32_t gettid;                /* id of that call, or KRAIT_NO_ID */
     uint32_t *call_of;              /* by event class: the id of its system call, or KRAIT_NO_ID */
     struct krait_kcall_kind *kinds; /* by that id */
+    uint32_t kind_cap;
+    bool has_calls; /* the trace has classes of system calls */
+    bool dumping;   /* from a state dump's first krait_dumped_wait to its end */
     int64_t now;
     struct krait_kernel_ahead *ahead; /* after the range: the states at its end */
     bool is_over;                     /* after the range: later events add nothing */

@@ -114,6 +114,11 @@ def dump(us, tid, kind, status, cpu=0):
     return (us, cpu, "lttng_statedump_process_state", {"tid": tid, "pid": tid, "name": f"t{tid}", "type": kind, "status": status})
 
 
+def dumped_wait(us, tid, call, prev_state=1, cmd=0, cpu=0):
+    """krait's own: what a waiting thread is in while the machine's state is dumped."""
+    return (us, cpu, "krait_dumped_wait", {"tid": tid, "call_name": call, "cmd": cmd, "prev_state": prev_state})
+
+
 def begins(us, call, cpu=0, **more):
     return (us, cpu, f"syscall_entry_{call}", more)
 

@@ -12,7 +12,7 @@ from corpus import UTC
 
 LINE = re.compile(r"^\[(\d+)\.(\d{9})\] (?:\S+ )?([\w:]+): (.*)$")
 NUMBER = re.compile(r"\b(cpu_id|prev_tid|next_tid|tid|prev_state|child_tid|child_pid|parent_tid|pid|old_tid|ret|vec|status|type|skbaddr|state|dev|cmd|target_cpu|perf_cpu|perf_tid|prev_pid|next_pid|parent_pid|old_pid) = (0x[0-9A-Fa-f]+|-?\d+)")
-TEXT = re.compile(r'\b(name|diskname) = "((?:\\.|[^"\\])*)"')
+TEXT = re.compile(r'\b(name|diskname|call_name) = "((?:\\.|[^"\\])*)"')
 ON_FILES = set(
     "read pread64 readv preadv preadv2 write pwrite64 writev pwritev pwritev2 open openat openat2 close creat truncate ftruncate fallocate "
     "rename renameat renameat2 unlink unlinkat mkdir mkdirat rmdir link linkat symlink symlinkat copy_file_range sendfile sendfile64 splice "
@@ -71,7 +71,7 @@ class Thread:
         self.call = self.call_at = self.pid = None
         self.kernel = self.exiting = self.call_known = self.faults = self.stopped = self.deep = False
         self.cmd = self.ready_on = None
-        self.ended = self.newborn = False
+        self.ended = self.newborn = self.dumped = False
         self.waking = self.queued = None
 
     @property
@@ -114,6 +114,7 @@ class Oracle:
         self.late = defaultdict(list)
         self.begin = None
         events = list(events_of(text))
+        self.dumping, self.has_calls = False, any(re.match("(compat_)?syscall_", name) for _, name, _ in events)
         self.begin = self.now = events[0][0]
         self.find_who_runs(events)
         for self.now, name, fields in events:
@@ -170,7 +171,7 @@ class Oracle:
         method = getattr(self, kind, None)
         if not method:
             return
-        touches = kind not in ("on_sched_process_fork", "on_sched_process_exit", "on_sched_process_free", "on_lttng_statedump_process_state")
+        touches = kind not in ("on_sched_process_fork", "on_sched_process_exit", "on_sched_process_free", "on_lttng_statedump_process_state", "on_krait_dumped_wait", "on_lttng_statedump_end")
         if touches and cpu is None:
             cpu = self.cpus[f["cpu_id"]] = Cpu(self.begin)
         method(cpu, f, call[2] if call else name)
@@ -192,6 +193,7 @@ class Oracle:
         if cpu.thread and cpu.thread.runs:
             cpu.thread.turn(self.now, "unknown")
         cpu.thread, cpu.known = self.thread(tid), True
+        self.ran(cpu.thread)
         cpu.runs.append((self.now, cpu.thread))
         cpu.base = "idle" if not cpu.thread else "system" if cpu.thread.call or cpu.thread.kernel else "user"
         self.settle(cpu)
@@ -212,6 +214,7 @@ class Oracle:
             before.stopped, before.deep = bool(bits & 0xC), bool(bits & 2)
             before.faults = in_user_mode and bool(bits & 2)
         cpu.thread, cpu.base, cpu.known = after, "idle", True
+        self.ran(after)
         cpu.runs.append((self.now, after))
         if after:
             if after.state == "woken" and after.queued is not None:
@@ -316,6 +319,25 @@ class Oracle:
         t.pid, t.kernel = f["pid"], f["type"] == 1
         if t.state == "unknown":
             t.turn(self.now, {2: "preempted", 3: "gone", 4: "gone", 5: "blocked_other", 7: "gone"}.get(f["status"], "unknown"))
+
+    def on_krait_dumped_wait(self, _cpu, f, _):
+        t = self.thread(f["tid"])
+        self.dumping = True
+        if not t or t.state != "blocked_other" or t.call_known:
+            return
+        t.call, t.call_known, t.dumped, t.cmd = f["call_name"] or None, True, True, f["cmd"]
+        t.stopped, t.deep = bool(f["prev_state"] & 0xC), bool(f["prev_state"] & 2)
+        t.faults = not t.call and t.deep
+
+    def on_lttng_statedump_end(self, _cpu, _f, _):
+        self.dumping = False
+
+    def ran(self, t):
+        """The end of a call that the dump told may have been missed."""
+        if t and t.dumped and (self.dumping or not self.has_calls):
+            t.call, t.call_known = None, False
+        if t:
+            t.dumped = False
 
     def adopt(self, cpu, f):
         self.look(cpu, f)

@@ -14,7 +14,7 @@ RECEIVED = ("net_if_receive_skb", "netif_receive_skb")
 
 
 READY = ("woken", "preempted", "throttled")
-NOT_OF_A_CPU = ("sched_process_fork", "sched_process_free", "lttng_statedump_process_state")
+NOT_OF_A_CPU = ("sched_process_fork", "sched_process_free", "lttng_statedump_process_state", "krait_dumped_wait", "lttng_statedump_end")
 
 
 @dataclass

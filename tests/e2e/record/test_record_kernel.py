@@ -313,7 +313,7 @@ def test_groups_choose_the_events(kernel, events):
     run = kernel("import os\nos.getppid()\n", groups="sched")
     names = {e["event"] for e in events(run.path / "kernel")}
     assert "sched_switch" in names
-    assert all(name.startswith(("sched_", "lttng_statedump_", "krait_steal")) for name in names), names
+    assert all(name.startswith(("sched_", "lttng_statedump_", "krait_steal", "krait_dumped_wait")) for name in names), names
 
 
 def test_a_group_that_is_none_is_wrong_usage(krait, tmp_path):

@@ -2,6 +2,10 @@
 """krait states of krait's own kernel recordings: a program that waits for known things, for known times."""
 
 import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +13,7 @@ from conftest import verb_json
 from kernel_oracle import Oracle, text_of
 from kernel_recorded import kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
 from known_times import KNOWN, MS, assert_spun, right_once
+from running import wait_for
 from states_run import times_of
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -152,3 +157,32 @@ def test_a_thread_that_executes_goes_on_under_the_first_ones_number(krait, kerne
         assert times_of(thread) == {k: v for k, v in lives[thread["tid"]].items() if v}
     assert first["blocked_timer_ns"] >= 300 * MS
     assert other["unknown_ns"] == 0 and other["gone_ns"] > 300 * MS
+
+
+def test_a_thread_that_waits_all_the_time_waits_for_what_it_waited_for_before(kernel, krait):  # noqa: F811
+    """It has no event but the state dump's: which system call it is in."""
+    waits = {  # the kernel's function in which it waits, and the program
+        "blocked_timer": ("nanosleep", "import time; time.sleep(600)"),
+        "blocked_lock": ("futex", "import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()"),
+        "blocked_network": ("accept", "import socket; socket.create_server(('127.0.0.1', 0)).accept()"),
+        "blocked_other": ("pipe_read", "input()"),
+    }
+    programs = {state: subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE) for state, (_, text) in waits.items()}
+    stopped = subprocess.Popen(["sleep", "600"])
+    try:
+        for state, (function, _) in waits.items():
+            wait_for(lambda: function in Path(f"/proc/{programs[state].pid}/wchan").read_text(), function)
+        stopped.send_signal(signal.SIGSTOP)
+        wait_for(lambda: ") T " in Path(f"/proc/{stopped.pid}/stat").read_text(), "the stop")
+        run = kernel("pass\n")
+    finally:
+        for program in (*programs.values(), stopped):
+            program.kill()
+            program.communicate()
+    threads = verb_json(krait, "states", run.path, "--all")["threads"]
+    found = {t["tid"]: {key for key, ns in t.items() if key.startswith("blocked_") and ns and key != "blocked_ns"} for t in threads}
+    assert {state: found[program.pid] for state, program in programs.items()} == {state: {f"{state}_ns"} for state in programs}
+    assert found[stopped.pid] == {"blocked_stopped_ns"}
+    sleeper = programs["blocked_timer"].pid
+    one = verb_json(krait, "states", run.path, "--all", "--by", "interval", "--thread", sleeper)
+    assert [(i["state"], i["syscall"]) for i in one["intervals"]][-1] == ("blocked_timer", "clock_nanosleep")

@@ -10,7 +10,7 @@ import pytest
 
 import kernel_made as made
 from conftest import verb_json
-from kernel_made import begins, dump, ends, event, fork, switch, used_again, wake
+from kernel_made import begins, dump, dumped_wait, ends, event, fork, switch, used_again, wake
 from states_run import run, times_of
 
 
@@ -489,6 +489,33 @@ def test_what_runs_is_unknown_from_where_events_were_lost(states, end):
         7: {"unknown": 30, "blocked_other": 30},
         8: {"unknown": 30, "user": 10, "preempted": 20},
     }
+
+
+DUMPED = [dump(0, 5, 0, 5), dumped_wait(1, 5, "futex"), dump(1, 6, 0, 5), dumped_wait(2, 6, "")]
+DUMP_OVER = event(5, "lttng_statedump_end", cpu=0)
+
+
+def test_a_dump_tells_in_which_system_call_a_thread_waits(states):
+    """Until it runs it is in that call, whose end is not counted."""
+    found = states([*DUMPED, DUMP_OVER, wake(10, 5), switch(12, 0, 5), ends(15, "futex"), switch(20, 5, 0, state=1), LATER])
+    assert threads(found)[5] == {"blocked_lock": 10, "woken": 2, "system": 3, "user": 5, "blocked_other": 40}
+    assert threads(found)[6] == {"unknown": 1, "blocked_other": 59}
+    assert found["syscalls"] == []
+
+
+def test_a_thread_that_runs_before_all_calls_are_recorded_may_have_left_the_dumped_one(states):
+    """It runs while the dump goes on, which is before system calls are recorded; or they never are."""
+    ran = [wake(3, 5), switch(4, 0, 5)]
+    found = states([*DUMPED, *ran, DUMP_OVER, switch(20, 5, 0, state=1), begins(25, "getppid"), LATER])
+    assert threads(found)[5] == {"blocked_lock": 3, "woken": 1, "user": 16, "blocked_other": 40}
+    found = states([*DUMPED, DUMP_OVER, wake(10, 5), switch(12, 0, 5), switch(20, 5, 0, state=1), LATER])
+    assert threads(found)[5] == {"blocked_lock": 10, "woken": 2, "user": 8, "blocked_other": 40}
+
+
+@pytest.mark.parametrize("call, prev_state, cmd, state", [("fcntl", 1, 7, "lock"), ("fcntl", 1, 1, "other"), ("", 2, 0, "page_fault"), ("futex", 4, 0, "stopped"), ("syscall_999", 1, 0, "other")])
+def test_what_a_dumped_thread_waits_for_follows_as_from_its_switch(states, call, prev_state, cmd, state):
+    found = states([switch(0, 0, 7), dump(0, 5, 0, 5), dumped_wait(1, 5, call, prev_state, cmd), DUMP_OVER, LATER])
+    assert threads(found)[5] == {f"blocked_{state}": 60}
 
 
 def test_while_the_recording_is_off_nothing_is_known_of_any_thread(states):

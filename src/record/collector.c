@@ -563,8 +563,7 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     uint64_t freq_before = c->clock.freq;
     krait_clock_refine(&c->clock);
     c->ends_off = atomic_load(&c->shm.control->state) == KRAIT_SESSION_OFF;
-    atomic_store(&c->shm.control->state, KRAIT_SESSION_STOP);
-    krait_switch_wake(c->shm.control, UINT32_MAX);
+    krait_switch_stop(c->shm.control);
     answer_joins(c);
     krait_join_socket_close(&c->join); /* lest somebody waits at it */
     krait_ctl_round(c);

@@ -12,6 +12,7 @@
  */
 #include "base/fmt.h"
 #include "record/collector_inside.h"
+#include "record/switch.h"
 
 #include <string.h>
 #include <sys/statvfs.h>
@@ -47,7 +48,7 @@ bool krait_limits_allow(struct krait_collector *c, size_t n, enum krait_limit_sh
         return !n || fits;
     bool near = bytes > c->max_bytes - c->max_bytes / 8;
     if (near)
-        atomic_store(&c->shm.control->state, KRAIT_SESSION_STOP);
+        krait_switch_stop(c->shm.control);
     return n ? fits : !near;
 }
 

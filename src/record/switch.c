@@ -14,6 +14,12 @@ bool krait_switch(struct krait_control *control, bool on)
     return true;
 }
 
+void krait_switch_stop(struct krait_control *control)
+{
+    if (atomic_exchange(&control->state, KRAIT_SESSION_STOP) != KRAIT_SESSION_STOP)
+        krait_switch_wake(control, UINT32_MAX);
+}
+
 void krait_switch_sleep(struct krait_control *control, uint32_t wakes, uint32_t group)
 {
     syscall(SYS_futex, &control->wakes, FUTEX_WAIT_BITSET, wakes, NULL, NULL, group);

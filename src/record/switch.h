@@ -21,6 +21,9 @@
 /* Switches on or off. Returns whether the recording is as wanted now: it is not if it is over. Any thread; "no GIL". */
 bool krait_switch(struct krait_control *control, bool on);
 
+/* The recording ends: programs remove their hooks for good. Any thread; "no GIL". */
+void krait_switch_stop(struct krait_control *control);
+
 /* Sleeps until somebody wakes a thread of `group`. Returns at once if somebody has woken any since krait_control.wakes was
  * `wakes`: read that first, and then what is waited for. Signals may end it too. */
 void krait_switch_sleep(struct krait_control *control, uint32_t wakes, uint32_t group);

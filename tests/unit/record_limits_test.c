@@ -179,6 +179,28 @@ static void what_the_disk_refuses_is_counted_and_the_rest_is_whole(void **state)
 
 /* ---- what is not a recording, and what is not sound ---- */
 
+/* Who sleeps until the recording changes, as in a process whose hooks are removed, has nothing else to see it by. */
+static void at_its_largest_size_a_recording_wakes_those_that_wait_for_it(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, &(struct krait_collector_options){ .max_bytes = 1 << 20 });
+    join(f, &writer);
+    struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 1);
+    struct krait_control *control = writer.shm.control;
+    uint32_t wakes = atomic_load(&control->wakes);
+    for (uint32_t i = 0; i < 1000000 && atomic_load(&control->state) == KRAIT_SESSION_RUN; i++) {
+        assert_int_equal(atomic_load(&control->wakes), wakes);
+        put(&writer, ring, 1);
+        if (i % 1000 == 0)
+            krait_collector_round(f->collector);
+    }
+    assert_int_equal(atomic_load(&control->state), KRAIT_SESSION_STOP);
+    assert_int_equal(atomic_load(&control->wakes), wakes + 1);
+    leave(&writer);
+    finish(f);
+}
+
 static void what_is_not_a_recording_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -293,6 +315,7 @@ int main(void)
         RECORD_TEST(rings_that_cannot_be_opened_are_mapped_anew),
         RECORD_TEST(a_recording_fits_a_limit_on_file_sizes),
         RECORD_TEST(what_the_disk_refuses_is_counted_and_the_rest_is_whole),
+        RECORD_TEST(at_its_largest_size_a_recording_wakes_those_that_wait_for_it),
         RECORD_TEST(what_is_not_a_recording_is_refused),
         RECORD_TEST(nobody_can_pull_the_memory_from_under_the_others),
         RECORD_TEST(garbage_in_shared_memory_harms_only_its_own_trace),

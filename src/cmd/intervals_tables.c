@@ -259,9 +259,7 @@ int krait_intervals_print(struct intervals *intervals, struct krait_sheet *sheet
     if (!rc && intervals->options->json)
         rc = krait_sheet_json(sheet, intervals->limit, out);
     if (!rc && !intervals->options->json && !intervals->options->csv) {
-        if (intervals->limit && sheet->rows > intervals->limit)
-            krait_buf_fmt(&intervals->notes, "%u of %u rows; --limit 0 shows all\n", intervals->limit,
-                          sheet->rows);
+        krait_sheet_note_limit(&intervals->notes, intervals->limit, sheet->rows, "row");
         rc = krait_sheet_table(sheet, intervals->limit, &intervals->look, out);
     }
     if (!rc && intervals->options->plot)

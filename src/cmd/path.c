@@ -161,8 +161,7 @@ static int print_for_people(struct path *p, const struct krait_sheet *sheet)
     if (!p->options->segments)
         krait_buf_char(&p->out, '\n');
     rc = rc ? rc : krait_sheet_table(sheet, p->limit, &p->look, &p->out);
-    if (p->limit && sheet->rows > p->limit)
-        krait_buf_fmt(&p->notes, "%u of %u rows; --limit 0 shows all\n", p->limit, sheet->rows);
+    krait_sheet_note_limit(&p->notes, p->limit, sheet->rows, "row");
     return rc;
 }
 

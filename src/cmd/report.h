@@ -186,8 +186,8 @@ int krait_report_put_table(struct report *report, const struct krait_sheet *shee
 
 /* Keeps the first damage, which is the one that is reported. */
 void krait_report_keep_damage(struct report *report, const char *damage);
-/* Each adds a note: there are more rows than the table shows; */
-void krait_report_note_more(struct report *report, uint32_t rows);
+/* Each adds a note: the limit leaves out some of the table's rows; */
+void krait_report_note_limit(struct report *report, uint32_t count, const char *noun);
 /* --min-share has left out branches of the tree; */
 void krait_report_note_hidden(struct report *report, uint32_t branches);
 /* how exact samples are; */

@@ -248,8 +248,7 @@ static int put_diff(struct diff *d)
     uint32_t all = report->format == REPORT_TABLE ? changed : d->count;
     uint32_t shown = report->limit ? KRAIT_MIN(report->limit, all) : all;
     int rc = krait_diff_print(d, order, shown);
-    if (shown < all && report->format == REPORT_TABLE)
-        krait_report_note_more(report, all - shown);
+    krait_report_note_limit(report, all, "row");
     krait_diff_note(d);
     return rc;
 }

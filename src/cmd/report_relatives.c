@@ -222,8 +222,7 @@ static int put_relatives(struct report *report, const struct krait_relatives *re
     note_function(report, relatives);
     if (report->format == REPORT_TABLE)
         note_overlap(report, relatives);
-    if (shown < relatives->count)
-        krait_report_note_more(report, relatives->count - shown);
+    krait_report_note_limit(report, relatives->count, "row");
     return rc;
 }
 

@@ -723,8 +723,7 @@ int krait_report_rows(struct report *report, struct krait_err *err)
     rc = put(report, &homes, shown);
     if (homes.groups > 1 && report->format == REPORT_TABLE)
         krait_report_note_homes(report, true);
-    if (shown < profile->count && report->format == REPORT_TABLE)
-        krait_report_note_more(report, profile->count - shown);
+    krait_report_note_limit(report, profile->count, "row");
     if (!profile->count)
         krait_report_note_nothing(report);
     return rc ? krait_err_set(err, rc, "out of memory") : 0;

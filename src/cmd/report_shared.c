@@ -114,10 +114,10 @@ void krait_report_note_hidden(struct report *report, uint32_t branches)
                   branches == 1 ? "is" : "are");
 }
 
-void krait_report_note_more(struct report *report, uint32_t rows)
+void krait_report_note_limit(struct report *report, uint32_t count, const char *noun)
 {
-    char count[KRAIT_FMT_SIZE];
-    krait_buf_fmt(&report->notes, "%s more; --limit 0 shows all\n", krait_fmt_counted(count, rows, "row"));
+    if (report->format == REPORT_TABLE)
+        krait_sheet_note_limit(&report->notes, report->limit, count, noun);
 }
 
 void krait_report_json_open(struct report *report, uint64_t self_ns)
@@ -172,8 +172,7 @@ int krait_report_sheet(struct report *report, const struct krait_sheet *sheet, c
         if (!sheet->rows)
             krait_buf_fmt(&report->notes, "no %s were recorded%s\n", what,
                           krait_select_scope(&report->options->select));
-        else if (report->limit && sheet->rows > report->limit)
-            krait_buf_fmt(&report->notes, "%u of %u rows; --limit 0 shows all\n", report->limit, sheet->rows);
+        krait_report_note_limit(report, sheet->rows, "row");
         return sheet->rows ? krait_sheet_table(sheet, report->limit, &report->look, out) : 0;
     }
     krait_buf_char(out, '{');

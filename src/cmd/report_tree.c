@@ -558,7 +558,6 @@ static int put_lines(struct report *report, const struct krait_calltree *of, con
 
 static int put_tree(struct report *report, const struct krait_calltree *tree, struct lines *lines)
 {
-    char count[KRAIT_FMT_SIZE];
     uint64_t least = (uint64_t)((double)time_of_share(report, tree) * report->min_share / 100);
     int rc = report->exception ? krait_report_raised_tree(&lines->raised, report, tree) : 0;
     KRAIT_AUTO_FREE bool *kept = rc ? NULL : mark_kept(tree, lines->raised);
@@ -567,9 +566,7 @@ static int put_tree(struct report *report, const struct krait_calltree *tree, st
         return rc;
     uint32_t shown = report->limit ? KRAIT_MIN(report->limit, lines->count) : lines->count;
     rc = put_lines(report, tree, lines, shown);
-    if (shown < lines->count)
-        krait_buf_fmt(&report->notes, "%s more; --limit 0 shows all\n",
-                      krait_fmt_counted(count, lines->count - shown, "line"));
+    krait_report_note_limit(report, lines->count, "line");
     if (!lines->count && !lines->hidden)
         krait_report_note_nothing(report);
     if (lines->hidden)

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/csv.h"
+#include "base/fmt.h"
 #include "base/json.h"
 
 #include <string.h>
@@ -263,6 +264,14 @@ int krait_sheet_table(const struct krait_sheet *sheet, uint32_t limit, const str
     rc = krait_table_print(table, look, out);
     krait_table_free(table);
     return rc;
+}
+
+void krait_sheet_note_limit(struct krait_buf *notes, uint32_t limit, uint32_t count, const char *noun)
+{
+    char shown[KRAIT_FMT_SIZE], all[KRAIT_FMT_SIZE];
+    if (limit && limit < count)
+        krait_buf_fmt(notes, "%s of %s; --limit 0 shows all\n", krait_fmt_count(shown, limit),
+                      krait_fmt_counted(all, count, noun));
 }
 
 /* -- for programs -- */

@@ -171,6 +171,8 @@ void krait_sheet_reverse(struct krait_sheet *sheet);
 int krait_sheet_table(const struct krait_sheet *sheet, uint32_t limit, const struct krait_table_look *look,
                       struct krait_buf *out);
 int krait_sheet_csv(const struct krait_sheet *sheet, uint32_t limit, struct krait_buf *out);
+/* If a limit (0: none) leaves out some of `count` rows, writes a line: "5 of 1,255 rows; --limit 0 shows all". `noun` is "row". */
+void krait_sheet_note_limit(struct krait_buf *notes, uint32_t limit, uint32_t count, const char *noun);
 /* An array of objects. */
 int krait_sheet_json(const struct krait_sheet *sheet, uint32_t limit, struct krait_buf *out);
 

@@ -37,7 +37,8 @@ static void print_section(struct states *s, const struct states_view *view, cons
                       bold ? KRAIT_PLAIN : "");
     krait_sheet_table(sheet, limit, &s->look, &s->out);
     if (limit && sheet->rows > limit)
-        krait_buf_fmt(&s->notes, "%s: %u of %u rows; --limit 0 shows all\n", view->title, limit, sheet->rows);
+        krait_buf_fmt(&s->notes, "%s: ", view->title);
+    krait_sheet_note_limit(&s->notes, limit, sheet->rows, "row");
 }
 
 int krait_states_put(struct states *s, const struct states_view *view, const struct krait_sheet *sheet)

@@ -165,7 +165,7 @@ def test_modules_filters_and_limits(run, recording):
     assert "of 2 modules, none changed beyond chance" in run(*twice, "--by", "module").stderr
     assert set(told(run, *args, "--filter", "work")[1]) == {"work"}
     assert "in all that match: wall time of all threads 1.000 ms before" in run(*args, "--filter", "work").stderr
-    assert "1 row more; --limit 0 shows all" in run(*args, "--limit", "1").stderr
+    assert "1 of 2 rows; --limit 0 shows all" in run(*args, "--limit", "1").stderr
 
 
 def test_a_filter_that_matches_nothing_says_that_alone(run, recording):

@@ -127,9 +127,8 @@ void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64
  * rank 1, that with the least KRAIT_WALL_COUNT. */
 struct krait_column krait_report_wall_column(enum krait_wall_state state,
                                              const uint64_t ns[KRAIT_WALL_COUNT]);
-/* Adds a note that says what the percentages are of, if the table shows any. `ns`: as krait_report_note_gil; NULL: not known. */
-void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of,
-                            const uint64_t ns[KRAIT_WALL_PARTS]);
+/* Adds notes on the states that a table shows: of what they are known. `ns`: as krait_report_note_gil; NULL: not known. */
+void krait_report_wall_note(struct report *report, const uint64_t ns[KRAIT_WALL_PARTS]);
 /* Adds a note that says how much of the time in waits for the GIL nobody held it, where no kernel events tell. `ns`: times by state
  * and part. */
 void krait_report_note_gil(struct report *report, const uint64_t ns[KRAIT_WALL_PARTS]);
@@ -178,9 +177,10 @@ extern const struct krait_sheet_kind krait_report_kind_raised, krait_report_kind
 /* The cell of a state: its part of `ns`, from `by_state`. */
 struct krait_sheet_cell krait_report_part(const uint64_t *by_state, size_t state, uint64_t ns);
 
-/* Writes the sheet as a table, with the note of krait_report_wall_note. Returns 0 or -ENOMEM. */
-int krait_report_put_table(struct report *report, const struct krait_sheet *sheet, const char *split,
-                           const uint64_t *wall_ns);
+/* Writes the first `limit` rows of the sheet (0: all) as a table. If it shows states, adds a note that names them and says of what
+ * they are shares, `split`, and then those of krait_report_wall_note. Returns 0 or -ENOMEM. */
+int krait_report_put_table(struct report *report, const struct krait_sheet *sheet, uint32_t limit,
+                           const char *split, const uint64_t *wall_ns);
 
 /* ---- report_shared.c ---- */
 

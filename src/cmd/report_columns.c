@@ -60,16 +60,38 @@ struct krait_sheet_cell krait_report_part(const uint64_t *by_state, size_t state
     return (struct krait_sheet_cell){ .number = by_state[state], .whole = ns };
 }
 
-int krait_report_put_table(struct report *report, const struct krait_sheet *sheet, const char *split,
-                           const uint64_t *wall_ns)
+/* Writes "cpu, ready and gil: shares of the self time". Returns whether the table shows a state. */
+static bool note_shares(struct report *report, const struct krait_sheet *sheet,
+                        const struct krait_table *table, const char *split)
+{
+    const char *shown[REPORT_COLUMNS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < sheet->column_count && count < REPORT_COLUMNS; i++) {
+        const char *title = sheet->columns[i].column.title;
+        if (is_state(&sheet->columns[i]) && krait_table_shows(table, &report->look, title))
+            shown[count++] = title;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        krait_buf_fmt(&report->notes, "%s%s", !i ? "" : i + 1 < count ? ", " : " and ", shown[i]);
+    const char *what = count > 1 ? "shares"
+                       : report->wall && !krait_wall_has_states(report->wall)
+                           ? "the share that waited for it,"
+                           : "the share";
+    if (count)
+        krait_buf_fmt(&report->notes, ": %s of the %s\n", what, split);
+    return count;
+}
+
+int krait_report_put_table(struct report *report, const struct krait_sheet *sheet, uint32_t limit,
+                           const char *split, const uint64_t *wall_ns)
 {
     struct krait_table *table;
-    int rc = krait_sheet_table_new(&table, sheet, 0);
+    int rc = krait_sheet_table_new(&table, sheet, limit);
     if (rc)
         return rc;
     rc = krait_table_print(table, &report->look, &report->out);
-    if (report->wall)
-        krait_report_wall_note(report, table, split, wall_ns);
+    if (note_shares(report, sheet, table, split) && report->wall)
+        krait_report_wall_note(report, wall_ns);
     krait_table_free(table);
     return rc;
 }

@@ -157,6 +157,6 @@ int krait_report_lines(struct report *report, struct krait_trace *trace, struct 
         krait_report_note_samples(report);
     rc = rc ? rc : krait_report_sheet(report, &sheet, "lines");
     if (!rc && report->format == REPORT_TABLE && sheet.rows)
-        krait_buf_fmt(&report->notes, "cpu, gil and other: shares of self\n%s\n", krait_state_of_samples);
+        krait_buf_fmt(&report->notes, "%s\n", krait_state_of_samples);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }

@@ -216,7 +216,7 @@ static int put_relatives(struct report *report, const struct krait_relatives *re
     for (uint32_t i = 0; i < shown; i++)
         krait_sheet_keep(&sheet, &relatives->rows[i]);
     const uint64_t *wall_ns = relatives->of.wall ? relatives->of.wall->total_ns : NULL;
-    int rc = report->format == REPORT_TABLE ? krait_report_put_table(report, &sheet, "total time", wall_ns)
+    int rc = report->format == REPORT_TABLE ? krait_report_put_table(report, &sheet, 0, "total time", wall_ns)
              : report->format == REPORT_CSV ? krait_sheet_csv(&sheet, 0, &report->out)
                                             : put_json(report, relatives, &sheet);
     note_function(report, relatives);

@@ -596,7 +596,7 @@ static int put_table(struct report *report, const struct krait_profile *profile,
         note_runs(report, profile, sheet->rows);
         note_cuts(report, profile, sheet->rows);
     }
-    return krait_report_put_table(report, sheet,
+    return krait_report_put_table(report, sheet, 0,
                                   splits_total(report) ? "total time"
                                                        : "self time; with --sort total, of the total time",
                                   profile->wall_ns);

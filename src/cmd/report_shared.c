@@ -173,7 +173,7 @@ int krait_report_sheet(struct report *report, const struct krait_sheet *sheet, c
             krait_buf_fmt(&report->notes, "no %s were recorded%s\n", what,
                           krait_select_scope(&report->options->select));
         krait_report_note_limit(report, sheet->rows, "row");
-        return sheet->rows ? krait_sheet_table(sheet, report->limit, &report->look, out) : 0;
+        return sheet->rows ? krait_report_put_table(report, sheet, report->limit, "self time", NULL) : 0;
     }
     krait_buf_char(out, '{');
     krait_json_key_u64(out, "begin_ns", report->zero_ns);

@@ -553,7 +553,7 @@ static int put_lines(struct report *report, const struct krait_calltree *of, con
         return put_tree_json(report, &sheet, of);
     if (of->split)
         krait_report_wall_heading(report, of->wall_ns[0]);
-    return krait_report_put_table(report, &sheet, "total time", of->split ? of->wall_ns[0] : NULL);
+    return krait_report_put_table(report, &sheet, 0, "total time", of->split ? of->wall_ns[0] : NULL);
 }
 
 static int put_tree(struct report *report, const struct krait_calltree *tree, struct lines *lines)

@@ -177,16 +177,8 @@ void krait_report_note_gil(struct report *report, const uint64_t ns[KRAIT_WALL_P
     krait_buf_char(notes, '\n');
 }
 
-void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of,
-                            const uint64_t ns[KRAIT_WALL_PARTS])
+void krait_report_wall_note(struct report *report, const uint64_t ns[KRAIT_WALL_PARTS])
 {
-    bool all = krait_wall_has_states(report->wall), shown = false;
-    for (size_t i = 0; i < KRAIT_WALL_COUNT && !shown; i++)
-        shown = krait_table_shows(table, &report->look, states[i].title);
-    if (!shown)
-        return;
-    krait_buf_fmt(&report->notes, "%s of the %s\n",
-                  all ? "cpu and what follows it: shares" : "gil: the share that waited for it,", of);
     if (krait_wall_has_samples(report->wall))
         krait_buf_fmt(&report->notes, "%s\n", krait_state_of_samples);
     if (ns)

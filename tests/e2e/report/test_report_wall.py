@@ -366,6 +366,14 @@ def test_notes_fit_a_terminal_too(krait, both, columns):
     assert "shares of the self time; with --sort total, of the total time" in " ".join(map(str.strip, lines)), out
 
 
+def test_the_note_on_shares_names_only_columns_that_the_table_shows(krait, both):
+    out = report_on_terminal(krait, 40, both(CALLS, EVENTS), notes=True, NO_COLOR="1")
+    head = next(line.split() for line in out.splitlines() if line.split()[:1] == ["self"])
+    note = next(line for line in out.splitlines() if ": share" in line or ": the share" in line)
+    named = note.split(":")[0].replace(" and ", ", ").split(", ")
+    assert named == [title for title in head if title in ("cpu", "ready", "disk")], out
+
+
 def test_without_a_kernel_part_nothing_is_said_of_it(krait, synth):
     folder = synth(CALLS)
     out, notes = text(krait, folder)
@@ -491,7 +499,7 @@ def test_callers_have_columns_of_what_threads_did(krait, both):
     assert head == ["total", "total%", "cpu", "ready", "timer", "self", "calls", "caller", "where"]
     assert load[2:7] + load[8:10] == ["75.0%", "54%", "1%", "44%", "70.00", "2", "app.load"]
     assert rest[2:6] == ["25.0%", "67%", "33%", "-"]
-    assert "cpu and what follows it: shares of the total time" in notes
+    assert "cpu, ready and timer: shares of the total time" in notes
 
 
 # ---- the GIL ----
@@ -605,7 +613,7 @@ def test_what_shares_are_of_is_not_said_where_there_is_no_room_for_them(krait, b
     folder = both(GIL_CALLS, GIL_EVENTS)
     for columns, shown in (200, True), (24, False):
         said, _ = on_terminal([krait, "report", folder], columns, ("stdout", "stderr"))
-        assert ("cpu and what" in said) == shown, said
+        assert (": shares of the" in said) == shown, said
 
 
 def test_without_a_kernel_part_the_waits_for_the_gil_are_told(krait, synth):

@@ -413,7 +413,7 @@ void krait_profile_say_samples(struct krait_buf *to, const struct krait_trace *t
     if (samples->rate)
         krait_buf_fmt(
             to,
-            "estimates of %s, one each %s: calls are not counted; 19 of 20 times self is off by less "
+            "estimates from %s, one every %s: calls are not counted; in 19 of 20 recordings self is off by less "
             "than error",
             krait_fmt_counted(taken, samples->taken, "sample"), krait_fmt_ns(interval, samples->interval_ns));
 }

@@ -153,7 +153,7 @@ static void print_samples(struct info *info)
     if (!samples || !samples->rate)
         return;
     KRAIT_AUTO_BUF text = { 0 };
-    krait_buf_fmt(&text, "%s a second asked for, one each %s on average; ",
+    krait_buf_fmt(&text, "%s a second asked for, one every %s on average; ",
                   krait_fmt_count(rate, samples->rate), krait_fmt_ns(interval, samples->interval_ns));
     krait_buf_fmt(&text, "%s of threads, %s could not be proved and dropped",
                   krait_fmt_counted(taken, samples->taken, "sample"),

@@ -233,7 +233,7 @@ static void leave_unknown(struct report *report, struct krait_sheet_column *chos
     if (report->format == REPORT_TABLE)
         krait_buf_fmt(
             &report->notes,
-            "estimates of %s, one each %s: they do not tell steps, or what tasks wait for; tasks that no sample met "
+            "estimates from %s, one every %s: they do not tell steps, or what tasks wait for; tasks that no sample met "
             "are missing\n",
             krait_fmt_counted(taken, samples->taken, "sample"), krait_fmt_ns(interval, samples->interval_ns));
 }

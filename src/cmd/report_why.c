@@ -509,7 +509,7 @@ static void note_samples(struct report *report)
     char interval[KRAIT_FMT_SIZE];
     krait_buf_fmt(
         &report->notes,
-        "a stretch is successive samples, one each %s, that have the function: it may be several calls, and "
+        "a stretch is successive samples, one every %s, that have the function: it may be several calls, and "
         "short calls may be missing\n",
         krait_fmt_ns(interval, report->trace->samples.interval_ns));
     if (report->wall && krait_wall_has_samples(report->wall))

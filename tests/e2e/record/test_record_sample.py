@@ -178,7 +178,7 @@ def test_shares_lie_within_the_error_that_the_report_tells(programs, sample, run
     assert 0 < spin["self_error_ns"] < 0.2e9 and found["_bootstrap" if "_bootstrap" in found else "Thread._bootstrap"]["self_error_ns"] == 0
     table = run("report", folder)
     assert re.match(r" *self +error +self% +(?:cpu|other) +(?:cpu|other) +total +total% +function +where\n", table.stdout)
-    assert re.search(r"estimates of [\d,]+ samples, one each [\d.]+ [mu]s: calls are not counted", table.stderr)
+    assert re.search(r"estimates from [\d,]+ samples, one every [\d.]+ [mu]s: calls are not counted", table.stderr)
     header, first, *_ = run("report", "--csv", folder).stdout.splitlines()
     assert ",exceptions,self_error_ns,holds_dropped,wall_self_on_cpu_ns," in header and ",,,,," in first
     assert " calls" not in run("report", "--callers", "spin", folder).stderr
@@ -232,7 +232,7 @@ def test_why_shows_stretches_of_samples_and_no_calls(programs, sample, run, pyth
     why = run("report", "--why", "spins", "--limit", 2, folder)
     total, count = re.match(r"\w+\.spins  (\S+ m?s) in ([\d,]+) stretch(?:es)?\n", why.stdout).groups()
     assert re.search(r"^1\. \S+ m?s, \S+ \S+ after the start, \S.* \d+$", why.stdout, re.M) and "woken" not in why.stdout
-    assert "a stretch is successive samples, one each " in why.stderr and "the states are those of samples: cpu is" in why.stderr
+    assert "a stretch is successive samples, one every " in why.stderr and "the states are those of samples: cpu is" in why.stderr
     assert (f"the longest 2 of {count} stretches; --limit N" in why.stderr) == (count != "2")
     assert "call" not in why.stdout and "slowest" not in why.stderr and "these calls" not in why.stderr
     assert "no sample has it" in run("report", "--why", "spins", "--thread", "MainThread", folder).stderr
@@ -297,7 +297,7 @@ def test_the_report_by_line_has_the_lines_of_samples(programs, sample, run, pyth
     assert abs(sum(f["self_ns"] for f in lines) - sum(f["self_ns"] for f in functions(run, folder).values())) < 1000
     assert all(f["cpu_ns"] + f["gil_ns"] + f["other_ns"] == f["self_ns"] for f in lines) and first["self_error_ns"] > 0
     table = run("report", "--by", "line", "--limit", 1, folder)
-    assert re.search(r"spin +\S+:5$", table.stdout, re.M) and "19 of 20 times" in table.stderr
+    assert re.search(r"spin +\S+:5$", table.stdout, re.M) and "in 19 of 20 recordings" in table.stderr
     assert re.search(r"^ *self +error +self% +cpu .*\n.*?% +.*?% ", table.stdout)
     assert re.search(r"^cpu\b.*: (the share|shares) of the self time$", table.stderr, re.M)
     part = json.loads(run("report", "--by", "line", "--until", "0.5s", "--json", folder).stdout)["lines"]

@@ -23,7 +23,7 @@ def main():
     while time.monotonic() < end: sum(range(2000))
 main()
 """
-NOTE = re.compile(r"estimates of [\d,]+ samples, one each [\d.]+ [mu]s: calls are not counted; 19 of 20 times self is off by less than error")
+NOTE = re.compile(r"estimates from [\d,]+ samples, one every [\d.]+ [mu]s: calls are not counted; in 19 of 20 recordings self is off by less than error")
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,14 @@
 
 #include <string.h>
 
+void krait_intervals_note_no_event(struct krait_buf *notes, const struct krait_interval_rule *rule,
+                                   const char *end)
+{
+    krait_buf_fmt(notes, "no event matches %s'", end);
+    krait_fmt_safe(notes, rule->name);
+    krait_buf_char(notes, '\'');
+}
+
 /* -- keys that nothing has -- */
 
 static void note_key(struct krait_buf *notes, const struct krait_interval_rule *of,

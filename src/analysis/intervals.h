@@ -177,6 +177,11 @@ void krait_intervals_note_given_up(struct krait_buf *notes, const struct krait_i
 /* Whether any event matched a rule. */
 bool krait_intervals_has_found(const struct krait_intervals *intervals, uint32_t rule);
 
+/* Appends that no event matches a rule, or its stop or start: "no event matches the stop of 'order'", without an end of line. `end`
+ * is "", "the start of " or "the stop of ". */
+void krait_intervals_note_no_event(struct krait_buf *notes, const struct krait_interval_rule *rule,
+                                   const char *end);
+
 /* The name of a span that is most similar, or what is similar already; NULL: none is. */
 const char *krait_intervals_near_span(const struct krait_intervals *intervals, struct krait_suggest *suggest);
 

@@ -406,9 +406,8 @@ static void note_nothing(const struct making *m)
         const struct krait_interval_rule *rule = &m->rules->items[i];
         if (rule->match || rule->is_hidden || rule->is_unmet || krait_intervals_has_found(&m->found, i))
             continue;
-        krait_buf_str(notes, "no event is what '");
-        krait_fmt_safe(notes, rule->name);
-        krait_buf_str(notes, "' looks for\n");
+        krait_intervals_note_no_event(notes, rule, "");
+        krait_buf_char(notes, '\n');
     }
 }
 

@@ -48,9 +48,8 @@ static void note_declared(struct intervals *intervals, const struct intervals_of
             krait_unpaired_say_end(&intervals->notes, &pair);
             continue;
         }
-        krait_buf_str(&intervals->notes, "no event is what '");
-        krait_fmt_safe(&intervals->notes, rule->name);
-        krait_buf_fmt(&intervals->notes, "' looks for%s\n", krait_select_scope(&intervals->options->select));
+        krait_intervals_note_no_event(&intervals->notes, rule, "");
+        krait_buf_fmt(&intervals->notes, "%s\n", krait_select_scope(&intervals->options->select));
     }
 }
 

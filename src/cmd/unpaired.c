@@ -166,9 +166,8 @@ void krait_unpaired_say_end(struct krait_buf *to, const struct krait_unpaired *o
     enum krait_trigger_role missing = counts.starts ? KRAIT_TRIGGER_STOP : KRAIT_TRIGGER_START;
     if (of->rule->kind != KRAIT_RULE_PAIRS || counts.no_key || !counts.starts == !counts.stops)
         return;
-    krait_buf_fmt(to, "no event is what the %s of '", counts.starts ? "stop" : "start");
-    krait_fmt_safe(to, of->rule->name);
-    krait_buf_fmt(to, "' looks for%s", krait_select_scope(of->select));
+    krait_intervals_note_no_event(to, of->rule, counts.starts ? "the stop of " : "the start of ");
+    krait_buf_str(to, krait_select_scope(of->select));
     for (uint32_t i = 0; i < of->rule->trigger_count; i++) {
         const struct krait_trigger *trigger = &of->rule->triggers[i];
         if (trigger->role == missing && trigger->message)

@@ -295,7 +295,7 @@ def test_an_end_that_no_message_matches_is_told_with_what_was_meant(synth, krait
     folder = synth(marks((0, 0, "taken 7"), (0, 9, "paid 7")))
     own = declare(f"[interval.order]\nstart = '{start} (?P<key>.*)'\nstop = '{stop} (?P<key>.*)'\n")
     done = subprocess.run([krait, "intervals", folder, "-f", own], capture_output=True, text=True, check=True)
-    assert f"no event is what the {end} of 'order' looks for; did you mean '{meant} (?P<key>.*)'?" in done.stderr
+    assert f"no event matches the {end} of 'order'; did you mean '{meant} (?P<key>.*)'?" in done.stderr
 
 
 @pytest.mark.parametrize("condition, count", [("== <module>", 1), ("=> a*", 1), ("== => 20", 0), ("!= <module>", 1), ("[<]module>", 1), ("== 7", 0)])
@@ -303,7 +303,7 @@ def test_a_condition_may_be_a_text_that_looks_like_a_comparison(synth, krait, de
     folder = synth(marks((0, 0, "at <module>"), (0, 9, "at => abc")))
     own = declare("[signal.at]\nmessage = 'at (?P<what>.*)'\nvalue = '$thread'\nwhere = { what = '%s' }\n" % condition)
     done = subprocess.run([krait, "intervals", folder, "-f", own], capture_output=True, text=True, check=True)
-    assert ("no event is what 'at' looks for" not in done.stderr) == bool(count)
+    assert ("no event matches 'at'" not in done.stderr) == bool(count)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_wrong_usage_is_explained(krait, tmp_path, command, status, why):
 
 def test_a_trace_without_the_events_is_told(synth, krait):
     done = subprocess.run([krait, "intervals", synth(marks((0, 0, "x"))), "-f", "cpus"], capture_output=True, text=True, check=True)
-    assert done.stderr.splitlines()[-2:] == ["no event is what 'cpu' looks for", "no event is what 'kHz' looks for"]
+    assert done.stderr.splitlines()[-2:] == ["no event matches 'cpu'", "no event matches 'kHz'"]
 
 
 # -- names that the trace does not have --
@@ -396,7 +396,7 @@ def test_a_name_that_the_trace_does_not_have_is_told_with_its_line(krait, declar
     done = subprocess.run([krait, words[0], switches(tmp_path / "t"), option, declare(RUNS), *words[1:]], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert unmet(done.stderr, words[0]) == told
-    assert "no event is what 'who'" not in done.stderr
+    assert "no event matches 'who'" not in done.stderr
 
 
 def test_what_no_lane_draws_is_not_told(krait, declare, tmp_path):
@@ -474,7 +474,7 @@ def test_analyses_of_many_traces_are_quiet_about_what_one_lacks(krait, tmp_path)
     trace = switches(tmp_path / "t")
     built_in = [word for name in BUILT_IN for word in ("-f", name)]
     done = subprocess.run([krait, "intervals", trace, *built_in], env=env, capture_output=True, text=True, check=True)
-    assert unmet(done.stderr) == [] and "no event is what 'request' looks for" in done.stderr
+    assert unmet(done.stderr) == [] and "no event matches 'request'" in done.stderr
     done = subprocess.run([krait, "intervals", trace, "-f", "mine"], env=env, capture_output=True, text=True, check=True)
     assert unmet(done.stderr) == [line.replace("own", "mine") for line in (TOLD["run"], TOLD["who"])]
 

@@ -44,7 +44,7 @@ def test_each_finds_the_events_or_says_that_there_are_none(krait, kernel, events
     for analysis in BUILT_IN:
         tables = verb_json(krait, "intervals", recorded.path, "-f", analysis)
         found += [row for row in tables.get("rows", []) + tables.get("signals", []) if row.get("intervals") or row.get("values")]
-        missing |= set(re.findall(r"no event is what '(\w+)' looks for", run("intervals", recorded.path, "-f", analysis).stderr))
+        missing |= set(re.findall(r"no event matches '(\w+)'", run("intervals", recorded.path, "-f", analysis).stderr))
     expected = SURE | {name for name, event in IF_THERE.items() if event in there}
     assert {row["name"] for row in found} == expected
     assert missing == (SURE | set(IF_THERE)) - expected

@@ -89,7 +89,7 @@ def test_what_is_wrong_is_said(krait, shop, declare, tmp_path):  # noqa: F811
     assert said("analyses", own)[1] == f"krait analyses: {own}:10: lane.kitchen.show: there is no interval, state or signal 'oben'; did you mean 'oven'?\n"
     assert "it needs the key 'show'" in said("analyses", declare(SHOP + "[lane.kitchen]\n"))[1]
     code, text = said("view", shop, "-f", declare("[signal.none]\nmessage = 'never (\\d+)'\n"), "--svg", tmp_path / "x.svg")
-    assert code == 0 and "no event is what 'none' looks for" in text
+    assert code == 0 and "no event matches 'none'" in text
     assert said("export", shop, "-f", "syscalls", "--to", "folded", "-o", "-")[0] == 2
 
 

@@ -60,7 +60,7 @@ static const struct krait_sheet_column columns[] = {
       0,
       krait_sheet_name_at,
       offsetof(struct row, kind) },
-    { { "span", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },
+    { { "span", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 24, 0 },
       "name",
       KRAIT_SHEET_NAME,
       0,

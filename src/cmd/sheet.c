@@ -63,23 +63,15 @@ static int compare_cells(const struct krait_sheet_cell *x, const struct krait_sh
     return kind->compare ? kind->compare(x, y) : (x->number < y->number) - (x->number > y->number);
 }
 
-enum { SORT_KEYS = 4 };
-
-struct order {
-    const struct krait_sheet *sheet;
-    uint32_t columns[SORT_KEYS];
-    uint32_t count;
-};
-
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
-    const struct order *o = ctx;
-    const struct krait_sheet_column *columns = o->sheet->columns;
+    const struct krait_sheet *sheet = ctx;
+    const struct krait_sheet_column *columns = sheet->columns;
     const struct krait_sheet_cell *x = a, *y = b;
     int order = 0;
-    for (uint32_t i = 0; i < o->count && !order; i++)
-        order = compare_cells(&x[o->columns[i]], &y[o->columns[i]], columns[o->columns[i]].kind);
-    for (uint32_t i = 0; i < o->sheet->column_count && !order; i++)
+    for (uint32_t i = 0; i < sheet->order_count && !order; i++)
+        order = compare_cells(&x[sheet->order[i]], &y[sheet->order[i]], columns[sheet->order[i]].kind);
+    for (uint32_t i = 0; i < sheet->column_count && !order; i++)
         order = compare_cells(&x[i], &y[i], columns[i].kind);
     return order;
 }
@@ -169,19 +161,19 @@ static int no_column(const struct krait_sheet *sheet, const char *key, size_t n,
 
 int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_err *err)
 {
-    struct order order = { .sheet = sheet };
-    for (const char *at = key; order.count < SORT_KEYS;) {
+    sheet->order_count = 0;
+    for (const char *at = key; sheet->order_count < KRAIT_SHEET_KEYS;) {
         size_t n = strcspn(at, ",");
         uint32_t column = column_of(sheet, at, n);
         if (column == sheet->column_count)
             return no_column(sheet, at, n, err);
-        order.columns[order.count++] = column;
+        sheet->order[sheet->order_count++] = column;
         if (!at[n])
             break;
         at += n + 1;
     }
     if (sheet->rows) /* else there are no cells, which qsort may not be given */
-        qsort_r(sheet->cells, sheet->rows, sheet->column_count * sizeof(*sheet->cells), compare_rows, &order);
+        qsort_r(sheet->cells, sheet->rows, sheet->column_count * sizeof(*sheet->cells), compare_rows, sheet);
     return 0;
 }
 
@@ -239,6 +231,8 @@ int krait_sheet_table_new(struct krait_table **out, const struct krait_sheet *sh
             continue;
         columns[count] = sheet->columns[i].column;
         from[count++] = i;
+        for (uint32_t k = 0; k < sheet->order_count; k++)
+            columns[count - 1].drop = sheet->order[k] == i ? 0 : columns[count - 1].drop;
     }
     if (sheet->failed || krait_table_new(out, columns, count))
         return -ENOMEM;

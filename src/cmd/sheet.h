@@ -16,6 +16,8 @@
 
 #define KRAIT_SHEET_NONE UINT64_MAX
 
+enum { KRAIT_SHEET_KEYS = 4 }; /* most columns to sort by */
+
 enum krait_sheet_flags {
     KRAIT_SHEET_QUIET = 1,     /* tables leave it out if all its cells are 0 or not known */
     KRAIT_SHEET_DATA = 2,      /* not in tables */
@@ -55,7 +57,9 @@ struct krait_sheet {
     void *of; /* what getters need besides the row */
     uint32_t column_count;
     uint64_t whole; /* 100 % for KRAIT_SHEET_PERCENT, and for the colours of KRAIT_SHEET_PART */
-    bool lines;     /* JSON has a line for each row */
+    uint32_t order[KRAIT_SHEET_KEYS]; /* the columns by which it is sorted; narrow tables keep them */
+    uint32_t order_count;
+    bool lines; /* JSON has a line for each row */
     /* Tables have a line before a row, with this text; NULL: none. `rule` is NULL if none has. */
     const char *(*rule)(void *of, const void *row);
     struct krait_sheet_cell *cells;

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from conftest import verb_json
+from report_made import report_on_terminal
 
 SPANS = """
     process 100 python3
@@ -51,6 +52,12 @@ def test_spans_are_summed_by_name(krait, synth):
     assert p50 == pytest.approx(10_000, rel=0.01) and p99 == pytest.approx(30_000, rel=0.01)
     assert found["span", "load"] == (1, *[90_000] * 6)  # not the middle of a class of the histogram, which is less
     assert found["import", "json"][:2] == (1, 10_000) and found["gc", "gc generation 2"][:2] == (1, 3_000)
+
+
+def test_a_narrow_table_keeps_the_column_that_it_is_sorted_by(krait, synth):
+    folder = synth(SPANS)
+    assert " min " not in report_on_terminal(krait, 60, folder, "--by", "span", NO_COLOR="1").splitlines()[0]
+    assert " min " in report_on_terminal(krait, 60, folder, "--by", "span", "--sort", "min", NO_COLOR="1").splitlines()[0]
 
 
 def test_a_range_a_thread_and_a_column_choose(krait, synth):

@@ -434,7 +434,7 @@ void krait_intervals_of_done(struct intervals_of *of)
 static int show_tables(struct intervals *intervals)
 {
     uint32_t signals = krait_intervals_of_kind(intervals, KRAIT_RULE_SIGNAL);
-    bool list = intervals->options->list, is_table = !intervals->options->csv && !intervals->options->json;
+    bool list = intervals->options->list;
     int rc = 0;
     if (signals < krait_intervals_shown(intervals))
         rc = list                              ? krait_intervals_list(intervals)
@@ -442,8 +442,6 @@ static int show_tables(struct intervals *intervals)
                                                : krait_intervals_table(intervals);
     if (rc || !signals)
         return rc;
-    if (is_table && signals < krait_intervals_shown(intervals))
-        krait_buf_char(&intervals->out, '\n');
     return list ? krait_signals_list(intervals) : krait_signals_table(intervals);
 }
 

@@ -260,6 +260,8 @@ int krait_intervals_print(struct intervals *intervals, struct krait_sheet *sheet
         rc = krait_sheet_json(sheet, intervals->limit, out);
     if (!rc && !intervals->options->json && !intervals->options->csv) {
         krait_sheet_note_limit(&intervals->notes, intervals->limit, sheet->rows, "row");
+        if (out->len && sheet->rows)
+            krait_buf_char(out, '\n');
         rc = krait_sheet_table(sheet, intervals->limit, &intervals->look, out);
     }
     if (!rc && intervals->options->plot)

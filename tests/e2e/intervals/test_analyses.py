@@ -332,6 +332,7 @@ def test_wrong_usage_is_explained(krait, tmp_path, command, status, why):
 def test_a_trace_without_the_events_is_told(synth, krait):
     done = subprocess.run([krait, "intervals", synth(marks((0, 0, "x"))), "-f", "cpus"], capture_output=True, text=True, check=True)
     assert done.stderr.splitlines()[-2:] == ["no event matches 'cpu'", "no event matches 'kHz'"]
+    assert "\n\n" not in done.stdout + done.stderr and not done.stdout.endswith("\n\n")
 
 
 # -- names that the trace does not have --

@@ -79,7 +79,7 @@ static void warn(const char *about, uint64_t count, const char *one)
 
 static void say_copied(const struct krait_cut *cut, const char *dir)
 {
-    char events[KRAIT_FMT_SIZE], size[KRAIT_FMT_SIZE];
+    char events[KRAIT_FMT_SIZE];
     warn(
         "with events before the range or behind it too: the format or a time that goes back does not let them be "
         "trimmed",
@@ -87,10 +87,8 @@ static void say_copied(const struct krait_cut *cut, const char *dir)
     warn("copied from the beginning: the packets do not tell when they begin", cut->copied.from_beginning,
          "stream");
     warn("copied whole: there is no clock", cut->copied.timeless, "stream");
-    fputs("krait cut: wrote ", stderr);
-    krait_terminal_safe(stderr, dir);
-    fprintf(stderr, " (%s, %s)\n", krait_fmt_counted(events, cut->copied.events, "event"),
-            krait_fmt_bytes(size, cut->copied.bytes));
+    krait_terminal_say_written("cut", dir, cut->copied.bytes,
+                               krait_fmt_counted(events, cut->copied.events, "event"), NULL);
 }
 
 /* Why there was nothing to copy. */

@@ -143,12 +143,9 @@ static int load_states(const struct export_options *o, const char *path, const s
 
 static void say_written(const char *path, uint64_t bytes, const struct krait_export_format *format)
 {
-    char size[KRAIT_FMT_SIZE];
-    if (strcmp(path, "-") == 0)
-        return;
-    fputs("krait export: wrote ", stderr);
-    krait_terminal_safe(stderr, path);
-    fprintf(stderr, " (%s); open it with %s\n", krait_fmt_bytes(size, bytes), format->opener);
+    char next[256];
+    snprintf(next, sizeof(next), "open it with %s", format->opener);
+    krait_terminal_say_written("export", path, bytes, NULL, next);
 }
 
 static int export_trace(struct export_options *o, const char *path, struct krait_trace *trace,

@@ -379,7 +379,6 @@ static int check_output(const char *path, struct krait_err *err)
 static void say_written(const char *path, size_t bytes, const struct krait_flame *flame,
                         const struct krait_select *select)
 {
-    char size[KRAIT_FMT_SIZE];
     KRAIT_AUTO_BUF text = { 0 };
     counted(&text, flame->count - 1, "frame", "frames");
     if (flame->count == 1)
@@ -389,11 +388,7 @@ static void say_written(const char *path, size_t bytes, const struct krait_flame
         counted(&text, flame->dropped, "smaller one summed up (--max-frames)",
                 "smaller ones summed up (--max-frames)");
     }
-    if (text.failed)
-        return;
-    fputs("krait flame: wrote ", stderr);
-    krait_terminal_safe(stderr, path);
-    fprintf(stderr, " (%s, %s); open it in a browser\n", krait_fmt_bytes(size, bytes), text.data);
+    krait_terminal_say_written("flame", path, bytes, text.failed ? NULL : text.data, "open it in a browser");
 }
 
 static void tell_idle(uint64_t ns)

@@ -151,7 +151,6 @@ static bool has_suffix(const char *path, const char *suffix)
 static int write_file(const struct krait_buf *picture, const char *path, struct krait_err *err)
 {
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
-    char size[KRAIT_FMT_SIZE];
     int rc =
         picture->failed ? krait_err_set(err, -ENOMEM, "out of memory") : krait_outfile_open(&out, path, err);
     if (rc)
@@ -162,12 +161,9 @@ static int write_file(const struct krait_buf *picture, const char *path, struct 
         krait_buf_add(&out.buf, picture->data, picture->len);
     size_t bytes = out.buf.len;
     rc = rc ? rc : krait_outfile_commit(&out, err);
-    if (rc || strcmp(path, "-") == 0)
-        return rc;
-    fputs("krait intervals: wrote ", stderr);
-    krait_terminal_safe(stderr, path);
-    fprintf(stderr, " (%s)\n", krait_fmt_bytes(size, bytes));
-    return 0;
+    if (!rc)
+        krait_terminal_say_written("intervals", path, bytes, NULL, NULL);
+    return rc;
 }
 
 /* A picture of some of all the rows, the number of others below it. */

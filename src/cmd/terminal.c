@@ -103,6 +103,19 @@ void krait_terminal_say(const char *code, uint32_t at, const char *fmt, ...)
     krait_terminal_wrap(stderr, code, at, at + 2, text);
 }
 
+void krait_terminal_say_written(const char *verb, const char *path, uint64_t bytes, const char *what,
+                                const char *next)
+{
+    char size[KRAIT_FMT_SIZE];
+    KRAIT_AUTO_BUF text = { 0 };
+    if (strcmp(path, "-") == 0)
+        return;
+    krait_buf_fmt(&text, "krait %s: wrote %s (%s%s%s)%s%s", verb, path, krait_fmt_bytes(size, bytes),
+                  what ? ", " : "", what ? what : "", next ? "; " : "", next ? next : "");
+    if (!text.failed)
+        krait_terminal_wrap(stderr, NULL, 0, 2, text.data);
+}
+
 static bool is_bad(const char *note)
 {
     return strncmp(note, "lost:", 5) == 0 || strncmp(note, "damaged:", 8) == 0 ||

@@ -216,21 +216,16 @@ static int say_all(struct drawn *d, const struct view_options *o)
     return 0;
 }
 
-/* `then`: what the reader may do with it. */
-static void say_written(const char *path, const char *then, size_t bytes, const struct drawn *d,
+/* `next`: what the reader may do with it; NULL: nothing is said. */
+static void say_written(const char *path, const char *next, size_t bytes, const struct drawn *d,
                         uint32_t lanes)
 {
-    char size[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
-    KRAIT_AUTO_BUF threads = { 0 };
-    if (strcmp(path, "-") == 0)
-        return;
-    fputs("krait view: wrote ", stderr);
-    krait_terminal_safe(stderr, path);
-    add_lanes(&threads, &d->picture, lanes);
-    fprintf(stderr, " (%s, %s", krait_fmt_bytes(size, bytes), threads.failed ? "" : threads.data);
+    char calls[KRAIT_FMT_SIZE];
+    KRAIT_AUTO_BUF text = { 0 };
+    add_lanes(&text, &d->picture, lanes);
     if (d->trace->process_count)
-        fprintf(stderr, ", %s", count_calls(calls, d));
-    fprintf(stderr, ")%s\n", then);
+        krait_buf_fmt(&text, ", %s", count_calls(calls, d));
+    krait_terminal_say_written("view", path, bytes, text.failed ? NULL : text.data, next);
 }
 
 /* ---- all of it ---- */
@@ -333,7 +328,7 @@ static int draw(struct drawn *d, const struct view_options *o, struct krait_err 
     size_t bytes = out.buf.len;
     rc = krait_outfile_commit(&out, err);
     if (!rc)
-        say_written(path, o->png ? "" : "; open it in a browser", bytes, d, threads);
+        say_written(path, o->png ? NULL : "open it in a browser", bytes, d, threads);
     return rc;
 }
 

@@ -489,13 +489,10 @@ static int set_range(struct krait_select *select, const struct krait_trace *trac
 }
 
 /* Which state it is, or whose interval. */
-static void say_key(const struct search *search, const char *key)
+static void add_key(struct krait_buf *text, const struct search *search, const char *key)
 {
-    if (!key)
-        return;
-    fputs(is_of_states(search) ? " (state " : " (key ", stderr);
-    krait_terminal_safe(stderr, key);
-    fputc(')', stderr);
+    if (key)
+        krait_buf_fmt(text, " (%s %s)", is_of_states(search) ? "state" : "key", key);
 }
 
 /* A function that is called like the spans that were taken; NULL: there is none. */
@@ -511,15 +508,20 @@ static const struct krait_func *function_of_name(const struct search *search, co
     return NULL;
 }
 
-static void say_function(const struct search *search, const struct asked *asked, const char *these)
+static void add_function(struct krait_buf *text, const struct search *search, const struct asked *asked,
+                         const char *these)
 {
     const struct krait_func *func = function_of_name(search, asked->name);
     char label[4096];
-    if (!func)
-        return;
-    fprintf(stderr, "; %s: --within ", these);
-    krait_terminal_safe(stderr, krait_func_label(func, label, sizeof(label)));
-    fputs(" takes the function of that name", stderr);
+    if (func)
+        krait_buf_fmt(text, "; %s: --within %s takes the function of that name", these,
+                      krait_func_label(func, label, sizeof(label)));
+}
+
+static void say_text(const struct krait_buf *text)
+{
+    if (!text->failed)
+        krait_terminal_wrap(stderr, NULL, 0, 2, text->data);
 }
 
 static void say(const struct search *search, const struct asked *asked, size_t index, const char *verb)
@@ -529,19 +531,17 @@ static void say(const struct search *search, const struct asked *asked, size_t i
         at->begin_track == KRAIT_NO_ID ? NULL : &search->trace->tracks[at->begin_track];
     uint64_t zero_ns = krait_trace_zero(search->trace);
     char begin[KRAIT_FMT_SIZE], length[KRAIT_FMT_SIZE];
-    fprintf(stderr, "krait %s: within ", verb);
-    krait_terminal_safe(stderr, asked->name);
-    fprintf(stderr, ", %zu of %zu", index + 1, search->found.count);
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_buf_fmt(&text, "krait %s: within %s, %zu of %zu", verb, asked->name, index + 1,
+                  search->found.count);
     if (search->named != KRAIT_NO_ID && !asked->key)
-        say_key(search, key_of(search, at->key));
-    fprintf(stderr, ": %s from %s on", krait_fmt_ns(length, krait_within_duration(at)),
-            krait_fmt_ns(begin, at->begin_ns - KRAIT_MIN(zero_ns, at->begin_ns)));
-    if (track && track->thread_name && *track->thread_name) {
-        fputs(track->of == KRAIT_OF_TASK ? ", task " : ", thread ", stderr);
-        krait_terminal_safe(stderr, track->thread_name);
-    }
-    say_function(search, asked, "it is a span");
-    fputc('\n', stderr);
+        add_key(&text, search, key_of(search, at->key));
+    krait_buf_fmt(&text, ": %s from %s on", krait_fmt_ns(length, krait_within_duration(at)),
+                  krait_fmt_ns(begin, at->begin_ns - KRAIT_MIN(zero_ns, at->begin_ns)));
+    if (track && track->thread_name && *track->thread_name)
+        krait_buf_fmt(&text, ", %s %s", track->of == KRAIT_OF_TASK ? "task" : "thread", track->thread_name);
+    add_function(&text, search, asked, "it is a span");
+    say_text(&text);
 }
 
 static void add_home(uint8_t *homes, const struct krait_trace *trace, uint32_t track, uint8_t home, bool *any)
@@ -595,13 +595,13 @@ static void say_all(const struct search *search, const struct asked *asked, uint
 {
     uint64_t together_ns = krait_ranges_sum(&search->select->parts);
     char sum[KRAIT_FMT_SIZE], together[KRAIT_FMT_SIZE];
-    fprintf(stderr, "krait %s: within ", verb);
-    krait_terminal_safe(stderr, asked->name);
-    fprintf(stderr, ", all %zu: %s", search->found.count, krait_fmt_ns(sum, sum_ns));
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_buf_fmt(&text, "krait %s: within %s, all %zu: %s", verb, asked->name, search->found.count,
+                  krait_fmt_ns(sum, sum_ns));
     if (together_ns != sum_ns)
-        fprintf(stderr, "; they overlap, and cover %s", krait_fmt_ns(together, together_ns));
-    say_function(search, asked, "they are spans");
-    fputc('\n', stderr);
+        krait_buf_fmt(&text, "; they overlap, and cover %s", krait_fmt_ns(together, together_ns));
+    add_function(&text, search, asked, "they are spans");
+    say_text(&text);
 }
 
 /* What happened in any of them. Time that several cover counts once. */

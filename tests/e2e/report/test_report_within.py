@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 from conftest import verb_json
+from report_made import report_on_terminal
 
 # serve() in MainThread from 10 to 50 us, which log Start and Stop; the worker logs that order 7 is got at 40 us. Two threads wait.
 SCRIPT = """process 4711 python3
@@ -54,6 +55,11 @@ def test_the_threads_of_the_interval_come_first(waits, krait):
     assert rows(krait, waits, "--within", "serve") == grouped  # the only one of all
     text = subprocess.run([krait, "report", waits, "--csv", "--within", "serve:1"], capture_output=True, text=True, check=True).stdout
     assert [(row["name"], row["threads"]) for row in csv.DictReader(io.StringIO(text))] == [row[:2] for row in grouped]
+
+
+def test_the_line_that_names_the_interval_fits_a_terminal(waits, krait):
+    lines = report_on_terminal(krait, 50, waits, "--within", "serve:1", notes=True, NO_COLOR="1").splitlines()
+    assert lines[:2] == ["krait report: within serve, 1 of 1: 40.00 us from", "  10.00 us on, thread MainThread"], lines
 
 
 def test_of_an_interval_over_threads_the_one_of_its_end_is_first(waits, krait):

@@ -43,6 +43,21 @@ static int64_t pid_of(const struct krait_track *track)
     return track->pid ? (int64_t)track->pid : -1;
 }
 
+/* Counts an event and makes it the one that rules look at, of no known thread or task. */
+static void say_event(struct krait_search *search, const struct krait_raw_event *event)
+{
+    search->intervals->messages++;
+    search->is_mixed = true;
+    search->said.name = event->name;
+    search->said.fields = event->fields;
+    search->said.host = event->host;
+    search->said.cpu = event->cpu;
+    search->said.tid = event->tid;
+    search->said.pid = event->pid;
+    search->said.track = NULL;
+    search->said.thread = search->said.task = KRAIT_NO_ID;
+}
+
 static int take_raw(void *ctx, const struct krait_raw_event *event)
 {
     struct krait_search *search = ctx;
@@ -51,19 +66,12 @@ static int take_raw(void *ctx, const struct krait_raw_event *event)
     uint32_t track = known ? (uint32_t)*known : KRAIT_NO_ID;
     if (known && !options->takes(options->ctx, search->trace, &search->trace->tracks[track]))
         return 0;
-    search->intervals->messages++;
-    search->said.name = event->name;
-    search->said.fields = event->fields;
-    search->said.host = event->host;
-    search->said.cpu = event->cpu;
-    search->said.tid = event->tid;
-    search->said.pid = event->pid >= 0 ? event->pid : known ? pid_of(&search->trace->tracks[track]) : -1;
-    search->said.track = NULL;
+    say_event(search, event);
+    if (known && event->pid < 0)
+        search->said.pid = pid_of(&search->trace->tracks[track]);
     search->said.thread = known ? search->trace->tracks[track].thread : KRAIT_NO_ID;
-    search->said.task = KRAIT_NO_ID;
     search->said.is_kernels = search->said.is_by_name = true;
     search->said.is_raw_too = false;
-    search->is_mixed = true;
     int rc = krait_search_event(search, track, event->t_ns);
     search->said.is_kernels = search->said.is_by_name = false;
     return rc;
@@ -216,16 +224,7 @@ static int provide(void *ctx, const struct krait_raw_event *event)
     struct krait_search *search = ctx;
     const struct krait_interval_options *options = search->options;
     int rc = 0;
-    search->intervals->messages++;
-    search->is_mixed = true;
-    search->said.name = event->name;
-    search->said.fields = event->fields;
-    search->said.host = event->host;
-    search->said.cpu = event->cpu;
-    search->said.tid = event->tid;
-    search->said.pid = event->pid;
-    search->said.track = NULL;
-    search->said.thread = search->said.task = KRAIT_NO_ID;
+    say_event(search, event);
     for (uint32_t i = 0; i < options->rule_count && !rc; i++) {
         struct changing changing;
         const struct krait_provider_told told = told_of(&changing, search, i);

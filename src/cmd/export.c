@@ -198,10 +198,7 @@ static int run_export(void *values, int argc, char **argv)
     struct krait_err err = { 0 };
     KRAIT_AUTO_BUF name = { 0 };
     o->select.shows_analyses = true;
-    int wrong = argc < 1 ? krait_err_set(&err, -EINVAL,
-                                         "no recording given; name the folder that `krait "
-                                         "record` wrote")
-                         : 0;
+    int wrong = krait_select_given(argc, &err);
     wrong = wrong ? wrong : choose_format(o, &err);
     o->select.tells_analyses = !wrong && krait_export_find(o->to)->flags & KRAIT_EXPORT_HAS_TRACKS;
     wrong = wrong || o->output ? wrong : choose_name(o, argv[0], &name, &err);

@@ -565,8 +565,8 @@ static int check_kinds(const struct flame_options *o, int argc, char **argv, str
 
 static int check_usage(const struct flame_options *o, int argc, char **argv, struct krait_err *err)
 {
-    if (argc == 0)
-        return krait_err_set(err, -EINVAL, "no recording given; name the folder that `krait record` wrote");
+    if (krait_select_given(argc, err))
+        return err->code;
     if (o->width && (o->width < 200 || o->width > 100000))
         return krait_err_set(err, -EINVAL, "--width: %llu is not between 200 and 100000",
                              (unsigned long long)o->width);

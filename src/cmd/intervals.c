@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TABLE_ROWS = 40, MOST_RULES = UINT16_MAX };
+enum { MOST_RULES = UINT16_MAX };
 
 /* -- what is asked for -- */
 
@@ -78,8 +78,6 @@ static int check_options(const struct intervals_options *o, size_t rules, struct
             "--state and --signal, whatever keys they have");
     if (o->nested && o->latest)
         return krait_err_set(err, -EINVAL, "--nested and --latest exclude each other");
-    if (o->csv && o->json)
-        return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
     if (o->list + (o->compare[0] != NULL) + (o->plot != NULL) + o->transitions + (o->graph != NULL) > 1)
         return krait_err_set(err, -EINVAL,
                              "--list, --compare, --plot, --transitions and --graph exclude each other");
@@ -350,8 +348,8 @@ static int make_rules(struct intervals *intervals, struct krait_err *err)
     rc = rc ? rc : add_declared(intervals, err);
     rc = rc ? rc : krait_intervals_by(intervals, err);
     rc = rc ? rc : check_kinds(intervals, err);
-    rc = rc ? rc : krait_select_limit(&intervals->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
-    return rc ? rc : krait_select_limit(&intervals->plot_limit, o->limit, TABLE_ROWS, err);
+    rc = rc ? rc : krait_select_rows(&intervals->limit, o->limit, o->csv, o->json, err);
+    return rc ? rc : krait_select_rows(&intervals->plot_limit, o->limit, false, false, err);
 }
 
 /* -- what is found -- */
@@ -516,9 +514,7 @@ static int check_operands(const struct intervals_options *o, int argc, struct kr
 {
     if (o->compare[0])
         return check_compared(o, argc, err);
-    if (argc > 0)
-        return 0;
-    return krait_err_set(err, -EINVAL, "no trace given; name the folder of a recording");
+    return krait_select_given(argc, err);
 }
 
 static int run_intervals(void *values, int argc, char **argv)

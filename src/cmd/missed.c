@@ -331,9 +331,14 @@ void krait_missed_print(const struct krait_missed *missed)
         if (is_missed(missed, &missed->items[i]))
             print_like(missed, i);
     }
-    if (missed->more)
-        krait_terminal_say(NULL, 2, "%u process%s more %s not recorded", missed->more,
-                           missed->more == 1 ? "" : "es", missed->more == 1 ? "was" : "were");
+    krait_missed_say_more(missed->more);
+}
+
+void krait_missed_say_more(uint32_t count)
+{
+    if (count)
+        krait_terminal_say(NULL, 2, "%u process%s more %s not recorded", count, count == 1 ? "" : "es",
+                           count == 1 ? "was" : "were");
 }
 
 void krait_missed_done(struct krait_missed *missed)

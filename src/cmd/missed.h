@@ -33,6 +33,8 @@ void krait_missed_look(struct krait_missed *missed);
 uint32_t krait_missed_count(const struct krait_missed *missed);
 /* Prints them to stderr with the reason and what to do. */
 void krait_missed_print(const struct krait_missed *missed);
+/* Prints that `count` processes more were not recorded; nothing if it is 0. */
+void krait_missed_say_more(uint32_t count);
 void krait_missed_done(struct krait_missed *missed);
 
 #endif

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { TABLE_ROWS = 40, LANE_ROWS = 12, MOST_NTH = 100000 };
+enum { LANE_ROWS = 12, MOST_NTH = 100000 };
 
 /* -- lanes -- */
 
@@ -262,14 +262,12 @@ static int check_nth(struct path_options *o, struct krait_err *err)
 
 static int check_options(struct path *p, struct path_options *o, int argc, struct krait_err *err)
 {
-    if (o->csv && o->json)
-        return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
     if (argc < 1)
         return krait_err_set(err, -EINVAL,
                              "no trace given; name the folder of a recording made with --kernel");
     int rc = check_nth(o, err);
     rc = rc ? rc : krait_select_check(&o->select, err);
-    return rc ? rc : krait_select_limit(&p->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
+    return rc ? rc : krait_select_rows(&p->limit, o->limit, o->csv, o->json, err);
 }
 
 static int find_path(struct path *p, char **paths, size_t count, struct krait_err *err)

@@ -336,9 +336,7 @@ static int run_recorded(struct recorded *r)
         end_view();
         return status;
     }
-    if (r->values->idle && !r->values->quiet)
-        krait_terminal_say(NULL, 0, "krait record: ready and off; krait ctl %d start switches it on",
-                           getpid());
+    krait_recording_say_idle(r->values, getpid());
     krait_collector_child(r->collector, pid);
     r->missed.root = r->values->wait ? getpid() : pid;
     krait_raise_priority();

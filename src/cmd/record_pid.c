@@ -273,9 +273,7 @@ static int begin(struct krait_record_pid *record, struct krait_collector *collec
     if (!is_any_recorded(record))
         return fail(record, collector, err);
     tell(record, collector);
-    if (record->values->idle && !record->values->quiet)
-        krait_terminal_say(NULL, 0, "krait record: ready and off; krait ctl %d start switches it on",
-                           record->pid);
+    krait_recording_say_idle(record->values, record->pid);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "cmd/args_unmet.h"
 #include "cmd/contents.h"
 #include "cmd/log_unmet.h"
+#include "cmd/missed.h"
 #include "cmd/omitted.h"
 #include "cmd/record_kernel.h"
 #include "cmd/terminal.h"
@@ -61,9 +62,7 @@ static void print_refusals(const struct krait_collector *collector)
     uint32_t all = krait_collector_refused(collector), shown = 0;
     while (krait_collector_refusal(collector, shown, why, sizeof(why)))
         print_refusals_like(collector, shown++);
-    if (all > shown)
-        krait_terminal_say(NULL, 2, "%u process%s more %s not recorded", all - shown,
-                           all - shown == 1 ? "" : "es", all - shown == 1 ? "was" : "were");
+    krait_missed_say_more(all - KRAIT_MIN(all, shown));
 }
 
 /* Whether krait knows of a Python that was not recorded. */

@@ -4,6 +4,7 @@
 #include "base/argspec.h"
 #include "base/array.h"
 #include "base/log_level.h"
+#include "cmd/terminal.h"
 #include "kernel/kernel.h"
 #include "python/compat/versions.h"
 #include "record/shm.h"
@@ -115,6 +116,12 @@ static int check_globs(const char *option, const struct krait_opt_list *globs, s
                                  option);
     }
     return 0;
+}
+
+void krait_recording_say_idle(const struct krait_recording_values *values, pid_t pid)
+{
+    if (values->idle && !values->quiet)
+        krait_terminal_say(NULL, 0, "krait record: ready and off; krait ctl %d start switches it on", pid);
 }
 
 int krait_recording_check(const struct krait_recording_values *values, struct krait_err *err)

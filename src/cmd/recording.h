@@ -36,6 +36,9 @@ struct krait_recording_values {
 /* -EINVAL, with err saying how, where the values are wrong usage. Makes nothing. */
 int krait_recording_check(const struct krait_recording_values *values, struct krait_err *err);
 
+/* With --idle, and without --quiet: prints that the recording is off, and what switches it on. `pid` is for krait ctl. */
+void krait_recording_say_idle(const struct krait_recording_values *values, pid_t pid);
+
 /* The folder of --output, or a new one in the current folder, named after the command. */
 void krait_recording_dir(const struct krait_recording_values *values, const char *command, char *dir,
                          size_t size);

@@ -15,10 +15,7 @@
 
 #include <string.h>
 
-enum {
-    TABLE_ROWS = 40,
-    WHY_CALLS = 5, /* of --why */
-};
+enum { WHY_CALLS = 5 }; /* rows of --why */
 
 #define TREE_SHARE 0.5
 
@@ -42,8 +39,6 @@ static int parse_share(struct report *report, struct krait_err *err)
 
 static int check_options(const struct report_options *o, struct krait_err *err)
 {
-    if (o->csv && o->json)
-        return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
     if ((o->tree != 0) + (o->callers != NULL) + (o->callees != NULL) + (o->why != NULL) > 1)
         return krait_err_set(err, -EINVAL, "--tree, --callers, --callees and --why exclude each other");
     if (o->fold_imports && !o->tree)
@@ -204,12 +199,9 @@ static int parse_options(struct report *report, struct krait_err *err)
         rc = krait_err_set(err, -EINVAL, "--key goes with --by span, without --tree");
     rc = rc ? rc : check_of_tracks(report, err);
     rc = rc || !o->sort || report->of_tracks ? rc : krait_report_check_sort_name(o->sort, err);
-    rc = rc ? rc
-            : krait_select_limit(&report->limit, o->limit,
-                                 o->why                           ? WHY_CALLS
-                                 : report->format == REPORT_TABLE ? TABLE_ROWS
-                                                                  : 0,
-                                 err);
+    rc = rc ? rc : krait_select_rows(&report->limit, o->limit, o->csv, o->json, err);
+    if (o->why && !o->limit)
+        report->limit = WHY_CALLS;
     rc = rc ? rc : parse_share(report, err);
     if (!rc && asked)
         rc = krait_match_new(&report->asked, asked, err);
@@ -310,8 +302,7 @@ static int run_report(void *values, int argc, char **argv)
     struct krait_trace *trace = NULL;
     struct krait_err err = { 0 };
     int rc = parse_options(&report, &err);
-    if (!rc && argc < 1)
-        rc = krait_err_set(&err, -EINVAL, "no recording given; name the folder that `krait record` wrote");
+    rc = rc ? rc : krait_select_given(argc, &err);
     int status = rc ? krait_cmd_usage(&krait_cmd_report, &err) : 0;
     if (!rc && options->diff.count)
         rc = krait_report_diff(&report, argv, (size_t)argc, &err);

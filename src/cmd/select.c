@@ -82,6 +82,21 @@ int krait_select_limit(uint32_t *limit, const char *text, uint32_t otherwise, st
     return 0;
 }
 
+int krait_select_rows(uint32_t *limit, const char *text, bool csv, bool json, struct krait_err *err)
+{
+    enum { TABLE_ROWS = 40 };
+    if (csv && json)
+        return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
+    return krait_select_limit(limit, text, csv || json ? 0 : TABLE_ROWS, err);
+}
+
+int krait_select_given(int count, struct krait_err *err)
+{
+    return count > 0
+               ? 0
+               : krait_err_set(err, -EINVAL, "no recording given; name the folder that `krait record` wrote");
+}
+
 struct krait_range krait_select_range(const struct krait_select *select, const struct krait_trace *trace)
 {
     struct krait_range range = KRAIT_RANGE_ALL;

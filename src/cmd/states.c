@@ -228,16 +228,13 @@ static int check_by(const struct states *s, struct krait_err *err)
 static int check_options(struct states *s, struct krait_err *err)
 {
     const struct states_options *o = s->options;
-    enum { TABLE_ROWS = 40 };
     for (const struct states_view *view = krait_states_views; o->by && view->by; view++) {
         if (strcmp(view->by, o->by) == 0)
             s->only = view;
     }
-    if (o->csv && o->json)
-        return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
     int rc = check_by(s, err);
     rc = rc ? rc : krait_select_check(&o->select, err);
-    return rc ? rc : krait_select_limit(&s->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
+    return rc ? rc : krait_select_rows(&s->limit, o->limit, o->csv, o->json, err);
 }
 
 /* Which threads' intervals are kept, by their index. */

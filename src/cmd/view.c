@@ -372,8 +372,8 @@ static bool draws(const struct view_options *o)
 
 static int check_usage(const struct view_options *o, int argc, struct krait_err *err)
 {
-    if (argc == 0)
-        return krait_err_set(err, -EINVAL, "no recording given; name the folder that `krait record` wrote");
+    if (krait_select_given(argc, err))
+        return err->code;
     if (o->port > UINT16_MAX)
         return krait_err_set(err, -EINVAL, "--port: %llu is not between 1 and 65535",
                              (unsigned long long)o->port);

@@ -99,8 +99,8 @@ const char *krait_select_scope(const struct krait_select *select);
 /* Reads the argument of --limit; `otherwise` if there is none. */
 int krait_select_limit(uint32_t *limit, const char *text, uint32_t otherwise, struct krait_err *err);
 
-/* The same, of a verb that prints a table, CSV or JSON: without --limit tables have 40 rows, and the others all. Fails if both csv and
- * json are set. */
+/* The same, of a verb that prints a table, CSV or JSON: without --limit tables have 40 rows, and the others all. Fails if both csv
+ * and json are set. */
 int krait_select_rows(uint32_t *limit, const char *text, bool csv, bool json, struct krait_err *err);
 
 /* Returns 0, or -EINVAL with err set: a verb that reads recordings was given none. */

@@ -31,8 +31,8 @@ void krait_terminal_error(uint32_t at, const struct krait_err *err);
 /* Prints a message to stderr, `at` columns from the left; its other lines begin two columns further. */
 void krait_terminal_say(const char *code, uint32_t at, const char *fmt, ...) KRAIT_PRINTF(3, 4);
 
-/* Prints to stderr that a verb wrote a file or a folder, unless `path` is "-": "krait cut: wrote part (1.2 MiB, 345 events)". `what` it
- * holds, and what is `next`, "open it in a browser", may be NULL. */
+/* Prints to stderr that a verb wrote a file or a folder, unless `path` is "-": "krait cut: wrote part (1.2 MiB, 345 events)".
+ * `what` it holds, and what is `next`, "open it in a browser", may be NULL. */
 void krait_terminal_say_written(const char *verb, const char *path, uint64_t bytes, const char *what,
                                 const char *next);
 

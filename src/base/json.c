@@ -117,20 +117,69 @@ static size_t add_special(struct krait_buf *buf, const char *s, size_t n)
     return len ? len : 1;
 }
 
+#define EACH_BYTE(c) (~(uint64_t)0 / 255 * (uint8_t)(c))
+
+/* Sets the top bit of bytes that is_plain does not have, and of others only if there is such a byte (Warren, Hacker's Delight,
+ * 6-1). Other bits are anything. */
+static inline uint64_t not_plain(uint64_t bytes)
+{
+    uint64_t quotes = bytes ^ EACH_BYTE('"'), backslashes = bytes ^ EACH_BYTE('\\');
+    return bytes | (bytes - EACH_BYTE(' ')) | (quotes - EACH_BYTE(1)) | (backslashes - EACH_BYTE(1)) |
+           (bytes + EACH_BYTE(1));
+}
+
+/* Copies n bytes, fewer than eight, and returns them, with spaces for those that are missing. */
+static inline uint64_t copy_few(char *to, const char *s, size_t n)
+{
+    uint64_t bytes = EACH_BYTE(' ');
+    if (n >= 4) {
+        uint32_t first, last; /* they overlap */
+        memcpy(&first, s, 4);
+        memcpy(&last, s + n - 4, 4);
+        memcpy(to, &first, 4);
+        memcpy(to + n - 4, &last, 4);
+        return first | (uint64_t)last << 32;
+    }
+    for (size_t i = 0; i < n; i++)
+        bytes = bytes << 8 | (uint8_t)(to[i] = s[i]);
+    return bytes;
+}
+
+static KRAIT_COLD unsigned find(const char *s, size_t n)
+{
+    unsigned found = 0;
+    for (size_t i = 0; i < n; i++)
+        found |= (uint8_t)s[i] >= 0x80 ? KRAIT_JSON_WIDE : is_plain[(uint8_t)s[i]] ? 0 : KRAIT_JSON_ESCAPES;
+    return found;
+}
+
+unsigned krait_json_copy(char *to, const char *s, size_t n)
+{
+    uint64_t bytes, others = 0;
+    if (n < sizeof(bytes)) {
+        others = not_plain(copy_few(to, s, n));
+    } else {
+        for (size_t at = 0; at < n; at += sizeof(bytes)) {
+            at = KRAIT_MIN(at, n - sizeof(bytes)); /* the last ones overlap */
+            memcpy(&bytes, s + at, sizeof(bytes));
+            memcpy(to + at, &bytes, sizeof(bytes));
+            others |= not_plain(bytes);
+        }
+    }
+    return KRAIT_LIKELY(!(others & EACH_BYTE(0x80))) ? 0 : find(s, n);
+}
+
 bool krait_json_plain(struct krait_buf *buf, const char *s, size_t n)
 {
     char *to = krait_buf_room(buf, n + 2);
-    size_t plain = 0;
     if (!to)
         return false;
-    for (; plain < n && is_plain[(uint8_t)s[plain]]; plain++)
-        to[plain + 1] = s[plain];
-    bool is_all = plain == n;
-    to[0] = is_all ? '"' : '\0';
-    to[plain + 1] = '"';
-    to[plain + 2] = '\0';
-    buf->len += is_all ? n + 2 : 0;
-    return is_all;
+    bool is_plain_text = !krait_json_copy(to + 1, s, n);
+    to[0] = is_plain_text ? '"' : '\0';
+    to[n + 1] = '"';
+    to[n + 2] = '\0';
+    buf->len += is_plain_text ? n + 2 : 0;
+    return is_plain_text;
 }
 
 void krait_json_str(struct krait_buf *buf, const char *s, size_t n)
@@ -161,15 +210,27 @@ void krait_json_key(struct krait_buf *buf, const char *key)
     krait_buf_char(buf, ':');
 }
 
-void krait_json_u64(struct krait_buf *buf, uint64_t n)
+char *krait_json_put_u64(char *to, uint64_t n)
 {
-    char digits[20];
+    if (n < 10) {
+        *to = (char)('0' + n);
+        return to + 1;
+    }
+    char digits[KRAIT_JSON_U64_BYTES];
     size_t at = sizeof(digits);
     do {
         digits[--at] = (char)('0' + n % 10);
         n /= 10;
     } while (n);
-    krait_buf_add(buf, digits + at, sizeof(digits) - at);
+    while (at < sizeof(digits))
+        *to++ = digits[at++];
+    return to;
+}
+
+void krait_json_u64(struct krait_buf *buf, uint64_t n)
+{
+    char digits[KRAIT_JSON_U64_BYTES];
+    krait_buf_add(buf, digits, (size_t)(krait_json_put_u64(digits, n) - digits));
 }
 
 void krait_json_real(struct krait_buf *buf, double n)

@@ -14,10 +14,22 @@ void krait_json_cstr(struct krait_buf *buf, const char *s);
 /* The same of a text that needs no escape; of another one it appends nothing, and returns false. hot path */
 bool krait_json_plain(struct krait_buf *buf, const char *s, size_t n);
 
+/* What is in a text. */
+enum krait_json_found {
+    KRAIT_JSON_ESCAPES = 1 << 0, /* ASCII that krait_json_str escapes */
+    KRAIT_JSON_WIDE = 1 << 1,    /* bytes that are no ASCII */
+};
+/* Copies n bytes as they are, without quotes and NUL, and returns what they have of these. A text of valid UTF-8 without
+ * KRAIT_JSON_ESCAPES is JSON as it is. hot path */
+unsigned krait_json_copy(char *to, const char *s, size_t n);
+
 /* "key": preceded by a comma, except right after a '{'. */
 void krait_json_key(struct krait_buf *buf, const char *key);
 
 void krait_json_u64(struct krait_buf *buf, uint64_t n);
+/* The same in place, at most so many bytes, without a NUL. Returns their end. hot path */
+enum { KRAIT_JSON_U64_BYTES = 20 };
+char *krait_json_put_u64(char *to, uint64_t n);
 /* A finite number, with as many digits as it needs to be read as the same. */
 void krait_json_real(struct krait_buf *buf, double n);
 

@@ -47,6 +47,52 @@ static void quotes_backslashes_and_control_bytes_are_escaped(void **state)
     EXPECT_STR("\x7f", "\"\\u007f\"");
 }
 
+/* Of one byte, by what a text of it alone is written as. */
+static unsigned found_in(uint8_t c)
+{
+    KRAIT_AUTO_BUF buf = { 0 };
+    krait_json_str(&buf, (const char *)&c, 1);
+    return c >= 0x80 ? KRAIT_JSON_WIDE : buf.len == 3 && buf.data[1] == (char)c ? 0 : KRAIT_JSON_ESCAPES;
+}
+
+static void a_copy_tells_what_is_in_it_wherever_it_is(void **state)
+{
+    enum { MOST = 20, AROUND = 4 };
+    static const char others[] = { 'a', ' ', '~', '!', '#', '[', ']' };
+    for (unsigned c = 0; c < 256; c++) {
+        for (size_t n = 1; n < MOST; n++) {
+            for (size_t at = 0; at < n; at++) {
+                char from[MOST], to[MOST + AROUND], plain[MOST + AROUND];
+                memset(from, others[(c + n + at) % sizeof(others)], n);
+                memset(to, '?', sizeof(to));
+                assert_int_equal(krait_json_copy(plain, from, n), 0);
+                from[at] = (char)c;
+                assert_int_equal(krait_json_copy(to, from, n), found_in((uint8_t)c));
+                assert_memory_equal(to, from, n);
+                for (size_t i = n; i < sizeof(to); i++)
+                    assert_int_equal(to[i], '?');
+            }
+        }
+    }
+    assert_int_equal(krait_json_copy(NULL, "", 0), 0);
+    char to[32];
+    assert_int_equal(krait_json_copy(to, "\xC3\xA9 and \"quotes\"", 15),
+                     KRAIT_JSON_WIDE | KRAIT_JSON_ESCAPES);
+}
+
+static void whole_numbers_are_written_in_place(void **state)
+{
+    uint64_t numbers[] = {
+        0, 9, 10, 11, 99, 100, 12345, UINT32_MAX, 999999999999, UINT64_MAX - 1, UINT64_MAX
+    };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(numbers); i++) {
+        char to[KRAIT_JSON_U64_BYTES + 1], expected[32];
+        *krait_json_put_u64(to, numbers[i]) = '\0';
+        snprintf(expected, sizeof(expected), "%ju", (uintmax_t)numbers[i]);
+        assert_string_equal(to, expected);
+    }
+}
+
 static void valid_utf8_passes_unchanged(void **state)
 {
     EXPECT_STR("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x90\x8D", "\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x90\x8D\"");
@@ -103,6 +149,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_text_is_only_quoted),
         cmocka_unit_test(quotes_backslashes_and_control_bytes_are_escaped),
+        cmocka_unit_test(a_copy_tells_what_is_in_it_wherever_it_is),
+        cmocka_unit_test(whole_numbers_are_written_in_place),
         cmocka_unit_test(valid_utf8_passes_unchanged),
         cmocka_unit_test(a_character_is_read_with_its_length),
         cmocka_unit_test(every_byte_that_is_no_utf8_becomes_a_replacement),

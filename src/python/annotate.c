@@ -1,68 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/annotate.h"
 
-#include "base/json.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
+#include "python/fields.h"
 #include "python/notes.h"
 #include "python/text.h"
 
 #include <string.h>
 #include <structmember.h>
 
-enum {
-    TEXT_BYTES = 1024, /* of a mark */
-    NAME_BYTES = 200,
-    FIELDS_BYTES = 1600, /* with the others less than KRAIT_PAYLOAD_MAX */
-    FEW_BYTES = 256,     /* of most marks' fields: on the stack */
-};
+enum { NAME_BYTES = 200 };
 
-_Static_assert(TEXT_BYTES + FIELDS_BYTES + 300 < KRAIT_PAYLOAD_MAX,
-               "a mark fits a payload, with what says that it was cut");
+static inline bool is_running(void)
+{
+    return atomic_load_explicit(&krait_agent.running, memory_order_relaxed);
+}
 
 /* The calling interpreter, if it is recorded. */
 static inline struct krait_interp *recorded(void)
 {
-    if (KRAIT_LIKELY(!atomic_load_explicit(&krait_agent.running, memory_order_relaxed)))
+    if (KRAIT_LIKELY(!is_running()))
         return NULL;
     struct krait_interp *in = krait_agent_interp();
     return in && krait_agent_records(in) ? in : NULL;
-}
-
-/* -- texts -- */
-
-/* A str as it stands in the object, if it has no NUL and is not too long; else as text in `own`. */
-static const char *text_of(PyObject *obj, struct krait_buf *own, size_t most, bool *is_whole)
-{
-    Py_ssize_t n;
-    *is_whole = true;
-    if (KRAIT_LIKELY(PyUnicode_Check(obj) && krait_compat.utf8)) {
-        const char *text = krait_compat.utf8(obj, &n);
-        if (KRAIT_LIKELY(text && (size_t)n <= most && strlen(text) == (size_t)n))
-            return text;
-        PyErr_Clear(); /* of a lone surrogate */
-    }
-    if (PyUnicode_Check(obj))
-        krait_text_str(own, obj, most);
-    else
-        *is_whole = krait_text_of(own, obj, KRAIT_TEXT_CALLS, most);
-    return own->data ? own->data : "";
-}
-
-/* Named arguments as a JSON object. Returns false where a signal's handler raised. */
-static bool add_fields(struct krait_buf *to, PyObject *const *values, PyObject *names)
-{
-    struct krait_text_object object = { .to = to, .most = FIELDS_BYTES, .calls = KRAIT_TEXT_CALLS };
-    bool whole = true;
-    for (Py_ssize_t i = 0; whole && i < PyTuple_Size(names); i++)
-        whole = krait_text_object_add(&object, PyTuple_GetItem(names, i), values[i]);
-    krait_text_object_end(&object);
-    return whole;
-}
-
-static const char *fields_text(const struct krait_buf *fields)
-{
-    return fields->len && !fields->failed ? fields->data : KRAIT_NO_FIELDS;
 }
 
 /* Whether so many arguments were given, and no named ones where `names` says which. */
@@ -117,16 +78,11 @@ static PyObject *mark(PyObject *self, PyObject *const *args, size_t nargs, PyObj
     struct krait_interp *in = recorded();
     if (!in)
         Py_RETURN_NONE;
-    char few[FEW_BYTES];
-    KRAIT_AUTO_BUF own = { 0 };
-    KRAIT_AUTO_BUF fields = KRAIT_BUF_IN(few);
-    bool whole;
-    const char *text = text_of(args[0], &own, TEXT_BYTES, &whole);
-    if (!whole || (names && !add_fields(&fields, args + 1, names)))
-        return NULL;
     uint8_t payload[KRAIT_PAYLOAD_MAX];
-    const struct krait_payload_user_mark event = { .text = text, .fields = fields_text(&fields) };
-    put(in, KRAIT_EVENT_user_mark, payload, krait_put_user_mark(payload, &event));
+    size_t n = krait_fields_put_mark(payload, args[0], args + 1, names);
+    if (!n)
+        return NULL;
+    put(in, KRAIT_EVENT_user_mark, payload, n);
     Py_RETURN_NONE;
 }
 
@@ -144,7 +100,7 @@ static PyObject *counter(PyObject *self, PyObject *const *args, size_t nargs, Py
         Py_RETURN_NONE;
     KRAIT_AUTO_BUF own = { 0 };
     bool whole;
-    const char *name = text_of(args[0], &own, NAME_BYTES, &whole);
+    const char *name = krait_fields_text(args[0], &own, NAME_BYTES, &whole);
     double value = whole ? PyFloat_AsDouble(args[1]) : 0;
     if (PyErr_Occurred()) {
         if (!krait_text_swallow())
@@ -177,7 +133,7 @@ static PyObject *flow(PyObject *self, PyObject *const *args, size_t nargs, PyObj
     if (PyLong_Check(args[0])) {
         id = PyLong_AsUnsignedLongLongMask(args[0]);
     } else {
-        const char *text = text_of(args[0], &own, NAME_BYTES, &whole);
+        const char *text = krait_fields_text(args[0], &own, NAME_BYTES, &whole);
         id = krait_hash_bytes(text, strlen(text));
     }
     if (!whole)
@@ -203,7 +159,7 @@ struct span {
     PyObject *names;      /* of its fields, a tuple; NULL: it has none */
     PyObject **values;    /* ... as many, in `few` if they fit there */
     PyObject *late;       /* a dict, of set() */
-    uint64_t ids[NESTED]; /* 0: began without a recording */
+    uint64_t ids[NESTED]; /* as many as `depth`; 0: began without a recording */
     uint32_t depth;
     struct span *next; /* to be freed */
     PyObject *few[FEW];
@@ -222,15 +178,19 @@ static struct span *take_span(void)
 {
     if (!spare.count)
         return (struct span *)PyType_GenericAlloc(span_type, 0);
+    /* Field by field: for a memset gcc has `rep stos`, which takes longer than all else here. */
     struct span *span = spare.spans[--spare.count];
-    memset((char *)span + sizeof(PyObject), 0, offsetof(struct span, few) - sizeof(PyObject));
+    span->names = NULL;
+    span->values = NULL;
+    span->late = NULL;
+    span->depth = 0;
     return (struct span *)PyObject_Init((PyObject *)span, span_type);
 }
 
 /* Returns false with an exception set. */
-static bool keep_fields(struct span *span, PyObject *const *values, PyObject *names)
+static KRAIT_APART bool keep_fields(struct span *span, PyObject *const *values, PyObject *names)
 {
-    Py_ssize_t n = names ? PyTuple_Size(names) : 0;
+    Py_ssize_t n = PyTuple_Size(names);
     if (!n)
         return true;
     span->values = n <= FEW ? span->few : PyMem_Malloc((size_t)n * sizeof(*values));
@@ -256,7 +216,7 @@ static PyObject *new_span(PyObject *name, PyObject *const *values, PyObject *nam
     Py_INCREF(name);
     span->call = span_call;
     span->name = name;
-    if (!keep_fields(span, values, names))
+    if (names && !keep_fields(span, values, names))
         Py_CLEAR(span);
     return (PyObject *)span;
 }
@@ -277,7 +237,7 @@ static PyObject *span_new(PyObject *self, PyObject *const *args, size_t nargs, P
     return takes("span", nargs, 1, NULL) ? new_span(args[0], args + 1, names) : NULL;
 }
 
-static void drop_fields(struct span *span)
+static KRAIT_APART void drop_fields(struct span *span)
 {
     for (Py_ssize_t n = PyTuple_Size(span->names); n-- > 0;)
         Py_DECREF(span->values[n]);
@@ -330,19 +290,6 @@ static PyObject *span_again(PyObject *self, PyObject *none)
     return new_span(span->name, span->values, span->names);
 }
 
-/* Returns false where a signal's handler raised. */
-static bool dict_fields(struct krait_buf *to, PyObject *dict)
-{
-    struct krait_text_object object = { .to = to, .most = FIELDS_BYTES, .calls = KRAIT_TEXT_CALLS };
-    Py_ssize_t at = 0;
-    PyObject *key, *value;
-    bool whole = true;
-    while (whole && PyDict_Next(dict, &at, &key, &value))
-        whole = krait_text_object_add(&object, key, value);
-    krait_text_object_end(&object);
-    return whole;
-}
-
 /* The span that a method of it is called with, or NULL with an exception set. */
 static struct span *span_of(PyObject *const *args, size_t nargs)
 {
@@ -352,25 +299,39 @@ static struct span *span_of(PyObject *const *args, size_t nargs)
     return NULL;
 }
 
-static PyObject *enter_span(struct span *span)
+/* Returns its id; 0 where something raised. */
+static uint64_t begin_span(struct krait_interp *in, const struct span *span)
 {
-    struct krait_interp *in = recorded();
-    uint64_t id = 0;
-    if (in) {
-        char few[FEW_BYTES];
-        KRAIT_AUTO_BUF own = { 0 };
-        KRAIT_AUTO_BUF fields = KRAIT_BUF_IN(few);
-        bool whole;
-        const char *name = text_of(span->name, &own, NAME_BYTES, &whole);
-        if (!whole || (span->names && !add_fields(&fields, span->values, span->names)))
-            return NULL;
-        id = krait_note_begin_span(in, KRAIT_span_category_user, name, fields_text(&fields));
-    }
+    char few[KRAIT_FIELDS_FEW];
+    KRAIT_AUTO_BUF own = { 0 };
+    KRAIT_AUTO_BUF fields = KRAIT_BUF_IN(few);
+    bool whole;
+    const char *name = krait_fields_text(span->name, &own, NAME_BYTES, &whole);
+    if (!whole || (span->names && !krait_fields_add(&fields, span->values, span->names)))
+        return 0;
+    return krait_note_begin_span(in, KRAIT_span_category_user, name, krait_fields_json(&fields));
+}
+
+static PyObject *entered(struct span *span, uint64_t id)
+{
     if (span->depth < NESTED)
         span->ids[span->depth] = id;
     span->depth++;
     Py_INCREF(span);
     return (PyObject *)span;
+}
+
+/* Here and below, what records is apart: where nobody does, a span saves no registers for it. */
+static KRAIT_APART PyObject *enter_while_running(struct span *span)
+{
+    struct krait_interp *in = recorded();
+    uint64_t id = in ? begin_span(in, span) : 0;
+    return in && !id ? NULL : entered(span, id);
+}
+
+static PyObject *enter_span(struct span *span)
+{
+    return KRAIT_UNLIKELY(is_running()) ? enter_while_running(span) : entered(span, 0);
 }
 
 static PyObject *span_enter(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
@@ -411,9 +372,24 @@ static bool end_fields(struct krait_buf *to, struct span *span, PyObject *raised
         PyDict_SetItemString(late, "exception", name);
     Py_XDECREF(name);
     PyErr_Clear();
-    bool whole = !late || dict_fields(to, late);
+    bool whole = !late || krait_fields_add_dict(to, late);
     Py_XDECREF(late);
     return whole;
+}
+
+/* Of a span that has begun in a recording, or that has what set() was given. */
+static KRAIT_APART PyObject *leave_with(struct span *span, uint64_t id, PyObject *raised)
+{
+    struct krait_interp *in = id ? recorded() : NULL;
+    char few[KRAIT_FIELDS_FEW];
+    KRAIT_AUTO_BUF fields = KRAIT_BUF_IN(few);
+    if (!in)
+        Py_CLEAR(span->late);
+    else if (!end_fields(&fields, span, raised != Py_None ? raised : NULL))
+        return NULL;
+    else
+        krait_note_end_span(in, id, krait_fields_json(&fields));
+    Py_RETURN_NONE;
 }
 
 /* `raised`: the exception's type, or None. */
@@ -422,16 +398,8 @@ static PyObject *leave_span(struct span *span, PyObject *raised)
     if (!span->depth)
         Py_RETURN_NONE;
     uint64_t id = --span->depth < NESTED ? span->ids[span->depth] : 0;
-    struct krait_interp *in = id ? recorded() : NULL;
-    if (!in) {
-        Py_CLEAR(span->late);
-        Py_RETURN_NONE;
-    }
-    char few[FEW_BYTES];
-    KRAIT_AUTO_BUF fields = KRAIT_BUF_IN(few);
-    if (!end_fields(&fields, span, raised != Py_None ? raised : NULL))
-        return NULL;
-    krait_note_end_span(in, id, fields_text(&fields));
+    if (KRAIT_UNLIKELY(id || span->late))
+        return leave_with(span, id, raised);
     Py_RETURN_NONE;
 }
 
@@ -443,7 +411,7 @@ static PyObject *span_exit(PyObject *self, PyObject *const *args, size_t nargs, 
 }
 
 /* As a decorator: in Python, which has coroutines. */
-static PyObject *decorate(PyObject *self, PyObject *function)
+static KRAIT_APART PyObject *decorate(PyObject *self, PyObject *function)
 {
     PyObject *package = PyImport_ImportModule("krait");
     PyObject *wrapped = package ? PyObject_CallMethod(package, "_wrapped", "OO", function, self) : NULL;
@@ -510,7 +478,7 @@ static PyObject *span_rename(PyObject *self, PyObject *const *args, size_t nargs
         Py_RETURN_NONE;
     KRAIT_AUTO_BUF own = { 0 };
     bool whole;
-    const char *name = text_of(args[1], &own, NAME_BYTES, &whole);
+    const char *name = krait_fields_text(args[1], &own, NAME_BYTES, &whole);
     if (!whole)
         return NULL;
     uint8_t payload[KRAIT_BYTES_span_rename];
@@ -610,8 +578,8 @@ static bool read_told(struct told *told, const struct telling *how, PyObject *co
     told->in = recorded();
     if (!told->in)
         return true;
-    told->text = text_of(args[0], &told->own, how->most, &whole);
-    return whole && dict_fields(&told->fields, args[1 + how->times]);
+    told->text = krait_fields_text(args[0], &told->own, how->most, &whole);
+    return whole && krait_fields_add_dict(&told->fields, args[1 + how->times]);
 }
 
 static PyObject *tell_by(const struct telling *how, PyObject *const *args, size_t nargs, PyObject *names)
@@ -634,7 +602,7 @@ static void write_span(const struct told *told)
     uint64_t now_ns = 0;
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     struct krait_payload_told_span event = { .name = name_id(told->in, told->text),
-                                             .fields = fields_text(&told->fields) };
+                                             .fields = krait_fields_json(&told->fields) };
     if (tell(&note, told->in, &now_ns) && event.name) {
         event.began_ago = ago(now_ns, told->ns[0]);
         event.ended_ago = KRAIT_MIN(ago(now_ns, told->ns[1]), event.began_ago);
@@ -657,7 +625,7 @@ static void write_mark(const struct told *told)
     struct krait_note note;
     uint64_t now_ns = 0;
     uint8_t payload[KRAIT_PAYLOAD_MAX];
-    struct krait_payload_told_mark event = { .text = told->text, .fields = fields_text(&told->fields) };
+    struct krait_payload_told_mark event = { .text = told->text, .fields = krait_fields_json(&told->fields) };
     if (tell(&note, told->in, &now_ns)) {
         event.ago = ago(now_ns, told->ns[0]);
         krait_note_put(&note, KRAIT_EVENT_told_mark, payload, krait_put_told_mark(payload, &event));
@@ -667,7 +635,7 @@ static void write_mark(const struct told *told)
 
 static PyObject *tell_mark(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
-    static const struct telling how = { "_tell_mark", 1, TEXT_BYTES, write_mark };
+    static const struct telling how = { "_tell_mark", 1, KRAIT_MARK_TEXT_BYTES, write_mark };
     return tell_by(&how, args, nargs, names);
 }
 

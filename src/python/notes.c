@@ -33,9 +33,10 @@ bool krait_note_quick(const struct krait_interp *in, uint32_t event, const void 
     struct krait_ring *ring = krait_this_ring;
     uint64_t t = krait_writer_now(&in->agent->writer), window = t >> KRAIT_CTF_TS_BITS;
     bool call_waits = ring->window == UINT64_MAX && window == looked;
+    bool goes_on = krait_has_inner_frames() && krait_unreported_pending();
     if (KRAIT_UNLIKELY(!(ring->cur < ring->limit) || (window != ring->window && !call_waits) ||
                        !krait_ring_fits(ring, sizeof(struct krait_event_extended) + n) ||
-                       in->governor.paused || krait_unreported_pending()))
+                       in->governor.paused || goes_on))
         return false;
     krait_writer_put_small(ring, t, event, payload, n);
     if (call_waits)

@@ -11,8 +11,11 @@ enum {
     LEVELS = 4,          /* of lists and dicts in each other */
     ITEMS = 32,          /* of each */
     VALUE_BYTES = 512,   /* of each string */
+    SHORT_BYTES = 128,   /* of a string that is written the short way */
     NESTED_BYTES = 2048, /* after which a list or dict ends */
 };
+
+_Static_assert(KRAIT_TEXT_ITEM_BYTES >= SHORT_BYTES + 2 + 1 + SHORT_BYTES + 2, "two strings and a colon");
 
 /* ---- str ---- */
 
@@ -143,12 +146,137 @@ bool krait_text_repr(struct krait_buf *to, PyObject *obj, enum krait_text_calls 
     return add_by(PyObject_Repr, to, obj, calls, most);
 }
 
+/* ---- the short way of an item: nothing of the program runs, and no object is made ---- */
+
+/* Of a str that is no ASCII, or of a subclass. */
+static const char *short_utf8(PyObject *obj, size_t *size)
+{
+    Py_ssize_t n = 0;
+    bool is_short = PyUnicode_Check(obj) && PyUnicode_GetLength(obj) <= SHORT_BYTES;
+    const char *s = is_short && krait_compat.utf8 ? krait_compat.utf8(obj, &n) : NULL;
+    if (is_short && !s)
+        PyErr_Clear(); /* of a lone surrogate */
+    *size = (size_t)n;
+    return s;
+}
+
+static const char *short_bytes(PyObject *obj, size_t *size)
+{
+    const char *s = krait_ascii(obj, size);
+    if (KRAIT_UNLIKELY(!s))
+        s = short_utf8(obj, size);
+    return s && *size <= SHORT_BYTES ? s : NULL;
+}
+
+/* A str in quotes; NULL if it is long, or has to be escaped. */
+static char *put_str(char *to, PyObject *str)
+{
+    size_t n;
+    const char *s = short_bytes(str, &n);
+    if (!s || krait_json_copy(to + 1, s, n) & KRAIT_JSON_ESCAPES)
+        return NULL;
+    to[0] = to[n + 1] = '"';
+    return to + n + 2;
+}
+
+static char *put_int(char *to, PyObject *value)
+{
+    int overflow;
+    long long n = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow)
+        return NULL;
+    if (n < 0)
+        *to++ = '-';
+    return krait_json_put_u64(to, n < 0 ? -(uint64_t)n : (uint64_t)n);
+}
+
+/* A float that has at most three decimals, as its repr() is: decimals of 15 digits that are distinct are distinct doubles (C17
+ * 5.2.4.2.2, DBL_DIG), so that no shorter one stands for the same. */
+static char *put_thousandths(char *to, double size)
+{
+    enum { THOUSAND = 1000 };
+    uint64_t n = (uint64_t)(size * THOUSAND + 0.5);
+    if ((double)n / THOUSAND != size)
+        return NULL;
+    to = krait_json_put_u64(to, n / THOUSAND);
+    *to++ = '.';
+    uint32_t rest = n % THOUSAND;
+    do {
+        *to++ = (char)('0' + rest / (THOUSAND / 10));
+        rest = rest % (THOUSAND / 10) * 10;
+    } while (rest);
+    return to;
+}
+
+/* As repr(); NULL if it is infinite or nan, which JSON does not have. */
+static char *put_float(char *to, PyObject *value)
+{
+    static const double most = 1e12; /* with three decimals 15 digits */
+    double number = PyFloat_AsDouble(value), size = number < 0 ? -number : number;
+    if (!__builtin_isfinite(number))
+        return NULL;
+    *to = '-';
+    char *end = size < most ? put_thousandths(to + !!__builtin_signbit(number), size) : NULL;
+    if (end)
+        return end;
+    char *text = PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
+    size_t n = text ? strlen(text) : 0;
+    if (n && n <= SHORT_BYTES)
+        end = (char *)memcpy(to, text, n) + n;
+    PyMem_Free(text);
+    PyErr_Clear();
+    return end;
+}
+
+static char *put_word(char *to, const char *word)
+{
+    size_t n = strlen(word);
+    memcpy(to, word, n);
+    return to + n;
+}
+
+static char *put_value(char *to, PyObject *value)
+{
+    const PyTypeObject *type = Py_TYPE(value);
+    if (type == &PyUnicode_Type)
+        return put_str(to, value);
+    if (type == &PyLong_Type)
+        return put_int(to, value);
+    if (type == &PyFloat_Type)
+        return put_float(to, value);
+    if (type == &PyBool_Type)
+        return put_word(to, value == Py_True ? "true" : "false");
+    return value == Py_None ? put_word(to, "null") : NULL;
+}
+
+char *krait_text_put_item(char *to, PyObject *key, PyObject *value)
+{
+    to = put_str(to, key);
+    if (!to)
+        return NULL;
+    *to++ = ':';
+    return put_value(to, value);
+}
+
 /* ---- JSON ---- */
 
 static bool add_json(struct krait_buf *to, PyObject *obj, enum krait_text_calls calls, int level);
 
+/* A str that is ASCII, in quotes; false, and nothing is written, for what is cut or changed. */
+static bool quote_ascii(struct krait_buf *to, PyObject *str)
+{
+    size_t n;
+    const char *s = krait_ascii(str, &n);
+    if (!s || n > VALUE_BYTES || memchr(s, '\0', n))
+        return false;
+    krait_json_str(to, s, n);
+    return true;
+}
+
 static bool add_quoted(struct krait_buf *to, PyObject *obj, enum krait_text_calls calls)
 {
+    if (quote_ascii(to, obj))
+        return true;
     KRAIT_AUTO_BUF text = { 0 };
     bool done = true;
     if (PyUnicode_Check(obj))
@@ -203,9 +331,14 @@ static bool add_list(struct krait_buf *to, PyObject *list, enum krait_text_calls
 
 static bool add_item(struct krait_text_object *object, PyObject *key, PyObject *value, int level)
 {
-    KRAIT_AUTO_BUF name = { 0 }, item = { 0 };
-    krait_text_str(&name, key, VALUE_BYTES);
-    krait_json_str(&item, name.data ? name.data : "", name.len);
+    char few[VALUE_BYTES];
+    KRAIT_AUTO_BUF item = KRAIT_BUF_IN(few);
+    if (!quote_ascii(&item, key)) {
+        KRAIT_AUTO_BUF name = { 0 };
+        krait_text_str(&name, key, VALUE_BYTES);
+        krait_json_str(&item, name.data ? name.data : "", name.len);
+        item.failed |= name.failed;
+    }
     krait_buf_char(&item, ':');
     Py_INCREF(value); /* its repr may change what it is in */
     bool whole = add_json(&item, value, object->calls, level + 1);
@@ -217,59 +350,24 @@ static bool add_item(struct krait_text_object *object, PyObject *key, PyObject *
     } else {
         object->left_out++;
     }
-    object->to->failed |= item.failed | name.failed;
+    object->to->failed |= item.failed;
     return whole;
-}
-
-/* A short str in quotes, by its own bytes; false where they cannot be had. */
-static bool quote_quickly(struct krait_buf *to, PyObject *str)
-{
-    Py_ssize_t n = 0;
-    bool is_short = PyUnicode_Check(str) && PyUnicode_GetLength(str) <= VALUE_BYTES / 4;
-    const char *s = is_short && krait_compat.utf8 ? krait_compat.utf8(str, &n) : NULL;
-    if (is_short && !s)
-        PyErr_Clear(); /* of a lone surrogate */
-    if (s && KRAIT_LIKELY(krait_json_plain(to, s, (size_t)n)))
-        return true;
-    if (!s || memchr(s, '\0', (size_t)n))
-        return false;
-    krait_json_str(to, s, (size_t)n);
-    return true;
-}
-
-/* What is written without any object made for it: None, booleans, short texts and numbers. */
-static bool add_quickly(struct krait_buf *to, PyObject *value)
-{
-    const PyTypeObject *type = Py_TYPE(value);
-    if (type == &PyUnicode_Type)
-        return quote_quickly(to, value);
-    if (type == &PyLong_Type) {
-        int overflow;
-        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-        if (number < 0)
-            krait_buf_char(to, '-');
-        krait_json_u64(to, number < 0 ? -(uint64_t)number : (uint64_t)number);
-        return !overflow;
-    }
-    bool is_word = value == Py_None || type == &PyBool_Type;
-    if (is_word)
-        krait_buf_str(to, value == Py_None ? "null" : value == Py_True ? "true" : "false");
-    return is_word;
 }
 
 bool krait_text_object_add(struct krait_text_object *object, PyObject *key, PyObject *value)
 {
     struct krait_buf *to = object->to;
-    size_t before = to->len;
-    krait_buf_char(to, object->open ? ',' : '{');
-    bool is_quick = quote_quickly(to, key);
-    krait_buf_char(to, ':');
-    if (is_quick && add_quickly(to, value) && to->len < object->most) {
+    char *at = krait_buf_room(to, 1 + KRAIT_TEXT_ITEM_BYTES);
+    char *end = at ? krait_text_put_item(at + 1, key, value) : NULL;
+    if (end && to->len + (size_t)(end - at) < object->most) {
+        *at = object->open ? ',' : '{';
+        *end = '\0';
+        to->len += (size_t)(end - at);
         object->open = true;
         return true;
     }
-    if (to->len) /* it has memory */
-        to->data[to->len = before] = '\0';
+    if (at)
+        *at = '\0';
     return add_item(object, key, value, 0);
 }
 

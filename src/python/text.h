@@ -52,6 +52,11 @@ struct krait_text_object {
 bool krait_text_object_add(struct krait_text_object *object, PyObject *key, PyObject *value);
 void krait_text_object_end(struct krait_text_object *object);
 
+/* An item of such an object where it is short and plain: "key":value, at most so many bytes, without a NUL. Returns its end; or
+ * NULL, and what it has written is nothing. Nothing of the program's runs. hot path */
+enum { KRAIT_TEXT_ITEM_BYTES = 264 };
+char *krait_text_put_item(char *to, PyObject *key, PyObject *value);
+
 /* The current exception goes, if it is an Exception; else it stays and false is returned. */
 bool krait_text_swallow(void);
 

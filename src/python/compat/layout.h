@@ -8,6 +8,7 @@
 #define KRAIT_PYTHON_COMPAT_LAYOUT_H
 
 #include "base/err.h"
+#include "python/compat/unicode.h"
 
 /* Offsets in bytes. */
 enum krait_at {
@@ -168,10 +169,8 @@ struct krait_layout {
  * descrobject.h, methodobject.h; Include/internal/pycore_gil.h; Modules/_threadmodule.c. */
 enum {
     KRAIT_OBJECT_TYPE = 8,
-    KRAIT_OBJECT_SIZE = 16,
     KRAIT_OBJECT_HEAD = 40, /* bytes of an object: what krait shows of one without following a pointer */
     KRAIT_BYTES_DATA = 32,
-    KRAIT_TEXT_STATE = 32,
     KRAIT_GIL_HOLDER = 8,
     KRAIT_GIL_LOCKED = 16,
     KRAIT_GIL_SIZE = 208,
@@ -275,22 +274,6 @@ enum {
 
 /* The two low bits of a mutex that is locked and has threads that wait: Include/cpython/pylock.h. */
 #define KRAIT_MUTEX_HAS_WAITERS ((uint64_t)3)
-
-/* What the state of a text says: Include/cpython/unicodeobject.h. */
-static inline unsigned krait_text_kind(uint64_t state) /* bytes of a character: 1, 2 or 4 */
-{
-    return state >> 2 & 7;
-}
-
-static inline bool krait_text_is_compact(uint64_t state)
-{
-    return state >> 5 & 1;
-}
-
-static inline bool krait_text_is_ascii(uint64_t state)
-{
-    return state >> 6 & 1;
-}
 
 /* An int, Include/cpython/longintrepr.h: digits, lowest first. From 3.12 on the size has a tag (int_has_tag). */
 enum {

@@ -124,6 +124,25 @@ krait_interp_fn *krait_find_interp_main(void)
     return interp_main;
 }
 
+/* Other builds have other objects (Py_TRACE_REFS): what krait_ascii reads has to be what it is known to be. */
+static size_t find_ascii_offset(const struct krait_compat *c)
+{
+    static const char text[] = "krait's own", wide[] = "\xC3\xA9"; /* U+00E9 */
+    enum { LEAST = KRAIT_TEXT_STATE + sizeof(uint32_t), MOST = 64 };
+    size_t size = 0, offset = 0;
+    Py_ssize_t n;
+    PyObject *ascii = PyUnicode_FromString(text), *other = PyUnicode_FromString(wide);
+    const char *at = ascii && other && c->utf8 ? c->utf8(ascii, &n) : NULL;
+    if (at)
+        offset = (uintptr_t)at - (uintptr_t)ascii;
+    bool holds = offset >= LEAST && offset <= MOST && krait_ascii_at(ascii, offset, &size) == at &&
+                 size == sizeof(text) - 1 && !krait_ascii_at(other, offset, &size);
+    Py_XDECREF(ascii);
+    Py_XDECREF(other);
+    PyErr_Clear();
+    return holds ? offset : 0;
+}
+
 int krait_compat_init(const char **why)
 {
     struct krait_compat *c = &krait_compat;
@@ -139,6 +158,7 @@ int krait_compat_init(const char **why)
     c->new_def = its_new ? krait_at(its_new, KRAIT_CFUNCTION_ML) : NULL;
     Py_XDECREF(its_new);
     PyErr_Clear();
+    c->ascii_offset = find_ascii_offset(c);
     return 0;
 }
 

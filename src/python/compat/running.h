@@ -18,6 +18,7 @@
 #define Py_RETURN_NONE return Py_INCREF(Py_None), Py_None
 
 #include "base/base.h"
+#include "python/compat/unicode.h"
 
 #if PY_VERSION_HEX < 0x030c0000
 /* Earlier headers count immortal objects too (PEP 683). From 3.12 on that changes what sys.getrefcount() says of them: the
@@ -183,6 +184,7 @@ struct krait_compat {
     PyObject *(*vectorcall_call)(PyObject *callable, PyObject *tuple, PyObject *dict);
     /* A str's UTF-8, in the object; NULL with an exception. In the stable ABI from 3.10, exported by all versions. */
     const char *(*utf8)(PyObject *str, Py_ssize_t *size);
+    size_t ascii_offset; /* from a str that is ASCII to its characters; 0: not known */
     PyObject *(*generic_dict)(PyObject *obj,
                               void *); /* the object's own, new reference; in the stable ABI from 3.10 */
     PyObject *(*method_new)(PyObject *function, PyObject *self);
@@ -228,6 +230,24 @@ static inline int krait_int_at(const void *p, size_t offset)
     int value;
     __builtin_memcpy(&value, (const char *)p + offset, sizeof(value));
     return value;
+}
+
+/* krait_ascii, where the offset is `offset`. */
+static inline const char *krait_ascii_at(PyObject *obj, size_t offset, size_t *size)
+{
+    if (Py_TYPE(obj) != &PyUnicode_Type || !offset)
+        return NULL;
+    uint32_t state = (uint32_t)krait_int_at(obj, KRAIT_TEXT_STATE);
+    if (!krait_text_is_compact(state) || !krait_text_is_ascii(state))
+        return NULL;
+    *size = (size_t)krait_at(obj, KRAIT_OBJECT_SIZE);
+    return (const char *)obj + offset;
+}
+
+/* The characters of a str that is ASCII, in the object, with a NUL behind them; NULL for any other object. Hot path. */
+static inline const char *krait_ascii(PyObject *obj, size_t *size)
+{
+    return krait_ascii_at(obj, krait_compat.ascii_offset, size);
 }
 
 /* The frame's code object, borrowed, before 3.12. Hot path. */

@@ -8,35 +8,13 @@ import sysconfig
 
 import pytest
 
+from annotated import ENV, said  # noqa: F401  (said: a fixture)
 from conftest import BUILD, verb_json
 from package import PACKAGE
 
-ENV = {"PYTHONPATH": str(BUILD / "python")}
-NAMES = ["user:mark", "user:counter", "user:flow", "span:begin", "span:end", "span:rename", "link:from", "link:to", "told:span", "told:mark"]
-
-
-@pytest.fixture
-def said(record, krait):
-    """said(python, text): what a program said, in the file's order: (event, payload) with fields read as JSON."""
-
-    def of(python, text, *places):
-        run = record.text(python, text, env={"PYTHONPATH": os.pathsep.join([ENV["PYTHONPATH"], *places])})
-        command = [krait, "cat", "--json", "--filter", " || ".join(f'name == "{name}"' for name in NAMES), run.path]
-        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-        events = []
-        for line in map(json.loads, lines):
-            payload = line["payload"]
-            if "fields" in payload:
-                payload["fields"] = json.loads(payload["fields"])
-            events.append((line["event"], payload))
-        of.run = run
-        return events
-
-    return of
-
 
 @pytest.mark.every_python
-def test_a_program_says_where_it_is(said, python):
+def test_a_program_says_where_it_is(said, python):  # noqa: F811
     events = said(
         python,
         """
@@ -63,13 +41,13 @@ def test_a_program_says_where_it_is(said, python):
     assert begin["id"] == end["id"] and begin["fields"] == {"n": 1}
 
 
-def test_no_call_of_theirs_is_recorded(said, python, krait):
+def test_no_call_of_theirs_is_recorded(said, python, krait):  # noqa: F811
     said(python, "import krait\nfor _ in range(5077):\n    krait.mark('x')\n    krait.counter('n', 1)\n    krait.flow(1)\n    with krait.span('s'): pass\n")
     rows = json.loads(subprocess.run([krait, "report", said.run.path, "--json"], capture_output=True, text=True, check=True).stdout)["functions"]
     assert [r["name"] for r in rows if r["calls"] >= 5077] == []
 
 
-def test_spans_decorate_functions_coroutines_and_generators(said, python, krait):
+def test_spans_decorate_functions_coroutines_and_generators(said, python, krait):  # noqa: F811
     events = said(
         python,
         """
@@ -159,7 +137,7 @@ def test_globs_of_files_do_not_match_the_functions_around_decorated_ones(record,
     assert calls["f"] == 5 and not [name for name in calls if "recorded" in name]
 
 
-def test_what_raises_out_of_a_span_is_a_field_of_its_end(said, python):
+def test_what_raises_out_of_a_span_is_a_field_of_its_end(said, python):  # noqa: F811
     events = said(
         python,
         """
@@ -179,7 +157,7 @@ def test_what_raises_out_of_a_span_is_a_field_of_its_end(said, python):
     assert ids[3:] == ids[2::-1]
 
 
-def test_spans_begin_and_end_by_every_way(said, python):
+def test_spans_begin_and_end_by_every_way(said, python):  # noqa: F811
     events = said(
         python,
         """
@@ -253,13 +231,13 @@ with krait.span("twice") as span, span:
 
 
 @pytest.mark.few_pythons
-def test_a_span_that_is_ended_by_the_text_of_a_field_is_ended_once_each_time(said, python):
+def test_a_span_that_is_ended_by_the_text_of_a_field_is_ended_once_each_time(said, python):  # noqa: F811
     ends = [p["fields"] for event, p in said(python, ENDED_BY_ITS_FIELDS) if event == "span:end"]
     assert ends == [{}, {"first": "left", **dict.fromkeys("abcdefgh", 1)}]
 
 
 @pytest.mark.every_python
-def test_spans_that_come_and_go_have_their_own_fields(said, python):
+def test_spans_that_come_and_go_have_their_own_fields(said, python):  # noqa: F811
     """Their memory is used again, and what they refer to is freed."""
     assert subprocess.run([*python.prefix, python.exe, "-c", SPANS], env={**os.environ, **ENV}, timeout=60).returncode == 0
     found = {}
@@ -274,7 +252,7 @@ def test_spans_that_come_and_go_have_their_own_fields(said, python):
 
 
 @pytest.mark.few_pythons
-def test_fields_that_are_known_later_are_of_the_end(said, python):
+def test_fields_that_are_known_later_are_of_the_end(said, python):  # noqa: F811
     events = said(
         python,
         """
@@ -382,7 +360,7 @@ def is_in(marks, text):
 
 @pytest.mark.few_pythons
 @pytest.mark.pythons(least=(3, 10))  # the SDK's own
-def test_opentelemetrys_spans_are_spans_with_all_that_they_have(said, python, krait, tmp_path):
+def test_opentelemetrys_spans_are_spans_with_all_that_they_have(said, python, krait, tmp_path):  # noqa: F811
     events = said(python, OPENTELEMETRY, sysconfig.get_path("purelib"))  # pure Python, for any version
     lines = [line.split(None, 3) for line in said.run.stdout.splitlines()]
     printed = {name: (trace, span) for name, trace, span, _ in lines}
@@ -482,7 +460,7 @@ for span in seen.get_finished_spans():
 
 @pytest.mark.few_pythons
 @pytest.mark.pythons(least=(3, 10))
-def test_exported_spans_have_times_of_their_own(said, python, krait, tmp_path):
+def test_exported_spans_have_times_of_their_own(said, python, krait, tmp_path):  # noqa: F811
     events = said(python, EXPORTED, sysconfig.get_path("purelib"))
     printed = {line.split()[0].replace("_", " "): line.split(None, 3)[1:] for line in said.run.stdout.splitlines()}
     fields = {p["name"]["label"]: p["fields"] for e, p in events if e == "told:span"}
@@ -543,7 +521,7 @@ print("done")
 
 
 @pytest.mark.few_pythons
-def test_odd_values_raise_nothing_and_are_bounded(said, python):
+def test_odd_values_raise_nothing_and_are_bounded(said, python):  # noqa: F811
     events = said(python, ODD)
     assert said.run.stdout == "done\n"
     marks = [p for e, p in events if e == "user:mark"]
@@ -587,7 +565,7 @@ def test_a_package_without_a_native_part_uses_the_recorders(record, krait, pytho
 
 
 @pytest.mark.few_pythons
-def test_children_and_threads_say_it_in_their_own_streams(said, python):
+def test_children_and_threads_say_it_in_their_own_streams(said, python):  # noqa: F811
     events = said(
         python,
         """
@@ -679,27 +657,7 @@ def test_marks_between_calls_leave_the_calls_whole(record, python):
     assert len(run.notes("user:mark")) == len(run.notes("user:counter")) == len(run.notes("span:end")) == 3600
 
 
-def test_fields_are_the_same_the_short_way_and_the_long(said, python):
-    events = said(
-        python,
-        """
-        import krait
-        class Text(str): pass
-        class Number(int): pass
-        krait.mark("m", a=1, b=-5, c=2**63, d=-2**63, e=10**40, f=None, g=True, h=False, i='q"\\\\\\n\\x01', j="é\\U0001f40d", k="x" * 128, l="y" * 129,
-                   m="a\\0b", n="\\ud800", o=Text("sub"), p=Number(7), q=1.5, r=float("nan"), s=[], t={}, u=b"b", **{"odd key \\u00e9\\"": 1})
-        krait.mark("many", **{"k%03d" % n: n for n in range(500)}, last="z" * 400)
-        """,
-    )
-    first, many = [p["fields"] for e, p in events if e == "user:mark"]
-    expected = {"a": 1, "b": -5, "c": 2**63, "d": -(2**63), "e": 10**40, "f": None, "g": True, "h": False, "i": 'q"\\\n\x01', "j": "é\U0001f40d"}
-    expected |= {"k": "x" * 128, "l": "y" * 129, "m": "a\\x00b", "n": "\\ud800", "o": "sub", "q": 1.5, "r": "nan", "s": [], "t": {}, "u": "b'b'"}
-    assert {k: v for k, v in first.items() if k not in ("p", 'odd key é"')} == expected and first['odd key é"'] == 1
-    kept = [k for k in many if k != "…"]
-    assert kept == [f"k{n:03d}" for n in range(len(kept))] and len(kept) > 100 and many["…"] == f"[{501 - len(kept)} more]"
-
-
-def test_what_a_signal_raises_in_a_repr_reaches_the_program(said, python):
+def test_what_a_signal_raises_in_a_repr_reaches_the_program(said, python):  # noqa: F811
     events = said(
         python,
         """

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fields and texts of krait.mark and span: values and names of all kinds, the short way and the long."""
+
+import json
+import subprocess
+
+import pytest
+
+from annotated import said  # noqa: F401  (a fixture)
+
+
+def test_fields_are_the_same_the_short_way_and_the_long(said, python):  # noqa: F811
+    events = said(
+        python,
+        """
+        import krait
+        class Text(str): pass
+        class Number(int): pass
+        krait.mark("m", a=1, b=-5, c=2**63, d=-2**63, e=10**40, f=None, g=True, h=False, i='q"\\\\\\n\\x01', j="é\\U0001f40d", k="x" * 128, l="y" * 129,
+                   m="a\\0b", n="\\ud800", o=Text("sub"), p=Number(7), q=1.5, r=float("nan"), s=[], t={}, u=b"b", **{"odd key \\u00e9\\"": 1})
+        krait.mark("many", **{"k%03d" % n: n for n in range(500)}, last="z" * 400)
+        """,
+    )
+    first, many = [p["fields"] for e, p in events if e == "user:mark"]
+    expected = {"a": 1, "b": -5, "c": 2**63, "d": -(2**63), "e": 10**40, "f": None, "g": True, "h": False, "i": 'q"\\\n\x01', "j": "é\U0001f40d"}
+    expected |= {"k": "x" * 128, "l": "y" * 129, "m": "a\\x00b", "n": "\\ud800", "o": "sub", "q": 1.5, "r": "nan", "s": [], "t": {}, "u": "b'b'"}
+    assert {k: v for k, v in first.items() if k not in ("p", 'odd key é"')} == expected and first['odd key é"'] == 1
+    kept = [k for k in many if k != "…"]
+    assert kept == [f"k{n:03d}" for n in range(len(kept))] and len(kept) > 100 and many["…"] == f"[{501 - len(kept)} more]"
+
+
+FLOATS = """
+import random
+random.seed(8)
+floats = [0.0, -0.0, 1.0, -1.5, 0.001, 0.0005, 1e-5, 5e-324, 0.1 + 0.2, 1 / 3, 123456789012.345, 123456789012.3455, 999999999999.999, 1e12, 1e15,
+          1e16, 1e22, 2.0**53, 2.0**53 + 2, 1.7976931348623157e308, 0.3, 100.25]
+floats += [random.randrange(10**random.randrange(1, 16)) / 10**random.randrange(6) for _ in range(500)]
+floats += [random.uniform(-1, 1) * 10.0**random.randrange(-20, 20) for _ in range(200)]
+"""
+
+
+@pytest.mark.few_pythons
+def test_floats_are_written_as_their_repr(said, python, krait):  # noqa: F811
+    said(python, f"{FLOATS}\nimport krait\nfor x in floats: krait.mark('f', x=x)\nfor x in floats: print(x)")
+    lines = subprocess.run([krait, "cat", "--json", "--filter", 'name == "user:mark"', said.run.path], capture_output=True, text=True, check=True).stdout
+    texts = [json.loads(line)["payload"]["fields"] for line in lines.splitlines()]
+    assert texts == [f'{{"x":{x}}}' for x in said.run.stdout.split()] and len(texts) > 700
+
+
+NAMES_OF_ALL_KINDS = """
+import krait
+class Name(str):
+    def __str__(self): raise RuntimeError
+    __repr__ = __hash__ = __eq__ = None
+class Plain(str): pass
+class Number(int):
+    def __int__(self): raise RuntimeError
+    def __index__(self): raise RuntimeError
+    __repr__ = __index__
+class Real(float):
+    def __float__(self): raise RuntimeError
+    def __repr__(self): return "real"
+"""
+
+
+@pytest.mark.few_pythons
+def test_names_of_all_kinds_are_the_fields_names(said, python):  # noqa: F811
+    names = ["", "a", "abcdefg", "abcdefgh", "abcdefghi", "é", "z" * 128, "z" * 129, "é" * 64, "é" * 65, 'q"', "\\", "\n", "\x7f", "\U0001f40d", "with space"]
+    odd = {"\0": "\\x00", "n\0": "n\\x00", "\ud800": "\\ud800"}
+    events = said(
+        python,
+        NAMES_OF_ALL_KINDS
+        + f"""
+for name in {names + list(odd)!a}:
+    krait.mark(name, **{{name: name}})
+    krait.mark("sub", **{{Plain(name): Name(name), "after": 1}})
+    with krait.span("s", **{{name: name}}) as span: span.set(**{{name: name}})
+krait.mark("values", i=Number(3), f=Real(1.5), t=True, n=None, big=1 << 64, least=-1 << 63, most=(1 << 63) - 1, inf=float("-inf"))
+krait.mark(Name("text"))
+""",
+    )
+    marks = [p for e, p in events if e == "user:mark"]
+    for name, (plain, sub) in zip(names + list(odd), zip(marks[::2], marks[1::2])):
+        written = odd.get(name, name)
+        assert plain["text"] == written and plain["fields"] == {written: written}
+        assert sub["fields"] == {written: written, "after": 1}
+    assert [p["fields"] for e, p in events if e.startswith("span:")] == [{odd.get(n, n): odd.get(n, n)} for n in names + list(odd) for _ in range(2)]
+    values, text = marks[-2:]
+    expected = {"i": "<Number>", "f": "real", "t": True, "n": None, "big": 1 << 64, "least": -1 << 63, "most": (1 << 63) - 1, "inf": "-inf"}
+    assert values["fields"] == expected and text["text"] == "text"
+
+
+@pytest.mark.few_pythons
+def test_a_mark_keeps_nothing_of_its_fields(said, python):  # noqa: F811
+    """Names that are made for each call are of no use to later ones."""
+    events = said(
+        python,
+        """
+        import gc, sys, krait
+        text, value = "a text" * 3, 1.25
+        before = sys.getrefcount(text), sys.getrefcount(value)
+        def say(first, last):
+            for n in range(first, last):
+                krait.mark(text, **{"name %d" % n: n, "é%d" % n: value, "text": text})
+                with krait.span("s", **{"name %d" % n: text}): pass
+        say(0, 500)
+        gc.collect()
+        blocks = sys.getallocatedblocks()
+        say(500, 20500)
+        gc.collect()
+        assert sys.getallocatedblocks() - blocks < 200, (blocks, sys.getallocatedblocks())
+        assert (sys.getrefcount(text), sys.getrefcount(value)) == before
+        """,
+    )
+    marks = [p["fields"] for e, p in events if e == "user:mark"]
+    assert marks == [{f"name {n}": n, f"é{n}": 1.25, "text": "a text" * 3} for n in range(20500)]

@@ -11,7 +11,7 @@
  *   thread TID [NAME]                        a new stream, or goes on with the one of this tid
  *   TIME call|resume|throw|ccall ID          TIME in ns, or with us, ms, s
  *   TIME return|yield|unwind|creturn|craise  TIME unwindof|craiseof ID
- *   TIME gilwait HOLDER      TIME giltake|gilswitch|gildrop
+ *   TIME gilwait HOLDER      TIME giltake|gilswitch|gildrop      TIME gilof ID   of the next one
  *   TIME switch FROM TO      TIME mark TEXT [FIELDS]
  *   TIME spanbegin ID CODE CATEGORY [FIELDS]   TIME spanend ID [FIELDS]
  *   TIME args|returned ID FIELDS             of the call of that function, which has just begun, or is about to end
@@ -303,6 +303,7 @@ static const struct {
     { "giltake", KRAIT_EVENT_gil_take },
     { "gilswitch", KRAIT_EVENT_gil_switch },
     { "gildrop", KRAIT_EVENT_gil_drop },
+    { "gilof", KRAIT_EVENT_gil_interpreter },
     { "switch", KRAIT_EVENT_python_switch },
     { "mark", KRAIT_EVENT_user_mark },
     { "spanbegin", KRAIT_EVENT_span_begin },

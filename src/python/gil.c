@@ -40,6 +40,7 @@ struct krait_gil {
     _Atomic uint32_t waiters;
     _Atomic uint32_t holder;
     _Atomic uint32_t interps; /* that share it */
+    _Atomic uint32_t id;      /* the interpreter's that has it for itself; 0: the main interpreter's */
 };
 
 /* The first is the main interpreter's, most often the only one. */
@@ -78,6 +79,7 @@ static __thread struct {
     uint32_t tid;
     uint32_t locks; /* HOLDS: no lock of a mutex is of interest */
     uint32_t seen;  /* who had the GIL when the wait began, as it seemed without its mutex; 0: nobody did */
+    uint32_t switch_of, wait_of; /* the id of the GIL of the parts: they may be of two */
 } self __attribute__((tls_model("initial-exec")));
 
 static bool is_recording(void)
@@ -92,7 +94,8 @@ static uint64_t now(void)
 
 /* ---- events ---- */
 
-static void put(uint64_t t, uint32_t event, uint32_t holder)
+/* `of`: the id of the GIL. It is told in front of the event, for which there is room then, too. */
+static void put(uint64_t t, uint32_t event, uint32_t holder, uint32_t of)
 {
     enum { BYTES = sizeof(struct krait_event_extended) + sizeof(holder) };
     struct krait_ring *ring = krait_this_ring;
@@ -101,7 +104,9 @@ static void put(uint64_t t, uint32_t event, uint32_t holder)
     t = KRAIT_MAX(t, ring->stated); /* a wait is written when it is over */
     int saved = errno;
     bool is_slow = ring->window == UINT64_MAX;
-    enum krait_ring_room room = krait_writer_room(&krait_agent.writer, ring, t, BYTES);
+    enum krait_ring_room room = krait_writer_room(&krait_agent.writer, ring, t, of ? 2 * BYTES : BYTES);
+    if (of && room != KRAIT_ROOM_NONE)
+        krait_writer_put(ring, t, KRAIT_EVENT_gil_interpreter, of);
     if (room != KRAIT_ROOM_NONE)
         krait_writer_put(ring, t, event, holder);
     /* What is to be said before the next call, such as the stack, is said by its slow path: here nothing of
@@ -122,7 +127,8 @@ void krait_gil_flush(void)
     bool ours = is_recording() && self.epoch == atomic_load(&krait_agent.epoch);
     for (size_t i = 0; i < PARTS && ours; i++) {
         if (self.parts[i])
-            put(self.parts[i], part_events[i], i == WAIT_BEGIN ? self.holder : 0);
+            put(self.parts[i], part_events[i], i == WAIT_BEGIN ? self.holder : 0,
+                i < WAIT_BEGIN ? self.switch_of : self.wait_of);
     }
     krait_gil_drop_pending();
 }
@@ -143,9 +149,9 @@ void krait_gil_after(uint64_t t)
     self.last = KRAIT_MAX(self.last, t);
 }
 
-/* Notes that a part was reached at a time. What a thread without a ring has kept goes when it waits again, or when it
+/* Notes that a part of a GIL was reached at a time. What a thread without a ring has kept goes when it waits again, or when it
  * is another recording's; and an end with it whose begin is not known. */
-static void reach_at(size_t part, uint64_t t)
+static void reach_at(const struct krait_gil *gil, size_t part, uint64_t t)
 {
     uint32_t epoch = atomic_load_explicit(&krait_agent.epoch, memory_order_relaxed);
     if (self.parts[TAKEN] || self.epoch != epoch)
@@ -153,11 +159,13 @@ static void reach_at(size_t part, uint64_t t)
     self.epoch = epoch;
     bool has_begun = part != SWITCH_END || self.parts[SWITCH_BEGIN];
     self.parts[part] = has_begun && is_recording() ? t : 0;
+    *(part < WAIT_BEGIN ? &self.switch_of : &self.wait_of) =
+        atomic_load_explicit(&gil->id, memory_order_relaxed);
 }
 
-static void reach(size_t part)
+static void reach(const struct krait_gil *gil, size_t part)
 {
-    reach_at(part, now());
+    reach_at(gil, part, now());
 }
 
 static void take_note(struct krait_gil *gil)
@@ -197,10 +205,10 @@ static int take(struct krait_gil *gil, pthread_cond_t *switched)
         uint64_t signalled = time_of_signal();
         bool slept = has_slept(t, signalled);
         if (slept && !has_begun(WAIT_BEGIN)) {
-            reach_at(WAIT_BEGIN, t);
+            reach_at(gil, WAIT_BEGIN, t);
             self.holder = 0;
         }
-        reach_at(TAKEN, slept || !t ? signalled : t);
+        reach_at(gil, TAKEN, slept || !t ? signalled : t);
     }
     take_note(gil); /* who sees this has a later time */
     if (is_told && krait_this_ring != &krait_no_ring)
@@ -214,13 +222,13 @@ static int drop(struct krait_gil *gil, pthread_cond_t *cond)
         return pthread_cond_signal(cond);
     atomic_store_explicit(&gil->holder, 0, memory_order_relaxed);
     uint64_t t = now();
-    put(t, KRAIT_EVENT_gil_drop, 0);
+    put(t, KRAIT_EVENT_gil_drop, 0, atomic_load_explicit(&gil->id, memory_order_relaxed));
     self.locks = DROPPED;
     int rc = pthread_cond_signal(cond);
     uint64_t signalled = time_of_signal();
     if (has_slept(t, signalled)) {
-        reach_at(SWITCH_BEGIN, t);
-        reach_at(SWITCH_END, signalled);
+        reach_at(gil, SWITCH_BEGIN, t);
+        reach_at(gil, SWITCH_END, signalled);
     }
     return rc;
 }
@@ -231,7 +239,7 @@ static void wait_on(const struct krait_gil *gil)
 {
     uint32_t holder = atomic_load_explicit(&gil->holder, memory_order_relaxed);
     if (!has_begun(WAIT_BEGIN)) {
-        reach(WAIT_BEGIN);
+        reach(gil, WAIT_BEGIN);
         self.holder = holder;
     } else if (self.seen && self.seen == holder) {
         self.holder = holder;
@@ -313,12 +321,13 @@ static int on_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const stru
 
 static int on_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
-    if (!gil_of_switched(cond))
+    const struct krait_gil *gil = gil_of_switched(cond);
+    if (!gil)
         return pthread_cond_wait(cond, mutex);
     if (!has_begun(SWITCH_BEGIN))
-        reach(SWITCH_BEGIN);
+        reach(gil, SWITCH_BEGIN);
     int rc = pthread_cond_wait(cond, mutex);
-    reach(SWITCH_END);
+    reach(gil, SWITCH_END);
     return rc;
 }
 
@@ -338,12 +347,12 @@ static struct krait_gil *gil_of_mutex(const void *mutex, size_t *which)
 }
 
 /* One that drops the GIL locks the mutex of `switched`, to see it taken. */
-static int lock_to_see(pthread_mutex_t *mutex)
+static int lock_to_see(const struct krait_gil *gil, pthread_mutex_t *mutex)
 {
     if (!has_begun(SWITCH_BEGIN))
-        reach(SWITCH_BEGIN);
+        reach(gil, SWITCH_BEGIN);
     int rc = pthread_mutex_lock(mutex);
-    reach(SWITCH_END);
+    reach(gil, SWITCH_END);
     return rc;
 }
 
@@ -353,7 +362,7 @@ static int lock_to_take(struct krait_gil *gil, pthread_mutex_t *mutex)
     gil->waiters++;
     if (!has_begun(WAIT_BEGIN)) {
         uint32_t holder = atomic_load(&gil->holder);
-        reach(WAIT_BEGIN);
+        reach(gil, WAIT_BEGIN);
         self.holder = 0;
         bool is_same = atomic_load(&gil->holder) == holder && holder != self.tid;
         self.seen = is_same ? holder : 0;
@@ -378,7 +387,7 @@ static KRAIT_COLD int lock_slowly(pthread_mutex_t *mutex)
     int rc = pthread_mutex_trylock(mutex);
     if (rc != EBUSY)
         return rc;
-    return self.locks == DROPPED ? lock_to_see(mutex) : lock_to_take(gil, mutex);
+    return self.locks == DROPPED ? lock_to_see(gil, mutex) : lock_to_take(gil, mutex);
 }
 
 /* Called at each drop and each take; without a stack frame, unless the thread has dropped a GIL that others waited for. */
@@ -406,13 +415,14 @@ static void redirect_calls(void)
 
 /* A free place, or NULL. None in which a thread still waits for the GIL that was there before: it goes away
  * under that GIL's mutex. */
-static struct krait_gil *claim(const struct learning *seen)
+static struct krait_gil *claim(const struct learning *seen, uint32_t id)
 {
     for (uint32_t i = 0; i < GILS_MAX; i++) {
         const void *none = NULL;
         if (gils[i].waiters || !atomic_compare_exchange_strong(&gils[i].cond, &none, seen->conds[0]))
             continue;
         gils[i].holder = self.tid;
+        gils[i].id = id;
         for (size_t m = 0; m < KRAIT_ARRAY_LEN(seen->mutexes); m++)
             atomic_store(&gils[i].mutexes[m], seen->mutexes[m]);
         atomic_store(&gils[i].switched, seen->conds[1]);
@@ -426,7 +436,7 @@ static struct krait_gil *claim(const struct learning *seen)
 
 /* What it learns is not on the stack: if the interpreter ends meanwhile, so may the thread, within PyEval_RestoreThread(), and what
  * it locks while it ends is still noted. */
-static struct krait_gil *find(void)
+static struct krait_gil *find(uint32_t id)
 {
     struct learning *seen = calloc(1, sizeof(*seen));
     if (!seen)
@@ -440,7 +450,7 @@ static struct krait_gil *find(void)
     self.tid = (uint32_t)syscall(SYS_gettid);
     struct krait_gil *gil = self.gil; /* another interpreter's too */
     if (!gil && seen->n == KRAIT_ARRAY_LEN(seen->conds) && seen->conds[0] != seen->conds[1])
-        gil = claim(seen);
+        gil = claim(seen, id);
     free(seen);
     return gil;
 }
@@ -454,7 +464,7 @@ void krait_gil_watch(struct krait_interp *in)
         return;
     atomic_store(&awake_ticks, krait_agent.writer.shm.control->clock_freq * AWAKE_US / US_PER_S);
     pthread_once(&once, redirect_calls);
-    struct krait_gil *gil = calls_are_redirected ? find() : NULL;
+    struct krait_gil *gil = calls_are_redirected ? find((uint32_t)in->id) : NULL;
     if (in->gil) /* another thread has found it meanwhile */
         return;
     in->gil = gil;

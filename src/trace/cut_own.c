@@ -68,8 +68,11 @@ static int add_wait(struct krait_buf *out, const struct krait_trace *trace, uint
     int rc = krait_gil_waits_read(&waits, trace, thread, (struct krait_range){ from_ns, from_ns + 1 });
     if (rc || !waits.count || waits.items[0].begin_ns != from_ns)
         return rc;
+    const struct krait_payload_gil_interpreter of = { .id = waits.items[0].of };
     const struct krait_payload_gil_wait wait = { .holder = waits.items[0].holder };
-    uint8_t payload[sizeof(wait)];
+    uint8_t payload[KRAIT_MAX(sizeof(of), sizeof(wait))];
+    if (of.id)
+        add_event(out, KRAIT_EVENT_gil_interpreter, ticks, payload, krait_put_gil_interpreter(payload, &of));
     add_event(out, KRAIT_EVENT_gil_wait, ticks, payload, krait_put_gil_wait(payload, &wait));
     return 0;
 }

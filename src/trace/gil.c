@@ -11,6 +11,7 @@ struct reading {
     struct krait_ticks clock;      /* a copy: it remembers a second */
     struct krait_range range;
     bool only_first;
+    uint32_t of;                /* the next event's GIL */
     struct krait_gil_wait open; /* begin_ns 0: none */
 };
 
@@ -44,7 +45,7 @@ static int note_turn(struct reading *reading, uint64_t t_ns, bool taken)
         return 0;
     if (!KRAIT_GROW(turns->items, turns->cap, turns->count + 1))
         return -ENOMEM;
-    turns->items[turns->count++] = (struct krait_gil_turn){ t_ns, taken };
+    turns->items[turns->count++] = (struct krait_gil_turn){ t_ns, reading->of, taken };
     return 0;
 }
 
@@ -54,11 +55,17 @@ static KRAIT_COLD int other_event(struct reading *reading, uint32_t id, uint64_t
 {
     uint64_t t_ns = krait_ticks_ns(&reading->clock, ticks);
     struct krait_payload_gil_wait wait;
+    struct krait_payload_gil_interpreter interpreter;
     switch (id) {
+    case KRAIT_EVENT_gil_interpreter:
+        if (!krait_read_gil_interpreter(cursor, &interpreter))
+            return -EBADMSG;
+        reading->of = interpreter.id;
+        return 0;
     case KRAIT_EVENT_gil_wait:
         if (!krait_read_gil_wait(cursor, &wait))
             return -EBADMSG;
-        reading->open = (struct krait_gil_wait){ .begin_ns = t_ns, .holder = wait.holder };
+        reading->open = (struct krait_gil_wait){ .begin_ns = t_ns, .holder = wait.holder, .of = reading->of };
         return 0;
     case KRAIT_EVENT_gil_take:
         return end_wait(reading, t_ns, true) || note_turn(reading, t_ns, true) ? -ENOMEM : 0;
@@ -81,12 +88,14 @@ static int read_stretch(struct reading *reading, const struct krait_stretches *s
     while (!rc && cursor.at < cursor.end && !has_all(reading)) {
         if (!krait_head_read(&cursor, &head))
             return 0;
-        if (KRAIT_UNLIKELY(head.id >= CALLS))
+        if (KRAIT_UNLIKELY(head.id >= CALLS)) {
             rc = other_event(reading, head.id, head.t, &cursor);
-        else if (cursor.end - cursor.at >= krait_event_payload_bytes[head.id])
+            reading->of = head.id == KRAIT_EVENT_gil_interpreter ? reading->of : 0;
+        } else if (cursor.end - cursor.at >= krait_event_payload_bytes[head.id]) {
             cursor.at += krait_event_payload_bytes[head.id];
-        else
+        } else {
             return 0;
+        }
     }
     return rc == -ENOMEM ? rc : 0;
 }

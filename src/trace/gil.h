@@ -24,6 +24,7 @@ struct krait_gil_wait {
     uint64_t begin_ns, end_ns;
     /* The tid, in the same process, of the thread that held the GIL at begin_ns; 0: not known. */
     uint32_t holder;
+    uint32_t of; /* the interpreter that has the GIL for itself; 0: it is the main interpreter's */
     /* The thread took the GIL; else it released it, and waited until it was handed over to another. */
     bool taken;
 };
@@ -36,6 +37,7 @@ struct krait_gil_waits {
 /* A thread takes or releases the GIL while others wait. */
 struct krait_gil_turn {
     uint64_t ns;
+    uint32_t of; /* as of a wait */
     bool taken;
 };
 

@@ -16,11 +16,26 @@ struct turn {
     uint8_t state;   /* enum krait_gil_state */
 };
 
+/* A wait for another GIL than the main interpreter's. */
+struct elsewhere {
+    uint64_t begin_ns, end_ns;
+    uint32_t tid, of;
+};
+
+/* The turns of a GIL, up to those of the next one. */
+struct gil {
+    uint32_t of; /* the interpreter that has it for itself; 0: the main interpreter's */
+    uint32_t first_turn;
+};
+
 struct krait_gil_holders {
-    struct wait *waits; /* by thread and time */
-    struct turn *turns; /* by process and time */
+    struct wait *waits;          /* by thread and time */
+    struct elsewhere *elsewhere; /* the same */
+    struct turn *turns;          /* by process, GIL and time */
+    struct gil *gils;            /* by process and `of`; and one more, where the last turns end */
     uint32_t wait_count, wait_cap, turn_count, turn_cap;
-    uint32_t *first_turn; /* of each process, and the end of the last */
+    uint32_t elsewhere_count, elsewhere_cap, gil_count, gil_cap;
+    uint32_t *first_gil; /* of each process, and the end of the last */
 };
 
 /* In the order in which they happen at one time. */
@@ -29,6 +44,7 @@ enum moment_kind { DROP, TAKE, WAIT };
 struct moment {
     uint64_t ns, end_ns; /* of a wait; else 0 */
     uint32_t who;        /* has it: drops it, takes it, is waited for; 0: not known */
+    uint32_t of;         /* the GIL */
     enum moment_kind kind;
 };
 
@@ -55,6 +71,14 @@ static int add_wait(struct krait_gil_holders *h, struct wait wait)
     return 0;
 }
 
+static int add_elsewhere(struct krait_gil_holders *h, struct elsewhere wait)
+{
+    if (!KRAIT_GROW(h->elsewhere, h->elsewhere_cap, h->elsewhere_count + 1))
+        return -ENOMEM;
+    h->elsewhere[h->elsewhere_count++] = wait;
+    return 0;
+}
+
 static int add_thread(struct krait_gil_holders *h, struct moments *moments, const struct krait_trace *trace,
                       uint32_t thread)
 {
@@ -64,17 +88,20 @@ static int add_thread(struct krait_gil_holders *h, struct moments *moments, cons
     int rc = krait_gil_turns_read(&waits, &turns, trace, thread);
     for (uint32_t i = 0; !rc && i < waits.count; i++) {
         const struct krait_gil_wait *w = &waits.items[i];
-        if (!w->taken)
+        rc = w->of ? add_elsewhere(h, (struct elsewhere){ w->begin_ns, w->end_ns, t->tid, w->of }) : 0;
+        if (rc || !w->taken)
             continue;
         rc = add_wait(h, (struct wait){ w->begin_ns, w->end_ns, t->tid, t->process }) ||
              add_moment(
                  moments,
-                 (struct moment){ .ns = w->begin_ns, .end_ns = w->end_ns, .who = w->holder, .kind = WAIT });
+                 (struct moment){
+                     .ns = w->begin_ns, .end_ns = w->end_ns, .who = w->holder, .of = w->of, .kind = WAIT });
     }
     for (uint32_t i = 0; !rc && i < turns.count; i++) {
         const struct krait_gil_turn *turn = &turns.items[i];
-        rc = add_moment(moments,
-                        (struct moment){ .ns = turn->ns, .who = t->tid, .kind = turn->taken ? TAKE : DROP });
+        rc = add_moment(
+            moments, (struct moment){
+                         .ns = turn->ns, .who = t->tid, .of = turn->of, .kind = turn->taken ? TAKE : DROP });
     }
     return rc ? -ENOMEM : 0;
 }
@@ -83,7 +110,7 @@ static int add_thread(struct krait_gil_holders *h, struct moments *moments, cons
 
 struct replay {
     struct krait_gil_holders *out;
-    uint32_t first;     /* of the process's turns */
+    uint32_t first;     /* of the GIL's turns */
     uint32_t holder;    /* 0: nobody, or not known */
     bool dropped;       /* nobody, as the last turn says */
     uint64_t waited_ns; /* up to here somebody waits, so that all is told */
@@ -150,28 +177,46 @@ static int happens(struct replay *r, const struct moment *m)
     return set_turn(r, (struct turn){ m->ns, r->holder, r->dropped ? KRAIT_GIL_FREE : KRAIT_GIL_HELD });
 }
 
-static int by_time(const void *a, const void *b)
+static int by_gil_and_time(const void *a, const void *b)
 {
     const struct moment *x = a, *y = b;
+    if (x->of != y->of)
+        return x->of < y->of ? -1 : 1;
     if (x->ns != y->ns)
         return x->ns < y->ns ? -1 : 1;
     return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+static int start_gil(struct krait_gil_holders *h, uint32_t of)
+{
+    if (!KRAIT_GROW(h->gils, h->gil_cap, h->gil_count + 1))
+        return -ENOMEM;
+    h->gils[h->gil_count++] = (struct gil){ of, h->turn_count };
+    return 0;
+}
+
+/* What happens to the GIL of the i-th moment; moves to the first of the next one. */
+static int add_gil(struct krait_gil_holders *h, const struct moments *moments, uint32_t *i)
+{
+    struct replay replay = { .out = h, .first = h->turn_count };
+    uint32_t of = moments->items[*i].of;
+    int rc = start_gil(h, of);
+    for (; !rc && *i < moments->count && moments->items[*i].of == of; ++*i)
+        rc = happens(&replay, &moments->items[*i]);
+    return rc ? rc : forget(&replay, replay.waited_ns);
 }
 
 static int add_process(struct krait_gil_holders *h, const struct krait_trace *trace, uint32_t first,
                        uint32_t end)
 {
     struct moments moments = { 0 };
-    struct replay replay = { .out = h, .first = h->turn_count };
     int rc = 0;
     for (uint32_t i = first; !rc && end - first > 1 && i < end; i++)
         rc = add_thread(h, &moments, trace, i);
     if (!rc && moments.count)
-        qsort(moments.items, moments.count, sizeof(*moments.items), by_time);
-    for (uint32_t i = 0; !rc && i < moments.count; i++)
-        rc = happens(&replay, &moments.items[i]);
-    if (!rc && moments.count)
-        rc = forget(&replay, replay.waited_ns);
+        qsort(moments.items, moments.count, sizeof(*moments.items), by_gil_and_time);
+    for (uint32_t i = 0; !rc && i < moments.count;)
+        rc = add_gil(h, &moments, &i);
     free(moments.items);
     return rc;
 }
@@ -186,20 +231,31 @@ static int by_thread(const void *a, const void *b)
     return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
+static int elsewhere_by_thread(const void *a, const void *b)
+{
+    const struct elsewhere *x = a, *y = b;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
 static int add_all(struct krait_gil_holders *h, const struct krait_trace *trace)
 {
     uint32_t thread = 0;
     int rc = 0;
-    h->first_turn = calloc((size_t)trace->process_count + 1, sizeof(*h->first_turn));
-    if (!h->first_turn)
+    h->first_gil = calloc((size_t)trace->process_count + 1, sizeof(*h->first_gil));
+    if (!h->first_gil)
         return -ENOMEM;
     for (uint32_t process = 0; !rc && process < trace->process_count; process++) {
         uint32_t first = thread;
         while (thread < trace->thread_count && trace->threads[thread].process == process)
             thread++;
         rc = add_process(h, trace, first, thread);
-        h->first_turn[process + 1] = h->turn_count;
+        h->first_gil[process + 1] = h->gil_count;
     }
+    rc = rc ? rc : start_gil(h, 0);
+    if (!rc && h->elsewhere_count)
+        qsort(h->elsewhere, h->elsewhere_count, sizeof(*h->elsewhere), elsewhere_by_thread);
     if (!rc && h->wait_count)
         qsort(h->waits, h->wait_count, sizeof(*h->waits), by_thread);
     return rc;
@@ -222,7 +278,9 @@ void krait_gil_holders_free(struct krait_gil_holders *h)
         return;
     free(h->waits);
     free(h->turns);
-    free(h->first_turn);
+    free(h->elsewhere);
+    free(h->gils);
+    free(h->first_gil);
     free(h);
 }
 
@@ -236,10 +294,33 @@ static uint32_t waits_up_to(const struct krait_gil_holders *h, uint32_t tid, uin
                                            w[i].tid < tid || (w[i].tid == tid && w[i].begin_ns <= t_ns));
 }
 
-/* The first turn of the process that is later than a time, or the end of its turns. */
-static uint32_t turn_after(const struct krait_gil_holders *h, uint32_t process, uint64_t t_ns)
+/* Which GIL a thread waits for at a time. */
+static uint32_t waited_for(const struct krait_gil_holders *h, uint32_t tid, uint64_t t_ns)
 {
-    uint32_t first = h->first_turn[process], count = h->first_turn[process + 1] - first;
+    const struct elsewhere *w = h->elsewhere;
+    size_t n = KRAIT_PARTITION_POINT(i, h->elsewhere_count,
+                                     w[i].tid < tid || (w[i].tid == tid && w[i].begin_ns <= t_ns));
+    return n && w[n - 1].tid == tid && t_ns < w[n - 1].end_ns ? w[n - 1].of : 0;
+}
+
+struct turns {
+    uint32_t first, end;
+};
+
+/* Those of the GIL that a thread of the process waits for at a time. */
+static struct turns turns_of(const struct krait_gil_holders *h, uint32_t process, uint32_t tid, uint64_t t_ns)
+{
+    uint32_t of = waited_for(h, tid, t_ns), first = h->first_gil[process];
+    uint32_t count = h->first_gil[process + 1] - first;
+    uint32_t at = first + (uint32_t)KRAIT_PARTITION_POINT(i, count, h->gils[first + i].of < of);
+    bool has = at < first + count && h->gils[at].of == of;
+    return has ? (struct turns){ h->gils[at].first_turn, h->gils[at + 1].first_turn } : (struct turns){ 0 };
+}
+
+/* The first that is later than a time, or their end. */
+static uint32_t turn_after(const struct krait_gil_holders *h, struct turns turns, uint64_t t_ns)
+{
+    uint32_t first = turns.first, count = turns.end - first;
     return first + (uint32_t)KRAIT_PARTITION_POINT(i, count, h->turns[first + i].ns <= t_ns);
 }
 
@@ -251,8 +332,9 @@ struct krait_gil_hold krait_gil_hold_at(const struct krait_gil_holders *h, uint3
         bool again = next < h->wait_count && h->waits[next].tid == tid;
         return (struct krait_gil_hold){ .until_ns = again ? h->waits[next].begin_ns : UINT64_MAX };
     }
-    uint32_t turn = turn_after(h, w->process, t_ns), end = h->first_turn[w->process + 1];
-    uint32_t holder = turn > h->first_turn[w->process] ? h->turns[turn - 1].holder : 0;
+    const struct turns turns = turns_of(h, w->process, tid, t_ns);
+    uint32_t turn = turn_after(h, turns, t_ns), end = turns.end;
+    uint32_t holder = turn > turns.first ? h->turns[turn - 1].holder : 0;
     while (turn < end &&
            h->turns[turn].holder == holder) /* who takes it is waited for since it was dropped */
         turn++;
@@ -269,8 +351,8 @@ bool krait_gil_part_next(const struct krait_gil_holders *h, const struct krait_t
     uint64_t at = part->end_ns ? part->end_ns : wait->begin_ns;
     if (at >= wait->end_ns)
         return false;
-    uint32_t first = h->first_turn[thread->process], end = h->first_turn[thread->process + 1];
-    uint32_t turn = turn_after(h, thread->process, at);
+    const struct turns turns = turns_of(h, thread->process, thread->tid, at);
+    uint32_t first = turns.first, end = turns.end, turn = turn_after(h, turns, at);
     const struct turn *now = turn > first ? &h->turns[turn - 1] : NULL;
     *part = (struct krait_gil_part){ at, wait->end_ns, now ? now->holder : 0,
                                      now ? now->state : KRAIT_GIL_UNKNOWN };

@@ -12,8 +12,9 @@
  * A thread that has released the GIL and waits until another thread has it is not a waiter: it causes no drop events.
  * While a thread waits, each take and each drop of the GIL is an event. At other times it is not known who has the
  * GIL. From a drop to the next take nobody has it: a thread that waits is woken, or lacks a CPU. A thread that has no
- * ring takes and drops the GIL without an event. The events do not say which GIL they belong to. If they contradict each
- * other (several interpreters with a GIL each, or lost events), the holder is unknown until all current waiters are done.
+ * ring takes and drops the GIL without an event. Interpreters with a GIL of their own (gil:interpreter) have their own holders. If
+ * events contradict each other (events were lost, or an old recording does not tell GILs apart), the holder is unknown until all
+ * current waiters are done.
  */
 #ifndef KRAIT_TRACE_GIL_HOLDERS_H
 #define KRAIT_TRACE_GIL_HOLDERS_H

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from corpus import UTC
 
-LINE = re.compile(r"^\[(\d+)\] (.*) gil:(\w+): \{ vtid = (\d+) \}, \{ (?:holder = (\d+) )?\}$")
+LINE = re.compile(r"^\[(\d+)\] (.*) gil:(\w+): \{ vtid = (\d+) \}, \{ (?:(?:holder|id) = (\d+) )?\}$")
 ORDER = {"drop": 0, "take": 1, "switch": 1, "wait": 2}
 
 
@@ -41,8 +41,13 @@ class GilOracle:
         self.known = {}  # process -> [Known]
         processes = defaultdict(list)
         clock = self.clock(folder)
+        interpreters = {}  # tid -> that whose GIL its next event is of
         for line in text.splitlines():
             ticks, process, what, tid, holder = LINE.match(line).groups()
+            if what == "interpreter":
+                interpreters[process, tid] = holder
+                continue
+            process += f" {interpreters.pop((process, tid), 0)}"  # each GIL for itself
             processes[process].append(Moment(clock(int(ticks)), what, int(tid), int(holder or 0)))
         for process, moments in processes.items():
             moments.sort(key=lambda m: (m.ns, ORDER[m.what]))

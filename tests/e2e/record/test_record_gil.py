@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, verb_json
 from known_times import EMPTIED
 from pages import page_text, run_page
 from recording import Recording
@@ -401,6 +401,25 @@ def test_an_interpreter_with_a_gil_of_its_own_waits_within_itself(record, python
     assert {w.holder for w in waits[one]} == {two} and {w.holder for w in waits[two]} == {one}
 
 
+@pytest.mark.pythons(least=(3, 12))
+def test_nobody_waits_for_a_thread_that_never_had_that_gil(record, python, krait):
+    """Threads of two interpreters with a GIL each fight for them at the same time; one thread uses both."""
+    create = "interpreters.create(isolated=True)" if python.number == (3, 12) else "interpreters.create('isolated')"
+    program = SUBINTERPRETER + f"one = {create}; t = thread(run, one, {COUNT + COUNT_TWICE!r}); u = thread(burn, 0.3); burn(0.3); u.join(); t.join()"
+    run = burning(record, python, program, ended=False)
+    process = run.main
+    told = {t.tid: sum(e.name == "gil:interpreter" for e in t.events) for t in process.threads}
+    inside = {tid for tid, n in told.items() if n and tid not in process.thread_names}  # the second thread of the interpreter, which never imports threading
+    outside = {tid for tid, n in told.items() if not n}
+    assert len(inside) == 1 and len(outside) == 2
+    holders = {}
+    for function in "burn", "count":
+        for call in verb_json(krait, "report", run.path, "--why", function, "--limit", "0")["slowest"]:
+            holders.setdefault(call["tid"], set()).update(row["by_tid"] for row in call["waits"] if row["state"] == "gil" and row["by_tid"])
+    assert all(holders[tid] and not holders[tid] & outside for tid in inside)
+    assert all(holders[tid] and not holders[tid] & inside for tid in outside)
+
+
 @pytest.mark.few_pythons
 def test_a_wait_in_which_the_recording_is_switched_on_is_behind_the_stack_that_this_states(record, python):
     """The stack is stated by the thread that switches on, the wait by who waits, when it is over."""
@@ -600,7 +619,7 @@ def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
     assert re.search(r"GIL +waited for .* by 4 threads\n +held by another thread .*, free .*\n +most in python-[01]: ", outputs["info"])
     assert outputs["cat"].count('"holder":') == 3
     said = set(re.findall(r"^\| `(gil:\w+)`", page_text("gil.md"), re.M))
-    assert said == GIL
+    assert said == GIL | {"gil:interpreter"}
 
 
 def test_the_agent_calls_what_it_redirects_by_its_own_table(tmp_path):

@@ -148,6 +148,38 @@ def test_takes_that_contradict_are_not_known(krait, synth):
     assert us(verb_json(krait, "report", folder)["gil"]) == {"held_ns": 20, "unknown_ns": 20}
 
 
+OWN_GILS = """
+thread 6 other
+50us call 2
+112us gilof 3
+112us gilwait 7
+140us gilof 3
+140us giltake
+145us gilof 3
+145us gildrop
+300us return
+thread 7 third
+50us call 2
+120us gilof 3
+120us gildrop
+130us gildrop
+145us giltake
+300us return
+"""
+
+
+def test_interpreters_with_gils_of_their_own_have_their_own_holders(krait, synth, tmp_path, run):
+    """Takes and drops of one GIL say nothing of another, also in a part that begins within waits."""
+    folder = synth(CODES + "100us call 2\n110us gilwait 7\n150us giltake\n200us return\n" + OWN_GILS)
+    oracle = GilOracle(krait, folder)
+    assert oracle.split([5]) == {"held": 25_000, "free": 15_000, "unknown": 0} and oracle.split([6]) == {"held": 8_000, "free": 20_000, "unknown": 0}
+    waits = {thread: why(krait, folder, "--why", "load", "--thread", thread)["slowest"][0] for thread in ("MainThread", "other")}
+    assert rows_of(waits["MainThread"], "waits", "state", "free", "by_tid", "ns") == [("gil", False, 7, 25_000), ("gil", True, None, 15_000)]
+    assert rows_of(waits["other"], "waits", "state", "free", "by_tid", "ns") == [("gil", True, 6, 20_000), ("gil", False, 7, 8_000)]
+    run("cut", folder, "--from", "115us", "-o", tmp_path / "part")
+    assert parts_of(verb_json(krait, "info", tmp_path / "part")["gil"]) == {"held": 25_000, "free": 35_000, "unknown": 0}
+
+
 def test_a_thread_that_took_it_unseen_leaves_it_unknown_who_had_it(krait, synth):
     """The next that is known after a drop is no take, but that a thread has it."""
     other = "thread 6 other\n50us call 2\n120us gildrop\n300us return\nthread 7 third\n50us call 2\n140us gilwait 8\n150us giltake\n300us return\n"

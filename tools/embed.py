@@ -4,12 +4,15 @@
 
 Comments that stand on lines of their own and indentation are left out, for what is embedded is also written into
 every picture; the sources stay readable. The page's script is embedded as it is: esbuild has made it small, and writes
-a line break in a string as a line break, so that a blank line may be part of a string.
+a line break in a string as a line break, so that a blank line may be part of a string. So are files of TOML: krait prints
+them for people to read and copy.
 """
 import os
 import sys
 
-MINIFIED = ['app.js']
+
+def is_kept(path):
+    return os.path.basename(path) == 'app.js' or path.endswith('.toml')
 
 
 def squeeze(text):
@@ -48,7 +51,7 @@ def main(argv):
         for bad in () if paths.endswith('.html') else (']]>', '</script', '</style', '<!--'):
             if bad in text.lower():
                 sys.exit(f'{paths}: contains {bad!r}, which cannot be embedded')
-        parts.append(c_array(name, (text if os.path.basename(paths) in MINIFIED else squeeze(text)).encode('ascii')))
+        parts.append(c_array(name, (text if is_kept(paths) else squeeze(text)).encode('ascii')))
     with open(argv[1], 'w', encoding='ascii') as f:
         f.write('\n'.join(parts))
 

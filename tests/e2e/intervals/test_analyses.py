@@ -5,6 +5,7 @@ import os
 import random
 import re
 import subprocess
+from pathlib import Path
 
 import kernel_made
 import pytest
@@ -327,6 +328,13 @@ def test_wrong_usage_is_explained(krait, tmp_path, command, status, why):
         (tmp_path / f"{name}.toml").write_text(f"[interval.{name}]\nstart = 'a'\nstop = 'b'\n")
     done = subprocess.run([krait, *command], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == status and why in done.stderr
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_built_in_analysis_is_printed_as_it_is_written(krait, name):
+    source = Path(__file__).parents[3] / "src/analysis/built_in" / f"{name}.toml"
+    printed = subprocess.run([krait, "analyses", name], capture_output=True, text=True, check=True).stdout
+    assert printed == source.read_text() and max(map(len, printed.splitlines())) <= 122
 
 
 def test_a_trace_without_the_events_is_told(synth, krait):

@@ -226,6 +226,52 @@ static bool lacks_calls(const struct krait_collector_summary *s, const struct kr
     return lacks;
 }
 
+/* What the options name and the program does not have, and which processes did not follow krait ctl. */
+static void print_not_met(const struct krait_collector *collector, const struct krait_collector_summary *s,
+                          const struct krait_recording_values *values, const char *dir)
+{
+    if (!s->processes)
+        return;
+    print_unmet(collector, &values->include, 0, "include");
+    print_unmet(collector, &values->exclude, values->include.count, "exclude");
+    if (!s->not_set) /* else nobody looked for them */
+        krait_collector_set_unmet(collector, say_unmet, (void *)"");
+    say_not_followed(s->not_off, "stop");
+    say_not_followed(s->not_set, "set");
+    print_levels(collector, values);
+    krait_log_unmet_say(&values->log, collector);
+    if (dir)
+        krait_args_unmet_say(&values->args, dir);
+}
+
+/* Why the recording does not go on. */
+static void print_end(const struct krait_collector_summary *s, const struct krait_recording_values *values)
+{
+    if (s->limit)
+        krait_terminal_say(NULL, 2, "%s: the recording ends here, and the program runs on without it",
+                           s->limit);
+    else if (s->alive && !values->pid)
+        krait_terminal_say(
+            NULL, 2, "%u process%s still running; %s recording ends here: --wait goes on with %s", s->alive,
+            s->alive == 1 ? " is" : "es are", s->alive == 1 ? "its" : "their", s->alive == 1 ? "it" : "them");
+}
+
+/* Why no Python was recorded, if no process was refused. */
+static void print_none(const struct krait_collector_summary *s)
+{
+    if (!s->was_on)
+        krait_terminal_say(
+            NULL, 2, "The recording was never switched on; krait ctl %d start would have done so", getpid());
+    else if (s->limit)
+        krait_terminal_say(NULL, 2, "No Python was seen until then");
+    else
+        krait_terminal_say(
+            NULL, 2,
+            "No Python was seen. krait records CPython " KRAIT_PYTHON_SPAN ", but no statically linked or "
+            "set-uid program, none in a root without krait's folder (chroot, containers), and none that another "
+            "krait records. If COMMAND left Python in the background, add --wait. See: krait doctor");
+}
+
 void krait_record_summary_print(const struct krait_collector *collector, const struct krait_missed *missed,
                                 const struct krait_collector_summary *s,
                                 const struct krait_recording_values *values,
@@ -241,42 +287,16 @@ void krait_record_summary_print(const struct krait_collector *collector, const s
     print_refusals(collector);
     if (missed)
         krait_missed_print(missed);
-    if (s->processes) {
-        print_unmet(collector, &values->include, 0, "include");
-        print_unmet(collector, &values->exclude, values->include.count, "exclude");
-        if (!s->not_set) /* else nobody looked for them */
-            krait_collector_set_unmet(collector, say_unmet, (void *)"");
-        say_not_followed(s->not_off, "stop");
-        say_not_followed(s->not_set, "set");
-        print_levels(collector, values);
-        krait_log_unmet_say(&values->log, collector);
-    }
-    if (s->processes && dir)
-        krait_args_unmet_say(&values->args, dir);
+    print_not_met(collector, s, values, dir);
     if (s->dropped_events) {
         char count[KRAIT_FMT_SIZE];
         krait_record_line("", "dropped", "%s of the program's, the oldest: %s",
                           krait_fmt_counted(count, s->dropped_events, "event"),
                           values->last.ns || values->last.bytes ? "--last" : "--keep newest");
     }
-    if (s->limit)
-        krait_terminal_say(NULL, 2, "%s: the recording ends here, and the program runs on without it",
-                           s->limit);
-    else if (s->alive && !values->pid)
-        krait_terminal_say(
-            NULL, 2, "%u process%s still running; %s recording ends here: --wait goes on with %s", s->alive,
-            s->alive == 1 ? " is" : "es are", s->alive == 1 ? "its" : "their", s->alive == 1 ? "it" : "them");
-    if (!s->processes && !refused && !s->was_on)
-        krait_terminal_say(
-            NULL, 2, "The recording was never switched on; krait ctl %d start would have done so", getpid());
-    else if (!s->processes && !refused && s->limit)
-        krait_terminal_say(NULL, 2, "No Python was seen until then");
-    else if (!s->processes && !refused)
-        krait_terminal_say(
-            NULL, 2,
-            "No Python was seen. krait records CPython " KRAIT_PYTHON_SPAN ", but no statically linked or "
-            "set-uid program, none in a root without krait's folder (chroot, containers), and none that another "
-            "krait records. If COMMAND left Python in the background, add --wait. See: krait doctor");
+    print_end(s, values);
+    if (!s->processes && !refused)
+        print_none(s);
     else if (s->processes && dir && !krait_record_got_nothing(collector, missed, s, values)) {
         unsigned contents;
         print_next(kernel, dir, lacks_calls(s, values, dir, &contents) ? &contents : NULL);

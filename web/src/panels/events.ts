@@ -16,9 +16,8 @@ interface Answer { events: CatEvent[]; next: { from: string; skip: number } | nu
 
 const CELL = 4000; // most characters of fields in a row
 const PAGE = 500, AHEAD = 100, WAIT = 250, MOST = 20000, PAGE_MOST = 5000, STEPS = 1000, ROW = 22, SAVE_POLL = 400; // WAIT and SAVE_POLL in ms, ROW in pixels, the others in rows; MOST: most rows in memory
-let list: VirtualList, note: HTMLElement, input: HTMLInputElement, words: HTMLInputElement, outcome: HTMLElement, place: HTMLInputElement, rest: HTMLElement, current: Context;
+let list: VirtualList, note: HTMLElement, unmet: HTMLElement, input: HTMLInputElement, words: HTMLInputElement, outcome: HTMLElement, place: HTMLInputElement, rest: HTMLElement, current: Context;
 let events: CatEvent[] = [], next: Answer['next'] = null, begin = 0n, until = 0n, loading = false, chosen = -1, turn = 0, timer = 0;
-let unmet: string | null = null; // event names of the filter that no event has
 let front = 0n; // `events` has all events of the range from this time on, up to `next`
 
 /** The thread and the CPU of an event. */
@@ -83,13 +82,14 @@ export async function lookFor(context: Context, event: CatEvent, at: bigint): Pr
 function tell(damage: string | null): void {
   const whole = front <= begin && !next, from = events.length ? moment(timeOf(events[0])) : '';
   const text = whole ? counted(events.length, 'event') : front <= begin ? `the first ${count(events.length)} of the range; scroll for more` : `${count(events.length)} from ${from} on; scroll for more`;
-  note.textContent = `${text}${damage ? `; damaged: ${damage}` : ''}${unmet ? `; ${unmet.replace(/\n/g, '; ')}` : ''}`;
+  note.textContent = `${text}${damage ? `; damaged: ${damage}` : ''}`;
   rest.hidden = !next || events.length * ROW > list.element.clientHeight;
 }
 
 async function askEvents(from: bigint | string, skip: number, end: bigint, limit: number, signal?: AbortSignal): Promise<Answer> {
   const answer = await ask<Answer>('events', { from, skip, until: end, text: current.store.view.events || undefined, limit }, signal);
-  unmet = answer.unmet;
+  unmet.textContent = answer.unmet;
+  unmet.hidden = !answer.unmet;
   return answer;
 }
 
@@ -385,6 +385,8 @@ export const eventTable: Panel = {
   make(context) {
     current = context;
     note = el('span', { class: 'message' });
+    unmet = el('div', { class: 'note unmet', role: 'status' });
+    unmet.hidden = true;
     rest = button('Go on', 'Search the rest of the range for events that pass the filter', goOn);
     rest.hidden = true;
     input = el('input', { type: 'search', class: 'event-filter', placeholder: 'Filter: name == "sched_switch" && payload.next_tid == 12', 'aria-label': 'Filter of events, as for krait cat --filter', spellcheck: 'false' });
@@ -409,7 +411,7 @@ export const eventTable: Panel = {
     list.element.addEventListener('keydown', key);
     const table = el('div', { class: 'table events', role: 'table', 'aria-rowcount': '-1', 'aria-label': 'Events of the range' }, makeHead(), list.element);
     table.style.setProperty('--columns', '130px minmax(110px, 1fr) minmax(110px, 0.8fr) minmax(160px, 4fr)');
-    return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, input, el('span', { class: 'bar-row search' }, words, ...steps), place, out, outcome, note, rest), table, dialog);
+    return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, input, el('span', { class: 'bar-row search' }, words, ...steps), place, out, outcome, note, rest), unmet, table, dialog);
   },
   async update(context, signal) {
     const { from, until: end } = timeParams(context);
@@ -427,6 +429,7 @@ export const eventTable: Panel = {
       if (!(error instanceof ApiError)) throw error;
       list.set(0);
       note.textContent = error.message;
+      unmet.hidden = true;
     }
   },
 };

@@ -744,7 +744,7 @@ static void seed_one(struct krait_interp *in, unsigned long ident, PyObject *fra
 
 void krait_threads_seed(struct krait_interp *in)
 {
-    PyObject *frames = krait_compat.current_frames ? krait_compat.current_frames() : NULL;
+    PyObject *frames = krait_frames_of_threads();
     PyObject *key, *frame;
     Py_ssize_t at = 0;
     bool is_dict = frames && PyDict_Check(frames);

@@ -104,6 +104,7 @@ static void find_functions(struct krait_compat *c)
     *(void **)&c->frame_get_back = find("PyFrame_GetBack");
     *(void **)&c->set_profile = find("PyEval_SetProfile");
     *(void **)&c->current_frames = find("_PyThread_CurrentFrames");
+    *(void **)&c->interp_head = find("PyInterpreterState_Head");
     *(void **)&c->thread_head = find("PyInterpreterState_ThreadHead");
     *(void **)&c->thread_next = find("PyThreadState_Next");
     *(void **)&c->add_audit_hook = find("PySys_AddAuditHook");
@@ -141,6 +142,18 @@ static size_t find_ascii_offset(const struct krait_compat *c)
     Py_XDECREF(other);
     PyErr_Clear();
     return holds ? offset : 0;
+}
+
+/* The list of interpreters begins with the newest. Where that is the main one, who holds its GIL is the only one that could make
+ * another. */
+PyObject *krait_frames_of_threads(void)
+{
+    static krait_interp_fn *interp_main;
+    const struct krait_compat *c = &krait_compat;
+    if (!interp_main)
+        interp_main = krait_find_interp_main();
+    bool alone = interp_main && c->interp_head && c->interp_head() == interp_main();
+    return alone && c->current_frames ? c->current_frames() : NULL;
 }
 
 int krait_compat_init(const char **why)

@@ -177,7 +177,8 @@ struct krait_compat {
     PyObject *(*frame_get_code)(PyObject *frame); /* new reference; 3.9 */
     PyObject *(*frame_get_back)(PyObject *frame); /* new reference or NULL; 3.9 */
     void (*set_profile)(krait_profile_fn *fn, PyObject *obj);
-    PyObject *(*current_frames)(void); /* new reference: dict of thread ident to frame; 3.8 */
+    PyObject *(*current_frames)(void);        /* krait_frames_of_threads */
+    PyInterpreterState *(*interp_head)(void); /* the newest; 3.8 */
     PyThreadState *(*thread_head)(PyInterpreterState *interp);
     PyThreadState *(*thread_next)(PyThreadState *tstate);
     int (*add_audit_hook)(int (*hook)(const char *event, PyObject *args, void *data), void *data);
@@ -208,6 +209,11 @@ static inline bool krait_has_inner_frames(void)
 /* Finds out which Python it runs in. GIL held. Returns 0, or -ENOTSUP with *why set: the version is not in the table,
  * or it is a free-threaded build. */
 int krait_compat_init(const char **why);
+
+/* A dict of thread ident to frame, new reference; NULL where there are several interpreters, and when memory is out. The function
+ * goes through the threads of all of them: it would make frame objects in this one's memory for threads that run without this
+ * one's GIL, or whose objects belong to another. GIL held; leaves an exception. */
+PyObject *krait_frames_of_threads(void);
 
 typedef PyInterpreterState *krait_interp_fn(void);
 /* PyInterpreterState_Main, which is no part of the stable ABI; NULL if this Python does not export it. Also before

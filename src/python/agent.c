@@ -135,6 +135,7 @@ static void take_definitions_ring(struct krait_interp *in)
 static int install(struct krait_interp *in, const char **why)
 {
     in->starts = atomic_load(&krait_agent.starts);
+    in->follows = krait_agent.writer.changes;
     krait_codes_forget(in);
     krait_tasks_forget(in);
     in->sees_tasks = in->agent->tasks && (in->sees_tasks || krait_tasks_are_imported());
@@ -146,10 +147,11 @@ static int install(struct krait_interp *in, const char **why)
 int krait_agent_install_again(struct krait_interp *in, const char **why)
 {
     krait_tasks_forget(in);
-    if (krait_writer_has_changed(&krait_agent.writer)) {
-        krait_codes_forget(in);
+    if (krait_writer_has_changed(&krait_agent.writer))
         read_options(&krait_agent);
-    }
+    if (in->follows != krait_agent.writer.changes)
+        krait_codes_forget(in);
+    in->follows = krait_agent.writer.changes;
     return install_hooks(in, why);
 }
 
@@ -159,15 +161,21 @@ static bool is_whole(void)
     return !krait_compat.version.monitoring || PySys_GetObject("monitoring");
 }
 
-void krait_agent_see_interp(void)
+void krait_agent_see_interp(const char *event)
 {
+    if (event && strcmp(event, "cpython.PyInterpreterState_Clear") == 0) {
+        struct krait_interp *ends = krait_agent_interp();
+        if (ends)
+            ends->clears = true;
+        return;
+    }
     if (!atomic_load_explicit(&krait_agent.running, memory_order_relaxed))
         return;
     PyInterpreterState *interp = krait_compat.interp_get();
     struct krait_interp *in = find_interp(interp);
     bool is_known = in && in->starts == atomic_load_explicit(&krait_agent.starts, memory_order_relaxed);
-    if (in && (in->ended || (is_known && in->hooked))) {
-        if (!in->ended)
+    if (in && (in->ended || in->clears || (is_known && in->hooked))) {
+        if (!in->ended && !in->clears)
             krait_optional_see(in);
         return;
     }
@@ -201,7 +209,7 @@ void krait_agent_begin_again(void)
     krait_profile_forget_all();
     krait_audit_forget_hook();
     krait_thread_resync(KRAIT_RESYNC_GO_ON);
-    krait_agent_see_interp();
+    krait_agent_see_interp(NULL);
     krait_switch_look();
 }
 

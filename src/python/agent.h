@@ -63,6 +63,8 @@ struct krait_interp {
     int64_t id;
     struct krait_gil *gil;     /* gil.h; NULL: not watched */
     bool ended;                /* another interpreter may have its address now */
+    bool clears;               /* it ends: it has no modules any more */
+    uint32_t follows;          /* the writer's number of changes with which its functions were chosen */
     bool hooked;               /* its hooks are installed */
     uint32_t starts;           /* the recording that it has joined: krait_agent.starts at that time */
     bool was_selective;        /* an earlier recording may have disabled hooks of single places (DISABLE) */
@@ -194,8 +196,9 @@ int krait_agent_start(const char *session, enum krait_event_enum_value origin, c
 void krait_agent_stop(void);
 /* The calling interpreter's, or NULL. GIL held. */
 struct krait_interp *krait_agent_interp(void);
-/* Installs the hooks in the calling interpreter if it has none. GIL held. */
-void krait_agent_see_interp(void);
+/* Installs the hooks in the calling interpreter if it has none, and does not end. `event` is the audit event that happens, or
+ * NULL: one of them says that the end begins. GIL held. */
+void krait_agent_see_interp(const char *event);
 /* After Py_Finalize and Py_Initialize: forgets the old interpreter and installs the hooks. GIL held. */
 void krait_agent_begin_again(void);
 /* In a forked child, before its first event: takes its own process slot, rings and ids. Returns 0, -EHOSTDOWN if the

@@ -50,7 +50,7 @@ int krait_agent_enter(const char *session, const char **why)
 void krait_agent_audit(const char *event, PyObject *args)
 {
     krait_switch_look();
-    krait_agent_see_interp();
+    krait_agent_see_interp(event);
     krait_governor_audit(event, args);
     struct krait_interp *in = krait_agent.asks ? krait_agent_interp() : NULL;
     if (in)

@@ -105,6 +105,13 @@ void krait_switch_release(void)
     atomic_flag_clear(&switching);
 }
 
+/* The hooks of any other interpreter stay while what is recorded changes: nothing would install them again before an audit
+ * event. By its next call it notices (catch_up). */
+static bool is_main(const struct krait_interp *in)
+{
+    return in->id == 0;
+}
+
 /* GIL held. The thread's own open calls and all others' end here; the program goes on without hooks, or at once with what
  * has changed. */
 static void switch_off(struct krait_interp *in, bool stays_off)
@@ -115,7 +122,8 @@ static void switch_off(struct krait_interp *in, bool stays_off)
     atomic_store(&agent->off, 1);
     atomic_store(&agent->running, 0);
     atomic_fetch_add(&agent->epoch, 1);
-    krait_agent_remove_hooks(in);
+    if (stays_off || is_main(in))
+        krait_agent_remove_hooks(in);
     krait_native_notes_wait();
     say(in, stays_off ? KRAIT_recording_state_off : KRAIT_recording_state_changes);
     krait_threads_close();
@@ -125,16 +133,29 @@ static void switch_off(struct krait_interp *in, bool stays_off)
     arm();
 }
 
+/* Of an interpreter whose hooks are still those of before a krait ctl set that another one has followed. GIL held. */
+static KRAIT_COLD void catch_up(struct krait_interp *in)
+{
+    const char *why;
+    if (in->ended || in->clears || !in->hooked || !krait_switch_hold())
+        return;
+    krait_agent_remove_hooks(in);
+    krait_agent_install_again(in, &why);
+    krait_switch_release();
+}
+
 bool krait_switch_is_off(struct krait_interp *in)
 {
     const struct krait_agent *agent = &krait_agent;
     if (KRAIT_LIKELY(atomic_load_explicit(&agent->running, memory_order_relaxed))) {
         bool off = krait_writer_is_off(&agent->writer);
         bool changes = off || krait_writer_has_changed(&agent->writer);
+        if (KRAIT_UNLIKELY(!changes && in->follows != agent->writer.changes) && !atomic_load(&agent->forked))
+            catch_up(in);
         if (KRAIT_LIKELY(!changes) || atomic_load(&agent->forked))
             return false;
         switch_off(in, off); /* what has changed is read when it is switched on again, at once */
-    } else if (is_off()) {
+    } else if (is_off() && (is_main(in) || krait_writer_is_off(&agent->writer))) {
         krait_agent_remove_hooks(in); /* of another interpreter than the one that noticed */
     }
     return is_off();
@@ -158,6 +179,7 @@ static int go_on(struct krait_interp *in)
     if (rc)
         return rc;
     bool has_changed = krait_writer_has_changed(&agent->writer);
+    krait_agent_remove_hooks(in); /* another interpreter may have switched it off */
     rc = krait_agent_install_again(in, &why);
     if (rc) {
         krait_writer_refuse(&agent->writer, why);

@@ -280,10 +280,10 @@ static void begin_round(struct krait_interp *in, uint64_t now)
 /* ---- pauses ----
  *
  * Before 3.12 the hook cannot be taken out of single functions, and costs most of what recording costs even for
- * those that are left out. From 3.12 on there is what no function can be left out for: exceptions, switches of
- * greenlets, and functions that are all just long enough to be kept. So all hooks are taken off until the budget
- * allows for more. What is recorded between two pauses is complete; the pause is recorded as a call of a function of
- * its own. A thread ends it: pause.c. */
+ * those that are left out. From 3.12 on there are costs that leaving out functions does not save: exceptions,
+ * switches of greenlets, and the names of thousands of functions. So all hooks are taken off until the budget allows
+ * for more. What is recorded between two pauses is complete; the pause is recorded as a call of a function of its own.
+ * A thread ends it: pause.c. */
 
 /* What it was called from goes on through it. */
 static void take_hooks_off(struct krait_interp *in)

@@ -88,7 +88,7 @@ void krait_kernel_on_dumped_wait(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     struct krait_kthread *t = krait_kernel_thread_of(m, krait_kernel_event_int(ev, 0));
-    m->dumping = true;
+    m->dumping = m->has_dumped = true;
     if (!t || t->state != KRAIT_TS_BLOCKED || t->call_known)
         return;
     size_t n;

@@ -74,12 +74,29 @@ void krait_kernel_on_lost(void *ctx, const struct krait_kernel_event *ev)
         forget_waiting(m);
 }
 
+/* Events of a CPU between a state dump and now are missing, as krait record --last drops them: threads that waited may have run
+ * there since, and wait in another call. */
+static KRAIT_COLD void forget_dumped(const machine *m)
+{
+    for (uint32_t i = 0; i < m->thread_count; i++) {
+        struct krait_kthread *t = m->threads[i];
+        if (!t->call_dumped)
+            continue;
+        t->asleep = KRAIT_TS_BLOCKED;
+        t->deep = false;
+        t->state_call = KRAIT_NO_ID;
+        forget_call(m, t);
+    }
+}
+
 /* Who runs on a CPU since before its first event. */
 void krait_kernel_on_found(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
     const struct krait_kthread *t = krait_kernel_thread_of(m, krait_kernel_event_int(ev, 0));
+    if (m->has_dumped)
+        forget_dumped(m);
     if (cpu && !cpu->known && !(t && is_running(t)))
         krait_kernel_correct(m, cpu, krait_kernel_event_int(ev, 0));
 }

@@ -259,8 +259,9 @@ struct krait_kernel_states {
     uint32_t *call_of;              /* by event class: the id of its system call, or KRAIT_NO_ID */
     struct krait_kcall_kind *kinds; /* by that id */
     uint32_t kind_cap;
-    bool has_calls; /* the trace has classes of system calls */
-    bool dumping;   /* from a state dump's first krait_dumped_wait to its end */
+    bool has_calls;  /* the trace has classes of system calls */
+    bool dumping;    /* from a state dump's first krait_dumped_wait to its end */
+    bool has_dumped; /* there was one */
     int64_t now;
     struct krait_kernel_ahead *ahead; /* after the range: the states at its end */
     bool is_over;                     /* after the range: later events add nothing */

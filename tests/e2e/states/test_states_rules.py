@@ -512,6 +512,14 @@ def test_a_thread_that_runs_before_all_calls_are_recorded_may_have_left_the_dump
     assert threads(found)[5] == {"blocked_lock": 10, "woken": 2, "user": 8, "blocked_other": 40}
 
 
+@pytest.mark.parametrize("numbered, state", [(0, "blocked_lock"), (3, "blocked_other")], ids=["all", "the newest"])
+def test_a_dumped_call_is_forgotten_where_the_first_events_of_a_cpu_were_dropped(states, numbered, state):
+    """As `krait record --last` drops them: the thread may have run, and wait for something else since."""
+    before = [(us, 1, name, fields) for us, _, name, fields in [*DUMPED, DUMP_OVER]]
+    found = states([*before, switch(100, 0, 7), switch(110, 7, 0, state=1), event(160, "power_cpu_idle", state=1)], numbered=numbered)
+    assert threads(found)[5] == {state: 160}
+
+
 @pytest.mark.parametrize("call, prev_state, cmd, state", [("fcntl", 1, 7, "lock"), ("fcntl", 1, 1, "other"), ("", 2, 0, "page_fault"), ("futex", 4, 0, "stopped"), ("syscall_999", 1, 0, "other")])
 def test_what_a_dumped_thread_waits_for_follows_as_from_its_switch(states, call, prev_state, cmd, state):
     found = states([switch(0, 0, 7), dump(0, 5, 0, 5), dumped_wait(1, 5, call, prev_state, cmd), DUMP_OVER, LATER])

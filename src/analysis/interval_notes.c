@@ -21,10 +21,13 @@ void krait_intervals_note_no_event(struct krait_buf *notes, const struct krait_i
 static void note_key(struct krait_buf *notes, const struct krait_interval_rule *of,
                      const struct krait_sought *sought)
 {
+    static const char *const parts[] = { "$thread", "$process", "$task" }; /* what spans and calls have */
     bool is_call = of->kind == KRAIT_RULE_CALLS;
     struct krait_suggest suggest = KRAIT_SUGGEST(of->key, strlen(of->key));
     for (uint32_t i = 0; i < sought->fields.len; i++)
         krait_suggest_try(&suggest, sought->fields.texts[i]);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(parts); i++)
+        krait_suggest_try(&suggest, parts[i]);
     if (of->is_of_many && !suggest.best)
         return;
     krait_fmt_safe(notes, of->key_at);

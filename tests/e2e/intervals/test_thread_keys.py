@@ -107,7 +107,9 @@ def test_calls_and_spans_have_their_thread_as_a_key(synth, krait, declare):  # n
     spans = verb_json(krait, "report", folder, "--by", "span", "--key", "$thread")["spans"]
     assert sorted((row["key"], row["spans"], row["total_ns"]) for row in spans) == [("7", 1, 3000), ("8", 1, 3000)]
     done = subprocess.run([krait, "intervals", folder, "--call", "*work", "--key", "$cpu"], capture_output=True, text=True, check=True)
-    assert "there is no argument '$cpu' in its calls" in done.stderr
+    assert "there is no argument '$cpu' in its calls\n" in done.stderr
+    done = subprocess.run([krait, "intervals", folder, "--span", "serve", "--by", "thread"], capture_output=True, text=True, check=True)
+    assert "--by: there is no field 'thread' in its spans; did you mean '$thread'?\n" in done.stderr
 
 
 def test_a_name_that_is_none_has_a_suggestion(synth, krait, declare):  # noqa: F811

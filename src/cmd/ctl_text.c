@@ -90,12 +90,12 @@ static struct krait_sheet_cell get_command(void *of, const void *process, size_t
 #define LEFT KRAIT_COLUMN_LEFT
 
 static const struct krait_sheet_column columns[] = {
-    { { "PID", 0, 0, 0 }, NULL, KRAIT_SHEET_NUMBER, 0, get_number, PID },
-    { { "State", LEFT, 0, 0 }, NULL, KRAIT_SHEET_NAME, 0, get_text, STATE },
-    { { "Threads", 0, 0, 0 }, NULL, KRAIT_SHEET_COUNT, 0, get_number, THREADS },
-    { { "Events", 0, 0, 0 }, NULL, KRAIT_SHEET_COUNT, 0, get_number, EVENTS },
-    { { "Lost", 0, 0, 1 }, NULL, KRAIT_SHEET_COUNT, KRAIT_SHEET_ALARM, get_number, LOST },
-    { { "Command", LEFT | KRAIT_COLUMN_SHORTEN, 10, 0 },
+    { { "pid", 0, 0, 0 }, NULL, KRAIT_SHEET_NUMBER, 0, get_number, PID },
+    { { "state", LEFT, 0, 0 }, NULL, KRAIT_SHEET_NAME, 0, get_text, STATE },
+    { { "threads", 0, 0, 0 }, NULL, KRAIT_SHEET_COUNT, 0, get_number, THREADS },
+    { { "events", 0, 0, 0 }, NULL, KRAIT_SHEET_COUNT, 0, get_number, EVENTS },
+    { { "lost", 0, 0, 1 }, NULL, KRAIT_SHEET_COUNT, KRAIT_SHEET_ALARM, get_number, LOST },
+    { { "command", LEFT | KRAIT_COLUMN_SHORTEN, 10, 0 },
       NULL,
       KRAIT_SHEET_NAME,
       KRAIT_SHEET_BLANK,

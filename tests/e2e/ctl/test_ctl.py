@@ -173,7 +173,7 @@ def test_the_status_is_found_by_any_of_its_names(told, any_python):
         *text.splitlines()[7:8],
         *text.splitlines()[8:9],
     ]
-    assert text.splitlines()[7].split() == ["PID", "State", "Threads", "Events", "Lost", "Command"]
+    assert text.splitlines()[7].split() == ["pid", "state", "threads", "events", "lost", "command"]
     assert not (app.end().path / ".control").exists()
 
 

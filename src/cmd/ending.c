@@ -13,8 +13,9 @@
 #include <string.h>
 
 _Static_assert(KRAIT_COLLECTOR_OPEN_NS == KRAIT_NS_PER_S, "the text says a second");
-const char krait_ending_why[] = "the recording still runs, or its collector was killed; of each thread up to "
-                                "the last second may be missing";
+const char krait_ending_why[] =
+    "the recording still runs, or its collector was killed; up to the last second of each thread may be "
+    "missing";
 
 static void signal_text(char *buf, int signal)
 {

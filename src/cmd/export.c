@@ -115,7 +115,7 @@ static int check_usage(const struct export_options *o, struct krait_err *err)
         return krait_err_set(err, -EINVAL, "--compensate: --to %s always has the times as they were recorded",
                              o->to);
     if (o->no_kernel && !(flags & KRAIT_EXPORT_HAS_KERNEL))
-        return krait_err_set(err, -EINVAL, "--no-kernel: --to %s holds nothing of the kernel's", o->to);
+        return krait_err_set(err, -EINVAL, "--no-kernel: --to %s has no kernel events", o->to);
     if ((flags & KRAIT_EXPORT_BINARY) && strcmp(o->output, "-") == 0 && isatty(STDOUT_FILENO))
         return krait_err_set(err, -EINVAL,
                              "-o -: %s is binary, and standard output is a terminal; give a file, or a pipe",

@@ -112,7 +112,8 @@ static void say(struct krait_buf *out, const struct side *a, const struct side *
     if (!r->is_known)
         krait_buf_fmt(
             out,
-            "Whether that is more than chance cannot be told: there are fewer than %d intervals on a side.\n",
+            "There are fewer than %d intervals on a side: too few to tell whether that is more than "
+            "chance.\n",
             KRAIT_RESAMPLE_LEAST);
     else if (!differs)
         krait_buf_str(out, "That may be chance: more intervals would tell.\n");
@@ -123,7 +124,8 @@ static void say_limits(const struct comparison *c, struct krait_buf *out)
     krait_buf_str(
         out,
         c->is_of_recordings
-            ? "This compares two recordings; whether others would give the same, only more of them tell.\n"
+            ? "This compares two recordings; only more recordings can tell whether others give the same "
+              "result.\n"
             : "This holds for these intervals. Only more runs show whether another run gives the same.\n");
 }
 

@@ -90,7 +90,8 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
     if (!krait_kernel_open(&kernel, &options, &own))
         krait_terminal_say(
             NULL, 0,
-            "krait record: of the kernel, the program's own switches and page faults alone are recorded: "
+            "krait record: only the program's own context switches and page faults are recorded, no "
+            "other kernel events: "
             "%s. See: krait doctor",
             whole.text);
     else
@@ -156,7 +157,7 @@ void krait_record_kernel_guess(const struct krait_recording_values *values, cons
 void krait_record_trouble(const char *text)
 {
     if (text)
-        krait_terminal_say(NULL, 0, "krait record: %s; the program runs on, what is missing is counted",
+        krait_terminal_say(NULL, 0, "krait record: %s; the program runs on, and krait counts what is missing",
                            text);
 }
 

@@ -358,15 +358,16 @@ void krait_record_pid_print(const struct krait_record_pid *record)
     for (uint32_t i = 0; i < record->attached.count; i++) {
         const struct krait_attaching *a = &record->attached.items[i].attaching;
         if (a->end == KRAIT_ATTACHING_WAITS)
-            krait_terminal_say(KRAIT_RED, 2,
-                               "C code holds the GIL of process %d: its hooks, and the recording's memory, "
-                               "go as soon as that lets the GIL go",
-                               a->pid);
+            krait_terminal_say(
+                KRAIT_RED, 2,
+                "C code holds the GIL of process %d: krait's hooks and the recording's memory stay "
+                "until it releases the GIL",
+                a->pid);
         if (a->end == KRAIT_ATTACHING_STAYS)
             krait_terminal_say(
                 KRAIT_RED, 2,
-                "Process %d could not be told to detach: its hooks, and the recording's memory, go "
-                "when it next calls Python functions",
+                "Process %d could not be told to detach: krait's hooks and the recording's memory stay "
+                "until it next calls Python functions",
                 a->pid);
     }
 }

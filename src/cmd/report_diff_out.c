@@ -431,8 +431,8 @@ static void note_functions(const struct diff *d, struct krait_buf *notes)
     if (d->all.known && d->count > 1 && d->report->format == REPORT_TABLE)
         krait_buf_fmt(
             notes,
-            "beyond chance: of many %ss some change by chance alone, so each is judged among all %u; a "
-            "change larger than its +/- may be 'no', and one 'yes' in twenty is chance still\n",
+            "beyond chance: of many %ss some change by chance alone, so krait judges each among all %u; "
+            "a change larger than its +/- may be 'no', and one 'yes' in twenty is still chance\n",
             row, d->count);
     if (d->governed)
         krait_buf_str(

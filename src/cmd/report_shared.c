@@ -47,7 +47,8 @@ static void note_other_verbs(struct report *report)
     if (trace && !report->filter && !report->exception && krait_contents_of(trace, report->range))
         krait_buf_str(
             &report->notes,
-            "other events were: krait report --by mark, krait report --by span and krait view show them\n");
+            "other events were recorded: krait report --by mark, krait report --by span and krait view "
+            "show them\n");
 }
 
 /* Without a trace, as --diff is, it is not known, and taken to be so. */

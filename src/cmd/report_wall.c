@@ -26,8 +26,8 @@ static void note_kernel(struct report *report)
     if (krait_wall_own(report->wall))
         krait_buf_str(
             &report->notes,
-            "missing: what threads waited for, but for page faults, and how long they were ready then "
-            "(recorded without root): all of it is other\n");
+            "missing: what threads waited for, except page faults, and how long they were ready then "
+            "(recorded without root): all of it counts as other\n");
     krait_state_note_stolen(&report->notes, krait_wall_states(report->wall));
     krait_ending_note_damage(&report->notes, krait_wall_damage(report->wall)->text, "");
 }

@@ -140,7 +140,7 @@ static void note_faults(struct states *s)
     bool is_text = !s->options->csv && !s->options->json;
     if (is_text && !s->own && (!s->only || has_column(s->only, "user_ns")))
         krait_buf_str(&s->notes,
-                      "user has the kernel's work for minor page faults too, which are not recorded\n");
+                      "user includes the kernel's work for minor page faults, which are not recorded\n");
 }
 
 /* The kernel sees a thread that waits for the GIL wait for a futex, as for any other lock. */
@@ -162,7 +162,7 @@ static void note_state(struct states *s)
     if (s->own)
         krait_buf_str(&s->notes,
                       "missing: system calls, wake-ups, interrupts, other programs (recorded without root)\n"
-                      "user is all time on a CPU; other is all time without, but for page faults\n");
+                      "user is all time on a CPU; other is all other time, except page faults\n");
     note_faults(s);
     note_gil(s);
     krait_state_note_stolen(&s->notes, s->found);

@@ -201,7 +201,7 @@ static const struct {
 void top_add_help(struct krait_buf *text, uint32_t width)
 {
     enum { INDENT = 13 };
-    krait_buf_str(text, "Keys of krait top; any leads back\n\n");
+    krait_buf_str(text, "Keys of krait top; press any key to go back\n\n");
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(actions); i++) {
         if (!actions[i].shown)
             continue;

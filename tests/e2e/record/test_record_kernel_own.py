@@ -221,7 +221,7 @@ def test_a_recording_that_begins_switched_off_has_none_of_it_and_says_so(own, fo
 
 def test_it_is_said_what_is_missing_and_why(krait, own, folder):
     run = own("pass")
-    assert "the program's own switches and page faults alone are recorded: tracefs" in run.stderr
+    assert "only the program's own context switches and page faults are recorded, no other kernel events: tracefs" in run.stderr
     assert re.search(r"^  missing +system calls, wake-ups, interrupts, other programs", run.stderr, re.M)
     assert "run krait as root" in run.stderr and "krait states" in run.stderr and "krait path" not in run.stderr
     states = subprocess.run([krait, "states", folder / "t"], capture_output=True, text=True)

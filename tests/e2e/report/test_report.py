@@ -308,7 +308,7 @@ def test_where_nothing_is_found_it_is_said_where_it_was_looked_for(synth, run, o
 @pytest.mark.parametrize("marks", ["10us mark order 7\n", ""], ids=["marks", "nothing"])
 def test_a_recording_without_calls_tells_what_shows_the_rest(run, synth, marks):
     said = run(synth(f"process 5 python3\nthread 5 A\n{marks}exit 0 0\n")).stderr
-    more = "other events were: krait report --by mark, krait report --by span and krait view show them\n" if marks else ""
+    more = "other events were recorded: krait report --by mark, krait report --by span and krait view show them\n" if marks else ""
     assert said == "no calls were recorded\n" + more
 
 

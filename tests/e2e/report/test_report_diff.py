@@ -96,8 +96,8 @@ def test_the_table_in_words(run, recording):
         "3 recordings before, 3 recordings after; comparing wall time, waits included: no recording has on-CPU time (krait record --kernel)",
         "in all: wall time of all threads 100.0 ms before and 100.0 ms after, the same",
         "of 3 functions, 2 changed beyond chance",
-        "beyond chance: of many functions some change by chance alone, so each is judged among all 3; a change larger than its +/- "
-        "may be 'no', and one 'yes' in twenty is chance still",
+        "beyond chance: of many functions some change by chance alone, so krait judges each among all 3; a change larger than its +/- "
+        "may be 'no', and one 'yes' in twenty is still chance",
     ]
 
 

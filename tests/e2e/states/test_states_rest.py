@@ -83,7 +83,7 @@ def test_rows_are_sorted_by_several_columns(run, busy):
 
 
 def test_the_tables_warn_of_minor_page_faults_where_they_have_user_time(run, busy):
-    warning = "user has the kernel's work for minor page faults too, which are not recorded"
+    warning = "user includes the kernel's work for minor page faults, which are not recorded"
     assert warning in run(busy).stderr
     assert all(warning in run(busy, "--by", by).stderr for by in ("cpu", "process", "thread"))
     assert not any(warning in run(busy, *options).stderr for options in (["--by", "syscall"], ["--by", "latency"], ["--json"]))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/track_sums.h"
 
+#include "analysis/gil_states.h"
 #include "base/array.h"
 #include "trace/gil_holders.h"
 
@@ -161,6 +162,7 @@ int krait_gil_pairs_add(struct krait_gil_pairs *p, uint32_t waiter, const struct
 struct walk {
     struct krait_track_sums *sums;
     struct krait_range range;
+    const struct krait_gil_states *gil;
     struct krait_entry *values; /* by track: a counter's, until the next one ends it */
     bool *has_value;
 };
@@ -192,7 +194,7 @@ static int add_entry(struct walk *walk, uint32_t id, const struct krait_track *t
         return 0;
     if (track->kind == KRAIT_TRACK_SLICES)
         return krait_name_sums_add(&walk->sums->syscalls, id, entry);
-    int rc = krait_name_sums_add(&walk->sums->states, id, entry);
+    int rc = krait_gil_states_cut(walk->gil, &walk->sums->states, id, entry);
     return rc || !krait_gil_is_waits(track) ? rc
                                             : krait_gil_pairs_add(&walk->sums->gil, track->thread, entry);
 }
@@ -232,8 +234,10 @@ static int walk_all(struct walk *walk, const struct krait_trace *trace,
             tracks[n++] = i;
     }
     int rc = krait_tracks_walk(trace, tracks, n, KRAIT_RANGE_ALL, on_batch, walk, NULL, 0);
-    for (uint32_t i = 0; i < n && !rc; i++)
+    for (uint32_t i = 0; i < n && !rc; i++) {
         end_value(walk, tracks[i], UINT64_MAX);
+        rc = krait_gil_states_add(walk->gil, &walk->sums->states, tracks[i]);
+    }
     return rc;
 }
 
@@ -267,7 +271,9 @@ int krait_track_sums_make(struct krait_track_sums *out, const struct krait_trace
     KRAIT_AUTO_FREE struct krait_entry *values = calloc(tracks, sizeof(*values));
     KRAIT_AUTO_FREE bool *has_value = calloc(tracks, sizeof(*has_value));
     struct krait_gil_holders *holders = NULL;
-    struct walk walk = { .sums = out, .range = options->range, .values = values, .has_value = has_value };
+    struct walk walk = {
+        .sums = out, .range = options->range, .gil = options->gil, .values = values, .has_value = has_value
+    };
     *out = (struct krait_track_sums){ .states = { .range = options->range, .by_track = true },
                                       .syscalls = { .range = options->range },
                                       .gil = { .trace = trace, .range = options->range } };

@@ -12,6 +12,7 @@
 #include "trace/track.h"
 
 struct krait_gil_holders;
+struct krait_gil_states;
 
 /* A state, a system call, or a value of a counter. Times are nanoseconds, from wherever the range's are. */
 struct krait_entry {
@@ -102,6 +103,8 @@ struct krait_track_sums_options {
     struct krait_range range;
     bool (*take)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
     void *ctx;
+    /* With origin 0: the waits for the GIL that the states are to have; NULL: none. */
+    const struct krait_gil_states *gil;
 };
 
 /* Sums, those with the most time first. Walks the tracks that are taken once, from the trace's begin to its

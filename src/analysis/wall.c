@@ -327,8 +327,7 @@ static int track_of_samples(struct krait_wall_track *track, const struct krait_w
     return 0;
 }
 
-/* The kernel's thread that a thread of the trace is; NULL: it does not tell of it. */
-static const struct krait_kthread *kernels_thread(const struct krait_wall *wall, uint32_t thread)
+const struct krait_kthread *krait_wall_kthread(const struct krait_wall *wall, uint32_t thread)
 {
     const struct krait_thread *own = &wall->trace->threads[thread];
     return krait_own_threads_life(&wall->own_threads, (int32_t)own->tid, own->end_ns);
@@ -341,7 +340,7 @@ int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall
     }; /* the unknown before and after, and what ends all; a wait splits one where it begins and
           one where it ends */
     const struct krait_thread *own = &wall->trace->threads[thread];
-    const struct krait_kthread *t = kernels_thread(wall, thread);
+    const struct krait_kthread *t = krait_wall_kthread(wall, thread);
     KRAIT_CLEANUP(krait_gil_waits_done) struct krait_gil_waits waits = { 0 };
     KRAIT_CLEANUP(all_held_done) struct all_held held = { 0 };
     struct krait_wall_track made = { 0 };
@@ -390,7 +389,7 @@ static uint32_t add_states(const struct krait_wall *wall, const struct krait_kth
 int krait_wall_gil_times(const struct krait_wall *wall, uint32_t thread, struct krait_range range,
                          const struct krait_ranges *parts, uint64_t ns[KRAIT_TS_COUNT])
 {
-    const struct krait_kthread *t = kernels_thread(wall, thread);
+    const struct krait_kthread *t = krait_wall_kthread(wall, thread);
     KRAIT_CLEANUP(krait_wall_track_done) struct krait_wall_track track = { 0 };
     int rc = t ? krait_wall_track_new(&track, wall, thread) : 0;
     for (uint32_t i = 0, at = 0; i < track.count; i++) {
@@ -457,6 +456,11 @@ uint64_t krait_wall_lost(const struct krait_wall *wall)
 bool krait_wall_has_kernel(const struct krait_wall *wall)
 {
     return wall->states;
+}
+
+bool krait_wall_has_waits(const struct krait_wall *wall)
+{
+    return wall->flags & KRAIT_WALL_WAITS;
 }
 
 bool krait_wall_has_samples(const struct krait_wall *wall)

@@ -94,6 +94,9 @@ void krait_wall_free(struct krait_wall *wall);
 int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall *wall, uint32_t thread);
 void krait_wall_track_done(struct krait_wall_track *track);
 
+/* The kernel's thread that a thread of the trace is; NULL: the kernel's part does not tell of it. */
+const struct krait_kthread *krait_wall_kthread(const struct krait_wall *wall, uint32_t thread);
+
 /* Adds to ns how much of the kernel's states (enum krait_thread_state) of a thread of the trace is KRAIT_WALL_GIL in a range, and
  * in these parts of it, unless they are NULL. Returns 0 or -ENOMEM. */
 int krait_wall_gil_times(const struct krait_wall *wall, uint32_t thread, struct krait_range range,
@@ -115,6 +118,8 @@ struct krait_wall_cause krait_wall_cause(const struct krait_wall *wall, uint32_t
 const struct krait_krun *krait_wall_had(const struct krait_wall *wall, const struct krait_wall_interval *at);
 /* Whether the states come from kernel events. */
 bool krait_wall_has_kernel(const struct krait_wall *wall);
+/* Whether waits for the GIL are among them, where there are some. */
+bool krait_wall_has_waits(const struct krait_wall *wall);
 /* Whether they come from samples. */
 bool krait_wall_has_samples(const struct krait_wall *wall);
 /* Whether it knows other states than waits for the GIL. */

@@ -2,6 +2,7 @@
  *
  * `krait view --html`: the sums that the page has beside the timeline.
  */
+#include "analysis/gil_states.h"
 #include "base/fmt.h"
 #include "cmd/view.h"
 #include "view/flame.h"
@@ -277,10 +278,13 @@ static bool takes_track(void *select, const struct krait_trace *trace, const str
 
 static int sum_tracks(struct krait_track_sums *sums, const struct view_page *page, struct krait_err *err)
 {
-    const struct krait_track_sums_options options = { .range = page->range,
-                                                      .take = takes_track,
-                                                      .ctx = (void *)page->select };
-    int rc = krait_track_sums_make(sums, page->trace, &options);
+    struct krait_gil_states *gil = NULL;
+    int rc = page->wall ? krait_gil_states_new(&gil, page->trace, page->wall, 0, err) : 0;
+    const struct krait_track_sums_options options = {
+        .range = page->range, .take = takes_track, .ctx = (void *)page->select, .gil = gil
+    };
+    rc = rc ? rc : krait_track_sums_make(sums, page->trace, &options);
+    krait_gil_states_free(gil);
     return rc ? krait_err_set(err, rc, "out of memory") : 0;
 }
 

@@ -3,6 +3,7 @@
  * States and system calls over a range of time and chosen tracks, as in krait states: sums by name, and system calls
  * one by one.
  */
+#include "analysis/gil_states.h"
 #include "base/json.h"
 #include "serve/grid.h"
 #include "serve/serving.h"
@@ -14,6 +15,7 @@
 struct sums {
     struct krait_name_sums of;
     uint32_t track;
+    const struct krait_gil_states *gil; /* of states; NULL: none of them is a wait for the GIL */
 };
 
 static void sums_done(struct sums *sums)
@@ -26,6 +28,13 @@ static int add_entry(void *ctx, const struct krait_tile_call *entry)
     struct sums *s = ctx;
     const struct krait_entry added = krait_serving_entry(entry);
     return krait_name_sums_add(&s->of, s->track, &added);
+}
+
+static int add_state(void *ctx, const struct krait_tile_call *entry)
+{
+    struct sums *s = ctx;
+    const struct krait_entry added = krait_serving_entry(entry);
+    return krait_gil_states_cut(s->gil, &s->of, s->track, &added);
 }
 
 /* Of threads and CPUs, as krait states prints them: tasks, the GIL, losses and analyses have tracks of states, too. */
@@ -72,6 +81,18 @@ static void put_row(struct krait_buf *out, const uint64_t *numbers, size_t count
     krait_buf_char(out, ']');
 }
 
+/* Of the same tracks. */
+static int add_waits(const struct krait_serving *serving, const struct krait_request *request,
+                     struct sums *sums)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < serving->trace->track_count && sums->gil && !rc; i++) {
+        if (has_kernel_states(&serving->trace->tracks[i]) && krait_serving_takes_track(serving, request, i))
+            rc = krait_gil_states_add(sums->gil, &sums->of, i);
+    }
+    return rc;
+}
+
 int krait_answer_states(struct krait_serving *serving, const struct krait_request *request,
                         struct krait_buf *out, struct krait_err *err)
 {
@@ -79,7 +100,10 @@ int krait_answer_states(struct krait_serving *serving, const struct krait_reques
     KRAIT_CLEANUP(sums_done)
     struct sums sums = { .of = { .by_track = true,
                                  .range = since_origin(serving, krait_serving_range(serving, request)) } };
-    int rc = each_entry(serving, request, has_kernel_states, &sums.track, add_entry, &sums, err);
+    int rc = krait_serving_gil_states(serving, &sums.gil, err);
+    rc = rc ? rc : each_entry(serving, request, has_kernel_states, &sums.track, add_state, &sums, err);
+    if (!rc && add_waits(serving, request, &sums))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
     krait_serving_columns(out, columns, KRAIT_ARRAY_LEN(columns), "rows");
     for (uint32_t i = 0; i < sums.of.count; i++) {
         const struct krait_name_sum *sum = &sums.of.items[i];

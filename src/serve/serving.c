@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/serving.h"
 
+#include "analysis/gil_states.h"
 #include "base/json.h"
 #include "trace/gil_holders.h"
+#include "trace/kernel/kernel.h"
 #include "trace/listing.h"
 
 int krait_serving_new(struct krait_serving **out, struct krait_view *view, struct krait_trace *trace)
@@ -24,6 +26,7 @@ void krait_serving_free(struct krait_serving *serving)
     if (!serving)
         return;
     krait_wall_free(serving->wall);
+    krait_gil_states_free(serving->gil_states);
     krait_gil_holders_free(serving->gil);
     krait_listing_close(serving->listing);
     krait_rules_done(&serving->rules);
@@ -96,6 +99,52 @@ struct krait_wall *krait_serving_wall(struct krait_serving *serving)
         serving->wall = NULL; /* answers then do not split times by state; other views report the error */
     serving->has_wall = true;
     return serving->wall;
+}
+
+static int find_one(void *found, const struct krait_tile_call *wait)
+{
+    *(bool *)found = true;
+    return 1;
+}
+
+/* In the index: no event is read. Returns 0, or -EAGAIN while waits or states are not there yet. */
+static int find_waits(const struct krait_serving *serving, bool *found)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < serving->trace->track_count && rc >= 0; i++) {
+        const struct krait_track *track = &serving->trace->tracks[i];
+        bool ignored;
+        if (krait_gil_is_waits(track) && !*found)
+            rc = krait_view_each(serving->view, i, KRAIT_RANGE_ALL, find_one, found);
+        else if (krait_kernel_is_thread_states(track))
+            rc = krait_view_each(serving->view, i, (struct krait_range){ 0, 0 }, find_one, &ignored);
+    }
+    return KRAIT_MIN(rc, 0);
+}
+
+static int find_gil_states(struct krait_serving *serving, struct krait_err *err)
+{
+    const struct krait_wall *wall = krait_serving_wall(serving);
+    if (!wall)
+        return 0;
+    krait_view_lock(serving->view); /* it names the state */
+    int rc = krait_gil_states_new(&serving->gil_states, serving->trace, wall, serving->origin_ns, err);
+    krait_view_unlock(serving->view);
+    return rc;
+}
+
+int krait_serving_gil_states(struct krait_serving *serving, const struct krait_gil_states **out,
+                             struct krait_err *err)
+{
+    bool waited = false;
+    if (find_waits(serving, &waited))
+        return krait_err_set(err, -EAGAIN, "the index is still being built");
+    pthread_mutex_lock(&serving->one);
+    int rc = waited && !serving->has_gil_states ? find_gil_states(serving, err) : 0;
+    serving->has_gil_states = !rc;
+    *out = serving->gil_states;
+    pthread_mutex_unlock(&serving->one);
+    return rc;
 }
 
 void krait_serving_columns(struct krait_buf *out, const char *const *names, size_t count, const char *rows)

@@ -15,6 +15,7 @@
 #include <pthread.h>
 
 struct krait_gil_holders;
+struct krait_gil_states;
 struct krait_listing;
 struct krait_listing_cursor;
 
@@ -33,15 +34,17 @@ struct krait_serving {
     uint64_t origin_ns;      /* times in requests and answers count from here */
     struct krait_wall *wall; /* thread states; NULL: not in the trace, or not requested yet */
     bool has_wall;           /* the thread states were requested */
-    struct krait_gil_holders *gil; /* holders of the GIL; NULL: not requested yet */
-    const char *const *paths;      /* of the trace, as it was opened; notes are stored in the first */
+    struct krait_gil_holders *gil;       /* holders of the GIL; NULL: not requested yet */
+    struct krait_gil_states *gil_states; /* NULL: no waits among the kernel's states, or not requested yet */
+    bool has_gil_states;                 /* they were requested */
+    const char *const *paths;            /* of the trace, as it was opened; notes are stored in the first */
     size_t path_count;
     const char *analyses; /* the user's folder of declared analyses; NULL: none */
     /* Called after a request has changed declared analyses; returns how many changes that are. NULL: nobody asks. */
     uint32_t (*changed)(void *ctx);
     void *changed_ctx;
     struct krait_listing *listing; /* all events; NULL: not requested yet */
-    pthread_mutex_t one;           /* held while making wall, gil or listing, and while writing notes */
+    pthread_mutex_t one; /* held while making wall, gil, gil_states or listing, and while writing notes */
 };
 
 /* Makes a serving of an open trace. The trace and the view must outlive it, unless `close` is set. Returns 0 or
@@ -78,6 +81,12 @@ int krait_serving_events(struct krait_serving *serving, const struct krait_reque
 /* Threads that held the GIL while others waited. The first call computes them; serving owns them. Returns 0 or
  * -ENOMEM. Takes `one`. */
 int krait_serving_holders(struct krait_serving *serving, const struct krait_gil_holders **out);
+
+/* Waits for the GIL among the kernel's states, with times since the origin; NULL if no thread waited, or nothing tells the states.
+ * The first call computes them, and the states of threads, if a thread waited; serving owns them. Returns 0, or -EAGAIN or
+ * -ENOMEM with err set. Takes `one`. */
+int krait_serving_gil_states(struct krait_serving *serving, const struct krait_gil_states **out,
+                             struct krait_err *err);
 
 /* The states of threads; NULL if the trace has none. The first call computes them; serving owns them. The caller holds
  * `one`. */

@@ -45,7 +45,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
                       const struct krait_walking *walking)
 {
     KRAIT_CLEANUP(krait_gil_waits_done) struct krait_gil_waits waits = { 0 };
-    uint32_t name = krait_trace_name(trace, "waits for the GIL");
+    uint32_t name = krait_trace_name(trace, KRAIT_TRACK_GIL);
     int rc = name == KRAIT_NO_ID ? -ENOMEM : krait_gil_waits_read(&waits, trace, track->key, walking->range);
     for (uint32_t i = 0; !rc && i < waits.count; i += BATCH)
         rc = hand_out(&waits.items[i], KRAIT_MIN(waits.count - i, (uint32_t)BATCH), name, track, walking);

@@ -9,7 +9,7 @@ enum { BATCH = 1024 };
 
 /* As view/classes.c has them. */
 static const char *const words[] = { [KRAIT_SAMPLE_RUNS] = "running",
-                                     [KRAIT_SAMPLE_GIL] = "waits for the GIL",
+                                     [KRAIT_SAMPLE_GIL] = KRAIT_TRACK_GIL,
                                      [KRAIT_SAMPLE_BLOCKED] = "blocked_other" };
 
 static int find_tracks(struct krait_trace *trace, struct krait_err *err)

@@ -78,6 +78,9 @@ enum krait_track_flags {
 #define KRAIT_TRACK_EVENTS_LOST "events lost"
 #define KRAIT_TRACK_OFF         "recording off"
 
+/* The state of a thread that waits for the GIL. */
+#define KRAIT_TRACK_GIL "waits for the GIL"
+
 /* The name of the track that shows what a sampled thread was doing. */
 #define KRAIT_TRACK_SAMPLED_STATE "sampled state"
 

@@ -26,7 +26,7 @@ const struct krait_class krait_classes[] = {
     { "idle", "idle", KRAIT_LOOK_IDLE },
     { "unknown", "unknown", KRAIT_WALL_UNKNOWN },
     { "gone", "unknown", KRAIT_WALL_UNKNOWN },
-    { "waits for the GIL", "lock", KRAIT_WALL_GIL },
+    { KRAIT_TRACK_GIL, "lock", KRAIT_WALL_GIL },
     { "running", "run", KRAIT_WALL_ON_CPU },
     { "ready", "ready", KRAIT_WALL_RUNNABLE },
     { "timer", "wait", KRAIT_WALL_TIMER },

@@ -78,7 +78,7 @@ static void track_cell(struct krait_buf *to, const struct krait_page *page, uint
 
 /* ---- states of threads: a row each ---- */
 
-/* Waits for the GIL have a table of their own; what samples tell is in the tables of functions and threads. */
+/* Single waits for the GIL have a table of their own; what samples tell is in the tables of functions and threads. */
 static bool is_thread_state(const struct krait_page *page, const struct krait_name_sum *sum)
 {
     const struct krait_track *track = track_of(page, sum->track);
@@ -86,26 +86,37 @@ static bool is_thread_state(const struct krait_page *page, const struct krait_na
            !(track->flags & KRAIT_TRACK_SAMPLED);
 }
 
+/* The kernel's states, and waits for the GIL (analysis/gil_states.h). */
+enum { GIL = KRAIT_TS_COUNT, STATES };
+
 static const struct {
     const char *name, *title;
-} thread_states[KRAIT_TS_COUNT] = {
+} thread_states[STATES] = {
 #define X(name, text, title, drop) [KRAIT_TS_##name] = { text, title },
     KRAIT_THREAD_STATES(X)
 #undef X
+        [GIL] = { KRAIT_TRACK_GIL, "gil" },
 };
+
+/* In the order of krait report: the GIL comes before what blocks else. */
+static unsigned in_order(unsigned i)
+{
+    return i < KRAIT_TS_DISK ? i : i == KRAIT_TS_DISK ? GIL : i - 1;
+}
 
 static unsigned state_of(const struct krait_page *page, const struct krait_name_sum *sum)
 {
     const char *name = krait_track_text(page->trace, sum->name);
-    unsigned i = 0;
-    while (i < KRAIT_TS_UNKNOWN && strcmp(thread_states[i].name, name) != 0)
-        i++;
-    return strcmp(name, thread_states[KRAIT_TS_GONE].name) == 0 ? KRAIT_TS_GONE : i;
+    for (unsigned i = 0; i < STATES; i++) {
+        if (strcmp(thread_states[i].name, name) == 0)
+            return i;
+    }
+    return KRAIT_TS_UNKNOWN;
 }
 
 struct thread_row {
     uint32_t track;
-    uint64_t ns[KRAIT_TS_COUNT], cpu_ns;
+    uint64_t ns[STATES], cpu_ns;
 };
 
 struct thread_rows {
@@ -149,10 +160,11 @@ static void split(struct krait_buf *to, const struct thread_row *row)
 {
     char time[KRAIT_FMT_SIZE];
     uint64_t whole = 0;
-    for (unsigned i = 0; i < KRAIT_TS_COUNT; i++)
+    for (unsigned i = 0; i < STATES; i++)
         whole += row->ns[i];
     krait_buf_str(to, "<td class=\"bar\"><div class=\"split\">");
-    for (unsigned i = 0; i < KRAIT_TS_COUNT; i++) {
+    for (unsigned k = 0; k < STATES; k++) {
+        unsigned i = in_order(k);
         if (row->ns[i])
             krait_buf_fmt(to, "<i class=\"w %s\" style=\"flex:%.6f\" title=\"%s %s\"></i>",
                           krait_looks[krait_classes[krait_class_of(thread_states[i].name)].look].class,
@@ -164,14 +176,14 @@ static void split(struct krait_buf *to, const struct thread_row *row)
 
 static void thread_states_table(struct krait_buf *to, const struct krait_page *page)
 {
-    const char *heads[KRAIT_TS_COUNT + 3] = { "on CPU" };
+    const char *heads[STATES + 3] = { "on CPU" };
     size_t n = 1;
     struct thread_rows rows = { 0 };
     if (find_threads(&rows, page))
         to->failed = true;
-    for (unsigned i = 0; i < KRAIT_TS_COUNT; i++) {
-        if (rows.seen >> i & 1)
-            heads[n++] = thread_states[i].title;
+    for (unsigned i = 0; i < STATES; i++) {
+        if (rows.seen >> in_order(i) & 1)
+            heads[n++] = thread_states[in_order(i)].title;
     }
     heads[n++] = "<what it did";
     heads[n++] = "<thread";
@@ -181,9 +193,9 @@ static void thread_states_table(struct krait_buf *to, const struct krait_page *p
         const struct thread_row *row = &rows.items[i];
         krait_buf_str(to, "<tr>");
         krait_page_sum_cell(to, row->cpu_ns);
-        for (unsigned k = 0; k < KRAIT_TS_COUNT; k++) {
-            if (rows.seen >> k & 1)
-                krait_page_sum_cell(to, row->ns[k]);
+        for (unsigned k = 0; k < STATES; k++) {
+            if (rows.seen >> in_order(k) & 1)
+                krait_page_sum_cell(to, row->ns[in_order(k)]);
         }
         split(to, row);
         track_cell(to, page, row->track);

@@ -7,7 +7,8 @@ import json
 from functools import partial
 
 import pytest
-from kernel_made import begins, dump, ends, switch, wake
+from kernel_made import begins, dump, ends, switch
+from reads_made import GIL_CALLS, GIL_KERNEL
 
 CALLS = "process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\n100us call 1\n200us return\n"
 
@@ -87,26 +88,6 @@ def test_the_tables_warn_of_minor_page_faults_where_they_have_user_time(run, bus
     assert warning in run(busy).stderr
     assert all(warning in run(busy, "--by", by).stderr for by in ("cpu", "process", "thread"))
     assert not any(warning in run(busy, *options).stderr for options in (["--by", "syscall"], ["--by", "latency"], ["--json"]))
-
-
-GIL_CALLS = """process 5 python3
-code 1 python app load app.py 1
-thread 5 MainThread
-0us call 1
-100us gilwait 7
-180us giltake
-300us gilwait 7
-340us giltake
-400us return
-thread 7 holder
-50us call 1
-400us return
-"""
-# A wait for the GIL in futex, which it polls once, one for another lock, and a wait for the GIL of a sort that the kernel does not know.
-GIL_KERNEL = [
-    switch(0, 0, 5), begins(99, "futex"), switch(100, 5, 0, state=1), wake(150, 5), switch(155, 0, 5), switch(156, 5, 0, state=1), wake(180, 5), switch(190, 0, 5), ends(191, "futex", 0),
-    begins(200, "futex"), switch(201, 5, 0, state=1), wake(250, 5), switch(251, 0, 5), ends(252, "futex", 0), switch(300, 5, 0, state=1), wake(340, 5), switch(341, 0, 5), switch(400, 5, 0),
-]
 
 
 @pytest.mark.parametrize("edges", [(), ("--from", "120us", "--until", "320us"), ("--within", "load")])

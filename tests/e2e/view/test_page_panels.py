@@ -12,7 +12,7 @@ from conftest import BUILD, verb_json
 from kernel_made import event, switch
 from kernel_made import write as write_kernel
 from lossy_recordings import CUT, MISSED
-from reads_made import CALLS, KERNEL
+from reads_made import CALLS, GIL_CALLS, GIL_KERNEL, KERNEL
 
 
 def tabs(page):
@@ -79,6 +79,16 @@ def test_states_on_the_page_are_those_that_krait_states_prints(open_page, both, 
     words = {"on CPU": "user_ns", "on CPU, in the kernel": "system_ns", "waits: other": "blocked_other_ns", "ready: woken": "woken_ns"}
     assert [row[6] for row in page.rows()] == ["MainThread 5"] * 4
     assert {row[5]: float(row[0].removesuffix(" us")) for row in page.rows()} == {text: told[key] / 1000 for text, key in words.items()}
+
+
+def test_states_on_the_page_tell_waits_for_the_gil_apart_from_locks(open_page, both, krait):
+    folder = both(GIL_CALLS, GIL_KERNEL)
+    page = open_page(folder, "#r=0,400000;p=states")
+    (told,) = verb_json(krait, "states", folder, "--by", "thread", "--thread", "5")["threads"]
+    shown = {row[5]: float(row[0].removesuffix(" us")) * 1000 for row in page.rows() if row[6] == "MainThread 5"}
+    assert [shown["waits for the GIL"], shown["waits: lock"], shown["ready: woken"]] == [told["gil_ns"], told["blocked_lock_ns"], told["woken_ns"]]
+    (colour,) = page.page.locator(".table-rows .row", has_text="waits for the GIL").locator("i").evaluate_all("all => all.map((i) => getComputedStyle(i).backgroundColor)")
+    assert colour == page.page.evaluate("() => { const i = document.createElement('i'); i.style.background = '#c34d8d'; return i.style.backgroundColor; }")
 
 
 def test_a_kernel_trace_offers_no_calls_and_has_counters(open_page, tmp_path):

@@ -10,7 +10,7 @@ from conftest import verb_json
 from gil_oracle import GilOracle
 from kernel_made import begins, ends, event, switch
 from kernel_made import write as write_kernel
-from reads_made import CALLS, KERNEL
+from reads_made import CALLS, GIL_CALLS, GIL_KERNEL, KERNEL
 from served import serve  # noqa: F401  (a fixture)
 
 GIL = """
@@ -63,6 +63,32 @@ def test_a_range_and_tracks_are_obeyed(serve, both):
     states = server.api("states", own=1)["rows"]
     assert {server.trace["tracks"][row[0]]["number"] for row in states if server.trace["tracks"][row[0]]["of"] == "thread"} == {5}
     assert {row[0] for row in server.api("states", tracks=states[0][0])["rows"]} == {states[0][0]}
+
+
+# The whole; inside of the first wait up to inside of the second one; a part of the time in which it is ready to ask for the GIL; between them.
+GIL_RANGES = [(0, 400), (120, 320), (151, 154), (181, 299)]
+
+
+@pytest.mark.parametrize("edges", GIL_RANGES)
+def test_waits_for_the_gil_are_states_as_in_krait_states_and_report(krait, serve, both, edges):
+    folder = both(GIL_CALLS, GIL_KERNEL)
+    server = serve(folder)
+    (track,) = [t["id"] for t in server.trace["tracks"] if t["name"] == "state" and t["number"] == 5]
+    answer = server.api("states", tracks=track, **{"from": edges[0] * 1000, "until": edges[1] * 1000})
+    mine = {name: row[answer["columns"].index("ns")] for name, row in named(server, answer["rows"], answer["columns"].index("name")).items()}
+    range_of = ["--from", f"{edges[0]}us", "--until", f"{edges[1]}us"]
+    (told,) = [row for row in verb_json(krait, "states", folder, "--by", "thread", *range_of)["threads"] if row["tid"] == 5]
+    gil = verb_json(krait, "report", folder, "--by", "thread", "--thread", "5", *range_of)["wall_ns"]["gil"]
+    states = ("gil", "user", "system", "woken", "preempted", "blocked_lock", "blocked_other")
+    assert {name.replace("waits for the GIL", "gil"): ns for name, ns in mine.items()} == {name: told[f"{name}_ns"] for name in states if told[f"{name}_ns"]}
+    assert mine.get("waits for the GIL", 0) == told["gil_ns"] == gil
+
+
+def test_each_time_in_a_wait_for_the_gil_counts_with_its_whole_length(serve, both):
+    server = serve(both(GIL_CALLS, GIL_KERNEL))
+    for params, expected in (({}, (3, 119_000, 55_000)), ({"from": 110_000, "until": 120_000}, (1, 10_000, 55_000))):
+        (row,) = [row for name, row in named(server, server.api("states", own=1, **params)["rows"], 1).items() if name == "waits for the GIL"]
+        assert tuple(row[2:]) == expected
 
 
 def test_how_many_are_busy_is_added_up_exactly(serve, both, synth):

@@ -9,6 +9,7 @@ import pytest
 from conftest import verb_json
 from kernel_made import begins, ends, event, switch, wake
 from kernel_made import write as write_kernel
+from reads_made import GIL_CALLS, GIL_KERNEL
 from served import Server
 
 HOSTILE = "%3Cimg%20src=x%20onerror=window.hit=1%3E</script><script>window.hit=1</script>%01%e2%80%ae]]>"
@@ -169,6 +170,20 @@ def test_states_and_system_calls_are_those_of_krait_states(krait, both, tmp_path
     assert table(text, "Counters") == [["2,010,103 kHz", "1,000,000 kHz", "3,000,000 kHz", "1,000,000 kHz", "3,000,000 kHz", "2", "frequency", "CPU 0"]]  # the range ends 1 ns behind the last event
     part = table(written(krait, folder, tmp_path / "part.html", "--from", "350us", "--until", "550us"), "System calls")
     assert [(row[0], row[1], row[7]) for row in part] == [("100.0 us", "2", "100.0 us")]  # 50 us of two calls of 100 us each
+
+
+@pytest.mark.parametrize("edges", [(), ("--from", "120us", "--until", "320us"), ("--from", "181us", "--until", "299us")])
+def test_waits_for_the_gil_are_states_as_in_krait_states(krait, both, tmp_path, edges):
+    folder = both(GIL_CALLS, GIL_KERNEL)
+    text = written(krait, folder, tmp_path / "page.html", *edges)
+    heads = re.findall("<th(?: [^>]*)?>(.*?)</th>", text.partition("<h2>States of threads</h2>")[2].partition("</thead>")[0])
+    (row,) = [row for row in table(text, "States of threads") if row[-1] == "MainThread 5"]
+    (told,) = [t for t in verb_json(krait, "states", folder, *edges)["threads"] if t["tid"] == 5]
+    keys = {"on CPU": "on_cpu_ns", "user": "user_ns", "system": "system_ns", "woken": "woken_ns", "gil": "gil_ns", "lock": "blocked_lock_ns", "other": "blocked_other_ns"}
+    shown = {keys[head]: ns(cell) if cell != "-" else 0 for head, cell in zip(heads, row) if head in keys}
+    assert shown == {name: told[name] for name in shown} and {name for name in keys.values() if told[name]} <= set(shown)
+    splits = text.partition("<h2>States of threads</h2>")[2].partition("</table>")[0]
+    assert ('class="w gil"' in splits) is bool(told["gil_ns"])
 
 
 def test_waits_for_the_gil_are_those_of_the_page(krait, record, any_python, tmp_path):

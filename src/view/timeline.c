@@ -175,10 +175,10 @@ static int draw_lane(struct krait_drawing *d, const struct krait_timeline_lane *
 static double foot_height(const struct krait_drawing *d)
 {
     const struct krait_timeline *timeline = d->timeline;
-    bool has_marks = krait_timeline_marks(timeline).levels, has_cpus = d->ran_count;
-    return (2 + (timeline->trace->func_count > 0) + has_marks + has_cpus + timeline->note_count) *
-               LEGEND_ROW +
-           MARGIN;
+    unsigned rows = 2 + (timeline->trace->func_count > 0) + (krait_timeline_marks(timeline).levels > 0);
+    for (unsigned i = 0; i < KRAIT_TIMELINE_NAMES; i++)
+        rows += d->names[i].count > 0;
+    return (rows + timeline->note_count) * LEGEND_ROW + MARGIN;
 }
 
 /* Whether a lane is the first of its group, so that a heading stands above it. */
@@ -360,32 +360,33 @@ static void legend_of_marks(struct krait_drawing *d)
     d->y += seen.levels ? LEGEND_ROW : 0;
 }
 
-/* Who ran on the CPUs, in order of time, the longest first; in a row of their own. */
-static void legend_of_cpus(struct krait_drawing *d)
+/* Those with the most time, the most of them first; in a row of their own. */
+static void legend_of_names(struct krait_drawing *d, const struct krait_timeline_names *names,
+                            const char *lead, uint32_t limit)
 {
-    static const char lead[] = "on the CPUs:", most[] = "and 1,000,000 others";
+    static const char most[] = "and 1,000,000 others";
     double x = MARGIN - 16;
     uint32_t i = 0;
-    if (!d->ran_count)
+    if (!names->count)
         return;
     swatch_text(d, &x, lead);
-    for (; i < d->ran_count; i++) {
+    for (; i < KRAIT_MIN(names->count, limit); i++) {
         char class[16];
-        const char *name = krait_track_text(d->timeline->trace, d->ran[i].name);
+        const char *name = krait_track_text(d->timeline->trace, names->items[i].name);
         KRAIT_AUTO_BUF text = { 0 };
         krait_text_clean(&text, name);
         d->to->failed |= text.failed;
-        double rest = i + 1 < d->ran_count ? swatch_width(most) : 0;
+        double rest = i + 1 < names->count ? swatch_width(most) : 0;
         if (!text.len || !has_room(d, x + rest, text.data))
             break;
         snprintf(class, sizeof(class), "m%u s1", krait_class_hue(krait_class_of(name)));
         swatch(d, &x, class, text.data);
     }
-    if (i < d->ran_count) {
+    if (i < names->count) {
         KRAIT_AUTO_BUF others = { 0 };
         krait_buf_str(&others, i ? "and " : "");
-        krait_text_count(&others, d->ran_count - i);
-        krait_buf_str(&others, d->ran_count - i == 1 ? " other" : " others");
+        krait_text_count(&others, names->count - i);
+        krait_buf_str(&others, names->count - i == 1 ? " other" : " others");
         d->to->failed |= others.failed;
         x -= 16;
         swatch_text(d, &x, others.failed ? "" : others.data);
@@ -430,13 +431,16 @@ static void legend_of_states(struct krait_drawing *d)
 
 static void foot(struct krait_drawing *d)
 {
+    enum { FEW = 8 }; /* of dozens of system calls, the others take hardly any time */
     d->y += LEGEND_ROW;
     if (d->timeline->trace->func_count) {
         legend_of_packages(d);
         d->y += LEGEND_ROW;
     }
     legend_of_marks(d);
-    legend_of_cpus(d);
+    legend_of_names(d, &d->names[KRAIT_TIMELINE_RAN], "on the CPUs:", UINT32_MAX);
+    legend_of_names(d, &d->names[KRAIT_TIMELINE_CALLED], "system calls:", FEW);
+    legend_of_names(d, &d->names[KRAIT_TIMELINE_INTERRUPTED], "interrupts:", FEW);
     legend_of_states(d);
     for (uint32_t i = 0; i < d->timeline->note_count; i++) {
         d->y += LEGEND_ROW;
@@ -447,10 +451,37 @@ static void foot(struct krait_drawing *d)
     krait_buf_str(d->to, "</svg>\n");
 }
 
+static int draw(struct krait_drawing *d)
+{
+    const struct krait_timeline *timeline = d->timeline;
+    for (unsigned i = 0; i < KRAIT_TIMELINE_NAMES; i++) {
+        if (krait_timeline_names(&d->names[i], timeline, i))
+            return -ENOMEM;
+    }
+    double height = height_of(d);
+    head(d, height);
+    ruler(d, height - foot_height(d));
+    for (uint32_t i = 0; i < timeline->lane_count; i++) {
+        const struct krait_timeline_lane *lane = &timeline->lanes[i];
+        for (uint32_t k = 0; k < lane->part_count; k++)
+            krait_timeline_weigh(d, &lane->parts[k]);
+        if (has_head(timeline, i))
+            group_head(d, lane);
+        if (draw_lane(d, lane))
+            return -ENOMEM;
+    }
+    double bottom = d->y;
+    d->y = head_height(timeline) + RULER;
+    if (krait_timeline_draw_drops(d, bottom) || krait_timeline_draw_arrows(d))
+        return -ENOMEM;
+    d->y = bottom;
+    foot(d);
+    return d->to->failed ? -ENOMEM : 0;
+}
+
 int krait_timeline_svg(struct krait_buf *to, const struct krait_timeline *timeline)
 {
     KRAIT_AUTO_FREE uint8_t *hues = krait_hues_of_funcs(timeline->trace);
-    KRAIT_AUTO_FREE struct krait_timeline_ran *ran = NULL;
     KRAIT_AUTO_FREE struct krait_timeline_ends *ends = calloc(timeline->lane_count + 1ull, sizeof(*ends));
     struct krait_drawing d = {
         .to = to,
@@ -461,28 +492,10 @@ int krait_timeline_svg(struct krait_buf *to, const struct krait_timeline *timeli
         .hues = hues,
         .ends = ends,
     };
-    if (!hues || !ends || krait_timeline_ran(&ran, &d.ran_count, timeline))
-        return -ENOMEM;
-    d.ran = ran;
-    double height = height_of(&d);
-    head(&d, height);
-    ruler(&d, height - foot_height(&d));
-    for (uint32_t i = 0; i < timeline->lane_count; i++) {
-        const struct krait_timeline_lane *lane = &timeline->lanes[i];
-        for (uint32_t k = 0; k < lane->part_count; k++)
-            krait_timeline_weigh(&d, &lane->parts[k]);
-        if (has_head(timeline, i))
-            group_head(&d, lane);
-        if (draw_lane(&d, lane))
-            return -ENOMEM;
-    }
-    double bottom = d.y;
-    d.y = head_height(timeline) + RULER;
-    if (krait_timeline_draw_drops(&d, bottom) || krait_timeline_draw_arrows(&d))
-        return -ENOMEM;
-    d.y = bottom;
-    foot(&d);
-    return to->failed ? -ENOMEM : 0;
+    int rc = hues && ends ? draw(&d) : -ENOMEM;
+    for (unsigned i = 0; i < KRAIT_TIMELINE_NAMES; i++)
+        free(d.names[i].items);
+    return rc;
 }
 
 uint32_t krait_timeline_depths(const struct krait_timeline *timeline)

@@ -22,14 +22,27 @@ struct krait_timeline_ends {
     double above, below;
 };
 
-/* A thread in the lanes of CPUs, by its name there, and about how long it ran. */
-struct krait_timeline_ran {
+/* Lanes that have colours by name. */
+enum krait_timeline_names_of {
+    KRAIT_TIMELINE_RAN,         /* threads on the CPUs */
+    KRAIT_TIMELINE_CALLED,      /* system calls */
+    KRAIT_TIMELINE_INTERRUPTED, /* the CPUs, by interrupts */
+    KRAIT_TIMELINE_NAMES,
+};
+
+/* A name in such lanes, and about how much time is drawn with it. */
+struct krait_timeline_name {
     uint32_t name; /* krait_track_text */
     uint64_t ns;
 };
-/* All of them, those that ran the longest first. The caller frees them. Returns 0 or -ENOMEM. */
-int krait_timeline_ran(struct krait_timeline_ran **out, uint32_t *count,
-                       const struct krait_timeline *timeline);
+
+struct krait_timeline_names {
+    struct krait_timeline_name *items;
+    uint32_t count;
+};
+/* All of them, those with the most time first. The caller frees the items. Returns 0 or -ENOMEM. */
+int krait_timeline_names(struct krait_timeline_names *out, const struct krait_timeline *timeline,
+                         enum krait_timeline_names_of of);
 
 struct krait_drawing {
     struct krait_buf *to;
@@ -42,8 +55,7 @@ struct krait_drawing {
     uint32_t hue_func[KRAIT_HUES + 1]; /* one of its functions */
     uint64_t looks_seen;               /* a bit for each of krait_looks: states of threads and CPUs */
     uint64_t classes_seen;             /* a bit for each of krait_classes: other states, by their own names */
-    const struct krait_timeline_ran *ran; /* on the CPUs */
-    uint32_t ran_count;
+    struct krait_timeline_names names[KRAIT_TIMELINE_NAMES];
     bool folded, lost, off, dropped, changed; /* the picture has such entries */
     uint64_t arrows, more_arrows;             /* that are drawn, and those that they stand for */
 };

@@ -242,6 +242,20 @@ def test_thousands_of_arrows_stay_a_picture(view, synth):  # noqa: F811
         assert told.startswith(f"arrows: flows and work for executors, {len(begins_at)} of ") and (workers > 1 or told.endswith(" of 3,000"))
 
 
+def legend(root, lead):
+    """The names and colours in a row of the legend, in their order, and what it has after them."""
+    (begin,) = [i for i, e in enumerate(root) if e.tag == f"{SVG}text" and e.text == lead]
+    row = [e for e in root[begin + 1 :] if e.get("y") in (root[begin].get("y"), f"{float(root[begin].get('y')) - 10:.0f}")]
+    named = [(text.text, swatch.get("class").split()[0]) for swatch, text in zip(row[::2], row[1::2])]
+    return named, row[2 * len(named) :]
+
+
+def colours(root, pattern):
+    """Of the boxes whose name matches, by name."""
+    titled = ((box.get("class"), box.find(f"{SVG}title")) for box in root.iter(f"{SVG}rect"))
+    return {title.text.split("\n")[0]: classes.split()[0] for classes, title in titled if title is not None and re.match(pattern + "\n", title.text or "")}
+
+
 def test_the_legend_names_who_ran_on_the_cpus(view, tmp_path):  # noqa: F811
     """In the colours of their boxes, those that ran the longest first, as far as there is room."""
     events, us = [switch(0, 0, 100)], 0
@@ -250,14 +264,32 @@ def test_the_legend_names_who_ran_on_the_cpus(view, tmp_path):  # noqa: F811
         events.append(switch(us, 100 + n, 101 + n if n < 29 else 0, 1))
     kernel_made.write(tmp_path / "kernel", [*events, switch(us + 500, 0, 7), switch(us + 600, 7, 0, 1)])
     root, _ = view(tmp_path / "kernel")
-    drawn = {}
-    for box in root.iter(f"{SVG}rect"):
-        title = box.find(f"{SVG}title")
-        if title is not None and re.match(r"t\d+\n", title.text or ""):
-            drawn[title.text.split("\n")[0]] = box.get("class").split()[0]
-    (begin,) = [i for i, e in enumerate(root) if e.tag == f"{SVG}text" and e.text == "on the CPUs:"]
-    row = [e for e in root[begin + 1 :] if e.get("y") in (root[begin].get("y"), f"{float(root[begin].get('y')) - 10:.0f}")]
-    named = [(text.text, swatch.get("class").split()[0]) for swatch, text in zip(row[::2], row[1::2])]
+    drawn = colours(root, r"t\d+")
+    named, (rest,) = legend(root, "on the CPUs:")
     assert [name for name, _ in named] == [f"t{n}" for n in range(129, 129 - len(named), -1)] and 8 < len(named) < 31
     assert all(drawn[name] == colour for name, colour in named if name in drawn)
-    assert row[-1].text == f"and {31 - len(named)} others" and float(row[-1].get("x")) + 80 < float(root.get("width"))
+    assert rest.text == f"and {31 - len(named)} others" and float(rest.get("x")) + 80 < float(root.get("width"))
+
+
+def test_the_legend_names_system_calls_and_interrupts(view, krait, tmp_path):  # noqa: F811
+    """In the colours of their boxes; of system calls the eight that took the longest in what is drawn."""
+    events, us = [switch(0, 0, 7)], 10
+    for n in range(11):
+        events += [begins(us, f"call{n}"), ends(us + 100 + 10 * n, f"call{n}")]
+        us += 200 + 10 * n
+    events += [event(us, "irq_handler_entry", irq=9, name="eth0"), event(us + 90, "irq_handler_exit", irq=9, ret=1), event(us + 100, "softirq_entry", vec=3), event(us + 130, "softirq_exit", vec=3)]
+    folder = kernel_made.write(tmp_path / "kernel", [*events, begins(us + 200, "call0"), ends(us + 9000, "call0"), switch(us + 9010, 7, 0, 1)])
+    root, _ = view(folder, "--until", f"{us + 205}us")
+    calls, (rest,) = legend(root, "system calls:")
+    assert [name for name, _ in calls] == [f"call{n}" for n in range(10, 2, -1)] and rest.text == "and 3 others"
+    drawn = colours(root, r"call\d+")
+    assert len(drawn) > 8 and all(drawn[name] == colour for name, colour in calls)
+    interrupts, rest = legend(root, "interrupts:")
+    drawn = colours(root, ".*(eth0|net_rx|irq).*")
+    assert len(interrupts) == 2 and "eth0" in interrupts[0][0] and rest == []
+    assert all(drawn[name] == colour for name, colour in interrupts)
+
+
+def test_a_picture_without_system_calls_has_no_legend_of_them(view, tmp_path):  # noqa: F811
+    root, _ = view(kernel_made.write(tmp_path / "kernel", [switch(0, 0, 7), switch(10, 7, 0, 1)]))
+    assert not {"system calls:", "interrupts:"} & set(texts(root))

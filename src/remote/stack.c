@@ -75,6 +75,14 @@ static size_t frame_size(const struct krait_remote *remote)
 
 /* -- where the frames lie -- */
 
+/* Whether the interpreter's loop has begun, and not written down which frame it runs (3.11 and 3.12). Only the _PyCFrame in
+ * the thread state, of no loop, may have no frame (_PyEval_EvalFrameDefault in Python/ceval.c). */
+static bool is_beginning(const struct krait_remote *remote, uint64_t thread, const uint64_t head[2])
+{
+    enum { THREAD_STATE_MAX = 1024 };
+    return has(remote, KRAIT_AT_CFRAME_FRAME) && !head[1] && head[0] - thread >= THREAD_STATE_MAX;
+}
+
 static int read_head(const struct krait_remote *remote, uint64_t thread, uint64_t head[2])
 {
     const uint32_t *at = remote->layout.at;
@@ -177,6 +185,7 @@ static int learn(const struct krait_remote *remote, struct krait_stack_reader *r
 {
     struct pages pages;
     int rc = read_head(remote, thread, head);
+    rc = !rc && is_beginning(remote, thread, head) ? -EAGAIN : rc;
     uint64_t frame = head[1], trap = 0;
     memset(pages.at, 0, sizeof(pages.at));
     pages.next = 0;
@@ -452,6 +461,7 @@ int krait_stack_copy(struct krait_remote *remote, struct krait_stack_reader *rea
     int rc = size <= FRAME_MAX ? read_first(remote, &pages, thread, places, head) : -ENOTSUP;
     *places =
         (struct krait_stack_places){ .cframe = rc || !has(remote, KRAIT_AT_CFRAME_FRAME) ? 0 : head[0] };
+    rc = !rc && is_beginning(remote, thread, head) ? -EAGAIN : rc;
     reader->count = 0;
     remote->tries++;
     for (uint64_t addr = head[1]; addr && !rc;) {

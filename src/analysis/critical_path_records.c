@@ -66,11 +66,13 @@ static uint32_t last_record(struct krait_path_finder *f, const struct krait_kthr
                                                          .kind = (uint8_t)krait_path_kind_of(state) });
 }
 
-/* A thread that runs, as it is now: it may be the cause of something. */
-static uint32_t as_it_is(struct krait_path_finder *f, const struct krait_kthread *t)
+/* A thread that runs, as it is now: it may be the cause of something. At the end of a part of a trace (kernel_carried.h) it will
+ * run: no CPU is told. */
+static uint32_t as_it_is(struct krait_path_finder *f, const struct krait_kthread *t,
+                         const struct krait_kcpu *cpu)
 {
     enum krait_thread_state state = t ? (enum krait_thread_state)t->state : KRAIT_TS_UNKNOWN;
-    return krait_thread_runs(state) ? last_record(f, t, state, t->since) : KRAIT_NO_ID;
+    return t && (!cpu || krait_thread_runs(state)) ? last_record(f, t, state, t->since) : KRAIT_NO_ID;
 }
 
 /* Who sent what was received last in the soft interrupt that goes on; NULL: it is not known. */
@@ -189,7 +191,7 @@ static uint32_t explain_wait(struct krait_path_finder *f, uint32_t record, const
     const struct krait_kcpu *cpu = change->cpu;
     const struct krait_kthread *waker = waker_of(f, change);
     const struct krait_path_place *sender = !waker && cpu && !cpu->irqs ? sender_on(f, cpu) : NULL;
-    uint32_t cause = waker ? as_it_is(f, waker) : sender ? flight(f, change, sender) : KRAIT_NO_ID;
+    uint32_t cause = waker ? as_it_is(f, waker, cpu) : sender ? flight(f, change, sender) : KRAIT_NO_ID;
     if (f->failed)
         return record;
     krait_path_record_at(f, record)->cause = cause;
@@ -266,8 +268,9 @@ void krait_path_on_sent(void *ctx, const struct krait_kcpu *cpu, uint64_t addres
     if (sender)
         packet->from = *sender;
     else if (!cpu->softirqs)
-        packet->from =
-            (struct krait_path_place){ .epoch = f->epoch, .record = as_it_is(f, cpu->current), .ns = ns };
+        packet->from = (struct krait_path_place){ .epoch = f->epoch,
+                                                  .record = as_it_is(f, cpu->current, cpu),
+                                                  .ns = ns };
 }
 
 void krait_path_on_received(void *ctx, const struct krait_kcpu *cpu, uint64_t address, int64_t ns)

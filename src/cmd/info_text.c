@@ -130,7 +130,7 @@ static void print_stolen(struct info *info)
     char ns[KRAIT_FMT_SIZE], share[KRAIT_FMT_SIZE];
     uint64_t stolen = krait_kernel_steals_sum(&info->steals), all = info->steals_ns * info->steals.count;
     uint32_t shown = 0, more = 0;
-    if (!stolen)
+    if (!stolen || !all)
         return;
     label(info, "stolen");
     krait_buf_fmt(&info->out, "%s (%s) by the host:", krait_fmt_ns(ns, stolen),

@@ -53,8 +53,9 @@
  *
  * A part of a recording that krait cut made has env entries cut_from and cut_until, as far as it was given them:
  * nanoseconds since the epoch. Calls that were open at cut_from, stacks of greenlets that waited, what tasks did and a
- * wait for the GIL stand in front of each thread's events, one tick before cut_from: a reader that knows the entries counts none of
- * them as a call. The definitions are all there, those from outside the range at its edges, one tick off.
+ * wait for the GIL stand in front of each thread's events, one tick before cut_from: a reader that knows the entries
+ * counts none of them as a call. The definitions are all there, those from outside the range at its edges, one tick off. The
+ * kernel's part has the same entries; trace/kernel/kernel_carried.h tells what stands in front of it and behind it.
  *
  * Source: CTF specification 1.8.3, sections 5 and 6; lttng-ust, the metadata of its compact event header.
  */

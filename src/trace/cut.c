@@ -3,6 +3,7 @@
 
 #include "base/outfile.h"
 #include "ctf/read/reader.h"
+#include "trace/cut_kernel.h"
 #include "trace/cut_own.h"
 #include "trace/import.h"
 
@@ -53,10 +54,13 @@ static uint32_t process_of(const struct cutting *c, const struct krait_ctf_trace
 }
 
 /* Of a part of a recording, no more than it is of. */
-static struct krait_range range_of(const struct cutting *c, uint32_t process)
+static struct krait_range range_of(const struct cutting *c, const struct krait_ctf_trace *trace)
 {
     const struct krait_recordings *own = krait_recordings_of(c->trace);
-    return process == KRAIT_NO_ID ? c->cut->range : krait_image_clip(&own->images[process], c->cut->range);
+    uint32_t process = process_of(c, trace);
+    if (process == KRAIT_NO_ID)
+        return krait_cut_is_kernels(trace) ? krait_cut_kernel_clip(trace, c->cut->range) : c->cut->range;
+    return krait_image_clip(&own->images[process], c->cut->range);
 }
 
 /* Processes that had ended before the range, or began behind it, are no part of it. */
@@ -110,22 +114,8 @@ static int write_metadata(struct cutting *c, const struct krait_ctf_trace *trace
     if (process == KRAIT_NO_ID)
         krait_buf_add(&out.buf, text.data, text.len - 1);
     else
-        krait_cut_metadata(&out.buf, text.data, range_of(c, process));
+        krait_cut_metadata(&out.buf, text.data, range_of(c, trace));
     return krait_outfile_commit(&out, c->err);
-}
-
-static struct krait_cut_edges edges_of(const struct krait_ctf_trace *trace, struct krait_range range)
-{
-    const struct krait_ctf_clock *clock = trace->metadata->clocks[0];
-    bool has_end = range.to_ns != UINT64_MAX;
-    uint64_t from =
-        range.from_ns ? krait_ctf_ticks_from(clock, (int64_t)range.from_ns, krait_ctf_clock_ns) : 0;
-    return (struct krait_cut_edges){
-        .range = range,
-        .before = from ? from - 1 : 0,
-        .behind =
-            has_end ? krait_ctf_ticks_from(clock, (int64_t)range.to_ns, krait_ctf_clock_ns) : UINT64_MAX,
-    };
 }
 
 static int begin_trace(struct cutting *c, const struct krait_ctf_trace *trace)
@@ -137,23 +127,36 @@ static int begin_trace(struct cutting *c, const struct krait_ctf_trace *trace)
     if (!dir)
         return no_memory(c);
     int rc = make_dirs(dir, strlen(c->cut->to), c->err);
-    rc = rc ? rc : write_metadata(c, trace, process, dir);
+    if (process == KRAIT_NO_ID && krait_cut_is_kernels(trace)) {
+        uint64_t *bytes = &c->cut->copied.bytes;
+        rc = rc ? rc : krait_cut_kernel(c->trace, c->reader, trace, range_of(c, trace), dir, bytes, c->err);
+    } else {
+        rc = rc ? rc : write_metadata(c, trace, process, dir);
+    }
     c->cut->parts += !rc;
     if (rc || process == KRAIT_NO_ID)
         return rc;
-    const struct krait_cut_edges edges = edges_of(trace, range_of(c, process));
+    const struct krait_cut_edges edges = krait_cut_edges_of(trace, range_of(c, trace), krait_ctf_clock_ns);
     return krait_cut_definitions(&c->cut->copied, c->trace, process, &edges, dir, c->err);
 }
 
 /* ---- streams ---- */
+
+/* Then a thread may go on for as long as the part does, without an event. */
+static bool is_part(const struct cutting *c, uint32_t process)
+{
+    const struct krait_range *range = &krait_recordings_of(c->trace)->images[process].range;
+    return range->to_ns != UINT64_MAX;
+}
 
 static int put_before(void *ctx, const struct krait_ctf_stream *stream, uint64_t ticks,
                       struct krait_buf *events)
 {
     struct cutting *c = ctx;
     uint32_t thread = krait_strtab_find(&c->threads, stream->path, strlen(stream->path));
-    uint64_t from_ns = range_of(c, process_of(c, stream->trace)).from_ns;
-    bool is_there = thread != KRAIT_NO_ID && c->trace->threads[thread].end_ns >= from_ns;
+    uint64_t from_ns = range_of(c, stream->trace).from_ns;
+    bool is_there = thread != KRAIT_NO_ID &&
+                    (c->trace->threads[thread].end_ns >= from_ns || is_part(c, process_of(c, stream->trace)));
     return is_there ? krait_cut_before(events, c->trace, thread, from_ns, ticks, &c->tasks) : 0;
 }
 
@@ -169,10 +172,12 @@ static int copy_stream(struct cutting *c, const struct krait_ctf_stream *stream)
     bool is_own = process != KRAIT_NO_ID;
     if (is_own && (!lived(c, process) || is_definitions(stream)))
         return 0;
+    if (!is_own && krait_cut_is_kernels(stream->trace) && krait_cut_is_carried(stream))
+        return 0;
     KRAIT_AUTO_FREE char *dir = dir_of(c, stream->trace);
     if (!dir)
         return no_memory(c);
-    struct krait_range range = range_of(c, process);
+    struct krait_range range = range_of(c, stream->trace);
     const struct krait_copy_options options = {
         .from_ns = range.from_ns ? (int64_t)range.from_ns : INT64_MIN,
         .until_ns = range.to_ns != UINT64_MAX ? (int64_t)range.to_ns : INT64_MAX,

@@ -124,6 +124,19 @@ int krait_cut_before(struct krait_buf *events, const struct krait_trace *trace, 
     return rc || !events->failed ? rc : -ENOMEM;
 }
 
+struct krait_cut_edges krait_cut_edges_of(const struct krait_ctf_trace *trace, struct krait_range range,
+                                          krait_copy_time_fn *time)
+{
+    const struct krait_ctf_clock *clock = trace->metadata->clocks[0];
+    bool has_end = range.to_ns != UINT64_MAX;
+    uint64_t from = range.from_ns ? krait_ctf_ticks_from(clock, (int64_t)range.from_ns, time) : 0;
+    return (struct krait_cut_edges){
+        .range = range,
+        .before = from ? from - 1 : 0,
+        .behind = has_end ? krait_ctf_ticks_from(clock, (int64_t)range.to_ns, time) : UINT64_MAX,
+    };
+}
+
 /* ---- definitions ---- */
 
 struct definitions {

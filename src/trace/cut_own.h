@@ -28,6 +28,10 @@ struct krait_cut_edges {
     uint64_t before, behind;
 };
 
+/* Of a trace with one clock, whose times are rounded as `time` does. */
+struct krait_cut_edges krait_cut_edges_of(const struct krait_ctf_trace *trace, struct krait_range range,
+                                          krait_copy_time_fn *time);
+
 /* The definitions of a process, those from outside the range at its edges, to DIR/definitions. Returns 0, or a negative errno
  * with err set. */
 int krait_cut_definitions(struct krait_copied *copied, const struct krait_trace *trace, uint32_t process,

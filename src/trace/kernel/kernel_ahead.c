@@ -20,6 +20,12 @@ static bool waits(const struct krait_kthread *t)
     return t->state == KRAIT_TS_BLOCKED;
 }
 
+/* Whether there is something to learn of how its wait ends. */
+static bool is_pending(const struct krait_kernel_states *m, const struct krait_kthread *t)
+{
+    return waits(t) && (krait_kernel_told(m, t) == KRAIT_TS_BLOCKED || (m->options->wakers && !t->ended_ns));
+}
+
 void krait_kernel_look_ahead(struct krait_kernel_states *m)
 {
     struct krait_kernel_ahead *ahead = m->ahead = calloc(1, sizeof(*ahead));
@@ -39,7 +45,7 @@ void krait_kernel_look_ahead(struct krait_kernel_states *m)
     for (uint32_t i = 0; i < m->thread_count; i++) {
         struct krait_kthread *t = m->threads[i];
         ahead->threads[i] = *t;
-        ahead->pending += waits(t) && krait_kernel_told(m, t) == KRAIT_TS_BLOCKED;
+        ahead->pending += is_pending(m, t);
         t->kept = false;
     }
     for (uint32_t i = 0; i < m->steals.count; i++)
@@ -65,13 +71,26 @@ static struct krait_kthread *who_waits(const struct krait_kernel_states *m, cons
     return was && waits(was) && was->since == since_ns ? was : NULL;
 }
 
+static void know_end(const struct krait_kernel_states *m, struct krait_kthread *was, uint32_t by)
+{
+    const struct krait_kcpu *cpu = m->here;
+    bool in_interrupt = cpu && (cpu->irqs || cpu->softirqs);
+    was->ended_ns = m->now;
+    was->ended_by = by <= m->ahead->thread_count ? by : 0;
+    was->ended_cause = !in_interrupt ? (uint8_t)KRAIT_TS_COUNT : cpu->irqs ? cpu->irq_cause : cpu->soft_cause;
+    was->ended_device = !in_interrupt ? KRAIT_NO_ID : cpu->irqs ? cpu->irq_device : cpu->soft_device;
+    was->ended_ipi = in_interrupt && cpu->irqs && cpu->is_ipi;
+}
+
 void krait_kernel_ends_wait(struct krait_kernel_states *m, const struct krait_kthread *t,
-                            enum krait_thread_state as)
+                            enum krait_thread_state as, uint32_t by)
 {
     struct krait_kthread *was = who_waits(m, t, t->since);
-    if (!was || krait_kernel_told(m, was) != KRAIT_TS_BLOCKED)
+    if (!was || !is_pending(m, was))
         return;
-    was->state = (uint8_t)as;
+    if (krait_kernel_told(m, was) == KRAIT_TS_BLOCKED)
+        was->state = (uint8_t)as;
+    know_end(m, was, by);
     m->is_over = m->ahead->pending && !--m->ahead->pending;
 }
 

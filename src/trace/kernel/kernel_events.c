@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/kernel/kernel_events.h"
 
+#include "ctf/format.h"
 #include "ctf/read/reader.h"
 #include "ctf/rows/row_order.h"
 #include "trace/kernel/kernel_marks.h"
@@ -28,6 +29,7 @@ struct krait_kernel_events {
     struct krait_ctf_cursor at; /* of the first event of a packet */
     bool has_at, any, began;
     int64_t begin_ns, end_ns;
+    int64_t cut_from_ns, cut_until_ns; /* it is the part of that range; INT64_MIN, INT64_MAX: all */
     struct krait_arena arena;
     struct krait_err damage;
 };
@@ -125,7 +127,7 @@ static void know_fields(struct krait_kernel_event_class *cls, const struct krait
     for (unsigned i = 0; *at; i++) {
         size_t n = strcspn(at, " ");
         cls->cell[i] = is_perfs ? perf_cell_of(row, at, n) : cell_of(row, true, at, n);
-        cls->texts |= (uint8_t)(is_text_name(at, n) << i);
+        cls->texts |= (uint32_t)is_text_name(at, n) << i;
         at += n + (at[n] == ' ');
     }
     if (needs_first && !cls->cell[0])
@@ -188,6 +190,20 @@ static int check_hosts(const struct krait_ctf_reader *reader, struct krait_err *
     return 0;
 }
 
+/* Of several traces, all that they are parts of. */
+static void know_cut(struct krait_kernel_events *k)
+{
+    k->cut_from_ns = INT64_MAX;
+    k->cut_until_ns = INT64_MIN;
+    for (uint32_t i = 0; i < k->reader->trace_count; i++) {
+        const struct krait_ctf_metadata *metadata = k->reader->traces[i]->metadata;
+        int64_t from = krait_ctf_env_int(metadata, KRAIT_ENV_CUT_FROM, INT64_MIN),
+                until = krait_ctf_env_int(metadata, KRAIT_ENV_CUT_UNTIL, INT64_MAX);
+        k->cut_from_ns = KRAIT_MIN(k->cut_from_ns, from);
+        k->cut_until_ns = KRAIT_MAX(k->cut_until_ns, until);
+    }
+}
+
 static int open_reader(struct krait_kernel_events *k, const char *const *paths, size_t count,
                        struct krait_err *err)
 {
@@ -195,7 +211,10 @@ static int open_reader(struct krait_kernel_events *k, const char *const *paths, 
     int rc = krait_ctf_open(&k->reader, paths, count, &options, err);
     if (!rc && !k->reader->trace_count)
         rc = krait_kernel_events_missing(paths[0], err);
-    return rc ? rc : check_hosts(k->reader, err);
+    rc = rc ? rc : check_hosts(k->reader, err);
+    if (!rc)
+        know_cut(k);
+    return rc;
 }
 
 static int allocate(struct krait_kernel_events *k)
@@ -268,7 +287,7 @@ int64_t krait_kernel_events_first(struct krait_kernel_events *k)
     int64_t first = INT64_MAX;
     for (uint32_t i = 0; i < k->reader->stream_count; i++)
         first = KRAIT_MIN(first, first_from(k->reader, k->reader->streams[i], INT64_MIN));
-    return first;
+    return KRAIT_MAX(first, k->cut_from_ns);
 }
 
 bool krait_kernel_events_reach(struct krait_kernel_events *k, int64_t ns)
@@ -390,6 +409,12 @@ static void hand_out(struct krait_kernel_events *k, const struct krait_kernel_ev
     }
 }
 
+/* What stands in front of a part is no event of it, whatever its range. */
+static bool is_in_front(const struct krait_kernel_events *k, const struct krait_row *row)
+{
+    return row->ns < k->cut_from_ns;
+}
+
 static uint64_t after(const struct krait_kernel_events *k, const struct krait_row *row)
 {
     return row->ns > k->begin_ns ? (uint64_t)row->ns - (uint64_t)k->begin_ns : 0;
@@ -399,9 +424,18 @@ static uint64_t after(const struct krait_kernel_events *k, const struct krait_ro
 static uint32_t before(const struct krait_kernel_events *k, const struct krait_row *rows, uint32_t count,
                        uint64_t ns)
 {
-    while (count && after(k, &rows[count - 1]) >= ns)
+    while (count && after(k, &rows[count - 1]) >= ns && !is_in_front(k, &rows[count - 1]))
         count--;
     return count;
+}
+
+/* What stands behind a part is behind every range of it. */
+static uint64_t until_of(const struct krait_kernel_events *k, const struct krait_kernel_event_walk *walk)
+{
+    if (k->cut_until_ns == INT64_MAX)
+        return walk->until_ns;
+    return KRAIT_MIN(walk->until_ns,
+                     k->cut_until_ns > k->begin_ns ? (uint64_t)(k->cut_until_ns - k->begin_ns) : 0);
 }
 
 /* The rows up to where the range ends, in two parts where it begins among them. Returns how many. */
@@ -409,17 +443,18 @@ static uint32_t walk_rows(struct krait_kernel_events *k, const struct krait_kern
                           const uint64_t *cells, const struct krait_row *rows, uint32_t count)
 {
     if (!k->any)
-        walk->begin(walk->ctx, k->begin_ns = rows[0].ns);
+        walk->begin(walk->ctx, k->begin_ns = KRAIT_MAX(rows[0].ns, k->cut_from_ns));
     k->any = true;
+    uint64_t until_ns = until_of(k, walk);
     uint32_t first = k->began ? 0 : before(k, rows, count, walk->from_ns);
-    uint32_t last = before(k, rows, count, walk->until_ns);
+    uint32_t last = before(k, rows, count, until_ns);
     hand_out(k, walk, cells, rows, KRAIT_MIN(first, last));
-    if (first < count && !k->began && walk->from_ns < walk->until_ns) {
+    if (first < count && !k->began && walk->from_ns < until_ns) {
         k->began = true;
         walk->from(walk->ctx, k->begin_ns + (int64_t)walk->from_ns);
     }
     if (k->began && last < count)
-        k->end_ns = k->begin_ns + (int64_t)walk->until_ns;
+        k->end_ns = k->begin_ns + (int64_t)until_ns;
     else if (k->began)
         k->end_ns = rows[last - 1].ns;
     if (last > first)
@@ -437,7 +472,8 @@ static void walk_ahead(struct krait_kernel_events *k, const struct krait_kernel_
                        struct krait_row_order *order, const struct krait_row *rows, uint32_t first,
                        uint32_t count)
 {
-    uint64_t most = UINT64_MAX - walk->until_ns, until_ns = walk->until_ns + KRAIT_MIN(walk->ahead_ns, most);
+    uint64_t end_ns = until_of(k, walk), most = UINT64_MAX - end_ns,
+             until_ns = end_ns + KRAIT_MIN(walk->ahead_ns, most);
     walk->ahead(walk->ctx, k->end_ns);
     while (count && !is_done(walk)) {
         uint32_t last = before(k, rows, count, until_ns);
@@ -447,6 +483,19 @@ static void walk_ahead(struct krait_kernel_events *k, const struct krait_kernel_
             return;
         rows = krait_row_order_next(order, &count);
         first = 0;
+    }
+}
+
+/* The rows behind the range that stand behind a part, `first` of these on. */
+static void walk_behind(struct krait_kernel_events *k, const struct krait_kernel_event_walk *walk,
+                        struct krait_row_order *order, const struct krait_row *rows, uint32_t first,
+                        uint32_t count)
+{
+    if (until_of(k, walk) < walk->until_ns || k->cut_until_ns == k->begin_ns + (int64_t)walk->until_ns) {
+        for (; count && !is_done(walk); first = 0) {
+            hand_out(k, walk, krait_row_order_cells(order), rows + first, count - first);
+            rows = krait_row_order_next(order, &count);
+        }
     }
 }
 
@@ -473,6 +522,8 @@ int krait_kernel_events_walk(struct krait_kernel_events *k, const struct krait_k
         hand_out_marks(k, walk, k->end_ns);
     if (k->began && walk->ahead && taken < count)
         walk_ahead(k, walk, order, rows, taken, count);
+    else if (k->began && walk->behind && taken < count)
+        walk_behind(k, walk, order, rows, taken, count);
     k->damage = *krait_row_order_damage(order);
     krait_row_order_free(order);
     return cancelled ? -ECANCELED : 0;

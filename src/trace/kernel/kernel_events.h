@@ -22,7 +22,7 @@ enum krait_kernel_event_kind {
 };
 
 enum {
-    KRAIT_KERNEL_EVENT_FIELDS = 7, /* a kind has at most so many */
+    KRAIT_KERNEL_EVENT_FIELDS = 17, /* a kind has at most so many */
     /* Linux supports no more CPUs; events with a greater CPU number are ignored. */
     KRAIT_KERNEL_EVENT_CPUS = 8192,
 };
@@ -32,7 +32,7 @@ struct krait_kernel_event_class {
     uint8_t kind;
     /* The cell of each field, by its index in the kind's list; 0: the trace has no such field. */
     uint16_t cell[KRAIT_KERNEL_EVENT_FIELDS];
-    uint8_t texts;     /* a bit for each field: it is text */
+    uint32_t texts;    /* a bit for each field: it is text */
     uint16_t tid_cell; /* of the context that has the thread; 0: none */
     uint16_t cpu_cell; /* of the field that has the CPU, if packets do not have it; 0: none */
     const char *rest;  /* if the kind's name ends in *, what the * stands for: the name of a system call */
@@ -121,7 +121,8 @@ bool krait_kernel_events_own(const struct krait_kernel_events *events);
 /* An entry of the trace's environment, by LTTng's names (hostname, kernel_release, ...); "": it has none. */
 const char *krait_kernel_events_env(const struct krait_kernel_events *events, const char *name);
 
-/* The time of the first event, of any kind; INT64_MAX: there is none. Reads only the first packets that have events. */
+/* The time of the first event, of any kind; INT64_MAX: there is none. Of a part of a trace (kernel_carried.h), when that begins.
+ * Reads only the first packets that have events. */
 int64_t krait_kernel_events_first(struct krait_kernel_events *events);
 
 /* Whether there is an event at a time or later. If packets have their times, it reads few of them. */
@@ -146,6 +147,8 @@ struct krait_kernel_event_walk {
      * or until `done`. */
     void (*ahead)(void *ctx, int64_t ns);
     uint64_t ahead_ns;
+    /* Without `ahead`: hand out what stands behind a part of a trace too (kernel_carried.h), unless the walk ends before. */
+    bool behind;
     krait_kernel_event_handler *handlers[KRAIT_KERNEL_EVENT_KINDS];
 };
 int krait_kernel_events_walk(struct krait_kernel_events *events, const struct krait_kernel_event_walk *walk);

@@ -64,7 +64,7 @@ void krait_kernel_on_free(void *ctx, const struct krait_kernel_event *ev)
     if (!t || krait_thread_runs((enum krait_thread_state)t->state))
         return;
     turn(m, t, KRAIT_TS_GONE);
-    t->ended = true;
+    t->ended = t->freed = true;
 }
 
 void krait_kernel_on_statedump(void *ctx, const struct krait_kernel_event *ev)
@@ -110,7 +110,7 @@ void krait_kernel_exec_thread(machine *m, struct krait_kcpu *cpu, const struct k
         krait_kernel_event_has(ev, 2) ? krait_kernel_thread_of(m, krait_kernel_event_int(ev, 2)) : NULL;
     if (!t || !from || t == from)
         return;
-    t->exiting = t->ended = false;
+    t->exiting = t->ended = t->freed = false;
     from->ended = true;
     if (cpu->current != t)
         krait_kernel_leave_as(m, t, (enum krait_thread_state)t->state, KRAIT_TS_WOKEN,

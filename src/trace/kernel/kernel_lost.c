@@ -95,6 +95,8 @@ void krait_kernel_on_found(void *ctx, const struct krait_kernel_event *ev)
     machine *m = ctx;
     struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
     const struct krait_kthread *t = krait_kernel_thread_of(m, krait_kernel_event_int(ev, 0));
+    if (cpu && cpu->is_carried)
+        return; /* more is known of it */
     if (m->has_dumped)
         forget_dumped(m);
     if (cpu && !cpu->known && !(t && is_running(t)))

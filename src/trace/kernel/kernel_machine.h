@@ -63,11 +63,11 @@ static inline void krait_kernel_ran(const struct krait_kernel_states *m, struct 
 enum krait_thread_state krait_kernel_told(const struct krait_kernel_states *m, const struct krait_kthread *t);
 
 /* The range is over, at m->end_ns, and events go on; m->is_over says when they need not. A thread leaves its state,
- * which was `as`; one that waited so long, until it ran just now, had waited for a page; a CPU's steal time is read,
- * before it is counted. Last, all is as it was. */
+ * which was `as`, by the thread `by`; one that waited so long, until it ran just now, had waited for a page; a CPU's
+ * steal time is read, before it is counted. Last, all is as it was. */
 void krait_kernel_look_ahead(struct krait_kernel_states *m);
 void krait_kernel_ends_wait(struct krait_kernel_states *m, const struct krait_kthread *t,
-                            enum krait_thread_state as);
+                            enum krait_thread_state as, uint32_t by);
 void krait_kernel_waited_for_page(const struct krait_kernel_states *m, const struct krait_kthread *t,
                                   uint64_t waited_ns);
 void krait_kernel_reads_steal(struct krait_kernel_states *m, const struct krait_kernel_event *ev);
@@ -118,6 +118,12 @@ krait_kernel_event_handler krait_kernel_on_thread_exit;
 krait_kernel_event_handler krait_kernel_on_free;
 krait_kernel_event_handler krait_kernel_on_statedump;
 krait_kernel_event_handler krait_kernel_on_dumped_wait;
+/* Events of kernel_carried.h. */
+krait_kernel_event_handler krait_kernel_on_carried_thread;
+krait_kernel_event_handler krait_kernel_on_carried_cpu;
+krait_kernel_event_handler krait_kernel_on_carried_wait;
+/* NULL when memory is out. */
+struct krait_kcpu *krait_kernel_cpu_at(struct krait_kernel_states *m, uint32_t number);
 /* Another thread has the CPU, or had it until now: the switch of who had it by what is known was lost. */
 void krait_kernel_expect(struct krait_kernel_states *m, const struct krait_kcpu *cpu,
                          const struct krait_kthread *t);

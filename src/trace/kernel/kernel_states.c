@@ -62,7 +62,7 @@ static inline void leave(machine *m, struct krait_kthread *t, enum krait_thread_
     if (KRAIT_UNLIKELY(t->kept))
         keep_interval(m, t, as);
     if (KRAIT_UNLIKELY(m->ahead != NULL))
-        krait_kernel_ends_wait(m, t, as);
+        krait_kernel_ends_wait(m, t, as, by);
     uint64_t ns = krait_kernel_counted(m, t->since, m->now);
     t->ns[as] += ns;
     krait_cycles_add(&t->cycles, ns, t->state_khz);
@@ -223,6 +223,11 @@ static inline struct krait_kcpu *cpu_at(machine *m, uint32_t number)
 {
     bool met = number < m->cpu_count && m->cpus[number].met;
     return KRAIT_LIKELY(met) || meet_cpu(m, number) ? &m->cpus[number] : NULL;
+}
+
+struct krait_kcpu *krait_kernel_cpu_at(machine *m, uint32_t number)
+{
+    return cpu_at(m, number);
 }
 
 static inline struct krait_kcpu *cpu_of(machine *m, const struct krait_kernel_event *ev)
@@ -644,6 +649,9 @@ static krait_kernel_event_handler *const handlers[KRAIT_KERNEL_EVENT_KINDS] = {
     [KRAIT_KERNEL_EVENT_STATEDUMP] = krait_kernel_on_statedump,
     [KRAIT_KERNEL_EVENT_DUMPED_WAIT] = krait_kernel_on_dumped_wait,
     [KRAIT_KERNEL_EVENT_DUMP_END] = on_dump_end,
+    [KRAIT_KERNEL_EVENT_CARRIED_THREAD] = krait_kernel_on_carried_thread,
+    [KRAIT_KERNEL_EVENT_CARRIED_CPU] = krait_kernel_on_carried_cpu,
+    [KRAIT_KERNEL_EVENT_CARRIED_WAIT] = krait_kernel_on_carried_wait,
     [KRAIT_KERNEL_EVENT_CALL_BEGIN] = on_cpu_event,
     [KRAIT_KERNEL_EVENT_CALL_END] = on_cpu_event,
     [KRAIT_KERNEL_EVENT_IRQ_BEGIN] = on_cpu_event,
@@ -707,6 +715,7 @@ static int run(machine *m, struct krait_kernel_events *events, const struct krai
         .from = krait_kernel_count_from,
         .ahead = watch ? NULL : on_ahead,
         .ahead_ns = AHEAD_NS,
+        .behind = watch != NULL,
     };
     uint32_t count;
     const struct krait_kernel_event_class *classes = krait_kernel_events_classes(events, &count);

@@ -166,6 +166,7 @@ struct krait_kthread {
     uint32_t interval_count, interval_cap;
     /* The state machine's own: */
     bool exiting, call_counts;
+    bool freed;       /* it has ended, and the kernel has told that nothing is left of it */
     bool ended;       /* it has ended: a thread with its id is another one */
     bool newborn;     /* it was forked, and has not been woken for the first time */
     bool call_known;  /* it is known whether it is in a system call */
@@ -181,6 +182,13 @@ struct krait_kthread {
     uint32_t ready_on;          /* the CPU for which it is ready; KRAIT_NO_ID: not known */
     int64_t since, call_ns, waking_ns, queued_ns;
     uint64_t waited_ns; /* a wait whose reason is not known until the thread runs */
+    /* After a run with options.wakers, blocked: who ends the wait behind the range, as for krait_kernel_cause; 0: no thread. */
+    uint32_t ended_by;
+    int64_t ended_ns; /* when; 0: the end of that wait was not seen */
+    /* The interrupt that ends it, KRAIT_TS_COUNT: none did; what those wait for that it wakes, and its device: as of a CPU. */
+    uint8_t ended_cause;
+    bool ended_ipi;
+    uint32_t ended_device;
 };
 
 struct krait_kprocess {
@@ -211,6 +219,7 @@ struct krait_kcpu {
     /* The state machine's own: */
     uint32_t number, khz;             /* khz 0: not known yet */
     bool known;                       /* it is known which thread runs */
+    bool is_carried;                  /* it is known from before the trace: kernel_carried.h */
     bool is_ipi;                      /* the current interrupt is another CPU's request */
     uint8_t state, base;              /* enum krait_cpu_state: the current one; the one without interrupts */
     uint8_t irq_cause, soft_cause;    /* enum krait_thread_state: what threads woken there waited for */
@@ -308,7 +317,8 @@ struct krait_kernel_watch {
 struct krait_kernel_options {
     uint64_t from_ns, until_ns;       /* after the trace's first event; UINT64_MAX: the end */
     struct krait_kernel_watch *watch; /* may be NULL */
-    bool functions;                   /* fill in runs_functions of threads */
+    bool wakers;    /* without a watcher: find the ends of all waits that are not over at until_ns */
+    bool functions; /* fill in runs_functions of threads */
     /* Count only these parts of the range, in absolute times; NULL: all of it. Not with a watcher; kept intervals are not cut
      * to the parts. */
     const struct krait_ranges *parts;

@@ -59,7 +59,7 @@ static void on_from(void *ctx, int64_t ns)
 static void on_steal(void *ctx, const struct krait_kernel_event *ev)
 {
     struct reading *r = ctx;
-    int rc = krait_kernel_steals_add(r->steals, ev, INT64_MIN, INT64_MAX, NULL);
+    int rc = krait_kernel_steals_add(r->steals, ev, r->first_ns, INT64_MAX, NULL);
     r->rc = r->rc ? r->rc : rc;
     r->last_ns = KRAIT_MAX(r->last_ns, ev->ns);
 }

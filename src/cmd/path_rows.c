@@ -226,13 +226,14 @@ GETTER(member_name)
     return krait_sheet_name(t ? krait_path_thread_name(of, t) : m->label);
 }
 
-#define NS(title, key, drop, ...)                                                 \
-    {                                                                             \
-        { title, 0, 0, drop }, key, KRAIT_SHEET_NS, KRAIT_SHEET_DASH, __VA_ARGS__ \
+#define NS(title, key, drop, ...)                                                                      \
+    {                                                                                                  \
+        { title, 0, 0, drop }, key, KRAIT_SHEET_NS, KRAIT_SHEET_DASH | KRAIT_SHEET_RANKED, __VA_ARGS__ \
     }
-#define QUIET_NS(title, key, drop, ...)                                                               \
-    {                                                                                                 \
-        { title, 0, 0, drop }, key, KRAIT_SHEET_NS, KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET, __VA_ARGS__ \
+#define QUIET_NS(title, key, drop, ...)                                            \
+    {                                                                              \
+        { title, 0, 0, drop }, key, KRAIT_SHEET_NS,                                \
+            KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET | KRAIT_SHEET_RANKED, __VA_ARGS__ \
     }
 #define ID(title, key, drop, get)                                                \
     {                                                                            \
@@ -249,12 +250,12 @@ static const struct krait_sheet_column member_columns[] = {
     { { "share", 0, 0, 0 }, "share", KRAIT_SHEET_SHARE, 0, get_share, 0 },
     NS("time", "path_ns", 0, OF(total_ns)),
     NS("runs", "running_ns", 3, OF_KIND(RUNNING)),
-    QUIET_NS("woken", "woken_ns", 4, OF_KIND(WOKEN)),
-    QUIET_NS("preempted", "preempted_ns", 5, OF_KIND(PREEMPTED)),
-    QUIET_NS("irq", "interrupted_ns", 6, OF_KIND(INTERRUPTED)),
+    QUIET_NS("woken", "woken_ns", 3, OF_KIND(WOKEN)),
+    QUIET_NS("preempted", "preempted_ns", 3, OF_KIND(PREEMPTED)),
+    QUIET_NS("irq", "interrupted_ns", 3, OF_KIND(INTERRUPTED)),
     QUIET_NS("waited for", "waited_ns", 3, get_waited, 0),
-    QUIET_NS("blocked", "blocked_ns", 4, OF_KIND(BLOCKED)),
-    QUIET_NS("unknown", "unknown_ns", 8, OF_KIND(UNKNOWN)),
+    QUIET_NS("blocked", "blocked_ns", 3, OF_KIND(BLOCKED)),
+    QUIET_NS("unknown", "unknown_ns", 3, OF_KIND(UNKNOWN)),
     { { "parts", 0, 0, 7 }, "segments", KRAIT_SHEET_COUNT, 0, OF(segments) },
     NAME("kind", "kind", 0, 0, KRAIT_SHEET_DATA, get_member_kind),
     NAME("device", "device", 0, 0, KRAIT_SHEET_DATA, get_member_device),

@@ -49,9 +49,10 @@ static void tasks_done(struct tasks *tasks)
     }
 #define OF(member) offsetof(struct row, member)
 
-/* What a narrow table leaves out first: steps, waits of almost no time, the longest step, the other waits. Of these, those with the
- * least time are first: rank_waits. */
-enum { OF_WAIT = 1, OF_LONGEST = KRAIT_TASK_STATES + 1, OF_SHORT_WAIT, OF_STEPS = 3 * KRAIT_TASK_STATES };
+/* What a narrow table leaves out first: names that no task has, steps, waits of almost no time, the longest step, the other waits
+ * and the time in which tasks were ready. */
+enum { OF_WAIT = 1, OF_READY = OF_WAIT, OF_LONGEST, OF_SHORT_WAIT, OF_STEPS, OF_NO_NAME };
+#define WAIT_FLAGS (KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH | KRAIT_SHEET_RANKED)
 
 static const struct krait_sheet_column columns[] = {
     { { "tasks", 0, 0, 0 }, "tasks", KRAIT_SHEET_COUNT, 0, krait_sheet_number_at, OF(tasks) },
@@ -63,21 +64,21 @@ static const struct krait_sheet_column columns[] = {
       0,
       krait_sheet_number_at,
       OF(longest_ns) },
-    STATE("ready", "ready_ns", KRAIT_TASK_READY, KRAIT_SHEET_DASH, 0),
+    STATE("ready", "ready_ns", KRAIT_TASK_READY, KRAIT_SHEET_DASH | KRAIT_SHEET_RANKED, OF_READY),
     { { "waiting", 0, 0, 0 },
       "waiting_ns",
       KRAIT_SHEET_NS,
       KRAIT_SHEET_DASH,
       krait_sheet_number_at,
       OF(waited_ns) },
-    STATE("timer", "timer_ns", KRAIT_TASK_TIMER, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, OF_WAIT),
-    STATE("lock", "lock_ns", KRAIT_TASK_LOCK, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, OF_WAIT),
-    STATE("queue", "queue_ns", KRAIT_TASK_QUEUE, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, OF_WAIT),
-    STATE("socket", "socket_ns", KRAIT_TASK_SOCKET, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, OF_WAIT),
-    STATE("child", "child_ns", KRAIT_TASK_CHILD, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, OF_WAIT),
-    STATE("task", "task_ns", KRAIT_TASK_TASK, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, OF_WAIT),
-    STATE("future", "future_ns", KRAIT_TASK_FUTURE, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, OF_WAIT),
-    STATE("switch", "switch_ns", KRAIT_TASK_SWITCH, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, OF_WAIT),
+    STATE("timer", "timer_ns", KRAIT_TASK_TIMER, WAIT_FLAGS, OF_WAIT),
+    STATE("lock", "lock_ns", KRAIT_TASK_LOCK, WAIT_FLAGS, OF_WAIT),
+    STATE("queue", "queue_ns", KRAIT_TASK_QUEUE, WAIT_FLAGS, OF_WAIT),
+    STATE("socket", "socket_ns", KRAIT_TASK_SOCKET, WAIT_FLAGS, OF_WAIT),
+    STATE("child", "child_ns", KRAIT_TASK_CHILD, WAIT_FLAGS, OF_WAIT),
+    STATE("task", "task_ns", KRAIT_TASK_TASK, WAIT_FLAGS, OF_WAIT),
+    STATE("future", "future_ns", KRAIT_TASK_FUTURE, WAIT_FLAGS, OF_WAIT),
+    STATE("switch", "switch_ns", KRAIT_TASK_SWITCH, WAIT_FLAGS, OF_WAIT),
     REPORT_TASK_NAME(OF(name)),
     { { "coroutine", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },
       "coroutine",
@@ -196,26 +197,23 @@ static enum krait_task_state state_at(const struct krait_sheet_column *column)
     return (enum krait_task_state)((column->arg - offsetof(struct row, ns)) / sizeof(uint64_t));
 }
 
-/* What was waited for longest stays longest in a table that is too narrow; what it is sorted by stays. */
-static void rank_waits(const struct tasks *tasks, struct krait_sheet_column *chosen)
+/* Waits of almost no time, and names. */
+static void find_unimportant(const struct tasks *tasks, struct krait_sheet_column *chosen)
 {
     enum { SHORT = 100 }; /* a wait of less than one of so many parts of all waiting */
     uint64_t ns[KRAIT_TASK_STATES] = { 0 }, waited_ns = 0;
-    const char *sort = tasks->report->options->sort;
+    bool has_names = false;
     for (uint32_t i = 0; i < tasks->count; i++) {
+        has_names |= tasks->rows[i].name != NULL;
         waited_ns += tasks->rows[i].waited_ns;
         for (unsigned s = 0; s < KRAIT_TASK_STATES; s++)
             ns[s] += tasks->rows[i].ns[s];
     }
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
-        uint32_t *drop = &chosen[i].column.drop, longer = 0;
-        for (size_t other = 0; *drop == OF_WAIT && other < KRAIT_ARRAY_LEN(columns); other++)
-            longer += columns[other].column.drop == OF_WAIT &&
-                      ns[state_at(&columns[other])] > ns[state_at(&columns[i])];
-        if (*drop == OF_WAIT)
-            *drop = longer + (ns[state_at(&columns[i])] < waited_ns / SHORT ? OF_SHORT_WAIT : OF_WAIT);
-        if (sort && strncmp(sort, chosen[i].key, strcspn(sort, ",")) == 0)
-            *drop = 0;
+        if (columns[i].flags == WAIT_FLAGS && ns[state_at(&columns[i])] < waited_ns / SHORT)
+            chosen[i].column.drop = OF_SHORT_WAIT;
+        if (columns[i].arg == offsetof(struct row, name) && !has_names)
+            chosen[i].column.drop = OF_NO_NAME;
     }
 }
 
@@ -271,7 +269,7 @@ int krait_report_tasks(struct report *report, struct krait_trace *trace, struct 
     report->zero_ns = krait_trace_zero(trace);
     report->range = krait_select_range(&report->options->select, trace);
     rc = walk_all(&tasks);
-    rank_waits(&tasks, chosen);
+    find_unimportant(&tasks, chosen);
     for (uint32_t i = 0; i < tasks.count && !rc; i++) {
         if (tasks.rows[i].steps || tasks.rows[i].waited_ns || tasks.rows[i].ns[KRAIT_TASK_READY])
             krait_sheet_add(&sheet, &tasks.rows[i]);

@@ -221,6 +221,40 @@ static bool is_shown(const struct krait_sheet *sheet, uint32_t rows, uint32_t co
     return shown;
 }
 
+/* What a column's cells in the table add up to. */
+static uint64_t sum_of(const struct krait_sheet *sheet, uint32_t rows, uint32_t column)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        uint64_t number = spot_at(sheet, sheet->first + i, column).cell.number;
+        sum += number == KRAIT_SHEET_NONE ? 0 : number;
+    }
+    return sum;
+}
+
+static bool is_ranked(const struct krait_sheet_column *column)
+{
+    return column->column.drop && column->flags & KRAIT_SHEET_RANKED;
+}
+
+/* Spreads the numbers by which columns are dropped, and gives each ranked column one of its own. `from`: by column of the
+ * table, that of the sheet. */
+static void rank(const struct krait_sheet *sheet, uint32_t rows, struct krait_column *columns,
+                 const uint32_t *from, uint32_t count)
+{
+    uint64_t sums[MOST_COLUMNS];
+    for (uint32_t i = 0; i < count; i++)
+        sums[i] = is_ranked(&sheet->columns[from[i]]) ? sum_of(sheet, rows, from[i]) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct krait_sheet_column *column = &sheet->columns[from[i]];
+        uint32_t greater = 0;
+        for (uint32_t k = 0; k < count && is_ranked(column); k++)
+            greater += is_ranked(&sheet->columns[from[k]]) &&
+                       sheet->columns[from[k]].column.drop == column->column.drop && sums[k] > sums[i];
+        columns[i].drop = columns[i].drop ? columns[i].drop * MOST_COLUMNS + greater : 0;
+    }
+}
+
 int krait_sheet_table_new(struct krait_table **out, const struct krait_sheet *sheet, uint32_t limit)
 {
     struct krait_column columns[MOST_COLUMNS];
@@ -234,6 +268,7 @@ int krait_sheet_table_new(struct krait_table **out, const struct krait_sheet *sh
         for (uint32_t k = 0; k < sheet->order_count; k++)
             columns[count - 1].drop = sheet->order[k] == i ? 0 : columns[count - 1].drop;
     }
+    rank(sheet, rows, columns, from, count);
     if (sheet->failed || krait_table_new(out, columns, count))
         return -ENOMEM;
     for (uint32_t row = 0; row < rows; row++) {

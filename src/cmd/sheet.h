@@ -29,6 +29,7 @@ enum krait_sheet_flags {
     KRAIT_SHEET_LAST = 128,    /* comes last in JSON */
     KRAIT_SHEET_UNKNOWN = 256, /* none of its cells is known; not in tables */
     KRAIT_SHEET_BOUND = 512,   /* tables shorten names to 80 columns, however wide they may be */
+    KRAIT_SHEET_RANKED = 1024, /* of those with the same `drop`, narrow tables drop the least sum first */
 };
 
 /* CSV and JSON order columns by this number, at most 255, and then as in the array. */

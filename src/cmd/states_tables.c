@@ -115,12 +115,12 @@ GETTER(recorded)
         { title, 0, 0, 0 }, key, KRAIT_SHEET_NS, KRAIT_SHEET_DASH, get, 0 \
     }
 /* A state that no thread was in has no column in tables. */
-#define STATE(state, text, title, drop)                               \
-    { { title, 0, 0, drop },                                          \
-      text "_ns",                                                     \
-      KRAIT_SHEET_NS,                                                 \
-      drop ? KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET : KRAIT_SHEET_DATA, \
-      get_state,                                                      \
+#define STATE(state, text, title, drop)                                                    \
+    { { title, 0, 0, drop },                                                               \
+      text "_ns",                                                                          \
+      KRAIT_SHEET_NS,                                                                      \
+      drop ? KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET | KRAIT_SHEET_RANKED : KRAIT_SHEET_DATA, \
+      get_state,                                                                           \
       KRAIT_TS_##state },
 #define GIL                                                                                            \
     {                                                                                                  \
@@ -131,8 +131,9 @@ GETTER(recorded)
     SUM("on CPU", "on_cpu_ns", get_on_cpu), SUM("ready", "ready_ns", get_ready), GIL, \
         SUM("blocked", "blocked_ns", get_blocked), KRAIT_THREAD_STATES(STATE)
 
-#define CPU_STATE(state, text, title, drop) \
-    { { title, 0, 0, drop }, text "_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, get_state, KRAIT_CS_##state },
+#define CPU_STATE(state, text, title, drop)                                                                \
+    { { title, 0, 0, drop }, text "_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH | KRAIT_SHEET_RANKED, get_state, \
+      KRAIT_CS_##state },
 
 #define RECORDED                                                                                  \
     {                                                                                             \

@@ -41,34 +41,34 @@
 #include "trace/kernel/kernel_steal.h"
 #include "trace/ranges.h"
 
-/* X(name, key in CSV and JSON, title of the column, drop in struct krait_column; 0: it has no column). From DISK to BLOCKED
- * the thread is blocked. */
-#define KRAIT_THREAD_STATES(X)                                                                         \
-    X(USER, "user", "user", 5)                                                                         \
-    X(SYSTEM, "system", "system", 4)           /* in a system call; of a kernel thread, all running */ \
-    X(INTERRUPT, "interrupt", "irq", 13)       /* stopped by an interrupt on its CPU */                \
-    X(WOKEN, "woken", "woken", 15)             /* runnable, after a wait or its creation */            \
-    X(PREEMPTED, "preempted", "preempted", 14) /* runnable, after it ran */                            \
-    /* runnable after it ran, but the CPU idles: its cgroup's quota is used up */                      \
-    X(THROTTLED, "throttled", "throttled", 14)                                                         \
-    X(DISK, "blocked_disk", "disk", 6)                                                                 \
-    X(NETWORK, "blocked_network", "network", 9)                                                        \
-    X(TIMER, "blocked_timer", "timer", 8)                                                              \
-    X(LOCK, "blocked_lock", "lock", 10)                                                                \
-    X(CHILD, "blocked_child", "child", 11)                                                             \
-    X(FAULT, "blocked_page_fault", "fault", 11)                                                        \
-    X(STOPPED, "blocked_stopped", "stopped", 11) /* by a signal, or by its tracer */                   \
-    X(BLOCKED, "blocked_other", "other", 7)      /* on something else, or on something unknown */      \
-    X(UNKNOWN, "unknown", "unknown", 12)                                                               \
+/* X(name, key in CSV and JSON, title of the column, drop in struct krait_column; 0: it has no column). Columns with the same
+ * drop are dropped by their time. From DISK to BLOCKED the thread is blocked. */
+#define KRAIT_THREAD_STATES(X)                                                                        \
+    X(USER, "user", "user", 4)                                                                        \
+    X(SYSTEM, "system", "system", 4)          /* in a system call; of a kernel thread, all running */ \
+    X(INTERRUPT, "interrupt", "irq", 4)       /* stopped by an interrupt on its CPU */                \
+    X(WOKEN, "woken", "woken", 4)             /* runnable, after a wait or its creation */            \
+    X(PREEMPTED, "preempted", "preempted", 4) /* runnable, after it ran */                            \
+    /* runnable after it ran, but the CPU idles: its cgroup's quota is used up */                     \
+    X(THROTTLED, "throttled", "throttled", 4)                                                         \
+    X(DISK, "blocked_disk", "disk", 4)                                                                \
+    X(NETWORK, "blocked_network", "network", 4)                                                       \
+    X(TIMER, "blocked_timer", "timer", 4)                                                             \
+    X(LOCK, "blocked_lock", "lock", 4)                                                                \
+    X(CHILD, "blocked_child", "child", 4)                                                             \
+    X(FAULT, "blocked_page_fault", "fault", 4)                                                        \
+    X(STOPPED, "blocked_stopped", "stopped", 4) /* by a signal, or by its tracer */                   \
+    X(BLOCKED, "blocked_other", "other", 4)     /* on something else, or on something unknown */      \
+    X(UNKNOWN, "unknown", "unknown", 4)                                                               \
     X(GONE, "gone", "gone", 0) /* it does not exist: before its creation, after its end */
 
 #define KRAIT_CPU_STATES(X)             \
     X(IDLE, "idle", "idle", 1)          \
-    X(USER, "user", "user", 2)          \
-    X(SYSTEM, "system", "system", 3)    \
-    X(IRQ, "interrupt", "irq", 4)       \
-    X(SOFTIRQ, "softirq", "softirq", 5) \
-    X(UNKNOWN, "unknown", "unknown", 6)
+    X(USER, "user", "user", 1)          \
+    X(SYSTEM, "system", "system", 1)    \
+    X(IRQ, "interrupt", "irq", 1)       \
+    X(SOFTIRQ, "softirq", "softirq", 1) \
+    X(UNKNOWN, "unknown", "unknown", 1)
 
 enum krait_thread_state {
 #define X(name, text, title, drop) KRAIT_TS_##name,

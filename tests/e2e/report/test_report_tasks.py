@@ -62,6 +62,8 @@ def test_a_narrow_terminal_keeps_what_was_waited_for_longest(record, krait, any_
     waits = sorted(WAITS, key=lambda wait: -sum(row[wait] for row in rows))
     shown, left_out = titles()
     assert "steps" in left_out and waits[0][:-3] in shown and waits[1][:-3] in shown
+    times = {key: sum(row[f"{key}_ns"] for row in rows) for key in [wait[:-3] for wait in WAITS] + ["ready"]}
+    assert min(times[title] for title in shown if title in times) >= max(times[title] for title in left_out if title in times)
     assert "lock" in titles("--sort", "lock")[0]
 
 

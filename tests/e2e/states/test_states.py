@@ -5,6 +5,7 @@
 import csv
 import io
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -14,9 +15,11 @@ from functools import lru_cache
 import pytest
 
 from conftest import verb_json
+from kernel_made import begins, ends, switch, wake, write
 from kernel_oracle import Oracle, quantile, text_of
 from recording import ROOT
 from states_run import KERNEL, LTTNG, corpus, cut_in_half, run, times_of
+from terminal import on_terminal
 
 QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
 
@@ -249,3 +252,27 @@ def test_the_examples_of_its_page_work(krait, tmp_path):
         shown = subprocess.run([krait, *shlex.split(line)], cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert shown.returncode == 0 and len(shown.stdout.splitlines()) >= 1 + ("--json" not in line), f"{line}\n{shown.stderr}"
     assert len(lines) >= 6
+
+
+def waits_of(tid, waits):
+    """Events of a thread that waits so long (us) in each of these calls, one after the other."""
+    at, events = 0, [switch(0, 0, tid)]
+    for call, took in waits:
+        events += [begins(at + 1, call), switch(at + 2, tid, 0, state=1), wake(at + 2 + took, tid), switch(at + 3 + took, 0, tid), ends(at + 4 + took, call)]
+        at += 5 + took
+    return [*events, switch(at, tid, 0, state=1)]
+
+
+WAITS = [("fsync", 76_000), ("futex", 2_200_000), ("clock_nanosleep", 1_500_000), ("wait4", 90_000), ("recvmsg", 100_000)]
+
+
+@pytest.mark.parametrize("columns", [60, 70, 80, 90, 100])
+@pytest.mark.parametrize("by", ["thread", "process"])
+def test_a_narrow_terminal_keeps_the_states_with_the_most_time(krait, tmp_path, by, columns):
+    """Those of the rows that are shown."""
+    folder = write(tmp_path / "made", waits_of(5, WAITS))
+    text, _ = on_terminal([krait, "states", folder, "--by", by], columns, ("stdout", "stderr"), {**os.environ, "NO_COLOR": "1"})
+    shown = [title for title in ("disk", "lock", "timer", "child", "network", "user", "system", "woken") if title in text.splitlines()[0].split()]
+    times = {"disk": 76_000, "lock": 2_200_000, "timer": 1_500_000, "child": 90_000, "network": 100_000}
+    assert sorted(shown) == sorted(sorted(times, key=times.get)[-len(shown) :] if len(shown) <= len(times) else shown)
+    assert "columns left out" in text and (columns < 80 or {"lock", "timer"} <= set(shown))

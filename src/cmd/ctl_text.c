@@ -156,9 +156,10 @@ int ctl_print_status(const struct krait_json *status, const struct krait_table_l
     const char *folder = krait_json_string(status, "folder");
     put_state(status, look, out);
     put_line(out, "folder", *folder ? folder : "none: watched by krait top");
-    snprintf(line, sizeof(line), "%s, %s/s",
+    snprintf(line, sizeof(line), "%s, %s/s in the last %.1f s",
              krait_fmt_counted(a, krait_json_number(status, "events"), "event"),
-             krait_fmt_count(b, krait_json_number(status, "events_per_s")));
+             krait_fmt_count(b, krait_json_number(status, "events_per_s")),
+             (double)krait_json_number(status, "rate_window_ns") / KRAIT_NS_PER_S);
     put_line(out, "recorded", line);
     put_line(out, "on disk", krait_fmt_bytes(a, krait_json_number(status, "bytes")));
     if (krait_json_number(status, "dropped")) {

@@ -60,7 +60,7 @@ struct krait_ready {
     uint32_t place;
 };
 
-enum { KRAIT_SAID_MAX = 8 };
+enum { KRAIT_SAID_MAX = 8, KRAIT_RATE_TIMES = 128 };
 
 struct krait_collector {
     struct krait_shm shm;
@@ -82,9 +82,11 @@ struct krait_collector {
         void (*switched)(void *ctx, bool on); /* krait_collector_set_beside */
         void *ctx;
     } beside;
-    struct {
-        uint64_t before_ns, before; /* events at a time, and about a second later */
-        uint64_t now_ns, now;
+    struct { /* how many events had been written at these times, about 50 ms apart; a ring of the newest */
+        struct {
+            uint64_t ns, events;
+        } at[KRAIT_RATE_TIMES];
+        uint32_t last; /* the newest of them */
     } rate;
     char session[64];
     char address[64 + 1 + KRAIT_JOIN_KEY]; /* the session, and the key of the socket */

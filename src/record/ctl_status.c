@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-#define RATE_NS KRAIT_NS_PER_S /* events per second are of the last one or two of these */
+/* Events per second are of this time. The open packets of threads are written once a second, so that it has to be longer. */
+#define RATE_NS      (5 * KRAIT_NS_PER_S)
+#define RATE_EACH_NS (50 * KRAIT_NS_PER_MS)
 
 /* ---- what has happened ---- */
 
@@ -42,19 +44,31 @@ void krait_ctl_note_switch(struct krait_collector *c)
         if (state == KRAIT_SESSION_RUN || state == KRAIT_SESSION_OFF)
             krait_ctl_switch_beside(c, state == KRAIT_SESSION_RUN);
     }
-    if (now - c->rate.now_ns < RATE_NS)
+    if (now - c->rate.at[c->rate.last].ns < RATE_EACH_NS)
         return;
-    c->rate.before_ns = c->rate.now_ns;
-    c->rate.before = c->rate.now;
-    c->rate.now_ns = now;
-    c->rate.now = written(c);
+    c->rate.last = (c->rate.last + 1) % KRAIT_RATE_TIMES;
+    c->rate.at[c->rate.last].ns = now;
+    c->rate.at[c->rate.last].events = written(c);
 }
 
-static uint64_t events_per_s(const struct krait_collector *c)
+static uint64_t distance(uint64_t a, uint64_t b)
 {
-    uint64_t ns = krait_clock_ns(CLOCK_MONOTONIC) - c->rate.before_ns;
-    uint64_t events = written(c) - KRAIT_MIN(written(c), c->rate.before);
-    return ns ? (uint64_t)((double)events * 1e9 / (double)ns) : 0;
+    return a > b ? a - b : b - a;
+}
+
+/* Since the time nearest to RATE_NS ago; of a younger recording since its begin. */
+static void put_rate(const struct krait_collector *c, uint64_t now, struct krait_buf *out)
+{
+    uint32_t from = c->rate.last;
+    for (uint32_t i = 0; i < KRAIT_RATE_TIMES; i++) {
+        uint64_t ns = c->rate.at[i].ns;
+        if (ns && distance(now - ns, RATE_NS) < distance(now - c->rate.at[from].ns, RATE_NS))
+            from = i;
+    }
+    uint64_t ns = now - c->rate.at[from].ns, all = written(c);
+    uint64_t events = all - KRAIT_MIN(all, c->rate.at[from].events);
+    krait_json_key_u64(out, "events_per_s", ns ? (uint64_t)((double)events * 1e9 / (double)ns) : 0);
+    krait_json_key_u64(out, "rate_window_ns", ns);
 }
 
 /* ---- processes ---- */
@@ -192,7 +206,7 @@ void krait_ctl_status(struct krait_collector *c, struct krait_buf *out)
     krait_json_key_text_or_null(out, "folder", folder ? folder : c->dir);
     krait_json_key_u64(out, "collector", (uint64_t)getpid());
     krait_json_key_u64(out, "events", c->total.events);
-    krait_json_key_u64(out, "events_per_s", events_per_s(c));
+    put_rate(c, now, out);
     krait_json_key_u64(out, "bytes", c->total.bytes + c->metadata_bytes);
     krait_json_key_u64(out, "lost", lost);
     krait_json_lost_events(out, lost);

@@ -228,7 +228,7 @@ static void take_options(struct krait_collector *c, const struct krait_collector
     if (c->last_bytes && !c->max_bytes) /* what is kept after a cut is a quarter: newest.c */
         c->max_bytes = 4 * c->last_bytes;
     c->begin_ns = c->program_ns = c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
-    c->switched.since_ns = c->rate.before_ns = c->rate.now_ns = c->trimmed_ns = c->begin_ns;
+    c->switched.since_ns = c->rate.at[0].ns = c->trimmed_ns = c->begin_ns;
     c->open_ns = options->open_ns ? options->open_ns : KRAIT_COLLECTOR_OPEN_NS;
 }
 

@@ -47,7 +47,7 @@ static const struct krait_opt view_opts[] = {
     { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Width of the picture (default: 1400)" },
     { "depth", 0, KRAIT_OPT_UINT, "N", AT(depth), "Draw calls up to N deep (default: 32)" },
     { "limit", 0, KRAIT_OPT_STR, "N", AT(limit),
-      "Draw at most N threads, those with the most calls or the most time on a CPU, 0 for all (default: 40)" },
+      "Draw at most N threads and tasks, those with the most calls or the most time, 0 for all (default: 40)" },
     { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Set the title (default: the recorded command)" },
     KRAIT_SELECT_OPTS(struct view_options, select),
     KRAIT_SELECT_TO_OPT(struct view_options, select),
@@ -142,14 +142,24 @@ static size_t say_title(struct drawn *d)
     return end_text(d, begin);
 }
 
-/* "4 threads, 12 tasks" of so many lanes. */
-static void add_lanes(struct krait_buf *to, const struct krait_timeline *picture, uint32_t lanes)
+static struct krait_timeline_count add_counts(struct krait_timeline_count a, struct krait_timeline_count b)
+{
+    return (struct krait_timeline_count){ a.threads + b.threads, a.tasks + b.tasks };
+}
+
+/* "4 threads, 12 tasks". */
+static void add_lanes(struct krait_buf *to, struct krait_timeline_count lanes)
 {
     char count[KRAIT_FMT_SIZE];
-    uint32_t tasks = krait_timeline_tasks(picture);
-    krait_buf_str(to, krait_fmt_counted(count, lanes - KRAIT_MIN(tasks, lanes), "thread"));
-    if (tasks)
-        krait_buf_fmt(to, ", %s", krait_fmt_counted(count, tasks, "task"));
+    krait_buf_str(to, lanes.threads || !lanes.tasks ? krait_fmt_counted(count, lanes.threads, "thread") : "");
+    if (lanes.tasks)
+        krait_buf_fmt(to, "%s%s", lanes.threads ? ", " : "", krait_fmt_counted(count, lanes.tasks, "task"));
+}
+
+/* Those that are drawn, and those that the limit leaves out. */
+static struct krait_timeline_count all_lanes(const struct krait_timeline *picture)
+{
+    return add_counts(picture->drawn, picture->over_limit);
 }
 
 /* "12 calls"; samples do not count them: "one sample each 1.002 ms". */
@@ -169,9 +179,10 @@ static size_t say_subtitle(struct drawn *d)
     char count[KRAIT_FMT_SIZE];
     const struct krait_range *range = &d->picture.range;
     krait_text_duration(&d->text, range->to_ns - range->from_ns);
-    if (d->trace->process_count || d->picture.threads) {
+    struct krait_timeline_count lanes = all_lanes(&d->picture);
+    if (d->trace->process_count || lanes.threads + lanes.tasks) {
         krait_buf_str(&d->text, " in ");
-        add_lanes(&d->text, &d->picture, d->picture.threads);
+        add_lanes(&d->text, lanes);
     }
     if (d->trace->process_count)
         krait_buf_fmt(&d->text, " \u00b7 %s", count_calls(count, d));
@@ -185,10 +196,15 @@ static size_t say_notes(struct drawn *d)
     size_t begin = d->text.len;
     if (d->picture.deepest)
         krait_buf_fmt(&d->text, "calls are up to %u deep: --depth draws more of them\n", d->picture.deepest);
-    if (d->picture.over_limit)
-        krait_buf_fmt(
-            &d->text, "%s %s not drawn: --limit\n", krait_fmt_counted(count, d->picture.over_limit, "thread"),
-            d->trace->process_count && !d->trace->samples.rate ? "with fewer calls" : "that ran less");
+    if (d->picture.over_limit.threads)
+        krait_buf_fmt(&d->text, "%s %s not drawn: --limit\n",
+                      krait_fmt_counted(count, d->picture.over_limit.threads, "thread"),
+                      d->trace->process_count && !d->trace->samples.rate ? "with fewer calls"
+                                                                         : "that ran less");
+    if (d->picture.over_limit.tasks)
+        krait_buf_fmt(&d->text, "%s that %s not drawn: --limit\n",
+                      krait_fmt_counted(count, d->picture.over_limit.tasks, "task"),
+                      d->trace->samples.rate ? "ran less" : "took less time, waits included,");
     krait_ending_notes(&d->text, d->trace, d->picture.range, damage_of(d), "");
     return end_text(d, begin);
 }
@@ -217,12 +233,11 @@ static int say_all(struct drawn *d, const struct view_options *o)
 }
 
 /* `next`: what the reader may do with it; NULL: nothing is said. */
-static void say_written(const char *path, const char *next, size_t bytes, const struct drawn *d,
-                        uint32_t lanes)
+static void say_written(const char *path, const char *next, size_t bytes, const struct drawn *d)
 {
     char calls[KRAIT_FMT_SIZE];
     KRAIT_AUTO_BUF text = { 0 };
-    add_lanes(&text, &d->picture, lanes);
+    add_lanes(&text, all_lanes(&d->picture));
     if (d->trace->process_count)
         krait_buf_fmt(&text, ", %s", count_calls(calls, d));
     krait_terminal_say_written("view", path, bytes, text.failed ? NULL : text.data, next);
@@ -278,16 +293,19 @@ static void shrink(struct drawn *d)
     krait_timeline_keep(&d->picture, d->picture.lane_count / 2);
 }
 
-static void say_left(struct drawn *d, uint32_t threads_before, uint32_t depths)
+static void say_left(struct drawn *d, struct krait_timeline_count before, uint32_t depths)
 {
-    char threads[KRAIT_FMT_SIZE] = "", deep[KRAIT_FMT_SIZE] = "";
-    uint32_t now = krait_timeline_depths(&d->picture), fewer = threads_before - d->picture.threads;
-    if (fewer)
-        krait_fmt_counted(threads, fewer, "thread");
+    char deep[KRAIT_FMT_SIZE] = "";
+    KRAIT_AUTO_BUF lanes = { 0 };
+    uint32_t now = krait_timeline_depths(&d->picture);
+    struct krait_timeline_count fewer = { before.threads - d->picture.drawn.threads,
+                                          before.tasks - d->picture.drawn.tasks };
+    if (fewer.threads + fewer.tasks)
+        add_lanes(&lanes, fewer);
     if (now < depths)
         snprintf(deep, sizeof(deep), "calls deeper than %u", now);
-    snprintf(d->left, sizeof(d->left), "of the timeline: %s%s%s", threads, *threads && *deep ? ", " : "",
-             deep);
+    snprintf(d->left, sizeof(d->left), "of the timeline: %s%s%s", lanes.len ? lanes.data : "",
+             lanes.len && *deep ? ", " : "", deep);
     snprintf(d->whole, sizeof(d->whole), " --svg timeline.svg --limit 0 --depth %u",
              KRAIT_MAX(d->picture.deepest, depths));
 }
@@ -295,8 +313,8 @@ static void say_left(struct drawn *d, uint32_t threads_before, uint32_t depths)
 /* The timeline in a page is bounded, whatever the trace: names of a kilobyte, a thousand lanes. */
 static int fit(struct drawn *d, const struct view_options *o, struct krait_buf *svg)
 {
-    uint32_t lanes = d->picture.lane_count, threads = d->picture.threads,
-             depths = krait_timeline_depths(&d->picture);
+    uint32_t lanes = d->picture.lane_count, depths = krait_timeline_depths(&d->picture);
+    struct krait_timeline_count drawn = d->picture.drawn;
     uint64_t most = page_max(o) / 100 * TIMELINE_PERCENT;
     while (svg->len > most && d->picture.lane_count) {
         shrink(d);
@@ -305,7 +323,7 @@ static int fit(struct drawn *d, const struct view_options *o, struct krait_buf *
             return -ENOMEM;
     }
     if (lanes != d->picture.lane_count || depths != krait_timeline_depths(&d->picture))
-        say_left(d, threads, depths);
+        say_left(d, drawn, depths);
     return 0;
 }
 
@@ -314,7 +332,6 @@ static int draw(struct drawn *d, const struct view_options *o, struct krait_err 
     const char *path = o->svg ? o->svg : o->png ? o->png : o->html;
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
     KRAIT_AUTO_BUF svg = { 0 };
-    uint32_t threads = d->picture.threads; /* a page may show fewer */
     int rc = krait_outfile_open(&out, path, err);
     if (rc)
         return rc;
@@ -328,7 +345,7 @@ static int draw(struct drawn *d, const struct view_options *o, struct krait_err 
     size_t bytes = out.buf.len;
     rc = krait_outfile_commit(&out, err);
     if (!rc)
-        say_written(path, o->png ? NULL : "open it in a browser", bytes, d, threads);
+        say_written(path, o->png ? NULL : "open it in a browser", bytes, d);
     return rc;
 }
 
@@ -359,7 +376,7 @@ static int make(struct drawn *d, const struct view_options *o, int argc, char **
     if (rc)
         return rc;
     krait_ending_warn("view", d->trace, d->picture.range, damage_of(d), "");
-    if (!d->picture.threads && d->trace->process_count)
+    if (!d->picture.drawn.threads && !d->picture.drawn.tasks && d->trace->process_count)
         fprintf(stderr, "krait view: warning: no calls were recorded%s\n", krait_select_scope(&o->select));
     return draw(d, o, err);
 }

@@ -66,8 +66,13 @@ struct krait_timeline_lane {
     struct krait_wall_track states; /* items NULL: no states are known */
     struct krait_timeline_part *parts;
     uint32_t part_count, part_cap;
-    /* Calls that begin, or running time, also of samples. krait_timeline_keep keeps the heaviest lanes. */
+    /* Calls that begin, or running time, also of samples; of a task how long it was there. krait_timeline_keep keeps the heaviest
+     * lanes, those of tasks behind those of threads. */
     uint64_t weight;
+};
+
+struct krait_timeline_count {
+    uint32_t threads, tasks;
 };
 
 struct krait_timeline {
@@ -82,17 +87,17 @@ struct krait_timeline {
     const char *const *notes; /* lines below the picture about what it lacks */
     uint32_t note_count;
     /* Results of krait_timeline_fill: */
-    uint64_t calls;          /* calls that begin in the range, in the lanes kept by krait_timeline_fill */
-    uint32_t over_limit;     /* threads left out by the limit; krait_timeline_keep adds to it */
-    uint32_t deepest;        /* depth of the deepest call, if it is too deep to be drawn; else 0 */
-    uint32_t threads;        /* threads with lanes */
-    struct krait_arena said; /* what marks say */
-    char damage[1024];       /* the first damage found in the trace; "": none */
+    uint64_t calls; /* calls that begin in the range, also of threads that the limit leaves out */
+    struct krait_timeline_count over_limit; /* left out by the limit; krait_timeline_keep adds to it */
+    uint32_t deepest;                  /* depth of the deepest call, if it is too deep to be drawn; else 0 */
+    struct krait_timeline_count drawn; /* that have lanes */
+    struct krait_arena said;           /* what marks say */
+    char damage[1024];                 /* the first damage found in the trace; "": none */
 };
 
 struct krait_timeline_options {
     uint32_t depths_max;           /* deeper calls are counted but not drawn */
-    uint32_t most;                 /* most lanes of threads; 0: no limit */
+    uint32_t most;                 /* most lanes of threads and tasks; 0: no limit */
     const struct krait_wall *wall; /* states of threads; NULL: not known */
     /* Select recorded threads, and tracks that do not belong to a recorded thread. */
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
@@ -107,9 +112,9 @@ int krait_timeline_find_end(struct krait_timeline *timeline, const struct krait_
                             uint64_t *to_ns);
 
 /* Finds the trace's tracks and walks them. The caller has set `range`, `zero_ns` and `width` (ns, pixels). Recorded
- * threads without calls in the range get no lane. Memory grows with the kept lanes, and by a few bytes for each system
- * call and interrupt in the range. Returns 0, or -ENOMEM with err set; call krait_timeline_done in either case. The
- * trace must outlive the timeline. */
+ * threads without calls in the range get no lane, nor do tasks that were not there. Memory grows with the kept lanes, and by
+ * a few bytes for each system call and interrupt in the range. Returns 0, or -ENOMEM with err set; call krait_timeline_done
+ * in either case. The trace must outlive the timeline. */
 int krait_timeline_fill(struct krait_timeline *timeline, struct krait_trace *trace,
                         const struct krait_timeline_options *options, struct krait_err *err);
 void krait_timeline_done(struct krait_timeline *timeline);
@@ -122,8 +127,5 @@ void krait_timeline_cut(struct krait_timeline *timeline, uint32_t depths);
 
 /* Appends the picture to `to`. Title, subtitle and notes may be untrusted text. Returns 0 or -ENOMEM. */
 int krait_timeline_svg(struct krait_buf *to, const struct krait_timeline *timeline);
-
-/* The number of lanes that are of tasks. */
-uint32_t krait_timeline_tasks(const struct krait_timeline *timeline);
 
 #endif

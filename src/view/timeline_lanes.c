@@ -76,11 +76,24 @@ static bool is_thread(const struct krait_timeline_lane *lane)
     return lane->group < KRAIT_TIMELINE_CPUS && lane->of != KRAIT_OF_PROCESS;
 }
 
+static bool is_task(const struct krait_timeline_lane *lane)
+{
+    return lane->of == KRAIT_OF_TASK;
+}
+
+/* Adds a lane, if it is of a thread or a task. */
+static void count_lane(struct krait_timeline_count *to, const struct krait_timeline_lane *lane)
+{
+    to->tasks += is_task(lane);
+    to->threads += is_thread(lane) && !is_task(lane);
+}
+
 static int by_weight(const void *a, const void *b)
 {
     const struct krait_timeline_lane *x = a, *y = b;
-    if (is_thread(x) != is_thread(y))
-        return is_thread(x) ? 1 : -1;
+    int x_last = is_thread(x) + is_task(x), y_last = is_thread(y) + is_task(y);
+    if (x_last != y_last)
+        return x_last - y_last;
     if (x->weight != y->weight)
         return x->weight < y->weight ? 1 : -1;
     return (x->order > y->order) - (x->order < y->order);
@@ -119,8 +132,7 @@ static void drop_spare(struct krait_filling *f, uint32_t spare)
         return;
     sort_by_weight(timeline);
     for (; timeline->lane_count > most; timeline->lane_count--) {
-        timeline->calls -= timeline->lanes[timeline->lane_count - 1].weight;
-        timeline->over_limit++;
+        timeline->over_limit.threads++;
         lane_done(&timeline->lanes[timeline->lane_count - 1]);
     }
 }
@@ -268,6 +280,34 @@ static int weigh(void *ctx, const struct krait_track *track, const struct krait_
     return 0;
 }
 
+/* A task is there from its first step to its end: it runs, is ready or waits. */
+static int weigh_task(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct krait_filling *f = ctx;
+    const struct krait_range *range = &f->timeline->range;
+    struct krait_timeline_lane *lane = &f->timeline->lanes[f->lane_of[track - f->trace->tracks]];
+    for (uint32_t i = 0; i < batch->n; i++) {
+        uint64_t begin_ns = KRAIT_MAX(batch->t_ns[i], range->from_ns),
+                 end_ns = KRAIT_MIN(batch->end_ns[i], range->to_ns);
+        lane->weight += end_ns > begin_ns ? end_ns - begin_ns : 1;
+    }
+    return 0;
+}
+
+static int weigh_tasks(struct krait_filling *f)
+{
+    uint32_t n = 0;
+    KRAIT_AUTO_FREE uint32_t *tracks = malloc(KRAIT_MAX(f->trace->track_count, 1u) * sizeof(*tracks));
+    if (!tracks)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < f->trace->track_count; i++) {
+        const struct krait_track *track = &f->trace->tracks[i];
+        if (f->lane_of[i] != KRAIT_NO_ID && track->of == KRAIT_OF_TASK && track->kind == KRAIT_TRACK_STATES)
+            tracks[n++] = i;
+    }
+    return n ? krait_tracks_walk(f->trace, tracks, n, f->timeline->range, weigh_task, f, NULL, 0) : 0;
+}
+
 /* Weighs lanes by the time that their threads ran. Unrecorded threads of a recorded process have no weight. */
 static int weigh_others(struct krait_filling *f)
 {
@@ -283,31 +323,51 @@ static int weigh_others(struct krait_filling *f)
     return krait_tracks_walk(f->trace, tracks, n, f->timeline->range, weigh, f, NULL, 0);
 }
 
-static uint32_t thread_lanes(const struct krait_timeline *timeline)
+static struct krait_timeline_count count_lanes(const struct krait_timeline *timeline)
+{
+    struct krait_timeline_count count = { 0 };
+    for (uint32_t i = 0; i < timeline->lane_count; i++)
+        count_lane(&count, &timeline->lanes[i]);
+    return count;
+}
+
+/* Tasks that were not there in the range. */
+static bool is_absent(const struct krait_timeline_lane *lane)
+{
+    return is_task(lane) && !lane->weight;
+}
+
+static uint32_t present(const struct krait_timeline *timeline)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < timeline->lane_count; i++)
-        n += is_thread(&timeline->lanes[i]);
+        n += is_thread(&timeline->lanes[i]) && !is_absent(&timeline->lanes[i]);
     return n;
 }
 
-uint32_t krait_timeline_tasks(const struct krait_timeline *timeline)
+static void drop_absent(struct krait_timeline *timeline)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < timeline->lane_count; i++)
-        n += timeline->lanes[i].of == KRAIT_OF_TASK;
-    return n;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < timeline->lane_count; i++) {
+        if (is_absent(&timeline->lanes[i]))
+            lane_done(&timeline->lanes[i]);
+        else
+            timeline->lanes[kept++] = timeline->lanes[i];
+    }
+    timeline->lane_count = kept;
 }
 
-/* The threads with the most weight, and all other lanes. */
+/* The threads and tasks with the most weight, and all other lanes. */
 static int choose(struct krait_filling *f)
 {
     struct krait_timeline *timeline = f->timeline;
-    uint32_t threads = thread_lanes(timeline), most = f->options->most;
-    if (!most || threads <= most)
-        return 0;
-    int rc = weigh_others(f);
-    if (!rc)
+    int rc = weigh_tasks(f);
+    uint32_t threads = present(timeline), most = f->options->most;
+    bool is_over = most && threads > most;
+    if (!rc && is_over)
+        rc = weigh_others(f);
+    drop_absent(timeline); /* from here on f->lane_of is of no use */
+    if (!rc && is_over)
         krait_timeline_keep(timeline, most + timeline->lane_count - threads);
     return rc;
 }
@@ -400,10 +460,10 @@ void krait_timeline_keep(struct krait_timeline *timeline, uint32_t most)
     sort_by_weight(timeline);
     while (timeline->lane_count > most) {
         struct krait_timeline_lane *last = &timeline->lanes[--timeline->lane_count];
-        timeline->over_limit += is_thread(last);
-        timeline->threads -= is_thread(last);
+        count_lane(&timeline->over_limit, last);
         lane_done(last);
     }
+    timeline->drawn = count_lanes(timeline);
     if (timeline->lane_count)
         qsort(timeline->lanes, timeline->lane_count, sizeof(*timeline->lanes), by_order);
 }
@@ -416,6 +476,6 @@ int krait_timeline_find_lanes(struct krait_filling *f)
     rc = rc ? rc : arrange(f->timeline);
     rc = rc ? rc : join_singles(f->timeline);
     rc = rc ? rc : arrange(f->timeline);
-    f->timeline->threads = thread_lanes(f->timeline);
+    f->timeline->drawn = count_lanes(f->timeline);
     return rc;
 }

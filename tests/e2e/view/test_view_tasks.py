@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 from browser import ask, opened, served
+from conftest import verb_json
 from package import PACKAGE
-from svg import lanes, view  # noqa: F401  (view: a fixture)
+from svg import lanes, texts, view  # noqa: F401  (view: a fixture)
 from tasks_made import GREENLETS, TASKS
 
 PROGRAM = """
@@ -59,6 +60,43 @@ def test_the_lanes_of_one_threads_tasks_have_their_states(record, run, krait, an
         assert {name.split("-")[0] for name in found} == names, options
         for parts in found.values():
             assert {"task", "spans"} <= set(parts) and any("timer" in box[3] for box in parts["task"]), options
+
+
+MANY = """
+import asyncio
+async def long(): await asyncio.sleep(0.02)
+async def short(): await asyncio.sleep(0)
+async def main():
+    await asyncio.gather(*([long() for _ in range(7)] + [short() for _ in range(50)]))  # each long one begins before the short ones, and ends after them
+asyncio.run(main())
+"""
+
+
+def test_a_picture_counts_all_tasks_and_draws_those_that_took_most_time(record, krait, any_python, view):  # noqa: F811
+    trace = record.text(any_python, MANY).path
+
+    def tasks_of(*span):
+        return sum(row["tasks"] for row in verb_json(krait, "report", trace, "--by", "task", *span)["tasks"])
+
+    for options, kept in ((["--limit", "9"], 8), ([], 39), (["--limit", "0"], None)):
+        root, said = view(trace, *options)
+        all_tasks = tasks_of()
+        assert all_tasks >= 58 and f"1 thread, {all_tasks} tasks, " in said and any(f" in 1 thread, {all_tasks} tasks " in text for text in texts(root))
+        notes = [text for text in texts(root) if "not drawn" in text]
+        assert notes == ([f"{all_tasks - kept} tasks that took less time, waits included, not drawn: --limit"] if kept else [])
+        drawn = [name for name in lanes(root) if "Task-" in name]
+        assert len(drawn) == (kept or all_tasks) and sum(name.startswith("long") for name in drawn) == 7 and any(name.startswith("main") for name in drawn)
+
+    begins = [row["begin_ns"] for row in verb_json(krait, "intervals", trace, "--call", "long", "--list")["list"]]
+    part = ["--until", f"{min(begins) / 1e9:.9f}s"]  # before the others begin
+    root, said = view(trace, *part)
+    assert tasks_of(*part) < 58 and f"1 thread, {tasks_of(*part)} task" in said and sum("Task-" in name for name in lanes(root)) == tasks_of(*part)
+
+
+def test_threads_and_tasks_that_are_not_drawn_are_counted_apart(record, any_python, view):  # noqa: F811
+    root, said = view(record.text(any_python, LOOPS, env=PACKAGE).path, "--limit", "1")
+    tasks = int(re.search(r"\b2 threads, (\d+) tasks, ", said)[1])
+    assert "1 thread with fewer calls not drawn: --limit" in texts(root) and f"{tasks} tasks that took less time, waits included, not drawn: --limit" in texts(root)
 
 
 def test_the_page_has_them_below_their_threads(record, krait, any_python, chromium):

@@ -4,6 +4,7 @@
 #include "base/fmt.h"
 #include "cmd/record_probes.h"
 #include "cmd/terminal.h"
+#include "trace/cut_kernel.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -138,12 +139,39 @@ void krait_record_kernel_round(struct krait_kernel *kernel, struct krait_collect
     tell_trouble(kernel);
 }
 
+struct keeping {
+    struct krait_kernel *kernel;
+    struct krait_collector *collector;
+};
+
+/* Rings fill while the states are computed. */
+static bool take_meanwhile(void *ctx, uint64_t bytes)
+{
+    struct keeping *k = ctx;
+    (void)bytes;
+    krait_collector_round(k->collector);
+    krait_kernel_round(k->kernel);
+    return true;
+}
+
+/* How threads and CPUs are then stays known; if it cannot be written, nothing is dropped. */
+static void drop_before(struct krait_kernel *kernel, struct krait_collector *collector, uint64_t since)
+{
+    struct keeping keeping = { kernel, collector };
+    struct krait_err err = { 0 };
+    krait_kernel_take_all(kernel);
+    if (krait_cut_kernel_keep(krait_kernel_folder(kernel), since, take_meanwhile, &keeping, &err))
+        krait_record_trouble(err.text);
+    else
+        krait_kernel_drop_before(kernel, since);
+}
+
 bool krait_record_kernel_limit(struct krait_kernel *kernel, struct krait_collector *collector)
 {
     uint64_t beside = kernel ? krait_kernel_bytes(kernel) : 0;
     uint64_t since = krait_collector_keep_newest(collector, beside);
     if (since && kernel)
-        krait_kernel_drop_before(kernel, since);
+        drop_before(kernel, collector, since);
     return krait_collector_limit(collector, beside);
 }
 
@@ -169,8 +197,11 @@ bool krait_record_kernel_finish(struct krait_kernel **kernel, struct krait_kerne
         *kernel = NULL;
         return false;
     }
+    struct krait_err err = { 0 };
     krait_kernel_finish(*kernel, summary);
     tell_trouble(*kernel);
+    if (krait_cut_kernel_describe(krait_kernel_folder(*kernel), &err))
+        krait_record_trouble(err.text);
     if (summary->left.code)
         krait_terminal_say(NULL, 0, "krait record: %s", summary->left.text);
     return true;

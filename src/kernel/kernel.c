@@ -201,6 +201,21 @@ uint64_t krait_kernel_bytes(const struct krait_kernel *k)
     return bytes;
 }
 
+void krait_kernel_take_all(struct krait_kernel *k)
+{
+    enum { ROUNDS = 4 }; /* one that fills its rings as fast as we empty them does not hold us here */
+    k->takes_all = true;
+    for (int i = 0; i < ROUNDS && krait_kernel_round(k); i++)
+        continue;
+    k->takes_all = false;
+    krait_kernel_flush(k);
+}
+
+const char *krait_kernel_folder(const struct krait_kernel *k)
+{
+    return k->dir;
+}
+
 void krait_kernel_drop_before(struct krait_kernel *k, uint64_t since)
 {
     for (size_t i = 0; i < k->cpu_count; i++) {

@@ -74,6 +74,10 @@ int krait_kernel_open(struct krait_kernel **out, const struct krait_kernel_recor
 bool krait_kernel_round(struct krait_kernel *kernel);
 /* On disk so far. */
 uint64_t krait_kernel_bytes(const struct krait_kernel *kernel);
+/* Takes all that has happened up to now, and writes it to the disk. */
+void krait_kernel_take_all(struct krait_kernel *kernel);
+/* Its folder. */
+const char *krait_kernel_folder(const struct krait_kernel *kernel);
 /* Drops the packets that ended before this tick. */
 void krait_kernel_drop_before(struct krait_kernel *kernel, uint64_t since);
 /* The first trouble since the last call, or NULL. Owned by the source. */

@@ -43,6 +43,7 @@ struct krait_kernel {
     size_t cpu_count;
     struct krait_err trouble;
     bool trouble_told;
+    bool takes_all;              /* this round takes what is in pages that are not full, too */
     bool is_on, was_on, stopped; /* kernel.c sets them, after the source has done it */
     bool closed;
 };

@@ -458,7 +458,7 @@ static bool round_tracing(struct krait_kernel *kernel)
     struct tracing *k = tracing_of(kernel);
     bool fast = false;
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
-    bool flush = now - k->flushed_ns >= KRAIT_NS_PER_S;
+    bool flush = kernel->takes_all || now - k->flushed_ns >= KRAIT_NS_PER_S;
     for (size_t i = 0; i < kernel->cpu_count; i++) {
         if (k->cpus[i].raw < 0)
             continue;

@@ -243,6 +243,13 @@ static uint64_t after(uint64_t ns, int64_t first)
     return ns == UINT64_MAX ? ns : (int64_t)ns > first ? ns - (uint64_t)first : 0;
 }
 
+static bool goes_on(void *ctx, int64_t ns)
+{
+    const struct krait_trace *trace = ctx;
+    (void)ns;
+    return !trace->progress || trace->progress(trace->progress_ctx, 0);
+}
+
 static int run(struct carrying *c, struct krait_kernel_watch *watch, struct krait_kernel_states **states)
 {
     struct krait_kernel_events *events;
@@ -254,7 +261,9 @@ static int run(struct carrying *c, struct krait_kernel_watch *watch, struct krai
                                                   .until_ns = after(c->range.to_ns, first),
                                                   .wakers = true,
                                                   .functions = true,
-                                                  .watch = watch };
+                                                  .watch = watch,
+                                                  .goes_on = goes_on,
+                                                  .ctx = (void *)c->trace };
     return krait_kernel_states_new(states, events, &options, c->err);
 }
 
@@ -349,4 +358,63 @@ int krait_cut_kernel(const struct krait_trace *trace, struct krait_ctf_reader *r
                           .err = err };
     int rc = write_stream(&c, dir, bytes);
     return rc ? rc : write_metadata(&c, dir);
+}
+
+/* ---- of a recording that goes on ---- */
+
+static struct krait_range from_tick(const struct krait_ctf_trace *of, uint64_t tick)
+{
+    int64_t ns = krait_ctf_ns_rounded(of->metadata->clocks[0], tick);
+    return (struct krait_range){ (uint64_t)KRAIT_MAX(ns, 1), UINT64_MAX };
+}
+
+static int open_one(struct krait_ctf_reader **reader, const char *dir, struct krait_err *err)
+{
+    int rc = krait_ctf_open(reader, &dir, 1, NULL, err);
+    if (!rc && ((*reader)->trace_count != 1 || !krait_cut_is_kernels((*reader)->traces[0])))
+        rc = krait_err_set(err, -EBADMSG, "%s: no kernel trace of krait's", dir);
+    return rc;
+}
+
+static void close_trace(struct krait_trace **trace)
+{
+    krait_trace_close(*trace);
+}
+
+static void close_reader(struct krait_ctf_reader **reader)
+{
+    krait_ctf_close(*reader);
+}
+
+int krait_cut_kernel_keep(const char *dir, uint64_t since, bool (*meanwhile)(void *ctx, uint64_t bytes),
+                          void *ctx, struct krait_err *err)
+{
+    KRAIT_CLEANUP(close_reader) struct krait_ctf_reader *reader = NULL;
+    KRAIT_CLEANUP(close_trace) struct krait_trace *trace = NULL;
+    uint64_t bytes = 0;
+    int rc = krait_trace_open(&trace, &dir, 1, 0, err);
+    rc = rc ? rc : open_one(&reader, dir, err);
+    if (rc)
+        return rc;
+    trace->progress = meanwhile;
+    trace->progress_ctx = ctx;
+    const struct krait_ctf_trace *of = reader->traces[0];
+    struct krait_range range = krait_cut_kernel_clip(of, from_tick(of, since));
+    return krait_cut_kernel(trace, reader, of, range, dir, &bytes, err);
+}
+
+int krait_cut_kernel_describe(const char *dir, struct krait_err *err)
+{
+    KRAIT_CLEANUP(close_reader) struct krait_ctf_reader *reader = NULL;
+    const struct krait_ctf_stream *carried = NULL;
+    int rc = open_one(&reader, dir, err);
+    for (uint32_t i = 0; !rc && i < reader->stream_count; i++) {
+        if (krait_cut_is_carried(reader->streams[i]) && reader->streams[i]->packet_count)
+            carried = reader->streams[i];
+    }
+    if (rc || !carried)
+        return rc;
+    uint64_t before = carried->packets[carried->packet_count - 1].end;
+    struct carrying c = { .of = carried->trace, .range = from_tick(carried->trace, before + 1), .err = err };
+    return write_metadata(&c, dir);
 }

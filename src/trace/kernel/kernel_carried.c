@@ -19,8 +19,8 @@ static const struct {
                                "int32_t _tid; int32_t _own_tid; int32_t _pid; text_t _thread_name; uint32_t _flags;"
                                " text_t _state_name; text_t _asleep_name; text_t _call_name;"
                                " text_t _state_call_name; int32_t _by_tid; int32_t _ready_cpu; uint32_t _khz;"
-                               " int64_t _waking_ns; int64_t _queued_ns; int64_t _call_ns; int64_t _born_ns;"
-                               " int64_t _gone_ns;" },
+                               " int64_t _waking_ago_ns; int64_t _queued_ago_ns; int64_t _call_ago_ns; int64_t _born_ago_ns;"
+                               " int64_t _gone_ago_ns;" },
     [KRAIT_CARRIED_CPU] = { "krait_cpu_state",
                             "uint32_t _cpu; int32_t _tid; uint32_t _flags; text_t _state_name; text_t _base_name;"
                             " text_t _irq_cause_name; text_t _soft_cause_name; text_t _irq_device_name;"
@@ -107,9 +107,13 @@ static void add_u32(struct krait_buf *to, uint32_t value)
     krait_buf_add(to, &value, sizeof(value));
 }
 
-static void add_i64(struct krait_buf *to, int64_t value)
+/* A recorder measures its clock until the end: how long ago something was stays right, when it was does not. */
+#define NEVER INT64_MIN
+
+static void add_ago(struct carrying *c, int64_t ns, int64_t never)
 {
-    krait_buf_add(to, &value, sizeof(value));
+    int64_t ago = ns == never ? NEVER : c->m->now - ns;
+    krait_buf_add(&c->fields, &ago, sizeof(ago));
 }
 
 static int end_event(struct carrying *c, enum krait_carried_event event)
@@ -161,11 +165,11 @@ static int put_thread(struct carrying *c, const struct krait_kthread *t)
     add_i32(to, number_of(m, t->state_by));
     add_i32(to, t->ready_on == KRAIT_NO_ID ? -1 : (int64_t)t->ready_on);
     add_u32(to, t->state_khz);
-    add_i64(to, t->waking_ns);
-    add_i64(to, t->queued_ns);
-    add_i64(to, t->call_ns);
-    add_i64(to, t->born_ns);
-    add_i64(to, t->gone_ns);
+    add_ago(c, t->waking_ns, INT64_MIN);
+    add_ago(c, t->queued_ns, INT64_MIN);
+    add_ago(c, t->call_ns, 0);
+    add_ago(c, t->born_ns, 0);
+    add_ago(c, t->gone_ns, INT64_MAX);
     return end_event(c, KRAIT_CARRIED_THREAD);
 }
 
@@ -288,6 +292,12 @@ static uint32_t call_in(machine *m, const struct krait_kernel_event *ev, unsigne
     return krait_kernel_call_named(m, call, strnlen(call, n));
 }
 
+static int64_t time_in(const machine *m, const struct krait_kernel_event *ev, unsigned field, int64_t never)
+{
+    int64_t ago = krait_kernel_event_int(ev, field), ns;
+    return ago == NEVER || __builtin_sub_overflow(m->now, ago, &ns) ? never : ns;
+}
+
 static void set_flags(struct krait_kthread *t, uint32_t flags)
 {
     uint32_t bit = 1;
@@ -321,11 +331,11 @@ void krait_kernel_on_carried_thread(void *ctx, const struct krait_kernel_event *
     t->state_call = call_in(m, ev, 8);
     t->ready_on = ready_on < 0 ? KRAIT_NO_ID : (uint32_t)ready_on;
     t->state_khz = (uint32_t)krait_kernel_event_int(ev, 11);
-    t->waking_ns = krait_kernel_event_int(ev, 12);
-    t->queued_ns = krait_kernel_event_int(ev, 13);
-    t->call_ns = krait_kernel_event_int(ev, 14);
-    t->born_ns = krait_kernel_event_int(ev, 15);
-    t->gone_ns = krait_kernel_event_int(ev, 16);
+    t->waking_ns = time_in(m, ev, 12, INT64_MIN);
+    t->queued_ns = time_in(m, ev, 13, INT64_MIN);
+    t->call_ns = time_in(m, ev, 14, 0);
+    t->born_ns = time_in(m, ev, 15, 0);
+    t->gone_ns = time_in(m, ev, 16, INT64_MAX);
     t->freed = false;
     m->has_dumped |= t->call_dumped;
 }

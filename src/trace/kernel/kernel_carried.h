@@ -8,7 +8,7 @@
  *                                  └─┘                         └─┘
  *
  *   krait_thread_state   how a thread is: fields of struct krait_kthread, states and system calls by their names, threads by their
- *                        numbers. `flags` has a bit for each of KRAIT_CARRIED_FLAGS, in that order
+ *                        numbers; times as how long ago they were, INT64_MIN: never. `flags` has a bit for each of KRAIT_CARRIED_FLAGS, in that order
  *   krait_cpu_state      how a CPU is; `tid` runs there, 0 is the idle task. `flags`: KRAIT_CARRIED_KNOWN, KRAIT_CARRIED_IPI
  *   krait_waited         how the wait of a thread ends that waits when the range ends: for what it waited, which thread woke it (0:
  *                        none), or what the interrupt did that woke it ("": none did), as only later events tell

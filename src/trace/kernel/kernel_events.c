@@ -390,6 +390,22 @@ static KRAIT_COLD void hand_out_marks(struct krait_kernel_events *k,
 
 /* -- walking -- */
 
+/* What stands in front of a part is no event of it, whatever its range. */
+static bool is_in_front(const struct krait_kernel_events *k, const struct krait_row *row)
+{
+    return row->ns < k->cut_from_ns;
+}
+
+/* What a packet has that begins before the part is known from there. */
+static bool is_known_otherwise(const struct krait_kernel_events *k, const struct krait_row *row)
+{
+    static const bool stay[KRAIT_KERNEL_EVENT_KINDS] = { [KRAIT_KERNEL_EVENT_CARRIED_THREAD] = true,
+                                                         [KRAIT_KERNEL_EVENT_CARRIED_CPU] = true,
+                                                         [KRAIT_KERNEL_EVENT_DISK_NAME] = true,
+                                                         [KRAIT_KERNEL_EVENT_STEAL] = true };
+    return is_in_front(k, row) && !stay[k->classes[row->cls].kind];
+}
+
 static void hand_out(struct krait_kernel_events *k, const struct krait_kernel_event_walk *walk,
                      const uint64_t *all, const struct krait_row *rows, uint32_t count)
 {
@@ -398,7 +414,7 @@ static void hand_out(struct krait_kernel_events *k, const struct krait_kernel_ev
             hand_out_marks(k, walk, rows[i].ns);
         const struct krait_kernel_event_class *cls = &k->classes[rows[i].cls];
         krait_kernel_event_handler *handler = walk->handlers[cls->kind];
-        if (!handler)
+        if (!handler || KRAIT_UNLIKELY(is_known_otherwise(k, &rows[i])))
             continue;
         const uint64_t *cells = all + rows[i].cells;
         struct krait_kernel_event event = {
@@ -407,12 +423,6 @@ static void hand_out(struct krait_kernel_events *k, const struct krait_kernel_ev
         if (KRAIT_LIKELY(event.cpu < KRAIT_KERNEL_EVENT_CPUS))
             handler(walk->ctx, &event);
     }
-}
-
-/* What stands in front of a part is no event of it, whatever its range. */
-static bool is_in_front(const struct krait_kernel_events *k, const struct krait_row *row)
-{
-    return row->ns < k->cut_from_ns;
 }
 
 static uint64_t after(const struct krait_kernel_events *k, const struct krait_row *row)

@@ -59,6 +59,7 @@ struct drawn {
     struct krait_trace *trace;
     struct krait_wall *wall; /* NULL: nobody says what threads did */
     struct krait_timeline picture;
+    bool is_part;             /* the range is not all of it */
     char left[80], whole[80]; /* view_page.left_of_timeline and whole_timeline; empty: all is drawn */
     const char *notes[8];
     struct krait_buf folders; /* as they were given */
@@ -105,6 +106,7 @@ static int set_range(struct drawn *d, const struct view_options *o, struct krait
         return krait_err_set(err, -EBADMSG, "%s", damage_of(d));
     if (range.from_ns >= range.to_ns)
         return krait_err_set(err, -ENODATA, "there is nothing%s", krait_select_scope(&o->select));
+    d->is_part = range.from_ns > whole.from_ns || range.to_ns < whole.to_ns;
     d->picture.range = range;
     d->picture.zero_ns = krait_trace_zero(trace);
     return 0;
@@ -115,6 +117,7 @@ static int fill(struct drawn *d, const struct view_options *o, uint32_t most, st
     const struct krait_timeline_options options = {
         .depths_max = o->depth ? (uint32_t)KRAIT_MIN(o->depth, (uint64_t)UINT32_MAX) : DEPTH,
         .most = most,
+        .is_part = d->is_part,
         .wall = d->wall,
         .take_thread = krait_select_thread,
         .take_track = krait_select_track,

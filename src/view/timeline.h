@@ -69,6 +69,7 @@ struct krait_timeline_lane {
     /* Calls that begin, or running time, also of samples; of a task how long it was there. krait_timeline_keep keeps the heaviest
      * lanes, those of tasks behind those of threads. */
     uint64_t weight;
+    bool is_absent; /* while lanes are chosen: nothing of it was found in the range */
 };
 
 struct krait_timeline_count {
@@ -98,6 +99,7 @@ struct krait_timeline {
 struct krait_timeline_options {
     uint32_t depths_max;           /* deeper calls are counted but not drawn */
     uint32_t most;                 /* most lanes of threads and tasks; 0: no limit */
+    bool is_part;                  /* the range is a part of the trace: who was not there in it has no lane */
     const struct krait_wall *wall; /* states of threads; NULL: not known */
     /* Select recorded threads, and tracks that do not belong to a recorded thread. */
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
@@ -112,9 +114,9 @@ int krait_timeline_find_end(struct krait_timeline *timeline, const struct krait_
                             uint64_t *to_ns);
 
 /* Finds the trace's tracks and walks them. The caller has set `range`, `zero_ns` and `width` (ns, pixels). Recorded
- * threads without calls in the range get no lane, nor do tasks that were not there. Memory grows with the kept lanes, and by
- * a few bytes for each system call and interrupt in the range. Returns 0, or -ENOMEM with err set; call krait_timeline_done
- * in either case. The trace must outlive the timeline. */
+ * threads without calls in the range get no lane, nor do tasks, and threads of kernel traces, that were not there. Memory
+ * grows with the kept lanes, and by a few bytes for each system call and interrupt in the range. Returns 0, or -ENOMEM with
+ * err set; call krait_timeline_done in either case. The trace must outlive the timeline. */
 int krait_timeline_fill(struct krait_timeline *timeline, struct krait_trace *trace,
                         const struct krait_timeline_options *options, struct krait_err *err);
 void krait_timeline_done(struct krait_timeline *timeline);

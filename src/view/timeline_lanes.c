@@ -271,56 +271,40 @@ static bool runs(struct krait_filling *f, uint32_t name)
     return f->runs[name] == 2;
 }
 
+/* Of a thread without calls the time in which it ran; of a task all its time: it runs, is ready or waits. */
 static int weigh(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
-{
-    struct krait_filling *f = ctx;
-    struct krait_timeline_lane *lane = &f->timeline->lanes[f->lane_of[track - f->trace->tracks]];
-    for (uint32_t i = 0; i < batch->n; i++)
-        lane->weight += runs(f, batch->name[i]) ? batch->end_ns[i] - batch->t_ns[i] : 0;
-    return 0;
-}
-
-/* A task is there from its first step to its end: it runs, is ready or waits. */
-static int weigh_task(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct krait_filling *f = ctx;
     const struct krait_range *range = &f->timeline->range;
     struct krait_timeline_lane *lane = &f->timeline->lanes[f->lane_of[track - f->trace->tracks]];
-    for (uint32_t i = 0; i < batch->n; i++) {
+    lane->is_absent &= !batch->n;
+    for (uint32_t i = 0; i < batch->n && track->kind == KRAIT_TRACK_STATES; i++) {
         uint64_t begin_ns = KRAIT_MAX(batch->t_ns[i], range->from_ns),
                  end_ns = KRAIT_MIN(batch->end_ns[i], range->to_ns);
-        lane->weight += end_ns > begin_ns ? end_ns - begin_ns : 1;
+        if (end_ns > begin_ns && (is_task(lane) || runs(f, batch->name[i])))
+            lane->weight += end_ns - begin_ns;
     }
     return 0;
 }
 
-static int weigh_tasks(struct krait_filling *f)
+/* Weighs tasks, or threads of processes known only from kernel events, and finds those that were not there in the range.
+ * Unrecorded threads of a recorded process have no weight. */
+static int weigh_lanes(struct krait_filling *f, bool tasks)
 {
     uint32_t n = 0;
     KRAIT_AUTO_FREE uint32_t *tracks = malloc(KRAIT_MAX(f->trace->track_count, 1u) * sizeof(*tracks));
     if (!tracks)
         return -ENOMEM;
     for (uint32_t i = 0; i < f->trace->track_count; i++) {
-        const struct krait_track *track = &f->trace->tracks[i];
-        if (f->lane_of[i] != KRAIT_NO_ID && track->of == KRAIT_OF_TASK && track->kind == KRAIT_TRACK_STATES)
-            tracks[n++] = i;
+        struct krait_timeline_lane *lane =
+            f->lane_of[i] != KRAIT_NO_ID ? &f->timeline->lanes[f->lane_of[i]] : NULL;
+        if (!lane || !is_thread(lane) || is_task(lane) != tasks ||
+            (!tasks && lane->group != KRAIT_TIMELINE_KPROCESS))
+            continue;
+        lane->is_absent = true;
+        tracks[n++] = i;
     }
-    return n ? krait_tracks_walk(f->trace, tracks, n, f->timeline->range, weigh_task, f, NULL, 0) : 0;
-}
-
-/* Weighs lanes by the time that their threads ran. Unrecorded threads of a recorded process have no weight. */
-static int weigh_others(struct krait_filling *f)
-{
-    uint32_t n = 0;
-    KRAIT_AUTO_FREE uint32_t *tracks = malloc(KRAIT_MAX(f->trace->track_count, 1u) * sizeof(*tracks));
-    if (!tracks)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < f->trace->track_count; i++) {
-        if (f->lane_of[i] != KRAIT_NO_ID && f->trace->tracks[i].kind == KRAIT_TRACK_STATES &&
-            f->timeline->lanes[f->lane_of[i]].group == KRAIT_TIMELINE_KPROCESS)
-            tracks[n++] = i;
-    }
-    return krait_tracks_walk(f->trace, tracks, n, f->timeline->range, weigh, f, NULL, 0);
+    return n ? krait_tracks_walk(f->trace, tracks, n, f->timeline->range, weigh, f, NULL, 0) : 0;
 }
 
 static struct krait_timeline_count count_lanes(const struct krait_timeline *timeline)
@@ -331,25 +315,11 @@ static struct krait_timeline_count count_lanes(const struct krait_timeline *time
     return count;
 }
 
-/* Tasks that were not there in the range. */
-static bool is_absent(const struct krait_timeline_lane *lane)
-{
-    return is_task(lane) && !lane->weight;
-}
-
-static uint32_t present(const struct krait_timeline *timeline)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < timeline->lane_count; i++)
-        n += is_thread(&timeline->lanes[i]) && !is_absent(&timeline->lanes[i]);
-    return n;
-}
-
 static void drop_absent(struct krait_timeline *timeline)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < timeline->lane_count; i++) {
-        if (is_absent(&timeline->lanes[i]))
+        if (timeline->lanes[i].is_absent)
             lane_done(&timeline->lanes[i]);
         else
             timeline->lanes[kept++] = timeline->lanes[i];
@@ -357,18 +327,23 @@ static void drop_absent(struct krait_timeline *timeline)
     timeline->lane_count = kept;
 }
 
+static bool is_over(const struct krait_filling *f, struct krait_timeline_count count)
+{
+    return f->options->most && count.threads + count.tasks > f->options->most;
+}
+
 /* The threads and tasks with the most weight, and all other lanes. */
 static int choose(struct krait_filling *f)
 {
     struct krait_timeline *timeline = f->timeline;
-    int rc = weigh_tasks(f);
-    uint32_t threads = present(timeline), most = f->options->most;
-    bool is_over = most && threads > most;
-    if (!rc && is_over)
-        rc = weigh_others(f);
+    struct krait_timeline_count count = count_lanes(timeline);
+    int rc = count.tasks ? weigh_lanes(f, true) : 0;
+    if (!rc && (f->options->is_part || is_over(f, count)))
+        rc = weigh_lanes(f, false);
     drop_absent(timeline); /* from here on f->lane_of is of no use */
-    if (!rc && is_over)
-        krait_timeline_keep(timeline, most + timeline->lane_count - threads);
+    count = count_lanes(timeline);
+    if (!rc && is_over(f, count))
+        krait_timeline_keep(timeline, f->options->most + timeline->lane_count - count.threads - count.tasks);
     return rc;
 }
 

@@ -50,6 +50,10 @@ def test_those_that_ran_the_most_are_drawn(view, krait):  # noqa: F811
     times = sorted(((t["on_cpu_ns"], t["tid"]) for t in ran["threads"] if t["tid"]), reverse=True)
     drawn = {int(name.split()[-1]) for name in lanes(root) if not name.startswith("CPU")}
     assert drawn == {tid for _, tid in times[:5]} and f"{len(times)} threads" in said
+    part = ["--from", "2s", "--until", "2.01s"]
+    there = json.loads(subprocess.run([krait, "states", KERNEL, *part, "--json"], capture_output=True, text=True, check=True).stdout)["threads"]
+    root, said = view(KERNEL, *part)
+    assert len(there) < len(times) and f" {len(there)} threads" in said and any(f" in {len(there)} threads" in text for text in texts(root))
 
 
 def test_where_events_were_lost_is_drawn(view, synth):  # noqa: F811

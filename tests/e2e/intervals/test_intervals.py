@@ -429,6 +429,14 @@ def test_a_plot_of_many_intervals_keeps_the_extremes(synth, krait, tmp_path):
     assert len(svg) < 200_000 and svg.count('class="range"') > 200 and "20,001 intervals" in svg
 
 
+@pytest.mark.parametrize("width", [60, 70])
+def test_a_narrow_table_keeps_the_total(synth, krait, width):
+    folder = synth(marks(*durations(10, 20, 30, 200)))
+    text, _ = on_terminal([krait, "intervals", folder, *ONE, "--name", "work", "--sort", "max"], width, ("stdout", "stderr"), env={**os.environ, "NO_COLOR": "1"})
+    head, left_out = text.splitlines()[0].split(), text.partition("columns left out: ")[2]
+    assert {"total", "median", "max", "name"} <= set(head) and "min" in left_out and "std dev" in left_out
+
+
 @pytest.mark.parametrize("width", [60, 80, 140])
 def test_a_plot_in_the_terminal_fits(synth, krait, width):
     folder = synth(marks(*durations(10, 20, 30, 200)))

@@ -13,7 +13,8 @@ _Static_assert(KRAIT_MARK_TEXT_BYTES + KRAIT_FIELDS_BYTES + 300 < KRAIT_PAYLOAD_
 static const char *text_of_others(PyObject *obj, struct krait_buf *own, size_t most, bool *is_whole)
 {
     Py_ssize_t n;
-    if (PyUnicode_Check(obj) && krait_compat.utf8) {
+    /* The object keeps its UTF-8, so not of a long one. */
+    if (PyUnicode_Check(obj) && PyUnicode_GetLength(obj) <= (Py_ssize_t)most && krait_compat.utf8) {
         const char *text = krait_compat.utf8(obj, &n);
         if (text && (size_t)n <= most && strlen(text) == (size_t)n)
             return text;

@@ -43,18 +43,39 @@ static void add_without_nul(struct krait_buf *to, const char *s, size_t n)
     krait_buf_add(to, s, n);
 }
 
-void krait_text_str(struct krait_buf *to, PyObject *str, size_t most)
+/* Of n bytes so many as take at most `most` with each NUL written as four. */
+static size_t fit(const char *s, size_t n, size_t most)
+{
+    enum { MORE = sizeof("\\x00") - 2 };
+    size_t whole = krait_utf8_whole(s, n, most), end = 0;
+    const char *nul;
+    for (; (nul = memchr(s + end, '\0', whole - end)); most -= MORE) {
+        end = (size_t)(nul + 1 - s);
+        if (end + MORE > most)
+            return end - 1;
+        whole = krait_utf8_whole(s, whole, most - MORE);
+    }
+    return whole;
+}
+
+/* `cut` says, where it is cut, that the whole is so long. */
+static void add_str(struct krait_buf *to, PyObject *str, size_t most, const char *cut, Py_ssize_t length)
 {
     PyObject *bytes = str && PyUnicode_Check(str) ? encode(str, most) : NULL;
     if (!bytes)
         return;
     const char *s = PyBytes_AsString(bytes);
-    size_t n = (size_t)PyBytes_Size(bytes), whole = krait_utf8_whole(s, n, most);
-    Py_ssize_t length = PyUnicode_GetLength(str);
+    size_t n = (size_t)PyBytes_Size(bytes), whole = fit(s, n, most);
     add_without_nul(to, s, whole);
-    if (whole < n || (size_t)length > most)
-        krait_buf_fmt(to, KRAIT_TEXT_CUT, length);
+    if (whole < n || (size_t)PyUnicode_GetLength(str) > most)
+        krait_buf_fmt(to, cut, length);
     Py_DECREF(bytes);
+}
+
+void krait_text_str(struct krait_buf *to, PyObject *str, size_t most)
+{
+    if (str && PyUnicode_Check(str))
+        add_str(to, str, most, KRAIT_TEXT_CUT, PyUnicode_GetLength(str));
 }
 
 void krait_text_add_attr(struct krait_buf *to, PyObject *obj, const char *name, size_t most)
@@ -123,10 +144,45 @@ static void add_type(struct krait_buf *to, PyObject *obj)
     krait_buf_fmt(to, "<%s>", name);
 }
 
+/* Whether it has more digits than Python writes of its own accord (sys.set_int_max_str_digits): the time is quadratic. */
+static bool is_long_int(PyObject *obj)
+{
+    enum { MOST_BITS = 14284 }; /* 4300 digits */
+    int overflow = 0;
+    if (!PyLong_Check(obj) || PyLong_AsLongLongAndOverflow(obj, &overflow) != -1 || !overflow)
+        return false;
+    PyObject *bits = PyObject_CallMethod((PyObject *)&PyLong_Type, "bit_length", "O", obj);
+    bool is_long = !bits || PyLong_AsLongLong(bits) > MOST_BITS;
+    Py_XDECREF(bits);
+    PyErr_Clear();
+    return is_long;
+}
+
+/* The begin of bytes that would be cut anyway: the repr of all may take more memory than the program has. */
+static bool add_long_bytes(struct krait_buf *to, PyObject *obj, enum krait_text_calls calls, size_t most)
+{
+    bool is_bytes = Py_TYPE(obj) == &PyBytes_Type;
+    bool is_array = Py_TYPE(obj) == &PyByteArray_Type && calls == KRAIT_TEXT_CALLS;
+    Py_ssize_t n = is_bytes ? PyBytes_Size(obj) : is_array ? PyByteArray_Size(obj) : 0;
+    if (n <= (Py_ssize_t)most)
+        return false;
+    PyObject *begin = is_bytes ? PyBytes_FromStringAndSize(PyBytes_AsString(obj), (Py_ssize_t)most)
+                               : PyByteArray_FromStringAndSize(PyByteArray_AsString(obj), (Py_ssize_t)most);
+    PyObject *repr = begin ? PyObject_Repr(begin) : NULL;
+    add_str(to, repr, most, KRAIT_TEXT_CUT_BYTES, n);
+    Py_XDECREF(repr);
+    Py_XDECREF(begin);
+    PyErr_Clear();
+    return true;
+}
+
 static bool add_by(PyObject *(*function)(PyObject *), struct krait_buf *to, PyObject *obj,
                    enum krait_text_calls calls, size_t most)
 {
-    PyObject *str = calls == KRAIT_TEXT_CALLS || is_plain(obj) ? function(obj) : NULL;
+    if (add_long_bytes(to, obj, calls, most))
+        return true;
+    bool is_written = (calls == KRAIT_TEXT_CALLS || is_plain(obj)) && !is_long_int(obj);
+    PyObject *str = is_written ? function(obj) : NULL;
     bool swallowed = str || krait_text_swallow();
     if (str)
         krait_text_str(to, str, most);

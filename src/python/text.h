@@ -11,7 +11,8 @@
 #include "base/buf.h"
 #include "python/agent.h"
 
-#define KRAIT_TEXT_CUT "… [cut: %zd characters]" /* how long the whole one is */
+#define KRAIT_TEXT_CUT       "… [cut: %zd characters]" /* how long the whole one is */
+#define KRAIT_TEXT_CUT_BYTES "… [cut: %zd bytes]"      /* of bytes that are written as their repr() */
 
 /* What stands for none in the events of events.def. */
 #define KRAIT_NO_TEXT   "-"
@@ -24,7 +25,7 @@ enum krait_text_calls {
     KRAIT_TEXT_AUDITED, /* none; and dicts, which may be an environment with secrets, by their size alone */
 };
 
-/* A str, at most `most` bytes of it: lone surrogates as \udcXX, a NUL as \x00. Nothing for another object. */
+/* A str, at most `most` bytes as it is written: lone surrogates as \udcXX, a NUL as \x00. Nothing for another object. */
 void krait_text_str(struct krait_buf *to, PyObject *str, size_t most);
 
 /* The same of an attribute; nothing where there is none. */
@@ -33,7 +34,7 @@ void krait_text_add_attr(struct krait_buf *to, PyObject *obj, const char *name, 
 /* str(obj). Where that raises, or may not be called, <its type>. A signal's handler may run and raise, if `calls`: an
  * exception that is no Exception (KeyboardInterrupt) is left set, and false returned. */
 bool krait_text_of(struct krait_buf *to, PyObject *obj, enum krait_text_calls calls, size_t most);
-/* The same of repr(obj). */
+/* The same of repr(obj). Both: an int of more than 4300 digits is <its type>, and of long bytes there is the begin's repr. */
 bool krait_text_repr(struct krait_buf *to, PyObject *obj, enum krait_text_calls calls, size_t most);
 
 /* As a JSON value: None, booleans, numbers, str, lists, tuples and dicts of str by what they hold, others by their

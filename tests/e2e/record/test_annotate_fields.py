@@ -114,3 +114,39 @@ def test_a_mark_keeps_nothing_of_its_fields(said, python):  # noqa: F811
     )
     marks = [p["fields"] for e, p in events if e == "user:mark"]
     assert marks == [{f"name {n}": n, f"é{n}": 1.25, "text": "a text" * 3} for n in range(20500)]
+
+
+LONG = """
+import sys, krait
+getattr(sys, "set_int_max_str_digits", id)(0)
+class Long(int): pass
+krait.mark("\\0" * 1024, a=1)
+krait.mark("a" * 1000 + "\\0" * 6, a=1)
+krait.mark("\u00e9" * 511 + "\\0\u00e9", a="\\0" * 128, b="\\0" * 129)
+text = "\u20ac" * 100000
+before = sys.getsizeof(text)
+krait.mark(text, text=text)
+assert sys.getsizeof(text) == before
+krait.mark("ints", a=10**5000, b=-10**5000, c=Long(10**5000), d=[10**5000], e=10**4299 > 0)
+krait.mark(10**5000)
+krait.mark("bytes", a=b"\\0" * 100000, b=bytearray(b"x" * 100000))
+krait.mark("bytes", a=[b"y" * 513], b=b"z" * 505)
+krait.mark(b"a" * 2000)
+"""
+
+
+@pytest.mark.every_python
+def test_long_values_take_little_time_and_memory(said, python):  # noqa: F811
+    marks = [p for e, p in said(python, LONG) if e == "user:mark"]
+    assert [m["text"] for m in marks[:3]] == [
+        "\\x00" * 256 + "… [cut: 1024 characters]",
+        "a" * 1000 + "\\x00" * 6,
+        "é" * 511 + "… [cut: 513 characters]",
+    ]
+    assert [m["fields"] for m in marks[:3]] == [{"a": 1}, {"a": 1}, {"a": "\\x00" * 128, "b": "\\x00" * 128 + "… [cut: 129 characters]"}]
+    assert marks[3]["text"] == "€" * 341 + "… [cut: 100000 characters]"
+    assert marks[4]["fields"] == {"a": "<int>", "b": "<int>", "c": "<Long>", "d": ["<int>"], "e": True} and marks[5]["text"] == "<int>"
+    nuls = "b'" + "\\x00" * 127 + "\\x"
+    assert marks[6]["fields"] == {"a": nuls + "… [cut: 100000 bytes]", "b": "bytearray(b'" + "x" * 500 + "… [cut: 100000 bytes]"}
+    assert marks[7]["fields"] == {"a": ["b'" + "y" * 510 + "… [cut: 513 bytes]"], "b": f"b'{'z' * 505}'"}
+    assert marks[8]["text"] == "b'" + "a" * 1022 + "… [cut: 2000 bytes]"

@@ -432,6 +432,7 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
     thread->state = remote->still.state;
     thread->runs = rc ? thread->runs : thread->state == 'R';
     thread->switches = rc || remote->still.from_status ? 0 : remote->still.count;
+    thread->proved_ns = thread->seen_ns = remote->now_ns;
     if (rc && rc != -ENOMEM)
         rc = flags & KRAIT_READ_PROVED ? -EAGAIN : read_checked(remote, stacks, reader, thread);
     thread->failed = rc == -EAGAIN;
@@ -472,7 +473,10 @@ static void keep_known(struct krait_remote_stacks *stacks, const struct krait_re
                 continue;
             thread->proved = old->proved;
             thread->state = old->state;
+            thread->gil_wait = old->gil_wait;
             thread->switches = old->switches;
+            thread->proved_ns = old->proved_ns;
+            thread->seen_ns = old->seen_ns;
             thread->task = old->task;
             thread->places = old->places;
             break;
@@ -511,7 +515,21 @@ bool krait_remote_has_not_run(struct krait_remote *remote, const struct krait_re
            krait_still_count(&remote->still, remote->pid, thread->tid) == thread->switches;
 }
 
-/* Whether a thread's stack is to be read. A known one that rested when it was read last rests until it has run. */
+/* A thread that slept is ready for a CPU once it is woken up: its state changes then, its count only when it runs. The longer it
+ * has slept, the less often its state is read: many idle threads cost little, and the wake-up is seen late by a 32nd at most. */
+static void see_state(struct krait_remote *remote, struct krait_remote_thread *thread)
+{
+    enum { PART = 32, SELDOM_NS = 50 * KRAIT_NS_PER_MS };
+    uint64_t now_ns = remote->now_ns;
+    uint64_t wait_ns = KRAIT_MIN((now_ns - thread->proved_ns) / PART, (uint64_t)SELDOM_NS);
+    if (!thread->proved || thread->state == 'R' || now_ns - thread->seen_ns < wait_ns)
+        return;
+    thread->seen_ns = now_ns;
+    char state = krait_still_state(&remote->still, remote->pid, thread->tid);
+    thread->state = state ? state : thread->state;
+}
+
+/* Whether a thread's stack is to be read. A known one that slept when it was looked at last sleeps until it is woken up. */
 static bool is_wanted(struct krait_remote *remote, const struct krait_remote_thread *thread, uint32_t flags)
 {
     if (flags & KRAIT_READ_HOLDER && !thread->holds_gil)
@@ -524,8 +542,11 @@ static bool is_wanted(struct krait_remote *remote, const struct krait_remote_thr
 /* Which threads are read: all are looked at before krait moves to the CPU of one of them. */
 static void choose(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags)
 {
+    remote->now_ns = krait_clock_ns(CLOCK_MONOTONIC);
     for (uint32_t i = 0; i < stacks->thread_count; i++) {
         struct krait_remote_thread *thread = &stacks->threads[i];
+        if (flags & (KRAIT_READ_AGAIN | KRAIT_READ_RUNNING))
+            see_state(remote, thread); /* before its count, which proves that it has not run until then */
         thread->same = flags & KRAIT_READ_AGAIN && krait_remote_has_not_run(remote, thread);
         thread->wanted = !thread->same && is_wanted(remote, thread, flags);
         thread->failed = false;

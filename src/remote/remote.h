@@ -93,7 +93,7 @@ struct krait_remote_thread {
     bool proved;   /* the thread did not run while its stack was read last */
     bool wanted;   /* this call reads it */
     bool same;     /* with KRAIT_READ_AGAIN: it has not run since the last call, and has no frames here */
-    char state;    /* if proved: its state just before the copy, as in proc(5) */
+    char state;    /* if proved: its state just before the copy, or later: proc(5) */
     bool gil_wait; /* with KRAIT_READ_WAITS, if proved: it waits for the GIL */
     int call;      /* ... the system call that it sleeps in; -1: none, or not known */
     uint64_t arg;  /* its first argument */
@@ -101,6 +101,7 @@ struct krait_remote_thread {
     struct krait_lock waits_for; /* of krait_remote_read_locks */
     bool deadlocked;             /* it waits for a lock in a ring of threads that wait for each other */
     uint64_t switches;           /* if proved: krait_still_count; 0: not known */
+    uint64_t proved_ns, seen_ns; /* CLOCK_MONOTONIC: when it was proved, and when its state was read last */
     /* With KRAIT_READ_CALLED, if proved: the function written in C that the innermost Python function has called; NULL: none. */
     const struct krait_remote_code *called;
     const struct krait_running_task *task; /* with KRAIT_READ_TASKS, if proved; NULL: none */
@@ -165,6 +166,7 @@ struct krait_remote {
     } lines[KRAIT_LINES_KEPT];
     struct krait_map kernel; /* a name's hash -> struct krait_remote_code * of a function of the kernel */
     struct krait_arena arena;
+    uint64_t now_ns;   /* CLOCK_MONOTONIC, at the beginning of a reading */
     uint64_t tries;    /* copies of stacks */
     uint64_t held_ns;  /* with KRAIT_READ_COST: CPU time that krait took where threads would have run */
     uint64_t until_ns; /* krait's own CPU time up to which that is counted */
@@ -181,7 +183,7 @@ enum krait_read_flags {
     KRAIT_READ_RUNNING = 1 << 1, /* only the stacks of running threads; the others have no frames */
     KRAIT_READ_HOLDER = 1 << 2,  /* only the stacks of threads that hold the GIL */
     KRAIT_READ_PROVED = 1 << 3,  /* only proved stacks; the others fail */
-    KRAIT_READ_AGAIN = 1 << 4,   /* skip threads that have not run since the previous call */
+    KRAIT_READ_AGAIN = 1 << 4,   /* of threads that have not run since the previous call, only the state */
     KRAIT_READ_WAITS = 1 << 5,   /* also whether sleeping threads wait for the GIL */
     KRAIT_READ_KNOWN = 1 << 6,   /* only the threads of the previous call */
     /* Also native frames, and threads without a Python state. Stops running threads for a moment. */

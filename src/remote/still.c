@@ -92,16 +92,22 @@ static uint64_t read_status(const struct krait_still *still)
     return count;
 }
 
+/* Field 3 of stat, its state, and what follows: proc(5). NULL: it is gone. */
+static const char *read_stat(const struct krait_still *still, char *text, size_t size)
+{
+    int fd = still->at->tid ? still->at->stat : -1;
+    const char *name_end = read_text(still, fd, text, size) ? strrchr(text, ')') : NULL;
+    return name_end && name_end[1] == ' ' ? name_end + 2 : NULL;
+}
+
 /* The CPU that it belongs to. -EBUSY: it runs there, and krait could only wait until it does not (sched(7)). */
 static int read_cpu(const struct krait_still *still, int *cpu, char *state)
 {
-    enum { STATE = 3, CPU = 39, POLICY = 41 }; /* fields of stat, from 1: proc(5) */
+    enum { STATE = 3, CPU = 39, POLICY = 41 }; /* fields of stat, from 1 */
     char text[1024];
-    int fd = still->at->tid ? still->at->stat : -1;
-    const char *at = read_text(still, fd, text, sizeof(text)) ? strrchr(text, ')') : NULL;
-    at = at ? strchr(at, ' ') : NULL;
+    const char *at = read_stat(still, text, sizeof(text));
     if (at)
-        *state = at[1];
+        *state = *at;
     for (int field = STATE; at && field < POLICY; field++) {
         at = strchr(at + 1, ' ');
         if (at && field + 1 == CPU)
@@ -249,6 +255,14 @@ uint64_t krait_still_count(struct krait_still *still, pid_t pid, pid_t tid)
     if (krait_switches_last(&still->at->switches, &last))
         return last.count | RECORDS;
     return still->at->count = read_schedstat(still);
+}
+
+char krait_still_state(struct krait_still *still, pid_t pid, pid_t tid)
+{
+    char text[1024];
+    turn_to(still, pid, tid);
+    const char *state = read_stat(still, text, sizeof(text));
+    return state ? *state : '\0';
 }
 
 static bool is_same(const struct krait_still *still)

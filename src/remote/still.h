@@ -63,6 +63,8 @@ int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid);
 /* A number that changes whenever the kernel switches to a thread: while it stays the same, the thread does not run, or runs all
  * the time. 0: unknown, or the thread is gone. */
 uint64_t krait_still_count(struct krait_still *still, pid_t pid, pid_t tid);
+/* Its state: proc(5). R: it runs, or is ready to. '\0': unknown, or the thread is gone. krait does not move to its CPU for that. */
+char krait_still_state(struct krait_still *still, pid_t pid, pid_t tid);
 /* Whether the thread has not run since krait_still_begin. */
 bool krait_still_end(const struct krait_still *still);
 /* Lets krait's thread run on all its CPUs again. */

@@ -284,10 +284,8 @@ static int add_thread(struct krait_sampler *s, const struct krait_remote_thread 
         return 0;
     uint32_t count;
     const struct krait_remote_frame *frames = frames_of(s, thread, &count);
-    if (!thread->same) {
-        to->state = state_of(thread);
-        to->line = line_of(frames, count);
-    }
+    to->state = state_of(thread);
+    to->line = thread->same ? to->line : line_of(frames, count);
     s->samples.taken++;
     rc = put_sample(to, t, err);
     rc = rc || thread->same ? rc : put_stack(s, to, t, frames, count, err);

@@ -15,6 +15,7 @@ import tempfile
 import pytest
 
 import no_perf_events
+import ready
 from conftest import BUILD
 from pages import run_page
 from pairs import LOOPS, PAIRS, never_was
@@ -285,6 +286,24 @@ def spin():
 print(os.getpid(), flush=True)
 spin()
 """
+
+
+@pytest.mark.few_pythons
+@pytest.mark.parametrize(
+    ("rate", "before"), [(500, []), (2000, []), (1000, [sys.executable, no_perf_events.__file__])], ids=["seldom", "often", "files"]
+)
+def test_a_thread_that_is_ready_for_a_cpu_is_not_blocked(programs, sample, run, python, rate, before):
+    app = ready.start(programs, python)
+    kept = ready.Kept(app.pid)
+    found = functions(run, sample(app.pid, rate=rate, time="1500ms", before=before))
+    true = kept.share()
+    naps, sleep, works, spins, lock = (found[name] for name in ("naps", "sleep", "works", "thread_time", "lock.acquire"))
+    busy = works["wall_self_ns"]["on_cpu"] + spins["wall_self_ns"]["on_cpu"]
+    assert busy > 0.9 * works["total_ns"]  # also where it is preempted
+    waits_for_cpu = true - busy / naps["total_ns"]
+    assert waits_for_cpu > 0.1  # the test is none without that
+    assert waits_for_cpu / 2 < sleep["wall_self_ns"]["on_cpu"] / naps["total_ns"] < waits_for_cpu * 2
+    assert not lock["wall_self_ns"]["on_cpu"]
 
 
 @pytest.mark.few_pythons

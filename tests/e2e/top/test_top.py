@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+import ready
 from conftest import BUILD
 from pages import run_page
 from running import wait_for
@@ -58,6 +59,19 @@ def test_sleeping_threads_count_if_asked_for(programs, top, any_python):
     assert rows(table)["waits"]["total"] == 1 and table["interval_stacks"] == 2 * table["samples"]
     (holders,) = top("--once", "--idle", "--gil", app.pid)
     assert "waits" not in rows(holders) and holders["interval_stacks"] <= holders["samples"]
+
+
+@pytest.mark.few_pythons
+@pytest.mark.parametrize("options", [[], ["--kernel"]])
+def test_threads_that_are_ready_for_a_cpu_count(programs, top, python, options):
+    app = ready.start(programs, python)
+    kept = ready.Kept(app.pid)
+    (table,) = top("--once", "--rate", 1000, *options, app.pid)
+    true, found = kept.share(), rows(table)
+    sleeps = found["sleep"]["on_cpu"] if options else found["sleep"]["own"]
+    waits_for_cpu = true - found["works"]["total"]
+    assert waits_for_cpu > 0.1 and waits_for_cpu / 2 < sleeps < waits_for_cpu * 2
+    assert options or "waits" not in found
 
 
 COLLECTING = """

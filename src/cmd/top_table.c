@@ -103,9 +103,9 @@ struct top_column {
 #define NAME_OF(member)   krait_sheet_name_at, offsetof(struct top_row, member)
 #define NUMBER_OF(member) krait_sheet_number_at, offsetof(struct top_row, member)
 
-#define STATE(title, key, flags, state)                                             \
-    {                                                                               \
-        { title, 0, 0, 0 }, key, KRAIT_SHEET_SHARE, flags, NUMBER_OF(states[state]) \
+#define STATE(title, key, flags, state)                                                                    \
+    {                                                                                                      \
+        { title, 0, 0, 0 }, key, KRAIT_SHEET_SHARE, (flags) | KRAIT_SHEET_RANKED, NUMBER_OF(states[state]) \
     }
 
 static const struct top_column columns[] = {
@@ -113,14 +113,14 @@ static const struct top_column columns[] = {
     { NUMBER("total", "total", KRAIT_SHEET_SHARE, NUMBER_OF(total)), { 0, 0, NOT, 0, 0 }, 2 },
     { NUMBER("descendants", "descendants", KRAIT_SHEET_SHARE, get_descendants, 0), { 4, 7, NOT, 14, 16 }, 8 },
     { STATE("cpu", "on_cpu", 0, TOP_CPU), { NOT, NOT, NOT, 1, 1 }, 9 },
-    { STATE("gil", "gil", KRAIT_SHEET_QUIET, TOP_GIL), { NOT, NOT, NOT, 2, 2 }, 10 },
-    { STATE("lock", "lock", KRAIT_SHEET_QUIET, TOP_LOCK), { NOT, NOT, NOT, 3, 3 }, 11 },
-    { STATE("disk", "disk", KRAIT_SHEET_QUIET, TOP_DISK), { NOT, NOT, NOT, 4, 4 }, 12 },
-    { STATE("net", "network", KRAIT_SHEET_QUIET, TOP_NETWORK), { NOT, NOT, NOT, 5, 5 }, 13 },
-    { STATE("poll", "poll", KRAIT_SHEET_QUIET, TOP_POLL), { NOT, NOT, NOT, 6, 6 }, 14 },
-    { STATE("timer", "timer", KRAIT_SHEET_QUIET, TOP_TIMER), { NOT, NOT, NOT, 7, 7 }, 15 },
-    { STATE("child", "child", KRAIT_SHEET_QUIET, TOP_CHILD), { NOT, NOT, NOT, 9, 9 }, 16 },
-    { STATE("other", "other", KRAIT_SHEET_QUIET, TOP_OTHER), { NOT, NOT, NOT, 8, 8 }, 17 },
+    { STATE("gil", "gil", KRAIT_SHEET_QUIET, TOP_GIL), { NOT, NOT, NOT, 1, 1 }, 10 },
+    { STATE("lock", "lock", KRAIT_SHEET_QUIET, TOP_LOCK), { NOT, NOT, NOT, 1, 1 }, 11 },
+    { STATE("disk", "disk", KRAIT_SHEET_QUIET, TOP_DISK), { NOT, NOT, NOT, 1, 1 }, 12 },
+    { STATE("net", "network", KRAIT_SHEET_QUIET, TOP_NETWORK), { NOT, NOT, NOT, 1, 1 }, 13 },
+    { STATE("poll", "poll", KRAIT_SHEET_QUIET, TOP_POLL), { NOT, NOT, NOT, 1, 1 }, 14 },
+    { STATE("timer", "timer", KRAIT_SHEET_QUIET, TOP_TIMER), { NOT, NOT, NOT, 1, 1 }, 15 },
+    { STATE("child", "child", KRAIT_SHEET_QUIET, TOP_CHILD), { NOT, NOT, NOT, 1, 1 }, 16 },
+    { STATE("other", "other", KRAIT_SHEET_QUIET, TOP_OTHER), { NOT, NOT, NOT, 1, 1 }, 17 },
     { NUMBER("calls/s", "calls_per_s", KRAIT_SHEET_COUNT, get_rate, 0), { NOT, 0, NOT, NOT, 0 }, 5 },
     { NUMBER("running", "running", KRAIT_SHEET_SHARE, NUMBER_OF(own)), { NOT, NOT, 0, NOT, NOT }, 1 },
     { NUMBER("steps/s", "steps_per_s", KRAIT_SHEET_COUNT, get_rate, 0), { NOT, NOT, 0, NOT, NOT }, 4 },

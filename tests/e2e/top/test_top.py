@@ -154,7 +154,7 @@ held.acquire()
 """
 
 
-def test_waits_are_split_by_what_the_kernel_says(programs, top, run, python):
+def test_waits_are_split_by_what_the_kernel_says(programs, top, run, krait, python):
     app = programs.start(python, WAITING)
     wait_for(lambda: all("S (sleeping)" in open(f"/proc/{app.pid}/task/{tid}/status").read() for tid in app.ready.split()), "waits")
     (table,) = top("--once", "--kernel", "--sort", "lock", app.pid)
@@ -168,6 +168,9 @@ def test_waits_are_split_by_what_the_kernel_says(programs, top, run, python):
     assert table["functions"][0]["lock"] > 0.9, "sorted by it"
     text = run("top", "--once", "--kernel", app.pid).stdout
     assert re.search(r"own +total +descendants +cpu +lock +net +poll +(?:timer +)?child +other +own time", text)
+    narrow, _ = on_terminal([krait, "top", "--once", "--kernel", app.pid], 80, env={**os.environ, "NO_COLOR": "1"})
+    head = next(line.split() for line in narrow.splitlines() if "function" in line)
+    assert {"lock", "net"} <= set(head) and "cpu" not in head, "two threads wait in each of those, and none runs"
 
 
 def test_waits_for_the_gil_are_told_from_running(programs, top, any_python):

@@ -238,11 +238,19 @@ static void look(void)
     krait_switch_release();
 }
 
+/* Whether the calling thread runs in the main interpreter. Any other one may just begin or end: it could not join, and the process
+ * would leave the recording. GIL held. */
+static bool runs_in_main(void)
+{
+    PyInterpreterState *interp = krait_compat.interp_get();
+    return interp && PyInterpreterState_GetID(interp) == 0;
+}
+
 void krait_switch_look(void)
 {
     if (!has_to_wait())
         return;
-    if (is_off() && !krait_writer_is_off(&krait_agent.writer))
+    if (is_off() && !krait_writer_is_off(&krait_agent.writer) && runs_in_main())
         look();
     else if (atomic_load_explicit(&waker.phase, memory_order_relaxed) == GONE)
         arm();

@@ -737,7 +737,8 @@ static void seed_one(struct krait_interp *in, unsigned long ident, PyObject *fra
     const char *name = thread && thread_name(thread, text)    ? text
                        : !thread && tid == (uint32_t)getpid() ? "MainThread"
                                                               : NULL;
-    if (whole && mine == krait_this_ring && krait_agent_records(in))
+    /* Looked up again: a thread that went on may run in another interpreter now, and write to its ring. */
+    if (whole && mine == krait_this_ring && krait_agent_records(in) && krait_is_alone())
         put_seed(in, ident, tid, &frames, name);
     Py_XDECREF(thread);
 }

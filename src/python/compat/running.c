@@ -146,14 +146,18 @@ static size_t find_ascii_offset(const struct krait_compat *c)
 
 /* The list of interpreters begins with the newest. Where that is the main one, who holds its GIL is the only one that could make
  * another. */
-PyObject *krait_frames_of_threads(void)
+bool krait_is_alone(void)
 {
     static krait_interp_fn *interp_main;
     const struct krait_compat *c = &krait_compat;
     if (!interp_main)
         interp_main = krait_find_interp_main();
-    bool alone = interp_main && c->interp_head && c->interp_head() == interp_main();
-    return alone && c->current_frames ? c->current_frames() : NULL;
+    return interp_main && c->interp_head && c->interp_head() == interp_main();
+}
+
+PyObject *krait_frames_of_threads(void)
+{
+    return krait_is_alone() && krait_compat.current_frames ? krait_compat.current_frames() : NULL;
 }
 
 int krait_compat_init(const char **why)

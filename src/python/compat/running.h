@@ -210,6 +210,9 @@ static inline bool krait_has_inner_frames(void)
  * or it is a free-threaded build. */
 int krait_compat_init(const char **why);
 
+/* Whether there is one interpreter: then all threads but this one wait for its GIL until this one releases it. False too where
+ * this Python does not export who is the main one. GIL held. */
+bool krait_is_alone(void);
 /* A dict of thread ident to frame, new reference; NULL where there are several interpreters, and when memory is out. The function
  * goes through the threads of all of them: it would make frame objects in this one's memory for threads that run without this
  * one's GIL, or whose objects belong to another. GIL held; leaves an exception. */

@@ -3,6 +3,7 @@
 
 import pytest
 
+from conftest import verb_json
 from running import wait_for
 from told import OBEDIENT, told  # noqa: F401  (told: a fixture)
 
@@ -68,3 +69,27 @@ def test_each_interpreter_follows_set(told, python, main_is_busy):  # noqa: F811
     times = [0, *[e.time for e in recording.main.definitions if e.name == "recording:set"], 1 << 63]
     assert [called(recording, *pair) for pair in zip(times, times[1:])] == [["dropped", "kept"], ["kept"], ["dropped", "kept"]]
     assert recording.calls()["count"] > 0, "what main calls is recorded once"
+
+
+# Interpreters begin and end all the time, which raises audit events in them.
+CHURN = SEVERAL.replace("def begin()", """
+def churn():
+    while os.path.exists(goes_on): interpreters.destroy(interpreters.create())
+def begin_churn(): threading.Thread(target=churn).start()
+def marked(n): return globals()[f"marked_{n}"]()
+for n in range(6): exec(f"def marked_{n}(): return {n}")
+def begin()""").replace("thread.join(); ", "")
+
+
+@pytest.mark.few_pythons
+def test_recording_goes_on_where_interpreters_begin_and_end(told, python, krait):  # noqa: F811
+    app = told(python, text=CHURN)
+    app.tell("begin_churn()")
+    for n in range(6):
+        app.ctl("stop")
+        app.ctl("start")
+        app.tell(f"marked({n})")
+    app.tell("end()")
+    app.process.communicate(timeout=60)
+    rows = verb_json(krait, "report", app.folder, "--limit", "0")["functions"]
+    assert {row["name"]: row["calls"] for row in rows if "marked_" in row["name"]} == {f"marked_{n}": 1 for n in range(6)}

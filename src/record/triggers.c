@@ -677,6 +677,11 @@ void krait_triggers_round(struct krait_collector *c)
         all->looked_ns = now;
         look_at_what_lasts(c);
     }
-    if (all->due)
+    krait_triggers_finish(c);
+}
+
+void krait_triggers_finish(struct krait_collector *c)
+{
+    if (c->triggers && c->triggers->due)
         take_snapshot(c);
 }

@@ -46,5 +46,7 @@ void krait_triggers_forget_proc(struct krait_collector *c, uint32_t proc);
 void krait_triggers_ended(struct krait_collector *c, uint32_t proc);
 /* Once in a round: looks at what lasts still, and takes the snapshot that is due. */
 void krait_triggers_round(struct krait_collector *c);
+/* At the end of the recording, when all events were seen: takes the snapshot that is due. */
+void krait_triggers_finish(struct krait_collector *c);
 
 #endif

@@ -295,6 +295,21 @@ def test_each_snapshot_of_a_program_that_runs_already_is_told(attached_app, pyth
         assert Recording(folder).calls()["quick"] == 1
 
 
+@pytest.mark.parametrize("options", [[], ["--last", "10s"]], ids=["all", "last"])
+def test_what_happens_in_the_programs_last_moments_takes_a_snapshot(record, any_python, options):
+    text = """
+        import logging, time
+        def slow(): time.sleep(0.02)
+        slow()
+        logging.getLogger("app").error("giving up")
+        """
+    run = record.text(any_python, text, options=["--log", "--snapshot-on", "log:ERROR", "--snapshot-on", "call:slow>10ms", *options])
+    folder = run.path.with_name(run.path.name + "-snapshot-1")
+    assert f"snapshot in {folder}: log:ERROR, a log record came; call:slow>10ms, a call took" in " ".join(run.stderr.split())
+    taken = Recording(folder).check()
+    assert taken.calls()["slow"] == 1 and [e["message"] for e in taken.notes("log:record")] == ["giving up"]
+
+
 def test_a_snapshot_that_cannot_be_written_is_told(app, any_python, record):
     app = app(any_python, "call:slow>1ms", "call:slow>2ms")
     part = app.folder.with_name("trace1-snapshot-1.part")

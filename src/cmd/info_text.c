@@ -178,7 +178,7 @@ static void print_limit(struct info *info)
     uint64_t dropped = krait_info_most_of(info, "dropped_events");
     if (dropped) {
         label(info, "dropped");
-        krait_buf_fmt(&info->out, "%s of the program's, the oldest: --keep newest\n",
+        krait_buf_fmt(&info->out, "%s of the program's, the oldest: --last or --keep newest\n",
                       krait_fmt_counted(count, dropped, "event"));
     }
     if (!*limit)

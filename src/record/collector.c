@@ -583,6 +583,7 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     }
     if (c->total.alive)
         krait_drain_give_up(c);
+    krait_newest_finish(c);
     krait_triggers_finish(c);
     for (uint32_t reason = 0; reason < KRAIT_COUNT_lost_reason; reason++)
         c->total.lost[reason] += atomic_load(&c->shm.control->lost[reason]);

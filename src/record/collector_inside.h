@@ -118,6 +118,7 @@ struct krait_collector {
     uint64_t trimmed_bytes;          /* what was on disk when the oldest packets were dropped last */
     uint64_t last_ns, last_bytes;    /* --last; 0: not by time, not by size */
     uint64_t trimmed_ns;             /* when the oldest packets were dropped last */
+    uint64_t trimmed_since; /* the ticks from which on they are kept since; 0: they were not dropped */
     bool keep_newest;
     bool trimming;       /* no stream is closed now */
     bool paused;         /* packets stay in their rings until older ones have been dropped */
@@ -198,19 +199,23 @@ uint64_t krait_newest_since(struct krait_collector *c);
 /* Reads what the governor left out in the process of that folder: once for all its threads' files. */
 void krait_newest_read_omits(struct krait_collector *c, const char *folder, struct krait_omits *omits);
 
-/* A thread's file, and the time from which on packets are kept. */
+/* A thread's file, and the time from which on events are kept. */
 struct krait_newest_file {
     const char *path;
     uint64_t since;
+    bool waits; /* its process has not ended before: calls that are open behind its last event are kept */
     const struct krait_omits *omits;
 };
 struct krait_newest_copied {
     uint64_t bytes;   /* 0: there was nothing to copy, and there is no file */
     uint64_t dropped; /* events that were not copied */
 };
-/* Copies the file from the first packet on that ends at `since` or later, with the stack that it begins with. */
+/* Copies the file's events from `since` on, with the stack that it begins with. */
 int krait_newest_copy(struct krait_collector *c, const struct krait_newest_file *file, const char *to,
                       struct krait_newest_copied *copied);
+/* At the end of a recording that dropped its oldest events, when all its files are written: makes all of it begin at one time,
+ * which for --last is so much before the last event. */
+void krait_newest_finish(struct krait_collector *c);
 
 /* ---- snapshot.c ---- */
 

@@ -13,6 +13,10 @@
  *
  * --last TIME does the same for packets older than TIME, when there are some that are two and a half times as old.
  *
+ * All threads' files begin at one time. A packet that has events before and after it gives its first ones up, and the
+ * base stands in it: a thread that waited has one packet of all that time. At the end of the recording files are cut
+ * once more, so that all of it is of the same time.
+ *
  * Definitions and metadata stay. A process that had ended before all that is kept goes with its folder.
  */
 #include "record/collector_inside.h"
@@ -39,13 +43,27 @@ enum {
 
 /* What is dropped of a file, and what was learnt from it. */
 struct cut {
-    uint64_t at;                   /* bytes before are dropped */
-    uint64_t events;               /* in them */
+    uint64_t at;                   /* bytes before are dropped, or in `rest` */
+    uint64_t events;               /* that are dropped */
     uint64_t base_events;          /* written in their place */
-    struct krait_packet_head last; /* of them */
+    struct krait_packet_head last; /* of the last packet before `at` */
+    struct krait_buf rest;         /* the events of that packet which are kept */
     uint64_t time;                 /* from which on events are kept */
     struct krait_newest_stacks stacks;
 };
+
+static struct cut begin_cut(const struct krait_omits *omits)
+{
+    struct cut cut = { 0 };
+    krait_newest_stacks_init(&cut.stacks, omits);
+    return cut;
+}
+
+static void cut_done(struct cut *cut)
+{
+    krait_newest_stacks_done(&cut->stacks);
+    krait_buf_done(&cut->rest);
+}
 
 /* Rings fill meanwhile. */
 static void breathe(struct krait_collector *c, uint64_t *done, uint64_t n)
@@ -58,27 +76,48 @@ static void breathe(struct krait_collector *c, uint64_t *done, uint64_t n)
     krait_drain_rings(c);
 }
 
-static int drop_packets(struct krait_collector *c, int fd, uint64_t since, struct cut *cut)
+/* Drops the packet's events before a time. */
+static int drop_packet(int fd, const struct krait_packet_head *head, uint64_t since, struct cut *cut)
 {
-    struct krait_packet_head head;
     KRAIT_AUTO_BUF packet = { 0 };
-    uint64_t done = 0;
-    while (krait_packet_read_head(fd, cut->at, &head) && head.timestamp_end < since) {
-        int rc = krait_packet_read_events(fd, cut->at, &head, &packet);
-        if (rc)
-            return rc;
-        cut->events += krait_newest_stacks_follow(&cut->stacks, head.timestamp_begin,
-                                                  (const uint8_t *)packet.data, packet.len);
-        cut->at += head.packet_size / 8;
-        cut->time = head.timestamp_end;
-        cut->last = head;
-        breathe(c, &done, head.packet_size / 8);
+    int rc = krait_packet_read_events(fd, cut->at, head, &packet);
+    size_t n = packet.len;
+    if (rc)
+        return rc;
+    uint64_t events = krait_newest_stacks_follow(&cut->stacks, head->timestamp_begin, since,
+                                                 (const uint8_t *)packet.data, &n);
+    if (head->timestamp_end >= since) {
+        if (!events && !cut->at) /* nothing goes */
+            return 0;
+        krait_buf_add(&cut->rest, packet.data + n, packet.len - n);
+        if (cut->rest.failed)
+            return -ENOMEM;
     }
-    if (krait_packet_read_head(fd, cut->at, &head))
-        cut->time = head.timestamp_begin;
+    cut->events += events;
+    cut->at += head->packet_size / 8;
+    cut->last = *head;
+    cut->time = KRAIT_MIN(head->timestamp_end, since);
     return 0;
 }
 
+static int drop_packets(struct krait_collector *c, int fd, uint64_t since, struct cut *cut)
+{
+    struct krait_packet_head head;
+    uint64_t done = 0;
+    int rc = 0;
+    while (!rc && krait_packet_read_head(fd, cut->at, &head) && head.timestamp_end < since) {
+        rc = drop_packet(fd, &head, since, cut);
+        breathe(c, &done, head.packet_size / 8);
+    }
+    bool follows = !rc && krait_packet_read_head(fd, cut->at, &head);
+    if (follows && head.timestamp_begin < since)
+        return drop_packet(fd, &head, since, cut);
+    if (follows)
+        cut->time = KRAIT_MIN(head.timestamp_begin, KRAIT_MAX(cut->time, since));
+    return rc;
+}
+
+/* With what is kept of the last packet. */
 static int write_base(int fd, struct cut *cut, uint64_t room)
 {
     KRAIT_AUTO_BUF out = { 0 };
@@ -87,11 +126,15 @@ static int write_base(int fd, struct cut *cut, uint64_t room)
     krait_newest_stacks_put(&cut->stacks, &out, cut->time, room);
     if (out.failed)
         return -ENOMEM;
-    head.timestamp_begin = head.timestamp_end = cut->time;
-    head.content_size = head.packet_size = 8 * (uint64_t)out.len;
-    memcpy(out.data, &head, sizeof(head));
     cut->base_events =
         krait_packet_count_events((const uint8_t *)out.data + sizeof(head), out.len - sizeof(head));
+    krait_buf_add(&out, cut->rest.data, cut->rest.len);
+    if (out.failed)
+        return -ENOMEM;
+    head.timestamp_begin = cut->time;
+    head.timestamp_end = cut->rest.len ? head.timestamp_end : cut->time;
+    head.content_size = head.packet_size = 8 * (uint64_t)out.len;
+    memcpy(out.data, &head, sizeof(head));
     return write(fd, out.data, out.len) == (ssize_t)out.len ? 0 : -ENOSPC;
 }
 
@@ -123,12 +166,20 @@ static uint64_t base_room(const struct krait_collector *c)
     return c->max_bytes ? c->max_bytes / BASE_SHARE : ROOM;
 }
 
-/* stream: of a thread that is recorded; NULL: nobody writes the file any more, and without packets it goes. */
-static int rewrite(struct krait_collector *c, const char *path, int fd, struct krait_stream *stream,
-                   struct cut *cut)
+/* Whether the file has anything of its time. `waits`: calls that are open in the end last until then. */
+static bool is_needed(struct cut *cut, uint64_t size, bool waits)
+{
+    return cut->at < size || cut->rest.len ||
+           (waits && krait_newest_stacks_have_calls(&cut->stacks, cut->time));
+}
+
+/* stream: of a thread that is recorded; NULL: nobody writes the file any more, and where it is not needed it goes. */
+static int rewrite(struct krait_collector *c, const struct krait_newest_file *file, int fd,
+                   struct krait_stream *stream, struct cut *cut)
 {
     KRAIT_AUTO_FREE char *beside = NULL;
-    if (!stream && cut->at >= size_of(fd))
+    const char *path = file->path;
+    if (!stream && !is_needed(cut, size_of(fd), file->waits))
         return unlink(path) < 0 ? -errno : 0;
     /* Hidden: should krait be killed here, readers take no notice of it. */
     int folder = (int)(strrchr(path, '/') - path);
@@ -183,13 +234,12 @@ int krait_newest_copy(struct krait_collector *c, const struct krait_newest_file 
                       struct krait_newest_copied *copied)
 {
     KRAIT_AUTO_CLOSE int fd = open(file->path, O_RDONLY | O_CLOEXEC), out = -1;
-    struct cut cut = { 0 };
-    krait_newest_stacks_init(&cut.stacks, file->omits);
+    KRAIT_CLEANUP(cut_done) struct cut cut = begin_cut(file->omits);
     uint64_t until = fd < 0 ? 0 : size_of(fd);
     int rc = fd < 0 ? -errno : drop_packets(c, fd, file->since, &cut);
     if (cut.at >= until) /* nothing has happened since, but calls may last */
         cut.time = KRAIT_MAX(cut.time, file->since);
-    if (!rc && (cut.at < until || krait_newest_stacks_have_calls(&cut.stacks, cut.time))) {
+    if (!rc && is_needed(&cut, until, true)) {
         out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         rc = out < 0 ? -errno : 0;
     }
@@ -200,7 +250,6 @@ int krait_newest_copy(struct krait_collector *c, const struct krait_newest_file 
     *copied = (struct krait_newest_copied){ .bytes = out < 0 ? 0 : size_of(out), .dropped = cut.events };
     if (rc && out >= 0)
         unlink(to);
-    krait_newest_stacks_done(&cut.stacks);
     return rc;
 }
 
@@ -209,14 +258,12 @@ static int trim_file(struct krait_collector *c, const struct krait_newest_file *
                      struct krait_stream *stream, uint64_t *went)
 {
     KRAIT_AUTO_CLOSE int fd = open(file->path, O_RDONLY | O_CLOEXEC);
-    struct cut cut = { 0 };
-    krait_newest_stacks_init(&cut.stacks, file->omits);
+    KRAIT_CLEANUP(cut_done) struct cut cut = begin_cut(file->omits);
     int rc = fd < 0 ? -errno : drop_packets(c, fd, file->since, &cut);
     if (!rc && cut.at)
-        rc = rewrite(c, file->path, fd, stream, &cut);
+        rc = rewrite(c, file, fd, stream, &cut);
     if (cut.stacks.failed)
         ask_for_stacks(c);
-    krait_newest_stacks_done(&cut.stacks);
     if (rc || !cut.at)
         return rc;
     struct stat now = { 0 };
@@ -304,12 +351,37 @@ static void list_file(void *data, const char *folder, const char *path)
     list_packets(data, path);
 }
 
+static uint64_t last_end(const struct packets *all)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < all->count; i++)
+        last = KRAIT_MAX(last, all->items[i].end);
+    return last;
+}
+
 struct trimming {
     struct krait_collector *c;
     uint64_t since;
-    char folder[PATH_MAX]; /* of the process that `omits` is of */
+    bool is_last;          /* all files are written */
+    char folder[PATH_MAX]; /* of the process that what follows is of */
     struct krait_omits omits;
+    bool waits;
 };
+
+/* Whether a process whose files are all written has not ended before the time from which on events are kept: its end is in the
+ * definitions. */
+static bool has_waited(const struct trimming *trimming, const char *folder)
+{
+    char path[PATH_MAX];
+    struct packets all = { 0 };
+    if (!trimming->is_last ||
+        snprintf(path, sizeof(path), "%s/" KRAIT_FILE_DEFINITIONS, folder) >= (int)sizeof(path))
+        return false;
+    list_packets(&all, path);
+    uint64_t end = last_end(&all);
+    free(all.items);
+    return end >= trimming->since;
+}
 
 static struct krait_stream *stream_of(struct krait_collector *c, const char *folder, const char *path)
 {
@@ -329,8 +401,9 @@ static void visit_file(void *data, const char *folder, const char *path)
     if (strcmp(trimming->folder, folder) != 0) {
         snprintf(trimming->folder, sizeof(trimming->folder), "%s", folder);
         krait_newest_read_omits(c, folder, &trimming->omits);
+        trimming->waits = has_waited(trimming, folder);
     }
-    const struct krait_newest_file file = { path, trimming->since, &trimming->omits };
+    const struct krait_newest_file file = { path, trimming->since, trimming->waits, &trimming->omits };
     int rc = trim_file(c, &file, stream_of(c, folder, path), &went);
     c->total.bytes -= KRAIT_MIN(c->total.bytes, went);
     if (!rc)
@@ -416,17 +489,56 @@ static bool is_due(struct krait_collector *c, uint64_t *since)
     return is_large || is_old;
 }
 
+static void trim(struct trimming *trimming)
+{
+    struct krait_collector *c = trimming->c;
+    c->trimming = true;
+    for_each_file(c, "thread-", visit_file, trimming);
+    c->trimming = false;
+    krait_omits_done(&trimming->omits);
+    remove_all_ended(c);
+    c->trimmed_bytes = krait_limits_bytes(c);
+    c->trimmed_since = trimming->since;
+}
+
 uint64_t krait_collector_keep_newest(struct krait_collector *c, uint64_t beside)
 {
     struct trimming trimming = { .c = c };
     c->beside_bytes = beside;
     if (!c->keep_newest || !is_due(c, &trimming.since))
         return 0;
-    c->trimming = true;
-    for_each_file(c, "thread-", visit_file, &trimming);
-    c->trimming = false;
-    krait_omits_done(&trimming.omits);
-    remove_all_ended(c);
-    c->trimmed_bytes = krait_limits_bytes(c);
+    trim(&trimming);
     return trimming.since;
+}
+
+/* So long before the last event of all. */
+static uint64_t since_last(const struct krait_collector *c)
+{
+    struct packets all = { 0 };
+    for_each_file(c, "thread-", list_file, &all);
+    for_each_file(c, KRAIT_FILE_DEFINITIONS, list_file, &all);
+    uint64_t end = last_end(&all), last = ticks_of(c, c->last_ns);
+    free(all.items);
+    return end > last ? end - last : 0;
+}
+
+static void write_dropped(void *data, const char *folder, const char *path)
+{
+    struct krait_collector *c = data;
+    struct krait_err err;
+    if (krait_tracedir_set_amounts(folder, &c->recording, &err))
+        krait_collector_note_trouble(c, &err);
+}
+
+void krait_newest_finish(struct krait_collector *c)
+{
+    struct trimming trimming = { .c = c, .is_last = true, .since = c->trimmed_since };
+    uint64_t dropped = c->recording.dropped_events;
+    if (c->last_ns)
+        trimming.since = KRAIT_MAX(since_last(c), c->trimmed_since);
+    if (!c->keep_newest || !trimming.since)
+        return;
+    trim(&trimming);
+    if (c->recording.dropped_events != dropped)
+        for_each_file(c, KRAIT_FILE_DEFINITIONS, write_dropped, c);
 }

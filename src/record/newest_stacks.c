@@ -212,13 +212,14 @@ static void follow(struct krait_newest_stacks *stacks, uint32_t id, struct krait
     }
 }
 
-uint64_t krait_newest_stacks_follow(struct krait_newest_stacks *stacks, uint64_t begin, const uint8_t *events,
-                                    size_t n)
+uint64_t krait_newest_stacks_follow(struct krait_newest_stacks *stacks, uint64_t begin, uint64_t until,
+                                    const uint8_t *events, size_t *n)
 {
     uint64_t count = 0;
-    struct krait_cursor at = { events, events + n }, payload;
+    struct krait_cursor at = { events, events + *n }, payload;
     struct krait_event_head head = { .t = begin };
-    for (; krait_packet_event(&at, &head, &payload); count++) {
+    for (*n = 0; krait_packet_event(&at, &head, &payload) && head.t < until; count++) {
+        *n = (size_t)(at.at - events);
         if (KRAIT_UNLIKELY(head.t >= stacks->border))
             apply_omits(stacks, head.t);
         follow(stacks, head.id, payload);

@@ -32,9 +32,10 @@ struct krait_newest_stacks {
 /* `omits`: of the thread's process; outlives the stacks. */
 void krait_newest_stacks_init(struct krait_newest_stacks *stacks, const struct krait_omits *omits);
 void krait_newest_stacks_done(struct krait_newest_stacks *stacks);
-/* The next n bytes of events, of which the first has a time after `begin`. Returns how many events they are. */
-uint64_t krait_newest_stacks_follow(struct krait_newest_stacks *stacks, uint64_t begin, const uint8_t *events,
-                                    size_t n);
+/* Follows the events before a time in the next *n bytes of events, of which the first has a time after `begin`. Returns how
+ * many these are, and in *n how many bytes. */
+uint64_t krait_newest_stacks_follow(struct krait_newest_stacks *stacks, uint64_t begin, uint64_t until,
+                                    const uint8_t *events, size_t *n);
 /* Whether calls are open in the greenlet that runs, at a time that is not before the last event's. */
 bool krait_newest_stacks_have_calls(struct krait_newest_stacks *stacks, uint64_t time);
 /* Appends what is open at such a time. Of stacks that wait as many as fit into `room` bytes; most of a long recording's

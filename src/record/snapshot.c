@@ -66,7 +66,7 @@ static void copy_thread(void *data, const char *folder, const char *path)
         s->rc = krait_err_set(s->err, -ENOMEM, "out of memory");
         return;
     }
-    const struct krait_newest_file file = { path, s->since, &s->omits };
+    const struct krait_newest_file file = { path, s->since, true, &s->omits };
     int rc = krait_newest_copy(s->c, &file, to, &copied);
     if (rc == -ENOENT) /* somebody took it away */
         return;

@@ -554,26 +554,46 @@ void krait_tracedir_order(uint8_t *events, size_t n, uint64_t *last, uint64_t no
     }
 }
 
-/* The block begins a line and its end is a line: names have no newlines, they are escaped. */
-int krait_tracedir_set_clock(const char *dir, const struct krait_clock *clock, struct krait_err *err)
+/* Writes other text in the place of a part of the metadata, from where `begin` stands to behind the next `end`. */
+static int replace_metadata(const char *dir, const char *begin, const char *end, const struct krait_buf *text,
+                            struct krait_err *err)
 {
     KRAIT_AUTO_BUF before = { 0 };
     KRAIT_AUTO_BUF after = { 0 };
     KRAIT_AUTO_FREE char *path = NULL;
-    struct krait_tsdl_clock about;
     if (asprintf(&path, "%s/" KRAIT_FILE_METADATA, dir) < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
     int rc = krait_buf_read_file(&before, path);
-    const char *begin = rc || !before.data ? NULL : strstr(before.data, "\nclock {\n");
-    const char *end = begin ? strstr(begin, "\n};\n") : NULL;
-    if (!end)
+    const char *from = rc || !before.data ? NULL : strstr(before.data, begin);
+    const char *to = from ? strstr(from + strlen(begin), end) : NULL;
+    if (!to)
         return krait_err_set(err, rc ? rc : -EBADMSG, "cannot read %s", path);
-    end += strlen("\n};\n");
-    krait_traceid_clock(&about, clock);
-    krait_buf_add(&after, before.data, (size_t)(begin - before.data));
-    krait_tsdl_write_clock(&after, &about);
-    krait_buf_add(&after, end, before.len - (size_t)(end - before.data));
+    to += strlen(end);
+    krait_buf_add(&after, before.data, (size_t)(from - before.data));
+    krait_buf_add(&after, text->data, text->len);
+    krait_buf_add(&after, to, before.len - (size_t)(to - before.data));
     return put_metadata(dir, &after, err);
+}
+
+/* The block begins a line and its end is a line: names have no newlines, they are escaped. */
+int krait_tracedir_set_clock(const char *dir, const struct krait_clock *clock, struct krait_err *err)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    struct krait_tsdl_clock about;
+    krait_traceid_clock(&about, clock);
+    krait_tsdl_write_clock(&text, &about);
+    return replace_metadata(dir, "\nclock {\n", "\n};\n", &text, err);
+}
+
+/* The last lines of the environment. */
+int krait_tracedir_set_amounts(const char *dir, const struct krait_tsdl_recording *recording,
+                               struct krait_err *err)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_buf_str(&text, "\n");
+    krait_tsdl_write_amounts(&text, recording);
+    krait_buf_str(&text, "};\n");
+    return replace_metadata(dir, "\n    ring_size = ", "\n};\n", &text, err);
 }
 
 void krait_tracedir_outdate_metadata(struct krait_tracedir *dir)

@@ -87,6 +87,9 @@ int krait_tracedir_copy_metadata(const struct krait_tracedir *dir, const char *f
 
 /* Writes the final clock into the metadata of a finished folder. */
 int krait_tracedir_set_clock(const char *dir, const struct krait_clock *clock, struct krait_err *err);
+/* The same for the amounts of the recording, which dropped events since. */
+int krait_tracedir_set_amounts(const char *dir, const struct krait_tsdl_recording *recording,
+                               struct krait_err *err);
 
 /* Steps over the next event. Returns false and leaves `events` if the event is incomplete or its id is unknown. *head
  * is that of the previous event, then that of this one; *payload is its payload. */

@@ -73,21 +73,25 @@ static void add_text(struct krait_buf *out, const char *name, const char *text)
     krait_buf_str(out, ";\n");
 }
 
+void krait_tsdl_write_amounts(struct krait_buf *out, const struct krait_tsdl_recording *recording)
+{
+    krait_buf_fmt(out, "    ring_size = %llu;\n    buffer_size = %llu;\n    buffer_used = %llu;\n",
+                  (unsigned long long)recording->ring_bytes, (unsigned long long)recording->buffer_bytes,
+                  (unsigned long long)recording->grown_bytes);
+    if (recording->dropped_events)
+        krait_buf_fmt(out, "    dropped_events = %llu;\n", (unsigned long long)recording->dropped_events);
+}
+
 static void add_recording(struct krait_buf *out, const struct krait_tsdl_recording *recording)
 {
     if (recording->limit)
         add_text(out, "recording_limit", recording->limit);
     if (recording->args)
         add_text(out, "recording_args", recording->args);
-    if (recording->samples) {
+    if (recording->samples)
         add_samples(out, recording->samples);
-        return;
-    }
-    krait_buf_fmt(out, "    ring_size = %llu;\n    buffer_size = %llu;\n    buffer_used = %llu;\n",
-                  (unsigned long long)recording->ring_bytes, (unsigned long long)recording->buffer_bytes,
-                  (unsigned long long)recording->grown_bytes);
-    if (recording->dropped_events)
-        krait_buf_fmt(out, "    dropped_events = %llu;\n", (unsigned long long)recording->dropped_events);
+    else
+        krait_tsdl_write_amounts(out, recording);
 }
 
 static void add_contents(struct krait_buf *out, const struct krait_tsdl_contents *contents)

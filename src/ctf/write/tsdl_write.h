@@ -70,6 +70,8 @@ void krait_tsdl_write(struct krait_buf *out, const struct krait_tsdl *tsdl);
 void krait_tsdl_write_literal(struct krait_buf *out, const char *s);
 /* Without quotes. */
 void krait_tsdl_write_uuid(struct krait_buf *out, const uint8_t uuid[16]);
+/* The environment's last lines, of a recording of calls: rings, and what was dropped. */
+void krait_tsdl_write_amounts(struct krait_buf *out, const struct krait_tsdl_recording *recording);
 /* The block of the clock `monotonic`. */
 void krait_tsdl_write_clock(struct krait_buf *out, const struct krait_tsdl_clock *clock);
 

@@ -398,6 +398,31 @@ def test_c_calls_between_python_calls_are_kept_too(record, python, report):
     assert totals["outer"] >= totals["sorted"] >= totals["key"] > 0
 
 
+@pytest.mark.parametrize("options", [["--last", "300ms"], ["--last", "1M"], ["--max-size", "2M", "--keep", "newest"]], ids=["time", "size", "max"])
+def test_what_is_kept_of_all_threads_begins_at_one_time(record, python, info, options):
+    """Of those that wait too: they write one packet in all that time."""
+    text = """
+        import threading, time
+        def f(): pass
+        def works():
+            end = time.monotonic() + 3.2
+            while time.monotonic() < end:
+                for _ in range(200): f()
+        def waits(): time.sleep(3.2)
+        def last(): time.sleep(0.1)
+        threads = [threading.Thread(target=t) for t in (works, waits)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        last()
+        """
+    run = record.text(python, text, options=options)
+    threads = run.check().main.threads
+    assert len(threads) == 3 and len({t.events[0].time for t in threads}) == 1
+    assert run.calls()["last"] == 1 and run.calls()["waits"] == 0
+    facts = info(run.path)
+    assert facts["damage"] is None and facts["dropped"] > 1000 and facts["dropped"] + facts["events"] > 100_000
+
+
 def test_folders_of_processes_that_ended_long_ago_go_too(record, any_python, info):
     text = """
         import os

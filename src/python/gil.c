@@ -80,6 +80,7 @@ static __thread struct {
     uint32_t locks; /* HOLDS: no lock of a mutex is of interest */
     uint32_t seen;  /* who had the GIL when the wait began, as it seemed without its mutex; 0: nobody did */
     uint32_t switch_of, wait_of; /* the id of the GIL of the parts: they may be of two */
+    uint32_t place; /* of the ring, when the first of the parts was reached: its address's low bits */
 } self __attribute__((tls_model("initial-exec")));
 
 static bool is_recording(void)
@@ -122,9 +123,25 @@ void krait_gil_drop_pending(void)
     memset(self.parts, 0, sizeof(self.parts));
 }
 
+/* Of the ring, to know whether the thread has written since; of no ring 0. */
+static uint32_t place_now(void)
+{
+    return krait_this_ring == &krait_no_ring ? 0 : (uint32_t)(uintptr_t)krait_this_ring->cur;
+}
+
+/* Whether the thread has gone on without taking that GIL: it took the one of an interpreter that it was making, which nobody knew
+ * yet. Another thread that states its stack writes there too. */
+static bool has_gone_on(void)
+{
+    uint64_t since = UINT64_MAX;
+    for (size_t i = 0; i < PARTS; i++)
+        since = self.parts[i] ? KRAIT_MIN(since, self.parts[i]) : since;
+    return self.place && self.place != place_now() && krait_this_ring->stated < since;
+}
+
 void krait_gil_flush(void)
 {
-    bool ours = is_recording() && self.epoch == atomic_load(&krait_agent.epoch);
+    bool ours = is_recording() && self.epoch == atomic_load(&krait_agent.epoch) && !has_gone_on();
     for (size_t i = 0; i < PARTS && ours; i++) {
         if (self.parts[i])
             put(self.parts[i], part_events[i], i == WAIT_BEGIN ? self.holder : 0,
@@ -157,6 +174,8 @@ static void reach_at(const struct krait_gil *gil, size_t part, uint64_t t)
     if (self.parts[TAKEN] || self.epoch != epoch)
         krait_gil_drop_pending();
     self.epoch = epoch;
+    if (!(self.parts[SWITCH_BEGIN] | self.parts[WAIT_BEGIN]))
+        self.place = place_now();
     bool has_begun = part != SWITCH_END || self.parts[SWITCH_BEGIN];
     self.parts[part] = has_begun && is_recording() ? t : 0;
     *(part < WAIT_BEGIN ? &self.switch_of : &self.wait_of) =
@@ -238,6 +257,8 @@ static int drop(struct krait_gil *gil, pthread_cond_t *cond)
 static void wait_on(const struct krait_gil *gil)
 {
     uint32_t holder = atomic_load_explicit(&gil->holder, memory_order_relaxed);
+    if (has_gone_on())
+        krait_gil_drop_pending();
     if (!has_begun(WAIT_BEGIN)) {
         reach(gil, WAIT_BEGIN);
         self.holder = holder;

@@ -4,6 +4,7 @@
 import pytest
 
 from conftest import verb_json
+from recording import Recording
 from running import wait_for
 from told import OBEDIENT, told  # noqa: F401  (told: a fixture)
 
@@ -93,3 +94,6 @@ def test_recording_goes_on_where_interpreters_begin_and_end(told, python, krait)
     app.process.communicate(timeout=60)
     rows = verb_json(krait, "report", app.folder, "--limit", "0")["functions"]
     assert {row["name"]: row["calls"] for row in rows if "marked_" in row["name"]} == {f"marked_{n}": 1 for n in range(6)}
+    for thread in Recording(app.folder).main.threads:
+        times = [event.time for event in thread.events]
+        assert times == sorted(times), thread.tid  # each ring is written by its own thread alone

@@ -75,6 +75,8 @@ static struct krait_interp *new_interp(PyInterpreterState *interp)
     in->agent = &krait_agent;
     in->interp = interp;
     in->id = PyInterpreterState_GetID(interp);
+    if (in->id)
+        krait_threads_see_interp();
     in->next = atomic_load(&krait_agent.interps);
     while (!atomic_compare_exchange_weak(&krait_agent.interps, &in->next, in))
         ;

@@ -307,7 +307,10 @@ bool krait_thread_is_suppressed(struct krait_interp *in, enum krait_begin_what t
 void krait_thread_look_at_name(struct krait_interp *in);
 /* The time of an event that began at `t`, when this thread's next event would have gone to `cur`. Naming a function may run
  * Python code that is recorded; then the event has to follow that code's events, and its time is now. */
-uint64_t krait_thread_time_after(const uint8_t *cur, uint64_t t);
+static inline uint64_t krait_thread_time_after(const uint8_t *cur, uint64_t t)
+{
+    return krait_this_ring->cur == cur ? t : krait_writer_now(&krait_agent.writer);
+}
 /* Writes the current Python frames of this thread. Returns false if the ring was full. */
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
 /* Writes only the innermost frame, or with KRAIT_TOP_IS_NEW its caller: nothing was lost below it. */
@@ -322,6 +325,8 @@ void krait_thread_settle(struct krait_interp *in);
 /* For all threads: nothing is open from now on, and the next event is preceded by the stack. GIL held, and no thread of C
  * may write. */
 void krait_threads_close(void);
+/* Another interpreter is there, which has run nothing yet. */
+void krait_threads_see_interp(void);
 /* Takes rings for threads that are already running, unless they have one, and writes their stacks. */
 void krait_threads_seed(struct krait_interp *in);
 /* Gives back rings of such threads that have ended without an event: what was open in them is over. Looks at some of them
@@ -335,6 +340,8 @@ int krait_threads_init(void);
 /* The kernel's number of the thread that is `ident` to Python; `thread` is its threading.Thread or NULL. 0: not known, or
  * it has ended. GIL held; keeps errno. */
 uint32_t krait_native_id(unsigned long ident, PyObject *thread);
+/* threading._active[ident]; new reference, NULL when not there. GIL held. */
+PyObject *krait_active_thread(unsigned long ident);
 
 /* ---- unreported.c ---- */
 /* PY_THROW was reported: the RAISE right after it is not an unreported begin. GIL held. */

@@ -6,6 +6,7 @@
  * struct shows.
  */
 #include "python/agent.h"
+#include "python/modules.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -71,4 +72,15 @@ uint32_t krait_native_id(unsigned long ident, PyObject *thread)
         tid = number_in_struct(ident);
     errno = saved;
     return tid;
+}
+
+PyObject *krait_active_thread(unsigned long ident)
+{
+    PyObject *active = krait_module_item(krait_module("threading"), "_active");
+    PyObject *key = PyLong_FromUnsignedLong(ident);
+    PyObject *thread = active && key && PyDict_Check(active) ? PyDict_GetItem(active, key) : NULL;
+    Py_XINCREF(thread);
+    Py_XDECREF(key);
+    PyErr_Clear();
+    return thread;
 }

@@ -231,18 +231,6 @@ static bool thread_name(PyObject *thread, char *text)
     return bytes != NULL;
 }
 
-/* threading._active[ident]; new reference, NULL when not there. */
-static PyObject *active_thread(unsigned long ident)
-{
-    PyObject *active = krait_module_item(krait_module("threading"), "_active");
-    PyObject *key = PyLong_FromUnsignedLong(ident);
-    PyObject *thread = active && key && PyDict_Check(active) ? PyDict_GetItem(active, key) : NULL;
-    Py_XINCREF(thread);
-    Py_XDECREF(key);
-    PyErr_Clear();
-    return thread;
-}
-
 /* A thread that threading is just starting is not in its table yet: its outermost frame is Thread._bootstrap,
  * whose self it is. New reference. */
 static PyObject *starting_thread(void)
@@ -278,7 +266,7 @@ static void tell_name(struct krait_interp *in, uint32_t tid, const char *name)
 static void name_this_thread(struct krait_interp *in, uint32_t tid)
 {
     char name[NAME_MAX_BYTES];
-    PyObject *thread = active_thread((unsigned long)pthread_self());
+    PyObject *thread = krait_active_thread((unsigned long)pthread_self());
     if (!thread)
         thread = starting_thread();
     if (thread && thread_name(thread, name))
@@ -291,7 +279,7 @@ static void name_this_thread(struct krait_interp *in, uint32_t tid)
 void krait_thread_look_at_name(struct krait_interp *in)
 {
     char name[NAME_MAX_BYTES];
-    PyObject *thread = active_thread((unsigned long)pthread_self());
+    PyObject *thread = krait_active_thread((unsigned long)pthread_self());
     if (thread && thread_name(thread, name) && hash_name(name) != told_name)
         tell_name(in, (uint32_t)syscall(SYS_gettid), name);
     Py_XDECREF(thread);
@@ -463,11 +451,6 @@ static bool frames_from(struct krait_interp *in, PyObject *frame, struct frames 
     return whole;
 }
 
-uint64_t krait_thread_time_after(const uint8_t *cur, uint64_t t)
-{
-    return krait_this_ring->cur == cur ? t : krait_writer_now(&krait_agent.writer);
-}
-
 /* Nothing is open from now on. */
 static void close_ring(struct krait_ring *ring)
 {
@@ -478,13 +461,30 @@ static void close_ring(struct krait_ring *ring)
     resync(ring);
 }
 
+/* A thread in an interpreter with a GIL of its own may be writing: it states its stack itself, before its next event. */
+static void close_or_ask(struct krait_ring *ring)
+{
+    if (ring == krait_this_ring || krait_is_alone())
+        close_ring(ring);
+    else
+        atomic_fetch_or(&ring->resync, KRAIT_RESYNC_ANEW);
+}
+
+/* Who writes to other threads' rings has the lock meanwhile. */
+void krait_threads_see_interp(void)
+{
+    pthread_mutex_lock(&entries_lock);
+    krait_is_not_alone();
+    pthread_mutex_unlock(&entries_lock);
+}
+
 void krait_threads_close(void)
 {
-    each_ring(close_ring);
+    each_ring(close_or_ask);
     pthread_mutex_lock(&waiting_lock);
     for (size_t i = 0; i < waiting_count; i++) {
         if (waiting[i].ring)
-            close_ring(waiting[i].ring);
+            close_or_ask(waiting[i].ring);
     }
     pthread_mutex_unlock(&waiting_lock);
 }
@@ -732,7 +732,7 @@ static void seed_one(struct krait_interp *in, unsigned long ident, PyObject *fra
     const struct krait_ring *mine = krait_this_ring;
     char text[NAME_MAX_BYTES];
     bool whole = frames_from(in, frame, &frames); /* may run Python code, and the thread go on meanwhile */
-    PyObject *thread = active_thread(ident);
+    PyObject *thread = krait_active_thread(ident);
     uint32_t tid = krait_native_id(ident, thread);
     const char *name = thread && thread_name(thread, text)    ? text
                        : !thread && tid == (uint32_t)getpid() ? "MainThread"

@@ -8,6 +8,7 @@
 #include "python/compat/versions.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <string.h>
 
 struct krait_compat krait_compat;
@@ -144,6 +145,10 @@ static size_t find_ascii_offset(const struct krait_compat *c)
     return holds ? offset : 0;
 }
 
+/* From 3.12 on an interpreter may have a GIL of its own, and CPython adds it to the list without the GIL of who makes it: so the
+ * list alone does not tell any more once there was one. */
+static _Atomic bool had_others;
+
 /* The list of interpreters begins with the newest. Where that is the main one, who holds its GIL is the only one that could make
  * another. */
 bool krait_is_alone(void)
@@ -152,7 +157,13 @@ bool krait_is_alone(void)
     const struct krait_compat *c = &krait_compat;
     if (!interp_main)
         interp_main = krait_find_interp_main();
-    return interp_main && c->interp_head && c->interp_head() == interp_main();
+    return !atomic_load_explicit(&had_others, memory_order_relaxed) && interp_main && c->interp_head &&
+           c->interp_head() == interp_main();
+}
+
+void krait_is_not_alone(void)
+{
+    atomic_store_explicit(&had_others, krait_compat.version.monitoring, memory_order_relaxed);
 }
 
 PyObject *krait_frames_of_threads(void)

@@ -309,7 +309,7 @@ static void subtitle(struct krait_buf *to, const struct flame_options *o, const 
     else
         counted(to, calls, "call", "calls");
     krait_buf_str(to, " \u00b7 recorded over ");
-    krait_text_duration(to, trace->end_ns - trace->begin_ns);
+    krait_text_duration(to, trace->end_ns - krait_trace_kept(trace));
     if (o->select.from || o->select.until)
         krait_buf_fmt(to, ", here from %s to %s", o->select.from ? o->select.from : "the start",
                       o->select.until ? o->select.until : "the end");

@@ -228,7 +228,8 @@ const struct krait_cmd krait_cmd_info = {
         "event_classes (a list of name and count), streams, packets, and kernel (events, streams, lost, lost_events and, by "
         "CPU, stolen_ns of a recording's kernel part, or null), and gil (waits, wait_ns, threads, and of wait_ns held_ns, in which "
         "another thread held the GIL, free_ns, in which nobody did, and unknown_ns; or null). For krait's own recordings it also has "
-        "finished (false if a "
+        "dropped (how many of the oldest events), kept_from_ns (so long after the recording began everything is kept; 0 if nothing was "
+        "dropped), finished (false if a "
         "process's end is missing), args_unmet (texts of --args that matched no recorded function) and process_list: pid, name, command, runtime, threads, duration_ns, end "
         "(exit, signal, exec, gone, stop or null) and status (exit status, signal or null). With -f it has declared: name, "
         "kind (interval, state or signal), found and total_ns (0 for a signal).",

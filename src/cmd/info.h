@@ -57,6 +57,10 @@ uint64_t krait_info_most_of(const struct info *info, const char *name);
 /* Losses: of recordings by reason, of other traces from their packets. Some have a count of 0. */
 uint32_t krait_info_loss_count(const struct info *info);
 struct loss krait_info_loss_at(const struct info *info, uint32_t i);
+/* The option for which the oldest events were dropped; empty: none were, or an older krait recorded. */
+const char *krait_info_dropped_for(const struct info *info);
+/* Of a trace: so long after it began krait has dropped nothing more; 0: it dropped nothing at all. */
+uint64_t krait_info_kept_from(const struct info *info);
 /* The texts of --args, one a line; may be empty. */
 const char *krait_info_args_of(const struct info *info);
 /* The option that ended the recording before the program ended; empty: none. */

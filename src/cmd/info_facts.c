@@ -103,6 +103,17 @@ const char *krait_info_limit_of(const struct info *info)
     return text_of(info, "recording_limit");
 }
 
+const char *krait_info_dropped_for(const struct info *info)
+{
+    return text_of(info, "dropped_for");
+}
+
+uint64_t krait_info_kept_from(const struct info *info)
+{
+    uint64_t kept_ns = krait_trace_kept(info->trace);
+    return kept_ns > info->trace->begin_ns ? kept_ns - krait_trace_zero(info->trace) : 0;
+}
+
 const char *krait_info_args_of(const struct info *info)
 {
     return text_of(info, "recording_args");

@@ -119,6 +119,8 @@ void krait_info_json(struct info *info)
         json_samples(out, &info->trace->samples);
     krait_json_key_u64_or_null(out, "dropped", info->trace, krait_info_most_of(info, "dropped_events"));
     if (info->trace)
+        krait_json_key_u64(out, "kept_from_ns", krait_info_kept_from(info));
+    if (info->trace)
         krait_ending_off_json(out, info->trace, info->range);
     if (info->trace)
         krait_changed_json(out, info->trace, info->range);

@@ -74,6 +74,19 @@ static void print_range(struct info *info)
     krait_buf_str(&info->out, " after the recording began\n");
 }
 
+/* "the last 500.0 ms, from 5.544 s after the recording began" */
+static void print_kept(struct info *info)
+{
+    char kept[KRAIT_FMT_SIZE], from[KRAIT_FMT_SIZE];
+    uint64_t from_ns = info->trace && !info->is_part ? krait_info_kept_from(info) : 0;
+    if (!from_ns)
+        return;
+    uint64_t all_ns = info->trace->end_ns - krait_trace_zero(info->trace);
+    label(info, "kept");
+    krait_buf_fmt(&info->out, "the last %s, from %s after the recording began\n",
+                  krait_fmt_ns(kept, all_ns - KRAIT_MIN(from_ns, all_ns)), krait_fmt_ns(from, from_ns));
+}
+
 static void print_time(struct info *info)
 {
     char buf[KRAIT_FMT_SIZE];
@@ -177,9 +190,11 @@ static void print_limit(struct info *info)
     const char *limit = krait_info_limit_of(info);
     uint64_t dropped = krait_info_most_of(info, "dropped_events");
     if (dropped) {
+        const char *option = krait_info_dropped_for(info);
         label(info, "dropped");
-        krait_buf_fmt(&info->out, "%s of the program's, the oldest: --last or --keep newest\n",
-                      krait_fmt_counted(count, dropped, "event"));
+        krait_buf_fmt(&info->out, "%s of the program's, the oldest: %s\n",
+                      krait_fmt_counted(count, dropped, "event"),
+                      *option ? option : "--last or --keep newest");
     }
     if (!*limit)
         return;
@@ -438,6 +453,7 @@ void krait_info_text(struct info *info)
     print_made_by(info);
     print_range(info);
     print_time(info);
+    print_kept(info);
     print_size(info);
     print_kernel(info);
     print_stolen(info);

@@ -58,6 +58,15 @@ static int set_size(const struct krait_opt *opt, const char *value, uint64_t *to
     return 0;
 }
 
+/* Where none is a size too. */
+static int set_room(const struct krait_opt *opt, const char *value, uint64_t *to, struct krait_err *err)
+{
+    if (strcmp(value, "0") != 0)
+        return set_size(opt, value, to, err);
+    *to = 1;
+    return 0;
+}
+
 static int set_time(const struct krait_opt *opt, const char *value, uint64_t *to, struct krait_err *err)
 {
     static const struct {
@@ -180,6 +189,8 @@ static int set_value(const struct krait_opt *opt, const char *value, void *value
         return set_uint(opt, value, to, err);
     case KRAIT_OPT_SIZE:
         return set_size(opt, value, to, err);
+    case KRAIT_OPT_ROOM:
+        return set_room(opt, value, to, err);
     case KRAIT_OPT_TIME:
         return set_time(opt, value, to, err);
     case KRAIT_OPT_LAST:

@@ -15,6 +15,7 @@ enum krait_opt_type {
     KRAIT_OPT_STR,    /* const char * */
     KRAIT_OPT_UINT,   /* uint64_t, decimal; 0 is what was not given, and is refused, as of the next one */
     KRAIT_OPT_SIZE,   /* uint64_t bytes: 512K, 1M, 2G */
+    KRAIT_OPT_ROOM,   /* the same, or 0, which is taken as 1 byte: room for nothing */
     KRAIT_OPT_TIME,   /* uint64_t ns: 5 or 5s, 200ms, 10m, 2h */
     KRAIT_OPT_LAST,   /* struct krait_opt_last: a time as above, or a size: 10s, 10m, 256MB, 1G */
     KRAIT_OPT_DOUBLE, /* double */

@@ -289,10 +289,11 @@ void krait_record_summary_print(const struct krait_collector *collector, const s
         krait_missed_print(missed);
     print_not_met(collector, s, values, dir);
     if (s->dropped_events) {
-        char count[KRAIT_FMT_SIZE];
-        krait_record_line("", "dropped", "%s of the program's, the oldest: %s",
+        char count[KRAIT_FMT_SIZE], kept[KRAIT_FMT_SIZE];
+        krait_record_line("", "dropped", "%s of the program's, the oldest: %s; kept: the last %s",
                           krait_fmt_counted(count, s->dropped_events, "event"),
-                          values->last.ns || values->last.bytes ? "--last" : "--keep newest");
+                          values->last.ns || values->last.bytes ? "--last" : "--keep newest",
+                          krait_fmt_ns(kept, s->kept_ns));
     }
     print_end(s, values);
     if (!s->processes && !refused)

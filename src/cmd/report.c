@@ -223,8 +223,9 @@ static void add_heading(struct report *report)
         return;
     krait_fmt_safe(&program, krait_fmt_command(*first->command ? first->command : first->name));
     KRAIT_AUTO_BUF rest = { 0 };
-    krait_buf_fmt(&rest, "  %s, %u process%s, %u thread%s", krait_fmt_ns(ns, trace->end_ns - trace->begin_ns),
-                  trace->process_count, trace->process_count == 1 ? "" : "es", trace->thread_count,
+    krait_buf_fmt(&rest, "  %s, %u process%s, %u thread%s",
+                  krait_fmt_ns(ns, trace->end_ns - krait_trace_kept(trace)), trace->process_count,
+                  trace->process_count == 1 ? "" : "es", trace->thread_count,
                   trace->thread_count == 1 ? "" : "s");
     uint32_t room = report->look.width > rest.len ? report->look.width - (uint32_t)rest.len : 0;
     const char *bold = report->look.colour ? KRAIT_BOLD : "", *plain = report->look.colour ? KRAIT_PLAIN : "";

@@ -81,7 +81,7 @@ int krait_view_whole(struct krait_range *out, struct krait_timeline *picture, co
     const struct krait_kernel_known *known;
     struct krait_range range = { krait_trace_zero(trace), trace->end_ns + 1 };
     if (trace->process_count && !o->select.from)
-        range.from_ns = trace->begin_ns;
+        range.from_ns = krait_trace_kept(trace);
     bool has_more = trace->has_kernel && (o->select.until || !trace->process_count);
     if (has_more && !krait_trace_kernel_known(trace, &known, NULL))
         range.to_ns = KRAIT_MAX(range.to_ns, (uint64_t)known->states->end_ns + 1);

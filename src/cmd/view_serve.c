@@ -265,7 +265,12 @@ static int wait_for_first(struct krait_server_trace *first, struct shown *shown,
 
 /* ---- where the page opens ---- */
 
-/* The range on the screen, with some room, and the selected one: web/src/store.ts, decode. */
+static bool is_chosen(const struct view_options *o)
+{
+    return o->select.within || o->select.from || o->select.until;
+}
+
+/* The range on the screen, with some room, and the selected one, if one was chosen: web/src/store.ts, decode. */
 static int set_place(struct shown *shown, const struct krait_trace *trace)
 {
     KRAIT_CLEANUP(krait_timeline_done) struct krait_timeline picture = { 0 };
@@ -279,19 +284,22 @@ static int set_place(struct shown *shown, const struct krait_trace *trace)
         return 0;
     int64_t from = (int64_t)range.from_ns - zero_ns, span = (int64_t)(range.to_ns - range.from_ns);
     int64_t room = span / 10;
-    return asprintf(&shown->place, "#r=%lld,%lld;s=%lld,%lld", (long long)(from - room),
-                    (long long)(span + 2 * room), (long long)from, (long long)span) < 0
-               ? -ENOMEM
-               : 0;
+    KRAIT_AUTO_BUF place = { 0 };
+    krait_buf_fmt(&place, "#r=%lld,%lld", (long long)(from - room), (long long)(span + 2 * room));
+    if (is_chosen(shown->o))
+        krait_buf_fmt(&place, ";s=%lld,%lld", (long long)from, (long long)span);
+    shown->place = place.failed ? NULL : strdup(place.data);
+    return shown->place ? 0 : -ENOMEM;
 }
 
-/* By the recording opened once more, as for lanes. */
-static int find_place(struct shown *shown, struct krait_err *err)
+/* Where the recording dropped what was earlier; or what was chosen, by the recording opened once more, as for lanes. */
+static int find_place(struct shown *shown, const struct krait_server_trace *first, struct krait_err *err)
 {
     const struct krait_select *select = &shown->o->select;
     struct krait_trace *own = NULL;
-    if (!select->within && !select->from && !select->until)
-        return 0;
+    bool is_late = !first->growing && krait_trace_kept(first->trace) > first->trace->begin_ns;
+    if (!is_chosen(shown->o))
+        return is_late && set_place(shown, first->trace) ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
     int rc = krait_trace_open(&own, shown->of.paths, shown->of.path_count, KRAIT_MACHINES_APART, err);
     rc = rc ? rc : krait_tracks_find(own, err);
     rc = rc ? rc : krait_within((void *)select, own, "view", err);
@@ -347,7 +355,7 @@ static int serve(struct shown *shown, struct krait_err *err)
     int rc = wait_for_first(&first, shown, err);
     if (rc)
         return rc == -EINTR ? 0 : rc;
-    rc = find_place(shown, err);
+    rc = find_place(shown, &first, err);
     rc = rc ? rc : krait_server_new(&shown->server, &options, err);
     if (rc) {
         give_up(&first);

@@ -108,7 +108,8 @@ static void add_head(struct pprof *pprof)
 {
     const struct krait_trace *trace = pprof->job->trace;
     struct krait_range range = pprof->job->what.range;
-    uint64_t from = KRAIT_MAX(range.from_ns, trace->begin_ns), to = KRAIT_MIN(range.to_ns, trace->end_ns);
+    uint64_t from = KRAIT_MAX(range.from_ns, krait_trace_kept(trace)),
+             to = KRAIT_MIN(range.to_ns, trace->end_ns);
     struct krait_buf *buf = &pprof->raw;
     add_value_type(buf, PROFILE_SAMPLE_TYPE, WORD_CALLS, WORD_COUNT);
     add_value_type(buf, PROFILE_SAMPLE_TYPE, WORD_TIME, WORD_NANOSECONDS);

@@ -583,6 +583,7 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     }
     if (c->total.alive)
         krait_drain_give_up(c);
+    agree_on_clock(c, freq_before);
     krait_newest_finish(c);
     krait_triggers_finish(c);
     for (uint32_t reason = 0; reason < KRAIT_COUNT_lost_reason; reason++)
@@ -595,7 +596,6 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     summary->bytes += c->metadata_bytes;
     if (c->reserve)
         unlink(c->reserve);
-    agree_on_clock(c, freq_before);
     summary->had_trouble = c->trouble.code;
     atomic_store(&c->shm.control->state, KRAIT_SESSION_DONE);
     syscall(SYS_futex, &c->shm.control->state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);

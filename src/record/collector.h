@@ -50,6 +50,7 @@ struct krait_collector_summary {
     uint64_t bytes; /* on disk */
     uint64_t lost[KRAIT_COUNT_lost_reason];
     uint64_t dropped_events;   /* old ones, for keep_newest */
+    uint64_t kept_ns;          /* then: up to the last event, so much is kept of all threads */
     const char *limit;         /* what ended it: see krait_collector_limit; NULL: nothing did */
     uint64_t grown_bytes;      /* the maximum by which rings had grown */
     uint32_t omitted;          /* functions that the governor switched off */

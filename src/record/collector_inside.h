@@ -118,7 +118,6 @@ struct krait_collector {
     uint64_t trimmed_bytes;          /* what was on disk when the oldest packets were dropped last */
     uint64_t last_ns, last_bytes;    /* --last; 0: not by time, not by size */
     uint64_t trimmed_ns;             /* when the oldest packets were dropped last */
-    uint64_t trimmed_since; /* the ticks from which on they are kept since; 0: they were not dropped */
     bool keep_newest;
     bool trimming;       /* no stream is closed now */
     bool paused;         /* packets stay in their rings until older ones have been dropped */
@@ -199,6 +198,9 @@ uint64_t krait_newest_since(struct krait_collector *c);
 /* Reads what the governor left out in the process of that folder: once for all its threads' files. */
 void krait_newest_read_omits(struct krait_collector *c, const char *folder, struct krait_omits *omits);
 
+/* The living process whose folder this is, or KRAIT_PROCS_MAX. */
+uint32_t krait_collector_proc_in(const struct krait_collector *c, const char *folder);
+
 /* A thread's file, and the time from which on events are kept. */
 struct krait_newest_file {
     const char *path;
@@ -214,7 +216,7 @@ struct krait_newest_copied {
 int krait_newest_copy(struct krait_collector *c, const struct krait_newest_file *file, const char *to,
                       struct krait_newest_copied *copied);
 /* At the end of a recording that dropped its oldest events, when all its files are written: makes all of it begin at one time,
- * which for --last is so much before the last event. */
+ * which for --last is so much before the last event. Sets total.kept_ns. */
 void krait_newest_finish(struct krait_collector *c);
 
 /* ---- snapshot.c ---- */

@@ -13,9 +13,9 @@
  *
  * --last TIME does the same for packets older than TIME, when there are some that are two and a half times as old.
  *
- * All threads' files begin at one time. A packet that has events before and after it gives its first ones up, and the
- * base stands in it: a thread that waited has one packet of all that time. At the end of the recording files are cut
- * once more, so that all of it is of the same time.
+ * All threads' files begin at one time, which the metadata tell (kept_from). A packet that has events before and after it
+ * gives its first ones up, and the base stands in it: a thread that waited has one packet of all that time. At the end of
+ * the recording files are cut once more, so that all of it is of the same time.
  *
  * Definitions and metadata stay. A process that had ended before all that is kept goes with its folder.
  */
@@ -48,7 +48,7 @@ struct cut {
     uint64_t base_events;          /* written in their place */
     struct krait_packet_head last; /* of the last packet before `at` */
     struct krait_buf rest;         /* the events of that packet which are kept */
-    uint64_t time;                 /* from which on events are kept */
+    uint64_t time;                 /* of the base: no later than one tick before all that is kept */
     struct krait_newest_stacks stacks;
 };
 
@@ -96,7 +96,7 @@ static int drop_packet(int fd, const struct krait_packet_head *head, uint64_t si
     cut->events += events;
     cut->at += head->packet_size / 8;
     cut->last = *head;
-    cut->time = KRAIT_MIN(head->timestamp_end, since);
+    cut->time = KRAIT_MIN(head->timestamp_end, since - 1);
     return 0;
 }
 
@@ -113,7 +113,7 @@ static int drop_packets(struct krait_collector *c, int fd, uint64_t since, struc
     if (follows && head.timestamp_begin < since)
         return drop_packet(fd, &head, since, cut);
     if (follows)
-        cut->time = KRAIT_MIN(head.timestamp_begin, KRAIT_MAX(cut->time, since));
+        cut->time = KRAIT_MIN(head.timestamp_begin, KRAIT_MAX(cut->time, since - 1));
     return rc;
 }
 
@@ -238,7 +238,7 @@ int krait_newest_copy(struct krait_collector *c, const struct krait_newest_file 
     uint64_t until = fd < 0 ? 0 : size_of(fd);
     int rc = fd < 0 ? -errno : drop_packets(c, fd, file->since, &cut);
     if (cut.at >= until) /* nothing has happened since, but calls may last */
-        cut.time = KRAIT_MAX(cut.time, file->since);
+        cut.time = KRAIT_MAX(cut.time, file->since - 1);
     if (!rc && is_needed(&cut, until, true)) {
         out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         rc = out < 0 ? -errno : 0;
@@ -374,7 +374,8 @@ static bool has_waited(const struct trimming *trimming, const char *folder)
 {
     char path[PATH_MAX];
     struct packets all = { 0 };
-    if (!trimming->is_last ||
+    bool lives = krait_collector_proc_in(trimming->c, folder) < KRAIT_PROCS_MAX;
+    if ((lives && !trimming->is_last) ||
         snprintf(path, sizeof(path), "%s/" KRAIT_FILE_DEFINITIONS, folder) >= (int)sizeof(path))
         return false;
     list_packets(&all, path);
@@ -383,13 +384,19 @@ static bool has_waited(const struct trimming *trimming, const char *folder)
     return end >= trimming->since;
 }
 
+uint32_t krait_collector_proc_in(const struct krait_collector *c, const char *folder)
+{
+    uint32_t i = 0;
+    while (i < KRAIT_PROCS_MAX &&
+           !(c->procs[i].dir && strcmp(krait_tracedir_path(c->procs[i].dir), folder) == 0))
+        i++;
+    return i;
+}
+
 static struct krait_stream *stream_of(struct krait_collector *c, const char *folder, const char *path)
 {
-    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
-        if (c->procs[i].dir && strcmp(krait_tracedir_path(c->procs[i].dir), folder) == 0)
-            return krait_tracedir_find(c->procs[i].dir, path);
-    }
-    return NULL;
+    uint32_t proc = krait_collector_proc_in(c, folder);
+    return proc < KRAIT_PROCS_MAX ? krait_tracedir_find(c->procs[proc].dir, path) : NULL;
 }
 
 static void visit_file(void *data, const char *folder, const char *path)
@@ -498,7 +505,11 @@ static void trim(struct trimming *trimming)
     krait_omits_done(&trimming->omits);
     remove_all_ended(c);
     c->trimmed_bytes = krait_limits_bytes(c);
-    c->trimmed_since = trimming->since;
+    c->recording.kept_from = trimming->since;
+    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
+        if (c->procs[i].dir)
+            krait_tracedir_outdate_metadata(c->procs[i].dir);
+    }
 }
 
 uint64_t krait_collector_keep_newest(struct krait_collector *c, uint64_t beside)
@@ -511,15 +522,15 @@ uint64_t krait_collector_keep_newest(struct krait_collector *c, uint64_t beside)
     return trimming.since;
 }
 
-/* So long before the last event of all. */
-static uint64_t since_last(const struct krait_collector *c)
+/* The time of the last event of all. */
+static uint64_t last_event(const struct krait_collector *c)
 {
     struct packets all = { 0 };
     for_each_file(c, "thread-", list_file, &all);
     for_each_file(c, KRAIT_FILE_DEFINITIONS, list_file, &all);
-    uint64_t end = last_end(&all), last = ticks_of(c, c->last_ns);
+    uint64_t end = last_end(&all);
     free(all.items);
-    return end > last ? end - last : 0;
+    return end;
 }
 
 static void write_dropped(void *data, const char *folder, const char *path)
@@ -532,13 +543,17 @@ static void write_dropped(void *data, const char *folder, const char *path)
 
 void krait_newest_finish(struct krait_collector *c)
 {
-    struct trimming trimming = { .c = c, .is_last = true, .since = c->trimmed_since };
-    uint64_t dropped = c->recording.dropped_events;
-    if (c->last_ns)
-        trimming.since = KRAIT_MAX(since_last(c), c->trimmed_since);
-    if (!c->keep_newest || !trimming.since)
+    struct trimming trimming = { .c = c, .is_last = true, .since = c->recording.kept_from };
+    if (!c->keep_newest)
+        return;
+    uint64_t end = last_event(c), last = ticks_of(c, c->last_ns);
+    if (c->last_ns && end > last)
+        trimming.since = KRAIT_MAX(end - last, trimming.since);
+    if (!trimming.since)
         return;
     trim(&trimming);
-    if (c->recording.dropped_events != dropped)
+    c->total.kept_ns =
+        (uint64_t)((double)(end - KRAIT_MIN(trimming.since, end)) * 1e9 / (double)c->clock.freq);
+    if (c->recording.dropped_events)
         for_each_file(c, KRAIT_FILE_DEFINITIONS, write_dropped, c);
 }

@@ -225,6 +225,7 @@ static void take_options(struct krait_collector *c, const struct krait_collector
     c->last_bytes = options->last_bytes;
     c->tells_exceptions = options->tells_exceptions;
     c->keep_newest = options->keep_newest || c->last_ns || c->last_bytes;
+    c->recording.dropped_for = c->last_ns || c->last_bytes ? "--last" : "--keep newest";
     if (c->last_bytes && !c->max_bytes) /* what is kept after a cut is a quarter: newest.c */
         c->max_bytes = 4 * c->last_bytes;
     c->begin_ns = c->program_ns = c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);

@@ -164,20 +164,10 @@ static int add_end(struct snapshot *s, uint32_t proc)
 
 /* ---- processes ---- */
 
-/* The living process whose folder this is, or KRAIT_PROCS_MAX. */
-static uint32_t proc_of(const struct krait_collector *c, const char *folder)
-{
-    uint32_t i = 0;
-    while (i < KRAIT_PROCS_MAX &&
-           !(c->procs[i].dir && strcmp(krait_tracedir_path(c->procs[i].dir), folder) == 0))
-        i++;
-    return i;
-}
-
 static void copy_names(struct snapshot *s)
 {
     struct krait_collector *c = s->c;
-    uint32_t proc = proc_of(c, s->from);
+    uint32_t proc = krait_collector_proc_in(c, s->from);
     bool lives = proc < KRAIT_PROCS_MAX;
     int rc = copy_whole(s, KRAIT_FILE_DEFINITIONS);
     if (!rc && lives)
@@ -186,7 +176,8 @@ static void copy_names(struct snapshot *s)
         rc = copy_whole(s, KRAIT_FILE_METADATA);
     if (rc)
         fail(s, rc, s->to);
-    else if (lives && krait_tracedir_copy_metadata(c->procs[proc].dir, s->to, s->err))
+    else if (lives ? krait_tracedir_copy_metadata(c->procs[proc].dir, s->to, s->err)
+                   : krait_tracedir_set_amounts(s->to, &c->recording, s->err))
         s->rc = s->err->code;
 }
 
@@ -202,7 +193,7 @@ static void copy_threads(struct snapshot *s)
     krait_newest_read_omits(s->c, s->from, &s->omits);
     krait_collector_each_file(s->from, "thread-", copy_thread, s);
     krait_omits_done(&s->omits);
-    if (!s->rc && !s->files && proc_of(s->c, s->from) == KRAIT_PROCS_MAX)
+    if (!s->rc && !s->files && krait_collector_proc_in(s->c, s->from) == KRAIT_PROCS_MAX)
         rmdir(s->to); /* it had ended before */
 }
 
@@ -285,9 +276,12 @@ static int make(struct krait_collector *c, const char *part, struct snapshot *s)
     s->since = krait_newest_since(c);
     c->trimming = true; /* no stream is closed now */
     each_process(s, copy_threads);
+    const struct krait_tsdl_recording whole = c->recording;
     c->recording.dropped_events += s->dropped;
+    c->recording.kept_from = KRAIT_MAX(whole.kept_from, s->since);
     each_process(s, finish_process);
-    c->recording.dropped_events -= s->dropped;
+    c->recording.dropped_events = whole.dropped_events;
+    c->recording.kept_from = whole.kept_from;
     c->trimming = false;
     return s->rc;
 }

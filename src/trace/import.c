@@ -111,6 +111,9 @@ static int add_process(struct krait_trace *trace, const struct krait_ctf_metadat
     add_samples(trace, image, metadata);
     image->range.from_ns = (uint64_t)krait_ctf_env_int(metadata, KRAIT_ENV_CUT_FROM, 0);
     image->range.to_ns = (uint64_t)krait_ctf_env_int(metadata, KRAIT_ENV_CUT_UNTIL, -1);
+    uint64_t kept_from = (uint64_t)krait_ctf_env_int(metadata, "kept_from", 0);
+    image->kept_ns =
+        kept_from ? krait_ticks_ns(&image->clock, kept_from - 1) + 1 : 0; /* after what tells what was open */
     process->pid = (uint32_t)krait_ctf_env_int(metadata, "vpid", 0);
     process->name = krait_arena_strdup(arena, krait_ctf_env_text(metadata, "procname", ""));
     process->command = krait_arena_strdup(arena, krait_ctf_env_text(metadata, "command", ""));
@@ -369,12 +372,14 @@ static void set_times(struct krait_trace *trace, uint32_t index, uint32_t first)
     struct krait_image *image = &krait_recordings_of(trace)->images[index];
     image->start_ns = image->start_ns ? time_in(image, image->start_ns) : 0;
     image->exit_ns = image->exit_ns ? time_in(image, image->exit_ns) : 0;
+    process->kept_ns = image->kept_ns;
     process->begin_ns = image->start_ns ? image->start_ns : UINT64_MAX;
     process->end_ns = image->exit_ns;
     for (uint32_t i = first; i < trace->thread_count; i++) {
         struct krait_thread *thread = &trace->threads[i];
         if (image->followed)
             thread->end_ns = KRAIT_MAX(KRAIT_MIN(thread->end_ns, image->exit_ns), thread->begin_ns);
+        thread->begin_ns = KRAIT_MIN(KRAIT_MAX(thread->begin_ns, image->kept_ns), thread->end_ns);
         process->begin_ns = KRAIT_MIN(process->begin_ns, thread->begin_ns);
         process->end_ns = KRAIT_MAX(process->end_ns, thread->end_ns);
     }

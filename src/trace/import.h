@@ -51,6 +51,7 @@ struct krait_image {
     struct krait_naming *namings; /* in the order of the stream */
     uint32_t naming_count, naming_cap;
     struct krait_range range;   /* of which it is a part, where krait cut made it; else all */
+    uint64_t kept_ns;           /* what is earlier was dropped; 0: nothing was */
     uint64_t start_ns, exit_ns; /* of process:start and process:exit; 0 where not said */
     /* With krait_trace_open_on: its files' names and sizes when it was opened. */
     struct krait_strtab streams;
@@ -106,10 +107,11 @@ bool krait_thread_file_stays(const struct krait_thread_file *file, const struct 
 bool krait_thread_file_is_behind(const struct krait_thread_file *file, const struct krait_image *image,
                                  const struct krait_packet *packet);
 
-/* What of a range is the image's: a part that krait cut made says what was open before it a moment earlier. */
+/* What of a range is the image's: a part that krait cut made says what was open before it a moment earlier, and so does a recording
+ * that dropped its oldest events. */
 static inline struct krait_range krait_image_clip(const struct krait_image *image, struct krait_range range)
 {
-    range.from_ns = KRAIT_MAX(range.from_ns, image->range.from_ns);
+    range.from_ns = KRAIT_MAX(range.from_ns, KRAIT_MAX(image->range.from_ns, image->kept_ns));
     return (struct krait_range){ range.from_ns,
                                  KRAIT_MAX(KRAIT_MIN(range.to_ns, image->range.to_ns), range.from_ns) };
 }

@@ -385,6 +385,16 @@ uint64_t krait_trace_zero(const struct krait_trace *trace)
     return KRAIT_MIN(trace->begin_ns, (uint64_t)KRAIT_MAX(first, 0));
 }
 
+uint64_t krait_trace_kept(const struct krait_trace *trace)
+{
+    uint64_t kept_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < trace->process_count; i++) {
+        const struct krait_process *process = &trace->processes[i];
+        kept_ns = KRAIT_MIN(kept_ns, KRAIT_MAX(process->begin_ns, process->kept_ns));
+    }
+    return kept_ns == UINT64_MAX ? trace->begin_ns : kept_ns;
+}
+
 static int walk_calls(const struct krait_trace *trace, uint32_t thread, struct krait_walking walking)
 {
     struct krait_range range = walking.range;

@@ -63,6 +63,7 @@ struct krait_process {
     const char *end; /* label of process_end; empty: the recording has no end; "?": it does not record ends */
     int32_t end_status; /* exit status or signal; -1 if not known */
     uint64_t begin_ns, end_ns;
+    uint64_t kept_ns; /* krait record --last and --keep newest dropped what was earlier; 0: nothing */
     /* When its recording was switched off, ordered by time; the last gap may end with the process. */
     const struct krait_range *gaps;
     uint32_t gap_count;
@@ -195,6 +196,8 @@ int krait_trace_needs_calls(const struct krait_trace *trace, struct krait_err *e
 /* The beginning of a trace: the first event of the program or of the kernel, whichever is earlier. Every verb counts
  * times from there. For a kernel trace alone it may be negative, in two's complement. */
 uint64_t krait_trace_zero(const struct krait_trace *trace);
+/* From when on the processes have events: trace->begin_ns, or later if krait record --last dropped all that was earlier. */
+uint64_t krait_trace_kept(const struct krait_trace *trace);
 
 /* Sets holds_dropped of the functions whose self time contains that of dropped ones. If any were dropped, it walks all
  * threads. Returns 0 or -ENOMEM. */

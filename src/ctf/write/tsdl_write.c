@@ -78,8 +78,12 @@ void krait_tsdl_write_amounts(struct krait_buf *out, const struct krait_tsdl_rec
     krait_buf_fmt(out, "    ring_size = %llu;\n    buffer_size = %llu;\n    buffer_used = %llu;\n",
                   (unsigned long long)recording->ring_bytes, (unsigned long long)recording->buffer_bytes,
                   (unsigned long long)recording->grown_bytes);
-    if (recording->dropped_events)
-        krait_buf_fmt(out, "    dropped_events = %llu;\n", (unsigned long long)recording->dropped_events);
+    if (!recording->dropped_events)
+        return;
+    krait_buf_fmt(out, "    dropped_events = %llu;\n    kept_from = %llu;\n",
+                  (unsigned long long)recording->dropped_events, (unsigned long long)recording->kept_from);
+    if (recording->dropped_for)
+        add_text(out, "dropped_for", recording->dropped_for);
 }
 
 static void add_recording(struct krait_buf *out, const struct krait_tsdl_recording *recording)

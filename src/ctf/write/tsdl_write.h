@@ -36,6 +36,8 @@ struct krait_tsdl_recording {
     uint64_t buffer_bytes;                    /* by how much rings may grow, all together */
     uint64_t grown_bytes;                     /* by how much they have grown at most */
     uint64_t dropped_events;                  /* old ones, dropped to make room for newer ones */
+    uint64_t kept_from;                       /* then: the ticks from which on all are kept; 0: not known */
+    const char *dropped_for;                  /* ... and the option: "--last" */
     const char *args;                         /* what --args said, a line each; NULL: nothing */
     const char *limit;                        /* the option that ended it: "--for 5s"; NULL: none did */
     const struct krait_tsdl_samples *samples; /* NULL: each call was recorded */

@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from browser import served
 from conftest import is_offline
 from recording import ROOT, Recording
 from running import BEGINS_OTHERS
@@ -63,6 +64,11 @@ def test_nothing_is_lost_while_the_collector_is_kept_from_running(record, any_py
     assert 20 << 20 < facts["rings"]["grown_bytes"] <= 64 << 20
     text = subprocess.run([krait, "info", trace], capture_output=True, text=True, timeout=60).stdout
     assert re.search(r"rings +2.0 MiB a thread; grew by \d+.* MiB, of 256.0 MiB allowed", text), text
+
+
+def test_rings_that_may_not_grow_at_all(record, any_python, info):
+    run = record.text(any_python, "print()", options=["--buffer-size", "0"])
+    assert info(run.path)["rings"]["buffer_bytes"] == 0
 
 
 def test_rings_grow_no_further_than_they_may(record, any_python, info):
@@ -421,6 +427,60 @@ def test_what_is_kept_of_all_threads_begins_at_one_time(record, python, info, op
     assert run.calls()["last"] == 1 and run.calls()["waits"] == 0
     facts = info(run.path)
     assert facts["damage"] is None and facts["dropped"] > 1000 and facts["dropped"] + facts["events"] > 100_000
+    assert 0 < facts["kept_from_ns"] < facts["duration_ns"]
+
+
+def test_what_was_open_when_all_that_is_kept_begins_is_no_call(record, any_python, report, krait):
+    text = """
+        import threading, time
+        waiter = threading.Thread(target=time.sleep, args=(1.6,))
+        waiter.start()
+        waiter.join()
+        def last(): pass
+        last()
+        """
+    run = record.text(any_python, text, options=["--last", "300ms"])
+    rows = {f["name"]: f for f in report(run.path)}
+    assert (rows["sleep"]["calls"], rows["sleep"]["runs"], rows["last"]["calls"]) == (0, 1, 1)
+    text = subprocess.run([krait, "info", run.path], capture_output=True, text=True, timeout=60).stdout
+    assert "the oldest: --last\n" in text and re.search(r"kept +the last \S+ ms, from 1\.\d+ s after the recording began\n", text), text
+    assert re.search(r"the oldest: --last; kept: the last \S+ ms", " ".join(run.stderr.split()))
+    drawn = subprocess.run([krait, "view", run.path, "--svg", "-"], capture_output=True, text=True, timeout=60).stdout
+    assert re.search(r"\b300\sms in 2 threads", drawn)
+    flames = subprocess.run([krait, "flame", run.path, "-o", "-"], capture_output=True, text=True, timeout=60).stdout
+    assert re.search(r"recorded over 300\sms", flames)
+    with served(krait, run.path) as link:
+        assert re.fullmatch(r"r=\d{10},\d{9}", link.partition("/#")[2])
+
+
+@pytest.mark.few_pythons
+def test_what_a_killed_krait_leaves_begins_at_one_time(record, python, info, krait):
+    script = record.script(
+        """\
+        import sys, threading
+        def f(): pass
+        def works():
+            while waiter.is_alive():
+                for _ in range(200): f()
+        waiter = threading.Thread(target=sys.stdin.read, name="waiter")
+        waiter.start()
+        worker = threading.Thread(target=works)
+        worker.start()
+        worker.join()
+        """
+    )
+    process, trace = record.start(python, script, options=["--last", "100ms"], stdin=subprocess.PIPE)
+    try:
+        while not any("kept_from" in path.read_text() for path in trace.glob("*/metadata")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.kill()
+    finally:
+        process.communicate(timeout=60)
+    facts = info(trace)
+    report = json.loads(subprocess.run([krait, "report", trace, "--by", "thread", "--json"], capture_output=True, text=True, timeout=60).stdout)
+    kept, totals = report["duration_ns"] - facts["kept_from_ns"], [row["total_ns"] for row in report["functions"]]
+    assert facts["dropped"] and len(totals) == 3 and all(0 < total <= kept < report["duration_ns"] for total in totals), (totals, kept)
 
 
 def test_folders_of_processes_that_ended_long_ago_go_too(record, any_python, info):

@@ -312,11 +312,9 @@ static void set_flags(struct krait_kthread *t, uint32_t flags)
 void krait_kernel_on_carried_thread(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
-    struct krait_kthread *t = krait_kernel_thread_of(m, krait_kernel_event_int(ev, 0));
+    struct krait_kthread *t = krait_kernel_dumped_thread(m, ev);
     if (!t)
         return;
-    krait_kernel_tick(m, ev);
-    m->here = NULL;
     int64_t own = krait_kernel_event_int(ev, 1), ready_on = krait_kernel_event_int(ev, 10);
     t->own_tid = own > 0 && own <= INT32_MAX ? (int32_t)own : 0;
     krait_kernel_set_process(m, t, krait_kernel_event_int(ev, 2));
@@ -379,8 +377,9 @@ void krait_kernel_on_carried_cpu(void *ctx, const struct krait_kernel_event *ev)
 
 static struct krait_kthread *known_thread(const machine *m, int64_t tid)
 {
-    const uint64_t *found = tid > 0 ? krait_map_get(&m->by_tid, (uint64_t)tid) : NULL;
-    return found ? (struct krait_kthread *)(uintptr_t)*found : NULL;
+    const struct krait_kthread *found =
+        tid > 0 && tid <= INT32_MAX ? krait_kernel_states_thread(m, (int32_t)tid) : NULL;
+    return found ? m->threads[found->index] : NULL;
 }
 
 /* A thread goes on behind the range: what it did up to there is told like the rest. */

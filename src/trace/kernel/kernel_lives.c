@@ -67,14 +67,22 @@ void krait_kernel_on_free(void *ctx, const struct krait_kernel_event *ev)
     t->ended = t->freed = true;
 }
 
+struct krait_kthread *krait_kernel_dumped_thread(machine *m, const struct krait_kernel_event *ev)
+{
+    struct krait_kthread *t = krait_kernel_thread_of(m, krait_kernel_event_int(ev, 0));
+    if (!t)
+        return NULL;
+    krait_kernel_tick(m, ev);
+    m->here = NULL;
+    return t;
+}
+
 void krait_kernel_on_statedump(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
-    struct krait_kthread *t = krait_kernel_thread_of(m, krait_kernel_event_int(ev, 0));
+    struct krait_kthread *t = krait_kernel_dumped_thread(m, ev);
     if (!t)
         return;
-    krait_kernel_tick(m, ev);
-    m->here = NULL;
     t->is_kernel = krait_kernel_event_int(ev, 2) == KRAIT_DUMPED_KERNEL_THREAD;
     krait_kernel_set_process(m, t, krait_kernel_event_int(ev, 1));
     if (!t->name[0])

@@ -76,6 +76,9 @@ void krait_kernel_ahead_free(struct krait_kernel_states *m);
 
 /* NULL for the idle tasks, for what is no thread's number, and when memory is out. */
 struct krait_kthread *krait_kernel_thread_of(struct krait_kernel_states *m, int64_t tid);
+/* The thread that an event of a state dump is of, at the event's time, on no CPU; NULL as above. */
+struct krait_kthread *krait_kernel_dumped_thread(struct krait_kernel_states *m,
+                                                 const struct krait_kernel_event *ev);
 /* Text of an event's field becomes its name. */
 void krait_kernel_name_thread(struct krait_kthread *t, const struct krait_kernel_event *ev, unsigned field);
 /* It is of that process; not where that is no process' number. */

@@ -158,7 +158,7 @@ def test_a_version_that_does_not_tell_all_types_is_warned_of(app, python):
     app = app(python, "exception:*.Own", "exception:Other")
     app.tell("fail(Own)")
     app.end()
-    assert snapshots(app)
+    assert snapshots(app), app.stderr
     warned = f"krait record: --snapshot-on exception:*.Own may miss exceptions in process {app.pid}: CPython 3." in app.stderr
     assert warned == (python.number < (3, 12)), app.stderr
     assert app.stderr.count("may miss") == warned

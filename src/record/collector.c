@@ -215,6 +215,7 @@ static void complete_proc(struct krait_collector *c, uint32_t i, enum krait_even
 {
     struct krait_collected_proc *proc = &c->procs[i];
     krait_drain_rest(c, i);
+    krait_triggers_last(c, i);
     note_not_followed(c, i);
     write_last_metadata(c, proc->dir); /* first: on a full disk it makes room, and a recording without an end
                                         * is taken for one whose collector was killed */

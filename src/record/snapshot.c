@@ -193,7 +193,7 @@ static void copy_threads(struct snapshot *s)
     krait_newest_read_omits(s->c, s->from, &s->omits);
     krait_collector_each_file(s->from, "thread-", copy_thread, s);
     krait_omits_done(&s->omits);
-    if (!s->rc && !s->files && krait_collector_proc_in(s->c, s->from) == KRAIT_PROCS_MAX)
+    if (!s->rc && s->since && !s->files && krait_collector_proc_in(s->c, s->from) == KRAIT_PROCS_MAX)
         rmdir(s->to); /* it had ended before */
 }
 

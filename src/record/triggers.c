@@ -620,6 +620,18 @@ static void look_at_what_lasts(struct krait_collector *c)
     }
 }
 
+void krait_triggers_last(struct krait_collector *c, uint32_t i)
+{
+    struct krait_triggers *all = c->triggers;
+    uint64_t now = krait_clock_now(&c->clock);
+    for (uint32_t r = 0; all && r < KRAIT_MIN(all->ring_count, krait_collector_rings_used(c)); r++) {
+        if (c->rings[r].known && c->rings[r].proc == i)
+            look_at_ring(c, &all->rings[r], &all->procs[i], now);
+    }
+    if (all)
+        look_at_all(c, &all->procs[i].spans, now, "a span has taken");
+}
+
 /* "call:app.*>1s, a call took 1.2 s; log:ERROR, a log record came"; or the texts of the triggers alone. */
 static void put_due(struct krait_buf *to, const struct krait_triggers *all, uint64_t due, bool has_why)
 {

@@ -42,6 +42,8 @@ void krait_triggers_define(struct krait_collector *c, uint32_t proc, const uint8
 /* A ring or a process is another's from now on. */
 void krait_triggers_forget_ring(struct krait_collector *c, uint32_t ring);
 void krait_triggers_forget_proc(struct krait_collector *c, uint32_t proc);
+/* All events of a process were seen, and no more will come: looks at what lasts until now. */
+void krait_triggers_last(struct krait_collector *c, uint32_t proc);
 /* A process has ended, of which all events were seen; before krait_triggers_forget_proc. */
 void krait_triggers_ended(struct krait_collector *c, uint32_t proc);
 /* Once in a round: looks at what lasts still, and takes the snapshot that is due. */

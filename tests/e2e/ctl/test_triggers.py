@@ -310,6 +310,22 @@ def test_what_happens_in_the_programs_last_moments_takes_a_snapshot(record, any_
     assert taken.calls()["slow"] == 1 and [e["message"] for e in taken.notes("log:record")] == ["giving up"]
 
 
+@pytest.mark.few_pythons
+def test_a_call_in_which_the_program_is_killed_takes_a_snapshot(record, python):
+    text = """
+        import os, signal, time
+        def slow():
+            time.sleep(0.02)
+            os.kill(os.getpid(), signal.SIGKILL)
+        slow()
+        """
+    run = record.text(python, text, ok=False, options=["--snapshot-on", "call:slow>10ms", "--snapshot-on", "call:slow>30s"])
+    folder = run.path.with_name(run.path.name + "-snapshot-1")
+    said = " ".join(run.stderr.split())
+    assert f"snapshot in {folder}: call:slow>10ms, a call has taken" in said and "30s" not in said
+    assert Recording(folder).calls()["slow"] == 1
+
+
 def test_a_snapshot_that_cannot_be_written_is_told(app, any_python, record):
     app = app(any_python, "call:slow>1ms", "call:slow>2ms")
     part = app.folder.with_name("trace1-snapshot-1.part")

@@ -474,7 +474,7 @@ static void close_or_ask(struct krait_ring *ring)
 void krait_threads_see_interp(void)
 {
     pthread_mutex_lock(&entries_lock);
-    krait_note_another_interp();
+    krait_see_another_interp();
     pthread_mutex_unlock(&entries_lock);
 }
 

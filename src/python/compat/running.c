@@ -161,7 +161,7 @@ bool krait_is_alone(void)
            c->interp_head() == interp_main();
 }
 
-void krait_note_another_interp(void)
+void krait_see_another_interp(void)
 {
     atomic_store_explicit(&had_others, krait_compat.version.monitoring, memory_order_relaxed);
 }

@@ -214,7 +214,7 @@ int krait_compat_init(const char **why);
  * this Python does not export who is the main one, and from 3.12 on where there was another one. GIL held. */
 bool krait_is_alone(void);
 /* Another interpreter is there, which has run nothing yet. */
-void krait_note_another_interp(void);
+void krait_see_another_interp(void);
 /* A dict of thread ident to frame, new reference; NULL where there are several interpreters, and when memory is out. The function
  * goes through the threads of all of them: it would make frame objects in this one's memory for threads that run without this
  * one's GIL, or whose objects belong to another. GIL held; leaves an exception. */

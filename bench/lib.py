@@ -145,6 +145,10 @@ def sampler_module(python):
     return compile_c(folder / "krait_sampler.so", [HERE / "sampler.c"], ["-shared", "-fPIC", "-I", include])
 
 
+def krait_can_record():
+    return subprocess.run([KRAIT, "record", "--help"], capture_output=True).returncode == 0
+
+
 def run(python, tool, program, loops):
     """One run of a program under a tool: {wall, cpu: of the timed part; process: seconds from start to end;
     program_cpu, all_cpu: CPU seconds of the program's process, and with the recorder's; rss_kib; trace: folder}."""

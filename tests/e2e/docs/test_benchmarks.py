@@ -160,3 +160,10 @@ def defined(name):
 @pytest.mark.parametrize("name", sorted(file.stem for file in BENCH.glob("*.py")))
 def test_the_parts_of_the_bench_find_each_other(name):
     assert not [f"{of}.{what}" for of, what in taken_of_others(module(name)) if what not in defined(of)]
+
+
+@pytest.mark.parametrize("path", [BENCH / "run", *sorted(BENCH.glob("*.py"))], ids=lambda path: path.name)
+def test_what_a_part_takes_of_lib_is_there(path):
+    """The parts run too long for the tests."""
+    defined = {name for line in (BENCH / "lib.py").read_text().splitlines() for name in re.findall(r"^(?:def |class |from \S+ import )?(\w+)", line)}
+    assert set(re.findall(r"\blib\.(\w+)", path.read_text())) - {"py"} <= defined

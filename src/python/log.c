@@ -467,7 +467,7 @@ static bool add_extra(const struct krait_log *log, struct krait_buf *to, PyObjec
     Py_ssize_t at = 0;
     bool whole = true;
     while (whole && PyDict_Next(dict, &at, &key, &value)) {
-        if (PyUnicode_Check(key) && find_attribute(log, key, 0) == A_NONE)
+        if (!PyUnicode_Check(key) || find_attribute(log, key, 0) == A_NONE)
             whole = krait_text_object_add(&object, key, value);
     }
     krait_text_object_end(&object);

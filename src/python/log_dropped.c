@@ -122,10 +122,8 @@ static bool add_extra(struct krait_said *said, const struct call *call)
     Py_ssize_t at = 0;
     bool whole = true;
     PyErr_Clear();
-    while (whole && dict && PyDict_Check(dict) && PyDict_Next(dict, &at, &key, &value)) {
-        if (PyUnicode_Check(key))
-            whole = krait_text_object_add(&object, key, value);
-    }
+    while (whole && dict && PyDict_Check(dict) && PyDict_Next(dict, &at, &key, &value))
+        whole = krait_text_object_add(&object, key, value);
     if (object.open || object.left_out)
         krait_text_object_end(&object);
     Py_XDECREF(adapters);

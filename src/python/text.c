@@ -385,15 +385,57 @@ static bool add_list(struct krait_buf *to, PyObject *list, enum krait_text_calls
     return whole;
 }
 
+static PyObject *float_str(double number)
+{
+    if (!__builtin_isfinite(number))
+        return PyUnicode_FromString(number > 0 ? "Infinity" : number < 0 ? "-Infinity" : "NaN");
+    char *text = PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
+    PyObject *str = text ? PyUnicode_FromString(text) : NULL;
+    PyMem_Free(text);
+    return str;
+}
+
+/* The str that json.dumps() writes for a key; new reference. NULL: it would raise. None of the program's code runs. */
+static PyObject *key_str(PyObject *key)
+{
+    PyObject *str = NULL;
+    if (PyUnicode_Check(key)) {
+        Py_INCREF(key);
+        return key;
+    }
+    if (key == Py_None || PyBool_Check(key))
+        str = PyUnicode_FromString(key == Py_None ? "null" : key == Py_True ? "true" : "false");
+    else if (PyFloat_Check(key))
+        str = float_str(PyFloat_AsDouble(key));
+    else if (PyLong_Check(key) && !is_long_int(key))
+        str = PyObject_CallMethod((PyObject *)&PyLong_Type, "__repr__", "O", key);
+    PyErr_Clear();
+    return str;
+}
+
+/* The key in quotes; false: an object of JSON cannot have it. */
+static bool quote_key(struct krait_buf *to, PyObject *key)
+{
+    if (quote_ascii(to, key))
+        return true;
+    KRAIT_AUTO_BUF name = { 0 };
+    PyObject *str = key_str(key);
+    if (!str)
+        return false;
+    krait_text_str(&name, str, VALUE_BYTES);
+    krait_json_str(to, name.data ? name.data : "", name.len);
+    to->failed |= name.failed;
+    Py_DECREF(str);
+    return true;
+}
+
 static bool add_item(struct krait_text_object *object, PyObject *key, PyObject *value, int level)
 {
     char few[VALUE_BYTES];
     KRAIT_AUTO_BUF item = KRAIT_BUF_IN(few);
-    if (!quote_ascii(&item, key)) {
-        KRAIT_AUTO_BUF name = { 0 };
-        krait_text_str(&name, key, VALUE_BYTES);
-        krait_json_str(&item, name.data ? name.data : "", name.len);
-        item.failed |= name.failed;
+    if (!quote_key(&item, key)) {
+        object->left_out++;
+        return true;
     }
     krait_buf_char(&item, ':');
     Py_INCREF(value); /* its repr may change what it is in */
@@ -444,11 +486,9 @@ static bool add_dict(struct krait_buf *to, PyObject *dict, enum krait_text_calls
     bool whole = true;
     Py_ssize_t at = 0, n = 0;
     PyObject *key, *value;
-    for (; whole && n < ITEMS && PyDict_Next(dict, &at, &key, &value); n++) {
-        if (PyUnicode_Check(key))
-            whole = add_item(&object, key, value, level);
-    }
-    object.left_out = KRAIT_MAX(PyDict_Size(dict) - n, (Py_ssize_t)0);
+    for (; whole && n < ITEMS && PyDict_Next(dict, &at, &key, &value); n++)
+        whole = add_item(&object, key, value, level);
+    object.left_out += KRAIT_MAX(PyDict_Size(dict) - n, (Py_ssize_t)0);
     krait_text_object_end(&object);
     return whole;
 }

@@ -37,11 +37,12 @@ bool krait_text_of(struct krait_buf *to, PyObject *obj, enum krait_text_calls ca
 /* The same of repr(obj). Both: an int of more than 4300 digits is <its type>, and of long bytes there is the begin's repr. */
 bool krait_text_repr(struct krait_buf *to, PyObject *obj, enum krait_text_calls calls, size_t most);
 
-/* As a JSON value: None, booleans, numbers, str, lists, tuples and dicts of str by what they hold, others by their
- * repr() as a string. At most some levels, items and bytes of each. Returns as krait_text_of. */
+/* As a JSON value: None, booleans, numbers, str, lists, tuples and dicts by what they hold, others by their repr() as a string.
+ * At most some levels, items and bytes of each. Returns as krait_text_of. */
 bool krait_text_json(struct krait_buf *to, PyObject *obj, enum krait_text_calls calls);
 
-/* A JSON object that is made of its items, which are counted where they would make it longer than `most`. */
+/* A JSON object that is made of its items, with keys as json.dumps() writes them. Counts the items that would make it longer than
+ * `most`, and those whose keys json.dumps() refuses. */
 struct krait_text_object {
     struct krait_buf *to;
     size_t most;

@@ -150,3 +150,35 @@ def test_long_values_take_little_time_and_memory(said, python):  # noqa: F811
     assert marks[6]["fields"] == {"a": nuls + "… [cut: 100000 bytes]", "b": "bytearray(b'" + "x" * 500 + "… [cut: 100000 bytes]"}
     assert marks[7]["fields"] == {"a": ["b'" + "y" * 510 + "… [cut: 513 bytes]"], "b": f"b'{'z' * 505}'"}
     assert marks[8]["text"] == "b'" + "a" * 1022 + "… [cut: 2000 bytes]"
+
+
+KEYS = """
+import krait, krait._agent
+class Number(int):
+    def __repr__(self): raise RuntimeError
+    __str__ = __int__ = __index__ = __repr__
+class Real(float):
+    def __repr__(self): raise RuntimeError
+    __str__ = __float__ = __repr__
+class Text(str): pass
+getattr(__import__("sys"), "set_int_max_str_digits", id)(0)
+keys = {-7: 1, 10**30: 2, 1.5: 3, -1e300: 4, True: 5, False: 6, None: 7, Number(3): 8, Real(2.25): 9, Text("t"): 10,
+        float("nan"): 11, float("inf"): 12, float("-inf"): 13}
+dropped = {(1, 2): 1, b"b": 2, frozenset(): 3, 1j: 4, object: 5, 10**5000: 6}
+krait.mark("m", keys=keys, some={**dropped, "s": 1}, none=dropped, lists=[{2: {None: 1, (): 2}}], empty={})
+krait.mark("cut", many={n: n for n in range(40)})
+with krait.span("s", keys={1: 2, (): 3}): pass
+krait._agent._tell_mark("told", 1, {5: 1, (): 2, "s": {6: 1, b"": 2}})
+"""
+
+
+@pytest.mark.few_pythons
+def test_keys_of_dicts_are_those_of_json(said, python):  # noqa: F811
+    """As json.dumps writes keys that are no str; what it refuses is counted, as what is too long."""
+    mark, cut, span, told = [p["fields"] for e, p in said(python, KEYS) if "fields" in p and e != "span:end"]
+    keys = {"-7": 1, str(10**30): 2, "1.5": 3, "-1e+300": 4, "true": 5, "false": 6, "null": 7, "3": 8, "2.25": 9, "t": 10}
+    assert mark["keys"] == {**keys, "NaN": 11, "Infinity": 12, "-Infinity": 13}
+    assert mark["some"] == {"s": 1, "…": "[6 more]"} and mark["none"] == {"…": "[6 more]"}
+    assert mark["lists"] == [{"2": {"null": 1, "…": "[1 more]"}}] and mark["empty"] == {}
+    assert cut["many"] == {**{str(n): n for n in range(32)}, "…": "[8 more]"}
+    assert span == {"keys": {"1": 2, "…": "[1 more]"}} and told == {"5": 1, "s": {"6": 1, "…": "[1 more]"}, "…": "[1 more]"}

@@ -199,6 +199,26 @@ def test_start_refuses_a_mistyped_level(any_python, tmp_path):
 
 
 @pytest.mark.few_pythons
+def test_keys_of_extra_are_those_of_json(record, python):
+    program = """
+        import logging
+        log = logging.getLogger("app")
+        logging.root.addHandler(logging.NullHandler())
+        extra = {7: 1, None: {True: 2, (): 3}, (1, 2): 4, "s": 5}
+        log.warning("kept", extra=extra)
+        log.debug("dropped", extra=extra)
+        log.warning("none", extra={(): 1})
+        log.warning("long", extra={"long": {(): 0, **{n: "x" * 500 for n in range(20)}}})
+    """
+    *notes, last = record.text(python, program, options=["--log", ":DEBUG"]).check().notes("log:record")
+    written = {"7": 1, "null": {"true": 2, "…": "[1 more]"}, "s": 5, "…": "[1 more]"}
+    assert [(n["message"], json.loads(n["extra"])) for n in notes] == [("kept", written), ("dropped", written), ("none", {"…": "[1 more]"})]
+    long = json.loads(last["extra"])["long"]
+    kept = [key for key in long if key != "…"]
+    assert kept == [str(n) for n in range(len(kept))] and 1 < len(kept) < 20 and long["…"] == f"[{21 - len(kept)} more]"
+
+
+@pytest.mark.few_pythons
 def test_what_the_program_drops_is_recorded_where_a_level_is_named(record, python):
     program = """
         import logging

@@ -34,7 +34,7 @@
 /* `holder` is changed with the GIL's mutex held: the thread that has it, or had it last while nobody waited; 0: none, or not
  * known. */
 struct krait_gil {
-    const void *_Atomic cond; /* NULL: free */
+    const void *_Atomic cond; /* NULL: free; its own address: being filled */
     const void *_Atomic switched;
     const void *_Atomic mutexes[2]; /* of the two; NULL: not known */
     _Atomic uint32_t waiters;
@@ -274,7 +274,7 @@ static struct krait_gil *gil_of_cond(const void *cond)
 {
     uint32_t n = atomic_load_explicit(&gil_used, memory_order_acquire);
     for (uint32_t i = 0; i < n; i++) {
-        if (atomic_load_explicit(&gils[i].cond, memory_order_relaxed) == cond)
+        if (atomic_load_explicit(&gils[i].cond, memory_order_acquire) == cond)
             return &gils[i];
     }
     return NULL;
@@ -284,7 +284,7 @@ static struct krait_gil *gil_of_switched(const void *cond)
 {
     uint32_t n = atomic_load_explicit(&gil_used, memory_order_acquire);
     for (uint32_t i = 0; i < n; i++) {
-        if (atomic_load_explicit(&gils[i].switched, memory_order_relaxed) == cond)
+        if (atomic_load_explicit(&gils[i].switched, memory_order_acquire) == cond)
             return &gils[i];
     }
     return NULL;
@@ -360,7 +360,7 @@ static struct krait_gil *gil_of_mutex(const void *mutex, size_t *which)
     uint32_t n = atomic_load_explicit(&gil_used, memory_order_acquire);
     for (uint32_t i = 0; i < n; i++) {
         for (*which = OF_COND; *which <= OF_SWITCHED; ++*which) {
-            if (atomic_load_explicit(&gils[i].mutexes[*which], memory_order_relaxed) == mutex)
+            if (atomic_load_explicit(&gils[i].mutexes[*which], memory_order_acquire) == mutex)
                 return &gils[i];
         }
     }
@@ -434,19 +434,21 @@ static void redirect_calls(void)
         krait_got_redirect((void *)PyEval_SaveThread, &lock, 1); /* else waiting for a mutex is not seen */
 }
 
-/* A free place, or NULL. None in which a thread still waits for the GIL that was there before: it goes away
+/* A place that was free, filled, or NULL. None in which a thread still waits for the GIL that was there before: it goes away
  * under that GIL's mutex. */
 static struct krait_gil *claim(const struct learning *seen, uint32_t id)
 {
     for (uint32_t i = 0; i < GILS_MAX; i++) {
         const void *none = NULL;
-        if (gils[i].waiters || !atomic_compare_exchange_strong(&gils[i].cond, &none, seen->conds[0]))
+        if (gils[i].waiters || !atomic_compare_exchange_strong(&gils[i].cond, &none, &gils[i]))
             continue;
-        gils[i].holder = self.tid;
-        gils[i].id = id;
+        /* Who finds it by one of the four addresses (acquire) sees its id and holder: they are stored before each (release). */
+        atomic_store_explicit(&gils[i].holder, self.tid, memory_order_relaxed);
+        atomic_store_explicit(&gils[i].id, id, memory_order_relaxed);
         for (size_t m = 0; m < KRAIT_ARRAY_LEN(seen->mutexes); m++)
-            atomic_store(&gils[i].mutexes[m], seen->mutexes[m]);
-        atomic_store(&gils[i].switched, seen->conds[1]);
+            atomic_store_explicit(&gils[i].mutexes[m], seen->mutexes[m], memory_order_release);
+        atomic_store_explicit(&gils[i].switched, seen->conds[1], memory_order_release);
+        atomic_store_explicit(&gils[i].cond, seen->conds[0], memory_order_release);
         uint32_t used = atomic_load(&gil_used);
         while (used < i + 1 && !atomic_compare_exchange_weak(&gil_used, &used, i + 1))
             ;

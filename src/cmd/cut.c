@@ -30,9 +30,10 @@ static const struct krait_opt cut_opts[] = {
 
 static int check_usage(const struct cut_options *o, int argc, struct krait_err *err)
 {
+    if (krait_select_given(KRAIT_SELECT_TRACE, argc, err))
+        return err->code;
     if (argc != 1)
-        return krait_err_set(err, -EINVAL,
-                             argc ? "cut takes one trace at a time" : "no trace given; name its folder");
+        return krait_err_set(err, -EINVAL, "cut takes one trace at a time");
     if (!o->output)
         return krait_err_set(err, -EINVAL, "-o DIR is missing: where the part is written to");
     if (!o->select.from && !o->select.until && !o->select.within)

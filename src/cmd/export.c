@@ -198,7 +198,7 @@ static int run_export(void *values, int argc, char **argv)
     struct krait_err err = { 0 };
     KRAIT_AUTO_BUF name = { 0 };
     o->select.shows_analyses = true;
-    int wrong = krait_select_given(argc, &err);
+    int wrong = krait_select_given(KRAIT_SELECT_RECORDING, argc, &err);
     wrong = wrong ? wrong : choose_format(o, &err);
     o->select.tells_analyses = !wrong && krait_export_find(o->to)->flags & KRAIT_EXPORT_HAS_TRACKS;
     wrong = wrong || o->output ? wrong : choose_name(o, argv[0], &name, &err);

@@ -565,7 +565,7 @@ static int check_kinds(const struct flame_options *o, int argc, char **argv, str
 
 static int check_usage(const struct flame_options *o, int argc, char **argv, struct krait_err *err)
 {
-    if (krait_select_given(argc, err))
+    if (krait_select_given(KRAIT_SELECT_RECORDING, argc, err))
         return err->code;
     if (o->width && (o->width < 200 || o->width > 100000))
         return krait_err_set(err, -EINVAL, "--width: %llu is not between 200 and 100000",

@@ -178,9 +178,8 @@ static int show(struct info *info, const struct info_options *opts, struct krait
 
 static int check_usage(const struct krait_select *select, int argc, struct krait_err *err)
 {
-    if (argc == 0)
-        return krait_err_set(err, -EINVAL, "no trace given; name its folder, or several");
-    return krait_select_check(select, err);
+    int rc = krait_select_given(KRAIT_SELECT_TRACE, argc, err);
+    return rc ? rc : krait_select_check(select, err);
 }
 
 static int run_info(void *values, int argc, char **argv)

@@ -514,7 +514,7 @@ static int check_operands(const struct intervals_options *o, int argc, struct kr
 {
     if (o->compare[0])
         return check_compared(o, argc, err);
-    return krait_select_given(argc, err);
+    return krait_select_given(KRAIT_SELECT_TRACE, argc, err);
 }
 
 static int run_intervals(void *values, int argc, char **argv)

@@ -262,10 +262,8 @@ static int check_nth(struct path_options *o, struct krait_err *err)
 
 static int check_options(struct path *p, struct path_options *o, int argc, struct krait_err *err)
 {
-    if (argc < 1)
-        return krait_err_set(err, -EINVAL,
-                             "no trace given; name the folder of a recording made with --kernel");
-    int rc = check_nth(o, err);
+    int rc = krait_select_given(KRAIT_SELECT_KERNEL, argc, err);
+    rc = rc ? rc : check_nth(o, err);
     rc = rc ? rc : krait_select_check(&o->select, err);
     return rc ? rc : krait_select_rows(&p->limit, o->limit, o->csv, o->json, err);
 }

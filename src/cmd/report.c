@@ -303,7 +303,7 @@ static int run_report(void *values, int argc, char **argv)
     struct krait_trace *trace = NULL;
     struct krait_err err = { 0 };
     int rc = parse_options(&report, &err);
-    rc = rc ? rc : krait_select_given(argc, &err);
+    rc = rc ? rc : krait_select_given(KRAIT_SELECT_RECORDING, argc, &err);
     int status = rc ? krait_cmd_usage(&krait_cmd_report, &err) : 0;
     if (!rc && options->diff.count)
         rc = krait_report_diff(&report, argv, (size_t)argc, &err);

@@ -90,11 +90,19 @@ int krait_select_rows(uint32_t *limit, const char *text, bool csv, bool json, st
     return krait_select_limit(limit, text, csv || json ? 0 : TABLE_ROWS, err);
 }
 
-int krait_select_given(int count, struct krait_err *err)
+int krait_select_given(enum krait_select_reads reads, int count, struct krait_err *err)
 {
-    return count > 0
-               ? 0
-               : krait_err_set(err, -EINVAL, "no recording given; name the folder that `krait record` wrote");
+    static const struct {
+        const char *what, *folder;
+    } texts[] = {
+        [KRAIT_SELECT_RECORDING] = { "recording", "that `krait record` wrote" },
+        [KRAIT_SELECT_TRACE] = { "trace", "of a recording or of another CTF trace" },
+        [KRAIT_SELECT_KERNEL] = { "trace", "of a recording made with --kernel, or of a kernel trace" },
+    };
+    if (count > 0)
+        return 0;
+    return krait_err_set(err, -EINVAL, "no %s given; name the folder %s", texts[reads].what,
+                         texts[reads].folder);
 }
 
 struct krait_range krait_select_range(const struct krait_select *select, const struct krait_trace *trace)

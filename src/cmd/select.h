@@ -103,8 +103,15 @@ int krait_select_limit(uint32_t *limit, const char *text, uint32_t otherwise, st
  * and json are set. */
 int krait_select_rows(uint32_t *limit, const char *text, bool csv, bool json, struct krait_err *err);
 
-/* Returns 0, or -EINVAL with err set: a verb that reads recordings was given none. */
-int krait_select_given(int count, struct krait_err *err);
+/* What a verb reads. */
+enum krait_select_reads {
+    KRAIT_SELECT_RECORDING,
+    KRAIT_SELECT_TRACE,  /* any CTF trace */
+    KRAIT_SELECT_KERNEL, /* a recording that has the kernel's part, or a kernel trace */
+};
+
+/* Returns 0, or -EINVAL with err set: the verb was given none, but `count` operands. */
+int krait_select_given(enum krait_select_reads reads, int count, struct krait_err *err);
 
 /* Whether one of the globs matches the name or the id, or the list is empty. */
 bool krait_select_named(const struct krait_opt_list *globs, const char *name, uint32_t id);

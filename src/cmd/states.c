@@ -338,8 +338,7 @@ static int run_states(void *values, int argc, char **argv)
     struct krait_kernel_states *found = NULL;
     struct krait_err err = { 0 };
     int rc = check_options(&s, &err);
-    if (!rc && argc < 1)
-        rc = krait_err_set(&err, -EINVAL, "no trace given; name the folder of a kernel trace");
+    rc = rc ? rc : krait_select_given(KRAIT_SELECT_KERNEL, argc, &err);
     int status = rc ? krait_cmd_usage(&krait_cmd_states, &err) : 0;
     rc = rc ? rc : analyse(&s, argv, (size_t)argc, &found, &err);
     rc = rc ? rc : s.sampled ? krait_states_sampled(&s, &err) : make_output(&s, &err);

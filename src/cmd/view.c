@@ -392,7 +392,7 @@ static bool draws(const struct view_options *o)
 
 static int check_usage(const struct view_options *o, int argc, struct krait_err *err)
 {
-    if (krait_select_given(argc, err))
+    if (krait_select_given(KRAIT_SELECT_RECORDING, argc, err))
         return err->code;
     if (o->port > UINT16_MAX)
         return krait_err_set(err, -EINVAL, "--port: %llu is not between 1 and 65535",

@@ -136,6 +136,20 @@ def test_wrong_usage_is_status_2_with_the_reason(krait, verbs):
         assert args[-1] in run.stderr and "Try: krait" in run.stderr
 
 
+NONE_GIVEN = {
+    "no recording given; name the folder that `krait record` wrote": ["report", "flame", "view", "export"],
+    "no trace given; name the folder of a recording or of another CTF trace": ["info", "cat", "cut", "intervals --span x"],
+    "no trace given; name the folder of a recording made with --kernel, or of a kernel trace": ["states", "path"],
+}
+
+
+@pytest.mark.parametrize("words, said", [(words, said) for said, verbs in NONE_GIVEN.items() for words in verbs])
+def test_a_verb_that_is_given_nothing_to_read_tells_what_it_reads(krait, words, said):
+    run = subprocess.run([krait, *words.split()], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=20)
+    verb = words.split()[0]
+    assert (run.returncode, run.stdout, run.stderr) == (2, "", f"krait {verb}: {said}\nTry: krait {verb} --help\n")
+
+
 def usages(krait, verb):
     """Command lines of a verb that are wrong whatever lies on the disk, from its own help."""
     text = out(krait, verb, "--help")

@@ -41,10 +41,11 @@ static bool leads_back(const struct krait_target *target, const uint64_t *words,
 }
 
 /* From a frame to its caller's: krait_unwind_step. */
-static int step_up(const struct krait_target *target, struct krait_registers *registers)
+static int step_up(const struct krait_target *target, struct krait_registers *registers,
+                   struct krait_memory_block *stack)
 {
     const struct krait_target_file *file = krait_target_file(target, krait_registers_pc(registers));
-    return file ? krait_unwind_step(registers, &file->elf, file->moved, target->pid) : -ENXIO;
+    return file ? krait_unwind_step(registers, &file->elf, file->moved, stack) : -ENXIO;
 }
 
 /* Unwinds the stack from the current instruction up to the address `end`. Returns true if no frame is in such code,
@@ -52,13 +53,14 @@ static int step_up(const struct krait_target *target, struct krait_registers *re
 static bool is_unwound(const struct krait_target *target, pid_t tid, uint64_t end)
 {
     struct krait_registers registers;
+    struct krait_memory_block stack = { .pid = target->pid };
     int rc = krait_registers_read(tid, &registers);
     for (int i = 0; i < FRAMES && !rc; i++) {
         if (registers.value[KRAIT_CFI_SP] >= end)
             return true;
         if (is_in(&target->holds, krait_registers_pc(&registers)))
             return false;
-        rc = step_up(target, &registers);
+        rc = step_up(target, &registers, &stack);
     }
     return rc == -ENOENT;
 }
@@ -67,9 +69,10 @@ static bool is_unwound(const struct krait_target *target, pid_t tid, uint64_t en
 static uint64_t outermost(const struct krait_target *target, pid_t tid)
 {
     struct krait_registers registers;
+    struct krait_memory_block stack = { .pid = target->pid };
     int rc = krait_registers_read(tid, &registers);
     for (int i = 0; i < FRAMES && !rc; i++)
-        rc = step_up(target, &registers);
+        rc = step_up(target, &registers, &stack);
     return rc == -ENOENT ? registers.value[KRAIT_CFI_SP] : 0;
 }
 

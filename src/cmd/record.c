@@ -581,7 +581,7 @@ static const struct krait_opt opts[] = {
         "With --pid or --sample: record or sample also the Python programs that it has started, and those that it starts"),
     KRAIT_RECORDING_OPT(
         "native-stacks", 0, FLAG, NULL, native_stacks,
-        "With --sample: sample native frames too, of C and C++; stops threads that run for a moment at each sample"),
+        "With --sample: sample native frames too, of C and C++; stops running threads for a moment where the kernel does not tell their registers"),
     KRAIT_RECORDING_OPT(
         "kernel-stacks", 0, FLAG, NULL, kernel_stacks,
         "With --sample: also sample the kernel's functions that waiting threads are in; needs root"),

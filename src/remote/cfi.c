@@ -218,14 +218,22 @@ struct operands {
     uint64_t reg; /* or how far to advance */
     int64_t value;
     const uint8_t *block;
-    size_t size;
+    uint32_t size;
 };
 
 static bool set_rule(struct run *run, const struct operands *o, enum krait_cfi_kind kind, int64_t offset)
 {
     if (o->reg < KRAIT_CFI_REGISTERS) /* others are of vectors */
         run->row->registers[o->reg] =
-            (struct krait_cfi_rule){ kind, (uint32_t)o->value, offset, o->block, o->size };
+            (struct krait_cfi_rule){ .kind = kind, .of = (uint8_t)o->value, .offset = offset };
+    return true;
+}
+
+static bool set_expression(struct run *run, const struct operands *o, enum krait_cfi_kind kind)
+{
+    if (o->reg < KRAIT_CFI_REGISTERS)
+        run->row->registers[o->reg] =
+            (struct krait_cfi_rule){ .kind = kind, .size = o->size, .expression = o->block };
     return true;
 }
 
@@ -300,7 +308,8 @@ static bool do_take_back(struct run *run, const struct operands *o)
 
 static bool do_cfa(struct run *run, const struct operands *o)
 {
-    run->row->cfa = (struct krait_cfi_rule){ KRAIT_CFI_REGISTER, (uint32_t)o->reg, o->value, NULL, 0 };
+    run->row->cfa =
+        (struct krait_cfi_rule){ .kind = KRAIT_CFI_REGISTER, .of = (uint8_t)o->reg, .offset = o->value };
     return o->reg < KRAIT_CFI_REGISTERS;
 }
 
@@ -330,18 +339,19 @@ static bool do_cfa_offset_scaled(struct run *run, const struct operands *o)
 
 static bool do_cfa_expression(struct run *run, const struct operands *o)
 {
-    run->row->cfa = (struct krait_cfi_rule){ KRAIT_CFI_EXPRESSION, 0, 0, o->block, o->size };
+    run->row->cfa =
+        (struct krait_cfi_rule){ .kind = KRAIT_CFI_EXPRESSION, .size = o->size, .expression = o->block };
     return true;
 }
 
 static bool do_at_expression(struct run *run, const struct operands *o)
 {
-    return set_rule(run, o, KRAIT_CFI_AT_EXPRESSION, 0);
+    return set_expression(run, o, KRAIT_CFI_AT_EXPRESSION);
 }
 
 static bool do_expression(struct run *run, const struct operands *o)
 {
-    return set_rule(run, o, KRAIT_CFI_EXPRESSION, 0);
+    return set_expression(run, o, KRAIT_CFI_EXPRESSION);
 }
 
 enum operand { NONE, BYTES_1, BYTES_2, BYTES_4, REG, UNSIGNED, SIGNED, BLOCK };
@@ -395,8 +405,8 @@ static bool read_operand(struct krait_cursor *code, enum operand kind, struct op
     if (kind != BLOCK || !ok)
         return ok;
     o->block = code->at;
-    o->size = number;
-    ok = number <= (uint64_t)(code->end - code->at);
+    o->size = (uint32_t)number;
+    ok = number <= KRAIT_MIN((uint64_t)(code->end - code->at), (uint64_t)UINT32_MAX);
     code->at += ok ? number : 0;
     return ok;
 }
@@ -418,11 +428,10 @@ static bool run_all(struct run *run, struct krait_cursor code)
                                                                              : &instructions[1];
         if (!i->run || !read_operand(&code, i->first, &o) || !read_operand(&code, i->second, &o))
             return false;
-        struct run ahead = { .cie = run->cie, .location = run->location };
-        if (i->run == do_advance && do_advance(&ahead, &o) && ahead.location > run->wanted)
-            return true;
         if (!i->run(run, &o))
             return false;
+        if (run->location > run->wanted) /* what follows is for later places */
+            return true;
     }
     return true;
 }

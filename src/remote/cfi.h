@@ -29,11 +29,13 @@ enum krait_cfi_kind {
 };
 
 struct krait_cfi_rule {
-    enum krait_cfi_kind kind;
-    uint32_t of;
-    int64_t offset;
-    const uint8_t *expression; /* in the file */
-    size_t size;
+    uint8_t kind; /* enum krait_cfi_kind */
+    uint8_t of;
+    uint32_t size; /* of the expression */
+    union {
+        int64_t offset;
+        const uint8_t *expression; /* in the file */
+    };
 };
 
 struct krait_cfi_row {

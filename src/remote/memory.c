@@ -18,6 +18,27 @@ static int read_some(pid_t pid, const struct krait_memory_piece *pieces, size_t 
     return n < 0 ? -errno : (size_t)n == size ? 0 : -EFAULT;
 }
 
+/* What is mapped of a block is read: the kernel copies page by page. */
+static int read_block(struct krait_memory_block *block, uint64_t addr)
+{
+    struct iovec here = { block->bytes, sizeof(block->bytes) };
+    struct iovec there = { (void *)(uintptr_t)addr, sizeof(block->bytes) };
+    ssize_t n = process_vm_readv(block->pid, &here, 1, &there, 1, 0);
+    block->addr = addr;
+    block->size = n < 0 ? 0 : (size_t)n;
+    return n < 0 ? -errno : 0;
+}
+
+int krait_memory_near(struct krait_memory_block *block, uint64_t addr, uint64_t *value)
+{
+    bool known = addr >= block->addr && addr - block->addr + sizeof(*value) <= block->size;
+    int rc = known ? 0 : read_block(block, addr);
+    if (rc || addr - block->addr + sizeof(*value) > block->size)
+        return rc ? rc : -EFAULT;
+    memcpy(value, block->bytes + (addr - block->addr), sizeof(*value));
+    return 0;
+}
+
 int krait_memory_pieces(pid_t pid, const struct krait_memory_piece *pieces, size_t count)
 {
     int rc = 0;

@@ -26,6 +26,19 @@ static inline int krait_memory_read(pid_t pid, uint64_t addr, void *to, size_t s
     return krait_memory_pieces(pid, &piece, 1);
 }
 
+/* The memory that was read last, from where the reading began on, for numbers that are near each other. Set `pid`, and `size` to 0:
+ * nothing has been read. It is for memory that does not change meanwhile. */
+enum { KRAIT_MEMORY_BLOCK = 4096 };
+struct krait_memory_block {
+    pid_t pid;
+    uint64_t addr;
+    size_t size; /* bytes that are known */
+    char bytes[KRAIT_MEMORY_BLOCK];
+};
+
+/* Reads a number of 8 bytes from the block, or a new block that begins with it. Returns 0 or an error of krait_memory_pieces. */
+int krait_memory_near(struct krait_memory_block *block, uint64_t addr, uint64_t *value);
+
 /* A little-endian number of 1 to 8 bytes from copied memory. */
 static inline uint64_t krait_memory_number(const void *from, size_t size)
 {

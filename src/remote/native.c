@@ -3,16 +3,12 @@
 
 #include "base/array.h"
 #include "remote/maps.h"
-#include "remote/memory.h"
 
 #include <elf.h>
 #include <link.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/user.h>
 
-enum { FRAMES_MAX = 50000, BASES = 256 };
+enum { FRAMES_MAX = 50000, BASES = 256, RULES = 4096 };
 
 /* A mapped file, opened when an address in it is met. */
 struct module {
@@ -28,6 +24,12 @@ struct place {
     bool called;
 };
 
+/* The rules for an address, found before. */
+struct rules {
+    uint64_t pc; /* 0: none */
+    struct krait_cfi cfi;
+};
+
 /* What a stop has told of a place: functions with a frame pointer need it, and the kernel does not report it. */
 struct base {
     uint64_t pc, sp, value;
@@ -40,6 +42,8 @@ struct krait_natives {
     struct module vdso;
     /* Of struct krait_remote_code *: by address, and by the function's begin. */
     struct krait_map places, functions;
+    struct rules *rules; /* by krait_hash_u64 of the address; new ones replace old ones */
+    struct krait_memory_block stack;
     struct place *found; /* the walk's frames, innermost first */
     uint32_t count, cap;
     bool whole;
@@ -56,6 +60,8 @@ static void close_modules(struct krait_natives *natives)
     }
     free(natives->modules);
     krait_maps_done(&natives->maps);
+    if (natives->rules)
+        memset(natives->rules, 0, RULES * sizeof(*natives->rules));
     natives->modules = NULL;
     natives->maps = (struct krait_maps){ 0 };
 }
@@ -68,6 +74,7 @@ void krait_natives_free(struct krait_natives *natives)
     krait_elf_done(&natives->vdso.elf);
     krait_map_done(&natives->places);
     krait_map_done(&natives->functions);
+    free(natives->rules);
     free(natives->found);
     free(natives);
 }
@@ -120,10 +127,17 @@ int krait_native_prepare(struct krait_remote *remote)
 {
     if (remote->natives)
         return 0;
-    remote->natives = calloc(1, sizeof(*remote->natives));
-    if (remote->natives)
-        find_vdso(remote, &remote->natives->vdso);
-    return remote->natives ? read_modules(remote) : -ENOMEM;
+    struct krait_natives *natives = calloc(1, sizeof(*natives));
+    if (natives)
+        natives->rules = calloc(RULES, sizeof(*natives->rules));
+    if (!natives || !natives->rules) {
+        free(natives);
+        return -ENOMEM;
+    }
+    natives->stack.pid = remote->pid;
+    find_vdso(remote, &natives->vdso);
+    remote->natives = natives;
+    return read_modules(remote);
 }
 
 /* The file that has the code at an address; NULL: none that can be read. */
@@ -146,13 +160,6 @@ static struct module *find_module(const struct krait_remote *remote, uint64_t pc
     return module->elf.bytes && krait_elf_is_code(&module->elf, pc - module->moved) ? module : NULL;
 }
 
-/* A library may have been loaded since. */
-static struct module *find_module_again(struct krait_remote *remote, uint64_t pc, uint32_t *index)
-{
-    struct module *module = find_module(remote, pc, index);
-    return module || read_modules(remote) ? module : find_module(remote, pc, index);
-}
-
 /* -- walking -- */
 
 static int add_place(struct krait_natives *natives, const struct krait_registers *registers)
@@ -170,11 +177,11 @@ static struct base *base_at(struct krait_natives *natives, uint64_t sp)
 }
 
 /* Adds the register that this place needs, from those of a stop, or from what an earlier one has told. */
-static bool add_base(struct krait_natives *natives, const struct module *module,
+static bool add_base(struct krait_natives *natives, const struct krait_cfi *cfi,
                      struct krait_registers *registers, const struct krait_registers *stopped)
 {
     uint64_t pc = krait_registers_pc(registers), sp = registers->value[KRAIT_CFI_SP];
-    uint32_t of = krait_unwind_base(registers, &module->elf, module->moved);
+    uint32_t of = krait_unwind_base(cfi);
     struct base *base = base_at(natives, sp);
     if (of == KRAIT_CFI_REGISTERS || registers->known >> of & 1)
         return false;
@@ -188,16 +195,35 @@ static bool add_base(struct krait_natives *natives, const struct module *module,
 }
 
 /* Goes to the caller; by all registers of a thread that is stopped where those that the kernel reports do not do. */
-static int step(struct krait_remote *remote, const struct module *module, struct krait_registers *registers,
+static int step(struct krait_natives *natives, const struct krait_cfi *cfi, struct krait_registers *registers,
                 struct krait_registers *stopped)
 {
-    int rc = krait_unwind_step(registers, &module->elf, module->moved, remote->pid);
-    if (rc == -ENXIO && add_base(remote->natives, module, registers, stopped))
-        rc = krait_unwind_step(registers, &module->elf, module->moved, remote->pid);
-    int with_all = stopped ? krait_unwind_step(stopped, &module->elf, module->moved, remote->pid) : rc;
+    int rc = krait_unwind_by(registers, cfi, &natives->stack);
+    if (rc == -ENXIO && add_base(natives, cfi, registers, stopped))
+        rc = krait_unwind_by(registers, cfi, &natives->stack);
+    int with_all = stopped ? krait_unwind_by(stopped, cfi, &natives->stack) : rc;
     if (rc == -ENXIO && stopped)
         *registers = *stopped;
     return rc == -ENXIO ? with_all : rc;
+}
+
+/* The rules for the place where the registers are. A library may have been loaded since, which is looked for once in a walk. */
+static int find_rules(struct krait_remote *remote, const struct krait_registers *registers, bool *looked,
+                      const struct krait_cfi **cfi)
+{
+    uint32_t index;
+    uint64_t pc = krait_registers_pc(registers) - registers->called;
+    struct rules *kept = &remote->natives->rules[krait_hash_u64(pc) % RULES];
+    *cfi = &kept->cfi;
+    if (kept->pc == pc)
+        return 0;
+    struct module *module = find_module(remote, pc, &index);
+    if (!module && !*looked && !read_modules(remote))
+        module = find_module(remote, pc, &index);
+    *looked |= !module;
+    int rc = module ? krait_unwind_find(registers, &module->elf, module->moved, &kept->cfi) : -ENODATA;
+    kept->pc = rc ? 0 : pc;
+    return rc;
 }
 
 /* A walk that ends too early is cut, unless other registers would help. `stopped` can be NULL. */
@@ -205,21 +231,23 @@ static int walk(struct krait_remote *remote, struct krait_registers *registers,
                 struct krait_registers *stopped)
 {
     struct krait_natives *natives = remote->natives;
-    bool again = false;
+    bool looked = false;
     int rc = 0;
     natives->count = 0;
+    natives->stack.size = 0; /* the thread may have run since */
     while (!rc && natives->count < FRAMES_MAX) {
-        uint32_t index;
-        uint64_t pc = krait_registers_pc(registers) - registers->called;
-        struct module *module =
-            again ? find_module(remote, pc, &index) : find_module_again(remote, pc, &index);
-        again |= !module;
+        const struct krait_cfi *cfi;
         rc = add_place(natives, registers);
-        if (!rc)
-            rc = module ? step(remote, module, registers, stopped) : -ENODATA;
+        rc = rc ? rc : find_rules(remote, registers, &looked, &cfi);
+        rc = rc ? rc : step(natives, cfi, registers, stopped);
     }
     natives->whole = rc == -ENOENT;
     return rc == -ENOENT || rc == -ENODATA || rc == -EINVAL || rc == -EFAULT ? 0 : rc;
+}
+
+int krait_native_walk(struct krait_remote *remote, struct krait_registers *registers)
+{
+    return walk(remote, registers, NULL);
 }
 
 static struct krait_registers reported(uint64_t pc, uint64_t sp)

@@ -2,7 +2,8 @@
  *
  * A thread's native frames, and how krait merges them with its Python functions.
  *
- * krait unwinds a thread that waits in a system call from the stack pointer and the instruction that the kernel reports
+ * Where the records of a thread's switches have its registers (remote/switches.h), krait unwinds it from them. Otherwise it
+ * unwinds a thread that waits in a system call from the stack pointer and the instruction that the kernel reports
  * (syscall in proc(5)), and proves that it did not run meanwhile (remote/still.h). If this needs other registers, or
  * the thread runs, krait stops it by ptrace(2). What a function with a frame pointer needs is told by the first stop: that
  * register's distance from the stack pointer is the same whenever the thread waits at the same place of the same stack.
@@ -30,8 +31,10 @@ void krait_natives_free(struct krait_natives *natives);
 /* Reads the process's mappings, if they are not known yet. Call it before a thread is stopped. Returns 0 or a negative errno. */
 int krait_native_prepare(struct krait_remote *remote);
 
-/* Unwinds a thread that is not running, and keeps the frames. Returns 0; -ENXIO: this needs registers that the
- * kernel does not report; -EBUSY: the thread runs; or another negative errno. */
+/* Unwinds a thread that is not running from its registers, and keeps the frames. Returns 0 or a negative errno. */
+int krait_native_walk(struct krait_remote *remote, struct krait_registers *registers);
+/* The same for one that waits in a system call. Returns 0; -ENXIO: this needs registers that the kernel does not report;
+ * -EBUSY: the thread runs; or another negative errno. */
 int krait_native_walk_waiting(struct krait_remote *remote, pid_t tid);
 /* The same for a thread that ptrace(2) has stopped. `waited`: in a system call, where it may be again next time; then what the
  * kernel does not report is kept for krait_native_walk_waiting. */

@@ -325,12 +325,14 @@ static int read_still(struct krait_remote *remote, struct krait_remote_stacks *s
                       struct krait_stack_reader *reader, struct krait_remote_thread *thread, uint32_t flags)
 {
     enum { TRIES = 50, NAP_NS = 50 * KRAIT_NS_PER_US };
+    struct krait_registers registers;
     int rc = thread->tid ? -EAGAIN : -ESRCH, native = -EBUSY;
     for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
         if (i)
             nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
         rc = krait_still_begin(&remote->still, remote->pid, thread->tid);
-        if (!rc && flags & KRAIT_READ_NATIVE && remote->still.state == 'R')
+        bool told = !rc && flags & KRAIT_READ_NATIVE && krait_still_registers(&remote->still, &registers);
+        if (!rc && flags & KRAIT_READ_NATIVE && !told && remote->still.state == 'R')
             return -EBUSY; /* its registers are told when it is stopped alone */
         if (rc)
             continue;
@@ -343,7 +345,8 @@ static int read_still(struct krait_remote *remote, struct krait_remote_stacks *s
         if (!rc && flags & KRAIT_READ_TASKS)
             krait_running_task_read(remote, stacks, thread);
         if (!rc && flags & KRAIT_READ_NATIVE)
-            native = krait_native_walk_waiting(remote, thread->tid);
+            native =
+                told ? krait_native_walk(remote, &registers) : krait_native_walk_waiting(remote, thread->tid);
         if (!krait_still_end(&remote->still) || rc == -EFAULT)
             rc = -EAGAIN;
     }
@@ -603,7 +606,9 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
     if (!rc && flags & KRAIT_READ_NATIVE)
         rc = krait_native_prepare(remote);
     bool few = stacks->thread_count <= STAY_MOST, stays = flags & KRAIT_READ_STAY && few;
-    remote->still.records = flags & KRAIT_READ_SWITCHES && few;
+    remote->still.registers = flags & KRAIT_READ_NATIVE;
+    remote->still.records = flags & KRAIT_READ_SWITCHES &&
+                            (few || (remote->still.registers && stacks->thread_count <= KRAIT_STILL_FILES));
     if (!rc) {
         choose(remote, stacks, flags);
         rc = read_wanted(remote, stacks, flags);

@@ -186,7 +186,7 @@ enum krait_read_flags {
     KRAIT_READ_AGAIN = 1 << 4,   /* of threads that have not run since the previous call, only the state */
     KRAIT_READ_WAITS = 1 << 5,   /* also whether sleeping threads wait for the GIL */
     KRAIT_READ_KNOWN = 1 << 6,   /* only the threads of the previous call */
-    /* Also native frames, and threads without a Python state. Stops running threads for a moment. */
+    /* Also native frames, and threads without a Python state. Stops threads for a moment whose registers no record tells. */
     KRAIT_READ_NATIVE = 1 << 7,
     KRAIT_READ_TASKS = 1 << 8, /* also the tasks of asyncio that threads run */
     /* Stay on the CPU of the thread that was read last, unless there are many threads to look at: the next call is soon, no
@@ -197,7 +197,8 @@ enum krait_read_flags {
     KRAIT_READ_COST = 1 << 11, /* count what it costs: held_ns */
     KRAIT_READ_CALLED =
         1 << 12, /* also which functions written in C were called; not with KRAIT_READ_NATIVE */
-    /* Use records of switches, unless there are many threads: the process is read often from now on, and no other. */
+    /* Use records of switches: the process is read often from now on. Only for few threads, where they are cheaper than files; with
+     * KRAIT_READ_NATIVE for all that they may be kept open for, since they save stops. */
     KRAIT_READ_SWITCHES = 1 << 13,
 };
 

@@ -33,10 +33,11 @@ struct krait_still {
     pid_t pid, tid;
     uint64_t count; /* that the proof is by; 0: there is none */
     bool from_status;
-    bool records; /* of switches are read: for few threads that are read often */
-    bool holds;   /* krait is on the CPU that the thread would run on */
-    bool moved;   /* krait's thread is bound to a CPU; otherwise it may run on `home` */
-    char state;   /* of the thread before: proc(5) */
+    bool records;   /* of switches are read: for few threads that are read often */
+    bool registers; /* the records should have them */
+    bool holds;     /* krait is on the CPU that the thread would run on */
+    bool moved;     /* krait's thread is bound to a CPU; otherwise it may run on `home` */
+    char state;     /* of the thread before: proc(5) */
     int cpu;
     cpu_set_t home[KRAIT_CPU_SETS];
     struct krait_still_files { /* of the threads that were read last */
@@ -45,6 +46,7 @@ struct krait_still {
         int cpu;        /* that it was on; -1: not known */
         uint64_t count; /* just read, and not used yet; 0: none */
         struct krait_switches switches;
+        bool registers; /* were asked for */
         uint64_t seen;  /* the count of records at the last reading */
         uint32_t often; /* switches between two readings at which it would run, as a moving mean, in 1/16 */
         uint32_t wait;  /* readings until records are asked for again; those that there are go */
@@ -65,6 +67,9 @@ int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid);
 uint64_t krait_still_count(struct krait_still *still, pid_t pid, pid_t tid);
 /* Its state: proc(5). R: it runs, or is ready to. '\0': unknown, or the thread is gone. krait does not move to its CPU for that. */
 char krait_still_state(struct krait_still *still, pid_t pid, pid_t tid);
+/* The registers with which the thread will go on; false: they are not known. They count if the thread has not run at
+ * krait_still_end. */
+bool krait_still_registers(const struct krait_still *still, struct krait_registers *registers);
 /* Whether the thread has not run since krait_still_begin. */
 bool krait_still_end(const struct krait_still *still);
 /* Lets krait's thread run on all its CPUs again. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
@@ -49,9 +50,16 @@ int krait_stop_end(pid_t tid)
 
 void krait_stop_in_thread(void *(*work)(void *), void *arg)
 {
+    static const int stops[] = { SIGTSTP, SIGTTIN, SIGTTOU };
     pthread_t tracer;
+    sigset_t held, before;
+    sigemptyset(&held);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(stops); i++)
+        sigaddset(&held, stops[i]);
+    pthread_sigmask(SIG_BLOCK, &held, &before); /* the thread's that is made, too */
     if (pthread_create(&tracer, NULL, work, arg) == 0)
         pthread_join(tracer, NULL);
     else
         work(arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -19,7 +19,8 @@ int krait_stop_end(pid_t tid);
 
 /* Calls work(arg) in a thread of krait's own, and waits for its end. A thread that did not stop in time stops later, and stays
  * so as long as its tracer lives: the thread of krait's that stopped it. When that ends, the kernel lets go of all its tracees
- * (exit_ptrace() in kernel/ptrace.c). If no thread can be made, the caller is the tracer. */
+ * (exit_ptrace() in kernel/ptrace.c). If no thread can be made, the caller is the tracer. Ctrl-Z waits until the
+ * end, so that the program is not left stopped. */
 void krait_stop_in_thread(void *(*work)(void *), void *arg);
 
 #endif

@@ -11,15 +11,37 @@
 #define PERF_RECORD_MISC_SWITCH_OUT_PREEMPT (1 << 14)
 #endif
 
-/* A record, as the attributes below ask for it. A page holds a whole number of them, so none wraps around. */
+/* A record, as the attributes below ask for it. */
 struct record {
     struct perf_event_header header;
     uint32_t cpu, reserved;
 };
-_Static_assert(sizeof(struct record) == KRAIT_SWITCH_BYTES, "records have one size");
+
+/* The kernel's numbers of registers (asm/perf_regs.h) are in the order of their bits in the mask; these are DWARF's. */
+#if defined(__x86_64__)
+enum { REGISTERS = 0xff01ff }; /* AX BX CX DX SI DI BP SP IP, R8 to R15 */
+static const uint8_t numbers[] = { 0, 3, 2, 1, 4, 5, 6, 7, KRAIT_CFI_PC, 8, 9, 10, 11, 12, 13, 14, 15 };
+#elif defined(__aarch64__)
+#define REGISTERS UINT64_C(0x1ffffffff) /* X0 to X29, LR, SP, PC */
+static const uint8_t numbers[] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+                                   17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 };
+#endif
+
+struct sample {
+    struct perf_event_header header;
+    uint32_t cpu, reserved;
+    uint64_t abi;
+    uint64_t registers[KRAIT_ARRAY_LEN(numbers)];
+};
+
+/* By how much the head moves at each switch. */
+static uint64_t bytes_of(const struct krait_switches *switches)
+{
+    return sizeof(struct record) + (switches->registers ? sizeof(struct sample) / 2 : 0);
+}
 
 /* Its ring is mapped for reading alone: the kernel then overwrites the oldest, and waits for nobody. */
-bool krait_switches_open(struct krait_switches *switches, pid_t tid)
+bool krait_switches_open(struct krait_switches *switches, pid_t tid, bool registers)
 {
     struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
                                     .size = sizeof(attr),
@@ -29,12 +51,19 @@ bool krait_switches_open(struct krait_switches *switches, pid_t tid)
                                     .exclude_hv = 1,
                                     .sample_id_all = 1,
                                     .context_switch = 1 };
+    if (registers) { /* a switch happens in the kernel */
+        attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+        attr.sample_period = 1;
+        attr.sample_type |= PERF_SAMPLE_REGS_USER;
+        attr.sample_regs_user = REGISTERS;
+        attr.exclude_kernel = 0;
+    }
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     KRAIT_AUTO_CLOSE int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     void *mapped = fd < 0 ? MAP_FAILED : mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, fd, 0);
     *switches = (struct krait_switches){ 0 };
     if (mapped != MAP_FAILED) /* which keeps the event */
-        *switches = (struct krait_switches){ mapped, 2 * page };
+        *switches = (struct krait_switches){ mapped, 2 * page, registers };
     return switches->page;
 }
 
@@ -45,21 +74,59 @@ void krait_switches_close(struct krait_switches *switches)
     *switches = (struct krait_switches){ 0 };
 }
 
-bool krait_switches_last(const struct krait_switches *switches, struct krait_switch *last)
+/* 0: none is read, or there is no record yet. */
+static uint64_t head_of(const struct krait_switches *switches)
 {
     if (!switches->page)
-        return false;
-    struct record record;
-    uint64_t ring = switches->size / 2;
+        return 0;
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what was copied before was read before */
-    uint64_t head = __atomic_load_n(&switches->page->data_head, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&switches->page->data_head, __ATOMIC_ACQUIRE);
+}
+
+/* Copies `size` bytes of the ring, which end at `end`. */
+static void copy(const struct krait_switches *switches, uint64_t end, void *to, size_t size)
+{
+    uint64_t ring = switches->size / 2, begin = (end - size) % ring;
+    size_t first = KRAIT_MIN(size, (size_t)(ring - begin));
+    const char *from = (const char *)switches->page + ring;
+    memcpy(to, from + begin, first);
+    memcpy((char *)to + first, from, size - first);
+}
+
+bool krait_switches_last(const struct krait_switches *switches, struct krait_switch *last)
+{
+    struct record record;
+    uint64_t head = head_of(switches);
     if (!head)
         return false;
-    memcpy(&record, (const char *)switches->page + ring + (head - sizeof(record)) % ring, sizeof(record));
+    copy(switches, head, &record, sizeof(record));
     bool is_whole = record.header.type == PERF_RECORD_SWITCH && record.header.size == sizeof(record);
     *last = (struct krait_switch){ .count = head,
                                    .away = record.header.misc & PERF_RECORD_MISC_SWITCH_OUT,
                                    .ready = record.header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT,
                                    .cpu = (int)record.cpu };
     return is_whole;
+}
+
+/* The kernel leaves samples out if there are too many (kernel.perf_event_max_sample_rate). */
+bool krait_switches_registers(const struct krait_switches *switches, struct krait_registers *registers)
+{
+    struct sample sample;
+    uint64_t head = head_of(switches);
+    if (!switches->registers || head < sizeof(sample) + sizeof(struct record))
+        return false;
+    copy(switches, head - sizeof(struct record), &sample, sizeof(sample));
+    bool is_one = sample.header.type == PERF_RECORD_SAMPLE && sample.header.size == sizeof(sample) &&
+                  sample.abi == PERF_SAMPLE_REGS_ABI_64;
+    *registers = (struct krait_registers){ 0 };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(numbers) && is_one; i++) {
+        registers->value[numbers[i]] = sample.registers[i];
+        registers->known |= 1ull << numbers[i];
+    }
+    return is_one;
+}
+
+uint64_t krait_switches_between(const struct krait_switches *switches, uint64_t before, uint64_t count)
+{
+    return (count - before) / bytes_of(switches);
 }

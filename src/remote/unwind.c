@@ -2,7 +2,6 @@
 #include "remote/unwind.h"
 
 #include "base/cursor.h"
-#include "remote/memory.h"
 
 #include <elf.h>
 #include <sys/ptrace.h>
@@ -15,7 +14,7 @@ enum { STACK_MAX = 32 };
 
 struct expression {
     const struct krait_registers *registers;
-    pid_t pid;
+    struct krait_memory_block *memory;
     struct krait_cursor code;
     uint64_t stack[STACK_MAX];
     unsigned depth;
@@ -50,7 +49,7 @@ static int push_register(struct expression *e, uint64_t n)
 static int do_deref(struct expression *e, uint8_t op)
 {
     uint64_t value = 0;
-    int rc = !e->depth ? -EINVAL : krait_memory_read(e->pid, e->stack[e->depth - 1], &value, sizeof(value));
+    int rc = !e->depth ? -EINVAL : krait_memory_near(e->memory, e->stack[e->depth - 1], &value);
     if (!rc)
         e->stack[e->depth - 1] = value;
     return rc;
@@ -145,11 +144,13 @@ static int (*const operations[])(struct expression *e, uint8_t op) = {
     [0x29 ... 0x2e] = do_two,
 };
 
-static int evaluate(const struct krait_registers *registers, pid_t pid, const struct krait_cfi_rule *rule,
-                    const uint64_t *cfa, uint64_t *value)
+static int evaluate(const struct krait_registers *registers, struct krait_memory_block *memory,
+                    const struct krait_cfi_rule *rule, const uint64_t *cfa, uint64_t *value)
 {
     enum { LIT = 0x30, LIT_END = 0x50, BREG = 0x70, BREG_END = 0x90 };
-    struct expression e = { registers, pid, { rule->expression, rule->expression + rule->size }, { 0 }, 0 };
+    struct expression e = {
+        registers, memory, { rule->expression, rule->expression + rule->size }, { 0 }, 0
+    };
     int rc = cfa ? push(&e, *cfa) : 0;
     while (!rc && e.code.at < e.code.end) {
         uint8_t op = *e.code.at++;
@@ -169,11 +170,11 @@ static int evaluate(const struct krait_registers *registers, pid_t pid, const st
 
 /* -- a step -- */
 
-static int find_cfa(const struct krait_registers *registers, pid_t pid, const struct krait_cfi_rule *rule,
-                    uint64_t *cfa)
+static int find_cfa(const struct krait_registers *registers, struct krait_memory_block *memory,
+                    const struct krait_cfi_rule *rule, uint64_t *cfa)
 {
     if (rule->kind == KRAIT_CFI_EXPRESSION)
-        return evaluate(registers, pid, rule, NULL, cfa);
+        return evaluate(registers, memory, rule, NULL, cfa);
     if (rule->kind != KRAIT_CFI_REGISTER)
         return -EINVAL;
     int rc = get_register(registers, rule->of, cfa);
@@ -182,20 +183,20 @@ static int find_cfa(const struct krait_registers *registers, pid_t pid, const st
 }
 
 /* A register of the caller; -ENXIO: its value is lost. */
-static int find_register(const struct krait_registers *registers, pid_t pid,
+static int find_register(const struct krait_registers *registers, struct krait_memory_block *memory,
                          const struct krait_cfi_rule *rule, unsigned n, uint64_t cfa, uint64_t *value)
 {
-    uint64_t at = cfa + (uint64_t)rule->offset;
+    uint64_t at = cfa + (uint64_t)rule->offset; /* where it is no expression */
     int rc = 0;
     if (rule->kind == KRAIT_CFI_UNDEFINED)
         return -ENXIO;
     if (rule->kind == KRAIT_CFI_SAME || rule->kind == KRAIT_CFI_REGISTER)
         return get_register(registers, rule->kind == KRAIT_CFI_SAME ? n : rule->of, value);
     if (rule->kind == KRAIT_CFI_AT_EXPRESSION || rule->kind == KRAIT_CFI_EXPRESSION)
-        rc = evaluate(registers, pid, rule, &cfa, &at);
+        rc = evaluate(registers, memory, rule, &cfa, &at);
     bool is_value = rule->kind == KRAIT_CFI_VALUE || rule->kind == KRAIT_CFI_EXPRESSION;
     *value = at;
-    return rc || is_value ? rc : krait_memory_read(pid, at, value, sizeof(*value));
+    return rc || is_value ? rc : krait_memory_near(memory, at, value);
 }
 
 /* Arm's ARM, D8.10. */
@@ -208,51 +209,60 @@ uint64_t krait_unwind_address(uint64_t address)
 #endif
 }
 
+int krait_unwind_find(const struct krait_registers *registers, const struct krait_elf *elf, uint64_t moved,
+                      struct krait_cfi *cfi)
+{
+    return krait_cfi_find(elf, krait_registers_pc(registers) - moved - registers->called, cfi);
+}
+
 int krait_unwind_step(struct krait_registers *registers, const struct krait_elf *elf, uint64_t moved,
-                      pid_t pid)
+                      struct krait_memory_block *stack)
 {
     struct krait_cfi cfi;
+    int rc = krait_unwind_find(registers, elf, moved, &cfi);
+    return rc ? rc : krait_unwind_by(registers, &cfi, stack);
+}
+
+int krait_unwind_by(struct krait_registers *registers, const struct krait_cfi *cfi,
+                    struct krait_memory_block *stack)
+{
     struct krait_registers caller = { 0 };
     uint64_t cfa = 0, pc = krait_registers_pc(registers);
-    int rc = krait_cfi_find(elf, pc - moved - registers->called, &cfi);
-    rc = rc ? rc : find_cfa(registers, pid, &cfi.row.cfa, &cfa);
+    int rc = find_cfa(registers, stack, &cfi->row.cfa, &cfa);
     if (rc)
         return rc;
     for (unsigned n = 0; n < KRAIT_CFI_REGISTERS; n++) {
-        const struct krait_cfi_rule *rule = &cfi.row.registers[n];
+        const struct krait_cfi_rule *rule = &cfi->row.registers[n];
         bool lost =
-            rule->kind == KRAIT_CFI_SAME && !((uint64_t)KRAIT_CFI_KEPT >> n & 1) && n != cfi.return_address;
+            rule->kind == KRAIT_CFI_SAME && !((uint64_t)KRAIT_CFI_KEPT >> n & 1) && n != cfi->return_address;
         if (lost)
             continue;
-        rc = find_register(registers, pid, rule, n, cfa, &caller.value[n]);
+        rc = find_register(registers, stack, rule, n, cfa, &caller.value[n]);
         if (rc && rc != -ENXIO)
             return rc;
         caller.known |= (uint64_t)!rc << n;
     }
-    if (cfi.row.registers[cfi.return_address].kind == KRAIT_CFI_UNDEFINED)
+    if (cfi->row.registers[cfi->return_address].kind == KRAIT_CFI_UNDEFINED)
         return -ENOENT;
-    if (!(caller.known >> cfi.return_address & 1))
+    if (!(caller.known >> cfi->return_address & 1))
         return -ENXIO;
-    if (cfi.row.registers[KRAIT_CFI_SP].kind == KRAIT_CFI_SAME)
+    if (cfi->row.registers[KRAIT_CFI_SP].kind == KRAIT_CFI_SAME)
         caller.value[KRAIT_CFI_SP] = cfa;
-    caller.value[KRAIT_CFI_PC] = krait_unwind_address(caller.value[cfi.return_address]);
+    caller.value[KRAIT_CFI_PC] = krait_unwind_address(caller.value[cfi->return_address]);
     caller.known |= 1ull << KRAIT_CFI_SP | 1ull << KRAIT_CFI_PC;
-    caller.called = !cfi.is_signal;
+    caller.called = !cfi->is_signal;
     bool went =
         caller.value[KRAIT_CFI_SP] > registers->value[KRAIT_CFI_SP] ||
         (caller.value[KRAIT_CFI_SP] == registers->value[KRAIT_CFI_SP] && krait_registers_pc(&caller) != pc);
-    if (!went && !cfi.is_signal) /* a signal's handler can be on a stack of its own */
+    if (!went && !cfi->is_signal) /* a signal's handler can be on a stack of its own */
         return -EINVAL;
     *registers = caller;
     return krait_registers_pc(&caller) ? 0 : -ENOENT;
 }
 
-uint32_t krait_unwind_base(const struct krait_registers *registers, const struct krait_elf *elf,
-                           uint64_t moved)
+uint32_t krait_unwind_base(const struct krait_cfi *cfi)
 {
-    struct krait_cfi cfi;
-    int rc = krait_cfi_find(elf, krait_registers_pc(registers) - moved - registers->called, &cfi);
-    return !rc && cfi.row.cfa.kind == KRAIT_CFI_REGISTER ? cfi.row.cfa.of : KRAIT_CFI_REGISTERS;
+    return cfi->row.cfa.kind == KRAIT_CFI_REGISTER ? cfi->row.cfa.of : KRAIT_CFI_REGISTERS;
 }
 
 /* -- the first -- */

@@ -6,8 +6,7 @@
 #define KRAIT_REMOTE_UNWIND_H
 
 #include "remote/cfi.h"
-
-#include <sys/types.h>
+#include "remote/memory.h"
 
 struct krait_registers {
     uint64_t value[KRAIT_CFI_REGISTERS];
@@ -25,16 +24,22 @@ uint64_t krait_unwind_address(uint64_t address);
 /* Reads the registers of a thread that ptrace(2) has stopped. -ENOTSUP: it runs a 32-bit program. */
 int krait_registers_read(pid_t tid, struct krait_registers *registers);
 
-/* Goes to the caller. `moved` is the difference between the addresses in memory and in the file. Returns 0; -ENOENT:
- * there is no caller; -ENODATA: the file has no information; -ENXIO: a register is needed that is not known;
- * -EFAULT, -ESRCH, -EPERM: the stack cannot be read; -EINVAL: the result cannot be right. */
-int krait_unwind_step(struct krait_registers *registers, const struct krait_elf *elf, uint64_t moved,
-                      pid_t pid);
+/* The rules for the place. `moved` is the difference between the addresses in memory and in the file. Errors: krait_cfi_find. */
+int krait_unwind_find(const struct krait_registers *registers, const struct krait_elf *elf, uint64_t moved,
+                      struct krait_cfi *cfi);
 
-/* The register from which the function at this place counts the addresses of its frame: mostly the stack pointer, or the frame
+/* Goes to the caller by the rules for the place. `stack` may keep what it has read as long as the thread does not run. Returns 0;
+ * -ENOENT: there is no caller; -ENXIO: a register is needed that is not known; -EFAULT, -ESRCH, -EPERM: the stack cannot be
+ * read; -EINVAL: the result cannot be right. */
+int krait_unwind_by(struct krait_registers *registers, const struct krait_cfi *cfi,
+                    struct krait_memory_block *stack);
+/* Finds the rules, and goes to the caller. Returns also -ENODATA: the file has no rules. */
+int krait_unwind_step(struct krait_registers *registers, const struct krait_elf *elf, uint64_t moved,
+                      struct krait_memory_block *stack);
+
+/* The register from which these rules count the addresses of its frame: mostly the stack pointer, or the frame
  * pointer. Its distance from the stack pointer is the place's, unless the function has called alloca(3). KRAIT_CFI_REGISTERS:
  * none, or not known. */
-uint32_t krait_unwind_base(const struct krait_registers *registers, const struct krait_elf *elf,
-                           uint64_t moved);
+uint32_t krait_unwind_base(const struct krait_cfi *cfi);
 
 #endif

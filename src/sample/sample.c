@@ -126,7 +126,8 @@ int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_opt
     s->samples.rate = options->rate;
     s->kernel = options->kernel;
     s->flags = KRAIT_READ_PROVED | KRAIT_READ_WAITS | KRAIT_READ_AGAIN |
-               (options->alone ? KRAIT_READ_STAY | KRAIT_READ_SWITCHES : 0) |
+               (options->alone ? KRAIT_READ_STAY : 0) |
+               (options->alone || options->native ? KRAIT_READ_SWITCHES : 0) |
                (options->no_tasks ? 0 : KRAIT_READ_TASKS) |
                (options->native ? KRAIT_READ_NATIVE : KRAIT_READ_CALLED);
     s->recording.samples = &s->samples;

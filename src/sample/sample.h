@@ -22,7 +22,7 @@ struct krait_sampler_options {
     bool joins;      /* the folder is there, with other processes in it */
     bool native;     /* native frames too: KRAIT_READ_NATIVE */
     bool no_tasks;   /* without the tasks of asyncio: KRAIT_READ_TASKS */
-    bool alone;      /* no other sampler runs in this thread: KRAIT_READ_STAY, KRAIT_READ_SWITCHES */
+    bool alone;      /* no other sampler runs in this thread: KRAIT_READ_STAY */
     bool kernel;     /* the kernel's functions of waiting threads too: remote/kernel_stack.h */
     pid_t pid;
     int *spare_fds; /* how many more streams may stay open, over all samplers; outlives them */

@@ -66,7 +66,8 @@ __attribute__((noinline)) static void step_up(uint64_t *caller)
 #else
     skip();
 #endif
-    assert_int_equal(krait_unwind_step(&registers, &own, moved, getpid()), 0);
+    struct krait_memory_block stack = { .pid = getpid() };
+    assert_int_equal(krait_unwind_step(&registers, &own, moved, &stack), 0);
     *caller = krait_registers_pc(&registers);
     assert_ptr_equal((void *)(uintptr_t)*caller, __builtin_return_address(0));
 }
@@ -83,13 +84,14 @@ static void a_step_leads_to_the_caller(void **state)
 static void a_stack_that_cannot_be_read_is_an_error(void **state)
 {
     struct krait_registers registers = { .known = 1ull << KRAIT_CFI_PC | 1ull << KRAIT_CFI_SP };
+    struct krait_memory_block stack = { .pid = getpid() };
     registers.value[KRAIT_CFI_PC] = (uint64_t)(uintptr_t)krait_cfi_find;
     registers.value[KRAIT_CFI_SP] = 16;
-    assert_true(krait_unwind_step(&registers, &own, moved, getpid()) < 0);
+    assert_true(krait_unwind_step(&registers, &own, moved, &stack) < 0);
     registers.known = 1ull << KRAIT_CFI_PC;
-    assert_int_equal(krait_unwind_step(&registers, &own, moved, getpid()), -ENXIO);
+    assert_int_equal(krait_unwind_step(&registers, &own, moved, &stack), -ENXIO);
     registers.value[KRAIT_CFI_PC] = 1;
-    assert_int_equal(krait_unwind_step(&registers, &own, 0, getpid()), -ENODATA);
+    assert_int_equal(krait_unwind_step(&registers, &own, 0, &stack), -ENODATA);
 }
 
 /* Bytes of the tables are replaced, and the file is cut, at random: nothing is read outside of it. */
@@ -119,10 +121,11 @@ static void damaged_files_are_refused_or_read_within_their_bounds(void **state)
         }
         for (unsigned i = 0; i < ADDRESSES; i++) {
             struct krait_registers registers = { .known = ~0ull };
+            struct krait_memory_block stack = { .pid = getpid() };
             const char *name;
             uint64_t begin;
             registers.value[KRAIT_CFI_PC] = at - 4000 + (uint64_t)random() % 8000;
-            krait_unwind_step(&registers, &damaged, 0, getpid());
+            krait_unwind_step(&registers, &damaged, 0, &stack);
             if (i == 0)
                 krait_elf_function_at(&damaged, registers.value[KRAIT_CFI_PC], &name, &begin);
         }

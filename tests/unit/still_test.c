@@ -19,11 +19,13 @@ struct other {
     pthread_t thread;
     _Atomic pid_t tid;
     atomic_bool computes, ends;
+    uintptr_t stack; /* an address there */
 };
 
 static void *run_other(void *arg)
 {
     struct other *other = arg;
+    other->stack = (uintptr_t)&other;
     other->tid = gettid();
     while (!other->ends) {
         if (!other->computes)
@@ -49,7 +51,7 @@ static void end_other(struct other *other)
 static void skip_without_records(void)
 {
     struct krait_switches switches;
-    if (!krait_switches_open(&switches, gettid()))
+    if (!krait_switches_open(&switches, gettid(), false))
         skip(); /* the kernel does not allow it here */
     krait_switches_close(&switches);
 }
@@ -120,6 +122,32 @@ static void test_records_that_are_opened_again_are_counted_from_their_beginning(
     end_other(&other);
 }
 
+/* They are of the last switch: the stack pointer is on its stack, a little below the frame of its function. */
+static void test_records_have_the_registers_of_a_thread_that_computes_or_waits(void **state)
+{
+    (void)state;
+    enum { FRAMES = 8192 };
+    static struct krait_still still = { .records = true, .registers = true };
+    struct krait_switches switches;
+    struct krait_registers registers;
+    if (!krait_switches_open(&switches, gettid(), true))
+        skip(); /* the kernel does not allow it here */
+    krait_switches_close(&switches);
+    for (int computes = 0; computes < 2; computes++) {
+        struct other other;
+        begin_other(&other, computes);
+        bool told = false;
+        for (int i = 0; i < TRIES && !told; i++)
+            told = !krait_still_begin(&still, getpid(), other.tid) &&
+                   krait_still_registers(&still, &registers) && krait_still_end(&still);
+        assert_true(told);
+        assert_in_range(registers.value[KRAIT_CFI_SP], other.stack - FRAMES, other.stack);
+        assert_true(registers.known >> KRAIT_CFI_PC & 1 && registers.value[KRAIT_CFI_PC]);
+        end_other(&other);
+    }
+    krait_still_done(&still);
+}
+
 static void test_of_threads_that_have_ended_nothing_stays_open(void **state)
 {
     (void)state;
@@ -171,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_count_of_a_thread_that_runs_changes_with_its_switches_alone),
         cmocka_unit_test(test_records_that_are_opened_again_are_counted_from_their_beginning),
+        cmocka_unit_test(test_records_have_the_registers_of_a_thread_that_computes_or_waits),
         cmocka_unit_test(test_of_threads_that_have_ended_nothing_stays_open),
         cmocka_unit_test(test_krait_holds_a_thread_that_would_run_on_its_cpu_and_none_that_sleeps),
     };

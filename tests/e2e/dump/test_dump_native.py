@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import traced
 from pairs import PAIRS, never_was
 from running import wait_for
 
@@ -155,19 +156,10 @@ def test_as_text_native_frames_stand_in_the_stack_with_their_file(programs, run,
     assert re.search(r"^    compare +/.*app1\.py:7\n(    \S+ +/\S+\n)+    sort +/.*app1\.py:12\n(    \S+ +/\S+\n)*    <module> +/.*app1\.py:13\n(    \S+ +/\S+\n)+\Z", text, re.M), text
 
 
-def test_a_thread_that_another_tracer_has_keeps_its_python_stack(programs, run, any_python, krait):
-    """A second tracer is refused: ptrace(2)."""
+def test_a_thread_that_another_tracer_has_keeps_its_python_stack(programs, run, any_python):
     app = programs.start(any_python, "import os\nprint(os.getpid(), flush=True)\nwhile True: pass\n")
-    tracer = subprocess.Popen(
-        [any_python.exe, "-c", f"import ctypes, sys, time; assert not ctypes.CDLL(None).ptrace(0x4206, {app.pid}, 0, 0); print('', flush=True); time.sleep(60)"],
-        stdout=subprocess.PIPE,
-    )
-    if not tracer.stdout.readline():
-        pytest.skip("no right to trace")
-    text = run("dump", "--native", app.pid).stdout
-    tracer.kill()
-    tracer.wait()
-    tracer.stdout.close()
+    with traced.by_another(app.pid):
+        text = run("dump", "--native", app.pid).stdout
     assert "its native frames could not be read\n    <module>" in text
 
 

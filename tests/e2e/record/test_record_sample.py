@@ -16,6 +16,7 @@ import pytest
 
 import no_perf_events
 import ready
+import traced
 from conftest import BUILD
 from pages import run_page
 from pairs import LOOPS, PAIRS, never_was
@@ -458,9 +459,10 @@ def test_a_command_that_becomes_another_program_is_recorded_up_to_then(krait, ru
 
 
 @pytest.mark.few_pythons
-def test_native_frames_stand_between_the_python_ones_of_a_sample(programs, sample, run, python):
+@pytest.mark.parametrize("before", [[], [sys.executable, no_perf_events.__file__]], ids=["records", "stops"])
+def test_native_frames_stand_between_the_python_ones_of_a_sample(programs, sample, run, python, before):
     app = programs.start(python, PAIRS, "through_c")
-    folder = sample(app.pid, "--native-stacks", time="700ms")
+    folder = sample(app.pid, "--native-stacks", time="700ms", before=before)
     app.end()
     stacks = [line.rpartition(" ")[0].split(";")[2:] for line in run("export", "--to", "folded", "-o", "-", folder).stdout.splitlines()]
     python_names = [[name.rpartition(".")[2] for name in stack if name.startswith("app1.")][::-1] for stack in stacks]
@@ -468,6 +470,16 @@ def test_native_frames_stand_between_the_python_ones_of_a_sample(programs, sampl
     assert all(stack[0] == "_start" for stack in stacks)
     below = {stack[i - 1] for stack in stacks for i, name in enumerate(stack) if name.rpartition(".")[2] in ("fa", "fc")}
     assert below and not [name for name in below if name.startswith("app1.")]  # map() calls them
+
+
+@pytest.mark.few_pythons
+@pytest.mark.skipif(not no_perf_events.may_count_switches(), reason="the kernel does not allow perf events here")
+def test_native_frames_of_a_thread_that_another_tracer_has_are_sampled(programs, sample, run, python):
+    app = programs.start(python, "import os\nprint(os.getpid(), flush=True)\nwhile True: sum(range(1000))\n")
+    with traced.by_another(app.pid):
+        folder = sample(app.pid, "--native-stacks", time="500ms")
+    stacks = stacks_of(run, folder)
+    assert len([s for s in stacks if s[-1] == "_start" and "<module>" in s]) > 0.9 * len(stacks) > 0
 
 
 WAITS_IN_KERNEL = """

@@ -10,7 +10,7 @@
 
 /* -- expressions: DWARF 5, 2.5. Linkers write them for the PLT, libc for frames of signals. -- */
 
-enum { STACK_MAX = 32 };
+enum { STACK_MAX = 32, FIRST_PAGE = 4096 /* where no code is */ };
 
 struct expression {
     const struct krait_registers *registers;
@@ -257,7 +257,8 @@ int krait_unwind_by(struct krait_registers *registers, const struct krait_cfi *c
     if (!went && !cfi->is_signal) /* a signal's handler can be on a stack of its own */
         return -EINVAL;
     *registers = caller;
-    return krait_registers_pc(&caller) ? 0 : -ENOENT;
+    uint64_t next = krait_registers_pc(&caller);
+    return next >= FIRST_PAGE ? 0 : next ? -EINVAL : -ENOENT;
 }
 
 uint32_t krait_unwind_base(const struct krait_cfi *cfi)

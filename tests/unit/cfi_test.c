@@ -94,6 +94,22 @@ static void a_stack_that_cannot_be_read_is_an_error(void **state)
     assert_int_equal(krait_unwind_step(&registers, &own, 0, &stack), -ENODATA);
 }
 
+/* As those of greenlets that have been copied away and back. */
+static void a_return_address_in_the_first_page_is_no_callers(void **state)
+{
+    for (uint64_t address = 0; address < 2; address++) {
+        uint64_t words[2] = { address };
+        struct krait_registers registers = { .known = 1ull << KRAIT_CFI_PC | 1ull << KRAIT_CFI_SP };
+        struct krait_memory_block stack = { .pid = getpid() };
+        registers.value[KRAIT_CFI_PC] = (uint64_t)(uintptr_t)krait_cfi_find;
+        registers.value[KRAIT_CFI_SP] = (uint64_t)(uintptr_t)words;
+#if !defined(__x86_64__)
+        skip(); /* it is in a register there */
+#endif
+        assert_int_equal(krait_unwind_step(&registers, &own, moved, &stack), address ? -EINVAL : -ENOENT);
+    }
+}
+
 /* Bytes of the tables are replaced, and the file is cut, at random: nothing is read outside of it. */
 static void damaged_files_are_refused_or_read_within_their_bounds(void **state)
 {
@@ -142,6 +158,7 @@ int main(void)
         cmocka_unit_test(at_its_first_instruction_a_function_has_changed_nothing),
         cmocka_unit_test(a_step_leads_to_the_caller),
         cmocka_unit_test(a_stack_that_cannot_be_read_is_an_error),
+        cmocka_unit_test(a_return_address_in_the_first_page_is_no_callers),
         cmocka_unit_test(damaged_files_are_refused_or_read_within_their_bounds),
     };
     return cmocka_run_group_tests(tests, open_own, close_own);

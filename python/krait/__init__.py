@@ -64,8 +64,11 @@ except Exception:  # no native part, or no Python that krait records: a library 
             counter, flow, mark, span = _agent.counter, _agent.flow, _agent.mark, _agent.span
     except Exception as _why:
         try:
-            _sys.stderr.write(f"krait: marks and spans of this program are not recorded: {_os.path.dirname(__file__)} has no native part, "
-                              f"and that of the krait command does not work here: {_why}\n")
+            if "subinterpreters" in str(_why):  # 3.12 and later, Python/import.c
+                _sys.stderr.write(f"krait: marks and spans are recorded in the main interpreter alone, not in this one: {_why}\n")
+            else:
+                _sys.stderr.write(f"krait: marks and spans of this program are not recorded: {_os.path.dirname(__file__)} has no native "
+                                  f"part, and that of the krait command does not work here: {_why}\n")
         except Exception:  # it is None, closed or broken
             pass
 

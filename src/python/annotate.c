@@ -165,7 +165,7 @@ struct span {
     PyObject *few[FEW];
 };
 
-static PyTypeObject *span_type;
+struct krait_note_types krait_note_types;
 static krait_vectorcall span_call;
 
 /* Most spans live for one with statement: their memory is used again. Under the GIL. */
@@ -177,14 +177,14 @@ static struct {
 static struct span *take_span(void)
 {
     if (!spare.count)
-        return (struct span *)PyType_GenericAlloc(span_type, 0);
+        return (struct span *)PyType_GenericAlloc(krait_note_types.span, 0);
     /* Field by field: for a memset gcc has `rep stos`, which takes longer than all else here. */
     struct span *span = spare.spans[--spare.count];
     span->names = NULL;
     span->values = NULL;
     span->late = NULL;
     span->depth = 0;
-    return (struct span *)PyObject_Init((PyObject *)span, span_type);
+    return (struct span *)PyObject_Init((PyObject *)span, krait_note_types.span);
 }
 
 /* Returns false with an exception set. */
@@ -253,7 +253,7 @@ static void free_span(struct span *span)
     if (span->names)
         drop_fields(span);
     Py_XDECREF(span->late);
-    if (spare.count < SPARE && type == span_type)
+    if (spare.count < SPARE && type == krait_note_types.span)
         spare.spans[spare.count++] = span;
     else
         PyObject_Free(span);
@@ -268,7 +268,7 @@ static void span_dealloc(PyObject *self)
         uint32_t deep;
     } freeing;
     struct span *span = (struct span *)self;
-    if (!span->names && Py_TYPE(span->name) != span_type) {
+    if (!span->names && Py_TYPE(span->name) != krait_note_types.span) {
         free_span(span);
         return;
     }
@@ -293,7 +293,7 @@ static PyObject *span_again(PyObject *self, PyObject *none)
 /* The span that a method of it is called with, or NULL with an exception set. */
 static struct span *span_of(PyObject *const *args, size_t nargs)
 {
-    if (KRAIT_NARGS(nargs) && Py_TYPE(args[0]) == span_type)
+    if (KRAIT_NARGS(nargs) && Py_TYPE(args[0]) == krait_note_types.span)
         return (struct span *)args[0];
     PyErr_SetString(PyExc_TypeError, "a method of krait.span needs a span");
     return NULL;
@@ -751,9 +751,12 @@ int krait_notes_add_functions(PyObject *module)
     }
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(functions) && !rc; i++)
         rc = add_function(functions[i].kind == FUNCTION ? module : spans, types[functions[i].kind], i);
+    if (!rc) { /* they are kept for good */
+        krait_note_types =
+            (struct krait_note_types){ (PyTypeObject *)types[FUNCTION], (PyTypeObject *)spans };
+        types[FUNCTION] = NULL;
+    }
     for (enum kind kind = 0; kind < KINDS; kind++)
         Py_XDECREF(types[kind]);
-    if (!rc)
-        span_type = (PyTypeObject *)spans;
     return rc;
 }

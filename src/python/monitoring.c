@@ -11,6 +11,7 @@
  * good. PY_THROW and PY_UNWIND have no place to take it out of (ValueError before 3.15).
  */
 #include "python/monitoring.h"
+#include "python/annotate.h"
 #include "python/args.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
@@ -105,7 +106,12 @@ KRAIT_BEGIN_HOOK(on_resume, KRAIT_EVENT_python_resume)
 KRAIT_BEGIN_HOOK(tell_throw, KRAIT_EVENT_python_throw)
 KRAIT_END_HOOK(on_return, KRAIT_EVENT_python_return, KRAIT_NEVER)
 KRAIT_END_HOOK(on_yield, KRAIT_EVENT_python_yield, KRAIT_NEVER)
-KRAIT_END_HOOK(on_c_return, KRAIT_EVENT_c_return, is_rare_callable)
+KRAIT_END_HOOK(end_c_call, KRAIT_EVENT_c_return, is_rare_callable)
+
+static PyObject *on_c_return(KRAIT_ARGS)
+{
+    return krait_is_note(Py_TYPE(args[2])) ? Py_None : end_c_call(self, args, nargs, names);
+}
 
 /* Of an end that names its exception: the time is read first, as of all ends. */
 static inline void put_unwind(struct krait_interp *in, uint64_t t, PyObject *exception)
@@ -183,7 +189,7 @@ static PyObject *on_call(KRAIT_ARGS)
     else if (type == krait_compat.method_descr_type)
         key = krait_at(args[2], KRAIT_METHOD_DESCR_DEF);
     else
-        return slow_on_call(self, args, nargs, names);
+        return krait_is_note(type) ? Py_None : slow_on_call(self, args, nargs, names);
     const struct krait_code *slot = &in->codes[krait_code_hash(in, key)];
     struct krait_ring *ring = krait_this_ring;
     if (KRAIT_UNLIKELY(slot->key != key || !slot->id))

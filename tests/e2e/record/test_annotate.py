@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sysconfig
 
@@ -698,3 +699,32 @@ except AttributeError as e: print(e)
 """
     done = python.run("-S", "-c", program, env={**os.environ, **PACKAGE})
     assert (done.returncode, done.stdout) == (0, "module 'krait' has no attribute 'missing'\n"), done.stderr
+
+
+IN_ANOTHER_INTERPRETER = """
+import krait
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+def use(name):
+    with krait.span("span of " + name) as span:
+        span.set(late=name)
+    krait.mark("mark of " + name)
+use("one")
+other = interpreters.create()
+getattr(interpreters, "exec", getattr(interpreters, "run_string", None))(other, "import krait\\nkrait.mark('inside')\\nwith krait.span('s') as s: s.set(a=1)")
+use("two")
+interpreters.destroy(other)
+use("three")
+"""
+
+
+def test_the_main_interpreters_marks_stay_right_beside_another_one(record, run, python):
+    if python.number < (3, 12):
+        pytest.skip("interpreters share what is loaded")
+    recorded = record.text(python, IN_ANOTHER_INTERPRETER, env=ENV)
+    assert "krait: marks and spans are recorded in the main interpreter alone, not in this one: " in recorded.stderr, recorded.stderr
+    text = run("cat", "--filter", 'name == "user:mark" || name == "span:end"', recorded.path).stdout
+    for name in "one", "two", "three":
+        assert len(re.findall(rf'user:mark: .*"mark of {name}"', text)) == len(re.findall(rf'span:end: .*late\\*": *\\*"{name}', text)) == 1, text

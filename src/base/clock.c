@@ -83,6 +83,17 @@ void krait_clock_refine(struct krait_clock *clock)
         clock->freq = freq;
 }
 
+uint64_t krait_clock_convert(const struct krait_clock *clock, uint64_t tick, const struct krait_clock *to)
+{
+    if (clock->counter == to->counter)
+        return tick;
+    struct krait_clock_sync now = sync_now(true);
+    uint64_t now_here = clock->counter ? now.ticks : now.monotonic_ns;
+    uint64_t now_there = to->counter ? now.ticks : now.monotonic_ns;
+    __int128 ago = ((__int128)now_here - tick) * (__int128)to->freq / (__int128)clock->freq;
+    return ago > (__int128)now_there ? 0 : (uint64_t)((__int128)now_there - ago);
+}
+
 void krait_clock_offset(const struct krait_clock *clock, uint64_t *seconds, uint64_t *ticks)
 {
     const struct krait_clock_sync *at = &clock->first;

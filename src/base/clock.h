@@ -59,6 +59,9 @@ struct krait_clock {
 void krait_clock_init(struct krait_clock *clock);
 /* Measures the frequency again over the time since krait_clock_init: good to 1e-7 after a second. */
 void krait_clock_refine(struct krait_clock *clock);
+/* The tick of another clock at the moment of a tick of this one. Reads both clocks, so it is exact to some microseconds for
+ * moments that are not long ago, however long the clocks have run. */
+uint64_t krait_clock_convert(const struct krait_clock *clock, uint64_t tick, const struct krait_clock *to);
 /* When tick 0 was, from the epoch: seconds, and the rest in ticks. */
 void krait_clock_offset(const struct krait_clock *clock, uint64_t *seconds, uint64_t *ticks);
 

@@ -261,7 +261,7 @@ static struct finished finish(struct recorded *r)
         krait_kernel_stop(r->kernel);
     krait_collector_finish(r->collector, &summary);
     tell_trouble(r->collector);
-    bool has_kernel = krait_record_kernel_finish(&r->kernel, &of_kernel);
+    bool has_kernel = krait_record_kernel_finish(&r->kernel, r->collector, summary.kept_from, &of_kernel);
     bool gone = krait_collector_drop_empty(r->collector);
     bool removed = !gone && access(r->dir, F_OK) < 0 && errno == ENOENT;
     if (!r->values->quiet)

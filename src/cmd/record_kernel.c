@@ -74,7 +74,7 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
     const struct krait_clock *clock = krait_collector_clock(collector);
     struct krait_kernel *kernel = values->kernel ? open_whole(values, command, dir, clock, &whole) : NULL;
     if (kernel)
-        krait_collector_set_beside(collector, on_switched, kernel);
+        krait_collector_set_beside(collector, on_switched, kernel, krait_kernel_clock(kernel));
     if (kernel || !values->kernel)
         return kernel;
     if (values->idle) {
@@ -120,7 +120,7 @@ struct krait_kernel *krait_record_kernel_open_beside(const struct krait_recordin
     struct krait_kernel *kernel =
         open_whole(values, is_here ? program : link, dir, krait_collector_clock(collector), &whole);
     if (kernel)
-        krait_collector_set_beside(collector, on_switched, kernel);
+        krait_collector_set_beside(collector, on_switched, kernel, krait_kernel_clock(kernel));
     else
         say_not_recorded(&whole);
     return kernel;
@@ -154,24 +154,28 @@ static bool take_meanwhile(void *ctx, uint64_t bytes)
     return true;
 }
 
-/* How threads and CPUs are then stays known; if it cannot be written, nothing is dropped. */
-static void drop_before(struct krait_kernel *kernel, struct krait_collector *collector, uint64_t since)
+/* How threads and CPUs are then stays known; if it cannot be written, nothing is dropped. `since`: a tick of the program's
+ * clock. `meanwhile` and `summary`: see krait_cut_kernel_keep and krait_kernel_drop_before. */
+static void drop_before(struct krait_kernel *kernel, struct krait_collector *collector, uint64_t since,
+                        bool (*meanwhile)(void *ctx, uint64_t bytes), struct krait_kernel_summary *summary)
 {
     struct keeping keeping = { kernel, collector };
     struct krait_err err = { 0 };
-    krait_kernel_take_all(kernel);
-    if (krait_cut_kernel_keep(krait_kernel_folder(kernel), since, take_meanwhile, &keeping, &err))
+    since = krait_clock_convert(krait_collector_clock(collector), since, krait_kernel_clock(kernel));
+    if (krait_cut_kernel_keep(krait_kernel_folder(kernel), since, meanwhile, &keeping, &err))
         krait_record_trouble(err.text);
     else
-        krait_kernel_drop_before(kernel, since);
+        krait_kernel_drop_before(kernel, since, summary);
 }
 
 bool krait_record_kernel_limit(struct krait_kernel *kernel, struct krait_collector *collector)
 {
     uint64_t beside = kernel ? krait_kernel_bytes(kernel) : 0;
     uint64_t since = krait_collector_keep_newest(collector, beside);
-    if (since && kernel)
-        drop_before(kernel, collector, since);
+    if (since && kernel) {
+        krait_kernel_take_all(kernel);
+        drop_before(kernel, collector, since, take_meanwhile, NULL);
+    }
     return krait_collector_limit(collector, beside);
 }
 
@@ -189,7 +193,8 @@ void krait_record_trouble(const char *text)
                            text);
 }
 
-bool krait_record_kernel_finish(struct krait_kernel **kernel, struct krait_kernel_summary *summary)
+bool krait_record_kernel_finish(struct krait_kernel **kernel, struct krait_collector *collector,
+                                uint64_t kept_from, struct krait_kernel_summary *summary)
 {
     tell_trouble(*kernel);
     if (!*kernel || !krait_kernel_was_on(*kernel)) {
@@ -202,6 +207,8 @@ bool krait_record_kernel_finish(struct krait_kernel **kernel, struct krait_kerne
     tell_trouble(*kernel);
     if (krait_cut_kernel_describe(krait_kernel_folder(*kernel), &err))
         krait_record_trouble(err.text);
+    else if (kept_from)
+        drop_before(*kernel, collector, kept_from, NULL, summary);
     if (summary->left.code)
         krait_terminal_say(NULL, 0, "krait record: %s", summary->left.text);
     return true;

@@ -216,11 +216,22 @@ const char *krait_kernel_folder(const struct krait_kernel *k)
     return k->dir;
 }
 
-void krait_kernel_drop_before(struct krait_kernel *k, uint64_t since)
+const struct krait_clock *krait_kernel_clock(const struct krait_kernel *k)
+{
+    return k->clock;
+}
+
+void krait_kernel_drop_before(struct krait_kernel *k, uint64_t since, struct krait_kernel_summary *summary)
 {
     for (size_t i = 0; i < k->cpu_count; i++) {
-        if (k->streams[i].fd >= 0)
-            krait_kernel_note(k, krait_kernel_stream_drop_before(&k->streams[i], k->dir, since));
+        struct krait_kernel_stream *stream = &k->streams[i];
+        uint64_t events = stream->events, bytes = stream->bytes;
+        if (stream->fd >= 0)
+            krait_kernel_note(k, krait_kernel_stream_drop_before(stream, k->dir, since));
+        if (summary) {
+            summary->events -= events - stream->events;
+            summary->bytes -= bytes - stream->bytes;
+        }
     }
 }
 

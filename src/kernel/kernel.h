@@ -78,8 +78,12 @@ uint64_t krait_kernel_bytes(const struct krait_kernel *kernel);
 void krait_kernel_take_all(struct krait_kernel *kernel);
 /* Its folder. */
 const char *krait_kernel_folder(const struct krait_kernel *kernel);
-/* Drops the packets that ended before this tick. */
-void krait_kernel_drop_before(struct krait_kernel *kernel, uint64_t since);
+/* The clock of its events: the recording's, or CLOCK_MONOTONIC if the kernel cannot trace with that. Owned by the source. */
+const struct krait_clock *krait_kernel_clock(const struct krait_kernel *kernel);
+/* Drops the packets that ended before this tick of its clock. After krait_kernel_finish, what it drops is subtracted from that
+ * summary; before, NULL. */
+void krait_kernel_drop_before(struct krait_kernel *kernel, uint64_t since,
+                              struct krait_kernel_summary *summary);
 /* The first trouble since the last call, or NULL. Owned by the source. */
 const char *krait_kernel_trouble(struct krait_kernel *kernel);
 /* Switches the events of the whole machine off, so that they cost nothing, or on again, with a new state dump. Does nothing if

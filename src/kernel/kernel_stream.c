@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/kernel_stream.h"
 
+#include "base/array.h"
 #include "base/growing.h"
 #include "ctf/format.h"
 
@@ -37,6 +38,7 @@ void krait_kernel_stream_done(struct krait_kernel_stream *stream)
     if (stream->fd >= 0)
         close(stream->fd);
     krait_buf_done(&stream->packet);
+    free(stream->counts.items);
 }
 
 /* ---- packets ---- */
@@ -77,10 +79,14 @@ int krait_kernel_stream_flush(struct krait_kernel_stream *stream)
     if (!packet->len)
         return 0;
     fill_head(stream);
-    int rc = write_whole(stream->fd, packet->data, packet->len, stream->bytes);
+    struct krait_kernel_counts *counts = &stream->counts;
+    int rc = KRAIT_GROW(counts->items, counts->cap, counts->count + 1)
+                 ? write_whole(stream->fd, packet->data, packet->len, stream->bytes)
+                 : -ENOMEM;
     if (!rc) {
         stream->bytes += packet->len;
         stream->events += stream->in_packet;
+        counts->items[counts->count++] = (uint32_t)stream->in_packet;
     } else {
         if (ftruncate(stream->fd, (off_t)stream->bytes)) /* half a packet would be damage */
             rc = -errno;
@@ -92,15 +98,28 @@ int krait_kernel_stream_flush(struct krait_kernel_stream *stream)
     return rc;
 }
 
-/* How many bytes of packets at the beginning ended before. */
-static uint64_t bytes_before(int fd, uint64_t since)
+/* How many bytes of packets at the beginning ended before, and how many packets. */
+static uint64_t bytes_before(int fd, uint64_t since, size_t *packets)
 {
     struct krait_packet_head head;
     uint64_t at = 0;
     while (pread(fd, &head, sizeof(head), (off_t)at) == sizeof(head) && head.timestamp_end < since &&
-           head.packet_size)
+           head.packet_size) {
         at += head.packet_size / 8;
+        ++*packets;
+    }
     return at;
+}
+
+/* The packets are not on disk any more. */
+static void forget_packets(struct krait_kernel_stream *stream, size_t packets)
+{
+    struct krait_kernel_counts *counts = &stream->counts;
+    packets = KRAIT_MIN(packets, counts->count);
+    for (size_t i = 0; i < packets; i++)
+        stream->events -= counts->items[i];
+    counts->count -= packets;
+    memmove(counts->items, counts->items + packets, counts->count * sizeof(*counts->items));
 }
 
 static int copy(int to, int from, uint64_t at, uint64_t end)
@@ -120,7 +139,8 @@ int krait_kernel_stream_drop_before(struct krait_kernel_stream *stream, const ch
     if (asprintf(&path, "%s/channel0_%u", dir, stream->cpu) < 0 || asprintf(&beside, "%s/.new", dir) < 0)
         return -ENOMEM;
     KRAIT_AUTO_CLOSE int from = open(path, O_RDONLY | O_CLOEXEC);
-    uint64_t at = from < 0 ? 0 : bytes_before(from, since);
+    size_t packets = 0;
+    uint64_t at = from < 0 ? 0 : bytes_before(from, since, &packets);
     if (!at)
         return 0;
     int to = krait_growing_open(beside, 0);
@@ -136,6 +156,7 @@ int krait_kernel_stream_drop_before(struct krait_kernel_stream *stream, const ch
     close(stream->fd);
     stream->fd = to;
     stream->bytes -= at;
+    forget_packets(stream, packets);
     return 0;
 }
 

@@ -34,7 +34,11 @@ struct krait_kernel_stream {
     uint64_t lost;           /* before it: of the stream since its beginning */
     uint64_t sequence;
     uint64_t events, bytes; /* on disk */
-    uint64_t refused;       /* events that the disk did not take; also in `lost` */
+    struct krait_kernel_counts {
+        uint32_t *items; /* the events of each packet on disk; owned */
+        size_t count, cap;
+    } counts;
+    uint64_t refused; /* events that the disk did not take; also in `lost` */
 };
 
 /* Makes the file. Errors: what open gives. */

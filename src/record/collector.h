@@ -51,6 +51,7 @@ struct krait_collector_summary {
     uint64_t lost[KRAIT_COUNT_lost_reason];
     uint64_t dropped_events;   /* old ones, for keep_newest */
     uint64_t kept_ns;          /* then: up to the last event, so much is kept of all threads */
+    uint64_t kept_from;        /* the tick from which on it is; 0: nothing was dropped */
     const char *limit;         /* what ended it: see krait_collector_limit; NULL: nothing did */
     uint64_t grown_bytes;      /* the maximum by which rings had grown */
     uint32_t omitted;          /* functions that the governor switched off */
@@ -153,9 +154,10 @@ uint64_t krait_collector_cost(const struct krait_collector *collector);
 /* Takes what the open packets of all threads hold already, without waiting for the next time. */
 void krait_collector_take_open(struct krait_collector *collector);
 /* Another recorder beside is switched with this one: before the recording is switched on, if the collector does that, and
- * once it has been switched off. It may be told again what it is told already. */
+ * once it has been switched off. It may be told again what it is told already. `clock` is that of its packets; the collector uses it until
+ * krait_collector_finish returns. */
 void krait_collector_set_beside(struct krait_collector *collector, void (*switched)(void *ctx, bool on),
-                                void *ctx);
+                                void *ctx, const struct krait_clock *clock);
 /* Whether processes are told to record, or are switched off for now. */
 bool krait_collector_is_on(const struct krait_collector *collector);
 

@@ -81,6 +81,7 @@ struct krait_collector {
     struct {
         void (*switched)(void *ctx, bool on); /* krait_collector_set_beside */
         void *ctx;
+        const struct krait_clock *clock;
     } beside;
     struct { /* how many events had been written at these times, about 50 ms apart; a ring of the newest */
         struct {

@@ -19,8 +19,10 @@ static uint64_t written(const struct krait_collector *c)
     return c->total.events + c->recording.dropped_events;
 }
 
-void krait_collector_set_beside(struct krait_collector *c, void (*switched)(void *ctx, bool on), void *ctx)
+void krait_collector_set_beside(struct krait_collector *c, void (*switched)(void *ctx, bool on), void *ctx,
+                                const struct krait_clock *clock)
 {
+    c->beside.clock = clock;
     c->beside.switched = switched;
     c->beside.ctx = ctx;
 }

@@ -351,6 +351,15 @@ static void list_file(void *data, const char *folder, const char *path)
     list_packets(data, path);
 }
 
+/* Of the recorder beside this one, whose packets may have times of another clock. */
+static void list_beside(struct krait_collector *c, struct packets *all)
+{
+    size_t first = all->count;
+    for_each_file(c, "channel0_", list_file, all);
+    for (size_t i = first; c->beside.clock && i < all->count; i++)
+        all->items[i].end = krait_clock_convert(c->beside.clock, all->items[i].end, &c->clock);
+}
+
 static uint64_t last_end(const struct packets *all)
 {
     uint64_t last = 0;
@@ -461,7 +470,7 @@ static uint64_t since_excess(struct krait_collector *c, uint64_t excess)
 {
     struct packets all = { 0 };
     for_each_file(c, "thread-", list_file, &all);
-    for_each_file(c, "channel0_", list_file, &all);
+    list_beside(c, &all);
     uint64_t since = since_when(&all, excess);
     free(all.items);
     return since;
@@ -552,6 +561,7 @@ void krait_newest_finish(struct krait_collector *c)
     if (!trimming.since)
         return;
     trim(&trimming);
+    c->total.kept_from = trimming.since;
     c->total.kept_ns =
         (uint64_t)((double)(end - KRAIT_MIN(trimming.since, end)) * 1e9 / (double)c->clock.freq);
     if (c->recording.dropped_events)

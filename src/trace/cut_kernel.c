@@ -400,6 +400,9 @@ int krait_cut_kernel_keep(const char *dir, uint64_t since, bool (*meanwhile)(voi
     trace->progress_ctx = ctx;
     const struct krait_ctf_trace *of = reader->traces[0];
     struct krait_range range = krait_cut_kernel_clip(of, from_tick(of, since));
+    if (krait_kernel_first(trace) >=
+        (int64_t)range.from_ns) /* there is nothing before, or it is such a part already */
+        return 0;
     return krait_cut_kernel(trace, reader, of, range, dir, &bytes, err);
 }
 

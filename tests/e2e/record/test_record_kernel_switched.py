@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kernel_recorded import ROOMY, assert_nested, tracefs  # noqa: F401  (tracefs: a fixture)
+from conftest import verb_json
+from kernel_recorded import ROOMY, assert_nested, kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
 from package import PACKAGE
 from told import told  # noqa: F401  (told: a fixture)
 
@@ -66,3 +67,12 @@ def test_the_last_of_a_recording_that_was_switched_has_what_was_on(told, any_pyt
     merged = events(app.folder, 'name == "c:*" || name == "syscall_*_getppid"')
     assert_nested(merged, app.pid, 3 + 7)
     assert sum(e["event"] == "syscall_entry_getppid" and e["common_context"]["tid"] == app.pid for e in merged) == 3 + 7
+    assert "cut_from" not in (app.folder / "kernel" / "metadata").read_text(), "nothing was dropped"
+
+
+def test_states_are_unknown_before_the_kernels_first_event(kernel, krait):  # noqa: F811
+    """The program's part begins earlier: it switches the recording on."""
+    text = "import krait, time\ndef f():\n    krait.resume()\n    time.sleep(0.2)\nf()\n"
+    run = kernel(text, "--idle", groups="sched", env={**os.environ, **PACKAGE})
+    sleep = next(r for r in verb_json(krait, "report", run.path)["functions"] if r["name"] == "sleep")
+    assert sleep["wall_self_ns"]["unknown"] > 0 and sum(sleep["wall_self_ns"].values()) == sleep["self_ns"], sleep

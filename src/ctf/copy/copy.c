@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "ctf/copy/packet.h"
+#include "ctf/read/loss.h"
 #include "ctf/read/packets.h"
 #include "ctf/read/range.h"
 
@@ -20,6 +21,7 @@ struct copying {
     struct krait_copy_run run; /* of the cursor's packet */
     bool ranged;               /* events outside the range are left out */
     bool began;                /* a packet is written */
+    uint32_t last;             /* the index of the last one */
     uint64_t discarded;        /* events before the first of them */
     struct krait_buf before;   /* what is to stand before its events */
     struct krait_buf packet;
@@ -122,17 +124,6 @@ static int write_bytes(struct copying *c, const void *bytes, size_t n)
 
 /* ---- a packet ---- */
 
-/* Of which events that were discarded the copy tells nothing: those before its first packet. */
-static void begin_copy(struct copying *c)
-{
-    uint32_t i = c->cursor.next_packet - 1;
-    bool all = c->options->lost_before && c->cursor.packet->begin < c->run.from_ticks;
-    if (c->began)
-        return;
-    c->began = true;
-    c->discarded = all || i ? krait_ctf_counters_of(c->stream, all ? i : i - 1).discarded : 0;
-}
-
 static int find_before(struct copying *c)
 {
     if (!c->options->before || !c->ranged || !c->run.from_ticks)
@@ -141,16 +132,77 @@ static int find_before(struct copying *c)
     return rc || c->before.failed ? krait_err_set(c->err, -ENOMEM, "out of memory") : 0;
 }
 
-/* Without what was discarded before the copy. A counter that is narrower wraps. */
-static void count_discarded(struct copying *c, uint8_t *bytes)
+/* In `bytes`, a copy of the cursor's packet: without what was discarded before the copy. A counter that is narrower wraps. */
+static void count_discarded(const struct copying *c, const struct krait_ctf_cursor *cursor, uint8_t *bytes)
 {
     struct krait_head_fields fields;
-    if (!c->discarded || krait_head_find(&fields, &c->cursor))
+    if (!c->discarded || krait_head_find(&fields, cursor))
         return;
     const struct krait_head_field *field = &fields.of[KRAIT_MEANING_DISCARDED];
     uint64_t mask = !field->op || field->op->bits >= 64 ? UINT64_MAX : ((uint64_t)1 << field->op->bits) - 1;
-    uint64_t count = krait_ctf_counters_of(c->stream, c->cursor.next_packet - 1).discarded - c->discarded;
+    uint64_t count = krait_ctf_counters_of(c->stream, cursor->next_packet - 1).discarded - c->discarded;
     krait_head_put(bytes, &fields, KRAIT_MEANING_DISCARDED, count & mask);
+}
+
+/* A copy of a packet without its events, at that time: for readers who tell losses from packet to packet. */
+static int write_mark(struct copying *c, uint32_t packet, uint64_t ticks)
+{
+    static const struct krait_buf nothing = { 0 };
+    const struct krait_copy_run run = { .before = 1, .until_ticks = UINT64_MAX };
+    KRAIT_CLEANUP(krait_ctf_cursor_done) struct krait_ctf_cursor at;
+    struct krait_head_fields fields;
+    if (krait_ctf_cursor_init(&at, c->cursor.reader, c->stream))
+        return krait_err_set(c->err, -ENOMEM, "out of memory");
+    if (krait_ctf_enter(&at, c->stream, packet) || krait_head_find(&fields, &at) ||
+        !krait_copy_trim(&c->packet, &at, &run, &nothing))
+        return c->packet.failed ? krait_err_set(c->err, -ENOMEM, "out of memory") : 0;
+    uint8_t *bytes = (uint8_t *)c->packet.data;
+    count_discarded(c, &at, bytes);
+    bool is_put = krait_head_put(bytes, &fields, KRAIT_MEANING_BEGIN, ticks) &&
+                  krait_head_put(bytes, &fields, KRAIT_MEANING_END, ticks);
+    return is_put ? write_bytes(c, bytes, c->packet.len) : 0;
+}
+
+/* Whether packet i tells of events that are missing between it and the one before. */
+static bool is_behind_loss(const struct copying *c, uint32_t i)
+{
+    const uint32_t times = 1u << KRAIT_MEANING_BEGIN | 1u << KRAIT_MEANING_END;
+    const struct krait_ctf_packet *packets = c->stream->packets;
+    struct krait_ctf_loss losses[2];
+    return i && !c->options->lost_before && c->ranged &&
+           (packets[i - 1].said & packets[i].said & times) == times &&
+           packets[i - 1].end < packets[i].begin && krait_ctf_losses(c->stream, i, losses);
+}
+
+/* Of which events that were discarded the copy tells nothing: those before its first packet, unless the gap reaches into the
+ * range. */
+static int begin_copy(struct copying *c)
+{
+    uint32_t i = c->cursor.next_packet - 1;
+    bool all = c->options->lost_before && c->cursor.packet->begin < c->run.from_ticks;
+    c->last = i;
+    if (c->began)
+        return 0;
+    c->began = true;
+    c->discarded = all || i ? krait_ctf_counters_of(c->stream, all ? i : i - 1).discarded : 0;
+    if (!is_behind_loss(c, i))
+        return 0;
+    uint64_t since = KRAIT_MAX(c->stream->packets[i - 1].end, c->run.from_ticks);
+    return since < c->stream->packets[i].begin ? write_mark(c, i - 1, since) : 0;
+}
+
+/* Events that are missing from within the range on, as a packet tells that is behind it. */
+static int end_copy(struct copying *c)
+{
+    const struct krait_ctf_packet *packets = c->stream->packets;
+    uint64_t until = c->run.until_ticks, end = packets[c->last].end;
+    uint32_t i = c->last + 1;
+    if (!c->began || until == UINT64_MAX)
+        return 0;
+    while (i < c->stream->packet_count && packets[i - 1].end < until && !is_behind_loss(c, i))
+        i++;
+    bool is_there = i < c->stream->packet_count && packets[i - 1].end < until && end < until - 1;
+    return is_there ? write_mark(c, i, KRAIT_MAX(end + 1, KRAIT_MIN(packets[i].begin, until - 1))) : 0;
 }
 
 static int write_whole(struct copying *c)
@@ -162,7 +214,7 @@ static int write_whole(struct copying *c)
     krait_buf_add(&c->packet, (const char *)c->cursor.d.bytes, (size_t)packet->size);
     if (c->packet.failed)
         return krait_err_set(c->err, -ENOMEM, "out of memory");
-    count_discarded(c, (uint8_t *)c->packet.data);
+    count_discarded(c, &c->cursor, (uint8_t *)c->packet.data);
     return write_bytes(c, c->packet.data, c->packet.len);
 }
 
@@ -174,7 +226,7 @@ static int write_trimmed(struct copying *c)
         c->copied->whole++;
         return c->packet.failed ? krait_err_set(c->err, -ENOMEM, "out of memory") : write_whole(c);
     }
-    count_discarded(c, (uint8_t *)c->packet.data);
+    count_discarded(c, &c->cursor, (uint8_t *)c->packet.data);
     return write_bytes(c, c->packet.data, c->packet.len);
 }
 
@@ -184,8 +236,8 @@ static int end_packet(struct copying *c)
     int rc = 0;
     if (c->run.events) {
         bool whole = !c->run.before && !c->run.behind && !c->before.len && !c->cursor.packet->cut;
-        begin_copy(c);
-        rc = whole ? write_whole(c) : write_trimmed(c);
+        rc = begin_copy(c);
+        rc = rc ? rc : whole ? write_whole(c) : write_trimmed(c);
     }
     c->run = (struct krait_copy_run){ .from_ticks = c->run.from_ticks, .until_ticks = c->run.until_ticks };
     if (!rc && c->options->progress &&
@@ -249,8 +301,8 @@ static int write_before(struct copying *c)
     if (krait_ctf_next(&c->cursor) <= 0)
         return 0;
     c->run = (struct krait_copy_run){ .from_ticks = from, .until_ticks = until };
-    begin_copy(c);
-    return write_trimmed(c);
+    int rc = begin_copy(c);
+    return rc ? rc : write_trimmed(c);
 }
 
 int krait_ctf_copy_stream(struct krait_copied *copied, struct krait_ctf_reader *reader,
@@ -266,5 +318,6 @@ int krait_ctf_copy_stream(struct krait_copied *copied, struct krait_ctf_reader *
     set_range(&c);
     int rc = find_before(&c);
     rc = rc ? rc : copy_packets(&c);
+    rc = rc ? rc : end_copy(&c);
     return rc ? rc : write_before(&c);
 }

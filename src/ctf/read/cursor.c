@@ -334,14 +334,19 @@ static int read_event_at(struct krait_ctf_cursor *c, int64_t ns)
     return KRAIT_MIN(rc, 0);
 }
 
+int krait_ctf_enter(struct krait_ctf_cursor *c, const struct krait_ctf_stream *stream, uint32_t packet)
+{
+    c->stream = stream;
+    c->packet = NULL;
+    c->next_packet = packet;
+    return enter_packet(c);
+}
+
 int krait_ctf_seek(struct krait_ctf_cursor *c, const struct krait_ctf_stream *stream, uint32_t packet,
                    uint64_t bit, int64_t ns)
 {
     if (c->stream != stream || c->packet != &stream->packets[packet]) {
-        c->stream = stream;
-        c->packet = NULL;
-        c->next_packet = packet;
-        int rc = enter_packet(c);
+        int rc = krait_ctf_enter(c, stream, packet);
         if (rc)
             return rc;
     }

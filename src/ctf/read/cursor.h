@@ -65,6 +65,10 @@ static inline int64_t krait_ctf_turn(const struct krait_ctf_cursor *cursor)
     return KRAIT_UNLIKELY(first) ? KRAIT_MAX(cursor->ns, cursor->turn_ns) : cursor->ns;
 }
 
+/* Moves to the beginning of a packet, which may have no events; none is current. Returns 0 or a negative errno with cursor->err
+ * set. */
+int krait_ctf_enter(struct krait_ctf_cursor *cursor, const struct krait_ctf_stream *stream, uint32_t packet);
+
 /* Moves to an event whose packet, bit and time are known. It becomes the current event, with its fields not skipped
  * yet. Its ticks are exact if the clock counts nanoseconds, otherwise as precise as a double. Returns 0 or a negative
  * errno with cursor->err set. */

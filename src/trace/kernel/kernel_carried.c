@@ -319,12 +319,12 @@ void krait_kernel_on_carried_thread(void *ctx, const struct krait_kernel_event *
     t->own_tid = own > 0 && own <= INT32_MAX ? (int32_t)own : 0;
     krait_kernel_set_process(m, t, krait_kernel_event_int(ev, 2));
     krait_kernel_name_thread(t, ev, 3);
-    set_flags(t, (uint32_t)krait_kernel_event_int(ev, 4));
     t->call = call_in(m, ev, 7);
     krait_kernel_leave_as(
         m, t, (enum krait_thread_state)t->state,
         (enum krait_thread_state)named(ev, 5, thread_states, KRAIT_TS_COUNT, KRAIT_TS_UNKNOWN),
         krait_kernel_by(krait_kernel_thread_of(m, krait_kernel_event_int(ev, 9))));
+    set_flags(t, (uint32_t)krait_kernel_event_int(ev, 4)); /* a change of state clears one */
     t->asleep = named(ev, 6, thread_states, KRAIT_TS_COUNT, KRAIT_TS_BLOCKED);
     t->state_call = call_in(m, ev, 8);
     t->ready_on = ready_on < 0 ? KRAIT_NO_ID : (uint32_t)ready_on;

@@ -46,7 +46,8 @@ enum krait_carried_event {
     X(call_known)              \
     X(call_dumped)             \
     X(deep)                    \
-    X(call_locks)
+    X(call_locks)              \
+    X(doubtful)
 
 enum { KRAIT_CARRIED_KNOWN = 1, KRAIT_CARRIED_IPI = 2 };
 

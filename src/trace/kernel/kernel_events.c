@@ -461,6 +461,8 @@ static uint32_t walk_rows(struct krait_kernel_events *k, const struct krait_kern
     hand_out(k, walk, cells, rows, KRAIT_MIN(first, last));
     if (first < count && !k->began && walk->from_ns < until_ns) {
         k->began = true;
+        if (walk->from_ns)
+            hand_out_marks(k, walk, k->begin_ns + (int64_t)walk->from_ns);
         walk->from(walk->ctx, k->begin_ns + (int64_t)walk->from_ns);
     }
     if (k->began && last < count)

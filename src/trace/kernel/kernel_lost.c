@@ -25,6 +25,8 @@ KRAIT_COLD void krait_kernel_doubt(machine *m, struct krait_kthread *t)
     int64_t now = m->now;
     for (uint32_t i = m->loss_count; i-- > 0 && m->losses[i] >= t->since;)
         m->now = m->losses[i];
+    if (t->doubtful)
+        m->now = t->since;
     if (m->now < now)
         krait_kernel_leave(m, t, KRAIT_TS_UNKNOWN);
     m->now = now;
@@ -34,7 +36,7 @@ KRAIT_COLD void krait_kernel_doubt(machine *m, struct krait_kthread *t)
 
 void krait_kernel_found_running(machine *m, struct krait_kthread *t)
 {
-    if (KRAIT_UNLIKELY(m->loss_count && !is_running(t) && t->state != KRAIT_TS_UNKNOWN))
+    if (KRAIT_UNLIKELY((m->loss_count || t->doubtful) && !is_running(t) && t->state != KRAIT_TS_UNKNOWN))
         krait_kernel_doubt(m, t);
 }
 

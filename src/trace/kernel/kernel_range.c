@@ -11,6 +11,7 @@ void krait_kernel_count_from(void *ctx, int64_t ns)
     for (uint32_t i = 0; i < m->thread_count; i++) {
         memset(m->threads[i]->ns, 0, sizeof(m->threads[i]->ns));
         m->threads[i]->cycles = (struct krait_cycles){ 0 };
+        m->threads[i]->doubtful |= m->loss_count && m->losses[m->loss_count - 1] >= m->threads[i]->since;
         m->threads[i]->since = ns;
         m->threads[i]->waited_ns = 0;
         m->threads[i]->interval_count = 0;

@@ -67,6 +67,7 @@ static inline void leave(machine *m, struct krait_kthread *t, enum krait_thread_
     t->ns[as] += ns;
     krait_cycles_add(&t->cycles, ns, t->state_khz);
     t->since = m->now;
+    t->doubtful = false;
     if (KRAIT_UNLIKELY((t->state == KRAIT_TS_GONE) != (to == KRAIT_TS_GONE)))
         t->gone_ns = to == KRAIT_TS_GONE ? m->now : INT64_MAX;
     t->state = (uint8_t)to;
@@ -338,7 +339,9 @@ void krait_kernel_put_on(machine *m, struct krait_kcpu *cpu, struct krait_kthrea
     krait_kernel_log_run(m, cpu);
     if (!t)
         return;
-    if (KRAIT_UNLIKELY(m->loss_count && krait_thread_blocks((enum krait_thread_state)t->state)) && !m->own)
+    if (KRAIT_UNLIKELY((m->loss_count || t->doubtful) &&
+                       krait_thread_blocks((enum krait_thread_state)t->state)) &&
+        !m->own)
         krait_kernel_doubt(m, t); /* who woke it was lost */
     if (t->state == KRAIT_TS_WOKEN)
         late(m, KRAIT_LATENCY_QUEUE, t->queued_ns);

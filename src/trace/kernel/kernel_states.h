@@ -171,6 +171,7 @@ struct krait_kthread {
     bool newborn;     /* it was forked, and has not been woken for the first time */
     bool call_known;  /* it is known whether it is in a system call */
     bool call_dumped; /* it has not run since a state dump told the system call it waits in */
+    bool doubtful;    /* before the range, events were lost since its state began */
     /* Blocked: what it waits for according to its switch, or BLOCKED; enum krait_thread_state. */
     uint8_t asleep;
     bool deep;       /* blocked: signals do not wake it */

@@ -2,6 +2,8 @@
 """krait cut of a recording with the kernel: states, wall times and critical paths of the part are those of the range of the whole."""
 
 import json
+import re
+import struct
 import subprocess
 
 import pytest
@@ -24,7 +26,7 @@ late.join()
 for thread in threads: thread.join()
 """
 TABLES = ("thread", "process", "cpu", "syscall", "process-syscall", "latency")
-OF_THE_WHOLE = {"duration_ns", "begin_ns", "time_ns", "kernel.stolen_ns"}  # of the trace, not of the range
+OF_THE_WHOLE = {"duration_ns", "begin_ns", "time_ns", "kernel.stolen_ns"} | {"lost", "lost_events", "kernel.lost", "kernel.lost_events"}  # of the trace, not of the range
 
 
 def flat(value, begin, path=""):
@@ -67,9 +69,9 @@ def cut(krait, tmp_path):
     return run
 
 
-def assert_same(whole, part):
+def assert_same(whole, part, *options):
     for table in TABLES:
-        assert part.rows("states", "--by", table, "--all") == whole.rows("states", "--by", table, "--all"), table
+        assert part.rows("states", "--by", table, *options) == whole.rows("states", "--by", table, *options), table
     assert part.rows("report", "--by", "thread") == whole.rows("report", "--by", "thread")
     # Behind --until a path may lead to other threads, and over the network: the whole alone knows that.
     for tid in () if "--until" in whole.scope else whole.threads():
@@ -84,9 +86,65 @@ def test_the_threads_of_a_part_are_those_of_the_whole(krait, record, python, inf
         of_whole, part = cut(whole, duration * begin // 10, end and duration * end // 10, f"part{i}")
         assert {"busy", "sleeper"} <= {t["name"] for t in part.threads().values()}
         assert all(t["pid"] and not t["unknown_ns"] for t in part.threads().values())
-        assert_same(of_whole, part)
+        assert_same(of_whole, part, "--all")
     # The part of a part: of the last one, which begins at two tenths.
     of_part, part = cut(part.trace, duration * 4 // 10, duration * 5 // 10, "of_part")
     assert {"busy", "sleeper"} <= {t["name"] for t in part.threads().values()}
-    assert_same(of_part, part)
+    assert_same(of_part, part, "--all")
     assert subprocess.run(["babeltrace2", part.trace], capture_output=True, timeout=60).returncode == 0
+
+
+# No thread waits for the GIL.
+ALONE = """
+import subprocess, time
+child = subprocess.Popen(["sleep", "0.8"])
+end = time.time() + 0.8
+while time.time() < end:
+    sum(range(20000))
+    time.sleep(0.001)
+child.wait()
+"""
+HEAD = struct.Struct("<I16sIQQQQQQQI")  # magic, uuid, stream, instance, begin, end, content, size, sequence, discarded, CPU
+
+
+def lose(path, lost):
+    """Takes packets out of a CPU's stream as if the kernel's ring had been full then: those for whose number, begin and end `lost` is true."""
+    stream, out, number, gone, at = path.read_bytes(), b"", 0, 0, 0
+    while at < len(stream):
+        magic, uuid, cls, instance, begin, end, content, size, _, discarded, cpu = HEAD.unpack_from(stream, at)
+        if lost(number, begin, end):
+            gone += 100
+        else:
+            out += HEAD.pack(magic, uuid, cls, instance, begin, end, content, size, number, discarded + gone, cpu)
+            out += stream[at + HEAD.size : at + size // 8]
+        number += 1
+        at += size // 8
+    path.write_bytes(out)
+    return gone
+
+
+def test_a_part_tells_of_events_that_were_lost_where_it_begins_or_ends(krait, record, any_python, info, cut):
+    """Who else has run and ended meanwhile, the whole may learn later."""
+    whole = record.text(any_python, ALONE, options=("--kernel", *ROOMY)).path
+    streams = sorted((whole / "kernel").glob("channel0_*"))
+    duration, freq = info(whole)["duration_ns"], float(re.search(r"freq = (\d+);", (whole / "kernel" / "metadata").read_text())[1]) / 1e9
+    first = min(HEAD.unpack_from(path.read_bytes())[4] for path in streams)
+    begin, end = first + int(duration * 0.5 * freq), first + int(duration * 0.6 * freq)
+    assert all(lose(path, lambda _, b, e: e >= begin and b <= end) for path in streams)
+    unknown = Told(krait, whole).json("states", "--by", "cpu")["cpus"]
+    assert all(cpu["unknown_ns"] > duration // 20 for cpu in unknown), unknown
+    for i, (from_, until) in enumerate(((55, None), (30, 55), (20, 90), (52, 58))):
+        of_whole, part = cut(whole, duration * from_ // 100, until and duration * until // 100, f"part{i}")
+        cpus = part.json("states", "--by", "cpu")["cpus"]
+        assert all(cpu["unknown_ns"] > duration // 50 for cpu in cpus), cpus
+        if until in (None, 90):  # what a thread did that waits at the end, events behind the range may tell
+            assert_same(of_whole, part)
+
+
+def test_a_part_tells_of_events_that_were_lost_before_the_first(krait, record, any_python, info, cut):
+    whole = record.text(any_python, ALONE, options=("--kernel", *ROOMY)).path
+    for path in sorted((whole / "kernel").glob("channel0_*")):
+        lose(path, lambda number, *_: number == 1)
+    of_whole, part = cut(whole, 0, info(whole)["duration_ns"] // 2, "part")
+    assert_same(of_whole, part)
+    assert info(part.trace)["lost"] == info(whole)["lost"]

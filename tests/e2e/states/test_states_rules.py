@@ -557,6 +557,15 @@ def test_who_runs_and_nobody_woke_it_was_woken_in_what_was_lost(states):
     assert threads(found)[5] == {"user": 10 + 30, "blocked_other": 10, "unknown": 10}
 
 
+@pytest.mark.parametrize("between", [[], [switch(22, 0, 9, cpu=1)]], ids=["the loss is the last", "then others"])
+def test_a_range_that_begins_after_a_loss_does_not_know_more_than_the_whole(krait, states, tmp_path, between):
+    """Nobody woke 5, and 7 ran when events were lost."""
+    states([switch(0, 0, 5), switch(10, 5, 7, state=1), *between, switch(30, 8, 5), LATER], losses=[(0, 20, None)])
+    found = verb_json(krait, "states", tmp_path / "made", "--from", "25us")
+    assert threads(found)[5] == {"user": 30, "unknown": 5} and threads(found)[7] == {"unknown": 35}
+    assert us(found["cpus"][0]) == {"user": 30, "unknown": 5}
+
+
 @pytest.mark.parametrize("then", [begins(30, "read"), ends(30, "read"), switch(30, 5, 5)], ids=["begin", "end", "switch"])
 def test_an_interrupt_whose_end_was_lost_has_ended(states, then):
     found = states([switch(0, 0, 5), event(10, "irq_handler_entry", irq=1), event(12, "irq_softirq_entry", vec=1), then, wake(50, 9)])

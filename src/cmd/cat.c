@@ -7,6 +7,7 @@
 #include "cmd/cmds.h"
 #include "cmd/csv_dir.h"
 #include "cmd/select.h"
+#include "cmd/terminal.h"
 #include "cmd/timearg.h"
 #include "cmd/within.h"
 #include "ctf/read/compare.h"
@@ -14,6 +15,7 @@
 #include "ctf/read/range.h"
 #include "ctf/read/reader.h"
 #include "ctf/text/pretty.h"
+#include "trace/kept.h"
 
 #include <signal.h>
 #include <string.h>
@@ -190,8 +192,14 @@ struct cat {
     struct krait_timearg begin, end;
     int64_t begin_ns, end_ns;
     const struct krait_ranges *parts; /* of these; NULL: all */
-    bool reversed;                    /* the range ends before it begins */
-    struct krait_err err;             /* of the files of --csv-dir */
+    struct kept {
+        const struct krait_ctf_trace *trace;
+        uint64_t from; /* see krait_kept_from */
+    } * kept;          /* of traces that are parts, unless --begin says more */
+    uint32_t kept_count;
+    uint64_t before_kept; /* events that are not printed for it */
+    bool reversed;        /* the range ends before it begins */
+    struct krait_err err; /* of the files of --csv-dir */
 };
 
 /* -- output -- */
@@ -297,6 +305,22 @@ static int print_event(struct cat *cat, struct krait_ctf_cursor *cursor)
                      : krait_data_event(&cat->data, cursor, &cat->out);
 }
 
+static bool is_before_kept(const struct cat *cat, const struct krait_ctf_cursor *cursor)
+{
+    uint32_t i = 0;
+    while (i < cat->kept_count && cat->kept[i].trace != cursor->trace)
+        i++;
+    return i < cat->kept_count && cursor->ticks < cat->kept[i].from;
+}
+
+/* Counts it if it would be printed. */
+static int pass_before_kept(struct cat *cat, struct krait_ctf_cursor *cursor)
+{
+    int rc = krait_ctf_event_skip(cursor);
+    cat->before_kept += !rc && (!cat->filter || krait_filter_wants(cat->filter, cursor));
+    return rc;
+}
+
 /* Filters look at single fields, which are there once the event was passed. */
 static int cat_filtered(struct cat *cat, struct krait_ctf_cursor *cursor)
 {
@@ -312,6 +336,8 @@ static int cat_event(struct cat *cat, struct krait_ctf_cursor *cursor)
     if (cursor->ns < cat->begin_ns || cursor->ns > cat->end_ns ||
         (cat->parts && !krait_ranges_have(cat->parts, (uint64_t)cursor->ns)))
         return krait_ctf_event_skip(cursor);
+    if (KRAIT_UNLIKELY(cat->kept_count) && is_before_kept(cat, cursor))
+        return pass_before_kept(cat, cursor);
     if (KRAIT_LIKELY(cat->plain))
         return krait_pretty_event(&cat->pretty, cursor, &cat->out);
     return cat->filter ? cat_filtered(cat, cursor) : print_event(cat, cursor);
@@ -359,10 +385,38 @@ static void say_unmet_names(const struct cat *cat, const struct krait_ctf_reader
         fprintf(stderr, "krait cat: %s\n", text.data);
 }
 
+/* Returns 0 or -ENOMEM with err set. */
+static int know_kept(struct cat *cat, const struct krait_ctf_reader *reader, struct krait_err *err)
+{
+    if (cat->begin.given)
+        return 0;
+    cat->kept = calloc((size_t)reader->trace_count + 1, sizeof(*cat->kept));
+    if (!cat->kept)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < reader->trace_count; i++) {
+        struct kept kept = { reader->traces[i], krait_kept_from(reader->traces[i]) };
+        if (kept.from)
+            cat->kept[cat->kept_count++] = kept;
+    }
+    return 0;
+}
+
+static void say_before_kept(const struct cat *cat)
+{
+    char count[KRAIT_FMT_SIZE];
+    if (cat->before_kept)
+        krait_terminal_say(
+            NULL, 0,
+            "krait cat: %s not printed: names, and what was open or left over when the part begins that is kept; "
+            "--begin 0 prints everything",
+            krait_fmt_counted(count, cat->before_kept, "event"));
+}
+
 static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct krait_err *err)
 {
     struct krait_ctf_merge *merge;
     int rc = krait_ctf_comparable(reader, err);
+    rc = rc ? rc : know_kept(cat, reader, err);
     if (!rc && cat->filter)
         rc = krait_filter_bind(cat->filter, reader, err);
     if (!rc && cat->filter)
@@ -380,6 +434,8 @@ static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct k
     rc = cat_events(cat, merge, err);
     if (!rc)
         print_losses(cat, reader);
+    if (!rc)
+        say_before_kept(cat);
     if (!rc && krait_ctf_merge_damage(merge)->code) {
         *err = *krait_ctf_merge_damage(merge);
         rc = err->code;
@@ -467,6 +523,7 @@ static int parse_options(const struct cat_options *opts, struct cat *cat, struct
 
 static void cat_done(struct cat *cat, struct cat_options *opts)
 {
+    free(cat->kept);
     krait_buf_done(&cat->out);
     krait_pretty_done(&cat->pretty);
     krait_data_done(&cat->data);
@@ -509,6 +566,8 @@ const struct krait_cmd krait_cmd_cat = {
         "other trace in CTF 1.8 or CTF 2 (LTTng, barectf, Zephyr ...).\n\n"
         "TRACE is a folder with a file named `metadata`, or a folder that contains such folders. krait "
         "merges several traces if their clocks can be compared.\n\n"
+        "Of a recording that dropped its oldest events (--last, --keep newest), of a snapshot and of a part that krait cut "
+        "made, krait prints the events from when on all are there; --begin 0 prints everything.\n\n"
         "--filter takes comparisons (== != < <= > >=) of fields with numbers or text, combined with &&, ||, "
         "! and parentheses. `name` is the event's name, * in a text matches anything, and $ctx. looks only "
         "at contexts. docs/cat.md has the rules and describes the output of --json.\n\n"

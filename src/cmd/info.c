@@ -145,6 +145,8 @@ static int sum_up(struct info *info)
                              signed_ns(info->range.to_ns));
     if (!rc && info->trace)
         sum_kernel(info);
+    if (!rc && info->trace && !info->is_part && krait_info_kept_from(info)) /* not from leftovers on */
+        info->count.begin_ns = (int64_t)krait_trace_zero(info->trace);
     if (!rc && info->trace)
         rc = read_steals(info);
     return rc || !info->trace || !has_gil(&info->count) ? rc : sum_gil(info);
@@ -228,7 +230,7 @@ const struct krait_cmd krait_cmd_info = {
         "CPU, stolen_ns of a recording's kernel part, or null), and gil (waits, wait_ns, threads, and of wait_ns held_ns, in which "
         "another thread held the GIL, free_ns, in which nobody did, and unknown_ns; or null). For krait's own recordings it also has "
         "dropped (how many of the oldest events), kept_from_ns (so long after the recording began everything is kept; 0 if nothing was "
-        "dropped), finished (false if a "
+        "dropped), kept_ns (how long what is kept is; duration_ns counts from the beginning of the recording), finished (false if a "
         "process's end is missing), args_unmet (texts of --args that matched no recorded function) and process_list: pid, name, command, runtime, threads, duration_ns, end "
         "(exit, signal, exec, gone, stop or null) and status (exit status, signal or null). With -f it has declared: name, "
         "kind (interval, state or signal), found and total_ns (0 for a signal).",

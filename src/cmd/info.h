@@ -61,6 +61,8 @@ struct loss krait_info_loss_at(const struct info *info, uint32_t i);
 const char *krait_info_dropped_for(const struct info *info);
 /* Of a trace: so long after it began krait has dropped nothing more; 0: it dropped nothing at all. */
 uint64_t krait_info_kept_from(const struct info *info);
+/* How long what is kept is, up to the program's last event; all of the recording if nothing was dropped. */
+uint64_t krait_info_kept(const struct info *info);
 /* The texts of --args, one a line; may be empty. */
 const char *krait_info_args_of(const struct info *info);
 /* The option that ended the recording before the program ended; empty: none. */

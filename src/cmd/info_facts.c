@@ -114,6 +114,12 @@ uint64_t krait_info_kept_from(const struct info *info)
     return kept_ns > info->trace->begin_ns ? kept_ns - krait_trace_zero(info->trace) : 0;
 }
 
+uint64_t krait_info_kept(const struct info *info)
+{
+    return krait_info_kept_from(info) ? info->trace->end_ns - krait_trace_kept(info->trace)
+                                      : krait_info_duration(info);
+}
+
 const char *krait_info_args_of(const struct info *info)
 {
     return text_of(info, "recording_args");

@@ -121,6 +121,8 @@ void krait_info_json(struct info *info)
     if (info->trace)
         krait_json_key_u64(out, "kept_from_ns", krait_info_kept_from(info));
     if (info->trace)
+        krait_json_key_u64(out, "kept_ns", krait_info_kept(info));
+    if (info->trace)
         krait_ending_off_json(out, info->trace, info->range);
     if (info->trace)
         krait_changed_json(out, info->trace, info->range);

@@ -74,17 +74,21 @@ static void print_range(struct info *info)
     krait_buf_str(&info->out, " after the recording began\n");
 }
 
+static uint64_t kept_from(const struct info *info)
+{
+    return info->trace && !info->is_part ? krait_info_kept_from(info) : 0;
+}
+
 /* "the last 500.0 ms, from 5.544 s after the recording began" */
 static void print_kept(struct info *info)
 {
     char kept[KRAIT_FMT_SIZE], from[KRAIT_FMT_SIZE];
-    uint64_t from_ns = info->trace && !info->is_part ? krait_info_kept_from(info) : 0;
+    uint64_t from_ns = kept_from(info);
     if (!from_ns)
         return;
-    uint64_t all_ns = info->trace->end_ns - krait_trace_zero(info->trace);
     label(info, "kept");
-    krait_buf_fmt(&info->out, "the last %s, from %s after the recording began\n",
-                  krait_fmt_ns(kept, all_ns - KRAIT_MIN(from_ns, all_ns)), krait_fmt_ns(from, from_ns));
+    krait_buf_fmt(&info->out, "the last %s%s%s, from %s after the recording began\n", info->bold,
+                  krait_fmt_ns(kept, krait_info_kept(info)), info->plain, krait_fmt_ns(from, from_ns));
 }
 
 static void print_time(struct info *info)
@@ -93,8 +97,10 @@ static void print_time(struct info *info)
     if (!info->count.has_times)
         return;
     label(info, "duration");
-    krait_buf_fmt(&info->out, "%s%s%s from the first event to the last\n", info->bold,
-                  krait_fmt_ns(buf, krait_info_duration(info)), info->plain);
+    krait_buf_fmt(&info->out, "%s%s%s from %s to the last%s\n", info->bold,
+                  krait_fmt_ns(buf, krait_info_duration(info)), info->plain,
+                  kept_from(info) ? "the beginning of the recording" : "the first event",
+                  kept_from(info) ? " event" : "");
     if (info->count.begin_ns > 0) {
         label(info, "when");
         add_date(&info->out, info->count.begin_ns, "%Y-%m-%d %H:%M:%S");

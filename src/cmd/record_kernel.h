@@ -26,8 +26,8 @@ void krait_record_kernel_round(struct krait_kernel *kernel, struct krait_collect
 bool krait_record_kernel_limit(struct krait_kernel *kernel, struct krait_collector *collector);
 
 /* The end; after krait_collector_finish, which has measured the clock, and whose summary has kept_from: the kernel's part then
- * begins there too. NULL is fine. Returns whether there is a recording:
- * one that was never switched on is removed, with the kernel. */
+ * begins there too. NULL is fine. Returns whether there is a recording: one that was never switched on is removed, with the
+ * kernel. */
 bool krait_record_kernel_finish(struct krait_kernel **kernel, struct krait_collector *collector,
                                 uint64_t kept_from, struct krait_kernel_summary *summary);
 /* The summary's lines. `groups`: of --kernel. */

@@ -54,7 +54,8 @@
  * A recording that dropped its oldest events has env entries dropped_events, how many; dropped_for, the option; and
  * kept_from: the ticks of the clock from which on all events are there. Each thread begins one tick before, with its stack
  * and what its tasks did, or earlier if it waited and krait has not ended the recording. A reader counts none of that as a
- * call, and begins all threads at kept_from.
+ * call, and begins all threads at kept_from. Definitions are older; so are events of the kernel's part that share a packet with
+ * later ones (trace/kept.h).
  *
  * A part of a recording that krait cut made has env entries cut_from and cut_until, as far as it was given them:
  * nanoseconds since the epoch. Calls that were open at cut_from, stacks of greenlets that waited, what tasks did and a

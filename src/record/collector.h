@@ -154,8 +154,8 @@ uint64_t krait_collector_cost(const struct krait_collector *collector);
 /* Takes what the open packets of all threads hold already, without waiting for the next time. */
 void krait_collector_take_open(struct krait_collector *collector);
 /* Another recorder beside is switched with this one: before the recording is switched on, if the collector does that, and
- * once it has been switched off. It may be told again what it is told already. `clock` is that of its packets; the collector uses it until
- * krait_collector_finish returns. */
+ * once it has been switched off. It may be told again what it is told already. `clock` is that of its packets; the
+ * collector uses it until krait_collector_finish returns. */
 void krait_collector_set_beside(struct krait_collector *collector, void (*switched)(void *ctx, bool on),
                                 void *ctx, const struct krait_clock *clock);
 /* Whether processes are told to record, or are switched off for now. */

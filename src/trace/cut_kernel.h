@@ -25,8 +25,8 @@ int krait_cut_kernel(const struct krait_trace *trace, struct krait_ctf_reader *r
                      uint64_t *bytes, struct krait_err *err);
 
 /* For a recorder that is about to drop the packets of the trace in the folder `dir` that ended before the tick `since`: writes
- * what is known then, as if it were a part from there on. `meanwhile` is called all the time, which may take some; NULL: nothing is. Returns 0, or a
- * negative errno with err set; the trace is then as it was. */
+ * what is known then, as if it were a part from there on. `meanwhile` is called all the time, which may take some;
+ * NULL: nothing is. Returns 0, or a negative errno with err set; the trace is then as it was. */
 int krait_cut_kernel_keep(const char *dir, uint64_t since, bool (*meanwhile)(void *ctx, uint64_t bytes),
                           void *ctx, struct krait_err *err);
 /* The same in the metadata alone, where the recorder has written that anew. Does nothing if nothing was kept so. */

@@ -242,8 +242,8 @@ def events(krait):
 
 @pytest.fixture
 def cat(krait):
-    def lines(folder):
-        run = subprocess.run([krait, "cat", str(folder)], capture_output=True, text=True, timeout=120)
+    def lines(folder, *words):
+        run = subprocess.run([krait, "cat", *words, str(folder)], capture_output=True, text=True, timeout=120)
         assert run.returncode == 0, run.stderr
         return run.stdout.splitlines()
 

@@ -15,8 +15,8 @@
  *   packets   [a a a]  lost  [b b b]  [b b b]  lost  [c c c]
  *   copy              []     [b b b]  [b b b]    []
  *
- * Readers tell losses from one packet to the next. If events were discarded between two packets of which one is outside the range, the
- * copy has a packet without events at that edge, with that one's counters (not if options.lost_before).
+ * Readers tell losses from one packet to the next. If events were discarded between two packets of which one is outside the range,
+ * the copy has a packet without events at that edge, with that one's counters (not if options.lost_before).
  *
  * If packets do not have their begin and events have only the low bits of the time, the stream is copied from its
  * beginning, because these times depend on everything before. A stream without a clock is copied whole.

@@ -7,7 +7,7 @@
  *   open     adds the processes, threads and functions of the folders that it takes, and what was lost
  *   calls    walks the calls of a thread that it added (track.h)
  *   tracks   adds its other tracks, when somebody asks for one of their kinds
- *   walk     walks one of those; walk_many walks several in one pass
+ *   walk     walks one of those; walk_many walks several in one pass; walk_on goes on where an earlier walk has ended
  *   close    frees what it keeps in its place of trace->impl->source
  *
  * An importer sets functions that it does not have to NULL. It is only asked about what it has added itself.
@@ -40,6 +40,7 @@ struct krait_walking {
         krait_call_batch_fn *calls; /* for `calls` */
         krait_batch_fn *batch;      /* for `walk` */
     };
+    krait_batch_fn *now;        /* for `walk_on`: krait_tracks_walk_on */
     struct krait_damage damage; /* keeps the first damage, which is no failure */
     /* For `calls`, of a recording that goes on: krait_trace_walk_on. */
     bool goes_on;
@@ -58,6 +59,7 @@ struct krait_importer {
     int (*walk)(const struct krait_trace *trace, const struct krait_track *track,
                 const struct krait_walking *walking);
     krait_tracks_walk_fn *walk_many; /* NULL: each track is walked alone */
+    krait_tracks_walk_fn *walk_on;   /* NULL: of a recording that goes on, all is read again */
     void (*close)(void *source);
 };
 

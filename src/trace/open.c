@@ -311,6 +311,7 @@ static int open_trace(struct krait_trace **out, const char *const *paths, size_t
         trace->impl->before = before;
         rc = keep_paths(trace->impl, paths, count);
         rc = rc ? rc : keep_functions(trace, before);
+        rc = rc || !before ? rc : krait_kernel_keep_names(trace, before);
         rc = rc ? rc : open_folders(trace, &folders);
         trace->impl->before = NULL;
     }

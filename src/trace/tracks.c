@@ -3,6 +3,7 @@
  * Finding a trace's tracks, and walking them: one, or several in as few passes as their importers need.
  */
 #include "trace/importer.h"
+#include "trace/kernel/kernel.h"
 
 #include <limits.h>
 
@@ -166,6 +167,24 @@ int krait_tracks_walk(const struct krait_trace *trace, const uint32_t *tracks, u
         rc = n ? walk_source(trace, own, n, &walking) : 0;
     }
     return rc;
+}
+
+bool krait_track_goes_on(const struct krait_trace *trace, const struct krait_track *track)
+{
+    return krait_importers[track->importer]->walk_on && track->kind != KRAIT_TRACK_FLOWS &&
+           krait_kernel_goes_on(trace);
+}
+
+int krait_tracks_walk_on(const struct krait_trace *trace, const uint32_t *tracks, uint32_t count,
+                         krait_batch_fn *fn, krait_batch_fn *now, void *ctx)
+{
+    const struct krait_walking walking = { .range = KRAIT_RANGE_ALL, .ctx = ctx, .batch = fn, .now = now };
+    KRAIT_AUTO_FREE const struct krait_track **own = calloc((size_t)count + 1, sizeof(*own));
+    if (!own)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        own[i] = &trace->tracks[tracks[i]];
+    return count ? krait_importers[own[0]->importer]->walk_on(trace, own, count, &walking) : 0;
 }
 
 int krait_track_walk(const struct krait_trace *trace, uint32_t track, struct krait_range range,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/kernel/kernel.h"
 
+#include "trace/kernel/kernel_kept.h"
 #include "trace/kernel/kernel_list.h"
 #include "trace/kernel/kernel_tracks.h"
 #include "trace/kernel/machines.h"
@@ -18,6 +19,7 @@ struct machine {
     bool is_damaged;                    /* the run that `known` is of met damage */
     bool has_first;
     int64_t first_ns;
+    struct krait_kernel_kept *kept; /* of a recording that goes on, once there are events; else NULL */
 };
 
 struct kernel {
@@ -46,6 +48,14 @@ static struct machine *machine_of(const struct krait_trace *trace, uint32_t mach
 {
     const struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
     return kernel && machine < kernel->machine_count ? &kernel->machines[machine] : NULL;
+}
+
+/* For krait_trace_bytes_read. */
+static void count_read(const struct krait_trace *trace, const struct krait_kernel_events *events,
+                       uint64_t before)
+{
+    __atomic_fetch_add(&trace->impl->bytes_read, krait_kernel_events_bytes(events) - before,
+                       __ATOMIC_RELAXED);
 }
 
 uint32_t krait_kernel_machines(const struct krait_trace *trace)
@@ -144,21 +154,45 @@ int64_t krait_kernel_first(const struct krait_trace *trace)
 
 /* ---- the list of tracks ---- */
 
+static int list_anew(const struct krait_trace *trace, struct machine *machine, uint32_t number,
+                     struct krait_err *err)
+{
+    const struct krait_kernel_known *known;
+    int rc = krait_trace_kernel_known_of(trace, number, &known, err);
+    if (!rc && krait_kernel_list_make(&machine->list, trace, known))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    return rc;
+}
+
+static int list_on(const struct krait_trace *trace, struct machine *machine, uint32_t number,
+                   struct krait_err *err)
+{
+    struct krait_kernel_events *events;
+    int rc = krait_trace_kernel_of(trace, number, &events, err);
+    if (rc)
+        return rc;
+    uint64_t before = krait_kernel_events_bytes(events);
+    rc = krait_kernel_kept_list(machine->kept, &machine->list, trace, events);
+    count_read(trace, events, before);
+    if (rc)
+        krait_err_set(err, rc, rc == -ENOMEM ? "out of memory" : "there are no kernel events");
+    return rc;
+}
+
 int krait_kernel_list_of(const struct krait_trace *trace, uint32_t number,
                          const struct krait_kernel_list **out, struct krait_err *err)
 {
     struct machine *machine = machine_of(trace, number);
-    const struct krait_kernel_known *known;
-    int rc = machine && machine->has_list ? 0 : krait_trace_kernel_known_of(trace, number, &known, err);
-    if (!rc && !machine->has_list) {
-        rc = krait_kernel_list_make(&machine->list, trace, known)
-                 ? krait_err_set(err, -ENOMEM, "out of memory")
-                 : 0;
-        machine->has_list = !rc;
-    }
-    if (!rc)
-        *out = &machine->list;
-    return rc;
+    int rc = 0;
+    if (!machine)
+        rc = krait_err_set(err, -ENODATA, "nothing was recorded in the kernel");
+    else if (!machine->has_list)
+        rc = (machine->kept ? list_on : list_anew)(trace, machine, number, err);
+    if (rc)
+        return rc;
+    machine->has_list = true;
+    *out = &machine->list;
+    return 0;
 }
 
 const struct krait_kernel_list *krait_kernel_list_to_keep(const struct krait_trace *trace, uint32_t number)
@@ -321,11 +355,63 @@ static int make_kernel(struct krait_trace *trace, struct krait_folder *const *fo
     return rc;
 }
 
+/* One machine's alone: of several there is no program's recording, which is what goes on. */
+static struct machine *machine_on(const struct krait_trace *trace)
+{
+    return trace && krait_kernel_machines(trace) == 1 ? machine_of(trace, 0) : NULL;
+}
+
+int krait_kernel_keep_names(struct krait_trace *trace, const struct krait_trace *before)
+{
+    const struct machine *machine = machine_on(before);
+    return machine ? krait_kernel_kept_names(machine->kept, trace) : 0;
+}
+
+/* A part that cannot be read is told of elsewhere. */
+static int go_on(const struct krait_trace *trace)
+{
+    struct machine *machine = machine_on(trace);
+    const struct machine *before = machine_on(trace->impl->before);
+    struct krait_err ignored;
+    if (!machine || open_events(machine, &ignored))
+        return 0;
+    return krait_kernel_kept_new(&machine->kept, machine->events, before ? before->kept : NULL);
+}
+
+bool krait_kernel_goes_on(const struct krait_trace *trace)
+{
+    const struct machine *machine = machine_on(trace);
+    return machine && machine->kept;
+}
+
+uint64_t krait_kernel_walked(const struct krait_trace *trace)
+{
+    return krait_kernel_goes_on(trace) ? krait_kernel_kept_walked(machine_on(trace)->kept) : 0;
+}
+
+void krait_kernel_walk_anew(const struct krait_trace *trace)
+{
+    if (krait_kernel_goes_on(trace))
+        krait_kernel_kept_anew(machine_on(trace)->kept);
+}
+
+static int walk_on(const struct krait_trace *trace, const struct krait_track *const *tracks, uint32_t count,
+                   const struct krait_walking *walking)
+{
+    struct machine *machine = machine_on(trace);
+    uint64_t before = krait_kernel_events_bytes(machine->events);
+    int rc = krait_kernel_kept_walk(machine->kept, trace, tracks, count, walking);
+    count_read(trace, machine->events, before);
+    return rc;
+}
+
 static int open_kernel(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,
                        struct krait_err *err)
 {
     int rc = make_kernel(trace, folders, count);
     trace->has_kernel = !rc;
+    if (!rc && trace->impl->goes_on)
+        rc = go_on(trace);
     bool asked = !(trace->impl->needs & KRAIT_CALLS_ALONE);
     for (uint32_t m = 0; asked && !rc && m < krait_kernel_machines(trace); m++)
         rc = sum_lost(trace, machine_of(trace, m), told_of(machine_of(trace, m), folders, count));
@@ -337,6 +423,7 @@ static void close_kernel(void *source)
     struct kernel *kernel = source;
     for (uint32_t i = 0; i < kernel->machine_count; i++) {
         struct machine *machine = &kernel->machines[i];
+        krait_kernel_kept_free(machine->kept);
         krait_own_threads_done(&machine->known.own);
         krait_kernel_states_free(machine->known.states);
         krait_kernel_events_close(machine->events);
@@ -350,4 +437,5 @@ const struct krait_importer krait_importer_kernel = { .takes = krait_kernel_take
                                                           1 << KRAIT_TRACK_COUNTER | 1 << KRAIT_TRACK_FLOWS,
                                                       .tracks = krait_kernel_tracks_find,
                                                       .walk_many = krait_kernel_tracks_walk,
+                                                      .walk_on = walk_on,
                                                       .close = close_kernel };

@@ -60,6 +60,15 @@ int krait_kernel_each_machine(const struct krait_trace *trace, const struct krai
                               uint32_t count, const struct krait_walking *walking,
                               krait_machine_walk_fn *walk);
 
+/* Of a trace that krait_trace_open_on opened: whether its kernel tracks, but flows, can be walked on (krait_tracks_walk_on). The
+ * number of the walk behind which the next one begins, which no other walk has, 0: at the beginning; and that it begins there
+ * after all. */
+bool krait_kernel_goes_on(const struct krait_trace *trace);
+uint64_t krait_kernel_walked(const struct krait_trace *trace);
+void krait_kernel_walk_anew(const struct krait_trace *trace);
+/* While a trace is opened, before it has names: gives it those of the earlier one, with their ids. Returns 0 or -ENOMEM. */
+int krait_kernel_keep_names(struct krait_trace *trace, const struct krait_trace *before);
+
 /* The folders of all machines; *count is their number, which may be 0. */
 const char *const *krait_kernel_dirs(const struct krait_trace *trace, uint32_t *count);
 

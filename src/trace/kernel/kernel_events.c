@@ -2,8 +2,10 @@
 #include "trace/kernel/kernel_events.h"
 
 #include "ctf/format.h"
+#include "ctf/read/range.h"
 #include "ctf/read/reader.h"
 #include "ctf/rows/row_order.h"
+#include "trace/kernel/kernel_growing.h"
 #include "trace/kernel/kernel_marks.h"
 #include "trace/losses.h"
 #include "trace/perf.h"
@@ -28,6 +30,7 @@ struct krait_kernel_events {
     uint32_t next_mark;         /* the first that was not handed out yet */
     struct krait_ctf_cursor at; /* of the first event of a packet */
     bool has_at, any, began;
+    uint64_t bytes; /* of packets that were read */
     int64_t begin_ns, end_ns;
     int64_t cut_from_ns, cut_until_ns; /* it is the part of that range; INT64_MIN, INT64_MAX: all */
     struct krait_arena arena;
@@ -382,7 +385,7 @@ static KRAIT_COLD void hand_out_marks(struct krait_kernel_events *k,
     bool own = krait_kernel_events_own(k);
     for (; k->next_mark < k->marks.count; k->next_mark++) {
         const struct krait_kernel_mark *mark = &marks[k->next_mark];
-        if (mark->ns > ns || (mark->lost && mark->ns == ns))
+        if (!krait_kernel_mark_is_before(mark, ns))
             return;
         hand_out_mark(mark, walk, own);
     }
@@ -511,20 +514,54 @@ static void walk_behind(struct krait_kernel_events *k, const struct krait_kernel
     }
 }
 
+static int find_marks(struct krait_kernel_events *k)
+{
+    if (!k->has_marks && krait_kernel_marks_find(&k->marks, k->reader, &k->arena))
+        return -ENOMEM;
+    k->has_marks = true;
+    return 0;
+}
+
+/* The marks that a walk up to on_ns has handed out. */
+static void skip_marks(struct krait_kernel_events *k, int64_t on_ns)
+{
+    const struct krait_kernel_mark *mark = k->marks.items;
+    for (; k->next_mark < k->marks.count && krait_kernel_mark_is_before(mark, on_ns); mark++)
+        k->next_mark++;
+}
+
+/* As it was at the end of the walk that this one goes on with. */
+static void go_on(struct krait_kernel_events *k, const struct krait_kernel_event_walk *walk)
+{
+    k->any = k->began = true;
+    k->begin_ns = walk->begin_ns;
+    skip_marks(k, walk->on_ns);
+}
+
+static void count_bytes(struct krait_kernel_events *k, const struct krait_row_order *order, int64_t begin_ns)
+{
+    for (uint32_t i = 0; i < k->reader->stream_count; i++) {
+        const struct krait_ctf_stream *stream = k->reader->streams[i];
+        uint32_t end = krait_row_order_source(order, i)->cursor.next_packet;
+        for (uint32_t p = krait_ctf_first_packet(stream, begin_ns); p < end && p < stream->packet_count; p++)
+            k->bytes += stream->packets[p].size;
+    }
+}
+
 int krait_kernel_events_walk(struct krait_kernel_events *k, const struct krait_kernel_event_walk *walk)
 {
     struct krait_row_order *order = NULL;
     const struct krait_row *rows;
     uint32_t count, taken;
     bool cancelled;
+    int64_t begin_ns = walk->on_ns ? walk->on_ns : begin_of(k);
     k->end_ns = INT64_MIN;
     k->any = k->began = false;
     k->next_mark = 0;
-    if (!k->has_marks && krait_kernel_marks_find(&k->marks, k->reader, &k->arena))
+    if (find_marks(k) || krait_row_order_new(&order, k->rows, begin_ns, INT64_MAX))
         return -ENOMEM;
-    k->has_marks = true;
-    if (krait_row_order_new(&order, k->rows, begin_of(k), INT64_MAX))
-        return -ENOMEM;
+    if (walk->on_ns)
+        go_on(k, walk);
     do {
         rows = krait_row_order_next(order, &count);
         taken = count ? walk_rows(k, walk, krait_row_order_cells(order), rows, count) : 0;
@@ -537,8 +574,29 @@ int krait_kernel_events_walk(struct krait_kernel_events *k, const struct krait_k
     else if (k->began && walk->behind && taken < count)
         walk_behind(k, walk, order, rows, taken, count);
     k->damage = *krait_row_order_damage(order);
+    count_bytes(k, order, begin_ns);
     krait_row_order_free(order);
     return cancelled ? -ECANCELED : 0;
+}
+
+/* -- a recording that goes on -- */
+
+int64_t krait_kernel_events_written(const struct krait_kernel_events *k, int64_t *end_ns)
+{
+    return krait_kernel_written(k->reader, end_ns);
+}
+
+int krait_kernel_events_print(struct krait_kernel_events *k, int64_t ns, uint64_t *print)
+{
+    if (find_marks(k))
+        return -ENOMEM;
+    *print = krait_kernel_print(k->reader, &k->marks, ns) + krait_hash_u64((uint64_t)k->cut_from_ns);
+    return 0;
+}
+
+uint64_t krait_kernel_events_bytes(const struct krait_kernel_events *k)
+{
+    return k->bytes;
 }
 
 /* -- what there is to say of it -- */

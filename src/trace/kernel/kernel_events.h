@@ -138,7 +138,10 @@ bool krait_kernel_events_reach(struct krait_kernel_events *events, int64_t ns);
 struct krait_kernel_event_walk {
     void *ctx;
     uint64_t from_ns, until_ns; /* UINT64_MAX: to the end */
-    const bool *done;           /* NULL: never */
+    /* Of a walk that goes on where an earlier one has ended, of which `begin` and `from` were called: begin_ns is the time of the
+     * first event, and on_ns the absolute time of its end. 0: it begins at the beginning. */
+    int64_t begin_ns, on_ns;
+    const bool *done; /* NULL: never */
     /* Called after every few thousand events, with the time of the last one; returns whether to continue. NULL: always. */
     bool (*goes_on)(void *ctx, int64_t ns);
     void (*begin)(void *ctx, int64_t ns);
@@ -152,6 +155,15 @@ struct krait_kernel_event_walk {
     krait_kernel_event_handler *handlers[KRAIT_KERNEL_EVENT_KINDS];
 };
 int krait_kernel_events_walk(struct krait_kernel_events *events, const struct krait_kernel_event_walk *walk);
+
+/* Of a recording that goes on: up to when (absolute) all events are in the files, so that a walk that ends there can go on later;
+ * and up to when what goes on then is known. See kernel_growing.h. */
+int64_t krait_kernel_events_written(const struct krait_kernel_events *events, int64_t *end_ns);
+/* A number that is the same as long as the files have the same packets and losses before a time. Returns 0 or -ENOMEM. */
+int krait_kernel_events_print(struct krait_kernel_events *events, int64_t ns, uint64_t *print);
+
+/* The bytes of the packets that walks have read so far. */
+uint64_t krait_kernel_events_bytes(const struct krait_kernel_events *events);
 
 /* After a walk, its end: the time of the last event of any kind, or until_ns if there are later events; INT64_MIN: there are
  * no events at from_ns or later. */

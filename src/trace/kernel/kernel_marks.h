@@ -21,6 +21,12 @@ struct krait_kernel_mark {
     int64_t tid; /* runs there from then on; 0: the idle task */
 };
 
+/* Whether it is in force before the events of a time: a loss is behind all of its own time. */
+static inline bool krait_kernel_mark_is_before(const struct krait_kernel_mark *mark, int64_t ns)
+{
+    return mark->ns < ns || (mark->ns == ns && !mark->lost);
+}
+
 struct krait_kernel_marks {
     struct krait_kernel_mark *items; /* owned; in the order of time */
     uint32_t count, cap;

@@ -3,6 +3,8 @@
 
 #include "base/array.h"
 
+#include <string.h>
+
 /* From the outermost inwards. */
 struct krait_kernel_open_slices {
     struct krait_kernel_slice *items; /* end_ns: up to when it is known to go on */
@@ -163,7 +165,7 @@ static void finish(struct krait_kernel_nest *nest, uint64_t ns)
     nest->finished(nest, ns);
 }
 
-int krait_kernel_nest_run(struct krait_kernel_nest *nest, uint64_t from_ns, uint64_t until_ns)
+static void watch(struct krait_kernel_nest *nest)
 {
     nest->watch = (struct krait_kernel_watch){ .ctx = nest,
                                                .begin = on_begin,
@@ -172,6 +174,11 @@ int krait_kernel_nest_run(struct krait_kernel_nest *nest, uint64_t from_ns, uint
                                                .left = nest->end ? on_left : NULL,
                                                .function = nest->end ? on_function : NULL,
                                                .event = nest->event };
+}
+
+int krait_kernel_nest_run(struct krait_kernel_nest *nest, uint64_t from_ns, uint64_t until_ns)
+{
+    watch(nest);
     const struct krait_kernel_options options = { .from_ns = from_ns,
                                                   .until_ns = until_ns,
                                                   .watch = &nest->watch };
@@ -182,6 +189,33 @@ int krait_kernel_nest_run(struct krait_kernel_nest *nest, uint64_t from_ns, uint
         finish(nest, (uint64_t)states->end_ns);
     krait_kernel_states_free(states);
     return nest->rc ? nest->rc : rc == -ENODATA ? 0 : rc; /* there is nothing in that time */
+}
+
+int krait_kernel_nest_go_on(struct krait_kernel_nest *nest, struct krait_kernel_states **states,
+                            int64_t until_ns)
+{
+    watch(nest);
+    const struct krait_kernel_options options = { .watch = &nest->watch };
+    int rc = krait_kernel_states_go_on(states, nest->events, &options, until_ns);
+    return nest->rc ? nest->rc : rc;
+}
+
+int krait_kernel_nest_now(struct krait_kernel_nest *nest, uint64_t ns)
+{
+    for (uint32_t i = 0; i < nest->open_count && !nest->rc; i++) {
+        struct krait_kernel_open_slices *open = &nest->open[i], was = *open;
+        size_t bytes = open->count * sizeof(*open->items);
+        KRAIT_AUTO_FREE struct krait_kernel_slice *items = bytes ? malloc(bytes) : NULL;
+        if (bytes && !items)
+            return -ENOMEM;
+        if (bytes)
+            memcpy(items, open->items, bytes);
+        pop_to(nest, open, 0, ns);
+        if (bytes)
+            memcpy(open->items, items, bytes);
+        open->count = was.count;
+    }
+    return nest->rc;
 }
 
 void krait_kernel_nest_done(struct krait_kernel_nest *nest)

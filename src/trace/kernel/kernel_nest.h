@@ -62,6 +62,14 @@ static inline void krait_kernel_nest_fail(struct krait_kernel_nest *nest, int rc
 /* Runs the machine over a range of time, in ns after the first event. Returns 0, also if there is nothing in that time;
  * the first failure; or what krait_kernel_states_new returns. krait_kernel_nest_done in any case. */
 int krait_kernel_nest_run(struct krait_kernel_nest *nest, uint64_t from_ns, uint64_t until_ns);
+
+/* Of a recording that goes on: as krait_kernel_states_go_on, with the states of this run, which the caller keeps. What is open
+ * at the end stays open, and `finished` is not called. */
+int krait_kernel_nest_go_on(struct krait_kernel_nest *nest, struct krait_kernel_states **states,
+                            int64_t until_ns);
+/* Ends what is open at a time, and leaves it open nevertheless: `end` is told the slices, cut. Returns 0 or the failure. */
+int krait_kernel_nest_now(struct krait_kernel_nest *nest, uint64_t ns);
+
 void krait_kernel_nest_done(struct krait_kernel_nest *nest);
 
 #endif

@@ -36,6 +36,8 @@ void krait_kernel_count_from(void *ctx, int64_t ns)
 
 void krait_kernel_name_processes(struct krait_kernel_states *m)
 {
+    for (uint32_t i = 0; i < m->process_count; i++)
+        m->processes[i].name[0] = '\0'; /* of an earlier end */
     for (uint32_t i = 0; i < m->thread_count; i++) {
         const struct krait_kthread *t = m->threads[i];
         struct krait_kprocess *process = t->process == KRAIT_NO_ID ? NULL : &m->processes[t->process];

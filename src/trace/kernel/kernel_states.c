@@ -623,8 +623,7 @@ static void finish(machine *m, int64_t end_ns)
     m->here = NULL;
     for (uint32_t i = 0; i < m->thread_count; i++) {
         struct krait_kthread *t = m->threads[i];
-        enum krait_thread_state state =
-            is_blocked(t) ? krait_kernel_told(m, t) : (enum krait_thread_state)t->state;
+        enum krait_thread_state state = krait_kthread_state_now(m, t);
         leave(m, t, state, state, t->state_by);
     }
     for (uint32_t i = 0; i < m->cpu_count; i++) {
@@ -705,18 +704,21 @@ static bool goes_on(void *ctx, int64_t ns)
     return m->options->goes_on(m->options->ctx, ns);
 }
 
-static int run(machine *m, struct krait_kernel_events *events, const struct krait_kernel_options *options)
+static int run(machine *m, struct krait_kernel_events *events, const struct krait_kernel_options *options,
+               void (*ahead)(void *ctx, int64_t ns))
 {
     const struct krait_kernel_watch *watch = options->watch;
     struct krait_kernel_event_walk walk = {
         .ctx = m,
         .from_ns = options->from_ns,
         .until_ns = options->until_ns,
+        .begin_ns = m->origin_ns,
+        .on_ns = m->end_ns,
         .done = watch ? &watch->done : &m->is_over,
         .goes_on = options->goes_on ? goes_on : NULL,
         .begin = on_begin,
         .from = krait_kernel_count_from,
-        .ahead = watch ? NULL : on_ahead,
+        .ahead = ahead,
         .ahead_ns = AHEAD_NS,
         .behind = watch != NULL,
     };
@@ -725,6 +727,7 @@ static int run(machine *m, struct krait_kernel_events *events, const struct krai
     memcpy(walk.handlers, handlers, sizeof(handlers));
     add_asked(&walk, options);
     m->options = options;
+    m->watch = m->end_ns ? options->watch : NULL;
     m->own = krait_kernel_events_own(events);
     int rc = krait_kernel_know_calls(m, classes, count);
     return rc ? rc : krait_kernel_events_walk(events, &walk);
@@ -734,7 +737,7 @@ int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kerne
                             const struct krait_kernel_options *options, struct krait_err *err)
 {
     machine *m = calloc(1, sizeof(*m));
-    int rc = m ? run(m, events, options) : -ENOMEM;
+    int rc = m ? run(m, events, options, options->watch ? NULL : on_ahead) : -ENOMEM;
     bool none = !rc && krait_kernel_events_end(events) == INT64_MIN;
     if (!rc && !none)
         finish(m, krait_kernel_events_end(events));
@@ -752,6 +755,37 @@ int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kerne
     m->watch = NULL;
     *out = m;
     return 0;
+}
+
+/* Of a recording that goes on: what goes on at the end stays as it is. */
+int krait_kernel_states_go_on(struct krait_kernel_states **states, struct krait_kernel_events *events,
+                              const struct krait_kernel_options *options, int64_t until_ns)
+{
+    machine *m = *states ? *states : calloc(1, sizeof(*m));
+    int64_t first = m && m->end_ns ? m->origin_ns : krait_kernel_events_first(events);
+    struct krait_kernel_options on = *options;
+    on.until_ns = until_ns > first ? (uint64_t)(until_ns - first) : 0;
+    int rc = m ? run(m, events, &on, NULL) : -ENOMEM;
+    bool none = !rc && !m->end_ns && krait_kernel_events_end(events) == INT64_MIN;
+    rc = rc ? rc : m->failed ? -ENOMEM : none ? -ENODATA : 0;
+    if (rc) {
+        krait_kernel_states_free(m);
+        *states = NULL;
+        return rc;
+    }
+    m->end_ns = until_ns;
+    m->here = NULL;
+    m->options = NULL;
+    m->watch = NULL;
+    krait_kernel_name_processes(m);
+    *states = m;
+    return 0;
+}
+
+enum krait_thread_state krait_kthread_state_now(const struct krait_kernel_states *m,
+                                                const struct krait_kthread *t)
+{
+    return is_blocked(t) ? krait_kernel_told(m, t) : (enum krait_thread_state)t->state;
 }
 
 const struct krait_kthread *krait_kernel_states_thread(const struct krait_kernel_states *m, int32_t tid)

@@ -339,6 +339,18 @@ int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kerne
                             const struct krait_kernel_options *options, struct krait_err *err);
 void krait_kernel_states_free(struct krait_kernel_states *states);
 
+/* Of a recording that goes on: runs the state machine up to until_ns (absolute), before which all events are there
+ * (krait_kernel_events_written), so that another call goes on from there, also with another opening of the same folders.
+ * *states is NULL the first time, and after an error. Counts nothing at the end: of the states, what does not depend on durations
+ * is right, and a watcher gets no last changes. `options` has only watch (the same each time), functions and goes_on. Returns 0,
+ * -ENODATA if there are no events before until_ns, -ENOMEM, or -ECANCELED. */
+int krait_kernel_states_go_on(struct krait_kernel_states **states, struct krait_kernel_events *events,
+                              const struct krait_kernel_options *options, int64_t until_ns);
+
+/* The thread's state, as far as it is known what it waits for. */
+enum krait_thread_state krait_kthread_state_now(const struct krait_kernel_states *states,
+                                                const struct krait_kthread *thread);
+
 /* Its id as the program knows it: the one in its own namespace, if that is known. */
 static inline int32_t krait_kthread_own_id(const struct krait_kthread *thread)
 {

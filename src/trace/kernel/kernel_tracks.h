@@ -28,6 +28,19 @@
 /* Of struct krait_importer: a part that cannot be read has no tracks, which trace->damage says. */
 int krait_kernel_tracks_find(struct krait_trace *trace, struct krait_err *err);
 krait_tracks_walk_fn krait_kernel_tracks_walk;
+
+/* What a walk of a recording that goes on knows at its end, for the next. Opaque. */
+struct krait_kernel_walk_on;
+
+/* Walks tracks without flows up to until_ns (what goes on, up to end_ns), as krait_kernel_states_go_on runs the machine, from
+ * where the earlier walk of *kept has ended, which may have been of an earlier opening of the same folders with the same ids of
+ * names. walking->batch gets the entries that have ended meanwhile, and walking->now what goes on. *kept is NULL the first time;
+ * afterwards it is for the next walk, or after an error NULL. Returns as krait_kernel_tracks_walk. */
+int krait_kernel_walk_on(struct krait_kernel_walk_on **kept, const struct krait_trace *trace,
+                         const struct krait_track *const *tracks, uint32_t count,
+                         const struct krait_walking *walking, int64_t until_ns, int64_t end_ns);
+void krait_kernel_walk_on_free(struct krait_kernel_walk_on *on);
+
 /* The same of marks alone. */
 int krait_kernel_said_find(struct krait_trace *trace, struct krait_err *err);
 

@@ -348,6 +348,17 @@ static int put(struct places *places, uint32_t key, uint32_t place)
     return 0;
 }
 
+static void put_columns(struct lane *lane, char *at, size_t room)
+{
+    uint64_t *wide = (uint64_t *)(void *)at;
+    uint32_t *narrow = (uint32_t *)(wide + 3 * room);
+    lane->t_ns = wide;
+    lane->end_ns = wide + room;
+    lane->value = (int64_t *)(wide + 2 * room);
+    lane->name = narrow;
+    lane->to = narrow + room;
+}
+
 static int make_lanes(struct walk *w, const struct krait_track *const *tracks, uint32_t count)
 {
     enum { ENTRY = 3 * sizeof(uint64_t) + 2 * sizeof(uint32_t) };
@@ -357,14 +368,8 @@ static int make_lanes(struct walk *w, const struct krait_track *const *tracks, u
     int rc = w->lanes && at ? 0 : -ENOMEM;
     w->room = (uint32_t)room;
     for (uint32_t i = 0; i < count && !rc; i++, at += room * ENTRY) {
-        uint64_t *wide = (uint64_t *)(void *)at;
-        uint32_t *narrow = (uint32_t *)(wide + 3 * room);
-        w->lanes[i] = (struct lane){ .track = tracks[i],
-                                     .t_ns = wide,
-                                     .end_ns = wide + room,
-                                     .value = (int64_t *)(wide + 2 * room),
-                                     .name = narrow,
-                                     .to = narrow + room };
+        w->lanes[i] = (struct lane){ .track = tracks[i] };
+        put_columns(&w->lanes[i], at, room);
         rc = put(&w->at[which_of(tracks[i])], tracks[i]->key, i);
     }
     w->lane_count = rc ? 0 : count;
@@ -395,19 +400,37 @@ static void know_names(struct walk *w)
     w->wakeup = name_of(w, "wakeup");
 }
 
-static void walk_done(struct walk *w)
+static void lanes_done(struct walk *w)
 {
     for (unsigned i = 0; i < WHICH; i++)
         free(w->at[i].items);
-    krait_kernel_nest_done(&w->nest);
     free(w->states_of.items);
     free(w->lanes);
     free(w->columns);
 }
 
+static void walk_done(struct walk *w)
+{
+    krait_kernel_nest_done(&w->nest);
+    lanes_done(w);
+}
+
 static uint64_t after(uint64_t ns, int64_t first)
 {
     return ns == UINT64_MAX ? ns : ns > (uint64_t)first ? ns - (uint64_t)first : 0;
+}
+
+static void ask(struct walk *w, struct krait_kernel_events *events, bool slices, bool raw)
+{
+    w->nest.events = events;
+    w->nest.place = place_of;
+    w->nest.last_ns = no_last;
+    w->nest.name = slice_name;
+    w->nest.end = slices ? end_slice : NULL;
+    w->nest.started = on_begin;
+    w->nest.changed = on_change;
+    w->nest.event = raw ? on_event : NULL;
+    w->nest.finished = on_end;
 }
 
 /* The machine tells no more of what happens than the lanes need. */
@@ -416,15 +439,7 @@ static int run(struct walk *w, struct krait_kernel_events *events)
     bool asks_events = w->at[INTERRUPTS].count || w->at[FREQUENCY].count;
     bool asks_slices = w->at[CALLS].count || w->at[FUNCTIONS].count;
     int64_t first = krait_kernel_events_first(events);
-    w->nest.events = events;
-    w->nest.place = place_of;
-    w->nest.last_ns = no_last;
-    w->nest.name = slice_name;
-    w->nest.end = asks_slices ? end_slice : NULL;
-    w->nest.started = on_begin;
-    w->nest.changed = on_change;
-    w->nest.event = asks_events ? on_event : NULL;
-    w->nest.finished = on_end;
+    ask(w, events, asks_slices, asks_events);
     return krait_kernel_nest_run(&w->nest, after(w->walking->range.from_ns, first),
                                  after(w->walking->range.to_ns, first));
 }
@@ -452,4 +467,160 @@ int krait_kernel_tracks_walk(const struct krait_trace *trace, const struct krait
                              uint32_t count, const struct krait_walking *walking)
 {
     return krait_kernel_each_machine(trace, tracks, count, walking, walk_machine);
+}
+
+/* -- a recording that goes on -- */
+
+/* The last state of a thread, which may still be made longer: the next walk's first. */
+struct entry {
+    uint64_t t_ns, end_ns;
+    int64_t value;
+    uint32_t name;
+};
+
+struct krait_kernel_walk_on {
+    struct walk walk;
+    struct krait_kernel_states *states;
+};
+
+static struct entry last_of(const struct lane *lane)
+{
+    uint32_t i = lane->n - 1;
+    return (struct entry){ lane->t_ns[i], lane->end_ns[i], lane->value[i], lane->name[i] };
+}
+
+static void put_first(struct lane *lane, struct entry entry)
+{
+    lane->t_ns[0] = entry.t_ns;
+    lane->end_ns[0] = entry.end_ns;
+    lane->value[0] = entry.value;
+    lane->name[0] = entry.name;
+    lane->n = 1;
+}
+
+/* Lanes for the tracks of this trace, with what the lanes before them of the same threads and CPUs have begun. */
+static int renew_lanes(struct walk *w, const struct krait_track *const *tracks, uint32_t count)
+{
+    struct walk was = *w;
+    w->lanes = NULL;
+    w->columns = NULL;
+    w->states_of = (struct places){ 0 };
+    memset(w->at, 0, sizeof(w->at));
+    int rc = make_lanes(w, tracks, count);
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        struct lane *lane = &w->lanes[i];
+        const struct lane *before = lane_of(&was, which_of(tracks[i]), tracks[i]->key);
+        if (!before)
+            continue;
+        memcpy(lane->open, before->open, sizeof(lane->open));
+        lane->depth = before->depth;
+        lane->thread = before->thread;
+        lane->has_value = before->has_value;
+        lane->known = before->known;
+        if (before->n)
+            put_first(lane, last_of(before));
+    }
+    lanes_done(&was);
+    return rc;
+}
+
+/* Hands out all but a thread's last state. */
+static void flush_settled(struct walk *w, struct lane *lane)
+{
+    bool holds = lane->n && which_of(lane->track) == STATES;
+    struct entry last = holds ? last_of(lane) : (struct entry){ 0 };
+    lane->n -= holds;
+    flush(w, lane);
+    if (holds)
+        put_first(lane, last);
+}
+
+static void tell_states(struct walk *w, uint64_t ns)
+{
+    const struct krait_kernel_states *states = w->nest.states;
+    for (uint32_t i = 0; i < states->thread_count; i++) {
+        const struct krait_kthread *t = states->threads[i];
+        struct lane *lane = lane_of(w, STATES, i);
+        const struct krait_kchange change = { .thread = t,
+                                              .since_ns = t->since,
+                                              .ns = (int64_t)ns,
+                                              .was_by = t->state_by,
+                                              .was = (uint8_t)krait_kthread_state_now(states, t) };
+        if (lane && change.since_ns < change.ns)
+            add_state(w, lane, &change);
+    }
+}
+
+/* Hands out what goes on at a time, and the last entry of each lane before it. All stays as it is. */
+static int tell_now(struct walk *w, uint64_t ns)
+{
+    KRAIT_AUTO_FREE struct lane *lanes = calloc((size_t)w->lane_count + 1, sizeof(*lanes));
+    KRAIT_AUTO_FREE struct entry *last = calloc((size_t)w->lane_count + 1, sizeof(*last));
+    const struct krait_walking *walking = w->walking;
+    const struct krait_walking now = { .ctx = walking->ctx, .batch = walking->now };
+    if (!lanes || !last)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < w->lane_count; i++) {
+        lanes[i] = w->lanes[i];
+        last[i] = lanes[i].n ? last_of(&lanes[i]) : (struct entry){ 0 };
+    }
+    w->walking = &now;
+    tell_states(w, ns);
+    int rc = krait_kernel_nest_now(&w->nest, ns);
+    on_end(w, ns);
+    w->walking = walking;
+    for (uint32_t i = 0; i < w->lane_count; i++) {
+        uint32_t n = lanes[i].n;
+        w->lanes[i] = lanes[i];
+        if (n)
+            put_first(&w->lanes[i], last[i]);
+    }
+    return rc ? rc : w->nest.rc;
+}
+
+static int walk_on(struct krait_kernel_walk_on *on, const struct krait_track *const *tracks, uint32_t count,
+                   int64_t until_ns, int64_t end_ns)
+{
+    struct walk *w = &on->walk;
+    int rc = renew_lanes(w, tracks, count);
+    rc = rc ? rc : find_states(w);
+    if (rc)
+        return rc;
+    know_names(w);
+    rc = w->nest.rc ? w->nest.rc : krait_kernel_nest_go_on(&w->nest, &on->states, until_ns);
+    for (uint32_t i = 0; i < w->lane_count && !rc; i++)
+        flush_settled(w, &w->lanes[i]);
+    rc = rc ? rc : w->nest.rc;
+    return rc ? rc : tell_now(w, (uint64_t)end_ns);
+}
+
+int krait_kernel_walk_on(struct krait_kernel_walk_on **kept, const struct krait_trace *trace,
+                         const struct krait_track *const *tracks, uint32_t count,
+                         const struct krait_walking *walking, int64_t until_ns, int64_t end_ns)
+{
+    struct krait_kernel_walk_on *on = *kept ? *kept : calloc(1, sizeof(*on));
+    struct krait_kernel_events *events;
+    int rc = on ? krait_trace_kernel_of(trace, 0, &events, NULL) : -ENOMEM;
+    *kept = NULL;
+    if (!rc) {
+        on->walk.trace = trace;
+        on->walk.walking = walking;
+        ask(&on->walk, events, true, true);
+        rc = walk_on(on, tracks, count, until_ns, end_ns);
+        on->walk.walking = NULL;
+    }
+    if (rc)
+        krait_kernel_walk_on_free(on);
+    else
+        *kept = on;
+    return rc;
+}
+
+void krait_kernel_walk_on_free(struct krait_kernel_walk_on *on)
+{
+    if (!on)
+        return;
+    walk_done(&on->walk);
+    krait_kernel_states_free(on->states);
+    free(on);
 }

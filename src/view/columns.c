@@ -84,18 +84,25 @@ static int by_begin(const void *a, const void *b)
     return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
 }
 
-/* A slice is one deeper than the slice that encloses it. Slices that only overlap are drawn below each other too. */
-static void give_depths(struct krait_tile_call *spans, uint64_t count)
+void krait_columns_sort(struct krait_tile_call *spans, uint64_t count)
 {
-    uint64_t ends[KRAIT_WIRE_DEPTHS];
-    uint32_t open = 0;
+    if (count)
+        qsort(spans, count, sizeof(*spans), by_begin);
+}
+
+/* A slice is one deeper than the slice that encloses it. Slices that only overlap are drawn below each other too. */
+void krait_columns_give_depths(struct krait_column_depths *depths, struct krait_tile_call *spans,
+                               uint64_t count)
+{
+    uint32_t open = depths->open;
     for (uint64_t i = 0; i < count; i++) {
-        while (open && ends[open - 1] <= spans[i].begin_ns)
+        while (open && depths->ends[open - 1] <= spans[i].begin_ns)
             open--;
         spans[i].depth = open;
-        ends[open] = spans[i].end_ns;
+        depths->ends[open] = spans[i].end_ns;
         open += open + 1 < KRAIT_WIRE_DEPTHS;
     }
+    depths->open = open;
 }
 
 struct krait_tile_call *krait_columns_unpack(const struct krait_columns *columns)
@@ -117,8 +124,9 @@ static int order(struct krait_columns *columns)
     int rc = spans ? 0 : -ENOMEM;
     if (rc)
         return rc;
-    qsort(spans, count, sizeof(*spans), by_begin);
-    give_depths(spans, count);
+    struct krait_column_depths depths = { .open = 0 };
+    krait_columns_sort(spans, count);
+    krait_columns_give_depths(&depths, spans, count);
     krait_spans_done(&columns->spans);
     for (uint64_t i = 0; i < count && !rc; i++)
         rc = krait_spans_add(&columns->spans, &spans[i]);

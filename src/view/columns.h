@@ -42,6 +42,18 @@ void krait_columns_done(struct krait_columns *columns);
 /* Its size in bytes. */
 size_t krait_columns_size(const struct krait_columns *columns);
 
+/* The ends of the slices around the next one, by depth. */
+struct krait_column_depths {
+    uint64_t ends[KRAIT_WIRE_DEPTHS];
+    uint32_t open;
+};
+
+/* Puts slices in the order of begins; if several begin at the same time, the enclosing one comes first. Gives such slices their
+ * depths, which follow those that `depths` was passed for before. */
+void krait_columns_sort(struct krait_tile_call *spans, uint64_t count);
+void krait_columns_give_depths(struct krait_column_depths *depths, struct krait_tile_call *spans,
+                               uint64_t count);
+
 /* All spans as an array, which the caller frees; NULL if memory is out. */
 struct krait_tile_call *krait_columns_unpack(const struct krait_columns *columns);
 

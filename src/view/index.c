@@ -213,6 +213,7 @@ void krait_view_close(struct krait_view *view)
             krait_columns_done(track->columns);
         free(track->columns);
         krait_pyramid_build_free(track->build);
+        krait_columns_build_free(track->kept);
     }
     pthread_mutex_destroy(&view->lock);
     pthread_mutex_destroy(&view->walks);

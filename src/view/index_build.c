@@ -8,6 +8,8 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/pipe.h"
+#include "trace/kernel/kernel.h"
+#include "trace/kernel/kernel_tracks.h"
 #include "view/cache.h"
 #include "view/classes.h"
 
@@ -255,11 +257,8 @@ static int build_calls(struct krait_builder *builder, uint32_t at)
 
 /* ---- all other tracks ---- */
 
-static int know_texts(struct krait_view *view, const struct krait_batch *batch)
+static int know_texts_up_to(struct krait_view *view, uint32_t need)
 {
-    uint32_t need = view->text_count;
-    for (uint32_t i = 0; i < batch->n; i++)
-        need = KRAIT_MAX(need, batch->name[i] + 1);
     if (!KRAIT_GROW(view->texts, view->text_cap, need) || !KRAIT_GROW(view->text_hues, view->hue_cap, need))
         return -ENOMEM;
     for (; view->text_count < need; view->text_count++) {
@@ -268,6 +267,14 @@ static int know_texts(struct krait_view *view, const struct krait_batch *batch)
         view->text_hues[view->text_count] = krait_class_of(text);
     }
     return 0;
+}
+
+static int know_texts(struct krait_view *view, const struct krait_batch *batch)
+{
+    uint32_t need = view->text_count;
+    for (uint32_t i = 0; i < batch->n; i++)
+        need = KRAIT_MAX(need, batch->name[i] + 1);
+    return know_texts_up_to(view, need);
 }
 
 struct building_others {
@@ -292,32 +299,6 @@ static int on_batch(void *ctx, const struct krait_track *track, const struct kra
     return rc;
 }
 
-static int by_end(const void *a, const void *b)
-{
-    const struct krait_tile_call *x = a, *y = b;
-    if (x->end_ns != y->end_ns)
-        return x->end_ns < y->end_ns ? -1 : 1;
-    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
-}
-
-/* A pyramid needs them in the order of ends, which differs from that of begins if they nest. */
-static int build_spans(struct krait_view_track *track)
-{
-    const struct krait_columns *columns = track->columns;
-    KRAIT_AUTO_FREE struct krait_tile_call *spans = krait_columns_unpack(columns);
-    struct krait_pyramid_build *build;
-    int rc = spans ? krait_pyramid_build_new(&build, 0) : -ENOMEM;
-    if (rc)
-        return rc;
-    if (columns->kind == KRAIT_TRACK_SLICES) /* states do not overlap */
-        qsort(spans, columns->spans.count, sizeof(*spans), by_end);
-    for (uint64_t i = 0; i < columns->spans.count; i++)
-        krait_pyramid_add(build, &spans[i]);
-    rc = finish_pyramid(track, build);
-    krait_pyramid_build_free(build);
-    return rc;
-}
-
 static int finish_other(struct krait_view *view, uint32_t at)
 {
     struct krait_view_track *track = &view->tracks[at];
@@ -328,7 +309,7 @@ static int finish_other(struct krait_view *view, uint32_t at)
         return rc;
     grow_length(view, track->columns->end_ns);
     bool has_many = track->columns->spans.count && krait_columns_size(track->columns) > view->small;
-    rc = has_many && !view->is_walk ? build_spans(track) : 0;
+    rc = has_many && !view->is_walk ? krait_columns_pyramid(track->columns, &track->pyramid) : 0;
     if (!rc)
         set_ready(view, at,
                   krait_columns_size(track->columns) +
@@ -336,16 +317,146 @@ static int finish_other(struct krait_view *view, uint32_t at)
     return rc;
 }
 
-static int build_others(struct krait_view *view)
+static int walk_others(struct krait_view *view, const uint32_t *tracks, uint32_t count)
 {
     struct building_others building = { .view = view };
+    return krait_tracks_walk(view->trace, tracks, count, KRAIT_RANGE_ALL, on_batch, &building, NULL, 0);
+}
+
+/* -- of a recording that goes on -- */
+
+typedef int add_fn(struct krait_columns_build *build, const struct krait_trace *trace,
+                   const struct krait_track *track, const struct krait_batch *batch, uint64_t origin_ns);
+
+static int add_kept(struct building_others *building, const struct krait_track *track,
+                    const struct krait_batch *batch, add_fn *add)
+{
+    struct krait_view *view = building->view;
+    struct krait_columns_build *kept = view->tracks[track - view->trace->tracks].kept;
+    if (__atomic_load_n(&view->cancelled, __ATOMIC_RELAXED))
+        return -ECANCELED;
+    pthread_mutex_lock(&view->lock);
+    int rc = batch->name ? know_texts(view, batch) : 0;
+    pthread_mutex_unlock(&view->lock);
+    return rc ? rc : add(kept, view->trace, track, batch, view->origin_ns);
+}
+
+static int on_ended(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct building_others *building = ctx;
+    struct krait_view *view = building->view;
+    tell_progress(view, view->others_work, 0, krait_view_length(view),
+                  krait_view_since(view, batch->t_ns[batch->n - 1]), &building->told);
+    return add_kept(building, track, batch, krait_columns_build_add);
+}
+
+static int on_open(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    return add_kept(ctx, track, batch, krait_columns_build_open);
+}
+
+/* What a track is in all openings of the recording. */
+static uint64_t place_of(const struct krait_track *track)
+{
+    bool runs_functions = strcmp(track->name, KRAIT_KERNEL_FUNCTIONS) == 0;
+    return (uint64_t)track->key << 16 | (uint64_t)track->of << 8 | (uint64_t)track->kind << 1 |
+           runs_functions;
+}
+
+/* Takes from the view before what its tracks have, if the walk goes on from there. Returns 0 or -ENOMEM. */
+static int take_kept(struct krait_view *view, const uint32_t *tracks, uint32_t count)
+{
+    struct krait_view *before = view->before;
+    KRAIT_CLEANUP(krait_map_done) struct krait_map places = { 0 };
+    bool goes_on = before && before->walked && before->walked == krait_kernel_walked(view->trace) &&
+                   before->origin_ns == view->origin_ns;
+    int rc = 0;
+    if (!goes_on) {
+        krait_kernel_walk_anew(view->trace);
+        return 0;
+    }
+    before->walked = 0;
+    for (uint32_t i = 0; i < before->trace->track_count && !rc; i++)
+        rc = before->tracks[i].kept ? krait_map_put(&places, place_of(&before->trace->tracks[i]), i) : 0;
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        const uint64_t *at = krait_map_get(&places, place_of(&view->trace->tracks[tracks[i]]));
+        if (!at)
+            continue;
+        view->tracks[tracks[i]].kept = before->tracks[*at].kept;
+        before->tracks[*at].kept = NULL;
+    }
+    pthread_mutex_lock(&view->lock);
+    rc = rc ? rc : know_texts_up_to(view, before->kept_texts);
+    pthread_mutex_unlock(&view->lock);
+    return rc;
+}
+
+static int begin_kept(struct krait_view *view, const uint32_t *tracks, uint32_t count)
+{
+    int rc = take_kept(view, tracks, count);
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        struct krait_view_track *track = &view->tracks[tracks[i]];
+        if (!track->kept)
+            rc = krait_columns_build_new(&track->kept, track->columns->kind);
+    }
+    return rc;
+}
+
+static int finish_kept(struct krait_view *view, uint32_t at)
+{
+    struct krait_view_track *track = &view->tracks[at];
+    struct krait_columns columns = { 0 };
+    int rc = krait_columns_build_now(track->kept, view->small, &columns, &track->pyramid);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&view->lock);
+    *track->columns = columns;
+    pthread_mutex_unlock(&view->lock);
+    grow_length(view, columns.end_ns);
+    set_ready(view, at,
+              krait_columns_size(&columns) + (track->pyramid ? krait_pyramid_size(track->pyramid) : 0));
+    return 0;
+}
+
+/* Adds what came since the view before. */
+static int walk_on(struct krait_view *view, const uint32_t *tracks, uint32_t count)
+{
+    struct building_others building = { .view = view };
+    int rc = begin_kept(view, tracks, count);
+    rc = rc ? rc : krait_tracks_walk_on(view->trace, tracks, count, on_ended, on_open, &building);
+    view->kept_texts = view->text_count; /* only this thread adds to them */
+    return rc;
+}
+
+/* -- all -- */
+
+/* Puts those that go on first; returns how many. */
+static uint32_t sort_out(struct krait_view *view)
+{
+    uint32_t *tracks = view->others, goes_on = 0;
+    for (uint32_t i = 0; i < view->other_count && !view->is_walk; i++) {
+        if (!krait_track_goes_on(view->trace, &view->trace->tracks[tracks[i]]))
+            continue;
+        uint32_t track = tracks[i];
+        tracks[i] = tracks[goes_on];
+        tracks[goes_on++] = track;
+    }
+    return goes_on;
+}
+
+static int build_others(struct krait_view *view)
+{
+    const uint32_t *tracks = view->others, goes_on = sort_out(view);
     pthread_mutex_lock(&view->walks);
-    int rc = krait_tracks_walk(view->trace, view->others, view->other_count, KRAIT_RANGE_ALL, on_batch,
-                               &building, NULL, 0);
+    int rc = walk_others(view, tracks + goes_on, view->other_count - goes_on);
+    rc = rc || !goes_on ? rc : walk_on(view, tracks, goes_on); /* last: it keeps all names */
     pthread_mutex_unlock(&view->walks);
     for (uint32_t i = 0; i < view->other_count && !rc; i++)
         rc = __atomic_load_n(&view->cancelled, __ATOMIC_RELAXED) ? -ECANCELED
-                                                                 : finish_other(view, view->others[i]);
+             : i < goes_on                                       ? finish_kept(view, tracks[i])
+                                                                 : finish_other(view, tracks[i]);
+    if (!rc && goes_on)
+        view->walked = krait_kernel_walked(view->trace);
     return rc;
 }
 

@@ -7,7 +7,7 @@
 #ifndef KRAIT_VIEW_INDEX_OWN_H
 #define KRAIT_VIEW_INDEX_OWN_H
 
-#include "view/columns.h"
+#include "view/columns_build.h"
 #include "view/index.h"
 #include "view/pyramid.h"
 
@@ -32,6 +32,7 @@ struct krait_view_track {
     struct krait_columns *columns; /* of tracks other than calls */
     /* Of calls that go on: what the pyramid was made of, for the next view; only the builder's until all is built. */
     struct krait_pyramid_build *build;
+    struct krait_columns_build *kept; /* the same of other tracks (krait_tracks_walk_on) */
 };
 
 struct krait_builder {
@@ -71,6 +72,8 @@ struct krait_view {
     pthread_cond_t ended; /* a builder has */
     uint32_t next_job, running, building; /* builders that have not ended; that still take jobs */
     bool others_taken;
+    uint64_t walked;     /* krait_kernel_walked: of the walk from which tracks have `kept`; 0: none has */
+    uint32_t kept_texts; /* so many of the texts are in these */
     int rc;
     uint64_t begun_ns, took_ns, bytes;
     const char **texts; /* of tracks, by id */

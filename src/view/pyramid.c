@@ -401,18 +401,24 @@ static void end_all(struct krait_pyramid_build *build, uint64_t end)
         end_call(build, t, KRAIT_OP_CUT);
 }
 
-int krait_pyramid_now(struct krait_pyramid_build *build, uint64_t end_ns, struct krait_pyramid *out)
+struct krait_pyramid_build *krait_pyramid_build_copy(struct krait_pyramid_build *build)
 {
     for (uint32_t i = 0; i < KRAIT_PYRAMID_LEVELS; i++)
         sort_calls(&build->pyramid.levels[i]);
     struct krait_pyramid_build *copy = copy_build(build);
+    if (!copy || !copy->failed)
+        return copy;
+    krait_pyramid_build_free(copy);
+    return NULL;
+}
+
+int krait_pyramid_now(struct krait_pyramid_build *build, uint64_t end_ns, struct krait_pyramid *out)
+{
+    struct krait_pyramid_build *copy = krait_pyramid_build_copy(build);
     if (!copy)
         return -ENOMEM;
-    int rc = copy->failed ? -ENOMEM : 0;
-    if (!rc) {
-        end_all(copy, end_ns - build->pyramid.zero_ns);
-        rc = krait_pyramid_finish(copy, out);
-    }
+    end_all(copy, end_ns - build->pyramid.zero_ns);
+    int rc = krait_pyramid_finish(copy, out);
     krait_pyramid_build_free(copy);
     return rc;
 }

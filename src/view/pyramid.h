@@ -92,6 +92,10 @@ const struct krait_pyramid *krait_pyramid_so_far(const struct krait_pyramid_buil
 /* Called after the last call: moves the result into `out`, which the caller then owns. Returns 0 or -ENOMEM. */
 int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid *out);
 
+/* A copy, to which other calls may be added; NULL without memory. Takes time for the pyramid's size, and for what was added since
+ * the last copy. */
+struct krait_pyramid_build *krait_pyramid_build_copy(struct krait_pyramid_build *build);
+
 /* The result as it is now: what is open ends at end_ns, as relative to zero_ns as the calls are. Calls may be added afterwards.
  * Takes time for the pyramid's size, which is copied, and for what was added since. Returns 0 or -ENOMEM. */
 int krait_pyramid_now(struct krait_pyramid_build *build, uint64_t end_ns, struct krait_pyramid *out);

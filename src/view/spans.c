@@ -4,6 +4,8 @@
 #include "base/array.h"
 #include "view/pyramid.h"
 
+#include <string.h>
+
 enum { BLOCK = 64, NUMBER_MAX = 10, SPAN_MAX = 5 * NUMBER_MAX };
 
 static uint64_t fold_sign(int64_t value)
@@ -61,6 +63,25 @@ void krait_spans_done(struct krait_spans *spans)
     *spans = (struct krait_spans){ 0 };
 }
 
+int krait_spans_copy(struct krait_spans *to, const struct krait_spans *from)
+{
+    struct krait_spans copy = { .count = from->count,
+                                .byte_count = from->byte_count,
+                                .block_count = from->block_count,
+                                .last_end = from->last_end };
+    if (!KRAIT_GROW(copy.bytes, copy.byte_cap, from->byte_count) ||
+        !KRAIT_GROW(copy.blocks, copy.block_cap, from->block_count)) {
+        krait_spans_done(&copy);
+        return -ENOMEM;
+    }
+    if (from->byte_count)
+        memcpy(copy.bytes, from->bytes, from->byte_count);
+    if (from->block_count)
+        memcpy(copy.blocks, from->blocks, from->block_count * sizeof(*copy.blocks));
+    *to = copy;
+    return 0;
+}
+
 size_t krait_spans_size(const struct krait_spans *spans)
 {
     return spans->byte_count + spans->block_count * sizeof(*spans->blocks);
@@ -76,6 +97,14 @@ static void go_to(struct krait_spans_reader *reader, const struct krait_spans *s
 void krait_spans_start(struct krait_spans_reader *reader, const struct krait_spans *spans)
 {
     go_to(reader, spans, 0);
+}
+
+void krait_spans_start_at(struct krait_spans_reader *reader, const struct krait_spans *spans, uint64_t number)
+{
+    struct krait_tile_call skipped;
+    go_to(reader, spans, number / BLOCK);
+    while (reader->next < number && krait_spans_next(reader, &skipped))
+        ;
 }
 
 void krait_spans_seek(struct krait_spans_reader *reader, const struct krait_spans *spans, uint64_t begin_ns)

@@ -42,6 +42,8 @@ int krait_spans_add(struct krait_spans *spans, const struct krait_tile_call *spa
 /* Frees memory that is not needed. */
 void krait_spans_trim(struct krait_spans *spans);
 void krait_spans_done(struct krait_spans *spans);
+/* A copy, to which more can be added. Returns 0 or -ENOMEM. */
+int krait_spans_copy(struct krait_spans *to, const struct krait_spans *from);
 size_t krait_spans_size(const struct krait_spans *spans);
 
 struct krait_spans_reader {
@@ -54,6 +56,9 @@ struct krait_spans_reader {
 /* A cursor before the first span; or, if spans are ordered by begins, before a span that begins before begin_ns, or
  * the first. */
 void krait_spans_start(struct krait_spans_reader *reader, const struct krait_spans *spans);
+/* Before a span by its number, at most their count. */
+void krait_spans_start_at(struct krait_spans_reader *reader, const struct krait_spans *spans,
+                          uint64_t number);
 void krait_spans_seek(struct krait_spans_reader *reader, const struct krait_spans *spans, uint64_t begin_ns);
 /* Returns false after the last span, and if the bytes are damaged. */
 bool krait_spans_next(struct krait_spans_reader *reader, struct krait_tile_call *out);

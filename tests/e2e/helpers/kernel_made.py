@@ -6,7 +6,8 @@
 
 A stream for each CPU, of one packet; `offset` (ns) is the clock's zero, after the epoch; `lost` says how many events a
 second, empty packet tells that the tracer lost. `losses` are (cpu, us, end): behind the events up to us one is lost; so says
-the packet that follows them, as krait's, or with `end` theirs, which goes on until then, as LTTng's.
+the packet that follows them, as krait's, or with `end` theirs, which goes on until then, as LTTng's. `cuts` are times (us) behind
+which the streams begin a new packet.
 `numbered` is the first packets' number. `unit` is what one us of all these is instead, in nanoseconds. `tracer` is the
 tracer's name.
 """
@@ -57,7 +58,7 @@ def packet(cpu, number, begin, end, discarded, content):
     return PACKET.pack(0xC1FC1FC1, begin, end, bits, bits, number, discarded, cpu) + content
 
 
-def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), numbered=0, domain="kernel", unit=1000, tracer=""):
+def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), numbered=0, domain="kernel", unit=1000, tracer="", cuts=()):
     folder.mkdir(parents=True, exist_ok=True)
     classes = {}
     for _, _, name, fields in events:
@@ -80,11 +81,15 @@ def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), 
 
     for cpu in {e[1] for e in events}:
         own, stream, discarded, number, begin = [e for e in events if e[1] == cpu], b"", 0, numbered, None
-        for last, until in [*sorted((us, end) for of, us, end in losses if of == cpu), (own[-1][0], None)]:
+        ends = sorted([(us, 1, end) for of, us, end in losses if of == cpu] + [(us, 0, None) for us in cuts if us < own[-1][0]])
+        for last, loses, until in [*ends, (own[-1][0], 0, None)]:
             part, own = [e for e in own if e[0] <= last], [e for e in own if e[0] > last]
-            begin = part[0][0] if begin is None else begin
-            stream += packet(cpu, number, begin * unit, (until or last) * unit, discarded + bool(until), b"".join(content(part)))
-            discarded, number, begin = discarded + 1, number + 1, until
+            if not part and not loses:
+                continue
+            begin = (part[0][0] if part else last) if begin is None else begin
+            end = until or (last if loses else part[-1][0])
+            stream += packet(cpu, number, begin * unit, end * unit, discarded + bool(until), b"".join(content(part)))
+            discarded, number, begin = discarded + loses, number + 1, until
         end = last * unit
         stream += packet(cpu, number, end, end, lost, b"") if lost else b""
         (folder / f"channel0_{cpu}").write_bytes(stream)

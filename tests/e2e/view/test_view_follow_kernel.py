@@ -177,7 +177,7 @@ def growing(synth, tmp_path):
         each.end()
 
 
-@pytest.mark.parametrize("burst", [20, pytest.param(4_000, marks=pytest.mark.long)])  # with the latter, some tracks have a pyramid
+@pytest.mark.parametrize("burst", [20, pytest.param(12_000, marks=pytest.mark.long)])  # with the latter, some tracks have a pyramid
 def test_an_update_reads_the_kernels_new_events_and_shows_what_a_whole_recording_does(krait, growing, tmp_path, burst):
     """Each of them twice: to find the tracks, and for their contents. The index is asked how many bytes it has read."""
     recording = growing(1, burst=burst)

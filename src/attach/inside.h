@@ -37,6 +37,7 @@ struct krait_target {
         struct krait_target_file {
             struct krait_elf elf;
             uint64_t begin, moved; /* address of the first byte; what was added to the file's addresses */
+            bool is_greenlet;      /* the extension module of greenlet, on which gevent and eventlet stand */
         } * items;                 /* in ascending order */
         uint32_t count, cap;
     } files;

@@ -138,6 +138,12 @@ static bool is_loader(const char *path)
     return found;
 }
 
+/* greenlet/_greenlet.cpython-313-x86_64-linux-gnu.so; before 1.0 greenlet.cpython-38-x86_64-linux-gnu.so. */
+static bool is_greenlet(const char *path)
+{
+    return begins(path, "_greenlet.") || begins(path, "greenlet.");
+}
+
 bool krait_attach_has_loaded(pid_t pid, const char *name)
 {
     struct line line;
@@ -148,31 +154,47 @@ bool krait_attach_has_loaded(pid_t pid, const char *name)
     return found;
 }
 
-static void look_at_file(struct krait_target *target, const char *path, uint64_t begin, uint64_t end)
+/* Takes `elf` over. */
+static void add_file(struct krait_target *target, struct krait_elf *elf, const struct line *line,
+                     uint64_t moved)
+{
+    if (!KRAIT_GROW(target->files.items, target->files.cap, target->files.count + 1)) {
+        krait_elf_done(elf);
+        return;
+    }
+    target->files.items[target->files.count++] =
+        (struct krait_target_file){ *elf, line->range.begin, moved, is_greenlet(line->path) };
+}
+
+/* A thread that reads the clock is in the kernel's code for that (vdso(7)), and is unwound from there. */
+static void look_at_vdso(struct krait_target *target, const struct line *line)
+{
+    struct krait_elf elf;
+    if (!krait_elf_open_vdso(&elf))
+        add_file(target, &elf, line, line->range.begin - elf.base);
+}
+
+static void look_at_file(struct krait_target *target, const struct line *line)
 {
     char full[PATH_MAX + 64];
     struct krait_elf elf = { 0 };
-    snprintf(full, sizeof(full), "/proc/%d/root%s", target->pid, path);
+    snprintf(full, sizeof(full), "/proc/%d/root%s", target->pid, line->path);
     int rc = krait_elf_open(&elf, full);
     if (rc) { /* a process with a root of its own (chroot) may name files as krait does */
-        snprintf(full, sizeof(full), "/proc/%d/map_files/%llx-%llx", target->pid, (unsigned long long)begin,
-                 (unsigned long long)end);
+        snprintf(full, sizeof(full), "/proc/%d/map_files/%llx-%llx", target->pid,
+                 (unsigned long long)line->range.begin, (unsigned long long)line->range.end);
         rc = krait_elf_open(&elf, full);
     }
     if (rc)
         return;
     ElfW(Ehdr) head;
     memcpy(&head, elf.bytes, sizeof(head));
-    uint64_t load = head.e_type == ET_EXEC ? 0 : begin - elf.base;
-    if (is_libc(path))
+    uint64_t load = head.e_type == ET_EXEC ? 0 : line->range.begin - elf.base;
+    if (is_libc(line->path))
         look_at_libc(target, &elf, load);
     if (!target->room)
         look_for_room(target, &elf, load);
-    if (!KRAIT_GROW(target->files.items, target->files.cap, target->files.count + 1)) {
-        krait_elf_done(&elf);
-        return;
-    }
-    target->files.items[target->files.count++] = (struct krait_target_file){ elf, begin, load };
+    add_file(target, &elf, line, load);
 }
 
 /* The end of the main thread's stack when it has grown to its limit: the kernel maps pages only when the thread uses
@@ -239,7 +261,9 @@ int krait_target_find(struct krait_target *target, pid_t pid, struct krait_err *
         return krait_err_errno(err, "cannot read what is mapped in process %d", pid);
     while (next_line(maps, &line)) {
         if (line.path[0] == '/' && !line.offset)
-            look_at_file(target, line.path, line.range.begin, line.range.end);
+            look_at_file(target, &line);
+        if (strcmp(line.path, "[vdso]") == 0)
+            look_at_vdso(target, &line);
         bool is_code = strchr(line.rights, 'x');
         if (is_code && is_loader(line.path))
             add(&target->holds, line.range.begin, line.range.end);

@@ -30,14 +30,18 @@ static bool is_in(const struct krait_address_ranges *ranges, uint64_t address)
 }
 
 /* Whether a word of the stack may be a return address in code that holds locks. */
-static bool leads_back(const struct krait_target *target, const uint64_t *words, size_t count)
+static bool leads_back(const struct krait_target *target, uint64_t word)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t address = krait_unwind_address(words[i]);
-        if (is_in(&target->holds, address) && krait_stopped_is_return(target->pid, address))
-            return true;
-    }
-    return false;
+    uint64_t address = krait_unwind_address(word);
+    return is_in(&target->holds, address) && krait_stopped_is_return(target->pid, address);
+}
+
+/* How many of the words there are up to the outermost one that may be such an address; 0: none is. */
+static size_t count_to_last(const struct krait_target *target, const uint64_t *words, size_t count)
+{
+    while (count && !leads_back(target, words[count - 1]))
+        count--;
+    return count;
 }
 
 /* From a frame to its caller's: krait_unwind_step. */
@@ -48,18 +52,28 @@ static int step_up(const struct krait_target *target, struct krait_registers *re
     return file ? krait_unwind_step(registers, &file->elf, file->moved, stack) : -ENXIO;
 }
 
-/* Unwinds the stack from the current instruction up to the address `end`. Returns true if no frame is in such code,
- * and false if it cannot unwind so far. */
+/* Whether a frame is one of greenlet's. Its greenlets share the thread's stack: whoever is switched to has the part of it up
+ * to greenlet's own frame, which is copied there. What is above that frame belongs to others, which wait in a switch and so
+ * hold no lock, and no return address leads there (StackState in greenlet's TStackState.cpp). */
+static bool ends_slice(const struct krait_target *target, const struct krait_registers *registers)
+{
+    const struct krait_target_file *file = krait_target_file(target, krait_registers_pc(registers));
+    return file && file->is_greenlet &&
+           krait_elf_is_code(&file->elf, krait_registers_pc(registers) - file->moved);
+}
+
+/* Unwinds the stack from the current instruction up to the address `end`. Returns true if no frame is in such code, also not
+ * the one that a return address below `end` leads to; and false if it cannot unwind so far. */
 static bool is_unwound(const struct krait_target *target, pid_t tid, uint64_t end)
 {
     struct krait_registers registers;
     struct krait_memory_block stack = { .pid = target->pid };
     int rc = krait_registers_read(tid, &registers);
     for (int i = 0; i < FRAMES && !rc; i++) {
-        if (registers.value[KRAIT_CFI_SP] >= end)
-            return true;
         if (is_in(&target->holds, krait_registers_pc(&registers)))
             return false;
+        if (registers.value[KRAIT_CFI_SP] >= end || ends_slice(target, &registers))
+            return true;
         rc = step_up(target, &registers, &stack);
     }
     return rc == -ENOENT;
@@ -106,9 +120,9 @@ static bool is_safe(const struct krait_target *target, const struct krait_stoppe
     if (is_in(&target->holds, stopped->pc) || (!stopped->waits && is_in(&target->libc, stopped->pc)) ||
         krait_memory_read(target->pid, from, words, bytes))
         return false;
-    bool may_hold =
-        leads_back(target, &stopped->caller, 1) || leads_back(target, words, bytes / sizeof(uint64_t));
-    return !may_hold || is_unwound(target, stopped->tid, from + bytes);
+    size_t all = bytes / sizeof(uint64_t);
+    size_t count = leads_back(target, stopped->caller) ? all : count_to_last(target, words, all);
+    return !count || is_unwound(target, stopped->tid, from + count * sizeof(uint64_t));
 }
 
 /* ---- the frame ---- */

@@ -539,14 +539,9 @@ static int run_cat(void *values, int argc, char **argv)
     struct krait_ctf_options ctf = { 0 };
     struct krait_ctf_reader *reader = NULL;
     struct krait_err err = { 0 };
-    if (krait_select_given(KRAIT_SELECT_TRACE, argc, &err)) {
+    if (krait_select_given(KRAIT_SELECT_TRACE, argc, &err) || parse_options(opts, &cat, &err)) {
         cat_done(&cat, opts);
         return krait_cmd_usage(&krait_cmd_cat, &err);
-    }
-    if (parse_options(opts, &cat, &err)) {
-        cat_done(&cat, opts);
-        krait_cmd_fail(&krait_cmd_cat, &err);
-        return 2;
     }
     signal(SIGPIPE, SIG_IGN);
     int rc = open_range(&cat, &opts->select, &reader, (const char *const *)argv, (size_t)argc, &ctf, &err);

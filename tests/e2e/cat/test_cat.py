@@ -255,7 +255,7 @@ def test_a_program_in_a_verbs_place_is_told_how_to_record_it(krait, tmp_path):
 
 
 def test_a_mistake_in_a_filter_is_pointed_at_below_it(krait, recording):
-    said = 'krait cat: filter, column 6: a number, a word or a "text" is wanted here\n    a == \n         ^\n'
+    said = 'krait cat: filter, column 6: a number, a word or a "text" is wanted here\n    a == \n         ^\nTry: krait cat --help\n'
     assert cat_bytes(krait, "--filter", "a == ", recording).stderr.decode() == said
     text = on_terminal([krait, "cat", "--filter", "a == ", recording], 100, ["stderr"], {**UTC, "NO_COLOR": "1"})[0]
     assert text == said

@@ -29,11 +29,16 @@ static int read_block(struct krait_memory_block *block, uint64_t addr)
     return n < 0 ? -errno : 0;
 }
 
+static bool has_number(const struct krait_memory_block *block, uint64_t addr)
+{
+    return block->size >= sizeof(uint64_t) && addr >= block->addr &&
+           addr - block->addr <= block->size - sizeof(uint64_t);
+}
+
 int krait_memory_near(struct krait_memory_block *block, uint64_t addr, uint64_t *value)
 {
-    bool known = addr >= block->addr && addr - block->addr + sizeof(*value) <= block->size;
-    int rc = known ? 0 : read_block(block, addr);
-    if (rc || addr - block->addr + sizeof(*value) > block->size)
+    int rc = has_number(block, addr) ? 0 : read_block(block, addr);
+    if (rc || !has_number(block, addr))
         return rc ? rc : -EFAULT;
     memcpy(value, block->bytes + (addr - block->addr), sizeof(*value));
     return 0;

@@ -264,6 +264,12 @@ static char *put_thousandths(char *to, double size)
     return to;
 }
 
+/* Freed by PyMem_Free; NULL with an exception set. */
+static char *float_repr(double number)
+{
+    return PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
+}
+
 /* As repr(); NULL if it is infinite or nan, which JSON does not have. */
 static char *put_float(char *to, PyObject *value)
 {
@@ -275,7 +281,7 @@ static char *put_float(char *to, PyObject *value)
     char *end = size < most ? put_thousandths(to + !!__builtin_signbit(number), size) : NULL;
     if (end)
         return end;
-    char *text = PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
+    char *text = float_repr(number);
     size_t n = text ? strlen(text) : 0;
     if (n && n <= SHORT_BYTES)
         end = (char *)memcpy(to, text, n) + n;
@@ -389,7 +395,7 @@ static PyObject *float_str(double number)
 {
     if (!__builtin_isfinite(number))
         return PyUnicode_FromString(number > 0 ? "Infinity" : number < 0 ? "-Infinity" : "NaN");
-    char *text = PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
+    char *text = float_repr(number);
     PyObject *str = text ? PyUnicode_FromString(text) : NULL;
     PyMem_Free(text);
     return str;

@@ -18,11 +18,12 @@ static int read_some(pid_t pid, const struct krait_memory_piece *pieces, size_t 
     return n < 0 ? -errno : (size_t)n == size ? 0 : -EFAULT;
 }
 
-/* What is mapped of a block is read: the kernel copies page by page. */
+/* Up to the end of the page: the next one may be of a mapping that makes its reader wait, as userfaultfd(2) does. */
 static int read_block(struct krait_memory_block *block, uint64_t addr)
 {
-    struct iovec here = { block->bytes, sizeof(block->bytes) };
-    struct iovec there = { (void *)(uintptr_t)addr, sizeof(block->bytes) };
+    size_t size = KRAIT_MAX(sizeof(block->bytes) - addr % sizeof(block->bytes), sizeof(uint64_t));
+    struct iovec here = { block->bytes, size };
+    struct iovec there = { (void *)(uintptr_t)addr, size };
     ssize_t n = process_vm_readv(block->pid, &here, 1, &there, 1, 0);
     block->addr = addr;
     block->size = n < 0 ? 0 : (size_t)n;

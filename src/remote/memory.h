@@ -26,9 +26,9 @@ static inline int krait_memory_read(pid_t pid, uint64_t addr, void *to, size_t s
     return krait_memory_pieces(pid, &piece, 1);
 }
 
-/* The memory that was read last, from where the reading began on, for numbers that are near each other. Set `pid`, and `size` to 0:
- * nothing has been read. It is for memory that does not change meanwhile. */
-enum { KRAIT_MEMORY_BLOCK = 4096 };
+/* The memory that was read last, from where the reading began to the end of the page, for numbers that are near each other. Set
+ * `pid`, and `size` to 0: nothing has been read. It is for memory that does not change meanwhile. */
+enum { KRAIT_MEMORY_BLOCK = 4096 }; /* pages have as many bytes, or a multiple */
 struct krait_memory_block {
     pid_t pid;
     uint64_t addr;

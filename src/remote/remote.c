@@ -332,8 +332,11 @@ static int read_still(struct krait_remote *remote, struct krait_remote_stacks *s
             nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
         rc = krait_still_begin(&remote->still, remote->pid, thread->tid);
         bool told = !rc && flags & KRAIT_READ_NATIVE && krait_still_registers(&remote->still, &registers);
-        if (!rc && flags & KRAIT_READ_NATIVE && !told && remote->still.state == 'R')
-            return -EBUSY; /* its registers are told when it is stopped alone */
+        if (!rc && flags & KRAIT_READ_NATIVE && !told && remote->still.state == 'R') {
+            if (i || !krait_still_tells(&remote->still))
+                return -EBUSY; /* its registers are told when it is stopped alone */
+            rc = -EAGAIN;      /* krait has just taken its CPU from it: there is a record now */
+        }
         if (rc)
             continue;
         rc = copy_stack(remote, stacks, reader, thread, flags);

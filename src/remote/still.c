@@ -282,6 +282,11 @@ static bool is_same(const struct krait_still *still)
     return read_schedstat(still) == still->count;
 }
 
+bool krait_still_tells(const struct krait_still *still)
+{
+    return still->at->switches.registers;
+}
+
 bool krait_still_registers(const struct krait_still *still, struct krait_registers *registers)
 {
     return still->count & RECORDS && krait_switches_registers(&still->at->switches, registers);

@@ -67,6 +67,8 @@ int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid);
 uint64_t krait_still_count(struct krait_still *still, pid_t pid, pid_t tid);
 /* Its state: proc(5). R: it runs, or is ready to. '\0': unknown, or the thread is gone. krait does not move to its CPU for that. */
 char krait_still_state(struct krait_still *still, pid_t pid, pid_t tid);
+/* Whether records of its switches are read that have its registers, from its next switch on. */
+bool krait_still_tells(const struct krait_still *still);
 /* The registers with which the thread will go on; false: they are not known. They count if the thread has not run at
  * krait_still_end. */
 bool krait_still_registers(const struct krait_still *still, struct krait_registers *registers);

@@ -17,15 +17,20 @@ struct record {
     uint32_t cpu, reserved;
 };
 
-/* The kernel's numbers of registers (asm/perf_regs.h) are in the order of their bits in the mask; these are DWARF's. */
+/* Those that functions keep for their callers, stack pointer and place: each costs the thread time, and rules need no others but in
+ * a few prologues. The kernel's numbers (asm/perf_regs.h) are in the order of their bits in the mask; these are DWARF's. */
 #if defined(__x86_64__)
-enum { REGISTERS = 0xff01ff }; /* AX BX CX DX SI DI BP SP IP, R8 to R15 */
-static const uint8_t numbers[] = { 0, 3, 2, 1, 4, 5, 6, 7, KRAIT_CFI_PC, 8, 9, 10, 11, 12, 13, 14, 15 };
+enum { REGISTERS = 0xf001c2 }; /* BX BP SP IP, R12 to R15 */
+static const uint8_t numbers[] = { 3, 6, KRAIT_CFI_SP, KRAIT_CFI_PC, 12, 13, 14, 15 };
 #elif defined(__aarch64__)
-#define REGISTERS UINT64_C(0x1ffffffff) /* X0 to X29, LR, SP, PC */
-static const uint8_t numbers[] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
-                                   17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 };
+#define REGISTERS UINT64_C(0x1fff80000) /* X19 to X29, LR, SP, PC */
+static const uint8_t numbers[] = {
+    19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, KRAIT_CFI_SP, KRAIT_CFI_PC
+};
 #endif
+
+/* What Linux before 5.11 has for most of them on x86-64 (perf_get_regs_user() in arch/x86/kernel/perf_regs.c). */
+static const uint64_t NOT_KNOWN = UINT64_MAX;
 
 struct sample {
     struct perf_event_header header;
@@ -50,7 +55,9 @@ bool krait_switches_open(struct krait_switches *switches, pid_t tid, bool regist
                                     .exclude_kernel = 1,
                                     .exclude_hv = 1,
                                     .sample_id_all = 1,
-                                    .context_switch = 1 };
+                                    .context_switch = 1,
+                                    .watermark = 1, /* nobody waits for it: half of what a sample takes */
+                                    .wakeup_watermark = INT32_MAX };
     if (registers) { /* a switch happens in the kernel */
         attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
         attr.sample_period = 1;
@@ -121,7 +128,7 @@ bool krait_switches_registers(const struct krait_switches *switches, struct krai
     *registers = (struct krait_registers){ 0 };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(numbers) && is_one; i++) {
         registers->value[numbers[i]] = sample.registers[i];
-        registers->known |= 1ull << numbers[i];
+        registers->known |= (uint64_t)(sample.registers[i] != NOT_KNOWN) << numbers[i];
     }
     return is_one;
 }

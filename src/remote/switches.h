@@ -8,7 +8,7 @@
  * the same later, the thread has not run meanwhile. That costs the thread 0.4 us at each switch.
  *
  * Where they are asked for, a PERF_RECORD_SAMPLE comes before the record of each switch away, with the registers that the thread
- * had in user space: those with which it goes on. It costs the thread some 0.3 us more.
+ * had in user space: those with which it goes on. It costs the thread 0.6 us more.
  *
  * Who may open one: root, CAP_PERFMON, and a thread's owner where kernel.perf_event_paranoid is at most 2, with registers at
  * most 1.

@@ -150,17 +150,6 @@ static void sort_by_end(struct krait_tile_call *spans, uint64_t count, uint8_t k
         qsort(spans, count, sizeof(*spans), by_end);
 }
 
-static int finish(struct krait_pyramid_build *build, struct krait_pyramid **out)
-{
-    struct krait_pyramid *pyramid = calloc(1, sizeof(*pyramid));
-    int rc = pyramid ? krait_pyramid_finish(build, pyramid) : -ENOMEM;
-    if (rc)
-        free(pyramid);
-    else
-        *out = pyramid;
-    return rc;
-}
-
 int krait_columns_pyramid(const struct krait_columns *columns, struct krait_pyramid **out)
 {
     KRAIT_AUTO_FREE struct krait_tile_call *spans = krait_columns_unpack(columns);
@@ -171,7 +160,7 @@ int krait_columns_pyramid(const struct krait_columns *columns, struct krait_pyra
     sort_by_end(spans, columns->spans.count, columns->kind);
     for (uint64_t i = 0; i < columns->spans.count; i++)
         krait_pyramid_add(build, &spans[i]);
-    rc = finish(build, out);
+    rc = krait_pyramid_finish_new(build, out);
     krait_pyramid_build_free(build);
     return rc;
 }
@@ -206,7 +195,7 @@ static int add_rest(const struct krait_columns_build *build, struct spans *rest,
         return -ENOMEM;
     for (uint64_t i = 0; i < rest->count; i++)
         krait_pyramid_add(copy, &rest->items[i]);
-    int rc = finish(copy, out);
+    int rc = krait_pyramid_finish_new(copy, out);
     krait_pyramid_build_free(copy);
     return rc;
 }

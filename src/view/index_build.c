@@ -148,17 +148,6 @@ static int walk_calls(struct krait_view *view, uint32_t thread, struct building_
     return rc ? rc : used;
 }
 
-static int finish_pyramid(struct krait_view_track *track, struct krait_pyramid_build *build)
-{
-    struct krait_pyramid *pyramid = calloc(1, sizeof(*pyramid));
-    int rc = pyramid ? krait_pyramid_finish(build, pyramid) : -ENOMEM;
-    if (rc)
-        free(pyramid);
-    else
-        track->pyramid = pyramid;
-    return rc;
-}
-
 /* -- calls of a recording that goes on -- */
 
 /* The sums of the view before of a thread; NULL: none that begin at the same time. */
@@ -220,7 +209,7 @@ static int build_anew(struct krait_builder *builder, struct krait_view_track *tr
 {
     int rc = walk_calls(builder->view, thread, building);
     pthread_mutex_lock(&builder->lock);
-    rc = rc ? rc : finish_pyramid(track, builder->build);
+    rc = rc ? rc : krait_pyramid_finish_new(builder->build, &track->pyramid);
     pthread_mutex_unlock(&builder->lock);
     return rc;
 }
@@ -282,20 +271,39 @@ struct building_others {
     uint64_t told;
 };
 
+/* What is done with any batch before its entries are added. */
+static int begin_batch(struct krait_view *view, const struct krait_batch *batch)
+{
+    if (__atomic_load_n(&view->cancelled, __ATOMIC_RELAXED))
+        return -ECANCELED;
+    if (!batch->name)
+        return 0;
+    pthread_mutex_lock(&view->lock);
+    int rc = know_texts(view, batch);
+    pthread_mutex_unlock(&view->lock);
+    return rc;
+}
+
+static void tell_batch(struct building_others *building, const struct krait_batch *batch)
+{
+    struct krait_view *view = building->view;
+    if (batch->n)
+        tell_progress(view, view->others_work, 0, krait_view_length(view),
+                      krait_view_since(view, batch->t_ns[batch->n - 1]), &building->told);
+}
+
 static int on_batch(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct building_others *building = ctx;
     struct krait_view *view = building->view;
     struct krait_columns *columns = view->tracks[track - view->trace->tracks].columns;
-    if (__atomic_load_n(&view->cancelled, __ATOMIC_RELAXED))
-        return -ECANCELED;
+    int rc = begin_batch(view, batch);
+    if (rc)
+        return rc;
     pthread_mutex_lock(&view->lock);
-    int rc = batch->name ? know_texts(view, batch) : 0;
-    rc = rc ? rc : krait_columns_add(columns, view->trace, track, batch, view->origin_ns);
+    rc = krait_columns_add(columns, view->trace, track, batch, view->origin_ns);
     pthread_mutex_unlock(&view->lock);
-    if (batch->n)
-        tell_progress(view, view->others_work, 0, krait_view_length(view),
-                      krait_view_since(view, batch->t_ns[batch->n - 1]), &building->told);
+    tell_batch(building, batch);
     return rc;
 }
 
@@ -333,21 +341,14 @@ static int add_kept(struct building_others *building, const struct krait_track *
 {
     struct krait_view *view = building->view;
     struct krait_columns_build *kept = view->tracks[track - view->trace->tracks].kept;
-    if (__atomic_load_n(&view->cancelled, __ATOMIC_RELAXED))
-        return -ECANCELED;
-    pthread_mutex_lock(&view->lock);
-    int rc = batch->name ? know_texts(view, batch) : 0;
-    pthread_mutex_unlock(&view->lock);
+    int rc = begin_batch(view, batch);
     return rc ? rc : add(kept, view->trace, track, batch, view->origin_ns);
 }
 
 static int on_ended(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
-    struct building_others *building = ctx;
-    struct krait_view *view = building->view;
-    tell_progress(view, view->others_work, 0, krait_view_length(view),
-                  krait_view_since(view, batch->t_ns[batch->n - 1]), &building->told);
-    return add_kept(building, track, batch, krait_columns_build_add);
+    tell_batch(ctx, batch);
+    return add_kept(ctx, track, batch, krait_columns_build_add);
 }
 
 static int on_open(void *ctx, const struct krait_track *track, const struct krait_batch *batch)

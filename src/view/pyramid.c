@@ -360,6 +360,17 @@ int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid
     return 0;
 }
 
+int krait_pyramid_finish_new(struct krait_pyramid_build *build, struct krait_pyramid **out)
+{
+    struct krait_pyramid *pyramid = calloc(1, sizeof(*pyramid));
+    int rc = pyramid ? krait_pyramid_finish(build, pyramid) : -ENOMEM;
+    if (rc)
+        free(pyramid);
+    else
+        *out = pyramid;
+    return rc;
+}
+
 /* NULL for nothing, and without memory: *failed is set then. */
 static void *copy_of(const void *items, size_t count, size_t size, bool *failed)
 {

@@ -91,6 +91,8 @@ const struct krait_pyramid *krait_pyramid_so_far(const struct krait_pyramid_buil
 
 /* Called after the last call: moves the result into `out`, which the caller then owns. Returns 0 or -ENOMEM. */
 int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid *out);
+/* The same into a new one, which the caller frees; *out stays as it is after an error. */
+int krait_pyramid_finish_new(struct krait_pyramid_build *build, struct krait_pyramid **out);
 
 /* A copy, to which other calls may be added; NULL without memory. Takes time for the pyramid's size, and for what was added since
  * the last copy. */

@@ -479,7 +479,7 @@ def test_native_frames_of_a_thread_that_another_tracer_has_are_sampled(programs,
     with traced.by_another(app.pid):
         folder = sample(app.pid, "--native-stacks", time="500ms")
     stacks = stacks_of(run, folder)
-    assert len(stacks) > 2 and len([s for s in stacks if s[-1] != "_start" or "<module>" not in s]) <= 1  # the first, before there are records
+    assert len(stacks) > 2 and not [s for s in stacks if s[-1] != "_start" or "<module>" not in s]
 
 
 WAITS_IN_KERNEL = """

@@ -407,7 +407,7 @@ static void say_before_kept(const struct cat *cat)
     if (cat->before_kept)
         krait_terminal_say(
             NULL, 0,
-            "krait cat: %s not printed: names, and what was open or left over when the part begins that is kept; "
+            "krait cat: %s not printed: names, what was open when the kept part begins, and what came just before it; "
             "--begin 0 prints everything",
             krait_fmt_counted(count, cat->before_kept, "event"));
 }

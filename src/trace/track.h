@@ -154,10 +154,14 @@ bool krait_track_goes_on(const struct krait_trace *trace, const struct krait_tra
 /* Walks all such tracks of the trace, in one pass, from where this function has ended for the earlier trace. `fn` gets the entries
  * that have ended since, in the order in which krait_tracks_walk hands them out. `now` gets what goes on where all is written,
  * up to there: the next walk hands it out again, as it is then. An entry that comes later begins there or later, or is one of those
- * that `now` got. The earlier walk was number krait_kernel_walked(); if the caller does not have what that handed out, it calls
- * krait_kernel_walk_anew() first. Once for each trace. Returns as krait_tracks_walk. */
+ * that `now` got. The earlier walk was number krait_tracks_walked(); if the caller does not have what that handed out, it calls
+ * krait_tracks_walk_anew() first. Once for each trace. Returns as krait_tracks_walk. */
 int krait_tracks_walk_on(const struct krait_trace *trace, const uint32_t *tracks, uint32_t count,
                          krait_batch_fn *fn, krait_batch_fn *now, void *ctx);
+/* The number of the walk behind which the next one begins, which no other walk has; 0: it begins at the beginning. */
+uint64_t krait_tracks_walked(const struct krait_trace *trace);
+/* The next walk begins at the beginning, after all. */
+void krait_tracks_walk_anew(const struct krait_trace *trace);
 
 /* Whether one of them has an entry in the range that is shown: 1, 0, or the errors of krait_tracks_walk. */
 int krait_tracks_any(const struct krait_trace *trace, const uint32_t *tracks, uint32_t count,

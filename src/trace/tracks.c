@@ -187,6 +187,16 @@ int krait_tracks_walk_on(const struct krait_trace *trace, const uint32_t *tracks
     return count ? krait_importers[own[0]->importer]->walk_on(trace, own, count, &walking) : 0;
 }
 
+uint64_t krait_tracks_walked(const struct krait_trace *trace)
+{
+    return krait_kernel_walked(trace);
+}
+
+void krait_tracks_walk_anew(const struct krait_trace *trace)
+{
+    krait_kernel_walk_anew(trace);
+}
+
 int krait_track_walk(const struct krait_trace *trace, uint32_t track, struct krait_range range,
                      krait_batch_fn *fn, void *ctx, char *damage, size_t size)
 {

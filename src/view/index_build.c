@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/pipe.h"
-#include "trace/kernel/kernel.h"
 #include "trace/kernel/kernel_tracks.h"
 #include "view/cache.h"
 #include "view/classes.h"
@@ -369,11 +368,11 @@ static int take_kept(struct krait_view *view, const uint32_t *tracks, uint32_t c
 {
     struct krait_view *before = view->before;
     KRAIT_CLEANUP(krait_map_done) struct krait_map places = { 0 };
-    bool goes_on = before && before->walked && before->walked == krait_kernel_walked(view->trace) &&
+    bool goes_on = before && before->walked && before->walked == krait_tracks_walked(view->trace) &&
                    before->origin_ns == view->origin_ns;
     int rc = 0;
     if (!goes_on) {
-        krait_kernel_walk_anew(view->trace);
+        krait_tracks_walk_anew(view->trace);
         return 0;
     }
     before->walked = 0;
@@ -457,7 +456,7 @@ static int build_others(struct krait_view *view)
              : i < goes_on                                       ? finish_kept(view, tracks[i])
                                                                  : finish_other(view, tracks[i]);
     if (!rc && goes_on)
-        view->walked = krait_kernel_walked(view->trace);
+        view->walked = krait_tracks_walked(view->trace);
     return rc;
 }
 

@@ -72,7 +72,7 @@ struct krait_view {
     pthread_cond_t ended; /* a builder has */
     uint32_t next_job, running, building; /* builders that have not ended; that still take jobs */
     bool others_taken;
-    uint64_t walked;     /* krait_kernel_walked: of the walk from which tracks have `kept`; 0: none has */
+    uint64_t walked;     /* krait_tracks_walked: of the walk from which tracks have `kept`; 0: none has */
     uint32_t kept_texts; /* so many of the texts are in these */
     int rc;
     uint64_t begun_ns, took_ns, bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/kernel/kernel.h"
 
-#include "trace/kernel/kernel_kept.h"
 #include "trace/kernel/kernel_list.h"
+#include "trace/kernel/kernel_resume.h"
 #include "trace/kernel/kernel_tracks.h"
 #include "trace/kernel/machines.h"
 #include "trace/lttng_functions.h"
@@ -19,7 +19,7 @@ struct machine {
     bool is_damaged;                    /* the run that `known` is of met damage */
     bool has_first;
     int64_t first_ns;
-    struct krait_kernel_kept *kept; /* of a recording that goes on, once there are events; else NULL */
+    struct krait_kernel_resume *resume; /* of a recording that goes on, once there are events; else NULL */
 };
 
 struct kernel {
@@ -172,7 +172,7 @@ static int list_on(const struct krait_trace *trace, struct machine *machine, uin
     if (rc)
         return rc;
     uint64_t before = krait_kernel_events_bytes(events);
-    rc = krait_kernel_kept_list(machine->kept, &machine->list, trace, events);
+    rc = krait_kernel_resume_list(machine->resume, &machine->list, trace, events);
     count_read(trace, events, before);
     if (rc)
         krait_err_set(err, rc, rc == -ENOMEM ? "out of memory" : "there are no kernel events");
@@ -187,7 +187,7 @@ int krait_kernel_list_of(const struct krait_trace *trace, uint32_t number,
     if (!machine)
         rc = krait_err_set(err, -ENODATA, "nothing was recorded in the kernel");
     else if (!machine->has_list)
-        rc = (machine->kept ? list_on : list_anew)(trace, machine, number, err);
+        rc = (machine->resume ? list_on : list_anew)(trace, machine, number, err);
     if (rc)
         return rc;
     machine->has_list = true;
@@ -364,7 +364,7 @@ static struct machine *machine_on(const struct krait_trace *trace)
 int krait_kernel_keep_names(struct krait_trace *trace, const struct krait_trace *before)
 {
     const struct machine *machine = machine_on(before);
-    return machine ? krait_kernel_kept_names(machine->kept, trace) : 0;
+    return machine ? krait_kernel_resume_names(machine->resume, trace) : 0;
 }
 
 /* A part that cannot be read is told of elsewhere. */
@@ -375,24 +375,24 @@ static int go_on(const struct krait_trace *trace)
     struct krait_err ignored;
     if (!machine || open_events(machine, &ignored))
         return 0;
-    return krait_kernel_kept_new(&machine->kept, machine->events, before ? before->kept : NULL);
+    return krait_kernel_resume_new(&machine->resume, machine->events, before ? before->resume : NULL);
 }
 
 bool krait_kernel_goes_on(const struct krait_trace *trace)
 {
     const struct machine *machine = machine_on(trace);
-    return machine && machine->kept;
+    return machine && machine->resume;
 }
 
 uint64_t krait_kernel_walked(const struct krait_trace *trace)
 {
-    return krait_kernel_goes_on(trace) ? krait_kernel_kept_walked(machine_on(trace)->kept) : 0;
+    return krait_kernel_goes_on(trace) ? krait_kernel_resume_walked(machine_on(trace)->resume) : 0;
 }
 
 void krait_kernel_walk_anew(const struct krait_trace *trace)
 {
     if (krait_kernel_goes_on(trace))
-        krait_kernel_kept_anew(machine_on(trace)->kept);
+        krait_kernel_resume_anew(machine_on(trace)->resume);
 }
 
 static int walk_on(const struct krait_trace *trace, const struct krait_track *const *tracks, uint32_t count,
@@ -400,7 +400,7 @@ static int walk_on(const struct krait_trace *trace, const struct krait_track *co
 {
     struct machine *machine = machine_on(trace);
     uint64_t before = krait_kernel_events_bytes(machine->events);
-    int rc = krait_kernel_kept_walk(machine->kept, trace, tracks, count, walking);
+    int rc = krait_kernel_resume_walk(machine->resume, trace, tracks, count, walking);
     count_read(trace, machine->events, before);
     return rc;
 }
@@ -423,7 +423,7 @@ static void close_kernel(void *source)
     struct kernel *kernel = source;
     for (uint32_t i = 0; i < kernel->machine_count; i++) {
         struct machine *machine = &kernel->machines[i];
-        krait_kernel_kept_free(machine->kept);
+        krait_kernel_resume_free(machine->resume);
         krait_own_threads_done(&machine->known.own);
         krait_kernel_states_free(machine->known.states);
         krait_kernel_events_close(machine->events);

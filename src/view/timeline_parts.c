@@ -369,16 +369,26 @@ static double bin_x(const struct drawn *p, uint32_t bin)
     return krait_timeline_bin_x(p->d, p->part, bin);
 }
 
-static void put_value(struct krait_buf *to, int64_t value)
+static bool in_parts(const struct drawn *p)
 {
+    return p->track->parts > 1;
+}
+
+static void put_value(const struct drawn *p, struct krait_buf *to, int64_t value)
+{
+    if (in_parts(p)) {
+        krait_buf_fmt(to, "%.6g", (double)value / p->track->parts);
+        return;
+    }
     if (value < 0)
         krait_buf_char(to, '-');
     krait_text_count(to, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
+/* The unit of a value in parts tells only their size. */
 static void put_unit(const struct drawn *p, struct krait_buf *to)
 {
-    if (!p->track->unit || !*p->track->unit)
+    if (in_parts(p) || !p->track->unit || !*p->track->unit)
         return;
     krait_buf_str(to, "\u00a0");
     krait_text_xml_raw(to, p->track->unit);
@@ -389,10 +399,10 @@ static void value_title(const struct drawn *p, const struct krait_timeline_bin *
     struct krait_buf *to = p->d->to;
     krait_text_xml_raw(to, p->track->name);
     krait_buf_char(to, ' ');
-    put_value(to, bin->least);
+    put_value(p, to, bin->least);
     if (bin->most != bin->least) {
         krait_buf_str(to, " to ");
-        put_value(to, bin->most);
+        put_value(p, to, bin->most);
     }
     put_unit(p, to);
 }
@@ -443,9 +453,9 @@ static void value_range(const struct drawn *p, int64_t low, int64_t high)
 {
     struct krait_drawing *d = p->d;
     KRAIT_AUTO_BUF text = { 0 };
-    put_value(&text, low);
+    put_value(p, &text, low);
     krait_buf_str(&text, " to ");
-    put_value(&text, high);
+    put_value(p, &text, high);
     put_unit(p, &text);
     d->to->failed |= text.failed;
     if (text.len && (double)text.len * COLUMN < d->left - KRAIT_TIMELINE_MARGIN)

@@ -4,9 +4,11 @@
 import { count } from './time';
 
 const STEPS: [number, string][] = [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']];
+const PARTS: Record<string, number> = { '\u00d7 10\u207b\u00b3': 1e3, '\u00d7 10\u207b\u2076': 1e6, '\u00d7 10\u207b\u2079': 1e9 };
 
-/** "2.400 GHz": Hz and bytes get a prefix; "1,234" for others. */
+/** "2.400 GHz": Hz and bytes get a prefix; "1,234" and "99.5645" for others, which the server sends in the parts that make all of them whole. */
 export function quantity(value: number, unit: string): string {
+  if (PARTS[unit]) return quantity(value / PARTS[unit], '');
   const [, prefix, base] = /^(k?)(Hz|B)$/.exec(unit) ?? [];
   if (base === undefined) return `${Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(6)))}${unit ? ` ${unit}` : ''}`;
   const plain = value * (prefix ? 1000 : 1), [scale, letter] = STEPS.find(([s]) => Math.abs(plain) >= s) ?? [1, ''];

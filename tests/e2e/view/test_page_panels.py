@@ -99,6 +99,12 @@ def test_a_kernel_trace_offers_no_calls_and_has_counters(open_page, tmp_path):
     assert row[:5] == ["frequency", "CPU 0", "2.500 GHz", "1.000 GHz", "3.000 GHz"]
 
 
+def test_a_counter_of_fractions_shows_its_own_values(open_page, synth):
+    page = open_page(synth("process 5 python3\ncode 1 python app main app.py 1\ncode 2 name - load - 0\nthread 5 MainThread\n0us call 1\n0us counter 2 99.564483511\n100us counter 2 0.25\n200us return\n"), "#p=counters")
+    (row,) = page.rows()
+    assert (row[0], row[3:7]) == ("load", ["0.25", "99.5645", "99.5645", "0.25"])
+
+
 def test_who_waited_for_the_gil_and_who_had_it(open_page, synth):
     folder = synth(
         """

@@ -119,6 +119,12 @@ def test_a_counter_is_a_line_above_light_ground(view, synth):  # noqa: F811
     assert "-4 to 8" in [text.replace("\u202f", " ").replace("\u00a0", " ") for text in texts(root)]
 
 
+def test_a_counter_of_fractions_has_its_own_values(view, synth):  # noqa: F811
+    root, _ = view(synth("process 5 python3\ncode 1 python app main app.py 1\ncode 2 name - load - 0\nthread 5 A\n0us call 1\n0us counter 2 99.564483511\n100us counter 2 -0.25\n200us return\nexit 0 0\n"))
+    assert "-0.25 to 99.5645" in texts(root)
+    assert {t.text for t in root.iter(f"{SVG}title") if t.text and t.text.startswith("load")} >= {"load 99.5645", "load -0.25"}
+
+
 def test_functions_have_the_pages_colours(view, krait, synth):  # noqa: F811
     codes = "".join(f"code {i} python pkg{i}.m f /srv/pkg{i}.py 1\n" for i in range(1, 30))
     calls = "".join(f"{100 * i}us call {i}\n{100 * i + 90}us return\n" for i in range(1, 30))

@@ -541,7 +541,12 @@ void krait_said_write(struct krait_interp *in, const struct krait_said *said)
     krait_note_end(&note);
 }
 
-static __thread PyObject *recorded; /* the record that the program's handlers have now; its address alone */
+/* The record that the program's handlers have now: its address alone, so it means nothing once callHandlers has returned. What
+ * gives a handler records without it, as loguru does, may make each one where the last one was. */
+static __thread struct handled {
+    PyObject *record;
+    bool is_recorded;
+} handled;
 
 static bool record_it(struct krait_interp *in, PyObject *object, bool is_asked_for)
 {
@@ -559,7 +564,7 @@ static bool record_it(struct krait_interp *in, PyObject *object, bool is_asked_f
         krait_log_unmute(before);
         if (whole)
             krait_said_write(in, &said);
-        recorded = object;
+        handled.is_recorded |= object == handled.record;
     }
     record_done(&record);
     return whole;
@@ -581,19 +586,21 @@ static PyObject *on_call_handlers(PyObject *function, PyObject *const *args, siz
 {
     if (krait_log_is_muted())
         Py_RETURN_NONE;
-    PyObject *before = recorded;
+    struct handled before = handled;
     struct krait_interp *in = krait_agent_interp();
     bool records = in && in->log && krait_agent_records(in) && KRAIT_NARGS(nargs) == 2 && !names;
-    if (records && !record_it(in, args[1], false))
-        return NULL;
-    PyObject *result = krait_call_original(function, args, nargs, names);
-    recorded = before;
+    handled = (struct handled){ records ? args[1] : NULL, false };
+    PyObject *result = NULL;
+    if (!records || record_it(in, args[1], false))
+        result = krait_call_original(function, args, nargs, names);
+    handled = before;
     return result;
 }
 
 bool krait_log_handle(struct krait_interp *in, PyObject *record)
 {
-    return record == recorded || krait_log_is_muted() || !log_of(in) || record_it(in, record, true);
+    bool is_done = handled.is_recorded && record == handled.record;
+    return is_done || krait_log_is_muted() || !log_of(in) || record_it(in, record, true);
 }
 
 /* ---- putting it in ---- */

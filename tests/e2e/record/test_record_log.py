@@ -599,3 +599,24 @@ def test_a_handler_takes_what_loguru_and_structlog_say(record, any_python):
     assert json.loads(by_loguru["extra"]) == {"extra": {"user": 3}}
     assert (by_structlog["logger"], by_structlog["message"]) == ("orders", "billed")
     assert json.loads(by_structlog["extra"]) == {"order": 4, "total": 5}
+
+
+@pytest.mark.parametrize("options", [[], ["--log"]])
+def test_a_handler_records_each_of_many_records_that_come_without_a_logger(record, python, options):
+    """As loguru gives them: each is freed before the next one is made, which may then be at its address."""
+    program = """
+        import krait, logging
+        handler = krait.Handler()
+        def say(n):
+            handler.handle(logging.LogRecord("plain", 20, "file", n, "record %d", (n,), None, "say"))
+        for n in range(50):
+            say(n)
+        log = logging.getLogger("both")
+        log.addHandler(handler)
+        for n in range(50):
+            log.warning("both %d", n)
+            say(n)
+    """
+    notes = record.text(python, program, options=options, env={"PYTHONPATH": PACKAGE["PYTHONPATH"]}).check().notes("log:record")
+    plain = [f"record {n}" for n in range(50)]
+    assert [n["message"] for n in notes] == plain + [text for n in range(50) for text in (f"both {n}", f"record {n}")]

@@ -225,6 +225,21 @@ static void put_folders(struct krait_buf *out, const struct krait_serving *servi
     krait_buf_char(out, ']');
 }
 
+/* Whether krait ctl has switched off the recording of all processes that still run. */
+static bool is_switched_off(const struct krait_trace *trace)
+{
+    bool is_off = false;
+    for (uint32_t i = 0; i < trace->process_count; i++) {
+        const struct krait_process *process = &trace->processes[i];
+        if (*process->end)
+            continue;
+        is_off = process->gap_count && process->gaps[process->gap_count - 1].to_ns >= process->end_ns;
+        if (!is_off)
+            break;
+    }
+    return is_off;
+}
+
 int krait_answer_trace(struct krait_serving *serving, const struct krait_request *request,
                        struct krait_buf *out, struct krait_err *err)
 {
@@ -237,6 +252,7 @@ int krait_answer_trace(struct krait_serving *serving, const struct krait_request
     json_ns(out, "origin", serving->origin_ns);
     json_ns(out, "duration", krait_view_length(serving->view));
     krait_json_key_bool(out, "growing", serving->growing);
+    krait_json_key_bool(out, "off", serving->growing && is_switched_off(trace));
     krait_json_key_u64(out, "generation", serving->generation);
     krait_json_key_u64(out, "changes", serving->changes);
     put_index(out, serving);

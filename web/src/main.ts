@@ -444,9 +444,9 @@ class Page {
   private async follow(first: Trace): Promise<void> {
     let before = -1;
     for (let next = { ...first }; ; next = await askTrace()) {
-      const { index, growing } = next, { trace } = this.context;
-      this.state.textContent = growing ? 'recording' : index.done ? (index.whole ? '' : 'the index is incomplete') : `indexing ${Math.round(index.share * 100)}%`;
-      this.state.classList.toggle('recording', growing);
+      const { index, growing, off } = next, { trace } = this.context;
+      this.state.textContent = growing ? (off ? 'recording off' : 'recording') : index.done ? (index.whole ? '' : 'the index is incomplete') : `indexing ${Math.round(index.share * 100)}%`;
+      this.state.classList.toggle('recording', growing && !off);
       if (next.generation !== trace.generation) await this.grow(next);
       if (index.share !== before) {
         before = index.share;

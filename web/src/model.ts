@@ -16,7 +16,7 @@ export interface Trace {
   version: string; title: string; folders: string[]; origin: bigint; // folders: quoted for a shell
   duration: bigint;
   index: { share: number; done: boolean; cached: boolean; whole: boolean; bytes: number; took: number };
-  growing: boolean; generation: number; changes: number; // whether the recording still runs; number of updates by the server, and of changed lanes in it
+  growing: boolean; off: boolean; generation: number; changes: number; // whether the recording still runs, and is switched off; number of updates by the server, and of changed lanes in it
   traceBytes: number; funcs: number; texts: number; kernel: boolean;
   processes: Process[]; threads: Thread[]; tracks: Track[]; machines: Machine[]; classes: StateClass[];
   lost: { count: number; reason: string; advice: string }[];

@@ -50,6 +50,23 @@ def test_the_page_grows_with_the_recording_and_keeps_its_place(watched, chromium
     page.page.close()
 
 
+def test_the_page_tells_that_the_recording_is_switched_off(watched, krait, run, chromium):  # noqa: F811
+    process, trace, url = watched
+    wait_until(lambda t: t["growing"] and t["threads"], lambda: ask_trace(url))
+    page = Page(chromium.new_page(viewport={"width": 1280, "height": 800}))
+    page.page.goto(url)
+    page.wait()
+    for request, state in (("stop", "recording off"), ("start", "recording")):
+        assert run("ctl", trace, request).returncode == 0
+        wait_until(lambda shown: shown == state, lambda: page.text(".index"))
+        assert page.page.locator(".recording").count() == (request == "start")
+    (trace.parent / "end").touch()
+    wait_until(lambda shown: shown == "", lambda: page.text(".index"))
+    page.page.close()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+
+
 def test_a_call_that_waits_goes_on_as_long_as_the_recording_does(krait, synth, chromium, tmp_path):
     growing = Growing(synth("process 5 python3\ncode 1 python app waits app.py 1\nthread 5 waiter\n1us call 1\n8us call 1\n9us return\n"), tmp_path / "growing", 1)
     server = Server(krait, growing.folder)

@@ -36,19 +36,29 @@ void krait_still_keep(struct krait_still *still, const struct krait_os_tasks *ta
     }
 }
 
-/* A thread is read again and again: its files stay open, in the place of those that came first. */
+/* The thread's files, or the place for them: an unused one, else that of those that came first. */
+static struct krait_still_files *find_files(struct krait_still *still, pid_t pid, pid_t tid)
+{
+    struct krait_still_files *unused = NULL;
+    for (uint32_t i = 0; i < KRAIT_STILL_FILES; i++) {
+        struct krait_still_files *files = &still->files[i];
+        if (files->pid == pid && files->tid == tid)
+            return files;
+        unused = unused || files->tid ? unused : files;
+    }
+    return unused ? unused : &still->files[still->next_files++ % KRAIT_STILL_FILES];
+}
+
+/* A thread is read again and again: its files stay open. */
 static void turn_to(struct krait_still *still, pid_t pid, pid_t tid)
 {
     still->pid = pid;
     still->tid = tid;
     if (still->at && still->at->pid == pid && still->at->tid == tid)
         return;
-    for (uint32_t i = 0; i < KRAIT_STILL_FILES; i++) {
-        still->at = &still->files[i];
-        if (still->at->pid == pid && still->at->tid == tid)
-            return;
-    }
-    still->at = &still->files[still->next_files++ % KRAIT_STILL_FILES];
+    still->at = find_files(still, pid, tid);
+    if (still->at->pid == pid && still->at->tid == tid)
+        return;
     close_files(still->at);
     *still->at = (struct krait_still_files){ .pid = pid,
                                              .tid = tid,

@@ -171,6 +171,29 @@ static void test_of_threads_that_have_ended_nothing_stays_open(void **state)
     krait_still_done(&still);
 }
 
+/* They take the places of each other, not those of threads that live. */
+static void test_a_threads_files_stay_open_while_hundreds_of_others_come_and_go(void **state)
+{
+    (void)state;
+    static struct krait_still still;
+    struct krait_os_tasks tasks = { 0 };
+    struct other living, brief;
+    begin_other(&living, false);
+    krait_still_count(&still, getpid(), living.tid);
+    const struct krait_still_files *files = still.at;
+    for (int i = 0; i < KRAIT_STILL_FILES + 10; i++) {
+        begin_other(&brief, false);
+        krait_still_count(&still, getpid(), brief.tid);
+        end_other(&brief);
+        assert_int_equal(krait_tasks_read(&tasks, getpid(), false), 0);
+        krait_still_keep(&still, &tasks);
+        assert_int_equal(files->tid, living.tid);
+    }
+    end_other(&living);
+    krait_tasks_done(&tasks);
+    krait_still_done(&still);
+}
+
 static void test_krait_holds_a_thread_that_would_run_on_its_cpu_and_none_that_sleeps(void **state)
 {
     (void)state;
@@ -201,6 +224,7 @@ int main(void)
         cmocka_unit_test(test_records_that_are_opened_again_are_counted_from_their_beginning),
         cmocka_unit_test(test_records_have_the_registers_of_a_thread_that_computes_or_waits),
         cmocka_unit_test(test_of_threads_that_have_ended_nothing_stays_open),
+        cmocka_unit_test(test_a_threads_files_stay_open_while_hundreds_of_others_come_and_go),
         cmocka_unit_test(test_krait_holds_a_thread_that_would_run_on_its_cpu_and_none_that_sleeps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

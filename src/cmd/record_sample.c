@@ -20,6 +20,10 @@
 
 enum { RATE_USUAL = 1000, RATE_MOST = 10000 };
 
+/* How long a program that cannot be read is waited for: it may still load Python, or execute one that does. */
+static const uint64_t patience_ns = 5 * KRAIT_NS_PER_S;
+static const uint64_t look_ns = 100 * KRAIT_NS_PER_MS; /* how often, at least, krait looks for programs */
+
 /* -- before -- */
 
 static int parse_rate(const char *text, uint64_t *rate, struct krait_err *err)
@@ -83,8 +87,6 @@ int krait_record_sample_prepare(struct krait_record_sample *sample, const char *
     return krait_folder_make(sample->dir, &sample->made_dir, err);
 }
 
-/* -- sampling -- */
-
 static void sleep_until(uint64_t ns)
 {
     struct timespec time = { (time_t)(ns / KRAIT_NS_PER_S), (long)(ns % KRAIT_NS_PER_S) };
@@ -110,29 +112,51 @@ struct krait_record_child {
     struct krait_sampler *sampler;
 };
 
+/* How a program ended that was sampled: as krait_sampler_finish takes it. */
+struct krait_record_end {
+    enum krait_event_enum_value how;
+    int code;
+    const char *limit;
+};
+
+static const struct krait_record_end executed = { KRAIT_process_end_exec, -1, NULL };
+static const struct krait_record_end gone = { KRAIT_process_end_gone, -1, NULL };
+
 static void add_sums(struct krait_record_sample *sample, const struct krait_sampler_summary *of)
 {
     struct krait_sampler_summary *sums = &sample->sums;
+    uint64_t begin = sums->rounds ? KRAIT_MIN(sums->begin_ns, of->begin_ns) : of->begin_ns;
+    uint64_t end = KRAIT_MAX(sums->begin_ns + sums->duration_ns, of->begin_ns + of->duration_ns);
     sums->samples += of->samples;
     sums->dropped += of->dropped;
     sums->bytes += of->bytes;
     sums->threads += of->threads;
-    sums->duration_ns = KRAIT_MAX(sums->duration_ns, of->duration_ns);
-    sample->processes++;
+    if (!of->rounds)
+        return;
+    sums->rounds += of->rounds;
+    sums->begin_ns = begin;
+    sums->duration_ns = end - begin;
 }
 
-/* Writes the rest of a child's, and forgets it: it has ended, or executed a program that is no Python. */
-static int close_child(struct krait_record_sample *sample, uint32_t i, enum krait_event_enum_value how,
-                       const char *limit, struct krait_err *err)
+/* Writes the rest, and frees it. */
+static int close_sampler(struct krait_record_sample *sample, struct krait_sampler *sampler,
+                         const struct krait_record_end *end, struct krait_err *err)
 {
     struct krait_sampler_summary summary;
-    struct krait_record_child child = sample->children[i];
-    int rc = krait_sampler_finish(child.sampler, how, -1, limit, &summary, err);
-    krait_sampler_free(child.sampler);
-    sample->children[i] = sample->children[--sample->child_count];
+    int rc = krait_sampler_finish(sampler, end->how, end->code, end->limit, &summary, err);
+    krait_sampler_free(sampler);
     if (!rc)
         add_sums(sample, &summary);
     return rc;
+}
+
+static int close_child(struct krait_record_sample *sample, uint32_t i, const struct krait_record_end *end,
+                       struct krait_err *err)
+{
+    struct krait_sampler *sampler = sample->children[i].sampler;
+    sample->children[i] = sample->children[--sample->child_count];
+    sample->started++;
+    return close_sampler(sample, sampler, end, err);
 }
 
 static bool is_sampled(const struct krait_record_sample *sample, pid_t pid)
@@ -160,9 +184,8 @@ static int add_child(struct krait_record_sample *sample, pid_t pid)
 
 static int look_for_children(struct krait_record_sample *sample, uint64_t now)
 {
-    enum { LOOK_NS = 100 * KRAIT_NS_PER_MS };
     KRAIT_CLEANUP(krait_pids_done) struct krait_pids pids = { 0 };
-    if (!sample->values->children || now - sample->looked_ns < LOOK_NS)
+    if (!sample->values->children || now - sample->looked_ns < look_ns)
         return 0;
     sample->looked_ns = now;
     int rc = krait_pids_add_children(&pids, sample->pid);
@@ -180,22 +203,73 @@ static int sample_children(struct krait_record_sample *sample, uint64_t now, str
         return krait_err_set(err, rc, "out of memory");
     for (uint32_t i = sample->child_count; i-- && !rc;) {
         struct krait_err why = { 0 };
-        if (krait_sampler_round(sample->children[i].sampler, &why))
-            rc = close_child(sample, i, KRAIT_process_end_gone, NULL, err);
+        int read = krait_sampler_round(sample->children[i].sampler, &why);
+        if (read && read != -EAGAIN)
+            rc = close_child(sample, i, read == -ESTALE ? &executed : &gone, err);
     }
     return rc;
 }
 
+/* -- the process itself -- */
+
+/* Whether there is still something to wait for, where it cannot be read. */
+static bool is_waited_for(struct krait_record_sample *sample, uint64_t now, int rc)
+{
+    uint64_t image = krait_collector_image(sample->pid);
+    if (rc == -ESRCH || rc == -ENOMEM)
+        return false;
+    if (!sample->unread_ns || image != sample->image)
+        sample->unread_ns = now;
+    sample->image = image;
+    sample->next_ns = now + KRAIT_MIN(KRAIT_MAX(KRAIT_NS_PER_MS, (now - sample->unread_ns) / 16), look_ns);
+    return sample->values->children || now - sample->unread_ns < patience_ns;
+}
+
+static int end_program(struct krait_record_sample *sample, const struct krait_record_end *end,
+                       struct krait_err *err)
+{
+    struct krait_sampler *sampler = sample->sampler;
+    sample->sampler = NULL;
+    sample->programs++;
+    sample->next_ns = sample->unread_ns = 0;
+    return close_sampler(sample, sampler, end, err);
+}
+
+static int open_next(struct krait_record_sample *sample, struct krait_err *err)
+{
+    struct krait_sampler_options options = options_of(sample, sample->pid);
+    options.joins = true;
+    return krait_sampler_new(&sample->sampler, &options, err);
+}
+
+/* A sample of its threads, or a look whether what it has executed runs Python by now. */
+static int sample_itself(struct krait_record_sample *sample, uint64_t now, struct krait_err *err)
+{
+    struct krait_err why = { 0 };
+    bool reads = sample->sampler;
+    if (!reads && now < sample->next_ns)
+        return 0;
+    int rc = reads ? krait_sampler_round(sample->sampler, &why) : open_next(sample, &why);
+    if (rc == -ESTALE)
+        return end_program(sample, &executed, err);
+    if (rc && rc != -ESRCH) /* that would not tell what it had become */
+        *err = why;
+    if (!rc)
+        sample->unread_ns = 0;
+    return !rc || ((!reads || rc == -EAGAIN) && is_waited_for(sample, now, rc)) ? 0 : rc;
+}
+
+/* -- sampling -- */
+
 /* A command becomes Python at some time, or never: a shell first, then what it executes. With --children it need not: then there is
  * no sampler for it. */
-static int open_sampler(struct krait_record_sample *sample, struct krait_sampler **sampler,
-                        struct krait_err *err)
+static int open_sampler(struct krait_record_sample *sample, struct krait_err *err)
 {
     struct krait_sampler_options options = options_of(sample, sample->pid);
     struct krait_err before = { 0 }; /* while it was there */
     int rc;
     do {
-        rc = krait_sampler_new(sampler, &options, err);
+        rc = krait_sampler_new(&sample->sampler, &options, err);
         before = rc && rc != -ESRCH ? *err : before;
         if (rc && rc != -ENOMEM && rc != -EEXIST)
             look_for_children(sample, krait_clock_ns(CLOCK_MONOTONIC));
@@ -214,8 +288,7 @@ static int open_sampler(struct krait_record_sample *sample, struct krait_sampler
 }
 
 /* Returns 0 at the end of --for or when it is over, -ESRCH when the process has ended, or another negative errno. */
-static int take_samples(struct krait_record_sample *sample, struct krait_sampler *sampler,
-                        struct krait_err *err)
+static int take_samples(struct krait_record_sample *sample, struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_pace_close) struct krait_pace pace;
     uint64_t begin = krait_clock_ns(CLOCK_MONOTONIC), now = begin;
@@ -224,9 +297,7 @@ static int take_samples(struct krait_record_sample *sample, struct krait_sampler
     krait_pace_open(&pace, sample->rate);
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     while (!rc && !sample->over(sample->ctx) && (!most || now - begin < most)) {
-        rc = sampler                                  ? krait_sampler_round(sampler, err)
-             : kill(sample->pid, 0) && errno == ESRCH ? -ESRCH
-                                                      : 0;
+        rc = sample_itself(sample, now, err);
         rc = rc ? rc : sample_children(sample, now, err);
         krait_pace_next(&pace, krait_clock_ns(CLOCK_MONOTONIC));
         krait_pace_wait(&pace, most ? begin + most : UINT64_MAX);
@@ -237,17 +308,25 @@ static int take_samples(struct krait_record_sample *sample, struct krait_sampler
 
 /* -- the end -- */
 
+static void put_who(const struct krait_record_sample *sample, char *who, size_t size)
+{
+    char process[64];
+    uint32_t started = sample->started;
+    snprintf(process, sizeof(process), "process %d", sample->pid);
+    if (sample->programs > 1)
+        snprintf(process, sizeof(process), "%u programs of process %d", sample->programs, sample->pid);
+    if (!sample->programs)
+        snprintf(who, size, "%u process%s that %d started", started, started == 1 ? "" : "es", sample->pid);
+    else if (started)
+        snprintf(who, size, "%s and %u that it started", process, started);
+    else
+        snprintf(who, size, "%s", process);
+}
+
 static void print_summary(const struct krait_record_sample *sample, const struct krait_sampler_summary *s)
 {
-    char who[96];
-    uint32_t started = sample->processes - sample->itself;
-    if (!sample->itself)
-        snprintf(who, sizeof(who), "%u process%s that %d started", started, started == 1 ? "" : "es",
-                 sample->pid);
-    else if (started)
-        snprintf(who, sizeof(who), "process %d and %u that it started", sample->pid, started);
-    else
-        snprintf(who, sizeof(who), "process %d", sample->pid);
+    char who[128];
+    put_who(sample, who, sizeof(who));
     char duration[KRAIT_FMT_SIZE], threads[KRAIT_FMT_SIZE], samples[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE];
     const char *bold = krait_terminal_colour(stderr, KRAIT_BOLD);
     const char *plain = krait_terminal_colour(stderr, KRAIT_PLAIN);
@@ -269,54 +348,61 @@ static void wait_for_status(struct krait_record_sample *sample)
         sleep_until(krait_clock_ns(CLOCK_MONOTONIC) + KRAIT_NS_PER_MS);
 }
 
-static int finish(struct krait_record_sample *sample, struct krait_sampler *sampler, const int *status,
-                  struct krait_err *err)
+/* How the process has ended, or that it goes on. */
+static struct krait_record_end end_of(const struct krait_record_sample *sample, const int *status)
 {
-    struct krait_sampler_summary summary = { 0 };
+    bool over = status && sample->over(sample->ctx);
+    if (!over)
+        return (struct krait_record_end){ .how =
+                                              sample->ended ? KRAIT_process_end_gone : KRAIT_process_end_stop,
+                                          .code = -1 };
+    if (WIFSIGNALED(*status))
+        return (struct krait_record_end){ .how = KRAIT_process_end_signal, .code = WTERMSIG(*status) };
+    return (struct krait_record_end){ .how = KRAIT_process_end_exit, .code = WEXITSTATUS(*status) };
+}
+
+static int finish(struct krait_record_sample *sample, const int *status, struct krait_err *err)
+{
     char limit[KRAIT_FMT_SIZE], ns[KRAIT_FMT_SIZE];
     if (status && sample->ended)
         wait_for_status(sample);
-    bool over = status && sample->over(sample->ctx);
-    enum krait_event_enum_value how = !over ? sample->ended ? KRAIT_process_end_gone : KRAIT_process_end_stop
-                                      : WIFSIGNALED(*status) ? KRAIT_process_end_signal
-                                                             : KRAIT_process_end_exit;
-    int code = !over ? -1 : WIFSIGNALED(*status) ? WTERMSIG(*status) : WEXITSTATUS(*status);
+    struct krait_record_end end = end_of(sample, status), stopped = { KRAIT_process_end_stop, -1, NULL };
     snprintf(limit, sizeof(limit), "--for %s", krait_fmt_ns(ns, sample->values->duration));
-    bool limited = sample->values->duration && !over && !sample->ended;
-    const char *limited_by = limited ? limit : NULL;
-    int rc = sampler ? krait_sampler_finish(sampler, how, code, limited_by, &summary, err) : 0;
+    if (sample->values->duration && end.how == KRAIT_process_end_stop)
+        end.limit = stopped.limit = limit;
+    int rc = sample->sampler ? end_program(sample, &end, err) : 0;
     while (sample->child_count && !rc)
-        rc = close_child(sample, sample->child_count - 1, KRAIT_process_end_stop, limited_by, err);
-    sample->itself = sampler;
-    if (sampler)
-        add_sums(sample, &summary);
+        rc = close_child(sample, sample->child_count - 1, &stopped, err);
     if (!rc && !sample->values->quiet)
         print_summary(sample, &sample->sums);
     return rc;
 }
 
+static void done(struct krait_record_sample *sample)
+{
+    for (uint32_t i = 0; i < sample->child_count; i++) /* of an error */
+        krait_sampler_free(sample->children[i].sampler);
+    free(sample->children);
+}
+
 int krait_record_sample_run(struct krait_record_sample *sample, const int *status, struct krait_err *err)
 {
     enum { OPEN_STREAMS = 256 }; /* at most: as many more files may tell of threads */
-    struct krait_sampler *sampler = NULL;
     sample->spare_fds = KRAIT_MIN(krait_tracedir_spare_fds(), (int)OPEN_STREAMS);
-    int rc = open_sampler(sample, &sampler, err);
+    int rc = open_sampler(sample, err);
     if (rc) {
         if (sample->made_dir)
             rmdir(sample->dir);
         return rc;
     }
-    struct krait_err why = { 0 }; /* of an end before its time */
-    krait_raise_priority();       /* on a thread's CPU it waits for that thread's slice to end */
-    rc = take_samples(sample, sampler, &why);
+    krait_raise_priority(); /* on a thread's CPU it waits for that thread's slice to end */
+    rc = take_samples(sample, &sample->why);
+    bool became_other = sample->programs && !sample->sampler; /* which krait did not read up to now */
     sample->ended = rc == -ESRCH;
-    int finished = finish(sample, sampler, status, err);
-    krait_sampler_free(sampler);
-    for (uint32_t i = 0; i < sample->child_count; i++) /* of an error */
-        krait_sampler_free(sample->children[i].sampler);
-    free(sample->children);
-    sample->is_cut_short = rc && !sample->ended; /* as when it executes a program that is no Python */
-    if (sample->is_cut_short)
-        krait_terminal_say(NULL, 2, "The recording ends here: %s", why.text);
+    int finished = finish(sample, status, err);
+    done(sample);
+    sample->is_cut_short = rc && !sample->ended;
+    if (sample->is_cut_short || became_other)
+        krait_terminal_say(NULL, 2, "The recording ends here: %s", sample->why.text);
     return finished;
 }

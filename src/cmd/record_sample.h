@@ -20,11 +20,15 @@ struct krait_record_sample {
     bool made_dir;
     bool (*over)(void *ctx); /* whether the command has ended, or the user wants an end */
     void *ctx;
-    bool ended;                          /* the process has */
-    bool is_cut_short;                   /* the recording ended before its time */
-    bool itself;                         /* it was sampled, not what it started alone */
+    bool ended;                    /* the process has */
+    bool is_cut_short;             /* the recording ended before its time */
+    struct krait_sampler *sampler; /* of the program that it runs; NULL: of none */
+    uint32_t programs;             /* that it ran and krait sampled */
+    uint64_t image, unread_ns,
+        next_ns;          /* of one that cannot be read: which, since when, when krait looks next */
+    struct krait_err why; /* ... why not */
     struct krait_record_child *children; /* of --children */
-    uint32_t child_count, child_cap, processes;
+    uint32_t child_count, child_cap, started;
     uint64_t looked_ns; /* when they were looked for */
     struct krait_sampler_summary sums;
     int spare_fds; /* how many more streams may stay open */

@@ -30,6 +30,7 @@ struct krait_sampler_options {
 };
 
 struct krait_sampler_summary {
+    uint64_t begin_ns; /* CLOCK_MONOTONIC: of the first round */
     uint64_t duration_ns, samples, dropped, rounds, bytes;
     uint32_t threads;
 };
@@ -40,7 +41,8 @@ int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_opt
                       struct krait_err *err);
 void krait_sampler_free(struct krait_sampler *sampler);
 
-/* Returns 0, or a negative errno with err set: -ESRCH if the process has ended. */
+/* Returns 0, or a negative errno: -ESRCH if the process has ended; -ESTALE if it has executed another program, which a new sampler
+ * may read; -EAGAIN if it cannot be read this time, as while it executes one. err is set but for -ESTALE. */
 int krait_sampler_round(struct krait_sampler *sampler, struct krait_err *err);
 
 /* Writes the rest. `how` and `status` as of process:exit; `limit`: the option that ended it, or NULL. Returns 0, or a negative

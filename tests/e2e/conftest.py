@@ -171,12 +171,18 @@ def rounds(request):
 
 
 @pytest.fixture(scope="session")
-def any_python():
+def any_python(own_pythons):
     """One interpreter, for what does not depend on its version."""
+    return max(own_pythons, key=lambda p: p.number)
+
+
+@pytest.fixture(scope="session")
+def own_pythons():
+    """All interpreters that need no other root: one can execute another."""
     pythons = [p for p in found_pythons()[0] if not p.prefix and "-" not in p.version]
     if not pythons:
         pytest.skip("no Python of this machine's own")
-    return max(pythons, key=lambda p: p.number)
+    return pythons
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ import tempfile
 
 import pytest
 
+import executed
 import no_perf_events
 import ready
 import traced
@@ -456,6 +457,29 @@ def test_a_command_that_becomes_another_program_is_recorded_up_to_then(krait, ru
     ended = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 3 and "The recording ends here: " in ended.stderr
     assert functions(run, tmp_path / "trace")["work"]["total_ns"] > 0.3e9
+
+
+@pytest.mark.parametrize("fixed", [False, True], ids=["other addresses", "same addresses"])
+def test_each_python_that_a_process_executes_is_sampled(krait, run, own_pythons, tmp_path, fixed):
+    words = (executed.at_fixed_addresses() if fixed else []) + executed.chain(tmp_path, *executed.several(own_pythons))
+    ended = subprocess.run([krait, "record", "--sample", "-o", tmp_path / "trace", "--", *words], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0 and re.match(r"krait: sampled 4 programs of process \d+ for ", ended.stderr), ended.stderr
+    assert "ends here" not in ended.stderr
+    assert {f"program{n}" for n in range(4)} <= functions(run, tmp_path / "trace").keys()
+    processes = json.loads(run("info", "--json", tmp_path / "trace").stdout)["process_list"]
+    assert [p["end"] for p in processes] == ["exec", "exec", "exec", "exit"] and len({p["pid"] for p in processes}) == 1
+
+
+def test_a_process_is_sampled_until_it_executes_what_is_no_python(krait, programs, run, any_python, tmp_path):
+    app = programs.start(any_python, executed.BEGINS, *executed.chain(tmp_path, [any_python.exe], executed.SLEEP))
+    words = [krait, "record", "--sample", "--pid", str(app.pid), "-o", tmp_path / "trace"]
+    sampler = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: list(tmp_path.glob("trace/*/thread-*")), "the first sample")
+    os.kill(app.pid, signal.SIGUSR1)
+    _, errors = sampler.communicate(timeout=60)
+    assert sampler.returncode == 0 and "sampled 2 programs of process" in errors and app.process.poll() is None, errors
+    assert re.search(r"The recording ends here: process \d+ runs /\S*sleep, which is not Python", errors)
+    assert "program1" in functions(run, tmp_path / "trace")
 
 
 @pytest.mark.few_pythons

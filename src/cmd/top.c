@@ -72,17 +72,19 @@ static void note_recorded(struct top *top)
         snprintf(top->python, sizeof(top->python), "%s", python);
 }
 
-/* Processes are looked for often until there is one, then once an interval at most. */
+/* Processes are looked for often until there is one, and while one is between two programs; then once a second at most. */
 static int find_processes(struct top *top, uint64_t now)
 {
     const uint64_t often = 50 * KRAIT_NS_PER_MS;
     bool none = top_process_count(&top->processes) == 0;
+    if (top->processes.looks)
+        top->find_ns = KRAIT_MIN(top->find_ns, now + often);
     if (now < top->find_ns)
         return 0;
     top_processes_rest(&top->processes);
     int rc = top_processes_find(&top->processes, &top->sums, &top->err);
     note_program(top);
-    top->find_ns = now + (none ? often : KRAIT_NS_PER_S);
+    top->find_ns = now + (none || top->processes.looks ? often : KRAIT_NS_PER_S);
     return rc;
 }
 

@@ -41,6 +41,7 @@ struct top_process {
     uint64_t image;       /* krait_collector_image of the program that krait opened */
     uint32_t images;      /* how many programs krait opened: it may execute another one */
     uint32_t age;         /* rounds of top_processes_find since then */
+    uint32_t failures;    /* readings that failed, one after the other */
     bool ended, is_named; /* named on the command line, not found as a child */
 };
 
@@ -48,6 +49,7 @@ struct top_processes {
     struct top_process *items;
     uint32_t count, cap;
     bool with_children;
+    bool looks;       /* one is between two programs: top_processes_find is to come soon */
     pid_t command;    /* the one that krait started; 0: none */
     int output;       /* the file that keeps its output; -1: it writes where krait does */
     int status;       /* from waitpid, once it has ended */

@@ -14,6 +14,8 @@
 
 extern char **environ;
 
+enum { TRIES = 100 }; /* to open a program, and to read one */
+
 static int close_remote(struct top_process *process, struct krait_sums *sums)
 {
     int rc = process->remote ? krait_sums_end_process(sums, process->pid) : 0;
@@ -37,11 +39,19 @@ static bool has_executed(const struct top_process *process)
     return image && image != process->image;
 }
 
-/* Its next program is opened like one that has just begun. */
-static int begin_again(struct top_process *process, struct krait_sums *sums)
+/* Its next program is opened like one that has just begun, and soon. */
+static int begin_again(struct top_processes *processes, struct top_process *process, struct krait_sums *sums)
 {
     process->tries = process->age = 0;
+    processes->looks = true;
     return close_remote(process, sums);
+}
+
+/* What cannot be read may be executing another program, even where the addresses tell of none yet, or ever: those of the kernel's
+ * choice may be the same ones again. */
+static bool may_execute(struct top_process *process, int rc)
+{
+    return has_executed(process) || (rc != -ESRCH && rc != -ENOMEM && process->failures++ < TRIES);
 }
 
 void top_processes_done(struct top_processes *processes)
@@ -136,7 +146,6 @@ static uint64_t program_of(pid_t pid)
 /* A program that has just begun is no Python yet; one that is none stays so until it becomes another. */
 static int try_open(struct top_process *process, struct krait_err *err)
 {
-    enum { TRIES = 100 };
     uint64_t program = program_of(process->pid);
     if (program != process->program)
         process->tries = 0;
@@ -215,14 +224,32 @@ static bool is_waited_for(const struct top_processes *processes, const struct to
     return (processes->with_children || process->images) && err->code != -EPERM;
 }
 
+/* Opens one that is not read. Returns why it cannot be, if nothing is to be waited for. */
+static int find_python(struct top_processes *processes, struct top_process *process, struct krait_sums *sums,
+                       struct krait_err *err)
+{
+    struct krait_err why = { 0 };
+    int rc = try_open(process, &why);
+    processes->opened += !rc;
+    if (!rc)
+        return 0;
+    if (rc == -ESRCH && process->images && process->pid != processes->command) /* nobody has waited for it */
+        return let_go(process, sums);
+    processes->looks |= process->images && process->tries < TRIES;
+    if (!process->is_named || is_waited_for(processes, process, &why))
+        return 0;
+    *err = why;
+    return rc;
+}
+
 int top_processes_find(struct top_processes *processes, struct krait_sums *sums, struct krait_err *err)
 {
     bool alive = false;
+    processes->looks = false;
     if (processes->with_children && find_children(processes))
         return krait_err_set(err, -ENOMEM, "out of memory");
     for (uint32_t i = 0; i < processes->count; i++) {
         struct top_process *process = &processes->items[i];
-        struct krait_err why = { 0 };
         if (process->ended)
             continue;
         if (!is_alive(processes, process)) {
@@ -231,17 +258,12 @@ int top_processes_find(struct top_processes *processes, struct krait_sums *sums,
             continue;
         }
         alive |= process->is_named || process->remote;
-        if (has_executed(process) && begin_again(process, sums))
+        if (has_executed(process) && begin_again(processes, process, sums))
             return krait_err_set(err, -ENOMEM, "out of memory");
         process->age += process->remote != NULL;
-        if (process->remote)
-            continue;
-        int rc = try_open(process, &why);
-        processes->opened += !rc;
-        if (rc && process->is_named && !is_waited_for(processes, process, &why)) {
-            *err = why;
-            return rc;
-        }
+        int rc = process->remote ? 0 : find_python(processes, process, sums, err);
+        if (rc)
+            return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
     }
     forget_ended(processes);
     return alive ? 0 : -ESRCH;
@@ -325,12 +347,13 @@ int top_processes_read(struct top_processes *processes, const struct top_reading
         last = krait_remote_read(process->remote, &process->stacks, flags, err);
         processes->held_ns += process->remote->held_ns - held_ns;
         if (last) { /* others go on */
-            bool executed = has_executed(process);
-            read += executed;
-            rc = executed ? begin_again(process, reading->sums) : let_go(process, reading->sums);
+            bool goes_on = may_execute(process, last);
+            read += goes_on;
+            rc = goes_on ? begin_again(processes, process, reading->sums) : let_go(process, reading->sums);
             continue;
         }
         read++;
+        process->failures = 0;
         check_threads(process);
         rc = add_all(process, reading);
     }

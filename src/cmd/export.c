@@ -151,6 +151,10 @@ static void say_written(const char *path, uint64_t bytes, const struct krait_exp
 static int export_trace(struct export_options *o, const char *path, struct krait_trace *trace,
                         struct krait_err *err)
 {
+    const struct krait_export_format *format = krait_export_find(o->to);
+    bool has_tracks = format->flags & KRAIT_EXPORT_HAS_TRACKS;
+    /* first: where no program was recorded, they tell where the trace begins */
+    int rc = has_tracks ? krait_tracks_find_kinds(trace, KRAIT_EXPORT_TRACKS, err) : 0;
     struct krait_export_job job = {
         .trace = trace,
         .zero_ns = krait_trace_zero(trace),
@@ -162,14 +166,11 @@ static int export_trace(struct export_options *o, const char *path, struct krait
         .unit = unit_of(o->unit),
         .no_kernel = o->no_kernel,
     };
-    const struct krait_export_format *format = krait_export_find(o->to);
     struct krait_wall *wall = NULL;
-    int rc = krait_cost_compensate(o->compensate, trace, &job.what.corrected, err);
+    rc = rc ? rc : krait_cost_compensate(o->compensate, trace, &job.what.corrected, err);
     rc = rc ? rc : krait_select_some(&o->select, trace, err);
     rc = rc ? rc : load_states(o, path, trace, &wall, &job.what, err);
-    if (!rc && format->flags & KRAIT_EXPORT_HAS_TRACKS)
-        rc = krait_tracks_find_kinds(trace, KRAIT_EXPORT_TRACKS, err);
-    if (!rc && format->flags & KRAIT_EXPORT_HAS_TRACKS)
+    if (!rc && has_tracks)
         rc = krait_analysis_lanes(&o->select, trace, trace, "export", NULL, err);
     struct krait_progress progress;
     krait_progress_begin(&progress, "export", trace);

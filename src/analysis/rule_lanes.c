@@ -312,20 +312,33 @@ static int put_values(struct making *m, const struct values *of, const char *key
     return rc;
 }
 
-/* States that are numbers. */
+/* The number that a state is; false: none. */
+static bool is_number(const char *text, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    return end > text && !*end && isfinite(*value);
+}
+
+/* States that are numbers. As in Trace Compass (DataDrivenXYDataProvider), the curve is 0 where the attribute has no value, or
+ * one that is no number. */
 static int put_curve(struct making *m, const struct place *place)
 {
-    KRAIT_AUTO_FREE struct krait_sample *samples = calloc(place->count + 1, sizeof(*samples));
+    KRAIT_AUTO_FREE struct krait_sample *samples = calloc(2 * place->count + 1, sizeof(*samples));
     size_t n = 0;
+    bool has_number = false;
     for (size_t i = 0; samples && i < place->count; i++) {
-        const char *text = state_name(m, &place->stays[i], place->name);
-        char *end;
-        double value = strtod(text, &end);
-        if (end > text && !*end && isfinite(value))
-            samples[n++] = (struct krait_sample){ .t_ns = place->stays[i].begin_ns, .value = value };
+        const struct krait_stay *stay = &place->stays[i];
+        double value;
+        bool is = is_number(state_name(m, stay, place->name), &value);
+        has_number |= is;
+        samples[n++] = (struct krait_sample){ .t_ns = stay->begin_ns, .value = is ? value : 0 };
+        uint64_t next_ns = i + 1 < place->count ? stay[1].begin_ns : UINT64_MAX;
+        if (stay->end_ns < next_ns)
+            samples[n++] = (struct krait_sample){ .t_ns = stay->end_ns };
     }
     const struct values of = { place->stays->rule, samples, n };
-    return !samples ? -ENOMEM : n ? put_values(m, &of, place->name) : 0;
+    return !samples ? -ENOMEM : has_number ? put_values(m, &of, place->name) : 0;
 }
 
 /* Samples of a row stand one after the other. */

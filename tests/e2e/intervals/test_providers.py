@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """State providers of Trace Compass's data-driven analyses (-f FILE.xml)."""
 
+import json
 import re
 import subprocess
 
@@ -193,6 +194,18 @@ def test_views_are_lanes(krait, tmp_path, view):  # noqa: F811
         "<entry displayType=delta> is not supported; krait leaves it out",
         "<analysis that is in no file given, id=elsewhere> is not supported; krait leaves it out",
     ]
+
+
+def test_the_curve_of_a_view_is_zero_where_the_attribute_has_no_number(krait, tmp_path):
+    """As Trace Compass draws it: before its first value, after its last one, and while it is a text."""
+    events = [event(5, "set", tid=1, n=3), event(10, "clear", tid=1, n=0), event(30, "set", tid=1, n=4), event(40, "name", tid=1, n=0), event(50, "set", tid=1, n=5), event(60, "clear", tid=1, n=0), event(90, "set", tid=2, n=1)]
+    trace = kernel_made.write(tmp_path / "t", events, domain="ust")
+    values = {"set": 'type="eventField" value="n"', "clear": 'type="null"', "name": 'type="string" value="much"'}
+    text = provider("".join(f'<eventHandler eventName="{name}"><stateChange>{PATH}<stateValue {value}/></stateChange></eventHandler>' for name, value in values.items()))
+    (tmp_path / "own.xml").write_text(text.replace("</tmfxml>", '<xyView id="v"><head><analysis id="own"/></head><entry path="Threads/1"><display type="self"/></entry></xyView></tmfxml>'))
+    subprocess.run([krait, "export", trace, "--to", "chrome", "-f", tmp_path / "own.xml", "-o", tmp_path / "e.json"], check=True)
+    curve = [(e["ts"], e["args"]["value"]) for e in json.loads((tmp_path / "e.json").read_text())["traceEvents"] if e["ph"] == "C"]
+    assert curve == [(0, 3), (5, 0), (25, 4), (35, 0), (45, 5), (55, 0)]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@
 #include "cmd/select.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
+#include "cmd/title.h"
 #include "cmd/within.h"
 #include "view/flame_text.h"
 
@@ -330,15 +331,6 @@ static void subtitle(struct krait_buf *to, const struct flame_options *o, const 
     add_lost(to, " \u00b7 the other is incomplete: ", lost_events(drawn, drawn->after, drawn->count));
 }
 
-/* The first process's command line, its program without the folders that it lies in. */
-static void default_title(struct krait_buf *to, const struct krait_trace *trace, const char *otherwise)
-{
-    const struct krait_process *first = trace->process_count ? &trace->processes[0] : NULL;
-    const char *command = !first ? "" : *first->command ? first->command : first->name;
-    const char *program = krait_fmt_command(command);
-    krait_buf_str(to, *program ? program : otherwise);
-}
-
 static int build(struct krait_flame **flame, const struct flame_options *o,
                  const struct krait_flame_options *options, const struct drawn *drawn, struct krait_err *err)
 {
@@ -465,8 +457,10 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
         return krait_err_set(err, -ENOMEM, "out of memory");
     if (*scope && !o->state && flame->count == 1)
         return krait_err_set(err, -ENODATA, "no calls were recorded%s", scope);
-    default_title(&title, this_one->trace,
-                  drawn->is_folded ? krait_flame_folded_name(this_one->path) : "Flame graph");
+    krait_title(&title, this_one->trace, (const char *const *)&this_one->path, 1);
+    if (!title.len)
+        krait_buf_str(&title,
+                      drawn->is_folded ? krait_flame_folded_name(this_one->path) : "Flame graph");
     subtitle(&sub, o, drawn, flame);
     int rc = title.failed || sub.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
     rc = rc ? rc : krait_flame_finish(flame, options, err);

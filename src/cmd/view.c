@@ -12,6 +12,7 @@
 #include "cmd/progress.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
+#include "cmd/title.h"
 #include "cmd/within.h"
 #include "trace/kernel/kernel.h"
 #include "view/flame_text.h"
@@ -62,7 +63,9 @@ struct drawn {
     bool is_part;             /* the range is not all of it */
     char left[80], whole[80]; /* view_page.left_of_timeline and whole_timeline; empty: all is drawn */
     const char *notes[8];
-    struct krait_buf folders; /* as they were given */
+    const char *const *paths; /* as they were given */
+    size_t path_count;
+    struct krait_buf folders; /* the same as a shell takes them */
     struct krait_buf text;    /* of the notes, the title and the subtitle, each with its NUL */
 };
 
@@ -138,10 +141,9 @@ static size_t end_text(struct drawn *d, size_t begin)
 static size_t say_title(struct drawn *d)
 {
     size_t begin = d->text.len;
-    const struct krait_process *first = d->trace->process_count ? &d->trace->processes[0] : NULL;
-    const char *command = !first ? "" : *first->command ? first->command : first->name;
-    command = krait_fmt_command(command);
-    krait_buf_str(&d->text, *command ? command : d->folders.data ? d->folders.data : "Timeline");
+    krait_title(&d->text, d->trace, d->paths, d->path_count);
+    if (d->text.len == begin)
+        krait_buf_str(&d->text, d->folders.data ? d->folders.data : "Timeline");
     return end_text(d, begin);
 }
 
@@ -369,6 +371,8 @@ static int make(struct drawn *d, const struct view_options *o, int argc, char **
     rc = rc ? rc : krait_state_wall(&d->wall, d->trace, "view", err);
     if (rc)
         return rc;
+    d->paths = (const char *const *)argv;
+    d->path_count = (size_t)argc;
     add_folders(&d->folders, argv, argc);
     struct krait_progress progress;
     krait_progress_begin(&progress, "view", d->trace);

@@ -26,18 +26,9 @@ static uint64_t since(const struct krait_serving *serving, uint64_t t_ns)
     return t_ns > serving->origin_ns ? t_ns - serving->origin_ns : 0;
 }
 
-/* Which of the opened folders contains a trace's folder: the last one that contains it, or is it. */
 static uint32_t recording_of(const struct krait_serving *serving, const char *dir)
 {
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < serving->path_count; i++) {
-        size_t n = strlen(serving->paths[i]);
-        while (n > 1 && serving->paths[i][n - 1] == '/')
-            n--;
-        if (strncmp(dir, serving->paths[i], n) == 0 && (dir[n] == '/' || !dir[n]))
-            found = i;
-    }
-    return found;
+    return krait_folders_path_of(serving->paths, serving->path_count, dir);
 }
 
 static void put_processes(struct krait_buf *out, const struct krait_serving *serving)

@@ -196,3 +196,16 @@ int krait_folders_identity(const char *const *paths, size_t count, uint64_t iden
     }
     return 0;
 }
+
+uint32_t krait_folders_path_of(const char *const *paths, size_t count, const char *dir)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t n = strlen(paths[i]);
+        while (n > 1 && paths[i][n - 1] == '/')
+            n--;
+        if (strncmp(dir, paths[i], n) == 0 && (dir[n] == '/' || !dir[n]))
+            found = i;
+    }
+    return found;
+}

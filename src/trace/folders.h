@@ -46,6 +46,9 @@ void krait_folders_done(struct krait_folders *folders);
  * own beside a recording (.krait-...) do not count. Returns 0 or a negative errno. */
 int krait_folders_identity(const char *const *paths, size_t count, uint64_t identity[2]);
 
+/* Which of the paths a trace's folder lies below: the last one that contains it, or is it; 0 if none does. */
+uint32_t krait_folders_path_of(const char *const *paths, size_t count, const char *dir);
+
 /* What the metadata says of who recorded it: "krait", "lttng-ust", ...; "" where it does not. */
 const char *krait_folder_tracer(const struct krait_folder *folder);
 /* Whether a recording of krait's lies there: a process's part, or the kernel's. */

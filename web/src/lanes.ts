@@ -39,6 +39,12 @@ export function shortCommand(command: string): string {
   return program.slice(program.lastIndexOf('/') + 1) + (end < 0 ? '' : command.slice(end));
 }
 
+/** The commands of the recordings' first processes; equal ones once. */
+export function recordedCommands(trace: Trace): string[] {
+  const commands = trace.folders.map((_, recording) => trace.processes.find((process) => process.recording === recording)?.command ?? '');
+  return [...new Set(commands.filter((command) => command))];
+}
+
 function processTitle(process: Process): string {
   return clip(shortCommand(process.command)) || process.name || 'process';
 }

@@ -9,7 +9,7 @@ import { button, el, splitter } from './dom';
 import { distinct } from './drops';
 import { Command, commandOf, commands, keyText } from './keys';
 import { LaneDialog } from './lane_dialog';
-import { shortCommand } from './lanes';
+import { recordedCommands, shortCommand } from './lanes';
 import { Minimap } from './minimap';
 import { Func, Trace, clip, label, place } from './model';
 import { Notes } from './notes';
@@ -96,9 +96,9 @@ class Page {
 
   private build(): void {
     const { trace, timeline } = this.context;
-    const title = clip(shortCommand(trace.title)) || 'recording';
+    const commands = recordedCommands(trace), title = commands.map((command) => clip(shortCommand(command))).join(', ') || shortCommand(trace.title) || 'recording';
     document.title = `${title} - krait`;
-    const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: trace.title }, title),
+    const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: commands.join('\n') || trace.title }, title),
       this.length, this.state, this.why, el('span', { class: 'space' }), this.filter,
       button('Active', 'Hide lanes that are empty on the screen: threads that did not run, idle CPUs, lanes without events (R)', () => { this.context.store.view.active = !this.context.store.view.active; this.context.store.tell('range'); }, 'active'),
       this.align, button('New lane', 'Make a lane of intervals, states or a signal (N)', () => { void this.maker.open(); }, 'declare'), button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));

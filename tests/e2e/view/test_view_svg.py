@@ -24,6 +24,12 @@ def rects(root, group):
     return found
 
 
+def test_the_title_is_the_command_of_each_recording(view, synth):  # noqa: F811
+    made = [synth(f"process {pid} python3 0 /bin/python3%20{name}.py\ncode 1 python app main app.py 1\nthread {pid} A\n0us call 1\n9us return\n", f"r{pid}") for pid, name in ((5, "sort"), (6, "sort"), (7, "heap"))]
+    assert "python3 sort.py, python3 heap.py" in texts(view(*made)[0])
+    assert "python3 sort.py" in texts(view(*made[:2])[0])
+
+
 def test_calls_are_at_their_times_and_depths(view, synth):
     trace = synth(CODES + "0us call 1\n100us call 2\n400us ccall 3\n500us creturn\n600us return\n1000us return\n")
     root, said = view(trace)

@@ -101,7 +101,7 @@ def test_the_finder_has_every_call_and_its_slowest_first(open_page):
     page, *_ = open_page()
     page.press("/")
     page.page.keyboard.type("core.step")
-    page.page.wait_for_timeout(400)
+    page.pause()
     page.press("Enter")
     rows = page.rows()
     assert page.text(".note").startswith("100 calls in the range")
@@ -165,7 +165,7 @@ def test_a_link_has_the_way_of_the_flame_graph_and_the_place_among_the_lanes(ope
     assert page.page.evaluate("() => document.querySelector('.scroller').scrollTop") == 700
     page.page.get_by_role("button", name="Callees").click()
     page.page.evaluate("() => { document.querySelector('.scroller').scrollTop = 300; }")
-    page.page.wait_for_timeout(600)
+    page.pause()
     assert "w=" not in page.address() and "y=300" in page.address()
 
 
@@ -203,7 +203,7 @@ def test_a_drag_selects_a_range_and_the_table_is_of_it(open_page):
 def test_names_are_never_markup(open_page):
     page, *_ = open_page()
     page.page.mouse.move(*at(page, 98, 1))
-    page.page.wait_for_timeout(300)
+    page.pause()
     page.page.mouse.click(*at(page, 98, 1))
     page.press("Shift", "?")
     assert page.page.evaluate("() => window.hit === undefined && document.images.length === 0 && document.scripts.length === 1")
@@ -315,7 +315,7 @@ def test_a_link_has_the_order_of_a_table_dark_and_light_and_the_height_of_the_pa
     by_calls = [row[0] for row in page.rows()]
     page.page.get_by_role("separator", name="Height of the panels").focus()
     page.press("ArrowUp", "ArrowUp", "t")
-    page.page.wait_for_timeout(600)
+    page.pause()
     height = page.page.locator(".panels").bounding_box()["height"]
     address = page.address()
     assert by_calls[-1] == "app.core.step" and ";j=functions:%2Bcalls" in address
@@ -332,7 +332,7 @@ def test_a_link_has_the_order_of_a_table_dark_and_light_and_the_height_of_the_pa
 def test_a_link_has_the_event_that_is_looked_at(open_page):
     page, link, _ = open_page(hash="#r=0,100000000;p=events")
     page.page.locator(".table-rows .row").nth(9).click()
-    page.page.wait_for_timeout(600)
+    page.pause()
     address, chosen = page.address(), page.rows(".row.chosen")
     page.page.goto("about:blank")
     page.page.goto(f"{link}#{address}")
@@ -363,7 +363,7 @@ def test_a_comparison_is_in_the_address_and_ends(open_page):
     assert compare.inner_text() == "End comparison" and "blue" in page.text(".crumbs")
     compare.click()
     page.press("Shift")
-    page.page.wait_for_timeout(600)
+    page.pause()
     assert compare.inner_text() == "Compare" and "b=" not in page.address()
 
 
@@ -413,17 +413,18 @@ def test_a_folded_group_is_a_strip_of_how_many_are_busy(open_page, synth):
     box = page.page.locator("canvas.lanes").bounding_box()
     for time_ms, text in ((5, "1.00 of 4"), (15, "2.00 of 4"), (45, "1.00 of 4")):
         page.page.mouse.move(box["x"] + box["width"] * time_ms / 50, box["y"] + 13)
-        page.page.wait_for_timeout(200)
+        page.pause()
         assert page.text(".timeline .tip").startswith(f"{text} threads are in a call")
     rows = page.page.evaluate(PIXELS_OF, [0x41, 0x9A, 0x68, 0])
     assert min(rows) < 6 and max(rows) > 18
 
 
 def test_two_recordings_side_by_side_begin_together(open_page, synth, krait):
-    script = "process {pid} python3\ncode 1 python app main app.py 1\ncode 2 python app load app.py 10\nthread {pid} MainThread\n{begin} call 1\n{middle} call 2\n{end} return\n{end} return\nexit 0 0\n"
+    script = "process {pid} python3 0 /bin/python3%20sort{pid}.py\ncode 1 python app main app.py 1\ncode 2 python app load app.py 10\nthread {pid} MainThread\n{begin} call 1\n{middle} call 2\n{end} return\n{end} return\nexit 0 0\n"
     first = synth(script.format(pid=5, begin="0ms", middle="10ms", end="30ms"), "first")
     second = synth(script.format(pid=6, begin="86400000ms", middle="86400005ms", end="86400045ms"), "second")  # a day later
     page, link, _ = open_page([first, second])
+    assert page.text(".command") == "python3 sort5.py, python3 sort6.py"
     page.press("z")
     assert page.address().startswith("r=0,45000000") and page.text(".chosen-lanes") == f"only {first}"
     box = page.page.locator("canvas.lanes").bounding_box()
@@ -455,7 +456,7 @@ def test_where_a_function_was_dropped_is_drawn(open_page):
     assert "dashed lines" in page.text(".warnings")
     box = page.page.locator("canvas.axis").bounding_box()
     page.page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 10)
-    page.page.wait_for_timeout(300)
+    page.pause()
     page.page.mouse.move(box["x"] + box["width"] * 0.4 + 1, box["y"] + 10)
     assert page.text(".timeline .tip") == "dropped by --max-overhead from here on:\napp.core.step, after 12,345 calls"
     page.page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 10)
@@ -519,15 +520,13 @@ def test_events_are_filtered_as_cat_filters_them(open_page, krait):
     words = [krait, "cat", "--json", "--filter", 'name == "c:*"', folder]
     wanted = len(subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines())
     page.page.locator(".event-filter").fill('name == "c:*"')
-    page.page.wait_for_timeout(600)
-    page.wait()
+    page.pause()
     assert page.text(".message") == f"{wanted} events"
     page.page.locator(".events .row").first.click()
-    page.page.wait_for_timeout(200)
+    page.pause()
     assert len(page.page.evaluate(PIXELS_OF, PATH_COLOUR)) > 100  # a line where that event is
     page.page.locator(".event-filter").fill("name =")
-    page.page.wait_for_timeout(600)
-    page.wait()
+    page.pause()
     assert "equality is written ==" in page.text(".message") and page.page.locator(".events .row").count() == 0
     assert all("400" in error for error in page.errors)  # the browser tells of the refused filter, and of nothing else
     page.errors.clear()
@@ -545,14 +544,12 @@ def test_any_place_of_the_event_table_is_reached(open_page, krait, synth):
     page, *_ = open_page(folder, hash="#r=0,40000000;p=events")
     assert page.text(".message").startswith("the first 500 of the range")
     page.page.locator(".place").fill("500")
-    page.page.wait_for_timeout(600)
-    page.wait()
+    page.pause()
     assert shown_events(page)[0] == ("0.020000000 s", "python:call") or shown_events(page)[1][0].startswith("0.0200")
     page.page.locator(".place").fill("1000")
-    page.page.wait_for_timeout(900)
-    page.wait()
+    page.pause()
     page.page.evaluate("() => { const list = document.querySelector('.events .table-rows'); list.scrollTop = list.scrollHeight; }")
-    page.page.wait_for_timeout(300)
+    page.pause()
     assert shown_events(page)[-1][0] == "0.039995000 s"
     for _ in range(60):
         page.page.evaluate("() => { document.querySelector('.events .table-rows').scrollTop = 0; }")
@@ -560,7 +557,7 @@ def test_any_place_of_the_event_table_is_reached(open_page, krait, synth):
         if page.text(".message").endswith(" events"):
             break
     assert page.page.evaluate("() => document.querySelector('.events .table-rows').scrollTop = 0") == 0
-    page.page.wait_for_timeout(200)
+    page.pause()
     printed = subprocess.run([krait, "cat", "--json", folder], capture_output=True, text=True, check=True).stdout.splitlines()
     assert page.text(".message") == f"{len(printed):,} events" and shown_events(page)[0][0] == "0.000000000 s"
     assert page.page.evaluate("() => Number(document.querySelector('.events .virtual-inner').style.height.replace('px', ''))") == 22 * len(printed)
@@ -633,7 +630,7 @@ def test_what_one_goes_to_stays_in_view_while_lanes_grow(open_page, synth):
     page, *_ = open_page(f"process 5 python3\ncode 1 python app main app.py 1\ncode 2 python app last app.py 9\n{threads}thread 99 last\n1s call 2\n2s return\nexit 0 0\n")
     page.press("/")
     page.page.keyboard.type("app.last")
-    page.page.wait_for_timeout(500)
+    page.pause()
     page.press("Enter")
     page.page.locator(".table-rows .row").first.click()
     page.press("Shift", "0")
@@ -736,8 +733,7 @@ def test_notes_are_kept_beside_the_recording(open_page):
     assert texts.evaluate_all("list => list.map((input) => input.value)") == ["<b>slow</b> load", "in the middle"]
     assert page.page.locator("table.notes tbody tr").first.locator("td").nth(1).inner_text() == "60.00 ms"
     page.page.locator("table.notes button", has_text="Delete").first.click()
-    page.page.wait_for_timeout(300)
-    page.wait()
+    page.pause()
     assert [n["text"] for n in json.loads((folder / ".krait-notes.json").read_text())["notes"]] == ["in the middle"]
 
 
@@ -746,7 +742,7 @@ def test_notes_that_cannot_be_kept_say_so(open_page):
     (folder / ".krait-notes.json").mkdir()
     page.press("m")
     page.page.keyboard.press("Escape")
-    page.page.wait_for_timeout(300)
+    page.pause()
     assert "not kept: " in page.wait().text(".details [role=status]") and ".krait-notes.json" in page.text(".details [role=status]")
     assert all("500" in error for error in page.errors)
     page.errors.clear()

@@ -241,8 +241,7 @@ def test_a_panel_has_the_numbers_of_krait_intervals(open_page, shop, krait, decl
     zero = page.page.evaluate("async () => (await (await fetch('api/trace')).json()).origin")
     begin = printed()["begin_ns"] + found[2]["begin_ns"] - 1000 - int(zero)
     page.page.goto(page.page.url.split("#")[0] + f"#s={begin},500000;p=intervals")
-    page.page.wait_for_timeout(600)
-    page.wait()
+    page.pause()
     assert {r[0]: r[2:4] for r in page.rows()}["order"] == [str(row["intervals"]), f"{row['total_ns'] / 1000:.1f} us"] == ["1", "100.0 us"]
 
 

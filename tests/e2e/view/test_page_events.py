@@ -56,13 +56,13 @@ def test_a_link_has_the_text_that_is_searched_for(krait, chromium, synth):
         words = page.page.get_by_label("Search events for a text")
         words.fill("app.main, 1:2 50%")
         words.blur()
-        page.page.wait_for_timeout(500)
+        page.pause()
         address = page.address()
         page.page.goto("about:blank")
         page.page.go_back()
         assert page.wait().page.get_by_label("Search events for a text").input_value() == "app.main, 1:2 50%"
         page.page.get_by_label("Search events for a text").fill("")
-        page.page.wait_for_timeout(500)
+        page.pause()
         assert "words" in address and "words" not in page.address()
 
 

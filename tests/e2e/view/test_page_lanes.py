@@ -65,7 +65,7 @@ def test_what_is_empty_on_the_screen_is_hidden(krait, chromium, both):
         shown = set(names(page))
         assert {"MainThread", "first", "CPU 0", "CPU 1"} <= shown and "second" not in shown
         page.page.goto(page.page.url.split("#")[0] + "#r=450000,100000;p=functions;a=1")
-        page.page.wait_for_timeout(600)
+        page.pause()
         shown = set(names(page.wait()))
         assert {"MainThread", "CPU 0"} <= shown and not {"first", "second", "CPU 1"} & shown
 

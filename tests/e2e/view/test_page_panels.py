@@ -175,7 +175,7 @@ def test_a_range_is_played_step_by_step(open_page, krait, tmp_path):
     assert shown() == ("0.300000000 s", "MainThread 5: app.main")
     page.press("Home")
     page.page.keyboard.press(" ")  # it is not done until it stands still
-    page.page.wait_for_timeout(600)
+    page.page.wait_for_function("() => parseFloat(document.querySelector('.play-time').textContent) > 0")
     page.page.keyboard.press(" ")
     page.wait()
     assert 0 < float(page.text(".play-time").split()[0]) < 1
@@ -329,7 +329,7 @@ exit 0 0
     )
     page.press("/")
     page.page.keyboard.type("rows")
-    page.page.wait_for_timeout(400)
+    page.pause()
     page.press("Enter")
     assert page.text(".note").startswith("3 steps in the range. Each is a step of a generator or coroutine") and "1 of them is a first step" in page.text(".note")
     assert [(row[0], row[3]) for row in page.rows()] == [("3.000 ms", "resume to yield"), ("1.000 ms", "call to yield"), ("1.000 ms", "resume to return")]

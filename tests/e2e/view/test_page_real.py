@@ -144,7 +144,7 @@ def test_pytest_of_a_package(krait, record, any_python, chromium, tmp_path):
         assert_functions(page, krait, folder)
         page.press("/")
         page.page.keyboard.type("test_round_trip")
-        page.page.wait_for_timeout(400)
+        page.pause()
         page.press("Enter")
         assert page.text(".note").startswith("20 calls")
         assert page.errors == []

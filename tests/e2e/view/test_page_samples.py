@@ -42,6 +42,7 @@ def test_the_panels_have_what_samples_know(krait, chromium, samples, width):
         heads = page.page.locator(".table-head .cell:visible").all_inner_texts()
         assert [head for head in heads if head != "states of self"] == ["function", "self", "error", "self%", "total"]
         assert NOTE.search(page.text(".panel-body .note")) and "not a call" in page.text(".warnings")
+        page.page.locator(".table-head .cell", has_text="total").click()  # it has no self time: of many functions, as on a busy machine, it is far below
         page.page.locator(".table-rows .row", has_text="inner").first.click()
         page.press("3")
         assert re.match(r"\d+ stretch(es)? of samples in the range\.", page.text(".bar-row")) and "Slowest" not in page.text(".bar-row")

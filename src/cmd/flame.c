@@ -459,8 +459,7 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
         return krait_err_set(err, -ENODATA, "no calls were recorded%s", scope);
     krait_title(&title, this_one->trace, (const char *const *)&this_one->path, 1);
     if (!title.len)
-        krait_buf_str(&title,
-                      drawn->is_folded ? krait_flame_folded_name(this_one->path) : "Flame graph");
+        krait_buf_str(&title, drawn->is_folded ? krait_flame_folded_name(this_one->path) : "Flame graph");
     subtitle(&sub, o, drawn, flame);
     int rc = title.failed || sub.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
     rc = rc ? rc : krait_flame_finish(flame, options, err);

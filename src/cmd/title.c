@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* Of the first process below a path; "": there is none, or nobody knows. */
-static const char *command_of(const struct krait_trace *trace, const char *const *paths, size_t count, uint32_t path)
+static const char *command_of(const struct krait_trace *trace, const char *const *paths, size_t count,
+                              uint32_t path)
 {
     for (uint32_t i = 0; i < trace->process_count; i++) {
         const struct krait_process *process = &trace->processes[i];
@@ -17,7 +18,8 @@ static const char *command_of(const struct krait_trace *trace, const char *const
     return "";
 }
 
-void krait_title(struct krait_buf *to, const struct krait_trace *trace, const char *const *paths, size_t count)
+void krait_title(struct krait_buf *to, const struct krait_trace *trace, const char *const *paths,
+                 size_t count)
 {
     size_t begin = to->len;
     for (uint32_t path = 0; path < count; path++) {

@@ -11,6 +11,7 @@
 /* Appends the command line of each recording's first process, its program without the folders that it lies in: "python3 before.py,
  * python3 after.py". Equal ones stand there once. `paths` are those of the trace, as it was opened; nothing if no process was
  * recorded. On failure to->failed is set. */
-void krait_title(struct krait_buf *to, const struct krait_trace *trace, const char *const *paths, size_t count);
+void krait_title(struct krait_buf *to, const struct krait_trace *trace, const char *const *paths,
+                 size_t count);
 
 #endif

@@ -21,8 +21,7 @@ enum {
     RATE_USUAL = 100,
     RATE_MOST = 10000,
     OVERHEAD_USUAL = 5,
-    OVERHEAD_ALL = 100, /* percent: no limit */
-    FIRST_PART = 5      /* of an interval: a screen is not empty for long */
+    OVERHEAD_ALL = 100 /* percent: no limit */
 };
 
 static const uint64_t turn_usual = 2 * KRAIT_NS_PER_S; /* of the clock; that of krait view in real time */
@@ -83,7 +82,8 @@ static int find_processes(struct top *top, uint64_t now)
         return 0;
     top_processes_rest(&top->processes);
     int rc = top_processes_find(&top->processes, &top->sums, &top->err);
-    note_program(top);
+    if (!top->paused)
+        note_program(top);
     top->find_ns = now + (none || top->processes.looks ? often : KRAIT_NS_PER_S);
     return rc;
 }
@@ -107,27 +107,13 @@ static int take_sample(struct top *top)
     top_stacks_begin_round(&top->stacks, now);
     rc = rc ? rc : top_processes_read(&top->processes, &reading, &top->err);
     top_stacks_end_round(&top->stacks);
-    if (!rc && top_process_count(&top->processes))
+    if (!rc && top_process_count(&top->processes)) {
         krait_sums_end_round(&top->sums, now - top->last_ns);
+        top->read_processes = top_process_count(&top->processes);
+        top->read_threads = top_thread_count(&top->processes);
+    }
     top->last_ns = now;
     return rc;
-}
-
-static void read_cpu(struct top *top)
-{
-    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC), own = krait_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    double used = (double)top_processes_cpu(&top->processes), ns = (double)(now - top->cpu_at);
-    bool known = top->cpu_at && now > top->cpu_at;
-    top->cpu = known ? used / ns : -1;
-    top->own_cpu = known ? (double)(own - top->own_ns) / ns : -1;
-    const uint64_t costs[] = { top->processes.held_ns, top->exact ? top_exact_cost(top->exact) : 0 };
-    uint64_t cost_ns = costs[top->is_exact], before = top->cost_ns[top->is_exact];
-    bool is_measured = known && used > 0 && cost_ns >= before;
-    top->cost = is_measured ? (double)(cost_ns - before) / used : -1;
-    memcpy(top->cost_ns, costs, sizeof(costs));
-    top->memory = top_processes_memory(&top->processes);
-    top->cpu_at = now;
-    top->own_ns = own;
 }
 
 /* -- every call -- */
@@ -173,49 +159,32 @@ static int begin_exact(struct top *top)
     return rc ? rc : named_failure(top);
 }
 
-static void begin_interval(struct top *top)
-{
-    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
-    top->end_ns = now + top->interval_ns / (top->screen ? FIRST_PART : 1);
-    top->last_ns = now;
-    krait_pace_begin(&top->pace, now);
-}
-
-/* What happened while krait stood still was not seen: it does not count. */
-void top_continue(struct top *top)
-{
-    top_screen_take(top->screen);
-    begin_interval(top);
-}
-
-/* Nobody would empty the rings: nothing is recorded meanwhile. */
-void top_stop(struct top *top)
-{
-    if (top->is_exact)
-        top_exact_switch(top->exact, false);
-    top_screen_stop(top->screen);
-    if (top->is_exact)
-        top_exact_switch(top->exact, true);
-    begin_interval(top);
-}
-
 /* Calls are watched for the clock alone, because that costs time. */
-static void set_picture(struct top *top, enum top_picture picture)
+void top_set_picture(struct top *top, enum top_picture picture)
 {
     bool watches = picture == TOP_CLOCK && top->is_exact;
     top->picture = picture;
+    if (top->paused) /* what is kept is still to be seen */
+        return;
     if (top->exact && krait_live_watch(top_exact_live(top->exact), watches ? top->turn_ns : 0))
         top->picture = TOP_TABLE;
-    if (watches)
-        krait_live_hold(top_exact_live(top->exact), top->paused);
+    top->watches = top->picture == TOP_CLOCK && watches;
+}
+
+bool top_can_show(const struct top *top, enum top_picture picture)
+{
+    const bool kept[] = {
+        [TOP_TABLE] = true, [TOP_STACKS] = top->stacks.count, [TOP_BARS] = true, [TOP_CLOCK] = top->watches
+    };
+    return !top->paused || kept[picture];
 }
 
 void top_switch_picture(struct top *top, enum top_picture picture)
 {
-    bool reads_more = picture == TOP_STACKS || top->picture == TOP_STACKS;
-    set_picture(top, top->picture == picture ? TOP_TABLE : picture);
+    bool reads_more = !top->paused && (picture == TOP_STACKS || top->picture == TOP_STACKS);
+    top_set_picture(top, top->picture == picture ? TOP_TABLE : picture);
     if (reads_more)
-        begin_interval(top);
+        top_begin_interval(top);
 }
 
 void top_scale_turn(struct top *top, bool longer)
@@ -224,14 +193,7 @@ void top_scale_turn(struct top *top, bool longer)
     if (top->picture != TOP_CLOCK)
         return;
     top->turn_ns = KRAIT_MIN(KRAIT_MAX(longer ? top->turn_ns * 2 : top->turn_ns / 2, least), most);
-    set_picture(top, TOP_CLOCK);
-}
-
-void top_pause(struct top *top)
-{
-    top->paused = !top->paused;
-    if (top->exact)
-        krait_live_hold(top_exact_live(top->exact), top->paused);
+    top_set_picture(top, TOP_CLOCK);
 }
 
 void top_switch_exact(struct top *top)
@@ -241,7 +203,7 @@ void top_switch_exact(struct top *top)
         top_exact_switch(top->exact, false);
         krait_sums_reset(&top->sums);
         top->is_exact = false;
-        set_picture(top, top->picture == TOP_CLOCK ? TOP_TABLE : top->picture);
+        top_set_picture(top, top->picture == TOP_CLOCK ? TOP_TABLE : top->picture);
     } else if (begin_exact(top)) {
         snprintf(top->note, sizeof(top->note), "%s", top->err.text);
         top->err = none;
@@ -250,11 +212,11 @@ void top_switch_exact(struct top *top)
     } else {
         top_exact_reset(top->exact);
         top->is_exact = true;
-        set_picture(top, top->picture == TOP_STACKS ? TOP_TABLE : top->picture);
+        top_set_picture(top, top->picture == TOP_STACKS ? TOP_TABLE : top->picture);
     }
     if (!top->is_exact && top->by == TOP_BY_TASK)
         top->by = TOP_BY_NOTHING;
-    begin_interval(top);
+    top_begin_counts(top);
 }
 
 /* -- showing -- */
@@ -272,12 +234,14 @@ static struct top_view view_of(struct top *top, bool whole)
                               .interval_ns = top->interval_ns,
                               .turn_ns = top->turn_ns,
                               .now = top->is_exact ? top_exact_now(top->exact) : 0,
-                              .processes = &top->processes,
+                              .processes = top->shown_processes,
+                              .threads = top->shown_threads,
                               .sums = &top->sums,
                               .live = top->is_exact ? top_exact_live(top->exact) : NULL,
-                              .lost = top->is_exact ? top_exact_lost(top->exact) : 0,
-                              .failed = top->is_exact ? top_exact_failures(top->exact) : 0,
-                              .stopped = top->is_exact ? top_exact_stopped(top->exact, &top->processes) : 0,
+                              .lost = top->lost,
+                              .failed = top->failed,
+                              .stopped = top->stopped,
+                              .is_paused = top->paused,
                               .sort = top->sort,
                               .reversed = top->reversed,
                               .command = top->command.len ? top->command.data : NULL,
@@ -341,7 +305,6 @@ void top_show_screen(struct top *top)
 
 static int show(struct top *top)
 {
-    read_cpu(top);
     int rc = 0;
     if (top->is_exact)
         note_recorded(top);
@@ -386,7 +349,7 @@ static int step_exact(struct top *top)
     top_exact_round(top->exact, now < top->end_ns);
     draw_clock(top, now);
     int rc = find_processes(top, now);
-    if (!rc && top->kernel && !top->paused && now >= krait_pace_due(&top->pace)) {
+    if (!rc && top->kernel && now >= krait_pace_due(&top->pace)) {
         krait_pace_next(&top->pace, now);
         if (top_exact_look(top->exact, &top->processes))
             return krait_err_set(&top->err, -ENOMEM, "out of memory");
@@ -413,31 +376,20 @@ static int step_samples(struct top *top)
     return top->paused ? 0 : take_sample(top);
 }
 
-static void end_interval(struct top *top)
-{
-    top->end_ns += top->interval_ns;
-    if (top->is_exact)
-        top_exact_turn(top->exact);
-    else
-        krait_sums_turn(&top->sums);
-}
-
 static int run_loop(struct top *top)
 {
     uint64_t most = top->options->once ? 1 : top->options->batch;
     int rc = 0;
     krait_raise_priority(); /* on a thread's CPU a sampler waits for that thread's slice to end */
-    begin_interval(top);
-    read_cpu(top);
+    top_begin_counts(top);
     while (!rc && !top->quit && (top->screen || !most || top->tables < most)) {
         rc = top->is_exact ? step_exact(top) : step_samples(top);
         if (rc || top->quit || krait_clock_ns(CLOCK_MONOTONIC) < top->end_ns)
             continue;
-        if (top->paused) {
-            top->end_ns += top->interval_ns;
+        top->end_ns += top->interval_ns;
+        if (top->paused)
             continue;
-        }
-        end_interval(top);
+        top_end_interval(top);
         rc = show(top);
     }
     return rc;
@@ -446,7 +398,8 @@ static int run_loop(struct top *top)
 /* With --exact, also one that was over before anybody looked for it: its rings tell of it. */
 static bool has_read_a_python(const struct top *top)
 {
-    return top->processes.opened || (top->is_exact && krait_live_processes_all(top_exact_live(top->exact)));
+    return top->processes.opened ||
+           (top->is_exact && krait_live_figures_all(top_exact_live(top->exact)).processes);
 }
 
 /* The command has ended by itself. */
@@ -474,7 +427,10 @@ static int finish(struct top *top, int rc)
     if (top->is_exact) {
         top_exact_finish(top->exact);
         note_recorded(top);
+    } else {
+        krait_sums_turn(&top->sums);
     }
+    top_read_counts(top);
     bool has_sums = top->is_exact || top->sums.all.rounds;
     if ((was_screen || died) && has_sums) {
         top->cpu = top->cost = -1;
@@ -622,7 +578,7 @@ static int begin(struct top *top, int argc, char **argv)
         top_exact_reset(top->exact);
     top->is_exact = !rc && is_exact;
     if (!rc)
-        set_picture(top, picture_of(top->options));
+        top_set_picture(top, picture_of(top->options));
     if (!rc && wants && top_screen_open(&top->screen))
         top->screen = NULL;
     return rc;

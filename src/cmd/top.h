@@ -151,7 +151,7 @@ struct top_view {
     struct top_colours *colours;
     uint64_t interval_ns, turn_ns; /* of the table, of the clock */
     uint64_t now;                  /* in ticks of `live` */
-    const struct top_processes *processes;
+    uint32_t processes, threads;   /* that samples read */
     const struct krait_sums *sums;
     struct krait_live *live;   /* NULL: sums are of samples */
     struct top_scroll *scroll; /* NULL: the first rows */
@@ -170,6 +170,8 @@ struct top_view {
     bool classic;   /* the columns of --classic */
     bool marks;     /* names have KRAIT_HOLDS_DROPPED behind them */
     bool whole;     /* shares are of the whole time, not of the last interval */
+    bool is_paused;
+    bool to_now;    /* calls beside a clock are up to this moment, as its rays are */
     double cpu;     /* CPUs that the program used in that time; negative: not known */
     double own_cpu; /* the same for krait itself */
     double cost;    /* share of the program's CPU time that recording or reading takes; negative: not known */
@@ -395,6 +397,11 @@ int top_screen_wait(struct top_screen *screen, int timer, uint64_t until_ns, boo
 
 /* -- top.c -- */
 
+/* In ns: the time, and the CPU time of the program's processes and of krait. */
+struct top_cpu {
+    uint64_t ns, program, own;
+};
+
 struct top {
     const struct top_options *options;
     struct top_processes processes;
@@ -415,15 +422,20 @@ struct top {
     enum top_by by;
     bool idle, gil, kernel, lines, paused, quit, helps;
     uint64_t rate, interval_ns, turn_ns, tables;
-    uint64_t frame_ns;       /* when the clock was drawn last */
-    struct krait_pace pace;  /* of readings */
-    uint64_t last_ns;        /* the time of the last reading */
-    uint64_t end_ns;         /* the end of the interval */
-    uint64_t find_ns;        /* when to call top_processes_find again */
-    uint64_t cpu_at, own_ns; /* when CPU time was read, and how much krait had used */
+    uint64_t frame_ns;           /* when the clock was drawn last */
+    struct krait_pace pace;      /* of readings */
+    uint64_t last_ns;            /* the time of the last reading */
+    uint64_t end_ns;             /* the end of the interval */
+    uint64_t find_ns;            /* when to call top_processes_find again */
+    struct top_cpu cpu_at, used; /* CPU time when it was read, and since the last table */
     double cpu, own_cpu, cost;
     uint64_t cost_ns[2]; /* so far: of samples, and of exact recording */
     uint64_t memory;
+    uint32_t read_processes, read_threads;   /* at the last sample that read any */
+    uint32_t shown_processes, shown_threads; /* at the last table, as what follows: see struct top_view */
+    uint32_t failed, stopped;
+    uint64_t lost;
+    bool watches;           /* exact recording keeps the rays of a clock */
     uint32_t height;        /* of the last table on a screen */
     pid_t pid;              /* the program's */
     char *filter;           /* NULL: none */
@@ -437,17 +449,33 @@ struct top {
 /* Draws the screen from the current data. */
 void top_show_screen(struct top *top);
 struct top_shape top_shape_of(const struct top *top);
-/* Stops krait until the shell continues it; or continues after something else has stopped it. */
-void top_stop(struct top *top);
-void top_continue(struct top *top);
+void top_set_picture(struct top *top, enum top_picture picture);
 /* Shows that picture, or the table again if it shows that already. */
 void top_switch_picture(struct top *top, enum top_picture picture);
-/* Stops the picture, or continues. */
-void top_pause(struct top *top);
+/* Whether there is what it shows; while the picture is paused nothing new comes. */
+bool top_can_show(const struct top *top, enum top_picture picture);
 /* Makes a turn of the clock twice as long, or half. */
 void top_scale_turn(struct top *top, bool longer);
 /* Switches between samples and exact recording; if that fails, top->note has the reason. */
 void top_switch_exact(struct top *top);
+
+/* -- top_interval.c -- */
+
+/* Begins an interval now: the first table of a screen comes soon. */
+void top_begin_interval(struct top *top);
+/* ... and the CPU time counts from now on. */
+void top_begin_counts(struct top *top);
+/* Forgets all counts. */
+void top_begin_anew(struct top *top);
+/* Ends an interval: what was counted in it is what the table shows until the next call. */
+void top_end_interval(struct top *top);
+/* Reads how many processes and threads there are, and what exact recording has not seen. */
+void top_read_counts(struct top *top);
+/* Stops krait until the shell continues it; or continues after something else has stopped it. */
+void top_stop(struct top *top);
+void top_continue(struct top *top);
+/* Stops the picture, or continues. */
+void top_pause(struct top *top);
 
 /* -- top_keys.c -- */
 

@@ -230,12 +230,10 @@ void top_exact_switch(struct top_exact *exact, bool on)
     if (krait_collector_is_on(exact->collector) == on)
         return;
     uint64_t now = top_exact_catch_up(exact);
-    if (on) {
+    if (on)
         krait_live_resume(exact->live, now);
-    } else {
-        krait_live_turn(exact->live, now);
+    else
         krait_live_pause(exact->live, now);
-    }
     krait_collector_toggle(exact->collector);
 }
 
@@ -245,8 +243,7 @@ void top_exact_finish(struct top_exact *exact)
     if (!exact || exact->finished)
         return;
     exact->finished = true;
-    if (krait_collector_is_on(exact->collector))
-        top_exact_turn(exact);
+    top_exact_turn(exact);
     krait_attached_leave(&exact->attached, exact->collector);
     krait_collector_finish(exact->collector, &ignored);
 }

@@ -84,6 +84,8 @@ static void switch_exact(struct top *top, int key)
     top_switch_exact(top);
 }
 
+static const char needs_more[] = "paused: that key needs new counts; press p";
+
 static void switch_picture(struct top *top, int key)
 {
     static const struct {
@@ -97,10 +99,11 @@ static void switch_picture(struct top *top, int key)
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(pictures); i++) {
         if (key != pictures[i].key)
             continue;
-        if (top->is_exact ? pictures[i].of_calls : pictures[i].of_samples)
+        bool is_known = top->is_exact ? pictures[i].of_calls : pictures[i].of_samples;
+        if (is_known && top_can_show(top, pictures[i].picture))
             top_switch_picture(top, pictures[i].picture);
         else
-            snprintf(top->note, sizeof(top->note), "%s", pictures[i].why);
+            snprintf(top->note, sizeof(top->note), "%s", is_known ? needs_more : pictures[i].why);
     }
 }
 
@@ -142,7 +145,7 @@ static void change_samples(struct top *top, int key)
             *flags[i].flag = !*flags[i].flag;
     }
     if (!top->is_exact && key != 'l' && key != 'L')
-        krait_sums_reset(&top->sums);
+        top_begin_anew(top);
 }
 
 static void filter(struct top *top, int key)
@@ -153,9 +156,7 @@ static void filter(struct top *top, int key)
 
 static void reset(struct top *top, int key)
 {
-    krait_sums_reset(&top->sums);
-    if (top->is_exact)
-        top_exact_reset(top->exact);
+    top_begin_anew(top);
 }
 
 static void help(struct top *top, int key)
@@ -237,12 +238,17 @@ static int meaning_of(int key)
 static void obey(struct top *top, int key)
 {
     static const char of_rows[] = "s123456789Itigw/\\"; /* they change nothing in a picture of stacks */
+    static const char of_counts[] = "xigwr+-";          /* they begin anew */
     bool has_rows = top->picture == TOP_TABLE || top->picture == TOP_BARS;
     if (has_rows && top_scroll_move(&top->scroll, key))
         return;
     key = meaning_of(key);
     if (top->picture == TOP_STACKS && key > 0 && key <= UINT8_MAX && strchr(of_rows, key)) {
         snprintf(top->note, sizeof(top->note), "stacks: that key works only in the table; press S");
+        return;
+    }
+    if (top->paused && key > 0 && key <= UINT8_MAX && strchr(of_counts, key)) {
+        snprintf(top->note, sizeof(top->note), "%s", needs_more);
         return;
     }
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(actions) && key <= UINT8_MAX; i++) {

@@ -119,7 +119,9 @@ static int add_call(void *ctx, const struct krait_live_row *from)
 {
     struct merging *m = ctx;
     const struct krait_live_func *func = from->func;
-    if (!is_shown(m, func->module, func->name, func->file))
+    uint64_t calls = m->view->to_now ? from->calls_now : from->all.calls;
+    bool is_counted = calls || from->all.total || from->all.own;
+    if (!is_counted || !is_shown(m, func->module, func->name, func->file))
         return 0;
     const struct top_row first = { .name = func->label,
                                    .module = func->module,
@@ -139,7 +141,7 @@ static int add_call(void *ctx, const struct krait_live_row *from)
     to->shown_calls += shown->calls;
     to->own_ns += from->all.own;
     to->total_ns += from->all.total;
-    to->calls += from->all.calls;
+    to->calls += calls;
     split_time(to, shown->total, m->view->whole ? from->all_states : from->last_states);
     return 0;
 }

@@ -271,21 +271,18 @@ const char *top_next_sort(const char *sort, struct top_shape shape)
 /* At the end, those that there were; else those that there are. */
 static uint32_t processes_of(const struct top_view *view)
 {
-    if (!view->live)
-        return top_process_count(view->processes);
-    return view->whole ? krait_live_processes_all(view->live) : krait_live_processes(view->live);
+    return view->live ? top_figures(view).processes : view->processes;
 }
 
 static uint32_t threads_of(const struct top_view *view)
 {
-    if (!view->live)
-        return top_thread_count(view->processes);
-    return view->whole ? krait_live_threads_all(view->live) : krait_live_threads(view->live);
+    return view->live ? top_figures(view).threads : view->threads;
 }
 
 static bool has_processes(const struct top_view *view)
 {
-    return view->live ? krait_live_processes_all(view->live) > 1 : top_process_count(view->processes) > 1;
+    uint32_t processes = view->live ? krait_live_figures_all(view->live).processes : view->processes;
+    return processes > 1;
 }
 
 static struct top_shape shape_of(const struct top_view *view)
@@ -428,8 +425,7 @@ static void add_rounds(const struct top_view *view, struct krait_buf *line)
     krait_buf_fmt(line, ", GIL held %s", krait_fmt_share(text, now->gil, now->rounds));
     if (now->gc)
         krait_buf_fmt(line, ", GC %s", krait_fmt_share(text, now->gc, now->rounds));
-    krait_buf_fmt(line, ", %s, %.1f counted",
-                  krait_fmt_counted(count, top_thread_count(view->processes), "thread"),
+    krait_buf_fmt(line, ", %s, %.1f counted", krait_fmt_counted(count, view->threads, "thread"),
                   (double)now->stacks / (double)KRAIT_MAX(now->rounds, 1u));
     if (view->memory)
         krait_buf_fmt(line, ", memory %s", krait_fmt_bytes(text, view->memory));
@@ -443,11 +439,10 @@ static void add_gaps(const struct top_view *view, const struct krait_live_figure
                      struct krait_buf *line)
 {
     char text[KRAIT_FMT_SIZE];
-    uint32_t dropped = krait_live_dropped(view->live);
     if (view->lost)
         krait_buf_fmt(line, ", lost %s", krait_fmt_counted(text, view->lost, "event"));
-    if (dropped)
-        krait_buf_fmt(line, ", --max-overhead dropped %s", krait_fmt_counted(text, dropped, "function"));
+    if (now->dropped)
+        krait_buf_fmt(line, ", --max-overhead dropped %s", krait_fmt_counted(text, now->dropped, "function"));
     if (now->pauses)
         krait_buf_fmt(line, ", --max-overhead paused for %s", krait_fmt_ns(text, now->pauses));
     if (view->failed)
@@ -509,8 +504,10 @@ static const char *nothing_text(const struct top_view *view)
         return view->match ? "no task that ran is one of these\n" : "no task has run\n";
     if (view->live)
         return view->match ? "no function that was called is one of these\n" : "no function was called\n";
-    if (!top_process_count(view->processes) && !view->sums->all.stacks)
+    if (!view->processes && !view->sums->all.stacks)
         return "no Python runs yet\n";
+    if (!view->sums->all.rounds)
+        return "no samples yet\n";
     return view->match && view->sums->all.stacks ? "no function that was met is one of these\n"
                                                  : "no thread ran Python code at any sample\n";
 }
@@ -639,6 +636,7 @@ static int add_clock(const struct top_view *view, uint32_t above, const struct k
     struct krait_table_look narrow = *look;
     struct top_view beside = *view;
     beside.picture = TOP_BARS;
+    beside.to_now = !view->whole && !view->is_paused;
     beside.beside_clock = true;
     beside.scroll = NULL;
     beside.height = size.lines;
@@ -703,7 +701,7 @@ static void add_json_samples(const struct top_view *view, struct krait_buf *out)
     krait_json_key_u64(out, "interval_gil_held", now->gil);
     krait_json_key_u64(out, "interval_gc", now->gc);
     krait_json_key_u64(out, "not_read", view->sums->all.failures);
-    krait_json_key_u64(out, "threads", top_thread_count(view->processes));
+    krait_json_key_u64(out, "threads", view->threads);
 }
 
 static void add_json_figures(const struct top_view *view, struct krait_buf *out)
@@ -723,7 +721,7 @@ static void add_json_figures(const struct top_view *view, struct krait_buf *out)
     krait_json_key_u64(out, "interval_paused_ns", now.pauses);
     if (view->kernel)
         krait_json_key_u64(out, "interval_state_samples", now.looks);
-    krait_json_key_u64(out, "dropped_functions", krait_live_dropped(view->live));
+    krait_json_key_u64(out, "dropped_functions", now.dropped);
     krait_json_key_u64(out, "lost", view->lost);
     krait_json_lost_events(out, view->lost);
     krait_json_key_u64(out, "not_recorded", view->failed);

@@ -23,9 +23,9 @@ struct live_ticks {
 };
 
 struct live_row {
-    struct live_ticks all;
-    uint64_t entered; /* time of the outermost entry, or of the last settling */
-    uint32_t depth;   /* number of open calls */
+    struct live_ticks all; /* up to this moment; what is shown is of the end of the last interval */
+    uint64_t entered;      /* time of the outermost entry, or of the last settling */
+    uint32_t depth;        /* number of open calls */
     uint32_t code;
     uint32_t func;          /* KRAIT_NO_ID: not known yet */
     uint32_t caller[2];     /* rows of the two latest callers */
@@ -76,7 +76,7 @@ struct live_steps {
 struct live_group {
     uint32_t func;
     const char *name;
-    uint64_t tasks;
+    uint64_t tasks, mark_tasks;
     struct live_steps all, mark, last; /* as in struct live_row */
     uint64_t longest, last_longest, all_longest;
 };
@@ -144,7 +144,7 @@ struct krait_live {
     struct krait_strtab group_keys;
     struct krait_live_figures now, last, all; /* in ticks; `now` is the current interval */
     struct live_rays *rays;                   /* NULL: calls are not watched */
-    uint64_t turned;
+    uint64_t turned, paused;
     uint32_t dropped, threads_begun, processes_begun, resets;
     char python[32];
     bool failed; /* memory ran out, so some sums are too low */

@@ -506,6 +506,31 @@ static void add_figures(struct krait_live_figures *to, const struct krait_live_f
     to->looks += more->looks;
 }
 
+static uint32_t count_threads(const struct krait_live *live)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < live->thread_count; i++)
+        n += !live->threads[i]->about.has_ended;
+    return n;
+}
+
+static uint32_t count_processes(const struct krait_live *live)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++)
+        n += live->procs[i].pid != 0;
+    return n;
+}
+
+static void note_counts(struct krait_live *live)
+{
+    live->last.threads = count_threads(live);
+    live->last.processes = count_processes(live);
+    live->all.threads = live->threads_begun;
+    live->all.processes = live->processes_begun;
+    live->all.dropped = live->last.dropped = live->dropped;
+}
+
 void krait_live_turn(struct krait_live *live, uint64_t now)
 {
     for (uint32_t i = 0; i < live->thread_count; i++) {
@@ -523,6 +548,7 @@ void krait_live_turn(struct krait_live *live, uint64_t now)
     add_figures(&live->all, &live->now);
     live->last = live->now;
     live->now = (struct krait_live_figures){ 0 };
+    note_counts(live);
 }
 
 static void reset_thread(struct live_thread *th)
@@ -543,6 +569,7 @@ void krait_live_reset(struct krait_live *live, uint64_t now)
     if (live->rays)
         memset(live->rays->places, 0, sizeof(live->rays->places));
     live->all = live->last = (struct krait_live_figures){ 0 };
+    note_counts(live);
 }
 
 void krait_live_pause(struct krait_live *live, uint64_t now)
@@ -554,11 +581,12 @@ void krait_live_pause(struct krait_live *live, uint64_t now)
         th->look_count = 0;
         th->wait_t = th->step_t = th->gc_t = th->loop_t = th->silent_t = 0;
     }
+    live->paused = now;
 }
 
 void krait_live_resume(struct krait_live *live, uint64_t now)
 {
-    live->turned = now;
+    live->turned += now - live->paused;
 }
 
 /* ---- results ---- */
@@ -579,12 +607,13 @@ static int each_of(struct krait_live *live, const struct live_thread *th, uint32
             .func_id = row->func,
             .thread_id = id,
             .thread = &th->about,
-            .all = sum_of(live, &row->all),
+            .all = sum_of(live, &row->mark),
             .last = sum_of(live, &row->last),
-            .all_states = i < th->state_cap ? th->states[i].all : NULL,
+            .calls_now = row->all.calls,
+            .all_states = i < th->state_cap ? th->states[i].mark : NULL,
             .last_states = i < th->state_cap ? th->states[i].last : NULL,
         };
-        if (row->all.calls || row->all.total || row->all.own)
+        if (row->all.calls || row->mark.total || row->mark.own)
             rc = fn(ctx, &shown);
     }
     return rc;
@@ -615,37 +644,6 @@ struct krait_live_figures krait_live_figures_last(const struct krait_live *live)
 struct krait_live_figures krait_live_figures_all(const struct krait_live *live)
 {
     return in_ns(live, live->all);
-}
-
-uint32_t krait_live_threads_all(const struct krait_live *live)
-{
-    return live->threads_begun;
-}
-
-uint32_t krait_live_processes_all(const struct krait_live *live)
-{
-    return live->processes_begun;
-}
-
-uint32_t krait_live_threads(const struct krait_live *live)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < live->thread_count; i++)
-        n += !live->threads[i]->about.has_ended;
-    return n;
-}
-
-uint32_t krait_live_processes(const struct krait_live *live)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++)
-        n += live->procs[i].pid != 0;
-    return n;
-}
-
-uint32_t krait_live_dropped(const struct krait_live *live)
-{
-    return live->dropped;
 }
 
 const char *krait_live_python(const struct krait_live *live)

@@ -30,13 +30,14 @@ void krait_live_set_clock(struct krait_live *live, const struct krait_clock *clo
 /* All times `now` are in ticks of the clock. */
 
 /* Ends an interval; call it just after a round of the collector. The sums since the previous call become `last`. Open
- * calls count up to `now`. Older events that the collector reads later count as if they happened at `now`. */
+ * calls count up to `now`. Older events that the collector reads later count as if they happened at `now`. All results below, but
+ * those of the newest calls, are of this moment until the next call. */
 void krait_live_turn(struct krait_live *live, uint64_t now);
 /* Sets all sums to 0; open calls count from `now` on. */
 void krait_live_reset(struct krait_live *live, uint64_t now);
 /* Ends all open calls, because recording is switched off. The recorder states its stacks again when it resumes. */
 void krait_live_pause(struct krait_live *live, uint64_t now);
-/* Begins the next interval at `now`, so that it does not contain the pause. */
+/* Goes on at `now`: the interval does not contain the pause. */
 void krait_live_resume(struct krait_live *live, uint64_t now);
 
 /* ---- what threads do ---- */
@@ -85,6 +86,7 @@ struct krait_live_row {
     const struct krait_live_thread *thread;
     struct krait_live_sum all;  /* since the last reset */
     struct krait_live_sum last; /* of the last interval */
+    uint64_t calls_now;         /* since the last reset up to this moment */
     /* How often a look found the function on the stack, by the thread's state; a recursion counts once. NULL: never. */
     const uint32_t *all_states, *last_states;
 };
@@ -95,8 +97,8 @@ int krait_live_each(struct krait_live *live, krait_live_row_fn *fn, void *ctx);
 
 /* ---- the newest calls ---- */
 
-/* From now on, keeps what a clock shows that turns once in `turn_ns`; 0: no longer. While it does, krait_live reads events more
- * slowly. Returns 0 or -ENOMEM. */
+/* From now on, keeps what a clock shows that turns once in `turn_ns`; 0: no longer. With another `turn_ns` it begins anew. While it
+ * does, krait_live reads events more slowly. Returns 0 or -ENOMEM. */
 int krait_live_watch(struct krait_live *live, uint64_t turn_ns);
 
 /* Until held is false again, what is kept stays as it is. */
@@ -146,18 +148,14 @@ struct krait_live_figures {
     uint64_t lag;      /* longest turn of an event loop, from its first step to the end of the last one */
     uint64_t pauses;   /* pauses of --max-overhead, summed over threads */
     uint64_t looks;    /* krait_live_look, of threads that are known */
+    /* Of the last interval: how many were recorded at its end. Since the last reset: how many ever were. */
+    uint32_t threads, processes;
+    uint32_t dropped; /* functions that --max-overhead has dropped so far */
 };
 
 struct krait_live_figures krait_live_figures_last(const struct krait_live *live);
 struct krait_live_figures krait_live_figures_all(const struct krait_live *live);
 
-/* Numbers of threads and processes: with _all those ever recorded, without it those recorded now. _dropped: functions
- * that --max-overhead has dropped. */
-uint32_t krait_live_threads_all(const struct krait_live *live);
-uint32_t krait_live_processes_all(const struct krait_live *live);
-uint32_t krait_live_threads(const struct krait_live *live);
-uint32_t krait_live_processes(const struct krait_live *live);
-uint32_t krait_live_dropped(const struct krait_live *live);
 /* The Python version of the first process, such as "3.13.0"; "" until it is known. */
 const char *krait_live_python(const struct krait_live *live);
 

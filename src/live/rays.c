@@ -55,8 +55,9 @@ int krait_live_watch(struct krait_live *live, uint64_t turn_ns)
         return -ENOMEM;
     if (!turn_ns)
         return 0;
-    double ticks = (double)turn_ns * (double)live->clock->freq / 1e9 / LIVE_PLACES;
-    *live->rays = (struct live_rays){ .ticks = (uint64_t)KRAIT_MAX(ticks, 1) };
+    uint64_t ticks = (uint64_t)KRAIT_MAX((double)turn_ns * (double)live->clock->freq / 1e9 / LIVE_PLACES, 1);
+    if (live->rays->ticks != ticks)
+        *live->rays = (struct live_rays){ .ticks = ticks };
     return 0;
 }
 

@@ -147,6 +147,7 @@ void live_turn_groups(struct krait_live *live)
         group->last.steps = group->all.steps - group->mark.steps;
         group->last.running = group->all.running - group->mark.running;
         group->mark = group->all;
+        group->mark_tasks = group->tasks;
         group->last_longest = group->longest;
         group->all_longest = KRAIT_MAX(group->all_longest, group->longest);
         group->longest = 0;
@@ -174,8 +175,8 @@ int krait_live_each_task(struct krait_live *live, krait_live_task_fn *fn, void *
         const struct krait_live_task task = {
             .func = live_func(live, group->func),
             .name = group->name,
-            .tasks = group->tasks,
-            .all = steps_of(live, &group->all, group->all_longest),
+            .tasks = group->mark_tasks,
+            .all = steps_of(live, &group->mark, group->all_longest),
             .last = steps_of(live, &group->last, group->last_longest),
         };
         rc = fn(ctx, &task);

@@ -109,11 +109,8 @@ static int count(struct krait_sums *sums, struct krait_sums_table *table,
         return -ENOMEM;
     bool again = row->stamp == sums->stamp;
     row->stamp = sums->stamp;
-    row->all.total += !again;
     row->recent.total += !again;
-    row->all.states[state] += !again;
     row->recent.states[state] += !again;
-    row->all.own += innermost;
     row->recent.own += innermost;
     return 0;
 }
@@ -167,14 +164,22 @@ void krait_sums_end_round(struct krait_sums *sums, uint64_t ns)
 {
     sums->now.rounds = 1;
     sums->now.ns = ns;
-    add_round(&sums->all, &sums->now);
     add_round(&sums->recent, &sums->now);
     sums->now = (struct krait_sums_rounds){ 0 };
+}
+
+static void add_sum(struct krait_sum *to, const struct krait_sum *more)
+{
+    to->own += more->own;
+    to->total += more->total;
+    for (size_t i = 0; i < KRAIT_SUMS_STATES; i++)
+        to->states[i] += more->states[i];
 }
 
 static void turn_table(struct krait_sums_table *table)
 {
     for (uint32_t i = 0; i < table->count; i++) {
+        add_sum(&table->rows[i].all, &table->rows[i].recent);
         table->rows[i].last = table->rows[i].recent;
         table->rows[i].recent = (struct krait_sum){ 0 };
     }
@@ -184,6 +189,7 @@ void krait_sums_turn(struct krait_sums *sums)
 {
     turn_table(&sums->functions);
     turn_table(&sums->lines);
+    add_round(&sums->all, &sums->recent);
     sums->last = sums->recent;
     sums->recent = (struct krait_sums_rounds){ 0 };
 }
@@ -204,14 +210,6 @@ void krait_sums_reset(struct krait_sums *sums)
 /* -- ends -- */
 
 enum { ENDED_MOST = 64 }; /* threads that have ended and have rows of their own */
-
-static void add_sum(struct krait_sum *to, const struct krait_sum *more)
-{
-    to->own += more->own;
-    to->total += more->total;
-    for (size_t i = 0; i < KRAIT_SUMS_STATES; i++)
-        to->states[i] += more->states[i];
-}
 
 /* Rows of threads, by their new numbers; those that become one are added up. */
 static int renumber_rows(struct krait_sums_table *table, const uint32_t *numbers)

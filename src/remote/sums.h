@@ -33,8 +33,8 @@ struct krait_sums_thread {
 /* A place in a thread. */
 struct krait_sums_row {
     uint32_t place, thread;
-    struct krait_sum all;    /* since krait_sums_reset */
-    struct krait_sum recent; /* since krait_sums_turn */
+    struct krait_sum all;    /* from krait_sums_reset to krait_sums_turn */
+    struct krait_sum recent; /* since then */
     struct krait_sum last;   /* `recent` as it was at that call */
     uint64_t stamp;          /* number of the stack that was counted last */
 };
@@ -78,7 +78,7 @@ int krait_sums_add(struct krait_sums *sums, pid_t pid, const struct krait_remote
 /* Ends a round, which began `ns` after the previous one. */
 void krait_sums_end_round(struct krait_sums *sums, uint64_t ns);
 
-/* Ends an interval: the recent sums become the last ones. */
+/* Ends an interval: the recent sums become the last ones, and a part of all. Until the next call these two stay as they are. */
 void krait_sums_turn(struct krait_sums *sums);
 /* Forgets everything except the places. */
 void krait_sums_reset(struct krait_sums *sums);

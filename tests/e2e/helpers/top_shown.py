@@ -78,6 +78,15 @@ class Screen(Terminal):
         words = [krait, "top", "--interval", "200ms", *map(str, words)]
         self.run = subprocess.Popen(words, **self.streams, env={**os.environ, **ENV})
 
+    def frames(self, keys):
+        """The pictures up to the next one above a line of keys that matches: their lines."""
+        text = self.wait_for(rf"^.*?\x1b\[H(?:(?!\x1b\[H).)*\x1b\[J\x1b\[\d+;1H(?=[^\x1b]*{keys})")[0]
+        found = re.findall(r"\x1b\[H((?:(?!\x1b\[H).)*)\x1b\[J", text, re.S)
+        return [re.sub(r"\x1b\[[\d;]*[mK]|\r", "", shown).rstrip("\n").split("\n") for shown in found]
+
+    def frame(self, keys):
+        return self.frames(keys)[-1]
+
     def end(self):
         self.run.wait(timeout=30)
         while select.select([self.main], [], [], 0.2)[0]:

@@ -450,6 +450,41 @@ def test_a_key_switches_between_samples_and_every_call(programs, krait, any_pyth
     assert re.search(r"\x1b\[\?1049lprocess .*exact: .* spin ", screen.text, re.S) and app.process.poll() is None
 
 
+def cpu_of(pid):
+    return sum(map(int, open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[11:13]))
+
+
+@pytest.mark.parametrize("words, keys", [(["--exact", *ALL], "IIBBtttt"), (["--exact", *ALL, "--kernel"], "BB"), ([], "IIBBtttll")])
+def test_a_paused_table_stays_that_of_one_moment(programs, krait, any_python, words, keys):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, *words, app.pid, rows=40, columns=200)
+    screen.wait_for(" spin ")
+    before = screen.frames("q quit  p pause")
+    screen.press("p")
+    *before, paused = before + screen.frames("PAUSED")
+    assert paused == before[-1]
+    used = cpu_of(app.pid)
+    wait_for(lambda: cpu_of(app.pid) > used + 50, "packets of events")
+    for key in keys:  # back to what was shown
+        screen.press(key)
+        shown = screen.frame("PAUSED")
+        assert shown[:2] == paused[:2], f"{key}: the heading"
+    assert shown == paused
+    screen.press("/spin\n")
+    screen.wait_for("functions: spin_")
+    (spin,) = [line for line in paused if " spin " in line]
+    assert screen.frame("PAUSED")[-1].split()[:2] == spin.split()[:2]
+    for key in "xrw":
+        screen.press(key)
+        screen.wait_for("paused: that key needs new counts; press p")
+    screen.press("p")
+    screen.frame("q quit  p pause")
+    now = screen.frame("q quit  p pause")
+    assert now[1] != paused[1] and now[-1].split() != spin.split()
+    screen.press("q")
+    assert screen.end() == 0
+
+
 def test_keys_of_samples_change_nothing_with_every_call(programs, krait, any_python):
     app = programs.start(any_python, BUSY)
     screen = Screen(krait, "--exact", *ALL, app.pid, columns=160)

@@ -193,7 +193,7 @@ def test_each_table_is_of_its_interval_and_times_add_up(programs, top, any_pytho
     assert len(tables) == 3
     assert sum(t["interval_samples"] for t in tables) == tables[-1]["samples"]
     spins = [rows(t)["spin"] for t in tables]
-    assert spins[0]["own_ns"] < spins[1]["own_ns"] < spins[2]["own_ns"]
+    assert spins[0]["total_ns"] < spins[1]["total_ns"] < spins[2]["total_ns"]
     assert tables[0]["time_ns"] < tables[1]["time_ns"] < tables[2]["time_ns"] < 10e9
 
 
@@ -240,6 +240,7 @@ def test_when_the_program_ends_its_table_is_printed(programs, krait, any_python)
         app.process.wait()
         out, err = top.communicate(timeout=60)
     assert (top.returncode, err) == (0, f"krait top: process {app.pid} has ended\n") and " spin " in out and "app1.py" in out.splitlines()[0]
+    assert ", 2 threads, " in out.splitlines()[1], "those that there were"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_bars_are_as_long_as_their_numbers_and_the_longest_is_first(programs, kr
         assert [value for _, value, _, _ in found] == sorted((value for _, value, _, _ in found), reverse=True)
         for name, value, eighths, wanted in found:
             assert eighths == 0 if not value else eighths == pytest.approx(max(wanted, 1), abs=1 + wanted / 200), name
-        assert ("time.thread_time" if words else "spin") in {name for name, value, _, _ in found if value}
+        assert "time.thread_time" in {name for name, value, _, _ in found if value}
 
 
 def test_bars_have_the_colours_and_the_characters_that_there_are(programs, krait, any_python):

@@ -84,7 +84,7 @@ int krait_elf_open(struct krait_elf *elf, const char *path)
     void *bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
         return -errno;
-    struct krait_elf opened = { .bytes = bytes, .size = (size_t)stat.st_size };
+    struct krait_elf opened = { .bytes = bytes, .size = (size_t)stat.st_size, .inode = stat.st_ino };
     if (!is_elf(&opened)) {
         krait_elf_done(&opened);
         return -ENOEXEC;

@@ -11,7 +11,8 @@
 struct krait_elf {
     const char *bytes; /* mapped; NULL: not open */
     size_t size;
-    uint64_t base; /* the address that the first byte of the file is linked for */
+    uint64_t base;  /* the address that the first byte of the file is linked for */
+    uint64_t inode; /* 0: it is in no file */
 };
 
 /* Returns 0; -ENOEXEC: it is not such a file; or another negative errno if it cannot be read. */

@@ -15,17 +15,20 @@ void krait_maps_done(struct krait_maps *list)
 
 static int add_mapping(struct krait_maps *list, char *line)
 {
-    unsigned long long begin, end, offset;
+    unsigned long long begin, end, offset, inode;
+    unsigned major, minor;
     int path = 0;
     line[strcspn(line, "\n")] = '\0';
     list->any = true;
-    if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %n", &begin, &end, &offset, &path) < 3 || offset || !path ||
-        line[path] != '/')
+    int found = sscanf(line, "%llx-%llx %*s %llx %x:%x %llu %n", &begin, &end, &offset, &major, &minor,
+                       &inode, &path);
+    if (found < 6 || offset || line[path] != '/')
         return 0;
     if (!KRAIT_GROW(list->items, list->cap, list->count + 1))
         return -ENOMEM;
     char *copy = strdup(line + path);
-    list->items[list->count] = (struct krait_mapped){ begin, end, copy };
+    list->items[list->count] =
+        (struct krait_mapped){ begin, end, (uint64_t)major << 32 | minor, inode, copy };
     list->count += copy != NULL;
     return copy ? 0 : -ENOMEM;
 }
@@ -44,6 +47,11 @@ int krait_maps_read(pid_t pid, struct krait_maps *list)
     rc = rc ? rc : ferror(file) ? -errno : 0;
     free(line);
     return rc ? rc : list->any ? 0 : -ESRCH;
+}
+
+bool krait_mapped_same(const struct krait_mapped *a, const struct krait_mapped *b)
+{
+    return a->begin == b->begin && a->end == b->end && a->device == b->device && a->inode == b->inode;
 }
 
 int krait_maps_open(pid_t pid, const struct krait_mapped *mapped, struct krait_elf *elf)

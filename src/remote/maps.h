@@ -13,7 +13,8 @@
 /* A mapping that contains a file's first byte. */
 struct krait_mapped {
     uint64_t begin, end;
-    char *path; /* as the process names it */
+    uint64_t device, inode; /* of the file; one that is mapped keeps its inode (inode(7)) */
+    char *path;             /* as the process names it */
 };
 
 struct krait_maps {
@@ -25,6 +26,8 @@ struct krait_maps {
 /* `list` is zeroed. Returns 0; -ESRCH: the process is gone; or why its mappings cannot be read. */
 int krait_maps_read(pid_t pid, struct krait_maps *list);
 void krait_maps_done(struct krait_maps *list);
+/* Whether both are the same file at the same addresses. */
+bool krait_mapped_same(const struct krait_mapped *a, const struct krait_mapped *b);
 
 /* Opens the mapped file itself, even if it was deleted or is in another mount namespace, by a link that only root
  * may use. Other users open the path. Returns the results of krait_elf_open. */

@@ -2,22 +2,11 @@
 #include "remote/native.h"
 
 #include "base/array.h"
-#include "remote/maps.h"
+#include "remote/modules.h"
 
-#include <elf.h>
-#include <link.h>
 #include <string.h>
 
 enum { FRAMES_MAX = 50000, BASES = 256, RULES = 4096 };
-
-/* A mapped file, opened when an address in it is met. */
-struct module {
-    struct krait_elf elf, debug; /* debug: its symbols, where they are in a file of their own */
-    uint64_t moved;
-    bool tried, debug_tried;
-};
-
-enum { VDSO = UINT32_MAX }; /* as the index of a file */
 
 struct place {
     uint64_t pc, sp;
@@ -37,12 +26,12 @@ struct base {
 };
 
 struct krait_natives {
-    struct krait_maps maps;
-    struct module *modules; /* of maps.items */
-    struct module vdso;
-    /* Of struct krait_remote_code *: by address, and by the function's begin. */
+    struct krait_modules modules;
+    bool all_known; /* reading the list of files again has found no others; not known after a while */
+    /* Of struct krait_remote_code *: by address, and by the function's begin. NULL: its file is gone. */
     struct krait_map places, functions;
-    struct rules *rules; /* by krait_hash_u64 of the address; new ones replace old ones */
+    size_t places_most, functions_most; /* krait_map_trim */
+    struct rules *rules;                /* by krait_hash_u64 of the address; new ones replace old ones */
     struct krait_memory_block stack;
     struct place *found; /* the walk's frames, innermost first */
     uint32_t count, cap;
@@ -52,26 +41,11 @@ struct krait_natives {
 
 /* -- files -- */
 
-static void close_modules(struct krait_natives *natives)
-{
-    for (uint32_t i = 0; natives->modules && i < natives->maps.count; i++) {
-        krait_elf_done(&natives->modules[i].elf);
-        krait_elf_done(&natives->modules[i].debug);
-    }
-    free(natives->modules);
-    krait_maps_done(&natives->maps);
-    if (natives->rules)
-        memset(natives->rules, 0, RULES * sizeof(*natives->rules));
-    natives->modules = NULL;
-    natives->maps = (struct krait_maps){ 0 };
-}
-
 void krait_natives_free(struct krait_natives *natives)
 {
     if (!natives)
         return;
-    close_modules(natives);
-    krait_elf_done(&natives->vdso.elf);
+    krait_modules_done(&natives->modules);
     krait_map_done(&natives->places);
     krait_map_done(&natives->functions);
     free(natives->rules);
@@ -79,85 +53,59 @@ void krait_natives_free(struct krait_natives *natives)
     free(natives);
 }
 
-static bool are_same(const struct krait_maps *a, const struct krait_maps *b)
+static void forget_gone(struct krait_map *kept, size_t *most, const struct krait_modules *modules,
+                        const struct krait_modules *newer)
 {
-    bool same = a->count == b->count;
-    for (uint32_t i = 0; i < a->count && same; i++)
-        same = a->items[i].begin == b->items[i].begin && strcmp(a->items[i].path, b->items[i].path) == 0;
-    return same;
+    for (size_t i = 0; i < kept->cap; i++) {
+        if (!krait_modules_same_at(modules, newer, kept->slots[i].key))
+            kept->slots[i].value = 0;
+    }
+    krait_map_trim(kept, most);
 }
 
-/* Names stay as long as the files do. */
-static int read_modules(struct krait_remote *remote)
+/* What is kept for addresses stays as long as their files do. */
+static int read_modules(struct krait_natives *natives)
 {
-    struct krait_natives *natives = remote->natives;
-    struct krait_maps maps = { 0 };
-    int rc = krait_maps_read(remote->pid, &maps);
-    struct module *modules = rc ? NULL : calloc(maps.count + 1, sizeof(*modules));
-    if (!modules || (natives->modules && are_same(&maps, &natives->maps))) {
-        rc = rc || modules ? rc : -ENOMEM;
-        krait_maps_done(&maps);
-        free(modules);
+    struct krait_modules newer = { .pid = natives->modules.pid };
+    int rc = krait_modules_read(&newer);
+    natives->all_known = !rc && krait_modules_same(&newer, &natives->modules);
+    if (rc || natives->all_known) {
+        krait_modules_done(&newer);
         return rc;
     }
-    close_modules(natives);
-    krait_map_done(&natives->places);
-    krait_map_done(&natives->functions);
-    natives->places = natives->functions = (struct krait_map){ 0 };
-    natives->modules = modules;
-    natives->maps = maps;
+    forget_gone(&natives->places, &natives->places_most, &natives->modules, &newer);
+    forget_gone(&natives->functions, &natives->functions_most, &natives->modules, &newer);
+    memset(natives->rules, 0, RULES * sizeof(*natives->rules));
+    krait_modules_replace(&natives->modules, &newer);
     return 0;
-}
-
-/* The kernel tells where it has mapped its code there: the auxiliary vector, proc(5). */
-static void find_vdso(const struct krait_remote *remote, struct module *vdso)
-{
-    ElfW(auxv_t) entry;
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/auxv", remote->pid);
-    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
-    while (file && fread(&entry, sizeof(entry), 1, file) == 1 && entry.a_type != AT_NULL) {
-        if (entry.a_type == AT_SYSINFO_EHDR && !krait_elf_open_vdso(&vdso->elf))
-            vdso->moved = entry.a_un.a_val - vdso->elf.base;
-    }
-    vdso->tried = vdso->debug_tried = true;
 }
 
 int krait_native_prepare(struct krait_remote *remote)
 {
-    if (remote->natives)
-        return 0;
-    struct krait_natives *natives = calloc(1, sizeof(*natives));
+    struct krait_natives *natives = remote->natives;
+    if (natives) {
+        natives->all_known = false;
+        return krait_modules_check(&natives->modules) ? 0 : read_modules(natives);
+    }
+    natives = calloc(1, sizeof(*natives));
     if (natives)
         natives->rules = calloc(RULES, sizeof(*natives->rules));
     if (!natives || !natives->rules) {
         free(natives);
         return -ENOMEM;
     }
-    natives->stack.pid = remote->pid;
-    find_vdso(remote, &natives->vdso);
+    natives->stack.pid = natives->modules.pid = remote->pid;
     remote->natives = natives;
-    return read_modules(remote);
+    return read_modules(natives);
 }
 
-/* The file that has the code at an address; NULL: none that can be read. */
-static struct module *find_module(const struct krait_remote *remote, uint64_t pc, uint32_t *index)
+/* The file that has the code at an address; NULL: none that can be read. It may have been loaded since the list was read. */
+static struct krait_module *find_module(struct krait_natives *natives, uint64_t pc)
 {
-    struct krait_natives *natives = remote->natives;
-    *index = VDSO;
-    if (natives->vdso.elf.bytes && krait_elf_is_code(&natives->vdso.elf, pc - natives->vdso.moved))
-        return &natives->vdso;
-    uint32_t behind =
-        (uint32_t)KRAIT_PARTITION_POINT(i, natives->maps.count, natives->maps.items[i].begin <= pc);
-    if (!behind)
-        return NULL;
-    *index = behind - 1;
-    const struct krait_mapped *mapped = &natives->maps.items[*index];
-    struct module *module = &natives->modules[*index];
-    if (!module->tried && !krait_maps_open(remote->pid, mapped, &module->elf))
-        module->moved = mapped->begin - module->elf.base;
-    module->tried = true;
-    return module->elf.bytes && krait_elf_is_code(&module->elf, pc - module->moved) ? module : NULL;
+    struct krait_module *module = krait_modules_find(&natives->modules, pc);
+    if (!module && !natives->all_known && !read_modules(natives))
+        module = krait_modules_find(&natives->modules, pc);
+    return module;
 }
 
 /* -- walking -- */
@@ -207,20 +155,16 @@ static int step(struct krait_natives *natives, const struct krait_cfi *cfi, stru
     return rc == -ENXIO ? with_all : rc;
 }
 
-/* The rules for the place where the registers are. A library may have been loaded since, which is looked for once in a walk. */
-static int find_rules(struct krait_remote *remote, const struct krait_registers *registers, bool *looked,
+/* The rules for the place where the registers are. */
+static int find_rules(struct krait_natives *natives, const struct krait_registers *registers,
                       const struct krait_cfi **cfi)
 {
-    uint32_t index;
     uint64_t pc = krait_registers_pc(registers) - registers->called;
-    struct rules *kept = &remote->natives->rules[krait_hash_u64(pc) % RULES];
+    struct rules *kept = &natives->rules[krait_hash_u64(pc) % RULES];
     *cfi = &kept->cfi;
     if (kept->pc == pc)
         return 0;
-    struct module *module = find_module(remote, pc, &index);
-    if (!module && !*looked && !read_modules(remote))
-        module = find_module(remote, pc, &index);
-    *looked |= !module;
+    struct krait_module *module = find_module(natives, pc);
     int rc = module ? krait_unwind_find(registers, &module->elf, module->moved, &kept->cfi) : -ENODATA;
     kept->pc = rc ? 0 : pc;
     return rc;
@@ -231,14 +175,13 @@ static int walk(struct krait_remote *remote, struct krait_registers *registers,
                 struct krait_registers *stopped)
 {
     struct krait_natives *natives = remote->natives;
-    bool looked = false;
     int rc = 0;
     natives->count = 0;
     natives->stack.size = 0; /* the thread may have run since */
     while (!rc && natives->count < FRAMES_MAX) {
         const struct krait_cfi *cfi;
         rc = add_place(natives, registers);
-        rc = rc ? rc : find_rules(remote, registers, &looked, &cfi);
+        rc = rc ? rc : find_rules(natives, registers, &cfi);
         rc = rc ? rc : step(natives, cfi, registers, stopped);
     }
     natives->whole = rc == -ENOENT;
@@ -293,37 +236,11 @@ int krait_native_walk_stopped(struct krait_remote *remote, pid_t tid, bool waite
 
 /* -- names -- */
 
-/* Where distributions put the symbols of a stripped file (GDB's manual, "Separate Debug Files"). */
-static const struct krait_elf *symbols_of(const struct krait_remote *remote, struct module *module)
-{
-    char id[KRAIT_BUILD_ID_MAX], path[2 * KRAIT_BUILD_ID_MAX + 64];
-    if (!module->debug_tried && krait_elf_build_id(&module->elf, id)) {
-        snprintf(path, sizeof(path), "/proc/%d/root/usr/lib/debug/.build-id/%.2s/%s.debug", remote->pid, id,
-                 id + 2);
-        krait_elf_open(&module->debug, path);
-    }
-    module->debug_tried = true;
-    return module->debug.bytes ? &module->debug : &module->elf;
-}
-
-static bool find_function(const struct krait_remote *remote, struct module *module, uint64_t address,
-                          const char **name, uint64_t *begin)
-{
-    struct krait_cfi cfi;
-    *name = NULL;
-    if (krait_elf_function_at(symbols_of(remote, module), address, name, begin) ||
-        krait_elf_function_at(&module->elf, address, name, begin))
-        return true;
-    bool found = !krait_cfi_find(&module->elf, address, &cfi);
-    *begin = found ? cfi.begin : address;
-    return false;
-}
-
 static const struct krait_remote_code *make_function(struct krait_remote *remote, const char *file,
                                                      const char *name, uint64_t begin, uint64_t linked)
 {
     uint64_t *known = krait_map_get(&remote->natives->functions, begin);
-    if (known)
+    if (known && *known)
         return (const void *)(uintptr_t)*known;
     struct krait_remote_code *code = KRAIT_ARENA_NEW(&remote->arena, struct krait_remote_code);
     KRAIT_AUTO_BUF made = { 0 };
@@ -347,20 +264,18 @@ static const struct krait_remote_code *make_function(struct krait_remote *remote
 static const struct krait_remote_code *name_place(struct krait_remote *remote, const struct place *place)
 {
     uint64_t pc = place->pc - place->called, begin = pc;
-    uint64_t *known = krait_map_get(&remote->natives->places, pc);
-    if (known)
+    struct krait_natives *natives = remote->natives;
+    uint64_t *known = krait_map_get(&natives->places, pc);
+    if (known && *known)
         return (const void *)(uintptr_t)*known;
-    uint32_t index = 0;
     const char *name = NULL;
-    struct module *module = find_module(remote, pc, &index);
+    struct krait_module *module = find_module(natives, pc);
     if (module)
-        find_function(remote, module, pc - module->moved, &name, &begin);
-    const char *file = !module         ? "[no file]"
-                       : index == VDSO ? "[vdso]"
-                                       : remote->natives->maps.items[index].path;
+        krait_module_function(&natives->modules, module, pc - module->moved, &name, &begin);
     uint64_t moved = module ? module->moved : 0;
-    const struct krait_remote_code *code = make_function(remote, file, name, begin + moved, begin);
-    return code && !krait_map_put(&remote->natives->places, pc, (uint64_t)(uintptr_t)code) ? code : NULL;
+    const struct krait_remote_code *code =
+        make_function(remote, module ? module->path : "[no file]", name, begin + moved, begin);
+    return code && !krait_map_put(&natives->places, pc, (uint64_t)(uintptr_t)code) ? code : NULL;
 }
 
 /* -- together with Python's -- */

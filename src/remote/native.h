@@ -28,7 +28,8 @@ struct krait_natives;
 
 void krait_natives_free(struct krait_natives *natives);
 
-/* Reads the process's mappings, if they are not known yet. Call it before a thread is stopped. Returns 0 or a negative errno. */
+/* Reads which files the process has mapped, or sees whether it still has them: call it now and then, before a thread is stopped.
+ * Returns 0 or a negative errno. */
 int krait_native_prepare(struct krait_remote *remote);
 
 /* Unwinds a thread that is not running from its registers, and keeps the frames. Returns 0 or a negative errno. */

@@ -509,6 +509,8 @@ static int find_threads(struct krait_remote *remote, struct krait_remote_stacks 
         krait_still_keep(&remote->still, &stacks->tasks);
     if (!rc && flags & KRAIT_READ_NATIVE)
         rc = add_others(stacks);
+    if (!rc && flags & KRAIT_READ_NATIVE)
+        rc = krait_native_prepare(remote);
     if (!rc && flags & KRAIT_READ_TASKS)
         krait_running_task_find(remote);
     keep_known(stacks, before, count);
@@ -606,8 +608,6 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
     if (flags & KRAIT_READ_KNOWN && flags & KRAIT_READ_GIL && look_at_gil(remote, stacks))
         flags &= ~(uint32_t)KRAIT_READ_KNOWN; /* an interpreter has ended */
     int rc = flags & KRAIT_READ_KNOWN ? 0 : find_threads(remote, stacks, flags);
-    if (!rc && flags & KRAIT_READ_NATIVE)
-        rc = krait_native_prepare(remote);
     bool few = stacks->thread_count <= STAY_MOST, stays = flags & KRAIT_READ_STAY && few;
     remote->still.registers = flags & KRAIT_READ_NATIVE;
     remote->still.records = flags & KRAIT_READ_SWITCHES &&

@@ -16,13 +16,13 @@ struct cutting {
     struct krait_ctf_reader *reader;
     struct krait_strtab threads; /* paths of krait's own threads' files; the ids are the threads' indices */
     struct krait_strtab images;  /* folders of krait's own processes; the ids are the processes' indices */
-    struct krait_cut_tasks tasks;
+    struct krait_cut_then then;
     struct krait_err *err;
 };
 
 static void cutting_done(struct cutting *c)
 {
-    krait_cut_tasks_done(&c->tasks);
+    krait_cut_then_done(&c->then);
     krait_ctf_close(c->reader);
     krait_strtab_done(&c->threads);
     krait_strtab_done(&c->images);
@@ -157,7 +157,7 @@ static int put_before(void *ctx, const struct krait_ctf_stream *stream, uint64_t
     uint64_t from_ns = range_of(c, stream->trace).from_ns;
     bool is_there = thread != KRAIT_NO_ID &&
                     (c->trace->threads[thread].end_ns >= from_ns || is_part(c, process_of(c, stream->trace)));
-    return is_there ? krait_cut_before(events, c->trace, thread, from_ns, ticks, &c->tasks) : 0;
+    return is_there ? krait_cut_before(events, c->trace, thread, from_ns, ticks, &c->then) : 0;
 }
 
 static bool is_definitions(const struct krait_ctf_stream *stream)

@@ -60,16 +60,32 @@ static int add_stack(struct krait_buf *out, const struct krait_trace *trace, uin
     return rc;
 }
 
+/* Who has the GIL when the range begins, in the wait of a thread: often not who had it when the wait began. 0: nobody, or it is not
+ * known. */
+static int find_holder(struct krait_cut_then *then, const struct krait_trace *trace, uint32_t thread,
+                       const struct krait_gil_wait *wait, uint32_t *holder)
+{
+    struct krait_gil_part part = { 0 };
+    if (!then->gil && krait_gil_holders_new(&then->gil, trace))
+        return -ENOMEM;
+    bool has = krait_gil_part_next(then->gil, &trace->threads[thread], wait, &part);
+    *holder = has && part.state == KRAIT_GIL_HELD ? part.holder : 0;
+    return 0;
+}
+
 /* A wait for the GIL that goes on. */
 static int add_wait(struct krait_buf *out, const struct krait_trace *trace, uint32_t thread, uint64_t from_ns,
-                    uint64_t ticks)
+                    uint64_t ticks, struct krait_cut_then *then)
 {
     KRAIT_CLEANUP(krait_gil_waits_done) struct krait_gil_waits waits = { 0 };
     int rc = krait_gil_waits_read(&waits, trace, thread, (struct krait_range){ from_ns, from_ns + 1 });
     if (rc || !waits.count || waits.items[0].begin_ns != from_ns)
         return rc;
     const struct krait_payload_gil_interpreter of = { .id = waits.items[0].of };
-    const struct krait_payload_gil_wait wait = { .holder = waits.items[0].holder };
+    struct krait_payload_gil_wait wait = { 0 };
+    rc = find_holder(then, trace, thread, &waits.items[0], &wait.holder);
+    if (rc)
+        return rc;
     uint8_t payload[KRAIT_MAX(sizeof(of), sizeof(wait))];
     if (of.id)
         add_event(out, KRAIT_EVENT_gil_interpreter, ticks, payload, krait_put_gil_interpreter(payload, &of));
@@ -77,28 +93,36 @@ static int add_wait(struct krait_buf *out, const struct krait_trace *trace, uint
     return 0;
 }
 
-void krait_cut_tasks_done(struct krait_cut_tasks *tasks)
+static void forget_tasks(struct krait_cut_then *then)
 {
-    free(tasks->items);
-    *tasks = (struct krait_cut_tasks){ 0 };
+    free(then->tasks);
+    then->tasks = NULL;
+    then->task_count = 0;
 }
 
-static int know_tasks(struct krait_cut_tasks *tasks, const struct krait_trace *trace, uint32_t process,
+void krait_cut_then_done(struct krait_cut_then *then)
+{
+    forget_tasks(then);
+    krait_gil_holders_free(then->gil);
+    *then = (struct krait_cut_then){ 0 };
+}
+
+static int know_tasks(struct krait_cut_then *then, const struct krait_trace *trace, uint32_t process,
                       uint64_t from_ns)
 {
-    if (tasks->process == process + 1)
+    if (then->process == process + 1)
         return 0;
-    krait_cut_tasks_done(tasks);
-    tasks->process = process + 1;
-    return krait_tasks_at(trace, process, from_ns, &tasks->items, &tasks->count);
+    forget_tasks(then);
+    then->process = process + 1;
+    return krait_tasks_at(trace, process, from_ns, &then->tasks, &then->task_count);
 }
 
 /* Those of a thread that run, or those that do not. */
-static void add_tasks(struct krait_buf *out, uint64_t ticks, const struct krait_cut_tasks *tasks,
-                      uint32_t thread, bool runs)
+static void add_tasks(struct krait_buf *out, uint64_t ticks, const struct krait_cut_then *of, uint32_t thread,
+                      bool runs)
 {
-    for (uint32_t i = 0; i < tasks->count; i++) {
-        const struct krait_task_then *then = &tasks->items[i];
+    for (uint32_t i = 0; i < of->task_count; i++) {
+        const struct krait_task_then *then = &of->tasks[i];
         const struct krait_payload_task_run run = { .task = then->left.task };
         uint8_t payload[KRAIT_MAX(KRAIT_BYTES_task_leave, KRAIT_BYTES_task_await)];
         if (then->thread != thread || then->runs != runs)
@@ -112,15 +136,15 @@ static void add_tasks(struct krait_buf *out, uint64_t ticks, const struct krait_
 }
 
 int krait_cut_before(struct krait_buf *events, const struct krait_trace *trace, uint32_t thread,
-                     uint64_t from_ns, uint64_t ticks, struct krait_cut_tasks *tasks)
+                     uint64_t from_ns, uint64_t ticks, struct krait_cut_then *then)
 {
-    int rc = know_tasks(tasks, trace, trace->threads[thread].process, from_ns);
+    int rc = know_tasks(then, trace, trace->threads[thread].process, from_ns);
     if (rc)
         return rc;
-    add_tasks(events, ticks, tasks, thread, false);
+    add_tasks(events, ticks, then, thread, false);
     rc = add_stack(events, trace, thread, from_ns, ticks);
-    add_tasks(events, ticks, tasks, thread, true);
-    rc = rc ? rc : add_wait(events, trace, thread, from_ns, ticks);
+    add_tasks(events, ticks, then, thread, true);
+    rc = rc ? rc : add_wait(events, trace, thread, from_ns, ticks, then);
     return rc || !events->failed ? rc : -ENOMEM;
 }
 

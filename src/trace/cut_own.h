@@ -7,20 +7,22 @@
 
 #include "base/buf.h"
 #include "trace/cut.h"
+#include "trace/gil_holders.h"
 #include "trace/tasks.h"
 
-/* How the tasks of a process are when the range begins. */
-struct krait_cut_tasks {
-    struct krait_task_then *items;
-    uint32_t count;
-    uint32_t process; /* + 1; 0: of none */
+/* How the tasks of a process are when the range begins, and who has the GIL. */
+struct krait_cut_then {
+    struct krait_task_then *tasks;
+    uint32_t task_count;
+    uint32_t process;              /* + 1; 0: of none */
+    struct krait_gil_holders *gil; /* of all processes; NULL: nobody has asked yet */
 };
 
 /* Appends the events that say how a thread, and the tasks that it ran last, are when the range begins, at the time `ticks`.
- * `tasks` keeps those of a process from call to call. Returns 0 or -ENOMEM. */
+ * `then` keeps what is known of a process from call to call. Returns 0 or -ENOMEM. */
 int krait_cut_before(struct krait_buf *events, const struct krait_trace *trace, uint32_t thread,
-                     uint64_t from_ns, uint64_t ticks, struct krait_cut_tasks *tasks);
-void krait_cut_tasks_done(struct krait_cut_tasks *tasks);
+                     uint64_t from_ns, uint64_t ticks, struct krait_cut_then *then);
+void krait_cut_then_done(struct krait_cut_then *then);
 
 /* A range and the ticks at its edges, one before it and the first behind it; 0 and UINT64_MAX if it has none. */
 struct krait_cut_edges {

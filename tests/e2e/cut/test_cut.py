@@ -163,6 +163,14 @@ def test_stacks_of_greenlets_that_wait_are_in_the_part(synth, run, told, tmp_pat
         assert told(tmp_path / "part", verb) == told(whole, verb, "--from", f"{begin}us"), verb
 
 
+def test_a_wait_for_the_gil_knows_who_has_it_where_the_part_begins(synth, run, info, tmp_path):
+    """Not who had it where the wait began: 6 has handed it over to 7 before the part."""
+    whole = synth(CODES + "thread 5 A\n100us gilwait 6\n800us giltake\n900us return\nthread 6 B\n0us call 1\n300us gildrop\n900us return\nthread 7 C\n0us call 1\n200us gilwait 6\n310us giltake\n700us gildrop\n900us return\n")
+    run("cut", whole, "--from", "500us", "--until", "850us", "-o", "part")
+    of_part = info(tmp_path / "part")["gil"]
+    assert of_part == {"waits": 1, "wait_ns": 300_000, "threads": 1, "held_ns": 200_000, "free_ns": 100_000, "unknown_ns": 0}
+
+
 def test_waits_for_the_gil_go_on_over_the_edges(synth, run, told, tmp_path):
     whole = synth(CODES + "0us call 1\n100us gilwait 7\n400us giltake\n600us gilwait 7\n900us giltake\n1000us return\n")
     run("cut", whole, "--from", "200us", "--until", "800us", "-o", "part")

@@ -409,13 +409,25 @@ static void add_command(const struct top_view *view, const struct krait_table_lo
     out->failed |= safe.failed;
 }
 
+/* The time that the heading is of: "last 1.000 s of 12.35 s", or "12.35 s" if it is the whole. */
+static void add_time(const struct top_view *view, uint64_t ns, uint64_t all_ns, struct krait_buf *line)
+{
+    char text[KRAIT_FMT_SIZE];
+    if (view->whole || ns == all_ns) {
+        krait_buf_str(line, krait_fmt_ns(text, all_ns));
+        return;
+    }
+    krait_buf_fmt(line, "last %s", krait_fmt_ns(text, ns));
+    krait_buf_fmt(line, " of %s", krait_fmt_ns(text, all_ns));
+}
+
 /* What samples tell. */
 static void add_rounds(const struct top_view *view, struct krait_buf *line)
 {
     const struct krait_sums_rounds *now = rounds_of(view), *all = &view->sums->all;
     char text[KRAIT_FMT_SIZE], count[KRAIT_FMT_SIZE];
-    krait_buf_fmt(line, "%s, %s", krait_fmt_ns(text, all->ns),
-                  krait_fmt_counted(count, all->rounds, "sample"));
+    add_time(view, now->ns, all->ns, line);
+    krait_buf_fmt(line, ", %s", krait_fmt_counted(count, now->rounds, "sample"));
     if (view->gil)
         krait_buf_str(line, " of the GIL's holder");
     else if (view->idle)
@@ -429,9 +441,9 @@ static void add_rounds(const struct top_view *view, struct krait_buf *line)
                   (double)now->stacks / (double)KRAIT_MAX(now->rounds, 1u));
     if (view->memory)
         krait_buf_fmt(line, ", memory %s", krait_fmt_bytes(text, view->memory));
-    if (all->failures)
+    if (now->failures)
         krait_buf_fmt(line, ", not read %s",
-                      krait_fmt_share(text, all->failures, all->failures + all->stacks));
+                      krait_fmt_share(text, now->failures, now->failures + now->stacks));
 }
 
 /* What is not in the table: an exact one says what it has not seen. */
@@ -457,7 +469,8 @@ static void add_figures(const struct top_view *view, struct krait_buf *line)
     const struct krait_live_figures now = top_figures(view), all = krait_live_figures_all(view->live);
     char text[KRAIT_FMT_SIZE], count[KRAIT_FMT_SIZE];
     double seconds = (double)KRAIT_MAX(now.ns, 1u) / 1e9;
-    krait_buf_fmt(line, "%s, exact: %s/s", krait_fmt_ns(text, all.ns),
+    add_time(view, now.ns, all.ns, line);
+    krait_buf_fmt(line, ", exact: %s/s",
                   krait_fmt_counted(count, (uint64_t)((double)now.events / seconds), "event"));
     if (view->cpu >= 0)
         krait_buf_fmt(line, ", CPU %.0f%%", view->cpu * 100);
@@ -696,6 +709,7 @@ static void add_json_samples(const struct top_view *view, struct krait_buf *out)
     krait_json_key_u64(out, "rate", view->rate);
     krait_json_key_u64(out, "time_ns", view->sums->all.ns);
     krait_json_key_u64(out, "samples", view->sums->all.rounds);
+    krait_json_key_u64(out, "interval_ns", now->ns);
     krait_json_key_u64(out, "interval_samples", now->rounds);
     krait_json_key_u64(out, "interval_stacks", now->stacks);
     krait_json_key_u64(out, "interval_gil_held", now->gil);

@@ -192,9 +192,24 @@ def test_each_table_is_of_its_interval_and_times_add_up(programs, top, any_pytho
     tables = top("--batch", "3", "--interval", "300ms", app.pid)
     assert len(tables) == 3
     assert sum(t["interval_samples"] for t in tables) == tables[-1]["samples"]
+    assert sum(t["interval_ns"] for t in tables) == tables[-1]["time_ns"]
     spins = [rows(t)["spin"] for t in tables]
     assert spins[0]["total_ns"] < spins[1]["total_ns"] < spins[2]["total_ns"]
     assert tables[0]["time_ns"] < tables[1]["time_ns"] < tables[2]["time_ns"] < 10e9
+
+
+@pytest.mark.parametrize("words", [[], ["--exact"]], ids=["samples", "exact"])
+def test_the_heading_is_of_the_interval_and_tells_the_whole_time(programs, run, any_python, words):
+    app = programs.start(any_python, BUSY)
+    text = run("top", *words, "--batch", "3", "--interval", "400ms", app.pid).stdout
+    one, *others = re.findall(r"^(last )?([\d.]+) ms(?: of ([\d.]+) (m?s))?, (\d+)?", text, re.M)
+    assert one[:3:2] == ("", ""), "of the first interval, which is the whole"
+    sum_ms = float(one[1])
+    for is_last, last, whole, unit, _ in others:
+        sum_ms += float(last)
+        assert is_last and float(whole) * (1000 if unit == "s" else 1) == pytest.approx(sum_ms, abs=2)
+    samples = [int(count) for *_, count in (one, *others) if count]
+    assert words or (len(samples) == 3 and max(samples) < 100), "at 100 a second none has those of all"
 
 
 def test_sorted_and_limited(programs, run, any_python):

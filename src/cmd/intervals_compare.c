@@ -84,38 +84,62 @@ static void say_times(struct krait_buf *out, double ratio)
         krait_buf_fmt(out, "%.4g times ", ratio);
 }
 
-/* The one with the greater mean is `b`. */
-static void say(struct krait_buf *out, const struct side *a, const struct side *b,
-                const struct krait_resampled *r)
+/* Draws of a set whose durations are mostly 0 may have the mean 0, and then no ratio: the upper end is not finite. */
+static void say_ratio(struct krait_buf *out, const struct side *a, const struct side *b,
+                      const struct krait_resampled *r)
 {
-    char ns[KRAIT_FMT_SIZE];
-    if (!a->row->count || !b->row->count) {
-        krait_buf_fmt(out, "%s has no interval: there is nothing to compare.\n",
-                      a->row->count ? b->label : a->label);
+    if (r->ratio <= 0) {
+        krait_buf_fmt(out, "All intervals of %s take 0 ns: there is no ratio.\n", a->label);
         return;
     }
-    bool differs = r->is_known && r->ratio_low > 1;
     krait_buf_fmt(out, "%s takes ", b->label);
     say_times(out, r->ratio);
     krait_buf_fmt(out, "as long as %s", a->label);
-    if (r->is_known)
+    if (r->is_known && !isfinite(r->ratio_high))
+        krait_buf_fmt(out, ": with 95 %% confidence at least %.4g times", r->ratio_low);
+    else if (r->is_known)
         krait_buf_fmt(out, ": with 95 %% confidence %.4g to %.4g times", r->ratio_low, r->ratio_high);
-    krait_buf_fmt(out, ".\nOn average it takes %s longer", duration(ns, r->difference));
+    krait_buf_str(out, ".\n");
+}
+
+static void say_difference(struct krait_buf *out, const struct side *b, const struct krait_resampled *r)
+{
+    char ns[KRAIT_FMT_SIZE];
+    krait_buf_fmt(out, "On average %s takes %s longer", r->ratio > 0 ? "it" : b->label,
+                  duration(ns, r->difference));
     if (r->is_known) {
         krait_buf_str(out, ": with 95 % confidence ");
         say_between(out, r->difference_low, r->difference_high);
     }
     krait_buf_str(out, ".\n");
+}
+
+static bool is_few(const struct side *side)
+{
+    return side->row->count < KRAIT_RESAMPLE_LEAST;
+}
+
+/* The one with the greater mean is `b`. */
+static void say(struct krait_buf *out, const struct side *a, const struct side *b,
+                const struct krait_resampled *r)
+{
+    if (!a->row->count || !b->row->count) {
+        krait_buf_fmt(out, "%s has no interval: there is nothing to compare.\n",
+                      a->row->count ? b->label : a->label);
+        return;
+    }
+    say_ratio(out, a, b, r);
+    say_difference(out, b, r);
     if (a->row->median_ns)
         krait_buf_fmt(out, "The ratio of the medians is %.4g.\n",
                       (double)b->row->median_ns / (double)a->row->median_ns);
-    if (!r->is_known)
+    if (is_few(a) || is_few(b))
         krait_buf_fmt(
             out,
             "There are fewer than %d intervals on a side: too few to tell whether that is more than "
             "chance.\n",
             KRAIT_RESAMPLE_LEAST);
-    else if (!differs)
+    else if (r->is_known && r->ratio_low <= 1)
         krait_buf_str(out, "That may be chance: more intervals would tell.\n");
 }
 
@@ -144,8 +168,10 @@ static void fill_numbers(double numbers[NUMBERS], const struct side *a, const st
     bool any = a->row->count && b->row->count;
     const double all[NUMBERS] = { r->ratio,      r->ratio_low,      r->ratio_high,
                                   r->difference, r->difference_low, r->difference_high };
-    for (int i = 0; i < NUMBERS; i++)
-        numbers[i] = (i == DIFFERENCE ? any : i == RATIO ? r->ratio > 0 : r->is_known) ? all[i] : NAN;
+    for (int i = 0; i < NUMBERS; i++) {
+        bool is_told = i == DIFFERENCE ? any : i == RATIO ? r->ratio > 0 : r->is_known;
+        numbers[i] = is_told && isfinite(all[i]) ? all[i] : NAN;
+    }
 }
 
 static void add_json(struct krait_buf *out, const struct side *a, const struct side *b,

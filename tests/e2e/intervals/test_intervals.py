@@ -319,6 +319,24 @@ def test_two_intervals_are_compared_with_their_confidence(synth, krait):
     assert "may be chance" not in text and "another run" in text
 
 
+@pytest.mark.parametrize(
+    "first, told, high",
+    [
+        ((0, 0, 0, 5), "b takes 5.2 times as long as a: with 95 % confidence at least 1.15 times.\nOn average it takes 5.250 us longer: with", False),
+        ((0, 0, 0, 0), "All intervals of a take 0 ns: there is no ratio.\nOn average b takes 6.500 us longer.\nThis holds", False),
+        ((1, 2, 1, 2), "b takes 4.333 times as long as a: with 95 % confidence ", True),
+    ],
+)
+def test_durations_of_zero_have_no_ratio(synth, krait, first, told, high):
+    folder = synth(marks(*durations(*first, name="a"), *((1, *rest) for _, *rest in durations(5, 6, 7, 8, name="b"))))
+    (found,) = verb_json(krait, "intervals", folder, *KEYED, "--compare", "a", "b")["compare"]
+    assert (found["ratio"] is None, found["ratio_high"] is not None) == (not any(first), high)
+    text = subprocess.run([krait, "intervals", folder, *KEYED, "--compare", "a", "b"], capture_output=True, text=True, check=True).stdout
+    assert told in text and "fewer than" not in text
+    sheet = subprocess.run([krait, "intervals", folder, *KEYED, "--compare", "a", "b", "--csv"], capture_output=True, text=True, check=True).stdout
+    assert "inf" not in sheet
+
+
 def test_keys_are_compared_only_by_key_which_is_told(synth, krait):
     folder = synth(marks(*durations(10, 12, name="slow"), *((1, *rest) for _, *rest in durations(30, 31, name="fast"))))
     for name, why in (

@@ -404,7 +404,7 @@ def test_c_calls_between_python_calls_are_kept_too(record, python, report):
     assert totals["outer"] >= totals["sorted"] >= totals["key"] > 0
 
 
-@pytest.mark.parametrize("options", [["--last", "300ms"], ["--last", "1M"], ["--max-size", "2M", "--keep", "newest"]], ids=["time", "size", "max"])
+@pytest.mark.parametrize("options", [["--last", "1200ms"], ["--last", "1M"], ["--max-size", "2M", "--keep", "newest"]], ids=["time", "size", "max"])
 def test_what_is_kept_of_all_threads_begins_at_one_time(record, python, info, options):
     """Of those that wait too: they write one packet in all that time."""
     text = """

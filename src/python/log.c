@@ -541,12 +541,45 @@ void krait_said_write(struct krait_interp *in, const struct krait_said *said)
     krait_note_end(&note);
 }
 
-/* The record that the program's handlers have now: its address alone, so it means nothing once callHandlers has returned. What
- * gives a handler records without it, as loguru does, may make each one where the last one was. */
-static __thread struct handled {
+/* A record that handlers of the program have now. Its address alone: it means nothing once callHandlers has returned. What
+ * gives a handler records without that, as loguru does, may make each one where the last one was. */
+struct handled {
     PyObject *record;
     bool is_recorded;
-} handled;
+    struct handled *outer;
+};
+
+/* Of this thread, the newest first. No stack: another greenlet may begin and end its own in the middle of one. */
+static __thread struct handled *handled;
+
+static struct handled *find_handled(const PyObject *record)
+{
+    struct handled *at = handled;
+    while (at && at->record != record)
+        at = at->outer;
+    return at;
+}
+
+/* NULL without memory: then a handler records it too. */
+static struct handled *begin_handled(PyObject *record)
+{
+    struct handled *own = malloc(sizeof(*own));
+    if (own) {
+        *own = (struct handled){ record, false, handled };
+        handled = own;
+    }
+    return own;
+}
+
+static void end_handled(struct handled *own)
+{
+    struct handled **at = &handled;
+    while (*at && *at != own)
+        at = &(*at)->outer;
+    if (*at)
+        *at = own->outer;
+    free(own);
+}
 
 static bool record_it(struct krait_interp *in, PyObject *object, bool is_asked_for)
 {
@@ -564,7 +597,9 @@ static bool record_it(struct krait_interp *in, PyObject *object, bool is_asked_f
         krait_log_unmute(before);
         if (whole)
             krait_said_write(in, &said);
-        handled.is_recorded |= object == handled.record;
+        struct handled *now = find_handled(object);
+        if (now)
+            now->is_recorded = true;
     }
     record_done(&record);
     return whole;
@@ -586,21 +621,20 @@ static PyObject *on_call_handlers(PyObject *function, PyObject *const *args, siz
 {
     if (krait_log_is_muted())
         Py_RETURN_NONE;
-    struct handled before = handled;
     struct krait_interp *in = krait_agent_interp();
     bool records = in && in->log && krait_agent_records(in) && KRAIT_NARGS(nargs) == 2 && !names;
-    handled = (struct handled){ records ? args[1] : NULL, false };
+    struct handled *own = records ? begin_handled(args[1]) : NULL;
     PyObject *result = NULL;
     if (!records || record_it(in, args[1], false))
         result = krait_call_original(function, args, nargs, names);
-    handled = before;
+    end_handled(own);
     return result;
 }
 
 bool krait_log_handle(struct krait_interp *in, PyObject *record)
 {
-    bool is_done = handled.is_recorded && record == handled.record;
-    return is_done || krait_log_is_muted() || !log_of(in) || record_it(in, record, true);
+    const struct handled *now = find_handled(record);
+    return (now && now->is_recorded) || krait_log_is_muted() || !log_of(in) || record_it(in, record, true);
 }
 
 /* ---- putting it in ---- */

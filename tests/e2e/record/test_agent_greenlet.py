@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from package import PACKAGE
 from recording import Recording
 
 PROGRAM = """
@@ -66,6 +67,32 @@ def parents_of(process, name):
                 assert stack, f"{e.name} ends nothing"
                 stack.pop()
     return parents
+
+
+@pytest.mark.pythons(least=(3, 9))
+def test_a_log_record_is_recorded_once_if_a_handler_switches_greenlets(record, python, venv):
+    """By --log and by krait.Handler, which comes after a handler in which others log: as gevent's sockets do it."""
+    if python.origin != "pyenv" or python.number not in ((3, 9), (3, 13)):
+        pytest.skip("greenlet is tried with two versions")
+    program = """
+        import functools, greenlet, krait, logging
+        class Switching(logging.Handler):
+            def emit(self, record):
+                others = lets[1:] if greenlet.getcurrent() is lets[0] else lets[:1]
+                [other.switch() for other in others if not other.dead]
+        log = logging.getLogger("app")
+        log.addHandler(Switching())
+        log.addHandler(krait.Handler())
+        def say(n):
+            for i in range(5):
+                log.warning("%d of %d", i, n)
+        lets = [greenlet.greenlet(functools.partial(say, n)) for n in range(2)]
+        for own in lets:
+            while not own.dead:
+                own.switch()
+    """
+    notes = record.text(venv(python, "greenlet"), program, options=["--log"], env={"PYTHONPATH": PACKAGE["PYTHONPATH"]}).check().notes("log:record")
+    assert sorted(n["message"] for n in notes) == [f"{i} of {n}" for i in range(5) for n in range(2)]
 
 
 @pytest.mark.parametrize("options", [[], ["--no-c-calls"]], ids=["c-calls", "no-c-calls"])

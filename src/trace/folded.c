@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/symbol.h"
 #include "trace/importer.h"
 
 #include <ctype.h>
@@ -177,6 +178,9 @@ static bool with_dots(struct parts *parts, struct text text)
     if (!at || at + 1 == text.n || !(isalpha((unsigned char)*text.at) || *text.at == '_'))
         return false;
     struct text rest = part(text, at + 1, text.n);
+    size_t stem;
+    if (krait_symbol_address(text.at, text.n, &stem))
+        return false;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_compilers); i++) {
         if (starts(rest, of_compilers[i]))
             return false;

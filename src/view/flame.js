@@ -140,6 +140,14 @@ function cut(s, room) {
   return out + '\u2026';
 }
 
+// As krait_symbol_brief() of base/symbol.h: "libz+0x5d80" of "libz.so.1.2.13+0x5d80", else the last component.
+function brief(name) {
+  const address = /^((?:lib)?python3\.\d+|[^./ ]+)[^/ ]*(\+0x[0-9a-f]+(?: .*)?)$/.exec(name);
+  if (address) return address[1] + address[2];
+  const last = name.slice(name.lastIndexOf('.') + 1);
+  return !last || /^(\d+|cold)( |$)/.test(last) ? name : last;
+}
+
 function label(element, name, room) {
   if (name.module && columns(name.full) <= room) {
     make('tspan', {class: 'q'}, element, name.module + '.');
@@ -147,8 +155,7 @@ function label(element, name, room) {
     return;
   }
   const long = name.module && name.name === '<module>' ? name.module : name.name;
-  const last = long.slice(long.lastIndexOf('.') + 1);
-  element.textContent = cut(columns(long) <= room ? long : last || long, room);
+  element.textContent = cut(columns(long) <= room ? long : brief(long), room);
 }
 
 const isChance = (i) => chance[i] && unit === data.unit && !bySelf; // what is judged is a frame's share of all

@@ -3,6 +3,7 @@
  * The picture before any script runs, and the file around it. flame.js draws the same again from the data, so a change
  * here needs the same change there; tests compare both.
  */
+#include "base/symbol.h"
 #include "view/flame_draw.h"
 
 #include "view/flame_text.h"
@@ -115,13 +116,7 @@ static void frame_title(const struct picture *p, const struct krait_flame_node *
     krait_buf_str(p->to, "</title>");
 }
 
-static const char *last_part(const char *dotted)
-{
-    const char *dot = strrchr(dotted, '.');
-    return dot && dot[1] ? dot + 1 : dotted;
-}
-
-/* The most useful part of a name that fits into the columns: module and name, the name, the name's last part, or
+/* The most useful part of a name that fits into the columns: module and name, the name, what says most of it, or
  * that truncated. For a module's own code it is the module. */
 static void frame_text(struct krait_buf *to, const struct krait_flame_name *name, size_t columns)
 {
@@ -135,8 +130,11 @@ static void frame_text(struct krait_buf *to, const struct krait_flame_name *name
         xml(to, name->name);
         return;
     }
+    KRAIT_AUTO_BUF brief = { 0 };
+    krait_symbol_brief(&brief, text);
     bool fits = krait_width_of(text, strlen(text)) <= columns;
-    krait_text_xml_cut(to, fits ? text : last_part(text), columns);
+    krait_text_xml_cut(to, fits || !brief.len ? text : brief.data, columns);
+    to->failed |= brief.failed;
 }
 
 /* A change that is small relative to the frame is noise, however many percentage points it has. */

@@ -3,6 +3,7 @@
  * Draws the content of a lane.
  */
 #include "base/fmt.h"
+#include "base/symbol.h"
 #include "view/flame_text.h"
 #include "view/timeline_own.h"
 #include "view/width.h"
@@ -67,26 +68,21 @@ static void xml_func(struct krait_buf *to, const struct krait_func *func)
     to->failed |= name.failed;
 }
 
-/* The most useful part that fits into the columns: everything, the name, or its last part. */
+/* The most useful part that fits into the columns: everything, the name, or what says most of it. */
 static void xml_func_cut(struct krait_buf *to, const struct krait_func *func, size_t columns)
 {
     KRAIT_AUTO_BUF name = { 0 };
+    KRAIT_AUTO_BUF brief = { 0 };
     clean_name(&name, func);
-    if (name.failed || !name.len) {
-        to->failed |= name.failed;
-        return;
-    }
     bool is_module = *func->module && strcmp(func->name, "<module>") == 0;
-    const char *text = name.data;
-    if (krait_width_of(text, name.len) > columns && *func->module && !is_module) {
+    if (krait_width_of(name.len ? name.data : "", name.len) > columns && !is_module) {
         krait_buf_clear(&name);
         krait_text_clean(&name, func->name);
-        text = name.data;
-        const char *dot = strrchr(text, '.');
-        if (krait_width_of(text, name.len) > columns && dot && dot[1])
-            text = dot + 1;
+        if (krait_width_of(name.len ? name.data : "", name.len) > columns)
+            krait_symbol_brief(&brief, name.len ? name.data : "");
     }
-    krait_text_xml_cut(to, text, columns);
+    krait_text_xml_cut(to, brief.len ? brief.data : name.len ? name.data : "", columns);
+    to->failed |= name.failed || brief.failed;
 }
 
 /* ---- what is drawn, and how it looks ---- */

@@ -2,6 +2,7 @@
 #include "view/width.h"
 
 #include "base/json.h"
+#include "base/symbol.h"
 
 #include <string.h>
 
@@ -118,6 +119,21 @@ static bool shorten_brackets(struct krait_buf *out, const char *text, uint32_t c
     return true;
 }
 
+/* Of an address in a file, the file's version and ending go first. Returns false if it is none, or has lost them already. */
+static bool shorten_address(struct krait_buf *out, const char *text, uint32_t columns, bool utf8)
+{
+    KRAIT_AUTO_BUF brief = { 0 };
+    size_t n = strlen(text), stem;
+    if (!krait_symbol_address(text, n, &stem))
+        return false;
+    krait_symbol_brief(&brief, text);
+    out->failed |= brief.failed;
+    if (brief.failed || brief.len == n)
+        return false;
+    krait_width_shorten(out, brief.data, columns, utf8);
+    return true;
+}
+
 void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t columns, bool utf8)
 {
     size_t n = strlen(text);
@@ -126,7 +142,7 @@ void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t colum
         krait_buf_add(out, text, n);
         return;
     }
-    if (shorten_brackets(out, text, columns, utf8))
+    if (shorten_address(out, text, columns, utf8) || shorten_brackets(out, text, columns, utf8))
         return;
     if (columns <= mark + 2) {
         krait_buf_add(out, text, krait_width_fit(text, n, columns));

@@ -206,6 +206,10 @@ static void names_lose_their_middle(void **state)
     assert_shortened("Thread-7 (serve_forever)", 12, "Thread-7 (…)");
     assert_shortened("Thread-7 (serve_forever)", 11, "Thre…rever)");
     assert_shortened("decoder.decode (C)", 14, "dec…decode (C)");
+    assert_shortened("libz.so.1.2.13+0x5d80 (C)", 24, "libz+0x5d80 (C)");
+    assert_shortened("libz.so.1.2.13+0x5d80", 10, "libz…x5d80");
+    assert_shortened("libpython3.11.so.1.0+0x4970", 20, "libpython3.11+0x4970");
+    assert_shortened("python3.11+0x515d00 (C)", 20, "pyth…11+0x515d00 (C)");
     assert_shortened("数数数数数数数数", 9, "数数…数数");
 }
 

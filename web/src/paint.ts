@@ -6,7 +6,7 @@ import { Lane, Lanes, Part } from './lanes';
 import { MarkTexts, Placed, drawMark } from './marks';
 import { Trace, Track, isLosses, label } from './model';
 import { Palette, rgb, stateRole } from './palette';
-import { CHARACTER, FONT } from './shorten';
+import { CHARACTER, FONT, shorten } from './shorten';
 import { Store } from './store';
 import { Sum, busyTracks, missingText, runsOf, spread } from './summary';
 import { isSampled } from './samples';
@@ -341,12 +341,4 @@ export class Painter {
     for (const { level, x: at } of [...placed].sort((a, b) => a.level - b.level)) drawMark(context, level, at, top, palette);
     this.placed.set(part.track.id, [...this.placed.get(part.track.id) ?? [], ...placed]);
   }
-}
-
-/** The end of a dotted name says most: "...Encoder.default". */
-export function shorten(text: string, room: number): string {
-  if (text.length <= room) return text;
-  const dot = text.lastIndexOf('.', text.length - 2);
-  const tail = dot > 0 ? text.slice(dot + 1) : text;
-  return tail.length <= room ? tail : `${tail.slice(0, Math.max(room - 1, 1))}\u2026`;
 }

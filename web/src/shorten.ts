@@ -18,6 +18,24 @@ export function shortenMiddle(text: string, width: number, measure: (text: strin
   return kept(low);
 }
 
+/** What says most of a function's name in a narrow place, as krait_symbol_brief() of base/symbol.h: the last component, of an address in a file the file's stem and the address. */
+export function brief(name: string): string {
+  const address = /^((?:lib)?python3\.\d+|[^./ ]+)[^/ ]*(\+0x[0-9a-f]+(?: .*)?)$/.exec(name);
+  if (address) return `${address[1]}${address[2]}`;
+  const last = name.slice(name.lastIndexOf('.', name.length - 2) + 1);
+  return /^(\d+|cold)( |$)/.test(last) ? name : last;
+}
+
+/** As much of the begin as has room. */
+export function cut(text: string, room: number): string {
+  return text.length <= room ? text : `${text.slice(0, Math.max(room - 1, 1))}\u2026`;
+}
+
+/** Of a name the part that says most, as much of it as has room. */
+export function shorten(name: string, room: number): string {
+  return name.length <= room ? name : cut(brief(name), room);
+}
+
 const MOST = 5000, known = new Map<string, string>(), painters = new Map<string, CanvasRenderingContext2D>();
 export type Weight = '' | '600'; // of a font; '': normal
 

@@ -11,13 +11,14 @@ import { Call, Trace, Track, isBlaming, isLosses, label, place, returned, stateW
 import { Notes } from './notes';
 import { Said } from './said';
 import { Overlay, askWakeups } from './overlay';
-import { Frame, Painter, levelOf, shifted, shorten } from './paint';
+import { Frame, Painter, levelOf, shifted } from './paint';
 import { Palette, palette } from './palette';
 import { NameColumn } from './names';
 import { quantities } from './quantity';
 import { Range, Store } from './store';
 import { aboutStretch, isSampled } from './samples';
 import { BINS, Slice, edgeWords } from './tile';
+import { cut } from './shorten';
 import { cpuOf, doneBy, spanAt, spanNext } from './spans';
 import { tiesOf } from './tasks';
 import { count, counted, duration, moment, share, tickLabel, tickLabels, timeTicks } from './time';
@@ -220,7 +221,7 @@ export class Timeline {
       context.lineTo(x + 8, 7);
       context.lineTo(x, 11);
       context.fill();
-      const room = (next ? this.painter.x(next.range.from, frame) : frame.width) - x - 14, text = shorten(note.text, Math.floor(room / 6));
+      const room = (next ? this.painter.x(next.range.from, frame) : frame.width) - x - 14, text = cut(note.text, Math.floor(room / 6));
       if (!note.text || room < 24) return;
       context.fillStyle = colours.ground;
       context.fillRect(x + 9, 3, context.measureText(text).width + 6, AXIS - 8);

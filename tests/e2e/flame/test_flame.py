@@ -517,6 +517,35 @@ def test_script_draws_what_the_file_showed_without_it(small, tmp_path, run_page)
     assert {tuple(m) for m in moved} == still
 
 
+NATIVE = """\
+main;libz.so.1.2.13+0x5d80 9
+main;libpython3.11.so.1.0+0x49 14
+main;_sum.cpython-311-x86_64-linux-gnu.so+0x1f0 10
+main;long_add.isra.0 6
+main;json.encoder.JSONEncoder.default 6
+main;x 54
+"""
+NATIVE_SHOWN = {"libz+0x5d80", "libpython3.11+0x49", "_sum+0x1f0", "long_add\u2026", "default", "x", "main", "all"}
+
+
+def names_in(path):
+    return {"".join(g.find(SVG + "text").itertext()) for g in ET.parse(path).iter(SVG + "g") if g.find(SVG + "title") is not None and g.find(SVG + "text") is not None}
+
+
+def test_native_functions_without_a_symbol_keep_the_file_they_are_in(tmp_path):
+    (tmp_path / "stacks").write_text(NATIVE)
+    flame(tmp_path / "stacks", "-o", tmp_path / "f.svg", "--width", "1232")
+    assert names_in(tmp_path / "f.svg") == NATIVE_SHOWN
+
+
+@in_browser
+def test_the_script_cuts_names_as_the_file_does(tmp_path, run_page):
+    (tmp_path / "stacks").write_text(NATIVE)
+    flame(tmp_path / "stacks", "-o", tmp_path / "f.svg", "--width", "1232")
+    shown = run_page(tmp_path / "f.svg", "result = Array.from(document.querySelectorAll('#frames .f text')).map((t) => t.textContent);")
+    assert set(shown) == NATIVE_SHOWN
+
+
 @in_browser
 def test_search_counts_nested_matches_once(picture, run_page):
     assert run_page(picture, "await find('work'); result = found();") == "60.0\u202f% matched"

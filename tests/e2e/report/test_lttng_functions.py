@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """LTTng's function events are calls: krait report, flame and export read them as they read krait's own."""
 
+import os
 import re
 import subprocess
+import xml.etree.ElementTree as ET
 from collections import defaultdict
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 from conftest import BUILD, verb_json
 from corpus import CORPUS
 from kernel_made import EPOCH, write
+from svg import texts
+from terminal import on_terminal
 
 GLXGEARS = CORPUS / "tracecompass" / "cyg-profile" / "glxgears-cyg-profile"
 FULL, FAST = "lttng_ust_cyg_profile", "lttng_ust_cyg_profile_fast"
@@ -153,6 +157,16 @@ def test_flame_draws_them(tmp_path, krait):
     done = subprocess.run([krait, "flame", folder, "-o", tmp_path / "f.svg"], capture_output=True, text=True, check=True)
     picture = (tmp_path / "f.svg").read_text()
     assert "app+0x1" in picture and "libwork.so.1+0x2" in picture and "unfinished" not in done.stderr
+
+
+def test_where_it_is_narrow_the_stem_of_the_file_stays(tmp_path, krait):
+    folder = made(tmp_path, [*loaded(1), entry(10, APP + 1), entry(20, LIB + 2), leave(25, LIB + 2), leave(60, APP + 1)])
+    env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+    wide, narrow = (on_terminal([krait, "report", folder], columns, env=env)[0] for columns in (120, 32))
+    assert "libwork.so.1+0x2" in wide and re.search(r" libwork\+0x2\b", narrow), narrow
+    subprocess.run([krait, "view", folder, "--svg", tmp_path / "view.svg"], capture_output=True, check=True)
+    picture = ET.parse(tmp_path / "view.svg")
+    assert "libwork+0x2" in texts(picture.getroot())
 
 
 def test_many_threads_in_one_pass_are_as_each_by_itself(tmp_path):

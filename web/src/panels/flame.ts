@@ -4,11 +4,10 @@
 import { ask } from '../api';
 import { button, el } from '../dom';
 import { label, place } from '../model';
-import { shorten } from '../paint';
 import { palette } from '../palette';
 import { Base, Context, Panel, baseParams, rangeParams, toggleBase } from '../panel';
 import { hasCalls } from './functions';
-import { CHARACTER, FONT } from '../shorten';
+import { CHARACTER, FONT, shorten } from '../shorten';
 import { Way } from '../store';
 import { count, counted, duration, share } from '../time';
 import { isDark, sized } from '../timeline';

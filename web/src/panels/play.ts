@@ -5,11 +5,11 @@
 import { ask, tileLength } from '../api';
 import { button, el } from '../dom';
 import { label } from '../model';
-import { levelOf, shorten } from '../paint';
+import { levelOf } from '../paint';
 import { Palette, palette } from '../palette';
 import { Context, Panel, rangeParams } from '../panel';
 import { Cell, Played, Row, SPEEDS, raysAt, rowsAt, stepFrom } from '../play';
-import { CHARACTER, FONT } from '../shorten';
+import { CHARACTER, FONT, shorten } from '../shorten';
 import { count, duration, moment } from '../time';
 import { isDark, sized } from '../timeline';
 import { CALLS, FUNC, SELF, hasCalls } from './functions';

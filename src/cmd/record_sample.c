@@ -6,7 +6,6 @@
 #include "base/fmt.h"
 #include "cmd/pid.h"
 #include "cmd/terminal.h"
-#include "record/collector.h"
 #include "record/folder.h"
 #include "record/tracedir.h"
 #include "remote/kernel_stack.h"
@@ -215,12 +214,13 @@ static int sample_children(struct krait_record_sample *sample, uint64_t now, str
 /* Whether there is still something to wait for, where it cannot be read. */
 static bool is_waited_for(struct krait_record_sample *sample, uint64_t now, int rc)
 {
-    uint64_t image = krait_collector_image(sample->pid);
+    struct krait_executed image = krait_executed_read(sample->pid);
     if (rc == -ESRCH || rc == -ENOMEM)
         return false;
-    if (!sample->unread_ns || image != sample->image)
+    if (!sample->unread_ns || krait_executed_is_other(sample->unread, image)) {
         sample->unread_ns = now;
-    sample->image = image;
+        sample->unread = image;
+    }
     sample->next_ns = now + KRAIT_MIN(KRAIT_MAX(KRAIT_NS_PER_MS, (now - sample->unread_ns) / 16), look_ns);
     return sample->values->children || now - sample->unread_ns < patience_ns;
 }

@@ -7,7 +7,9 @@
 
 #include "cmd/recording.h"
 
+#include "remote/executed.h"
 #include "sample/sample.h"
+
 #include <limits.h>
 
 #include <sys/types.h>
@@ -20,13 +22,13 @@ struct krait_record_sample {
     bool made_dir;
     bool (*over)(void *ctx); /* whether the command has ended, or the user wants an end */
     void *ctx;
-    bool ended;                    /* the process has */
-    bool is_cut_short;             /* the recording ended before its time */
-    struct krait_sampler *sampler; /* of the program that it runs; NULL: of none */
-    uint32_t programs;             /* that it ran and krait sampled */
-    uint64_t image, unread_ns,
-        next_ns;          /* of one that cannot be read: which, since when, when krait looks next */
-    struct krait_err why; /* ... why not */
+    bool ended;                          /* the process has */
+    bool is_cut_short;                   /* the recording ended before its time */
+    struct krait_sampler *sampler;       /* of the program that it runs; NULL: of none */
+    uint32_t programs;                   /* that it ran and krait sampled */
+    struct krait_executed unread;        /* the program, if it cannot be read; */
+    uint64_t unread_ns, next_ns;         /* since when, 0: it can; when krait looks next; */
+    struct krait_err why;                /* why not */
     struct krait_record_child *children; /* of --children */
     uint32_t child_count, child_cap, started;
     uint64_t looked_ns; /* when they were looked for */

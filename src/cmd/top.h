@@ -34,15 +34,15 @@ struct top_process {
     pid_t pid;
     struct krait_remote *remote; /* NULL: not opened, or ended */
     struct krait_remote_stacks stacks;
-    uint64_t found_ns;    /* when its threads were looked for; 0: to be done */
-    uint64_t cpu_ns;      /* CPU time that it had used at the last reading */
-    uint64_t program;     /* hash of device and inode of the program that krait could not open */
-    uint32_t tries;       /* how often krait tried to open that program */
-    uint64_t image;       /* krait_collector_image of the program that krait opened */
-    uint32_t images;      /* how many programs krait opened: it may execute another one */
-    uint32_t age;         /* rounds of top_processes_find since then */
-    uint32_t failures;    /* readings that failed, one after the other */
-    bool ended, is_named; /* named on the command line, not found as a child */
+    uint64_t found_ns;           /* when its threads were looked for; 0: to be done */
+    uint64_t cpu_ns;             /* CPU time that it had used at the last reading */
+    uint64_t program;            /* hash of device and inode of the program that krait could not open */
+    uint32_t tries;              /* how often krait tried to open that program */
+    struct krait_executed image; /* the program that krait opened last */
+    uint32_t images;             /* how many programs krait opened: it may execute another one */
+    uint32_t age;                /* rounds of top_processes_find since then */
+    uint32_t failures;           /* readings that failed, one after the other */
+    bool ended, is_named;        /* named on the command line, not found as a child */
 };
 
 struct top_processes {

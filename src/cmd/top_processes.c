@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
 #include "cmd/top.h"
-#include "record/collector.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -32,13 +31,6 @@ static int let_go(struct top_process *process, struct krait_sums *sums)
     return close_remote(process, sums);
 }
 
-/* What was opened is not there any more, and the process is. */
-static bool has_executed(const struct top_process *process)
-{
-    uint64_t image = process->remote && process->image ? krait_collector_image(process->pid) : 0;
-    return image && image != process->image;
-}
-
 /* Its next program is opened like one that has just begun, and soon. */
 static int begin_again(struct top_processes *processes, struct top_process *process, struct krait_sums *sums)
 {
@@ -47,11 +39,11 @@ static int begin_again(struct top_processes *processes, struct top_process *proc
     return close_remote(process, sums);
 }
 
-/* What cannot be read may be executing another program, even where the addresses tell of none yet, or ever: those of the kernel's
- * choice may be the same ones again. */
+/* What cannot be read may be executing another program. */
 static bool may_execute(struct top_process *process, int rc)
 {
-    return has_executed(process) || (rc != -ESRCH && rc != -ENOMEM && process->failures++ < TRIES);
+    return krait_remote_has_executed(process->remote) ||
+           (rc != -ESRCH && rc != -ENOMEM && process->failures++ < TRIES);
 }
 
 void top_processes_done(struct top_processes *processes)
@@ -154,10 +146,12 @@ static int try_open(struct top_process *process, struct krait_err *err)
         return -ENOEXEC;
     process->tries++;
     process->cpu_ns = krait_task_cpu_ns(process->pid);
-    process->image = krait_collector_image(process->pid);
     int rc = krait_remote_open(&process->remote, process->pid, err);
-    process->images += !rc;
-    return rc;
+    if (rc)
+        return rc;
+    process->images += !process->images || krait_executed_is_other(process->image, process->remote->image);
+    process->image = process->remote->image;
+    return 0;
 }
 
 static int find_children(struct top_processes *processes)
@@ -258,7 +252,8 @@ int top_processes_find(struct top_processes *processes, struct krait_sums *sums,
             continue;
         }
         alive |= process->is_named || process->remote;
-        if (has_executed(process) && begin_again(processes, process, sums))
+        if (process->remote && krait_remote_has_executed(process->remote) &&
+            begin_again(processes, process, sums))
             return krait_err_set(err, -ENOMEM, "out of memory");
         process->age += process->remote != NULL;
         int rc = process->remote ? 0 : find_python(processes, process, sums, err);
@@ -333,33 +328,44 @@ void top_processes_rest(struct top_processes *processes)
     }
 }
 
+/* Returns 0 or -ENOMEM; *rc: why it could not be read and is given up. */
+static int read_one(struct top_processes *processes, struct top_process *process,
+                    const struct top_reading *reading, int *rc, struct krait_err *err)
+{
+    uint64_t held_ns = process->remote->held_ns;
+    uint32_t flags = flags_of(processes, process, reading);
+    bool finds = !(flags & KRAIT_READ_KNOWN);
+    *rc = 0;
+    if (finds && krait_remote_has_executed(process->remote))
+        return begin_again(processes, process, reading->sums);
+    int read = krait_remote_read(process->remote, &process->stacks, flags, err);
+    processes->held_ns += process->remote->held_ns - held_ns;
+    if (read && may_execute(process, read))
+        return begin_again(processes, process, reading->sums);
+    *rc = read;
+    if (read)
+        return let_go(process, reading->sums);
+    process->failures = 0;
+    check_threads(process);
+    return add_all(process, reading);
+}
+
 int top_processes_read(struct top_processes *processes, const struct top_reading *reading,
                        struct krait_err *err)
 {
     int rc = 0, last = 0;
-    uint32_t read = 0;
-    for (uint32_t i = 0; i < processes->count && !rc; i++) {
-        struct top_process *process = &processes->items[i];
-        if (!process->remote)
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < processes->count && !rc; i++) { /* if one cannot be read, others go on */
+        int failed = 0;
+        if (!processes->items[i].remote)
             continue;
-        uint64_t held_ns = process->remote->held_ns;
-        uint32_t flags = flags_of(processes, process, reading);
-        last = krait_remote_read(process->remote, &process->stacks, flags, err);
-        processes->held_ns += process->remote->held_ns - held_ns;
-        if (last) { /* others go on */
-            bool goes_on = may_execute(process, last);
-            read += goes_on;
-            rc = goes_on ? begin_again(processes, process, reading->sums) : let_go(process, reading->sums);
-            continue;
-        }
-        read++;
-        process->failures = 0;
-        check_threads(process);
-        rc = add_all(process, reading);
+        rc = read_one(processes, &processes->items[i], reading, &failed, err);
+        last = failed ? failed : last;
+        kept += !failed;
     }
     if (rc)
         return krait_err_set(err, rc, "out of memory");
-    return read || processes->with_children ? 0 : last;
+    return kept || processes->with_children ? 0 : last;
 }
 
 uint64_t top_processes_cpu(struct top_processes *processes)

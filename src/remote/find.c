@@ -301,12 +301,19 @@ int krait_remote_open(struct krait_remote **out, pid_t pid, struct krait_err *er
     if (!remote)
         return krait_err_set(err, -ENOMEM, "out of memory");
     remote->pid = pid;
+    remote->image =
+        krait_executed_read(pid); /* before: if it executes another one meanwhile, that is noticed */
     int rc = find_python(remote, err);
     if (rc)
         krait_remote_free(remote);
     else
         *out = remote;
     return rc;
+}
+
+bool krait_remote_has_executed(const struct krait_remote *remote)
+{
+    return krait_executed_is_other(remote->image, krait_executed_read(remote->pid));
 }
 
 void krait_remote_free(struct krait_remote *remote)

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "python/compat/layout.h"
+#include "remote/executed.h"
 #include "remote/still.h"
 #include "remote/thread.h"
 
@@ -141,6 +142,7 @@ void krait_remote_stacks_done(struct krait_remote_stacks *stacks);
 
 struct krait_remote {
     pid_t pid;
+    struct krait_executed image; /* the program that is read */
     struct krait_layout layout;
     char version[32]; /* 3.11.2; before 3.11 3.8 */
     char *file;       /* the file that holds the interpreter, as the process names it */
@@ -177,6 +179,9 @@ struct krait_remote {
  * process, -EPERM not allowed, -ENOEXEC it does not run Python, -ENOTSUP a Python that krait does not read. */
 int krait_remote_open(struct krait_remote **out, pid_t pid, struct krait_err *err);
 void krait_remote_free(struct krait_remote *remote);
+
+/* Whether the process has executed another program since then: what is read of it may be of the addresses of the first. */
+bool krait_remote_has_executed(const struct krait_remote *remote);
 
 enum krait_read_flags {
     KRAIT_READ_CALLS = 1 << 0,   /* also the system calls that threads are in */

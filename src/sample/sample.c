@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "ctf/write/tsdl_write.h"
-#include "record/collector.h"
 #include "record/folder.h"
 #include "record/frames.h"
 #include "remote/kernel_stack.h"
@@ -27,7 +26,6 @@ struct sampled {
 
 struct krait_sampler {
     struct krait_remote *remote;
-    uint64_t image; /* krait_collector_image of the program that it reads */
     struct krait_remote_stacks stacks;
     struct krait_tracedir *dir;
     struct krait_sample_stream definitions;
@@ -133,8 +131,6 @@ int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_opt
                (options->no_tasks ? 0 : KRAIT_READ_TASKS) |
                (options->native ? KRAIT_READ_NATIVE : KRAIT_READ_CALLED);
     s->recording.samples = &s->samples;
-    s->image = krait_collector_image(
-        options->pid); /* before: if it executes another one meanwhile, that is noticed */
     int rc = krait_remote_open(&s->remote, options->pid, err);
     rc = rc || !s->kernel ? rc : krait_kernel_stack_check(options->pid, err);
     rc = rc || options->joins ? rc : krait_folder_make(options->dir, &made, err);
@@ -340,21 +336,15 @@ static bool must_find(const struct krait_sampler *s, uint64_t at)
     return s->stale || at - s->found_ns >= FIND_NS;
 }
 
-static bool has_executed(const struct krait_sampler *s)
-{
-    uint64_t image = krait_collector_image(s->remote->pid);
-    return image && image != s->image;
-}
-
-/* What addresses a new program has there may be readable too, so that not only a failure makes krait look. */
+/* A new program may have something readable at the same addresses. */
 static int read_stacks(struct krait_sampler *s, bool finds, struct krait_err *err)
 {
-    if (finds && has_executed(s))
+    if (finds && krait_remote_has_executed(s->remote))
         return -ESTALE;
     int rc = krait_remote_read(s->remote, &s->stacks, s->flags | (finds ? 0 : KRAIT_READ_KNOWN), err);
     if (!rc || rc == -ESRCH || rc == -ENOMEM)
         return rc;
-    return has_executed(s) ? -ESTALE : -EAGAIN;
+    return krait_remote_has_executed(s->remote) ? -ESTALE : -EAGAIN;
 }
 
 int krait_sampler_round(struct krait_sampler *s, struct krait_err *err)

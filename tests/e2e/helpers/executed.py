@@ -6,11 +6,13 @@ import subprocess
 
 import pytest
 
-# program2() runs, then program1() in the next program, then program0() in the last.
+# program2() runs, then program1() in the next program, then program0() in the last, each until krait has seen it and a bit longer.
 CHAIN = """
-import json, os, sys, time
+import glob, json, os, sys, time
 others = json.loads(sys.argv[1])
 def spin():
+    limit = time.time() + 30
+    while not ({seen}) and time.time() < limit: pass
     end = time.time() + 0.3
     while time.time() < end: pass
 exec(f"def program{len(others)}(): spin()\\nprogram{len(others)}()")
@@ -27,18 +29,18 @@ os.execv(sys.argv[1], sys.argv[1:])
 SLEEP = ["/bin/sh", "-c", "exec sleep 60"]
 
 
-def chain(folder, first, *others):
+def chain(folder, seen, first, *others):
     """The words of a process that executes programs one after the other: words that run Python, with a script and its argument to
-    follow, or any program."""
-    (folder / "chain.py").write_text(CHAIN)
+    follow, or any program. `seen`: the expression in each that tells whether krait has seen it, where len(others) are to follow."""
+    (folder / "chain.py").write_text(CHAIN.replace("{seen}", seen))
     return [*first, str(folder / "chain.py"), json.dumps(others).ljust(1000)]
 
 
 def several(pythons):
-    """The newest of them; the oldest, after a shell; a static one; the newest again."""
+    """The newest of them; the oldest, after a shell; a static one; the newest again, twice."""
     newest, oldest = max(pythons, key=lambda p: p.number).exe, min(pythons, key=lambda p: p.number).exe
     static = next((p.exe for p in pythons if p.kind == "static"), oldest)
-    return [newest], ["/bin/sh", "-c", 'sleep 0.1; exec "$0" "$@"', oldest], [static], [newest]
+    return [newest], ["/bin/sh", "-c", 'sleep 0.1; exec "$0" "$@"', oldest], [static], [newest], [newest]
 
 
 def at_fixed_addresses():

@@ -461,17 +461,20 @@ def test_a_command_that_becomes_another_program_is_recorded_up_to_then(krait, ru
 
 @pytest.mark.parametrize("fixed", [False, True], ids=["other addresses", "same addresses"])
 def test_each_python_that_a_process_executes_is_sampled(krait, run, own_pythons, tmp_path, fixed):
-    words = (executed.at_fixed_addresses() if fixed else []) + executed.chain(tmp_path, *executed.several(own_pythons))
+    chain = executed.several(own_pythons)
+    seen = f"len(glob.glob('{tmp_path}/trace/*/thread-*')) >= {len(chain)} - len(others)"
+    words = (executed.at_fixed_addresses() if fixed else []) + executed.chain(tmp_path, seen, *chain)
     ended = subprocess.run([krait, "record", "--sample", "-o", tmp_path / "trace", "--", *words], capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 0 and re.match(r"krait: sampled 4 programs of process \d+ for ", ended.stderr), ended.stderr
+    assert ended.returncode == 0 and re.match(r"krait: sampled 5 programs of process \d+ for ", ended.stderr), ended.stderr
     assert "ends here" not in ended.stderr
-    assert {f"program{n}" for n in range(4)} <= functions(run, tmp_path / "trace").keys()
+    assert {f"program{n}" for n in range(5)} <= functions(run, tmp_path / "trace").keys()
     processes = json.loads(run("info", "--json", tmp_path / "trace").stdout)["process_list"]
-    assert [p["end"] for p in processes] == ["exec", "exec", "exec", "exit"] and len({p["pid"] for p in processes}) == 1
+    assert [p["end"] for p in processes] == ["exec"] * 4 + ["exit"] and len({p["pid"] for p in processes}) == 1
 
 
 def test_a_process_is_sampled_until_it_executes_what_is_no_python(krait, programs, run, any_python, tmp_path):
-    app = programs.start(any_python, executed.BEGINS, *executed.chain(tmp_path, [any_python.exe], executed.SLEEP))
+    chain = executed.chain(tmp_path, f"glob.glob('{tmp_path}/trace/*-2/thread-*')", [any_python.exe], executed.SLEEP)
+    app = programs.start(any_python, executed.BEGINS, *chain)
     words = [krait, "record", "--sample", "--pid", str(app.pid), "-o", tmp_path / "trace"]
     sampler = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: list(tmp_path.glob("trace/*/thread-*")), "the first sample")

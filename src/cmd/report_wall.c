@@ -114,6 +114,8 @@ void krait_report_wall_words(struct report *report, const uint64_t ns[KRAIT_WALL
     size_t column = indent;
     for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
         all += ns[i];
+    if (next_state(report, ns, said) == KRAIT_WALL_COUNT)
+        return;
     krait_buf_fmt(&report->out, "%*s", (int)indent, "");
     for (unsigned state; (state = next_state(report, ns, said)) < KRAIT_WALL_COUNT; said[state] = true) {
         int n = snprintf(word, sizeof(word), "%s %s", states[state].words,

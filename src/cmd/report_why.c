@@ -287,10 +287,12 @@ static bool is_of_samples(const struct report *report)
 }
 
 /* What is missing from all of it, where the kernel was not recorded. */
-static void add_missing(struct report *report, struct krait_buf *out)
+static void add_missing(const struct report *report, const struct krait_why *why, struct krait_buf *out)
 {
     if (report->trace->has_kernel || is_of_samples(report))
         return;
+    if (report->wall && !why->wall_ns[KRAIT_WALL_GIL])
+        krait_buf_str(out, "These calls did not wait for the GIL.\n");
     krait_buf_fmt(out,
                   "What %sthese calls waited for is not known, since the kernel was not recorded.\n"
                   "Record it with: krait record --kernel -- COMMAND\n",
@@ -325,14 +327,14 @@ static void add_head(struct report *report, const struct krait_why *why, uint32_
                   count_runs(count, report, why));
     if (report->wall && why->runs > 1)
         krait_report_wall_words(report, why->wall_ns, 0);
-    add_missing(report, out);
+    add_missing(report, why, out);
 }
 
 static int put_call(struct report *report, const struct krait_why_call *call, uint32_t number, bool named)
 {
     char took[KRAIT_FMT_SIZE], at[KRAIT_FMT_SIZE];
     struct krait_buf *out = &report->out;
-    krait_buf_fmt(out, "\n%u. %s%s, %s after the start, ", number,
+    krait_buf_fmt(out, "%u. %s%s, %s after the start, ", number,
                   call->is_cut && !is_of_samples(report) ? "more than " : "",
                   krait_fmt_ns(took, call->end_ns - call->begin_ns),
                   krait_fmt_ns(at, call->begin_ns - report->zero_ns));
@@ -348,14 +350,27 @@ static int put_call(struct report *report, const struct krait_why_call *call, ui
     return krait_wall_has_samples(report->wall) ? 0 : put_tables(report, call); /* samples know no more */
 }
 
+/* Calls of which nothing more is known are lines of a list. */
+static bool is_split(const struct report *report, const struct krait_why_call *call)
+{
+    bool is = false;
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT && report->wall; i++)
+        is |= krait_report_wall_shows(report, (enum krait_wall_state)i, call->wall_ns);
+    return is;
+}
+
 static int put_text(struct report *report, const struct krait_why *why, uint32_t matched)
 {
     int rc = 0;
     if (!why->count)
         return 0;
     add_head(report, why, matched);
-    for (uint32_t i = 0; i < why->count && !rc; i++)
-        rc = put_call(report, &why->slowest[i], i + 1, matched != 1);
+    for (uint32_t i = 0; i < why->count && !rc; i++) {
+        const struct krait_why_call *call = &why->slowest[i];
+        if (!i || is_split(report, call - 1) || is_split(report, call))
+            krait_buf_char(&report->out, '\n');
+        rc = put_call(report, call, i + 1, matched != 1);
+    }
     return rc;
 }
 
@@ -526,7 +541,7 @@ static void add_notes(struct report *report, const struct krait_why *why)
     else if (is_of_samples(report))
         note_samples(report);
     else if (report->format != REPORT_TABLE)
-        add_missing(report, &report->notes);
+        add_missing(report, why, &report->notes);
     if (why->runs > why->count)
         krait_buf_fmt(&report->notes, "the %s %u of %s; --limit N shows more\n",
                       is_of_samples(report) ? "longest" : "slowest", why->count,

@@ -616,6 +616,27 @@ def test_what_shares_are_of_is_not_said_where_there_is_no_room_for_them(krait, b
         assert (": shares of the" in said) == shown, said
 
 
+def test_calls_without_waits_for_the_gil_have_one_line_each(krait, synth):
+    """An empty line stands beside calls that have more than one."""
+    more = "thread 7 more\n0us call 1\n1us call 2\n10us return\n20us call 2\n23us return\n30us call 2\n80us gilwait 6\n85us giltake\n90us return\n95us return\nthread 8 calm\n0us ccall 3\n9us creturn\n"
+    folder = synth(GIL_CALLS + more)
+    out, _ = text(krait, folder, "--why", "load")
+    calls = out.partition("COMMAND\n")[2]
+    assert [" ..." if line.startswith(" ") else line for line in calls.split("\n")] == [
+        "",
+        "1. 100.0 us, 100.0 us after the start, MainThread 5", " ...", "", " ...", " ...",
+        "",
+        "2. 60.00 us, 30.00 us after the start, more 7", " ...", "", " ...", " ...",
+        "",
+        "3. 9.000 us, 1.000 us after the start, more 7",
+        "4. 3.000 us, 20.00 us after the start, more 7",
+        "",
+    ]  # fmt: skip
+    lines = text(krait, folder, "--why", "sleep")[0].splitlines()
+    assert lines[1] == "These calls did not wait for the GIL." and lines[2].startswith("What else ")
+    assert lines[4:] == ["", "1. 9.000 us, 0 ns after the start, calm 8"]
+
+
 def test_without_a_kernel_part_the_waits_for_the_gil_are_told(krait, synth):
     folder = synth(GIL_CALLS)
     found = {f["name"]: f for f in verb_json(krait, "report", folder)["functions"]}

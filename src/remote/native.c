@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "remote/modules.h"
+#include "remote/symbol.h"
 
 #include <string.h>
 
@@ -236,25 +237,32 @@ int krait_native_walk_stopped(struct krait_remote *remote, pid_t tid, bool waite
 
 /* -- names -- */
 
+/* What it is called: by its symbol, or by its file and where it begins there. */
+static void put_function(struct krait_buf *out, const char *file, const char *symbol, uint64_t linked)
+{
+    if (symbol) {
+        krait_symbol_name(out, symbol);
+        return;
+    }
+    if (*file == '/')
+        krait_buf_fmt(out, "%s+", strrchr(file, '/') + 1);
+    krait_buf_fmt(out, "0x%llx", (unsigned long long)linked);
+}
+
 static const struct krait_remote_code *make_function(struct krait_remote *remote, const char *file,
-                                                     const char *name, uint64_t begin, uint64_t linked)
+                                                     const char *symbol, uint64_t begin, uint64_t linked)
 {
     uint64_t *known = krait_map_get(&remote->natives->functions, begin);
     if (known && *known)
         return (const void *)(uintptr_t)*known;
     struct krait_remote_code *code = KRAIT_ARENA_NEW(&remote->arena, struct krait_remote_code);
-    KRAIT_AUTO_BUF made = { 0 };
-    const char *slash = strrchr(file, '/');
-    if (!name && *file == '/')
-        krait_buf_fmt(&made, "%s+", slash + 1);
-    if (!name)
-        krait_buf_fmt(&made, "0x%llx", (unsigned long long)linked);
-    name = name ? name : made.data;
-    if (!code || !name)
+    KRAIT_AUTO_BUF name = { 0 };
+    put_function(&name, file, symbol, linked);
+    if (!code || name.failed)
         return NULL;
     code->addr = begin;
     code->native = true;
-    code->name = krait_arena_strndup(&remote->arena, name, strlen(name));
+    code->name = krait_arena_strndup(&remote->arena, name.data, name.len);
     code->file = krait_arena_strndup(&remote->arena, file, strlen(file));
     bool ok = code->name && code->file;
     return ok && !krait_map_put(&remote->natives->functions, begin, (uint64_t)(uintptr_t)code) ? code : NULL;

@@ -2,6 +2,8 @@
 """krait record --sample --native-stacks, of libraries that a test compiles."""
 
 import contextlib
+import html
+import json
 import shutil
 import signal
 import subprocess
@@ -16,8 +18,9 @@ pytestmark = pytest.mark.skipif(not shutil.which("cc") or not shutil.which("c++"
 @pytest.fixture
 def compiled(tmp_path):
     def compile(name, source, *options, compiler="cc"):
-        (tmp_path / name).with_suffix(".c").write_text(source)
-        words = [compiler, "-shared", "-fPIC", "-O2", *options, "-o", tmp_path / name, (tmp_path / name).with_suffix(".c")]
+        path = (tmp_path / name).with_suffix(".c" if compiler == "cc" else ".cpp")
+        path.write_text(source)
+        words = [compiler, "-shared", "-fPIC", "-O2", *options, "-o", tmp_path / name, path]
         subprocess.run([str(word) for word in words], check=True)
         return tmp_path / name
 
@@ -93,3 +96,38 @@ def test_a_library_is_known_that_takes_the_addresses_of_another(programs, compil
             app.process.stdin.write("\n")
             app.process.stdin.flush()
     assert len(addresses) == 1, "the loader took other addresses"
+
+
+# Functions that call each other: a C++ template, one in no other file, an operator, and what rustc writes for a method of a trait.
+BASKET = """
+extern "C" void next(void (*)(unsigned)) __asm__("_ZN50_$LT$app..Cart$u20$as$u20$core..iter..Iterator$GT$4next17h930b740aa94f1d3aE");
+namespace shop {
+struct Sleeper {
+    __attribute__((noinline)) void operator()(void (*wait)(unsigned)) const { next(wait); wait(0); }
+};
+namespace { __attribute__((noinline)) void pack(void (*wait)(unsigned)) { Sleeper()(wait); wait(0); } }
+template <typename T> struct Basket {
+    template <typename U> __attribute__((noinline)) U total(U u, void (*wait)(unsigned)) const { pack(wait); wait(0); return u; }
+};
+}
+extern "C" void next(void (*wait)(unsigned)) { for (;;) wait(60000000); }
+extern "C" void work(void (*wait)(unsigned)) { shop::Basket<int>().total<double>(1, wait); wait(0); }
+"""
+NAMED = ["<app::Cart as core::iter::Iterator>::next", "shop::Sleeper::operator()", "shop::(anonymous namespace)::pack", "shop::Basket<int>::total<double>", "work"]
+WORKS = """
+import ctypes, os, sys
+print(os.getpid(), flush=True)
+ctypes.CDLL(sys.argv[1]).work(ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p))
+"""
+
+
+def test_cpp_and_rust_functions_have_the_names_of_their_source(programs, compiled, sampling, run, any_python):
+    app = programs.start(any_python, WORKS, compiled("basket.so", BASKET, "-O0", compiler="c++"))
+    with sampling(app) as folder:
+        wait_for(lambda: ";" + ";".join(reversed(NAMED)) + ";" in "\n".join(folded(run, folder)), "the functions")
+    (dump,) = [json.loads(line) for line in run("dump", "--native", "--json", app.pid).stdout.splitlines()]
+    assert [f["function"] for f in dump["threads"][0]["frames"] if f["file"].endswith("basket.so")] == NAMED
+    app.end()
+    found = {f["name"]: f for f in json.loads(run("report", "--json", "--limit", 0, folder).stdout)["functions"]}
+    assert found["shop::Basket<int>::total<double>"]["total_ns"] > 0
+    assert "shop::Basket<int>::total<double>" in html.unescape(run("flame", folder, "-o", "-").stdout)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any text as the symbol of a function.
+ */
+#include "remote/symbol.h"
+
+#include <stdint.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    enum { LONGEST = 64 * 1024 };
+    KRAIT_AUTO_BUF symbol = { 0 }, name = { 0 };
+    krait_buf_str(&symbol, "_Z");
+    krait_buf_add(&symbol, data, strnlen((const char *)data, size));
+    krait_symbol_name(&name, symbol.data);
+    if (!name.len || name.len > LONGEST + symbol.len)
+        abort();
+    return 0;
+}

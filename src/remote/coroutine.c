@@ -20,7 +20,7 @@
 
 enum { TASKS_MAX = 100000, CHAIN_MAX = 200, TASK_TRIES = 50 };
 
-enum { NOTE_BYTES = 96, NOTES_MAX = 6 * CHAIN_MAX + 2 };
+enum { NOTE_BYTES = 96, NOTES_MAX = 6 * CHAIN_MAX + 3 };
 
 /* What was read, and where. */
 struct note {
@@ -230,6 +230,7 @@ static int read_mark(struct reading *reading, const struct krait_task_mark *mark
     return rc || !mark->addr ? rc : !number == mark->is_zero ? 0 : -EAGAIN;
 }
 
+/* Its frames; notes what tells them, and its name. */
 static int read_chain(struct reading *reading, const struct krait_task_place *place)
 {
     uint64_t coroutine = 0;
@@ -249,7 +250,25 @@ static int read_chain(struct reading *reading, const struct krait_task_place *pl
             reading->state = KRAIT_COROUTINE_CREATED;
         generator = awaits ? generator_of(reading, awaits) : 0;
     }
-    return rc ? rc : confirm(reading);
+    return rc;
+}
+
+/* A name does not change, but another comes to lie where it was. It counts if it is the same before and after all notes were
+ * confirmed, of which one is where it lies. */
+static int read_once(struct reading *reading, const struct krait_task_place *place,
+                     char name[KRAIT_TASK_NAME_MAX])
+{
+    char after[KRAIT_TASK_NAME_MAX];
+    uint64_t text = 0;
+    int rc = read_noted(reading, place->name, &text, sizeof(text));
+    krait_task_name(reading->remote, text, name);
+    rc = rc || text ? rc : -EAGAIN; /* it is ending */
+    rc = rc ? rc : read_chain(reading, place);
+    rc = rc ? rc : confirm(reading);
+    if (rc)
+        return rc;
+    krait_task_name(reading->remote, text, after);
+    return strcmp(name, after) == 0 ? 0 : -EAGAIN;
 }
 
 static int add_task(struct krait_remote *remote, struct krait_remote_stacks *stacks,
@@ -272,20 +291,17 @@ static int read_task(struct krait_remote *remote, struct krait_remote_stacks *st
                      const struct krait_task_place *place, struct krait_remote_task *task)
 {
     KRAIT_AUTO_FREE struct reading *reading = malloc(sizeof(*reading));
-    uint64_t text = 0;
     int rc = reading ? -EAGAIN : -ENOMEM;
     for (int i = 0; i < TASK_TRIES && rc == -EAGAIN; i++) {
         reading->remote = remote;
         reading->state = KRAIT_COROUTINE_WAITS;
         reading->count = reading->note_count = 0;
-        rc = read_chain(reading, place);
+        rc = read_once(reading, place, task->name);
         rc = rc == -EFAULT ? -EAGAIN : rc;
     }
     task->failed = rc == -EAGAIN;
     if (!rc)
         rc = add_task(remote, stacks, reading, task);
-    read_number(remote, place->name, &text);
-    krait_task_name(remote, text, task->name);
     task->failed |= rc == -EAGAIN;
     task->count = task->failed ? 0 : task->count;
     stacks->frame_count += task->count;

@@ -141,6 +141,33 @@ def test_no_task_has_a_stack_that_never_was(krait, programs, python):
     assert not [s for s in stacks if s[-1] not in ("turns", "main", "short", "makes") or any(below not in CALLER[f] for f, below in zip(s, s[1:]))]
 
 
+NAMES = """
+import asyncio, os
+async def brief():
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+async def main():
+    tasks = set()
+    print(os.getpid(), flush=True)
+    for n in range(1 << 60):
+        tasks.add(asyncio.create_task(brief(), name="abcdefghijklmnopqrst"[n % 20] * (40 + n % 20)))
+        if len(tasks) > 30:
+            await asyncio.sleep(0)
+            tasks = {t for t in tasks if not t.done()}
+asyncio.run(main())
+"""
+
+
+@pytest.mark.few_pythons
+def test_no_task_has_a_name_that_never_was(krait, programs, python, rounds):
+    """Before 3.13 create_task() names a task when it has made it: until then it is Task-1."""
+    app = programs.start(python, NAMES)
+    seen = dump(krait, "--repeat", rounds(300, 3000), "--every", "1ms", app.pid)
+    names = {t["name"] for d in seen for t in d["tasks"] if t["read"]}
+    given = {letter * (40 + i) for i, letter in enumerate("abcdefghijklmnopqrst")}
+    assert len(given & names) > 10 and not [name for name in names - given if not re.fullmatch(r"Task-\d+", name)]
+
+
 def test_programs_without_tasks_have_none(krait, programs, python):
     app = programs.start(python, "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
     assert dump(krait, app.pid)[0]["tasks"] == []

@@ -16,23 +16,37 @@ static void add_characters(struct krait_buf *out, const char *from, uint64_t cou
         krait_utf8_add(out, (uint32_t)krait_memory_number(from + i * width, width));
 }
 
+struct text {
+    uint32_t at; /* from the object to its characters */
+    unsigned kind;
+    uint64_t length;
+};
+
+static bool read_text_head(const struct krait_remote *remote, uint64_t addr, struct text *text)
+{
+    char head[KRAIT_OBJECT_HEAD];
+    if (!addr || krait_memory_read(remote->pid, addr, head, sizeof(head)))
+        return false;
+    uint64_t state = krait_memory_number(head + KRAIT_TEXT_STATE, 4);
+    enum krait_at at = krait_text_is_ascii(state) ? KRAIT_AT_TEXT_ASCII : KRAIT_AT_TEXT_WIDE;
+    *text = (struct text){ .at = remote->layout.at[at],
+                           .kind = krait_text_kind(state),
+                           .length = krait_memory_number(head + KRAIT_OBJECT_SIZE, 8) };
+    return krait_text_is_compact(state) && (text->kind == 1 || text->kind == 2 || text->kind == 4) &&
+           text->length <= INT64_MAX;
+}
+
 int krait_object_text(const struct krait_remote *remote, uint64_t addr, uint32_t most, struct krait_buf *out)
 {
-    char head[KRAIT_OBJECT_HEAD], body[KRAIT_TEXT_MAX * 4];
-    const uint32_t *at = remote->layout.at;
-    if (!addr || krait_memory_read(remote->pid, addr, head, sizeof(head)))
+    struct text text;
+    char body[KRAIT_TEXT_MAX * 4];
+    if (!read_text_head(remote, addr, &text))
         return -EINVAL;
-    uint64_t state = krait_memory_number(head + KRAIT_TEXT_STATE, 4);
-    uint64_t length = krait_memory_number(head + KRAIT_OBJECT_SIZE, 8);
-    unsigned kind = krait_text_kind(state);
-    bool ascii = krait_text_is_ascii(state);
-    uint64_t count = KRAIT_MIN(length, (uint64_t)KRAIT_MIN(most, (uint32_t)KRAIT_TEXT_MAX));
-    if (!krait_text_is_compact(state) || (kind != 1 && kind != 2 && kind != 4) || length > INT64_MAX ||
-        krait_memory_read(remote->pid, addr + at[ascii ? KRAIT_AT_TEXT_ASCII : KRAIT_AT_TEXT_WIDE], body,
-                          count * kind))
+    uint64_t count = KRAIT_MIN(text.length, (uint64_t)KRAIT_MIN(most, (uint32_t)KRAIT_TEXT_MAX));
+    if (krait_memory_read(remote->pid, addr + text.at, body, count * text.kind))
         return -EINVAL;
-    add_characters(out, body, count, kind);
-    return out->failed ? -ENOMEM : length > count;
+    add_characters(out, body, count, text.kind);
+    return out->failed ? -ENOMEM : text.length > count;
 }
 
 /* -- values: one function for each type -- */
@@ -243,10 +257,16 @@ void krait_object_show(const struct krait_remote *remote, uint64_t addr, struct 
 
 /* -- names of tasks -- */
 
+static bool is_text(const struct krait_remote *remote, uint64_t addr)
+{
+    char type[KRAIT_TYPE_NAME_MAX];
+    return krait_object_type(remote, addr, type) && strcmp(type, "str") == 0;
+}
+
 void krait_task_name(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TASK_NAME_MAX])
 {
     KRAIT_AUTO_BUF text = { 0 };
-    if (krait_object_text(remote, addr, KRAIT_TASK_NAME_MAX, &text) < 0) {
+    if (!is_text(remote, addr) || krait_object_text(remote, addr, KRAIT_TASK_NAME_MAX, &text) < 0) {
         krait_buf_str(&text, "Task-"); /* a number until somebody asks for the name: 3.12 */
         krait_object_show(remote, addr, &text);
     }
@@ -255,6 +275,16 @@ void krait_task_name(const struct krait_remote *remote, uint64_t addr, char name
            used + next < KRAIT_TASK_NAME_MAX)
         used += next;
     snprintf(name, KRAIT_TASK_NAME_MAX, "%.*s", text.data ? (int)used : 1, text.data ? text.data : "?");
+}
+
+size_t krait_task_name_size(const struct krait_remote *remote, uint64_t addr)
+{
+    enum { OF_NUMBER = 32 }; /* an int of up to two digits */
+    struct text text;
+    if (!is_text(remote, addr) || !read_text_head(remote, addr, &text))
+        return OF_NUMBER;
+    size_t size = text.at + (size_t)KRAIT_MIN(text.length, (uint64_t)KRAIT_TASK_NAME_MAX) * text.kind;
+    return KRAIT_MIN(size, (size_t)KRAIT_TASK_NAME_BYTES);
 }
 
 /* -- local variables -- */

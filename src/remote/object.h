@@ -20,6 +20,9 @@ void krait_object_show(const struct krait_remote *remote, uint64_t addr, struct 
 
 /* The name of a task of asyncio, shortened, from the object that it has for it. */
 void krait_task_name(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TASK_NAME_MAX]);
+/* How many bytes of that object tell this name, at most KRAIT_TASK_NAME_BYTES. */
+enum { KRAIT_TASK_NAME_BYTES = 72 + 4 * KRAIT_TASK_NAME_MAX }; /* the head of a str, and its characters */
+size_t krait_task_name_size(const struct krait_remote *remote, uint64_t addr);
 
 /* Reads the name of an object's type; returns false if there is no object. */
 enum { KRAIT_TYPE_NAME_MAX = 64 };

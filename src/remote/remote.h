@@ -72,7 +72,8 @@ struct krait_running_task {
     const struct krait_remote_code *code; /* of its coroutine; NULL: not known */
     uint64_t key;                         /* another one for another task */
     uint64_t addr, coroutine, text;       /* of the task, its coroutine and its name */
-    uint64_t seen;                        /* the name's bytes: a hash */
+    uint64_t seen;                        /* the bytes of the name's object: a hash */
+    uint32_t size;                        /* how many these are */
 };
 
 /* Pages in which the innermost frames of a stack were; 0: none. */

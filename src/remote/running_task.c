@@ -19,8 +19,6 @@
 
 #include <string.h>
 
-enum { NAME_BYTES = 64 };
-
 struct fields {
     uint64_t coroutine, name;
 };
@@ -32,10 +30,9 @@ static bool read_number(const struct krait_remote *remote, uint64_t addr, uint64
     return is_read;
 }
 
-static uint64_t hash_name(const char bytes[NAME_BYTES])
+static uint64_t hash_name(const char *bytes, size_t size)
 {
-    return krait_hash_bytes(bytes + KRAIT_OBJECT_TYPE,
-                            NAME_BYTES - KRAIT_OBJECT_TYPE); /* without its references */
+    return krait_hash_bytes(bytes + KRAIT_OBJECT_TYPE, size - KRAIT_OBJECT_TYPE); /* without its references */
 }
 
 static bool has_frames_inside(const struct krait_remote *remote)
@@ -149,17 +146,20 @@ static bool read_task(struct krait_remote *remote, struct krait_running_task *ta
                       const struct krait_remote_frame *frame)
 {
     struct fields fields;
-    char bytes[NAME_BYTES];
+    char bytes[KRAIT_TASK_NAME_BYTES];
     if (krait_memory_read(remote->pid, addr + remote->layout.version->task.coroutine, &fields,
-                          sizeof(fields)) ||
-        krait_memory_read(remote->pid, fields.name, bytes, sizeof(bytes)))
+                          sizeof(fields)))
+        return false;
+    size_t size = krait_task_name_size(remote, fields.name);
+    if (krait_memory_read(remote->pid, fields.name, bytes, size))
         return false;
     uint64_t at = frame_place(remote, fields.coroutine);
     bool is_its = frame && (has_frames_inside(remote) || read_number(remote, at, &at)) && at == frame->addr;
     *task = (struct krait_running_task){ .addr = addr,
                                          .coroutine = fields.coroutine,
                                          .text = fields.name,
-                                         .seen = hash_name(bytes),
+                                         .seen = hash_name(bytes, size),
+                                         .size = (uint32_t)size,
                                          .code = is_its ? frame->code : code_of(remote, fields.coroutine) };
     if (!is_name(remote, fields.name) || (remote->running_task && !task->code))
         return false;
@@ -175,18 +175,19 @@ static bool still_runs(const struct krait_remote *remote, const struct krait_run
                        const struct krait_remote_thread *thread, const struct krait_remote_frame *frame)
 {
     struct fields fields = { 0 };
-    char bytes[NAME_BYTES];
+    char bytes[KRAIT_TASK_NAME_BYTES];
     uint64_t runs = 0, place = frame_place(remote, task->coroutine);
     struct krait_memory_piece pieces[] = {
         { task->addr + remote->layout.version->task.coroutine, &fields, sizeof(fields) },
-        { task->text, bytes, sizeof(bytes) },
+        { task->text, bytes, task->size },
         { remote->running_task ? thread->addr + remote->running_task : place, &runs, sizeof(runs) },
     };
     bool asks = remote->running_task || !has_frames_inside(remote);
     if ((!frame && !remote->running_task) || (frame && frame->code != task->code))
         return false;
     if (krait_memory_pieces(remote->pid, pieces, KRAIT_ARRAY_LEN(pieces) - !asks) ||
-        fields.coroutine != task->coroutine || fields.name != task->text || hash_name(bytes) != task->seen)
+        fields.coroutine != task->coroutine || fields.name != task->text ||
+        hash_name(bytes, task->size) != task->seen)
         return false;
     return remote->running_task ? runs == task->addr : (asks ? runs : place) == frame->addr;
 }

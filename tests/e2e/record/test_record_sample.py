@@ -392,6 +392,29 @@ def test_each_sample_has_its_task(programs, sample, run, python):
     assert re.match(r" *tasks +running +name +coroutine", table.stdout) and "what tasks wait for" in table.stderr
 
 
+SIMILAR = """
+import asyncio, os, time
+for i in range(3): exec(f"async def works{i}():\\n    end = time.perf_counter() + 0.01\\n    while time.perf_counter() < end: pass")
+async def brief(i): await globals()[f"works{i}"]()
+async def main():
+    print(os.getpid(), flush=True)
+    for i in range(1 << 60):
+        await asyncio.get_running_loop().create_task(brief(i % 3), name=f"one of three tasks that work, with the number {i % 3}")
+asyncio.run(main())
+"""
+
+
+@pytest.mark.pythons(most=(3, 13))
+def test_samples_tell_tasks_apart_whose_names_differ_at_their_end(programs, sample, run, python):
+    app = programs.start(python, SIMILAR)
+    folder = sample(app.pid)
+    app.end()
+    tasks = json.loads(run("report", "--by", "task", "--json", folder).stdout)["tasks"]
+    for i in range(3):
+        works, found = functions(run, folder)[f"works{i}"]["total_ns"], [t for t in tasks if t["name"] and t["name"].endswith(f"number {i}")]
+        assert 0.9 * works < sum(t["running_ns"] for t in found) < 1.1 * works + 0.02e9, tasks
+
+
 @pytest.mark.few_pythons
 def test_samples_without_tasks(programs, sample, run, python):
     app = programs.start(python, TASKS)

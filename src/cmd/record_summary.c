@@ -5,8 +5,8 @@
 #include "base/shell.h"
 #include "cmd/args_unmet.h"
 #include "cmd/contents.h"
-#include "cmd/log_unmet.h"
 #include "cmd/missed.h"
+#include "cmd/names_unmet.h"
 #include "cmd/omitted.h"
 #include "cmd/record_kernel.h"
 #include "cmd/terminal.h"
@@ -240,6 +240,7 @@ static void print_not_met(const struct krait_collector *collector, const struct 
     say_not_followed(s->not_set, "set");
     print_levels(collector, values);
     krait_log_unmet_say(&values->log, collector);
+    krait_audit_unmet_say(&values->audit, collector);
     if (dir)
         krait_args_unmet_say(&values->args, dir);
 }

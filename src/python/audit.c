@@ -25,13 +25,17 @@ void krait_audit_read(void)
         globs[glob_count++] = glob;
 }
 
+/* Who mistyped a name is told at the end. */
 static bool matches(const char *event)
 {
+    uint64_t meant = 0, asked = 0;
     for (size_t i = 0; i < glob_count; i++) {
-        if (!*globs[i] || fnmatch(globs[i], event, 0) == 0)
-            return true;
+        asked |= 1ull << i;
+        meant |= (uint64_t)(!*globs[i] || fnmatch(globs[i], event, 0) == 0) << i;
     }
-    return false;
+    krait_names_met_note(&krait_agent.writer.shm.control->names_met[KRAIT_NAMED_AUDITED], event, meant,
+                         asked);
+    return meant;
 }
 
 /* Programs may audit events of their own: a name is known by what it says, not by where it is. */

@@ -160,7 +160,8 @@ static void note_logger(const char *name)
         asked |= 1ull << i;
         meant |= (uint64_t)is_meant(&specs[i], name) << i;
     }
-    krait_loggers_note(&krait_agent.writer.shm.control->loggers, *name ? name : "root", meant, asked);
+    krait_names_met_note(&krait_agent.writer.shm.control->names_met[KRAIT_NAMED_LOGGER],
+                         *name ? name : "root", meant, asked);
 }
 
 static struct krait_logger *add_logger(struct krait_log *log, uint64_t key, struct krait_logger logger)

@@ -529,18 +529,19 @@ bool krait_collector_level_unmet(const struct krait_collector *c, size_t before,
     return bit < 63 && (atomic_load(&c->shm.control->filters_met) >> bit & BOTH) == ASKED;
 }
 
-bool krait_collector_logger_unmet(const struct krait_collector *c, size_t i)
+bool krait_collector_name_unmet(const struct krait_collector *c, enum krait_named kind, size_t i)
 {
-    return i < 64 && !(atomic_load(&c->shm.control->loggers.met) >> i & 1);
+    return i < 64 && !(atomic_load(&c->shm.control->names_met[kind].met) >> i & 1);
 }
 
-void krait_collector_loggers(const struct krait_collector *c, char names[KRAIT_LOGGERS_LIST])
+void krait_collector_names(const struct krait_collector *c, enum krait_named kind,
+                           char names[KRAIT_NAMES_LIST])
 {
     /* a program writes there still, and may write anything */
-    const struct krait_loggers *loggers = &c->shm.control->loggers;
-    size_t used = KRAIT_MIN(atomic_load(&loggers->used), (uint32_t)KRAIT_LOGGERS_BYTES), n = 0;
+    const struct krait_names_met *met = &c->shm.control->names_met[kind];
+    size_t used = KRAIT_MIN(atomic_load(&met->used), (uint32_t)KRAIT_NAMES_BYTES), n = 0;
     for (size_t i = 0; i < used; i++) { /* without what is left out */
-        names[n] = loggers->names[i];
+        names[n] = met->names[i];
         n += names[n] || (n && names[n - 1]);
     }
     names[n] = names[n + 1] = '\0';

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "event/event.h"
-#include "record/loggers.h"
+#include "record/names_met.h"
 
 #include <sys/types.h>
 
@@ -180,11 +180,13 @@ size_t krait_collector_set_unmet(const struct krait_collector *collector, krait_
 /* Whether a logger that options.log[i] means was used, and no program had a level of the name that it gives. False where
  * that is not known. `before`: how many includes and excludes there are. */
 bool krait_collector_level_unmet(const struct krait_collector *collector, size_t before, size_t i);
-/* Whether no logger that options.log[i] means has logged. False where that is not known. */
-bool krait_collector_logger_unmet(const struct krait_collector *collector, size_t i);
-/* Copies the names of loggers that have logged: each ends with a NUL, and the first empty one ends the list. If all of options.log
- * were met, some are missing. */
-void krait_collector_loggers(const struct krait_collector *collector, char names[KRAIT_LOGGERS_LIST]);
+/* Whether no logger that options.log[i] means has logged, or no audit event that
+ * options.audit[i] means occurred. False where that is not known. */
+bool krait_collector_name_unmet(const struct krait_collector *collector, enum krait_named kind, size_t i);
+/* Copies the names of loggers that have logged, or of audit events that occurred: each ends with a NUL, and the first empty one
+ * ends the list. If all options of this kind were met, some are missing. */
+void krait_collector_names(const struct krait_collector *collector, enum krait_named kind,
+                           char names[KRAIT_NAMES_LIST]);
 
 /* Ends the recording: stops it in processes that still run, drains everything, writes the final metadata. */
 void krait_collector_finish(struct krait_collector *collector, struct krait_collector_summary *summary);

@@ -50,7 +50,7 @@
 
 #include "base/base.h"
 #include "event/event.h"
-#include "record/loggers.h"
+#include "record/names_met.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -166,7 +166,7 @@ struct krait_control {
     _Atomic uint64_t filters_met;
     /* The same for --include and --exclude as krait ctl set has changed them last. */
     _Atomic uint64_t set_met;
-    struct krait_loggers loggers;
+    struct krait_names_met names_met[KRAIT_NAMED_KINDS];
     /* What is asked for: strings one after the other, each with its NUL, the first byte an enum krait_filter_kind;
      * ends with an empty string. */
     char filters[KRAIT_FILTER_BYTES];

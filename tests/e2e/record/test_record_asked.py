@@ -2,6 +2,7 @@
 """--audit, --gc and --imports."""
 
 import json
+import re
 import os
 
 import pytest
@@ -47,6 +48,33 @@ def test_audit_events_have_names_and_arguments(record, python):
     assert notes[0][1] == ["<socket>", ["127.0.0.1", 0]]
     assert notes[1][1] == [1, "two", "b'3'", [4.5, None], "{1 items}", "<Own>", "<type>"] and notes[2][1] == []
     assert notes[3][1][:3] == ["/bin/true", ["/bin/true"], None] and "secret" not in str(notes)
+
+
+@pytest.mark.parametrize("asked, told", [
+    (["opne"], ["--audit 'opne' matched no audit event; did you mean 'open'?"]),
+    (["shop.slod"], ["--audit 'shop.slod' matched no audit event; did you mean 'shop.sold'?"]),
+    (["socket.conect"], ["--audit 'socket.conect' matched no audit event; did you mean 'socket.connect'?"]),
+    (["socket.connect", "sqlite3.*"], [f"--audit '{name}' matched no audit event; CPython has it, but it did not occur" for name in ("socket.connect", "sqlite3.*")]),
+    (["open", "shop.*", "", "child.event"], []),
+    (["open"], []),
+], ids=["near", "near an own one", "near one of CPython's", "did not occur", "all met", "one met"])
+def test_an_audit_pattern_that_matched_nothing_is_told_at_the_end(record, any_python, asked, told):
+    program = """
+        import os, sys
+        sys.audit("shop.sold", 1)
+        open(os.devnull).close()
+        if os.fork() == 0:
+            sys.audit("child.event")
+            os._exit(0)
+        os.wait()
+    """
+    run = record.text(any_python, program, options=[word for glob in asked for word in ("--audit", glob)])
+    assert [line.strip() for line in run.stderr.splitlines() if "--audit" in line] == told
+
+
+def test_an_audit_glob_like_nothing_is_told_with_the_events_that_occurred(record, any_python):
+    run = record.text(any_python, "import sys; sys.audit('shop.sold')", options=["--audit", "nothing.*"])
+    assert re.search(r"--audit 'nothing\.\*' matched no audit event; events that occurred: \S+, .* and \d+ more$", run.stderr, re.MULTILINE), run.stderr
 
 
 @pytest.mark.few_pythons

@@ -2,8 +2,8 @@
 #include "remote/native.h"
 
 #include "base/array.h"
+#include "remote/demangle.h"
 #include "remote/modules.h"
-#include "remote/symbol.h"
 
 #include <string.h>
 
@@ -241,7 +241,7 @@ int krait_native_walk_stopped(struct krait_remote *remote, pid_t tid, bool waite
 static void put_function(struct krait_buf *out, const char *file, const char *symbol, uint64_t linked)
 {
     if (symbol) {
-        krait_symbol_name(out, symbol);
+        krait_demangle(out, symbol);
         return;
     }
     if (*file == '/')

@@ -2,7 +2,7 @@
  *
  * Names of C++ and Rust functions, of symbols that g++ and rustc write.
  */
-#include "remote/symbol.h"
+#include "remote/demangle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 static void assert_name(const char *symbol, const char *expected)
 {
     KRAIT_AUTO_BUF name = { 0 };
-    krait_symbol_name(&name, symbol);
+    krait_demangle(&name, symbol);
     assert_string_equal(name.data, expected);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "remote/symbol.h"
+#include "remote/demangle.h"
 
 #include "base/json.h"
 
@@ -208,7 +208,7 @@ static bool put_demangled(struct krait_buf *out, const char *symbol)
     return ok;
 }
 
-void krait_symbol_name(struct krait_buf *out, const char *symbol)
+void krait_demangle(struct krait_buf *out, const char *symbol)
 {
     if (strncmp(symbol, "_Z", 2) != 0 || !put_demangled(out, symbol))
         krait_buf_str(out, symbol);

@@ -2,7 +2,7 @@
  *
  * Any text as the symbol of a function.
  */
-#include "remote/symbol.h"
+#include "remote/demangle.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     KRAIT_AUTO_BUF symbol = { 0 }, name = { 0 };
     krait_buf_str(&symbol, "_Z");
     krait_buf_add(&symbol, data, strnlen((const char *)data, size));
-    krait_symbol_name(&name, symbol.data);
+    krait_demangle(&name, symbol.data);
     if (!name.len || name.len > LONGEST + symbol.len)
         abort();
     return 0;

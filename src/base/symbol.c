@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/symbol.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const char mark[] = "+0x", hex[] = "0123456789abcdef", digits[] = "0123456789";
@@ -49,12 +50,62 @@ static bool is_of_a_compiler(const char *component)
            strncmp(component, "cold ", strlen("cold ")) == 0;
 }
 
+/* How many brackets are open behind a character, if `open` were before it. */
+static unsigned open_behind(const char *name, size_t at, unsigned open)
+{
+    bool is_arrow = name[at] == '>' && at && name[at - 1] == '-';
+    bool closes = strchr(")]}>", name[at]) && !is_arrow;
+    return open + (strchr("([{<", name[at]) != NULL) - (open && closes);
+}
+
+/* Of a lambda, or a closure of Rust, which are named after the function that they are in. */
+static bool is_unnamed(const char *component)
+{
+    static const char call[] = "operator()";
+    return *component == '{' || strncmp(component, call, strlen(call)) == 0;
+}
+
+/* The last component of a name with scopes; the name, if it has none. */
+static const char *behind_scopes(const char *name)
+{
+    const char *last = name;
+    unsigned open = 0;
+    for (size_t i = 0; name[i]; i++) {
+        open = open_behind(name, i, open);
+        if (!open && strncmp(name + i, "::", 2) == 0 && !is_unnamed(name + i + 2))
+            last = name + i + 2;
+    }
+    return last;
+}
+
+bool krait_symbol_arguments(const char *name, size_t from, size_t *begin, size_t *end)
+{
+    static const char operator[] = "operator";
+    size_t length = strlen(operator);
+    for (size_t i = KRAIT_MAX(from, (size_t)1); name[i]; i++) {
+        bool is_word = isalnum((unsigned char)name[i - 1]) || name[i - 1] == '_';
+        bool is_less = i >= length && strncmp(name + i - length, operator, length) == 0;
+        if (name[i] != '<' || !is_word || is_less)
+            continue;
+        *begin = *end = i + 1;
+        for (unsigned open = 1; name[*end] && (open = open_behind(name, *end, open)); ++*end)
+            continue;
+        return name[*end];
+    }
+    return false;
+}
+
 void krait_symbol_brief(struct krait_buf *out, const char *name)
 {
     size_t stem, address = krait_symbol_address(name, strlen(name), &stem);
     if (address) {
         krait_buf_add(out, name, stem);
         krait_buf_str(out, name + address);
+        return;
+    }
+    const char *component = behind_scopes(name);
+    if (component != name) {
+        krait_buf_str(out, component);
         return;
     }
     const char *dot = strrchr(name, '.');

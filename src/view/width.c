@@ -87,6 +87,12 @@ static size_t tail_start(const char *text, size_t n, uint32_t columns)
     return at;
 }
 
+static bool is_behind_separator(const char *text, size_t at)
+{
+    bool is_scope = at > 1 && strncmp(text + at - 2, "::", 2) == 0;
+    return is_scope || (at && (text[at - 1] == '.' || text[at - 1] == '/'));
+}
+
 /* The longest suffix of whole components that takes at most `columns` and at least a third of them; otherwise the
  * suffix of four fifths of them. */
 static size_t choose_tail(const char *text, size_t n, uint32_t columns)
@@ -94,7 +100,7 @@ static size_t choose_tail(const char *text, size_t n, uint32_t columns)
     for (size_t at = tail_start(text, n, columns); at < n; at++) {
         if (krait_width_of(text + at, n - at) < columns / 3)
             break;
-        if (at && (text[at - 1] == '.' || text[at - 1] == '/'))
+        if (is_behind_separator(text, at))
             return at;
     }
     return tail_start(text, n, columns * 4 / 5);
@@ -134,6 +140,31 @@ static bool shorten_address(struct krait_buf *out, const char *text, uint32_t co
     return true;
 }
 
+/* Of a name of C++ or Rust, templates lose their arguments first, one after the other until it fits: "map<…>::find". Returns false
+ * if there are none, or none any more. */
+static bool shorten_templates(struct krait_buf *out, const char *text, uint32_t columns, bool utf8)
+{
+    KRAIT_AUTO_BUF folded = { 0 };
+    size_t at = 0, begin, end;
+    uint32_t width = krait_width_of(text, strlen(text)), mark = utf8 ? 1 : 2;
+    for (size_t from = 0; width > columns && krait_symbol_arguments(text, from, &begin, &end); from = end) {
+        uint32_t arguments = krait_width_of(text + begin, end - begin);
+        if (arguments <= mark)
+            continue;
+        krait_buf_add(&folded, text + at, begin - at);
+        krait_buf_str(&folded, ellipsis(utf8));
+        width -= arguments - mark;
+        at = end;
+    }
+    if (!at)
+        return false;
+    krait_buf_str(&folded, text + at);
+    out->failed |= folded.failed;
+    if (!folded.failed)
+        krait_width_shorten(out, folded.data, columns, utf8);
+    return true;
+}
+
 void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t columns, bool utf8)
 {
     size_t n = strlen(text);
@@ -142,7 +173,8 @@ void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t colum
         krait_buf_add(out, text, n);
         return;
     }
-    if (shorten_address(out, text, columns, utf8) || shorten_brackets(out, text, columns, utf8))
+    if (shorten_address(out, text, columns, utf8) || shorten_templates(out, text, columns, utf8) ||
+        shorten_brackets(out, text, columns, utf8))
         return;
     if (columns <= mark + 2) {
         krait_buf_add(out, text, krait_width_fit(text, n, columns));

@@ -213,6 +213,21 @@ static void names_lose_their_middle(void **state)
     assert_shortened("数数数数数数数数", 9, "数数…数数");
 }
 
+static void templates_lose_their_arguments_first(void **state)
+{
+    (void)state;
+    assert_shortened("std::vector<int>::reserve", 25, "std::vector<int>::reserve");
+    assert_shortened("std::vector<int>::reserve", 24, "std::vector<…>::reserve");
+    assert_shortened("std::map<int, A<B> >::sum<double> (C)", 33, "std::map<…>::sum<double> (C)");
+    assert_shortened("std::map<int, A<B> >::sum<double> (C)", 24, "std::map<…>::sum<…> (C)");
+    assert_shortened("std::map<int, A<B> >::sum<double> (C)", 16, "std::…sum<…> (C)");
+    assert_shortened("std::function<void (int)>::operator()", 30, "std::function<…>::operator()");
+    assert_shortened("apply<decltype(x->y)>::Item::operator->", 32, "apply<…>::Item::operator->");
+    assert_shortened("a::Item::operator<", 12, "a:…operator<");
+    assert_shortened("outer.<locals>.<lambda>", 14, "outer…<lambda>");
+    assert_shortened("if a<b then", 8, "if …then");
+}
+
 static const struct krait_column columns[] = {
     { "n", 0, 0, 0 },
     { "often", 0, 0, 2 },
@@ -273,6 +288,7 @@ int main(void)
         cmocka_unit_test(times_are_read_with_and_without_units),
         cmocka_unit_test(control_characters_are_escaped),
         cmocka_unit_test(names_lose_their_middle),
+        cmocka_unit_test(templates_lose_their_arguments_first),
         cmocka_unit_test(a_table_as_wide_as_it_gets_aligns_numbers_right),
         cmocka_unit_test(a_narrow_table_drops_columns_then_shortens),
         cmocka_unit_test(no_width_is_too_small),

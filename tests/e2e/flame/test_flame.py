@@ -523,9 +523,13 @@ main;libpython3.11.so.1.0+0x49 14
 main;_sum.cpython-311-x86_64-linux-gnu.so+0x1f0 10
 main;long_add.isra.0 6
 main;json.encoder.JSONEncoder.default 6
-main;x 54
+main;std::vector<int, std::allocator<int> >::reserve 6
+main;<app::Cart as core::iter::Iterator>::next 6
+main;shop::lambdas(int)::{lambda(int)#1}::operator() 14
+main;shop::Item::operator-> 8
+main;x 20
 """
-NATIVE_SHOWN = {"libz+0x5d80", "libpython3.11+0x49", "_sum+0x1f0", "long_add\u2026", "default", "x", "main", "all"}
+NATIVE_SHOWN = {"libz+0x5d80", "libpython3.11+0x49", "_sum+0x1f0", "long_add\u2026", "default", "reserve", "next", "lambdas(int)::{lambda(i\u2026", "operator->", "x", "main", "all"}
 
 
 def names_in(path):

@@ -27,6 +27,7 @@ struct steps {
         /* An exception was thrown past the root, into a coroutine that it awaits, and the root has not gone on since: how
          * deep in the stack the root is, and the outermost coroutine that has gone on. 0: it has. */
         uint32_t root_depth, on_depth;
+        const void *wrapper; /* krait_agent_task's, until another coroutine begins or goes on in this step */
     } steps[KRAIT_STEPS_MAX];
 };
 
@@ -73,6 +74,7 @@ static struct step *push_step(const struct krait_interp *in, const struct krait_
                            .id = task->id,
                            .index = index,
                            .begins = begins,
+                           .wrapper = task->wrapper,
                            .pauses = in->governor.pauses };
     note_root();
     return step;
@@ -287,6 +289,7 @@ struct krait_agent_task *krait_tasks_define(struct krait_interp *in, PyObject *o
     if (!task)
         return NULL;
     task->root = root;
+    task->wrapper = krait_tasks_wrapper(in->tasks, root);
     task->id = krait_tasks_next_id(in);
     write_definition(in, object, task->id, root);
     return krait_tasks_find(in->tasks, object);
@@ -384,6 +387,7 @@ static void note_coroutine(struct krait_interp *in, PyObject *object, struct kra
     if (task->root)
         return;
     task->root = code;
+    task->wrapper = krait_tasks_wrapper(in->tasks, code);
     write_definition(in, object, task->id, code);
 }
 
@@ -412,6 +416,19 @@ static void note_thrown(struct step *step, enum krait_tasks_begin how)
     step->begins = 0;
     step->on_depth = krait_tasks_depth();
     step->root_depth = step->on_depth - above;
+}
+
+/* In a step that a library's wrapper has just begun, or goes on in: if it awaits this coroutine, the task is named by it. */
+static void note_wrapped(struct krait_interp *in, PyObject *object, struct step *step, const void *code)
+{
+    const void *wrapper = step->wrapper;
+    struct krait_agent_task *task =
+        krait_tasks_is_wrapped(wrapper) ? krait_tasks_find(in->tasks, object) : NULL;
+    step->wrapper = task ? krait_tasks_wrapper(in->tasks, code) : NULL;
+    if (!task)
+        return;
+    task->wrapper = step->wrapper;
+    write_definition(in, object, task->id, code);
 }
 
 /* In a step: a coroutine begins or goes on. */
@@ -464,9 +481,11 @@ void krait_tasks_begun(struct krait_interp *in, const void *code, enum krait_tas
         of_thread->yielded_count = 0;
     PyObject *task = current_task(in->tasks);
     struct step *last = last_step();
-    if (task && last && last->task == task)
+    if (task && last && last->task == task) {
         count_begin(last, code, how);
-    else if (task)
+        if (last->wrapper && code != last->root)
+            note_wrapped(in, task, last, code);
+    } else if (task)
         begin_step(in, task, code, how);
     Py_XDECREF(task);
     PyErr_Restore(type, value, traceback);
@@ -757,27 +776,4 @@ void krait_tasks_forget(struct krait_interp *in)
     memset(in->tasks->waiting, 0, sizeof(in->tasks->waiting));
     in->tasks->count = 0;
     in->tasks->first_free = KRAIT_NO_ID;
-}
-
-void krait_tasks_done(struct krait_interp *in)
-{
-    struct krait_tasks *tasks = in->tasks;
-    in->tasks = NULL;
-    if (!tasks)
-        return;
-    Py_XDECREF(tasks->get_loop);
-    Py_XDECREF(tasks->current_task);
-    Py_XDECREF(tasks->current_tasks);
-    Py_XDECREF(tasks->python_tasks);
-    Py_XDECREF(tasks->task_type);
-    krait_several_done(tasks);
-    Py_XDECREF(tasks->trio_run);
-    for (int i = 0; i < KRAIT_TASK_TRAPS; i++)
-        Py_XDECREF(tasks->trio_traps[i]);
-    Py_XDECREF(tasks->trio_child);
-    Py_XDECREF(tasks->trio_exit);
-    krait_map_done(&tasks->by_address);
-    krait_map_done(&tasks->members);
-    free(tasks->tasks);
-    free(tasks);
 }

@@ -11,6 +11,7 @@
 struct krait_agent_task {
     const void *address; /* NULL: free */
     const void *root;    /* its coroutine's code; NULL: it has not begun */
+    const void *wrapper; /* that its definition names: krait_tasks_wrapper; NULL: none */
     uint32_t id;
     uint64_t future;    /* that it waits for; 0: none */
     const void *awaits; /* the task that it awaits itself; NULL: none */
@@ -29,6 +30,7 @@ enum {
     KRAIT_TASK_WAITS = 6,
     KRAIT_TASK_CALLBACKS = 10,
     KRAIT_TASK_COLLECTS = 2,
+    KRAIT_TASK_WRAPPERS = 3,
     KRAIT_TASK_WAITING = 256
 };
 
@@ -73,10 +75,12 @@ struct krait_tasks {
     PyObject *waits[KRAIT_TASK_WAITS]; /* code of coroutines that wait for several tasks */
     PyObject *callbacks[KRAIT_TASK_CALLBACKS]; /* ... of what is called when such a task has ended */
     PyObject *collects[KRAIT_TASK_COLLECTS]; /* ... of the coroutine that waits for one of as_completed()'s */
-    PyObject *shield, *shielded;   /* ... of asyncio.shield, and of the callback that its future has */
-    PyObject *future_type;         /* _asyncio.Future */
-    PyGetSetDef *future_callbacks; /* ... and its `_callbacks`; of a library, which stays */
-    PyObject *trio_run;            /* trio's thread-local object, which has the task that runs */
+    PyObject *wrappers
+        [KRAIT_TASK_WRAPPERS];   /* ... of libraries' coroutines that await the program's one: tasks_root.c */
+    PyObject *shield, *shielded; /* ... of asyncio.shield, and of the callback that its future has */
+    PyObject *future_type;       /* _asyncio.Future */
+    PyGetSetDef *future_callbacks;          /* ... and its `_callbacks`; of a library, which stays */
+    PyObject *trio_run;                     /* trio's thread-local object, which has the task that runs */
     PyObject *trio_traps[KRAIT_TASK_TRAPS]; /* code of the coroutines that every wait of trio goes through */
     PyObject *trio_child; /* ... of the one that waits for a child process, through its file descriptor */
     PyObject *trio_exit;  /* ... of the one that waits at the end of a nursery for its tasks */
@@ -95,6 +99,9 @@ void krait_tasks_write_nursery(struct krait_interp *in, struct krait_agent_task 
 /* The code of a function of a module or of a class in it; `inner`: of a function within that one, or NULL. New reference or
  * NULL. */
 PyObject *krait_tasks_code(PyObject *module, const char *class, const char *name, const char *inner);
+/* The same, of a module that may not be imported yet; where it is not known yet. */
+void krait_tasks_look_for_code(PyObject **kept, const char *module, const char *class, const char *name,
+                               const char *inner);
 
 /* -- tasks_root.c -- */
 
@@ -116,6 +123,14 @@ uint32_t krait_tasks_above_root(const void *root);
  * Leaves no exception. May define functions: what was found of tasks is no longer valid. */
 struct krait_tasks_root krait_tasks_find_root(struct krait_interp *in, PyObject *task, const void *code,
                                               bool call);
+/* The code itself, if it is that of a library's coroutine that a task is made with in place of the program's own, which that
+ * one awaits; else NULL. */
+const void *krait_tasks_wrapper(const struct krait_tasks *tasks, const void *code);
+/* Whether the innermost frame is called by one of such a wrapper. Leaves no exception. */
+bool krait_tasks_is_wrapped(const void *wrapper);
+/* Looks for the wrappers, as far as they are imported now. Leaves no exception. */
+void krait_tasks_root_look(struct krait_tasks *tasks);
+void krait_tasks_root_done(struct krait_tasks *tasks);
 
 /* -- tasks_several.c -- */
 

@@ -94,6 +94,14 @@ PyObject *krait_tasks_code(PyObject *module, const char *class, const char *name
     return code;
 }
 
+void krait_tasks_look_for_code(PyObject **kept, const char *module, const char *class, const char *name,
+                               const char *inner)
+{
+    PyObject *imported = *kept ? NULL : krait_module(module);
+    if (imported)
+        *kept = krait_tasks_code(imported, class, name, inner);
+}
+
 /* Source: trio/_core/_traps.py. Its third trap, cancel_shielded_checkpoint, waits for nothing: it says so itself. */
 static void look_for_traps(struct krait_tasks *tasks)
 {
@@ -127,6 +135,7 @@ void krait_tasks_look(struct krait_interp *in)
     look_for_asyncio(in->tasks);
     look_for_python_tasks(in->tasks);
     krait_several_look(in->tasks);
+    krait_tasks_root_look(in->tasks);
     look_for_trio(in->tasks);
 }
 
@@ -140,4 +149,28 @@ void krait_tasks_see(struct krait_interp *in)
 bool krait_tasks_are_imported(void)
 {
     return krait_module("asyncio") || krait_module("trio");
+}
+
+void krait_tasks_done(struct krait_interp *in)
+{
+    struct krait_tasks *tasks = in->tasks;
+    in->tasks = NULL;
+    if (!tasks)
+        return;
+    Py_XDECREF(tasks->get_loop);
+    Py_XDECREF(tasks->current_task);
+    Py_XDECREF(tasks->current_tasks);
+    Py_XDECREF(tasks->python_tasks);
+    Py_XDECREF(tasks->task_type);
+    krait_several_done(tasks);
+    krait_tasks_root_done(tasks);
+    Py_XDECREF(tasks->trio_run);
+    for (int i = 0; i < KRAIT_TASK_TRAPS; i++)
+        Py_XDECREF(tasks->trio_traps[i]);
+    Py_XDECREF(tasks->trio_child);
+    Py_XDECREF(tasks->trio_exit);
+    krait_map_done(&tasks->by_address);
+    krait_map_done(&tasks->members);
+    free(tasks->tasks);
+    free(tasks);
 }

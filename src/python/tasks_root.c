@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which coroutine a task was made with, where the first one that is seen of it may be another: recording began in a step, or
- * an exception is thrown into the innermost one.
+ * an exception is thrown into the innermost one; or where a library makes the task with a coroutine of its own that awaits the
+ * program's.
  */
 #include "python/args.h"
 #include "python/codes.h"
@@ -37,13 +38,20 @@ static bool suspends(PyObject *code)
     return is;
 }
 
-bool krait_tasks_is_inner(void)
+/* New reference or NULL. */
+static PyObject *code_of_caller(void)
 {
     PyObject *frame = (PyObject *)PyEval_GetFrame(), *back = frame ? krait_frame_back(frame) : NULL;
     PyObject *code = back ? krait_frame_code(back) : NULL;
+    Py_XDECREF(back);
+    return code;
+}
+
+bool krait_tasks_is_inner(void)
+{
+    PyObject *code = code_of_caller();
     bool is = code && suspends(code);
     Py_XDECREF(code);
-    Py_XDECREF(back);
     return is;
 }
 
@@ -117,4 +125,46 @@ struct krait_tasks_root krait_tasks_find_root(struct krait_interp *in, PyObject 
     Py_XDECREF(made);
     PyErr_Clear();
     return root;
+}
+
+/* ---- libraries' coroutines around the program's ---- */
+
+/* Source: anyio 4.14 and later, which makes its tasks with the first; group.start() on trio with the second, which awaits the
+ * first; anyio.run() on asyncio with the third. */
+static const struct {
+    const char *module, *class, *name, *inner;
+} wrappers[KRAIT_TASK_WRAPPERS] = {
+    { "anyio._core._tasks", "TaskHandle", "_run_coro", NULL },
+    { "anyio._backends._trio", "TaskGroup", "start", "run_coro_with_task_status" },
+    { "anyio._backends._asyncio", "AsyncIOBackend", "run", "wrapper" },
+};
+
+const void *krait_tasks_wrapper(const struct krait_tasks *tasks, const void *code)
+{
+    bool is = false;
+    for (int i = 0; i < KRAIT_TASK_WRAPPERS; i++)
+        is |= code == tasks->wrappers[i];
+    return is ? code : NULL;
+}
+
+bool krait_tasks_is_wrapped(const void *wrapper)
+{
+    PyObject *code = code_of_caller();
+    bool is = code && code == wrapper;
+    Py_XDECREF(code);
+    PyErr_Clear();
+    return is;
+}
+
+void krait_tasks_root_look(struct krait_tasks *tasks)
+{
+    for (int i = 0; i < KRAIT_TASK_WRAPPERS; i++)
+        krait_tasks_look_for_code(&tasks->wrappers[i], wrappers[i].module, wrappers[i].class,
+                                  wrappers[i].name, wrappers[i].inner);
+}
+
+void krait_tasks_root_done(struct krait_tasks *tasks)
+{
+    for (int i = 0; i < KRAIT_TASK_WRAPPERS; i++)
+        Py_XDECREF(tasks->wrappers[i]);
 }

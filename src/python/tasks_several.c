@@ -424,14 +424,6 @@ uint32_t krait_several_ended_by(struct krait_interp *in, uint32_t last)
 
 /* ---- what is used of modules ---- */
 
-static void look_for_code(PyObject **kept, const char *module, const char *class, const char *name,
-                          const char *inner)
-{
-    PyObject *imported = *kept ? NULL : krait_module(module);
-    if (imported)
-        *kept = krait_tasks_code(imported, class, name, inner);
-}
-
 /* The type of futures, and how to read what is called when one is done. */
 static void look_for_futures(struct krait_tasks *tasks)
 {
@@ -461,16 +453,16 @@ void krait_several_look(struct krait_tasks *tasks)
     look_for_futures(tasks);
     look_for_type(&tasks->gathering, "asyncio.tasks", "_GatheringFuture");
     look_for_type(&tasks->group, "asyncio.taskgroups", "TaskGroup");
-    look_for_code(&tasks->shield, "asyncio.tasks", NULL, "shield", NULL);
-    look_for_code(&tasks->shielded, "asyncio.tasks", NULL, "shield", "_outer_done_callback");
+    krait_tasks_look_for_code(&tasks->shield, "asyncio.tasks", NULL, "shield", NULL);
+    krait_tasks_look_for_code(&tasks->shielded, "asyncio.tasks", NULL, "shield", "_outer_done_callback");
     for (int i = 0; i < KRAIT_TASK_WAITS; i++)
-        look_for_code(&tasks->waits[i], waits[i].module, waits[i].class, waits[i].name, NULL);
+        krait_tasks_look_for_code(&tasks->waits[i], waits[i].module, waits[i].class, waits[i].name, NULL);
     for (int i = 0; i < KRAIT_TASK_COLLECTS; i++)
-        look_for_code(&tasks->collects[i], "asyncio.tasks", collects[i].class, collects[i].name,
-                      collects[i].inner);
+        krait_tasks_look_for_code(&tasks->collects[i], "asyncio.tasks", collects[i].class, collects[i].name,
+                                  collects[i].inner);
     for (int i = 0; i < KRAIT_TASK_CALLBACKS; i++)
-        look_for_code(&tasks->callbacks[i], callbacks[i].module, callbacks[i].class, callbacks[i].name,
-                      callbacks[i].inner);
+        krait_tasks_look_for_code(&tasks->callbacks[i], callbacks[i].module, callbacks[i].class,
+                                  callbacks[i].name, callbacks[i].inner);
 }
 
 void krait_several_done(struct krait_tasks *tasks)

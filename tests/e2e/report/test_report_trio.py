@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks of trio and anyio: their names, their lanes, whose task a call is of, and what they wait for."""
 
+import os
 import re
 import subprocess
 
 import pytest
+from package import PACKAGE
 from recording import Recording
 
 from conftest import verb_json
@@ -89,6 +91,40 @@ def test_tasks_of_trio_and_anyio(record, krait, python, venv, tmp_path):
         check_waits(verb_json(krait, "report", trace, "--by", "task")["tasks"], which)
         assert callers_of(Recording(trace).main, "leaf") == ["burner"] * 3, which
         check_lanes(krait, trace, tmp_path / "t.svg")
+
+
+WRAPPED = """
+import sys
+import anyio
+import krait
+async def worker():
+    await anyio.sleep(0.01)
+@krait.span("work")
+async def decorated():
+    await anyio.sleep(0.01)
+async def starter(*, task_status):
+    task_status.started()
+    await anyio.sleep(0.01)
+class Own:
+    async def method(self):
+        await anyio.sleep(0.01)
+async def main():
+    async with anyio.create_task_group() as group:
+        group.start_soon(worker)
+        group.start_soon(decorated)
+        group.start_soon(Own().method)
+        await group.start(starter)
+anyio.run(main, backend=sys.argv[1])
+"""
+
+
+@pytest.mark.few_pythons
+def test_a_task_of_anyio_counts_as_one_of_the_programs_coroutine(record, krait, python, venv):
+    """And not of the one that anyio puts around it."""
+    for backend in ("asyncio", "trio"):
+        run = record.text(venv(python, "trio", "anyio"), WRAPPED, backend, env={**os.environ, **PACKAGE}).check()
+        found = [row["coroutine"] for row in verb_json(krait, "report", run.path, "--by", "task")["tasks"]]
+        assert sorted(name for name in found if not name.startswith(("asyncio.", "trio."))) == [f"__main__.{name}" for name in ("Own.method", "decorated", "main", "starter", "worker")], backend
 
 
 WAKES = """

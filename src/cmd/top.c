@@ -238,6 +238,8 @@ static struct top_view view_of(struct top *top, bool whole)
                               .threads = top->shown_threads,
                               .sums = &top->sums,
                               .live = top->is_exact ? top_exact_live(top->exact) : NULL,
+                              .unseen = top->unseen,
+                              .last_unseen = top->last_unseen,
                               .lost = top->lost,
                               .failed = top->failed,
                               .stopped = top->stopped,
@@ -559,6 +561,8 @@ static int begin(struct top *top, int argc, char **argv)
     bool is_command = !is_number(argv[0]), is_exact = top->options->exact;
     bool wants = wants_screen(top->options);
     top->processes.with_children |= is_command;
+    if (top->processes.with_children)
+        top_unseen_open(&top->processes.unseen);
     top_catch_pipe();
     if (is_command) /* which ends when krait does */
         top_catch_signals();

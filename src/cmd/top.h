@@ -17,6 +17,7 @@
 #include "analysis/match.h"
 #include "cmd/sheet.h"
 #include "live/live.h"
+#include "remote/births.h"
 #include "remote/pace.h"
 #include "remote/sums.h"
 #include "view/hues.h"
@@ -34,27 +35,57 @@ struct top_process {
     pid_t pid;
     struct krait_remote *remote; /* NULL: not opened, or ended */
     struct krait_remote_stacks stacks;
-    uint64_t found_ns;           /* when its threads were looked for; 0: to be done */
-    uint64_t cpu_ns;             /* CPU time that it had used at the last reading */
-    uint64_t program;            /* hash of device and inode of the program that krait could not open */
-    uint32_t tries;              /* how often krait tried to open that program */
-    struct krait_executed image; /* the program that krait opened last */
-    uint32_t images;             /* how many programs krait opened: it may execute another one */
-    uint32_t age;                /* rounds of top_processes_find since then */
-    uint32_t failures;           /* readings that failed, one after the other */
-    bool ended, is_named;        /* named on the command line, not found as a child */
+    uint64_t found_ns;             /* when its threads were looked for; 0: to be done */
+    uint64_t cpu_ns;               /* CPU time that it had used at the last reading */
+    uint64_t program;              /* hash of device and inode of the program that krait could not open */
+    uint32_t tries;                /* how often krait tried to open that program */
+    struct krait_executed image;   /* the program that krait opened last */
+    uint32_t images;               /* how many programs krait opened: it may execute another one */
+    uint32_t age;                  /* rounds of top_processes_find since then */
+    uint32_t failures;             /* readings that failed, one after the other */
+    struct krait_task_times times; /* at the last look for children, which was then; 0: none yet */
+    uint64_t looked_ns, ended_ns;  /* ended: or later */
+    bool gone;                     /* its parent has waited for it */
+    bool ended, is_named;          /* named on the command line, not found as a child */
 };
+
+/* -- top_unseen.c: children that end before krait sees them -- */
+
+struct top_unseen_sum {
+    uint64_t cpu_ns; /* CPU time that they have used, at least */
+    uint64_t count;  /* how many there were; 0: none, or the kernel does not tell */
+};
+
+struct top_unseen {
+    struct top_unseen_sum sum;   /* so far */
+    struct krait_births *births; /* NULL: it does not */
+    struct krait_map born;       /* pid -> whether it runs, and has not been seen */
+    size_t most_born;            /* of krait_map_trim */
+    /* Of this look: what processes have got of their children, and what of it was seen; what they may get of the last one's. */
+    uint64_t waited_ns, seen_ns, late_ns;
+    bool has_begun;
+};
+
+struct top_processes;
+/* From now on counts them, if the kernel tells. */
+void top_unseen_open(struct top_unseen *unseen);
+void top_unseen_done(struct top_unseen *unseen);
+/* A process is read, or looked at, from now on. */
+void top_unseen_saw(struct top_unseen *unseen, pid_t pid);
+/* Looks what has ended since the last look, if the processes are read with their children. */
+void top_unseen_look(struct top_processes *processes, uint64_t now_ns);
 
 struct top_processes {
     struct top_process *items;
     uint32_t count, cap;
     bool with_children;
-    bool looks;       /* one is between two programs: top_processes_find is to come soon */
-    pid_t command;    /* the one that krait started; 0: none */
-    int output;       /* the file that keeps its output; -1: it writes where krait does */
-    int status;       /* from waitpid, once it has ended */
-    uint32_t opened;  /* processes opened so far */
-    uint64_t held_ns; /* sum of krait_remote.held_ns */
+    bool looks;               /* one is between two programs: top_processes_find is to come soon */
+    pid_t command;            /* the one that krait started; 0: none */
+    int output;               /* the file that keeps its output; -1: it writes where krait does */
+    int status;               /* from waitpid, once it has ended */
+    uint32_t opened;          /* processes opened so far */
+    uint64_t held_ns;         /* sum of krait_remote.held_ns */
+    struct top_unseen unseen; /* if with_children */
 };
 
 void top_processes_done(struct top_processes *processes);
@@ -178,6 +209,8 @@ struct top_view {
     uint64_t cost_ns; /* the same as a time, since the beginning */
     uint64_t memory;  /* the program's, in bytes; 0: not known */
     uint64_t rate;    /* readings per second */
+    /* Of the whole time, and of the interval; if `live` is not set. */
+    struct top_unseen_sum unseen, last_unseen;
     uint64_t lost;    /* lost events, if `live` is set */
     uint32_t failed;  /* processes that cannot be recorded, if `live` is set */
     uint32_t stopped; /* ... and that have ended their recording themselves */
@@ -435,6 +468,7 @@ struct top {
     uint32_t shown_processes, shown_threads; /* at the last table, as what follows: see struct top_view */
     uint32_t failed, stopped;
     uint64_t lost;
+    struct top_unseen_sum unseen, last_unseen;
     bool watches;           /* exact recording keeps the rays of a clock */
     uint32_t height;        /* of the last table on a screen */
     pid_t pid;              /* the program's */

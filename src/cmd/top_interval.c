@@ -34,8 +34,11 @@ static void count_cpu(struct top *top)
 static void skip_cpu(struct top *top)
 {
     struct top_cpu before = top->used;
+    struct top_unseen_sum unseen = top->processes.unseen.sum;
     count_cpu(top);
+    top_unseen_look(&top->processes, top->cpu_at.ns);
     top->used = before;
+    top->processes.unseen.sum = unseen;
 }
 
 static void read_cpu(struct top *top)
@@ -59,6 +62,10 @@ void top_read_counts(struct top *top)
 {
     top->shown_processes = top->read_processes;
     top->shown_threads = top->read_threads;
+    top_unseen_look(&top->processes, krait_clock_ns(CLOCK_MONOTONIC));
+    const struct top_unseen_sum now = top->processes.unseen.sum, before = top->unseen;
+    top->last_unseen = (struct top_unseen_sum){ now.cpu_ns - before.cpu_ns, now.count - before.count };
+    top->unseen = now;
     if (!top->is_exact)
         return;
     top->lost = top_exact_lost(top->exact);
@@ -86,6 +93,7 @@ void top_begin_counts(struct top *top)
 void top_begin_anew(struct top *top)
 {
     krait_sums_reset(&top->sums);
+    top->unseen = top->last_unseen = top->processes.unseen.sum = (struct top_unseen_sum){ 0 };
     if (top->is_exact)
         top_exact_reset(top->exact);
     top_begin_counts(top);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
+#include "base/clock.h"
 #include "cmd/top.h"
 
 #include <fcntl.h>
@@ -28,6 +29,7 @@ static int close_remote(struct top_process *process, struct krait_sums *sums)
 static int let_go(struct top_process *process, struct krait_sums *sums)
 {
     process->ended = true;
+    process->ended_ns = krait_clock_ns(CLOCK_MONOTONIC);
     return close_remote(process, sums);
 }
 
@@ -53,6 +55,7 @@ void top_processes_done(struct top_processes *processes)
         krait_remote_free(processes->items[i].remote);
     }
     free(processes->items);
+    top_unseen_done(&processes->unseen);
 }
 
 static int add(struct top_processes *processes, pid_t pid, bool is_named)
@@ -64,6 +67,7 @@ static int add(struct top_processes *processes, pid_t pid, bool is_named)
     if (!KRAIT_GROW(processes->items, processes->cap, processes->count + 1))
         return -ENOMEM;
     processes->items[processes->count++] = (struct top_process){ .pid = pid, .is_named = is_named };
+    top_unseen_saw(&processes->unseen, pid);
     return 0;
 }
 
@@ -145,7 +149,9 @@ static int try_open(struct top_process *process, struct krait_err *err)
     if (process->tries >= TRIES)
         return -ENOEXEC;
     process->tries++;
-    process->cpu_ns = krait_task_cpu_ns(process->pid);
+    struct krait_task_times times = { 0 };
+    krait_task_times(process->pid, &times);
+    process->cpu_ns = times.own;
     int rc = krait_remote_open(&process->remote, process->pid, err);
     if (rc)
         return rc;
@@ -196,7 +202,7 @@ static void forget_ended(struct top_processes *processes)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < processes->count; i++) {
         struct top_process *process = &processes->items[i];
-        if (process->ended && !process->is_named)
+        if (process->ended && !process->is_named && (process->gone || !processes->with_children))
             krait_remote_stacks_done(&process->stacks);
         else
             processes->items[kept++] = *process;
@@ -240,6 +246,7 @@ int top_processes_find(struct top_processes *processes, struct krait_sums *sums,
 {
     bool alive = false;
     processes->looks = false;
+    top_unseen_look(processes, krait_clock_ns(CLOCK_MONOTONIC));
     if (processes->with_children && find_children(processes))
         return krait_err_set(err, -ENOMEM, "out of memory");
     for (uint32_t i = 0; i < processes->count; i++) {
@@ -373,7 +380,10 @@ uint64_t top_processes_cpu(struct top_processes *processes)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < processes->count; i++) {
         struct top_process *process = &processes->items[i];
-        uint64_t used = process->remote ? krait_task_cpu_ns(process->pid) : 0;
+        struct krait_task_times times = { 0 };
+        if (process->remote)
+            krait_task_times(process->pid, &times);
+        uint64_t used = times.own;
         sum += used > process->cpu_ns ? used - process->cpu_ns : 0;
         process->cpu_ns = used ? used : process->cpu_ns;
     }

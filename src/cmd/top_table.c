@@ -421,6 +421,20 @@ static void add_time(const struct top_view *view, uint64_t ns, uint64_t all_ns, 
     krait_buf_fmt(line, " of %s", krait_fmt_ns(text, all_ns));
 }
 
+/* Children that are not in the table. */
+static void add_unseen(const struct top_view *view, uint64_t ns, struct krait_buf *line)
+{
+    const struct top_unseen_sum unseen = view->whole ? view->unseen : view->last_unseen;
+    char text[KRAIT_FMT_SIZE];
+    if (!unseen.count && !unseen.cpu_ns)
+        return;
+    krait_buf_str(line, ", ");
+    if (unseen.count)
+        krait_buf_fmt(line, "%s ", krait_fmt_count(text, unseen.count));
+    krait_buf_fmt(line, "%s too short to be read (CPU %s)", unseen.count == 1 ? "child" : "children",
+                  krait_fmt_share(text, unseen.cpu_ns, KRAIT_MAX(ns, 1u)));
+}
+
 /* What samples tell. */
 static void add_rounds(const struct top_view *view, struct krait_buf *line)
 {
@@ -439,6 +453,7 @@ static void add_rounds(const struct top_view *view, struct krait_buf *line)
         krait_buf_fmt(line, ", GC %s", krait_fmt_share(text, now->gc, now->rounds));
     krait_buf_fmt(line, ", %s, %.1f counted", krait_fmt_counted(count, view->threads, "thread"),
                   (double)now->stacks / (double)KRAIT_MAX(now->rounds, 1u));
+    add_unseen(view, now->ns, line);
     if (view->memory)
         krait_buf_fmt(line, ", memory %s", krait_fmt_bytes(text, view->memory));
     if (now->failures)
@@ -715,6 +730,10 @@ static void add_json_samples(const struct top_view *view, struct krait_buf *out)
     krait_json_key_u64(out, "interval_gil_held", now->gil);
     krait_json_key_u64(out, "interval_gc", now->gc);
     krait_json_key_u64(out, "not_read", view->sums->all.failures);
+    krait_json_key_u64(out, "unseen_children", view->unseen.count);
+    krait_json_key_u64(out, "unseen_children_cpu_ns", view->unseen.cpu_ns);
+    krait_json_key_u64(out, "interval_unseen_children", view->last_unseen.count);
+    krait_json_key_u64(out, "interval_unseen_children_cpu_ns", view->last_unseen.cpu_ns);
     krait_json_key_u64(out, "threads", view->threads);
 }
 

@@ -134,17 +134,20 @@ void krait_task_command(struct krait_buf *out, pid_t pid)
         krait_buf_char(out, text[i] ? text[i] : ' ');
 }
 
-uint64_t krait_task_cpu_ns(pid_t pid)
+bool krait_task_times(pid_t pid, struct krait_task_times *times)
 {
     char path[64], text[512];
-    unsigned long long user, kernel;
+    unsigned long long user, kernel, child_user, child_kernel;
+    uint64_t tick_ns = KRAIT_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     read_proc(text, sizeof(text), path);
     const char *end = strrchr(text, ')');
-    if (!end ||
-        sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &kernel) != 2)
-        return 0;
-    return (user + kernel) * (KRAIT_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+    if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %u",
+                       &user, &kernel, &child_user, &child_kernel, &times->threads) != 5)
+        return false;
+    times->own = (user + kernel) * tick_ns;
+    times->children = (child_user + child_kernel) * tick_ns;
+    return true;
 }
 
 uint64_t krait_task_memory(pid_t pid)

@@ -46,8 +46,14 @@ ssize_t krait_task_read(pid_t pid, pid_t tid, const char *name, char *text, size
 /* Reads the system call that a thread is in; sets its state to R if it runs. */
 void krait_task_read_call(struct krait_os_task *task, pid_t pid);
 
-/* CPU time of all threads of a process, in ns; 0 if it is gone. */
-uint64_t krait_task_cpu_ns(pid_t pid);
+/* CPU times of a process in ns. */
+struct krait_task_times {
+    uint64_t own;      /* of its threads */
+    uint64_t children; /* of the children that it has waited for, and of theirs */
+    uint32_t threads;
+};
+/* Returns false if it is gone. */
+bool krait_task_times(pid_t pid, struct krait_task_times *times);
 
 /* Whether there is no such process any more, or its parent alone has yet to hear of its end. */
 bool krait_task_has_ended(pid_t pid);

@@ -334,6 +334,63 @@ def test_children_are_read_and_told_apart(programs, top, run, python):
     assert re.match(rf"\d+ processes of {app.pid}, Python .*\n.*; only re:", text) and "no function that was met is one of these" in text
 
 
+SHORT = """
+import os, resource, sys, time
+def child():
+    while time.process_time() < 0.02: pass
+    os._exit(0)
+print(os.getpid(), flush=True)
+for n in range(1, 1000000):
+    if not (pid := os.fork()): child()
+    os.waitpid(pid, 0)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with open(f"{sys.argv[1]}/new", "w") as f: print(n, used.ru_utime + used.ru_stime, file=f)
+    os.rename(f"{sys.argv[1]}/new", f"{sys.argv[1]}/told")
+"""
+
+
+def test_children_that_end_before_krait_sees_them_are_told(programs, top, run, any_python, tmp_path):
+    app = programs.start(any_python, SHORT, tmp_path)
+
+    def told():
+        wait_for((tmp_path / "told").exists, "children")
+        count, used = (tmp_path / "told").read_text().split()
+        return int(count), float(used) * 1e9
+
+    count, used = told()
+    (table,) = top("--once", "--children", "--interval", "2s", app.pid)
+    count, used = told()[0] - count + 2, told()[1] - used + 0.1e9
+    assert 0 < table["unseen_children_cpu_ns"] == table["interval_unseen_children_cpu_ns"] < used
+    assert 0 <= table["unseen_children"] < count, "0 where the kernel does not tell them"
+    assert re.search(r", (\d+ )?children too short to be read \(CPU [\d.]+%\), memory", run("top", "--once", "--children", app.pid).stdout)
+
+
+LONG = """
+import os, signal, sys, time
+pid = os.fork()
+while not pid: pass
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+os.kill(pid, signal.SIGKILL)
+os.waitpid(pid, 0)
+time.sleep(600)
+"""
+
+
+def test_children_that_krait_has_seen_are_not_told_as_unseen(programs, krait, any_python):
+    app = programs.start(any_python, LONG, stdin=subprocess.PIPE)
+    words = [krait, "top", "--json", "--children", "--interval", "300ms", str(app.pid)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as run:
+        tables = map(json.loads, run.stdout)
+        next(table for table in tables if table["processes"] == 2)
+        app.process.stdin.write("\n")
+        app.process.stdin.flush()
+        next(table for table in tables if table["processes"] == 1)
+        *_, last = (next(tables) for _ in range(4))
+        run.terminate()
+    assert last["unseen_children"] == last["unseen_children_cpu_ns"] == 0
+
+
 def test_a_command_is_run_with_its_processes_and_ended(run, any_python, tmp_path):
     (tmp_path / "app.py").write_text(BUSY)
     words = " ".join(map(str, [*any_python.prefix, any_python.exe, tmp_path / "app.py"]))
@@ -601,7 +658,7 @@ def test_keys_of_more_than_one_byte_may_come_in_parts_and_unknown_ones_do_nothin
     screen.press("re:^f1\x1b[A.$\x1b[5~")
     screen.wait_for(r"functions: re:\^f1\.\$_")
     screen.press("\n")
-    screen.wait_for(r"; only re:.* f1\d .*of 10")
+    screen.wait_for(r"; only(?:\x1b\[K|\s)+re:.* f1\d .*of 10")
     screen.press("\x1bOP")
     screen.wait_for(r"Keys of krait top.*PgUp PgDn.*reverse the order")
     screen.press("\x1b[21~")

@@ -200,22 +200,40 @@ static void note_parent(struct krait_interp *in, struct krait_green_let *let, Py
     Py_XDECREF(parent);
 }
 
+static void name_of(PyObject *greenlet, uint32_t id, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (Py_TYPE(greenlet) != type.address) {
+        PyObject *hub = hub_type();
+        read_name(greenlet, text, size);
+        if (!text[0] && hub && PyType_IsSubtype(Py_TYPE(greenlet), (PyTypeObject *)hub))
+            snprintf(text, size, KRAIT_TASK_HUB);
+    }
+    if (!text[0])
+        snprintf(text, size, "greenlet-%u", id);
+}
+
 static void define(struct krait_interp *in, uint32_t id, PyObject *greenlet, uint32_t function)
 {
     struct krait_green_let *let = krait_green_lets_add(&of_thread->lets, id);
-    char text[256] = "";
-    if (Py_TYPE(greenlet) != type.address) {
-        PyObject *hub = hub_type();
-        read_name(greenlet, text, sizeof(text));
-        if (!text[0] && hub && PyType_IsSubtype(Py_TYPE(greenlet), (PyTypeObject *)hub))
-            snprintf(text, sizeof(text), KRAIT_TASK_HUB);
-    }
-    if (!text[0])
-        snprintf(text, sizeof(text), "greenlet-%u", id);
+    char text[256];
+    name_of(greenlet, id, text, sizeof(text));
     krait_tasks_write_definition(in, id, function, text);
     if (let)
         note_parent(in, let, greenlet);
     PyErr_Clear();
+}
+
+bool krait_green_tasks_name(char *text, size_t size)
+{
+    bool is_known = type.address && !krait_green_tasks_are_new() && of_thread->current;
+    PyObject *module = is_known ? krait_module("greenlet._greenlet") : NULL;
+    PyObject *greenlet = module ? PyObject_CallMethod(module, "getcurrent", NULL) : NULL;
+    if (greenlet)
+        name_of(greenlet, of_thread->current, text, size);
+    Py_XDECREF(greenlet);
+    PyErr_Clear();
+    return greenlet;
 }
 
 /* The outermost function of this thread's stack that is recorded. */

@@ -57,6 +57,10 @@ void krait_green_tasks_begun(struct krait_interp *in);
 /* Events were lost, and the stack has been stated at time t: which greenlet runs. Returns false if the ring was full. */
 bool krait_green_tasks_say(struct krait_interp *in, struct krait_ring *ring, uint64_t t);
 
+/* The name of the greenlet that this thread runs, as its task has it, cut to `size`. False: it runs its main one, or that is not
+ * known. GIL held; leaves no exception. */
+bool krait_green_tasks_name(char *text, size_t size);
+
 /* In a forked child: its greenlets are other tasks. */
 void krait_green_tasks_forked(void);
 /* The thread ends. */

@@ -5,6 +5,7 @@
 #include "base/log_level.h"
 #include "python/codes.h"
 #include "python/compat/running.h"
+#include "python/green_tasks.h"
 #include "python/modules.h"
 
 #include <fnmatch.h>
@@ -389,7 +390,7 @@ bool krait_said_exception(struct krait_said *said, PyObject *exception, PyObject
 /* -- the task -- */
 
 /* asyncio's task that this thread runs; new reference or NULL. */
-static PyObject *current_task(void)
+static PyObject *asyncio_task(void)
 {
     PyObject *running = krait_module_item(krait_module("_asyncio"), "_get_running_loop");
     PyObject *loop = running ? PyObject_CallObject(running, NULL) : NULL;
@@ -401,14 +402,34 @@ static PyObject *current_task(void)
     return task;
 }
 
-void krait_said_task(struct krait_said *said)
+/* The same of trio. */
+static PyObject *trio_task(void)
 {
-    PyObject *task = current_task();
-    PyObject *name = task && task != Py_None ? PyObject_CallMethod(task, "get_name", NULL) : NULL;
+    PyObject *run = krait_module_item(krait_module("trio._core._run"), "GLOBAL_RUN_CONTEXT");
+    PyObject *task =
+        run ? PyObject_GetAttrString(run, "task") : NULL; /* none in a thread that runs no loop */
+    PyErr_Clear();
+    return task;
+}
+
+/* Takes the references to both; either may be NULL. */
+static void take_name(struct krait_said *said, PyObject *task, PyObject *name)
+{
     krait_text_str(&said->task, name, NAME_BYTES);
     Py_XDECREF(name);
     Py_XDECREF(task);
     PyErr_Clear();
+}
+
+void krait_said_task(struct krait_said *said)
+{
+    char greenlet[NAME_BYTES];
+    PyObject *task = asyncio_task();
+    take_name(said, task, task && task != Py_None ? PyObject_CallMethod(task, "get_name", NULL) : NULL);
+    task = said->task.len ? NULL : trio_task();
+    take_name(said, task, task ? PyObject_GetAttrString(task, "name") : NULL);
+    if (!said->task.len && krait_green_tasks_name(greenlet, sizeof(greenlet)))
+        krait_buf_str(&said->task, greenlet);
 }
 
 /* -- logging's records -- */

@@ -620,3 +620,42 @@ def test_a_handler_records_each_of_many_records_that_come_without_a_logger(recor
     notes = record.text(python, program, options=options, env={"PYTHONPATH": PACKAGE["PYTHONPATH"]}).check().notes("log:record")
     plain = [f"record {n}" for n in range(50)]
     assert [n["message"] for n in notes] == plain + [text for n in range(50) for text in (f"both {n}", f"record {n}")]
+
+
+OF_TRIO = """
+    import logging, threading, trio
+    log = logging.getLogger("app")
+    logging.root.addHandler(logging.NullHandler())
+    async def job(n):
+        log.error("job")
+        await trio.sleep(0)
+    async def main():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(job, 0, name="named")
+            nursery.start_soon(job, 1)
+        await trio.to_thread.run_sync(log.error, "none")
+    trio.run(main)
+    log.error("none")
+"""
+OF_GEVENT = """
+    import logging, gevent
+    log = logging.getLogger("app")
+    logging.root.addHandler(logging.NullHandler())
+    def job(name):
+        if name:
+            gevent.getcurrent().name = name
+        gevent.sleep(0)
+        log.error("job")
+    gevent.joinall([gevent.spawn(job, "named"), gevent.spawn(job, None)])
+    log.error("none")
+"""
+
+
+@pytest.mark.few_pythons
+@pytest.mark.parametrize("packages, program, unnamed, none", [(["trio", "anyio"], OF_TRIO, r"__main__\.job", 2), (["gevent"], OF_GEVENT, r"greenlet-\d+", 1)], ids=["trio", "gevent"])
+def test_records_have_the_task_of_trio_or_the_greenlet(record, python, venv, packages, program, unnamed, none):
+    run = record.text(venv(python, *packages), program, options=["--log"]).check(ended=False)  # trio keeps threads
+    notes = run.notes("log:record")
+    named, other = sorted((n["task"] for n in notes if n["message"] == "job"), key=lambda name: name != "named")
+    assert named == "named" and re.fullmatch(unnamed, other), notes
+    assert [n["task"] for n in notes if n["message"] == "none"] == ["-"] * none

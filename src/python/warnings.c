@@ -9,6 +9,7 @@
 #include "python/log_inside.h"
 
 #include "python/codes.h"
+#include "python/modules.h"
 #include "python/optional.h"
 
 #include <string.h>
@@ -68,13 +69,26 @@ static bool note_warning(struct krait_interp *in, PyObject *shown)
     return whole || krait_text_swallow();
 }
 
+/* Whether logging.captureWarnings() makes a log record of it, which the program's levels and filters decide about; as
+ * logging._showwarning() finds out. */
+static bool is_logged(PyObject *shown)
+{
+    PyObject *show = krait_module_item(krait_module("warnings"), "showwarning");
+    PyObject *logs = krait_module_item(krait_module("logging"), "_showwarning");
+    PyObject *file = show && show == logs ? PyObject_GetAttrString(shown, "file") : NULL;
+    bool is = file == Py_None;
+    Py_XDECREF(file);
+    PyErr_Clear();
+    return is;
+}
+
 /* _showwarnmsg(msg). */
 static PyObject *on_show_warning(PyObject *function, PyObject *const *args, size_t nargs, PyObject *names)
 {
     struct krait_interp *in = krait_agent_interp();
     if (krait_log_is_muted())
         Py_RETURN_NONE;
-    if (in && krait_agent_records(in) && KRAIT_NARGS(nargs) == 1 &&
+    if (in && krait_agent_records(in) && KRAIT_NARGS(nargs) == 1 && !is_logged(args[0]) &&
         krait_log_wants(in, warnings_logger, WARNING_LEVEL)) {
         struct krait_log_mute before = krait_log_mute();
         bool whole = note_warning(in, args[0]);

@@ -528,6 +528,24 @@ def test_warnings_and_uncaught_exceptions(record, python):
 
 
 @pytest.mark.few_pythons
+@pytest.mark.parametrize("options, logged", [(["--log"], ["one"]), (["--log", "py.warnings:WARNING"], ["one", "two"])], ids=["passed", "dropped"])
+def test_a_warning_that_logging_captures_is_recorded_once(record, python, options, logged):
+    program = """
+        import logging, warnings
+        logging.root.addHandler(logging.NullHandler())
+        logging.captureWarnings(True)
+        warnings.warn("one")
+        logging.root.setLevel("ERROR")
+        warnings.warn("two")
+        logging.captureWarnings(False)
+        warnings.warn("three")
+    """
+    notes = record.text(python, program, options=options).check().notes("log:record", "warning:shown")
+    found = [(n["event"], n.get("logger"), n["message"].partition("UserWarning: ")[2].split("\n")[0] or n["message"]) for n in notes]
+    assert found == [*(("log:record", "py.warnings", message) for message in logged), ("warning:shown", None, "three")]
+
+
+@pytest.mark.few_pythons
 def test_warnings_are_of_the_logger_py_warnings(record, python):
     program = "import warnings; warnings.warn('w')"
     counts = {spec: len(record.text(python, program, options=["--log", spec]).notes("warning:shown")) for spec in ("", "app", "py.warnings", ":ERROR")}

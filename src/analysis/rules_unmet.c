@@ -166,17 +166,13 @@ static bool is_beside(const struct check *check, const struct krait_rule_name *n
     return false;
 }
 
-/* A name without what stands before its colon is as near as can be. */
 static const char *nearest_event(const struct check *check, const struct krait_rule_name *name)
 {
     struct krait_suggest suggest = KRAIT_SUGGEST(name->name, strlen(name->name));
     for (uint32_t i = 0; i < check->known.count; i++) {
-        const char *event = check->known.items[i].name, *colon = strrchr(event, ':');
-        if (is_beside(check, name, event))
-            continue;
-        if (colon && strcmp(colon + 1, name->name) == 0)
-            return event;
-        krait_suggest_try(&suggest, event);
+        const char *event = check->known.items[i].name;
+        if (!is_beside(check, name, event))
+            krait_suggest_try_event(&suggest, event);
     }
     return suggest.best;
 }

@@ -26,23 +26,37 @@ static uint32_t distance(const char *a, size_t a_len, const char *b, size_t b_le
     return d[a_len][b_len];
 }
 
-void krait_suggest_try(struct krait_suggest *suggest, const char *candidate)
+/* `part`: what of the candidate is compared. */
+static void try_part(struct krait_suggest *suggest, const char *part, const char *candidate)
 {
-    size_t n = strlen(candidate);
+    size_t n = strlen(part);
     if (suggest->n < 2 || suggest->n > LONGEST || n > LONGEST)
         return;
     size_t most = KRAIT_MAX(suggest->n / 3, (size_t)1),
            longer = KRAIT_MAX(n, suggest->n) - KRAIT_MIN(n, suggest->n);
-    bool begins = n > suggest->n && memcmp(candidate, suggest->word, suggest->n) == 0;
+    bool begins = n > suggest->n && memcmp(part, suggest->word, suggest->n) == 0;
     if (!begins && longer > most)
         return;
-    uint32_t d = begins ? 1 : distance(suggest->word, suggest->n, candidate, n);
+    uint32_t d = begins ? 1 : distance(suggest->word, suggest->n, part, n);
     bool is_better = !suggest->best || d < suggest->best_distance ||
-                     (d == suggest->best_distance && n < strlen(suggest->best));
+                     (d == suggest->best_distance && strlen(candidate) < strlen(suggest->best));
     if (d > most || !is_better)
         return;
     suggest->best = candidate;
     suggest->best_distance = d;
+}
+
+void krait_suggest_try(struct krait_suggest *suggest, const char *candidate)
+{
+    try_part(suggest, candidate, candidate);
+}
+
+void krait_suggest_try_event(struct krait_suggest *suggest, const char *name)
+{
+    for (const char *part = name, *colon; part; part = colon ? colon + 1 : NULL) {
+        try_part(suggest, part, name);
+        colon = strchr(part, ':');
+    }
 }
 
 void krait_suggest_say_some(struct krait_buf *out, const char *const *best, size_t count)

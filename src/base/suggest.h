@@ -23,6 +23,8 @@ struct krait_suggest {
  * (the optimal string alignment distance), and a third of the word may be wrong. A beginning of a candidate
  * counts one. Of equally similar ones the shortest is best. `best` is the candidate itself. */
 void krait_suggest_try(struct krait_suggest *suggest, const char *candidate);
+/* The same of an event's name: what is behind one of its colons is as near as the whole: usdt:shop:sold for shop:sold. */
+void krait_suggest_try_event(struct krait_suggest *suggest, const char *name);
 
 /* Appends "; did you mean 'best'?"; nothing without one. */
 void krait_suggest_say(struct krait_buf *out, const char *best);

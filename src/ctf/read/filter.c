@@ -426,7 +426,7 @@ static bool meets_name(const struct expr *e, const struct krait_ctf_trace *trace
         for (uint32_t i = 0; i < cls->event_count; i++) {
             if (test_name(e, cls->events[i]->name))
                 return true;
-            krait_suggest_try(meant, cls->events[i]->name);
+            krait_suggest_try_event(meant, cls->events[i]->name);
         }
     }
     return false;

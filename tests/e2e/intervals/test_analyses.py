@@ -386,6 +386,19 @@ def unmet(stderr, verb="intervals"):
     return [re.sub(r"[^ ]*/", "", line.removeprefix(f"krait {verb}: warning: ")) for line in lines]
 
 
+def test_an_event_without_its_prefix_is_told_with_it(tmp_path, krait):
+    probes = [event(us, f"usdt:myprov:{name}", **{"tid of context": 7}) for us, name in ((20, "begin"), (30, "end"))]
+    trace = kernel_made.write(tmp_path / "t", [switch(10, 0, 7), *probes, switch(60, 7, 0)])
+    (tmp_path / "own.toml").write_text("[interval.a]\nstart = { event = 'myprov:begin' }\nstop = { event = 'myprov:ned' }\n")
+    done = subprocess.run([krait, "intervals", "--analysis", tmp_path / "own.toml", trace], capture_output=True, text=True)
+    assert unmet(done.stderr) == [
+        f"own.toml:{line}: interval.a.{end}.event: there is no event 'myprov:{typed}' in the trace; did you mean 'usdt:myprov:{meant}'?"
+        for line, end, typed, meant in ((2, "start", "begin", "begin"), (3, "stop", "ned", "end"))
+    ]
+    filtered = subprocess.run([krait, "cat", "--filter", "name == myprov:begin", trace], capture_output=True, text=True)
+    assert "no event of this trace is called 'myprov:begin'; did you mean 'usdt:myprov:begin'?" in filtered.stderr
+
+
 @pytest.mark.parametrize(
     "words, told",
     [

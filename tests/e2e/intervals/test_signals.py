@@ -64,11 +64,11 @@ def test_each_value_is_listed_with_its_time(queue, krait):
 
 
 def test_a_field_may_have_the_number_and_others_are_counted(queue, krait):
-    folder = queue((10, "a", "7"), (20, "a", "many"), (30, "a", "nan"), (40, "a", "1e300"))
+    folder = queue((10, "a", "7"), (20, "a", "many"), (30, "a", "nan"), (40, "a", "1e300"), (50, "a", "-1.1e140"), (60, "a", "-1e140"), (70, "a", "1e140"))
     (row,) = verb_json(krait, "intervals", folder, "--signal", "queue", "--value", "fields.size")["signals"]
-    assert (row["values"], row["no_number"], row["last"]) == (1, 3, 7)
+    assert (row["values"], row["no_number"], row["min"], row["last"]) == (3, 4, -1e140, 1e140) and row["deviation"] == pytest.approx(1e140)
     (row,) = verb_json(krait, "intervals", folder, "--signal", r"has (\d+)", "--key", "nothing")["signals"]
-    assert (row["values"], row["no_key"], row["min"]) == (0, 2, None)
+    assert (row["values"], row["no_key"], row["min"]) == (0, 3, None)
 
 
 def test_signals_stand_below_intervals(queue, krait):

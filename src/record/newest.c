@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --keep newest: a recording that grows beyond 5/8 of its size loses its oldest packets, down to 2/8. Files
- * are written anew beside the old ones, and then over them: while the largest is, there are both. Beyond 6/8
- * packets wait in their rings until that is done.
+ * --keep newest: a recording that grows beyond 5/8 of its size loses its oldest packets, down to 2/8 and what is
+ * there beside events. Files are written anew beside the old ones, and then over them: while the largest is, there
+ * are both. Beyond 6/8 packets wait in their rings until that is done.
  *
  *   before   ├── dropped ──────────────┼── kept ───────────┤   whole packets, by their last event's time
  *   after                       ┌──────┼── kept ───────────┤
@@ -304,16 +304,16 @@ static int by_end(const void *a, const void *b)
     return (x->end > y->end) - (x->end < y->end);
 }
 
-/* From when on packets are kept so that `excess` bytes go. */
+/* From when on packets are kept so that no more than `excess` bytes go; 0: the oldest packet has more. */
 static uint64_t since_when(struct packets *all, uint64_t excess)
 {
     if (all->count)
         qsort(all->items, all->count, sizeof(*all->items), by_end);
     uint64_t sum = 0;
     for (size_t i = 0; i < all->count; i++) {
-        if (sum >= excess)
-            return all->items[i].end;
         sum += all->items[i].bytes;
+        if (sum > excess)
+            return i ? all->items[i - 1].end + 1 : 0;
     }
     return UINT64_MAX;
 }
@@ -465,7 +465,7 @@ static void remove_all_ended(struct krait_collector *c)
     c->ended.len = kept;
 }
 
-/* From when on packets are kept so that all but `excess` bytes stay. */
+/* since_when of all files. */
 static uint64_t since_excess(struct krait_collector *c, uint64_t excess)
 {
     struct packets all = { 0 };
@@ -489,15 +489,33 @@ uint64_t krait_newest_since(struct krait_collector *c)
     return c->last_bytes && bytes > c->last_bytes ? since_excess(c, bytes - c->last_bytes) : 0;
 }
 
+/* How much is too much of what is on disk. A quarter of --max-size stays in events and definitions; less only where the
+ * metadata and the reserve are so large that half of it would be exceeded at once. */
+static uint64_t excess_of(const struct krait_collector *c)
+{
+    uint64_t stays = c->max_bytes / 4, half = c->max_bytes / 2;
+    uint64_t events = c->total.bytes + c->beside_bytes, all = krait_limits_bytes(c);
+    return KRAIT_MAX(events - KRAIT_MIN(events, stays), all - KRAIT_MIN(all, half));
+}
+
+/* One packet goes at least, as the recording would stay too large. */
+static uint64_t since_large(struct krait_collector *c)
+{
+    uint64_t since = 0;
+    for (uint64_t excess = excess_of(c); !since; excess *= 2)
+        since = since_excess(c, excess);
+    return since;
+}
+
 /* Whether a size is reached, or packets are much older than --last wants; then *since is from when on they are kept. */
 static bool is_due(struct krait_collector *c, uint64_t *since)
 {
-    uint64_t bytes = krait_limits_bytes(c), low = c->max_bytes / 8 * 2, now = krait_clock_ns(CLOCK_MONOTONIC);
+    uint64_t bytes = krait_limits_bytes(c), now = krait_clock_ns(CLOCK_MONOTONIC);
     bool is_large =
         c->max_bytes && bytes > c->max_bytes / 8 * 5 && bytes >= c->trimmed_bytes + c->max_bytes / 16;
     bool is_old = c->last_ns && now - c->trimmed_ns >= c->last_ns / 2 * 3 + TRIM_NS;
     if (is_large)
-        *since = since_excess(c, bytes - low);
+        *since = since_large(c);
     else if (is_old)
         *since = krait_newest_since(c);
     if (is_large || is_old)

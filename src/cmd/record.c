@@ -257,8 +257,7 @@ static struct finished finish(struct recorded *r)
 {
     struct krait_collector_summary summary;
     struct krait_kernel_summary of_kernel = { 0 };
-    if (r->kernel)
-        krait_kernel_stop(r->kernel);
+    krait_record_kernel_stop(r->kernel, r->collector);
     krait_collector_finish(r->collector, &summary);
     tell_trouble(r->collector);
     bool has_kernel = krait_record_kernel_finish(&r->kernel, r->collector, summary.kept_from, &of_kernel);

@@ -179,6 +179,19 @@ bool krait_record_kernel_limit(struct krait_kernel *kernel, struct krait_collect
     return krait_collector_limit(collector, beside);
 }
 
+void krait_record_kernel_stop(struct krait_kernel *kernel, struct krait_collector *collector)
+{
+    if (!kernel)
+        return;
+    krait_kernel_stop(kernel);
+    if (!krait_kernel_was_on(kernel))
+        return;
+    krait_kernel_take_all(kernel); /* its rings may hold more than the size has room for */
+    uint64_t since = krait_collector_fit(collector, krait_kernel_bytes(kernel));
+    if (since)
+        drop_before(kernel, collector, since, NULL, NULL);
+}
+
 void krait_record_kernel_guess(const struct krait_recording_values *values, const char *command)
 {
     struct krait_err no_group = { 0 };

@@ -25,6 +25,10 @@ void krait_record_kernel_round(struct krait_kernel *kernel, struct krait_collect
 /* Keeps to the limits of the recording, with the kernel's part of it. Returns whether it is over by them. NULL is fine. */
 bool krait_record_kernel_limit(struct krait_kernel *kernel, struct krait_collector *collector);
 
+/* Ends the kernel's events, and keeps to the limits with those that its rings still had. Before krait_collector_finish. NULL is
+ * fine. */
+void krait_record_kernel_stop(struct krait_kernel *kernel, struct krait_collector *collector);
+
 /* The end; after krait_collector_finish, which has measured the clock, and whose summary has kept_from: the kernel's part then
  * begins there too. NULL is fine. Returns whether there is a recording: one that was never switched on is removed, with the
  * kernel. */

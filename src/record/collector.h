@@ -101,6 +101,8 @@ const char *krait_collector_limit(struct krait_collector *collector, uint64_t be
 /* With options.keep_newest, drops the oldest packets once the recording has almost reached its size. Returns the tick
  * from which on packets are kept, 0 if nothing was dropped. `beside` is as above: the other recorders drop too. */
 uint64_t krait_collector_keep_newest(struct krait_collector *collector, uint64_t beside);
+/* The same at the end of the recording: drops no more than it has to, so that an eighth of the size is left for the rest. */
+uint64_t krait_collector_fit(struct krait_collector *collector, uint64_t beside);
 /* Sleeps until there is probably something to do: a half-full ring, a signal or a timeout wakes it. */
 void krait_collector_nap(struct krait_collector *collector);
 /* Makes the next nap a short one: there is more to do than the rings show. */

@@ -489,20 +489,21 @@ uint64_t krait_newest_since(struct krait_collector *c)
     return c->last_bytes && bytes > c->last_bytes ? since_excess(c, bytes - c->last_bytes) : 0;
 }
 
-/* How much is too much of what is on disk. A quarter of --max-size stays in events and definitions; less only where the
- * metadata and the reserve are so large that half of it would be exceeded at once. */
+/* How much is too much of what is on disk. A quarter of --max-size stays in events and definitions. Less does if the metadata
+ * and the reserve are so large that half of it would be exceeded at once, and beside the kernel's events: they do not wait
+ * while files are written anew. */
 static uint64_t excess_of(const struct krait_collector *c)
 {
-    uint64_t stays = c->max_bytes / 4, half = c->max_bytes / 2;
-    uint64_t events = c->total.bytes + c->beside_bytes, all = krait_limits_bytes(c);
-    return KRAIT_MAX(events - KRAIT_MIN(events, stays), all - KRAIT_MIN(all, half));
+    uint64_t quarter = c->max_bytes / 4, all = krait_limits_bytes(c), events = c->total.bytes;
+    uint64_t of_all = c->beside_bytes ? quarter : c->max_bytes / 2;
+    return KRAIT_MAX(events - KRAIT_MIN(events, quarter), all - KRAIT_MIN(all, of_all));
 }
 
 /* One packet goes at least, as the recording would stay too large. */
-static uint64_t since_large(struct krait_collector *c)
+static uint64_t since_large(struct krait_collector *c, uint64_t excess)
 {
     uint64_t since = 0;
-    for (uint64_t excess = excess_of(c); !since; excess *= 2)
+    for (; !since; excess *= 2)
         since = since_excess(c, excess);
     return since;
 }
@@ -515,7 +516,7 @@ static bool is_due(struct krait_collector *c, uint64_t *since)
         c->max_bytes && bytes > c->max_bytes / 8 * 5 && bytes >= c->trimmed_bytes + c->max_bytes / 16;
     bool is_old = c->last_ns && now - c->trimmed_ns >= c->last_ns / 2 * 3 + TRIM_NS;
     if (is_large)
-        *since = since_large(c);
+        *since = since_large(c, excess_of(c));
     else if (is_old)
         *since = krait_newest_since(c);
     if (is_large || is_old)
@@ -545,6 +546,18 @@ uint64_t krait_collector_keep_newest(struct krait_collector *c, uint64_t beside)
     c->beside_bytes = beside;
     if (!c->keep_newest || !is_due(c, &trimming.since))
         return 0;
+    trim(&trimming);
+    return trimming.since;
+}
+
+uint64_t krait_collector_fit(struct krait_collector *c, uint64_t beside)
+{
+    struct trimming trimming = { .c = c };
+    c->beside_bytes = beside;
+    uint64_t bytes = krait_limits_bytes(c), room = c->max_bytes / 8 * 7;
+    if (!c->keep_newest || !c->max_bytes || bytes <= room)
+        return 0;
+    trimming.since = since_large(c, bytes - room);
     trim(&trimming);
     return trimming.since;
 }

@@ -6,6 +6,7 @@
 #include "attach/stub.h"
 #include "base/array.h"
 #include "remote/elf.h"
+#include "remote/maps.h"
 #include "remote/remote.h"
 
 #include <limits.h>
@@ -138,12 +139,6 @@ static bool is_loader(const char *path)
     return found;
 }
 
-/* greenlet/_greenlet.cpython-313-x86_64-linux-gnu.so; before 1.0 greenlet.cpython-38-x86_64-linux-gnu.so. */
-static bool is_greenlet(const char *path)
-{
-    return begins(path, "_greenlet.") || begins(path, "greenlet.");
-}
-
 bool krait_attach_has_loaded(pid_t pid, const char *name)
 {
     struct line line;
@@ -163,7 +158,7 @@ static void add_file(struct krait_target *target, struct krait_elf *elf, const s
         return;
     }
     target->files.items[target->files.count++] =
-        (struct krait_target_file){ *elf, line->range.begin, moved, is_greenlet(line->path) };
+        (struct krait_target_file){ *elf, line->range.begin, moved, krait_mapped_is_greenlet(line->path) };
 }
 
 /* A thread that reads the clock is in the kernel's code for that (vdso(7)), and is unwound from there. */

@@ -52,9 +52,7 @@ static int step_up(const struct krait_target *target, struct krait_registers *re
     return file ? krait_unwind_step(registers, &file->elf, file->moved, stack) : -ENXIO;
 }
 
-/* Whether a frame is one of greenlet's. Its greenlets share the thread's stack: whoever is switched to has the part of it up
- * to greenlet's own frame, which is copied there. What is above that frame belongs to others, which wait in a switch and so
- * hold no lock, and no return address leads there (StackState in greenlet's TStackState.cpp). */
+/* Whether a frame is one of greenlet's: krait_mapped_is_greenlet. Other greenlets wait in a switch and so hold no lock. */
 static bool ends_slice(const struct krait_target *target, const struct krait_registers *registers)
 {
     const struct krait_target_file *file = krait_target_file(target, krait_registers_pc(registers));

@@ -54,6 +54,13 @@ bool krait_mapped_same(const struct krait_mapped *a, const struct krait_mapped *
     return a->begin == b->begin && a->end == b->end && a->device == b->device && a->inode == b->inode;
 }
 
+/* greenlet/_greenlet.cpython-313-x86_64-linux-gnu.so; before 1.0 greenlet.cpython-38-x86_64-linux-gnu.so. */
+bool krait_mapped_is_greenlet(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return strncmp(*name == '_' ? name + 1 : name, "greenlet.", strlen("greenlet.")) == 0;
+}
+
 int krait_maps_open(pid_t pid, const struct krait_mapped *mapped, struct krait_elf *elf)
 {
     char path[PATH_MAX + 64];

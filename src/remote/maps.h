@@ -26,6 +26,10 @@ struct krait_maps {
 /* `list` is zeroed. Returns 0; -ESRCH: the process is gone; or why its mappings cannot be read. */
 int krait_maps_read(pid_t pid, struct krait_maps *list);
 void krait_maps_done(struct krait_maps *list);
+/* Whether a path is that of greenlet's extension module, on which gevent and eventlet stand. Its greenlets share the stack:
+ * the one that runs has the part of it up to greenlet's own frame. What is above belongs to others, or did, and no return
+ * address leads there (StackState in greenlet's TStackState.cpp). */
+bool krait_mapped_is_greenlet(const char *path);
 /* Whether both are the same file at the same addresses. */
 bool krait_mapped_same(const struct krait_mapped *a, const struct krait_mapped *b);
 

@@ -294,6 +294,7 @@ struct merge {
     const struct krait_remote_frame *python;
     uint32_t python_count, used;
     bool has_marks, fits;
+    bool ended; /* what follows is of other greenlets, or of none */
 };
 
 /* Compilers append .cold, .lto_priv.0 and such to the names of parts. */
@@ -335,6 +336,12 @@ static void add_rest(struct merge *merge)
         merge->to[merge->count++] = merge->python[merge->used++];
 }
 
+/* Whether a greenlet's stack ends with this frame of greenlet's, which has called the outermost Python function. */
+static bool is_outermost(const struct merge *merge, const struct krait_remote_code *code)
+{
+    return merge->used && merge->used == merge->python_count && krait_mapped_is_greenlet(code->file);
+}
+
 /* How native and Python frames go together. */
 enum way { BETWEEN, BETWEEN_BUT_FIRST, BEFORE, WAYS };
 
@@ -345,7 +352,8 @@ static int add_natives(struct krait_remote *remote, struct merge *merge, enum wa
     const struct krait_natives *natives = remote->natives;
     merge->count = merge->used = 0;
     merge->fits = true;
-    for (uint32_t i = 0; i < natives->count; i++) {
+    merge->ended = false;
+    for (uint32_t i = 0; i < natives->count && !merge->ended; i++) {
         const struct krait_remote_code *code = name_place(remote, &natives->found[i]);
         if (!code)
             return -ENOMEM;
@@ -354,9 +362,11 @@ static int add_natives(struct krait_remote *remote, struct merge *merge, enum wa
         else
             merge->to[merge->count++] =
                 (struct krait_remote_frame){ .code = code, .addr = natives->found[i].pc };
+        merge->ended = is_outermost(merge, code);
     }
     merge->fits &= !natives->whole || merge->used == merge->python_count;
-    merge->fits &= way != BETWEEN_BUT_FIRST || natives->whole; /* else what does not fit may be missing */
+    bool whole = natives->whole || merge->ended; /* else what does not fit may be missing */
+    merge->fits &= way != BETWEEN_BUT_FIRST || whole;
     add_rest(merge);
     return 0;
 }
@@ -380,7 +390,8 @@ int krait_native_merge(struct krait_remote *remote, struct krait_remote_stacks *
         rc = add_natives(remote, &merge, way);
         fits = merge.fits && way != BEFORE;
     }
-    thread->native = !fits ? KRAIT_NATIVE_APART : natives->whole ? KRAIT_NATIVE_WHOLE : KRAIT_NATIVE_CUT;
+    bool whole = natives->whole || merge.ended;
+    thread->native = !fits ? KRAIT_NATIVE_APART : whole ? KRAIT_NATIVE_WHOLE : KRAIT_NATIVE_CUT;
     thread->count = rc ? 0 : merge.count;
     return rc;
 }

@@ -181,3 +181,37 @@ def test_threads_without_python_that_come_and_go_do_no_harm(programs, native_dum
     seen = native_dumps(app.pid, "--repeat", 150)
     assert len(seen) == 150 and all(d["threads"][0]["tid"] == app.pid for d in seen)
     assert any(len(d["threads"]) > 1 for d in seen)
+
+
+# Greenlets begin at different depths of the stack. Where they are switched to again, others are above them, or nothing that still is.
+GREENLETS = """
+import os, threading
+import greenlet
+def below(n, call): return max([n], key=lambda n: below(n - 1, call)) if n else call() or 1
+def computes():
+    main.switch()
+    while True: sorted(range(1000), key=lambda x: -x)
+def waits():
+    main.switch()
+    print(os.getpid(), flush=True)
+    threading.Event().wait()
+main = greenlet.getcurrent()
+both = [greenlet.greenlet(computes), greenlet.greenlet(waits)]
+below(20, both[0].switch)
+below(5, both[1].switch)
+both[WHICH].switch()
+"""
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["computes", "waits"])
+def test_a_greenlets_stack_ends_where_the_greenlet_begins(programs, native_dumps, any_python, venv, which):
+    begin = "print(os.getpid(), flush=True)\n" if not which else ""
+    app = programs.start(venv(any_python, "greenlet"), GREENLETS.replace("both[WHICH]", begin + f"both[{which}]"))
+    if which:
+        wait_for(lambda: native_dumps(app.pid)[0]["threads"][0]["system_call"] == "futex", "the wait")
+    threads = [t for d in native_dumps(app.pid, "--repeat", 60) for t in d["threads"]]
+    threads = [t for t in threads if t["native"]]  # one that gets no CPU in time cannot be stopped
+    assert len(threads) > 30 and {t["native"] for t in threads} == {"whole"}
+    for thread in threads:
+        assert python_names(thread)[-1] == ("waits" if which else "computes") and not {"below", "<module>"} & set(python_names(thread))
+        assert thread["frames"][-1]["file"].rpartition("/")[2].startswith("_greenlet.")

@@ -101,7 +101,7 @@ def test_a_thread_that_waits_is_not_stopped_and_a_stopped_program_stays_so(progr
 
 # Waits as vfork(2) does, for a child that opens a FIFO: nothing stops it. ctypes calls by a frame pointer, which only a stop tells.
 VFORKS = """
-import ctypes, os, sys
+import ctypes, os, sys, time
 CLONE, VFORK, SIGCHLD = {"x86_64": 56, "aarch64": 220}[os.uname().machine], 0x4000, 17
 print(os.getpid(), flush=True)
 child = ctypes.PyDLL(None).syscall(CLONE, VFORK | SIGCHLD, 0, 0, 0, 0)
@@ -110,6 +110,7 @@ if not child:
     os._exit(0)
 os.waitpid(child, 0)
 print("goes on", flush=True)
+time.sleep(60)
 """
 
 

@@ -107,7 +107,7 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
     krait_json_key_u64_or_null(out, "tid", thread->tid, (uint64_t)thread->tid);
     krait_json_key_u64(out, "ident", thread->ident);
     krait_json_key_text_or_null(out, "name", task ? task->name : NULL);
-    krait_json_key_u64(out, "interpreter", thread->interp);
+    krait_json_key_u64(out, "interpreter", krait_remote_interpreter(thread));
     krait_json_key_text(out, "state", state_names[state]);
     krait_json_key_text_or_null(out, "system_call", task ? krait_system_call_name(task->call) : NULL);
     krait_json_key_text_or_null(out, "kernel_function", task ? task->kernel_function : NULL);

@@ -83,8 +83,9 @@ static void add_heading(struct krait_buf *out, const struct dump_process *proces
         krait_buf_char(out, ' ');
         krait_fmt_safe(out, task->name);
     }
-    if (thread->interp)
-        krait_buf_fmt(out, " of interpreter %llu", (unsigned long long)thread->interp);
+    uint64_t interpreter = krait_remote_interpreter(thread);
+    if (interpreter)
+        krait_buf_fmt(out, " of interpreter %llu", (unsigned long long)interpreter);
     krait_buf_fmt(out, "%s  %s", plain, state_colour(look, thread, task));
     add_state(out, thread, task);
     krait_buf_fmt(out, "%s\n", plain);

@@ -527,14 +527,54 @@ static bool read_values(struct krait_remote *remote, struct krait_stack_reader *
            !krait_memory_pieces(remote->pid, pieces, add_pieces(&reader->called, pieces));
 }
 
+static bool has_callees(struct krait_remote *remote)
+{
+    if (!remote->callees)
+        remote->callees = calloc(1, sizeof(*remote->callees));
+    return remote->callees;
+}
+
 const struct krait_remote_code *krait_called_read(struct krait_remote *remote,
                                                   struct krait_stack_reader *reader,
                                                   const struct krait_remote_code *code)
 {
-    if (!remote->callees && !(remote->callees = calloc(1, sizeof(*remote->callees))))
+    if (!has_callees(remote))
         return NULL;
     if ((reader->called.code != code && !read_values(remote, reader, code)) || !reader->called.call)
         return NULL;
     const struct callee *callee = callee_of(remote, &reader->called);
     return callee && is_believed(remote, reader, code, &reader->called, callee) ? callee->code : NULL;
+}
+
+static bool is_function(struct krait_remote *remote, uint64_t object, const char *module, const char *name)
+{
+    uint64_t head[HEAD_WORDS];
+    char text[KRAIT_TYPE_NAME_MAX];
+    KRAIT_AUTO_BUF of = { 0 };
+    return !krait_memory_read(remote->pid, object, head, sizeof(head)) &&
+           kind_of(remote, head[HEAD_TYPE]) == FUNCTION &&
+           krait_name_at(remote, head[HEAD_DEFINITION], text) && strcmp(text, name) == 0 &&
+           !krait_object_text(remote, head[HEAD_MODULE], KRAIT_TYPE_NAME_MAX, &of) && of.data &&
+           strcmp(of.data, module) == 0;
+}
+
+uint64_t krait_called_argument(struct krait_remote *remote, const struct krait_stack_reader *reader,
+                               const char *module, const char *name)
+{
+    struct krait_called_values values;
+    char type[KRAIT_TYPE_NAME_MAX];
+    uint64_t argument = 0;
+    const struct krait_remote_code *code =
+        reader->count && has_callees(remote) ? krait_code_read(remote, reader->frames[0].code) : NULL;
+    if (!code || (!code->calling && !read_calling(remote, &reader->frames[0], code)) ||
+        !find_values(remote, reader, code, &values) ||
+        !is_function(remote, values.words[values.which], module, name))
+        return 0;
+    uint64_t place = code->calling->bottom + (values.call->slot + values.which + 1ull) * WORD;
+    if (!krait_stack_innermost(remote, reader, place, &argument, WORD))
+        return 0;
+    bool is_tuple = krait_object_type(remote, argument, type) && strcmp(type, "tuple") == 0; /* f(*x) */
+    if (is_tuple && !read_word(remote, argument + remote->layout.at[KRAIT_AT_TUPLE_ITEMS], &argument))
+        return 0;
+    return argument;
 }

@@ -20,4 +20,9 @@ const struct krait_remote_code *krait_called_read(struct krait_remote *remote,
                                                   struct krait_stack_reader *reader,
                                                   const struct krait_remote_code *code);
 
+/* After krait_stack_copy: the first argument of the call that the innermost frame is in, if that calls the function `name` of
+ * `module`, which is written in C; 0: it does not. It may be about to call it, or have its result already. */
+uint64_t krait_called_argument(struct krait_remote *remote, const struct krait_stack_reader *reader,
+                               const char *module, const char *name);
+
 #endif

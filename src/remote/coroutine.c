@@ -308,11 +308,11 @@ static int read_task(struct krait_remote *remote, struct krait_remote_stacks *st
     return rc == -EAGAIN ? 0 : rc;
 }
 
-/* The tasks of a thread. -EAGAIN: the ring changed. */
+/* The tasks of a thread state. -EAGAIN: the ring changed. */
 static int list_tasks(const struct krait_remote *remote, const struct krait_asyncio_table *table,
-                      const struct krait_remote_thread *thread, struct krait_task_places *places)
+                      const struct krait_remote_state *state, struct krait_task_places *places)
 {
-    uint64_t node = 0, back = 0, head = thread->addr + table->thread_head;
+    uint64_t node = 0, back = 0, head = state->addr + table->thread_head;
     int rc = read_number(remote, head, &node);
     for (uint32_t count = 0; !rc && node != head && node; count++) {
         if (count == TASKS_MAX)
@@ -326,7 +326,7 @@ static int list_tasks(const struct krait_remote *remote, const struct krait_asyn
                                        .name = task + table->task_name,
                                        /* asyncio takes it out of the ring when it ends */
                                        .mark = { node, sizeof(node), false },
-                                       .tid = thread->tid };
+                                       .tid = state->tid };
         rc = read_number(remote, node, &node);
         if (!rc && node)
             rc = read_number(remote, node + sizeof(node), &back);
@@ -340,12 +340,12 @@ static int list_rings(const struct krait_remote *remote, const struct krait_remo
                       const struct krait_asyncio_table *table, struct krait_task_places *places)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
+    for (uint32_t i = 0; i < stacks->state_count && !rc; i++) {
         uint32_t begin = places->count;
         rc = -EAGAIN;
         for (int k = 0; k < TASK_TRIES && rc == -EAGAIN; k++) {
             places->count = begin;
-            rc = list_tasks(remote, table, &stacks->threads[i], places);
+            rc = list_tasks(remote, table, &stacks->states[i], places);
         }
         rc = rc == -EAGAIN ? 0 : rc;
     }

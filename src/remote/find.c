@@ -323,6 +323,7 @@ void krait_remote_free(struct krait_remote *remote)
     free(remote->file);
     krait_natives_free(remote->natives);
     krait_callees_free(remote->callees);
+    krait_c_stacks_done(&remote->c_stacks);
     krait_still_done(&remote->still);
     krait_map_done(&remote->late);
     krait_map_done(&remote->running);

@@ -188,22 +188,22 @@ static int add_all_held(struct krait_remote *remote, const struct krait_stack_re
     return rc;
 }
 
-static int read_thread(struct krait_remote *remote, struct krait_stack_reader *reader,
-                       const struct krait_remote_thread *thread, struct krait_held_list *held)
+static int read_state(struct krait_remote *remote, struct krait_stack_reader *reader,
+                      const struct krait_remote_state *state, struct krait_held_list *held)
 {
     enum { TRIES = 20, NAP_NS = 50 * KRAIT_NS_PER_US };
-    struct krait_stack_places places = thread->places;
+    struct krait_stack_places places = { 0 };
     uint32_t before = held->count;
-    int rc = thread->addr && thread->tid ? -EAGAIN : 0;
+    int rc = state->tid ? -EAGAIN : 0;
     for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
         if (i)
             nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
         held->count = before;
-        rc = krait_still_begin(&remote->still, remote->pid, thread->tid);
+        rc = krait_still_begin(&remote->still, remote->pid, state->tid);
         if (!rc)
-            rc = krait_stack_copy(remote, reader, thread->addr, &places);
+            rc = krait_stack_copy(remote, reader, state->addr, &places);
         if (!rc)
-            rc = add_all_held(remote, reader, thread->tid, held);
+            rc = add_all_held(remote, reader, state->tid, held);
         if (!rc && !krait_still_end(&remote->still))
             rc = -EAGAIN;
     }
@@ -216,8 +216,8 @@ int krait_held_read(struct krait_remote *remote, const struct krait_remote_stack
 {
     KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
     int rc = 0;
-    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++)
-        rc = read_thread(remote, &reader, &stacks->threads[i], held);
+    for (uint32_t i = 0; i < stacks->state_count && !rc; i++)
+        rc = read_state(remote, &reader, &stacks->states[i], held);
     krait_still_leave(&remote->still);
     return rc;
 }

@@ -8,239 +8,25 @@
 #include "remote/called.h"
 #include "remote/memory.h"
 #include "remote/native.h"
+#include "remote/nested.h"
 #include "remote/running_task.h"
 #include "remote/stack.h"
+#include "remote/states.h"
 #include "remote/stop.h"
 
 #include <time.h>
 
-enum { INTERPRETERS_MAX = 1024, THREADS_MAX = 65536, PTHREAD_BYTES = 1024 };
 enum { STAY_MOST = 8 }; /* to ask whether a thread has run takes 2 us; a move to another CPU, 30 */
 
 void krait_remote_stacks_done(struct krait_remote_stacks *stacks)
 {
     free(stacks->threads);
+    free(stacks->states);
+    free(stacks->links);
     free(stacks->frames);
     free(stacks->coroutines);
     free(stacks->awaiters);
     krait_tasks_done(&stacks->tasks);
-}
-
-static int read_field(const struct krait_remote *remote, uint64_t of, enum krait_at at, uint64_t *value)
-{
-    return krait_memory_read(remote->pid, of + remote->layout.at[at], value, sizeof(*value));
-}
-
-/* -- which threads there are -- */
-
-/* The thread state that holds the GIL; 0: none does. */
-static uint64_t gil_holder(const struct krait_remote *remote, uint64_t gil)
-{
-    char bytes[KRAIT_GIL_LOCKED + sizeof(int32_t)];
-    if (krait_memory_read(remote->pid, gil, bytes, sizeof(bytes)))
-        return 0;
-    int32_t locked = (int32_t)krait_memory_number(bytes + KRAIT_GIL_LOCKED, sizeof(locked));
-    return locked > 0 ? krait_memory_number(bytes + KRAIT_GIL_HOLDER, sizeof(uint64_t)) : 0;
-}
-
-static int find_gil(const struct krait_remote *remote, uint64_t interp, uint64_t *gil)
-{
-    *gil = remote->runtime + remote->layout.at[KRAIT_AT_GIL];
-    return remote->layout.version->gil_in_runtime ? 0 : read_field(remote, interp, KRAIT_AT_GIL, gil);
-}
-
-/* The thread state of one thread, and the address of the next. -EAGAIN: it is none, or not one of this interpreter. */
-static int read_thread(const struct krait_remote *remote, uint64_t interp, struct krait_remote_thread *thread,
-                       uint64_t *next)
-{
-    static const enum krait_at fields[] = { KRAIT_AT_THREAD_ID, KRAIT_AT_THREAD_NEXT, KRAIT_AT_THREAD_INTERP,
-                                            KRAIT_AT_THREAD_NATIVE };
-    enum { FIELDS = KRAIT_ARRAY_LEN(fields) };
-    uint64_t values[FIELDS] = { 0 };
-    struct krait_memory_piece pieces[FIELDS];
-    size_t count = 0;
-    for (size_t i = 0; i < FIELDS; i++) {
-        uint32_t at = remote->layout.at[fields[i]];
-        if (at != KRAIT_NOWHERE)
-            pieces[count++] = (struct krait_memory_piece){ thread->addr + at, &values[i], sizeof(values[i]) };
-    }
-    int rc = krait_memory_pieces(remote->pid, pieces, count);
-    thread->ident = values[0];
-    *next = values[1];
-    thread->tid = (pid_t)values[3];
-    return rc == -EFAULT || (!rc && values[2] != interp) ? -EAGAIN : rc;
-}
-
-static uint64_t find_gc(const struct krait_remote *remote, uint64_t interp)
-{
-    uint64_t gc = remote->layout.version->gc_in_runtime ? remote->runtime : interp;
-    return gc + remote->layout.at[KRAIT_AT_GC] + remote->layout.at[KRAIT_AT_GC_COLLECTING];
-}
-
-static int read_collects(const struct krait_remote *remote, uint64_t gc, bool *collects)
-{
-    uint32_t flag = 0;
-    int rc = krait_memory_read(remote->pid, gc, &flag, sizeof(flag));
-    *collects |= flag == 1;
-    return rc;
-}
-
-static int add_threads(const struct krait_remote *remote, struct krait_remote_stacks *stacks, uint64_t interp)
-{
-    uint64_t id = 0, state = 0, gil = 0, gc = find_gc(remote, interp);
-    int rc = read_field(remote, interp, KRAIT_AT_INTERP_ID, &id);
-    if (!rc)
-        rc = read_collects(remote, gc, &stacks->collects);
-    if (!rc)
-        rc = find_gil(remote, interp, &gil);
-    uint64_t holder = gil ? gil_holder(remote, gil) : 0;
-    if (!rc)
-        rc = read_field(remote, interp, KRAIT_AT_INTERP_THREADS, &state);
-    while (!rc && state && stacks->thread_count < THREADS_MAX) {
-        struct krait_remote_thread thread = {
-            .addr = state, .interp = id, .gil = gil, .gc = gc, .holds_gil = state == holder
-        };
-        rc = read_thread(remote, interp, &thread, &state);
-        if (!KRAIT_GROW(stacks->threads, stacks->thread_cap, stacks->thread_count + 1))
-            return -ENOMEM;
-        if (!rc)
-            stacks->threads[stacks->thread_count++] = thread;
-    }
-    return rc;
-}
-
-/* The same of threads that are known: those of one interpreter follow each other. -EFAULT: an interpreter is gone. */
-static int look_at_gil(const struct krait_remote *remote, struct krait_remote_stacks *stacks)
-{
-    uint64_t holder = 0, gc = 0;
-    int rc = 0;
-    stacks->collects = false;
-    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
-        struct krait_remote_thread *thread = &stacks->threads[i];
-        if (thread->gc != gc) {
-            gc = thread->gc;
-            holder = thread->gil ? gil_holder(remote, thread->gil) : 0;
-            rc = gc ? read_collects(remote, gc, &stacks->collects) : 0;
-        }
-        thread->holds_gil = holder && thread->addr == holder;
-    }
-    return rc;
-}
-
-static int list_once(const struct krait_remote *remote, struct krait_remote_stacks *stacks)
-{
-    uint64_t interp = 0;
-    stacks->thread_count = 0;
-    stacks->collects = false;
-    int rc = read_field(remote, remote->runtime, KRAIT_AT_INTERPRETERS, &interp);
-    for (unsigned i = 0; !rc && interp && i < INTERPRETERS_MAX; i++) {
-        rc = add_threads(remote, stacks, interp);
-        if (!rc)
-            rc = read_field(remote, interp, KRAIT_AT_INTERP_NEXT, &interp);
-    }
-    return rc;
-}
-
-bool krait_remote_has_interpreter(const struct krait_remote *remote)
-{
-    uint64_t interp = 0, state = 0;
-    return read_field(remote, remote->runtime, KRAIT_AT_INTERPRETERS, &interp) == 0 && interp &&
-           read_field(remote, interp, KRAIT_AT_INTERP_THREADS, &state) == 0 && state;
-}
-
-static uint64_t hash_threads(const struct krait_remote_stacks *stacks)
-{
-    uint64_t hash = stacks->thread_count;
-    for (uint32_t i = 0; i < stacks->thread_count; i++)
-        hash = krait_hash_u64(hash ^ stacks->threads[i].addr);
-    return hash;
-}
-
-/* The lists change while they are read: threads begin and end. They count if they are the same twice in a row. */
-static int list_threads(const struct krait_remote *remote, struct krait_remote_stacks *stacks)
-{
-    enum { LIST_TRIES = 200, LIST_TRIES_A_NAP = 10 };
-    uint64_t before = 0, hash = 0;
-    int rc = -EAGAIN;
-    for (int i = 1; i <= LIST_TRIES && (rc == -EAGAIN || (!rc && hash != before)); i++) {
-        before = hash;
-        rc = list_once(remote, stacks);
-        hash = rc ? 0 : hash_threads(stacks);
-        if (rc == -EAGAIN && i % LIST_TRIES_A_NAP == 0) /* the thread that changes it may have lost its CPU */
-            nanosleep(&(struct timespec){ .tv_nsec = 200 * KRAIT_NS_PER_US }, NULL);
-    }
-    for (uint32_t i = 0; i < stacks->thread_count / 2; i++) { /* the newest comes first there */
-        struct krait_remote_thread *a = &stacks->threads[i];
-        struct krait_remote_thread *b = &stacks->threads[stacks->thread_count - 1 - i], swapped = *a;
-        *a = *b;
-        *b = swapped;
-    }
-    return rc == -EAGAIN ? 0 : rc; /* what was found last */
-}
-
-/* -- the kernel's numbers -- */
-
-static const struct krait_os_task *task_of(const struct krait_os_tasks *tasks, uint32_t inner)
-{
-    for (uint32_t i = 0; i < tasks->count; i++) {
-        if (inner && (uint32_t)tasks->items[i].inner == inner)
-            return &tasks->items[i];
-    }
-    return NULL;
-}
-
-/* Before 3.11 Python does not keep the number. thread.ident is the address of the C library's struct pthread, which holds it
- * (nptl/descr.h of glibc, pthread_impl.h of musl): at the offset where most threads have a number of the process's. Some may
- * have ended. */
-static uint32_t find_tid_offset(const struct krait_remote *remote, const struct krait_remote_stacks *stacks,
-                                const struct krait_os_tasks *tasks)
-{
-    uint32_t fits[PTHREAD_BYTES / 4] = { 0 }, best = 0;
-    for (uint32_t i = 0; i < stacks->thread_count; i++) {
-        char bytes[PTHREAD_BYTES];
-        if (krait_memory_read(remote->pid, stacks->threads[i].ident, bytes, sizeof(bytes)))
-            continue;
-        for (uint32_t k = 0; k < KRAIT_ARRAY_LEN(fits); k++)
-            fits[k] += task_of(tasks, (uint32_t)krait_memory_number(bytes + 4 * k, 4)) != NULL;
-    }
-    for (uint32_t k = 1; k < KRAIT_ARRAY_LEN(fits); k++)
-        best = fits[k] > fits[best] ? k : best;
-    return fits[best] ? 4 * best : 0;
-}
-
-/* A new thread's state has the number of the thread that made it, or none, until the thread runs. */
-static bool has_begun(const struct krait_remote_stacks *stacks, uint32_t i)
-{
-    const struct krait_remote_thread *thread = &stacks->threads[i];
-    bool begun = thread->tid != 0;
-    for (uint32_t k = 0; k < i && begun; k++)
-        begun = stacks->threads[k].tid != thread->tid || stacks->threads[k].interp != thread->interp;
-    return begun;
-}
-
-/* Gives threads the kernel's numbers. Leaves out those that have not begun, or have ended. */
-static void number_threads(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                           const struct krait_os_tasks *tasks)
-{
-    uint32_t count = 0;
-    bool kept = remote->layout.at[KRAIT_AT_THREAD_NATIVE] != KRAIT_NOWHERE;
-    if (!kept && !remote->tid_offset && stacks->thread_count)
-        remote->tid_offset = find_tid_offset(remote, stacks, tasks);
-    for (uint32_t i = 0; i < stacks->thread_count; i++) {
-        struct krait_remote_thread *thread = &stacks->threads[i];
-        uint32_t inner = (uint32_t)thread->tid;
-        if (!kept && remote->tid_offset)
-            krait_memory_read(remote->pid, thread->ident + remote->tid_offset, &inner, sizeof(inner));
-        const struct krait_os_task *task = task_of(tasks, inner);
-        if (!task && inner && tasks->count == 1) /* after a fork the number may be of the parent's thread */
-            task = &tasks->items[0];
-        thread->tid = task ? task->tid : 0;
-        thread->runs = task && task->state == 'R';
-        bool known = kept || remote->tid_offset;
-        stacks->threads[count] = *thread;
-        count += !known || has_begun(stacks, count);
-    }
-    stacks->thread_count = count;
 }
 
 /* -- stacks -- */
@@ -314,7 +100,11 @@ static int copy_stack(struct krait_remote *remote, struct krait_remote_stacks *s
                       struct krait_stack_reader *reader, struct krait_remote_thread *thread, uint32_t flags)
 {
     thread->count = reader->count = 0;
-    int rc = thread->addr ? krait_stack_copy(remote, reader, thread->addr, &thread->places) : 0;
+    int rc = 0;
+    if (thread->states && thread->states->next)
+        rc = krait_nested_copy(remote, stacks, reader, thread);
+    else if (thread->addr)
+        rc = krait_stack_copy(remote, reader, thread->addr, &thread->places);
     rc = rc ? rc : add_frames(remote, stacks, reader, flags);
     thread->count = rc ? 0 : reader->count;
     return rc;
@@ -404,14 +194,31 @@ static int read_stopped(struct krait_remote *remote, struct krait_remote_stacks 
     return s.rc ? s.rc : krait_native_merge(remote, stacks, thread);
 }
 
+/* What two states of a running thread tell need not belong together. So one is read: that which holds the GIL, or the innermost of
+ * the last time. */
+static struct krait_remote_state *choose_state(struct krait_remote_thread *thread)
+{
+    struct krait_remote_state **at = &thread->states;
+    while (*at && !(*at)->holds_gil)
+        at = &(*at)->next;
+    struct krait_remote_state *holder = *at;
+    if (holder) {
+        *at = holder->next;
+        holder->next = thread->states;
+        thread->states = holder;
+    }
+    return thread->states;
+}
+
 /* The same while it runs. */
 static int read_checked(struct krait_remote *remote, struct krait_remote_stacks *stacks,
                         struct krait_stack_reader *reader, struct krait_remote_thread *thread)
 {
     enum { TRIES = 20 };
+    const struct krait_remote_state *state = choose_state(thread);
     int rc = -EAGAIN;
-    for (int i = 0; i < TRIES && rc == -EAGAIN && thread->addr; i++) {
-        rc = krait_stack_read(remote, reader, thread->addr);
+    for (int i = 0; i < TRIES && rc == -EAGAIN && state; i++) {
+        rc = krait_stack_read(remote, reader, state->addr);
         if (rc)
             break;
         rc = add_frames(remote, stacks, reader, 0);
@@ -475,7 +282,7 @@ static void keep_known(struct krait_remote_stacks *stacks, const struct krait_re
         struct krait_remote_thread *thread = &stacks->threads[i];
         for (uint32_t k = 0; k < count; k++) {
             const struct krait_remote_thread *old = &before[(i + k) % count];
-            if (old->addr != thread->addr || old->tid != thread->tid)
+            if (old->states_hash != thread->states_hash || old->tid != thread->tid)
                 continue;
             thread->proved = old->proved;
             thread->state = old->state;
@@ -499,12 +306,7 @@ static int find_threads(struct krait_remote *remote, struct krait_remote_stacks 
         return -ENOMEM;
     if (count)
         memcpy(before, stacks->threads, count * sizeof(*before));
-    stacks->thread_count = 0;
-    int rc = list_threads(remote, stacks);
-    if (!rc)
-        rc = krait_tasks_read(&stacks->tasks, remote->pid, flags & KRAIT_READ_CALLS);
-    if (!rc)
-        number_threads(remote, stacks, &stacks->tasks);
+    int rc = krait_states_find(remote, stacks, flags & KRAIT_READ_CALLS);
     if (!rc)
         krait_still_keep(&remote->still, &stacks->tasks);
     if (!rc && flags & KRAIT_READ_NATIVE)
@@ -605,7 +407,9 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
                       struct krait_err *err)
 {
     stacks->frame_count = stacks->coroutine_count = stacks->awaiter_count = 0;
-    if (flags & KRAIT_READ_KNOWN && flags & KRAIT_READ_GIL && look_at_gil(remote, stacks))
+    if (flags & KRAIT_READ_KNOWN && (stacks->misplaced || krait_states_changed(remote, stacks)))
+        flags &= ~(uint32_t)KRAIT_READ_KNOWN;
+    if (flags & KRAIT_READ_KNOWN && flags & KRAIT_READ_GIL && krait_states_look_at_gil(remote, stacks))
         flags &= ~(uint32_t)KRAIT_READ_KNOWN; /* an interpreter has ended */
     int rc = flags & KRAIT_READ_KNOWN ? 0 : find_threads(remote, stacks, flags);
     bool few = stacks->thread_count <= STAY_MOST, stays = flags & KRAIT_READ_STAY && few;
@@ -626,5 +430,8 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
 bool krait_remote_waits_for_gil(const struct krait_remote_thread *thread, const struct krait_os_task *task)
 {
     const char *call = krait_system_call_name(task->call);
-    return thread->gil && call && strcmp(call, "futex") == 0 && task->arg - thread->gil < KRAIT_GIL_SIZE;
+    bool waits = false;
+    for (const struct krait_remote_state *s = thread->states; s && call && !waits; s = s->next)
+        waits = s->gil && strcmp(call, "futex") == 0 && task->arg - s->gil < KRAIT_GIL_SIZE;
+    return waits;
 }

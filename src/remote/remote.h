@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "python/compat/layout.h"
+#include "remote/c_stacks.h"
 #include "remote/executed.h"
 #include "remote/still.h"
 #include "remote/thread.h"
@@ -29,7 +30,7 @@ struct krait_remote_code {
     uint64_t addr;
     uint64_t fields
         [4]; /* the fields that it was read from: if they change, another code object has this address */
-    const char *name; /* qualified from 3.11 on */
+    const char *name;   /* qualified from 3.11 on */
     const char *file;
     int32_t first_line;
     const uint8_t *lines;
@@ -82,13 +83,30 @@ struct krait_stack_places {
     uint64_t cframe; /* the _PyCFrame of 3.11 and 3.12; 0: not known */
 };
 
+/* A PyThreadState: what a thread has for each interpreter that it has run (remote/states.h). */
+struct krait_remote_state {
+    uint64_t addr;
+    uint64_t interp;    /* address of its PyInterpreterState */
+    uint64_t interp_id; /* 0: the main interpreter */
+    uint64_t ident;     /* threading.get_ident() of the thread that has made it */
+    uint64_t gil;       /* address of its GIL; 0: not known */
+    uint64_t gc;        /* address of the flag that its interpreter's collector runs */
+    pid_t tid;
+    uint32_t thread; /* its place in krait_remote_stacks.threads, or KRAIT_NO_ID */
+    bool is_first;   /* of its thread: made before the others */
+    bool holds_gil;
+    struct krait_stack_places places; /* where its stack was read from, if the thread has several states */
+    struct krait_remote_state *next;  /* of the same thread */
+};
+
 struct krait_remote_thread {
-    uint64_t addr;   /* of its PyThreadState; 0: it has none */
-    uint64_t ident;  /* threading.get_ident() */
-    pid_t tid;       /* the kernel's number; 0: not known */
-    uint64_t interp; /* 0: the main interpreter */
-    uint64_t gil;    /* address of its GIL; 0: not known */
-    uint64_t gc;     /* address of the flag that its interpreter's collector runs */
+    uint64_t addr;  /* of its first PyThreadState; 0: it has none */
+    uint64_t ident; /* threading.get_ident() */
+    pid_t tid;      /* the kernel's number; 0: not known */
+    /* That of the interpreter that it runs comes first, then those of the interpreters that have called it; then those that have
+     * called nothing. Valid until threads are looked for again. */
+    struct krait_remote_state *states;
+    uint64_t states_hash; /* another one for other states */
     bool holds_gil;
     bool runs;     /* on a CPU, or ready for one */
     bool failed;   /* its stack could not be read while it ran */
@@ -125,10 +143,19 @@ struct krait_remote_task {
     uint32_t by_first, by_count; /* in krait_remote_stacks.awaiters: the tasks that await it */
 };
 
+struct krait_remote_link {
+    uint64_t addr, value;
+};
+
 /* The threads of a process, the oldest first. krait reads each stack at a moment of its own. */
 struct krait_remote_stacks {
     struct krait_remote_thread *threads;
     uint32_t thread_count, thread_cap;
+    struct krait_remote_state *states;
+    uint32_t state_count, state_cap;
+    struct krait_remote_link *links; /* the pointers by which the states were found */
+    uint32_t link_count, link_cap;
+    bool misplaced; /* a state was not found where it had been: threads are looked for at the next call */
     struct krait_remote_frame *frames;
     uint32_t frame_count, frame_cap;
     struct krait_remote_task *coroutines; /* of krait_remote_read_tasks */
@@ -138,6 +165,12 @@ struct krait_remote_stacks {
     bool collects;               /* the garbage collector of one of the interpreters runs */
     struct krait_os_tasks tasks; /* the kernel's data on the threads, read just before */
 };
+
+/* The number of the interpreter whose code the thread runs; 0: the main one. */
+static inline uint64_t krait_remote_interpreter(const struct krait_remote_thread *thread)
+{
+    return thread->states ? thread->states->interp_id : 0;
+}
 
 void krait_remote_stacks_done(struct krait_remote_stacks *stacks);
 
@@ -158,6 +191,9 @@ struct krait_remote {
     struct krait_map running; /* address of a frame or thread state -> struct krait_running_task * */
     uint32_t tid_offset;      /* of the kernel's number in struct pthread, once it is known; before 3.11 */
     struct krait_still still;
+    bool nests; /* the process has had several interpreters */
+    struct krait_c_stacks c_stacks;
+    uint64_t c_stacks_hash;        /* of the threads that they are of */
     struct krait_natives *natives; /* native.h; NULL: not used yet */
     struct krait_callees *callees; /* called.h; NULL: not used yet */
     struct krait_map late;         /* a thread that did not stop in time -> krait_still_count before */

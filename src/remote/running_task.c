@@ -172,7 +172,7 @@ static bool read_task(struct krait_remote *remote, struct krait_running_task *ta
 
 /* Whether a task that was read before is the one that the thread runs. */
 static bool still_runs(const struct krait_remote *remote, const struct krait_running_task *task,
-                       const struct krait_remote_thread *thread, const struct krait_remote_frame *frame)
+                       const struct krait_remote_state *state, const struct krait_remote_frame *frame)
 {
     struct fields fields = { 0 };
     char bytes[KRAIT_TASK_NAME_BYTES];
@@ -180,7 +180,7 @@ static bool still_runs(const struct krait_remote *remote, const struct krait_run
     struct krait_memory_piece pieces[] = {
         { task->addr + remote->layout.version->task.coroutine, &fields, sizeof(fields) },
         { task->text, bytes, task->size },
-        { remote->running_task ? thread->addr + remote->running_task : place, &runs, sizeof(runs) },
+        { remote->running_task ? state->addr + remote->running_task : place, &runs, sizeof(runs) },
     };
     bool asks = remote->running_task || !has_frames_inside(remote);
     if ((!frame && !remote->running_task) || (frame && frame->code != task->code))
@@ -202,14 +202,26 @@ static struct krait_running_task *kept_at(struct krait_remote *remote, uint64_t 
     return made && !krait_map_put(&remote->running, addr, (uintptr_t)made) ? made : NULL;
 }
 
-/* The one that a thread runs, `runs` being its Handle's function; 0: none. */
-static uint64_t find_task(struct krait_remote *remote, const struct krait_remote_thread *thread,
+/* The state that runs a task: the innermost that does, where an interpreter has called another one within a step. */
+static const struct krait_remote_state *running_state(const struct krait_remote *remote,
+                                                      const struct krait_remote_thread *thread)
+{
+    const struct krait_remote_state *state = thread->states;
+    uint64_t task = 0;
+    while (remote->running_task && state && state->next &&
+           !(read_number(remote, state->addr + remote->running_task, &task) && task))
+        state = state->next;
+    return state;
+}
+
+/* The one that a state runs, `runs` being its Handle's function; 0: none. */
+static uint64_t find_task(struct krait_remote *remote, const struct krait_remote_state *state,
                           const struct krait_remote_frame *runs)
 {
     uint64_t task = 0;
     if (!remote->running_task)
         return runs ? task_of_handle(remote, runs) : 0;
-    return read_number(remote, thread->addr + remote->running_task, &task) ? task : 0;
+    return read_number(remote, state->addr + remote->running_task, &task) ? task : 0;
 }
 
 void krait_running_task_read(struct krait_remote *remote, const struct krait_remote_stacks *stacks,
@@ -219,15 +231,16 @@ void krait_running_task_read(struct krait_remote *remote, const struct krait_rem
     uint32_t run = find_handle(frames, thread->count);
     bool has_run = run < thread->count;
     const struct krait_remote_frame *step = has_run && run ? &frames[run - 1] : NULL;
+    const struct krait_remote_state *state = running_state(remote, thread);
     thread->task = NULL;
-    if (!thread->addr || (!step && !remote->running_task) || (step && step->code == remote->no_step))
+    if (!state || (!step && !remote->running_task) || (step && step->code == remote->no_step))
         return;
-    struct krait_running_task *task = kept_at(remote, step ? step->addr : thread->addr);
-    if (!task || (task->addr && still_runs(remote, task, thread, step))) {
+    struct krait_running_task *task = kept_at(remote, step ? step->addr : state->addr);
+    if (!task || (task->addr && still_runs(remote, task, state, step))) {
         thread->task = task;
         return;
     }
-    uint64_t addr = find_task(remote, thread, has_run ? &frames[run] : NULL);
+    uint64_t addr = find_task(remote, state, has_run ? &frames[run] : NULL);
     task->addr = 0;
     thread->task = addr && read_task(remote, task, addr, step) ? task : NULL;
     remote->no_step = step && !addr ? step->code : remote->no_step;

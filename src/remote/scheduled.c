@@ -137,13 +137,13 @@ static void reader_done(struct reader *reader)
     krait_map_done(&reader->seen);
 }
 
-/* The event loop that a thread runs; 0: none. */
-static uint64_t loop_of(const struct krait_remote *remote, uint64_t thread)
+/* The event loop that a thread state runs; 0: none. */
+static uint64_t loop_of(const struct krait_remote *remote, uint64_t state)
 {
     const uint32_t *at = remote->layout.at;
     if (at[KRAIT_AT_THREAD_LOOP] != KRAIT_NOWHERE)
-        return krait_pointer_at(remote, thread + at[KRAIT_AT_THREAD_LOOP]);
-    uint64_t dict = krait_pointer_at(remote, thread + at[KRAIT_AT_THREAD_DICT]);
+        return krait_pointer_at(remote, state + at[KRAIT_AT_THREAD_LOOP]);
+    uint64_t dict = krait_pointer_at(remote, state + at[KRAIT_AT_THREAD_DICT]);
     uint64_t place = krait_dict_place(remote, dict, "__asyncio_running_event_loop__");
     uint64_t loop = krait_pointer_at(remote, place);
     bool is_holder = loop && remote->layout.version->loop_in_holder;
@@ -153,11 +153,11 @@ static uint64_t loop_of(const struct krait_remote *remote, uint64_t thread)
 static int find_loops(struct reader *reader, const struct krait_remote_stacks *stacks)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
-        const struct krait_remote_thread *thread = &stacks->threads[i];
-        uint64_t loop = thread->addr ? loop_of(reader->remote, thread->addr) : 0;
+    for (uint32_t i = 0; i < stacks->state_count && !rc; i++) {
+        const struct krait_remote_state *state = &stacks->states[i];
+        uint64_t loop = loop_of(reader->remote, state->addr);
         if (loop)
-            rc = krait_map_put(&reader->loops, loop, (uint64_t)thread->tid);
+            rc = krait_map_put(&reader->loops, loop, (uint64_t)state->tid);
     }
     return rc;
 }

@@ -40,13 +40,14 @@ enum { NOWHERE = KRAIT_NOWHERE, FIXED = 0x8000 }; /* FIXED: in a row with a tabl
     [KRAIT_AT_THREAD_LOOP] = NOWHERE
 
 /* Places that the table has kept since 3.13. */
-#define KRAIT_AT_TABLE                                                                                     \
-    [KRAIT_AT_FRAME_VALUES] = NOWHERE, [KRAIT_AT_FRAME_BLOCKS] = NOWHERE,                                  \
-    [KRAIT_AT_CODE_NAMES] = FIXED | 32, [KRAIT_AT_CODE_EXCEPTIONS] = FIXED | 40,                           \
-    [KRAIT_AT_CODE_CELLS] = NOWHERE, [KRAIT_AT_CODE_FREE] = NOWHERE, [KRAIT_AT_FRAME_GENERATOR] = NOWHERE, \
-    [KRAIT_AT_INTERPRETERS] = 40, [KRAIT_AT_INTERP_ID] = 56, [KRAIT_AT_INTERP_NEXT] = 64,                  \
-    [KRAIT_AT_INTERP_THREADS] = 72, [KRAIT_AT_CFRAME_FRAME] = NOWHERE, [KRAIT_AT_FRAME_ENTRY] = NOWHERE,   \
-    [KRAIT_AT_FRAME_STATE] = NOWHERE, [KRAIT_AT_CODE_STRING] = NOWHERE
+#define KRAIT_AT_TABLE                                                                                      \
+    [KRAIT_AT_FRAME_VALUES] = NOWHERE, [KRAIT_AT_FRAME_BLOCKS] = NOWHERE,                                   \
+    [KRAIT_AT_CODE_NAMES] = FIXED | 32, [KRAIT_AT_CODE_EXCEPTIONS] = FIXED | 40,                            \
+    [KRAIT_AT_CODE_CELLS] = NOWHERE, [KRAIT_AT_CODE_FREE] = NOWHERE, [KRAIT_AT_FRAME_GENERATOR] = NOWHERE,  \
+    [KRAIT_AT_INTERPRETERS] = 40, [KRAIT_AT_INTERP_ID] = 56, [KRAIT_AT_INTERP_NEXT] = 64,                   \
+    [KRAIT_AT_INTERP_THREADS] = 72, [KRAIT_AT_CFRAME_FRAME] = NOWHERE, [KRAIT_AT_FRAME_ENTRY] = NOWHERE,    \
+    [KRAIT_AT_FRAME_STATE] = NOWHERE, [KRAIT_AT_CODE_STRING] = NOWHERE, [KRAIT_AT_THREAD_CFRAME] = NOWHERE, \
+    [KRAIT_AT_CFRAME_BACK] = NOWHERE
 
 static const struct krait_layout_of versions[] = {
     { 0x0308, KRAIT_INSTRUCTION_BYTES, KRAIT_LINK_REFERENCE, KRAIT_LINES_LNOTAB, .gil_in_runtime = true,
@@ -55,21 +56,24 @@ static const struct krait_layout_of versions[] = {
       .at = { KRAIT_AT_BEFORE_311, [KRAIT_AT_INTERP_ID] = 16, [KRAIT_AT_GIL] = 1152, [KRAIT_AT_GC] = 544,
               [KRAIT_AT_INTERP_MODULES] = 56, [KRAIT_AT_FRAME_TOP] = 72, [KRAIT_AT_FRAME_STATE] = NOWHERE,
               [KRAIT_AT_FRAME_INSTRUCTION] = 104, [KRAIT_AT_FRAME_GENERATOR] = 96,
-              [KRAIT_AT_FRAME_BLOCKS] = 112, [KRAIT_AT_FRAME_LOCALS] = 360 } },
+              [KRAIT_AT_FRAME_BLOCKS] = 112, [KRAIT_AT_THREAD_CFRAME] = NOWHERE,
+              [KRAIT_AT_CFRAME_BACK] = NOWHERE, [KRAIT_AT_FRAME_LOCALS] = 360 } },
     { 0x0309, KRAIT_INSTRUCTION_BYTES, KRAIT_LINK_REFERENCE, KRAIT_LINES_LNOTAB, .gil_in_runtime = true,
       .states = { INT8_MAX, 0, 0, 1 }, .awaited = 1, .await = { { 72, 72 }, 0 }, .task = { 152, 32, 80 },
       .lookup = { KRAIT_ATTRIBUTES_DICT, 864, 16, 48 }, .loop_in_holder = true,
       .at = { KRAIT_AT_BEFORE_311, [KRAIT_AT_INTERP_ID] = 24, [KRAIT_AT_GIL] = 352, [KRAIT_AT_GC] = 816,
               [KRAIT_AT_INTERP_MODULES] = 856, [KRAIT_AT_FRAME_TOP] = 72, [KRAIT_AT_FRAME_STATE] = NOWHERE,
               [KRAIT_AT_FRAME_INSTRUCTION] = 104, [KRAIT_AT_FRAME_GENERATOR] = 96,
-              [KRAIT_AT_FRAME_BLOCKS] = 112, [KRAIT_AT_FRAME_LOCALS] = 360 } },
+              [KRAIT_AT_FRAME_BLOCKS] = 112, [KRAIT_AT_THREAD_CFRAME] = NOWHERE,
+              [KRAIT_AT_CFRAME_BACK] = NOWHERE, [KRAIT_AT_FRAME_LOCALS] = 360 } },
     { 0x030a, KRAIT_INSTRUCTION_UNITS, KRAIT_LINK_REFERENCE, KRAIT_LINES_LINETABLE, .gil_in_runtime = true,
       .states = { -2, -1, -1, 0 }, .awaited = 1, .top = KRAIT_TOP_VALUES, .await = { { 72, 72 }, 0 },
       .task = { 160, 24, 88 }, .lookup = { KRAIT_ATTRIBUTES_DICT, 872, 48, 72 }, .loop_in_holder = true,
       .at = { KRAIT_AT_BEFORE_311, [KRAIT_AT_INTERP_ID] = 24, [KRAIT_AT_GIL] = 352, [KRAIT_AT_GC] = 816,
               [KRAIT_AT_INTERP_MODULES] = 856, [KRAIT_AT_FRAME_TOP] = 80, [KRAIT_AT_FRAME_STATE] = 108,
               [KRAIT_AT_FRAME_INSTRUCTION] = 96, [KRAIT_AT_FRAME_GENERATOR] = 88,
-              [KRAIT_AT_FRAME_BLOCKS] = 104, [KRAIT_AT_FRAME_LOCALS] = 352 } },
+              [KRAIT_AT_FRAME_BLOCKS] = 104, [KRAIT_AT_THREAD_CFRAME] = 48, [KRAIT_AT_CFRAME_BACK] = 8,
+              [KRAIT_AT_FRAME_LOCALS] = 352 } },
     { 0x030b, KRAIT_INSTRUCTION_POINTER, KRAIT_LINK_DEPTH, KRAIT_LINES_LOCATIONS, .gil_in_runtime = true,
       .states = { -2, -1, -1, 0 }, .awaited = 1, .top = KRAIT_TOP_LOCALS, .await = { { 151, 150 }, 2 },
       .task = { 136, 112, 88 }, .lookup = { KRAIT_ATTRIBUTES_APART, 872, 48, 72 }, .loop_in_holder = true,
@@ -85,6 +89,8 @@ static const struct krait_layout_of versions[] = {
               [KRAIT_AT_THREAD_ID] = 152,
               [KRAIT_AT_THREAD_NATIVE] = 160,
               [KRAIT_AT_CFRAME_FRAME] = 8,
+              [KRAIT_AT_THREAD_CFRAME] = 56,
+              [KRAIT_AT_CFRAME_BACK] = 16,
               [KRAIT_AT_FRAME_CODE] = 32,
               [KRAIT_AT_FRAME_BACK] = 48,
               [KRAIT_AT_FRAME_OWNER] = 69,
@@ -108,6 +114,8 @@ static const struct krait_layout_of versions[] = {
               [KRAIT_AT_THREAD_ID] = 136,
               [KRAIT_AT_THREAD_NATIVE] = 144,
               [KRAIT_AT_CFRAME_FRAME] = 0,
+              [KRAIT_AT_THREAD_CFRAME] = NOWHERE,
+              [KRAIT_AT_CFRAME_BACK] = NOWHERE,
               [KRAIT_AT_FRAME_CODE] = 0,
               [KRAIT_AT_FRAME_BACK] = 8,
               [KRAIT_AT_FRAME_OWNER] = 70,

@@ -28,6 +28,8 @@ enum krait_at {
     KRAIT_AT_THREAD_LOOP,  /* 3.13: that loop */
     KRAIT_AT_THREAD_FRAME, /* the frame, or in 3.11 and 3.12 the _PyCFrame that points to it */
     KRAIT_AT_CFRAME_FRAME,
+    KRAIT_AT_THREAD_CFRAME, /* 3.10 and 3.11: what lies in the innermost activation of the interpreter's loop, on the C stack */
+    KRAIT_AT_CFRAME_BACK, /* the same of the activation outside of it; the outermost of all lies in the thread state */
     KRAIT_AT_FRAME_CODE, /* PyFrameObject, from 3.11 on _PyInterpreterFrame */
     KRAIT_AT_FRAME_BACK,
     KRAIT_AT_FRAME_INSTRUCTION,
@@ -259,6 +261,9 @@ enum {
     KRAIT_FUTURE_PENDING = 0,
     KRAIT_HOLDER_LOOP = 16,
 };
+
+/* The object that stands for an interpreter before 3.13: interpid, Objects/interpreteridobject.c. */
+enum { KRAIT_INTERPRETER_ID = 16 };
 
 /* Of asyncio: a Handle, whose __slots__ lie in the order of their names (Lib/asyncio/events.py), and what runs a step of a task
  * (TaskStepMethWrapper, TaskWakeupMethWrapper; a method: PyCFunctionObject). */

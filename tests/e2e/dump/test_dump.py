@@ -293,27 +293,6 @@ def test_a_program_in_a_pid_namespace_of_its_own_is_read(programs, dumps, any_py
     assert thread["tid"] == dump["pid"] != 1
 
 
-def test_subinterpreters_are_told_apart(programs, dumps, any_python):
-    source = """
-    import os, time
-    try:
-        import _interpreters as interpreters
-        run = interpreters.exec
-    except ImportError:
-        import _xxsubinterpreters as interpreters
-        run = interpreters.run_string
-    print(os.getpid(), flush=True)
-    run(interpreters.create(), "import time\\ndef inside(): time.sleep(60)\\ninside()")
-    """
-    app = programs.start(any_python, source)
-
-    def inside():
-        threads = dumps(app.pid)[0]["threads"]
-        return [t for t in threads if "inside" in names(t) and t["interpreter"] == 1]
-
-    assert wait_for(inside, "the call in the other interpreter")
-
-
 def test_a_stopped_program_is_dumped(programs, dumps, any_python):
     app = programs.start(any_python, "import os\nprint(os.getpid(), flush=True)\nwhile True: pass\n")
     os.kill(app.pid, signal.SIGSTOP)

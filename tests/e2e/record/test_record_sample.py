@@ -22,6 +22,7 @@ from conftest import BUILD
 from pages import run_page
 from pairs import LOOPS, PAIRS, never_was
 from running import wait_for
+from subinterpreters import FOREVER, ONE
 
 
 @pytest.fixture
@@ -93,6 +94,18 @@ def test_no_sample_is_wrong_where_the_kernel_tells_no_switches(programs, sample,
     app.end()
     stacks = stacks_of(run, folder)
     assert stacks and not [s for s in stacks if s and never_was(s)]
+
+
+def test_a_thread_that_runs_another_interpreter_is_one_thread_with_the_exact_stack(programs, sample, record, run, python):
+    app = programs.start(python, FOREVER)
+    folder = sample(app.pid)
+    app.end()
+    (thread,) = json.loads(run("report", "--json", "--by", "thread", folder).stdout)["functions"]
+    shares = {name: f["total_ns"] / thread["total_ns"] for name, f in functions(run, folder).items()}
+    assert min(shares["inside"], shares["outer"], shares["work"]) > 0.99, shares
+    exact = record.text(python, ONE.replace("TIMES", "20"))
+    (stack,) = {tuple(s) for s in stacks_of(run, exact.path) if s[0] == "work"}
+    assert {tuple(s) for s in stacks_of(run, folder)} <= {tuple(s for s in stack[i:] if s not in ("exec", "run_string")) for i in (0, 1)}
 
 
 SWITCHES = """

@@ -16,6 +16,7 @@ import pytest
 import ready
 from pages import run_page
 from running import wait_for
+from subinterpreters import FOREVER, MODULE
 from terminal import on_terminal
 from top_shown import BUSY, Screen, Shell, rows
 
@@ -95,12 +96,17 @@ def test_the_share_of_the_garbage_collector_is_told(programs, top, run, python):
     assert top(*short, calm.pid)[0]["interval_gc"] == 0
 
 
-INTERPRETERS = """
-import ctypes, os, threading, time
-try: import _interpreters as interpreters
-except ImportError: import _xxsubinterpreters as interpreters
-run = getattr(interpreters, "exec", None) or interpreters.run_string
-"""
+INTERPRETERS = f"{MODULE}import ctypes, os, threading, time\n"
+
+
+def test_a_thread_that_runs_another_interpreter_counts_once(programs, top, python):
+    app = programs.start(python, FOREVER)
+    (table,) = top("--once", "--interval", "500ms", app.pid)
+    found = rows(table)
+    assert table["threads"] == 1 and table["interval_stacks"] == table["samples"] == table["interval_gil_held"] > 0
+    assert found["inside"]["total"] == found["outer"]["total"] == 1 and sum(f["own"] for f in found.values()) == pytest.approx(1, abs=1e-5)
+    (table,) = top("--once", "--gil", "--interval", "500ms", app.pid)
+    assert rows(table)["inside"]["total"] == rows(table)["outer"]["total"] == 1
 
 
 @pytest.mark.few_pythons

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Code objects: their names and line tables. They do not change, but die; another one may come to lie at the same address.
+ *
+ * The objects that they hold tell them apart. That is not enough if an interpreter has ended and another one begins: it maps its
+ * memory in the same place, and if it runs code of the same form, all that the code objects hold lies where it lay before. Then the
+ * hashes of the texts tell them apart, which Python computes from their characters, in all interpreters alike.
  */
 #include "remote/memory.h"
 #include "remote/object.h"
@@ -8,7 +12,7 @@
 
 #include <string.h>
 
-enum { LINES_MAX = 1 << 20, HEADER_MAX = 512, FIELDS = 4 };
+enum { LINES_MAX = 1 << 20, HEADER_MAX = 192, FIELDS = 4, HASHES = 2 };
 
 /* What tells one code object from another: the objects that it holds. */
 static const enum krait_at identity[FIELDS] = { KRAIT_AT_CODE_NAME, KRAIT_AT_CODE_FILE, KRAIT_AT_CODE_LINES,
@@ -62,6 +66,24 @@ static bool read_header(const struct krait_remote *remote, uint64_t addr, char *
            take_header(remote, header, fields);
 }
 
+/* What to read for the hashes of the first fields. */
+static void hash_pieces(const uint64_t fields[FIELDS], uint64_t hashes[HASHES],
+                        struct krait_memory_piece pieces[HASHES])
+{
+    for (size_t i = 0; i < HASHES; i++)
+        pieces[i] = (struct krait_memory_piece){ fields[i] + KRAIT_TEXT_HASH, &hashes[i], sizeof(hashes[i]) };
+}
+
+/* 0 if no other interpreter can have put other texts there. */
+static bool read_hashes(const struct krait_remote *remote, const uint64_t fields[FIELDS],
+                        uint64_t hashes[HASHES])
+{
+    struct krait_memory_piece pieces[HASHES];
+    memset(hashes, 0, HASHES * sizeof(*hashes));
+    hash_pieces(fields, hashes, pieces);
+    return !remote->nests || !krait_memory_pieces(remote->pid, pieces, HASHES);
+}
+
 /* A frame a little above with the same code, as in a recursion; `i`: there is none. */
 static uint32_t find_same(const struct krait_raw_frame *frames, uint32_t i)
 {
@@ -74,40 +96,60 @@ static uint32_t find_same(const struct krait_raw_frame *frames, uint32_t i)
     return i;
 }
 
+/* A code object that is looked at. */
+struct look {
+    const struct krait_remote_code *code; /* the one that was there */
+    uint64_t hashes[HASHES];
+    char header[HEADER_MAX];
+};
+
+/* Adds what is read of it. */
+static uint32_t add_pieces(const struct krait_remote *remote, struct look *look,
+                           struct krait_memory_piece *pieces)
+{
+    pieces[0] = (struct krait_memory_piece){ look->code->addr, look->header, header_size(remote) };
+    if (remote->nests)
+        hash_pieces(look->code->fields, look->hashes, pieces + 1);
+    return remote->nests ? 1 + HASHES : 1;
+}
+
+static bool is_as_before(const struct krait_remote *remote, const struct look *look)
+{
+    uint64_t fields[FIELDS];
+    return take_header(remote, look->header, fields) &&
+           memcmp(look->code->fields, fields, sizeof(fields)) == 0 &&
+           (!remote->nests || memcmp(look->code->hashes, look->hashes, sizeof(look->hashes)) == 0);
+}
+
 bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame *frames, uint32_t count,
                        const struct krait_remote_code **codes, const struct krait_memory_piece *more,
                        uint32_t more_count)
 {
-    size_t size = header_size(remote);
-    KRAIT_AUTO_FREE struct krait_memory_piece *pieces = calloc(count + more_count + 1, sizeof(*pieces));
-    KRAIT_AUTO_FREE const struct krait_remote_code **expected = calloc(count + 1, sizeof(*expected));
-    KRAIT_AUTO_FREE char *headers = malloc((count + 1) * size);
-    bool known = pieces && expected && headers;
-    uint32_t n = 0;
+    KRAIT_AUTO_FREE struct krait_memory_piece *pieces =
+        calloc((1 + HASHES) * count + more_count + 1, sizeof(*pieces));
+    KRAIT_AUTO_FREE struct look *looks = malloc((count + 1) * sizeof(*looks));
+    bool known = pieces && looks && header_size(remote) <= HEADER_MAX;
+    uint32_t n = 0, piece_count = 0;
     for (uint32_t i = 0; i < count && known; i++) {
         uint32_t same = find_same(frames, i);
         uint64_t *found = same == i ? krait_map_get(&remote->codes, frames[i].code) : NULL;
         codes[i] = same != i ? codes[same] : found ? (const void *)(uintptr_t)*found : NULL;
         known = codes[i];
-        if (same != i)
+        if (same != i || !known)
             continue;
-        expected[n] = codes[i];
-        pieces[n] = (struct krait_memory_piece){ frames[i].code, headers + n * size, size };
-        n++;
+        looks[n].code = codes[i];
+        piece_count += add_pieces(remote, &looks[n++], pieces + piece_count);
     }
     if (known && more_count)
-        memcpy(pieces + n, more, more_count * sizeof(*more));
-    known = known && !krait_memory_pieces(remote->pid, pieces, n + more_count);
-    for (uint32_t i = 0; i < n && known; i++) {
-        uint64_t fields[FIELDS];
-        known = take_header(remote, headers + i * size, fields) &&
-                memcmp(expected[i]->fields, fields, sizeof(fields)) == 0;
-    }
+        memcpy(pieces + piece_count, more, more_count * sizeof(*more));
+    known = known && !krait_memory_pieces(remote->pid, pieces, piece_count + more_count);
+    for (uint32_t i = 0; i < n && known; i++)
+        known = is_as_before(remote, &looks[i]);
     return known;
 }
 
 static struct krait_remote_code *read_new(struct krait_remote *remote, uint64_t addr, const char *header,
-                                          const uint64_t fields[FIELDS])
+                                          const uint64_t fields[FIELDS], const uint64_t hashes[HASHES])
 {
     const uint32_t *at = remote->layout.at;
     struct krait_remote_code *code = KRAIT_ARENA_NEW(&remote->arena, struct krait_remote_code);
@@ -119,6 +161,7 @@ static struct krait_remote_code *read_new(struct krait_remote *remote, uint64_t 
         return NULL;
     code->addr = addr;
     memcpy(code->fields, fields, sizeof(code->fields));
+    memcpy(code->hashes, hashes, sizeof(code->hashes));
     code->name = read_text(remote, name);
     code->file = read_text(remote, fields[1]);
     code->first_line = (int32_t)krait_memory_number(header + at[KRAIT_AT_CODE_FIRST_LINE], 4);
@@ -129,15 +172,17 @@ static struct krait_remote_code *read_new(struct krait_remote *remote, uint64_t 
 const struct krait_remote_code *krait_code_read(struct krait_remote *remote, uint64_t addr)
 {
     char header[HEADER_MAX];
-    uint64_t fields[FIELDS], after[FIELDS];
-    if (!read_header(remote, addr, header, fields))
+    uint64_t fields[FIELDS], after[FIELDS], hashes[HASHES], hashes_after[HASHES];
+    if (!read_header(remote, addr, header, fields) || !read_hashes(remote, fields, hashes))
         return NULL;
     uint64_t *known = krait_map_get(&remote->codes, addr);
     const struct krait_remote_code *code = known ? (const void *)(uintptr_t)*known : NULL;
-    if (code && memcmp(code->fields, fields, sizeof(fields)) == 0)
+    if (code && memcmp(code->fields, fields, sizeof(fields)) == 0 &&
+        (!remote->nests || memcmp(code->hashes, hashes, sizeof(hashes)) == 0))
         return code;
-    code = read_new(remote, addr, header, fields);
-    bool stayed =
-        code && read_header(remote, addr, header, after) && memcmp(fields, after, sizeof(fields)) == 0;
+    code = read_new(remote, addr, header, fields, hashes);
+    bool stayed = code && read_header(remote, addr, header, after) &&
+                  memcmp(fields, after, sizeof(fields)) == 0 && read_hashes(remote, fields, hashes_after) &&
+                  memcmp(hashes, hashes_after, sizeof(hashes)) == 0;
     return stayed ? code : NULL;
 }

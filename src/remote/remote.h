@@ -30,6 +30,7 @@ struct krait_remote_code {
     uint64_t addr;
     uint64_t fields
         [4]; /* the fields that it was read from: if they change, another code object has this address */
+    uint64_t hashes[2]; /* of name and file, if the process has had several interpreters */
     const char *name;   /* qualified from 3.11 on */
     const char *file;
     int32_t first_line;

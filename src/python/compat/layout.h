@@ -173,6 +173,7 @@ enum {
     KRAIT_OBJECT_TYPE = 8,
     KRAIT_OBJECT_HEAD = 40, /* bytes of an object: what krait shows of one without following a pointer */
     KRAIT_BYTES_DATA = 32,
+    KRAIT_TEXT_HASH = 24,
     KRAIT_GIL_HOLDER = 8,
     KRAIT_GIL_LOCKED = 16,
     KRAIT_GIL_SIZE = 208,

@@ -55,3 +55,46 @@ inside()
 outer()
 """
 FOREVER = ONE.replace("TIMES", "1 << 60")
+
+# Threads that make interpreters, run functions of their own number in them, one of them through a further interpreter, and end them.
+LOOP = f"""{MODULE}
+import os, threading
+INSIDE = '''
+def leaf_K(): return sum(range(2000))
+def inside_K(n): return inside_K(n - 1) if n else leaf_K()
+for i in range(50): inside_K(3)
+'''
+THROUGH = '''{MODULE}
+def middle_K():
+    id = interpreters.create()
+    run(id, CODE)
+    interpreters.destroy(id)
+middle_K()
+'''
+OUTER = '''
+def outer_K():
+    id = interpreters.create()
+    for i in range(3): run(id, CODE)
+    interpreters.destroy(id)
+def thread_K():
+    while True: outer_K()
+'''
+def thread(k):
+    code = INSIDE.replace("K", str(k))
+    code = THROUGH.replace("K", str(k)).replace("CODE", repr(code)) if k == 2 else code
+    space = dict(globals(), CODE=code)
+    exec(OUTER.replace("_K", f"_{{k}}"), space)
+    return space[f"thread_{{k}}"]
+print(os.getpid(), flush=True)
+for k in range(1, 4): threading.Thread(target=thread(k), daemon=True).start()
+thread(0)()
+"""
+
+
+def loop_never_was(stack):
+    """Whether no thread of LOOP has this stack, its functions innermost first."""
+    called = [name.split("_") for name in reversed(stack) if name[-2:-1] == "_" and name[-1] in "0123"]
+    order = ["thread", "outer", "middle", "inside", "leaf"]
+    names = list(dict.fromkeys(name for name, _ in called))
+    path = [name for name in order if name != "middle" or "2" in {k for _, k in called}]
+    return len({k for _, k in called}) > 1 or names != path[: len(names)]

@@ -22,7 +22,7 @@ from conftest import BUILD
 from pages import run_page
 from pairs import LOOPS, PAIRS, never_was
 from running import wait_for
-from subinterpreters import FOREVER, ONE
+from subinterpreters import FOREVER, LOOP, ONE, loop_never_was
 
 
 @pytest.fixture
@@ -106,6 +106,17 @@ def test_a_thread_that_runs_another_interpreter_is_one_thread_with_the_exact_sta
     exact = record.text(python, ONE.replace("TIMES", "20"))
     (stack,) = {tuple(s) for s in stacks_of(run, exact.path) if s[0] == "work"}
     assert {tuple(s) for s in stacks_of(run, folder)} <= {tuple(s for s in stack[i:] if s not in ("exec", "run_string")) for i in (0, 1)}
+
+
+def test_interpreters_that_come_and_go_have_the_stacks_of_their_threads(programs, sample, run, python):
+    """Code of another interpreter may lie at the addresses of one that has ended."""
+    app = programs.start(python, LOOP)
+    inside = False
+    while not inside:
+        stacks = stacks_of(run, sample(app.pid, rate=10000))
+        assert not [s for s in stacks if loop_never_was(s)]
+        inside = {name for s in stacks for name in s} & {"inside_0", "inside_1", "inside_2", "inside_3"}
+    app.end()
 
 
 SWITCHES = """

@@ -56,7 +56,7 @@
 #include <stdio.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 17u                   /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 18u                   /* agent and collector must agree */
 
 /* Variables of the environment of a recorded program: the path of the shared memory, and that its children are not recorded. */
 #define KRAIT_ENV_SESSION     "KRAIT_SESSION"

@@ -253,11 +253,8 @@ void dump_text(const struct dump_process *process, const struct krait_table_look
     krait_task_command(&command, remote->pid);
     krait_fmt_safe(&safe, command.data ? command.data : "");
     krait_buf_fmt(out, "Process %d: ", remote->pid);
-    if (safe.data && look->width)
-        krait_width_shorten(out, krait_fmt_command(safe.data), look->width - KRAIT_MIN(look->width / 2, 20u),
-                            look->utf8);
-    else
-        krait_buf_str(out, safe.data ? krait_fmt_command(safe.data) : "");
+    uint32_t room = look->width ? look->width - KRAIT_MIN(look->width / 2, 20u) : UINT32_MAX;
+    krait_width_command(out, safe.data ? safe.data : "", room, look->utf8);
     krait_buf_fmt(out, "\nPython %s, %s\n", remote->version,
                   krait_fmt_counted(threads, process->stacks->thread_count, "thread"));
     for (uint32_t i = 0; i < process->stacks->thread_count; i++)

@@ -231,7 +231,7 @@ static void add_heading(struct report *report)
     const char *bold = report->look.colour ? KRAIT_BOLD : "", *plain = report->look.colour ? KRAIT_PLAIN : "";
     krait_buf_str(&report->out, bold);
     if (program.data)
-        krait_width_shorten(&report->out, program.data, room, report->look.utf8);
+        krait_width_command(&report->out, program.data, room, report->look.utf8);
     bool goes_on = report->wall && !report->options->why; /* with what the threads did */
     krait_buf_fmt(&report->out, "%s%s\n%s", plain, rest.data ? rest.data : "", goes_on ? "" : "\n");
     report->out.failed |= program.failed || rest.failed;

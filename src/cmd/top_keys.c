@@ -175,27 +175,27 @@ static const struct {
     void (*act)(struct top *top, int key);
     const char *shown, *help; /* NULL: the help of another tells it */
 } actions[] = {
-    { "q", quit, "q", "quit; the table of the whole time stays on the terminal" },
-    { "", NULL, "Up Down", "select a row, which stays selected when the order changes" },
-    { "", NULL, "PgUp PgDn", "a page up or down; Home, End: to the first or the last row" },
-    { "\033", leave, "Esc", "select no row, show the first rows, and functions that / hides" },
+    { "q", quit, "q", "quit; the last table stays on the terminal" },
+    { "", NULL, "Up Down", "select a row, and follow it" },
+    { "", NULL, "PgUp PgDn", "a page up or down; Home, End: to the ends" },
+    { "\033", leave, "Esc", "select no row, show the rows that / hides" },
     { "", NULL, "Ctrl-Z", "stop krait; fg in the shell continues" },
     { "pZ ", pause_table, "p", "pause, go on" },
     { "s", sort_next, "s", "sort by the next column" },
-    { "123456789", sort_number, "1 ... 9", "sort by the first column, the second ...; again reverses" },
+    { "123456789", sort_number, "1 ... 9", "sort by that column; again: reversed" },
     { "I", reverse, "I", "reverse the order" },
     { "x", switch_exact, "x", "count every call, or take samples again" },
-    { "lL", change_samples, "l", "samples: rows are lines of code, or functions" },
-    { "t", group, "t", "rows of threads, processes, all together; of every call also tasks" },
-    { "i", change_samples, "i", "samples: count threads that sleep too, or those alone that run" },
-    { "g", change_samples, "g", "samples: count the thread that holds the GIL alone, or all" },
-    { "w", change_samples, "w", "what threads wait for, in samples those that sleep too; or not" },
-    { "S", switch_picture, "S", "samples: the current stacks, threads side by side; or the table" },
-    { "B", switch_picture, "B", "bars of calls, in samples of own time, the longest first; or the table" },
-    { "C", switch_picture, "C", "every call: a clock with a ray for each, + - scale it; or the table" },
+    { "lL", change_samples, "l", "samples: rows are lines, or functions" },
+    { "t", group, "t", "rows of threads, processes, tasks, or of all" },
+    { "i", change_samples, "i", "samples: also of sleeping threads, or not" },
+    { "g", change_samples, "g", "samples: of the GIL's holder alone, or all" },
+    { "w", change_samples, "w", "what threads wait for, or not" },
+    { "S", switch_picture, "S", "samples: the current stacks, or the table" },
+    { "B", switch_picture, "B", "bars of calls or own time, or the table" },
+    { "C", switch_picture, "C", "every call: a clock (+ - scale), or the table" },
     { "+-", scale_turn, NULL, "" },
-    { "/\\", filter, "/", "show functions of a name or file alone; Esc shows all again" },
-    { "r", reset, "r", "begin anew" },
+    { "/\\", filter, "/", "show functions by name or file; Esc shows all" },
+    { "r", reset, "r", "begin to count anew" },
     { "?h", help, "?", "these keys" },
 };
 
@@ -311,6 +311,12 @@ static void add_state(struct krait_buf *line, const struct top *top)
 void top_add_keys(struct krait_buf *line, const struct top *top, uint32_t width)
 {
     static const char *const groups[] = { "all", "threads", "processes", "tasks" };
+    static const char *const leaves[] = { /* first, whatever has room */
+                                          [TOP_TABLE] = "",
+                                          [TOP_STACKS] = "  S table",
+                                          [TOP_BARS] = "  B table",
+                                          [TOP_CLOCK] = "  C table  + - turn"
+    };
     if (top->types) {
         krait_buf_str(line, "functions: ");
         krait_fmt_safe(line, top->typed.len ? top->typed.data : "");
@@ -327,7 +333,7 @@ void top_add_keys(struct krait_buf *line, const struct top *top, uint32_t width)
     krait_buf_fmt(line, "q quit  p %s", top->paused ? "go on" : "pause");
     if (has_rows)
         krait_buf_fmt(line, "  s sort (%s%s)", top->sort, top->reversed ? " reversed" : "");
-    krait_buf_fmt(line, "  ? keys  x %s", top->is_exact ? "samples" : "exact");
+    krait_buf_fmt(line, "  ? keys%s  x %s", leaves[top->picture], top->is_exact ? "samples" : "exact");
     if (!top->is_exact)
         krait_buf_fmt(line, "  l %s", top->lines ? "functions" : "lines");
     if (has_rows)
@@ -337,11 +343,12 @@ void top_add_keys(struct krait_buf *line, const struct top *top, uint32_t width)
                       top->gil ? "all threads" : "GIL only");
     if (has_rows)
         krait_buf_fmt(line, "  w %s", top->kernel ? "no waits" : "waits");
-    if (!top->is_exact)
-        krait_buf_fmt(line, "  S %s", has_rows ? "stacks" : "table");
-    krait_buf_fmt(line, "  B %s", top->picture == TOP_BARS ? "table" : "bars");
-    if (top->is_exact)
-        krait_buf_fmt(line, "  C %s", top->picture == TOP_CLOCK ? "table  + - turn" : "clock");
+    if (of_samples)
+        krait_buf_str(line, "  S stacks");
+    if (top->picture != TOP_BARS)
+        krait_buf_str(line, "  B bars");
+    if (top->is_exact && top->picture != TOP_CLOCK)
+        krait_buf_str(line, "  C clock");
     krait_buf_str(line, has_rows ? "  / filter  r reset" : "  r reset");
     cut(line, width);
 }

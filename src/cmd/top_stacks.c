@@ -382,11 +382,11 @@ static void add_cell(const struct picture *p, const struct top_stacks_thread *th
     char text[64];
     if (row >= depths) {
         add_blanks(p->out, p->cell);
-    } else if (hidden && !row) {
+    } else if (hidden && !row && rows > 1) {
         snprintf(text, sizeof(text), "%u callers", hidden);
         compose(p->out, p, text, "", 0);
     } else {
-        add_depth(p, thread, hidden ? hidden + row - 1 : row);
+        add_depth(p, thread, hidden ? depths - rows + row : row);
     }
 }
 
@@ -437,7 +437,7 @@ static void put_in_order(const struct picture *p, const struct top_stacks_thread
 static void draw(const struct picture *p, const struct top_stacks_thread *const *order, uint32_t beside,
                  uint32_t height)
 {
-    enum { BAND_LEAST = 3, NOTE = 1 };
+    enum { BAND_LEAST = 4, NOTE = 1 }; /* an empty line, names, callers and the innermost function */
     uint32_t left = height, shown = 0;
     while (shown < p->stacks->count && (!shown || !height || left >= BAND_LEAST + NOTE)) {
         uint32_t count = KRAIT_MIN(beside, p->stacks->count - shown), rows = depth_of(order + shown, count);

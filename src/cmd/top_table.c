@@ -164,8 +164,9 @@ static const struct krait_sheet_column module_column = {
 };
 
 /* Behind the names of bars, where some of them are equal. */
-static const struct krait_sheet_column place_column = { { "module", LEFT, 8, 1 }, NULL,      KRAIT_SHEET_NAME,
-                                                        KRAIT_SHEET_DASH,         get_place, 0 };
+static const struct krait_sheet_column place_column = {
+    { "module", LEFT, 10, 1 }, NULL, KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, get_place, 0
+};
 
 /* Behind all others, for krait itself. */
 static const struct krait_sheet_column identity_column = { { NULL, 0, 0, 0 },  NULL,
@@ -316,8 +317,10 @@ static uint32_t keep_for_bars(const struct top_view *view, struct krait_sheet_co
             of[i].column.min = KRAIT_MIN(of[i].column.min, (uint32_t)NAME_BESIDE);
     }
     of[place_of(of, count, measures[kind])] = module_column;
-    if (places)
-        of[count++] = place_column;
+    if (places) {
+        of[count] = place_column;
+        of[count++].column.title = view->live ? "module" : "file"; /* as get_place */
+    }
     of[count] = measure;
     of[count].column.drop = 0;
     return count + 1;
@@ -400,11 +403,7 @@ static void add_command(const struct top_view *view, const struct krait_table_lo
     krait_buf_fmt(out, "%d%s%s: ", view->pid, *view->python ? ", Python " : "", view->python);
     uint32_t taken = (uint32_t)(out->len - before);
     uint32_t room = look->width > taken + COMMAND_LEAST ? look->width - taken : COMMAND_LEAST;
-    const char *command = safe.data ? krait_fmt_command(safe.data) : "";
-    if (look->width)
-        krait_width_shorten(out, command, room, look->utf8);
-    else
-        krait_buf_str(out, command);
+    krait_width_command(out, safe.data ? safe.data : "", look->width ? room : UINT32_MAX, look->utf8);
     krait_buf_char(out, '\n');
     out->failed |= safe.failed;
 }
@@ -498,7 +497,7 @@ static void add_figures(const struct top_view *view, struct krait_buf *line)
     if (now.longest)
         krait_buf_fmt(line, ", longest task step %s", krait_fmt_ns(text, now.longest));
     krait_buf_fmt(line, ", %s", krait_fmt_counted(count, threads_of(view), "thread"));
-    if (now.looks)
+    if (now.looks && view->by != TOP_BY_TASK)
         krait_buf_fmt(line, ", split by %s", krait_fmt_counted(count, now.looks, "sample"));
     if (view->memory)
         krait_buf_fmt(line, ", memory %s", krait_fmt_bytes(text, view->memory));

@@ -93,6 +93,7 @@ struct live_process {
     uint32_t name_count, name_cap;
     struct live_task *tasks; /* by place_of(id) */
     uint32_t task_cap;
+    uint64_t gil_held; /* within krait_live_turn */
 };
 
 struct live_thread {

@@ -472,8 +472,10 @@ static struct live_ticks less(const struct live_ticks *all, const struct live_ti
                                 all->total - before->total };
 }
 
-static void turn_thread(struct krait_live *live, struct live_thread *th)
+/* Returns how long it was in Python code with the GIL. */
+static uint64_t turn_thread(struct krait_live *live, struct live_thread *th)
 {
+    uint64_t held = 0;
     learn_funcs(live, th);
     mark_callers(live, th);
     live_turn_looks(th);
@@ -485,10 +487,20 @@ static void turn_thread(struct krait_live *live, struct live_thread *th)
         if (func->is_pause)
             live->now.pauses += row->last.own;
         else if (row->func != KRAIT_NO_ID && !func->is_c)
-            live->now.gil_held += row->last.own;
+            held += row->last.own;
     }
-    live->now.gil_held -= KRAIT_MIN(th->wait_in_python, live->now.gil_held);
+    held -= KRAIT_MIN(th->wait_in_python, held);
     th->wait_in_python = 0;
+    return held;
+}
+
+/* Who waits in `with lock:` counts, too, since that is no call to CPython; but a process has one GIL. */
+static void count_gil(struct krait_live *live)
+{
+    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
+        live->now.gil_held += KRAIT_MIN(live->procs[i].gil_held, live->now.ns);
+        live->procs[i].gil_held = 0;
+    }
 }
 
 static void add_figures(struct krait_live_figures *to, const struct krait_live_figures *more)
@@ -536,14 +548,13 @@ void krait_live_turn(struct krait_live *live, uint64_t now)
     for (uint32_t i = 0; i < live->thread_count; i++) {
         if (!live->threads[i]->about.has_ended)
             live_settle(live, live->threads[i], now);
-        turn_thread(live, live->threads[i]);
+        live->procs[live->threads[i]->slot].gil_held += turn_thread(live, live->threads[i]);
     }
     if (live->gone)
-        turn_thread(live, live->gone);
+        live->now.gil_held += turn_thread(live, live->gone);
     live_turn_groups(live);
     live->now.ns = now > live->turned ? now - live->turned : 0;
-    /* Who waits in `with lock:` counts, too: that is no call to CPython. */
-    live->now.gil_held = KRAIT_MIN(live->now.gil_held, live->now.ns);
+    count_gil(live);
     live->turned = now;
     add_figures(&live->all, &live->now);
     live->last = live->now;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "view/width.h"
 
+#include "base/fmt.h"
 #include "base/json.h"
 #include "base/symbol.h"
 
@@ -165,6 +166,21 @@ static bool shorten_templates(struct krait_buf *out, const char *text, uint32_t 
     return true;
 }
 
+/* Of a path, the first folders go first, and the file's name stays. Returns false if it is none, or that name does not fit. */
+static bool shorten_path(struct krait_buf *out, const char *text, uint32_t columns, bool utf8)
+{
+    const char *base = strrchr(text, '/'), *at = text;
+    uint32_t mark = utf8 ? 1 : 2;
+    if (*text != '/' || strchr(text, ' ') || krait_width_of(base + 1, strlen(base + 1)) > columns)
+        return false;
+    while (at < base && krait_width_of(at, strlen(at)) + mark > columns)
+        at = strchr(at + 1, '/');
+    at += krait_width_of(at, strlen(at)) + mark > columns; /* without the / */
+    krait_buf_str(out, krait_width_of(at, strlen(at)) + mark > columns ? "" : ellipsis(utf8));
+    krait_buf_str(out, at);
+    return true;
+}
+
 void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t columns, bool utf8)
 {
     size_t n = strlen(text);
@@ -174,7 +190,7 @@ void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t colum
         return;
     }
     if (shorten_address(out, text, columns, utf8) || shorten_templates(out, text, columns, utf8) ||
-        shorten_brackets(out, text, columns, utf8))
+        shorten_path(out, text, columns, utf8) || shorten_brackets(out, text, columns, utf8))
         return;
     if (columns <= mark + 2) {
         krait_buf_add(out, text, krait_width_fit(text, n, columns));
@@ -186,6 +202,21 @@ void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t colum
     krait_buf_add(out, text, krait_width_fit(text, n, head_columns));
     krait_buf_str(out, ellipsis(utf8));
     krait_buf_add(out, text + tail, n - tail);
+}
+
+void krait_width_command(struct krait_buf *out, const char *command, uint32_t columns, bool utf8)
+{
+    const char *program = krait_fmt_command(command), *script = strchr(program, ' ');
+    uint32_t mark = utf8 ? 1 : 2, width = krait_width_of(program, strlen(program));
+    size_t before = out->len;
+    size_t head = width > columns && script ? (size_t)(script + 1 - program) : strlen(program);
+    krait_buf_add(out, program, head);
+    krait_buf_str(out, krait_fmt_command(program + head));
+    if (out->failed || krait_width_of(out->data + before, out->len - before) <= columns)
+        return;
+    out->len =
+        before + krait_width_fit(out->data + before, out->len - before, columns - KRAIT_MIN(mark, columns));
+    krait_buf_str(out, columns > mark ? ellipsis(utf8) : "");
 }
 
 static void new_line(struct krait_buf *out, uint32_t indent)

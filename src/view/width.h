@@ -16,9 +16,13 @@ uint32_t krait_width_of(const char *text, size_t n);
 size_t krait_width_fit(const char *text, size_t n, uint32_t columns);
 
 /* Appends text in at most `columns`. A text that is too long loses text in brackets, or else its middle. After the
- * cut it continues, if possible, with a component of a dotted name or path, because the end of a name says most. An address in a
- * file is cut as krait_symbol_brief cuts it; templates of C++ lose their arguments first. */
+ * cut it continues, if possible, with a component of a dotted name, because the end of a name says most. A path loses its first
+ * folders. An address in a file is cut as krait_symbol_brief cuts it; templates of C++ lose their arguments first. */
 void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t columns, bool utf8);
+
+/* Appends a command line in at most `columns`: without the folders of its program, and if it is too long without those of what
+ * follows, mostly a script, and without its end. */
+void krait_width_command(struct krait_buf *out, const char *command, uint32_t columns, bool utf8);
 
 /* Appends text in lines of at most `columns`, broken at blanks; a word that is longer stays whole. The first line
  * already has `at` columns; the others begin with `indent` blanks. A line end in the text counts as a blank, but

@@ -206,6 +206,11 @@ static void names_lose_their_middle(void **state)
     assert_shortened("Thread-7 (serve_forever)", 12, "Thread-7 (…)");
     assert_shortened("Thread-7 (serve_forever)", 11, "Thre…rever)");
     assert_shortened("decoder.decode (C)", 14, "dec…decode (C)");
+    assert_shortened("/usr/lib/python3/json/encoder.py", 26, "…/python3/json/encoder.py");
+    assert_shortened("/usr/lib/python3/json/encoder.py", 12, "…/encoder.py");
+    assert_shortened("/usr/lib/python3/json/encoder.py", 11, "…encoder.py");
+    assert_shortened("/usr/lib/python3/json/encoder.py", 10, "encoder.py");
+    assert_shortened("/usr/lib/python3/json/encoder.py", 9, "/usr/l…py"); /* not even the name fits */
     assert_shortened("libz.so.1.2.13+0x5d80 (C)", 24, "libz+0x5d80 (C)");
     assert_shortened("libz.so.1.2.13+0x5d80", 10, "libz…x5d80");
     assert_shortened("libpython3.11.so.1.0+0x4970", 20, "libpython3.11+0x4970");
@@ -226,6 +231,25 @@ static void templates_lose_their_arguments_first(void **state)
     assert_shortened("a::Item::operator<", 12, "a:…operator<");
     assert_shortened("outer.<locals>.<lambda>", 14, "outer…<lambda>");
     assert_shortened("if a<b then", 8, "if …then");
+}
+
+static void assert_command(const char *text, uint32_t columns, const char *expected)
+{
+    KRAIT_AUTO_BUF out = { 0 };
+    krait_width_command(&out, text, columns, true);
+    assert_string_equal(out.data ? out.data : "", expected);
+}
+
+static void commands_keep_what_is_run(void **state)
+{
+    const char *command = "/srv/env/bin/python3 /srv/env/bin/gunicorn -w 2 web:app";
+    assert_command(command, UINT32_MAX, "python3 /srv/env/bin/gunicorn -w 2 web:app");
+    assert_command(command, 42, "python3 /srv/env/bin/gunicorn -w 2 web:app");
+    assert_command(command, 41, "python3 gunicorn -w 2 web:app");
+    assert_command(command, 20, "python3 gunicorn -w…");
+    assert_command(command, 4, "pyt…");
+    assert_command("/bin/cat", 3, "cat");
+    assert_command("", 3, "");
 }
 
 static const struct krait_column columns[] = {
@@ -288,6 +312,7 @@ int main(void)
         cmocka_unit_test(times_are_read_with_and_without_units),
         cmocka_unit_test(control_characters_are_escaped),
         cmocka_unit_test(names_lose_their_middle),
+        cmocka_unit_test(commands_keep_what_is_run),
         cmocka_unit_test(templates_lose_their_arguments_first),
         cmocka_unit_test(a_table_as_wide_as_it_gets_aligns_numbers_right),
         cmocka_unit_test(a_narrow_table_drops_columns_then_shortens),

@@ -233,6 +233,23 @@ def test_no_more_than_one_thread_holds_the_gil(exact, any_python, tmp_path):
     assert 0 < table["interval_gil_held_ns"] <= table["interval_ns"]
 
 
+TWO = """
+import os, signal, ctypes, time
+parent = os.fork()
+if not parent: ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+def spin(n):
+    for i in range(n): i * i
+if parent: print(os.getpid(), flush=True)
+while True: spin(1000)
+"""
+
+
+def test_each_process_has_a_gil_of_its_own(programs, exact, any_python):
+    app = programs.start(any_python, TWO)
+    (table,) = exact("--once", "--interval", "400ms", "--children", *ALL, app.pid)
+    assert table["processes"] == 2 and 1.5 < table["interval_gil_held_ns"] / table["interval_ns"] < 2.001
+
+
 IDLE = """
 import os, threading, time
 def waits(): lock.acquire()

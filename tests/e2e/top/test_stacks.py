@@ -65,6 +65,21 @@ def test_so_many_stacks_as_fit_in_the_terminal(programs, krait, any_python, colu
     assert re.search(r"\x1b\[\?1049lprocess .* own +total", screen.text, re.S), "a table of the whole time stays"
 
 
+@pytest.mark.parametrize("rows", [9, 11, 15, 16, 17, 18])
+@pytest.mark.parametrize("depth", ["0", "30"])
+def test_each_stack_that_is_shown_has_its_innermost_function(programs, krait, any_python, rows, depth):
+    app = programs.start(any_python, STACKED, "4", depth)
+    screen = Screen(krait, "--stacks", app.pid, rows=rows, columns=60)  # two threads side by side
+    screen.frame("S table")
+    picture = screen.frame("S table")
+    table = "\n".join(picture[picture.index("") + 1 :])
+    shown = len(re.findall(r" (?:lock|cpu)(?: |$)", table, re.M))
+    innermost = len(re.findall(r"lock\.acquire|(?:inner|thread_time)[━ ]", table))
+    assert 2 <= shown <= innermost and (shown == 5 or f"{5 - shown} more thread" in table), table
+    screen.press("q")
+    assert screen.end() == 0
+
+
 COME_AND_GO = """
 import os, sys, threading
 locks = [threading.Lock() for _ in range(3)]
@@ -104,7 +119,7 @@ def test_a_key_shows_the_stacks_and_the_table_counts_on(programs, krait, any_pyt
     screen = Screen(krait, app.pid, columns=140)
     screen.wait_for(r"own +total.* inner .*S stacks")
     screen.press("S")
-    screen.wait_for(rf" {app.pid} +cpu.*outer━.*q quit  p pause  \? keys  x exact  l lines  S table")
+    screen.wait_for(rf" {app.pid} +cpu.*outer━.*q quit  p pause  \? keys  S table  x exact  l lines")
     screen.press("l")
     screen.wait_for(rf" {app.pid} +cpu.*outer:4━.*middle:6━")
     screen.press("\033[Bw")

@@ -500,7 +500,7 @@ def test_other_keys_change_what_rows_are(programs, krait, any_python):
     screen.press("g/q\x1b")
     screen.wait_for(r" samples?, CPU.* spin .*q quit")
     screen.press("?")
-    screen.wait_for(r"Keys of krait top.*rows are lines")
+    screen.wait_for(r"Keys of krait top.*rows are lines, or functions")
     screen.press("q")
     screen.wait_for(r" spin ")
     screen.press("q")
@@ -693,7 +693,7 @@ def test_keys_and_reasons_fit_a_narrow_terminal(programs, krait, any_python):
     screen.press("?")
     frame = screen.wait_for(r"\x1b\[H(Keys of krait top(?:(?!\x1b\[H).)*these keys(?:(?!\x1b\[H).)*)\x1b\[J")[1]
     lines = frame.replace("\x1b[K", "").splitlines()
-    assert max(map(len, lines)) <= 50 and " ".join(frame.replace("\x1b[K", "").split()).count("select a row, which stays selected when the order changes") == 1
+    assert max(map(len, lines)) <= 50 and " ".join(frame.replace("\x1b[K", "").split()).count("show functions by name or file; Esc shows all") == 1
     screen.press("q")
     with subprocess.Popen([krait, "top", "--exact", "--interval", "100ms", str(app.pid)], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline()
@@ -703,6 +703,17 @@ def test_keys_and_reasons_fit_a_narrow_terminal(programs, krait, any_python):
         other.terminate()
         other.stdout.read()
     screen.press("q")
+    assert screen.end() == 0
+
+
+def test_all_keys_fit_a_terminal_of_60_columns(programs, krait, any_python):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, app.pid, rows=24, columns=60)
+    screen.wait_for(r" spin ")
+    screen.press("?")
+    lines = screen.frame("q quit")
+    assert lines[-1].split() == ["?", "these", "keys"] and all(len(line) <= 60 for line in lines)
+    screen.press("qq")
     assert screen.end() == 0
 
 

@@ -18,7 +18,8 @@
 #include <string.h>
 
 enum { COLUMNS = 2, ROWS = 4 }; /* dots of a character */
-enum { LINES_USUAL = 20, LINES_LEAST = 6, LINES_MOST = 60, GAP = 3, BESIDE_LEAST = 36, LEGEND = 2 };
+enum { LINES_USUAL = 20, LINES_LEAST = 6, LINES_MOST = 60, GAP = 3, BESIDE_LEAST = 36 };
+enum { LEGEND = 132, INDENT = 2 }; /* the most columns of the legend, and the blanks before its other lines */
 
 /* What shows above what. */
 enum kind { NOTHING, RING, RAY, OLD_RAY, HAND };
@@ -41,9 +42,16 @@ bool top_clock_can_draw(const struct krait_table_look *look)
     return look->utf8 && !(term && (strcmp(term, "linux") == 0 || strcmp(term, "dumb") == 0));
 }
 
+static uint32_t legend_lines(uint32_t columns)
+{
+    uint32_t more = LEGEND > columns ? LEGEND - columns : 0, each = KRAIT_MAX(columns, INDENT + 1) - INDENT;
+    return 1 + (more + each - 1) / each;
+}
+
 struct top_clock_size top_clock_size(uint32_t columns, uint32_t lines)
 {
-    uint32_t most = lines > LEGEND + LINES_LEAST ? lines - LEGEND : LINES_LEAST;
+    uint32_t legend = legend_lines(columns);
+    uint32_t most = lines > legend + LINES_LEAST ? lines - legend : LINES_LEAST;
     uint32_t high = KRAIT_MIN(lines ? most : (uint32_t)LINES_USUAL, (uint32_t)LINES_MOST);
     high = KRAIT_MAX(KRAIT_MIN(high, columns * COLUMNS / ROWS), 1u);
     return (struct top_clock_size){ high * ROWS / COLUMNS, high };
@@ -214,7 +222,7 @@ static void add_legend(const struct top_view *view, const struct krait_table_loo
             krait_buf_fmt(&text, "%s%s", i ? ", " : " ", marks[i].word);
     }
     krait_buf_fmt(&text, " and %s", turn);
-    krait_width_wrap(out, text.data ? text.data : "", 0, 2, look->width ? look->width : UINT32_MAX);
+    krait_width_wrap(out, text.data ? text.data : "", 0, INDENT, look->width ? look->width : UINT32_MAX);
     krait_buf_char(out, '\n');
     out->failed |= text.failed;
 }

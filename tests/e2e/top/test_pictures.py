@@ -250,6 +250,7 @@ def test_the_clock_fits_and_keys_lead_to_it(programs, krait, any_python, columns
     frame = screen.wait_for(r"\x1b\[H(process(?:(?!\x1b\[H).)*a turn is 2.000 s(?:(?!\x1b\[H).)*)\x1b\[J\x1b\[2\d;1Hq quit")[1]
     lines = plain(frame).replace("\r", "").rstrip("\n").split("\n")
     assert len(lines) < 24 and all(len(line) <= columns for line in lines)
+    assert " ".join(" ".join(lines).split()).endswith("; rings 1 us, 1 ms, 1 s and 2.000 s")
     assert any(re.search(r" function +calls  0 ", line) for line in lines) == (columns >= 80), "bars where there is room"
     screen.press("+")
     screen.wait_for(r"a turn is 4.000 s")

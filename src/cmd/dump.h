@@ -10,7 +10,7 @@
 
 /* What one process was doing. */
 struct dump_process {
-    const struct krait_remote *remote;
+    struct krait_remote *remote;
     const struct krait_remote_stacks *stacks;
     const struct dump_tree *tree; /* of its tasks */
     bool locals, native;

@@ -3,7 +3,7 @@
 #include "base/system_calls.h"
 #include "cmd/dump.h"
 #include "event/own.h"
-#include "remote/object.h"
+#include "remote/locals.h"
 
 static const char *const state_names[] = {
     [DUMP_RUNS] = "running",    [DUMP_WAITS_GIL] = "waiting for GIL",
@@ -16,12 +16,13 @@ static const char *const native_results[] = { [KRAIT_NATIVE_NONE] = NULL,
                                               [KRAIT_NATIVE_CUT] = "cut",
                                               [KRAIT_NATIVE_APART] = "apart" };
 
-static void add_local(void *ctx, const char *name, const char *value)
+static void add_local(void *ctx, const struct krait_local *local)
 {
     struct krait_buf *out = ctx;
     krait_json_item(out, "{");
-    krait_json_key_text(out, "name", name);
-    krait_json_key_text(out, "value", value);
+    krait_json_key_text(out, "name", local->name);
+    krait_json_key_text(out, "value", local->value);
+    krait_json_key_bool(out, "changed", local->changed);
     krait_buf_char(out, '}');
 }
 
@@ -119,6 +120,8 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
         krait_json_key_text_or_null(out, "native", native_results[thread->native]);
     add_called(out, thread->called);
     add_frames(out, process, thread->first, thread->count);
+    if (process->locals)
+        krait_json_key_bool(out, "ran_on", !krait_remote_has_not_run(process->remote, thread));
     krait_buf_char(out, '}');
 }
 

@@ -3,7 +3,7 @@
 #include "base/system_calls.h"
 #include "cmd/dump.h"
 #include "event/own.h"
-#include "remote/object.h"
+#include "remote/locals.h"
 #include "view/width.h"
 
 #include <string.h>
@@ -156,13 +156,14 @@ struct locals {
     uint32_t indent;
 };
 
-static void add_local(void *ctx, const char *name, const char *value)
+static void add_local(void *ctx, const struct krait_local *local)
 {
     enum { DEEPER = 4 };
     const struct locals *locals = ctx;
     KRAIT_AUTO_BUF line = { 0 };
     uint32_t width = locals->look->width, taken = locals->indent + DEEPER;
-    krait_buf_fmt(&line, "%s = %s", name, value);
+    krait_buf_fmt(&line, "%s = %s%s", local->name, local->value,
+                  local->changed ? "  (changed while krait read it)" : "");
     krait_buf_fmt(locals->out, "%*s", (int)taken, "");
     add_cell(locals->out, line.data ? line.data : "", width > taken ? width - taken : width, false,
              locals->look->utf8);
@@ -223,6 +224,9 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
     if (thread->called)
         add_called(out, look, thread->called);
     add_frames(out, process, look, INDENT, thread->first, thread->count);
+    if (process->locals && thread->count && !krait_remote_has_not_run(process->remote, thread))
+        krait_buf_fmt(out, "%*sran on before krait read its variables: they may be newer than its lines\n",
+                      INDENT, "");
 }
 
 static void add_task(struct krait_buf *out, const struct dump_process *process,

@@ -52,7 +52,7 @@ static bool read_keys(const struct krait_remote *remote, uint64_t addr, struct k
         return false;
     bool has_hash = !at.kind || !krait_memory_number(head + at.kind, 1);
     uint64_t count = krait_memory_number(head + at.count, WORD), skipped = index_bytes(&at, head);
-    if (count > ITEMS_MAX || skipped > (uint64_t)ITEMS_MAX * WORD)
+    if (count > UINT32_MAX || skipped > count * WORD + UINT32_MAX)
         return false;
     *keys = (struct keys){ addr + at.indices + skipped, (uint32_t)count, has_hash ? 3 * WORD : 2 * WORD,
                            has_hash ? WORD : 0 };
@@ -116,7 +116,8 @@ static uint64_t find_place(const struct krait_remote *remote, uint64_t keys_addr
 {
     const struct krait_keys_layout at = krait_keys_layout(remote->layout.version->lookup.attributes);
     struct keys keys;
-    uint32_t i = read_keys(remote, keys_addr, &keys) ? find_key(remote, &keys, name) : UINT32_MAX;
+    bool is_read = read_keys(remote, keys_addr, &keys) && keys.count <= ITEMS_MAX;
+    uint32_t i = is_read ? find_key(remote, &keys, name) : UINT32_MAX;
     if (i == UINT32_MAX)
         return 0;
     return values ? values + at.values + (uint64_t)i * WORD
@@ -180,52 +181,117 @@ uint64_t krait_attribute_place(const struct krait_remote *remote, uint64_t objec
 
 /* -- collections -- */
 
+static int add_one(struct krait_found *found, uint64_t object)
+{
+    if (!KRAIT_GROW(found->items, found->cap, found->count + 1))
+        return -ENOMEM;
+    found->items[found->count++] = object;
+    return 0;
+}
+
 static int add_words(const struct krait_remote *remote, uint64_t addr, uint64_t count,
                      struct krait_found *found)
 {
-    if (count > ITEMS_MAX)
-        return -EFAULT;
     if (!KRAIT_GROW(found->items, found->cap, found->count + (uint32_t)count))
         return -ENOMEM;
     return krait_memory_read(remote->pid, addr, found->items + found->count, count * WORD);
 }
 
-/* The table of a set: for each entry the object, or NULL, and its hash. */
-int krait_set_items(const struct krait_remote *remote, uint64_t set, struct krait_found *found)
+/* The table of a set: for each entry the object and its hash; NULL if there never was one, the hash -1 if there is none any more
+ * (Objects/setobject.c). */
+int krait_set_first(const struct krait_remote *remote, uint64_t set, uint32_t most, struct krait_found *found)
 {
-    uint64_t mask = 0, table = 0;
+    uint64_t mask = 0, table = 0, entries[CHUNK * SET_ENTRY_WORDS];
     int rc = read_word(remote, set + KRAIT_SET_MASK, &mask);
     rc = rc ? rc : read_word(remote, set + KRAIT_SET_TABLE, &table);
-    if (rc || mask >= ITEMS_MAX)
-        return rc ? rc : -EFAULT;
-    uint32_t words = (uint32_t)(mask + 1) * SET_ENTRY_WORDS, begin = found->count;
-    rc = add_words(remote, table, words, found);
-    for (uint32_t i = 0; i < words && !rc; i += SET_ENTRY_WORDS) {
-        if (found->items[begin + i])
-            found->items[found->count++] = found->items[begin + i];
+    uint32_t begin = found->count, count = (uint32_t)KRAIT_MIN(mask, (uint64_t)ITEMS_MAX - 1) + 1;
+    for (uint32_t first = 0; first < count && !rc && found->count - begin < most; first += CHUNK) {
+        uint32_t n = KRAIT_MIN(count - first, (uint32_t)CHUNK);
+        rc = krait_memory_read(remote->pid, table + (uint64_t)first * SET_ENTRY_WORDS * WORD, entries,
+                               (size_t)n * SET_ENTRY_WORDS * WORD);
+        for (uint32_t i = 0; i < n && !rc && found->count - begin < most; i++) {
+            const uint64_t *entry = entries + i * SET_ENTRY_WORDS;
+            rc = entry[0] && entry[1] != UINT64_MAX ? add_one(found, entry[0]) : 0;
+        }
     }
     return rc;
 }
 
-static int add_counted(const struct krait_remote *remote, uint64_t object, uint64_t items,
+static int add_counted(const struct krait_remote *remote, uint64_t object, uint64_t items, uint32_t most,
                        struct krait_found *found)
 {
     uint64_t size = 0;
     int rc = read_word(remote, object + KRAIT_OBJECT_SIZE, &size);
+    size = KRAIT_MIN(size, (uint64_t)most);
     rc = rc ? rc : add_words(remote, items, size, found);
     found->count += rc ? 0 : (uint32_t)size;
     return rc;
 }
 
-int krait_list_items(const struct krait_remote *remote, uint64_t list, struct krait_found *found)
+int krait_list_first(const struct krait_remote *remote, uint64_t list, uint32_t most,
+                     struct krait_found *found)
 {
     uint64_t items = krait_pointer_at(remote, list + KRAIT_LIST_ITEMS);
-    return add_counted(remote, list, items, found);
+    return add_counted(remote, list, items, most, found);
+}
+
+int krait_tuple_first(const struct krait_remote *remote, uint64_t tuple, uint32_t most,
+                      struct krait_found *found)
+{
+    return add_counted(remote, tuple, tuple + remote->layout.at[KRAIT_AT_TUPLE_ITEMS], most, found);
+}
+
+/* Entries of a dict, from the `first` on; values: where the first value is, 0: they are beside the keys. A key that was deleted is
+ * NULL, or has no value. */
+static int add_entries(const struct krait_remote *remote, const struct keys *keys, uint64_t values,
+                       uint32_t first, uint32_t end, struct krait_found *found)
+{
+    char entries[CHUNK * 3 * WORD];
+    uint64_t apart[CHUNK];
+    uint32_t count = KRAIT_MIN(keys->count - first, (uint32_t)CHUNK);
+    int rc = krait_memory_read(remote->pid, keys->entries + (uint64_t)first * keys->stride, entries,
+                               (size_t)count * keys->stride);
+    if (!rc && values)
+        rc = krait_memory_read(remote->pid, values + (uint64_t)first * WORD, apart, count * WORD);
+    for (uint32_t i = 0; i < count && !rc && found->count < end; i++) {
+        const char *at = entries + i * keys->stride + keys->key;
+        uint64_t key = krait_memory_number(at, WORD);
+        uint64_t value = values ? apart[i] : krait_memory_number(at + sizeof(key), WORD);
+        if (key && value)
+            rc = add_one(found, key) || add_one(found, value) ? -ENOMEM : 0;
+    }
+    return rc;
+}
+
+int krait_dict_first(const struct krait_remote *remote, uint64_t dict, uint32_t most,
+                     struct krait_found *found)
+{
+    const struct krait_keys_layout at = krait_keys_layout(remote->layout.version->lookup.attributes);
+    uint64_t words[2];
+    struct keys keys;
+    int rc = krait_memory_read(remote->pid, dict + KRAIT_DICT_KEYS, words, sizeof(words));
+    if (rc || !read_keys(remote, words[0], &keys))
+        return rc ? rc : -EFAULT;
+    uint64_t values = words[1] ? words[1] + at.values : 0;
+    uint32_t end = found->count + 2 * most;
+    for (uint32_t first = 0; first < keys.count && !rc && found->count < end; first += CHUNK)
+        rc = add_entries(remote, &keys, values, first, end, found);
+    return rc;
+}
+
+int krait_set_items(const struct krait_remote *remote, uint64_t set, struct krait_found *found)
+{
+    return krait_set_first(remote, set, ITEMS_MAX, found);
+}
+
+int krait_list_items(const struct krait_remote *remote, uint64_t list, struct krait_found *found)
+{
+    return krait_list_first(remote, list, ITEMS_MAX, found);
 }
 
 int krait_tuple_items(const struct krait_remote *remote, uint64_t tuple, struct krait_found *found)
 {
-    return add_counted(remote, tuple, tuple + remote->layout.at[KRAIT_AT_TUPLE_ITEMS], found);
+    return krait_tuple_first(remote, tuple, ITEMS_MAX, found);
 }
 
 static bool are_same(const struct krait_found *a, const struct krait_found *b)

@@ -28,7 +28,19 @@ uint64_t krait_attribute_place(const struct krait_remote *remote, uint64_t objec
 /* The pointer at an address, or at `at` bytes from it; 0: none, or it cannot be read. */
 uint64_t krait_pointer_at(const struct krait_remote *remote, uint64_t place);
 
-/* Appends what is in a set, a list or a tuple. Return 0, -ENOMEM, or the errors of krait_memory_read; -EFAULT: it is none. */
+/* Append the first `most` objects, or fewer, of a set, a list or a tuple, and of a dict each key with its value. A dict of an
+ * instance has its keys in the order that the instances of its class have in common. Return 0, -ENOMEM, or the errors of
+ * krait_memory_read; -EFAULT: it is none. */
+int krait_set_first(const struct krait_remote *remote, uint64_t set, uint32_t most,
+                    struct krait_found *found);
+int krait_list_first(const struct krait_remote *remote, uint64_t list, uint32_t most,
+                     struct krait_found *found);
+int krait_tuple_first(const struct krait_remote *remote, uint64_t tuple, uint32_t most,
+                      struct krait_found *found);
+int krait_dict_first(const struct krait_remote *remote, uint64_t dict, uint32_t most,
+                     struct krait_found *found);
+
+/* Append all of them, up to a million. */
 int krait_set_items(const struct krait_remote *remote, uint64_t set, struct krait_found *found);
 int krait_list_items(const struct krait_remote *remote, uint64_t list, struct krait_found *found);
 int krait_tuple_items(const struct krait_remote *remote, uint64_t tuple, struct krait_found *found);

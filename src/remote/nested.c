@@ -5,6 +5,7 @@
 #include "remote/called.h"
 #include "remote/object.h"
 #include "remote/states.h"
+#include "remote/value.h"
 
 #include <string.h>
 
@@ -227,7 +228,7 @@ static uint64_t interpreter_called(struct krait_remote *remote, const struct kra
     if (strcmp(type, "InterpreterID") == 0)
         return krait_memory_read(remote->pid, id + KRAIT_INTERPRETER_ID, &number, sizeof(number)) ? 0
                                                                                                   : number;
-    krait_object_show(remote, id, &text);
+    krait_value_show(remote, id, &text);
     return text.data ? strtoull(text.data, NULL, 10) : 0;
 }
 

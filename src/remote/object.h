@@ -14,9 +14,9 @@
 enum { KRAIT_TEXT_MAX = 4096 };
 int krait_object_text(const struct krait_remote *remote, uint64_t addr, uint32_t most, struct krait_buf *out);
 
-/* Appends a short form of an object's repr(): numbers, texts, the first items of lists and tuples; for other objects
- * the type. */
-void krait_object_show(const struct krait_remote *remote, uint64_t addr, struct krait_buf *out);
+/* Copies the first `most` characters of a str, surrogates too. Returns its length; -EINVAL: there is no str. */
+int64_t krait_object_characters(const struct krait_remote *remote, uint64_t addr,
+                                uint32_t characters[KRAIT_TEXT_MAX], uint32_t most);
 
 /* The name of a task of asyncio, shortened, from the object that it has for it. */
 void krait_task_name(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TASK_NAME_MAX]);
@@ -36,16 +36,5 @@ bool krait_type_name(const struct krait_remote *remote, uint64_t type, char name
 bool krait_object_is_method(const struct krait_remote *remote, uint64_t addr, const char *name);
 /* The object that a bound method `name` of a built-in type belongs to; 0: it is no such method. */
 uint64_t krait_object_bound_to(const struct krait_remote *remote, uint64_t addr, const char *name);
-
-/* A local variable. */
-typedef void krait_local_fn(void *ctx, const char *name, const char *value);
-
-enum { KRAIT_LOCALS_MAX = 100 };
-
-/* Calls `each` for the first KRAIT_LOCALS_MAX variables of a function that have a value; module-level code and class
- * bodies have none, because their variables are in a dict. Returns 0; -EAGAIN: the frame runs another function by
- * now, and `each` was not called; -ENOMEM. */
-int krait_locals_read(const struct krait_remote *remote, const struct krait_remote_frame *frame,
-                      krait_local_fn *each, void *ctx);
 
 #endif

@@ -9,22 +9,11 @@ import subprocess
 
 import pytest
 
+from dumped import dumps  # noqa: F401  (a fixture)
 from pages import run_page
 from pairs import LOOPS, PAIRS, never_was
 from running import wait_for
 from terminal import on_terminal
-
-
-@pytest.fixture
-def dumps(krait):
-    """dumps(pid, *options): what `krait dump --json` prints, a dict for each process and dump."""
-
-    def read(*words):
-        run = subprocess.run([krait, "dump", "--json", *map(str, words)], capture_output=True, text=True, timeout=120)
-        assert run.returncode == 0 and not run.stderr, run.stderr
-        return [json.loads(line) for line in run.stdout.splitlines()]
-
-    return read
 
 
 def names(thread):
@@ -132,7 +121,7 @@ FAR = "def far():\n    x = 0\n" + "    x += 1\n" * 3 + "\n" * 400 + "    forever
 
 
 @pytest.mark.every_python
-def test_every_frame_has_the_function_file_and_line_that_the_program_itself_knows(programs, dumps, python):
+def test_every_frame_has_the_function_file_and_line_that_the_program_itself_knows(programs, dumps, python):  # noqa: F811
     app = programs.start(python, PLACES.replace("FAR", FAR))
     expected = {int(i): [tuple(f) for f in stack] for i, stack in json.loads(app.ready).items()}
     wait_for(lambda: all(t["system_call"] for t in dumps(app.pid)[0]["threads"]), "sleep")
@@ -152,7 +141,7 @@ def test_every_frame_has_the_function_file_and_line_that_the_program_itself_know
 
 # -- stacks that never were --
 
-def test_no_dump_shows_a_stack_that_never_was(programs, dumps, python, rounds):
+def test_no_dump_shows_a_stack_that_never_was(programs, dumps, python, rounds):  # noqa: F811
     """Calls that last some 50 ns, in turns: a() of b(), c() of d(); never is d() below a()."""
     all_seen, times = set(), rounds(250, 500)
     for loop in LOOPS:
@@ -168,7 +157,7 @@ def test_no_dump_shows_a_stack_that_never_was(programs, dumps, python, rounds):
 
 
 @pytest.mark.few_pythons
-def test_one_thread_holds_the_gil_and_the_others_wait_for_it(programs, dumps, python):
+def test_one_thread_holds_the_gil_and_the_others_wait_for_it(programs, dumps, python):  # noqa: F811
     app = programs.start(
         python,
         """
@@ -188,7 +177,7 @@ def test_one_thread_holds_the_gil_and_the_others_wait_for_it(programs, dumps, py
 
 
 @pytest.mark.few_pythons
-def test_a_running_program_is_neither_stopped_nor_changed(programs, dumps, python):
+def test_a_running_program_is_neither_stopped_nor_changed(programs, dumps, python):  # noqa: F811
     app = programs.start(
         python,
         """
@@ -217,7 +206,7 @@ def test_a_running_program_is_neither_stopped_nor_changed(programs, dumps, pytho
     app.process.stdin.close()
 
 
-def test_a_thread_between_functions_has_no_frames(programs, dumps, any_python):
+def test_a_thread_between_functions_has_no_frames(programs, dumps, any_python):  # noqa: F811
     app = programs.start(
         any_python,
         """
@@ -258,7 +247,7 @@ def test_a_stack_that_cannot_be_proved_says_so(programs, run, python):
 # -- processes --
 
 
-def test_the_programs_that_a_process_started_are_dumped_with_it(programs, dumps, any_python, run):
+def test_the_programs_that_a_process_started_are_dumped_with_it(programs, dumps, any_python, run):  # noqa: F811
     app = programs.start(
         any_python,
         """
@@ -280,7 +269,7 @@ def test_the_programs_that_a_process_started_are_dumped_with_it(programs, dumps,
     subprocess.run(["kill", *open(f"/proc/{child['pid']}/task/{child['pid']}/children").read().split(), str(child["pid"])], check=True)
 
 
-def test_a_program_in_a_pid_namespace_of_its_own_is_read(programs, dumps, any_python):
+def test_a_program_in_a_pid_namespace_of_its_own_is_read(programs, dumps, any_python):  # noqa: F811
     unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if subprocess.run([*unshare, "true"], capture_output=True).returncode:
         pytest.skip("no right to make a PID namespace")
@@ -293,7 +282,7 @@ def test_a_program_in_a_pid_namespace_of_its_own_is_read(programs, dumps, any_py
     assert thread["tid"] == dump["pid"] != 1
 
 
-def test_a_stopped_program_is_dumped(programs, dumps, any_python):
+def test_a_stopped_program_is_dumped(programs, dumps, any_python):  # noqa: F811
     app = programs.start(any_python, "import os\nprint(os.getpid(), flush=True)\nwhile True: pass\n")
     os.kill(app.pid, signal.SIGSTOP)
     wait_for(lambda: "T (stopped)" in open(f"/proc/{app.pid}/status").read(), "the stop")
@@ -301,7 +290,7 @@ def test_a_stopped_program_is_dumped(programs, dumps, any_python):
     assert dump["threads"][0]["state"] == "stopped" and names(dump["threads"][0]) == ["<module>"]
 
 
-def test_a_program_whose_file_was_deleted_is_dumped(programs, dumps, any_python, tmp_path, venv):
+def test_a_program_whose_file_was_deleted_is_dumped(programs, dumps, any_python, tmp_path, venv):  # noqa: F811
     if os.geteuid():
         pytest.skip("only root may open a file that was deleted")
     copy = tmp_path / "python3"
@@ -330,7 +319,7 @@ spawn()
 """
 
 
-def test_threads_that_begin_and_end_all_the_time_are_each_themselves(programs, dumps, python):
+def test_threads_that_begin_and_end_all_the_time_are_each_themselves(programs, dumps, python):  # noqa: F811
     """Not one that has ended, one that has not begun, one twice, or the main thread missing."""
     app = programs.start(python, CHURN)
     for dump in dumps(app.pid, "--repeat", 300):
@@ -341,7 +330,7 @@ def test_threads_that_begin_and_end_all_the_time_are_each_themselves(programs, d
         assert all(names(t)[-1] == "_bootstrap" for t in others if t["frames"])
 
 
-def test_the_child_of_a_fork_is_dumped(programs, dumps, python):
+def test_the_child_of_a_fork_is_dumped(programs, dumps, python):  # noqa: F811
     app = programs.start(
         python,
         """
@@ -438,7 +427,7 @@ sleeps()
 
 @pytest.mark.few_pythons
 @pytest.mark.every_python
-def test_the_c_functions_that_threads_have_called(programs, dumps, run, python):
+def test_the_c_functions_that_threads_have_called(programs, dumps, run, python):  # noqa: F811
     app = programs.start(python, CALLS)
     thread_of = {"sleeps": "time.sleep", "takes": "_thread.lock.acquire", "polls": "select.select", "reads": "posix.read", "by_keyword": "_thread.lock.acquire"}
 
@@ -474,86 +463,3 @@ def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
     assert repeated.stdout.count(" refresh ") == 3 and children.stdout.count(" refresh ") == 2
     assert json.loads(as_json.stdout)["threads"][1]["frames"][0]["function"] == "refresh"
     assert "        self = <Thread object at 0x" in local.stdout
-
-
-# -- local variables --
-
-LOCALS = """
-import os, time
-class Thing: pass
-def outer(a, taken):
-    def inner(text, big, *rest, key=b"ab\\x00'"):
-        many = list(range(100))
-        counts = {1: 2}
-        three = {1, 2, 3}
-        thing = Thing()
-        pair = ([], (1.5, None))
-        long = "y" * 5000
-        negative, large = -2**40, 2**59
-        also = taken
-        yes, no = True, False
-        \u00fc = "\u4e2d\\n\\x1b[31m"
-        print(os.getpid(), flush=True)
-        time.sleep(60)
-        unbound = 1
-    inner("hello", 2**100, 7, 8)
-outer(12, "cell")
-"""
-
-
-def test_local_variables_have_the_values_that_they_have(programs, dumps, run, python):
-    app = programs.start(python, LOCALS)
-
-    def inner():
-        frames = dumps("--locals", app.pid)[0]["threads"][0]["frames"]
-        return frames[0]["function"].endswith("inner") and frames[0]["line"] == 17 and frames
-
-    frames = wait_for(inner, "sleep")
-    found = {local["name"]: local["value"] for local in frames[0]["locals"]}
-    thing = found.pop("thing")
-    assert re.fullmatch("<Thing object at 0x[0-9a-f]+>", thing)
-    assert found == {
-        "text": "'hello'",
-        "big": "<int of about 120 bits>",
-        "rest": "(7, 8)",
-        "key": "b'ab\\x00\\x27'",
-        "many": "[0, 1, 2, 3, 4, ... 100 in all]",
-        "counts": "<dict of 1>",
-        "three": "<set of 3>",
-        "pair": "([], (1.5, None))",
-        "long": "'" + "y" * 60 + "'...",
-        "negative": "-1099511627776",
-        "large": "576460752303423488",
-        "also": "'cell'",
-        "taken": "'cell'",
-        "yes": "True",
-        "no": "False",
-        "\u00fc": "'\u4e2d\n\x1b[31m'",
-    }
-    assert {local["name"]: local["value"] for local in frames[1]["locals"]}["a"] == "12" and frames[2]["locals"] == []
-    text = run("dump", "--locals", app.pid).stdout
-    assert "\n        text = 'hello'\n" in text and "\x1b" not in text
-    assert "locals" not in dumps(app.pid)[0]["threads"][0]["frames"][0]
-
-
-@pytest.mark.few_pythons
-def test_local_variables_of_a_thread_that_runs_are_of_its_function(programs, dumps, python):
-    app = programs.start(
-        python,
-        """
-        import os
-        def f(f_a):
-            f_b = [f_a]
-            return f_b
-        def g(g_a, g_b):
-            g_c = g_a + g_b
-            return g_c
-        print(os.getpid(), flush=True)
-        while True:
-            f(1)
-            g(2, 3)
-        """,
-    )
-    told = [f for d in dumps("--locals", "--repeat", 300, "--every", "1ms", app.pid) for t in d["threads"] for f in t["frames"] if f["locals"]]
-    assert all(local["name"].startswith(f["function"] + "_") for f in told for local in f["locals"])
-    assert {f["function"] for f in told} <= {"f", "g"} and told

@@ -210,6 +210,9 @@ static bool put_demangled(struct krait_buf *out, const char *symbol)
 
 void krait_demangle(struct krait_buf *out, const char *symbol)
 {
+    size_t n = strcspn(symbol, "@");
+    KRAIT_AUTO_FREE char *plain = n ? strndup(symbol, n) : NULL;
+    symbol = plain ? plain : symbol;
     if (strncmp(symbol, "_Z", 2) != 0 || !put_demangled(out, symbol))
         krait_buf_str(out, symbol);
 }

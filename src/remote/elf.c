@@ -235,7 +235,33 @@ bool krait_elf_frames(const struct krait_elf *elf, uint64_t *address)
     return found;
 }
 
-/* The name in a symbol table of the function around `address`. */
+/* The name of a symbol; NULL: it has none. */
+static const char *name_of(const struct krait_elf *elf, const ElfW(Shdr) * strings, const ElfW(Sym) * symbol)
+{
+    uint64_t rest = symbol->st_name < strings->sh_size ? strings->sh_size - symbol->st_name : 0;
+    const char *text = inside(elf, strings->sh_offset + symbol->st_name, rest, 1);
+    return rest && text && *text && memchr(text, 0, rest) ? text : NULL;
+}
+
+/* Of several names of one function, programs use that which is exported, not for old programs alone (name@VERSION), with the fewest
+ * underscores before it: read, of __GI___read, __read, read@@GLIBC_2.2.5 and __read_alias_1. */
+static unsigned rank_of(const ElfW(Sym) * symbol, const char *name)
+{
+    enum { UNDERSCORES = 16 };
+    const char *version = strchr(name, '@');
+    unsigned exported = symbol->st_info >> 4 != STB_LOCAL, is_new = !version || version[1] == '@';
+    unsigned underscores = (unsigned)KRAIT_MIN(strspn(name, "_"), UNDERSCORES - 1ul);
+    return (2 * exported + is_new) * UNDERSCORES + UNDERSCORES - underscores;
+}
+
+static bool is_around(const ElfW(Sym) * symbol, uint64_t address)
+{
+    unsigned type = symbol->st_info & 15;
+    return symbol->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_GNU_IFUNC) &&
+           address - symbol->st_value < KRAIT_MAX(symbol->st_size, 1u);
+}
+
+/* The name in a symbol table of the function around `address`: of the one that begins last. */
 static bool find_around(const struct krait_elf *elf, const ElfW(Shdr) * table, uint64_t address,
                         const char **name, uint64_t *begin)
 {
@@ -243,23 +269,21 @@ static bool find_around(const struct krait_elf *elf, const ElfW(Shdr) * table, u
     ElfW(Sym) symbol;
     uint64_t count = table->sh_size / sizeof(symbol);
     const char *symbols = inside(elf, table->sh_offset, count, sizeof(symbol));
+    unsigned best = 0;
     if (!symbols || !section_at(elf, table->sh_link, &strings))
         return false;
     for (uint64_t i = 0; i < count; i++) {
         memcpy(&symbol, symbols + i * sizeof(symbol), sizeof(symbol));
-        unsigned type = symbol.st_info & 15;
-        if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) ||
-            address - symbol.st_value >= KRAIT_MAX(symbol.st_size, 1u) || symbol.st_name >= strings.sh_size)
-            continue;
-        uint64_t rest = strings.sh_size - symbol.st_name;
-        const char *text = inside(elf, strings.sh_offset + symbol.st_name, rest, 1);
-        if (!text || !*text || !memchr(text, 0, rest))
+        const char *text = is_around(&symbol, address) ? name_of(elf, &strings, &symbol) : NULL;
+        unsigned rank = text ? rank_of(&symbol, text) : 0;
+        bool later = best && symbol.st_value > *begin, same = !best || symbol.st_value == *begin;
+        if (!text || !(later || (same && rank > best)))
             continue;
         *name = text;
         *begin = symbol.st_value;
-        return true;
+        best = rank;
     }
-    return false;
+    return best;
 }
 
 bool krait_elf_function_at(const struct krait_elf *elf, uint64_t address, const char **name, uint64_t *begin)

@@ -30,8 +30,8 @@ const void *krait_elf_section_bytes(const struct krait_elf *elf, const char *nam
 /* Where in the file the byte is that is linked for `address`, also one that only is there once it is loaded. */
 bool krait_elf_offset(const struct krait_elf *elf, uint64_t address, uint64_t *offset);
 
-/* Finds the function that contains the instruction at `address`: its name, which points into the file, and its
- * begin. */
+/* Finds the function that contains the instruction at `address`: its name, which points into the file and may have a version
+ * (name@@VERSION), and its begin. */
 bool krait_elf_function_at(const struct krait_elf *elf, uint64_t address, const char **name, uint64_t *begin);
 
 /* The bytes that are linked for `address`, up to the end of their segment in the file; NULL if there are none. */

@@ -166,7 +166,7 @@ static void *copy_stopped(void *arg)
     for (int i = 0; i < TRIES && s->rc == -EAGAIN; i++) {
         if (i) /* it was between two stacks */
             nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
-        s->rc = krait_stop_begin(s->thread->tid, &before_ns);
+        s->rc = krait_stop_to_read(s->thread->tid, &before_ns);
         if (s->rc)
             break;
         s->rc = copy_stack(remote, s->stacks, s->reader, s->thread, 0);

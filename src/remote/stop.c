@@ -33,14 +33,28 @@ static int wait_for_stop(pid_t tid, uint64_t *before_ns)
     return -ETIMEDOUT;
 }
 
-int krait_stop_begin(pid_t tid, uint64_t *before_ns)
+/* -EBUSY: it is stopped, and was so before. */
+static int stop(pid_t tid, uint64_t *before_ns)
 {
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
         return -errno;
-    int rc = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) ? -errno : wait_for_stop(tid, before_ns);
+    return ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) ? -errno : wait_for_stop(tid, before_ns);
+}
+
+int krait_stop_begin(pid_t tid, uint64_t *before_ns)
+{
+    int rc = stop(tid, before_ns);
     if (rc)
         krait_stop_end(tid);
     return rc;
+}
+
+int krait_stop_to_read(pid_t tid, uint64_t *before_ns)
+{
+    int rc = stop(tid, before_ns);
+    if (rc && rc != -EBUSY)
+        krait_stop_end(tid);
+    return rc == -EBUSY ? 0 : rc;
 }
 
 int krait_stop_end(pid_t tid)

@@ -14,7 +14,9 @@
  * may not stop it, or another tracer has it. *before_ns is the time at which it was last seen to run, by
  * CLOCK_MONOTONIC. Only within krait_stop_in_thread. */
 int krait_stop_begin(pid_t tid, uint64_t *before_ns);
-/* Lets the thread continue. Returns 0 or a negative errno. */
+/* The same, also of a thread that SIGSTOP has stopped: its memory and registers can be read. */
+int krait_stop_to_read(pid_t tid, uint64_t *before_ns);
+/* Lets the thread continue, unless SIGSTOP has stopped it (__ptrace_unlink() in kernel/ptrace.c). Returns 0 or a negative errno. */
 int krait_stop_end(pid_t tid);
 
 /* Calls work(arg) in a thread of krait's own, and waits for its end. A thread that did not stop in time stops later, and stays

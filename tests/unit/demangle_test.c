@@ -70,6 +70,15 @@ static void test_parts_of_functions_keep_their_suffix(void **state)
     assert_name("sum.part.0", "sum.part.0");
 }
 
+static void test_versions_of_symbols_go(void **state)
+{
+    (void)state;
+    assert_name("nanosleep@@GLIBC_2.2.5", "nanosleep");
+    assert_name("memcpy@GLIBC_2.2.5", "memcpy");
+    assert_name("_ZN1AD2Ev@@V1", "A::~A");
+    assert_name("@", "@");
+}
+
 static void test_other_symbols_stay_as_they_are(void **state)
 {
     (void)state;
@@ -108,6 +117,7 @@ int main(void)
         cmocka_unit_test(test_names_of_operators_and_lambdas_stay_whole),
         cmocka_unit_test(test_names_of_rust_functions_have_no_hash),
         cmocka_unit_test(test_parts_of_functions_keep_their_suffix),
+        cmocka_unit_test(test_versions_of_symbols_go),
         cmocka_unit_test(test_other_symbols_stay_as_they_are),
         cmocka_unit_test(test_a_short_symbol_for_an_endless_name_stays_as_it_is),
     };

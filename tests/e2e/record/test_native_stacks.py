@@ -4,6 +4,7 @@
 import contextlib
 import html
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -131,3 +132,38 @@ def test_cpp_and_rust_functions_have_the_names_of_their_source(programs, compile
     found = {f["name"]: f for f in json.loads(run("report", "--json", "--limit", 0, folder).stdout)["functions"]}
     assert found["shop::Basket<int>::total<double>"]["total_ns"] > 0
     assert "shop::Basket<int>::total<double>" in html.unescape(run("flame", folder, "-o", "-").stdout)
+
+
+# A function with a frame pointer, which the kernel does not report.
+COMPUTES = """
+static volatile int n;
+void spins(void) { for (;;) n++; }
+void work(void (*wait)(unsigned)) { spins(); wait(0); }
+"""
+
+
+def test_a_thread_that_a_signal_has_stopped_has_native_frames_and_stays_stopped(programs, compiled, run, any_python):
+    app = programs.start(any_python, WORKS, compiled("computes.so", COMPUTES, "-O0", "-fno-omit-frame-pointer"))
+    dumped = lambda: json.loads(run("dump", "--native", "--json", app.pid).stdout)["threads"][0]
+    wait_for(lambda: "spins" in [f["function"] for f in dumped()["frames"]], "the function")
+    os.kill(app.pid, signal.SIGSTOP)
+    thread = wait_for(lambda: (t := dumped())["state"] == "stopped" and t, "the stop")
+    assert thread["native"] == "whole" and [f["function"] for f in thread["frames"][:2]] == ["spins", "work"]
+    assert dumped() == thread and "T (stopped)" in open(f"/proc/{app.pid}/status").read()
+    os.kill(app.pid, signal.SIGCONT)
+    wait_for(lambda: dumped()["state"] == "running", "the end of the stop")
+
+
+# As in libc, a function has names for its own library, for others, and for programs.
+ALIASES = """
+__attribute__((visibility("hidden"))) void __GI___rest(void (*wait)(unsigned)) { for (;;) wait(60000000); }
+void __rest(void (*wait)(unsigned)) __attribute__((alias("__GI___rest")));
+void rest(void (*wait)(unsigned)) __attribute__((weak, alias("__GI___rest")));
+void work(void (*wait)(unsigned)) { rest(wait); wait(0); }
+"""
+
+
+def test_of_several_names_of_a_function_that_of_programs_is_shown(programs, compiled, run, any_python):
+    app = programs.start(any_python, WORKS, compiled("aliases.so", ALIASES, "-fno-optimize-sibling-calls"))
+    dumped = lambda: [f["function"] for f in json.loads(run("dump", "--native", "--json", app.pid).stdout)["threads"][0]["frames"] if f["file"].endswith("aliases.so")]
+    wait_for(lambda: dumped() == ["rest", "work"], "the functions")

@@ -244,14 +244,23 @@ static const char *name_of(const struct krait_elf *elf, const ElfW(Shdr) * strin
 }
 
 /* Of several names of one function, programs use that which is exported, not for old programs alone (name@VERSION), with the fewest
- * underscores before it: read, of __GI___read, __read, read@@GLIBC_2.2.5 and __read_alias_1. */
+ * underscores before it: read, of __GI___read, __read, read@@GLIBC_2.2.5 and __read_alias_1. _Z begins what a C++ compiler
+ * made of a name. */
 static unsigned rank_of(const ElfW(Sym) * symbol, const char *name)
 {
     enum { UNDERSCORES = 16 };
     const char *version = strchr(name, '@');
     unsigned exported = symbol->st_info >> 4 != STB_LOCAL, is_new = !version || version[1] == '@';
-    unsigned underscores = (unsigned)KRAIT_MIN(strspn(name, "_"), UNDERSCORES - 1ul);
+    bool is_made = strncmp(name, "_Z", 2) == 0;
+    unsigned underscores = is_made ? 0 : (unsigned)KRAIT_MIN(strspn(name, "_"), UNDERSCORES - 1ul);
     return (2 * exported + is_new) * UNDERSCORES + UNDERSCORES - underscores;
+}
+
+/* Of names that rank the same: the shorter one, or the first by its letters, whatever their order in the file. */
+static bool is_shorter(const char *name, const char *than)
+{
+    size_t length = strlen(name), other = strlen(than);
+    return length < other || (length == other && strcmp(name, than) < 0);
 }
 
 static bool is_around(const ElfW(Sym) * symbol, uint64_t address)
@@ -277,7 +286,8 @@ static bool find_around(const struct krait_elf *elf, const ElfW(Shdr) * table, u
         const char *text = is_around(&symbol, address) ? name_of(elf, &strings, &symbol) : NULL;
         unsigned rank = text ? rank_of(&symbol, text) : 0;
         bool later = best && symbol.st_value > *begin, same = !best || symbol.st_value == *begin;
-        if (!text || !(later || (same && rank > best)))
+        bool plainer = same && (rank > best || (best && rank == best && is_shorter(text, *name)));
+        if (!text || !(later || plainer))
             continue;
         *name = text;
         *begin = symbol.st_value;

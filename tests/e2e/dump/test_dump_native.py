@@ -216,3 +216,32 @@ def test_a_greenlets_stack_ends_where_the_greenlet_begins(programs, native_dumps
     for thread in threads:
         assert python_names(thread)[-1] == ("waits" if which else "computes") and not {"below", "<module>"} & set(python_names(thread))
         assert thread["frames"][-1]["file"].rpartition("/")[2].startswith("_greenlet.")
+
+
+ALIASES = """
+void __waits_inside(void (*callback)(void)) { callback(); callback(); }
+#define ALSO(name) void name(void (*callback)(void)) __attribute__((alias("__waits_inside")));
+ALSO(waits_here_too) ALSO(_waits) ALSO(waits_here) ALSO(waits_herf) ALSO(waits_here_versioned)
+__asm__(".symver waits_here_versioned,waits@@V1");
+"""
+
+
+@pytest.mark.parametrize("strip", [[], ["-s"]], ids=["symtab", "dynsym"])
+def test_of_several_names_a_function_is_called_by_the_plainest(programs, native_dumps, any_python, tmp_path, strip):
+    (tmp_path / "aliases.c").write_text(ALIASES)
+    (tmp_path / "versions").write_text("V1 {};\n")
+    words = ["cc", *strip, "-O1", "-shared", "-fPIC", "-Wl,--version-script=versions", "-o", "aliases.so", "aliases.c"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    app = programs.start(
+        any_python,
+        f"""
+        import ctypes, os, time
+        @ctypes.CFUNCTYPE(None)
+        def callback():
+            print(os.getpid(), flush=True)
+            time.sleep(60)
+        ctypes.CDLL("{tmp_path}/aliases.so").waits_here(callback)
+        """,
+    )
+    frames = native_dumps(app.pid)[0]["threads"][0]["frames"]
+    assert [f["function"] for f in frames if f["file"].endswith("aliases.so")] == ["waits"]

@@ -230,11 +230,43 @@ PyDoc_STRVAR(
     "    @krait.span(\"handle\")\n"
     "    async def handle(request): ...\n\n"
     "As a decorator it is a span for each call; of a coroutine or a generator from its first step to its\n"
-    "last. Names are few: what differs from call to call belongs into fields.");
+    "last. A bare @krait.span has the function's name. Names are few: what differs from call to call belongs\n"
+    "into fields.");
+
+/* As a decorator: in Python, which has coroutines. */
+static KRAIT_APART PyObject *decorate(PyObject *span, PyObject *function)
+{
+    PyObject *package = PyImport_ImportModule("krait");
+    PyObject *wrapped = package ? PyObject_CallMethod(package, "_wrapped", "OO", function, span) : NULL;
+    Py_XDECREF(package);
+    return wrapped;
+}
+
+/* Of a bare @krait.span. Objects such as functools.partial's have no name: their class has. */
+static KRAIT_APART PyObject *decorate_by_name(PyObject *function)
+{
+    PyObject *name = PyObject_GetAttrString(function, "__qualname__");
+    if (!name) {
+        PyErr_Clear();
+        name = PyObject_GetAttrString((PyObject *)Py_TYPE(function), "__qualname__");
+    }
+    PyObject *span = name ? new_span(name, NULL, NULL) : NULL;
+    PyObject *wrapped = span ? decorate(span, function) : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(span);
+    return wrapped;
+}
+
+static bool is_function(PyObject *name)
+{
+    return KRAIT_UNLIKELY(Py_TYPE(name) != &PyUnicode_Type) && PyCallable_Check(name) && !PyType_Check(name);
+}
 
 static PyObject *span_new(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
-    return takes("span", nargs, 1, NULL) ? new_span(args[0], args + 1, names) : NULL;
+    if (!takes("span", nargs, 1, NULL))
+        return NULL;
+    return is_function(args[0]) && !names ? decorate_by_name(args[0]) : new_span(args[0], args + 1, names);
 }
 
 static KRAIT_APART void drop_fields(struct span *span)
@@ -408,15 +440,6 @@ static PyObject *span_exit(PyObject *self, PyObject *const *args, size_t nargs, 
 {
     struct span *span = span_of(args, nargs);
     return span ? leave_span(span, KRAIT_NARGS(nargs) > 1 ? args[1] : Py_None) : NULL;
-}
-
-/* As a decorator: in Python, which has coroutines. */
-static KRAIT_APART PyObject *decorate(PyObject *self, PyObject *function)
-{
-    PyObject *package = PyImport_ImportModule("krait");
-    PyObject *wrapped = package ? PyObject_CallMethod(package, "_wrapped", "OO", function, self) : NULL;
-    Py_XDECREF(package);
-    return wrapped;
 }
 
 /* What a with statement finds as the __enter__ and __exit__ of a span is the span (entry_get), so that no method objects

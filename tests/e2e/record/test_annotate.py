@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sysconfig
+from pathlib import Path
 
 import pytest
 
@@ -102,6 +103,32 @@ def test_spans_decorate_functions_coroutines_and_generators(said, python, krait)
     for name, count in ("__main__.coro", 2), ("__main__.Shop.serve", 1), ("__main__.main", 1):
         assert tasks[name] == (count, *functions[name])
     assert "recorded" not in str((functions, tasks)) and "<krait>" not in str((functions, tasks))
+
+
+def test_a_bare_span_decorates_with_the_functions_name(said, python):  # noqa: F811
+    text = """if True:
+        import functools, krait
+
+        @krait.span
+        def plain(a, *, b=2):
+            return a + b
+
+        class Shop:
+            @krait.span
+            async def serve(self): return 5
+
+        assert (plain.__name__, plain(1), plain(1, b=5)) == ("plain", 3, 6)
+        try: Shop().serve().send(None)
+        except StopIteration as e: assert e.value == 5
+        assert krait.span(functools.partial(plain, 1))() == 3
+        with krait.span(type("Text", (str,), {})("text")): pass
+        """
+    begins = [p["name"]["label"] for e, p in said(python, text) if e == "span:begin"]
+    assert begins == ["plain", "plain", "Shop.serve", "partial", "plain", "text"]
+    source = {"PYTHONPATH": str(Path(__file__).parents[3] / "python")}  # without the native part
+    for where in (ENV, source):
+        run = subprocess.run([*python.prefix, python.exe, "-c", text], capture_output=True, text=True, env={**os.environ, **where})
+        assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.every_python

@@ -3,11 +3,14 @@
 
 #include "base/array.h"
 #include "remote/demangle.h"
+#include "remote/epilogue.h"
 #include "remote/modules.h"
 
 #include <string.h>
 
-enum { FRAMES_MAX = 50000, BASES = 256, RULES = 4096 };
+enum { FRAMES_MAX = 50000, BASES = 256, RULES = 4096, PAGE = 4096 };
+
+static const char NO_FILE[] = "[no file]";
 
 struct place {
     uint64_t pc, sp;
@@ -18,6 +21,7 @@ struct place {
 struct rules {
     uint64_t pc; /* 0: none */
     struct krait_cfi cfi;
+    bool made; /* from code in no file, which programs change */
 };
 
 /* What a stop has told of a place: functions with a frame pointer need it, and the kernel does not report it. */
@@ -29,6 +33,7 @@ struct base {
 struct krait_natives {
     struct krait_modules modules;
     bool all_known; /* reading the list of files again has found no others; not known after a while */
+    bool has_made;  /* some of the rules are */
     /* Of struct krait_remote_code *: by address, and by the function's begin. NULL: its file is gone. */
     struct krait_map places, functions;
     size_t places_most, functions_most; /* krait_map_trim */
@@ -81,11 +86,21 @@ static int read_modules(struct krait_natives *natives)
     return 0;
 }
 
+static void forget_made(struct krait_natives *natives)
+{
+    for (uint32_t i = 0; natives->has_made && i < RULES; i++) {
+        if (natives->rules[i].made)
+            natives->rules[i] = (struct rules){ 0 };
+    }
+    natives->has_made = false;
+}
+
 int krait_native_prepare(struct krait_remote *remote)
 {
     struct krait_natives *natives = remote->natives;
     if (natives) {
         natives->all_known = false;
+        forget_made(natives);
         return krait_modules_check(&natives->modules) ? 0 : read_modules(natives);
     }
     natives = calloc(1, sizeof(*natives));
@@ -156,6 +171,18 @@ static int step(struct krait_natives *natives, const struct krait_cfi *cfi, stru
     return rc == -ENXIO ? with_all : rc;
 }
 
+/* Of a place in no file, which is a return address. */
+static int make_rules(struct krait_natives *natives, const struct krait_registers *registers,
+                      struct rules *kept)
+{
+    uint8_t code[KRAIT_EPILOGUE_BYTES];
+    if (!registers->called ||
+        krait_memory_read(natives->modules.pid, krait_registers_pc(registers), code, sizeof(code)) ||
+        !krait_epilogue_rules(code, &kept->cfi))
+        return -ENODATA;
+    return 0;
+}
+
 /* The rules for the place where the registers are. */
 static int find_rules(struct krait_natives *natives, const struct krait_registers *registers,
                       const struct krait_cfi **cfi)
@@ -166,8 +193,11 @@ static int find_rules(struct krait_natives *natives, const struct krait_register
     if (kept->pc == pc)
         return 0;
     struct krait_module *module = find_module(natives, pc);
-    int rc = module ? krait_unwind_find(registers, &module->elf, module->moved, &kept->cfi) : -ENODATA;
+    int rc = module ? krait_unwind_find(registers, &module->elf, module->moved, &kept->cfi)
+                    : make_rules(natives, registers, kept);
     kept->pc = rc ? 0 : pc;
+    kept->made = !rc && !module;
+    natives->has_made |= kept->made;
     return rc;
 }
 
@@ -268,7 +298,8 @@ static const struct krait_remote_code *make_function(struct krait_remote *remote
     return ok && !krait_map_put(&remote->natives->functions, begin, (uint64_t)(uintptr_t)code) ? code : NULL;
 }
 
-/* The function at an address; NULL: out of memory. */
+/* The function at an address; NULL: out of memory. Of code in no file nothing tells where a function begins; it is the page, since
+ * each address would be one of its own. */
 static const struct krait_remote_code *name_place(struct krait_remote *remote, const struct place *place)
 {
     uint64_t pc = place->pc - place->called, begin = pc;
@@ -280,9 +311,11 @@ static const struct krait_remote_code *name_place(struct krait_remote *remote, c
     struct krait_module *module = find_module(natives, pc);
     if (module)
         krait_module_function(&natives->modules, module, pc - module->moved, &name, &begin);
+    else
+        begin -= begin % PAGE;
     uint64_t moved = module ? module->moved : 0;
     const struct krait_remote_code *code =
-        make_function(remote, module ? module->path : "[no file]", name, begin + moved, begin);
+        make_function(remote, module ? module->path : NO_FILE, name, begin + moved, begin);
     return code && !krait_map_put(&natives->places, pc, (uint64_t)(uintptr_t)code) ? code : NULL;
 }
 
@@ -295,6 +328,7 @@ struct merge {
     uint32_t python_count, used;
     bool has_marks, fits;
     bool ended; /* what follows is of other greenlets, or of none */
+    bool ran;   /* the last native frame was that of a loop, which Python functions replace */
 };
 
 /* Compilers append .cold, .lto_priv.0 and such to the names of parts. */
@@ -342,6 +376,12 @@ static bool is_outermost(const struct merge *merge, const struct krait_remote_co
     return merge->used && merge->used == merge->python_count && krait_mapped_is_greenlet(code->file);
 }
 
+/* Whether a frame is that of code which Python makes with -X perf to call the loop: it says no more than the loop. */
+static bool is_trampoline(const struct merge *merge, const struct krait_remote_code *code)
+{
+    return merge->ran && strcmp(code->file, NO_FILE) == 0;
+}
+
 /* How native and Python frames go together. */
 enum way { BETWEEN, BETWEEN_BUT_FIRST, BEFORE, WAYS };
 
@@ -352,16 +392,18 @@ static int add_natives(struct krait_remote *remote, struct merge *merge, enum wa
     const struct krait_natives *natives = remote->natives;
     merge->count = merge->used = 0;
     merge->fits = true;
-    merge->ended = false;
+    merge->ended = merge->ran = false;
     for (uint32_t i = 0; i < natives->count && !merge->ended; i++) {
         const struct krait_remote_code *code = name_place(remote, &natives->found[i]);
         if (!code)
             return -ENOMEM;
-        if (way != BEFORE && is_loop(natives, merge, i, code) && loops++ >= (uint32_t)way)
+        bool runs = way != BEFORE && is_loop(natives, merge, i, code) && loops++ >= (uint32_t)way;
+        if (runs)
             add_run(merge);
-        else
+        else if (!is_trampoline(merge, code))
             merge->to[merge->count++] =
                 (struct krait_remote_frame){ .code = code, .addr = natives->found[i].pc };
+        merge->ran = runs;
         merge->ended = is_outermost(merge, code);
     }
     merge->fits &= !natives->whole || merge->used == merge->python_count;

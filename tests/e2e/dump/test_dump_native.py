@@ -3,6 +3,7 @@
 
 import json
 import os
+import platform
 import re
 import select
 import signal
@@ -245,3 +246,15 @@ def test_of_several_names_a_function_is_called_by_the_plainest(programs, native_
     )
     frames = native_dumps(app.pid)[0]["threads"][0]["frames"]
     assert [f["function"] for f in frames if f["file"].endswith("aliases.so")] == ["waits"]
+
+
+@pytest.mark.few_pythons
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="krait knows what it looks like on x86-64")
+def test_code_that_python_makes_for_perf_is_neither_shown_nor_cuts_a_stack(programs, native_dumps, python):
+    if python.number < (3, 12):
+        pytest.skip("it has no -X perf")
+    app = programs.start(python, THROUGH_QSORT, env={**os.environ, "PYTHONPERFSUPPORT": "1"})
+    (dump,) = wait_for(lambda: [d for d in native_dumps(app.pid) if d["threads"][0]["system_call"] == "futex"], "the wait")
+    (thread,) = dump["threads"]
+    assert thread["native"] == "whole" and python_names(thread)[-3:] == ["compare", "sort", "<module>"]
+    assert thread["frames"][-1]["function"] == "_start" and not [f for f in thread["frames"] if f["file"] == "[no file]"]

@@ -152,18 +152,3 @@ def test_a_thread_that_a_signal_has_stopped_has_native_frames_and_stays_stopped(
     assert dumped() == thread and "T (stopped)" in open(f"/proc/{app.pid}/status").read()
     os.kill(app.pid, signal.SIGCONT)
     wait_for(lambda: dumped()["state"] == "running", "the end of the stop")
-
-
-# As in libc, a function has names for its own library, for others, and for programs.
-ALIASES = """
-__attribute__((visibility("hidden"))) void __GI___rest(void (*wait)(unsigned)) { for (;;) wait(60000000); }
-void __rest(void (*wait)(unsigned)) __attribute__((alias("__GI___rest")));
-void rest(void (*wait)(unsigned)) __attribute__((weak, alias("__GI___rest")));
-void work(void (*wait)(unsigned)) { rest(wait); wait(0); }
-"""
-
-
-def test_of_several_names_of_a_function_that_of_programs_is_shown(programs, compiled, run, any_python):
-    app = programs.start(any_python, WORKS, compiled("aliases.so", ALIASES, "-fno-optimize-sibling-calls"))
-    dumped = lambda: [f["function"] for f in json.loads(run("dump", "--native", "--json", app.pid).stdout)["threads"][0]["frames"] if f["file"].endswith("aliases.so")]
-    wait_for(lambda: dumped() == ["rest", "work"], "the functions")

@@ -154,7 +154,7 @@ struct krait_remote_stacks {
     uint32_t thread_count, thread_cap;
     struct krait_remote_state *states;
     uint32_t state_count, state_cap;
-    struct krait_remote_link *links; /* the pointers by which the states were found */
+    struct krait_remote_link *links; /* the fields by which the states were found */
     uint32_t link_count, link_cap;
     bool misplaced; /* a state was not found where it had been: threads are looked for at the next call */
     struct krait_remote_frame *frames;

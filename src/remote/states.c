@@ -22,7 +22,7 @@ static int add_link(struct krait_remote_stacks *stacks, uint64_t addr, uint64_t 
     return 0;
 }
 
-/* Reads a pointer of the list, and notes it. */
+/* Reads a field by which the list is found, and notes it. */
 static int follow(const struct krait_remote *remote, struct krait_remote_stacks *stacks, uint64_t of,
                   enum krait_at at, uint64_t *to)
 {
@@ -136,11 +136,13 @@ bool krait_states_are_there(const struct krait_remote *remote, const struct krai
     return same;
 }
 
-static int add_states(const struct krait_remote *remote, struct krait_remote_stacks *stacks, uint64_t interp)
+static int add_states(const struct krait_remote *remote, struct krait_remote_stacks *stacks, uint64_t interp,
+                      uint64_t *id)
 {
     struct krait_remote_state of = { .interp = interp, .gc = find_gc(remote, interp) };
     uint64_t next = 0;
-    int rc = read_field(remote, interp, KRAIT_AT_INTERP_ID, &of.interp_id);
+    int rc = follow(remote, stacks, interp, KRAIT_AT_INTERP_ID, &of.interp_id);
+    *id = of.interp_id;
     if (!rc)
         rc = read_collects(remote, of.gc, &stacks->collects);
     if (!rc)
@@ -163,19 +165,21 @@ static int add_states(const struct krait_remote *remote, struct krait_remote_sta
     return rc;
 }
 
+/* -EAGAIN or -EFAULT: it has changed meanwhile. The main interpreter comes last: a list without it led through one that has
+ * ended. */
 static int list_once(struct krait_remote *remote, struct krait_remote_stacks *stacks)
 {
-    uint64_t interp = 0;
+    uint64_t interp = 0, id = 0;
     stacks->state_count = stacks->link_count = 0;
     stacks->collects = false;
     int rc = follow(remote, stacks, remote->runtime, KRAIT_AT_INTERPRETERS, &interp);
     for (unsigned i = 0; !rc && interp && i < INTERPRETERS_MAX; i++) {
         remote->nests |= i > 0;
-        rc = add_states(remote, stacks, interp);
+        rc = add_states(remote, stacks, interp, &id);
         if (!rc)
             rc = follow(remote, stacks, interp, KRAIT_AT_INTERP_NEXT, &interp);
     }
-    return rc;
+    return rc || !id ? rc : -EAGAIN;
 }
 
 static uint64_t hash_states(const struct krait_remote_stacks *stacks)
@@ -192,11 +196,13 @@ static int list_states(struct krait_remote *remote, struct krait_remote_stacks *
     enum { LIST_TRIES = 200, LIST_TRIES_A_NAP = 10 };
     uint64_t before = 0, hash = 0;
     int rc = -EAGAIN;
-    for (int i = 1; i <= LIST_TRIES && (rc == -EAGAIN || (!rc && hash != before)); i++) {
+    bool again = true;
+    for (int i = 1; i <= LIST_TRIES && again; i++) {
         before = hash;
         rc = list_once(remote, stacks);
         hash = rc ? 0 : hash_states(stacks);
-        if (rc == -EAGAIN && i % LIST_TRIES_A_NAP == 0) /* the thread that changes it may have lost its CPU */
+        again = rc == -EAGAIN || rc == -EFAULT || (!rc && hash != before);
+        if (rc && again && i % LIST_TRIES_A_NAP == 0) /* the thread that changes it may have lost its CPU */
             nanosleep(&(struct timespec){ .tv_nsec = 200 * KRAIT_NS_PER_US }, NULL);
     }
     for (uint32_t i = 0; i < stacks->state_count / 2; i++) { /* the newest comes first there */

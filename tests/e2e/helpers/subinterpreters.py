@@ -56,6 +56,17 @@ outer()
 """
 FOREVER = ONE.replace("TIMES", "1 << 60")
 
+# Three threads in which interpreters come and go. M_MMAP_THRESHOLD (-3): their memory is gone at once.
+COME_AND_GO = f"""{MODULE}
+import ctypes, os, threading
+ctypes.CDLL(None).mallopt(-3, 65536)
+print(os.getpid(), flush=True)
+def makes():
+    while True: interpreters.destroy(interpreters.create())
+for _ in range(2): threading.Thread(target=makes, daemon=True).start()
+makes()
+"""
+
 # Threads that make interpreters, run functions of their own number in them, one of them through a further interpreter, and end them.
 LOOP = f"""{MODULE}
 import os, threading

@@ -22,7 +22,7 @@ from conftest import BUILD
 from pages import run_page
 from pairs import LOOPS, PAIRS, never_was
 from running import wait_for
-from subinterpreters import FOREVER, LOOP, ONE, loop_never_was
+from subinterpreters import COME_AND_GO, FOREVER, LOOP, ONE, loop_never_was
 
 
 @pytest.fixture
@@ -106,6 +106,15 @@ def test_a_thread_that_runs_another_interpreter_is_one_thread_with_the_exact_sta
     exact = record.text(python, ONE.replace("TIMES", "20"))
     (stack,) = {tuple(s) for s in stacks_of(run, exact.path) if s[0] == "work"}
     assert {tuple(s) for s in stacks_of(run, folder)} <= {tuple(s for s in stack[i:] if s not in ("exec", "run_string")) for i in (0, 1)}
+
+
+def test_no_thread_is_lost_while_interpreters_come_and_go(programs, sample, run, python):
+    app = programs.start(python, COME_AND_GO)
+    wait_for(lambda: len(os.listdir(f"/proc/{app.pid}/task")) == 3, "the threads")
+    folder = sample(app.pid, rate=5000)
+    app.end()
+    threads = json.loads(run("report", "--json", "--by", "thread", folder).stdout)["functions"]
+    assert len(threads) == 3 and threads[2]["total_ns"] > 0.9 * threads[0]["total_ns"]
 
 
 def test_interpreters_that_come_and_go_have_the_stacks_of_their_threads(programs, sample, run, python):

@@ -103,7 +103,8 @@ def test_a_thread_that_runs_another_interpreter_counts_once(programs, top, pytho
     app = programs.start(python, FOREVER)
     (table,) = top("--once", "--interval", "500ms", app.pid)
     found = rows(table)
-    assert table["threads"] == 1 and table["interval_stacks"] == table["samples"] == table["interval_gil_held"] > 0
+    assert table["threads"] == 1 and 0.8 * table["samples"] < min(table["interval_stacks"], table["interval_gil_held"])
+    assert max(table["interval_stacks"], table["interval_gil_held"]) <= table["samples"]
     assert found["inside"]["total"] == found["outer"]["total"] == 1 and sum(f["own"] for f in found.values()) == pytest.approx(1, abs=1e-5)
     (table,) = top("--once", "--gil", "--interval", "500ms", app.pid)
     assert rows(table)["inside"]["total"] == rows(table)["outer"]["total"] == 1

@@ -255,14 +255,16 @@ int krait_native_walk_waiting(struct krait_remote *remote, pid_t tid)
     return rc ? rc : walk(remote, &registers, NULL);
 }
 
+/* All registers were known: if one is missing, a function has lost it, and the stack is cut there. */
 int krait_native_walk_stopped(struct krait_remote *remote, pid_t tid, bool waited)
 {
     struct krait_registers stopped;
     int rc = krait_registers_read(tid, &stopped);
-    if (rc || !waited)
-        return rc ? rc : walk(remote, &stopped, NULL);
+    if (rc)
+        return rc;
     struct krait_registers registers = reported(krait_registers_pc(&stopped), stopped.value[KRAIT_CFI_SP]);
-    return walk(remote, &registers, &stopped);
+    rc = waited ? walk(remote, &registers, &stopped) : walk(remote, &stopped, NULL);
+    return rc == -ENXIO ? 0 : rc;
 }
 
 /* -- names -- */
@@ -328,6 +330,7 @@ struct merge {
     uint32_t python_count, used;
     bool has_marks, fits;
     bool ended; /* what follows is of other greenlets, or of none */
+    bool cut;   /* what follows is being overwritten */
     bool ran;   /* the last native frame was that of a loop, which Python functions replace */
 };
 
@@ -376,10 +379,22 @@ static bool is_outermost(const struct merge *merge, const struct krait_remote_co
     return merge->used && merge->used == merge->python_count && krait_mapped_is_greenlet(code->file);
 }
 
+/* Whether greenlet copies the part of a greenlet to the stack, on which it is already (slp_switch()). */
+static bool is_overwriting(const struct krait_remote_code *code)
+{
+    static const char name[] = "slp_restore_state"; /* from 2.0 on, _trampoline follows */
+    return krait_mapped_is_greenlet(code->file) && strncmp(code->name, name, sizeof(name) - 1) == 0;
+}
+
 /* Whether a frame is that of code which Python makes with -X perf to call the loop: it says no more than the loop. */
 static bool is_trampoline(const struct merge *merge, const struct krait_remote_code *code)
 {
     return merge->ran && strcmp(code->file, NO_FILE) == 0;
+}
+
+static bool is_whole(const struct krait_natives *natives, const struct merge *merge)
+{
+    return merge->ended || (natives->whole && !merge->cut);
 }
 
 /* How native and Python frames go together. */
@@ -392,8 +407,8 @@ static int add_natives(struct krait_remote *remote, struct merge *merge, enum wa
     const struct krait_natives *natives = remote->natives;
     merge->count = merge->used = 0;
     merge->fits = true;
-    merge->ended = merge->ran = false;
-    for (uint32_t i = 0; i < natives->count && !merge->ended; i++) {
+    merge->ended = merge->cut = merge->ran = false;
+    for (uint32_t i = 0; i < natives->count && !merge->ended && !merge->cut; i++) {
         const struct krait_remote_code *code = name_place(remote, &natives->found[i]);
         if (!code)
             return -ENOMEM;
@@ -405,9 +420,10 @@ static int add_natives(struct krait_remote *remote, struct merge *merge, enum wa
                 (struct krait_remote_frame){ .code = code, .addr = natives->found[i].pc };
         merge->ran = runs;
         merge->ended = is_outermost(merge, code);
+        merge->cut = is_overwriting(code);
     }
-    merge->fits &= !natives->whole || merge->used == merge->python_count;
-    bool whole = natives->whole || merge->ended; /* else what does not fit may be missing */
+    bool whole = is_whole(natives, merge); /* else what does not fit may be missing */
+    merge->fits &= !whole || merge->used == merge->python_count;
     merge->fits &= way != BETWEEN_BUT_FIRST || whole;
     add_rest(merge);
     return 0;
@@ -432,7 +448,7 @@ int krait_native_merge(struct krait_remote *remote, struct krait_remote_stacks *
         rc = add_natives(remote, &merge, way);
         fits = merge.fits && way != BEFORE;
     }
-    bool whole = natives->whole || merge.ended;
+    bool whole = is_whole(natives, &merge);
     thread->native = !fits ? KRAIT_NATIVE_APART : whole ? KRAIT_NATIVE_WHOLE : KRAIT_NATIVE_CUT;
     thread->count = rc ? 0 : merge.count;
     return rc;

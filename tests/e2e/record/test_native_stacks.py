@@ -152,3 +152,51 @@ def test_a_thread_that_a_signal_has_stopped_has_native_frames_and_stays_stopped(
     assert dumped() == thread and "T (stopped)" in open(f"/proc/{app.pid}/status").read()
     os.kill(app.pid, signal.SIGCONT)
     wait_for(lambda: dumped()["state"] == "running", "the end of the stop")
+
+
+# A function whose frame is where a register points that functions do not keep.
+LOSES = """
+void loses(void (*wait)(unsigned))
+{
+    __asm__ volatile(".cfi_remember_state\\n.cfi_def_cfa 11, 16");
+    wait(60000000);
+    __asm__ volatile(".cfi_restore_state");
+}
+void work(void (*wait)(unsigned)) { loses(wait); wait(0); }
+"""
+
+
+def test_a_stack_is_cut_where_a_register_is_lost(programs, compiled, run, any_python):
+    app = programs.start(any_python, WORKS, compiled("loses.so", LOSES, "-fno-optimize-sibling-calls"))
+    dumped = lambda: json.loads(run("dump", "--native", "--json", app.pid).stdout)["threads"][0]
+    thread = wait_for(lambda: (t := dumped())["system_call"] and t, "the wait")
+    assert thread["native"] == "cut" and [f["function"] for f in thread["frames"][-2:]] == ["loses", "<module>"]
+
+
+# Greenlets with large parts of the stack, through C, which are copied at each switch.
+SWITCHES = """
+import os
+import greenlet
+print(os.getpid(), flush=True)
+def below(n, call): return max([n], key=lambda n: below(n - 1, call)) if n else call() or 1
+def ping():
+    while True: main.switch()
+def pong():
+    while True: let.switch()
+main = greenlet.getcurrent()
+let = greenlet.greenlet(lambda: below(100, ping))
+below(70, pong)
+"""
+
+
+@pytest.mark.few_pythons
+def test_no_frames_are_shown_above_a_greenlet_that_is_being_copied(programs, sampling, run, python, venv):
+    if python.number >= (3, 12):
+        pytest.skip("Python's frames cannot be read there")
+    app = programs.start(venv(python, "greenlet"), SWITCHES)
+    copied = lambda folder: [line.rpartition(" ")[0].split(";") for line in folded(run, folder) if "slp_restore_state" in line]
+    with sampling(app) as folder:
+        stacks = wait_for(lambda: copied(folder), "a copy")
+    for stack in stacks:
+        above = stack[next(i for i, name in enumerate(stack) if "slp_restore_state" in name) - 1]
+        assert above in ("app1.ping", "app1.pong"), stack

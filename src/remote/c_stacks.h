@@ -9,11 +9,13 @@
  *
  *     ├──── mapping ─────────────────┤                ├── [stack] ──────────────────┤
  *     stack of thread 12  ident of 12                  stack of the first thread
+ *
+ * C code may run Python in a thread whose ident no thread state has. In its struct pthread is the kernel's number of it.
  */
 #ifndef KRAIT_REMOTE_C_STACKS_H
 #define KRAIT_REMOTE_C_STACKS_H
 
-#include "base/base.h"
+#include "remote/thread.h"
 
 #include <sys/types.h>
 
@@ -39,5 +41,9 @@ int krait_c_stacks_find(struct krait_c_stacks *list, pid_t pid);
 
 /* The thread whose stack has this address; 0: none that is known. */
 pid_t krait_c_stack_of(const struct krait_c_stacks *list, uint64_t address);
+
+/* The same if it is another one of `tasks`, which it adds to the list. 0: it is not certain which. */
+pid_t krait_c_stacks_add(struct krait_c_stacks *list, pid_t pid, const struct krait_os_tasks *tasks,
+                         uint64_t address);
 
 #endif

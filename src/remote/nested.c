@@ -302,13 +302,17 @@ static const struct krait_remote_state *caller_of(struct krait_remote *remote,
 /* -- a thread's states -- */
 
 pid_t krait_nested_thread(struct krait_remote *remote, const struct krait_remote_stacks *stacks,
-                          struct krait_remote_state *state)
+                          struct krait_remote_state *state, bool others)
 {
     KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
     if (copy_marked(remote, &reader, state) || !reader.count)
         return state->tid;
-    if (has_marks(remote))
-        return krait_c_stack_of(&remote->c_stacks, innermost_mark(&reader));
+    if (has_marks(remote)) {
+        uint64_t mark = innermost_mark(&reader);
+        pid_t tid = krait_c_stack_of(&remote->c_stacks, mark);
+        return tid || !others ? tid
+                              : krait_c_stacks_add(&remote->c_stacks, remote->pid, &stacks->tasks, mark);
+    }
     const struct krait_remote_state *caller = state, *next = state;
     for (uint32_t i = 0; i < stacks->state_count && next && !caller->is_first; i++) {
         next = caller_of(remote, stacks, caller);

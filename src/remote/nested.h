@@ -23,10 +23,10 @@
 
 #include "remote/stack.h"
 
-/* The thread on whose C stack the frames of a state are: the one that has made it, if the state has none. 0: not known. The thread
- * may run meanwhile, and the result be wrong. */
+/* The thread on whose C stack the frames of a state are: the one that has made it, if the state has none. `others`: also one that
+ * made no state. 0: not known. The thread may run meanwhile, and the result be wrong. */
 pid_t krait_nested_thread(struct krait_remote *remote, const struct krait_remote_stacks *stacks,
-                          struct krait_remote_state *state);
+                          struct krait_remote_state *state, bool others);
 
 /* krait_stack_copy of all states of a thread; orders them. What krait_stack_innermost tells is of the innermost frame of all. Sets
  * stacks->misplaced if a state is not there any more, or is on another thread's stack: its frames are left out. */

@@ -363,25 +363,28 @@ static void find_c_stacks(struct krait_remote *remote, const struct krait_remote
 /* Adds a state to the thread that runs it: up to 3.12 that need not be the one that made it, which may have ended. False: it is not
  * known which one does. */
 static bool place(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                  struct krait_remote_state *state)
+                  struct krait_remote_state *state, bool is_last_try)
 {
     bool is_made_by_one = state->tid;
-    state->tid = krait_nested_thread(remote, stacks, state);
+    state->tid = krait_nested_thread(remote, stacks, state, is_last_try);
+    if (state->tid && !krait_tasks_find(&stacks->tasks, state->tid)) {
+        remote->c_stacks_hash = 0; /* it has ended */
+        state->tid = 0;
+    }
     uint32_t i = 0;
     while (i < stacks->thread_count && stacks->threads[i].tid != state->tid)
         i++;
-    bool known = i < stacks->thread_count && state->tid;
-    if (known)
+    if (state->tid && i < stacks->thread_count)
         add_to_thread(stacks, i, state);
-    else if (is_made_by_one)
+    else if (state->tid || is_made_by_one)
         add_thread(stacks, state);
     else
         state->thread = KRAIT_NO_ID;
-    return known || !is_made_by_one;
+    return state->tid || !is_made_by_one;
 }
 
 /* Makes threads of the states. Returns 1 if it is not known which thread runs one of them. */
-static int make_threads(struct krait_remote *remote, struct krait_remote_stacks *stacks)
+static int make_threads(struct krait_remote *remote, struct krait_remote_stacks *stacks, bool is_last_try)
 {
     uint32_t others = 0;
     bool known = true;
@@ -398,13 +401,13 @@ static int make_threads(struct krait_remote *remote, struct krait_remote_stacks 
         find_c_stacks(remote, stacks);
     for (uint32_t i = 0; i < stacks->state_count && others; i++) {
         if (!stacks->states[i].is_first)
-            known &= place(remote, stacks, &stacks->states[i]);
+            known &= place(remote, stacks, &stacks->states[i], is_last_try);
     }
     return known ? 0 : 1;
 }
 
-/* The thread that runs a state may have begun since the list was read; if it is not known then, it is one of C code that made no
- * state of its own. */
+/* The thread that runs a state may have begun since the list was read; otherwise it is one of C code that made no state of its
+ * own. */
 int krait_states_find(struct krait_remote *remote, struct krait_remote_stacks *stacks, bool with_calls)
 {
     enum { TRIES = 2 };
@@ -414,7 +417,7 @@ int krait_states_find(struct krait_remote *remote, struct krait_remote_stacks *s
     for (int i = 0; i < TRIES && rc > 0; i++) {
         rc = list_states(remote, stacks);
         rc = rc ? rc : krait_tasks_read(&stacks->tasks, remote->pid, with_calls);
-        rc = rc ? rc : make_threads(remote, stacks);
+        rc = rc ? rc : make_threads(remote, stacks, i == TRIES - 1);
     }
     if (rc < 0)
         stacks->thread_count = stacks->state_count = stacks->link_count = 0;

@@ -83,7 +83,8 @@ static uint32_t thread_of(struct krait_sums *sums, pid_t pid, const struct krait
                           const struct krait_remote_thread *thread)
 {
     char key[64];
-    int n = snprintf(key, sizeof(key), "%d %llx", pid, (unsigned long long)thread->ident);
+    int n =
+        snprintf(key, sizeof(key), "%d %llx %d", pid, (unsigned long long)thread->ident, (int)thread->tid);
     const struct krait_os_task *task = krait_tasks_find(&stacks->tasks, thread->tid);
     uint32_t id = krait_strtab_add(&sums->thread_keys, key, (size_t)n);
     if (id == KRAIT_NO_ID || !KRAIT_GROW(sums->threads, sums->thread_cap, id + 1))

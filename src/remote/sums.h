@@ -64,7 +64,7 @@ struct krait_sums {
     struct krait_sums_table functions, lines;
     struct krait_sums_thread *threads;
     uint32_t thread_count, thread_cap;
-    struct krait_strtab thread_keys; /* process and ident -> thread */
+    struct krait_strtab thread_keys; /* process, ident and number -> thread */
     struct krait_arena arena;
     struct krait_sums_rounds all, recent, last, now; /* now: the current round */
     uint64_t stamp;

@@ -2,6 +2,7 @@
 """krait dump: a thread that runs code in several interpreters is one thread, with one stack."""
 
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -74,3 +75,48 @@ def test_native_frames_stand_between_those_of_the_interpreters(programs, threads
     frames = [(f["native"], f["function"]) for f in thread["frames"]]
     callers = [i for i, (native, name) in enumerate(frames) if not native and name in ("second", "first")]
     assert all(frames[i - 1][0] for i in callers), frames
+
+
+# The first thread makes a state in another interpreter, which a thread of C code then takes that has none of its own.
+C_THREAD = """
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+void Py_Initialize(void), *Py_NewInterpreter(void), *PyThreadState_Get(void), *PyThreadState_Swap(void *);
+void *PyEval_SaveThread(void), PyEval_RestoreThread(void *), PyEval_AcquireThread(void *);
+int PyRun_SimpleString(const char *);
+static void *run(void *state)
+{
+    printf("%d %ld\\n", getpid(), syscall(SYS_gettid));
+    fflush(stdout);
+    PyEval_AcquireThread(state);
+    PyRun_SimpleString("import time\\ndef inside(): time.sleep(600)\\ninside()");
+    return NULL;
+}
+int main(void)
+{
+    pthread_t thread;
+    Py_Initialize();
+    void *first = PyThreadState_Get(), *state = Py_NewInterpreter();
+    PyThreadState_Swap(first);
+    PyEval_SaveThread();
+    pthread_create(&thread, NULL, run, state);
+    PyEval_RestoreThread(first);
+    return PyRun_SimpleString("import time\\ndef waits(): time.sleep(600)\\nwaits()");
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_a_state_that_another_thread_has_made_is_of_the_thread_that_runs_it(programs, threads, own_pythons, tmp_path):
+    python = max((p for p in own_pythons if p.kind == "shared"), key=lambda p: p.number, default=None) or pytest.skip("no libpython")
+    home, folder, name = json.loads(python.run("-c", "import json, sys, sysconfig; print(json.dumps([sys.prefix, *map(sysconfig.get_config_var, ('LIBDIR', 'INSTSONAME'))]))").stdout)
+    (tmp_path / "app.c").write_text(C_THREAD)
+    subprocess.run(["cc", "-o", tmp_path / "app", tmp_path / "app.c", f"{folder}/{name}", f"-Wl,-rpath,{folder}", "-lpthread"], check=True)
+    app = programs.add([tmp_path / "app"], env={"PYTHONHOME": home})
+    asleep = lambda: len(t := [t for t in threads(app.pid) if t["state"] == "sleeping" and t["frames"][0]["function"] in ("inside", "waits")]) == 2 and t  # noqa: E731
+    first, other = wait_for(asleep, "both sleeps")
+    assert (first["tid"], names(first), first["interpreter"]) == (app.pid, ["waits", "<module>"], 0)
+    assert (other["tid"], names(other), other["interpreter"]) == (int(app.ready), ["inside", "<module>"], 1)
+    assert first["proved"] and other["proved"]

@@ -58,11 +58,11 @@ static unsigned open_behind(const char *name, size_t at, unsigned open)
     return open + (strchr("([{<", name[at]) != NULL) - (open && closes);
 }
 
-/* Of a lambda, or a closure of Rust, which are named after the function that they are in. */
+/* Of a lambda, or a closure of Rust, which are named after the function that they are in; or a function's arguments of its own. */
 static bool is_unnamed(const char *component)
 {
     static const char call[] = "operator()";
-    return *component == '{' || strncmp(component, call, strlen(call)) == 0;
+    return *component == '{' || *component == '<' || strncmp(component, call, strlen(call)) == 0;
 }
 
 /* The last component of a name with scopes; the name, if it has none. */
@@ -83,7 +83,8 @@ bool krait_symbol_arguments(const char *name, size_t from, size_t *begin, size_t
     static const char operator[] = "operator";
     size_t length = strlen(operator);
     for (size_t i = KRAIT_MAX(from, (size_t)1); name[i]; i++) {
-        bool is_word = isalnum((unsigned char)name[i - 1]) || name[i - 1] == '_';
+        bool is_word = isalnum((unsigned char)name[i - 1]) || name[i - 1] == '_' ||
+                       (i > 1 && strncmp(name + i - 2, "::", 2) == 0); /* of a function of Rust */
         bool is_less = i >= length && strncmp(name + i - length, operator, length) == 0;
         if (name[i] != '<' || !is_word || is_less)
             continue;

@@ -1,78 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "remote/demangle.h"
 
-#include "base/json.h"
+#include "remote/rust.h"
 
 #include <ctype.h>
 #include <setjmp.h>
 #include <string.h>
-
-/* -- Rust: compiler/rustc_symbol_mangling/src/legacy.rs -- */
-
-enum { HASH_DIGITS = 16, LAST_CHARACTER = 0x10ffff };
-
-static bool is_hash(const char *part, size_t n)
-{
-    return n == 1 + HASH_DIGITS && *part == 'h' && strspn(part + 1, "0123456789abcdef") >= HASH_DIGITS;
-}
-
-/* $LT$ is <, $u7e$ is ~. Returns the bytes of it, or 0. */
-static size_t put_escaped(struct krait_buf *out, const char *at, size_t n)
-{
-    static const struct {
-        char name[3];
-        char is;
-    } escapes[] = { { "SP", '@' }, { "BP", '*' }, { "RF", '&' }, { "LT", '<' },
-                    { "GT", '>' }, { "LP", '(' }, { "RP", ')' }, { "C", ',' } };
-    const char *end = memchr(at + 1, '$', n - 1);
-    char *behind = NULL;
-    size_t length = end ? (size_t)(end - at - 1) : 0;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(escapes); i++) {
-        if (length == strlen(escapes[i].name) && strncmp(at + 1, escapes[i].name, length) == 0) {
-            krait_buf_char(out, escapes[i].is);
-            return length + 2;
-        }
-    }
-    unsigned long code =
-        length > 1 && at[1] == 'u' && isxdigit((unsigned char)at[2]) ? strtoul(at + 2, &behind, 16) : 0;
-    if (code < ' ' || code > LAST_CHARACTER || behind != end)
-        return 0;
-    krait_utf8_add(out, (uint32_t)code);
-    return length + 2;
-}
-
-static void put_part(struct krait_buf *out, const char *part, size_t n)
-{
-    size_t at = n > 1 && part[0] == '_' && part[1] == '$'; /* names do not begin with $ */
-    while (at < n) {
-        bool colons = n - at > 1 && part[at] == '.' && part[at + 1] == '.';
-        size_t escaped = part[at] == '$' ? put_escaped(out, part + at, n - at) : 0;
-        if (colons)
-            krait_buf_str(out, "::");
-        else if (!escaped)
-            krait_buf_char(out, part[at]);
-        at += colons ? 2 : KRAIT_MAX(escaped, (size_t)1);
-    }
-}
-
-/* _ZN4core3fmt5write17h0123456789abcdefE: numbers of bytes and parts, the last of which is a hash. Returns what is behind. */
-static const char *put_rust(struct krait_buf *out, const char *symbol)
-{
-    const char *at = symbol + strlen("_ZN");
-    for (size_t n; isdigit((unsigned char)*at); at += n) {
-        char *part;
-        n = strtoul(at, &part, 10);
-        at = part;
-        if (n >= strlen(part))
-            return NULL;
-        if (is_hash(part, n) && part[n] == 'E')
-            return out->len ? part + n + 1 : NULL;
-        if (out->len)
-            krait_buf_str(out, "::");
-        put_part(out, part, n);
-    }
-    return NULL;
-}
 
 /* -- C++ -- */
 
@@ -187,19 +120,12 @@ static void put_suffix(struct krait_buf *out, const char *suffix)
     krait_buf_add(out, suffix, own ? (size_t)(own - suffix) : strlen(suffix));
 }
 
-static bool put_demangled(struct krait_buf *out, const char *symbol)
+static bool put_cpp_symbol(struct krait_buf *out, const char *symbol)
 {
-    KRAIT_AUTO_BUF rust = { 0 };
-    const char *behind = strncmp(symbol, "_ZN", 3) == 0 ? put_rust(&rust, symbol) : NULL;
-    if (behind) {
-        krait_buf_add(out, rust.data, rust.len);
-        put_suffix(out, behind);
-        return true;
-    }
     size_t n = strcspn(symbol, ".");
     KRAIT_AUTO_FREE char *mangled = strndup(symbol, n);
     struct demangling demangling = { 0 };
-    bool ok = mangled && demangle(&demangling, mangled);
+    bool ok = mangled && strncmp(symbol, "_Z", 2) == 0 && demangle(&demangling, mangled);
     if (ok) {
         put_cpp(out, demangling.text.data);
         put_suffix(out, symbol + n);
@@ -208,11 +134,22 @@ static bool put_demangled(struct krait_buf *out, const char *symbol)
     return ok;
 }
 
+static bool put_rust_symbol(struct krait_buf *out, const char *symbol)
+{
+    KRAIT_AUTO_BUF name = { 0 };
+    const char *behind = krait_rust_name(&name, symbol);
+    if (!behind || name.failed)
+        return false;
+    krait_buf_add(out, name.data, name.len);
+    put_suffix(out, behind);
+    return true;
+}
+
 void krait_demangle(struct krait_buf *out, const char *symbol)
 {
     size_t n = strcspn(symbol, "@");
     KRAIT_AUTO_FREE char *plain = n ? strndup(symbol, n) : NULL;
     symbol = plain ? plain : symbol;
-    if (strncmp(symbol, "_Z", 2) != 0 || !put_demangled(out, symbol))
+    if (!put_rust_symbol(out, symbol) && !put_cpp_symbol(out, symbol))
         krait_buf_str(out, symbol);
 }

@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 
-/* Appends a symbol's name: of a C++ function (Itanium C++ ABI, 5.1) without parameters and return type, of a Rust function (its
- * legacy mangling) without the hash. Other symbols, and those that are damaged or take more than 64 KiB, stay as they are. What
+/* Appends a symbol's name: of a C++ function (Itanium C++ ABI, 5.1) without parameters and return type, of a Rust function
+ * without hashes (rust.h). Other symbols, and those that are damaged or take more than 64 KiB, stay as they are. What
  * compilers add for parts of functions (.cold, .part.0) stays too; the version of a symbol (name@@VERSION) goes. */
 void krait_demangle(struct krait_buf *out, const char *symbol);
 

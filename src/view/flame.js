@@ -156,7 +156,7 @@ function behindScopes(name) {
   for (let i = 0; i < name.length; i++) {
     if ('([{<'.includes(name[i])) open++;
     else if (open && ')]}>'.includes(name[i]) && name.slice(i - 1, i + 1) !== '->') open--;
-    if (!open && name.startsWith('::', i) && !/^(\{|operator\(\))/.test(name.slice(i + 2))) last = i + 2;
+    if (!open && name.startsWith('::', i) && !/^([{<]|operator\(\))/.test(name.slice(i + 2))) last = i + 2;
   }
   return name.slice(last);
 }

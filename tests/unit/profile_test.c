@@ -228,6 +228,7 @@ static void templates_lose_their_arguments_first(void **state)
     assert_shortened("std::map<int, A<B> >::sum<double> (C)", 16, "std::…sum<…> (C)");
     assert_shortened("std::function<void (int)>::operator()", 30, "std::function<…>::operator()");
     assert_shortened("apply<decltype(x->y)>::Item::operator->", 32, "apply<…>::Item::operator->");
+    assert_shortened("std::mem::align_of::<f64>", 24, "std::mem::align_of::<…>");
     assert_shortened("a::Item::operator<", 12, "a:…operator<");
     assert_shortened("outer.<locals>.<lambda>", 14, "outer…<lambda>");
     assert_shortened("if a<b then", 8, "if …then");

@@ -527,9 +527,10 @@ main;std::vector<int, std::allocator<int> >::reserve 6
 main;<app::Cart as core::iter::Iterator>::next 6
 main;shop::lambdas(int)::{lambda(int)#1}::operator() 14
 main;shop::Item::operator-> 8
-main;x 20
+main;std::mem::align_of::<f64> 6
+main;x 14
 """
-NATIVE_SHOWN = {"libz+0x5d80", "libpython3.11+0x49", "_sum+0x1f0", "long_add\u2026", "default", "reserve", "next", "lambdas(int)::{lambda(i\u2026", "operator->", "x", "main", "all"}
+NATIVE_SHOWN = {"libz+0x5d80", "libpython3.11+0x49", "_sum+0x1f0", "long_add\u2026", "default", "reserve", "next", "lambdas(int)::{lambda(i\u2026", "operator->", "align_of\u2026", "x", "main", "all"}
 
 
 def names_in(path):

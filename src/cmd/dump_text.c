@@ -103,8 +103,8 @@ static uint32_t equal_frames(const struct krait_remote_frame *frames, uint32_t c
     return n;
 }
 
-/* Appends text in `width` columns, padded to them if it is a name; 0: as wide as it gets. */
-static void add_cell(struct krait_buf *out, const char *text, uint32_t width, bool padded, bool utf8)
+/* Appends text in `width` columns, 0: as wide as it gets; and blanks up to `padded` columns. */
+static void add_cell(struct krait_buf *out, const char *text, uint32_t width, uint32_t padded, bool utf8)
 {
     KRAIT_AUTO_BUF safe = { 0 };
     size_t before = out->len;
@@ -117,16 +117,18 @@ static void add_cell(struct krait_buf *out, const char *text, uint32_t width, bo
     else
         krait_buf_str(out, safe.data);
     uint32_t used = out->data ? krait_width_of(out->data + before, out->len - before) : 0;
-    krait_buf_fmt(out, "%*s", padded && used < width ? (int)(width - used) : 0, "");
+    krait_buf_fmt(out, "%*s", used < padded ? (int)(padded - used) : 0, "");
 }
 
+/* Without a limit a few names stay whole that would move all others' files far away. */
 static uint32_t name_width(const struct krait_remote_frame *frames, uint32_t count, uint32_t columns)
 {
+    enum { PADDED_MOST = 80 };
     uint32_t most = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct krait_remote_code *code = frames[i].code;
         uint32_t width = krait_own_file(code->file) ? 0 : krait_width_of(code->name, strlen(code->name));
-        most = KRAIT_MAX(most, width);
+        most = columns || width <= PADDED_MOST ? KRAIT_MAX(most, width) : most;
     }
     return columns ? KRAIT_MIN(most, KRAIT_MAX(columns / 2, (uint32_t)NAME_LEAST)) : most;
 }
@@ -144,9 +146,9 @@ static void add_frame(struct krait_buf *out, const struct krait_table_look *look
     uint32_t rest = look->width > taken ? look->width - taken : look->width ? 1 : 0;
     bool dim_name = look->colour && frame->code->native;
     krait_buf_fmt(out, "%*s%s", (int)indent, "", dim_name ? KRAIT_DIM : "");
-    add_cell(out, frame->code->name, name_columns, true, look->utf8);
+    add_cell(out, frame->code->name, look->width ? name_columns : 0, name_columns, look->utf8);
     krait_buf_fmt(out, "%*s%s", GAP, "", look->colour ? KRAIT_DIM : "");
-    add_cell(out, frame->code->file, rest, false, look->utf8);
+    add_cell(out, frame->code->file, rest, 0, look->utf8);
     krait_buf_fmt(out, "%s%s%s\n", line, look->colour ? KRAIT_PLAIN : "", again);
 }
 
@@ -165,7 +167,7 @@ static void add_local(void *ctx, const struct krait_local *local)
     krait_buf_fmt(&line, "%s = %s%s", local->name, local->value,
                   local->changed ? "  (changed while krait read it)" : "");
     krait_buf_fmt(locals->out, "%*s", (int)taken, "");
-    add_cell(locals->out, line.data ? line.data : "", width > taken ? width - taken : width, false,
+    add_cell(locals->out, line.data ? line.data : "", width > taken ? width - taken : width, 0,
              locals->look->utf8);
     krait_buf_char(locals->out, '\n');
     locals->out->failed |= line.failed;
@@ -197,7 +199,7 @@ static void add_called(struct krait_buf *out, const struct krait_table_look *loo
     krait_buf_str(&text, " (C)");
     out->failed |= text.failed;
     krait_buf_fmt(out, "%*s%s", INDENT, "", look->colour ? KRAIT_DIM : "");
-    add_cell(out, text.data ? text.data : "", columns, false, look->utf8);
+    add_cell(out, text.data ? text.data : "", columns, 0, look->utf8);
     krait_buf_fmt(out, "%s\n", look->colour ? KRAIT_PLAIN : "");
 }
 

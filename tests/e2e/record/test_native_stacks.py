@@ -134,6 +134,21 @@ def test_cpp_and_rust_functions_have_the_names_of_their_source(programs, compile
     assert "shop::Basket<int>::total<double>" in html.unescape(run("flame", folder, "-o", "-").stdout)
 
 
+LONG = "a_name_of_three_hundred_characters".ljust(300, "s")
+CALLS_LONG = f"""
+void {LONG}(void (*wait)(unsigned)) {{ wait(60000000); }}
+void work(void (*wait)(unsigned)) {{ {LONG}(wait); wait(0); }}
+"""
+
+
+def test_a_long_name_does_not_move_the_files_of_others_away(programs, compiled, run, any_python):
+    app = programs.start(any_python, WORKS, compiled("long.so", CALLS_LONG, "-fno-optimize-sibling-calls"))
+    lines = wait_for(lambda: (text := run("dump", "--native", app.pid).stdout) and LONG in text and text.splitlines(), "the function")
+    (long,) = [line for line in lines if LONG in line]
+    (work,) = [line for line in lines if line.split()[:1] == ["work"]]
+    assert long.split() == [LONG, work.split()[1]] and len(work) < 300
+
+
 # A function with a frame pointer, which the kernel does not report.
 COMPUTES = """
 static volatile int n;

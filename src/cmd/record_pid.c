@@ -78,6 +78,13 @@ int krait_record_pid_prepare(struct krait_record_pid *record, struct krait_err *
     return rc ? rc : krait_attaching_find(list->library, sizeof(list->library), err);
 }
 
+/* Whether nothing new is to be recorded. */
+static bool is_ending(const struct krait_record_pid *record, struct krait_collector *collector)
+{
+    const struct krait_attaching *how = &record->attached.how;
+    return how->over(how->ctx) || krait_collector_limit(collector, 0);
+}
+
 /* What krait has looked at so far, or NULL without memory. */
 static struct krait_other *find_other(struct krait_record_pid *record, pid_t pid, uint64_t program)
 {
@@ -148,9 +155,8 @@ static int look_at(struct krait_record_pid *record, struct krait_collector *coll
 static int look_for_children(struct krait_record_pid *record, struct krait_collector *collector)
 {
     KRAIT_CLEANUP(krait_pids_done) struct krait_pids pids = { 0 };
-    const struct krait_attaching *how = &record->attached.how;
     int rc = krait_pids_add_children(&pids, record->pid);
-    for (uint32_t i = 0; i < pids.count && !rc && !how->over(how->ctx); i++)
+    for (uint32_t i = 0; i < pids.count && !rc && !is_ending(record, collector); i++)
         rc = look_at(record, collector, pids.items[i]);
     forget_others(record);
     record->looked_ns = krait_clock_ns(CLOCK_MONOTONIC);
@@ -256,7 +262,6 @@ static int begin(struct krait_record_pid *record, struct krait_collector *collec
                  struct krait_kernel *kernel, struct krait_err *err)
 {
     struct stat st;
-    const struct krait_attaching *how = &record->attached.how;
     record->inode = stat(krait_collector_session(collector), &st) ? 0 : st.st_ino;
     krait_collector_set_begins(collector, true);
     int rc = record->values->children ? look(record, collector)
@@ -264,7 +269,8 @@ static int begin(struct krait_record_pid *record, struct krait_collector *collec
                                                              krait_collector_image(record->pid));
     if (rc)
         return krait_err_set(err, rc, "out of memory");
-    while (krait_attached_begins(&record->attached) && !(how->over(how->ctx) && is_any_recorded(record))) {
+    while (krait_attached_begins(&record->attached) &&
+           !(is_ending(record, collector) && is_any_recorded(record))) {
         krait_attached_look(&record->attached, collector);
         krait_attaching_pause(collector);
         krait_record_kernel_round(kernel, collector);
@@ -311,12 +317,23 @@ static bool is_over(const struct krait_record_pid *record, struct krait_collecto
            !is_any_ready(record, collector) && !may_bring_more(record, collector);
 }
 
+/* Who runs Python code leaves at its next event, and need not be stopped for it. */
+static void let_leave(struct krait_record_pid *record, struct krait_collector *collector)
+{
+    const uint64_t most_ns = 50 * KRAIT_NS_PER_MS;
+    uint64_t begin_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    krait_collector_stop(collector);
+    krait_collector_round(collector);
+    while (krait_collector_pids(collector, NULL, 0) && krait_clock_ns(CLOCK_MONOTONIC) - begin_ns < most_ns)
+        krait_attaching_pause(collector);
+}
+
 static void leave(struct krait_record_pid *record, struct krait_collector *collector)
 {
     char ns[KRAIT_FMT_SIZE];
     uint32_t stay = 0;
     uint64_t begin_ns = krait_clock_ns(CLOCK_MONOTONIC);
-    krait_collector_round(collector);
+    let_leave(record, collector);
     note_recorded(record, collector); /* without memory some leave by themselves */
     krait_attached_leave(&record->attached, collector);
     for (uint32_t i = 0; i < record->attached.count; i++) {
@@ -344,6 +361,8 @@ int krait_record_pid_run(struct krait_record_pid *record, struct krait_collector
         krait_attached_look(&record->attached, collector);
         tell(record, collector);
     }
+    if (kernel)
+        krait_kernel_stop(kernel);
     leave(record, collector);
     return rc ? krait_err_set(err, rc, "out of memory") : 0;
 }

@@ -481,14 +481,14 @@ static void *leave(void *none)
     return NULL;
 }
 
-/* Gives up, and leaves the recording by a thread of the agent's own, where the process was attached to: krait was killed,
- * or found no way to tell it. GIL held. */
+/* Gives up, and leaves the recording by a thread of the agent's own, where the process was attached to: the recording is over,
+ * or krait was killed. The thread's stack has the size of that in which krait made the process begin: the C library has kept that
+ * one, and gives it again. GIL held. */
 static void leave_later(struct krait_interp *in)
 {
-    enum { STACK_BYTES = 1 << 20 };
     give_up(in);
     if (atomic_load(&krait_agent.leaves))
-        krait_worker_start(leave, NULL, STACK_BYTES);
+        krait_worker_start(leave, NULL, 0);
 }
 
 /* ---- the slow path of an event ---- */

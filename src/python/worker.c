@@ -22,7 +22,8 @@ int krait_worker_start(void *(*work)(void *), void *arg, size_t stack_bytes)
     sigfillset(&all);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attr, stack_bytes);
+    if (stack_bytes)
+        pthread_attr_setstacksize(&attr, stack_bytes);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int rc = pthread_create(&thread, &attr, work, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

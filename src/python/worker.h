@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Runs work(arg) in a new thread, which nobody joins and none of the program's signals come to. Returns 0 or a positive
- * errno. Keeps errno. */
+/* Runs work(arg) in a new thread, which nobody joins and none of the program's signals come to. stack_bytes: 0 for the usual
+ * size. Returns 0 or a positive errno. Keeps errno. */
 int krait_worker_start(void *(*work)(void *), void *arg, size_t stack_bytes);
 
 /* Waits until the kernel does not count a thread any more that sets *phase to `gone` as it ends and whose number *tid is; at

@@ -291,6 +291,13 @@ static void look_at_new(struct krait_collector *c, uint32_t i)
     take_in(c, i, pid);
 }
 
+static void count_from_now(struct krait_collector *c)
+{
+    c->begin_ns = c->program_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    c->rate.last = 0;
+    c->rate.at[0].ns = c->begin_ns;
+}
+
 static void note_begun(struct krait_collector *c, uint32_t i)
 {
     struct krait_collected_proc *proc = &c->procs[i];
@@ -298,6 +305,9 @@ static void note_begun(struct krait_collector *c, uint32_t i)
         return;
     proc->begun = true;
     count_one(&c->begun, proc->pid);
+    if (c->begins && !c->has_begun) /* what came before was attaching to it */
+        count_from_now(c);
+    c->has_begun = true;
 }
 
 static void look_at_proc(struct krait_collector *c, uint32_t i)
@@ -353,6 +363,7 @@ bool krait_collector_round(struct krait_collector *c)
     krait_collector_beat(c);
     answer_joins(c);
     look_at_procs(c);
+    krait_limits_look_at_time(c);
     bool any = krait_drain_rings(c);
     krait_ctl_round(c);
     krait_drain_shrink(c);
@@ -412,8 +423,9 @@ void krait_collector_hurry(struct krait_collector *c)
 void krait_collector_nap(struct krait_collector *c)
 {
     struct krait_control *control = c->shm.control;
-    long us = c->busy_nap ? NAP_BUSY_US : NAP_IDLE_US;
-    struct timespec nap = { .tv_nsec = us * 1000 };
+    uint64_t left_ns = krait_limits_time_left(c, krait_clock_ns(CLOCK_MONOTONIC));
+    uint64_t nap_ns = (c->busy_nap ? NAP_BUSY_US : NAP_IDLE_US) * KRAIT_NS_PER_US;
+    struct timespec nap = { .tv_nsec = (long)KRAIT_MIN(nap_ns, left_ns) };
     atomic_store(&control->sleeping, 1);
     syscall(SYS_futex, &control->sleeping, FUTEX_WAIT, 1, &nap, NULL, 0);
     atomic_store(&control->sleeping, 0);
@@ -423,7 +435,7 @@ void krait_collector_nap(struct krait_collector *c)
 void krait_collector_child(struct krait_collector *c, int pid)
 {
     c->child = pid;
-    c->program_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    count_from_now(c);
 }
 
 void krait_collector_ended(struct krait_collector *c, int pid, enum krait_event_enum_value how, int status)
@@ -560,6 +572,14 @@ static void agree_on_clock(struct krait_collector *c, uint64_t freq_before)
     }
 }
 
+void krait_collector_stop(struct krait_collector *c)
+{
+    if (!c->stopped_ns)
+        c->stopped_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    krait_switch_stop(c->shm.control);
+    krait_ctl_force_slow_path(c);
+}
+
 void krait_collector_finish(struct krait_collector *c, struct krait_collector_summary *summary)
 {
     uint64_t freq_before = c->clock.freq;
@@ -590,7 +610,8 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     krait_triggers_finish(c);
     for (uint32_t reason = 0; reason < KRAIT_COUNT_lost_reason; reason++)
         c->total.lost[reason] += atomic_load(&c->shm.control->lost[reason]);
-    c->total.duration_ns = krait_clock_ns(CLOCK_MONOTONIC) - c->begin_ns;
+    uint64_t end_ns = c->stopped_ns ? c->stopped_ns : krait_clock_ns(CLOCK_MONOTONIC);
+    c->total.duration_ns = end_ns - c->begin_ns;
     c->total.grown_bytes = c->recording.grown_bytes;
     c->total.limit = c->recording.limit;
     c->total.dropped_events = c->recording.dropped_events;

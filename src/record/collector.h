@@ -21,12 +21,14 @@ struct krait_tap;
 
 struct krait_collector_options {
     const char *dir; /* the recording's folder: absent (made with its parents) or empty. NULL with a tap */
-    const struct krait_tap *tap;  /* reads the events instead (tap.h); outlives the collector; NULL: none */
-    uint64_t ring_bytes;          /* of each thread's ring; 0: 2 MiB */
-    uint64_t buffer_bytes;        /* by which rings that are full may grow, in all; 0: not at all */
-    uint32_t rings;               /* 0: 4096, or what limits of memory allow */
-    uint32_t flags;               /* enum krait_record_flags */
-    uint64_t duration_ns;         /* after which the recording ends; 0: with the program */
+    const struct krait_tap *tap; /* reads the events instead (tap.h); outlives the collector; NULL: none */
+    uint64_t ring_bytes;         /* of each thread's ring; 0: 2 MiB */
+    uint64_t buffer_bytes;       /* by which rings that are full may grow, in all; 0: not at all */
+    uint32_t rings;              /* 0: 4096, or what limits of memory allow */
+    uint32_t flags;              /* enum krait_record_flags */
+    /* After which programs stop recording; 0: when they end. It counts from the command's begin, from when the first process
+     * records that krait attached to, or from when the recording is first switched on. */
+    uint64_t duration_ns;
     uint64_t max_bytes;           /* that it may take on disk; 0: any number. 1 MiB at least */
     bool keep_newest;             /* of max_bytes: drop the oldest packets instead of ending the recording */
     uint64_t last_ns, last_bytes; /* keep what is so old, or so much, at least; 0: see keep_newest */
@@ -98,6 +100,8 @@ bool krait_collector_round(struct krait_collector *collector);
 /* If the recording has reached a limit of its options and must be finished: the option and its value as in "--for 5 s",
  * else NULL. `beside`: bytes on disk of other recorders, which count too. Owned by the collector. */
 const char *krait_collector_limit(struct krait_collector *collector, uint64_t beside);
+/* Programs stop recording at once, for good; they still leave the recording. krait_collector_finish does it too. */
+void krait_collector_stop(struct krait_collector *collector);
 /* With options.keep_newest, drops the oldest packets once the recording has almost reached its size. Returns the tick
  * from which on packets are kept, 0 if nothing was dropped. `beside` is as above: the other recorders drop too. */
 uint64_t krait_collector_keep_newest(struct krait_collector *collector, uint64_t beside);

@@ -122,7 +122,8 @@ struct krait_collector {
     bool keep_newest;
     bool trimming;       /* no stream is closed now */
     bool paused;         /* packets stay in their rings until older ones have been dropped */
-    uint64_t program_ns; /* when the program began */
+    uint64_t program_ns; /* when the program began, or what is recorded of one that ran already */
+    uint64_t stopped_ns; /* krait_collector_stop */
     char limit[64];      /* the one that was reached */
     char warning[128];
     bool warned;
@@ -133,7 +134,8 @@ struct krait_collector {
     int spare_fds;   /* how many more files may be kept open */
     int child;       /* 0, or the process whose end krait_collector_ended reports */
     bool busy_nap;
-    bool begins; /* krait_collector_set_begins */
+    bool begins;    /* krait_collector_set_begins */
+    bool has_begun; /* a process records */
 };
 
 static inline void krait_collector_beat(struct krait_collector *c)
@@ -183,6 +185,10 @@ bool krait_limits_allow(struct krait_collector *c, size_t n, enum krait_limit_sh
 bool krait_limits_pause(struct krait_collector *c);
 /* Bytes on disk, all together. */
 uint64_t krait_limits_bytes(const struct krait_collector *c);
+/* How long it is until the recording's time is over, ns; UINT64_MAX: it has no limit, does not count yet, or is over. */
+uint64_t krait_limits_time_left(const struct krait_collector *c, uint64_t now);
+/* Once that time is over, programs are told to stop at once, whoever keeps the recording from being finished. */
+void krait_limits_look_at_time(struct krait_collector *c);
 /* Checks the free space of the disk. */
 void krait_limits_look_at_disk(struct krait_collector *c);
 

@@ -19,15 +19,29 @@
 
 #define LITTLE_ROOM (256ull << 20)
 
+uint64_t krait_limits_time_left(const struct krait_collector *c, uint64_t now)
+{
+    bool counts = c->duration_ns && c->total.was_on && (c->has_begun || !c->begins) && !*c->limit;
+    uint64_t gone = now - c->program_ns;
+    return !counts ? UINT64_MAX : gone < c->duration_ns ? c->duration_ns - gone : 0;
+}
+
+void krait_limits_look_at_time(struct krait_collector *c)
+{
+    char text[KRAIT_FMT_SIZE];
+    if (krait_limits_time_left(c, krait_clock_ns(CLOCK_MONOTONIC)))
+        return;
+    snprintf(c->limit, sizeof(c->limit), "--for %s", krait_fmt_ns(text, c->duration_ns));
+    krait_collector_stop(c);
+}
+
 const char *krait_collector_limit(struct krait_collector *c, uint64_t beside)
 {
     char text[KRAIT_FMT_SIZE];
-    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     c->beside_bytes = KRAIT_MAX(c->beside_bytes, beside);
     if (!*c->limit && c->max_bytes && !krait_limits_allow(c, 0, KRAIT_LIMIT_EVENTS))
         snprintf(c->limit, sizeof(c->limit), "--max-size %s", krait_fmt_bytes(text, c->max_bytes));
-    if (!*c->limit && c->duration_ns && c->total.was_on && now - c->program_ns >= c->duration_ns)
-        snprintf(c->limit, sizeof(c->limit), "--for %s", krait_fmt_ns(text, c->duration_ns));
+    krait_limits_look_at_time(c);
     c->recording.limit = *c->limit ? c->limit : NULL;
     return c->recording.limit;
 }

@@ -154,7 +154,8 @@ static int close_child(struct krait_record_sample *sample, uint32_t i, const str
 {
     struct krait_sampler *sampler = sample->children[i].sampler;
     sample->children[i] = sample->children[--sample->child_count];
-    sample->started++;
+    /* One that was seen between fork and exec counts as what it has executed, if that is Python. */
+    sample->started += end->how != KRAIT_process_end_exec;
     return close_sampler(sample, sampler, end, err);
 }
 

@@ -15,7 +15,7 @@ def flow(id, /):
 
 class span:
     def __new__(cls, name, /, **fields):
-        is_function = callable(name) and not isinstance(name, type) and not fields  # of a bare @krait.span
+        is_function = callable(name) and not isinstance(name, (type, span)) and not fields  # of a bare @krait.span
         return name if is_function else super().__new__(cls)
 
     def __init__(self, name, /, **fields):

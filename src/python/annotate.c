@@ -257,9 +257,12 @@ static KRAIT_APART PyObject *decorate_by_name(PyObject *function)
     return wrapped;
 }
 
+/* Names are texts, but may be anything: classes and spans can be called, too. */
 static bool is_function(PyObject *name)
 {
-    return KRAIT_UNLIKELY(Py_TYPE(name) != &PyUnicode_Type) && PyCallable_Check(name) && !PyType_Check(name);
+    PyTypeObject *type = Py_TYPE(name);
+    return KRAIT_UNLIKELY(type != &PyUnicode_Type) && type != krait_note_types.span &&
+           PyCallable_Check(name) && !PyType_Check(name);
 }
 
 static PyObject *span_new(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)

@@ -305,7 +305,7 @@ static void note_begun(struct krait_collector *c, uint32_t i)
         return;
     proc->begun = true;
     count_one(&c->begun, proc->pid);
-    if (c->begins && !c->has_begun) /* what came before was attaching to it */
+    if (c->attaches && !c->has_begun)
         count_from_now(c);
     c->has_begun = true;
 }
@@ -493,6 +493,7 @@ uint32_t krait_collector_pids(const struct krait_collector *c, pid_t *pids, uint
 void krait_collector_set_begins(struct krait_collector *c, bool begins)
 {
     c->begins = begins;
+    c->attaches |= begins;
 }
 
 bool krait_collector_left(const struct krait_collector *c, int pid)

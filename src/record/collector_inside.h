@@ -135,7 +135,8 @@ struct krait_collector {
     int child;       /* 0, or the process whose end krait_collector_ended reports */
     bool busy_nap;
     bool begins;    /* krait_collector_set_begins */
-    bool has_begun; /* a process records */
+    bool attaches;  /* that was ever true: time counts from when the first process records */
+    bool has_begun; /* that it does */
 };
 
 static inline void krait_collector_beat(struct krait_collector *c)

@@ -21,7 +21,7 @@
 
 uint64_t krait_limits_time_left(const struct krait_collector *c, uint64_t now)
 {
-    bool counts = c->duration_ns && c->total.was_on && (c->has_begun || !c->begins) && !*c->limit;
+    bool counts = c->duration_ns && c->total.was_on && (c->has_begun || !c->attaches) && !*c->limit;
     uint64_t gone = now - c->program_ns;
     return !counts ? UINT64_MAX : gone < c->duration_ns ? c->duration_ns - gone : 0;
 }

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 
 import pytest
 
@@ -70,3 +71,14 @@ def test_the_time_counts_from_when_the_process_is_recorded(programs, attach, run
     assert krait.returncode == 0, said
     assert json.loads(run("info", "--json", folder).stdout)["duration_ns"] > 0.9e9
     assert float(re.search(r"recorded the process for ([\d.]+) s", said)[1]) >= 1
+
+
+def test_the_time_of_one_that_was_off_counts_from_when_it_is_recorded(programs, attach, run, krait, any_python):  # noqa: F811
+    app = programs.start(any_python, LATE)
+    recorder, folder = attach(app.pid, "--for", "1s", "--idle")
+    assert "ready and off" in recorder.stderr.readline()
+    os.kill(app.pid, signal.SIGUSR1)
+    subprocess.run([krait, "ctl", str(app.pid), "start"], capture_output=True, timeout=60)
+    said = recorder.communicate(timeout=60)[1]
+    assert recorder.returncode == 0, said
+    assert json.loads(run("info", "--json", folder).stdout)["duration_ns"] > 0.9e9

@@ -169,6 +169,14 @@ static struct krait_remote_code *read_new(struct krait_remote *remote, uint64_t 
     return ok && krait_map_put(&remote->codes, addr, (uint64_t)(uintptr_t)code) == 0 ? code : NULL;
 }
 
+/* Whether what was read before the process had several interpreters is what is read now. */
+static bool is_same_function(const struct krait_remote_code *a, const struct krait_remote_code *b)
+{
+    return memcmp(a->fields, b->fields, sizeof(a->fields)) == 0 && strcmp(a->name, b->name) == 0 &&
+           strcmp(a->file, b->file) == 0 && a->first_line == b->first_line &&
+           a->lines_size == b->lines_size && memcmp(a->lines, b->lines, a->lines_size) == 0;
+}
+
 const struct krait_remote_code *krait_code_read(struct krait_remote *remote, uint64_t addr)
 {
     char header[HEADER_MAX];
@@ -176,7 +184,7 @@ const struct krait_remote_code *krait_code_read(struct krait_remote *remote, uin
     if (!read_header(remote, addr, header, fields) || !read_hashes(remote, fields, hashes))
         return NULL;
     uint64_t *known = krait_map_get(&remote->codes, addr);
-    const struct krait_remote_code *code = known ? (const void *)(uintptr_t)*known : NULL;
+    struct krait_remote_code *before = known ? (void *)(uintptr_t)*known : NULL, *code = before;
     if (code && memcmp(code->fields, fields, sizeof(fields)) == 0 &&
         (!remote->nests || memcmp(code->hashes, hashes, sizeof(hashes)) == 0))
         return code;
@@ -184,5 +192,10 @@ const struct krait_remote_code *krait_code_read(struct krait_remote *remote, uin
     bool stayed = code && read_header(remote, addr, header, after) &&
                   memcmp(fields, after, sizeof(fields)) == 0 && read_hashes(remote, fields, hashes_after) &&
                   memcmp(hashes, hashes_after, sizeof(hashes)) == 0;
+    if (stayed && before && is_same_function(before, code) && !before->hashes[0]) {
+        memcpy(before->hashes, hashes, sizeof(before->hashes));
+        krait_map_put(&remote->codes, addr, (uintptr_t)before);
+        return before;
+    }
     return stayed ? code : NULL;
 }

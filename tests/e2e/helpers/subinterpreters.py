@@ -56,6 +56,29 @@ outer()
 """
 FOREVER = ONE.replace("TIMES", "1 << 60")
 
+# A task that computes, and then runs another interpreter, which from 3.13 on has a loop and a task of its own (3.12 may die of that).
+_TASK_INSIDE = '''
+import asyncio
+def spin(n):
+    while n: n -= 1
+async def inner(): spin(COUNT)
+async def main(): await asyncio.create_task(inner(), name="the inner")
+if OWN_LOOP: asyncio.run(main())
+spin(COUNT)
+'''
+TASK_ABOVE = f"""{MODULE}{_TASK_INSIDE.replace("OWN_LOOP", "0").replace("spin(COUNT)", "pass")}
+import os, sys
+COUNT = 3000000
+async def outer():
+    print(os.getpid(), flush=True)
+    spin(COUNT)
+    id = interpreters.create()
+    run(id, {_TASK_INSIDE!r}.replace("COUNT", str(COUNT)).replace("OWN_LOOP", str(sys.version_info >= (3, 13))))
+    interpreters.destroy(id)
+async def main(): await asyncio.create_task(outer(), name="the outer")
+asyncio.run(main())
+"""
+
 # Three threads in which interpreters come and go. M_MMAP_THRESHOLD (-3): their memory is gone at once.
 COME_AND_GO = f"""{MODULE}
 import ctypes, os, threading

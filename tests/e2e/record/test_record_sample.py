@@ -22,7 +22,7 @@ from conftest import BUILD
 from pages import run_page
 from pairs import LOOPS, PAIRS, never_was
 from running import wait_for
-from subinterpreters import COME_AND_GO, FOREVER, LOOP, ONE, loop_never_was
+from subinterpreters import COME_AND_GO, FOREVER, LOOP, ONE, TASK_ABOVE, loop_never_was
 
 
 @pytest.fixture
@@ -106,6 +106,12 @@ def test_a_thread_that_runs_another_interpreter_is_one_thread_with_the_exact_sta
     exact = record.text(python, ONE.replace("TIMES", "20"))
     (stack,) = {tuple(s) for s in stacks_of(run, exact.path) if s[0] == "work"}
     assert {tuple(s) for s in stacks_of(run, folder)} <= {tuple(s for s in stack[i:] if s not in ("exec", "run_string")) for i in (0, 1)}
+
+
+def test_a_task_that_runs_another_interpreter_is_one_task(record, run, python):
+    sampled = record.text(python, TASK_ABOVE, options=["--sample"])
+    tasks = json.loads(run("report", "--json", "--by", "task", sampled.path).stdout)["tasks"]
+    assert {task["name"]: task["tasks"] for task in tasks} == {"the outer": 1} | ({"the inner": 1} if python.number >= (3, 13) else {}), tasks
 
 
 def test_no_thread_is_lost_while_interpreters_come_and_go(programs, sample, run, python):

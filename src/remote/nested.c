@@ -23,7 +23,6 @@ struct nested {
     struct run *runs;
     uint32_t run_count, run_cap;
     uint32_t frame_count; /* in reader->second */
-    bool all_there;       /* no state is another one than at krait_states_list */
     uint64_t lowest;      /* of the runs; `innermost` is of that one */
     char innermost[KRAIT_INNERMOST_MAX];
     uint32_t innermost_size;
@@ -84,6 +83,42 @@ static uint64_t innermost_mark(const struct krait_stack_reader *reader)
     return i < reader->count ? reader->frames[i].mark : 0;
 }
 
+/* Looks at the states from `first` on, up to `end`, with one system call. False: one of them cannot be read any more. */
+static bool look_at(const struct krait_remote *remote, struct krait_remote_state *first,
+                    const struct krait_remote_state *end)
+{
+    enum { STATES = 128, FIELDS = 3 };
+    static const enum krait_at fields[FIELDS] = { KRAIT_AT_THREAD_INTERP, KRAIT_AT_THREAD_ID,
+                                                  KRAIT_AT_THREAD_FRAME };
+    struct krait_memory_piece pieces[STATES * FIELDS];
+    uint64_t values[STATES][FIELDS];
+    size_t count = 0;
+    struct krait_remote_state *s = first;
+    pieces[0].size = 0; /* gcc does not see that there is a state */
+    for (; s != end && count < STATES; s = s->next, count++) {
+        for (size_t i = 0; i < FIELDS; i++)
+            pieces[count * FIELDS + i] = (struct krait_memory_piece){ s->addr + remote->layout.at[fields[i]],
+                                                                      &values[count][i], sizeof(uint64_t) };
+    }
+    if (krait_memory_pieces(remote->pid, pieces, count * FIELDS))
+        return false;
+    s = first;
+    for (size_t i = 0; i < count; i++, s = s->next) {
+        s->is_there = values[i][0] == s->interp && values[i][1] == s->ident;
+        s->has_frames = s->is_there && values[i][2] && !is_in_state(s, values[i][2]);
+    }
+    return s == end || look_at(remote, s, end);
+}
+
+static void look_at_all(const struct krait_remote *remote, struct krait_remote_state *first)
+{
+    bool all = look_at(remote, first, NULL);
+    for (struct krait_remote_state *s = first; s && !all; s = s->next) {
+        s->is_there = s->has_frames = false;
+        look_at(remote, s, s->next);
+    }
+}
+
 /* -- runs -- */
 
 /* Whether the frames that were copied are on the C stack of the thread, the innermost nearest to its end. */
@@ -135,18 +170,12 @@ static int add_runs(struct nested *n, struct krait_remote_state *state)
     return rc;
 }
 
-static bool is_there(const struct nested *n, const struct krait_remote_state *state)
-{
-    return n->all_there || krait_state_is_there(n->remote, state);
-}
-
 /* Copies the frames of one state. `*misplaced` becomes true if they are not the thread's. */
 static int add_state(struct nested *n, struct krait_remote_state *state, bool *misplaced)
 {
-    if (!is_there(n, state)) {
-        *misplaced = true;
+    *misplaced |= !state->is_there;
+    if (!state->has_frames)
         return 0;
-    }
     int rc = copy_marked(n->remote, n->reader, state);
     if (rc || !n->reader->count)
         return rc;
@@ -272,11 +301,11 @@ static int copy_by_calls(struct nested *n)
         state = state->next;
     int rc = add_above(n, state);
     for (struct krait_remote_state *s = thread->states; s && !rc && !n->run_count; s = s->next)
-        rc = is_there(n, s) ? add_above(n, s) : 0;
+        rc = s->has_frames ? add_above(n, s) : 0;
     while (!rc && n->reader->count) {
         uint64_t called = interpreter_called(n->remote, n->reader);
         state = called ? state_of(thread->states, called) : NULL;
-        if (!state || has_run_of(n, state) || !is_there(n, state))
+        if (!state || has_run_of(n, state) || !state->has_frames)
             break;
         rc = add_above(n, state);
     }
@@ -325,11 +354,8 @@ int krait_nested_copy(struct krait_remote *remote, struct krait_remote_stacks *s
                       struct krait_stack_reader *reader, struct krait_remote_thread *thread)
 {
     KRAIT_CLEANUP(nested_done)
-    struct nested n = { .remote = remote,
-                        .reader = reader,
-                        .thread = thread,
-                        .lowest = UINT64_MAX,
-                        .all_there = krait_states_are_there(remote, thread) };
+    struct nested n = { .remote = remote, .reader = reader, .thread = thread, .lowest = UINT64_MAX };
+    look_at_all(remote, thread->states);
     int rc = has_marks(remote) ? copy_by_marks(&n, &stacks->misplaced) : copy_by_calls(&n);
     if (rc)
         return rc;

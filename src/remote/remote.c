@@ -22,7 +22,7 @@ void krait_remote_stacks_done(struct krait_remote_stacks *stacks)
 {
     free(stacks->threads);
     free(stacks->states);
-    free(stacks->links);
+    free(stacks->firsts);
     free(stacks->frames);
     free(stacks->coroutines);
     free(stacks->awaiters);

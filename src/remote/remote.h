@@ -96,6 +96,8 @@ struct krait_remote_state {
     uint32_t thread; /* its place in krait_remote_stacks.threads, or KRAIT_NO_ID */
     bool is_first;   /* of its thread: made before the others */
     bool holds_gil;
+    bool is_there;                    /* of nested.c: it is the one that was found */
+    bool has_frames;                  /* ... and has frames */
     struct krait_stack_places places; /* where its stack was read from, if the thread has several states */
     struct krait_remote_state *next;  /* of the same thread */
 };
@@ -144,8 +146,9 @@ struct krait_remote_task {
     uint32_t by_first, by_count; /* in krait_remote_stacks.awaiters: the tasks that await it */
 };
 
-struct krait_remote_link {
-    uint64_t addr, value;
+/* Where a list begins, and its first item. */
+struct krait_remote_first {
+    uint64_t addr, first;
 };
 
 /* The threads of a process, the oldest first. krait reads each stack at a moment of its own. */
@@ -154,8 +157,8 @@ struct krait_remote_stacks {
     uint32_t thread_count, thread_cap;
     struct krait_remote_state *states;
     uint32_t state_count, state_cap;
-    struct krait_remote_link *links; /* the fields by which the states were found */
-    uint32_t link_count, link_cap;
+    struct krait_remote_first *firsts; /* of the lists of interpreters and states */
+    uint32_t first_count, first_cap;
     bool misplaced; /* a state was not found where it had been: threads are looked for at the next call */
     struct krait_remote_frame *frames;
     uint32_t frame_count, frame_cap;

@@ -14,20 +14,17 @@ static int read_field(const struct krait_remote *remote, uint64_t of, enum krait
     return krait_memory_read(remote->pid, of + remote->layout.at[at], value, sizeof(*value));
 }
 
-static int add_link(struct krait_remote_stacks *stacks, uint64_t addr, uint64_t value)
+/* Reads the first item of a list, and notes it: what is new is put there. */
+static int read_first(const struct krait_remote *remote, struct krait_remote_stacks *stacks, uint64_t of,
+                      enum krait_at at, uint64_t *first)
 {
-    if (!KRAIT_GROW(stacks->links, stacks->link_cap, stacks->link_count + 1))
+    int rc = read_field(remote, of, at, first);
+    if (rc)
+        return rc;
+    if (!KRAIT_GROW(stacks->firsts, stacks->first_cap, stacks->first_count + 1))
         return -ENOMEM;
-    stacks->links[stacks->link_count++] = (struct krait_remote_link){ addr, value };
+    stacks->firsts[stacks->first_count++] = (struct krait_remote_first){ of + remote->layout.at[at], *first };
     return 0;
-}
-
-/* Reads a field by which the list is found, and notes it. */
-static int follow(const struct krait_remote *remote, struct krait_remote_stacks *stacks, uint64_t of,
-                  enum krait_at at, uint64_t *to)
-{
-    int rc = read_field(remote, of, at, to);
-    return rc ? rc : add_link(stacks, of + remote->layout.at[at], *to);
 }
 
 /* -- the GIL and the collector -- */
@@ -107,41 +104,12 @@ static int read_state(const struct krait_remote *remote, struct krait_remote_sta
     return rc == -EFAULT || (!rc && values[2] != state->interp) ? -EAGAIN : rc;
 }
 
-bool krait_state_is_there(const struct krait_remote *remote, const struct krait_remote_state *state)
-{
-    struct krait_remote_state now = *state;
-    uint64_t next;
-    return !read_state(remote, &now, &next) && now.ident == state->ident;
-}
-
-/* With one system call. */
-bool krait_states_are_there(const struct krait_remote *remote, const struct krait_remote_thread *thread)
-{
-    enum { STATES = 64, FIELDS = 2 };
-    struct krait_memory_piece pieces[STATES * FIELDS];
-    uint64_t values[STATES * FIELDS];
-    const struct krait_remote_state *s = thread->states;
-    size_t count = 0;
-    for (; s && count < STATES * FIELDS; s = s->next, count += FIELDS) {
-        const uint32_t *at = remote->layout.at;
-        pieces[count] = (struct krait_memory_piece){ s->addr + at[KRAIT_AT_THREAD_INTERP], &values[count],
-                                                     sizeof(*values) };
-        pieces[count + 1] = (struct krait_memory_piece){ s->addr + at[KRAIT_AT_THREAD_ID], &values[count + 1],
-                                                         sizeof(*values) };
-    }
-    bool same = !s && !krait_memory_pieces(remote->pid, pieces, count);
-    count = 0;
-    for (s = thread->states; s && same; s = s->next, count += FIELDS)
-        same = values[count] == s->interp && values[count + 1] == s->ident;
-    return same;
-}
-
 static int add_states(const struct krait_remote *remote, struct krait_remote_stacks *stacks, uint64_t interp,
                       uint64_t *id)
 {
     struct krait_remote_state of = { .interp = interp, .gc = find_gc(remote, interp) };
     uint64_t next = 0;
-    int rc = follow(remote, stacks, interp, KRAIT_AT_INTERP_ID, &of.interp_id);
+    int rc = read_field(remote, interp, KRAIT_AT_INTERP_ID, &of.interp_id);
     *id = of.interp_id;
     if (!rc)
         rc = read_collects(remote, of.gc, &stacks->collects);
@@ -149,7 +117,7 @@ static int add_states(const struct krait_remote *remote, struct krait_remote_sta
         rc = find_gil(remote, interp, &of.gil);
     uint64_t holder = of.gil ? gil_holder(remote, of.gil) : 0;
     if (!rc)
-        rc = follow(remote, stacks, interp, KRAIT_AT_INTERP_THREADS, &next);
+        rc = read_first(remote, stacks, interp, KRAIT_AT_INTERP_THREADS, &next);
     while (!rc && next && stacks->state_count < STATES_MAX) {
         struct krait_remote_state state = of;
         state.addr = next;
@@ -157,8 +125,6 @@ static int add_states(const struct krait_remote *remote, struct krait_remote_sta
         rc = read_state(remote, &state, &next);
         if (!KRAIT_GROW(stacks->states, stacks->state_cap, stacks->state_count + 1))
             return -ENOMEM;
-        if (!rc)
-            rc = add_link(stacks, state.addr + remote->layout.at[KRAIT_AT_THREAD_NEXT], next);
         if (!rc)
             stacks->states[stacks->state_count++] = state;
     }
@@ -170,14 +136,14 @@ static int add_states(const struct krait_remote *remote, struct krait_remote_sta
 static int list_once(struct krait_remote *remote, struct krait_remote_stacks *stacks)
 {
     uint64_t interp = 0, id = 0;
-    stacks->state_count = stacks->link_count = 0;
+    stacks->state_count = stacks->first_count = 0;
     stacks->collects = false;
-    int rc = follow(remote, stacks, remote->runtime, KRAIT_AT_INTERPRETERS, &interp);
+    int rc = read_first(remote, stacks, remote->runtime, KRAIT_AT_INTERPRETERS, &interp);
     for (unsigned i = 0; !rc && interp && i < INTERPRETERS_MAX; i++) {
         remote->nests |= i > 0;
         rc = add_states(remote, stacks, interp, &id);
         if (!rc)
-            rc = follow(remote, stacks, interp, KRAIT_AT_INTERP_NEXT, &interp);
+            rc = read_field(remote, interp, KRAIT_AT_INTERP_NEXT, &interp);
     }
     return rc || !id ? rc : -EAGAIN;
 }
@@ -216,17 +182,17 @@ static int list_states(struct krait_remote *remote, struct krait_remote_stacks *
 
 bool krait_states_changed(const struct krait_remote *remote, const struct krait_remote_stacks *stacks)
 {
-    uint32_t count = remote->nests ? stacks->link_count : 0;
+    uint32_t count = remote->nests ? stacks->first_count : 0;
     if (!count)
         return false;
     KRAIT_AUTO_FREE uint64_t *values = calloc(count, sizeof(*values));
     KRAIT_AUTO_FREE struct krait_memory_piece *pieces = calloc(count, sizeof(*pieces));
     for (uint32_t i = 0; i < count && values && pieces; i++)
-        pieces[i] = (struct krait_memory_piece){ stacks->links[i].addr, &values[i], sizeof(*values) };
+        pieces[i] = (struct krait_memory_piece){ stacks->firsts[i].addr, &values[i], sizeof(*values) };
     if (!values || !pieces || krait_memory_pieces(remote->pid, pieces, count))
         return true;
     uint32_t i = 0;
-    while (i < count && values[i] == stacks->links[i].value)
+    while (i < count && values[i] == stacks->firsts[i].first)
         i++;
     return i < count;
 }
@@ -420,6 +386,6 @@ int krait_states_find(struct krait_remote *remote, struct krait_remote_stacks *s
         rc = rc ? rc : make_threads(remote, stacks, i == TRIES - 1);
     }
     if (rc < 0)
-        stacks->thread_count = stacks->state_count = stacks->link_count = 0;
+        stacks->thread_count = stacks->state_count = stacks->first_count = 0;
     return rc < 0 ? rc : 0;
 }

@@ -25,13 +25,9 @@
  * or the errors of krait_memory_read. */
 int krait_states_find(struct krait_remote *remote, struct krait_remote_stacks *stacks, bool with_calls);
 
-/* Whether the list of a process that has had several interpreters is another one than at krait_states_find. Always false for other
- * processes, which costs nothing. */
+/* Whether states or interpreters are new since krait_states_find, in a process that has had several interpreters. Always false for
+ * other processes, which costs nothing. */
 bool krait_states_changed(const struct krait_remote *remote, const struct krait_remote_stacks *stacks);
-
-/* Whether a state, or each of a thread's, still is the one that was found. */
-bool krait_state_is_there(const struct krait_remote *remote, const struct krait_remote_state *state);
-bool krait_states_are_there(const struct krait_remote *remote, const struct krait_remote_thread *thread);
 
 /* Which of the threads that were found hold a GIL now, and whether a collector runs. Returns 0; -EFAULT: an interpreter is gone. */
 int krait_states_look_at_gil(const struct krait_remote *remote, struct krait_remote_stacks *stacks);

@@ -2,6 +2,7 @@
 #include "remote/value.h"
 
 #include "base/json.h"
+#include "base/shortest.h"
 #include "python/compat/printable.h"
 #include "remote/lookup.h"
 #include "remote/memory.h"
@@ -178,71 +179,19 @@ static void show_bool(const struct value *value, struct krait_buf *out)
     krait_buf_str(out, krait_memory_number(value->head + KRAIT_INT_DIGITS, 4) ? "True" : "False");
 }
 
-/* d.ddd times ten to the power of `exponent`. */
-struct decimal {
-    char digits[32];
-    int count, exponent;
-};
-
-/* The shortest digits of which that number is the nearest. Of a power of two the numbers below are nearer than those above, so it
- * may be digits that the number would not be rounded to. `number` is positive and finite. */
-static void find_shortest(double number, struct decimal *to)
-{
-    enum { DIGITS_MOST = 17 };
-    char text[40];
-    for (int count = 1; count <= DIGITS_MOST; count++) {
-        snprintf(text, sizeof(text), "%.*e", count - 1, number);
-        char *end = strchr(text, 'e');
-        int exponent = (int)strtol(end + 1, NULL, 10);
-        if (count > 1) /* without the point */
-            memmove(text + 1, text + 2, (size_t)(end - text) - 1);
-        uint64_t digits = strtoull(text, NULL, 10);
-        for (uint64_t more = 0; more <= 1; more++) {
-            snprintf(text, sizeof(text), "%llue%d", (unsigned long long)(digits + more),
-                     exponent - count + 1);
-            if (strtod(text, NULL) != number && count < DIGITS_MOST)
-                continue;
-            to->count = snprintf(to->digits, sizeof(to->digits), "%llu", (unsigned long long)(digits + more));
-            to->exponent = exponent + to->count - count;
-            return;
-        }
-    }
-}
-
-static void add_fixed(struct krait_buf *out, const struct decimal *decimal, const char *whole)
-{
-    int before = decimal->exponent + 1; /* digits before the point */
-    int taken = KRAIT_MIN(KRAIT_MAX(before, 0), decimal->count);
-    krait_buf_add(out, taken ? decimal->digits : "0", taken ? (size_t)taken : 1);
-    for (int i = taken; i < before; i++)
-        krait_buf_char(out, '0');
-    krait_buf_str(out, taken < decimal->count ? "." : whole);
-    for (int i = before; i < 0; i++)
-        krait_buf_char(out, '0');
-    krait_buf_str(out, decimal->digits + taken);
-}
-
-/* The form "r" of PyOS_double_to_string() in Python/pystrtod.c. `whole`: what follows a whole number. */
+/* `whole`: what follows a whole number. */
 static void add_float(struct krait_buf *out, double number, const char *whole)
 {
-    enum { EXPONENT_LEAST = -4, EXPONENT_MOST = 16 };
-    struct decimal decimal = { "0", 1, 0 };
-    if (isnan(number)) {
-        krait_buf_str(out, "nan");
+    static const char point_zero[] = ".0";
+    char text[KRAIT_SHORTEST_MOST];
+    if (!isfinite(number)) {
+        krait_buf_str(out, isnan(number) ? "nan" : number < 0 ? "-inf" : "inf");
         return;
     }
-    krait_buf_str(out, signbit(number) ? "-" : "");
-    if (isinf(number)) {
-        krait_buf_str(out, "inf");
-        return;
-    }
-    if (number != 0)
-        find_shortest(fabs(number), &decimal);
-    if (decimal.exponent >= EXPONENT_LEAST && decimal.exponent < EXPONENT_MOST)
-        add_fixed(out, &decimal, whole);
-    else
-        krait_buf_fmt(out, "%c%s%se%+03d", decimal.digits[0], decimal.count > 1 ? "." : "",
-                      decimal.digits + 1, decimal.exponent);
+    size_t n = (size_t)(krait_put_shortest(text, number) - text), end = strlen(point_zero);
+    bool is_whole = n > end && memcmp(text + n - end, point_zero, end) == 0;
+    krait_buf_add(out, text, is_whole ? n - end : n);
+    krait_buf_str(out, is_whole ? whole : "");
 }
 
 static double double_at(const struct value *value, size_t at)

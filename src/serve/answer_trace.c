@@ -120,6 +120,7 @@ static void put_tracks(struct krait_buf *out, const struct krait_serving *servin
         krait_json_key_text(out, "threadName", t->thread_name ? t->thread_name : "");
         krait_json_key_text(out, "name", t->name);
         krait_json_key_text(out, "unit", t->unit ? t->unit : "");
+        krait_json_key_u64(out, "parts", KRAIT_MAX(t->parts, 1u));
         krait_json_key_u64(out, "flags", t->flags);
         krait_buf_char(out, '}');
     }

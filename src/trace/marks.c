@@ -4,8 +4,8 @@
  * name of their row in events.def, with their fields as text. A new row needs nothing here.
  */
 #include "base/buf.h"
+#include "base/digits.h"
 #include "base/json.h"
-#include "ctf/scalar/digits.h"
 #include "ctf/scalar/real.h"
 #include "event/payload.h"
 #include "trace/import.h"

@@ -140,27 +140,6 @@ function cut(s, room) {
   return out + '\u2026';
 }
 
-// As krait_symbol_brief() of base/symbol.h: "libz+0x5d80" of "libz.so.1.2.13+0x5d80", else the last component.
-function brief(name) {
-  const address = /^((?:lib)?python3\.\d+|[^./ ]+)[^/ ]*(\+0x[0-9a-f]+(?: .*)?)$/.exec(name);
-  if (address) return address[1] + address[2];
-  const component = behindScopes(name);
-  if (component !== name) return component;
-  const last = name.slice(name.lastIndexOf('.') + 1);
-  return !last || /^(\d+|cold)( |$)/.test(last) ? name : last;
-}
-
-// "reserve" of "std::vector<int>::reserve"; of a lambda the function that it is in, too.
-function behindScopes(name) {
-  let open = 0, last = 0;
-  for (let i = 0; i < name.length; i++) {
-    if ('([{<'.includes(name[i])) open++;
-    else if (open && ')]}>'.includes(name[i]) && name.slice(i - 1, i + 1) !== '->') open--;
-    if (!open && name.startsWith('::', i) && !/^([{<]|operator\(\))/.test(name.slice(i + 2))) last = i + 2;
-  }
-  return name.slice(last);
-}
-
 function label(element, name, room) {
   if (name.module && columns(name.full) <= room) {
     make('tspan', {class: 'q'}, element, name.module + '.');
@@ -168,7 +147,7 @@ function label(element, name, room) {
     return;
   }
   const long = name.module && name.name === '<module>' ? name.module : name.name;
-  element.textContent = cut(columns(long) <= room ? long : brief(long), room);
+  element.textContent = cut(columns(long) <= room ? long : symbols.brief(long), room);
 }
 
 const isChance = (i) => chance[i] && unit === data.unit && !bySelf; // what is judged is a frame's share of all

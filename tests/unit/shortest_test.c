@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ctf/scalar/shortest.h"
+#include "base/shortest.h"
 
 #include <math.h>
 #include <setjmp.h>

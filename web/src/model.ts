@@ -8,6 +8,7 @@ export interface Track {
   id: number; kind: TrackKind; of: 'thread' | 'cpu' | 'task' | 'process' | 'group' | 'lane';
   process: number | null; thread: number | null; number: number; pid: number; machine: number;
   processName: string; threadName: string; name: string; unit: string; flags: number;
+  parts: number; // of a counter: the value that makes one `unit`
 }
 /** A machine of kernel traces; ids of threads and CPUs are unique only within one machine. */
 export interface Machine { recording: number; host: string; begin: bigint; until: bigint }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names that are too long for their place lose their middle: names of lanes differ most often at their ends.
 
+import { brief } from './brief';
+
 /** Of texts on canvases, and the width of one of its characters in pixels. */
 export const FONT = '11px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace', CHARACTER = 6.62;
 
@@ -16,27 +18,6 @@ export function shortenMiddle(text: string, width: number, measure: (text: strin
     else high = middle - 1;
   }
   return kept(low);
-}
-
-/** What says most of a function's name in a narrow place, as krait_symbol_brief() of base/symbol.h: the last component, of an address in a file the file's stem and the address. */
-export function brief(name: string): string {
-  const address = /^((?:lib)?python3\.\d+|[^./ ]+)[^/ ]*(\+0x[0-9a-f]+(?: .*)?)$/.exec(name);
-  if (address) return `${address[1]}${address[2]}`;
-  const component = behindScopes(name);
-  if (component !== name) return component;
-  const last = name.slice(name.lastIndexOf('.', name.length - 2) + 1);
-  return /^(\d+|cold)( |$)/.test(last) ? name : last;
-}
-
-/** "reserve" of "std::vector<int>::reserve"; of a lambda the function that it is in, too. */
-function behindScopes(name: string): string {
-  let open = 0, last = 0;
-  for (let i = 0; i < name.length; i++) {
-    if ('([{<'.includes(name[i])) open++;
-    else if (open && ')]}>'.includes(name[i]) && name.slice(i - 1, i + 1) !== '->') open--;
-    if (!open && name.startsWith('::', i) && !/^([{<]|operator\(\))/.test(name.slice(i + 2))) last = i + 2;
-  }
-  return name.slice(last);
 }
 
 /** As much of the begin as has room. */

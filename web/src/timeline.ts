@@ -559,7 +559,7 @@ export class Timeline {
     const level = levelOf(this.store.view.range.span, this.width), { track } = hit.part, tile = this.api.peek(track.id, level, Number(hit.begin / BigInt(tileLength(level))));
     const bin = Math.min(Math.floor(Number(this.timeAt(event.offsetX) + hit.lane.shift - hit.begin) / 2 ** level), BINS - 1);
     const [least, most] = tile?.counters?.subarray(3 * bin, 3 * bin + 2) ?? [NaN, NaN];
-    this.fillTip([`${track.name}: ${quantities(least, most, track.unit)}`, `at ${moment(hit.begin + BigInt(bin) * BigInt(2 ** level))}`]);
+    this.fillTip([`${track.name}: ${quantities(least, most, track)}`, `at ${moment(hit.begin + BigInt(bin) * BigInt(2 ** level))}`]);
     this.tip.hidden = Number.isNaN(most);
     this.placeTip(event);
   }

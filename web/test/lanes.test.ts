@@ -6,7 +6,7 @@ import { Store, View } from '../src/store';
 import { equal, test } from './harness';
 
 const track = (id: number, kind: Track['kind'], of: Track['of'], number: number, process: number | null, thread: number | null): Track =>
-  ({ id, kind, of, process, thread, number, machine: 0, pid: process === null ? 0 : 100 + process, processName: '', threadName: '', name: kind, unit: '', flags: 0 });
+  ({ id, kind, of, process, thread, number, machine: 0, pid: process === null ? 0 : 100 + process, processName: '', threadName: '', name: kind, unit: '', flags: 0, parts: 1 });
 const process = (pid: number) => ({ pid, command: `p${pid}`, name: '', recording: pid - 100 });
 const thread = (of: number, tid: number) => ({ process: of, tid, name: `t${tid}`, begin: 1000n + BigInt(of) * 10n, until: 1100n + BigInt(of) * 11n });
 const trace = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/scalar/real.h"
 
-#include "ctf/scalar/digits.h"
+#include "base/digits.h"
 
 enum { MILLION = 1000000, MANTISSA_BITS = 52, EXPONENT_BIAS = 1075 /* of the mantissa's last bit */ };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/scalar/text.h"
 
-#include "ctf/scalar/digits.h"
+#include "base/digits.h"
 
 void krait_text_u64(struct krait_buf *out, uint64_t value)
 {

@@ -2,8 +2,8 @@
 #include "ctf/text/data_event.h"
 
 #include "base/csv.h"
+#include "base/digits.h"
 #include "base/json.h"
-#include "ctf/scalar/digits.h"
 
 /* What stands around a line's time and stream. */
 struct frame {

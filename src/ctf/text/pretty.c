@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/text/pretty.h"
 
-#include "ctf/scalar/digits.h"
+#include "base/digits.h"
 #include "ctf/scalar/text.h"
 
 #include <stdlib.h>

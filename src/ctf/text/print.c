@@ -2,11 +2,11 @@
 #include "ctf/text/print.h"
 
 #include "base/csv.h"
+#include "base/digits.h"
+#include "base/shortest.h"
 #include "ctf/read/take.h"
-#include "ctf/scalar/digits.h"
 #include "ctf/scalar/json_text.h"
 #include "ctf/scalar/real.h"
-#include "ctf/scalar/shortest.h"
 #include "ctf/scalar/text.h"
 #include "ctf/text/field_text.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/csv.h"
 #include "base/json.h"
+#include "base/shortest.h"
 #include "ctf/scalar/real.h"
-#include "ctf/scalar/shortest.h"
 
 #include <string.h>
 

@@ -18,7 +18,7 @@ export const counters: Panel = {
   offered: (trace) => trace.tracks.some((track) => track.kind === 'counter'),
   make(context) {
     const { tracks } = context.trace, of = (row: number[]): string => trackName(context.trace, row[TRACK]), name = (row: number[]): string => tracks[row[TRACK]]?.name ?? '';
-    const value = (title: string, at: number): object => ({ title, width: '100px', text: (row: number[]) => quantity(row[at], tracks[row[TRACK]]?.unit ?? ''), sort: (row: number[]) => row[at] });
+    const value = (title: string, at: number): object => ({ title, width: '100px', text: (row: number[]) => (tracks[row[TRACK]] ? quantity(row[at], tracks[row[TRACK]]) : ''), sort: (row: number[]) => row[at] });
     table = new Table<number[]>(context.store, 'counters', [
       { title: 'counter', width: 'minmax(120px, 1fr)', left: true, text: name, sort: name },
       { title: 'of', width: 'minmax(120px, 1fr)', left: true, text: of, sort: of },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ctf/scalar/shortest.h"
+#include "base/shortest.h"
 
-#include "ctf/scalar/digits.h"
+#include "base/digits.h"
 
 enum { MANTISSA_BITS = 52, EXPONENT_BIAS = 1075 /* of the mantissa's last bit */, FIRST_POWER = -292 };
 
@@ -15,7 +15,7 @@ static const struct power {
     uint64_t high, low;
 } powers[] = {
 #define POWER(high, low) { high, low },
-#include "ctf/scalar/powers.def"
+#include "base/powers.def"
 };
 
 /* -- logarithms of powers, rounded down: exact for all exponents of doubles -- */

@@ -15,8 +15,8 @@
  * multiplication each, with powers of 128 bits (powers.def). One bit represents all further bits: comparisons only need
  * to know whether there is a rest.
  */
-#ifndef KRAIT_CTF_SCALAR_SHORTEST_H
-#define KRAIT_CTF_SCALAR_SHORTEST_H
+#ifndef KRAIT_BASE_SHORTEST_H
+#define KRAIT_BASE_SHORTEST_H
 
 #include "base/base.h"
 

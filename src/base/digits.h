@@ -16,8 +16,8 @@
  *
  * The idea is Paul Khuong's ("How to print integers really fast", pvk.ca, 2017).
  */
-#ifndef KRAIT_CTF_SCALAR_DIGITS_H
-#define KRAIT_CTF_SCALAR_DIGITS_H
+#ifndef KRAIT_BASE_DIGITS_H
+#define KRAIT_BASE_DIGITS_H
 
 #include "base/base.h"
 

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 
+#include <elf.h>
 #include <limits.h>
 #include <string.h>
 
@@ -71,4 +72,18 @@ int krait_maps_open(pid_t pid, const struct krait_mapped *mapped, struct krait_e
         return rc;
     snprintf(path, sizeof(path), "/proc/%d/root%s", pid, mapped->path);
     return krait_elf_open(elf, path);
+}
+
+/* proc(5): pairs of a key and a value. */
+uint64_t krait_maps_auxv(pid_t pid, uint64_t type)
+{
+    char path[64];
+    uint64_t pair[2];
+    snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
+    while (file && fread(pair, sizeof(pair), 1, file) == 1 && pair[0] != AT_NULL) {
+        if (pair[0] == type)
+            return pair[1];
+    }
+    return 0;
 }

@@ -33,6 +33,10 @@ bool krait_mapped_is_greenlet(const char *path);
 /* Whether both are the same file at the same addresses. */
 bool krait_mapped_same(const struct krait_mapped *a, const struct krait_mapped *b);
 
+/* What the kernel gave the program that the process runs, by a key of getauxval(3); 0: nothing, or it cannot
+ * be read. */
+uint64_t krait_maps_auxv(pid_t pid, uint64_t type);
+
 /* Opens the mapped file itself, even if it was deleted or is in another mount namespace, by a link that only root
  * may use. Other users open the path. Returns the results of krait_elf_open. */
 int krait_maps_open(pid_t pid, const struct krait_mapped *mapped, struct krait_elf *elf);

@@ -7,7 +7,6 @@
 #include "remote/memory.h"
 
 #include <elf.h>
-#include <link.h>
 #include <string.h>
 
 /* ELF header, program headers and notes come first. */
@@ -29,17 +28,11 @@ void krait_modules_done(struct krait_modules *modules)
 
 /* -- the list -- */
 
-/* The kernel tells where it has mapped its code there: the auxiliary vector, proc(5). */
 static void find_vdso(pid_t pid, struct krait_module *vdso)
 {
-    ElfW(auxv_t) entry;
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
-    while (file && fread(&entry, sizeof(entry), 1, file) == 1 && entry.a_type != AT_NULL) {
-        if (entry.a_type == AT_SYSINFO_EHDR && !krait_elf_open_vdso(&vdso->elf))
-            vdso->moved = entry.a_un.a_val - vdso->elf.base;
-    }
+    uint64_t head = krait_maps_auxv(pid, AT_SYSINFO_EHDR);
+    if (head && !krait_elf_open_vdso(&vdso->elf))
+        vdso->moved = head - vdso->elf.base;
     vdso->path = "[vdso]";
     vdso->tried = vdso->debug_tried = true;
 }

@@ -10,30 +10,16 @@
 
 #include <string.h>
 
-/* A number in /proc/PID/status; 0 if it is not there. */
-static int status_number(pid_t pid, const char *name)
-{
-    char path[64], line[256];
-    size_t n = strlen(name);
-    snprintf(path, sizeof(path), "/proc/%d/status", pid);
-    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof(line), file)) {
-        if (strncmp(line, name, n) == 0 && line[n] == ':')
-            return atoi(line + n + 1);
-    }
-    return 0;
-}
-
 static int check(pid_t pid, struct krait_err *err)
 {
     enum { FILTERED = 2 };
-    int tracer = status_number(pid, "TracerPid");
+    int tracer = (int)krait_task_number(pid, "TracerPid");
     if (tracer)
         return krait_err_set(
             err, -EBUSY,
             "process %d is already traced by process %d (a debugger or strace); end that one first", pid,
             tracer);
-    if (status_number(pid, "Seccomp") == FILTERED)
+    if (krait_task_number(pid, "Seccomp") == FILTERED)
         return krait_err_set(
             err, -EPERM,
             "process %d has a seccomp filter, which could kill it for the system calls that krait makes in it; start the program with krait record -- COMMAND, or sample it: krait record --sample --pid %d",

@@ -150,6 +150,16 @@ bool krait_task_times(pid_t pid, struct krait_task_times *times)
     return true;
 }
 
+long krait_task_number(pid_t pid, const char *name)
+{
+    char path[64], text[4096], start[32];
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    snprintf(start, sizeof(start), "\n%s:", name);
+    read_proc(text, sizeof(text), path);
+    const char *line = strstr(text, start);
+    return line ? strtol(line + strlen(start), NULL, 10) : 0;
+}
+
 uint64_t krait_task_memory(pid_t pid)
 {
     char path[64], text[128];

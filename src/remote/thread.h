@@ -58,6 +58,9 @@ bool krait_task_times(pid_t pid, struct krait_task_times *times);
 /* Whether there is no such process any more, or its parent alone has yet to hear of its end. */
 bool krait_task_has_ended(pid_t pid);
 
+/* A number in /proc/PID/status, of a process or thread; 0 if it is not there. */
+long krait_task_number(pid_t pid, const char *name);
+
 /* Bytes of its memory that are resident; 0 if it is gone. */
 uint64_t krait_task_memory(pid_t pid);
 

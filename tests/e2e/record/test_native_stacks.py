@@ -215,3 +215,22 @@ def test_no_frames_are_shown_above_a_greenlet_that_is_being_copied(programs, sam
     for stack in stacks:
         above = stack[next(i for i, name in enumerate(stack) if "slp_restore_state" in name) - 1]
         assert above in ("app1.ping", "app1.pong"), stack
+
+
+# It runs until its end, so that krait has it stopped at most moments, and also when it ends.
+ENDS = """
+import os, time
+end = time.monotonic() + 0.1
+while time.monotonic() < end:
+    sum(range(100))
+os._exit(7)
+"""
+
+
+def test_a_command_that_ends_while_it_is_stopped_has_its_exit_status(run, info, any_python, tmp_path, rounds):
+    """krait is its parent and its tracer."""
+    for i in range(rounds(4, 40)):
+        folder = tmp_path / f"ends{i}"
+        run("record", "-q", "--sample", 5000, "--native-stacks", "-o", folder, "--", any_python.exe, "-c", ENDS, code=7)
+        (process,) = info(folder)["process_list"]
+        assert (process["end"], process["status"]) == ("exit", 7)

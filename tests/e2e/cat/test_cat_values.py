@@ -281,17 +281,19 @@ def test_damage_is_the_same_to_who_prints_and_who_passes(krait, aligned):
 
 
 def test_what_babeltrace2_gets_wrong_is_right(krait, tmp_path):
-    """docs/cat.md lists it: wide hexadecimal numbers, empty strings, times less than a second before the origin."""
+    """docs/cat.md lists it: wide hexadecimal numbers, empty strings, times before the origin that are not the first or less than a second before it."""
     wide = "".join(f"integer {{ size = {bits}; base = 16; align = 8; }} h{bits}; " for bits in (60, 61, 62, 63, 64))
     (tmp_path / "metadata").write_text(
         "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; }; clock { name = c; offset_s = -10; absolute = true; }; "
         "stream { event.header := struct { integer { size = 64; align = 8; map = clock.c.value; } timestamp; }; }; "
         f"event {{ name = e; fields := struct {{ {wide} string s; }}; }};")
     numbers = b"".join((2**bits - 1).to_bytes(8, "little") for bits in (60, 61, 62, 63, 64))
-    (tmp_path / "s").write_bytes(struct.pack("<Q", 9_500_000_000) + numbers + b"text\0" + struct.pack("<Q", 11_000_000_000) + numbers + b"\0")
+    ticks = {8_000_000_000: b"first\0", 8_750_000_000: b"second\0", 9_500_000_000: b"text\0", 11_000_000_000: b"\0"}
+    (tmp_path / "s").write_bytes(b"".join(struct.pack("<Q", time) + numbers + text for time, text in ticks.items()))
     shown = "h60 = 0xFFFFFFFFFFFFFFF, h61 = 0x1FFFFFFFFFFFFFFF, h62 = 0x3FFFFFFFFFFFFFFF, h63 = 0x7FFFFFFFFFFFFFFF, h64 = 0xFFFFFFFFFFFFFFFF"
     assert cat_bytes(krait, tmp_path).stdout.decode().splitlines() == [
-        f'[-0.500000000] (+?.?????????) e: {{ {shown}, s = "text" }}', f'[00:00:01.000000000] (+1.500000000) e: {{ {shown}, s = "" }}']
+        f'[-2.000000000] (+?.?????????) e: {{ {shown}, s = "first" }}', f'[-1.250000000] (+0.750000000) e: {{ {shown}, s = "second" }}',
+        f'[-0.500000000] (+0.750000000) e: {{ {shown}, s = "text" }}', f'[00:00:01.000000000] (+1.500000000) e: {{ {shown}, s = "" }}']
 
 
 # -- times --

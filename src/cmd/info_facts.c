@@ -116,8 +116,10 @@ uint64_t krait_info_kept_from(const struct info *info)
 
 uint64_t krait_info_kept(const struct info *info)
 {
-    return krait_info_kept_from(info) ? info->trace->end_ns - krait_trace_kept(info->trace)
-                                      : krait_info_duration(info);
+    uint64_t kept_ns = krait_trace_kept(info->trace), end_ns = info->trace->end_ns;
+    if (!krait_info_kept_from(info))
+        return krait_info_duration(info);
+    return end_ns - KRAIT_MIN(kept_ns, end_ns); /* a live program that does nothing has only older events */
 }
 
 const char *krait_info_args_of(const struct info *info)

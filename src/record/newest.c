@@ -452,12 +452,15 @@ static bool remove_ended(struct krait_collector *c, const char *folder)
     return rmdir(folder) == 0;
 }
 
-static void remove_all_ended(struct krait_collector *c)
+/* A process that ended later, and did nothing that krait records in its last moments, stays with its definitions. */
+static void remove_all_ended(const struct trimming *trimming)
 {
+    struct krait_collector *c = trimming->c;
     size_t kept = 0;
     for (size_t at = 0, n; at < c->ended.len; at += n) {
         n = strlen(c->ended.data + at) + 1;
-        if (remove_ended(c, c->ended.data + at))
+        const char *folder = c->ended.data + at;
+        if (!has_waited(trimming, folder) && remove_ended(c, folder))
             continue;
         memmove(c->ended.data + kept, c->ended.data + at, n);
         kept += n;
@@ -531,7 +534,7 @@ static void trim(struct trimming *trimming)
     for_each_file(c, "thread-", visit_file, trimming);
     c->trimming = false;
     krait_omits_done(&trimming->omits);
-    remove_all_ended(c);
+    remove_all_ended(trimming);
     c->trimmed_bytes = krait_limits_bytes(c);
     c->recording.kept_from = trimming->since;
     for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {

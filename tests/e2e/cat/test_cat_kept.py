@@ -51,6 +51,13 @@ def test_the_events_from_when_on_all_are_there(kept, cat):
     assert told == len(ticks) - len(events(found)) and not everything.stderr
 
 
+def test_all_events_may_be_older_than_what_is_kept(kept, run):
+    """While a program does nothing, or where krait was killed then."""
+    metadata = next(kept.glob("*/metadata"))
+    metadata.write_text(re.sub(r"(?<=kept_from = )\d+", lambda tick: "9" * len(tick[0]), metadata.read_text()))
+    assert re.search(r"kept +the last 0 ns, from ", run("info", kept).stdout)
+
+
 def test_a_filter_counts_what_it_would_have_selected(kept, cat):
     found = cat(kept, "--filter", 'name == "process:start"')
     assert not found.stdout and found.stderr.startswith("krait cat: 1 event not printed: ")

@@ -491,6 +491,13 @@ def test_what_a_killed_krait_leaves_begins_at_one_time(record, python, info, kra
     assert facts["dropped"] and len(totals) == 3 and all(0 < total <= kept < report["duration_ns"] for total in totals), (totals, kept)
 
 
+def test_a_process_that_did_nothing_in_the_time_that_is_kept_stays(record, any_python, info):
+    """Python's own end takes longer."""
+    run = record.text(any_python, "def f(): pass\nf()\n", options=["--last", "1ms"])
+    (process,) = info(run.path)["process_list"]
+    assert process["end"] == "exit" and process["pid"] == run.main.pid
+
+
 def test_folders_of_processes_that_ended_long_ago_go_too(record, any_python, info):
     text = """
         import os

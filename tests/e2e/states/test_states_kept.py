@@ -10,9 +10,10 @@ from conftest import verb_json
 from kernel_recorded import kernel, tracefs  # noqa: F401  (kernel, tracefs: fixtures)
 
 pytestmark = pytest.mark.usefixtures("alone")
-# Runs until krait has dropped events, and a bit longer.
+# Runs until krait has dropped events, and a bit longer. All its threads end at one time: on a loaded machine the end of Python takes
+# longer than what is kept.
 PROGRAM = """
-import glob, threading, time
+import glob, os, threading, time
 over = threading.Event()
 def dropped(): return glob.glob({below!r} + "/**/carried_0", recursive=True)
 def busy():
@@ -21,7 +22,10 @@ def busy():
     end = time.time() + 0.3
     while time.time() < end: sum(range(20000))
     over.set()
-def sleeper(): over.wait()
+    while True: pass
+def sleeper():
+    over.wait()
+    os._exit(0)
 for f in (busy, sleeper): threading.Thread(target=f, name=f.__name__).start()
 """
 

@@ -155,9 +155,9 @@ static ssize_t read_registers(pid_t tid, int kind, void *bytes, size_t n)
     return ptrace(PTRACE_GETREGSET, tid, (void *)(intptr_t)kind, &to) ? -errno : (ssize_t)to.iov_len;
 }
 
-int krait_stopped_read(pid_t tid, struct krait_stopped *stopped)
+int krait_stopped_read(pid_t pid, pid_t tid, struct krait_stopped *stopped)
 {
-    *stopped = (struct krait_stopped){ .tid = tid };
+    *stopped = (struct krait_stopped){ .tid = tid, .is_first = tid == pid };
     ssize_t n = read_registers(tid, NT_PRSTATUS, &stopped->regs, sizeof(stopped->regs));
     if (n < 0)
         return (int)n;

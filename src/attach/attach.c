@@ -12,14 +12,13 @@
 
 static int check(pid_t pid, struct krait_err *err)
 {
-    enum { FILTERED = 2 };
     int tracer = (int)krait_task_number(pid, "TracerPid");
     if (tracer)
         return krait_err_set(
             err, -EBUSY,
             "process %d is already traced by process %d (a debugger or strace); end that one first", pid,
             tracer);
-    if (krait_task_number(pid, "Seccomp") == FILTERED)
+    if (krait_task_number(pid, "Seccomp") == KRAIT_SECCOMP_FILTER)
         return krait_err_set(
             err, -EPERM,
             "process %d has a seccomp filter, which could kill it for the system calls that krait makes in it; start the program with krait record -- COMMAND, or sample it: krait record --sample --pid %d",

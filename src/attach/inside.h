@@ -91,10 +91,13 @@ int krait_bring(const struct krait_target *target, const struct krait_stub *stub
 /* ---- thread.c ---- */
 
 enum { KRAIT_THREAD_UNSAFE = 1 };
+enum { KRAIT_SECCOMP_FILTER = 2 }; /* as /proc/PID/status says it */
 /* Sends a thread to target->room if it is at a safe place. Returns 0, KRAIT_THREAD_UNSAFE or a negative errno; then the
  * thread goes on as if nothing had been. *stopped_ns is how long it was stopped. */
 int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *stopped_ns);
-/* Calls `try` for each thread until it returns 0. Returns 0, or what it returned for the last thread that is not
+/* Calls `try` for each thread until it returns 0, for the first thread of the process at last: Python calls its handlers of signals
+ * there, and while that is stopped, the kernel gives the signals of the process to other threads (wants_signal() in
+ * kernel/signal.c), so that it goes on to wait. Returns 0, or what it returned for the last thread that is not
  * ending, of which KRAIT_THREAD_UNSAFE goes before errors; -ESRCH if there is none. */
 int krait_thread_any(pid_t pid, int (*try)(void *ctx, pid_t tid), void *ctx);
 /* Writes through a thread that krait has stopped. Returns 0 or a negative errno; then some of the bytes may be written. */

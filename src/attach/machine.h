@@ -17,6 +17,7 @@ extern const uint8_t krait_stub_begin[], krait_stub_end[];
 /* A stopped thread. */
 struct krait_stopped {
     pid_t tid;
+    bool is_first; /* the thread that the process began with */
     struct user_regs_struct regs;
     uint64_t pc, sp;
     uint64_t pointer; /* the thread pointer: libc's data of the thread, at the top of its first stack */
@@ -34,13 +35,14 @@ struct krait_stub_frame {
 
 /* Reads the registers of a thread that krait has stopped. Returns 0 or a negative errno; -ENOTSUP: krait has no stub for
  * its registers. */
-int krait_stopped_read(pid_t tid, struct krait_stopped *stopped);
+int krait_stopped_read(pid_t pid, pid_t tid, struct krait_stopped *stopped);
 /* Whether the instruction before `address` is a call; true if it cannot be read. */
 bool krait_stopped_is_return(pid_t pid, uint64_t address);
 /* Makes the frame from which the thread goes on as if it had not been stopped; a system call that waited is called again.
  * Returns 0; KRAIT_THREAD_UNSAFE: not with the registers that it uses now; a negative errno: -ENOTSUP as above. */
 int krait_stopped_frame(const struct krait_stopped *stopped, struct krait_stub_frame *frame);
-/* Makes the thread run the code at `code`, with its frame at `frame`. Returns 0 or a negative errno. */
+/* Makes the thread run the code at `code`, with its frame at `frame`, and block all signals until that has ended. Returns 0 or a
+ * negative errno. */
 int krait_stopped_send(const struct krait_stopped *stopped, uint64_t code, uint64_t frame);
 
 #endif

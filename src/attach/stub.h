@@ -16,7 +16,7 @@
 
 #include "attach/inside.h"
 
-enum { KRAIT_STUB_MAX = 1024, KRAIT_STUB_PATH = 32 }; /* bytes for a path that krait writes later */
+enum { KRAIT_STUB_MAX = 1152, KRAIT_STUB_PATH = 32 }; /* bytes for a path that krait writes later */
 
 struct krait_stub {
     uint8_t bytes[KRAIT_STUB_MAX];

@@ -3,6 +3,7 @@
  * krait stops one thread. All others keep running and release the locks that they hold, so only the locks that this
  * thread itself holds matter: those of malloc, of the loader, of libc's list of threads.
  */
+#include "remote/thread.h"
 #include "attach/inside.h"
 #include "attach/machine.h"
 #include "base/clock.h"
@@ -141,7 +142,7 @@ static int send_stopped(const struct krait_target *target, pid_t tid)
     enum { NEEDED = 48 * 1024 };
     struct krait_stopped stopped;
     struct krait_stub_frame frame;
-    int rc = krait_stopped_read(tid, &stopped);
+    int rc = krait_stopped_read(target->pid, tid, &stopped);
     if (rc)
         return rc;
     const struct krait_address_range *stack = krait_target_data(target, stopped.sp);
@@ -160,6 +161,8 @@ int krait_thread_send(const struct krait_target *target, pid_t tid, uint64_t *st
 {
     uint64_t before_ns;
     *stopped_ns = 0;
+    if (krait_task_number(tid, "Seccomp") == KRAIT_SECCOMP_FILTER)
+        return KRAIT_THREAD_UNSAFE;
     int rc = krait_stop_begin(tid, &before_ns);
     if (rc)
         return rc;
@@ -186,6 +189,12 @@ int krait_write_stopped(pid_t tid, uint64_t at, const void *bytes, size_t n)
     return 0;
 }
 
+/* Whether a thread that could not be tried is none any more. ptrace(2) says EPERM of a thread that is ending. */
+static bool has_ended(pid_t pid, pid_t tid, int tried)
+{
+    return tried == -ESRCH || (tried == -EPERM && tid != pid);
+}
+
 int krait_thread_any(pid_t pid, int (*try)(void *ctx, pid_t tid), void *ctx)
 {
     char path[64];
@@ -194,14 +203,14 @@ int krait_thread_any(pid_t pid, int (*try)(void *ctx, pid_t tid), void *ctx)
     DIR *dir = opendir(path);
     struct dirent *entry;
     while (dir && rc && (entry = readdir(dir))) {
-        int tid = atoi(entry->d_name);
-        int tried = tid > 0 ? try(ctx, tid) : -ESRCH;
-        bool ends = tried == -ESRCH ||
-                    (tried == -EPERM && tid != pid); /* ptrace(2) says EPERM of a thread that is ending */
-        if (!ends && (tried >= 0 || rc < 0)) /* a thread that may be at a safe place later is worth a wait */
+        pid_t tid = atoi(entry->d_name);
+        int tried = tid > 0 && tid != pid ? try(ctx, tid) : -ESRCH;
+        if (!has_ended(pid, tid, tried) &&
+            (tried >= 0 || rc < 0)) /* a thread that may be at a safe place later is worth a wait */
             rc = tried;
     }
     if (dir)
         closedir(dir);
-    return rc;
+    int first = rc ? try(ctx, pid) : rc;
+    return has_ended(pid, pid, first) || (first < 0 && rc > 0) ? rc : first;
 }

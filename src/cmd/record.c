@@ -58,8 +58,14 @@ static void on_signal(int signal, siginfo_t *info, void *context)
         kill((pid_t)forward_to, signal);
 }
 
-static void on_child(int signal)
+/* When the command has ended. krait may be busy for a while before it looks, with the files of --last. */
+static const struct krait_clock *clock_of_end;
+static _Atomic uint64_t end_tick; /* 0: not known, as if another child's signal stood for both */
+
+static void on_child(int signal, siginfo_t *info, void *context)
 {
+    if (forward_to > 0 && info->si_pid == forward_to)
+        end_tick = krait_clock_now(clock_of_end);
 }
 
 static bool is_ignored(int signal)
@@ -97,7 +103,7 @@ static void catch_signals(const struct krait_recording_values *values)
         if (is_told(passed[i]) || !is_ignored(passed[i]))
             sigaction(passed[i], &pass, NULL);
     }
-    sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = on_child }, NULL);
+    sigaction(SIGCHLD, &(struct sigaction){ .sa_sigaction = on_child, .sa_flags = SA_SIGINFO }, NULL);
     ignore_here(SIGPIPE);
     ignore_here(SIGXFSZ);
 }
@@ -244,7 +250,7 @@ static void tell_end(struct krait_collector *collector, pid_t pid, int status)
 {
     bool killed = WIFSIGNALED(status);
     krait_collector_ended(collector, pid, killed ? KRAIT_process_end_signal : KRAIT_process_end_exit,
-                          killed ? WTERMSIG(status) : WEXITSTATUS(status));
+                          killed ? WTERMSIG(status) : WEXITSTATUS(status), end_tick);
 }
 
 /* What became of a recording. */
@@ -328,6 +334,7 @@ static int run_recorded(struct recorded *r)
     if (r->values->wait)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     r->kernel = krait_record_kernel_open(r->values, r->command[0], r->dir, r->collector);
+    clock_of_end = krait_collector_clock(r->collector);
     int status = start(r->command, &pid);
     if (status) {
         krait_kernel_discard(r->kernel);

@@ -131,7 +131,7 @@ enum { OWN_EVENT_MAX = KRAIT_MAX(KRAIT_BYTES_lost, KRAIT_BYTES_process_exit) };
 static void put_own_event(struct krait_collector *c, struct krait_collected_proc *proc, uint32_t id,
                           const void *payload, size_t n)
 {
-    uint64_t now = krait_clock_now(&c->clock);
+    uint64_t now = proc->ended ? proc->ended : krait_clock_now(&c->clock);
     now = proc->definition_time = KRAIT_MAX(now, proc->definition_time);
     uint8_t event[sizeof(struct krait_event_extended) + OWN_EVENT_MAX];
     size_t bytes = krait_head_extend(event, id, now);
@@ -438,13 +438,15 @@ void krait_collector_child(struct krait_collector *c, int pid)
     count_from_now(c);
 }
 
-void krait_collector_ended(struct krait_collector *c, int pid, enum krait_event_enum_value how, int status)
+void krait_collector_ended(struct krait_collector *c, int pid, enum krait_event_enum_value how, int status,
+                           uint64_t tick)
 {
     c->child = 0;
     for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
         if (c->procs[i].dir && c->procs[i].pid == pid) {
             c->procs[i].how = how;
             c->procs[i].status = status;
+            c->procs[i].ended = tick;
         }
     }
 }

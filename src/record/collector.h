@@ -133,9 +133,10 @@ void krait_collector_toggle(struct krait_collector *collector);
 /* The caller is the parent of `pid` and will call krait_collector_ended; until then krait does not decide how it
  * ended. */
 void krait_collector_child(struct krait_collector *collector, int pid);
-/* Tells the collector how the process `pid` ended: `how` is KRAIT_process_end_exit or _signal. */
+/* Tells the collector how the process `pid` ended: `how` is KRAIT_process_end_exit or _signal. And at which tick of its clock; 0:
+ * nobody knows, and it counts as ended when the collector writes that. */
 void krait_collector_ended(struct krait_collector *collector, int pid, enum krait_event_enum_value how,
-                           int status);
+                           int status, uint64_t tick);
 
 /* How often a process with this number has joined the recording, even if only briefly; and how often it then began to record,
  * where nothing kept it from that. */

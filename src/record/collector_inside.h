@@ -37,6 +37,7 @@ struct krait_collected_proc {
     bool executed;                          /* and then another one: it runs another program */
     enum krait_event_enum_value how;
     int status;
+    uint64_t ended;            /* the tick; 0: not known */
     uint32_t definitions_ring; /* UINT32_MAX: not known yet */
     bool begun;                /* krait_proc.begun, counted */
     bool refused;              /* its folder could not be created: its events are counted as lost */

@@ -81,6 +81,29 @@ static void a_packet_whose_writer_died_while_it_closed_it_is_there_once(void **s
     assert_int_equal(look(f).calls, 10);
 }
 
+static void a_child_ends_when_it_ended_and_not_when_the_collector_looks(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    struct krait_ring *ring;
+    collect(f, NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        child_writer(f, &writer, &ring);
+        put(&writer, ring, 1);
+        _exit(0);
+    }
+    krait_collector_child(f->collector, pid);
+    wait_status(pid);
+    uint64_t tick = krait_clock_now(krait_collector_clock(f->collector));
+    krait_collector_round(f->collector);
+    krait_collector_ended(f->collector, pid, KRAIT_process_end_exit, 0, tick);
+    krait_collector_round(f->collector);
+    finish(f);
+    assert_int_equal(look(f).ends, 1);
+    assert_int_equal(look(f).end, tick);
+}
+
 static void slots_of_processes_that_died_early_are_used_again(void **state)
 {
     struct fixture *f = *state;
@@ -378,6 +401,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RECORD_TEST(nothing_published_is_lost_when_the_writer_is_killed),
         RECORD_TEST(a_packet_whose_writer_died_while_it_closed_it_is_there_once),
+        RECORD_TEST(a_child_ends_when_it_ended_and_not_when_the_collector_looks),
         RECORD_TEST(slots_of_processes_that_died_early_are_used_again),
         RECORD_TEST(a_process_without_a_slot_is_counted_as_such),
         RECORD_TEST(a_process_that_begins_waits_for_the_slot_of_one_that_has_ended),

@@ -140,7 +140,9 @@ static void see_event(struct seen *seen, const struct krait_ctf_cursor *cursor, 
 {
     seen->events++;
     seen->defines += strcmp(cursor->event->name, "code:define") == 0;
-    seen->ends += strcmp(cursor->event->name, "process:exit") == 0;
+    bool is_end = strcmp(cursor->event->name, "process:exit") == 0;
+    seen->ends += is_end;
+    seen->end = is_end ? cursor->ticks : seen->end;
     if (strcmp(cursor->event->name, "python:call") != 0)
         return;
     seen->calls++;

@@ -23,6 +23,7 @@ struct seen {
     uint64_t out_of_turn; /* calls whose code is not that of the one before in the stream plus one */
     uint32_t last;        /* code */
     uint64_t times;       /* of all calls, added up */
+    uint64_t end;         /* of the process that is read last */
     bool back;            /* a time went back in a stream */
 };
 

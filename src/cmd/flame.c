@@ -444,6 +444,24 @@ static uint32_t deepest(const struct krait_flame *flame)
     return depth;
 }
 
+/* What the host took is in the time on the CPU. */
+static int tell_stolen(const struct flame_options *o, const struct drawn *drawn, struct krait_err *err)
+{
+    for (uint32_t i = 0; i < drawn->count && drawn->states >> KRAIT_WALL_ON_CPU & 1; i++) {
+        const struct source *source = &drawn->sources[i];
+        KRAIT_AUTO_BUF note = { 0 };
+        struct krait_state_stolen stolen;
+        if (krait_state_stolen(&stolen, source->trace, krait_select_range(&o->select, source->trace),
+                               &o->select.parts))
+            return krait_err_set(err, -ENOMEM, "out of memory");
+        krait_state_note_stolen(&note, &stolen);
+        if (note.len)
+            krait_terminal_say(NULL, 0, "krait flame: %s%s%.*s", drawn->count > 1 ? source->path : "",
+                               drawn->count > 1 ? ": " : "", (int)note.len - 1, note.data);
+    }
+    return 0;
+}
+
 static int draw(const struct flame_options *o, struct krait_flame_options *options, const struct drawn *drawn,
                 struct krait_flame *flame, struct krait_err *err)
 {
@@ -486,6 +504,7 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
                            krait_select_scope(&o->select));
     if (!rc && flame->count == 1 && strcmp(path, "-") == 0)
         fprintf(stderr, "krait flame: warning: no calls were recorded%s\n", krait_select_scope(&o->select));
+    rc = rc ? rc : tell_stolen(o, drawn, err);
     if (!rc && this_one->tree->idle_ns)
         tell_idle(this_one->tree->idle_ns);
     if (!rc && strcmp(path, "-") != 0)

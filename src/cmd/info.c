@@ -64,7 +64,7 @@ static int read_steals(struct info *info)
     if (info->is_part || !info->trace->has_kernel || krait_trace_kernel(info->trace, &events, &ignored) ||
         !krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_STEAL))
         return 0;
-    return krait_kernel_steals_read(&info->steals, &info->steals_ns, events);
+    return krait_kernel_steals_read(&info->steals, &info->steals_ns, NULL, events);
 }
 
 static bool has_gil(const struct krait_ctf_count *count)

@@ -203,6 +203,7 @@ static int print_json(struct path *p, const struct krait_sheet *members)
     krait_json_key_u64(&p->out, "lost", p->lost);
     krait_json_lost_events(&p->out, p->lost);
     krait_json_key_u64(&p->out, "forgotten_ns", p->found->forgotten_ns);
+    krait_state_json_stolen(&p->out, &p->stolen);
     krait_json_key_text_or_null(&p->out, "damage", p->damage.text);
     krait_buf_str(&p->out, "}\n");
     return rc;
@@ -224,6 +225,7 @@ static void note_state(struct path *p)
             &p->notes,
             "missing: interrupts (not recorded): where one ended a wait, the path follows the thread "
             "that it stopped\n");
+    krait_state_note_stolen(&p->notes, &p->stolen);
     krait_ending_note_damage(&p->notes, p->damage.text, "");
 }
 
@@ -268,6 +270,13 @@ static int check_options(struct path *p, struct path_options *o, int argc, struc
     return rc ? rc : krait_select_rows(&p->limit, o->limit, o->csv, o->json, err);
 }
 
+static int find_stolen(struct path *p)
+{
+    const struct krait_path_segment *first = p->found->segments, *last = first + p->found->count - 1;
+    const struct krait_range range = { (uint64_t)first->begin_ns, (uint64_t)last->end_ns };
+    return krait_state_stolen(&p->stolen, p->pick.trace, range, NULL);
+}
+
 static int find_path(struct path *p, char **paths, size_t count, struct krait_err *err)
 {
     struct krait_kernel_events *events = NULL;
@@ -277,7 +286,7 @@ static int find_path(struct path *p, char **paths, size_t count, struct krait_er
     rc = rc ? rc : krait_path_pick(&p->pick, p->options, events, err);
     p->pick.range.memory = p->options->memory;
     rc = rc ? rc : krait_critical_path_new(&p->found, events, &p->pick.range, err);
-    if (!rc && krait_own_threads_init(&p->threads, p->pick.trace, p->found->states))
+    if (!rc && (krait_own_threads_init(&p->threads, p->pick.trace, p->found->states) || find_stolen(p)))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (events) {
         p->lost = krait_kernel_events_lost(events);

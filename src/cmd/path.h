@@ -10,6 +10,7 @@
 #include "analysis/why.h"
 #include "cmd/select.h"
 #include "cmd/sheet.h"
+#include "cmd/state.h"
 #include "trace/kernel/own_threads.h"
 
 struct path_options {
@@ -54,7 +55,8 @@ struct path {
     struct krait_own_threads threads; /* the recorded program's threads */
     struct path_member *members;      /* in the order in which the path reaches them */
     uint32_t member_count, member_cap;
-    uint32_t *member_of; /* by segment */
+    uint32_t *member_of;              /* by segment */
+    struct krait_state_stolen stolen; /* from the CPUs during the path */
     uint64_t lost;
     bool own;   /* recorded without root: only switches of the program's own threads */
     bool blind; /* interrupts were not recorded */

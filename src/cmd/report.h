@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "cmd/select.h"
 #include "cmd/sheet.h"
+#include "cmd/state.h"
 #include "view/cells.h"
 
 enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON };
@@ -48,14 +49,15 @@ struct report {
     const struct report_of_tracks *of_tracks; /* what the rows are of; NULL: functions */
     enum krait_profile_by by;
     enum report_format format;
-    uint32_t limit;                /* rows; 0: all */
-    double min_share;              /* percent of the tree's time below which a branch is left out */
-    struct krait_match *filter;    /* NULL: all */
-    struct krait_match *exception; /* only calls that such an exception ended; NULL: all */
-    struct krait_match *asked;     /* the argument of --callers, --callees or --why; NULL without them */
-    struct krait_wall *wall;       /* what threads did; NULL: the trace does not say */
-    bool corrected;                /* the cost of recording is subtracted: analysis/cost.h */
-    struct krait_wall *clock;      /* for --cycles, where all ns are cycles; NULL without it */
+    uint32_t limit;                   /* rows; 0: all */
+    double min_share;                 /* percent of the tree's time below which a branch is left out */
+    struct krait_match *filter;       /* NULL: all */
+    struct krait_match *exception;    /* only calls that such an exception ended; NULL: all */
+    struct krait_match *asked;        /* the argument of --callers, --callees or --why; NULL without them */
+    struct krait_wall *wall;          /* what threads did; NULL: the trace does not say */
+    struct krait_state_stolen stolen; /* from the CPUs, in what is reported */
+    bool corrected;                   /* the cost of recording is subtracted: analysis/cost.h */
+    struct krait_wall *clock;         /* for --cycles, where all ns are cycles; NULL without it */
     struct krait_table_look look;
     struct krait_buf out;   /* stdout's text */
     struct krait_buf notes; /* stderr's, one line each */

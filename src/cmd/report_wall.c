@@ -28,7 +28,7 @@ static void note_kernel(struct report *report)
             &report->notes,
             "missing: what threads waited for, except page faults, and how long they were ready then "
             "(recorded without root): all of it counts as other\n");
-    krait_state_note_stolen(&report->notes, krait_wall_states(report->wall));
+    krait_state_note_stolen(&report->notes, &report->stolen);
     krait_ending_note_damage(&report->notes, krait_wall_damage(report->wall)->text, "");
 }
 
@@ -40,6 +40,8 @@ static int load_kernel(struct report *report, unsigned flags, struct krait_err *
     if (rc == -ENOMEM)
         return krait_err_set(err, rc, "%s", why.text);
     if (!rc) {
+        if (krait_state_stolen(&report->stolen, report->trace, report->range, &report->options->select.parts))
+            return krait_err_set(err, -ENOMEM, "out of memory");
         note_kernel(report);
         return 0;
     }
@@ -200,9 +202,7 @@ void krait_report_json_kernel(struct report *report)
     krait_json_key_bool(out, "own_only", krait_wall_own(report->wall));
     krait_json_key_u64(out, "lost", krait_wall_lost(report->wall));
     krait_json_lost_events(out, krait_wall_lost(report->wall));
-    const struct krait_kernel_steals *steals = &krait_wall_states(report->wall)->steals;
-    krait_json_key_u64_or_null(out, "stolen_ns", krait_kernel_steals_known(steals),
-                               krait_kernel_steals_sum(steals));
+    krait_state_json_stolen(out, &report->stolen);
     krait_json_key_text_or_null(out, "damage", krait_wall_damage(report->wall)->text);
     krait_buf_char(out, '}');
 }

@@ -2,8 +2,10 @@
 #include "cmd/state.h"
 
 #include "base/fmt.h"
+#include "base/json.h"
 #include "cmd/ending.h"
 #include "trace/gil.h"
+#include "trace/kernel/kernel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -115,18 +117,40 @@ int krait_state_check(const struct krait_wall *wall, uint32_t states, struct kra
                          wall ? ", but for waits for the GIL" : "");
 }
 
+int krait_state_stolen(struct krait_state_stolen *stolen, const struct krait_trace *trace,
+                       struct krait_range range, const struct krait_ranges *parts)
+{
+    const struct krait_ranges whole = { .items = &range, .count = 1 };
+    KRAIT_CLEANUP(krait_kernel_steals_done) struct krait_kernel_steals steals = { 0 };
+    struct krait_kernel_events *events;
+    struct krait_err ignored;
+    uint64_t ns;
+    *stolen = (struct krait_state_stolen){ 0 };
+    if (!trace->has_kernel || krait_trace_kernel(trace, &events, &ignored) ||
+        !krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_STEAL))
+        return 0;
+    int rc = krait_kernel_steals_read(&steals, &ns, parts && parts->count ? parts : &whole, events);
+    *stolen = (struct krait_state_stolen){ .known = krait_kernel_steals_known(&steals),
+                                           .ns = krait_kernel_steals_sum(&steals),
+                                           .all_ns = ns * steals.count };
+    return rc;
+}
+
 /* The kernel does not tell when it was taken, so that it is in the states of what ran. */
-void krait_state_note_stolen(struct krait_buf *notes, const struct krait_kernel_states *states)
+void krait_state_note_stolen(struct krait_buf *notes, const struct krait_state_stolen *stolen)
 {
     char ns[KRAIT_FMT_SIZE], share[KRAIT_FMT_SIZE];
-    uint64_t all = (uint64_t)(states->end_ns - states->begin_ns) * states->steals.count;
-    uint64_t stolen = krait_kernel_steals_sum(&states->steals);
-    if (stolen)
+    if (stolen->ns)
         krait_buf_fmt(
             notes,
             "stolen: the host of this virtual machine took %s of the CPUs' time (%s); it counts as time on "
             "CPU\n",
-            krait_fmt_ns(ns, stolen), krait_fmt_share(share, stolen, all));
+            krait_fmt_ns(ns, stolen->ns), krait_fmt_share(share, stolen->ns, stolen->all_ns));
+}
+
+void krait_state_json_stolen(struct krait_buf *out, const struct krait_state_stolen *stolen)
+{
+    krait_json_key_u64_or_null(out, "stolen_ns", stolen->known, stolen->ns);
 }
 
 const char *krait_state_wall_compared(char out[KRAIT_STATE_COMPARED_SIZE], uint32_t clocked, uint32_t count)

@@ -25,8 +25,20 @@ void krait_state_words(struct krait_buf *out, uint32_t states);
 /* Parses "cpu" or "gil,lock" into bits by enum krait_wall_state. */
 int krait_state_parse(const char *text, uint32_t *states, struct krait_err *err);
 
-/* That the host of a virtual machine took time from the CPUs, where it did: a line. */
-void krait_state_note_stolen(struct krait_buf *notes, const struct krait_kernel_states *states);
+/* What the host of a virtual machine took from the CPUs. */
+struct krait_state_stolen {
+    bool known;
+    uint64_t ns, all_ns; /* of all CPUs together: what was stolen, and the time that it was stolen from */
+};
+
+/* In the parts of a range; in all of it if there are none (or NULL). Not known if the kernel's events are not there or cannot be
+ * read. Returns 0 or -ENOMEM. */
+int krait_state_stolen(struct krait_state_stolen *stolen, const struct krait_trace *trace,
+                       struct krait_range range, const struct krait_ranges *parts);
+/* A line, if any was stolen. */
+void krait_state_note_stolen(struct krait_buf *notes, const struct krait_state_stolen *stolen);
+/* The key stolen_ns, null if it is not known. */
+void krait_state_json_stolen(struct krait_buf *out, const struct krait_state_stolen *stolen);
 
 /* Why wall time is compared where only some of the recordings know on-CPU time: a note. */
 const char *krait_state_wall_compared(char out[KRAIT_STATE_COMPARED_SIZE], uint32_t clocked, uint32_t count);

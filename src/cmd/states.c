@@ -85,13 +85,21 @@ static void open_json(struct states *s)
     krait_json_key_u64(&s->out, "duration_ns", s->found->counted_ns);
 }
 
+static struct krait_state_stolen stolen_in(const struct states *s)
+{
+    const struct krait_kernel_steals *steals = &s->found->steals;
+    return (struct krait_state_stolen){ .known = krait_kernel_steals_known(steals),
+                                        .ns = krait_kernel_steals_sum(steals),
+                                        .all_ns = s->found->counted_ns * steals->count };
+}
+
 static void close_json(struct states *s)
 {
     krait_json_key_bool(&s->out, "own_only", s->own);
     krait_json_key_u64(&s->out, "lost", s->lost);
     krait_json_lost_events(&s->out, s->lost);
-    krait_json_key_u64_or_null(&s->out, "stolen_ns", krait_kernel_steals_known(&s->found->steals),
-                               krait_kernel_steals_sum(&s->found->steals));
+    const struct krait_state_stolen stolen = stolen_in(s);
+    krait_state_json_stolen(&s->out, &stolen);
     krait_json_key_text_or_null(&s->out, "damage", s->damage.text);
     krait_buf_str(&s->out, "}\n");
 }
@@ -156,6 +164,7 @@ static void note_gil(struct states *s)
 
 static void note_state(struct states *s)
 {
+    const struct krait_state_stolen stolen = stolen_in(s);
     note_unfit(s);
     if (!s->only || s->only->of != OF_ALL)
         note_rest(s);
@@ -165,7 +174,7 @@ static void note_state(struct states *s)
                       "user is all time on a CPU; other is all other time, except page faults\n");
     note_faults(s);
     note_gil(s);
-    krait_state_note_stolen(&s->notes, s->found);
+    krait_state_note_stolen(&s->notes, &stolen);
     krait_ending_note_kernel_lost(&s->notes, s->trace, s->lost,
                                   "what their CPUs ran until the next one is unknown");
     krait_ending_note_damage(&s->notes, s->damage.text, "");

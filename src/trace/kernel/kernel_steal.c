@@ -39,8 +39,9 @@ int krait_kernel_steals_add(struct krait_kernel_steals *steals, const struct kra
 
 struct reading {
     struct krait_kernel_steals *steals;
+    const struct krait_ranges *parts;
     int64_t first_ns, last_ns;
-    bool done;
+    bool done; /* no later reading counts */
     int rc;
 };
 
@@ -56,18 +57,33 @@ static void on_from(void *ctx, int64_t ns)
     (void)ns;
 }
 
+/* Whether each CPU was read behind the last part. */
+static bool is_read(const struct reading *r)
+{
+    uint64_t until_ns = r->parts ? r->parts->items[r->parts->count - 1].to_ns : UINT64_MAX;
+    for (uint32_t i = 0; i < r->steals->count; i++) {
+        int64_t read_ns = r->steals->items[i].read_ns;
+        if (read_ns != INT64_MIN && (uint64_t)read_ns < until_ns)
+            return false;
+    }
+    return true;
+}
+
 static void on_steal(void *ctx, const struct krait_kernel_event *ev)
 {
     struct reading *r = ctx;
-    int rc = krait_kernel_steals_add(r->steals, ev, r->first_ns, INT64_MAX, NULL);
+    int rc = krait_kernel_steals_add(r->steals, ev, r->first_ns, INT64_MAX, r->parts);
     r->rc = r->rc ? r->rc : rc;
     r->last_ns = KRAIT_MAX(r->last_ns, ev->ns);
+    r->done = is_read(r);
 }
 
 int krait_kernel_steals_read(struct krait_kernel_steals *steals, uint64_t *ns,
-                             struct krait_kernel_events *events)
+                             const struct krait_ranges *parts, struct krait_kernel_events *events)
 {
-    struct reading r = { .steals = steals };
+    const struct krait_ranges all = { 0 };
+    bool some;
+    struct reading r = { .steals = steals, .parts = parts && parts->count ? parts : NULL };
     const struct krait_kernel_event_walk walk = { .ctx = &r,
                                                   .until_ns = UINT64_MAX,
                                                   .done = &r.done,
@@ -75,7 +91,7 @@ int krait_kernel_steals_read(struct krait_kernel_steals *steals, uint64_t *ns,
                                                   .from = on_from,
                                                   .handlers = { [KRAIT_KERNEL_EVENT_STEAL] = on_steal } };
     int rc = krait_kernel_events_walk(events, &walk);
-    *ns = (uint64_t)(r.last_ns - r.first_ns);
+    *ns = krait_ranges_overlap(r.parts ? r.parts : &all, (uint64_t)r.first_ns, (uint64_t)r.last_ns, &some);
     return rc ? rc : r.rc;
 }
 

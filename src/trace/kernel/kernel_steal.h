@@ -27,9 +27,9 @@ struct krait_kernel_steals {
  * in the parts, if there are some (else NULL). Returns 0 or -ENOMEM. */
 int krait_kernel_steals_add(struct krait_kernel_steals *steals, const struct krait_kernel_event *ev,
                             int64_t from_ns, int64_t until_ns, const struct krait_ranges *parts);
-/* Of a whole trace. *ns is how long it was read. Returns 0 or -ENOMEM. */
+/* Of a trace, in the parts; NULL: of all of it. *ns is how long of that it was read. Returns 0 or -ENOMEM. */
 int krait_kernel_steals_read(struct krait_kernel_steals *steals, uint64_t *ns,
-                             struct krait_kernel_events *events);
+                             const struct krait_ranges *parts, struct krait_kernel_events *events);
 /* Whether any CPU's was read twice; and of all CPUs together. */
 bool krait_kernel_steals_known(const struct krait_kernel_steals *steals);
 uint64_t krait_kernel_steals_sum(const struct krait_kernel_steals *steals);

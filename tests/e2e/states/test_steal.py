@@ -53,6 +53,42 @@ def test_states_and_report_warn_where_any_was_stolen(run, stolen):
     assert row["stolen_ns"] == str(40 * MS)
 
 
+TWICE = "process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\n1ms call 1\n11ms return\n51ms call 1\n61ms return\n"
+
+
+@pytest.mark.parametrize("verb", ["states", "report"])
+def test_of_parts_the_share_is_that_of_their_time(run, both, verb):
+    folder = both(TWICE, sorted(STOLEN, key=lambda e: e[0]))
+    said = run(verb, folder, "--within", "main").stderr
+    assert "stolen: the host of this virtual machine took 8.000 ms of the CPUs' time (20.0%)" in said
+
+
+@pytest.mark.parametrize(
+    "options, time, share",
+    [([], "40.00", "20.0%"), (["--from", "25ms", "--until", "50ms"], "5.000", "10.0%"), (["--until", "60ms"], "16.00", "13.3%"), (["--call", "main"], "33.80", "19.0%")],
+)
+def test_path_tells_what_was_stolen_from_its_range(krait, run, stolen, options, time, share):
+    options = options if "--call" in options else [*options, "--thread", "5"]
+    assert f"stolen: the host of this virtual machine took {time} ms of the CPUs' time ({share})" in run("path", stolen, *options).stderr
+    assert verb_json(krait, "path", stolen, *options)["stolen_ns"] == round(float(time) * MS)
+
+
+def test_path_without_steal_time(krait, run, both):
+    none = both(CALLS, sorted([*SWITCHES, steal(0, 0, 7), steal(100, 0, 7)], key=lambda e: e[0]), "none")
+    unknown = both(CALLS, sorted(SWITCHES, key=lambda e: e[0]), "unknown")
+    assert [verb_json(krait, "path", folder, "--thread", "5")["stolen_ns"] for folder in (none, unknown)] == [0, None]
+    assert "stolen" not in run("path", none, "--thread", "5").stderr + run("path", unknown, "--thread", "5").stderr
+
+
+@pytest.mark.parametrize("options, ms", [([], 40), (["--until", "50ms"], 10)])
+def test_report_and_flame_graphs_of_time_on_cpu_warn_of_their_range(run, stolen, tmp_path, options, ms):
+    note = f"stolen: the host of this virtual machine took {ms}.00 ms of the CPUs' time ("
+    assert note in run("report", stolen, *options).stderr
+    assert json.loads(run("report", stolen, *options, "--json").stdout)["kernel"]["stolen_ns"] == ms * MS
+    assert "krait flame: " + note in " ".join(run("flame", stolen, *options, "--state", "cpu", "-o", tmp_path / "cpu.svg").stderr.split())
+    assert "stolen" not in run("flame", stolen, *options, "-o", tmp_path / "all.svg").stderr
+
+
 def test_nothing_is_said_where_nothing_was_stolen(krait, run, both):
     folder = both(CALLS, sorted([*SWITCHES, steal(0, 0, 7), steal(100, 0, 7)], key=lambda e: e[0]))
     said = run("states", folder)

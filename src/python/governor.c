@@ -237,8 +237,6 @@ static void take_back(struct krait_interp *in, struct krait_code *slot)
     slot->calls = 0;
     in->governor.returns++;
     krait_threads_resync();
-    if (krait_compat.version.monitoring)
-        krait_monitoring_restart();
 }
 
 void krait_governor_probe_end(struct krait_interp *in, struct krait_code *slot)

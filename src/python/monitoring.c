@@ -292,19 +292,34 @@ static inline __attribute__((always_inline)) PyObject *selective_end(PyObject *s
     return KRAIT_UNLIKELY(left_out(slot)) ? end_left_out(in, slot, omit) : end(self, event);
 }
 
-/* Its calls are left out with it. It may not have been met yet: it was live when the recording began, or
- * what is recorded changed. */
-static inline bool caller_left_out(struct krait_interp *in, PyObject *code)
+/* The slot of the function that calls: calls of one that is left out are left out with it. It may not have been met yet:
+ * it was live when the recording began, or what is recorded changed. */
+static inline const struct krait_code *caller_slot(struct krait_interp *in, PyObject *code)
 {
     const struct krait_code *slot = krait_code_find(in, code);
-    return left_out(KRAIT_LIKELY(krait_code_is_defined(slot)) ? slot : krait_slow_look(in, code));
+    return KRAIT_LIKELY(krait_code_is_defined(slot)) ? slot : krait_slow_look(in, code);
+}
+
+static inline bool caller_left_out(struct krait_interp *in, PyObject *code)
+{
+    return left_out(caller_slot(in, code));
+}
+
+/* A call by a function that is left out. While calls of that function are timed the hook stays: it may be recorded again
+ * at the end of one of them, with all that it calls. */
+static PyObject *call_by_left_out(struct krait_interp *in, const struct krait_code *caller)
+{
+    bool probe = krait_governor_probes(in, caller);
+    krait_governor_count_idle(in);
+    return probe ? Py_None : krait_monitoring_disable;
 }
 
 static PyObject *selective_call(KRAIT_ARGS)
 {
     struct krait_interp *in = hook_interp(self);
-    if (caller_left_out(in, args[0]))
-        return krait_monitoring_disable; /* what a function that is left out calls */
+    const struct krait_code *caller = caller_slot(in, args[0]);
+    if (left_out(caller))
+        return call_by_left_out(in, caller);
     PyObject *callable = called(args);
     const void *key = callable ? krait_code_key(callable) : NULL;
     if (!key) { /* a Python function: once the budget is tight, its hook here goes */

@@ -27,7 +27,7 @@ enum {
     .hook_ns = 16, .layout.frame_code = KRAIT_FRAME_CODE, .layout.frame_back = 24,         \
     .layout.code_flags = KRAIT_CODE_FLAGS, .layout.code_code = 48, .layout.ts_interp = 16, \
     .layout.ts_tracing = 48, .layout.ts_profilefunc = 56, .layout.ts_profileobj = 72, .layout.tracing_on = 1
-#define KRAIT_FROM_312 .hook_ns = 50, .monitoring = true, .links_thrown = true, .has_qualname = true
+#define KRAIT_FROM_312 .hook_ns = 90, .monitoring = true, .links_thrown = true, .has_qualname = true
 
 static const struct krait_version versions[] = {
     { 0x0308, KRAIT_BEFORE_311, .layout.frame_lasti = 104, .layout.lasti_scale = 1 },

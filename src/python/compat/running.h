@@ -128,7 +128,8 @@ typedef int krait_profile_fn(PyObject *obj, PyObject *frame, int what, PyObject 
 /* The properties of one version: a row of the table in running.c. */
 struct krait_version {
     int number; /* 0x0308 ... */
-    /* what the interpreter adds around a callback, for a begin and its end, as measured by bench/ */
+    /* what the interpreter adds around a callback, for a begin and its end: from 3.12 on in large programs, where its data have
+     * left the caches; in a loop it is 50 (docs/decisions/governor.md) */
     uint16_t hook_ns;
     /* calls are recorded by sys.monitoring: monitoring.c; else by a profile function: profile.c */
     bool monitoring;

@@ -363,6 +363,30 @@ def test_a_dropped_function_that_becomes_long_is_recorded_again(record, report, 
 
 
 @drops
+def test_what_a_function_calls_comes_back_with_it(record, tree_of, python):
+    run = record.text(
+        python,
+        """
+        import time
+        small, large = [1], list(range(200000))
+        def work(values):
+            return sorted(values)
+        for i in range(300000):
+            work(small)
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            work(large)
+        """,
+        options=BUDGET,
+    )
+    tree = tree_of(run.path)
+    long = [row for row in tree if row["name"] == "work" and row["calls"] and row["total_ns"] / row["calls"] > 100_000]
+    assert long  # it came back
+    inside = [row for row in tree if row["name"] == "sorted" and row["parent"] in {row["id"] for row in long}]
+    assert sum(row["calls"] for row in inside) >= sum(row["calls"] for row in long) - 1  # the call at which it came back has begun
+
+
+@drops
 def test_a_c_function_that_comes_back_has_no_end_without_a_begin(record, cat, overview, python):
     run = record.text(
         python,

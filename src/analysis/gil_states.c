@@ -41,8 +41,7 @@ static int add_thread(struct krait_gil_states *gil, const struct krait_wall *wal
     KRAIT_CLEANUP(krait_wall_track_done) struct krait_wall_track track = { 0 };
     if (!t || !t->interval_count)
         return 0;
-    uint64_t first_ns = (uint64_t)t->intervals[0].begin_ns,
-             last_ns = (uint64_t)krait_wall_states(wall)->end_ns;
+    uint64_t first_ns = (uint64_t)t->intervals[0].begin_ns, last_ns = krait_wall_end(wall);
     int rc = krait_wall_track_new(&track, wall, thread);
     for (uint32_t i = 0; i < track.count && !rc; i++) {
         const struct krait_range wait = {

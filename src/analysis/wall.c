@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wall.h"
 
+#include "analysis/wall_states.h"
 #include "base/array.h"
 #include "trace/gil_holders.h"
 #include "trace/kernel/kernel.h"
 #include "trace/kernel/own_threads.h"
 #include "trace/sample_runs.h"
 
+#include <pthread.h>
+
 struct krait_wall {
     const struct krait_trace *trace;
-    unsigned flags;                     /* enum krait_wall_flags */
-    struct krait_kernel_states *states; /* NULL without the kernel's part */
+    unsigned flags;                           /* enum krait_wall_flags */
+    const struct krait_kernel_states *states; /* NULL without the kernel's part */
+    struct krait_wall_states own_states;
+    struct krait_wall_kept *kept; /* instead, of a recording that goes on; NULL: its own */
+    uint64_t number;              /* the kept states' */
     struct krait_own_threads own_threads;
-    struct krait_map wanted; /* numbers of the recorded threads */
-    bool *kept; /* by index among the states' threads, for a second run; NULL: all that are wanted */
-    uint32_t kept_count;
     uint64_t lost;
     bool own, interrupts;
     struct krait_err damage;
@@ -32,67 +35,88 @@ static const uint8_t wall_of[KRAIT_TS_COUNT] = {
     [KRAIT_TS_UNKNOWN] = KRAIT_WALL_UNKNOWN,     [KRAIT_TS_GONE] = KRAIT_WALL_UNKNOWN,
 };
 
-/* -- which of the kernel's threads -- */
+/* -- what walls of a recording that goes on share -- */
 
-static bool is_wanted(const struct krait_wall *wall, int32_t id)
+struct krait_wall_kept {
+    pthread_rwlock_t lock;
+    struct krait_wall_states states;
+    uint64_t number; /* of what there was before these states */
+};
+
+static const struct krait_wall_states *states_of(const struct krait_wall *wall)
 {
-    return krait_map_get(&wall->wanted, (uint32_t)id) != NULL;
+    return wall->kept ? &wall->kept->states : &wall->own_states;
 }
 
-static bool keep(void *ctx, uint32_t index, int32_t tid)
+uint64_t krait_wall_end(const struct krait_wall *wall)
 {
-    const struct krait_wall *wall = ctx;
-    return wall->kept ? index < wall->kept_count && wall->kept[index] : is_wanted(wall, tid);
+    return (uint64_t)states_of(wall)->end_ns;
 }
 
-static int want_threads(struct krait_wall *wall)
+int krait_wall_kept_new(struct krait_wall_kept **out)
 {
-    int rc = 0;
-    for (uint32_t i = 0; i < wall->trace->thread_count && !rc; i++)
-        rc = krait_map_put(&wall->wanted, wall->trace->threads[i].tid, 0);
-    return rc;
-}
-
-/* Whether a thread is meant that bore another number when it was met: it lives in a namespace of its own. */
-static bool misses_some(const struct krait_wall *wall)
-{
-    for (uint32_t i = 0; i < wall->states->thread_count; i++) {
-        const struct krait_kthread *t = wall->states->threads[i];
-        if (!t->kept && is_wanted(wall, krait_kthread_own_id(t)))
-            return true;
-    }
-    return false;
-}
-
-static int run_again(struct krait_wall *wall, struct krait_kernel_events *events,
-                     const struct krait_kernel_options *options, struct krait_err *err)
-{
-    uint32_t count = wall->states->thread_count;
-    bool *kept = calloc((size_t)count + 1, sizeof(*kept));
+    struct krait_wall_kept *kept = calloc(1, sizeof(*kept));
     if (!kept)
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    for (uint32_t i = 0; i < count; i++)
-        kept[i] = is_wanted(wall, krait_kthread_own_id(wall->states->threads[i]));
-    wall->kept = kept;
-    wall->kept_count = count;
-    krait_kernel_states_free(wall->states);
-    wall->states = NULL;
-    return krait_kernel_states_new(&wall->states, events, options, err);
+        return -ENOMEM;
+    pthread_rwlock_init(&kept->lock, NULL);
+    *out = kept;
+    return 0;
+}
+
+void krait_wall_kept_free(struct krait_wall_kept *kept)
+{
+    if (!kept)
+        return;
+    krait_wall_states_done(&kept->states);
+    pthread_rwlock_destroy(&kept->lock);
+    free(kept);
+}
+
+void krait_wall_kept_forget(struct krait_wall_kept *kept)
+{
+    pthread_rwlock_wrlock(&kept->lock);
+    krait_wall_states_done(&kept->states);
+    kept->number++;
+    pthread_rwlock_unlock(&kept->lock);
+}
+
+bool krait_wall_use(const struct krait_wall *wall)
+{
+    if (!wall->kept)
+        return true;
+    pthread_rwlock_rdlock(&wall->kept->lock);
+    bool is_there = wall->number == wall->kept->number;
+    if (!is_there)
+        pthread_rwlock_unlock(&wall->kept->lock);
+    return is_there;
+}
+
+void krait_wall_used(const struct krait_wall *wall)
+{
+    if (wall->kept)
+        pthread_rwlock_unlock(&wall->kept->lock);
 }
 
 /* -- making it -- */
 
-static int run(struct krait_wall *wall, struct krait_kernel_events *events, struct krait_err *err)
+/* The kept states, with what is new. */
+static int read_on(struct krait_wall *wall, struct krait_kernel_events *events, struct krait_err *err)
 {
-    const struct krait_kernel_options options = { .until_ns = UINT64_MAX, .keep = keep, .ctx = wall };
-    if (!krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_SWITCH) &&
-        !krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_RUN))
-        return krait_err_set(err, -ENODATA, "there is no sched_switch; record it with --kernel=sched,...");
-    if (want_threads(wall))
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    int rc = krait_kernel_states_new(&wall->states, events, &options, err);
-    if (!rc && misses_some(wall))
-        rc = run_again(wall, events, &options, err);
+    struct krait_wall_kept *kept = wall->kept;
+    bool anew;
+    int rc = krait_wall_states_read_on(&kept->states, wall->trace, events, &anew, err);
+    kept->number += anew;
+    wall->number = kept->number;
+    return rc;
+}
+
+static int read_events(struct krait_wall *wall, struct krait_kernel_events *events, struct krait_err *err)
+{
+    uint64_t before = krait_kernel_events_bytes(events);
+    int rc = wall->kept ? read_on(wall, events, err)
+                        : krait_wall_states_read(&wall->own_states, wall->trace, events, err);
+    wall->states = states_of(wall)->of;
+    krait_kernel_count_read(wall->trace, events, before);
     wall->lost = krait_kernel_events_lost(events);
     wall->own = krait_kernel_events_own(events);
     wall->interrupts = krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_IRQ_BEGIN) ||
@@ -105,20 +129,41 @@ static int read_kernel(struct krait_wall *wall, struct krait_err *err)
 {
     struct krait_kernel_events *events;
     int rc = krait_trace_kernel(wall->trace, &events, err);
-    return rc ? rc : run(wall, events, err);
+    rc = rc ? rc : read_events(wall, events, err);
+    if (!rc && krait_own_threads_init(&wall->own_threads, wall->trace, wall->states))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    return rc;
 }
 
-int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, unsigned flags,
-                   struct krait_err *err)
+/* Nobody uses the kept states meanwhile. */
+static int read_kernel_alone(struct krait_wall *wall, struct krait_err *err)
+{
+    struct krait_wall_kept *kept = wall->kept;
+    if (kept)
+        pthread_rwlock_wrlock(&kept->lock);
+    int rc = read_kernel(wall, err);
+    if (kept)
+        pthread_rwlock_unlock(&kept->lock);
+    return rc;
+}
+
+static int know_threads(struct krait_wall *wall, struct krait_err *err)
+{
+    if (krait_own_threads_init(&wall->own_threads, wall->trace, NULL))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    return 0;
+}
+
+int krait_wall_new_on(struct krait_wall **out, const struct krait_trace *trace, unsigned flags,
+                      struct krait_wall_kept *kept, struct krait_err *err)
 {
     struct krait_wall *wall = calloc(1, sizeof(*wall));
     if (!wall)
         return krait_err_set(err, -ENOMEM, "out of memory");
     wall->trace = trace;
     wall->flags = flags;
-    int rc = flags & KRAIT_WALL_KERNEL ? read_kernel(wall, err) : 0;
-    if (!rc && krait_own_threads_init(&wall->own_threads, trace, wall->states))
-        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    wall->kept = flags & KRAIT_WALL_KERNEL && krait_kernel_goes_on(trace) ? kept : NULL;
+    int rc = flags & KRAIT_WALL_KERNEL ? read_kernel_alone(wall, err) : know_threads(wall, err);
     if (!rc && flags & KRAIT_WALL_HOLDERS && krait_gil_holders_new(&wall->holders, trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (rc)
@@ -128,15 +173,19 @@ int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, uns
     return rc;
 }
 
+int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, unsigned flags,
+                   struct krait_err *err)
+{
+    return krait_wall_new_on(out, trace, flags, NULL, err);
+}
+
 void krait_wall_free(struct krait_wall *wall)
 {
     if (!wall)
         return;
-    krait_kernel_states_free(wall->states);
+    krait_wall_states_done(&wall->own_states);
     krait_own_threads_done(&wall->own_threads);
     krait_gil_holders_free(wall->holders);
-    krait_map_done(&wall->wanted);
-    free(wall->kept);
     free(wall);
 }
 
@@ -286,7 +335,7 @@ static void overlay_all(struct overlay *overlay, const struct krait_kthread *t)
 {
     uint32_t count = t ? t->interval_count : 0;
     overlay->end = count ? t->intervals + count : NULL;
-    uint64_t known_ns = count ? (uint64_t)overlay->wall->states->end_ns : 0;
+    uint64_t known_ns = count ? krait_wall_end(overlay->wall) : 0;
     struct krait_wall_interval rest = unknown;
     overlay_interval(overlay, unknown, count ? (uint64_t)t->intervals[0].begin_ns : UINT64_MAX);
     for (uint32_t i = 0; i < count; i++) {
@@ -375,7 +424,7 @@ static uint32_t add_states(const struct krait_wall *wall, const struct krait_kth
     bool some;
     for (uint32_t i = first; i < t->interval_count; i++) {
         const struct krait_kinterval *at = &t->intervals[i];
-        uint64_t end_ns = (uint64_t)(i + 1 < t->interval_count ? at[1].begin_ns : wall->states->end_ns);
+        uint64_t end_ns = i + 1 < t->interval_count ? (uint64_t)at[1].begin_ns : krait_wall_end(wall);
         uint64_t from_ns = KRAIT_MAX((uint64_t)at->begin_ns, range.from_ns),
                  to_ns = KRAIT_MIN(end_ns, range.to_ns);
         if (from_ns < to_ns)

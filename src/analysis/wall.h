@@ -90,6 +90,24 @@ int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, uns
                    struct krait_err *err);
 void krait_wall_free(struct krait_wall *wall);
 
+/* The kernel's states that walls of one recording that goes on share, so that each of them reads only what is new
+ * (wall_states.h). */
+struct krait_wall_kept; /* opaque */
+/* Returns 0 or -ENOMEM. It must outlive the walls. */
+int krait_wall_kept_new(struct krait_wall_kept **out);
+void krait_wall_kept_free(struct krait_wall_kept *kept);
+/* The recording is over: nobody reads on. */
+void krait_wall_kept_forget(struct krait_wall_kept *kept);
+
+/* krait_wall_new with kept states, or with NULL. If the trace goes on (krait_trace_open_on), they are known as far as all CPUs have
+ * written. Waits until nobody uses the states. */
+int krait_wall_new_on(struct krait_wall **out, const struct krait_trace *trace, unsigned flags,
+                      struct krait_wall_kept *kept, struct krait_err *err);
+/* Before and after the use of such a wall, during which no other one is made. Returns false if what it was made of is not there any
+ * more: make another one. Walls that keep their states themselves are always there. */
+bool krait_wall_use(const struct krait_wall *wall);
+void krait_wall_used(const struct krait_wall *wall);
+
 /* The states of a thread of the trace. Returns 0 or -ENOMEM. */
 int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall *wall, uint32_t thread);
 void krait_wall_track_done(struct krait_wall_track *track);
@@ -116,6 +134,8 @@ struct krait_wall_cause krait_wall_cause(const struct krait_wall *wall, uint32_t
 /* The threads that had the CPU for which this thread was ready: `had_count` runs. The first may begin before the interval;
  * the last continues at its end. NULL: not known. */
 const struct krait_krun *krait_wall_had(const struct krait_wall *wall, const struct krait_wall_interval *at);
+/* Up to when the kernel's part is known; 0: there is none. */
+uint64_t krait_wall_end(const struct krait_wall *wall);
 /* Whether the states come from kernel events. */
 bool krait_wall_has_kernel(const struct krait_wall *wall);
 /* Whether waits for the GIL are among them, where there are some. */

@@ -147,18 +147,13 @@ static void put_waits(struct krait_buf *out, const struct krait_wall *wall, cons
     krait_buf_char(out, ']');
 }
 
-/* The call's time by thread state, and the causes of its waits, if the trace has thread states. */
-static int put_why(struct krait_buf *out, struct krait_serving *serving, uint32_t thread,
-                   const struct krait_tile_call *call)
+static int put_why_of(struct krait_buf *out, const struct krait_serving *serving,
+                      const struct krait_wall *wall, uint32_t thread, const struct krait_tile_call *call)
 {
     struct krait_why *why = NULL;
-    pthread_mutex_lock(&serving->one);
-    const struct krait_wall *wall = krait_serving_wall(serving);
-    pthread_mutex_unlock(&serving->one);
-    KRAIT_AUTO_FREE bool *meant =
-        wall ? calloc((size_t)serving->trace->func_count + 1, sizeof(*meant)) : NULL;
+    KRAIT_AUTO_FREE bool *meant = calloc((size_t)serving->trace->func_count + 1, sizeof(*meant));
     if (!meant)
-        return wall ? -ENOMEM : 0;
+        return -ENOMEM;
     meant[call->func] = true;
     const struct krait_why_options options = { .range = { serving->origin_ns + call->begin_ns,
                                                           serving->origin_ns + call->end_ns },
@@ -173,6 +168,16 @@ static int put_why(struct krait_buf *out, struct krait_serving *serving, uint32_
         put_waits(out, wall, &why->slowest[0]);
     }
     krait_why_free(why);
+    return rc;
+}
+
+/* The call's time by thread state, and the causes of its waits, if the trace has thread states. */
+static int put_why(struct krait_buf *out, struct krait_serving *serving, uint32_t thread,
+                   const struct krait_tile_call *call)
+{
+    const struct krait_wall *wall = krait_serving_wall(serving);
+    int rc = wall ? put_why_of(out, serving, wall, thread, call) : 0;
+    krait_serving_wall_used(wall);
     return rc;
 }
 

@@ -102,9 +102,7 @@ int krait_answer_functions(struct krait_serving *serving, const struct krait_req
     static const char *const columns[] = { FUNCTION_COLUMNS(X) };
 #undef X
     struct krait_profile *profile;
-    pthread_mutex_lock(&serving->one);
     const struct krait_wall *wall = krait_serving_wall(serving);
-    pthread_mutex_unlock(&serving->one);
     const struct krait_profile_options options = {
         .range = krait_serving_range(serving, request),
         .by = KRAIT_BY_FUNCTION,
@@ -113,9 +111,10 @@ int krait_answer_functions(struct krait_serving *serving, const struct krait_req
         .wall = wall,
     };
     int rc = krait_profile_new(&profile, serving->trace, &options, err);
+    uint32_t states = rc ? 0 : states_of(wall, profile->wall_ns);
+    krait_serving_wall_used(wall);
     if (rc)
         return rc;
-    uint32_t states = states_of(wall, profile->wall_ns);
     krait_buf_char(out, '{');
     krait_json_key_u64(out, "self", profile->self_ns);
     put_states(out, states);

@@ -22,8 +22,9 @@ struct krait_server {
     const struct krait_http *http;
     struct mg_context *civetweb;
     pthread_mutex_t lock;
-    pthread_cond_t changed;      /* there is a trace to show, or the server is stopping */
-    struct krait_serving *shown; /* under the lock: the trace for new answers; NULL: none yet */
+    pthread_cond_t changed;            /* there is a trace to show, or the server is stopping */
+    struct krait_serving *shown;       /* under the lock: the trace for new answers; NULL: none yet */
+    struct krait_wall_kept *wall_kept; /* for the states of threads of a recording that goes on */
     struct krait_server_options options;
     bool ends; /* atomic: the server is stopping */
     char token[KRAIT_HTTP_TOKEN_SIZE];
@@ -348,6 +349,7 @@ static int make_serving(struct krait_serving **out, const struct krait_server *s
     if (rc)
         return rc;
     (*out)->growing = shown->growing;
+    (*out)->wall_kept = server->wall_kept;
     (*out)->changes = shown->changes;
     (*out)->close = shown->close;
     (*out)->rules = shown->rules;
@@ -381,6 +383,8 @@ int krait_server_new(struct krait_server **out, const struct krait_server_option
     pthread_cond_init(&server->changed, NULL);
     the_server = server;
     int rc = krait_http_load(&server->http, err);
+    if (!rc && krait_wall_kept_new(&server->wall_kept))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : make_address(server, options, port, sizeof(port), err);
     rc = rc ? rc : krait_http_token(server->token, err);
     rc = rc ? rc : start(server, port, err);
@@ -429,6 +433,7 @@ void krait_server_free(struct krait_server *server)
         stop(server);
     the_server = NULL;
     krait_serving_free(server->shown);
+    krait_wall_kept_free(server->wall_kept);
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->changed);
     free(server);

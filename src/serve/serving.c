@@ -84,21 +84,46 @@ int krait_serving_events(struct krait_serving *serving, const struct krait_reque
     return rc ? rc : krait_listing_cursor_new(cursor, serving->listing, filter, err);
 }
 
-struct krait_wall *krait_serving_wall(struct krait_serving *serving)
+static void make_wall(struct krait_serving *serving)
 {
     struct krait_err err = { 0 };
-    if (serving->has_wall)
-        return serving->wall;
     const struct krait_trace *trace = serving->trace;
     unsigned flags = KRAIT_WALL_WAITS | (trace->has_kernel ? KRAIT_WALL_KERNEL : 0) |
                      (trace->samples.rate ? KRAIT_WALL_SAMPLES : 0);
+    if (!serving->growing)
+        krait_wall_kept_forget(serving->wall_kept);
     krait_view_lock(serving->view); /* the index walks the kernel's events too */
-    int rc = krait_wall_new(&serving->wall, trace, flags | KRAIT_WALL_HOLDERS, &err);
+    int rc = krait_wall_new_on(&serving->wall, trace, flags | KRAIT_WALL_HOLDERS, serving->wall_kept, &err);
     krait_view_unlock(serving->view);
     if (rc)
         serving->wall = NULL; /* answers then do not split times by state; other views report the error */
     serving->has_wall = true;
+}
+
+/* With `one` held. */
+static const struct krait_wall *take_wall(struct krait_serving *serving)
+{
+    if (!serving->has_wall)
+        make_wall(serving);
+    while (serving->wall && !krait_wall_use(serving->wall)) {
+        krait_wall_free(serving->wall);
+        make_wall(serving);
+    }
     return serving->wall;
+}
+
+const struct krait_wall *krait_serving_wall(struct krait_serving *serving)
+{
+    pthread_mutex_lock(&serving->one);
+    const struct krait_wall *wall = take_wall(serving);
+    pthread_mutex_unlock(&serving->one);
+    return wall;
+}
+
+void krait_serving_wall_used(const struct krait_wall *wall)
+{
+    if (wall)
+        krait_wall_used(wall);
 }
 
 static int find_one(void *found, const struct krait_tile_call *wait)
@@ -124,12 +149,13 @@ static int find_waits(const struct krait_serving *serving, bool *found)
 
 static int find_gil_states(struct krait_serving *serving, struct krait_err *err)
 {
-    const struct krait_wall *wall = krait_serving_wall(serving);
+    const struct krait_wall *wall = take_wall(serving);
     if (!wall)
         return 0;
     krait_view_lock(serving->view); /* it names the state */
     int rc = krait_gil_states_new(&serving->gil_states, serving->trace, wall, serving->origin_ns, err);
     krait_view_unlock(serving->view);
+    krait_serving_wall_used(wall);
     return rc;
 }
 

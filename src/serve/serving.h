@@ -34,6 +34,7 @@ struct krait_serving {
     uint64_t origin_ns;      /* times in requests and answers count from here */
     struct krait_wall *wall; /* thread states; NULL: not in the trace, or not requested yet */
     bool has_wall;           /* the thread states were requested */
+    struct krait_wall_kept *wall_kept;   /* for them, while the recording grows; the server's */
     struct krait_gil_holders *gil;       /* holders of the GIL; NULL: not requested yet */
     struct krait_gil_states *gil_states; /* NULL: no waits among the kernel's states, or not requested yet */
     bool has_gil_states;                 /* they were requested */
@@ -88,9 +89,10 @@ int krait_serving_holders(struct krait_serving *serving, const struct krait_gil_
 int krait_serving_gil_states(struct krait_serving *serving, const struct krait_gil_states **out,
                              struct krait_err *err);
 
-/* The states of threads; NULL if the trace has none. The first call computes them; serving owns them. The caller holds
- * `one`. */
-struct krait_wall *krait_serving_wall(struct krait_serving *serving);
+/* The states of threads; NULL if the trace has none. The first call computes them; serving owns them. The caller says when it does
+ * not need them any more: meanwhile, no later trace of the recording gets any. Takes `one`. */
+const struct krait_wall *krait_serving_wall(struct krait_serving *serving);
+void krait_serving_wall_used(const struct krait_wall *wall);
 
 #define KRAIT_ENDPOINT(name, type, params, doc)                                                 \
     int krait_answer_##name(struct krait_serving *serving, const struct krait_request *request, \

@@ -183,7 +183,8 @@ int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t 
 int krait_trace_open_on(struct krait_trace **out, const struct krait_trace *before, const char *const *paths,
                         size_t count, unsigned needs, struct krait_err *err);
 
-/* Bytes of threads' streams that were read so far, by the opening and by walks of krait's recordings. */
+/* Bytes of threads' streams that were read so far, by the opening and by walks of krait's recordings; and of the kernel's
+ * events, for the tracks of a recording that goes on and for what threads did (analysis/wall.h). */
 uint64_t krait_trace_bytes_read(const struct krait_trace *trace);
 
 /* The number of kernel events that were lost, for all reasons together. */

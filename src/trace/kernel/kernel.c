@@ -50,9 +50,8 @@ static struct machine *machine_of(const struct krait_trace *trace, uint32_t mach
     return kernel && machine < kernel->machine_count ? &kernel->machines[machine] : NULL;
 }
 
-/* For krait_trace_bytes_read. */
-static void count_read(const struct krait_trace *trace, const struct krait_kernel_events *events,
-                       uint64_t before)
+void krait_kernel_count_read(const struct krait_trace *trace, const struct krait_kernel_events *events,
+                             uint64_t before)
 {
     __atomic_fetch_add(&trace->impl->bytes_read, krait_kernel_events_bytes(events) - before,
                        __ATOMIC_RELAXED);
@@ -173,7 +172,7 @@ static int list_on(const struct krait_trace *trace, struct machine *machine, uin
         return rc;
     uint64_t before = krait_kernel_events_bytes(events);
     rc = krait_kernel_resume_list(machine->resume, &machine->list, trace, events);
-    count_read(trace, events, before);
+    krait_kernel_count_read(trace, events, before);
     if (rc)
         krait_err_set(err, rc, rc == -ENOMEM ? "out of memory" : "there are no kernel events");
     return rc;
@@ -384,6 +383,14 @@ bool krait_kernel_goes_on(const struct krait_trace *trace)
     return machine && machine->resume;
 }
 
+bool krait_kernel_settled(const struct krait_trace *trace, int64_t *until_ns, int64_t *end_ns)
+{
+    if (!krait_kernel_goes_on(trace))
+        return false;
+    *until_ns = krait_kernel_resume_until(machine_on(trace)->resume, end_ns);
+    return true;
+}
+
 uint64_t krait_kernel_walked(const struct krait_trace *trace)
 {
     return krait_kernel_goes_on(trace) ? krait_kernel_resume_walked(machine_on(trace)->resume) : 0;
@@ -401,7 +408,7 @@ static int walk_on(const struct krait_trace *trace, const struct krait_track *co
     struct machine *machine = machine_on(trace);
     uint64_t before = krait_kernel_events_bytes(machine->events);
     int rc = krait_kernel_resume_walk(machine->resume, trace, tracks, count, walking);
-    count_read(trace, machine->events, before);
+    krait_kernel_count_read(trace, machine->events, before);
     return rc;
 }
 

@@ -66,6 +66,12 @@ int krait_kernel_each_machine(const struct krait_trace *trace, const struct krai
 bool krait_kernel_goes_on(const struct krait_trace *trace);
 uint64_t krait_kernel_walked(const struct krait_trace *trace);
 void krait_kernel_walk_anew(const struct krait_trace *trace);
+/* Whether it is such a trace; up to when its files have the events of all CPUs, so that what is read up to there can go on from
+ * there with the next opening, if krait_kernel_events_print does not tell otherwise; and up to when what goes on then is known. */
+bool krait_kernel_settled(const struct krait_trace *trace, int64_t *until_ns, int64_t *end_ns);
+/* For krait_trace_bytes_read: a walk had read `before` bytes when it began. */
+void krait_kernel_count_read(const struct krait_trace *trace, const struct krait_kernel_events *events,
+                             uint64_t before);
 /* While a trace is opened, before it has names: gives it those of the earlier one, with their ids. Returns 0 or -ENOMEM. */
 int krait_kernel_keep_names(struct krait_trace *trace, const struct krait_trace *before);
 

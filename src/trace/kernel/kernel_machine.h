@@ -31,6 +31,13 @@ static inline bool krait_kernel_counts(const struct krait_kernel_states *m)
 /* The range begins at a time: states go on, what was counted does not count. ctx: the machine. */
 void krait_kernel_count_from(void *ctx, int64_t ns);
 
+/* Keeps the interval of a thread that ends now, in this state. */
+void krait_kernel_keep_interval(struct krait_kernel_states *m, struct krait_kthread *t,
+                                enum krait_thread_state state);
+/* The kept intervals get what goes on at a time, where the states end so far; and are as they were before. */
+void krait_kernel_keep_now(struct krait_kernel_states *m, int64_t ns);
+void krait_kernel_forget_now(struct krait_kernel_states *m);
+
 /* A process is called as its first thread, or as one of them. */
 void krait_kernel_name_processes(struct krait_kernel_states *m);
 

@@ -46,6 +46,28 @@ void krait_kernel_name_processes(struct krait_kernel_states *m)
     }
 }
 
+/* Later events may change what it is: the next run takes it off again. */
+void krait_kernel_keep_now(struct krait_kernel_states *m, int64_t ns)
+{
+    int64_t last_ns = m->now;
+    m->settled_had = m->had.count;
+    m->now = m->end_ns = ns;
+    for (uint32_t i = 0; i < m->thread_count && m->options->keep; i++) {
+        struct krait_kthread *t = m->threads[i];
+        t->settled_intervals = t->interval_count;
+        if (t->kept)
+            krait_kernel_keep_interval(m, t, krait_kthread_state_now(m, t));
+    }
+    m->now = last_ns;
+}
+
+void krait_kernel_forget_now(struct krait_kernel_states *m)
+{
+    m->had.count = m->settled_had;
+    for (uint32_t i = 0; i < m->thread_count; i++)
+        m->threads[i]->interval_count = m->threads[i]->settled_intervals;
+}
+
 void krait_kernel_states_free(struct krait_kernel_states *m)
 {
     if (!m)

@@ -73,6 +73,12 @@ void krait_kernel_resume_free(struct krait_kernel_resume *resume)
     free(resume);
 }
 
+int64_t krait_kernel_resume_until(const struct krait_kernel_resume *resume, int64_t *end_ns)
+{
+    *end_ns = resume->end_ns;
+    return resume->until_ns;
+}
+
 int krait_kernel_resume_names(const struct krait_kernel_resume *before, struct krait_trace *trace)
 {
     for (uint32_t i = 0; before && i < before->names.len; i++) {

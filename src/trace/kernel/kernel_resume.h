@@ -24,6 +24,9 @@ int krait_kernel_resume_new(struct krait_kernel_resume **out, struct krait_kerne
                             struct krait_kernel_resume *before);
 void krait_kernel_resume_free(struct krait_kernel_resume *resume);
 
+/* Up to when this opening reads, because before that all events are there; and up to when what goes on then is known. */
+int64_t krait_kernel_resume_until(const struct krait_kernel_resume *resume, int64_t *end_ns);
+
 /* Gives a new trace the ids of the earlier one's names, as the last walk left them. Returns 0 or -ENOMEM. */
 int krait_kernel_resume_names(const struct krait_kernel_resume *before, struct krait_trace *trace);
 

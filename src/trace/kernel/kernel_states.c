@@ -20,7 +20,7 @@ static void late(machine *m, enum krait_latency which, int64_t since_ns)
 
 /* -- time -- */
 
-static KRAIT_COLD void keep_interval(machine *m, struct krait_kthread *t, enum krait_thread_state state)
+KRAIT_COLD void krait_kernel_keep_interval(machine *m, struct krait_kthread *t, enum krait_thread_state state)
 {
     const struct krait_kinterval *last = t->interval_count ? &t->intervals[t->interval_count - 1] : NULL;
     bool goes_on = last && last->state == state && last->call == t->state_call && last->by == t->state_by &&
@@ -60,7 +60,7 @@ static inline void leave(machine *m, struct krait_kthread *t, enum krait_thread_
         .since_ns = t->since, .was_call = t->state_call, .was_by = t->state_by, .was = (uint8_t)as
     };
     if (KRAIT_UNLIKELY(t->kept))
-        keep_interval(m, t, as);
+        krait_kernel_keep_interval(m, t, as);
     if (KRAIT_UNLIKELY(m->ahead != NULL))
         krait_kernel_ends_wait(m, t, as, by);
     uint64_t ns = krait_kernel_counted(m, t->since, m->now);
@@ -149,7 +149,7 @@ static KRAIT_COLD struct krait_kthread *use_again(machine *m, const struct krait
     if (t->born_ns <= t->since)
         return t;
     if (t->kept)
-        keep_interval(m, t, KRAIT_TS_GONE);
+        krait_kernel_keep_interval(m, t, KRAIT_TS_GONE);
     t->ns[KRAIT_TS_GONE] = krait_kernel_counted(m, t->since, t->born_ns);
     t->since = t->born_ns;
     return t;
@@ -765,15 +765,18 @@ int krait_kernel_states_go_on(struct krait_kernel_states **states, struct krait_
     int64_t first = m && m->end_ns ? m->origin_ns : krait_kernel_events_first(events);
     struct krait_kernel_options on = *options;
     on.until_ns = until_ns > first ? (uint64_t)(until_ns - first) : 0;
+    if (m)
+        krait_kernel_forget_now(m);
     int rc = m ? run(m, events, &on, NULL) : -ENOMEM;
     bool none = !rc && !m->end_ns && krait_kernel_events_end(events) == INT64_MIN;
+    if (!rc)
+        krait_kernel_keep_now(m, until_ns);
     rc = rc ? rc : m->failed ? -ENOMEM : none ? -ENODATA : 0;
     if (rc) {
         krait_kernel_states_free(m);
         *states = NULL;
         return rc;
     }
-    m->end_ns = until_ns;
     m->here = NULL;
     m->options = NULL;
     m->watch = NULL;

@@ -165,6 +165,7 @@ struct krait_kthread {
     struct krait_kinterval *intervals;
     uint32_t interval_count, interval_cap;
     /* The state machine's own: */
+    uint32_t settled_intervals; /* without the last one, which went on when krait_kernel_states_go_on ended */
     bool exiting, call_counts;
     bool freed;       /* it has ended, and the kernel has told that nothing is left of it */
     bool ended;       /* it has ended: a thread with its id is another one */
@@ -275,6 +276,7 @@ struct krait_kernel_states {
     int64_t now;
     struct krait_kernel_ahead *ahead; /* after the range: the states at its end */
     bool is_over;                     /* after the range: later events add nothing */
+    uint32_t settled_had;             /* as settled_intervals, of `had` */
     int64_t *losses;                  /* times at which events were lost, in order */
     uint32_t loss_count, loss_cap;
     bool own;    /* recorded without root: only one program's threads, and no wakers */
@@ -342,8 +344,9 @@ void krait_kernel_states_free(struct krait_kernel_states *states);
 /* Of a recording that goes on: runs the state machine up to until_ns (absolute), before which all events are there
  * (krait_kernel_events_written), so that another call goes on from there, also with another opening of the same folders.
  * *states is NULL the first time, and after an error. Counts nothing at the end: of the states, what does not depend on durations
- * is right, and a watcher gets no last changes. `options` has only watch (the same each time), functions and goes_on. Returns 0,
- * -ENODATA if there are no events before until_ns, -ENOMEM, or -ECANCELED. */
+ * is right, and a watcher gets no last changes; kept intervals have what goes on at until_ns, until the next call. `options` has
+ * only watch, keep (both the same each time), functions and goes_on. Returns 0, -ENODATA if there are no events before until_ns,
+ * -ENOMEM, or -ECANCELED. */
 int krait_kernel_states_go_on(struct krait_kernel_states **states, struct krait_kernel_events *events,
                               const struct krait_kernel_options *options, int64_t until_ns);
 

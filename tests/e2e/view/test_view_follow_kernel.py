@@ -15,7 +15,9 @@ from kernel_made import begins, dump, ends, event, fork, switch, wake
 from kernel_made import write as write_kernel
 from served import Server
 
-CALLS = "process 5 python3\ncode 1 python app main app.py 1\nthread 5 main\n1us call 1\nthread 6 worker\n2us call 1\n"
+CALLS = "process 5 python3\ncode 1 python app main app.py 1\n" + "".join(
+    f"thread {5 + i} {name}\n{1 + i}us call 1\n700us gilwait 6\n5000us giltake\n8000us call 1\n30000us return\n70000us return\n" for i, name in enumerate(["main", "worker"])
+)
 BEGIN = kernel_made.EPOCH // 1000
 LENGTH, CUTS = 60_000, [9_000, 9_700, 40_000, 70_000]  # us
 NAMES = ("read", "write", "futex", "epoll_wait", "nanosleep")
@@ -148,11 +150,25 @@ def shown(server, trace):
     return found
 
 
-def whole_of(krait, folder, beside):
+def panels(server, trace, until):
+    """What panels say of the states of threads up to a time (us): the time of functions, of calls and the causes of their waits."""
+    tracks = [t for t in trace["tracks"] if t["kind"] == "calls"]
+    found = {(name, at): server.api(name, until=at * 1000) for name in ("functions", "states") for at in (8_000, until)}
+    for at in (8_000, until):
+        rows, texts = found[("states", at)]["rows"], server.api("texts", page=0)
+        found[("states", at)] = sorted((trace["tracks"][row[0]]["of"], trace["tracks"][row[0]]["number"], texts[row[1]], *row[2:]) for row in rows)
+    for track in tracks:
+        call = server.api("call", track=track["id"], at=9_000_000, depth=1)
+        if int(call["end"]) <= until * 1000:
+            found[("call", track["number"])] = (call["wall"], call["waits"])
+    return found
+
+
+def whole_of(krait, folder, beside, show=shown):
     """The same of a finished recording with these files."""
     shutil.rmtree(beside, ignore_errors=True)
     server = Server(krait, shutil.copytree(folder, beside))
-    found = shown(server, server.built())
+    found = show(server, server.built())
     assert server.end()[0] == 0
     return found
 
@@ -217,4 +233,31 @@ def test_an_update_begins_anew_if_what_was_read_is_not_true_any_more(krait, grow
         assert shown(server, trace) == whole_of(krait, recording.folder, tmp_path / "whole")
         missing = b""
         how = how.replace("late", "came")
+    assert server.end()[0] == 0
+
+
+def read_for_states(server):
+    """How many bytes of kernel events a panel reads that is the first one of an update: the second one reads calls alone."""
+    generations = read = []
+    while len(set(generations)) != 1:  # an update came meanwhile
+        asked = [server.api("trace"), server.api("functions") and server.api("trace"), server.api("functions") and server.api("trace")]
+        generations, read = [t["generation"] for t in asked], [t["index"]["read"] for t in asked]
+    return (read[1] - read[0]) - (read[2] - read[1])
+
+
+def test_panels_read_the_kernels_new_events_and_say_what_they_say_of_a_whole_recording(krait, growing, tmp_path):
+    recording = growing(3, burst=20)
+    server = Server(krait, recording.folder)
+    trace = wait_until(lambda t: t["growing"] and t["index"]["done"], lambda: server.api("trace"))
+    panels(server, trace, CUTS[0])
+    for until in CUTS[1:]:
+        added, end = recording.show(until), min(until, LENGTH)
+        trace = next_update(server, next_update(server, trace))  # the first may have begun before
+        assert read_for_states(server) <= added + 2 * trace["index"]["read"]  # an update without new events reads the last packets too
+        found = panels(server, trace, end)
+        assert found == whole_of(krait, recording.folder, tmp_path / "whole", lambda s, t: panels(s, t, end))  # noqa: B023
+    assert len(found) == 6
+    recording.end()
+    last = wait_until(lambda t: not t["growing"] and t["index"]["done"], lambda: server.api("trace"))
+    assert panels(server, last, LENGTH) == found
     assert server.end()[0] == 0

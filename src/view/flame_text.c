@@ -11,6 +11,7 @@
 #define ELLIPSIS     "\u2026"
 
 enum { REPLACEMENT = 0xFFFD, CONTROL_PICTURES = 0x2400, PICTURE_OF_DEL = 0x2421 };
+enum { LINE_BREAK = 0x21B5 }; /* few fonts have the picture of a line feed */
 
 /* C1 controls, soft hyphen, bidirectional and invisible formatting, line separators, noncharacters. */
 static const struct {
@@ -31,6 +32,10 @@ static bool is_unprintable(uint32_t c)
 
 static uint32_t printable(uint32_t c)
 {
+    if (c == '\n')
+        return LINE_BREAK;
+    if (c == '\t')
+        return ' ';
     if (c < 0x20)
         return CONTROL_PICTURES + c;
     if (c == 0x7F)

@@ -11,8 +11,9 @@
 
 enum { KRAIT_TEXT_MAX = 1000 }; /* bytes of a name; longer ones end with an ellipsis */
 
-/* Appends s as valid UTF-8 that is legal in XML 1.0 and that does not change the direction of text. C0 controls become
- * their pictures (U+2400...). Invalid bytes, C1 controls, noncharacters and bidirectional controls become U+FFFD. */
+/* Appends s as valid UTF-8 that is legal in XML 1.0 and that does not change the direction of text. A line feed becomes U+21B5, a
+ * tab a blank, other C0 controls their pictures (U+2400...). Invalid bytes, C1 controls, noncharacters and bidirectional controls
+ * become U+FFFD. */
 void krait_text_clean(struct krait_buf *to, const char *s);
 
 /* Appends clean text, escaped for XML content and for attribute values in double quotes. */

@@ -24,7 +24,7 @@ static void clean_text_is_valid_and_printable(void **state)
 {
     expect_clean("", "");
     expect_clean("caf\u00e9 \u4e2d \U0001F600", "caf\u00e9 \u4e2d \U0001F600");
-    expect_clean("a\nb\x7f", "a\u240ab\u2421");
+    expect_clean("a\nb\tc\x01\x7f", "a\u21b5b c\u2401\u2421");
     expect_clean("\xff\xc3(\xed\xa0\x80", "\ufffd\ufffd(\ufffd\ufffd\ufffd");
     expect_clean("x\u202ey\xc2\x85z\uffff", "x\ufffdy\ufffdz\ufffd");
 }

@@ -161,9 +161,9 @@ def test_hostile_names_stay_text_in_html(small, tmp_path):
 
 def test_title_and_group_labels_are_escaped(tmp_path):
     trace = record(tmp_path / "t", SMALL.replace("MainThread", "<x>%00&amp;]]>"))
-    root = draw(trace, tmp_path / "f.svg", "--by", "thread", "--title", "a<b>&\x07\ufeff")
+    root = draw(trace, tmp_path / "f.svg", "--by", "thread", "--title", "a<b>&\x07\ufeff\nc")
     texts = {e.get("id"): e.text for e in root.iter(SVG + "text")}
-    assert texts["title"] == "a<b>&\u2407\ufffd"
+    assert texts["title"] == "a<b>&\u2407\ufffd\u21b5c"
     assert any("<x>" in t[0] for t, *_ in frames(root))
 
 

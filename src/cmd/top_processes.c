@@ -339,7 +339,7 @@ void top_processes_rest(struct top_processes *processes)
 static int read_one(struct top_processes *processes, struct top_process *process,
                     const struct top_reading *reading, int *rc, struct krait_err *err)
 {
-    uint64_t held_ns = process->remote->held_ns;
+    uint64_t held_ns = process->remote->held_ns, sweeps = process->remote->codes.sweeps;
     uint32_t flags = flags_of(processes, process, reading);
     bool finds = !(flags & KRAIT_READ_KNOWN);
     *rc = 0;
@@ -349,6 +349,8 @@ static int read_one(struct top_processes *processes, struct top_process *process
     processes->held_ns += process->remote->held_ns - held_ns;
     if (read && may_execute(process, read))
         return begin_again(processes, process, reading->sums);
+    if (process->remote->codes.sweeps != sweeps)
+        krait_sums_forget_codes(reading->sums);
     *rc = read;
     if (read)
         return let_go(process, reading->sums);

@@ -23,8 +23,8 @@
 #include <string.h>
 
 struct frame {
-    const struct krait_remote_code *code; /* compared, not read: its process may be gone */
-    uint64_t addr, code_addr;
+    const struct krait_remote_code *code; /* compared, not read: it may be freed */
+    uint64_t number, addr, code_addr;
     uint32_t name;
     int32_t line; /* that it was at last; 0: none */
     uint64_t since_ns;
@@ -95,7 +95,7 @@ static void name_thread(struct top_stacks_thread *thread, const struct krait_os_
 
 static bool is_frame(const struct frame *known, const struct krait_remote_frame *frame)
 {
-    return known->code == frame->code && known->addr == frame->addr;
+    return known->code == frame->code && known->number == frame->code->number && known->addr == frame->addr;
 }
 
 static bool is_suspended(const struct krait_remote *remote, const struct frame *known)
@@ -154,6 +154,7 @@ static int note_frames(struct top_stacks *stacks, struct top_stacks_thread *to,
         if (name == KRAIT_NO_ID)
             return -ENOMEM;
         to->frames[i] = (struct frame){ .code = frame->code,
+                                        .number = frame->code->number,
                                         .addr = frame->addr,
                                         .code_addr = frame->code->addr,
                                         .name = name,

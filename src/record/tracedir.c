@@ -14,6 +14,13 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
+/* Names of functions, which become labels of the metadata. */
+struct labels {
+    struct krait_arena arena;
+    struct krait_tsdl_code *codes;
+    size_t count, cap;
+};
+
 struct krait_tracedir {
     char *path;
     char *name;
@@ -27,9 +34,9 @@ struct krait_tracedir {
     size_t stream_count, stream_cap;
     uint64_t next_instance;
     struct krait_map tids; /* tid to how many streams it has had */
-    struct krait_arena labels;
-    struct krait_tsdl_code *codes;
-    size_t code_count, code_cap;
+    struct labels labels;  /* unless they are read when they are needed */
+    bool reads_labels;
+    size_t code_count;                   /* that are defined */
     struct krait_tsdl_contents contents; /* of what is on disk */
     bool outdated;                       /* the metadata says something else by now */
     size_t codes_written; /* in the metadata on disk, or at the last time that the disk refused it */
@@ -91,9 +98,61 @@ static int write_all(int fd, struct iovec *parts, int count)
     return 0;
 }
 
+/* -- labels -- */
+
+static void labels_done(struct labels *labels)
+{
+    krait_arena_done(&labels->arena);
+    free(labels->codes);
+}
+
+static int add_label(struct labels *labels, uint32_t id, const char *module, const char *name)
+{
+    if (!KRAIT_GROW(labels->codes, labels->cap, labels->count + 1))
+        return -ENOMEM;
+    char *label = krait_arena_fmt(&labels->arena, "%s%s%s", module, *module ? "." : "", name);
+    if (!label)
+        return -ENOMEM;
+    labels->codes[labels->count++] = (struct krait_tsdl_code){ .id = id, .label = label };
+    return 0;
+}
+
+static void learn_code(struct labels *labels, struct krait_cursor payload)
+{
+    struct krait_payload_code_define code;
+    if (krait_read_code_define(&payload, &code))
+        add_label(labels, code.id, code.kind == KRAIT_code_kind_name ? "" : code.module, code.qualname);
+}
+
+/* From the definitions that were written. */
+static const struct labels *read_labels(const struct krait_tracedir *dir, struct labels *labels)
+{
+    KRAIT_AUTO_FREE char *path = NULL;
+    KRAIT_AUTO_BUF events = { 0 };
+    struct krait_packet_head packet;
+    if (asprintf(&path, "%s/%s", dir->path, KRAIT_FILE_DEFINITIONS) < 0)
+        return labels;
+    KRAIT_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (uint64_t at = 0; fd >= 0 && krait_packet_read_head(fd, at, &packet); at += packet.packet_size / 8) {
+        if (krait_packet_read_events(fd, at, &packet, &events))
+            break;
+        struct krait_cursor all = { (uint8_t *)events.data, (uint8_t *)events.data + events.len }, payload;
+        struct krait_event_head head = { 0 };
+        while (krait_packet_event(&all, &head, &payload)) {
+            if (head.id == KRAIT_EVENT_code_define)
+                learn_code(labels, payload);
+        }
+    }
+    return labels;
+}
+
+/* -- metadata -- */
+
 static void metadata_text(const struct krait_tracedir *dir, const struct krait_tsdl_contents *contents,
                           struct krait_buf *text)
 {
+    KRAIT_CLEANUP(labels_done) struct labels read = { 0 };
+    const struct labels *labels = dir->reads_labels ? read_labels(dir, &read) : &dir->labels;
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     struct krait_tsdl tsdl = {
@@ -101,8 +160,8 @@ static void metadata_text(const struct krait_tracedir *dir, const struct krait_t
         .procname = dir->name,
         .command = dir->command,
         .vpid = dir->pid,
-        .codes = dir->codes,
-        .code_count = dir->code_count,
+        .codes = labels->codes,
+        .code_count = labels->count,
         .recording = dir->recording,
         .contents = contents,
     };
@@ -169,6 +228,7 @@ int krait_tracedir_new(struct krait_tracedir **out, const struct krait_tracedir_
     dir->pid = options->pid;
     dir->clock = options->clock;
     dir->recording = options->recording;
+    dir->reads_labels = options->reads_labels;
     dir->metadata_bytes = options->metadata_bytes;
     dir->own_spare_fds = INT_MAX;
     dir->spare_fds = options->spare_fds ? options->spare_fds : &dir->own_spare_fds;
@@ -233,8 +293,7 @@ void krait_tracedir_free(struct krait_tracedir *dir)
         stream_free(dir, dir->streams[i]);
     free(dir->streams);
     krait_map_done(&dir->tids);
-    krait_arena_done(&dir->labels);
-    free(dir->codes);
+    labels_done(&dir->labels);
     free(dir->path);
     free(dir->name);
     free(dir->command);
@@ -475,24 +534,6 @@ int krait_tracedir_write(struct krait_tracedir *dir, struct krait_stream *stream
     return 0;
 }
 
-static int add_code(struct krait_tracedir *dir, uint32_t id, const char *module, const char *name)
-{
-    if (!KRAIT_GROW(dir->codes, dir->code_cap, dir->code_count + 1))
-        return -ENOMEM;
-    char *label = krait_arena_fmt(&dir->labels, "%s%s%s", module, *module ? "." : "", name);
-    if (!label)
-        return -ENOMEM;
-    dir->codes[dir->code_count++] = (struct krait_tsdl_code){ .id = id, .label = label };
-    return 0;
-}
-
-static void learn_code(struct krait_tracedir *dir, struct krait_cursor payload)
-{
-    struct krait_payload_code_define code;
-    if (krait_read_code_define(&payload, &code))
-        add_code(dir, code.id, code.kind == KRAIT_code_kind_name ? "" : code.module, code.qualname);
-}
-
 static void set_text(char **to, const char *text)
 {
     char *copy = strdup(text);
@@ -535,8 +576,10 @@ size_t krait_tracedir_define(struct krait_tracedir *dir, const uint8_t *events, 
         if (payload.at == events + sizeof(struct krait_event_extended))
             *first = head.t;
         *last = head.t;
-        if (head.id == KRAIT_EVENT_code_define && dir->path)
-            learn_code(dir, payload);
+        bool is_code = head.id == KRAIT_EVENT_code_define && dir->path;
+        dir->code_count += is_code;
+        if (is_code && !dir->reads_labels)
+            learn_code(&dir->labels, payload);
         if (head.id == KRAIT_EVENT_process_start)
             learn_command(dir, payload);
     }

@@ -33,7 +33,8 @@ struct krait_tracedir_options {
     const struct krait_clock *clock;
     const struct krait_tsdl_recording *recording; /* must outlive the trace's writer; NULL: left out */
     uint64_t *metadata_bytes;                     /* sum over all that share it; NULL: not counted */
-    int *spare_fds; /* how many more streams may stay open, over all that share it; NULL: all */
+    bool reads_labels; /* names are not kept, but read again from the definitions, which are all written */
+    int *spare_fds;    /* how many more streams may stay open, over all that share it; NULL: all */
 };
 
 /* How many streams a recording may keep open: half of the files that krait may have open, after a few for other ends. The rest of

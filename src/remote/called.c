@@ -103,7 +103,8 @@ static uint8_t *read_bytes(const struct krait_remote *remote, uint64_t addr, uin
     return NULL;
 }
 
-static int find_calls(struct krait_remote *remote, uint64_t code, struct krait_calls *calls)
+static int find_calls(const struct krait_remote *remote, uint64_t code, struct krait_arena *arena,
+                      struct krait_calls *calls)
 {
     const uint32_t *at = remote->layout.at;
     uint64_t from = 0, size = 0, table = 0, table_size = 0;
@@ -118,8 +119,7 @@ static int find_calls(struct krait_remote *remote, uint64_t code, struct krait_c
         has_table ? read_bytes(remote, table + KRAIT_BYTES_DATA, table_size) : NULL;
     if (!bytes || (has_table && !exceptions))
         return -EAGAIN;
-    return krait_calls_make(calls, &remote->arena, remote->layout.version, bytes, size, exceptions,
-                            table_size);
+    return krait_calls_make(calls, arena, remote->layout.version, bytes, size, exceptions, table_size);
 }
 
 /* Where the stack of a frame begins: the local variables end there. */
@@ -141,19 +141,21 @@ static bool find_bottom(const struct krait_remote *remote, const struct krait_ra
 
 /* What is read while another code object may come to lie there is not kept. */
 static struct krait_calling *read_calling(struct krait_remote *remote, const struct krait_raw_frame *frame,
-                                          const struct krait_remote_code *code)
+                                          const struct krait_remote_code *of)
 {
+    struct krait_remote_code *code = (struct krait_remote_code *)of;
     struct krait_calling read = { 0 }; /* not in the arena: it may be too large, at each sample again */
-    if (!find_bottom(remote, frame, &read.bottom) || find_calls(remote, code->addr, &read.calls))
+    if (!find_bottom(remote, frame, &read.bottom) ||
+        find_calls(remote, code->addr, &code->arena, &read.calls))
         return NULL;
-    struct krait_calling *made = KRAIT_ARENA_NEW(&remote->arena, struct krait_calling);
+    struct krait_calling *made = KRAIT_ARENA_NEW(&code->arena, struct krait_calling);
     if (!made)
         return NULL;
     *made = read;
-    made->names = krait_arena_alloc(&remote->arena, (made->calls.count + 1) * sizeof(*made->names));
+    made->names = krait_arena_alloc(&code->arena, (made->calls.count + 1) * sizeof(*made->names));
     bool stayed = made->names && krait_code_read(remote, code->addr) == code;
     if (stayed)
-        ((struct krait_remote_code *)code)->calling = made;
+        code->calling = made;
     return stayed ? made : NULL;
 }
 
@@ -208,7 +210,8 @@ static uint32_t add_pieces(struct krait_called_values *values, struct krait_memo
 uint32_t krait_called_expect(struct krait_remote *remote, struct krait_stack_reader *reader,
                              struct krait_memory_piece *pieces)
 {
-    const uint64_t *known = reader->count ? krait_map_get(&remote->codes, reader->frames[0].code) : NULL;
+    const uint64_t *known =
+        reader->count ? krait_map_get(&remote->codes.by_addr, reader->frames[0].code) : NULL;
     const struct krait_remote_code *code = known ? (const void *)(uintptr_t)*known : NULL;
     reader->called.code = NULL;
     if (!code || !code->calling)
@@ -222,7 +225,8 @@ uint32_t krait_called_expect(struct krait_remote *remote, struct krait_stack_rea
 /* -- names -- */
 
 /* Item `index` of a tuple of names; NULL: there is none. */
-static const char *read_item(struct krait_remote *remote, uint64_t tuple, uint32_t index)
+static const char *read_item(struct krait_remote *remote, struct krait_arena *arena, uint64_t tuple,
+                             uint32_t index)
 {
     KRAIT_AUTO_BUF text = { 0 };
     uint64_t count = 0, item = 0;
@@ -230,24 +234,26 @@ static const char *read_item(struct krait_remote *remote, uint64_t tuple, uint32
         !read_word(remote, tuple + remote->layout.at[KRAIT_AT_TUPLE_ITEMS] + index * WORD, &item) ||
         krait_object_text(remote, item, KRAIT_TYPE_NAME_MAX, &text) || !text.data)
         return NULL;
-    return krait_arena_strndup(&remote->arena, text.data, text.len);
+    return krait_arena_strndup(arena, text.data, text.len);
 }
 
 /* The name of a variable that functions share. */
-static const char *read_cell(struct krait_remote *remote, uint64_t code, uint32_t index)
+static const char *read_cell(struct krait_remote *remote, struct krait_arena *arena, uint64_t code,
+                             uint32_t index)
 {
     const uint32_t *at = remote->layout.at;
     uint64_t names = 0, cells = 0;
     if (at[KRAIT_AT_CODE_CELLS] == KRAIT_NOWHERE)
-        return read_word(remote, code + at[KRAIT_AT_CODE_LOCALS], &names) ? read_item(remote, names, index)
-                                                                          : NULL;
+        return read_word(remote, code + at[KRAIT_AT_CODE_LOCALS], &names)
+                   ? read_item(remote, arena, names, index)
+                   : NULL;
     if (!read_word(remote, code + at[KRAIT_AT_CODE_CELLS], &names) ||
         !read_word(remote, names + KRAIT_OBJECT_SIZE, &cells))
         return NULL;
     if (index < cells)
-        return read_item(remote, names, index);
+        return read_item(remote, arena, names, index);
     return read_word(remote, code + at[KRAIT_AT_CODE_FREE], &names)
-               ? read_item(remote, names, index - (uint32_t)cells)
+               ? read_item(remote, arena, names, index - (uint32_t)cells)
                : NULL;
 }
 
@@ -256,15 +262,16 @@ static const char *name_of(struct krait_remote *remote, const struct krait_remot
                            const struct krait_call *call, int which)
 {
     const struct krait_calling *calling = code->calling;
+    struct krait_arena *arena = &((struct krait_remote_code *)code)->arena;
     const char **name = &calling->names[call - calling->calls.items][which];
     uint64_t names = 0;
     if (*name)
         return *name;
     if (call->of[which].source == KRAIT_SOURCE_CELL)
-        *name = read_cell(remote, code->addr, call->of[which].index);
+        *name = read_cell(remote, arena, code->addr, call->of[which].index);
     else if (call->of[which].source == KRAIT_SOURCE_NAME &&
              read_word(remote, code->addr + remote->layout.at[KRAIT_AT_CODE_NAMES], &names))
-        *name = read_item(remote, names, call->of[which].index);
+        *name = read_item(remote, arena, names, call->of[which].index);
     if (*name && krait_code_read(remote, code->addr) != code) /* another one's */
         *name = NULL;
     return *name;

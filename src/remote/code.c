@@ -6,8 +6,10 @@
  * memory in the same place, and if it runs code of the same form, all that the code objects hold lies where it lay before. Then the
  * hashes of the texts tell them apart, which Python computes from their characters, in all interpreters alike.
  */
+#include "base/array.h"
 #include "remote/memory.h"
 #include "remote/object.h"
+#include "remote/running_task.h"
 #include "remote/stack.h"
 
 #include <string.h>
@@ -19,20 +21,21 @@ static const enum krait_at identity[FIELDS] = { KRAIT_AT_CODE_NAME, KRAIT_AT_COD
                                                 KRAIT_AT_CODE_LOCALS };
 
 /* A str, or NULL if there is none. */
-static const char *read_text(struct krait_remote *remote, uint64_t addr)
+static const char *read_text(const struct krait_remote *remote, struct krait_arena *arena, uint64_t addr)
 {
     KRAIT_AUTO_BUF text = { 0 };
     int rc = krait_object_text(remote, addr, KRAIT_TEXT_MAX, &text);
-    return rc < 0 ? NULL : krait_arena_strndup(&remote->arena, text.data ? text.data : "", text.len);
+    return rc < 0 ? NULL : krait_arena_strndup(arena, text.data ? text.data : "", text.len);
 }
 
 /* A bytes object. */
-static bool read_bytes(struct krait_remote *remote, uint64_t addr, const uint8_t **bytes, size_t *size)
+static bool read_bytes(const struct krait_remote *remote, struct krait_arena *arena, uint64_t addr,
+                       const uint8_t **bytes, size_t *size)
 {
     uint64_t count = 0;
     if (krait_memory_read(remote->pid, addr + KRAIT_OBJECT_SIZE, &count, sizeof(count)) || count > LINES_MAX)
         return false;
-    uint8_t *to = krait_arena_alloc(&remote->arena, count + 1);
+    uint8_t *to = krait_arena_alloc(arena, count + 1);
     *bytes = to;
     *size = count;
     return to && krait_memory_read(remote->pid, addr + KRAIT_BYTES_DATA, to, count) == 0;
@@ -132,7 +135,7 @@ bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame
     uint32_t n = 0, piece_count = 0;
     for (uint32_t i = 0; i < count && known; i++) {
         uint32_t same = find_same(frames, i);
-        uint64_t *found = same == i ? krait_map_get(&remote->codes, frames[i].code) : NULL;
+        uint64_t *found = same == i ? krait_map_get(&remote->codes.by_addr, frames[i].code) : NULL;
         codes[i] = same != i ? codes[same] : found ? (const void *)(uintptr_t)*found : NULL;
         known = codes[i];
         if (same != i || !known)
@@ -143,30 +146,57 @@ bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame
     if (known && more_count)
         memcpy(pieces + piece_count, more, more_count * sizeof(*more));
     known = known && !krait_memory_pieces(remote->pid, pieces, piece_count + more_count);
-    for (uint32_t i = 0; i < n && known; i++)
+    for (uint32_t i = 0; i < n && known; i++) {
         known = is_as_before(remote, &looks[i]);
+        krait_code_meet(remote, looks[i].code);
+    }
     return known;
+}
+
+static void free_code(struct krait_remote_code *code)
+{
+    krait_arena_done(&code->arena);
+    free(code);
+}
+
+/* What its head does not tell. */
+static bool read_rest(const struct krait_remote *remote, struct krait_remote_code *code)
+{
+    uint32_t at = remote->layout.at[KRAIT_AT_CODE_QUALNAME];
+    uint64_t name = code->fields[0];
+    if (at != KRAIT_NOWHERE && krait_memory_read(remote->pid, code->addr + at, &name, sizeof(name)))
+        return false;
+    code->name = read_text(remote, &code->arena, name);
+    code->file = read_text(remote, &code->arena, code->fields[1]);
+    return code->name && code->file &&
+           read_bytes(remote, &code->arena, code->fields[2], &code->lines, &code->lines_size);
+}
+
+static bool keep(struct krait_codes *codes, struct krait_remote_code *code)
+{
+    if (!KRAIT_GROW(codes->items, codes->cap, codes->count + 1) ||
+        krait_map_put(&codes->by_addr, code->addr, (uintptr_t)code))
+        return false;
+    codes->items[codes->count++] = code;
+    code->number = ++codes->numbers;
+    code->met = codes->sweeps;
+    return true;
 }
 
 static struct krait_remote_code *read_new(struct krait_remote *remote, uint64_t addr, const char *header,
                                           const uint64_t fields[FIELDS], const uint64_t hashes[HASHES])
 {
-    const uint32_t *at = remote->layout.at;
-    struct krait_remote_code *code = KRAIT_ARENA_NEW(&remote->arena, struct krait_remote_code);
-    bool qualified = at[KRAIT_AT_CODE_QUALNAME] != KRAIT_NOWHERE;
-    uint64_t name = fields[0];
+    struct krait_remote_code *code = calloc(1, sizeof(*code));
     if (!code)
-        return NULL;
-    if (qualified && krait_memory_read(remote->pid, addr + at[KRAIT_AT_CODE_QUALNAME], &name, sizeof(name)))
         return NULL;
     code->addr = addr;
     memcpy(code->fields, fields, sizeof(code->fields));
     memcpy(code->hashes, hashes, sizeof(code->hashes));
-    code->name = read_text(remote, name);
-    code->file = read_text(remote, fields[1]);
-    code->first_line = (int32_t)krait_memory_number(header + at[KRAIT_AT_CODE_FIRST_LINE], 4);
-    bool ok = code->name && code->file && read_bytes(remote, fields[2], &code->lines, &code->lines_size);
-    return ok && krait_map_put(&remote->codes, addr, (uint64_t)(uintptr_t)code) == 0 ? code : NULL;
+    code->first_line = (int32_t)krait_memory_number(header + remote->layout.at[KRAIT_AT_CODE_FIRST_LINE], 4);
+    if (read_rest(remote, code) && keep(&remote->codes, code))
+        return code;
+    free_code(code);
+    return NULL;
 }
 
 /* Whether what was read before the process had several interpreters is what is read now. */
@@ -183,19 +213,69 @@ const struct krait_remote_code *krait_code_read(struct krait_remote *remote, uin
     uint64_t fields[FIELDS], after[FIELDS], hashes[HASHES], hashes_after[HASHES];
     if (!read_header(remote, addr, header, fields) || !read_hashes(remote, fields, hashes))
         return NULL;
-    uint64_t *known = krait_map_get(&remote->codes, addr);
+    uint64_t *known = krait_map_get(&remote->codes.by_addr, addr);
     struct krait_remote_code *before = known ? (void *)(uintptr_t)*known : NULL, *code = before;
     if (code && memcmp(code->fields, fields, sizeof(fields)) == 0 &&
-        (!remote->nests || memcmp(code->hashes, hashes, sizeof(hashes)) == 0))
+        (!remote->nests || memcmp(code->hashes, hashes, sizeof(hashes)) == 0)) {
+        krait_code_meet(remote, code);
         return code;
+    }
     code = read_new(remote, addr, header, fields, hashes);
     bool stayed = code && read_header(remote, addr, header, after) &&
                   memcmp(fields, after, sizeof(fields)) == 0 && read_hashes(remote, fields, hashes_after) &&
                   memcmp(hashes, hashes_after, sizeof(hashes)) == 0;
     if (stayed && before && is_same_function(before, code) && !before->hashes[0]) {
         memcpy(before->hashes, hashes, sizeof(before->hashes));
-        krait_map_put(&remote->codes, addr, (uintptr_t)before);
+        krait_map_put(&remote->codes.by_addr, addr, (uintptr_t)before);
+        krait_code_meet(remote, before);
         return before;
     }
     return stayed ? code : NULL;
+}
+
+/* -- sweeping -- */
+
+bool krait_codes_begin_sweep(struct krait_remote *remote)
+{
+    enum { FEW = 1024 };
+    bool many = remote->codes.count >= KRAIT_MAX(remote->codes.most, (uint32_t)FEW);
+    remote->codes.sweeps += many;
+    return many;
+}
+
+/* What else points to one that is going to be freed. */
+static void forget(struct krait_remote *remote, const struct krait_remote_code *code)
+{
+    uint64_t *at = krait_map_get(&remote->codes.by_addr, code->addr);
+    if (at && *at == (uintptr_t)code)
+        *at = 0;
+    remote->no_step = remote->no_step == code ? NULL : remote->no_step;
+}
+
+void krait_codes_sweep(struct krait_remote *remote)
+{
+    struct krait_codes *codes = &remote->codes;
+    uint32_t left = 0;
+    memset(remote->lines, 0, sizeof(remote->lines));
+    krait_running_tasks_sweep(remote);
+    for (uint32_t i = 0; i < codes->count; i++) {
+        struct krait_remote_code *code = codes->items[i];
+        if (code->met == codes->sweeps) {
+            codes->items[left++] = code;
+            continue;
+        }
+        forget(remote, code);
+        free_code(code);
+    }
+    codes->count = left;
+    codes->most = 2 * left;
+    krait_map_trim(&codes->by_addr, &codes->by_addr_most);
+}
+
+void krait_codes_done(struct krait_codes *codes)
+{
+    for (uint32_t i = 0; i < codes->count; i++)
+        free_code(codes->items[i]);
+    free(codes->items);
+    krait_map_done(&codes->by_addr);
 }

@@ -327,7 +327,7 @@ void krait_remote_free(struct krait_remote *remote)
     krait_still_done(&remote->still);
     krait_map_done(&remote->late);
     krait_map_done(&remote->running);
-    krait_map_done(&remote->codes);
+    krait_codes_done(&remote->codes);
     krait_map_done(&remote->kernel);
     krait_arena_done(&remote->arena);
     free(remote);

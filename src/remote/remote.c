@@ -417,8 +417,11 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
     remote->still.records = flags & KRAIT_READ_SWITCHES &&
                             (few || (remote->still.registers && stacks->thread_count <= KRAIT_STILL_FILES));
     if (!rc) {
-        choose(remote, stacks, flags);
+        bool sweeps = krait_codes_begin_sweep(remote);
+        choose(remote, stacks, flags & ~(sweeps ? (uint32_t)KRAIT_READ_AGAIN : 0));
         rc = read_wanted(remote, stacks, flags);
+        if (!rc && sweeps)
+            krait_codes_sweep(remote);
     }
     if (!stays)
         krait_still_leave(&remote->still);

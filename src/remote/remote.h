@@ -40,6 +40,21 @@ struct krait_remote_code {
     bool native;
     const char *module; /* of a function written in C that Python has called (called.h); NULL: it is none */
     struct krait_calling *calling; /* of one written in Python: what it calls; NULL: not looked at yet */
+    uint32_t id;                   /* for who reads; 0 at first */
+    uint64_t number;          /* from 1 on, each used once; 0: it lives as long as its struct krait_remote */
+    uint64_t met;             /* krait_codes.sweeps when it was read last */
+    struct krait_arena arena; /* its texts and what it calls */
+};
+
+/* All code objects that were read. Where they come and go, krait frees those that are on no stack any more: once there are twice as
+ * many as the last sweep has left, all stacks are read again, and what is not met then goes. */
+struct krait_codes {
+    struct krait_map by_addr; /* -> the struct krait_remote_code * that was there last; NULL: it is freed */
+    struct krait_remote_code **items; /* also those that are not there any more */
+    uint32_t count, cap, most;
+    size_t by_addr_most; /* krait_map_trim */
+    uint64_t numbers;
+    uint64_t sweeps; /* how many have begun */
 };
 
 struct krait_remote_frame {
@@ -201,8 +216,8 @@ struct krait_remote {
     struct krait_natives *natives; /* native.h; NULL: not used yet */
     struct krait_callees *callees; /* called.h; NULL: not used yet */
     struct krait_map late;         /* a thread that did not stop in time -> krait_still_count before */
-    struct krait_map codes;        /* address -> struct krait_remote_code * */
-    struct krait_line_kept {       /* callers stay where they are from sample to sample */
+    struct krait_codes codes;
+    struct krait_line_kept { /* callers stay where they are from sample to sample */
         const struct krait_remote_code *code;
         int64_t offset;
         int32_t line;
@@ -248,8 +263,8 @@ enum krait_read_flags {
     KRAIT_READ_SWITCHES = 1 << 13,
 };
 
-/* Reads all threads that have a Python state. `stacks` is zeroed, or from an earlier call, whose frames this
- * replaces. Codes live as long as `remote`. Returns 0, or the errors of krait_remote_open. */
+/* Reads all threads that have a Python state. `stacks` is zeroed, or from an earlier call, whose frames this replaces. A code
+ * object lives until a call at which it is on no stack; codes.sweeps grows then. Returns 0, or the errors of krait_remote_open. */
 int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags,
                       struct krait_err *err);
 

@@ -164,7 +164,9 @@ static bool read_task(struct krait_remote *remote, struct krait_running_task *ta
     if (!is_name(remote, fields.name) || (remote->running_task && !task->code))
         return false;
     krait_task_name(remote, task->text, task->name);
-    const uint64_t key[] = { addr, fields.coroutine, (uintptr_t)task->code,
+    const struct krait_remote_code *code = task->code;
+    const uint64_t key[] = { addr, fields.coroutine, code ? code->addr : 0,
+                             code ? krait_hash_bytes(code->name, strlen(code->name)) : 0,
                              krait_hash_bytes(task->name, strlen(task->name)) };
     task->key = krait_hash_bytes(key, sizeof(key));
     return true;
@@ -238,12 +240,23 @@ void krait_running_task_read(struct krait_remote *remote, const struct krait_rem
     struct krait_running_task *task = kept_at(remote, step ? step->addr : state->addr);
     if (!task || (task->addr && still_runs(remote, task, state, step))) {
         thread->task = task;
+        krait_code_meet(remote, task->code);
         return;
     }
     uint64_t addr = find_task(remote, state, has_run ? &frames[run] : NULL);
     task->addr = 0;
     thread->task = addr && read_task(remote, task, addr, step) ? task : NULL;
     remote->no_step = step && !addr ? step->code : remote->no_step;
+}
+
+void krait_running_tasks_sweep(struct krait_remote *remote)
+{
+    for (size_t i = 0; i < remote->running.cap; i++) {
+        const struct krait_map_slot *slot = &remote->running.slots[i];
+        struct krait_running_task *task = slot->used ? (void *)(uintptr_t)slot->value : NULL;
+        if (task && task->code && task->code->met != remote->codes.sweeps)
+            *task = (struct krait_running_task){ 0 };
+    }
 }
 
 void krait_running_task_find(struct krait_remote *remote)

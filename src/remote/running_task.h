@@ -12,6 +12,9 @@
 void krait_running_task_read(struct krait_remote *remote, const struct krait_remote_stacks *stacks,
                              struct krait_remote_thread *thread);
 
+/* Before code objects are freed that were not met in a sweep (stack.h): forgets the tasks of these. */
+void krait_running_tasks_sweep(struct krait_remote *remote);
+
 /* The task whose step a callback of an event loop or a future is; 0: it is another callback. */
 uint64_t krait_step_task(struct krait_remote *remote, uint64_t callback);
 

@@ -70,6 +70,20 @@ int krait_stack_read(struct krait_remote *remote, struct krait_stack_reader *rea
 /* The code object at `addr`; krait reads it again if another one is there now. NULL if there is none. */
 const struct krait_remote_code *krait_code_read(struct krait_remote *remote, uint64_t addr);
 
+/* Begins a sweep if many code objects were read: then all stacks are to be read, and krait_codes_sweep is to follow. Returns
+ * false if not. */
+bool krait_codes_begin_sweep(struct krait_remote *remote);
+/* Frees the code objects that were not met since the sweep began. */
+void krait_codes_sweep(struct krait_remote *remote);
+void krait_codes_done(struct krait_codes *codes);
+
+/* A code object that is kept is needed. NULL: none is. */
+static inline void krait_code_meet(const struct krait_remote *remote, const struct krait_remote_code *code)
+{
+    if (code)
+        ((struct krait_remote_code *)code)->met = remote->codes.sweeps;
+}
+
 /* Checks the code objects of all frames of a stack with one system call, which also reads `more` pieces. Returns true if all
  * are known and unchanged, and those read. `codes` has room for `count`. */
 bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame *frames, uint32_t count,

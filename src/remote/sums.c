@@ -269,8 +269,7 @@ static int join_ended(struct krait_sums *sums)
     return rc ? rc : renumber_rows(&sums->lines, numbers);
 }
 
-/* Addresses of code objects may become those of others. */
-static void forget_codes(struct krait_sums *sums)
+void krait_sums_forget_codes(struct krait_sums *sums)
 {
     krait_map_done(&sums->functions.by_code);
     krait_map_done(&sums->lines.by_code);
@@ -279,7 +278,7 @@ static void forget_codes(struct krait_sums *sums)
 int krait_sums_end_process(struct krait_sums *sums, pid_t pid)
 {
     uint32_t ended = 0;
-    forget_codes(sums);
+    krait_sums_forget_codes(sums);
     for (uint32_t i = 0; i < sums->thread_count; i++) {
         sums->threads[i].has_ended |= sums->threads[i].pid == pid;
         ended += sums->threads[i].has_ended;

@@ -82,6 +82,8 @@ void krait_sums_end_round(struct krait_sums *sums, uint64_t ns);
 void krait_sums_turn(struct krait_sums *sums);
 /* Forgets everything except the places. */
 void krait_sums_reset(struct krait_sums *sums);
+/* A struct krait_remote has freed code objects: what has their addresses later may be others. The sums stay. */
+void krait_sums_forget_codes(struct krait_sums *sums);
 /* A process has ended, and its struct krait_remote is going to be freed. The sums stay. If many processes have
  * ended, their sums are added up in one thread without a number, so that a server that forks for each request does
  * not fill the memory. Returns 0 or -ENOMEM. */

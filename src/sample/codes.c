@@ -11,6 +11,26 @@ void krait_sample_codes_done(struct krait_sample_codes *codes)
     krait_map_done(&codes->ids);
 }
 
+/* What a definition says. Code objects of which that is the same are one function, which a program may compile again and again. */
+static uint64_t hash_of(const struct krait_remote_code *code)
+{
+    const uint64_t parts[] = { krait_hash_bytes(code->name, strlen(code->name)),
+                               krait_hash_bytes(code->file, strlen(code->file)),
+                               code->module ? krait_hash_bytes(code->module, strlen(code->module)) : 0,
+                               (uint64_t)(uint32_t)code->first_line << 1 | code->native };
+    return krait_hash_bytes(parts, sizeof(parts));
+}
+
+/* The functions that have no code object any more are among these, too: there may be no end of them. One that is forgotten is
+ * defined again when it comes again. */
+static int keep_id(struct krait_sample_codes *codes, uint64_t hash, uint32_t id)
+{
+    enum { MOST = 1 << 16 };
+    if (codes->ids.len >= MOST)
+        krait_map_done(&codes->ids);
+    return krait_map_put(&codes->ids, hash, id);
+}
+
 /* Where the path below the folder begins that the file was imported from, as far as one can tell; else its name. */
 static const char *below_root(const char *file)
 {
@@ -51,9 +71,15 @@ void krait_sample_add_module(struct krait_buf *out, const char *file)
 int krait_sample_code(struct krait_sample_codes *codes, struct krait_sample_stream *definitions, uint64_t t,
                       const struct krait_remote_code *code, uint32_t *id, struct krait_err *err)
 {
-    const uint64_t *known = krait_map_get(&codes->ids, (uintptr_t)code);
+    uint32_t *own = &((struct krait_remote_code *)code)->id;
+    if (*own) {
+        *id = *own;
+        return 0;
+    }
+    uint64_t hash = hash_of(code);
+    const uint64_t *known = krait_map_get(&codes->ids, hash);
     if (known) {
-        *id = (uint32_t)*known;
+        *id = *own = (uint32_t)*known;
         return 0;
     }
     KRAIT_AUTO_BUF module = { 0 };
@@ -61,8 +87,8 @@ int krait_sample_code(struct krait_sample_codes *codes, struct krait_sample_stre
     bool is_c = code->native || code->module;
     if (!is_c)
         krait_sample_add_module(&module, code->file);
-    *id = ++codes->count;
-    if (module.failed || krait_map_put(&codes->ids, (uintptr_t)code, *id))
+    *id = *own = ++codes->count;
+    if (module.failed || keep_id(codes, hash, *id))
         return krait_err_set(err, -ENOMEM, "out of memory");
     struct krait_payload_code_define define = { .id = *id,
                                                 .kind = is_c ? KRAIT_code_kind_c : KRAIT_code_kind_python,

@@ -10,7 +10,7 @@
 #include "sample/stream.h"
 
 struct krait_sample_codes {
-    struct krait_map ids; /* struct krait_remote_code * -> id */
+    struct krait_map ids; /* hash of a definition -> id; krait_remote_code.id has it too */
     uint32_t count;
 };
 

@@ -110,6 +110,7 @@ static int open_dir(struct krait_sampler *s, const struct krait_sampler_options 
                                               .clock = &s->clock,
                                               .recording = &s->recording,
                                               .metadata_bytes = &s->metadata_bytes,
+                                              .reads_labels = true,
                                               .spare_fds = sampled->spare_fds };
     int rc = krait_tracedir_new(&s->dir, &options, err);
     rc = rc ? rc : krait_sample_stream_open(&s->definitions, s->dir, 0, err);
@@ -307,6 +308,11 @@ static int close_threads(struct krait_sampler *s, struct krait_err *err)
         rc = put_depth(thread, t, err);
         rc = rc ? rc : krait_sample_task_put(&thread->stream, t, thread->task, 0, err);
         thread->task = 0;
+        rc = rc ? rc : krait_sample_stream_flush(&s->definitions, err); /* they name what the thread has */
+        rc = rc ? rc : krait_sample_stream_rest(&thread->stream, err);
+        free(thread->codes);
+        thread->codes = NULL;
+        thread->cap = 0;
     }
     return rc;
 }

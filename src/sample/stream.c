@@ -8,13 +8,9 @@
 int krait_sample_stream_open(struct krait_sample_stream *stream, struct krait_tracedir *dir, uint32_t tid,
                              struct krait_err *err)
 {
-    struct krait_sample_stream made = { .dir = dir, .bytes = malloc(KRAIT_SAMPLE_PACKET) };
-    if (!made.bytes)
-        return krait_err_set(err, -ENOMEM, "out of memory");
+    struct krait_sample_stream made = { .dir = dir };
     int rc = krait_tracedir_stream(dir, tid, &made.stream, err);
-    if (rc)
-        free(made.bytes);
-    else
+    if (!rc)
         *stream = made;
     return rc;
 }
@@ -38,6 +34,13 @@ int krait_sample_stream_flush(struct krait_sample_stream *stream, struct krait_e
     return rc;
 }
 
+int krait_sample_stream_rest(struct krait_sample_stream *stream, struct krait_err *err)
+{
+    int rc = krait_sample_stream_flush(stream, err);
+    krait_sample_stream_done(stream);
+    return rc;
+}
+
 /* The short form where it says the time: definitions have the long one always (record/tracedir.h). */
 static size_t put_head(struct krait_sample_stream *stream, uint8_t *to, uint64_t t, uint32_t event)
 {
@@ -56,6 +59,10 @@ int krait_sample_stream_put(struct krait_sample_stream *stream, uint64_t t, uint
     int rc = room < sizeof(struct krait_event_extended) + n ? krait_sample_stream_flush(stream, err) : 0;
     if (rc)
         return rc;
+    if (!stream->bytes)
+        stream->bytes = malloc(KRAIT_SAMPLE_PACKET);
+    if (!stream->bytes)
+        return krait_err_set(err, -ENOMEM, "out of memory");
     uint8_t *to = stream->bytes + stream->len;
     size_t head = put_head(stream, to, t, event);
     memcpy(to + head, payload, n);

@@ -13,7 +13,7 @@ enum { KRAIT_SAMPLE_PACKET = 64 * 1024 };
 struct krait_sample_stream {
     struct krait_tracedir *dir;
     struct krait_stream *stream;
-    uint8_t *bytes; /* KRAIT_SAMPLE_PACKET of them */
+    uint8_t *bytes; /* KRAIT_SAMPLE_PACKET of them; NULL: none yet */
     size_t len;
     uint64_t begin, end; /* times of the first and the last event */
 };
@@ -30,5 +30,7 @@ int krait_sample_stream_put(struct krait_sample_stream *stream, uint64_t t, uint
                             const void *payload, size_t n, struct krait_err *err);
 /* Writes what is there as a packet. */
 int krait_sample_stream_flush(struct krait_sample_stream *stream, struct krait_err *err);
+/* The same, and frees its memory until the next event. */
+int krait_sample_stream_rest(struct krait_sample_stream *stream, struct krait_err *err);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/tasks.h"
 
+enum { TASKS_MOST = 1 << 16 };
+
 void krait_sample_tasks_done(struct krait_sample_tasks *tasks)
 {
     krait_map_done(&tasks->ids);
@@ -18,6 +20,8 @@ int krait_sample_task(struct krait_sample_tasks *tasks, struct krait_sample_code
     }
     int rc = task->code ? krait_sample_code(codes, definitions, t, task->code, &coroutine, err) : 0;
     *id = ++tasks->count;
+    if (tasks->ids.len >= TASKS_MOST) /* one that comes again after that many is another one */
+        krait_map_done(&tasks->ids);
     if (!rc && krait_map_put(&tasks->ids, task->key, *id))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (rc)

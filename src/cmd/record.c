@@ -59,12 +59,12 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 }
 
 /* When the command has ended. krait may be busy for a while before it looks, with the files of --last. */
-static const struct krait_clock *clock_of_end;
-static _Atomic uint64_t end_tick; /* 0: not known, as if another child's signal stood for both */
+static const struct krait_clock *clock_of_end; /* NULL: nobody asks, as with --sample */
+static _Atomic uint64_t end_tick;              /* 0: not known, as if another child's signal stood for both */
 
 static void on_child(int signal, siginfo_t *info, void *context)
 {
-    if (forward_to > 0 && info->si_pid == forward_to)
+    if (clock_of_end && forward_to > 0 && info->si_pid == forward_to)
         end_tick = krait_clock_now(clock_of_end);
 }
 

@@ -125,13 +125,18 @@ static void take_in(struct krait_collector *c, uint32_t i, int pid)
     }
 }
 
+uint64_t krait_collector_now_of(const struct krait_collector *c, const struct krait_collected_proc *proc)
+{
+    return proc->ended ? proc->ended : krait_clock_now(&c->clock);
+}
+
 enum { OWN_EVENT_MAX = KRAIT_MAX(KRAIT_BYTES_lost, KRAIT_BYTES_process_exit) };
 
 /* An event of the collector's own, in the process's definitions. */
 static void put_own_event(struct krait_collector *c, struct krait_collected_proc *proc, uint32_t id,
                           const void *payload, size_t n)
 {
-    uint64_t now = proc->ended ? proc->ended : krait_clock_now(&c->clock);
+    uint64_t now = krait_collector_now_of(c, proc);
     now = proc->definition_time = KRAIT_MAX(now, proc->definition_time);
     uint8_t event[sizeof(struct krait_event_extended) + OWN_EVENT_MAX];
     size_t bytes = krait_head_extend(event, id, now);

@@ -171,6 +171,8 @@ void krait_collector_say(struct krait_collector *c, const char *text);
 void krait_collector_said_done(struct krait_collector *c);
 void krait_collector_note_trouble(struct krait_collector *c, const struct krait_err *err);
 
+/* The tick of what the collector writes of the process now: none is after its end. */
+uint64_t krait_collector_now_of(const struct krait_collector *c, const struct krait_collected_proc *proc);
 /* Writes a packet of the process (see krait_tracedir_write) and counts it; notes a failure. */
 int krait_collector_write(struct krait_collector *c, struct krait_collected_proc *proc,
                           struct krait_stream *stream, const struct krait_packet_head *head,

@@ -362,7 +362,7 @@ static void take_rest(struct krait_collector *c, uint32_t r)
         return;
     struct krait_packet_head *head = packet_head(c, r, packet);
     take_definitions_first(c, r);
-    head->timestamp_end = krait_clock_now(&c->clock);
+    head->timestamp_end = krait_collector_now_of(c, &c->procs[c->rings[r].proc]);
     head->events_discarded = atomic_load_explicit(&c->shm.rings[r].discarded, memory_order_relaxed);
     c->rings[r].next_seq = head->packet_seq_num + 1;
     write_packet(c, r, packet, bytes);

@@ -148,6 +148,16 @@ static void man_text(const char *text, FILE *to)
         fputc('\n', to);
 }
 
+/* A line may end behind each bar: mdoc's \: takes no place where it does not. */
+static void man_choices(const char *arg, FILE *to)
+{
+    for (const char *p = arg; *p; p++) {
+        fputc(*p, to);
+        if (*p == '|')
+            fputs("\\:", to);
+    }
+}
+
 static void man_options(const struct krait_cmd *cmd, FILE *to)
 {
     fputs(".Sh OPTIONS\n.Bl -tag -width Ds\n", to);
@@ -158,8 +168,10 @@ static void man_options(const struct krait_cmd *cmd, FILE *to)
         if (opt->letter)
             fprintf(to, "Fl %c , ", opt->letter);
         fprintf(to, "Fl \\-%s", opt->name);
-        if (opt->arg)
-            fprintf(to, "%s Ar %s", *krait_opt_joint(opt) ? "" : " Ns", opt->arg);
+        if (opt->arg) {
+            fputs(*krait_opt_joint(opt) ? " Ar " : " Ns Ar ", to);
+            man_choices(opt->arg, to);
+        }
         fputc('\n', to);
         man_text(opt->help, to);
     }

@@ -80,6 +80,7 @@ def test_manual_pages_are_well_formed(krait, verbs):
         assert not lint.stdout, f"krait-{verb}: {lint.stdout}"
         plain = subprocess.run(["mandoc", "-T", "ascii"], input=page, capture_output=True, text=True).stdout
         plain = re.sub(".\b", "", plain)
+        assert max(map(len, plain.splitlines())) <= 78, f"krait-{verb}: wider than the page"
         assert plain.startswith(f"KRAIT{'-' * bool(verb)}{verb.upper()}(1) ")
         if verb:
             help_text = out(krait, verb, "--help")

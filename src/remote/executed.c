@@ -3,6 +3,7 @@
 
 #include "remote/maps.h"
 #include "remote/memory.h"
+#include "remote/thread.h"
 
 #include <elf.h>
 
@@ -17,4 +18,11 @@ struct krait_executed krait_executed_read(pid_t pid)
 bool krait_executed_is_other(struct krait_executed before, struct krait_executed now)
 {
     return now.addr && (now.addr != before.addr || now.random != before.random);
+}
+
+bool krait_executed_nothing(pid_t pid)
+{
+    struct krait_executed parents = krait_executed_read((pid_t)krait_task_number(pid, "PPid"));
+    struct krait_executed its = krait_executed_read(pid);
+    return its.addr && !krait_executed_is_other(parents, its);
 }

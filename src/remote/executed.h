@@ -21,4 +21,7 @@ struct krait_executed krait_executed_read(pid_t pid);
 /* Whether a process that ran `before` now runs another program, as far as that is known. */
 bool krait_executed_is_other(struct krait_executed before, struct krait_executed now);
 
+/* Whether a process runs what its parent runs: it was forked and has executed nothing, and may be about to. */
+bool krait_executed_nothing(pid_t pid);
+
 #endif

@@ -197,12 +197,17 @@ static bool is_in(const struct krait_pids *pids, uint32_t from, pid_t pid)
     return false;
 }
 
-static int add_pid(struct krait_pids *pids, pid_t pid)
+int krait_pids_add(struct krait_pids *pids, pid_t pid)
 {
     if (!KRAIT_GROW(pids->items, pids->cap, pids->count + 1))
         return -ENOMEM;
     pids->items[pids->count++] = pid;
     return 0;
+}
+
+bool krait_pids_has(const struct krait_pids *pids, pid_t pid)
+{
+    return is_in(pids, 0, pid);
 }
 
 /* One walk over all processes for each generation: a child may have a smaller number than its parent. */
@@ -217,7 +222,7 @@ int krait_pids_add_children(struct krait_pids *pids, pid_t pid)
             pid_t child = (pid_t)strtol(entry->d_name, NULL, 10);
             pid_t parent = child > 0 && !is_in(pids, first, child) ? parent_of(child) : 0;
             if (parent > 0 && (parent == pid || is_in(pids, first, parent)))
-                rc = add_pid(pids, child);
+                rc = krait_pids_add(pids, child);
         }
         if (dir)
             closedir(dir);
@@ -233,7 +238,7 @@ static int add_children_of_thread(struct krait_pids *pids, pid_t pid, const char
     snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", pid, tid);
     KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
     while (file && !rc && fscanf(file, "%d", &child) == 1)
-        rc = is_in(pids, 0, child) ? 0 : add_pid(pids, child);
+        rc = krait_pids_has(pids, child) ? 0 : krait_pids_add(pids, child);
     return rc;
 }
 

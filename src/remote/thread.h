@@ -77,6 +77,9 @@ static inline void krait_pids_done(struct krait_pids *pids)
     free(pids->items);
 }
 
+bool krait_pids_has(const struct krait_pids *pids, pid_t pid);
+/* Returns 0 or -ENOMEM. */
+int krait_pids_add(struct krait_pids *pids, pid_t pid);
 /* Appends the children of a process, and their children. Returns 0 or -ENOMEM. */
 int krait_pids_add_children(struct krait_pids *pids, pid_t pid);
 /* Appends the children of a process that are not there yet, without theirs. Its time grows with the threads of the process,

@@ -591,7 +591,8 @@ static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uin
     if (window_is_new) {
         krait_thread_look_at_name(in);
         krait_threads_sweep();
-        krait_governor_look(in);
+        bool is_of_c = krait_event_bit(event) & KRAIT_CALL_IN_C; /* the innermost frame stays */
+        krait_governor_look(in, is_of_c ? KRAIT_TOP_IS_OLD : KRAIT_TOP_IS_NEW);
     }
 }
 

@@ -410,9 +410,9 @@ bool krait_filters_take_c(const struct krait_agent *agent, const char *module, c
 
 /* ---- governor.c ---- */
 void krait_governor_init(struct krait_interp *in);
-/* Called every `window` begins and once in a while: drops functions if too much was spent. May call Python; slots must
- * be looked up again. */
-KRAIT_COLD void krait_governor_look(struct krait_interp *in);
+/* Called every `window` begins and once in a while: drops functions if too much was spent, or begins a pause. May call
+ * Python; slots must be looked up again. KRAIT_TOP_IS_NEW: the innermost frame begins or ends here. */
+KRAIT_COLD void krait_governor_look(struct krait_interp *in, enum krait_begin_what top);
 /* `id` is an id of the function at `key`, whose own id is `base`. */
 void krait_governor_know(struct krait_interp *in, uint32_t id, const void *key, uint32_t base);
 /* Before an event of `bytes` bytes: if it will close the packet of this thread, reads the rest of the packet. GIL
@@ -438,12 +438,13 @@ static inline bool krait_governor_probes(const struct krait_interp *in, const st
 }
 
 /* Counts a recorded call. Returns whether the governor looked: then the slot must be looked up again. */
-static inline bool krait_governor_count(struct krait_interp *in, struct krait_code *slot)
+static inline bool krait_governor_count(struct krait_interp *in, struct krait_code *slot,
+                                        enum krait_begin_what top)
 {
     slot->calls++;
     if (KRAIT_LIKELY(--in->governor.left >= 0))
         return false;
-    krait_governor_look(in);
+    krait_governor_look(in, top);
     return true;
 }
 
@@ -454,12 +455,12 @@ static inline bool krait_governor_samples(const struct krait_interp *in)
     return in->governor.left % EVERY == 0;
 }
 
-/* Counts a hook that records nothing. */
+/* Counts a hook that records nothing: the innermost frame was there before, or is left out. */
 static inline void krait_governor_count_idle(struct krait_interp *in)
 {
     in->governor.idle++;
     if (KRAIT_UNLIKELY(--in->governor.left < 0))
-        krait_governor_look(in);
+        krait_governor_look(in, KRAIT_TOP_IS_OLD);
 }
 
 /* ---- pause.c ---- */

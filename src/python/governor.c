@@ -284,14 +284,14 @@ static void begin_round(struct krait_interp *in, uint64_t now)
  * A thread ends it: pause.c. */
 
 /* What it was called from goes on through it. */
-static void take_hooks_off(struct krait_interp *in)
+static void take_hooks_off(struct krait_interp *in, enum krait_begin_what top)
 {
     struct krait_governor *g = &in->governor;
     if (!g->pause_id)
         g->pause_id =
             krait_code_define_name(in, KRAIT_code_kind_python, KRAIT_PAUSE_MODULE, KRAIT_PAUSE_NAME);
     if (krait_this_ring != &krait_no_ring)
-        krait_thread_say_stack(in, krait_writer_now(&in->agent->writer), KRAIT_TOP_IS_NEW);
+        krait_thread_say_stack(in, krait_writer_now(&in->agent->writer), top);
     g->pauses++;
     g->pause_ticks = g->resume_ticks = krait_writer_now(&in->agent->writer);
     krait_thread_say_pause(in, g->pause_ticks);
@@ -349,11 +349,11 @@ static bool may_pause(const struct krait_interp *in)
            (in->id == 0 && krait_audit_is_told() && krait_budget_needs_pause(&in->governor.budget));
 }
 
-static void pause_recording(struct krait_interp *in)
+static void pause_recording(struct krait_interp *in, enum krait_begin_what top)
 {
     krait_durations_pause(in->governor.durations);
     if (krait_pause_start_thread(in, pause_us(in) * KRAIT_NS_PER_US) == 0)
-        take_hooks_off(in);
+        take_hooks_off(in, top);
 }
 
 /* ---- the look ---- */
@@ -448,7 +448,7 @@ static bool raises_cost(const struct krait_interp *in)
 }
 
 /* The credit is used up. */
-static void spend_less(struct krait_interp *in)
+static void spend_less(struct krait_interp *in, enum krait_begin_what top)
 {
     struct krait_governor *g = &in->governor;
     g->window = KRAIT_MIN(g->window * 2, (uint64_t)OVER_WINDOW);
@@ -463,18 +463,18 @@ static void spend_less(struct krait_interp *in)
         g->window = FIRST_WINDOW;
         next_period(g);
     } else if (may_pause(in)) {
-        pause_recording(in);
+        pause_recording(in, top);
     }
 }
 
-static void look(struct krait_interp *in, uint64_t now)
+static void look(struct krait_interp *in, uint64_t now, enum krait_begin_what top)
 {
     struct krait_governor *g = &in->governor;
     if (krait_this_ring != &krait_no_ring)
         krait_durations_read(g->durations, &in->agent->writer, krait_this_ring, false);
     settle(in, now);
     if (g->budget.credit < 0)
-        spend_less(in);
+        spend_less(in, top);
     else
         g->window = KRAIT_MIN(g->window * 2, (uint64_t)MAX_WINDOW);
     if (krait_budget_next_period(&g->budget))
@@ -485,7 +485,7 @@ static void look(struct krait_interp *in, uint64_t now)
     g->looked_ticks = krait_writer_now(&in->agent->writer) - now;
 }
 
-void krait_governor_look(struct krait_interp *in)
+void krait_governor_look(struct krait_interp *in, enum krait_begin_what top)
 {
     struct krait_governor *g = &in->governor;
     if (!g->window) {
@@ -496,7 +496,7 @@ void krait_governor_look(struct krait_interp *in)
         return;
     int saved = errno;
     g->looking = true;
-    look(in, krait_writer_now(&in->agent->writer));
+    look(in, krait_writer_now(&in->agent->writer), top);
     g->looking = false;
     errno = saved;
 }

@@ -244,7 +244,7 @@ static inline __attribute__((always_inline)) PyObject *selective_begin(PyObject 
 {
     struct krait_interp *in = hook_interp(self);
     struct krait_code *slot = krait_code_find(in, code);
-    if (KRAIT_LIKELY(slot && slot->id) && KRAIT_UNLIKELY(krait_governor_count(in, slot)))
+    if (KRAIT_LIKELY(slot && slot->id) && KRAIT_UNLIKELY(krait_governor_count(in, slot, KRAIT_TOP_IS_NEW)))
         slot = krait_code_find(in, code);
     struct krait_ring *ring = krait_this_ring;
     uint64_t t = krait_writer_now(&in->agent->writer);
@@ -329,7 +329,7 @@ static PyObject *selective_call(KRAIT_ARGS)
     struct krait_code *slot = krait_code_find(in, key);
     if (left_out(slot)) /* a filter speaks of the function, other functions may be called from here too */
         return slot->flags & KRAIT_CODE_HOT ? begin_left_out(in, slot, krait_monitoring_disable) : Py_None;
-    if (KRAIT_LIKELY(slot && slot->id) && KRAIT_UNLIKELY(krait_governor_count(in, slot))) {
+    if (KRAIT_LIKELY(slot && slot->id) && KRAIT_UNLIKELY(krait_governor_count(in, slot, KRAIT_TOP_IS_OLD))) {
         if (caller_left_out(in, args[0])) /* since now: the call's end will not be told */
             return krait_monitoring_disable;
         slot = krait_code_find(in, key);

@@ -302,10 +302,10 @@ static inline bool left_out(const struct krait_code *slot)
 }
 
 /* A begin: the slot is to be looked up anew. */
-static inline void count(struct krait_interp *in, struct krait_code *slot)
+static inline void count(struct krait_interp *in, struct krait_code *slot, enum krait_begin_what top)
 {
     if (slot && slot->id) {
-        krait_governor_count(in, slot);
+        krait_governor_count(in, slot, top);
     } else if (left_out(slot)) {
         if (krait_governor_probes(in, slot))
             krait_governor_probe_begin(in, slot);
@@ -356,7 +356,7 @@ static void selective_c(struct krait_interp *in, const PyObject *frame, PyObject
     if (!key || code_left_out(in, code))
         return;
     if (what == KRAIT_PROFILE_C_CALL)
-        count(in, krait_code_find(in, key));
+        count(in, krait_code_find(in, key), KRAIT_TOP_IS_OLD);
     /* Since now: the call is in the pause, as its end will be; or its end will not be told. */
     if (KRAIT_UNLIKELY(in->governor.paused) || (what == KRAIT_PROFILE_C_CALL && code_left_out(in, code)))
         return;
@@ -387,7 +387,7 @@ static int selective_event(struct krait_interp *in, PyObject *frame, int what, P
     if (KRAIT_UNLIKELY(in->scan_threads))
         scan_threads(in);
     if (what == KRAIT_PROFILE_CALL) {
-        count(in, krait_code_find(in, code));
+        count(in, krait_code_find(in, code), KRAIT_TOP_IS_NEW);
         if (!in->governor.paused && !left_out(krait_code_find(in, code))) /* the count may begin a pause */
             selective_begin(in, code, begin_event(frame, code));
     } else if (what == KRAIT_PROFILE_RETURN) {

@@ -549,3 +549,26 @@ def test_exceptions_are_in_the_budget_and_unwind_no_caller(record, overview, tre
     assert {caller for name, caller in callers if name == "outside"} == {"<module>"}
     assert {caller for name, caller in callers if name == "inside"} == {"outside"}
     assert 0 < sum(row["calls"] for row in tree if row["name"] == "inside") <= 300  # recording may pause
+
+
+def test_a_pause_that_begins_at_a_switch_of_greenlets_is_called_by_the_live_function(record, tree_of, python, venv):
+    """A switch begins and ends no function."""
+    text = """
+        from greenlet import getcurrent, greenlet
+        def waits():
+            while True:
+                home.switch()
+        def rounds():
+            for _ in range(300_000):
+                let.switch()
+        def outer():
+            rounds()
+        home, let = getcurrent(), greenlet(waits)
+        outer()
+        """
+    run = record.text(venv(python, "greenlet"), text, options=BUDGET)
+    nodes = {node["id"]: node for node in tree_of(run.path)}
+    pauses = [node for node in nodes.values() if node["name"] == "<paused by --max-overhead>"]
+    assert pauses
+    assert {nodes[node["parent"]]["name"] for node in pauses} <= {"rounds", "waits", "switch"}
+    assert sum(node["self_ns"] for node in nodes.values() if node["name"] == "outer") < sum(node["self_ns"] for node in pauses) / 10

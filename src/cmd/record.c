@@ -17,12 +17,14 @@
 #include "cmd/watching.h"
 #include "python/compat/versions.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 extern char **environ;
@@ -189,8 +191,44 @@ struct recorded {
     struct krait_collector *collector;
     struct krait_kernel *kernel;
     char dir[PATH_MAX];
+    struct statx folder; /* to know it again */
     struct krait_missed missed;
 };
+
+/* Its number, which another may get when it is removed, and when it was made, 0 if the file system does not tell. Left open it
+ * would take a descriptor, of which there may be few (ulimit -n). */
+static int look_at_folder(const char *dir, struct statx *found)
+{
+    *found = (struct statx){ 0 };
+    return statx(AT_FDCWD, dir, 0, STATX_INO | STATX_BTIME, found);
+}
+
+static int open_folder(struct recorded *r, const char *name, struct krait_err *err)
+{
+    int rc = krait_recording_open(&r->collector, r->values, name, r->dir, sizeof(r->dir), err);
+    if (!rc)
+        look_at_folder(r->dir, &r->folder);
+    return rc;
+}
+
+/* Whether the path does not lead to it any more. */
+static bool is_folder_gone(const struct recorded *r)
+{
+    struct statx now;
+    const struct statx *then = &r->folder;
+    if (look_at_folder(r->dir, &now))
+        return errno == ENOENT || errno == ENOTDIR;
+    return then->stx_mask &&
+           (now.stx_ino != then->stx_ino || now.stx_btime.tv_sec != then->stx_btime.tv_sec ||
+            now.stx_btime.tv_nsec != then->stx_btime.tv_nsec);
+}
+
+static void recorded_done(struct recorded *r)
+{
+    krait_missed_done(&r->missed);
+    krait_kernel_free(r->kernel);
+    krait_collector_free(r->collector);
+}
 
 /* Rounds and naps until the command has ended, whose wait status is then in *status, or the recording has
  * reached a limit: then returns false. */
@@ -267,8 +305,8 @@ static struct finished finish(struct recorded *r)
     krait_collector_finish(r->collector, &summary);
     tell_trouble(r->collector);
     bool has_kernel = krait_record_kernel_finish(&r->kernel, r->collector, summary.kept_from, &of_kernel);
-    bool gone = krait_collector_drop_empty(r->collector);
-    bool removed = !gone && access(r->dir, F_OK) < 0 && errno == ENOENT;
+    bool removed = is_folder_gone(r);
+    bool gone = !removed && krait_collector_drop_empty(r->collector);
     if (!r->values->quiet)
         krait_record_summary_print(r->collector, &r->missed, &summary, r->values,
                                    has_kernel ? &of_kernel : NULL, gone || removed ? NULL : r->dir);
@@ -288,7 +326,7 @@ static int open_recorded(struct recorded *r, struct krait_err *err)
 {
     char *preload = r->missed.preload;
     int rc = krait_before_find_preload(preload, sizeof(r->missed.preload), err);
-    rc = rc ? rc : krait_recording_open(&r->collector, r->values, r->command[0], r->dir, sizeof(r->dir), err);
+    rc = rc ? rc : open_folder(r, r->command[0], err);
     if (!rc && r->values->view)
         rc = krait_watching_start(&viewer, r->dir, err); /* before its environment is the command's */
     r->missed.collector = r->collector;
@@ -394,9 +432,7 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
     } else {
         status = run_recorded(&r);
     }
-    krait_missed_done(&r.missed);
-    krait_kernel_free(r.kernel);
-    krait_collector_free(r.collector);
+    recorded_done(&r);
     return status;
 }
 
@@ -529,12 +565,11 @@ static int attach(struct krait_recording_values *values, int argc)
     snprintf(name, sizeof(name), "%d", attach.pid);
     catch_signals(values); /* before there is a folder, which would stay */
     int rc = krait_record_pid_prepare(&attach, &err);
-    rc = rc ? rc : krait_recording_open(&r.collector, values, name, r.dir, sizeof(r.dir), &err);
+    rc = rc ? rc : open_folder(&r, name, &err);
     if (!rc && values->view)
         rc = krait_watching_start(&viewer, r.dir, &err);
     bool got_nothing = !rc && attach_recorded(&r, &attach, &rc, &err);
-    krait_kernel_free(r.kernel);
-    krait_collector_free(r.collector);
+    recorded_done(&r);
     int status = rc ? krait_cmd_fail(&krait_cmd_record, &err) : 0;
     status = got_nothing || attach.is_refused ? KRAIT_EXIT_NOT_RECORDED : status;
     if (rc)

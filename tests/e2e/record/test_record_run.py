@@ -517,7 +517,8 @@ def test_threads_beyond_those_asked_for_are_counted(record, any_python, info):
     assert "use --max-threads" in run.stderr
 
 
-def test_a_folder_that_vanishes_while_recording(record, any_python):
+@pytest.mark.parametrize("instead", [None, Path.mkdir, Path.touch], ids=["nothing", "a folder", "a file"])
+def test_a_folder_that_vanishes_while_recording(record, any_python, instead):
     script = record.script(
         """
         import sys
@@ -532,6 +533,8 @@ def test_a_folder_that_vanishes_while_recording(record, any_python):
     assert process.stdout.readline() == "ready\n"
     while trace.exists():  # krait may be writing into it
         shutil.rmtree(trace, ignore_errors=True)
+    if instead:
+        instead(trace)
     out, errors = process.communicate("go", timeout=60)
     assert (process.returncode, out) == (0, "finished\n"), errors
     said = " ".join(errors.split())

@@ -182,28 +182,17 @@ static int add_child(struct krait_record_sample *sample, pid_t pid)
     return 0;
 }
 
-/* A child that has executed nothing may be about to: it is sampled from the second look on, at which it is still the same. */
-static int add_seen(struct krait_record_sample *sample, pid_t pid, struct krait_pids *forks)
-{
-    if (is_sampled(sample, pid))
-        return 0;
-    if (krait_pids_has(&sample->forks, pid) || !krait_executed_nothing(pid))
-        return add_child(sample, pid);
-    return krait_pids_add(forks, pid);
-}
-
 static int look_for_children(struct krait_record_sample *sample, uint64_t now)
 {
     KRAIT_CLEANUP(krait_pids_done) struct krait_pids pids = { 0 };
-    struct krait_pids forks = { 0 };
     if (!sample->values->children || now - sample->looked_ns < look_ns)
         return 0;
     sample->looked_ns = now;
     int rc = krait_pids_add_children(&pids, sample->pid);
-    for (uint32_t i = 0; i < pids.count && !rc; i++)
-        rc = add_seen(sample, pids.items[i], &forks);
-    krait_pids_done(&sample->forks);
-    sample->forks = forks;
+    for (uint32_t i = 0; i < pids.count && !rc; i++) {
+        if (!is_sampled(sample, pids.items[i]) && !krait_executed_is_to_come(pids.items[i]))
+            rc = add_child(sample, pids.items[i]);
+    }
     return rc;
 }
 
@@ -395,7 +384,6 @@ static void done(struct krait_record_sample *sample)
     for (uint32_t i = 0; i < sample->child_count; i++) /* of an error */
         krait_sampler_free(sample->children[i].sampler);
     free(sample->children);
-    krait_pids_done(&sample->forks);
 }
 
 int krait_record_sample_run(struct krait_record_sample *sample, const int *status, struct krait_err *err)

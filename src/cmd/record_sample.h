@@ -8,7 +8,6 @@
 #include "cmd/recording.h"
 
 #include "remote/executed.h"
-#include "remote/thread.h"
 #include "sample/sample.h"
 
 #include <limits.h>
@@ -32,8 +31,7 @@ struct krait_record_sample {
     struct krait_err why;                /* why not */
     struct krait_record_child *children; /* of --children */
     uint32_t child_count, child_cap, started;
-    uint64_t looked_ns;      /* when they were looked for */
-    struct krait_pids forks; /* that had executed nothing then, and are not sampled yet */
+    uint64_t looked_ns; /* when they were looked for */
     struct krait_sampler_summary sums;
     int spare_fds; /* how many more streams may stay open */
 };

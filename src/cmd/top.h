@@ -46,7 +46,6 @@ struct top_process {
     struct krait_task_times times; /* at the last look for children, which was then; 0: none yet */
     uint64_t looked_ns, ended_ns;  /* ended: or later */
     bool gone;                     /* its parent has waited for it */
-    bool was_fork;                 /* it had executed nothing at a look before */
     bool ended, is_named;          /* named on the command line, not found as a child */
 };
 
@@ -80,7 +79,7 @@ struct top_processes {
     struct top_process *items;
     uint32_t count, cap;
     bool with_children;
-    bool looks;               /* one is between two programs, or may be: top_processes_find is to come soon */
+    bool looks;               /* one is between two programs: top_processes_find is to come soon */
     pid_t command;            /* the one that krait started; 0: none */
     int output;               /* the file that keeps its output; -1: it writes where krait does */
     int status;               /* from waitpid, once it has ended */

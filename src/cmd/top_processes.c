@@ -64,6 +64,8 @@ static int add(struct top_processes *processes, pid_t pid, bool is_named)
         if (processes->items[i].pid == pid && !processes->items[i].ended)
             return 0;
     }
+    if (!is_named && krait_executed_is_to_come(pid)) /* at a look to come */
+        return 0;
     if (!KRAIT_GROW(processes->items, processes->cap, processes->count + 1))
         return -ENOMEM;
     processes->items[processes->count++] = (struct top_process){ .pid = pid, .is_named = is_named };
@@ -224,24 +226,11 @@ static bool is_waited_for(const struct top_processes *processes, const struct to
     return (processes->with_children || process->images) && err->code != -EPERM;
 }
 
-/* A child that has executed nothing may be about to. It is opened at the next look, if it is still the same then. */
-static bool is_new_fork(struct top_process *process)
-{
-    bool is_new =
-        !process->is_named && !process->images && !process->was_fork && krait_executed_nothing(process->pid);
-    process->was_fork |= is_new;
-    return is_new;
-}
-
 /* Opens one that is not read. Returns why it cannot be, if nothing is to be waited for. */
 static int find_python(struct top_processes *processes, struct top_process *process, struct krait_sums *sums,
                        struct krait_err *err)
 {
     struct krait_err why = { 0 };
-    if (is_new_fork(process)) {
-        processes->looks = true;
-        return 0;
-    }
     int rc = try_open(process, &why);
     processes->opened += !rc;
     if (!rc)

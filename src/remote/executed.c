@@ -20,8 +20,11 @@ bool krait_executed_is_other(struct krait_executed before, struct krait_executed
     return now.addr && (now.addr != before.addr || now.random != before.random);
 }
 
-bool krait_executed_nothing(pid_t pid)
+bool krait_executed_is_to_come(pid_t pid)
 {
+    const uint64_t young_ns = 200 * KRAIT_NS_PER_MS;
+    if (krait_task_age(pid) > young_ns)
+        return false;
     struct krait_executed parents = krait_executed_read((pid_t)krait_task_number(pid, "PPid"));
     struct krait_executed its = krait_executed_read(pid);
     return its.addr && !krait_executed_is_other(parents, its);

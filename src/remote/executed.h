@@ -21,7 +21,8 @@ struct krait_executed krait_executed_read(pid_t pid);
 /* Whether a process that ran `before` now runs another program, as far as that is known. */
 bool krait_executed_is_other(struct krait_executed before, struct krait_executed now);
 
-/* Whether a process runs what its parent runs: it was forked and has executed nothing, and may be about to. */
-bool krait_executed_nothing(pid_t pid);
+/* Whether a process was forked just now, 0.2 s ago at most, and runs what its parent runs: it may be about to execute another
+ * program. */
+bool krait_executed_is_to_come(pid_t pid);
 
 #endif

@@ -150,6 +150,21 @@ bool krait_task_times(pid_t pid, struct krait_task_times *times)
     return true;
 }
 
+uint64_t krait_task_age(pid_t pid)
+{
+    char path[64], text[512];
+    unsigned long long ticks;
+    uint64_t tick_ns = KRAIT_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK), now = krait_clock_ns(CLOCK_BOOTTIME);
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    read_proc(text, sizeof(text), path);
+    const char *end = strrchr(text, ')'); /* the begin is field 22: proc(5) */
+    if (!end ||
+        sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+               &ticks) != 1)
+        return UINT64_MAX;
+    return now - KRAIT_MIN(ticks * tick_ns, now);
+}
+
 long krait_task_number(pid_t pid, const char *name)
 {
     char path[64], text[4096], start[32];
@@ -197,17 +212,12 @@ static bool is_in(const struct krait_pids *pids, uint32_t from, pid_t pid)
     return false;
 }
 
-int krait_pids_add(struct krait_pids *pids, pid_t pid)
+static int add_pid(struct krait_pids *pids, pid_t pid)
 {
     if (!KRAIT_GROW(pids->items, pids->cap, pids->count + 1))
         return -ENOMEM;
     pids->items[pids->count++] = pid;
     return 0;
-}
-
-bool krait_pids_has(const struct krait_pids *pids, pid_t pid)
-{
-    return is_in(pids, 0, pid);
 }
 
 /* One walk over all processes for each generation: a child may have a smaller number than its parent. */
@@ -222,7 +232,7 @@ int krait_pids_add_children(struct krait_pids *pids, pid_t pid)
             pid_t child = (pid_t)strtol(entry->d_name, NULL, 10);
             pid_t parent = child > 0 && !is_in(pids, first, child) ? parent_of(child) : 0;
             if (parent > 0 && (parent == pid || is_in(pids, first, parent)))
-                rc = krait_pids_add(pids, child);
+                rc = add_pid(pids, child);
         }
         if (dir)
             closedir(dir);
@@ -238,7 +248,7 @@ static int add_children_of_thread(struct krait_pids *pids, pid_t pid, const char
     snprintf(path, sizeof(path), "/proc/%d/task/%.16s/children", pid, tid);
     KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
     while (file && !rc && fscanf(file, "%d", &child) == 1)
-        rc = krait_pids_has(pids, child) ? 0 : krait_pids_add(pids, child);
+        rc = is_in(pids, 0, child) ? 0 : add_pid(pids, child);
     return rc;
 }
 

@@ -55,6 +55,9 @@ struct krait_task_times {
 /* Returns false if it is gone. */
 bool krait_task_times(pid_t pid, struct krait_task_times *times);
 
+/* How long ago it began, in ns, to 10 ms; UINT64_MAX if it is gone. */
+uint64_t krait_task_age(pid_t pid);
+
 /* Whether there is no such process any more, or its parent alone has yet to hear of its end. */
 bool krait_task_has_ended(pid_t pid);
 
@@ -77,9 +80,6 @@ static inline void krait_pids_done(struct krait_pids *pids)
     free(pids->items);
 }
 
-bool krait_pids_has(const struct krait_pids *pids, pid_t pid);
-/* Returns 0 or -ENOMEM. */
-int krait_pids_add(struct krait_pids *pids, pid_t pid);
 /* Appends the children of a process, and their children. Returns 0 or -ENOMEM. */
 int krait_pids_add_children(struct krait_pids *pids, pid_t pid);
 /* Appends the children of a process that are not there yet, without theirs. Its time grows with the threads of the process,

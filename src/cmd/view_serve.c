@@ -86,15 +86,20 @@ static void give_up(struct krait_server_trace *shown)
     close_shown(shown->view, shown->trace);
 }
 
-/* By the recording opened once more: the index's cache wants that nobody has walked the one that is shown. */
+/* By the recording opened once more: the index's cache wants that nobody has walked the one that is shown. One that goes on has no
+ * cache, and knows already what the ones before it have read. */
 static int make_lanes(struct krait_server_trace *now, const struct shown *shown, struct krait_err *err)
 {
     struct krait_trace *own = NULL;
     if (!shown->select.analyses.count)
         return 0;
-    int rc = krait_trace_open(&own, shown->of.paths, shown->of.path_count, KRAIT_MACHINES_APART, err);
+    int rc = now->growing
+                 ? 0
+                 : krait_trace_open(&own, shown->of.paths, shown->of.path_count, KRAIT_MACHINES_APART, err);
     rc = rc ? rc : krait_tracks_find(now->trace, err);
-    rc = rc ? rc : krait_analysis_lanes(&shown->select, own, now->trace, "view", &now->rules, err);
+    rc = rc ? rc
+            : krait_analysis_lanes(&shown->select, own ? own : now->trace, now->trace, "view", &now->rules,
+                                   err);
     krait_trace_close(own);
     return rc;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/kernel_raw.h"
 
+#include "trace/kernel_raw_kept.h"
+
 #include "ctf/read/merge.h"
 #include "ctf/read/reader.h"
 #include "ctf/read/value.h"
@@ -10,7 +12,7 @@
 
 #include <string.h>
 
-enum { NOT_KNOWN = -1, MOST_CPUS = 8192 /* as KRAIT_KERNEL_EVENT_CPUS */ };
+enum { NOT_KNOWN = -1 };
 
 /* What is known about an event class. */
 struct class
@@ -27,7 +29,8 @@ struct raw {
     struct krait_map classes; /* by address */
     struct krait_lines lines;
     struct krait_buf text;
-    int64_t runs[MOST_CPUS]; /* the thread, by CPU */
+    int64_t *runs; /* the thread, by CPU: the walk's, or these */
+    int64_t own_runs[KRAIT_RAW_CPUS];
 };
 
 static void raw_free(struct raw **raw)
@@ -137,18 +140,20 @@ static int take_event(struct raw *raw, struct krait_ctf_cursor *cursor, int *met
     if (*met || (!wanted && !class->switches))
         return 0;
     int64_t cpu = read_field(class->cpu, cursor), tid = read_field(class->tid, cursor);
-    bool has_place = cpu >= 0 && cpu < MOST_CPUS;
+    bool has_place = cpu >= 0 && cpu < KRAIT_RAW_CPUS;
     struct krait_raw_event event = { .t_ns = t_ns, .name = cursor->event->name, .cpu = cpu };
     event.host = krait_ctf_env_text(cursor->trace->metadata, "hostname", "");
     event.tid = tid >= 0 ? tid : has_place ? raw->runs[cpu] : NOT_KNOWN;
     event.pid = read_field(class->pid, cursor);
-    if (class->switches && has_place)
-        raw->runs[cpu] = read_field(class->next, cursor);
     krait_buf_char(&raw->text, '\0');
     if (raw->text.failed)
         return -ENOMEM;
     event.fields = raw->text.data;
-    return wanted ? raw->walk->take(raw->walk->ctx, &event) : 0;
+    int64_t next = class->switches && has_place ? read_field(class->next, cursor) : NOT_KNOWN;
+    int rc = wanted ? raw->walk->take(raw->walk->ctx, &event) : 0;
+    if (!rc && class->switches && has_place)
+        raw->runs[cpu] = next;
+    return rc;
 }
 
 static void see_last(const struct krait_raw_walk *walk, uint64_t t_ns)
@@ -165,7 +170,11 @@ static int take_events(struct raw *raw, struct krait_damage *damage)
         see_last(raw->walk, (uint64_t)KRAIT_MAX(cursor->ns, 0));
         if (cursor->ns >= 0 && (uint64_t)cursor->ns >= raw->walk->range.to_ns)
             return 0;
-        rc = take_event(raw, cursor, &met);
+        bool is_before = raw->walk->runs && (uint64_t)KRAIT_MAX(cursor->ns, 0) < raw->walk->range.from_ns;
+        if (is_before)
+            met = krait_ctf_event_skip(cursor);
+        else
+            rc = take_event(raw, cursor, &met);
         if (met < 0)
             krait_damage_say(damage, "%s", cursor->err.text);
     }
@@ -189,8 +198,8 @@ static int find_dirs(const struct krait_trace *trace, const struct krait_raw_wal
     return *dirs ? 0 : -ENOMEM;
 }
 
-int krait_kernel_raw_walk(const struct krait_trace *trace, const struct krait_raw_walk *walk, char *damage,
-                          size_t size)
+static int walk_files(const struct krait_trace *trace, const struct krait_raw_walk *walk, char *damage,
+                      size_t size)
 {
     struct krait_damage kept = { damage, size };
     struct krait_err why = { 0 };
@@ -204,14 +213,26 @@ int krait_kernel_raw_walk(const struct krait_trace *trace, const struct krait_ra
     if (!raw)
         return -ENOMEM;
     raw->walk = walk;
-    memset(raw->runs, 0xff, sizeof(raw->runs)); /* not known */
+    raw->runs = walk->runs ? walk->runs : raw->own_runs;
+    memset(raw->own_runs, 0xff, sizeof(raw->own_runs)); /* not known */
     int rc = krait_ctf_open(&raw->reader, dirs, count, NULL, &why);
     rc = rc ? rc : krait_ctf_merge_new(&raw->merge, raw->reader, &why);
     if (rc && rc != -ENOMEM)
         krait_damage_say(&kept, "%s", why.text);
     if (rc)
         return rc == -ENOMEM ? rc : 0;
+    if (walk->runs)
+        krait_ctf_merge_range(raw->merge, (int64_t)walk->range.from_ns,
+                              (int64_t)KRAIT_MIN(walk->range.to_ns, (uint64_t)INT64_MAX));
     return take_events(raw, &kept);
+}
+
+int krait_kernel_raw_walk(const struct krait_trace *trace, const struct krait_raw_walk *walk, char *damage,
+                          size_t size)
+{
+    struct krait_raw_kept *kept = walk->with_others ? NULL : krait_kernel_raw_kept(trace);
+    return kept ? krait_raw_kept_walk(kept, trace, walk, walk_files, damage, size)
+                : walk_files(trace, walk, damage, size);
 }
 
 static bool wants_any(void *ctx, const char *name)

@@ -8,6 +8,8 @@
 
 #include "trace/trace.h"
 
+enum { KRAIT_RAW_CPUS = 8192 /* as KRAIT_KERNEL_EVENT_CPUS */ };
+
 struct krait_raw_event {
     uint64_t t_ns;
     const char *name, *fields; /* the fields as trace/fields.h reads them; both valid during the call */
@@ -25,6 +27,9 @@ struct krait_raw_walk {
         const char *name); /* whether events of this name are handed out; asked once for each class */
     int (*take)(void *ctx, const struct krait_raw_event *event); /* what is not 0 ends the walk */
     uint64_t *last_ns; /* NULL, or is raised to the last event's time; at most the range's end */
+    /* NULL: the walk reads what is before the range, to know which threads run. Or the thread that each CPU has (KRAIT_RAW_CPUS;
+     * -1: not known), before the range and then behind it, or where `take` ended the walk. */
+    int64_t *runs;
 };
 
 /* Hands out the events of all CPUs in the order of time. Returns 0 also where nothing was recorded in the kernel, what

@@ -5,6 +5,7 @@
 #include "trace/kernel/kernel_resume.h"
 #include "trace/kernel/kernel_tracks.h"
 #include "trace/kernel/machines.h"
+#include "trace/kernel_raw_kept.h"
 #include "trace/lttng_functions.h"
 
 #include <string.h>
@@ -20,6 +21,7 @@ struct machine {
     bool has_first;
     int64_t first_ns;
     struct krait_kernel_resume *resume; /* of a recording that goes on, once there are events; else NULL */
+    struct krait_raw_kept *raw;         /* of a trace that goes on; else NULL */
 };
 
 struct kernel {
@@ -374,6 +376,9 @@ static int go_on(const struct krait_trace *trace)
     struct krait_err ignored;
     if (!machine || open_events(machine, &ignored))
         return 0;
+    machine->raw = before && before->raw ? krait_raw_kept_ref(before->raw) : krait_raw_kept_new();
+    if (!machine->raw)
+        return -ENOMEM;
     return krait_kernel_resume_new(&machine->resume, machine->events, before ? before->resume : NULL);
 }
 
@@ -381,6 +386,12 @@ bool krait_kernel_goes_on(const struct krait_trace *trace)
 {
     const struct machine *machine = machine_on(trace);
     return machine && machine->resume;
+}
+
+struct krait_raw_kept *krait_kernel_raw_kept(const struct krait_trace *trace)
+{
+    const struct machine *machine = machine_on(trace);
+    return machine ? machine->raw : NULL;
 }
 
 bool krait_kernel_settled(const struct krait_trace *trace, int64_t *until_ns, int64_t *end_ns)
@@ -431,6 +442,7 @@ static void close_kernel(void *source)
     for (uint32_t i = 0; i < kernel->machine_count; i++) {
         struct machine *machine = &kernel->machines[i];
         krait_kernel_resume_free(machine->resume);
+        krait_raw_kept_unref(machine->raw);
         krait_own_threads_done(&machine->known.own);
         krait_kernel_states_free(machine->known.states);
         krait_kernel_events_close(machine->events);

@@ -69,6 +69,9 @@ void krait_kernel_walk_anew(const struct krait_trace *trace);
 /* Whether it is such a trace; up to when its files have the events of all CPUs, so that what is read up to there can go on from
  * there with the next opening, if krait_kernel_events_print does not tell otherwise; and up to when what goes on then is known. */
 bool krait_kernel_settled(const struct krait_trace *trace, int64_t *until_ns, int64_t *end_ns);
+/* The events that analyses want, which such a trace shares with earlier ones (kernel_raw_kept.h); NULL: it is no such trace. */
+struct krait_raw_kept;
+struct krait_raw_kept *krait_kernel_raw_kept(const struct krait_trace *trace);
 /* For krait_trace_bytes_read: a walk had read `before` bytes when it began. */
 void krait_kernel_count_read(const struct krait_trace *trace, const struct krait_kernel_events *events,
                              uint64_t before);

@@ -261,3 +261,56 @@ def test_panels_read_the_kernels_new_events_and_say_what_they_say_of_a_whole_rec
     last = wait_until(lambda t: not t["growing"] and t["index"]["done"], lambda: server.api("trace"))
     assert panels(server, last, LENGTH) == found
     assert server.end()[0] == 0
+
+
+DECLARED = """
+[interval.waits]
+start = { event = "syscall_entry_futex" }
+stop = { event = "syscall_exit_futex" }
+key = "$thread"
+pairing = "latest"
+
+[[state.cpu]]
+event = "sched_switch"
+key = "$cpu"
+state = "{next_tid}"
+
+[signal.kHz]
+event = "power_cpu_frequency"
+key = "cpu_id"
+value = "state"
+"""
+
+
+def lanes(server, trace, until):
+    """What declared lanes show up to a time (us), and their panel."""
+    tracks = [t for t in trace["tracks"] if t["of"] == "lane"]
+    texts, found = server.api("texts", page=0), {}
+    for track in tracks:
+        for level, tile in [(6, 100), (10, 2), (14, 0), (16, 0)]:
+            if (tile + 1) * 512 << level <= until * 1000:
+                body = server.ask(f"api/tile?track={track['id']}&level={level}&tile={tile}")[2]
+                found[(track["name"], track["number"], level, tile)] = decoded(body, texts)
+    assert {"cpu", "kHz", "waits"} <= {name.split()[0] for name, *_ in found}
+    return found, [{key: rule[key] for key in ("name", "rows", "transitions") if key in rule} for rule in server.api("intervals", until=until * 1000)["rules"]]
+
+
+@pytest.mark.parametrize("how", ["grow", "drop"])
+def test_declared_lanes_show_what_those_of_a_whole_recording_do(krait, growing, tmp_path, how):
+    """Also if krait record --last drops the oldest events, and if other lanes are declared meanwhile."""
+    recording, declared = growing(4, burst=5), tmp_path / "declared.toml"
+    declared.write_text(DECLARED)
+    server = Server(krait, recording.folder, "-f", declared)
+    trace = wait_until(lambda t: t["growing"] and t["index"]["done"], lambda: server.api("trace"))
+    for until in CUTS[1:]:
+        recording.show(until)
+        if how == "drop":
+            recording.drop_kernel(min(until, LENGTH) - 8_000)
+        elif until == CUTS[2]:
+            declared.write_text(DECLARED.replace("futex", "read"))
+        trace, end = next_update(server, next_update(server, trace)), min(until, LENGTH) - 100
+        whole = shutil.copytree(recording.folder, tmp_path / f"whole{until}")
+        other = Server(krait, whole, "-f", declared)
+        assert lanes(server, trace, end) == lanes(other, other.built(), end)
+        assert other.end()[0] == 0
+    assert server.end()[0] == 0

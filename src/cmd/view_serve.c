@@ -12,6 +12,7 @@
 #include "view/timeline.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -22,6 +23,11 @@
 #define FIRST_NS  (100 * KRAIT_NS_PER_MS) /* between two looks for its first process */
 #define CHANGED   SIGUSR2                 /* what is declared is another */
 #define NAP_NS    (20 * KRAIT_NS_PER_MS)  /* between two looks at its index */
+
+/* What is larger goes back to the kernel when it is freed, and does not stay in the arena of the thread that made it. Left alone,
+ * glibc raises this limit to 32 MiB (mallopt(3)), and each update leaves large holes: with 322 MB of events, 706 MB instead of
+ * 352 MB. */
+#define LARGE (1 << 20)
 
 extern char **environ;
 
@@ -402,6 +408,7 @@ int krait_view_serve(const struct view_options *options, char **paths, size_t co
         sigaddset(&shown.ends, ends[i]);
     pthread_sigmask(SIG_BLOCK, &shown.ends,
                     &before); /* the threads that are made now leave them to is_ended */
+    mallopt(M_MMAP_THRESHOLD, LARGE);
     if (options->follow)
         prctl(PR_SET_PDEATHSIG, SIGTERM); /* of krait record, which has no page without a recording */
     int rc = prepare(&shown) ? krait_err_set(err, -ENOMEM, "out of memory") : serve(&shown, err);

@@ -129,8 +129,10 @@ def test_a_task_of_anyio_counts_as_one_of_the_programs_coroutine(record, krait, 
 
 WAKES = """
 import os, sys, time, trio
+waited = []
 async def waits(event):
     await event.wait()
+    waited.append(1)
 async def child(begun, pipe):
     process = await trio.lowlevel.open_process([sys.executable, "-S", "-c", "input()"], stdin=pipe)
     begun.set()
@@ -146,7 +148,8 @@ async def main():
         time.sleep(0.02)
         event.set()
         time.sleep(0.1)  # nobody else can run
-        os.write(ours, b"\\n")  # the child ends
+        while len(waited) < 3: await trio.lowlevel.checkpoint()
+        os.write(ours, b"\\n")  # the child ends, and its task last
 trio.run(main)
 """
 

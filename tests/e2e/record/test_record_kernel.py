@@ -631,9 +631,10 @@ def test_losses_are_as_many_as_the_kernel_counts(record, any_python):
 
 
 def test_a_full_disk_loses_events_and_harms_nothing(record, krait, any_python, small_disk, info):
+    """The rings have room for all of the program's events, some 48 bytes each: krait may get no CPU until its end."""
     folder = small_disk("3m")
     options = ("--kernel", "--no-c-calls", *ROOMY)
-    run = record.text(any_python, "import os\nfor _ in range(400000):\n    os.getppid()\n", options=options, trace=folder / "t")
+    run = record.text(any_python, "import os\nfor _ in range(100000):\n    os.getppid()\n", options=options, trace=folder / "t")
     assert run.status == 0
     assert re.search(r"lost +[\d,]+ kernel events: the disk did not take them", run.stderr), run.stderr
     assert "cannot write the kernel's events" in run.stderr

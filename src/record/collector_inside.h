@@ -291,6 +291,8 @@ void krait_drain_give_up(struct krait_collector *c);
 void krait_drain_shrink(struct krait_collector *c);
 /* Frees the memory of unused chunks: mlockall() in a program fills whatever the program has mapped. */
 void krait_drain_unlock(struct krait_collector *c);
+/* Whether packets of the ring are ready, which krait_drain_rings has not taken. */
+bool krait_drain_is_behind(struct krait_collector *c, uint32_t ring);
 /* Whether packets of the process are ready. */
 bool krait_drain_has_ready(struct krait_collector *c, uint32_t proc);
 /* Takes what is committed in the open packets of all threads, which continue to fill them. */

@@ -510,11 +510,16 @@ static bool is_of(struct krait_collector *c, uint32_t r, uint32_t proc)
            __atomic_load_n(&c->shm.rings[r].proc, __ATOMIC_RELAXED) == proc;
 }
 
+bool krait_drain_is_behind(struct krait_collector *c, uint32_t r)
+{
+    return c->rings[r].known && has_ready(c, r);
+}
+
 bool krait_drain_has_ready(struct krait_collector *c, uint32_t proc)
 {
     uint32_t used = krait_collector_rings_used(c);
     for (uint32_t r = 0; r < used; r++) {
-        if (c->rings[r].known && c->rings[r].proc == proc && has_ready(c, r))
+        if (c->rings[r].proc == proc && krait_drain_is_behind(c, r))
             return true;
     }
     return false;

@@ -44,6 +44,7 @@ struct watched_ring {
     uint64_t over;           /* calls inside of CALLS_MAX others */
     size_t omitted;          /* how many of the process's omits were applied */
     uint64_t wait_t, step_t; /* since when it waits for the GIL, and is in a task's step; 0: it is not */
+    uint64_t seen_t;         /* of the newest event that was seen */
     uint32_t step_task;
     bool step_fired;
 };
@@ -53,7 +54,8 @@ struct watched_proc {
     struct krait_map hubs;  /* ids of tasks that wait for all others */
     struct opens spans;
     struct krait_omits omits;
-    uint64_t ends; /* triggers that its end fires */
+    uint64_t ends;   /* triggers that its end fires */
+    uint64_t seen_t; /* until when all its events were seen, at this look */
 };
 
 struct krait_triggers {
@@ -437,6 +439,7 @@ void krait_triggers_see(struct krait_collector *c, uint32_t r, uint64_t begin, c
             border = apply_omits(ring, proc, head.t);
         see_event(c, ring, proc, &head, payload);
     }
+    ring->seen_t = head.t;
 }
 
 /* ---- names ---- */
@@ -592,7 +595,7 @@ static void look_at_ring(struct krait_collector *c, struct watched_ring *ring,
 
 static void look_at_memory(struct krait_collector *c, uint32_t proc)
 {
-    char path[64];
+    char path[64], what[80], size[KRAIT_FMT_SIZE];
     unsigned long long pages = 0;
     struct krait_triggers *all = c->triggers;
     snprintf(path, sizeof(path), "/proc/%d/statm", c->procs[proc].pid);
@@ -600,21 +603,38 @@ static void look_at_memory(struct krait_collector *c, uint32_t proc)
     if (!file || fscanf(file, "%*u %llu", &pages) != 1)
         return;
     uint64_t bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    snprintf(what, sizeof(what), "process %d has %s in memory", c->procs[proc].pid,
+             krait_fmt_bytes(size, bytes));
     for (uint64_t rest = all->of_kind[KRAIT_ON_MEMORY]; rest; rest &= rest - 1) {
         size_t i = (size_t)__builtin_ctzll(rest);
         if (bytes > all->items[i].limit)
-            fire(c, i, "a process has much in memory", 0);
+            fire(c, i, what, 0);
     }
 }
 
+/* Until when all events of a ring were seen, if those of its open packet were taken after `now`. */
+static uint64_t seen_until(struct krait_collector *c, uint32_t r, uint64_t now)
+{
+    return krait_drain_is_behind(c, r) ? c->triggers->rings[r].seen_t : now;
+}
+
+/* What ended lasts no longer, even if its end was not seen yet: so all that the rings have is taken first. */
 static void look_at_what_lasts(struct krait_collector *c)
 {
     struct krait_triggers *all = c->triggers;
+    uint32_t procs = krait_collector_procs_used(c);
     uint64_t now = krait_clock_now(&c->clock);
-    for (uint32_t r = 0; r < KRAIT_MIN(all->ring_count, krait_collector_rings_used(c)); r++)
-        look_at_ring(c, &all->rings[r], &all->procs[c->rings[r].proc], now);
-    for (uint32_t i = 0; i < krait_collector_procs_used(c); i++) {
-        look_at_all(c, &all->procs[i].spans, now, "a span has taken");
+    krait_drain_open(c);
+    for (uint32_t i = 0; i < procs; i++)
+        all->procs[i].seen_t = now;
+    for (uint32_t r = 0; r < KRAIT_MIN(all->ring_count, krait_collector_rings_used(c)); r++) {
+        struct watched_proc *proc = &all->procs[c->rings[r].proc];
+        uint64_t seen = seen_until(c, r, now);
+        look_at_ring(c, &all->rings[r], proc, seen);
+        proc->seen_t = KRAIT_MIN(proc->seen_t, seen);
+    }
+    for (uint32_t i = 0; i < procs; i++) {
+        look_at_all(c, &all->procs[i].spans, all->procs[i].seen_t, "a span has taken");
         if (all->of_kind[KRAIT_ON_MEMORY] && c->procs[i].dir)
             look_at_memory(c, i);
     }

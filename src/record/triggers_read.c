@@ -88,6 +88,16 @@ static bool divide(struct krait_trigger_on *t)
     return true;
 }
 
+/* What no name of a function or type can match: blanks around the sign, or a limit where the kind has none. */
+static const char *flaw_of(const struct krait_trigger_on *t)
+{
+    bool is_code = t->kind == KRAIT_ON_CALL || t->kind == KRAIT_ON_EXCEPTION;
+    if (is_code && (isspace((unsigned char)*t->glob) || isspace((unsigned char)t->glob[strlen(t->glob) - 1])))
+        return "has a blank around the name, which no function and no type has";
+    return t->kind == KRAIT_ON_EXCEPTION && strchr(t->glob, '>') ? "takes no limit: exception:ValueError"
+                                                                 : NULL;
+}
+
 void krait_trigger_done(struct krait_trigger_on *t)
 {
     free(t->text);
@@ -112,6 +122,9 @@ int krait_trigger_parse(struct krait_trigger_on *t, const char *text, struct kra
         return bad(text, more ? "names nothing" : "has no limit: call:app.load>100ms", err);
     if (krait_trigger_kinds[t->kind].named && !(t->glob = strndup(name, (size_t)(more - name))))
         return krait_err_set(err, -ENOMEM, "out of memory");
+    const char *flaw = t->glob ? flaw_of(t) : NULL;
+    if (flaw)
+        return bad(text, flaw, err);
     if (t->kind == KRAIT_ON_BETWEEN && !divide(t))
         return bad(text, "names no two messages: between:GLOB..GLOB>TIME", err);
     if (t->kind == KRAIT_ON_LOG)

@@ -65,6 +65,24 @@ def wait_for_the_gil():
     ready.wait()
     quick()
     thread.join()
+def held():  # the snapshot takes the events of its begin; the next ones are read up to a second later
+    begin = time.perf_counter()
+    krait.snapshot()
+    return time.perf_counter() - begin
+def and_wait(what):
+    took = what()
+    time.sleep(1.2)
+    return took
+def held_step():
+    async def main(): return await asyncio.create_task(step())
+    async def step(): return held()
+    took = asyncio.run(main())
+    time.sleep(1.2)
+    return took
+def held_span():
+    with krait.span("held"): took = held()
+    time.sleep(1.2)
+    return took
 def take(size):
     global kept
     kept = b"x" * size
@@ -107,6 +125,15 @@ def test_a_call_that_takes_long(app, python):
     app.end()
     folder = snapshots(app)[0]
     assert f"krait record: snapshot in {folder}: call:__main__.slow>100ms, a call" in app.stderr
+
+
+@pytest.mark.few_pythons
+def test_a_call_that_has_ended_lasts_no_longer(app, python):
+    app = app(python, "call:held>300ms", "loop>300ms", "span:held>300ms")
+    took = [float(app.tell(what)) * 1000 for what in ("and_wait(held)", "held_step()", "held_span()")]
+    app.end()
+    for what, unit in re.findall(r"(?:has taken|call took|span took|stood still for) ([0-9.]+) (m?s)", app.stderr):
+        assert float(what) * (1 if unit == "ms" else 1000) <= max(took) + 1, (took, app.stderr)
 
 
 @pytest.mark.few_pythons
@@ -249,6 +276,8 @@ def test_what_is_beyond_a_limit(app, python, trigger, less, enough):
     app.tell(enough)
     first_of(app)
     app.end()
+    if trigger.startswith("memory"):
+        assert re.search(rf"memory>300M, process {app.pid} has [0-9.]+ MiB in memory", app.stderr)
 
 
 @pytest.mark.long
@@ -355,7 +384,10 @@ def test_what_can_never_fire_is_refused(run, text, option, reason):
     ("log:LOUD", "has no level such as WARNING"),
     ("log:off", "has no level such as WARNING"),
     ("log:WARNNING", "'log:WARNNING': there is no level 'WARNNING'; did you mean 'WARNING'?"),
+    ("call:load > 100ms", "has a blank around the name"),
     ("exception:", "names nothing"),
+    ("exception: ValueError", "has a blank around the name"),
+    ("exception:ValueError>3", "takes no limit"),
     ("tea>5m", "is none of call:GLOB>TIME"),
     ("between:begin>1s", "names no two messages: between:GLOB..GLOB>TIME"),
     ("between:begin..>1s", "names no two messages"),

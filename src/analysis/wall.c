@@ -267,19 +267,22 @@ static uint32_t holder_at(const struct krait_wall *wall, uint32_t own, uint64_t 
     return !own ? 0 : t ? t->index + 1 : recorded != KRAIT_NO_ID ? recorded | IN_TRACE : own | NUMBER;
 }
 
-/* Of an interval of the kernel's: whether the thread, ready for a CPU, sleeps on before a time. A wait for the
+/* Of an interval of the kernel's: whether the thread, ready for a CPU, sleeps on before the wait ends. A wait for the
  * GIL sleeps for 5 ms at a time (take_gil() of Python/ceval_gil.c): who is woken to ask for it, and sleeps
- * again, waits for the GIL all the while. */
-static bool is_poll(const struct overlay *overlay, uint64_t before_ns)
+ * again, waits for the GIL all the while. Where the recording ends first, a thread that was woken sleeps again if
+ * another one has the GIL. */
+static bool is_poll(const struct overlay *overlay, const struct held *wait)
 {
     const struct krait_kinterval *at = overlay->at, *end = overlay->at ? overlay->end : NULL;
     if (!at || wall_of[at->state] != KRAIT_WALL_RUNNABLE)
         return false;
-    while (++at < end && (uint64_t)at->begin_ns < before_ns) {
+    bool was_woken = !krait_thread_is_preempted((enum krait_thread_state)at->state);
+    while (++at < end && (uint64_t)at->begin_ns < wait->wait_end_ns) {
         if (krait_thread_blocks((enum krait_thread_state)at->state))
             return true;
     }
-    return false;
+    return was_woken && at == end && wait->part == KRAIT_WALL_GIL &&
+           wait->wait_end_ns >= krait_wall_end(overlay->wall);
 }
 
 /* Whether a wait for the GIL does not take the place of a state. */
@@ -299,7 +302,7 @@ static void overlay_interval(struct overlay *overlay, struct krait_wall_interval
     for (; overlay->next < waits->count; overlay->next++) {
         const struct held *wait = &waits->items[overlay->next];
         uint64_t from_ns = KRAIT_MAX(wait->begin_ns, interval.begin_ns);
-        bool waits_on = !stands || is_poll(overlay, wait->wait_end_ns);
+        bool waits_on = !stands || is_poll(overlay, wait);
         if (waits_on && from_ns < KRAIT_MIN(wait->end_ns, end_ns)) {
             gil.part = wait->part;
             gil.by = holder_at(overlay->wall, wait->holder, from_ns);

@@ -127,7 +127,7 @@ static int read_thread(struct reading *reading, const struct krait_trace *trace,
     while (!rc && krait_stretches_next(&stretches, &ignored) && !is_over(reading, &stretches.packet))
         rc = read_stretch(reading, &stretches);
     krait_stretches_close(&stretches);
-    bool is_part = image->range.to_ns != UINT64_MAX && !reading->only_first;
+    bool is_part = image->range.to_ns != UINT64_MAX && !has_all(reading);
     return rc || !is_part ? rc : end_wait(reading, reading->range.to_ns, true);
 }
 

@@ -178,7 +178,8 @@ static int put_cpu(struct carrying *c, const struct krait_kcpu *cpu)
     struct krait_buf *to = &c->fields;
     add_u32(to, cpu->number);
     add_i32(to, cpu->current ? cpu->current->tid : 0);
-    add_u32(to, (cpu->known ? KRAIT_CARRIED_KNOWN : 0u) | (cpu->is_ipi ? KRAIT_CARRIED_IPI : 0u));
+    add_u32(to, (cpu->known ? KRAIT_CARRIED_KNOWN : 0u) | (cpu->is_ipi ? KRAIT_CARRIED_IPI : 0u) |
+                    (c->m->dumping ? KRAIT_CARRIED_DUMPING : 0u));
     add_text(to, cpu_states[cpu->state]);
     add_text(to, cpu_states[cpu->base]);
     add_text(to, thread_states[cpu->irq_cause]);
@@ -363,6 +364,7 @@ void krait_kernel_on_carried_cpu(void *ctx, const struct krait_kernel_event *ev)
     cpu->known = flags & KRAIT_CARRIED_KNOWN;
     cpu->is_ipi = flags & KRAIT_CARRIED_IPI;
     cpu->is_carried = true;
+    m->dumping |= (flags & KRAIT_CARRIED_DUMPING) != 0;
     cpu->base = named(ev, 4, cpu_states, KRAIT_CS_COUNT, KRAIT_CS_UNKNOWN);
     cpu->irq_cause = named(ev, 5, thread_states, KRAIT_TS_COUNT, KRAIT_TS_BLOCKED);
     cpu->soft_cause = named(ev, 6, thread_states, KRAIT_TS_COUNT, KRAIT_TS_BLOCKED);

@@ -9,7 +9,8 @@
  *
  *   krait_thread_state   how a thread is: fields of struct krait_kthread, states and system calls by their names, threads by their
  *                        numbers; times as how long ago they were, INT64_MIN: never. `flags` has a bit for each of KRAIT_CARRIED_FLAGS, in that order
- *   krait_cpu_state      how a CPU is; `tid` runs there, 0 is the idle task. `flags`: KRAIT_CARRIED_KNOWN, KRAIT_CARRIED_IPI
+ *   krait_cpu_state      how a CPU is; `tid` runs there, 0 is the idle task. `flags`: KRAIT_CARRIED_KNOWN, KRAIT_CARRIED_IPI,
+ *                        KRAIT_CARRIED_DUMPING (the machine's: a state dump is being written)
  *   krait_waited         how the wait of a thread ends that waits when the range ends: for what it waited, which thread woke it (0:
  *                        none), or what the interrupt did that woke it ("": none did), as only later events tell
  *   krait_range_end      the range ends before this, and the whole goes on
@@ -49,7 +50,7 @@ enum krait_carried_event {
     X(call_locks)              \
     X(doubtful)
 
-enum { KRAIT_CARRIED_KNOWN = 1, KRAIT_CARRIED_IPI = 2 };
+enum { KRAIT_CARRIED_KNOWN = 1, KRAIT_CARRIED_IPI = 2, KRAIT_CARRIED_DUMPING = 4 };
 
 /* Appends the TSDL of the event classes that `metadata`, a text, does not have yet, in the types of krait's own kernel traces
  * (kernel/kernel_tsdl.h). */

@@ -94,6 +94,54 @@ def test_the_threads_of_a_part_are_those_of_the_whole(krait, record, python, inf
     assert subprocess.run(["babeltrace2", part.trace], capture_output=True, timeout=60).returncode == 0
 
 
+def events_of(krait, trace, *names):
+    """(ns since the trace's first event, event) of each with such a name."""
+    wanted = " || ".join(f'name == "{name}"' for name in ("krait_steal", *names))  # its first one is the trace's first event
+    run = subprocess.run([krait, "cat", str(trace), "--json", "--filter", wanted], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    events = [json.loads(line) for line in run.stdout.splitlines()]
+    begin = int(events[0]["time_ns"])
+    return [(int(event["time_ns"]) - begin, event) for event in events if event["event"] in names]
+
+
+@pytest.mark.few_pythons
+def test_a_part_within_one_wait_for_the_gil_is_of_that_wait(krait, record, python, cut):
+    whole = record.text(python, PROGRAM, options=("--kernel", *ROOMY)).path
+    begun, waits = {}, []
+    for t, event in events_of(krait, whole, "gil:wait", "gil:take"):
+        tid = event["packet_context"]["vtid"]
+        if event["event"] == "gil:wait":
+            begun[tid] = t
+        elif tid in begun:
+            waits.append((t - begun[tid], begun.pop(tid), tid))
+    long_ns, begin, tid = max(waits)
+    of_whole, part = cut(whole, begin + long_ns // 4, begin + long_ns // 2, "part")
+    assert part.threads()[tid]["gil_ns"] > 0
+    assert part.threads()[tid] == of_whole.threads()[tid]
+
+
+SLEEPERS = """
+import threading, time
+def sleeper():
+    while True: time.sleep(0.0002)
+for i in range(8): threading.Thread(target=sleeper).start()
+"""
+
+
+@pytest.mark.few_pythons
+def test_the_states_of_a_part_that_begins_in_the_state_dump_are_those_of_the_whole(krait, record, python, cut):
+    """Ends of system calls are recorded once it is over: who runs before that may be in another one by then."""
+    sleeper = subprocess.Popen(["python3", "-c", SLEEPERS])
+    try:
+        whole = record.text(python, PROGRAM, options=("--kernel", *ROOMY)).path
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    told = events_of(krait, whole, "krait_dumped_wait", "lttng_statedump_end")
+    of_whole, part = cut(whole, told[-2][0] + 1000, None, "part")
+    assert part.rows("states", "--by", "process", "--all") == of_whole.rows("states", "--by", "process", "--all")
+
+
 # No thread waits for the GIL.
 ALONE = """
 import subprocess, time

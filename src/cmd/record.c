@@ -105,7 +105,8 @@ static void catch_signals(const struct krait_recording_values *values)
         if (is_told(passed[i]) || !is_ignored(passed[i]))
             sigaction(passed[i], &pass, NULL);
     }
-    sigaction(SIGCHLD, &(struct sigaction){ .sa_sigaction = on_child, .sa_flags = SA_SIGINFO }, NULL);
+    const struct sigaction ends = { .sa_sigaction = on_child, .sa_flags = SA_SIGINFO | SA_NOCLDSTOP };
+    sigaction(SIGCHLD, &ends, NULL);
     ignore_here(SIGPIPE);
     ignore_here(SIGXFSZ);
 }

@@ -397,13 +397,14 @@ static int add_durations(struct krait_profile *profile, const struct build *b, s
     return counts ? 0 : -ENOMEM;
 }
 
-/* Of n samples, k were met in the row: a binomial distribution, whose standard deviation is sqrt(k * (1 - k / n)); 1.96 of
- * them are 95 %. Samples of a thread that waits long are not independent, but there the error is smaller. */
+/* A sample that counts for the time w falls into a row with the chance p: a variance of w * w * p * (1 - p). The sum of all w * w
+ * is that of all w times their mean over the time, weight_ns; for n equal ones that is a binomial distribution's n * p * (1 - p).
+ * 1.96 standard deviations are 95 %. Samples of a thread that waits long are not independent, but there the error is smaller. */
 uint64_t krait_profile_error(const struct krait_trace *trace, uint64_t self_ns, uint64_t all_ns)
 {
     const double most = 1.96;
     double met = (double)self_ns, all = (double)all_ns;
-    return all_ns ? (uint64_t)(most * sqrt(met * (double)trace->samples.interval_ns * (1 - met / all))) : 0;
+    return all_ns ? (uint64_t)(most * sqrt(met * (double)trace->samples.weight_ns * (1 - met / all))) : 0;
 }
 
 void krait_profile_say_samples(struct krait_buf *to, const struct krait_trace *trace)

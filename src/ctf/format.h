@@ -49,7 +49,8 @@
  * A recording of samples (events python:sample) has an env entry sampled, "outside": krait read the threads' stacks from its
  * own process. Its python:frame and python:stack say the stack at a moment; up to the next the thread counts as having
  * it. sample_rate is how many were asked for a second, samples and samples_dropped how many there are, and how many
- * could not be proved; sample_rounds moments were sampled in sample_ns nanoseconds.
+ * could not be proved; sample_rounds moments were sampled in sample_ns nanoseconds. Between two samples of a thread lie
+ * sample_weight_ns, on average over the time: the sum of the squares of the intervals, divided by their sum; 0: not known.
  *
  * A recording that dropped its oldest events has env entries dropped_events, how many; dropped_for, the option; and
  * kept_from: the ticks of the clock from which on all events are there. Each thread begins one tick before, with its stack

@@ -20,8 +20,9 @@ struct sampled {
     uint32_t line;
     uint32_t task; /* that it runs a step of; 0: of none */
     enum krait_event_enum_value state;
-    uint64_t round; /* the last one that it was met in */
-    bool open;      /* it has a stack */
+    uint64_t round;     /* the last one that it was met in */
+    uint64_t sampled_t; /* 0: never */
+    bool open;          /* it has a stack */
 };
 
 struct krait_sampler {
@@ -271,6 +272,15 @@ static const struct krait_remote_frame *frames_of(struct krait_sampler *s,
     return s->merged;
 }
 
+/* How long a thread's last sample counts for. On a busy machine some count for many times as long as others. */
+static void count_interval(struct krait_sampler *s, struct sampled *to, uint64_t t)
+{
+    double ns = to->sampled_t ? (double)(t - to->sampled_t) * 1e9 / (double)s->clock.freq : 0;
+    to->sampled_t = t;
+    s->samples.intervals_ns += ns;
+    s->samples.squares_ns2 += ns * ns;
+}
+
 static int add_thread(struct krait_sampler *s, const struct krait_remote_thread *thread,
                       struct krait_err *err)
 {
@@ -289,6 +299,7 @@ static int add_thread(struct krait_sampler *s, const struct krait_remote_thread 
     to->state = state_of(thread);
     to->line = thread->same ? to->line : line_of(frames, count);
     s->samples.taken++;
+    count_interval(s, to, t);
     rc = put_sample(to, t, err);
     rc = rc || thread->same ? rc : put_stack(s, to, t, frames, count, err);
     return rc || thread->same ? rc : put_task(s, to, t, thread->task, err);

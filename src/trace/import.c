@@ -89,6 +89,8 @@ static void add_samples(struct krait_trace *trace, struct krait_image *image,
     samples->dropped += (uint64_t)krait_ctf_env_int(metadata, "samples_dropped", 0);
     samples->interval_ns =
         KRAIT_MAX(samples->interval_ns, rounds > 1 ? ns / (rounds - 1) : KRAIT_NS_PER_S / rate);
+    uint64_t weight = (uint64_t)krait_ctf_env_int(metadata, "sample_weight_ns", 0);
+    samples->weight_ns = KRAIT_MAX(samples->weight_ns, KRAIT_MAX(weight, samples->interval_ns));
 }
 
 /* What the metadata says of the process: what it was called last. The definitions know the rest better. */

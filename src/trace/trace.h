@@ -145,7 +145,8 @@ struct krait_trace {
     struct krait_trace_samples { /* of a recording of samples; all 0: every call was recorded */
         uint64_t rate;           /* samples a second, as asked for */
         uint64_t taken, dropped; /* samples of all threads; samples that could not be proved */
-        uint64_t interval_ns;    /* between two samples, on average */
+        uint64_t interval_ns;    /* between two samples, on average over the samples */
+        uint64_t weight_ns;      /* ... and over the time: more, if some are long */
     } samples;
     bool has_kernel;            /* it has kernel events: krait_trace_kernel (kernel.h) */
     struct krait_track *tracks; /* after krait_tracks_find (track.h) */

@@ -60,10 +60,11 @@ static void add_samples(struct krait_buf *out, const struct krait_tsdl_samples *
     krait_buf_fmt(
         out,
         "    sampled = \"outside\";\n    sample_rate = %llu;\n    samples = %llu;\n    samples_dropped = %llu;\n"
-        "    sample_rounds = %llu;\n    sample_ns = %llu;\n",
+        "    sample_rounds = %llu;\n    sample_ns = %llu;\n    sample_weight_ns = %llu;\n",
         (unsigned long long)samples->rate, (unsigned long long)samples->taken,
         (unsigned long long)samples->dropped, (unsigned long long)samples->rounds,
-        (unsigned long long)samples->ns);
+        (unsigned long long)samples->ns,
+        (unsigned long long)(samples->intervals_ns > 0 ? samples->squares_ns2 / samples->intervals_ns : 0));
 }
 
 static void add_text(struct krait_buf *out, const char *name, const char *text)

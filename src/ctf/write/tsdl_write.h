@@ -28,6 +28,8 @@ struct krait_tsdl_samples {
     uint64_t dropped; /* that could not be proved */
     uint64_t rounds;  /* moments that were sampled */
     uint64_t ns;      /* from the first to the last */
+    /* Of the intervals between two samples of a thread: the sum, and that of the squares */
+    double intervals_ns, squares_ns2;
 };
 
 /* Facts about a whole recording, which each of its traces repeats. */

@@ -210,6 +210,33 @@ while True:
 """
 
 
+ALTERNATES = """
+import os
+def one(): return sum(range(1000))
+def other(): return sum(range(1000))
+print(os.getpid(), flush=True)
+while True:
+    one()
+    other()
+"""
+
+
+@pytest.mark.few_pythons
+def test_the_error_counts_samples_that_stand_for_longer(programs, sample, run, python):
+    """A sample that counts for the time w adds w * w * p * (1 - p) to the variance of a row with the share p."""
+    app = programs.start(python, ALTERNATES)
+    folder = sample(app.pid, time="1s")
+    events = (json.loads(line) for line in run("cat", "--json", folder).stdout.splitlines())
+    times = [int(e["time_ns"]) for e in events if e["event"] == "python:sample"]
+    spans = [after - before for before, after in itertools.pairwise(times)]
+    weight = sum(w * w for w in spans) / sum(spans)
+    assert weight > 1.05 * sum(spans) / len(spans)  # w is half a millisecond to one and a half, or more
+    report = json.loads(run("report", "--json", folder).stdout)
+    for row in report["functions"][:2]:
+        variance = row["self_ns"] * weight * (1 - row["self_ns"] / report["self_ns"])
+        assert row["self_error_ns"] == pytest.approx(1.96 * variance**0.5, rel=0.01)
+
+
 @pytest.mark.few_pythons
 def test_shares_lie_within_the_error_that_the_report_tells(programs, sample, run, python):
     app = programs.start(python, SHARES)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """When krait record says that its command has ended."""
 
+import os
 import signal
 import subprocess
 import time

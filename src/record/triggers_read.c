@@ -88,14 +88,23 @@ static bool divide(struct krait_trigger_on *t)
     return true;
 }
 
+/* A type's name has as many signs of each kind: f.<locals>.Error. */
+static bool has_limit(const char *name)
+{
+    int open = 0;
+    for (; *name; name++)
+        open += (*name == '<') - (*name == '>');
+    return open < 0;
+}
+
 /* What no name of a function or type can match: blanks around the sign, or a limit where the kind has none. */
 static const char *flaw_of(const struct krait_trigger_on *t)
 {
     bool is_code = t->kind == KRAIT_ON_CALL || t->kind == KRAIT_ON_EXCEPTION;
     if (is_code && (isspace((unsigned char)*t->glob) || isspace((unsigned char)t->glob[strlen(t->glob) - 1])))
         return "has a blank around the name, which no function and no type has";
-    return t->kind == KRAIT_ON_EXCEPTION && strchr(t->glob, '>') ? "takes no limit: exception:ValueError"
-                                                                 : NULL;
+    return t->kind == KRAIT_ON_EXCEPTION && has_limit(t->glob) ? "takes no limit: exception:ValueError"
+                                                               : NULL;
 }
 
 void krait_trigger_done(struct krait_trigger_on *t)
@@ -116,8 +125,8 @@ int krait_trigger_parse(struct krait_trigger_on *t, const char *text, struct kra
             "loop>TIME, memory>SIZE, end:GLOB",
             err);
     const char *name = text + strlen(krait_trigger_kinds[t->kind].name) + 1;
-    bool has_limit = krait_trigger_kinds[t->kind].is_time || krait_trigger_kinds[t->kind].is_size;
-    const char *more = has_limit ? strrchr(text, '>') : text + strlen(text);
+    bool wants_limit = krait_trigger_kinds[t->kind].is_time || krait_trigger_kinds[t->kind].is_size;
+    const char *more = wants_limit ? strrchr(text, '>') : text + strlen(text);
     if (!more || (krait_trigger_kinds[t->kind].named && more <= name))
         return bad(text, more ? "names nothing" : "has no limit: call:app.load>100ms", err);
     if (krait_trigger_kinds[t->kind].named && !(t->glob = strndup(name, (size_t)(more - name))))
@@ -129,5 +138,5 @@ int krait_trigger_parse(struct krait_trigger_on *t, const char *text, struct kra
         return bad(text, "names no two messages: between:GLOB..GLOB>TIME", err);
     if (t->kind == KRAIT_ON_LOG)
         return parse_level(text, name, &t->limit, err);
-    return has_limit ? parse_limit(t, more + 1, err) : 0;
+    return wants_limit ? parse_limit(t, more + 1, err) : 0;
 }

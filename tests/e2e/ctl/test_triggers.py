@@ -18,6 +18,9 @@ import krait
 def report(what): print(what, flush=True)
 class Own(Exception): pass
 class Special(Own): pass
+def local():
+    class Own(Exception): pass
+    return Own
 def quick(): return 1
 def slow(seconds): time.sleep(seconds); return 2
 def outer(seconds):
@@ -169,13 +172,14 @@ def test_a_span_that_takes_long(app, python):
 
 
 @pytest.mark.few_pythons
-def test_an_exception_of_a_type(app, python):
-    app = app(python, "exception:*.Own")
+@pytest.mark.parametrize("trigger, raised", [("exception:*.Own", "Own"), ("exception:local.<locals>.Own", "local()")])
+def test_an_exception_of_a_type(app, python, trigger, raised):
+    app = app(python, trigger)
     app.tell("fail(ValueError)")
     app.tell("fail(Special)")  # its type's name is not of the pattern
     app.tell("0")
     assert not snapshots(app)
-    app.tell("fail(Own)")
+    app.tell(f"fail({raised})")
     first_of(app)
     app.end()
 
@@ -388,6 +392,7 @@ def test_what_can_never_fire_is_refused(run, text, option, reason):
     ("exception:", "names nothing"),
     ("exception: ValueError", "has a blank around the name"),
     ("exception:ValueError>3", "takes no limit"),
+    ("exception:load.<locals>.Own>3", "takes no limit"),
     ("tea>5m", "is none of call:GLOB>TIME"),
     ("between:begin>1s", "names no two messages: between:GLOB..GLOB>TIME"),
     ("between:begin..>1s", "names no two messages"),

@@ -25,12 +25,21 @@ void top_set_filter(struct top *top, const char *text)
     }
 }
 
+/* A few letters are a part of the name, as in htop; what is a pattern is taken as --filter takes it. */
+static void set_typed_filter(struct top *top, const char *typed)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    bool is_pattern = !*typed || typed[strcspn(typed, "*?[")] || strncmp(typed, "re:", 3) == 0;
+    krait_buf_fmt(&text, is_pattern ? "%s" : "*%s*", typed);
+    top_set_filter(top, text.data ? text.data : "");
+}
+
 /* A key of a filter's text. */
 static void type(struct top *top, int key)
 {
     enum { DELETE = 127, BACKSPACE = 8 };
     if (key == TOP_KEY_ESCAPE || key == '\n' || key == '\r') {
-        top_set_filter(top, key == TOP_KEY_ESCAPE || !top->typed.len ? "" : top->typed.data);
+        set_typed_filter(top, key == TOP_KEY_ESCAPE || !top->typed.len ? "" : top->typed.data);
         top->types = false;
     } else if (key == DELETE || key == BACKSPACE) {
         while (top->typed.len && ((unsigned char)top->typed.data[--top->typed.len] & 0xC0) == 0x80)

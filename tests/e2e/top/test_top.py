@@ -681,6 +681,18 @@ def test_keys_of_more_than_one_byte_may_come_in_parts_and_unknown_ones_do_nothin
     assert screen.end() == 0
 
 
+def test_a_filter_that_is_typed_is_a_part_of_the_name_unless_it_is_a_pattern(programs, krait, any_python):
+    app = programs.start(any_python, MANY)
+    screen = Screen(krait, "--exact", "--max-overhead", "100", app.pid, rows=40, columns=200)
+    screen.wait_for(r" f00 ")
+    screen.press("/f1\n")
+    screen.wait_for(r"; only(?:\x1b\[K|\s)+\*f1\*.* f1\d ")
+    screen.press("/f2?\n")
+    screen.wait_for(r"; only(?:\x1b\[K|\s)+f2\?.* f2\d ")
+    screen.press("q")
+    assert screen.end() == 0
+
+
 def test_the_screen_follows_the_terminals_size_at_once(programs, krait, any_python):
     app = programs.start(any_python, BUSY)
     screen = Screen(krait, "--interval", "1h", app.pid, rows=8, columns=60)

@@ -52,6 +52,7 @@ void krait_kernel_keep_now(struct krait_kernel_states *m, int64_t ns)
     int64_t last_ns = m->now;
     m->settled_had = m->had.count;
     m->now = m->end_ns = ns;
+    m->here = NULL; /* a ready thread need not wait for the CPU of the last event */
     for (uint32_t i = 0; i < m->thread_count && m->options->keep; i++) {
         struct krait_kthread *t = m->threads[i];
         t->settled_intervals = t->interval_count;

@@ -777,7 +777,6 @@ int krait_kernel_states_go_on(struct krait_kernel_states **states, struct krait_
         *states = NULL;
         return rc;
     }
-    m->here = NULL;
     m->options = NULL;
     m->watch = NULL;
     krait_kernel_name_processes(m);

@@ -263,6 +263,22 @@ def test_panels_read_the_kernels_new_events_and_say_what_they_say_of_a_whole_rec
     assert server.end()[0] == 0
 
 
+def test_who_had_the_cpu_of_a_thread_that_is_ready_is_as_unknown_as_in_a_whole_recording(krait, synth, tmp_path):
+    """It was woken up, and nobody knows for which CPU."""
+    folder = synth(CALLS)
+    events = [*[dump(1, t, 0, 5) for t in (5, 6, 7)], switch(2, 0, 5), switch(3, 0, 6, cpu=1), switch(10_000, 6, 0, 1, cpu=1), wake(15_000, 6)]
+    for us in range(15_100, CUTS[2], 200):
+        events += [switch(us, 5, 7), switch(us + 100, 7, 5)]
+    write_kernel(folder / "kernel", [(BEGIN + us, *rest) for us, *rest in events], cuts=[BEGIN + us for us in range(100, CUTS[2], 300)])
+    recording = GrowingKernel(folder, tmp_path / "growing", CUTS[2])
+    server = Server(krait, recording.folder)
+    waits = lambda server, trace: server.api("call", track=[t["id"] for t in trace["tracks"] if t["kind"] == "calls"][1], at=9_000_000, depth=0)["waits"]
+    found = waits(server, wait_until(lambda t: t["growing"] and t["index"]["done"], lambda: server.api("trace")))
+    assert [wait["by"] for wait in found if wait["state"] == "ready"] == [""] and found == whole_of(krait, recording.folder, tmp_path / "whole", waits)
+    recording.end()
+    assert server.end()[0] == 0
+
+
 DECLARED = """
 [interval.waits]
 start = { event = "syscall_entry_futex" }

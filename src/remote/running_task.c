@@ -240,7 +240,7 @@ void krait_running_task_read(struct krait_remote *remote, const struct krait_rem
     struct krait_running_task *task = kept_at(remote, step ? step->addr : state->addr);
     if (!task || (task->addr && still_runs(remote, task, state, step))) {
         thread->task = task;
-        krait_code_meet(remote, task->code);
+        krait_code_meet(remote, task ? task->code : NULL);
         return;
     }
     uint64_t addr = find_task(remote, state, has_run ? &frames[run] : NULL);

@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Of the texts. What comes after that is read by each walk. */
-#define MOST_TEXT ((size_t)64 << 20)
+/* Of the events and their texts, which may be empty. What comes after that is read by each walk. */
+#define MOST_BYTES ((size_t)128 << 20)
 
 struct event {
     uint64_t t_ns;
@@ -107,7 +107,7 @@ static int keep(void *ctx, const struct krait_raw_event *event)
     struct keeping *keeping = ctx;
     struct krait_raw_kept *kept = keeping->kept;
     bool is_later = kept->count && kept->events[kept->count - 1].t_ns < event->t_ns;
-    if (kept->texts.len > MOST_TEXT && is_later) {
+    if (kept->texts.len + kept->count * sizeof(*kept->events) > MOST_BYTES && is_later) {
         keeping->full_ns = event->t_ns;
         return 1;
     }

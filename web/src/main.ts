@@ -106,7 +106,10 @@ class Page {
     tabs.addEventListener('keydown', (event) => this.stepTab(event));
     for (const panel of panels) {
       const tab = el('button', { type: 'button', role: 'tab', id: `tab-${panel.id}`, title: keyText(panel.key), 'aria-controls': 'panel' }, panel.title);
-      tab.addEventListener('click', () => this.context.store.openPanel(panel.id));
+      tab.addEventListener('click', (event) => {
+        if (event.detail && panel.focus) tab.blur(); // a mouse: who presses the tab by a key stays there
+        this.context.store.openPanel(panel.id);
+      });
       this.tabs.set(panel.id, tab);
       tabs.append(tab);
     }
@@ -295,7 +298,10 @@ class Page {
     const missing = panel.missing?.(this.context.trace);
     if (missing) this.made.set(panel.id, el('p', { class: 'empty' }, missing));
     if (!this.made.has(panel.id)) this.made.set(panel.id, panel.make(this.context));
-    if (this.shown !== panel.id) this.body.replaceChildren(this.made.get(panel.id) as HTMLElement);
+    if (this.shown !== panel.id) {
+      this.body.replaceChildren(this.made.get(panel.id) as HTMLElement);
+      if (!missing && document.activeElement !== this.tabs.get(panel.id)) panel.focus?.();
+    }
     this.shown = panel.id;
     await this.wait(async (signal) => {
       await this.picture;

@@ -23,6 +23,8 @@ export interface Panel {
   make(context: Context): HTMLElement;
   /** Called when the panel is shown, and whenever its data may have changed. */
   update(context: Context, signal: AbortSignal): Promise<void>;
+  /** Takes the keyboard, for a panel with keys of its own: called when the panel is opened, but not while the user steps from tab to tab. */
+  focus?(): void;
   /** Whether to update the panel when the visible range changes; if false, only when the selection changes. */
   ofRange: boolean;
   /** Whether to show the panel's tab for this recording; the default is yes. */

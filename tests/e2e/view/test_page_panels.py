@@ -181,6 +181,25 @@ def test_a_range_is_played_step_by_step(open_page, krait, tmp_path):
     assert 0 < float(page.text(".play-time").split()[0]) < 1
 
 
+@pytest.mark.parametrize("opens", ["key", "mouse"])
+def test_the_keys_of_playing_work_as_soon_as_the_panel_is_open(open_page, synth, opens):
+    page = open_page(synth(PLAYED + "exit 0 0\n"), "#r=0,1000000000")
+    if opens == "key":
+        page.press("y")
+    else:
+        page.page.get_by_role("tab", name="Play").click()
+    page.page.locator("canvas.play").wait_for()
+    page.wait()
+    page.press(".")
+    assert page.text(".play-time") == "0.100000000 s"
+    page.press(",", "Home")
+    page.page.keyboard.press(" ")
+    page.page.wait_for_function("() => parseFloat(document.querySelector('.play-time').textContent) > 0")
+    page.page.keyboard.press(" ")
+    page.page.keyboard.press("w")  # which is the timeline's
+    page.page.wait_for_function("() => /r=(?!0,1000000000)/.test(location.hash)")
+
+
 def test_a_link_has_the_moment_and_the_speed_of_playing(open_page, synth):
     folder = synth(PLAYED + "exit 0 0\n")
     page = open_page(folder, "#r=0,1000000000;p=play")

@@ -59,6 +59,10 @@ class Player {
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
 
+  focus(): void {
+    this.canvas.focus({ preventScroll: true });
+  }
+
   private press(event: KeyboardEvent): void {
     const target = event.target as HTMLElement, steps: Record<string, () => void> = {
       ' ': () => this.play(!this.playing), ',': () => this.step(false), '.': () => this.step(true), Home: () => this.go(0), End: () => this.go(this.span),
@@ -370,5 +374,8 @@ export const play: Panel = {
   },
   async update() {
     player?.show();
+  },
+  focus() {
+    player?.focus();
   },
 };

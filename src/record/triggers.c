@@ -6,9 +6,11 @@
  */
 #include "record/triggers.h"
 
+#include "base/arena.h"
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/fmt.h"
+#include "base/json.h"
 #include "base/map.h"
 #include "event/payload.h"
 #include "record/collector_inside.h"
@@ -52,6 +54,8 @@ struct watched_ring {
 struct watched_proc {
     struct krait_map masks; /* by code id */
     struct krait_map hubs;  /* ids of tasks that wait for all others */
+    struct krait_map types; /* by code id: the names, in `names`, of exceptions that have a mask */
+    struct krait_arena names;
     struct opens spans;
     struct krait_omits omits;
     uint64_t ends;   /* triggers that its end fires */
@@ -107,6 +111,8 @@ void krait_triggers_free(struct krait_triggers *all)
         krait_omits_done(&all->procs[i].omits);
         krait_map_done(&all->procs[i].masks);
         krait_map_done(&all->procs[i].hubs);
+        krait_map_done(&all->procs[i].types);
+        krait_arena_done(&all->procs[i].names);
     }
     free(all->rings);
     free(all);
@@ -290,22 +296,43 @@ static void step_ends(struct krait_collector *c, struct watched_ring *ring, cons
 
 /* ---- events ---- */
 
+/* As much of a text as a message has room for, with nothing that a terminal obeys. */
+static const char *brief(struct krait_buf *to, const char *text)
+{
+    enum { MOST = 60 };
+    KRAIT_AUTO_BUF first = { 0 };
+    size_t n = strlen(text), whole = krait_utf8_whole(text, n, MOST);
+    krait_buf_add(&first, text, whole);
+    krait_fmt_safe(to, first.data ? first.data : "");
+    krait_buf_str(to, whole < n ? "..." : "");
+    return to->data ? to->data : "";
+}
+
 static void see_raised(struct krait_collector *c, const struct watched_proc *proc, uint32_t code)
 {
-    for (uint64_t rest = mask_of(proc, code) & c->triggers->of_kind[KRAIT_ON_EXCEPTION]; rest;
-         rest &= rest - 1)
-        fire(c, (size_t)__builtin_ctzll(rest), "an exception left a function", 0);
+    uint64_t fires = mask_of(proc, code) & c->triggers->of_kind[KRAIT_ON_EXCEPTION];
+    const uint64_t *type = fires ? krait_map_get(&proc->types, code) : NULL;
+    KRAIT_AUTO_BUF what = { 0 };
+    if (!fires)
+        return;
+    krait_buf_fmt(&what, "%s left a function",
+                  type ? (const char *)(uintptr_t)*type : "an exception"); /* without memory for its name */
+    for (; fires; fires &= fires - 1)
+        fire(c, (size_t)__builtin_ctzll(fires), what.data ? what.data : "", 0);
 }
 
 static void see_log(struct krait_collector *c, struct krait_cursor payload)
 {
     struct krait_payload_log_record record;
-    if (!krait_read_log_record(&payload, &record))
+    if (!c->triggers->of_kind[KRAIT_ON_LOG] || !krait_read_log_record(&payload, &record))
         return;
+    KRAIT_AUTO_BUF what = { 0 };
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_buf_fmt(&what, "a log record came: %s", brief(&text, record.message));
     for (uint64_t rest = c->triggers->of_kind[KRAIT_ON_LOG]; rest; rest &= rest - 1) {
         size_t i = (size_t)__builtin_ctzll(rest);
         if ((int64_t)record.level >= (int64_t)c->triggers->items[i].limit)
-            fire(c, i, "a log record came", 0);
+            fire(c, i, what.data ? what.data : "", 0);
     }
 }
 
@@ -466,8 +493,15 @@ static void note_name(struct krait_triggers *all, struct watched_proc *proc,
                       const struct krait_payload_code_define *code)
 {
     uint64_t mask = mask_of_name(all, code);
-    if (mask)
-        krait_map_put(&proc->masks, code->id, mask);
+    if (!mask)
+        return;
+    krait_map_put(&proc->masks, code->id, mask);
+    if (code->kind != KRAIT_code_kind_exception)
+        return;
+    KRAIT_AUTO_BUF text = { 0 };
+    const char *name = krait_arena_strdup(&proc->names, brief(&text, code->qualname));
+    if (name)
+        krait_map_put(&proc->types, code->id, (uintptr_t)name);
 }
 
 /* One to whose end a trigger may belong, or that may not fire one. */
@@ -551,6 +585,8 @@ void krait_triggers_forget_proc(struct krait_collector *c, uint32_t i)
         return;
     krait_map_done(&c->triggers->procs[i].masks);
     krait_map_done(&c->triggers->procs[i].hubs);
+    krait_map_done(&c->triggers->procs[i].types);
+    krait_arena_done(&c->triggers->procs[i].names);
     c->triggers->procs[i].spans.count = 0;
     c->triggers->procs[i].ends = 0;
     krait_omits_done(&c->triggers->procs[i].omits);

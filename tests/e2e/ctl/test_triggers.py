@@ -182,6 +182,7 @@ def test_an_exception_of_a_type(app, python, trigger, raised):
     app.tell(f"fail({raised})")
     first_of(app)
     app.end()
+    assert re.search(rf"{re.escape(trigger)}, \S*{'Own' if raised == 'local()' else raised} left a function", app.stderr)
 
 
 @pytest.mark.few_pythons
@@ -334,13 +335,13 @@ def test_what_happens_in_the_programs_last_moments_takes_a_snapshot(record, any_
         import logging, time
         def slow(): time.sleep(0.02)
         slow()
-        logging.getLogger("app").error("giving up")
+        logging.getLogger("app").error("giving\\n up")
         """
     run = record.text(any_python, text, options=["--log", "--snapshot-on", "log:ERROR", "--snapshot-on", "call:slow>10ms", *options])
     folder = run.path.with_name(run.path.name + "-snapshot-1")
-    assert f"snapshot in {folder}: log:ERROR, a log record came; call:slow>10ms, a call took" in " ".join(run.stderr.split())
+    assert f"snapshot in {folder}: log:ERROR, a log record came: giving\\n up; call:slow>10ms, a call took" in " ".join(run.stderr.split())
     taken = Recording(folder).check()
-    assert taken.calls()["slow"] == 1 and [e["message"] for e in taken.notes("log:record")] == ["giving up"]
+    assert taken.calls()["slow"] == 1 and [e["message"] for e in taken.notes("log:record")] == ["giving\n up"]
 
 
 @pytest.mark.few_pythons

@@ -121,7 +121,7 @@ class Player {
     this.playing = on;
     if (on && this.at >= this.span) this.at = 0;
     this.last = performance.now();
-    this.toggle.textContent = on ? '\u23f8' : '\u25b6';
+    this.toggle.textContent = on ? '\u275a\u275a' : '\u25b6';
     this.toggle.title = on ? 'Pause (Space)' : 'Play (Space)';
     if (on) requestAnimationFrame((now) => this.tick(now));
     else this.keep();

@@ -37,11 +37,10 @@ static bool is_alive(pid_t pid)
 
 static void collect(struct krait_collector *collector, pid_t owner)
 {
-    while (is_alive(owner) && !krait_collector_left(collector, owner) &&
-           !krait_collector_limit(collector, 0)) {
+    while (is_alive(owner) && !krait_collector_left(collector, owner) && !krait_collector_limit(collector)) {
         krait_collector_nap(collector);
         krait_collector_round(collector);
-        krait_collector_keep_newest(collector, 0);
+        krait_collector_keep_newest(collector);
     }
 }
 

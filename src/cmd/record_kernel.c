@@ -132,9 +132,26 @@ static void tell_trouble(struct krait_kernel *kernel)
     krait_record_trouble(kernel ? krait_kernel_trouble(kernel) : NULL);
 }
 
+/* The size bounds both parts together: tells each what the other has taken. */
+static void set_room(struct krait_kernel *kernel, struct krait_collector *collector)
+{
+    krait_kernel_set_room(kernel, krait_collector_room(collector, krait_kernel_bytes(kernel),
+                                                       krait_kernel_other_bytes(kernel)));
+}
+
+/* `take` is krait_kernel_round or krait_kernel_take_all; returns what it does. */
+static bool take_within(struct krait_kernel *kernel, struct krait_collector *collector,
+                        bool (*take)(struct krait_kernel *kernel))
+{
+    set_room(kernel, collector);
+    bool result = take(kernel);
+    set_room(kernel, collector);
+    return result;
+}
+
 void krait_record_kernel_round(struct krait_kernel *kernel, struct krait_collector *collector)
 {
-    if (kernel && krait_kernel_round(kernel))
+    if (kernel && take_within(kernel, collector, krait_kernel_round))
         krait_collector_hurry(collector);
     tell_trouble(kernel);
 }
@@ -150,7 +167,7 @@ static bool take_meanwhile(void *ctx, uint64_t bytes)
     struct keeping *k = ctx;
     (void)bytes;
     krait_collector_round(k->collector);
-    krait_kernel_round(k->kernel);
+    take_within(k->kernel, k->collector, krait_kernel_round);
     return true;
 }
 
@@ -166,17 +183,24 @@ static void drop_before(struct krait_kernel *kernel, struct krait_collector *col
         krait_record_trouble(err.text);
     else
         krait_kernel_drop_before(kernel, since, summary);
+    set_room(kernel, collector);
+}
+
+/* Drops the oldest events if it is time. Returns whether it was. */
+static bool keep_newest(struct krait_kernel *kernel, struct krait_collector *collector)
+{
+    uint64_t since = krait_collector_keep_newest(collector);
+    if (since && kernel) {
+        take_within(kernel, collector, krait_kernel_take_all);
+        drop_before(kernel, collector, since, take_meanwhile, NULL);
+    }
+    return since;
 }
 
 bool krait_record_kernel_limit(struct krait_kernel *kernel, struct krait_collector *collector)
 {
-    uint64_t beside = kernel ? krait_kernel_bytes(kernel) : 0;
-    uint64_t since = krait_collector_keep_newest(collector, beside);
-    if (since && kernel) {
-        krait_kernel_take_all(kernel);
-        drop_before(kernel, collector, since, take_meanwhile, NULL);
-    }
-    return krait_collector_limit(collector, beside);
+    keep_newest(kernel, collector);
+    return krait_collector_limit(collector);
 }
 
 void krait_record_kernel_stop(struct krait_kernel *kernel, struct krait_collector *collector)
@@ -186,10 +210,9 @@ void krait_record_kernel_stop(struct krait_kernel *kernel, struct krait_collecto
     krait_kernel_stop(kernel);
     if (!krait_kernel_was_on(kernel))
         return;
-    krait_kernel_take_all(kernel); /* its rings may hold more than the size has room for */
-    uint64_t since = krait_collector_fit(collector, krait_kernel_bytes(kernel));
-    if (since)
-        drop_before(kernel, collector, since, NULL, NULL);
+    /* Its rings may hold more than the size has room for. */
+    while (take_within(kernel, collector, krait_kernel_take_all) && keep_newest(kernel, collector))
+        continue;
 }
 
 void krait_record_kernel_guess(const struct krait_recording_values *values, const char *command)
@@ -216,6 +239,7 @@ bool krait_record_kernel_finish(struct krait_kernel **kernel, struct krait_colle
         return false;
     }
     struct krait_err err = { 0 };
+    set_room(*kernel, collector);
     krait_kernel_finish(*kernel, summary);
     tell_trouble(*kernel);
     if (krait_cut_kernel_describe(krait_kernel_folder(*kernel), &err))
@@ -260,6 +284,9 @@ void krait_record_kernel_print(const struct krait_kernel_summary *s, const char 
              "kernel events on %u CPU%s: the kernel's ring was full; --kernel-ring-size makes it larger%s",
              s->cpus, s->cpus == 1 ? "" : "s", has_less ? ", --kernel=sched records fewer events" : "");
     print_loss(s->lost, what);
+    print_loss(
+        s->no_room,
+        "kernel events, size limit: these events were still in rings when the recording reached --max-size");
     print_loss(s->refused, "kernel events: the disk did not take them");
     print_loss(s->damaged, s->scope == KRAIT_KERNEL_OWN
                                ? "kernel events: they are not as this krait knows them"

@@ -82,7 +82,7 @@ int krait_record_pid_prepare(struct krait_record_pid *record, struct krait_err *
 static bool is_ending(const struct krait_record_pid *record, struct krait_collector *collector)
 {
     const struct krait_attaching *how = &record->attached.how;
-    return how->over(how->ctx) || krait_collector_limit(collector, 0);
+    return how->over(how->ctx) || krait_collector_limit(collector);
 }
 
 /* What krait has looked at so far, or NULL without memory. */

@@ -5,6 +5,7 @@
 #include "kernel/kernel_tsdl.h"
 #include "record/traceid.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,7 +70,9 @@ int krait_kernel_make_stream(struct krait_kernel *k, size_t cpu, struct krait_er
     KRAIT_AUTO_FREE char *path = NULL;
     if (asprintf(&path, "%s/channel0_%zu", k->dir, cpu) < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    return krait_kernel_stream_init(&k->streams[cpu], path, k->uuid, (uint32_t)cpu, cpu + 1, err);
+    int rc = krait_kernel_stream_init(&k->streams[cpu], path, k->uuid, (uint32_t)cpu, cpu + 1, err);
+    k->streams[cpu].room = &k->room;
+    return rc;
 }
 
 void krait_kernel_begin_streams(struct krait_kernel *k)
@@ -82,10 +85,28 @@ void krait_kernel_begin_streams(struct krait_kernel *k)
 
 int krait_kernel_describe(struct krait_kernel *k, struct krait_err *err)
 {
-    uint64_t refused = 0;
-    for (size_t i = 0; i < k->cpu_count; i++)
-        refused += k->streams[i].refused;
-    return krait_kernel_tsdl_write(k->dir, k->source->tracer, &k->classes, k->clock, k->uuid, refused, err);
+    struct krait_kernel_unwritten unwritten = { 0 };
+    for (size_t i = 0; i < k->cpu_count; i++) {
+        unwritten.refused += k->streams[i].refused;
+        unwritten.no_room += k->streams[i].no_room;
+    }
+    return krait_kernel_tsdl_write(k->dir, k->source->tracer, &k->classes, k->clock, k->uuid, &unwritten,
+                                   err);
+}
+
+/* The metadata, the state dump, and what was kept of dropped packets. */
+static void measure_others(struct krait_kernel *k)
+{
+    struct stat st;
+    DIR *dir = opendir(k->dir);
+    k->other_bytes = 0;
+    for (const struct dirent *f; dir && (f = readdir(dir));) {
+        if (strncmp(f->d_name, "channel0_", strlen("channel0_")) != 0 &&
+            fstatat(dirfd(dir), f->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
+            k->other_bytes += (uint64_t)st.st_size;
+    }
+    if (dir)
+        closedir(dir);
 }
 
 void krait_kernel_flush(struct krait_kernel *k)
@@ -94,6 +115,7 @@ void krait_kernel_flush(struct krait_kernel *k)
         if (k->streams[i].fd >= 0)
             krait_kernel_note(k, krait_kernel_stream_flush(&k->streams[i]));
     }
+    measure_others(k);
 }
 
 static void remove_folder(const struct krait_kernel *k)
@@ -121,6 +143,7 @@ static int open_source(struct krait_kernel **out, const struct krait_kernel_sour
         return krait_err_set(err, -ENOMEM, "out of memory");
     k->source = source;
     k->clock = options->clock;
+    k->room = UINT64_MAX;
     int rc = source->open(k, options, err);
     if (!rc && source->switch_on && !options->idle)
         rc = source->switch_on(k, err);
@@ -129,6 +152,7 @@ static int open_source(struct krait_kernel **out, const struct krait_kernel_sour
         return rc;
     }
     k->is_on = k->was_on = !source->switch_on || !options->idle;
+    measure_others(k);
     *out = k;
     return 0;
 }
@@ -176,8 +200,10 @@ void krait_kernel_switch(struct krait_kernel *k, bool on)
     struct krait_err err = { 0 };
     if (!k->source->switch_on || k->stopped || on == k->is_on)
         return;
+    k->takes_rest = !on;
     if (!on || k->source->switch_on(k, &err))
         k->source->switch_off(k);
+    k->takes_rest = false;
     krait_kernel_note_err(k, &err);
     k->is_on = on && !err.code;
     k->was_on |= k->is_on;
@@ -193,22 +219,50 @@ bool krait_kernel_round(struct krait_kernel *k)
     return k->is_on && k->source->round(k);
 }
 
+/* Of packets that are being filled. */
+static uint64_t open_bytes(const struct krait_kernel *k)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < k->cpu_count; i++)
+        bytes += k->streams[i].packet.len;
+    return bytes;
+}
+
 uint64_t krait_kernel_bytes(const struct krait_kernel *k)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < k->cpu_count; i++)
         bytes += k->streams[i].bytes;
-    return bytes;
+    return bytes + open_bytes(k);
 }
 
-void krait_kernel_take_all(struct krait_kernel *k)
+uint64_t krait_kernel_other_bytes(const struct krait_kernel *k)
 {
-    enum { ROUNDS = 4 }; /* one that fills its rings as fast as we empty them does not hold us here */
+    return k->other_bytes;
+}
+
+void krait_kernel_set_room(struct krait_kernel *k, uint64_t bytes)
+{
+    uint64_t open = open_bytes(k);
+    k->room = bytes + KRAIT_MIN(open, UINT64_MAX - bytes);
+}
+
+uint64_t krait_kernel_may_take(const struct krait_kernel *k)
+{
+    enum { GROWS = 4 }; /* a switch of perf events becomes three times as large */
+    uint64_t takes = (k->room - KRAIT_MIN(open_bytes(k), k->room)) / GROWS;
+    return k->takes_rest ? UINT64_MAX : takes < (uint64_t)sysconf(_SC_PAGESIZE) ? 0 : takes;
+}
+
+bool krait_kernel_take_all(struct krait_kernel *k)
+{
+    enum { ROUNDS = 4 }; /* a CPU that fills its ring as fast as we empty it does not hold us here */
     k->takes_all = true;
-    for (int i = 0; i < ROUNDS && krait_kernel_round(k); i++)
+    for (int i = 0; (k->stopped || i < ROUNDS) && krait_kernel_round(k); i++)
         continue;
     k->takes_all = false;
     krait_kernel_flush(k);
+    return !krait_kernel_may_take(k);
 }
 
 const char *krait_kernel_folder(const struct krait_kernel *k)
@@ -233,6 +287,7 @@ void krait_kernel_drop_before(struct krait_kernel *k, uint64_t since, struct kra
             summary->bytes -= bytes - stream->bytes;
         }
     }
+    measure_others(k);
 }
 
 void krait_kernel_stop(struct krait_kernel *k)
@@ -251,6 +306,7 @@ void krait_kernel_finish_stream(struct krait_kernel *k, struct krait_kernel_stre
     sum->events += stream->events;
     sum->bytes += stream->bytes;
     sum->refused += stream->refused;
+    sum->no_room += stream->no_room;
 }
 
 void krait_kernel_finish(struct krait_kernel *k, struct krait_kernel_summary *summary)
@@ -258,6 +314,7 @@ void krait_kernel_finish(struct krait_kernel *k, struct krait_kernel_summary *su
     struct krait_err err = { 0 };
     *summary = (struct krait_kernel_summary){ .scope = k->source->scope };
     krait_kernel_stop(k);
+    k->takes_rest = true;
     k->source->finish(k, summary);
     for (size_t i = 0; i < k->cpu_count; i++)
         krait_kernel_finish_stream(k, &k->streams[i], summary);

@@ -55,6 +55,7 @@ struct krait_kernel_summary {
     uint64_t bytes;        /* on disk */
     uint64_t lost;         /* the kernel's rings were full */
     uint64_t refused;      /* the disk did not take them */
+    uint64_t no_room;      /* krait_kernel_set_room had none for them */
     uint64_t damaged;      /* pages that could not be read to their end */
     uint32_t cpus;         /* with losses */
     struct krait_err left; /* what of it stays in the kernel, and why; code 0: nothing */
@@ -72,10 +73,14 @@ int krait_kernel_open(struct krait_kernel **out, const struct krait_kernel_recor
                       struct krait_err *err);
 /* Takes what is there. Returns whether the rings fill so fast that it should come again soon. */
 bool krait_kernel_round(struct krait_kernel *kernel);
-/* On disk so far. */
+/* Of its events on disk so far, with packets that are still being filled; and of the metadata and other files. */
 uint64_t krait_kernel_bytes(const struct krait_kernel *kernel);
-/* Takes all that has happened up to now, and writes it to the disk. */
-void krait_kernel_take_all(struct krait_kernel *kernel);
+uint64_t krait_kernel_other_bytes(const struct krait_kernel *kernel);
+/* How many bytes of events there may be beside these; until the first call, any number. Rounds leave the rest in the kernel's
+ * rings. krait_kernel_finish, and switching off, drop the rest and count it. */
+void krait_kernel_set_room(struct krait_kernel *kernel, uint64_t bytes);
+/* Takes all that has happened up to now, and writes it to the disk. Returns whether there was no room for more. */
+bool krait_kernel_take_all(struct krait_kernel *kernel);
 /* Its folder. */
 const char *krait_kernel_folder(const struct krait_kernel *kernel);
 /* The clock of its events: the recording's, or CLOCK_MONOTONIC if the kernel cannot trace with that. Owned by the source. */

@@ -44,6 +44,9 @@ struct krait_kernel {
     struct krait_err trouble;
     bool trouble_told;
     bool takes_all;              /* this round takes what is in pages that are not full, too */
+    bool takes_rest;             /* all that rings have, whatever room there is: they are closed then */
+    uint64_t room;               /* bytes that streams may still write */
+    uint64_t other_bytes;        /* on disk, beside streams */
     bool is_on, was_on, stopped; /* kernel.c sets them, after the source has done it */
     bool closed;
 };
@@ -63,6 +66,8 @@ void krait_kernel_finish_stream(struct krait_kernel *kernel, struct krait_kernel
                                 struct krait_kernel_summary *sum);
 /* Writes all streams' packets. */
 void krait_kernel_flush(struct krait_kernel *kernel);
+/* How many bytes of its rings the source may take now: what they become on disk has room. 0: they stay there. */
+uint64_t krait_kernel_may_take(const struct krait_kernel *kernel);
 /* Writes the metadata, or writes it anew. */
 int krait_kernel_describe(struct krait_kernel *kernel, struct krait_err *err);
 

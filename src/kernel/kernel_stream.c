@@ -73,11 +73,21 @@ static int write_whole(int fd, const char *bytes, size_t n, uint64_t at)
     return 0;
 }
 
-int krait_kernel_stream_flush(struct krait_kernel_stream *stream)
+/* A packet without events tells where a stream ends: it is always written. After one that does not fit there is no room for smaller
+ * ones either, so that a stream ends there and has no hole. */
+static bool take_room(const struct krait_kernel_stream *stream)
+{
+    uint64_t n = stream->packet.len;
+    if (!stream->room)
+        return true;
+    bool fits = !stream->in_packet || n <= *stream->room;
+    *stream->room = fits ? *stream->room - KRAIT_MIN(n, *stream->room) : 0;
+    return fits;
+}
+
+static int write_packet(struct krait_kernel_stream *stream)
 {
     struct krait_buf *packet = &stream->packet;
-    if (!packet->len)
-        return 0;
     fill_head(stream);
     struct krait_kernel_counts *counts = &stream->counts;
     int rc = KRAIT_GROW(counts->items, counts->cap, counts->count + 1)
@@ -93,8 +103,22 @@ int krait_kernel_stream_flush(struct krait_kernel_stream *stream)
         stream->refused += stream->in_packet;
         stream->lost += stream->in_packet;
     }
+    return rc;
+}
+
+int krait_kernel_stream_flush(struct krait_kernel_stream *stream)
+{
+    int rc = 0;
+    if (!stream->packet.len)
+        return 0;
+    if (take_room(stream)) {
+        rc = write_packet(stream);
+    } else {
+        stream->no_room += stream->in_packet;
+        stream->lost += stream->in_packet;
+    }
     stream->in_packet = 0;
-    krait_buf_clear(packet);
+    krait_buf_clear(&stream->packet);
     return rc;
 }
 

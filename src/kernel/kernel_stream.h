@@ -39,6 +39,8 @@ struct krait_kernel_stream {
         size_t count, cap;
     } counts;
     uint64_t refused; /* events that the disk did not take; also in `lost` */
+    uint64_t *room;   /* bytes that this and other streams may still write; not owned; NULL: any number */
+    uint64_t no_room; /* events that were more than that; also in `lost` */
 };
 
 /* Makes the file. Errors: what open gives. */
@@ -65,7 +67,8 @@ int krait_kernel_stream_lose(struct krait_kernel_stream *stream, uint64_t count)
 /* Writes the file DIR/channel0_CPU anew without the packets that ended before this tick. Returns 0 or a
  * negative errno; the file is then as it was. */
 int krait_kernel_stream_drop_before(struct krait_kernel_stream *stream, const char *dir, uint64_t since);
-/* Writes the packet, whole or not at all. Returns 0 or a negative errno; its events are then `refused`. */
+/* Writes the packet, whole or not at all. Returns 0 or a negative errno; its events are then `refused`. If there is no room for it,
+ * drops it, and counts its events as `no_room`; so it is with all that follow until there is room again. */
 int krait_kernel_stream_flush(struct krait_kernel_stream *stream);
 
 #endif

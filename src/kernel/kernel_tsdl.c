@@ -71,9 +71,10 @@ static void add_env_text(struct krait_buf *out, const char *key, const char *val
 
 /* As wide as any number: it is written over where the disk has no room for a new file. */
 #define REFUSED        "    disk_refused = "
+#define NO_ROOM        "    size_limit_refused = "
 #define REFUSED_FORMAT "%20llu"
 
-static void add_env(struct krait_buf *out, const char *tracer, uint64_t refused)
+static void add_env(struct krait_buf *out, const char *tracer, const struct krait_kernel_unwritten *unwritten)
 {
     struct utsname host;
     uname(&host);
@@ -84,7 +85,8 @@ static void add_env(struct krait_buf *out, const char *tracer, uint64_t refused)
     add_env_text(out, "kernel_version", host.version);
     krait_buf_str(out, tracer);
     add_env_text(out, "recorded_by", "krait " KRAIT_VERSION);
-    krait_buf_fmt(out, REFUSED REFUSED_FORMAT ";\n", (unsigned long long)refused);
+    krait_buf_fmt(out, REFUSED REFUSED_FORMAT ";\n", (unsigned long long)unwritten->refused);
+    krait_buf_fmt(out, NO_ROOM REFUSED_FORMAT ";\n", (unsigned long long)unwritten->no_room);
     krait_buf_str(out, "};\n");
 }
 
@@ -118,7 +120,8 @@ static void add_event(struct krait_buf *out, const struct krait_kernel_class *cl
 }
 
 static void add_all(struct krait_buf *out, const char *tracer, const struct krait_kernel_classes *classes,
-                    const struct krait_clock *clock, const uint8_t uuid[16], uint64_t refused)
+                    const struct krait_clock *clock, const uint8_t uuid[16],
+                    const struct krait_kernel_unwritten *unwritten)
 {
     struct krait_tsdl_clock about;
     krait_traceid_clock(&about, clock);
@@ -126,7 +129,7 @@ static void add_all(struct krait_buf *out, const char *tracer, const struct krai
     add_types(out);
     add_functions(out, &classes->symbols);
     add_trace(out, uuid);
-    add_env(out, tracer, refused);
+    add_env(out, tracer, unwritten);
     krait_tsdl_write_clock(out, &about);
     krait_buf_str(out, "typealias integer { size = 32; align = 8; signed = false;"
                        " map = clock.monotonic.value; } := uint32_time_t;\n"
@@ -154,8 +157,8 @@ static int write_refused(const char *path, uint64_t refused)
 }
 
 int krait_kernel_tsdl_write(const char *dir, const char *tracer, const struct krait_kernel_classes *classes,
-                            const struct krait_clock *clock, const uint8_t uuid[16], uint64_t refused,
-                            struct krait_err *err)
+                            const struct krait_clock *clock, const uint8_t uuid[16],
+                            const struct krait_kernel_unwritten *unwritten, struct krait_err *err)
 {
     KRAIT_AUTO_FREE char *path = NULL;
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
@@ -163,8 +166,8 @@ int krait_kernel_tsdl_write(const char *dir, const char *tracer, const struct kr
         return krait_err_set(err, -ENOMEM, "out of memory");
     int rc = krait_outfile_open(&out, path, err);
     if (!rc) {
-        add_all(&out.buf, tracer, classes, clock, uuid, refused);
+        add_all(&out.buf, tracer, classes, clock, uuid, unwritten);
         rc = krait_outfile_commit(&out, err);
     }
-    return rc && refused && write_refused(path, refused) == 0 ? 0 : rc;
+    return rc && unwritten->refused && write_refused(path, unwritten->refused) == 0 ? 0 : rc;
 }

@@ -13,10 +13,16 @@
     "    tracer_name = \"lttng-modules\";\n    tracer_major = 2;\n    tracer_minor = 10;\n" \
     "    tracer_patchlevel = 0;\n"
 
+/* Events that are missing for other reasons than that the kernel's rings were full. */
+struct krait_kernel_unwritten {
+    uint64_t refused; /* the disk did not take them */
+    uint64_t no_room; /* the recording's size has no room for them */
+};
+
 /* Writes DIR/metadata, beside the old and then over it. `tracer`: lines of its env block that say who
- * recorded. `refused`: events that the disk did not take. */
+ * recorded. */
 int krait_kernel_tsdl_write(const char *dir, const char *tracer, const struct krait_kernel_classes *classes,
-                            const struct krait_clock *clock, const uint8_t uuid[16], uint64_t refused,
-                            struct krait_err *err);
+                            const struct krait_clock *clock, const uint8_t uuid[16],
+                            const struct krait_kernel_unwritten *unwritten, struct krait_err *err);
 
 #endif

@@ -424,15 +424,16 @@ static void copy_out(const struct perf *p, const struct ring *ring, uint64_t at,
     memcpy((char *)to + first, data, n - first);
 }
 
-/* Returns how many bytes there were. */
+/* As far as there is room. Returns how many bytes it took. */
 static uint64_t empty_ring(struct perf *p, size_t cpu)
 {
+    uint64_t most = krait_kernel_may_take(&p->kernel);
     struct ring *ring = &p->rings[cpu];
     if (!ring->head)
         return 0;
     uint64_t head = __atomic_load_n(&ring->head->data_head, __ATOMIC_ACQUIRE);
     uint64_t begin = ring->head->data_tail, at = begin;
-    while (head - at >= sizeof(struct perf_event_header)) {
+    while (at - begin < most && head - at >= sizeof(struct perf_event_header)) {
         struct perf_event_header record;
         char bytes[KRAIT_PERF_RECORD_MAX];
         copy_out(p, ring, at, &record, sizeof(record));
@@ -456,8 +457,10 @@ static bool round_perf(struct krait_kernel *kernel)
     struct perf *p = perf_of(kernel);
     bool fast = false;
     krait_perf_clock_sync(&p->clock);
-    for (size_t i = 0; i < kernel->cpu_count; i++)
-        fast |= empty_ring(p, i) >= p->ring_bytes / 8;
+    for (size_t i = 0; i < kernel->cpu_count; i++) {
+        uint64_t most = krait_kernel_may_take(kernel), taken = empty_ring(p, i);
+        fast |= taken && taken >= KRAIT_MIN(most, p->ring_bytes / 8);
+    }
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     if (now - p->flushed_ns >= KRAIT_NS_PER_S) {
         krait_kernel_flush(kernel);

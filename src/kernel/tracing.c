@@ -424,13 +424,22 @@ static size_t take_pipe(struct tracing *k, struct cpu *cpu, size_t bytes)
     return got;
 }
 
+/* How many there is room for, at most a pipe full. */
+static size_t pages_to_take(const struct tracing *k)
+{
+    uint64_t bytes = krait_kernel_may_take(&k->kernel);
+    return (size_t)KRAIT_MIN(bytes, (uint64_t)PIPE_BYTES) / k->page_bytes * k->page_bytes;
+}
+
 /* tracing_buffers_splice_read (kernel/trace/trace.c) hands out full pages alone. At most `times` pipes full: a CPU
  * that fills its ring as fast as we empty it is not the only one. Returns whether there was more than one. */
 static bool take_full_pages(struct tracing *k, struct cpu *cpu, unsigned times)
 {
     unsigned taken = 0;
     for (unsigned i = 0; i < times; i++) {
-        ssize_t n = splice(cpu->raw, NULL, k->pipe[1], NULL, PIPE_BYTES, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+        size_t most = pages_to_take(k);
+        ssize_t n =
+            most ? splice(cpu->raw, NULL, k->pipe[1], NULL, most, SPLICE_F_NONBLOCK | SPLICE_F_MOVE) : 0;
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0 || take_pipe(k, cpu, (size_t)n) == 0)
@@ -463,7 +472,7 @@ static bool round_tracing(struct krait_kernel *kernel)
         if (k->cpus[i].raw < 0)
             continue;
         fast |= take_full_pages(k, &k->cpus[i], PIPES_A_ROUND);
-        if (flush)
+        if (flush && pages_to_take(k))
             take_open_page(k, &k->cpus[i]);
     }
     if (flush) {

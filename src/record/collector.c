@@ -601,7 +601,7 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     look_at_procs(c);
     do
         krait_drain_rings(c);
-    while (krait_limits_pause(c) && krait_collector_keep_newest(c, c->beside_bytes));
+    while (krait_limits_pause(c) && krait_collector_keep_newest(c));
     for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
         if (!c->procs[i].dir)
             continue;
@@ -623,6 +623,7 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     c->total.grown_bytes = c->recording.grown_bytes;
     c->total.limit = c->recording.limit;
     c->total.dropped_events = c->recording.dropped_events;
+    c->finished = true;
     *summary = c->total;
     summary->bytes += c->metadata_bytes;
     if (c->reserve)

@@ -98,15 +98,16 @@ void krait_raise_priority(void);
  * was anything to do. Failed writes are counted, and the first reason is kept for krait_collector_trouble. */
 bool krait_collector_round(struct krait_collector *collector);
 /* If the recording has reached a limit of its options and must be finished: the option and its value as in "--for 5 s",
- * else NULL. `beside`: bytes on disk of other recorders, which count too. Owned by the collector. */
-const char *krait_collector_limit(struct krait_collector *collector, uint64_t beside);
+ * else NULL. Owned by the collector. */
+const char *krait_collector_limit(struct krait_collector *collector);
 /* Programs stop recording at once, for good; they still leave the recording. krait_collector_finish does it too. */
 void krait_collector_stop(struct krait_collector *collector);
 /* With options.keep_newest, drops the oldest packets once the recording has almost reached its size. Returns the tick
- * from which on packets are kept, 0 if nothing was dropped. `beside` is as above: the other recorders drop too. */
-uint64_t krait_collector_keep_newest(struct krait_collector *collector, uint64_t beside);
-/* The same at the end of the recording: drops no more than it has to, so that an eighth of the size is left for the rest. */
-uint64_t krait_collector_fit(struct krait_collector *collector, uint64_t beside);
+ * from which on packets are kept, 0 if nothing was dropped. Other recorders drop theirs then, too. */
+uint64_t krait_collector_keep_newest(struct krait_collector *collector);
+/* Notes what is on disk of another recorder, which counts as part of the recording: bytes of events, and of the rest. Returns how
+ * many bytes of events it may still write; UINT64_MAX: any number. After krait_collector_finish, that is for its last ones. */
+uint64_t krait_collector_room(struct krait_collector *collector, uint64_t events, uint64_t rest);
 /* Sleeps until there is probably something to do: a half-full ring, a signal or a timeout wakes it. */
 void krait_collector_nap(struct krait_collector *collector);
 /* Makes the next nap a short one: there is more to do than the rings show. */

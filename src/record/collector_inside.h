@@ -113,14 +113,15 @@ struct krait_collector {
     struct krait_collector_summary total;
     bool ends_off; /* krait_collector_finish: it was switched off */
     struct krait_tsdl_recording recording;
-    struct krait_buf args;           /* what `recording` tells of them */
-    uint64_t duration_ns, max_bytes; /* 0: no limit */
-    uint64_t beside_bytes;           /* on disk, of other recorders */
-    uint64_t metadata_bytes;         /* on disk */
-    uint64_t trimmed_bytes;          /* what was on disk when the oldest packets were dropped last */
-    uint64_t last_ns, last_bytes;    /* --last; 0: not by time, not by size */
-    uint64_t trimmed_ns;             /* when the oldest packets were dropped last */
+    struct krait_buf args;                    /* what `recording` tells of them */
+    uint64_t duration_ns, max_bytes;          /* 0: no limit */
+    uint64_t beside_bytes, beside_rest_bytes; /* on disk, of another recorder: events, and the rest */
+    uint64_t metadata_bytes;                  /* on disk */
+    uint64_t trimmed_bytes;                   /* what was on disk when the oldest packets were dropped last */
+    uint64_t last_ns, last_bytes;             /* --last; 0: not by time, not by size */
+    uint64_t trimmed_ns;                      /* when the oldest packets were dropped last */
     bool keep_newest;
+    bool finished;       /* krait_collector_finish has written all */
     bool trimming;       /* no stream is closed now */
     bool paused;         /* packets stay in their rings until older ones have been dropped */
     uint64_t program_ns; /* when the program began, or what is recorded of one that ran already */
@@ -181,7 +182,12 @@ int krait_collector_write(struct krait_collector *c, struct krait_collected_proc
 /* ---- limits.c ---- */
 
 /* How far events may fill a recording, in 32nds of --max-size. */
-enum krait_limit_share { KRAIT_LIMIT_EVENTS = 30, KRAIT_LIMIT_FIRST_EVENTS = 31 };
+enum krait_limit_share {
+    KRAIT_LIMIT_BESIDE_NEWEST = 24, /* those of other recorders, with --keep newest, and without */
+    KRAIT_LIMIT_BESIDE = 29,
+    KRAIT_LIMIT_EVENTS = 30,
+    KRAIT_LIMIT_FIRST_EVENTS = 31,
+};
 /* Whether n more bytes of events may be written. Stops the recording close to the limit, so that what is still in rings
  * has room. */
 bool krait_limits_allow(struct krait_collector *c, size_t n, enum krait_limit_share share);

@@ -7,6 +7,9 @@
  *                                                  │             │ the first events of threads that have none on disk
  *                                                  │ programs are told to stop; what rings hold follows
  *
+ * The kernel's events are written up to 29/32, where the recording is about to end, and after the programs' last ones up to 30/32.
+ * With --keep newest they wait in their rings from 24/32 on, as packets of programs do (newest.c).
+ *
  * Rings are read one after another: what a busy thread's ring holds may fill the rest. Each thread begins on disk all the
  * same.
  */
@@ -35,10 +38,9 @@ void krait_limits_look_at_time(struct krait_collector *c)
     krait_collector_stop(c);
 }
 
-const char *krait_collector_limit(struct krait_collector *c, uint64_t beside)
+const char *krait_collector_limit(struct krait_collector *c)
 {
     char text[KRAIT_FMT_SIZE];
-    c->beside_bytes = KRAIT_MAX(c->beside_bytes, beside);
     if (!*c->limit && c->max_bytes && !krait_limits_allow(c, 0, KRAIT_LIMIT_EVENTS))
         snprintf(c->limit, sizeof(c->limit), "--max-size %s", krait_fmt_bytes(text, c->max_bytes));
     krait_limits_look_at_time(c);
@@ -49,7 +51,7 @@ const char *krait_collector_limit(struct krait_collector *c, uint64_t beside)
 /* Metadata is written when it has doubled, and at the end. */
 uint64_t krait_limits_bytes(const struct krait_collector *c)
 {
-    return c->total.bytes + c->beside_bytes + c->reserve_bytes + 2 * c->metadata_bytes;
+    return c->total.bytes + c->beside_bytes + c->beside_rest_bytes + c->reserve_bytes + 2 * c->metadata_bytes;
 }
 
 bool krait_limits_allow(struct krait_collector *c, size_t n, enum krait_limit_share share)
@@ -64,6 +66,17 @@ bool krait_limits_allow(struct krait_collector *c, size_t n, enum krait_limit_sh
     if (near)
         krait_switch_stop(c->shm.control);
     return n ? fits : !near;
+}
+
+uint64_t krait_collector_room(struct krait_collector *c, uint64_t events, uint64_t rest)
+{
+    enum krait_limit_share running = c->keep_newest ? KRAIT_LIMIT_BESIDE_NEWEST : KRAIT_LIMIT_BESIDE;
+    c->beside_bytes = events;
+    c->beside_rest_bytes = rest;
+    uint64_t bytes = krait_limits_bytes(c),
+             most = c->max_bytes / 32 * (c->finished ? KRAIT_LIMIT_EVENTS : running);
+    c->trimmed_bytes = KRAIT_MIN(c->trimmed_bytes, bytes); /* the others drop after the collector */
+    return c->max_bytes ? most - KRAIT_MIN(most, bytes) : UINT64_MAX;
 }
 
 bool krait_limits_pause(struct krait_collector *c)

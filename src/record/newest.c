@@ -493,13 +493,12 @@ uint64_t krait_newest_since(struct krait_collector *c)
 }
 
 /* How much is too much of what is on disk. A quarter of --max-size stays in events and definitions. Less does if the metadata
- * and the reserve are so large that half of it would be exceeded at once, and beside the kernel's events: they do not wait
- * while files are written anew. */
+ * and the reserve are so large that half of it would be exceeded at once. */
 static uint64_t excess_of(const struct krait_collector *c)
 {
-    uint64_t quarter = c->max_bytes / 4, all = krait_limits_bytes(c), events = c->total.bytes;
-    uint64_t of_all = c->beside_bytes ? quarter : c->max_bytes / 2;
-    return KRAIT_MAX(events - KRAIT_MIN(events, quarter), all - KRAIT_MIN(all, of_all));
+    uint64_t quarter = c->max_bytes / 4, half = c->max_bytes / 2, all = krait_limits_bytes(c);
+    uint64_t events = c->total.bytes + c->beside_bytes;
+    return KRAIT_MAX(events - KRAIT_MIN(events, quarter), all - KRAIT_MIN(all, half));
 }
 
 /* One packet goes at least, as the recording would stay too large. */
@@ -543,24 +542,11 @@ static void trim(struct trimming *trimming)
     }
 }
 
-uint64_t krait_collector_keep_newest(struct krait_collector *c, uint64_t beside)
+uint64_t krait_collector_keep_newest(struct krait_collector *c)
 {
     struct trimming trimming = { .c = c };
-    c->beside_bytes = beside;
     if (!c->keep_newest || !is_due(c, &trimming.since))
         return 0;
-    trim(&trimming);
-    return trimming.since;
-}
-
-uint64_t krait_collector_fit(struct krait_collector *c, uint64_t beside)
-{
-    struct trimming trimming = { .c = c };
-    c->beside_bytes = beside;
-    uint64_t bytes = krait_limits_bytes(c), room = c->max_bytes / 8 * 7;
-    if (!c->keep_newest || !c->max_bytes || bytes <= room)
-        return 0;
-    trimming.since = since_large(c, bytes - room);
     trim(&trimming);
     return trimming.since;
 }

@@ -97,7 +97,9 @@ static void test_a_stream_is_read_as_it_was_written(void **state)
     struct krait_clock clock = { .freq = KRAIT_NS_PER_S };
     assert_non_null(mkdtemp(dir));
     int id = krait_kernel_classes_declare(&classes, "number", fields, 1);
-    assert_int_equal(krait_kernel_tsdl_write(dir, KRAIT_KERNEL_LTTNG, &classes, &clock, uuid, 0, NULL), 0);
+    assert_int_equal(krait_kernel_tsdl_write(dir, KRAIT_KERNEL_LTTNG, &classes, &clock, uuid,
+                                             &(struct krait_kernel_unwritten){ 0 }, NULL),
+                     0);
     snprintf(path, sizeof(path), "%s/channel0_0", dir);
     assert_int_equal(krait_kernel_stream_init(&stream, path, uuid, 0, 0, NULL), 0);
     write_numbers(&stream, (uint16_t)id);
@@ -178,7 +180,9 @@ static void describe(const char *dir, const struct krait_kernel_classes *classes
 {
     const struct krait_clock clock = { .freq = KRAIT_NS_PER_S };
     const uint8_t uuid[16] = { 1 };
-    assert_int_equal(krait_kernel_tsdl_write(dir, KRAIT_KERNEL_LTTNG, classes, &clock, uuid, 0, NULL), 0);
+    assert_int_equal(krait_kernel_tsdl_write(dir, KRAIT_KERNEL_LTTNG, classes, &clock, uuid,
+                                             &(struct krait_kernel_unwritten){ 0 }, NULL),
+                     0);
 }
 
 static void test_the_kernels_functions_have_names(void **state)

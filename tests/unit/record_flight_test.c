@@ -209,7 +209,7 @@ static void a_recording_that_drops_events_has_it_ended_and_asks_no_thread_for_it
     begin_calls(&r, MAIN, DROPPED);
     omit(&r, DROPPED);
     say(&r, KRAIT_EVENT_python_call, OTHER);
-    for (uint64_t since = 0; !since; since = krait_collector_keep_newest(r.f->collector, 0)) {
+    for (uint64_t since = 0; !since; since = krait_collector_keep_newest(r.f->collector)) {
         for (int i = 0; i < 1000; i++) {
             say(&r, KRAIT_EVENT_c_call, SORTED);
             say(&r, KRAIT_EVENT_c_return, 0);

@@ -251,6 +251,7 @@ uint64_t krait_kernel_last(const struct krait_trace *trace)
 /* What the metadata of krait's own folders tells. */
 struct told {
     int64_t refused; /* how many events the disk refused; -1: no folder is krait's */
+    int64_t no_room; /* how many --max-size had no room for */
     bool has_calls;  /* system calls were asked for, not only --kernel=sched */
 };
 
@@ -275,6 +276,8 @@ static struct told told_of(const struct machine *machine, struct krait_folder *c
                 continue;
             told.refused =
                 KRAIT_MAX(told.refused, krait_ctf_env_int(folders[i]->metadata, "disk_refused", -1));
+            told.no_room =
+                KRAIT_MAX(told.no_room, krait_ctf_env_int(folders[i]->metadata, "size_limit_refused", 0));
             told.has_calls |= has_calls(folders[i]->metadata);
         }
     }
@@ -289,25 +292,26 @@ static int sum_lost(struct krait_trace *trace, struct machine *machine, struct t
     struct krait_err ignored;
     if (open_events(machine, &ignored))
         return ignored.code == -ENOMEM ? -ENOMEM : 0;
-    uint64_t lost = krait_kernel_events_lost(machine->events),
-             on_disk = KRAIT_MIN((uint64_t)told.refused, lost);
+    uint64_t lost = krait_kernel_events_lost(machine->events);
     if (told.refused < 0) {
         struct krait_trace_lost by_other = KRAIT_LTTNG_LOST(lost);
         by_other.of_kernel = true;
         return krait_trace_lose(trace, by_other);
     }
-    const char *advice = told.has_calls ? RING_FULL ", or --kernel=sched for fewer" : RING_FULL;
-    int rc = krait_trace_lose(trace, (struct krait_trace_lost){ .reason = "kernel ring full",
-                                                                .advice = advice,
-                                                                .count = lost - on_disk,
-                                                                .of_kernel = true });
-    return rc ? rc
-              : krait_trace_lose(
-                    trace, (struct krait_trace_lost){
-                               .reason = "kernel disk",
-                               .advice = "kernel events could not be written; free space and record again",
-                               .count = on_disk,
-                               .of_kernel = true });
+    uint64_t on_disk = KRAIT_MIN((uint64_t)told.refused, lost);
+    uint64_t no_room = KRAIT_MIN((uint64_t)KRAIT_MAX(told.no_room, 0), lost - on_disk);
+    const struct krait_trace_lost reasons[] = {
+        { "kernel ring full", told.has_calls ? RING_FULL ", or --kernel=sched for fewer" : RING_FULL,
+          lost - on_disk - no_room, true },
+        { "kernel size limit",
+          "these events were still in the kernel's rings when the recording reached --max-size", no_room,
+          true },
+        { "kernel disk", "kernel events could not be written; free space and record again", on_disk, true },
+    };
+    int rc = 0;
+    for (size_t i = 0; !rc && i < KRAIT_ARRAY_LEN(reasons); i++)
+        rc = krait_trace_lose(trace, reasons[i]);
+    return rc;
 }
 
 /* Which folders are of which machine; *count: how many there are. */

@@ -263,6 +263,32 @@ def test_the_kernels_part_ends_at_the_limit_too(record, any_python, krait, info,
     assert states.returncode == 0, states.stderr
 
 
+@pytest.mark.parametrize("keep", ["first", "newest"])
+def test_the_kernels_rings_hold_more_than_the_size_while_krait_is_kept_from_running(record, any_python, krait, info, alone, keep):
+    if os.geteuid() != 0:
+        pytest.skip("recording the kernel needs root")
+    text = """
+        import os, signal
+        os.kill(os.getppid(), signal.SIGSTOP)
+        try:
+            for _ in range(200_000): os.getpgid(0)
+            os.umask(0)
+        finally:
+            os.kill(os.getppid(), signal.SIGCONT)
+        """
+    bounds = ["--kernel-ring-size", "32M", "--max-size", "4M", "--keep", keep]
+    run = record.text(any_python, text, options=["--kernel=syscalls", "--no-c-calls", *bounds])
+    facts, text = info(run.path), " ".join(run.stderr.split())
+    assert size_of(run.path) <= 4 << 20 and facts["damage"] is None, text
+    no_room = facts["lost"].get("kernel size limit", 0)
+    assert facts["kernel"]["events"] > 1000 and (no_room > 10_000) == (keep == "first"), facts["lost"]
+    assert (f"lost {no_room:,} kernel events, size limit: " in text) == (keep == "first"), text
+    cat = subprocess.run([krait, "cat", run.path / "kernel"], capture_output=True, text=True, timeout=60)
+    assert cat.returncode == 0 and (keep == "first" or "syscall_entry_umask" in cat.stdout)
+    if keep == "first":
+        assert cat.stdout.count("syscall_entry_") + cat.stdout.count("syscall_exit_") + sum(facts["lost"].values()) >= 400_000
+
+
 # -- the disk --
 
 

@@ -88,6 +88,19 @@ static int find_processes(struct top *top, uint64_t now)
     return rc;
 }
 
+/* The table is of all processes from its beginning: for those that were forked just before, it waits until they count. */
+static int find_first(struct top *top)
+{
+    enum { TIMES = 5 };
+    const struct timespec nap = { .tv_nsec = 50 * KRAIT_NS_PER_MS };
+    int rc = find_processes(top, krait_clock_ns(CLOCK_MONOTONIC));
+    for (int i = 0; i < TIMES && !rc && top->processes.puts_off; i++) {
+        nanosleep(&nap, NULL);
+        rc = find_processes(top, krait_clock_ns(CLOCK_MONOTONIC));
+    }
+    return rc;
+}
+
 static int take_sample(struct top *top)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
@@ -573,7 +586,7 @@ static int begin(struct top *top, int argc, char **argv)
         rc = start_command(top, argc, argv, wants);
     if (is_command && !rc)
         top->pid = top->processes.command;
-    rc = rc ? rc : find_processes(top, krait_clock_ns(CLOCK_MONOTONIC));
+    rc = rc ? rc : find_first(top);
     if (rc == -ESRCH && !top->err.code)
         rc = is_command ? 0 : krait_err_set(&top->err, -ESRCH, "there is no process %d", top->pid);
     if (!rc && is_exact)

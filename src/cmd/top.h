@@ -79,7 +79,8 @@ struct top_processes {
     struct top_process *items;
     uint32_t count, cap;
     bool with_children;
-    bool looks;               /* one is between two programs: top_processes_find is to come soon */
+    bool looks;               /* one is between two programs, or may be: top_processes_find is to come soon */
+    bool puts_off;            /* one has just been forked, and may be about to execute a program */
     pid_t command;            /* the one that krait started; 0: none */
     int output;               /* the file that keeps its output; -1: it writes where krait does */
     int status;               /* from waitpid, once it has ended */

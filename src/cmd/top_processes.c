@@ -64,8 +64,10 @@ static int add(struct top_processes *processes, pid_t pid, bool is_named)
         if (processes->items[i].pid == pid && !processes->items[i].ended)
             return 0;
     }
-    if (!is_named && krait_executed_is_to_come(pid)) /* at a look to come */
+    if (!is_named && krait_executed_is_to_come(pid)) {
+        processes->looks = processes->puts_off = true;
         return 0;
+    }
     if (!KRAIT_GROW(processes->items, processes->cap, processes->count + 1))
         return -ENOMEM;
     processes->items[processes->count++] = (struct top_process){ .pid = pid, .is_named = is_named };
@@ -247,7 +249,7 @@ static int find_python(struct top_processes *processes, struct top_process *proc
 int top_processes_find(struct top_processes *processes, struct krait_sums *sums, struct krait_err *err)
 {
     bool alive = false;
-    processes->looks = false;
+    processes->looks = processes->puts_off = false;
     top_unseen_look(processes, krait_clock_ns(CLOCK_MONOTONIC));
     if (processes->with_children && find_children(processes))
         return krait_err_set(err, -ENOMEM, "out of memory");

@@ -496,7 +496,7 @@ def test_other_keys_change_what_rows_are(programs, krait, any_python):
     screen.press("/shortX\x7f")
     screen.wait_for(r"functions: short_ ")
     screen.press("\n")
-    screen.wait_for(r"; only short.* short ")
+    screen.wait_for(r"; only \*short\*.* short ")
     screen.press("\x1b")
     screen.wait_for(r"threads, (?:(?!; only).)* spin .*q quit")
     screen.press("i")

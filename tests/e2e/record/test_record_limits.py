@@ -435,7 +435,8 @@ def test_what_is_kept_of_all_threads_begins_at_one_time(record, python, info, op
     """Of those that wait too: they write one packet in all that time."""
     text = """
         import threading, time
-        def f(): pass
+        def f():
+            for _ in range(20): pass
         def works():
             end = time.monotonic() + 3.2
             while time.monotonic() < end:

@@ -74,6 +74,8 @@ void krait_wall_kept_free(struct krait_wall_kept *kept)
 
 void krait_wall_kept_forget(struct krait_wall_kept *kept)
 {
+    if (!kept)
+        return;
     pthread_rwlock_wrlock(&kept->lock);
     krait_wall_states_done(&kept->states);
     kept->number++;

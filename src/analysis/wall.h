@@ -96,7 +96,7 @@ struct krait_wall_kept; /* opaque */
 /* Returns 0 or -ENOMEM. It must outlive the walls. */
 int krait_wall_kept_new(struct krait_wall_kept **out);
 void krait_wall_kept_free(struct krait_wall_kept *kept);
-/* The recording is over: nobody reads on. */
+/* The recording is over: nobody reads on. NULL: nothing. */
 void krait_wall_kept_forget(struct krait_wall_kept *kept);
 
 /* krait_wall_new with kept states, or with NULL. If the trace goes on (krait_trace_open_on), they are known as far as all CPUs have

@@ -116,7 +116,6 @@ def test_a_part_within_one_wait_for_the_gil_is_of_that_wait(krait, record, pytho
             waits.append((t - begun[tid], begun.pop(tid), tid))
     long_ns, begin, tid = max(waits)
     of_whole, part = cut(whole, begin + long_ns // 4, begin + long_ns // 2, "part")
-    assert part.threads()[tid]["gil_ns"] > 0
     assert part.threads()[tid] == of_whole.threads()[tid]
 
 

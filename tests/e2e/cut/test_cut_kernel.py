@@ -114,9 +114,12 @@ def test_a_part_within_one_wait_for_the_gil_is_of_that_wait(krait, record, pytho
             begun[tid] = t
         elif tid in begun:
             waits.append((t - begun[tid], begun.pop(tid), tid))
-    long_ns, begin, tid = max(waits)
-    of_whole, part = cut(whole, begin + long_ns // 4, begin + long_ns // 2, "part")
-    assert part.threads()[tid] == of_whole.threads()[tid]
+    gil_ns = 0
+    for i, (long_ns, begin, tid) in enumerate(sorted(waits, reverse=True)[:5]):
+        of_whole, part = cut(whole, begin + long_ns // 4, begin + long_ns // 2, f"part{i}")
+        assert part.threads()[tid] == of_whole.threads()[tid]
+        gil_ns += part.threads()[tid]["gil_ns"]
+    assert gil_ns > 0  # of one alone it may be none: a thread may have a CPU, and ask for the GIL
 
 
 SLEEPERS = """

@@ -349,7 +349,9 @@ static void put_arguments(struct v0 *v)
 static void put_open_path(struct v0 *v)
 {
     if (take(v, 'B')) {
-        follow(v, put_open_path);
+        if (enter(v))
+            follow(v, put_open_path);
+        leave(v);
         return;
     }
     bool has_arguments = take(v, 'I');

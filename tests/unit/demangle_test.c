@@ -94,6 +94,12 @@ static void test_types_of_rust_are_written_as_in_its_source(void **state)
                 "a::f::<true, -128, 'A', '\\u{ae}', 0x10000000000000000, _, '_>");
 }
 
+static void test_a_path_that_leads_to_itself_is_no_name(void **state)
+{
+    (void)state;
+    assert_name("_RYDB1_Z", "_RYDB1_Z");
+}
+
 static void test_parts_of_functions_keep_their_suffix(void **state)
 {
     (void)state;
@@ -192,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_old_symbols_of_rust_have_no_hash),
         cmocka_unit_test(test_new_symbols_of_rust_are_paths),
         cmocka_unit_test(test_types_of_rust_are_written_as_in_its_source),
+        cmocka_unit_test(test_a_path_that_leads_to_itself_is_no_name),
         cmocka_unit_test(test_parts_of_functions_keep_their_suffix),
         cmocka_unit_test(test_versions_of_symbols_go),
         cmocka_unit_test(test_other_symbols_stay_as_they_are),

@@ -123,13 +123,10 @@ static struct krait_stream *ring_stream(struct krait_collector *c, uint32_t r)
     return ring->stream;
 }
 
-/* What the head says of the events that are not on disk yet. A copy, since the program may change it. */
-static struct krait_packet_head head_of_rest(const struct krait_collector *c, uint32_t r, uint32_t packet)
+/* When the events begin that are not on disk yet. */
+static uint64_t begin_of_rest(const struct krait_collector *c, uint32_t r, uint32_t packet)
 {
-    struct krait_packet_head head = *packet_head(c, r, packet);
-    if (*taken_of(c, r, packet))
-        head.timestamp_begin = c->rings[r].taken_time;
-    return head;
+    return *taken_of(c, r, packet) ? c->rings[r].taken_time : packet_head(c, r, packet)->timestamp_begin;
 }
 
 static uint32_t first_untaken(const struct krait_collector *c, uint32_t r, uint32_t packet)
@@ -168,18 +165,22 @@ static void write_thread_packet(struct krait_collector *c, uint32_t r, uint32_t 
     uint32_t from = first_untaken(c, r, packet);
     if (bytes <= from)
         return;
-    struct krait_packet_head head = head_of_rest(c, r, packet);
+    struct krait_packet_head head = *packet_head(c, r, packet); /* a copy, since the program may change it */
+    head.timestamp_begin = begin_of_rest(c, r, packet);
     write_thread_events(c, r, &head, krait_shm_packet(&c->shm, r, packet) + from, bytes - from);
 }
 
 /* What is committed in the open packet leaves as a packet of its own, which ends with its last event: the
- * writer goes on, and what it adds begins there. */
+ * writer goes on, and what it adds begins there. Of its head, only the begin is read: the writer may be closing it. */
 static void write_open_events(struct krait_collector *c, uint32_t r, uint32_t packet, uint32_t bytes)
 {
     uint32_t from = first_untaken(c, r, packet);
     if (bytes <= from)
         return;
-    struct krait_packet_head head = head_of_rest(c, r, packet);
+    struct krait_packet_head head = {
+        .timestamp_begin = begin_of_rest(c, r, packet),
+        .events_discarded = atomic_load_explicit(&c->shm.rings[r].discarded, memory_order_relaxed),
+    };
     const uint8_t *events = krait_shm_packet(&c->shm, r, packet) + from;
     uint64_t time = head.timestamp_begin;
     size_t whole = krait_packet_last_time(events, bytes - from, &time);
